@@ -1,0 +1,25 @@
+# All from Debian 12 packages; `./dev deps` installs them.
+find_package(PkgConfig REQUIRED)
+find_package(fmt REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(prometheus-cpp REQUIRED COMPONENTS core)
+find_package(RapidJSON REQUIRED)
+find_package(nlohmann_json REQUIRED)
+pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
+find_program(MEMSCOPE_CLANG NAMES clang-19 clang-16 clang-14 clang REQUIRED)
+find_program(MEMSCOPE_LLVM_STRIP NAMES llvm-strip-19 llvm-strip-16 llvm-strip-14 llvm-strip REQUIRED)
+find_program(MEMSCOPE_BPFTOOL NAMES bpftool PATHS /usr/sbin /sbin REQUIRED)
+
+# libbpf, libelf and zlib are linked statically: the program then needs few libraries beside it.
+function(memscope_static_library target)
+  add_library(${target} INTERFACE IMPORTED GLOBAL)
+  foreach(archive ${ARGN})
+    find_library(MEMSCOPE_ARCHIVE_${archive} NAMES lib${archive}.a REQUIRED)
+    target_link_libraries(${target} INTERFACE "${MEMSCOPE_ARCHIVE_${archive}}")
+  endforeach()
+endfunction()
+memscope_static_library(external_libbpf bpf elf z)
+# Debian builds libmicrohttpd.a against GnuTLS, which we do not want: the shared library it is.
+find_library(MEMSCOPE_MICROHTTPD NAMES microhttpd REQUIRED)
+add_library(external_microhttpd INTERFACE IMPORTED GLOBAL)
+target_link_libraries(external_microhttpd INTERFACE "${MEMSCOPE_MICROHTTPD}")

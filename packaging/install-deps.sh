@@ -1,0 +1,41 @@
+#!/usr/bin/env bash
+# Installs what building and testing need, from Debian 12's own packages. Asks apt only for what is missing.
+#   install-deps.sh [build] [test]      (both when nothing is said)
+set -euo pipefail
+
+build="g++ cmake ninja-build pkg-config clang-19 llvm-19 bpftool libbpf-dev libelf-dev zlib1g-dev
+       libfmt-dev libcli11-dev libtomlplusplus-dev prometheus-cpp-dev libmicrohttpd-dev rapidjson-dev nlohmann-json3-dev
+       libcurl4-openssl-dev libcap-dev"
+test="libgtest-dev libgmock-dev clang-format-19 clang-tidy-19 prometheus python3 git procps"
+
+wanted=()
+for group in "${@:-build}"; do
+    case "$group" in
+        build) wanted+=($build) ;;
+        test) wanted+=($build $test) ;;
+        *) echo "install-deps.sh: no group '$group'; there are: build, test" >&2; exit 2 ;;
+    esac
+done
+[ $# -gt 0 ] || wanted+=($test)
+
+missing=()
+for package in "${wanted[@]}"; do
+    dpkg-query -W -f '${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+done
+[ ${#missing[@]} -gt 0 ] || exit 0
+
+echo "installing: ${missing[*]}"
+root=()
+[ "$(id -u)" = 0 ] || root=(sudo)
+options=(-y -q --no-install-recommends -o Acquire::Retries=5)
+# A service that a package would start has no business on a build machine.
+policy=/usr/sbin/policy-rc.d
+made_policy=
+if [ ! -e $policy ]; then
+    printf '#!/bin/sh\nexit 101\n' | "${root[@]}" tee $policy >/dev/null
+    "${root[@]}" chmod +x $policy
+    made_policy=yes
+fi
+trap '[ -z "$made_policy" ] || "${root[@]}" rm -f $policy' EXIT
+"${root[@]}" apt-get update -q
+DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install "${options[@]}" "${missing[@]}"

@@ -1,0 +1,96 @@
+// The arrows of the house: an include may point only to what the folder links, never up or sideways.
+#include <filesystem>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <map>
+#include <regex>
+#include <set>
+#include <sstream>
+
+namespace {
+
+namespace fs = std::filesystem;
+using Layers = std::map<std::string, std::set<std::string>>;
+
+// What CMake was told: "outputs: analysis model base".
+Layers linked_layers() {
+    Layers layers;
+    std::ifstream file(MEMSCOPE_LAYERS_FILE);
+    for (std::string line; std::getline(file, line);) {
+        std::istringstream words(line);
+        std::string name;
+        words >> name;
+        name.pop_back();  // the colon
+        auto& uses = layers[name];
+        for (std::string other; words >> other;) uses.insert(other);
+    }
+    return layers;
+}
+
+// Every include of `text` that names another layer and may not.
+std::vector<std::string> forbidden_includes(const std::string& layer, const std::string& text, const Layers& layers) {
+    static const std::regex include(R"re(^\s*#\s*include\s*"([^"/]+)/[^"]*")re", std::regex::multiline);
+    std::vector<std::string> forbidden;
+    for (std::sregex_iterator it(text.begin(), text.end(), include), end; it != end; ++it) {
+        const std::string other = (*it)[1];
+        if (other != layer && !layers.at(layer).contains(other)) forbidden.push_back(layer + " -> " + other);
+    }
+    return forbidden;
+}
+
+std::string content_of(const fs::path& path) {
+    std::ifstream file(path);
+    return {std::istreambuf_iterator<char>(file), {}};
+}
+
+bool reaches(const Layers& layers, const std::string& from, const std::string& to) {
+    const auto& uses = layers.at(from);
+    return uses.contains(to) ||
+           std::any_of(uses.begin(), uses.end(), [&](const auto& via) { return reaches(layers, via, to); });
+}
+
+TEST(House, EveryIncludePointsToALinkedLayer) {
+    const Layers layers = linked_layers();
+    const fs::path userspace = fs::path(MEMSCOPE_SOURCE_DIR) / "userspace";
+    std::size_t files = 0;
+    for (const auto& entry : fs::recursive_directory_iterator(userspace)) {
+        const auto extension = entry.path().extension();
+        if (extension != ".h" && extension != ".cpp") continue;
+        ++files;
+        const std::string layer = *fs::relative(entry.path(), userspace).begin();
+        ASSERT_TRUE(layers.contains(layer)) << entry.path() << " is in no layer";
+        EXPECT_THAT(forbidden_includes(layer, content_of(entry.path()), layers), testing::IsEmpty()) << entry.path();
+    }
+    EXPECT_GT(files, 30U);
+}
+
+TEST(House, LayersPointOneWay) {
+    const Layers layers = linked_layers();
+    for (const auto& [layer, uses] : layers) EXPECT_FALSE(reaches(layers, layer, layer)) << layer << " reaches itself";
+    EXPECT_FALSE(reaches(layers, "analysis", "kernel"));
+    EXPECT_FALSE(reaches(layers, "outputs", "sources"));
+    EXPECT_TRUE(layers.at("base").empty());
+}
+
+TEST(House, AnIncludeUpOrSidewaysIsFound) {
+    const Layers layers = linked_layers();
+    EXPECT_THAT(forbidden_includes("model", "#include \"outputs/board.h\"\n", layers),
+                testing::ElementsAre("model -> outputs"));
+    EXPECT_THAT(forbidden_includes("outputs", "#include <map>\n  #include \"sources/host.h\"\n", layers),
+                testing::ElementsAre("outputs -> sources"));
+    EXPECT_THAT(forbidden_includes("outputs", "#include \"model/memory.h\"\n#include \"outputs/board.h\"\n", layers),
+                testing::IsEmpty());
+}
+
+TEST(House, OnlyTheKernelLayerSeesSkeletonsAndLibbpf) {
+    const fs::path userspace = fs::path(MEMSCOPE_SOURCE_DIR) / "userspace";
+    for (const auto& entry : fs::recursive_directory_iterator(userspace)) {
+        if (!entry.is_regular_file() || *fs::relative(entry.path(), userspace).begin() == "kernel") continue;
+        const std::string text = content_of(entry.path());
+        EXPECT_EQ(text.find(".skel.h"), std::string::npos) << entry.path();
+        EXPECT_EQ(text.find("<bpf/"), std::string::npos) << entry.path();
+    }
+}
+
+}  // namespace
