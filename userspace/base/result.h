@@ -1,0 +1,46 @@
+#pragma once
+#include <cerrno>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <variant>
+
+namespace memscope {
+
+// What the world did to us. `where` names the call and its object ("open /sys/fs/cgroup/a/memory.stat"),
+// `advice` what the user can do about it; both may stand alone.
+struct Error {
+    std::error_code code{};
+    std::string where{};
+    std::string advice{};
+
+    std::string message() const;  // one line, whatever bytes `where` holds
+};
+
+Error system_error(int number, std::string where, std::string advice = {});
+Error plain_error(std::string where, std::string advice = {});
+
+// Shaped like std::expected, which g++ 12 lacks in C++20.
+template <class T>
+class [[nodiscard]] Result {
+  public:
+    Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}
+    Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}
+
+    explicit operator bool() const { return state_.index() == 0; }
+    T& operator*() & { return std::get<0>(state_); }
+    const T& operator*() const& { return std::get<0>(state_); }
+    T&& operator*() && { return std::get<0>(std::move(state_)); }
+    T* operator->() { return &std::get<0>(state_); }
+    const T* operator->() const { return &std::get<0>(state_); }
+    const Error& error() const { return std::get<1>(state_); }
+
+  private:
+    std::variant<T, Error> state_;
+};
+
+struct Done {};
+using Status = Result<Done>;
+
+}  // namespace memscope
