@@ -1,0 +1,283 @@
+#include "model/process_table.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/ledger.h"
+
+namespace memscope {
+namespace {
+
+constexpr CgroupId kJob{10};
+constexpr CgroupId kInner{11};
+constexpr CgroupId kOther{20};
+constexpr std::uint64_t kSince = 1000;
+constexpr ProcessId kTrainer{100, 500};  // was there before
+constexpr RoleKey kRole{Role::trainer, {}};
+
+TaskSample sample(ProcessId id, std::uint64_t time, Faults faults = {}, CgroupId target = kJob) {
+    return {.time_ns = time,
+            .id = id,
+            .parent = 1,
+            .target = target,
+            .comm = "python3",
+            .memory = AddressSpace{},
+            .threads = 1,
+            .faults = faults};
+}
+Forked fork_of(ProcessId id, std::uint64_t time, pid_t parent = kTrainer.pid, CgroupId target = kJob) {
+    return {.time_ns = time, .id = id, .parent = parent, .target = target, .comm = "python3"};
+}
+Exited exit_of(ProcessId id, std::uint64_t time, Faults faults = {}) {
+    return {.time_ns = time, .id = id, .target = kJob, .comm = "python3", .faults = faults};
+}
+
+// A table with its ledger, as a tick uses them.
+struct Watch {
+    ProcessTable table{kSince};
+    Ledger ledger;
+    Nesting nesting;
+
+    Watch() { nesting.add(kJob, kNoCgroup); }
+    void tick() {
+        for (const auto& [pid, process] : table.living()) ledger.book(process, kRole, nesting);
+        for (const auto& process : table.ended()) ledger.book(process, kRole, nesting);
+        table.settle();
+    }
+    RoleCounters counters(CgroupId target = kJob) const {
+        const auto& all = ledger.of(target);
+        return all.contains(kRole) ? all.at(kRole) : RoleCounters{};
+    }
+    std::size_t living(CgroupId target = kJob) {
+        std::size_t n = 0;
+        for (const auto& [pid, process] : table.living())
+            for (const CgroupId around : nesting.around(process.task.target)) n += around == target;
+        return n;
+    }
+    void expect_balance(CgroupId target = kJob) {
+        EXPECT_EQ(counters(target).starts - counters(target).exits, living(target));
+    }
+};
+
+TEST(ProcessTable, CountsAProcessThatWasThereBeforeAsAStart) {
+    Watch w;
+    w.table.reconcile(std::vector{sample(kTrainer, 2000)}, 1990);
+    w.tick();
+    EXPECT_EQ(w.counters().starts, 1U);
+    w.expect_balance();
+}
+
+TEST(ProcessTable, TakesAScanAndItsForkEventForOneStart) {
+    const ProcessId child{101, 1500};
+    for (const bool scan_first : {true, false}) {
+        Watch w;
+        if (scan_first) w.table.reconcile(std::vector{sample(child, 2000)}, 1990);
+        w.table.apply(fork_of(child, 1500));
+        if (!scan_first) w.table.reconcile(std::vector{sample(child, 2000)}, 1990);
+        w.tick();
+        EXPECT_EQ(w.counters().starts, 1U) << scan_first;
+        w.expect_balance();
+    }
+}
+
+TEST(ProcessTable, CountsAProcessThatLivedBetweenTwoTicks) {
+    Watch w;
+    const ProcessId child{101, 1500};
+    w.table.apply(fork_of(child, 1500));
+    w.table.apply(exit_of(child, 1600, {.minor = 70, .major = 1}));
+    w.tick();
+    EXPECT_EQ(w.counters().starts, 1U);
+    EXPECT_EQ(w.counters().exits, 1U);
+    EXPECT_EQ(w.counters().faults, (Faults{70, 1}));
+    w.expect_balance();
+}
+
+TEST(ProcessTable, IgnoresTheSecondExitEventOfTwoLastThreads) {
+    Watch w;
+    const ProcessId child{101, 1500};
+    w.table.apply(fork_of(child, 1500));
+    w.table.apply(exit_of(child, 1600));
+    w.table.apply(exit_of(child, 1601));
+    w.tick();
+    EXPECT_EQ(w.counters().exits, 1U);
+}
+
+TEST(ProcessTable, DoesNotMixUpTwoProcessesOfOnePid) {
+    Watch w;
+    w.table.apply(fork_of({101, 1500}, 1500));
+    w.table.apply(exit_of({101, 1400}, 1550));  // of a predecessor nobody saw
+    EXPECT_EQ(w.table.living().size(), 1U);
+    w.table.apply(fork_of({101, 1700}, 1700));  // the exit of 1500 was lost
+    w.tick();
+    EXPECT_EQ(w.counters().starts, 2U);
+    EXPECT_EQ(w.counters().exits, 1U);
+    EXPECT_EQ(w.table.missed_exits(), 1U);
+    w.expect_balance();
+}
+
+TEST(ProcessTable, LeavesAProcessThatIsMissingOnceAndEndsItTheSecondTime) {
+    Watch w;
+    w.table.reconcile(std::vector{sample(kTrainer, 2000)}, 1990);
+    w.table.reconcile({}, 3000);
+    EXPECT_EQ(w.table.living().size(), 1U);
+    w.table.reconcile({}, 4000);
+    w.tick();
+    EXPECT_EQ(w.table.missed_exits(), 1U);
+    EXPECT_EQ(w.counters().exits, 1U);
+    w.expect_balance();
+}
+
+TEST(ProcessTable, ForgetsThatAProcessWasMissingOnceItIsBack) {
+    Watch w;
+    w.table.reconcile(std::vector{sample(kTrainer, 2000)}, 1990);
+    w.table.reconcile({}, 3000);
+    w.table.reconcile(std::vector{sample(kTrainer, 4000)}, 3990);
+    w.table.reconcile({}, 5000);
+    EXPECT_EQ(w.table.living().size(), 1U);
+    EXPECT_EQ(w.table.missed_exits(), 0U);
+}
+
+TEST(ProcessTable, KeepsAProcessThatWasForkedAfterTheScanBegan) {
+    Watch w;
+    w.table.apply(fork_of({101, 2100}, 2100));
+    w.table.reconcile({}, 2000);
+    w.table.reconcile({}, 2050);
+    EXPECT_EQ(w.table.living().size(), 1U);
+}
+
+TEST(ProcessTable, CountsMovesInAndOutAsStartsAndExits) {
+    Watch w;
+    w.nesting.add(kOther, kNoCgroup);
+    w.table.reconcile(std::vector{sample(kTrainer, 2000)}, 1990);
+    w.table.apply(Moved{.time_ns = 2100, .id = kTrainer, .target = kOther});
+    w.tick();
+    EXPECT_EQ(w.counters(kJob).exits, 1U);
+    EXPECT_EQ(w.counters(kOther).starts, 1U);
+    w.table.apply(Moved{.time_ns = 2200, .id = kTrainer, .target = kNoCgroup});
+    w.tick();
+    EXPECT_EQ(w.counters(kOther).exits, 1U);
+    EXPECT_TRUE(w.table.living().empty());
+    w.expect_balance(kJob);
+    w.expect_balance(kOther);
+}
+
+TEST(ProcessTable, ATargetInsideAnotherCountsInBoth) {
+    Watch w;
+    w.nesting.add(kInner, kJob);
+    w.table.reconcile(std::vector{sample(kTrainer, 2000, {}, kInner)}, 1990);
+    w.tick();
+    EXPECT_EQ(w.counters(kInner).starts, 1U);
+    EXPECT_EQ(w.counters(kJob).starts, 1U);
+    w.table.apply(Moved{.time_ns = 2100, .id = kTrainer, .target = kJob});  // out of the inner one only
+    w.tick();
+    EXPECT_EQ(w.counters(kInner).exits, 1U);
+    EXPECT_EQ(w.counters(kJob).exits, 0U);
+    w.expect_balance(kInner);
+    w.expect_balance(kJob);
+}
+
+TEST(ProcessTable, AMoveThatIsOlderThanTheScanChangesNothing) {
+    Watch w;
+    w.nesting.add(kOther, kNoCgroup);
+    w.table.reconcile(std::vector{sample(kTrainer, 2000, {}, kOther)}, 1990);
+    w.table.apply(Moved{.time_ns = 1995, .id = kTrainer, .target = kJob});
+    EXPECT_EQ(w.table.living().at(kTrainer.pid).task.target, kOther);
+}
+
+TEST(ProcessTable, BooksOnlyFaultsSinceWatchingBegan) {
+    Watch w;
+    w.table.reconcile(std::vector{sample(kTrainer, 2000, {1000, 10})}, 1990);
+    w.tick();
+    EXPECT_EQ(w.counters().faults, (Faults{0, 0}));
+    w.table.reconcile(std::vector{sample(kTrainer, 3000, {1250, 11})}, 2990);
+    w.tick();
+    EXPECT_EQ(w.counters().faults, (Faults{250, 1}));
+}
+
+TEST(ProcessTable, FaultCountersNeverGoDown) {
+    Watch w;
+    const ProcessId child{101, 1500};
+    w.table.apply(fork_of(child, 1500));
+    w.table.reconcile(std::vector{sample(child, 2000, {500, 0})}, 1990);
+    w.tick();
+    w.table.reconcile(std::vector{sample(child, 3000, {480, 0})}, 2990);  // a thread was missed in this read
+    w.tick();
+    EXPECT_EQ(w.counters().faults.minor, 500U);
+    w.table.apply(exit_of(child, 3100, {510, 0}));
+    w.tick();
+    EXPECT_EQ(w.counters().faults.minor, 510U);
+}
+
+TEST(ProcessTable, AProcessThatMovesInBringsNoFaultsAlong) {
+    Watch w;
+    w.table.apply(Moved{.time_ns = 1500, .id = kTrainer, .parent = 1, .target = kJob, .comm = "python3"});
+    w.table.reconcile(std::vector{sample(kTrainer, 2000, {9000, 9})}, 1990);
+    w.tick();
+    EXPECT_EQ(w.counters().faults, (Faults{0, 0}));
+    EXPECT_EQ(w.counters().starts, 1U);
+}
+
+TEST(ProcessTable, AChildStartsWithItsParentsArguments) {
+    Watch w;
+    w.table.reconcile(std::vector{sample(kTrainer, 2000)}, 1990);
+    w.table.living().at(kTrainer.pid).argv = {"python3", "train.py"};
+    w.table.living().at(kTrainer.pid).details_wanted = false;
+    w.table.apply(fork_of({101, 2100}, 2100));
+    const TrackedProcess& child = w.table.living().at(101);
+    EXPECT_THAT(child.argv, testing::ElementsAre("python3", "train.py"));
+    EXPECT_FALSE(child.details_wanted);
+    w.table.apply(Execed{.time_ns = 2200, .id = {101, 2100}, .target = kJob, .comm = "true", .argv = {"/bin/true"}});
+    EXPECT_THAT(child.argv, testing::ElementsAre("/bin/true"));
+    EXPECT_TRUE(child.details_wanted);
+    EXPECT_FALSE(child.task.forked_without_exec);
+}
+
+TEST(ProcessTable, ProcessesOfARemovedTargetGoToTheOneAroundIt) {
+    Watch w;
+    w.nesting.add(kInner, kJob);
+    w.table.reconcile(std::vector{sample(kTrainer, 2000, {}, kInner)}, 1990);
+    w.tick();
+    w.table.retarget(kInner, kJob);
+    w.nesting.remove(kInner);
+    w.tick();
+    w.expect_balance(kJob);
+    w.table.retarget(kJob, kNoCgroup);
+    EXPECT_TRUE(w.table.living().empty());
+}
+
+TEST(Ledger, FoldsRanksBeyondItsBound) {
+    Watch w;
+    for (int i = 0; i < 5000; ++i) {
+        TrackedProcess process{.task = sample({200 + i, 2000}, 2000)};
+        process.crossings = {{kNoCgroup, kJob}};
+        w.ledger.book(process, {Role::trainer, i}, w.nesting);
+    }
+    EXPECT_LE(w.ledger.of(kJob).size(), 2049U);
+    EXPECT_GT(w.ledger.folded_ranks(), 0U);
+    std::uint64_t starts = 0;
+    for (const auto& [key, counters] : w.ledger.of(kJob)) starts += counters.starts;
+    EXPECT_EQ(starts, 5000U);
+}
+
+TEST(Nesting, RemovingTheMiddleOneJoinsTheOthers) {
+    Nesting nesting;
+    nesting.add(CgroupId{1}, kNoCgroup);
+    nesting.add(CgroupId{2}, CgroupId{1});
+    nesting.add(CgroupId{3}, CgroupId{2});
+    nesting.remove(CgroupId{2});
+    EXPECT_THAT(nesting.around(CgroupId{3}), testing::ElementsAre(CgroupId{3}, CgroupId{1}));
+    EXPECT_THAT(nesting.around(kNoCgroup), testing::IsEmpty());
+}
+
+TEST(NearestLimit, IsTheOneWithTheLeastHeadroom) {
+    EXPECT_FALSE(nearest_limit({}));
+    const auto nearest = nearest_limit({{"own", {1000}, {100}}, {"a", {2000}, {1900}}, {"host", {9000}, {3000}}});
+    ASSERT_TRUE(nearest);
+    EXPECT_EQ(nearest->owner, "a");
+    EXPECT_EQ(nearest->limit, Bytes{2000});
+    EXPECT_EQ(nearest->headroom, Bytes{100});
+    EXPECT_EQ(nearest_limit({{"own", {1000}, {5000}}})->headroom, Bytes{0});  // over it, as just before a kill
+}
+
+}  // namespace
+}  // namespace memscope

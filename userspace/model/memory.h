@@ -1,0 +1,84 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/units.h"
+
+namespace memscope {
+
+// Disjoint, and their sum is the usage.
+struct MemoryByKind {
+    Bytes anon{};
+    Bytes shmem{};
+    Bytes file{};
+    Bytes kernel{};
+    Bytes other{};
+};
+
+// Cumulative, as memory.events has them. On cgroup v1 the kernel counts only `max` and `oom_kill`.
+struct MemoryEvents {
+    std::uint64_t low = 0;
+    std::uint64_t high = 0;
+    std::uint64_t max = 0;
+    std::uint64_t oom = 0;
+    std::uint64_t oom_kill = 0;
+    std::uint64_t oom_group_kill = 0;
+};
+
+// Pressure stall information of memory: cumulative stall time and the share of the last ten seconds.
+struct Pressure {
+    Seconds some{};
+    Seconds full{};
+    double some_avg10 = 0;  // 0 to 1
+    double full_avg10 = 0;
+};
+
+// One limit that could kill the target, and what stands against it there (siblings included).
+struct LimitCandidate {
+    std::string owner{};  // "own", the path of an ancestor, "host"
+    Bytes limit{};
+    Bytes held{};  // unreclaimable memory below that limit, and swap where the limit counts it
+};
+
+struct EffectiveLimit {
+    std::string owner{};
+    Bytes limit{};
+    Bytes headroom{};
+};
+
+// The memory of a target at a tick. CONTRACT: usage, kinds, unreclaimable, limits.
+struct MemoryState {
+    Bytes usage{};
+    MemoryByKind by_kind{};
+    Bytes unreclaimable{};
+    Bytes swap{};
+    Limit limit{};  // the target's own
+    std::vector<LimitCandidate> candidates{};
+    std::optional<EffectiveLimit> effective{};
+    std::optional<MemoryEvents> events{};  // none for the root
+    std::optional<Pressure> pressure{};    // none where the cgroup has no PSI
+    std::string measured_at{};             // the cgroup that was measured, when it is not the target itself
+    std::optional<Bytes> others{};         // then: what the target's processes do not hold of it
+};
+
+// The fullest /dev/shm among the mount namespaces of a tree.
+struct ShmUsage {
+    Bytes used{};
+    Bytes size{};
+};
+
+struct HostMemory {
+    Bytes total{};
+    Bytes available{};
+    Bytes hugetlb{};  // set aside, in use or not
+    Bytes swap_total{};
+    Bytes swap_free{};
+    std::optional<Pressure> pressure{};
+};
+
+// The limit with the least headroom. Its own slope is a later refinement; ties go to the first.
+std::optional<EffectiveLimit> nearest_limit(const std::vector<LimitCandidate>& candidates);
+
+}  // namespace memscope

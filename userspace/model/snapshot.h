@@ -1,0 +1,85 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/memory.h"
+#include "model/process.h"
+
+namespace memscope {
+
+// A process of a target as people and scripts see it.
+struct Process {
+    TaskSample task{};
+    Role role = Role::other;
+    std::optional<int> rank{};
+    double start_time = 0;  // seconds since 1970
+    std::string command{};  // argv joined by spaces, bounded, any bytes
+};
+
+// Gauges of a role: sums over its living processes.
+struct RoleTotals {
+    Bytes anon{};
+    Bytes file{};
+    Bytes shmem{};
+    Bytes swap{};
+    std::uint64_t processes = 0;
+    std::uint64_t threads = 0;
+};
+
+// Counters of a role: they live on across generations of workers and never go down.
+struct RoleCounters {
+    std::uint64_t starts = 0;
+    std::uint64_t exits = 0;
+    Faults faults{};
+};
+
+struct TargetInfo {
+    std::string name{};           // the path below the hierarchy
+    std::string kind = "cgroup";  // cgroup; later pid, command
+    int cgroup_version = 2;       // of the hierarchy the memory controller is on
+};
+
+struct TargetSnapshot {
+    TargetInfo info{};
+    bool up = true;  // false once the target has ended and its last values linger
+    MemoryState memory{};
+    std::vector<Process> processes{};  // by pid
+    std::map<RoleKey, RoleTotals> roles{};
+    std::map<RoleKey, RoleCounters> counters{};
+    std::optional<ShmUsage> shm{};
+};
+
+struct Probe {
+    std::string name{};  // "tree", "tasks"
+    bool attached = false;
+};
+
+// The watcher watching itself.
+struct SelfSample {
+    Seconds cpu{};
+    Bytes resident{};
+    Bytes virtual_size{};
+    std::uint64_t open_files = 0;
+    std::uint64_t max_open_files = 0;
+    std::uint64_t threads = 0;
+    double start_time = 0;  // seconds since 1970
+    Bytes bpf_maps{};
+    Seconds tick_duration{};
+    std::map<std::string, std::uint64_t> dropped{};  // by reason, every reason present from the start
+    std::vector<Probe> probes{};
+};
+
+// The one value that flows: sources fill it, analysis reads it, outputs render it.
+struct Snapshot {
+    double time = 0;  // seconds since 1970
+    HostMemory host{};
+    std::vector<TargetSnapshot> targets{};  // by name
+    SelfSample self{};
+};
+using SnapshotPtr = std::shared_ptr<const Snapshot>;
+
+}  // namespace memscope
