@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The fields of kernel structs that we read, and no others. The loader finds their real offsets in the
+ * running kernel's BTF, so order and padding here mean nothing and no vmlinux.h is needed to build.
+ */
+#ifndef MEMSCOPE_KERNEL_TYPES_BPF_H
+#define MEMSCOPE_KERNEL_TYPES_BPF_H
+
+#include <linux/bpf.h>
+#include <linux/types.h>
+#include <stdbool.h>
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+typedef struct {
+	long counter;
+} atomic_long_t;
+
+struct list_head {
+	struct list_head *next;
+};
+
+struct ns_common {
+	unsigned int inum;
+};
+
+struct mnt_namespace {
+	struct ns_common ns;
+};
+
+struct nsproxy {
+	struct mnt_namespace *mnt_ns;
+};
+
+struct kernfs_node {
+	__u64 id;
+};
+
+struct cgroup_subsys_state {
+	struct cgroup *cgroup;
+	struct cgroup_subsys_state *parent;
+};
+
+struct cgroup {
+	struct cgroup_subsys_state self;
+	struct kernfs_node *kn;
+};
+
+enum cgroup_subsys_id {
+	memory_cgrp_id = 1, /* the real number comes from the kernel's BTF */
+};
+
+struct css_set {
+	struct cgroup_subsys_state *subsys[1];
+	struct cgroup *dfl_cgrp;
+};
+
+/* From 6.2 on; before, struct mm_rss_stat and struct task_rss_stat below. */
+struct percpu_counter {
+	__s64 count;
+	__s32 *counters;
+};
+
+struct mm_struct {
+	unsigned long total_vm;
+	atomic_long_t pgtables_bytes;
+	struct task_struct *owner;
+	unsigned long arg_start;
+	unsigned long arg_end;
+	struct percpu_counter rss_stat[4];
+};
+
+struct mm_rss_stat {
+	atomic_long_t count[4];
+};
+
+struct mm_struct___before_6_2 {
+	struct mm_rss_stat rss_stat;
+};
+
+struct task_rss_stat {
+	int count[4];
+};
+
+struct task_struct___before_6_2 {
+	struct task_rss_stat rss_stat;
+};
+
+struct signal_struct {
+	atomic_t live;
+	int nr_threads;
+	struct list_head thread_head;
+	unsigned long min_flt;
+	unsigned long maj_flt;
+	int group_exit_code;
+};
+
+struct task_struct {
+	unsigned int flags;
+	int exit_code;
+	__u32 pid;
+	__u32 tgid;
+	__u64 start_boottime;
+	unsigned long min_flt;
+	unsigned long maj_flt;
+	char comm[16];
+	struct mm_struct *mm;
+	struct task_struct *real_parent;
+	struct task_struct *group_leader;
+	struct list_head thread_node;
+	struct signal_struct *signal;
+	struct css_set *cgroups;
+	struct nsproxy *nsproxy;
+};
+
+struct linux_binprm {
+	struct mm_struct *mm;
+};
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	__u64 seq_num;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+struct bpf_array {
+	void *pptrs[1];
+};
+
+#pragma clang attribute pop
+
+#define PF_FORKNOEXEC 0x00000040 /* forked, has not exec'ed since */
+
+/* Indexes of rss_stat, the same since 4.5. */
+enum rss_kind { RSS_FILE = 0, RSS_ANON = 1, RSS_SWAP = 2, RSS_SHMEM = 3 };
+
+#endif

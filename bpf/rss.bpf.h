@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Exact resident pages of an address space.
+ *
+ * From 6.2 on each kind is a percpu_counter: its own count lags by up to a batch per CPU, so the per-CPU
+ * parts are summed. Where those lie is not exported to BPF, and not every kernel has the __per_cpu_offset
+ * symbol in kallsyms. But a per-CPU map of our own has an address per CPU and a base: their difference is the
+ * offset of that CPU, the same for every per-CPU object.
+ */
+#ifndef MEMSCOPE_RSS_BPF_H
+#define MEMSCOPE_RSS_BPF_H
+
+#include "threads.bpf.h"
+
+/* Possible CPUs, set before loading. */
+const volatile __u32 cpu_count = 1;
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} anchor SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1); /* cpu_count */
+	__type(key, __u32);
+	__type(value, __u64);
+} cpu_offsets SEC(".maps");
+
+/* A map pointer as a number: the verifier allows no arithmetic on the pointer itself. */
+static __always_inline __u64 address_of(const void *pointer)
+{
+	__u64 number = 0;
+
+	bpf_probe_read_kernel(&number, sizeof(number), &pointer);
+	return number;
+}
+
+/* bpf_loop() is there wherever per-CPU resident counters are (5.17 against 6.2), and unlike a plain loop it
+ * costs the verifier nothing on a machine of a thousand CPUs. */
+struct offset_search {
+	__u64 base;
+};
+
+static long find_cpu_offset(__u32 cpu, struct offset_search *search)
+{
+	__u32 first = 0, key = cpu;
+	void *element = bpf_map_lookup_percpu_elem(&anchor, &first, cpu);
+	__u64 *offset = bpf_map_lookup_elem(&cpu_offsets, &key);
+
+	if (element && offset)
+		*offset = address_of(element) - search->base;
+	return 0;
+}
+
+static __always_inline void find_cpu_offsets(void)
+{
+	struct offset_search search = {};
+	__u64 map = address_of(&anchor);
+
+	bpf_probe_read_kernel(&search.base, sizeof(search.base),
+	                      (void *)(map + bpf_core_field_offset(struct bpf_array, pptrs)));
+	bpf_loop(cpu_count, find_cpu_offset, &search, 0);
+}
+
+struct percpu_sum {
+	__s32 *parts[4];
+	__s64 pages[4];
+	bool adjacent; /* the kernel allocates the four together, so one read per CPU fetches all */
+};
+
+static long add_cpu_part(__u32 cpu, struct percpu_sum *sum)
+{
+	__u32 key = cpu;
+	__u64 *offset = bpf_map_lookup_elem(&cpu_offsets, &key);
+	__s32 part[4] = {};
+
+	if (!offset)
+		return 1;
+	if (sum->adjacent) {
+		bpf_probe_read_kernel(part, sizeof(part), (void *)sum->parts[0] + *offset);
+	} else {
+		for (int i = 0; i < 4; i++)
+			bpf_probe_read_kernel(&part[i], sizeof(part[i]), (void *)sum->parts[i] + *offset);
+	}
+	for (int i = 0; i < 4; i++)
+		sum->pages[i] += part[i];
+	return 0;
+}
+
+static __always_inline void sum_percpu(struct thread_sums *sums, __s64 pages[4])
+{
+	void *counters = (void *)sums->mm + bpf_core_field_offset(struct mm_struct, rss_stat);
+	struct percpu_sum sum = {};
+
+	for (int i = 0; i < 4; i++) {
+		/* Relocations know array elements only by constant index: the element is found by hand. */
+		struct percpu_counter *counter = counters + i * bpf_core_type_size(struct percpu_counter);
+
+		sum.pages[i] = BPF_CORE_READ(counter, count);
+		sum.parts[i] = BPF_CORE_READ(counter, counters);
+	}
+	sum.adjacent = sum.parts[1] == sum.parts[0] + 1 && sum.parts[2] == sum.parts[0] + 2 &&
+	               sum.parts[3] == sum.parts[0] + 3;
+	bpf_loop(cpu_count, add_cpu_part, &sum, 0);
+	for (int i = 0; i < 4; i++) /* read while it changes: a part may be ahead of its whole */
+		pages[i] = sum.pages[i] > 0 ? sum.pages[i] : 0;
+}
+
+/* Up to 6.1: one count for the address space, and what each thread has not booked to it yet. */
+static __always_inline void sum_thread_parts(struct thread_sums *sums, __s64 pages[4])
+{
+	struct mm_struct___before_6_2 *mm = (void *)sums->mm;
+	struct mm_rss_stat booked = {};
+
+	bpf_core_read(&booked, sizeof(booked), &mm->rss_stat.count);
+	for (int i = 0; i < 4; i++)
+		pages[i] = booked.count[i].counter + sums->cached_rss[i];
+}
+
+#endif

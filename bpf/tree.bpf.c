@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
+/* The process tree: who starts, execs, exits, moves; and that cgroups come and go. */
+#include "membership.bpf.h"
+#include "threads.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Its own ring: bulk traffic of other signals can never push a death out. 4 MiB hold 13,000 execs. */
+#define TREE_RING_BYTES (4 << 20)
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, TREE_RING_BYTES);
+} tree_events SEC(".maps");
+
+static __always_inline void *begin_event(enum ms_event_kind kind, __u32 size)
+{
+	struct ms_header *h = bpf_ringbuf_reserve(&tree_events, size, 0);
+
+	if (!h) {
+		count_loss(MS_LOSS_RING_FULL);
+		return NULL;
+	}
+	__builtin_memset(h, 0, sizeof(*h));
+	h->time_ns = bpf_ktime_get_boot_ns();
+	h->kind = kind;
+	h->size = size;
+	return h;
+}
+
+/* A wake-up per event would cost the collector more than the event. It reads at every tick anyway, and is
+ * woken early only for what must not wait and when a quarter of the ring is used. */
+static __always_inline void send_event(void *event, bool now)
+{
+	if (now || bpf_ringbuf_query(&tree_events, BPF_RB_AVAIL_DATA) > TREE_RING_BYTES / 4)
+		bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
+	else
+		bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+}
+
+static __always_inline void identify(struct ms_header *h, struct task_struct *leader, __u64 target)
+{
+	h->start_ns = BPF_CORE_READ(leader, start_boottime);
+	h->target = target;
+	h->pid = BPF_CORE_READ(leader, tgid);
+}
+
+static __always_inline void read_comm(char *comm, struct task_struct *leader)
+{
+	bpf_core_read_str(comm, MS_COMM_BYTES, &leader->comm);
+}
+
+static __always_inline int send_placed(enum ms_event_kind kind, struct task_struct *leader, __u64 target)
+{
+	struct ms_placed *e = begin_event(kind, sizeof(*e));
+
+	if (!e)
+		return 0;
+	identify(&e->h, leader, target);
+	e->parent = BPF_CORE_READ(leader, real_parent, tgid);
+	e->pad = 0;
+	__builtin_memset(e->comm, 0, sizeof(e->comm));
+	read_comm(e->comm, leader);
+	send_event(e, false);
+	return 0;
+}
+
+static __always_inline int on_fork(struct task_struct *child)
+{
+	__u64 target;
+
+	if (BPF_CORE_READ(child, pid) != BPF_CORE_READ(child, tgid)) /* a thread */
+		return 0;
+	target = target_of(child);
+	return target ? send_placed(MS_EVENT_FORK, child, target) : 0;
+}
+
+static __always_inline int on_exec(struct task_struct *task, struct linux_binprm *bprm)
+{
+	__u64 target = target_of(task);
+	struct ms_exec *e;
+	unsigned long from;
+	__u64 bytes;
+
+	if (!target || BPF_CORE_READ(task, tgid) == watcher_pid)
+		return 0;
+	e = begin_event(MS_EVENT_EXEC, sizeof(*e));
+	if (!e)
+		return 0;
+	identify(&e->h, task, target);
+	__builtin_memset(e->comm, 0, sizeof(e->comm));
+	__builtin_memset(e->argv, 0, sizeof(e->argv));
+	read_comm(e->comm, task);
+	from = BPF_CORE_READ(bprm, mm, arg_start);
+	bytes = BPF_CORE_READ(bprm, mm, arg_end) - from;
+	if (bytes > MS_ARGV_BYTES)
+		bytes = MS_ARGV_BYTES;
+	/* The stack was written a moment ago, so its pages are there; if not, argv is empty and the collector
+	 * reads it from /proc. */
+	if (bpf_probe_read_user(e->argv, bytes, (void *)from))
+		bytes = 0;
+	e->argv_bytes = bytes;
+	e->pad = 0;
+	send_event(e, false);
+	return 0;
+}
+
+static __always_inline int on_process_exit(struct task_struct *task, thread_summer sum)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	__u64 target = target_of(leader);
+	struct thread_walk walk = {};
+	struct ms_exit *e;
+	int code;
+
+	if (!target || BPF_CORE_READ(leader, tgid) == watcher_pid)
+		return 0;
+	sum(&walk, leader);
+	e = begin_event(MS_EVENT_EXIT, sizeof(*e));
+	if (!e)
+		return 0;
+	identify(&e->h, leader, target);
+	__builtin_memset(e->comm, 0, sizeof(e->comm));
+	read_comm(e->comm, leader);
+	e->minor_faults = walk.sums.minor_faults;
+	e->major_faults = walk.sums.major_faults;
+	/* A process that is killed, or calls exit_group(), has it for the group; one whose threads each just
+	 * end has it in its leader. */
+	code = BPF_CORE_READ(leader, signal, group_exit_code);
+	e->exit_code = code ? code : BPF_CORE_READ(leader, exit_code);
+	e->flags = exec_flag(leader);
+	send_event(e, false);
+	return 0;
+}
+
+static __always_inline int on_move(struct cgroup *to, struct task_struct *task)
+{
+	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+
+	/* Moves in other v1 hierarchies fire as well: only one that ends in our hierarchy's cgroup counts. */
+	if (BPF_CORE_READ(memory_css(leader), cgroup) != to)
+		return 0;
+	/* Where it came from is gone by now; the collector knows. So moves to nowhere watched are sent too.
+	 */
+	return send_placed(MS_EVENT_MOVE, leader, target_of(leader));
+}
+
+static __always_inline int on_cgroups_changed(void)
+{
+	struct ms_header *h = begin_event(MS_EVENT_CGROUPS_CHANGED, sizeof(*h));
+
+	if (h)
+		send_event(h, true);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork") int BPF_PROG(tree_fork, struct task_struct *parent,
+                                              struct task_struct *child)
+{
+	return on_fork(child);
+}
+
+SEC("tp_btf/sched_process_exec") int BPF_PROG(tree_exec, struct task_struct *task, int old_pid,
+                                              struct linux_binprm *bprm)
+{
+	return on_exec(task, bprm);
+}
+
+SEC("tp_btf/sched_process_exit") /* newer kernels say which thread was the last */
+int BPF_PROG(tree_exit_group_dead, struct task_struct *task, bool group_dead)
+{
+	return group_dead ? on_process_exit(task, sum_threads) : 0;
+}
+
+SEC("tp_btf/sched_process_exit") /* before: nobody is left. Two threads that leave at once may both see that;
+				  * the collector takes the first. */
+int BPF_PROG(tree_exit_live_count, struct task_struct *task)
+{
+	if (BPF_CORE_READ(task, signal, live.counter) != 0)
+		return 0;
+	return on_process_exit(task, sum_threads_bounded);
+}
+
+SEC("tp_btf/cgroup_attach_task") int BPF_PROG(tree_move, struct cgroup *to, const char *path,
+                                              struct task_struct *task)
+{
+	return on_move(to, task);
+}
+
+SEC("tp_btf/cgroup_mkdir") int BPF_PROG(tree_mkdir)
+{
+	return on_cgroups_changed();
+}
+
+SEC("tp_btf/cgroup_rmdir") int BPF_PROG(tree_rmdir)
+{
+	return on_cgroups_changed();
+}
+
+SEC("tp_btf/cgroup_rename") /* v1 only */
+int BPF_PROG(tree_rename)
+{
+	return on_cgroups_changed();
+}

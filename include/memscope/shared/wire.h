@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * What passes between the BPF programs and the collector. One definition, included by both sides; every byte
+ * is named, every size is asserted in both languages.
+ */
+#ifndef MEMSCOPE_SHARED_WIRE_H
+#define MEMSCOPE_SHARED_WIRE_H
+
+#include <linux/types.h>
+
+#ifdef __cplusplus
+#define MS_LAYOUT(type, bytes) static_assert(sizeof(struct type) == (bytes), #type " has another size")
+#else
+#define MS_LAYOUT(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type " has another size")
+#endif
+
+#define MS_COMM_BYTES 16
+/* Enough for an interpreter, a module path and the first arguments; longer ones are read from /proc while the
+ * process lives. */
+#define MS_ARGV_BYTES 256
+/* How far up the cgroup hierarchy membership is looked for, and how many threads of one process are summed.
+ * Beyond that a loss is counted. */
+#define MS_CGROUP_DEPTH 64
+#define MS_THREADS_SUMMED (1 << 16)
+#define MS_THREADS_SUMMED_BOUNDED 1024 /* on kernels without bpf_loop() */
+
+/* Every way to lose something has its own counter: slot, word used as a metric label. */
+#define MS_LOSSES(X)                                                                                               \
+    X(RING_FULL, "ring_full")                 /* an event found no room: the collector did not read fast enough */ \
+    X(CGROUP_TOO_DEEP, "cgroup_too_deep")     /* membership undecided after MS_CGROUP_DEPTH ancestors */           \
+    X(THREADS_TRUNCATED, "threads_truncated") /* faults of threads beyond MS_THREADS_SUMMED were not summed */
+
+enum ms_loss {
+#define X(slot, word) MS_LOSS_##slot,
+    MS_LOSSES(X)
+#undef X
+        MS_LOSS_COUNT
+};
+
+enum ms_event_kind {
+    MS_EVENT_FORK = 1,
+    MS_EVENT_EXEC = 2,
+    MS_EVENT_EXIT = 3,
+    MS_EVENT_MOVE = 4,
+    MS_EVENT_CGROUPS_CHANGED = 5,
+};
+
+struct ms_header {
+    __u64 time_ns;  /* boot clock */
+    __u64 start_ns; /* boot clock; with the pid the identity of a process */
+    __u64 target;   /* id of the innermost watched cgroup around it, 0: none */
+    __u32 pid;      /* in the initial PID namespace */
+    __u16 kind;     /* enum ms_event_kind */
+    __u16 size;     /* of the whole record */
+};
+MS_LAYOUT(ms_header, 32);
+
+/* MS_EVENT_FORK, MS_EVENT_MOVE */
+struct ms_placed {
+    struct ms_header h;
+    __u32 parent;
+    __u32 pad;
+    char comm[MS_COMM_BYTES];
+};
+MS_LAYOUT(ms_placed, 56);
+
+struct ms_exec {
+    struct ms_header h;
+    char comm[MS_COMM_BYTES];
+    __u32 argv_bytes; /* used of argv */
+    __u32 pad;
+    char argv[MS_ARGV_BYTES]; /* NUL-separated, as the process got it */
+};
+MS_LAYOUT(ms_exec, 312);
+
+struct ms_exit {
+    struct ms_header h;
+    char comm[MS_COMM_BYTES];
+    __u64 minor_faults;
+    __u64 major_faults;
+    __s32 exit_code; /* as wait() has it */
+    __u32 flags;     /* MS_TASK_... */
+};
+MS_LAYOUT(ms_exit, 72);
+
+/* MS_EVENT_CGROUPS_CHANGED is the header alone. */
+
+#define MS_TASK_FORKED_WITHOUT_EXEC 1u
+#define MS_TASK_OWNS_MEMORY 2u /* not set: it runs in another process's address space, or has none left */
+
+/* One process as the task iterator returns it. */
+struct ms_task {
+    __u64 time_ns; /* of the visit: an event before it is older news */
+    __u64 start_ns;
+    __u64 target;
+    __u64 minor_faults; /* of all threads, gone ones included */
+    __u64 major_faults;
+    __s64 anon_pages;
+    __s64 file_pages;
+    __s64 shmem_pages;
+    __s64 swap_pages;
+    __u64 virtual_pages;
+    __u64 page_table_bytes;
+    __u64 mount_namespace; /* inode */
+    __u32 pid;
+    __u32 parent;
+    __u32 threads;
+    __u32 flags; /* MS_TASK_... */
+    char comm[MS_COMM_BYTES];
+};
+MS_LAYOUT(ms_task, 128);
+
+#endif

@@ -1,0 +1,91 @@
+#include "kernel/facts.h"
+
+#include <bpf/btf.h>
+#include <charconv>
+#include <linux/capability.h>
+#include <memory>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+
+#include "base/text.h"
+#include "kernel/handles.h"
+
+namespace memscope {
+namespace {
+
+constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO, part of the kernel's ABI
+
+// A tracepoint's arguments are those of the function pointer type btf_trace_<name>, less its first one (void*).
+std::optional<int> tracepoint_arguments(const btf* types, const std::string& name) {
+    const int id = btf__find_by_name_kind(types, ("btf_trace_" + name).c_str(), BTF_KIND_TYPEDEF);
+    if (id < 0) return std::nullopt;
+    const btf_type* pointer = btf__type_by_id(types, btf__type_by_id(types, static_cast<__u32>(id))->type);
+    if (!pointer || !btf_is_ptr(pointer)) return std::nullopt;
+    const btf_type* function = btf__type_by_id(types, pointer->type);
+    if (!function || !btf_is_func_proto(function)) return std::nullopt;
+    return btf_vlen(function) - 1;
+}
+
+bool has_struct(const btf* types, const char* name) { return btf__find_by_name_kind(types, name, BTF_KIND_STRUCT) > 0; }
+
+bool has_memory_subsystem(const btf* types) {
+    const int id = btf__find_by_name_kind(types, "cgroup_subsys_id", BTF_KIND_ENUM);
+    if (id < 0) return false;
+    const btf_type* ids = btf__type_by_id(types, static_cast<__u32>(id));
+    for (int i = 0; i < btf_vlen(ids); ++i)
+        if (std::string_view(btf__name_by_offset(types, btf_enum(ids)[i].name_off)) == "memory_cgrp_id") return true;
+    return false;
+}
+
+void read_types(const btf* types, KernelFacts& facts) {
+    facts.btf = true;
+    for (const char* name : kTracepoints)
+        if (tracepoint_arguments(types, name)) facts.tracepoints.insert(name);
+    if (const auto arguments = tracepoint_arguments(types, "sched_process_exit"))
+        facts.exit_tells_last_thread = *arguments >= 2;
+    facts.task_iterator = has_struct(types, "bpf_iter__task");
+    facts.memory_subsystem = has_memory_subsystem(types);
+    facts.percpu_rss = !has_struct(types, "mm_rss_stat");
+}
+
+// "none [integrity] confidentiality": the one in brackets stands.
+std::optional<std::string> read_lockdown(const SysRoot& root) {
+    const auto text = read_file(root.sys / "kernel/security/lockdown", 256);
+    if (!text) return std::nullopt;
+    const auto open = text->find('[');
+    const auto close = text->find(']');
+    if (open == std::string::npos || close == std::string::npos || close < open) return std::nullopt;
+    return text->substr(open + 1, close - open - 1);
+}
+
+}  // namespace
+
+KernelFacts gather_kernel_facts(const SysRoot& root) {
+    KernelFacts facts;
+    const fs::path types_file = root.sys / "kernel/btf/vmlinux";
+    if (const Btf types{btf__parse(types_file.c_str(), nullptr)}; types) read_types(types.get(), facts);
+    facts.lockdown = read_lockdown(root);
+    struct stat status{};
+    if (::stat((root.proc / "self/ns/pid").c_str(), &status) == 0)
+        facts.initial_pid_namespace = status.st_ino == kInitialPidNamespace;
+    if (utsname name{}; ::uname(&name) == 0) {
+        facts.release = name.release;
+        facts.architecture = name.machine;
+    }
+    return facts;
+}
+
+Privileges parse_privileges(std::string_view proc_self_status) {
+    constexpr std::string_view kKey = "CapEff:";
+    std::uint64_t effective = 0;
+    for_each_line(proc_self_status, [&](std::string_view line) {
+        if (!line.starts_with(kKey)) return;
+        const std::string_view digits = trimmed(line.substr(kKey.size()));
+        std::from_chars(digits.data(), digits.data() + digits.size(), effective, 16);
+    });
+    const auto has = [&](unsigned capability) { return ((effective >> capability) & 1U) != 0; };
+    const bool admin = has(CAP_SYS_ADMIN);
+    return {.bpf = admin || has(CAP_BPF), .perfmon = admin || has(CAP_PERFMON), .read_all = has(CAP_SYS_PTRACE)};
+}
+
+}  // namespace memscope

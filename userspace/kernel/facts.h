@@ -1,0 +1,38 @@
+#pragma once
+#include <optional>
+#include <set>
+#include <string>
+
+#include "base/files.h"
+
+namespace memscope {
+
+// What this kernel offers, asked of the kernel itself. Unknown (nullopt, not in the set) is never taken for yes.
+struct KernelFacts {
+    bool btf = false;                              // types of the running kernel can be read
+    std::set<std::string> tracepoints{};           // those of kTracepoints that BTF programs can attach to
+    std::optional<bool> exit_tells_last_thread{};  // sched_process_exit has `group_dead`
+    bool task_iterator = false;
+    bool memory_subsystem = false;                // compiled with the cgroup memory controller
+    std::optional<bool> percpu_rss{};             // resident pages are per-CPU counters (6.2 and later)
+    std::optional<std::string> lockdown{};        // "none", "integrity", "confidentiality"
+    std::optional<bool> initial_pid_namespace{};  // the task iterator sees only the namespace of who opens it
+    std::string release{};                        // for people; nothing is decided by it
+    std::string architecture{};
+};
+
+constexpr const char* kTracepoints[] = {"sched_process_fork", "sched_process_exec", "sched_process_exit",
+                                        "cgroup_attach_task", "cgroup_mkdir",       "cgroup_rmdir",
+                                        "cgroup_rename"};
+
+KernelFacts gather_kernel_facts(const SysRoot& root);
+
+// What a process may do, from its effective capabilities.
+struct Privileges {
+    bool bpf = false;       // CAP_BPF, or CAP_SYS_ADMIN
+    bool perfmon = false;   // CAP_PERFMON, or CAP_SYS_ADMIN: BPF programs that read kernel memory
+    bool read_all = false;  // CAP_SYS_PTRACE: /proc/PID/environ of others
+};
+Privileges parse_privileges(std::string_view proc_self_status);
+
+}  // namespace memscope

@@ -1,0 +1,69 @@
+#include "kernel/plan.h"
+
+namespace memscope {
+namespace {
+
+struct Row {
+    std::string_view signal;
+    std::string_view hook;
+    std::string_view program;
+    bool needed;
+    std::string_view without;
+    bool (*usable)(const KernelFacts&);
+};
+
+template <const char* name>
+bool has(const KernelFacts& facts) {
+    return facts.btf && facts.tracepoints.contains(name);
+}
+
+constexpr char kFork[] = "sched_process_fork";
+constexpr char kExec[] = "sched_process_exec";
+constexpr char kExit[] = "sched_process_exit";
+constexpr char kMove[] = "cgroup_attach_task";
+constexpr char kMkdir[] = "cgroup_mkdir";
+constexpr char kRmdir[] = "cgroup_rmdir";
+constexpr char kRename[] = "cgroup_rename";
+
+constexpr std::string_view kNoStarts = "short-lived processes would go uncounted";
+constexpr std::string_view kNoNumbers = "no process would have any numbers";
+constexpr std::string_view kNoMoves = "processes that change cgroup are noticed at the next tick only";
+constexpr std::string_view kNoCgroups = "cgroups that come and go are noticed at the next tick only";
+
+constexpr Row kRows[] = {
+    {"tree", "fork", "tree_fork", true, kNoStarts, has<kFork>},
+    {"tree", "exec", "tree_exec", true, "roles of short-lived processes would be unknown", has<kExec>},
+    {"tree", "exit", "tree_exit_group_dead", true, kNoStarts,
+     [](const KernelFacts& k) { return has<kExit>(k) && k.exit_tells_last_thread == true; }},
+    {"tree", "exit", "tree_exit_live_count", true, kNoStarts,
+     [](const KernelFacts& k) { return has<kExit>(k) && k.exit_tells_last_thread == false; }},
+    {"tree", "move", "tree_move", false, kNoMoves, has<kMove>},
+    {"tree", "cgroup_made", "tree_mkdir", false, kNoCgroups, has<kMkdir>},
+    {"tree", "cgroup_removed", "tree_rmdir", false, kNoCgroups, has<kRmdir>},
+    {"tree", "cgroup_renamed", "tree_rename", false, kNoCgroups, has<kRename>},
+    {"tasks", "scan", "tasks_iter_percpu", true, kNoNumbers,
+     [](const KernelFacts& k) { return k.btf && k.task_iterator && k.percpu_rss == true; }},
+    {"tasks", "scan", "tasks_iter_threads", true, kNoNumbers,
+     [](const KernelFacts& k) { return k.btf && k.task_iterator && k.percpu_rss == false; }},
+};
+
+}  // namespace
+
+Plan make_plan(const KernelFacts& facts) {
+    Plan plan;
+    for (const Row& row : kRows) {
+        const bool same_hook = !plan.empty() && plan.back().signal == row.signal && plan.back().hook == row.hook;
+        if (!same_hook) plan.push_back({row.signal, row.hook, {}, row.without, row.needed});
+        if (plan.back().program.empty() && row.usable(facts)) plan.back().program = row.program;
+    }
+    return plan;
+}
+
+std::vector<std::string_view> programs_of(const Plan& plan, std::string_view signal) {
+    std::vector<std::string_view> programs;
+    for (const Choice& choice : plan)
+        if (choice.signal == signal && !choice.program.empty()) programs.push_back(choice.program);
+    return programs;
+}
+
+}  // namespace memscope

@@ -1,0 +1,76 @@
+#include "kernel/tree_signal.h"
+
+#include <span>
+
+#include "kernel/decode.h"
+#include "tree.skel.h"
+
+namespace memscope {
+
+struct TreeSignal::State {
+    std::unique_ptr<tree_bpf, Release<tree_bpf__destroy>> skeleton;
+    std::vector<Link> links;
+    Ring ring;
+    const std::function<void(const TreeEvent&)>* visit = nullptr;
+    std::uint64_t malformed = 0;
+
+    static int receive(void* self, void* data, std::size_t size) {
+        auto& state = *static_cast<State*>(self);
+        const auto event = decode_tree_event({static_cast<const std::byte*>(data), size});
+        if (!event)
+            ++state.malformed;
+        else if (state.visit)
+            (*state.visit)(*event);
+        return 0;
+    }
+};
+
+TreeSignal::TreeSignal(std::unique_ptr<State> state) : state_(std::move(state)) {}
+TreeSignal::TreeSignal(TreeSignal&&) noexcept = default;
+TreeSignal& TreeSignal::operator=(TreeSignal&&) noexcept = default;
+TreeSignal::~TreeSignal() = default;
+
+Result<TreeSignal> TreeSignal::start(const Plan& plan, const SignalSettings& settings) {
+    auto state = std::make_unique<State>();
+    state->skeleton.reset(tree_bpf__open());
+    if (!state->skeleton) return load_error("tree", errno);
+    state->skeleton->rodata->memory_on_v1 = settings.memory_on_v1;
+    state->skeleton->rodata->watcher_pid = settings.watcher_pid;
+    const auto programs = programs_of(plan, "tree");
+    load_only(state->skeleton->obj, programs);
+    if (const int error = tree_bpf__load(state->skeleton.get())) return load_error("tree", -error);
+    state->ring.reset(
+        ring_buffer__new(bpf_map__fd(state->skeleton->maps.tree_events), State::receive, state.get(), nullptr));
+    if (!state->ring) return load_error("tree", errno);
+    auto links = attach(state->skeleton->obj, programs);
+    if (!links) return links.error();
+    state->links = std::move(*links);
+    return TreeSignal(std::move(state));
+}
+
+Status TreeSignal::watch(CgroupId target) {
+    const __u32 watched = 1;
+    if (bpf_map_update_elem(targets_map(), &target, &watched, BPF_ANY) != 0)
+        return system_error(errno, "add a target to the map of watched cgroups");
+    return Done{};
+}
+
+void TreeSignal::unwatch(CgroupId target) { bpf_map_delete_elem(targets_map(), &target); }
+int TreeSignal::targets_map() const { return bpf_map__fd(state_->skeleton->maps.targets); }
+int TreeSignal::ring_fd() const { return ring_buffer__epoll_fd(state_->ring.get()); }
+
+void TreeSignal::drain(const std::function<void(const TreeEvent&)>& visit) {
+    state_->visit = &visit;
+    ring_buffer__consume(state_->ring.get());
+    state_->visit = nullptr;
+}
+
+Losses TreeSignal::losses() const {
+    Losses losses = read_losses(bpf_map__fd(state_->skeleton->maps.losses));
+    losses["malformed_record"] = state_->malformed;
+    return losses;
+}
+
+Bytes TreeSignal::map_memory() const { return map_bytes(state_->skeleton->obj); }
+
+}  // namespace memscope

@@ -1,0 +1,34 @@
+#pragma once
+#include <functional>
+#include <memory>
+
+#include "kernel/plan.h"
+#include "kernel/signal.h"
+#include "model/tree_event.h"
+
+namespace memscope {
+
+// The events of the process tree, and the map that says which cgroups are watched.
+class TreeSignal {
+  public:
+    static Result<TreeSignal> start(const Plan& plan, const SignalSettings& settings);
+    TreeSignal(TreeSignal&&) noexcept;
+    TreeSignal& operator=(TreeSignal&&) noexcept;
+    ~TreeSignal();
+
+    Status watch(CgroupId target);
+    void unwatch(CgroupId target);
+    int targets_map() const;
+
+    int ring_fd() const;  // readable when events wait
+    void drain(const std::function<void(const TreeEvent&)>& visit);
+    Losses losses() const;  // those of the kernel side, and records that could not be decoded
+    Bytes map_memory() const;
+
+  private:
+    struct State;
+    explicit TreeSignal(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;  // stable address: the ring's callback holds it
+};
+
+}  // namespace memscope
