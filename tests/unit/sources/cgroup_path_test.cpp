@@ -1,0 +1,150 @@
+#include "sources/cgroup_path.h"
+
+#include <chrono>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace memscope {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+const CgroupHierarchy kV1{1, "/sys/fs/cgroup/memory", true};
+const CgroupHierarchy kV2{2, "/sys/fs/cgroup", false};
+
+std::string path_of(std::string_view typed, const CgroupHierarchy& hierarchy = kV2) {
+    const auto name = parse_cgroup_name(typed, hierarchy);
+    return name ? name->path : "error: " + name.error().message();
+}
+
+TEST(CgroupName, IsAPathBelowTheHierarchy) {
+    EXPECT_EQ(path_of("train"), "train");
+    EXPECT_EQ(path_of("/train"), "train");
+    EXPECT_EQ(path_of("train/"), "train");
+    EXPECT_EQ(path_of("//a//b//"), "a/b");
+    EXPECT_EQ(path_of("system.slice/a b.scope"), "system.slice/a b.scope");
+    EXPECT_EQ(path_of("a..b"), "a..b");
+}
+
+TEST(CgroupName, IsTheRootForASlash) {
+    EXPECT_EQ(path_of("/"), "");
+    EXPECT_EQ(path_of("/sys/fs/cgroup/memory", kV1), "");
+    EXPECT_EQ(path_of("/sys/fs/cgroup/", kV2), "");
+}
+
+TEST(CgroupName, MayBeAnAbsoluteDirectory) {
+    EXPECT_EQ(path_of("/sys/fs/cgroup/memory/a/b", kV1), "a/b");
+    EXPECT_EQ(path_of("/sys/fs/cgroup/a", kV2), "a");
+    EXPECT_EQ(path_of("/sys/fs/cgroupx/a", kV2), "sys/fs/cgroupx/a") << "only whole components count";
+}
+
+TEST(CgroupName, OfAnotherHierarchyIsRefusedWithTheRightOne) {
+    for (const char* typed :
+         {"/sys/fs/cgroup/cpu/x", "/sys/fs/cgroup/unified/x", "/sys/fs/cgroup/memory2", "/sys/fs/cgroup"})
+        EXPECT_THAT(path_of(typed, kV1), HasSubstr("memory is on /sys/fs/cgroup/memory")) << typed;
+}
+
+TEST(CgroupName, RefusesHostileNamesWithAdvice) {
+    const std::string cases[] = {"",
+                                 "..",
+                                 "a/../b",
+                                 "/..",
+                                 ".",
+                                 "a/./b",
+                                 "a\nb",
+                                 "a\x1b[2J",
+                                 "a\x7f",
+                                 std::string("a\0b", 3),
+                                 std::string(256, 'x'),
+                                 std::string(4096, '/')};
+    for (const std::string& typed : cases) {
+        const auto name = parse_cgroup_name(typed, kV2);
+        ASSERT_FALSE(name) << testing::PrintToString(typed);
+        EXPECT_FALSE(name.error().advice.empty()) << testing::PrintToString(typed);
+        EXPECT_EQ(name.error().message().find('\n'), std::string::npos);
+        EXPECT_LT(name.error().message().size(), 300U);
+    }
+    EXPECT_EQ(path_of(std::string(255, 'x')), std::string(255, 'x'));
+}
+
+TEST(CgroupName, IsAGlobWithWildcards) {
+    for (const char* glob : {"a*", "a/**/b", "job_?", "[ab]"}) EXPECT_TRUE(parse_cgroup_name(glob, kV2)->glob) << glob;
+    for (const char* plain : {"a", "a]", "a\\x2db.slice"}) EXPECT_FALSE(parse_cgroup_name(plain, kV2)->glob) << plain;
+}
+
+TEST(Glob, MatchesWithinAComponent) {
+    EXPECT_TRUE(glob_matches("job_*", "job_12"));
+    EXPECT_TRUE(glob_matches("a/*/c", "a/b/c"));
+    EXPECT_TRUE(glob_matches("job_[0-9]", "job_7"));
+    EXPECT_TRUE(glob_matches("job_[!0-9]", "job_x"));
+    EXPECT_TRUE(glob_matches("??", "ab"));
+    EXPECT_FALSE(glob_matches("job_*", "job_12/step"));
+    EXPECT_FALSE(glob_matches("a/*/c", "a/b/d/c"));
+    EXPECT_FALSE(glob_matches("*", ""));
+    EXPECT_FALSE(glob_matches("a", "a/b"));
+    EXPECT_FALSE(glob_matches("a/b", "a"));
+    EXPECT_TRUE(glob_matches("*", ".hidden"));
+}
+
+TEST(Glob, TakesABackslashAsItIs) { EXPECT_TRUE(glob_matches("system-a\\x2db*.slice", "system-a\\x2db@1.slice")); }
+
+TEST(Glob, DoubleStarTakesAnyNumberOfComponents) {
+    constexpr const char* kKubernetes = "kubepods.slice/**/cri-*.scope";
+    EXPECT_TRUE(glob_matches(kKubernetes, "kubepods.slice/cri-1.scope"));
+    EXPECT_TRUE(glob_matches(kKubernetes, "kubepods.slice/a/b/cri-1.scope"));
+    EXPECT_FALSE(glob_matches(kKubernetes, "kubepods.slice/a/b/cri-1.scope/c"));
+    EXPECT_FALSE(glob_matches(kKubernetes, "other.slice/cri-1.scope"));
+    EXPECT_TRUE(glob_matches("**", ""));
+    EXPECT_TRUE(glob_matches("a/**", "a"));
+    EXPECT_TRUE(glob_matches("**/b", "a/a/b"));
+    EXPECT_TRUE(glob_matches("**/a/**/b/c", "x/a/b/b/a/b/c"));
+    EXPECT_FALSE(glob_matches("**/a/**/b/c", "x/a/b/b/a/c"));
+    EXPECT_TRUE(glob_matches("a/**/**/b", "a/b"));
+}
+
+TEST(Glob, DoesNotBlowUpOnHostilePatterns) {
+    std::string pattern, path, stars;
+    for (int i = 0; i < 60; ++i) {
+        pattern += "**/a/";
+        path += "a/";
+        stars += "a*";
+    }
+    path += path + path + "c";
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_FALSE(glob_matches(pattern + "b", path));
+    EXPECT_FALSE(glob_matches(stars + "b", std::string(250, 'a')));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+}
+
+TEST(NearNames, FindTyposAndParts) {
+    const std::vector<std::string> existing{"train",      "system.slice", "system.slice/nginx.service",
+                                            "user.slice", "rain/x",       "zzz"};
+    EXPECT_THAT(near_names("trian", existing), ElementsAre("train"));
+    EXPECT_THAT(near_names("nginx", existing), ElementsAre("system.slice/nginx.service"));
+    EXPECT_THAT(near_names("wrong/nginx.service", existing), ElementsAre("system.slice/nginx.service"));
+    EXPECT_TRUE(near_names("qqqqq", existing).empty());
+    EXPECT_TRUE(near_names("train", {}).empty());
+}
+
+TEST(NearNames, ComeBestFirstAndBounded) {
+    const std::vector<std::string> existing{"train-long-name", "train2", "train", "train3", "train4"};
+    EXPECT_THAT(near_names("train", existing), ElementsAre("train", "train2", "train3"));
+    EXPECT_THAT(near_names("train", existing, 1), ElementsAre("train"));
+}
+
+TEST(NearNames, CountEditsRight) {
+    EXPECT_THAT(near_names("kitten...", {"sitting..."}), ElementsAre("sitting...")) << "3 edits of 9 bytes";
+    EXPECT_TRUE(near_names("kitten..x", {"sitting..."}).empty()) << "4 edits";
+    EXPECT_THAT(near_names("abc", {"bc"}), ElementsAre("bc"));
+    EXPECT_TRUE(near_names("ab", {"cd"}).empty());
+}
+
+TEST(NearNames, AreFastOnManyLongNames) {
+    const std::vector<std::string> existing(2000, std::string(250, 'a') + "bbbbb");
+    const auto start = std::chrono::steady_clock::now();
+    EXPECT_TRUE(near_names(std::string(255, 'a'), existing).empty());
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,67 @@
+#include "sources/host.h"
+
+#include <gtest/gtest.h>
+
+#include "support/fake_tree.h"
+
+namespace memscope {
+namespace {
+
+constexpr const char* kMeminfo =
+    "MemTotal:       24643328 kB\nMemFree:        24436432 kB\nMemAvailable:   24417004 kB\nSwapTotal:          1024 "
+    "kB\n"
+    "SwapFree:            512 kB\nHugePages_Total:       3\nHugepagesize:       2048 kB\nHugetlb:           10240 kB\n";
+
+TEST(Meminfo, IsInBytes) {
+    const auto host = parse_meminfo(kMeminfo);
+    ASSERT_TRUE(host);
+    EXPECT_EQ(host->total, Bytes{24643328ULL << 10});
+    EXPECT_EQ(host->available, Bytes{24417004ULL << 10});
+    EXPECT_EQ(host->swap_total, Bytes{1 << 20});
+    EXPECT_EQ(host->swap_free, Bytes{512 << 10});
+    EXPECT_EQ(host->hugetlb, Bytes{10 << 20}) << "all page sizes, not only the default one";
+}
+
+TEST(Meminfo, CountsHugePagesWhereThereIsNoSum) {
+    EXPECT_EQ(parse_meminfo("MemTotal: 9 kB\nMemAvailable: 5 kB\nHugePages_Total: 3\nHugepagesize: 2048 kB\n")->hugetlb,
+              Bytes{6 << 20});
+    EXPECT_EQ(parse_meminfo("MemTotal: 9 kB\nMemAvailable: 5 kB\n")->hugetlb, Bytes{0});
+}
+
+TEST(Meminfo, NeedsTotalAndAvailable) {
+    EXPECT_FALSE(parse_meminfo(""));
+    EXPECT_FALSE(parse_meminfo("MemTotal: 9 kB\n"));
+    EXPECT_FALSE(parse_meminfo("MemAvailable: 9 kB\n"));
+    EXPECT_FALSE(parse_meminfo("MemTotal: nine kB\nMemAvailable: 9 kB\n"));
+    EXPECT_FALSE(parse_meminfo_detail("MemTotal: 9 kB\n"));
+}
+
+TEST(Host, HasPressureOnlyWhereTheKernelHasIt) {
+    FakeTree tree{{"proc/meminfo", kMeminfo}};
+    ASSERT_TRUE(read_host(tree.root()));
+    EXPECT_FALSE(read_host(tree.root())->pressure);
+    tree.write("proc/pressure/memory",
+               "some avg10=5.00 avg60=0 avg300=0 total=7\nfull avg10=1.00 avg60=0 avg300=0 total=3\n");
+    EXPECT_DOUBLE_EQ(read_host(tree.root())->pressure->some_avg10, 0.05);
+    tree.write("proc/pressure/memory", "");
+    EXPECT_FALSE(read_host(tree.root())->pressure);
+}
+
+TEST(Host, CannotBeReadWithoutProc) {
+    FakeTree tree;
+    EXPECT_FALSE(read_host(tree.root()));
+}
+
+TEST(Host, OfThisMachineIsPlausible) {
+    const auto host = read_host({});
+    ASSERT_TRUE(host) << host.error().message();
+    EXPECT_GT(host->total, Bytes{16 << 20});
+    EXPECT_LE(host->available, host->total);
+    const auto root = read_root_memory({}, *host);
+    ASSERT_TRUE(root);
+    const MemoryByKind& kinds = root->by_kind;
+    EXPECT_EQ(kinds.anon + kinds.shmem + kinds.file + kinds.kernel + kinds.other, root->usage);
+}
+
+}  // namespace
+}  // namespace memscope

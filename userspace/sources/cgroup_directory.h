@@ -1,0 +1,50 @@
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "model/process.h"
+#include "sources/cgroup_hierarchy.h"
+#include "sources/cgroup_walk.h"
+
+namespace memscope {
+
+// A cgroup held by its open directory: a path can be recreated, an open directory cannot be confused with its
+// successor.
+class CgroupDirectory {
+  public:
+    static Result<CgroupDirectory> open(const CgroupHierarchy& hierarchy, const std::string& path);
+    // The cgroup and every ancestor, itself first, the root last.
+    static Result<std::vector<CgroupDirectory>> open_chain(const CgroupHierarchy& hierarchy, const std::string& path);
+
+    CgroupId id() const { return id_; }
+    const std::string& path() const { return path_; }
+    const Fd& fd() const { return fd_; }
+    bool exists() const;  // false once it was removed
+
+  private:
+    CgroupDirectory(Fd fd, CgroupId id, std::string path) : fd_(std::move(fd)), id_(id), path_(std::move(path)) {}
+    static Result<CgroupDirectory> take(Fd fd, std::string path);
+
+    Fd fd_;
+    CgroupId id_{};
+    std::string path_;
+};
+
+// The inode of the directory is the id the kernel knows the cgroup by.
+Result<CgroupId> cgroup_id(const Fd& directory);
+// The cgroup, or the file of it that was read, is not there any more.
+bool is_gone(const Error& error);
+
+// Everything below `below` ("" for all), as sorted paths from the root of the hierarchy.
+std::vector<std::string> list_cgroups(const CgroupHierarchy& hierarchy, const std::string& below,
+                                      const WalkBounds& bounds = {});
+// The cgroups a glob names now, sorted. Goes down only where a match is possible. Never the root.
+std::vector<std::string> find_matching(const CgroupHierarchy& hierarchy, const std::string& glob,
+                                       const WalkBounds& bounds = {});
+// The path of a cgroup that exists: as typed, or the one directory of a systemd unit. When there is none the error
+// has the code ENOENT and names what is alike; a unit that stands in several places is an error without code.
+Result<std::string> resolve_plain(const CgroupHierarchy& hierarchy, const std::string& path);
+
+}  // namespace memscope

@@ -1,0 +1,120 @@
+#include "sources/cgroup_memory.h"
+
+#include "sources/cgroup_level.h"
+#include "sources/host.h"
+#include "sources/memory_parts.h"
+
+namespace memscope {
+namespace {
+
+std::string shown_path(const CgroupDirectory& directory) { return directory.path().empty() ? "/" : directory.path(); }
+
+// A missing file of a cgroup that still stands must not pass for the end of the target.
+Error in_cgroup(Error error, const CgroupDirectory& directory) {
+    if (is_gone(error) && directory.exists()) error.code = std::make_error_code(std::errc::not_supported);
+    error.where += " of cgroup '" + shown_path(directory) + "'";
+    return error;
+}
+
+}  // namespace
+
+Result<CgroupMemory> CgroupMemory::open(const CgroupHierarchy& hierarchy, const std::string& path,
+                                        const SysRoot& root) {
+    auto chain = CgroupDirectory::open_chain(hierarchy, path);
+    if (!chain) return chain.error();
+    const bool at_machine_root = is_machine_root(chain->back().fd(), hierarchy.version);
+    return CgroupMemory(hierarchy.version, *std::move(chain), at_machine_root, root);
+}
+
+// The first level from the target up that has the controller; the number of levels when only the machine is left.
+// Asked at each sample, because cgroup.subtree_control can be written at any time.
+Result<std::size_t> CgroupMemory::find_measured(Bytes& usage) const {
+    const std::size_t levels = chain_.size() - (ends_at_machine_root_ ? 1 : 0);
+    for (std::size_t level = 0; level < levels; ++level) {
+        const auto read = read_usage(chain_[level].fd(), version_);
+        if (read) {
+            usage = *read;
+            return level;
+        }
+        if (!is_gone(read.error())) return in_cgroup(read.error(), chain_[level]);
+    }
+    return chain_.size();
+}
+
+Result<MemoryState> CgroupMemory::sample(const HostMemory& host) {
+    Bytes usage;
+    const auto measured = find_measured(usage);
+    if (!measured) return measured.error();
+    if (*measured > 0 && !directory().exists())
+        return system_error(ENOENT, "read memory of cgroup '" + shown_path(directory()) + "'");
+    if (*measured < chain_.size()) return sample_level(*measured, usage, host);
+
+    auto state = read_root_memory(root_, host);
+    if (state && !directory().path().empty() && version_ == 2) state->pressure = read_pressure_v2(directory().fd());
+    return state;
+}
+
+Result<MemoryState> CgroupMemory::sample_level(std::size_t measured, Bytes usage, const HostMemory& host) {
+    const CgroupDirectory& at = chain_[measured];
+    const auto level = read_parts(at.fd(), version_, usage);
+    if (!level) return in_cgroup(level.error(), at);
+
+    MemoryState state;
+    state.usage = usage;
+    state.by_kind = level->parts.by_kind;
+    state.unreclaimable = level->parts.unreclaimable;
+    state.swap = level->swap.value_or(Bytes{});
+    if (measured > 0) state.measured_at = shown_path(at);
+    if (const auto done = add_candidates(measured, host, state); !done) return done.error();
+    state.candidates.push_back(host_candidate(host, host.swap_total.n > 0 && level->swap));
+    state.effective = nearest_limit(state.candidates);
+
+    const auto events = read_events(at);
+    if (!events) return in_cgroup(events.error(), at);
+    state.events = *events;
+    // Every v2 cgroup has its own pressure, with the controller or without it.
+    if (version_ == 2) state.pressure = read_pressure_v2(directory().fd());
+    return state;
+}
+
+Status CgroupMemory::add_candidates(std::size_t measured, const HostMemory& host, MemoryState& state) const {
+    for (std::size_t i = measured; i < chain_.size(); ++i) {
+        const CgroupDirectory& level = chain_[i];
+        const auto limits = read_limits(level.fd(), version_);
+        if (!limits) return in_cgroup(limits.error(), level);
+        if (i == 0) state.limit = limits->memory;
+        if (!finite(limits->memory)) continue;
+        if (i > measured && version_ == 1 && !charges_children_v1(level.fd())) continue;
+
+        HeldMemory held{state.unreclaimable, state.swap};
+        if (i > measured) {  // its own numbers: siblings count against its limit too
+            const auto usage = read_usage(level.fd(), version_);
+            if (!usage) return in_cgroup(usage.error(), level);
+            const auto parts = read_parts(level.fd(), version_, *usage);
+            if (!parts) return in_cgroup(parts.error(), level);
+            held = {parts->parts.unreclaimable, parts->swap.value_or(Bytes{})};
+        }
+        if (auto candidate = limit_candidate(i == 0 ? "own" : shown_path(level), *limits, held, host))
+            state.candidates.push_back(*std::move(candidate));
+    }
+    return Done{};
+}
+
+Result<std::optional<MemoryEvents>> CgroupMemory::read_events(const CgroupDirectory& measured) {
+    if (version_ == 2) return read_events_v2(measured.fd());
+    // The walk costs a file per cgroup, so it waits for a reason. Now and then without one: a kill may be missed.
+    constexpr std::uint64_t kSamplesBetweenWalks = 60;
+    if (samples_++ % kSamplesBetweenWalks == 0 || kill_noted_) {
+        const auto kills = kills_.sum_up(measured);
+        if (!kills) return kills.error();
+        kill_noted_ = false;
+    }
+    const auto failures = read_failcnt_v1(measured.fd());
+    if (!failures) return failures.error();
+    MemoryEvents events;
+    events.max = *failures;
+    events.oom_kill = kills_.total();
+    return std::optional(events);
+}
+
+}  // namespace memscope

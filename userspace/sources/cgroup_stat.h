@@ -1,0 +1,41 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string_view>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "model/memory.h"
+
+namespace memscope {
+
+// What we use of memory.stat, children included. Keys come and go with kernels: absent is not 0.
+struct MemoryStat {
+    std::optional<Bytes> anon{};
+    std::optional<Bytes> file{};  // with shmem and swap cache
+    std::optional<Bytes> shmem{};
+    std::optional<Bytes> swapcached{};
+    std::optional<Bytes> kernel{};
+    std::optional<Bytes> kernel_stack{};
+    std::optional<Bytes> slab{};
+    std::optional<Bytes> pagetables{};
+    std::optional<Bytes> percpu{};
+    std::optional<Bytes> sock{};
+    std::optional<Bytes> slab_reclaimable{};
+    std::optional<Bytes> active_anon{};
+    std::optional<Bytes> inactive_anon{};
+    std::optional<Bytes> unevictable{};
+    std::optional<Bytes> swap{};  // v1 only: v2 has a file for it
+};
+
+// Keys that are not known are ignored; a known key with a value that is not a number is an error.
+Result<MemoryStat> parse_memory_stat_v2(std::string_view text);
+Result<MemoryStat> parse_memory_stat_v1(std::string_view text);  // the total_ keys
+Result<MemoryEvents> parse_memory_events(std::string_view text);
+// The oom_kill line of memory.oom_control; kernels before 4.13 have none.
+Result<std::optional<std::uint64_t>> parse_oom_control(std::string_view text);
+Result<Pressure> parse_pressure(std::string_view text);
+Result<Bytes> parse_bytes(std::string_view text);  // a file with one number
+Result<Limit> parse_limit(std::string_view text);  // "max", or what v1 has for it
+
+}  // namespace memscope
