@@ -1,0 +1,35 @@
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/process.h"
+
+namespace memscope {
+
+// Rules are data: every condition that is given must hold, and the first rule that matches decides.
+struct RoleRule {
+    Role role = Role::other;
+    std::string comm{};      // glob on the process name; "" = any
+    std::string program{};   // glob on a name of the program, see program_names(); "" = any
+    std::string argument{};  // glob on any one argument, argv[0] included; "" = any
+    std::optional<Role> parent{};
+    std::optional<bool> forked_without_exec{};
+    std::optional<bool> own_memory{};  // false: in the address space of another process, as vfork leaves it
+};
+
+// What one process shows of itself.
+struct RoleFacts {
+    std::string_view comm;
+    const std::vector<std::string>& argv;
+    bool forked_without_exec = false;
+    bool own_memory = true;
+    std::optional<Role> parent_role{};
+};
+
+const std::vector<RoleRule>& builtin_role_rules();
+Role decide_role(const RoleFacts& facts, std::span<const RoleRule> rules);  // `other` if no rule matches
+
+}  // namespace memscope
