@@ -1,0 +1,77 @@
+#include "example.h"
+
+namespace memscope::test {
+
+Process process(pid_t pid, pid_t parent, Role role, const char* comm, const char* command, Bytes anon) {
+    Process process;
+    process.task.id = {pid, static_cast<std::uint64_t>(pid) * 1000};
+    process.task.parent = parent;
+    process.task.comm = comm;
+    process.task.memory = AddressSpace{.anon = anon,
+                                       .file = mib(120),
+                                       .shmem = mib(8),
+                                       .swap = mib(1),
+                                       .virtual_size = gib(20),
+                                       .page_tables = mib(2)};
+    process.task.threads = 4;
+    process.task.faults = {1000, 3};
+    process.role = role;
+    process.start_time = 1760000000.25;
+    process.command = command;
+    return process;
+}
+
+TargetSnapshot training(const char* name) {
+    TargetSnapshot target;
+    target.info.name = name;
+    auto& memory = target.memory;
+    memory.usage = gib(47);
+    memory.by_kind = {gib(40), gib(1), gib(5), mib(600), mib(424)};
+    memory.unreclaimable = gib(41);
+    memory.limit = gib(64);
+    memory.effective = EffectiveLimit{"own", gib(64), gib(23)};
+    memory.events = MemoryEvents{};
+    memory.pressure = Pressure{Seconds{1.5}, Seconds{0.5}, 0, 0};
+    target.shm = ShmUsage{mib(100), gib(1)};
+    target.processes = {
+        process(100, 1, Role::launcher, "torchrun", "/usr/bin/torchrun --nproc-per-node=1 train.py", mib(80)),
+        process(101, 100, Role::trainer, "python3", "/usr/bin/python3 -u train.py --config big.yaml", gib(31)),
+        process(110, 101, Role::dataloader_worker, "pt_data_worker", "/usr/bin/python3 -u train.py", gib(3)),
+        process(111, 101, Role::dataloader_worker, "pt_data_worker", "/usr/bin/python3 -u train.py", gib(3)),
+        process(112, 101, Role::dataloader_worker, "pt_data_worker", "/usr/bin/python3 -u train.py", gib(2)),
+    };
+    for (Process& process : target.processes) {
+        if (process.role != Role::launcher) process.rank = 0;
+        const RoleKey key{process.role, process.rank};
+        RoleTotals& totals = target.roles[key];
+        totals.anon += process.task.memory->anon;
+        totals.file += process.task.memory->file;
+        totals.shmem += process.task.memory->shmem;
+        totals.processes += 1;
+        totals.threads += process.task.threads;
+        target.counters[key].starts += 1;
+        target.counters[key].faults.minor += 1000;
+    }
+    return target;
+}
+
+Snapshot example() {
+    Snapshot snapshot;
+    snapshot.time = 1760000000.5;
+    snapshot.host = {gib(256), gib(128), {}, gib(8), gib(8), Pressure{}};
+    snapshot.targets = {training()};
+    snapshot.self.cpu = Seconds{12.5};
+    snapshot.self.resident = mib(21);
+    snapshot.self.virtual_size = mib(90);
+    snapshot.self.open_files = 40;
+    snapshot.self.max_open_files = 1024;
+    snapshot.self.threads = 4;
+    snapshot.self.start_time = 1759990000;
+    snapshot.self.bpf_maps = mib(3);
+    snapshot.self.tick_duration = Seconds{0.0021};
+    snapshot.self.dropped = {{"tree_ring_full", 0}, {"unknown_parent", 0}};
+    snapshot.self.probes = {{"tree", true}, {"tasks", false}};
+    return snapshot;
+}
+
+}  // namespace memscope::test

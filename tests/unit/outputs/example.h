@@ -1,0 +1,15 @@
+#pragma once
+#include "model/snapshot.h"
+
+namespace memscope::test {
+
+constexpr Bytes mib(std::uint64_t n) { return {n << 20U}; }
+constexpr Bytes gib(std::uint64_t n) { return {n << 30U}; }
+
+Process process(pid_t pid, pid_t parent, Role role, const char* comm, const char* command, Bytes anon);
+
+// A training job below a limit: a launcher, a trainer, three DataLoader workers.
+TargetSnapshot training(const char* name = "train");
+Snapshot example();  // with that one target
+
+}  // namespace memscope::test

@@ -1,0 +1,130 @@
+#include "outputs/notices.h"
+
+#include <gmock/gmock.h>
+
+#include "example.h"
+
+namespace memscope {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+// The example with `percent` of its 64 GiB held.
+Snapshot held(std::uint64_t percent) {
+    Snapshot snapshot = test::example();
+    auto& memory = snapshot.targets[0].memory;
+    memory.unreclaimable = Bytes{test::gib(64).n * percent / 100};
+    memory.effective->headroom = test::gib(64) - memory.unreclaimable;
+    return snapshot;
+}
+
+TEST(Notices, TheFirstTickSaysWhatIsWatched) {
+    EXPECT_THAT(notices(nullptr, held(10)),
+                ElementsAre("train: watching, 47 GiB, 5 processes (1 launcher, 1 trainer, 3 dataloader workers)"));
+}
+
+TEST(Notices, AQuietTickSaysNothing) {
+    const Snapshot snapshot = test::example();
+    EXPECT_THAT(notices(&snapshot, snapshot), IsEmpty());
+}
+
+TEST(Notices, ATargetThatComesLaterIsAnnounced) {
+    const Snapshot before = held(10);
+    Snapshot now = before;
+    now.targets.push_back(test::training("b"));
+    now.targets[1].processes.clear();
+    now.targets[1].memory.unreclaimable = {};
+    EXPECT_THAT(notices(&before, now), ElementsAre("b: watching, 47 GiB, no processes yet"));
+}
+
+TEST(Notices, AnEndIsSaidOnce) {
+    const Snapshot before = held(10);
+    Snapshot down = before;
+    down.targets[0].up = false;
+    Snapshot gone = before;
+    gone.targets.clear();
+    EXPECT_THAT(notices(&before, down), ElementsAre("train: ended, last seen with 47 GiB"));
+    EXPECT_THAT(notices(&before, gone), ElementsAre("train: ended, last seen with 47 GiB"));
+    EXPECT_THAT(notices(&down, down), IsEmpty());
+    EXPECT_THAT(notices(&down, gone), IsEmpty());
+}
+
+TEST(Notices, EmptyIsNotAnEnd) {
+    const Snapshot full = held(10);
+    Snapshot empty = full;
+    empty.targets[0].processes.clear();
+    empty.targets[0].memory.usage = test::mib(3);
+    EXPECT_THAT(notices(&full, empty), ElementsAre("train: empty: all processes have ended, 3.0 MiB stay charged"));
+    EXPECT_THAT(
+        notices(&empty, full),
+        ElementsAre("train: no longer empty: 47 GiB, 5 processes (1 launcher, 1 trainer, 3 dataloader workers)"));
+}
+
+TEST(Notices, AnOomKillIsSaidAlsoWhenTheTargetEndsWithIt) {
+    const Snapshot before = held(10);
+    Snapshot now = before;
+    now.targets[0].memory.events->oom_kill = 2;
+    now.targets[0].memory.events->max = 700;
+    EXPECT_THAT(notices(&before, now),
+                ElementsAre("train: the kernel killed 2 processes for want of memory (oom_kill 2)"));
+    now.targets[0].up = false;
+    EXPECT_THAT(notices(&before, now),
+                ElementsAre("train: the kernel killed 2 processes for want of memory (oom_kill 2)",
+                            "train: ended, last seen with 47 GiB"));
+}
+
+TEST(Notices, OldOomKillsAreNoNewsAndACounterThatFallsIsNone) {
+    Snapshot before = held(10);
+    before.targets[0].memory.events->oom_kill = 3;
+    EXPECT_EQ(notices(nullptr, before).size(), 1);
+    EXPECT_THAT(notices(&before, held(10)), IsEmpty());
+}
+
+TEST(Notices, EachMarkOfTheLimitIsSaidOnTheWayUp) {
+    const Snapshot low = held(49);
+    const Snapshot half = held(51);
+    const Snapshot more = held(60);
+    const Snapshot high = held(96);
+    EXPECT_THAT(
+        notices(&low, half),
+        ElementsAre("train: 33 GiB of unreclaimable memory, above 50 % of its own limit (64 GiB); 31 GiB of headroom"));
+    EXPECT_THAT(notices(&half, more), IsEmpty());
+    EXPECT_THAT(
+        notices(&more, high),
+        ElementsAre(
+            "train: 61 GiB of unreclaimable memory, above 95 % of its own limit (64 GiB); 2.6 GiB of headroom"));
+    EXPECT_THAT(notices(&more, half), IsEmpty());
+}
+
+TEST(Notices, ReliefIsSaidToo) {
+    const Snapshot high = held(91);
+    const Snapshot lower = held(89);
+    EXPECT_THAT(notices(&high, lower),
+                ElementsAre("train: 57 GiB of unreclaimable memory, fell below 90 % of its own limit (64 GiB)"));
+}
+
+TEST(Notices, PressureIsSaidWhenItBegins) {
+    const Snapshot calm = held(10);
+    Snapshot stalled = calm;
+    stalled.targets[0].memory.pressure->full_avg10 = 0.25;
+    EXPECT_THAT(notices(&calm, stalled),
+                ElementsAre("train: under memory pressure: everything stood still for 25 % of the last 10 s"));
+    EXPECT_THAT(notices(&stalled, stalled), IsEmpty());
+}
+
+TEST(Notices, LossesAreSaid) {
+    const Snapshot before = held(10);
+    Snapshot now = before;
+    now.self.dropped["tree_ring_full"] = 12;
+    EXPECT_THAT(notices(&before, now), ElementsAre("memscope: 12 events could not be recorded (tree_ring_full)"));
+}
+
+TEST(Notices, AHostileNameStaysOnOneLine) {
+    Snapshot now = held(10);
+    now.targets[0].info.name = "a\nb\x1b[2J";
+    EXPECT_THAT(notices(nullptr, now)[0], testing::StartsWith("a\\nb\\x1b[2J: watching"));
+}
+
+}  // namespace
+}  // namespace memscope

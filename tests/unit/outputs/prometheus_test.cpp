@@ -1,0 +1,103 @@
+#include "outputs/prometheus.h"
+
+#include <cstdlib>
+#include <fstream>
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include "base/files.h"
+#include "base/text.h"
+#include "example.h"
+#include "outputs/metrics_page.h"
+
+namespace memscope {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+TEST(Prometheus, ByteCountsAreExactUpTo2ToThe53) {
+    Snapshot snapshot = test::example();
+    snapshot.targets[0].memory.usage = Bytes{9007199254740991};
+    EXPECT_THAT(render_prometheus(snapshot),
+                HasSubstr("memscope_memory_usage_bytes{target=\"train\"} 9007199254740991\n"));
+}
+
+TEST(Prometheus, AllSixEventsStandAtZeroFromTheFirstScrape) {
+    const std::string text = render_prometheus(test::example());
+    for (const auto* event : {"low", "high", "max", "oom", "oom_kill", "oom_group_kill"})
+        EXPECT_THAT(
+            text, HasSubstr(std::string("memscope_memory_events_total{target=\"train\",event=\"") + event + "\"} 0\n"));
+}
+
+TEST(Prometheus, WhatIsUnknownHasNoLine) {
+    Snapshot snapshot = test::example();
+    auto& target = snapshot.targets[0];
+    target.memory.limit = Unlimited{};
+    target.memory.effective.reset();
+    target.memory.events.reset();
+    target.memory.pressure.reset();
+    target.shm.reset();
+    const std::string text = render_prometheus(snapshot);
+    for (const auto* name :
+         {"memscope_memory_limit_bytes", "memscope_memory_effective_limit_bytes", "memscope_memory_events_total",
+          "memscope_pressure_stalled_seconds_total", "memscope_shm_"})
+        EXPECT_THAT(text, Not(HasSubstr(name)));
+    EXPECT_THAT(text, HasSubstr("memscope_memory_usage_bytes{target=\"train\"}"));
+}
+
+TEST(Prometheus, RankIsEmptyWhereThereIsNone) {
+    const std::string text = render_prometheus(test::example());
+    EXPECT_THAT(text, HasSubstr("memscope_processes{target=\"train\",role=\"launcher\",rank=\"\"} 1\n"));
+    EXPECT_THAT(text, HasSubstr("memscope_processes{target=\"train\",role=\"dataloader_worker\",rank=\"0\"} 3\n"));
+}
+
+TEST(Prometheus, ARoleThatIsGoneKeepsItsCountersButNotItsGauges) {
+    Snapshot snapshot = test::example();
+    const RoleKey workers{Role::dataloader_worker, 0};
+    snapshot.targets[0].roles.erase(workers);
+    snapshot.targets[0].counters[workers].exits = 3;
+    const std::string text = render_prometheus(snapshot);
+    EXPECT_THAT(text, Not(HasSubstr("memscope_processes{target=\"train\",role=\"dataloader_worker\"")));
+    EXPECT_THAT(text, Not(HasSubstr("memscope_role_resident_bytes{target=\"train\",role=\"dataloader_worker\"")));
+    EXPECT_THAT(text,
+                HasSubstr("memscope_process_exits_total{target=\"train\",role=\"dataloader_worker\",rank=\"0\"} 3\n"));
+}
+
+TEST(Prometheus, AnEndedTargetIsDown) {
+    Snapshot snapshot = test::example();
+    snapshot.targets[0].up = false;
+    EXPECT_THAT(render_prometheus(snapshot), HasSubstr("memscope_target_up{target=\"train\"} 0\n"));
+}
+
+TEST(Prometheus, AHostileTargetNameStaysInsideItsQuotes) {
+    Snapshot snapshot = test::example();
+    snapshot.targets[0].info.name = "x\"} 1\nevil 1\n\\\xff";
+    const std::string text = render_prometheus(snapshot);
+    EXPECT_EQ(valid_utf8(text), text);
+    EXPECT_THAT(text, HasSubstr("memscope_target_up{target=\"x\\\"} 1\\nevil 1\\n\\\\\uFFFD\"} 1\n"));
+    for_each_line(text, [](std::string_view line) {
+        EXPECT_TRUE(line.starts_with("# ") || line.starts_with("memscope_") || line.starts_with("process_")) << line;
+    });
+}
+
+TEST(Prometheus, PromtoolFindsNothingToSay) {
+    if (std::system("command -v promtool >/dev/null") != 0) GTEST_SKIP() << "promtool is not installed";
+    Snapshot snapshot = test::example();
+    snapshot.targets.push_back(test::training("b\"\n\\\xff"));
+    const std::string file = testing::TempDir() + "memscope_metrics_" + std::to_string(::getpid());
+    std::ofstream(file) << render_prometheus(snapshot);
+    EXPECT_EQ(std::system(("promtool check metrics < " + file).c_str()), 0);
+    fs::remove(file);
+}
+
+TEST(MetricsPage, IsWhatTheTableSays) {
+    const fs::path file = fs::path(MEMSCOPE_SOURCE_DIR) / "docs/metrics.md";
+    if (std::getenv("MEMSCOPE_UPDATE_DOCS")) std::ofstream(file) << render_metrics_page();
+    const auto text = read_file(file);
+    ASSERT_TRUE(text) << text.error().message();
+    EXPECT_EQ(*text, render_metrics_page()) << "run this test with MEMSCOPE_UPDATE_DOCS=1 to write " << file;
+}
+
+}  // namespace
+}  // namespace memscope

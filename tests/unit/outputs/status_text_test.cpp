@@ -1,0 +1,147 @@
+#include "outputs/status_text.h"
+
+#include <gmock/gmock.h>
+
+#include "base/text.h"
+#include "example.h"
+#include "outputs/process_rows.h"
+#include "outputs/text_layout.h"
+
+namespace memscope {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+std::string text_of(const Snapshot& snapshot) { return status_text(snapshot, snapshot.targets.at(0), false); }
+
+void expect_at_most_80_columns(const std::string& text) {
+    for_each_line(text, [](std::string_view line) { EXPECT_LE(display_width(line), 80) << line; });
+}
+
+TEST(StatusText, SaysWhoseLimitAndHowMuchIsLeft) {
+    const std::string text = text_of(test::example());
+    EXPECT_THAT(text, HasSubstr("64 % of 64 GiB"));
+    EXPECT_THAT(text, HasSubstr("23 GiB of headroom below its own limit"));
+    EXPECT_THAT(text, HasSubstr("47 GiB used, 41 GiB of it cannot be reclaimed"));
+    expect_at_most_80_columns(text);
+}
+
+TEST(StatusText, NamesTheAncestorAndWhatItsOtherChildrenHold) {
+    Snapshot snapshot = test::example();
+    snapshot.targets[0].memory.effective = EffectiveLimit{"kubepods.slice", test::gib(64), test::gib(3)};
+    EXPECT_THAT(text_of(snapshot),
+                HasSubstr("3.0 GiB of headroom below the limit of kubepods.slice, where others hold 20 GiB"));
+}
+
+TEST(StatusText, TheLargestRoleStandsFirst) {
+    const std::string text = text_of(test::example());
+    EXPECT_LT(text.find("trainer"), text.find("dataloader_worker"));
+    EXPECT_LT(text.find("dataloader_worker"), text.find("launcher"));
+}
+
+TEST(StatusText, TheTreeIsIndentedByParent) {
+    const std::string text = text_of(test::example());
+    EXPECT_THAT(text, HasSubstr("    100  torchrun --nproc"));
+    EXPECT_THAT(text, HasSubstr("    101  └─ python3 -u train.py"));
+    EXPECT_THAT(text, HasSubstr("    110     ├─ pt_data_worker: "));
+    EXPECT_THAT(text, HasSubstr("    112     └─ pt_data_worker: "));
+}
+
+TEST(StatusText, ShowsTwentyProcessesAndCountsTheRest) {
+    Snapshot snapshot = test::example();
+    auto& processes = snapshot.targets[0].processes;
+    for (int i = 0; i < 52; ++i)
+        processes.push_back(test::process(200 + i, 101, Role::compile_worker, "python3", "python3 -c x", test::mib(1)));
+    const std::string text = text_of(snapshot);
+    EXPECT_THAT(text, HasSubstr("... and 37 more, "));
+    EXPECT_THAT(text, HasSubstr("    112  "));  // larger than the compile workers that came after it
+    EXPECT_EQ(process_rows(processes, 20).rows.size(), 20);
+    expect_at_most_80_columns(text);
+}
+
+TEST(StatusText, ASmallParentOfALargeProcessIsKept) {
+    std::vector<Process> processes = {test::process(1, 0, Role::launcher, "sh", "sh", {}),
+                                      test::process(2, 1, Role::launcher, "sh", "sh", {}),
+                                      test::process(3, 2, Role::trainer, "python3", "python3", test::gib(1)),
+                                      test::process(4, 1, Role::other, "x", "x", test::mib(1))};
+    const auto tree = process_rows(processes, 3);
+    ASSERT_EQ(tree.rows.size(), 3);
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(tree.rows[static_cast<std::size_t>(i)].process->task.id.pid, i + 1);
+    EXPECT_EQ(tree.left_out, 1);
+}
+
+TEST(StatusText, ARingOfParentsIsDrawnOnce) {
+    std::vector<Process> processes = {test::process(1, 2, Role::other, "a", "a", {}),
+                                      test::process(2, 1, Role::other, "b", "b", {}),
+                                      test::process(3, 3, Role::other, "c", "c", {})};
+    EXPECT_EQ(process_rows(processes, 20).rows.size(), 3);
+}
+
+TEST(StatusText, ACalmDayHasNoTroubleLine) {
+    EXPECT_THAT(text_of(test::example()), Not(HasSubstr("dropped")));
+    Snapshot snapshot = test::example();
+    snapshot.self.dropped["tree_ring_full"] = 5;
+    snapshot.targets[0].memory.events->oom_kill = 1;
+    EXPECT_THAT(text_of(snapshot), HasSubstr("oom_kill 1   5 events dropped"));
+}
+
+TEST(StatusText, StaysInsideItsWidthWithHostileAndEnormousValues) {
+    Snapshot snapshot = test::example();
+    auto& target = snapshot.targets[0];
+    target.info.name = std::string(300, 'n') + "\x1b[31m";
+    target.info.kind = std::string("\xc2\x9b") + "31m";
+    target.memory.usage = target.memory.unreclaimable = target.memory.swap = Bytes{~0ULL};
+    target.memory.by_kind = {test::mib(1023), test::mib(1023), test::mib(1023), test::mib(1023), test::mib(1023)};
+    target.memory.effective = EffectiveLimit{"/日本語/" + std::string(200, 'o'), Bytes{1}, Bytes{}};
+    target.memory.events = MemoryEvents{~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL};
+    target.roles[{Role::dataloader_worker, 2147483647}] = {Bytes{~0ULL}, Bytes{~0ULL}, {}, {}, ~0ULL, ~0ULL};
+    pid_t parent = 1;
+    for (pid_t pid = 4194000; pid < 4194040; parent = pid++) {
+        target.processes.push_back(test::process(pid, parent, Role::dataloader_worker, "日本\n\x1b[2J\xff",
+                                                 "/opt/日本語日本語日本語日本語日本語日本語日本語/日本語 --x",
+                                                 test::mib(1023)));
+        target.processes.back().rank = 123456;
+    }
+    const std::string text = text_of(snapshot);
+    expect_at_most_80_columns(text);
+    EXPECT_EQ(text.find('\x1b'), std::string::npos);
+    EXPECT_EQ(text.find("\xc2\x9b"), std::string::npos);
+    EXPECT_EQ(valid_utf8(text), text);
+}
+
+TEST(StatusText, ColourChangesNothingButColour) {
+    const Snapshot snapshot = test::example();
+    std::string coloured = status_text(snapshot, snapshot.targets[0], true);
+    EXPECT_NE(coloured.find('\x1b'), std::string::npos);
+    for (auto start = coloured.find('\x1b'); start != std::string::npos; start = coloured.find('\x1b'))
+        coloured.erase(start, coloured.find('m', start) - start + 1);
+    EXPECT_EQ(coloured, text_of(snapshot));
+}
+
+TEST(StatusText, AnEmptyTargetWithoutLimitIsSaidPlainly) {
+    Snapshot snapshot = test::example();
+    auto& target = snapshot.targets[0];
+    target.processes.clear();
+    target.roles.clear();
+    target.memory.effective.reset();
+    const std::string text = text_of(snapshot);
+    EXPECT_THAT(text, HasSubstr("no limit"));
+    EXPECT_THAT(text, HasSubstr("no processes"));
+}
+
+TEST(Bar, ShowsSomethingForALittleAndGapsForAlmostFull) {
+    EXPECT_EQ(bar(4, {{0.001, "#"}}, "."), "#...");
+    EXPECT_EQ(bar(4, {{0.999, "#"}}, "."), "###.");
+    EXPECT_EQ(bar(4, {{7.0, "#"}}, "."), "####");
+    EXPECT_EQ(bar(4, {{0, "#"}}, "."), "....");
+}
+
+TEST(Layout, CutsAtACharacterNotInsideIt) {
+    EXPECT_EQ(left("日本語", 5), "日本…");
+    EXPECT_EQ(left("日本語", 4), "日… ");
+    EXPECT_EQ(right("ab", 4), "  ab");
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,127 @@
+#include "outputs/tick_json.h"
+
+#include <cmath>
+#include <gmock/gmock.h>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "example.h"
+
+namespace memscope {
+namespace {
+
+using Json = nlohmann::json;
+
+Json tick(const Snapshot& snapshot) { return Json::parse(tick_json(snapshot, snapshot.targets.at(0))); }
+
+TEST(TickJson, HasTheKeysOfTheContract) {
+    const Json json = tick(test::example());
+    EXPECT_EQ(json["time"], 1760000000.5);
+    EXPECT_EQ(json["target"]["name"], "train");
+    EXPECT_EQ(json["target"]["kind"], "cgroup");
+    EXPECT_EQ(json["target"]["cgroup_version"], 2);
+    const Json& memory = json["memory"];
+    EXPECT_EQ(memory["usage_bytes"], test::gib(47).n);
+    EXPECT_EQ(memory["limit_bytes"], test::gib(64).n);
+    EXPECT_EQ(memory["effective_limit_bytes"], test::gib(64).n);
+    EXPECT_EQ(memory["limit_owner"], "own");
+    EXPECT_EQ(memory["headroom_bytes"], test::gib(23).n);
+    EXPECT_EQ(memory["unreclaimable_bytes"], test::gib(41).n);
+    EXPECT_EQ(memory["by_kind"].size(), 5);
+    EXPECT_EQ(memory["events"]["oom_kill"], 0);
+    EXPECT_EQ(memory["pressure"]["some_seconds"], 1.5);
+    EXPECT_TRUE(json["gpu"].is_null());
+    EXPECT_FALSE(json.contains("deaths"));
+    EXPECT_EQ(json["self"]["dropped"]["tree_ring_full"], 0);
+    EXPECT_EQ(json["host"]["total_bytes"], test::gib(256).n);
+    EXPECT_EQ(json["shm"]["size_bytes"], test::gib(1).n);
+}
+
+TEST(TickJson, AProcessHasItsNumbers) {
+    const Json process = tick(test::example())["processes"][1];
+    EXPECT_EQ(process["pid"], 101);
+    EXPECT_EQ(process["parent_pid"], 100);
+    EXPECT_EQ(process["role"], "trainer");
+    EXPECT_EQ(process["rank"], 0);
+    EXPECT_EQ(process["start_time"], 1760000000.25);
+    EXPECT_EQ(process["rss_anon_bytes"], test::gib(31).n);
+    EXPECT_EQ(process["virtual_bytes"], test::gib(20).n);
+    EXPECT_EQ(process["minor_faults"], 1000);
+    EXPECT_EQ(process["threads"], 4);
+}
+
+TEST(TickJson, AbsentIsNullOrLeftOutNeverZero) {
+    Snapshot snapshot = test::example();
+    auto& target = snapshot.targets[0];
+    target.memory.limit = Unlimited{};
+    target.memory.effective.reset();
+    target.memory.events.reset();
+    target.memory.pressure.reset();
+    target.shm.reset();
+    target.processes[0].task.memory.reset();
+    const Json json = tick(snapshot);
+    for (const auto* key :
+         {"limit_bytes", "effective_limit_bytes", "limit_owner", "headroom_bytes", "events", "pressure"})
+        EXPECT_TRUE(json["memory"].at(key).is_null()) << key;
+    EXPECT_FALSE(json["memory"].contains("cgroup"));
+    EXPECT_FALSE(json["memory"].contains("others_bytes"));
+    EXPECT_TRUE(json["shm"].is_null());
+    for (const auto* key :
+         {"rss_anon_bytes", "rss_file_bytes", "rss_shmem_bytes", "swap_bytes", "virtual_bytes", "rank"})
+        EXPECT_TRUE(json["processes"][0].at(key).is_null()) << key;
+}
+
+TEST(TickJson, SaysWhereItMeasuredWhenThatIsNotTheTarget) {
+    Snapshot snapshot = test::example();
+    snapshot.targets[0].memory.measured_at = "user.slice";
+    snapshot.targets[0].memory.others = Bytes{0};
+    const Json memory = tick(snapshot)["memory"];
+    EXPECT_EQ(memory["cgroup"], "user.slice");
+    EXPECT_EQ(memory["others_bytes"], 0);
+}
+
+TEST(TickJson, IntegersAreExactBeyond2ToThe53) {
+    Snapshot snapshot = test::example();
+    snapshot.targets[0].memory.usage = Bytes{18446744073709551615U};
+    EXPECT_EQ(tick(snapshot)["memory"]["usage_bytes"].get<std::uint64_t>(), 18446744073709551615U);
+}
+
+TEST(TickJson, AnyBytesInANameAreStillOneLineOfValidJson) {
+    Snapshot snapshot = test::example();
+    snapshot.targets[0].info.name = "a\"b\n\xff";
+    snapshot.targets[0].processes[0].task.comm = "\x1b[2J\x80\"\\\r\n";
+    snapshot.targets[0].processes[0].command = std::string("nul\0byte", 8);
+    const std::string text = tick_json(snapshot, snapshot.targets[0]);
+    EXPECT_EQ(text.find('\n'), std::string::npos);
+    const Json json = Json::parse(text);  // throws on what is not UTF-8
+    EXPECT_EQ(json["target"]["name"], "a\"b\n\uFFFD");
+    EXPECT_EQ(json["processes"][0]["comm"], "\x1b[2J\uFFFD\"\\\r\n");
+    EXPECT_EQ(json["processes"][0]["command"], std::string("nul\0byte", 8));
+}
+
+TEST(TickJson, ANumberThatIsNoneIsNull) {
+    Snapshot snapshot = test::example();
+    snapshot.time = std::numeric_limits<double>::quiet_NaN();
+    EXPECT_TRUE(tick(snapshot)["time"].is_null());
+}
+
+TEST(TickJson, ARoleThatIsGoneKeepsItsCounters) {
+    Snapshot snapshot = test::example();
+    auto& target = snapshot.targets[0];
+    target.roles.clear();
+    const Json roles = tick(snapshot)["roles"];
+    ASSERT_EQ(roles.size(), 3);
+    EXPECT_EQ(roles[1]["role"], "trainer");
+    EXPECT_EQ(roles[1]["rank"], 0);
+    EXPECT_EQ(roles[1]["processes"], 0);
+    EXPECT_EQ(roles[1]["starts"], 1);
+}
+
+TEST(TargetsJson, ListsTheNames) {
+    Snapshot snapshot = test::example();
+    snapshot.targets.push_back(test::training("b"));
+    EXPECT_EQ(targets_json(snapshot), R"({"targets":["train","b"]})");
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,27 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+
+namespace memscope {
+
+struct HttpResponse {
+    int status = 200;
+    std::string content_type = "text/plain; charset=utf-8";
+    std::string body{};
+};
+
+struct HttpRequest {
+    std::string path{};                               // decoded, without the query
+    std::map<std::string, std::string> parameters{};  // of the query, decoded; any bytes
+
+    std::optional<std::string> query(const std::string& name) const {
+        const auto found = parameters.find(name);
+        return found == parameters.end() ? std::nullopt : std::optional(found->second);
+    }
+};
+
+using HttpHandler = std::function<HttpResponse(const HttpRequest&)>;
+
+}  // namespace memscope

@@ -1,0 +1,46 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "base/units.h"
+
+namespace memscope {
+
+// Standard output for `--json`. A reader that does not read never delays a tick: whole ticks are skipped and
+// counted. A tick that was begun is finished before the next one, so lines are always whole.
+//
+// O_NONBLOCK is never set on the descriptor we were given: that flag belongs to the open file, which the user's
+// shell shares. Pipes and terminals are opened anew instead, sockets take the flag per call, files never wait.
+// The program must ignore SIGPIPE: writing to a pipe has no flag against it.
+class JsonStream {
+  public:
+    static Result<JsonStream> open(int fd);
+
+    enum class Outcome { written, skipped, closed };
+    Outcome write_tick(const std::vector<std::string>& lines);  // lines without newline
+    std::uint64_t skipped() const { return skipped_; }          // ticks
+    void finish(Seconds at_most);                               // the rest of a tick that was begun
+
+  private:
+    enum class Kind { nonblocking, socket, file, polled };
+    enum class Push { done, blocked, closed };
+
+    JsonStream(Fd fd, Kind kind, bool closed) : fd_(std::move(fd)), kind_(kind), closed_(closed) {}
+    long write_once(std::string_view bytes) const;
+    Push push();
+    Push push_while_read();
+    Outcome skip();
+
+    Fd fd_;
+    Kind kind_;
+    bool closed_ = false;
+    std::string pending_{};
+    std::size_t done_ = 0;  // bytes of pending_ that are written
+    std::uint64_t skipped_ = 0;
+};
+
+}  // namespace memscope

@@ -1,0 +1,42 @@
+#include "outputs/metric_table.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/text.h"
+
+namespace memscope {
+
+void Samples::add(std::vector<std::string> labels, double value) {
+    for (std::string& label : labels) label = valid_utf8(label);
+    samples_.push_back({std::move(labels), value});
+}
+
+std::string_view name_of(MetricKind kind) { return kind == MetricKind::counter ? "counter" : "gauge"; }
+
+std::vector<std::string_view> Metric::label_names() const {
+    std::vector<std::string_view> names;
+    std::ranges::copy_if(labels, std::back_inserter(names), [](std::string_view label) { return !label.empty(); });
+    return names;
+}
+
+std::vector<Metric> metric_table() {
+    std::vector<Metric> table;
+    for (const auto group : {target_metrics(), role_metrics(), self_metrics()})
+        table.insert(table.end(), group.begin(), group.end());
+    return table;
+}
+
+std::vector<std::string> target_labels(const Snapshot& snapshot) {
+    std::vector<std::string> labels;
+    std::set<std::string> taken;
+    for (const TargetSnapshot& target : snapshot.targets) {
+        const std::string name = valid_utf8(target.info.name);
+        std::string label = name;
+        for (int n = 2; !taken.insert(label).second; ++n) label = name + "#" + std::to_string(n);
+        labels.push_back(std::move(label));
+    }
+    return labels;
+}
+
+}  // namespace memscope

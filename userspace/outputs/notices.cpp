@@ -1,0 +1,131 @@
+#include "outputs/notices.h"
+
+#include <algorithm>
+#include <array>
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::array kMarks = {50, 75, 90, 95};  // percent of the effective limit
+constexpr int kRelief = 90;                      // falling below this one is news too
+constexpr double kPressure = 0.10;               // PSI full, share of the last ten seconds
+
+const TargetSnapshot* find(const Snapshot* snapshot, const std::string& name) {
+    if (!snapshot) return nullptr;
+    const auto found =
+        std::ranges::find_if(snapshot->targets, [&](const TargetSnapshot& t) { return t.info.name == name; });
+    return found == snapshot->targets.end() ? nullptr : &*found;
+}
+
+std::string counted(std::uint64_t n, std::string noun) {
+    std::ranges::replace(noun, '_', ' ');
+    const bool countable = noun != name_of(Role::other);
+    return fmt::format("{} {}{}", n, noun, n == 1 || !countable ? "" : noun.ends_with("s") ? "es" : "s");
+}
+
+// "9 processes (1 trainer, 8 dataloader workers)"
+std::string census(const TargetSnapshot& target) {
+    std::map<Role, std::uint64_t> by_role;
+    for (const auto& [key, totals] : target.roles) by_role[key.role] += totals.processes;
+    std::string roles;
+    for (const auto& [role, n] : by_role)
+        if (n > 0) roles += (roles.empty() ? "" : ", ") + counted(n, std::string(name_of(role)));
+    const std::string total = counted(target.processes.size(), "process");
+    return roles.empty() ? total : total + " (" + roles + ")";
+}
+
+std::string owner_of(const EffectiveLimit& limit) {
+    if (limit.owner == "own") return "its own limit";
+    if (limit.owner == "host") return "the host's memory";
+    return "the limit of " + printable(limit.owner);
+}
+
+double held_percent(const TargetSnapshot& target) {
+    const auto& limit = target.memory.effective;
+    if (!limit || limit->limit.n == 0) return 0;
+    return 100.0 * static_cast<double>(target.memory.unreclaimable.n) / static_cast<double>(limit->limit.n);
+}
+
+void limit_marks(const TargetSnapshot* before, const TargetSnapshot& now, std::vector<std::string>& lines) {
+    if (!now.memory.effective) return;
+    const double was = before ? held_percent(*before) : 0;
+    const double is = held_percent(now);
+    const EffectiveLimit& limit = *now.memory.effective;
+    // A jump over several marks is one event: the highest speaks for all.
+    const auto mark = std::find_if(kMarks.rbegin(), kMarks.rend(), [&](int m) { return was < m && is >= m; });
+    if (mark != kMarks.rend())
+        lines.push_back(fmt::format("{} of unreclaimable memory, above {} % of {} ({}); {} of headroom",
+                                    human_size(now.memory.unreclaimable), *mark, owner_of(limit),
+                                    human_size(limit.limit), human_size(limit.headroom)));
+    else if (was >= kRelief && is < kRelief)
+        lines.push_back(fmt::format("{} of unreclaimable memory, fell below {} % of {} ({})",
+                                    human_size(now.memory.unreclaimable), kRelief, owner_of(limit),
+                                    human_size(limit.limit)));
+}
+
+void oom_kills(const TargetSnapshot& before, const TargetSnapshot& now, std::vector<std::string>& lines) {
+    if (!before.memory.events || !now.memory.events) return;
+    const std::uint64_t was = before.memory.events->oom_kill;
+    const std::uint64_t is = now.memory.events->oom_kill;
+    if (is > was)  // a lower count is another cgroup under the same path, not an event
+        lines.push_back(
+            fmt::format("the kernel killed {} for want of memory (oom_kill {})", counted(is - was, "process"), is));
+}
+
+void pressure(const TargetSnapshot* before, const TargetSnapshot& now, std::vector<std::string>& lines) {
+    const auto full = [](const TargetSnapshot& t) { return t.memory.pressure ? t.memory.pressure->full_avg10 : 0; };
+    if (full(now) >= kPressure && !(before && full(*before) >= kPressure))
+        lines.push_back(fmt::format("under memory pressure: everything stood still for {:.0f} % of the last 10 s",
+                                    100 * full(now)));
+}
+
+std::vector<std::string> target_lines(const TargetSnapshot* before, const TargetSnapshot& now) {
+    std::vector<std::string> lines;
+    const bool was_up = before && before->up;
+    if (was_up) oom_kills(*before, now, lines);  // first: an end is often the end of this story
+    if (!now.up) {
+        if (was_up) lines.push_back(fmt::format("ended, last seen with {}", human_size(before->memory.usage)));
+        return lines;
+    }
+    if (!was_up) {
+        lines.push_back(now.processes.empty()
+                            ? fmt::format("watching, {}, no processes yet", human_size(now.memory.usage))
+                            : fmt::format("watching, {}, {}", human_size(now.memory.usage), census(now)));
+        before = nullptr;
+    } else if (before->processes.empty() && !now.processes.empty()) {
+        lines.push_back(fmt::format("no longer empty: {}, {}", human_size(now.memory.usage), census(now)));
+    } else if (!before->processes.empty() && now.processes.empty()) {
+        lines.push_back(fmt::format("empty: all processes have ended, {} stay charged", human_size(now.memory.usage)));
+    }
+    limit_marks(before, now, lines);
+    pressure(before, now, lines);
+    return lines;
+}
+
+}  // namespace
+
+std::vector<std::string> notices(const Snapshot* before, const Snapshot& now) {
+    std::vector<std::string> all;
+    const auto append = [&](const std::string& name, const std::vector<std::string>& lines) {
+        for (const std::string& line : lines) all.push_back(printable(name) + ": " + line);
+    };
+    for (const TargetSnapshot& target : now.targets)
+        append(target.info.name, target_lines(find(before, target.info.name), target));
+    if (before)
+        for (const TargetSnapshot& gone : before->targets)
+            if (gone.up && !find(&now, gone.info.name))
+                append(gone.info.name, {fmt::format("ended, last seen with {}", human_size(gone.memory.usage))});
+    for (const auto& [reason, count] : now.self.dropped) {
+        const auto known = before ? before->self.dropped.find(reason) : now.self.dropped.end();
+        const std::uint64_t was = before && known != before->self.dropped.end() ? known->second : 0;
+        if (count > was)
+            append("memscope",
+                   {fmt::format("{} could not be recorded ({})", counted(count - was, "event"), printable(reason))});
+    }
+    return all;
+}
+
+}  // namespace memscope

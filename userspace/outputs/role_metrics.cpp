@@ -1,0 +1,96 @@
+#include "outputs/metric_table.h"
+
+namespace memscope {
+namespace {
+
+double number(std::uint64_t count) { return static_cast<double>(count); }
+
+using Labels = std::vector<std::string>;
+
+Labels role_labels(const std::string& target, const RoleKey& key) {
+    return {target, std::string(name_of(key.role)), key.rank ? std::to_string(*key.rank) : ""};
+}
+Labels with(Labels labels, std::string value) {
+    labels.push_back(std::move(value));
+    return labels;
+}
+
+// Gauges: only roles that are present now. Counters: every role that ever was, or rate() would lose its history.
+template <auto values, class Read>
+void each_role(const Snapshot& snapshot, Read read) {
+    const auto labels = target_labels(snapshot);
+    for (std::size_t i = 0; i < labels.size(); ++i)
+        for (const auto& [key, value] : snapshot.targets[i].*values) read(role_labels(labels[i], key), value);
+}
+
+template <auto member>
+void total(const Snapshot& snapshot, Samples& out) {
+    each_role<&TargetSnapshot::roles>(snapshot, [&](Labels labels, const RoleTotals& role) {
+        if (role.processes > 0) out.add(std::move(labels), number(role.*member));
+    });
+}
+
+template <auto member>
+void counter(const Snapshot& snapshot, Samples& out) {
+    each_role<&TargetSnapshot::counters>(
+        snapshot, [&](Labels labels, const RoleCounters& role) { out.add(std::move(labels), number(role.*member)); });
+}
+
+void resident(const Snapshot& snapshot, Samples& out) {
+    each_role<&TargetSnapshot::roles>(snapshot, [&](const Labels& labels, const RoleTotals& role) {
+        if (role.processes == 0) return;
+        out.add(with(labels, "anon"), number(role.anon.n));
+        out.add(with(labels, "file"), number(role.file.n));
+        out.add(with(labels, "shmem"), number(role.shmem.n));
+    });
+}
+
+void page_faults(const Snapshot& snapshot, Samples& out) {
+    each_role<&TargetSnapshot::counters>(snapshot, [&](const Labels& labels, const RoleCounters& role) {
+        out.add(with(labels, "minor"), number(role.faults.minor));
+        out.add(with(labels, "major"), number(role.faults.major));
+    });
+}
+
+constexpr auto kGauge = MetricKind::gauge;
+constexpr auto kCounter = MetricKind::counter;
+
+constexpr Metric kRoleMetrics[] = {
+    {"memscope_role_resident_bytes",
+     kGauge,
+     "Summed resident memory of a role's processes (anon, file, shmem). Shared pages stand in each process: "
+     "not for stacking.",
+     {"target", "role", "rank", "kind"},
+     resident},
+    {"memscope_processes",
+     kGauge,
+     "Living processes of a role.",
+     {"target", "role", "rank"},
+     total<&RoleTotals::processes>},
+    {"memscope_threads",
+     kGauge,
+     "Threads of a role's living processes.",
+     {"target", "role", "rank"},
+     total<&RoleTotals::threads>},
+    {"memscope_process_starts_total",
+     kCounter,
+     "Processes that started as, became or moved into this role.",
+     {"target", "role", "rank"},
+     counter<&RoleCounters::starts>},
+    {"memscope_process_exits_total",
+     kCounter,
+     "Processes that ended in, left or moved out of this role.",
+     {"target", "role", "rank"},
+     counter<&RoleCounters::exits>},
+    {"memscope_page_faults_total",
+     kCounter,
+     "Page faults of a role, ended processes included; major ones waited for storage.",
+     {"target", "role", "rank", "type"},
+     page_faults},
+};
+
+}  // namespace
+
+std::span<const Metric> role_metrics() { return kRoleMetrics; }
+
+}  // namespace memscope

@@ -1,0 +1,154 @@
+#include "outputs/status_text.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "outputs/process_rows.h"
+#include "outputs/text_layout.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kWidth = 80;
+constexpr std::size_t kMostProcesses = 20;
+
+double share(Bytes part, Bytes whole) {
+    return whole.n == 0 ? 0 : static_cast<double>(part.n) / static_cast<double>(whole.n);
+}
+
+Colour alarm(double held) { return held >= 0.9 ? Colour::red : held >= 0.75 ? Colour::yellow : Colour::green; }
+
+std::string owner_text(const std::string& owner) {
+    if (owner == "own") return "its own limit";
+    if (owner == "host") return "the host's memory";
+    return "the limit of " + printable(owner);
+}
+
+std::string headline(const TargetSnapshot& target, const Paint& paint) {
+    const std::string kind =
+        fmt::format("{} v{}{}", printable(target.info.kind), target.info.cgroup_version, target.up ? "" : ", ended");
+    const std::size_t room = kWidth - display_width(kind) - 2;
+    return paint(Colour::bold, left(printable(target.info.name), room)) + "  " + paint(Colour::dim, kind) + "\n";
+}
+
+// Held by the target, held by its siblings below the same limit, cache that can be taken back, free.
+std::string limit_lines(const MemoryState& memory, const Paint& paint) {
+    std::string used = fmt::format("{} used, {} of it cannot be reclaimed", human_size(memory.usage),
+                                   human_size(memory.unreclaimable));
+    if (memory.swap.n > 0) used += fmt::format(", {} in swap", human_size(memory.swap));
+    if (!memory.effective) return used + ", no limit\n";
+    const EffectiveLimit& limit = *memory.effective;
+    const Bytes held = limit.limit - limit.headroom;
+    const Bytes others = held - memory.unreclaimable - memory.swap;
+    const double full = std::max(share(held, limit.limit), share(memory.unreclaimable, limit.limit));
+    constexpr std::size_t kBar = 56;
+    const std::string drawn = bar(kBar,
+                                  {{share(memory.unreclaimable, limit.limit), "█"},
+                                   {limit.owner == "own" ? 0 : share(others, limit.limit), "▓"},
+                                   {share(memory.usage - memory.unreclaimable, limit.limit), "▒"}},
+                                  "░");
+    std::string out = paint(alarm(full), drawn) +
+                      fmt::format("  {:.0f} % of {}\n", 100 * std::min(full, 9.99), human_size(limit.limit)) + used +
+                      "\n";
+    const std::string owner = owner_text(limit.owner);
+    std::string headroom = fmt::format("{} of headroom below {}", human_size(limit.headroom), owner);
+    if (limit.owner != "own" && others.n > 0) headroom += fmt::format(", where others hold {}", human_size(others));
+    return out + shortened_to(headroom, kWidth) + "\n";
+}
+
+std::string kinds_line(const MemoryState& memory, const Paint& paint) {
+    const auto kind = [&](std::string_view name, Bytes size) {
+        return paint(Colour::dim, name) + " " + human_size(size);
+    };
+    return kind("anon", memory.by_kind.anon) + "  " + kind("shmem", memory.by_kind.shmem) + "  " +
+           kind("file", memory.by_kind.file) + "  " + kind("kernel", memory.by_kind.kernel) + "  " +
+           kind("other", memory.by_kind.other) + "\n";
+}
+
+std::string role_table(const TargetSnapshot& target, const Paint& paint) {
+    struct Row {
+        RoleKey key;
+        RoleTotals totals;
+        Bytes sum;
+    };
+    std::vector<Row> rows;
+    Bytes all;
+    for (const auto& [key, totals] : target.roles) {
+        if (totals.processes == 0) continue;
+        rows.push_back({key, totals, totals.anon + totals.file + totals.shmem});
+        all += rows.back().sum;
+    }
+    if (rows.empty()) return {};
+    std::ranges::stable_sort(rows, [](const Row& a, const Row& b) { return a.sum > b.sum; });
+    std::string out = "\n" +
+                      paint(Colour::dim, fmt::format("{:<17} {:>4} {:>5} {:>7} {:>8} {:>8} {:>8}  {}", "ROLE", "RANK",
+                                                     "PROCS", "THREADS", "ANON", "FILE", "SHMEM", "SHARE OF RSS")) +
+                      "\n";
+    for (const Row& row : rows) {
+        const double part = share(row.sum, all);
+        out += left(name_of(row.key.role), 17) + " " + right(row.key.rank ? std::to_string(*row.key.rank) : "-", 4) +
+               " " + right(std::to_string(row.totals.processes), 5) + " " +
+               right(std::to_string(row.totals.threads), 7) + " " + right(human_size(row.totals.anon), 8) + " " +
+               right(human_size(row.totals.file), 8) + " " + right(human_size(row.totals.shmem), 8) + "  " +
+               bar(12, {{part, "█"}}, "░") + "\n";
+    }
+    return out;
+}
+
+std::string process_table(const TargetSnapshot& target, const Paint& paint) {
+    if (target.processes.empty()) return "\n" + paint(Colour::dim, "no processes") + "\n";
+    const ProcessRows tree = process_rows(target.processes, kMostProcesses);
+    std::string out =
+        "\n" +
+        paint(Colour::dim, fmt::format("{:>7}  {:<31} {:<21} {:>8} {:>8}", "PID", "PROCESS", "ROLE", "ANON", "RSS")) +
+        "\n";
+    for (const ProcessRow& row : tree.rows) {
+        const Process& process = *row.process;
+        const auto& memory = process.task.memory;
+        std::string role(name_of(process.role));
+        if (process.rank) role += fmt::format(" {}", *process.rank);
+        const std::size_t room = 31 - display_width(row.branches);
+        out += right(std::to_string(process.task.id.pid), 7) + "  " + paint(Colour::dim, row.branches) +
+               left(title_of(process), room) + " " + left(role, 21) + " " +
+               right(memory ? human_size(memory->anon) : "-", 8) + " " +
+               right(memory ? human_size(resident(process)) : "-", 8) + "\n";
+    }
+    if (tree.left_out > 0)
+        out += fmt::format("{:9}... and {} more, {}\n", "", tree.left_out, human_size(tree.left_out_resident));
+    return out;
+}
+
+// What went wrong, if anything: nothing is printed on a calm day.
+std::string trouble_line(const Snapshot& snapshot, const TargetSnapshot& target, const Paint& paint) {
+    std::vector<std::string> parts;
+    if (const auto& events = target.memory.events) {
+        if (events->oom_kill > 0) parts.push_back(fmt::format("oom_kill {}", events->oom_kill));
+        if (events->oom > 0) parts.push_back(fmt::format("oom {}", events->oom));
+        if (events->max > 0) parts.push_back(fmt::format("at the limit {} times", events->max));
+        if (events->high > 0) parts.push_back(fmt::format("throttled (high) {} times", events->high));
+    }
+    if (const auto& pressure = target.memory.pressure; pressure && pressure->some_avg10 > 0)
+        parts.push_back(fmt::format("pressure some {:.1f} %, full {:.1f} %", 100 * pressure->some_avg10,
+                                    100 * pressure->full_avg10));
+    if (const auto& shm = target.shm; shm && share(shm->used, shm->size) >= 0.5)
+        parts.push_back(fmt::format("/dev/shm {:.0f} % full", 100 * share(shm->used, shm->size)));
+    std::uint64_t dropped = 0;
+    for (const auto& [reason, count] : snapshot.self.dropped) dropped += count;
+    if (dropped > 0) parts.push_back(fmt::format("{} events dropped", dropped));
+    std::string line;
+    for (const std::string& part : parts) line += (line.empty() ? "" : "   ") + part;
+    if (line.empty()) return {};
+    const bool killed = target.memory.events && target.memory.events->oom_kill > 0;
+    return "\n" + paint(killed ? Colour::red : Colour::yellow, shortened_to(line, kWidth)) + "\n";
+}
+
+}  // namespace
+
+std::string status_text(const Snapshot& snapshot, const TargetSnapshot& target, bool color) {
+    const Paint paint(color);
+    return headline(target, paint) + limit_lines(target.memory, paint) + kinds_line(target.memory, paint) +
+           role_table(target, paint) + process_table(target, paint) + trouble_line(snapshot, target, paint);
+}
+
+}  // namespace memscope

@@ -1,0 +1,36 @@
+#pragma once
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace memscope {
+
+// Columns that valid UTF-8 takes on a terminal. Wide scripts take two; where terminals disagree it counts the
+// larger number, so that a line never runs over. Colour sequences made here are not counted: colour comes last.
+std::size_t display_width(std::string_view text);
+
+// Exactly `width` columns: padded with spaces, or cut with "…" at its end.
+std::string left(std::string_view text, std::size_t width);
+std::string right(std::string_view text, std::size_t width);
+std::string shortened_to(std::string_view text, std::size_t width);  // cut only
+
+// A bar of `width` columns; each part takes its share (0 to 1) of it, the rest is filled with `empty`.
+struct BarPart {
+    double share = 0;
+    std::string_view glyph{};
+};
+std::string bar(std::size_t width, const std::vector<BarPart>& parts, std::string_view empty);
+
+enum class Colour { none, bold, dim, green, yellow, red };
+// Wraps text in terminal colour where it is wanted.
+class Paint {
+  public:
+    explicit Paint(bool on) : on_(on) {}
+    std::string operator()(Colour colour, std::string_view text) const;
+
+  private:
+    bool on_;
+};
+
+}  // namespace memscope

@@ -1,0 +1,171 @@
+#include "outputs/tick_json.h"
+
+#include <set>
+
+#include "outputs/json_writer.h"
+
+namespace memscope {
+namespace {
+
+void write_pressure(JsonWriter& json, const std::optional<Pressure>& pressure) {
+    if (!pressure) return json.field("pressure", nullptr);
+    json.object("pressure", [&] {
+        json.field("some_seconds", pressure->some);
+        json.field("full_seconds", pressure->full);
+        json.field("some_avg10_ratio", pressure->some_avg10);
+        json.field("full_avg10_ratio", pressure->full_avg10);
+    });
+}
+
+void write_events(JsonWriter& json, const std::optional<MemoryEvents>& events) {
+    if (!events) return json.field("events", nullptr);
+    json.object("events", [&] {
+        json.field("low", events->low);
+        json.field("high", events->high);
+        json.field("max", events->max);
+        json.field("oom", events->oom);
+        json.field("oom_kill", events->oom_kill);
+        json.field("oom_group_kill", events->oom_group_kill);
+    });
+}
+
+void write_memory(JsonWriter& json, const MemoryState& memory) {
+    const auto& effective = memory.effective;
+    json.field("usage_bytes", memory.usage);
+    json.field("limit_bytes", finite(memory.limit));
+    json.field("effective_limit_bytes", effective ? std::optional(effective->limit) : std::nullopt);
+    json.field("limit_owner", effective ? std::optional(effective->owner) : std::nullopt);
+    json.field("headroom_bytes", effective ? std::optional(effective->headroom) : std::nullopt);
+    json.field("unreclaimable_bytes", memory.unreclaimable);
+    json.field("swap_bytes", memory.swap);
+    json.object("by_kind", [&] {
+        json.field("anon", memory.by_kind.anon);
+        json.field("shmem", memory.by_kind.shmem);
+        json.field("file", memory.by_kind.file);
+        json.field("kernel", memory.by_kind.kernel);
+        json.field("other", memory.by_kind.other);
+    });
+    write_events(json, memory.events);
+    write_pressure(json, memory.pressure);
+    if (!memory.measured_at.empty()) json.field("cgroup", memory.measured_at);
+    if (memory.others) json.field("others_bytes", *memory.others);
+}
+
+void write_process(JsonWriter& json, const Process& process) {
+    const TaskSample& task = process.task;
+    const auto size = [&](Bytes AddressSpace::* member) {
+        return task.memory ? std::optional((*task.memory).*member) : std::nullopt;
+    };
+    json.field("pid", task.id.pid);
+    json.field("parent_pid", task.parent);
+    json.field("start_time", process.start_time);
+    json.field("comm", task.comm);
+    json.field("command", process.command);
+    json.field("role", name_of(process.role));
+    json.field("rank", process.rank);
+    json.field("rss_anon_bytes", size(&AddressSpace::anon));
+    json.field("rss_file_bytes", size(&AddressSpace::file));
+    json.field("rss_shmem_bytes", size(&AddressSpace::shmem));
+    json.field("swap_bytes", size(&AddressSpace::swap));
+    json.field("virtual_bytes", size(&AddressSpace::virtual_size));
+    json.field("page_tables_bytes", size(&AddressSpace::page_tables));
+    json.field("minor_faults", task.faults.minor);
+    json.field("major_faults", task.faults.major);
+    json.field("threads", std::uint64_t{task.threads});
+}
+
+// A role without living processes holds nothing, and that 0 is true; one without counters has unknown ones.
+void write_role(JsonWriter& json, const TargetSnapshot& target, const RoleKey& key) {
+    const auto present = target.roles.find(key);
+    const RoleTotals totals = present == target.roles.end() ? RoleTotals{} : present->second;
+    const auto counted = target.counters.find(key);
+    const auto count = [&](auto read) {
+        return counted == target.counters.end() ? std::nullopt : std::optional<std::uint64_t>(read(counted->second));
+    };
+    json.field("role", name_of(key.role));
+    json.field("rank", key.rank);
+    json.field("processes", totals.processes);
+    json.field("threads", totals.threads);
+    json.field("rss_anon_bytes", totals.anon);
+    json.field("rss_file_bytes", totals.file);
+    json.field("rss_shmem_bytes", totals.shmem);
+    json.field("swap_bytes", totals.swap);
+    json.field("starts", count([](const RoleCounters& c) { return c.starts; }));
+    json.field("exits", count([](const RoleCounters& c) { return c.exits; }));
+    json.field("minor_faults", count([](const RoleCounters& c) { return c.faults.minor; }));
+    json.field("major_faults", count([](const RoleCounters& c) { return c.faults.major; }));
+}
+
+std::set<RoleKey> role_keys(const TargetSnapshot& target) {
+    std::set<RoleKey> keys;
+    for (const auto& [key, totals] : target.roles) keys.insert(key);
+    for (const auto& [key, counters] : target.counters) keys.insert(key);
+    return keys;
+}
+
+void write_host(JsonWriter& json, const HostMemory& host) {
+    json.field("total_bytes", host.total);
+    json.field("available_bytes", host.available);
+    json.field("hugetlb_bytes", host.hugetlb);
+    json.field("swap_total_bytes", host.swap_total);
+    json.field("swap_free_bytes", host.swap_free);
+    write_pressure(json, host.pressure);
+}
+
+void write_self(JsonWriter& json, const SelfSample& self) {
+    json.field("cpu_seconds", self.cpu);
+    json.field("resident_bytes", self.resident);
+    json.field("bpf_map_bytes", self.bpf_maps);
+    json.field("tick_duration_seconds", self.tick_duration);
+    json.object("dropped", [&] {
+        for (const auto& [reason, count] : self.dropped) json.field(reason, count);
+    });
+    json.object("probes", [&] {
+        for (const Probe& probe : self.probes) json.field(probe.name, probe.attached);
+    });
+}
+
+}  // namespace
+
+std::string tick_json(const Snapshot& snapshot, const TargetSnapshot& target) {
+    JsonWriter json;
+    json.object([&] {
+        json.field("time", snapshot.time);
+        json.object("target", [&] {
+            json.field("name", target.info.name);
+            json.field("kind", target.info.kind);
+            json.field("cgroup_version", target.info.cgroup_version);
+            json.field("up", target.up);
+        });
+        json.object("memory", [&] { write_memory(json, target.memory); });
+        json.list("processes", [&] {
+            for (const Process& process : target.processes) json.object([&] { write_process(json, process); });
+        });
+        json.list("roles", [&] {
+            for (const RoleKey& key : role_keys(target)) json.object([&] { write_role(json, target, key); });
+        });
+        if (target.shm)
+            json.object("shm", [&] {
+                json.field("used_bytes", target.shm->used);
+                json.field("size_bytes", target.shm->size);
+            });
+        else
+            json.field("shm", nullptr);
+        json.field("gpu", nullptr);
+        json.object("host", [&] { write_host(json, snapshot.host); });
+        json.object("self", [&] { write_self(json, snapshot.self); });
+    });
+    return json.text();
+}
+
+std::string targets_json(const Snapshot& snapshot) {
+    JsonWriter json;
+    json.object([&] {
+        json.list("targets", [&] {
+            for (const TargetSnapshot& target : snapshot.targets) json.value(target.info.name);
+        });
+    });
+    return json.text();
+}
+
+}  // namespace memscope
