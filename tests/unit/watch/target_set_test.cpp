@@ -1,0 +1,102 @@
+#include "watch/target_set.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/fake_tree.h"
+
+namespace memscope {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+struct FakeHierarchy {
+    FakeTree tree{{"cg/cgroup.procs", ""}};
+    CgroupHierarchy hierarchy{.version = 2, .mount = tree.at("cg")};
+
+    void make(const std::string& path) {
+        tree.write("cg/" + path + "/cgroup.procs", "");
+        tree.write("cg/" + path + "/memory.current", "0\n");
+    }
+    TargetSet open(const std::vector<std::string>& typed, bool wait = false) {
+        auto set = TargetSet::open(hierarchy, typed, wait);
+        EXPECT_TRUE(set) << set.error().message();
+        return std::move(*set);
+    }
+};
+
+std::vector<std::string> names(TargetSet& set) {
+    std::vector<std::string> found;
+    for (const auto& [id, target] : set.targets()) found.push_back(target.info.name);
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+TEST(TargetSet, APlainNameMustExistUnlessItIsWaitedFor) {
+    FakeHierarchy fake;
+    EXPECT_FALSE(TargetSet::open(fake.hierarchy, {"train"}, false));
+    TargetSet set = fake.open({"train"}, true);
+    EXPECT_THAT(set.refresh().added, IsEmpty());
+    EXPECT_FALSE(set.finished());
+    fake.make("train");
+    EXPECT_THAT(set.refresh().added, SizeIs(1));
+    fake.tree.remove("cg/train");
+    EXPECT_THAT(set.refresh().removed, SizeIs(1));
+    EXPECT_TRUE(set.finished());
+}
+
+TEST(TargetSet, ABadNameIsRefusedEvenWithWait) {
+    FakeHierarchy fake;
+    EXPECT_FALSE(TargetSet::open(fake.hierarchy, {"a/../b"}, true));
+    EXPECT_FALSE(TargetSet::open(fake.hierarchy, {"a\nb"}, true));
+}
+
+TEST(TargetSet, NestsWhatLiesInsideAnotherWhateverTheOrder) {
+    FakeHierarchy fake;
+    fake.make("a");
+    fake.make("a/b");
+    fake.make("a/b/c");
+    fake.make("ab");  // not inside a
+    TargetSet set = fake.open({"a/b/c", "ab", "a"});
+    set.refresh();
+    CgroupId outer{}, inner{}, aside{};
+    for (const auto& [id, target] : set.targets()) {
+        if (target.info.name == "a") outer = id;
+        if (target.info.name == "a/b/c") inner = id;
+        if (target.info.name == "ab") aside = id;
+    }
+    EXPECT_THAT(set.nesting().around(inner), testing::ElementsAre(inner, outer));
+    EXPECT_THAT(set.nesting().around(aside), testing::ElementsAre(aside));
+}
+
+TEST(TargetSet, TheRootIsCalledSlash) {
+    FakeHierarchy fake;
+    TargetSet set = fake.open({"/"});
+    set.refresh();
+    EXPECT_THAT(names(set), testing::ElementsAre("/"));
+}
+
+TEST(TargetSet, AGlobNeverFinishes) {
+    FakeHierarchy fake;
+    fake.make("jobs/job_1");
+    TargetSet set = fake.open({"jobs/job_*"});
+    EXPECT_THAT(set.refresh().added, SizeIs(1));
+    fake.make("jobs/job_2");
+    fake.make("jobs/other");
+    EXPECT_THAT(set.refresh().added, SizeIs(1));
+    EXPECT_THAT(names(set), testing::ElementsAre("jobs/job_1", "jobs/job_2"));
+    fake.tree.remove("cg/jobs");
+    EXPECT_THAT(set.refresh().removed, SizeIs(2));
+    EXPECT_FALSE(set.finished());
+}
+
+TEST(TargetSet, TwoNamesOfOneCgroupAreOneTarget) {
+    FakeHierarchy fake;
+    fake.make("jobs/a");
+    TargetSet set = fake.open({"jobs/a", "jobs/*", "/jobs/a"});
+    EXPECT_THAT(set.refresh().added, SizeIs(1));
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,16 @@
+#include "watch/clock.h"
+
+#include <ctime>
+
+namespace memscope {
+
+Now read_clock() {
+    timespec real{};
+    timespec boot{};
+    ::clock_gettime(CLOCK_REALTIME, &real);
+    ::clock_gettime(CLOCK_BOOTTIME, &boot);
+    return {static_cast<double>(real.tv_sec) + static_cast<double>(real.tv_nsec) * 1e-9,
+            static_cast<std::uint64_t>(boot.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(boot.tv_nsec)};
+}
+
+}  // namespace memscope

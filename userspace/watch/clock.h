@@ -1,0 +1,19 @@
+#pragma once
+#include <cstdint>
+
+namespace memscope {
+
+// Read here and nowhere below: everything else gets the time as a value.
+struct Now {
+    double unix_seconds = 0;
+    std::uint64_t boot_ns = 0;  // the clock of processes' start times and of events
+
+    // A time on the boot clock, as seconds since 1970.
+    double to_unix(std::uint64_t at_boot_ns) const {
+        return unix_seconds - (static_cast<double>(boot_ns) - static_cast<double>(at_boot_ns)) * 1e-9;
+    }
+};
+
+Now read_clock();
+
+}  // namespace memscope

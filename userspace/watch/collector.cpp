@@ -1,0 +1,232 @@
+#include "watch/collector.h"
+
+#include <algorithm>
+
+#include "analysis/role_totals.h"
+#include "kernel/obstacles.h"
+#include "sources/host.h"
+#include "sources/procfs.h"
+#include "sources/shm.h"
+
+namespace memscope {
+namespace {
+
+// Reading /proc costs about 30 us a process: at most this many in a tick, the others in the next.
+constexpr std::size_t kMostDetailsPerTick = 1000;
+constexpr std::size_t kMostCommandBytes = 512;
+
+// Whoever makes cgroups in a storm does not get a walk of the hierarchy for each.
+constexpr std::uint64_t kRefreshAtMostEveryNs = 100'000'000;
+constexpr std::uint64_t kShmEveryNs = 5'000'000'000;
+
+bool was_killed(int exit_code) { return (exit_code & 0x7F) == 9; }
+
+std::string joined_command(const std::vector<std::string>& argv) {
+    std::string command;
+    for (const std::string& argument : argv) {
+        if (!command.empty()) command += ' ';
+        command += argument;
+        if (command.size() >= kMostCommandBytes) break;
+    }
+    command.resize(std::min(command.size(), kMostCommandBytes));
+    return command;
+}
+
+RoleBook::Subject subject_of(const TrackedProcess& process) {
+    return {.id = process.task.id,
+            .parent = process.task.parent,
+            .comm = process.task.comm,
+            .argv = &process.argv,
+            .rank = process.rank,
+            .forked_without_exec = process.task.forked_without_exec,
+            // Only a scan can tell.
+            .own_memory = process.scanned ? std::optional(process.task.memory.has_value()) : std::nullopt,
+            .exec_count = process.exec_count};
+}
+
+Process shown(const TrackedProcess& tracked, const RoleKey& role, const Now& now) {
+    return {.task = tracked.task,
+            .role = role.role,
+            .rank = role.rank,
+            .start_time = now.to_unix(tracked.task.id.start_ns),
+            .command = joined_command(tracked.argv)};
+}
+
+std::vector<std::pair<std::uint64_t, pid_t>> mount_namespaces(const std::vector<Process>& processes) {
+    std::map<std::uint64_t, pid_t> namespaces;
+    for (const Process& process : processes)
+        if (process.task.mount_namespace != 0)
+            namespaces.try_emplace(process.task.mount_namespace, process.task.id.pid);
+    return {namespaces.begin(), namespaces.end()};
+}
+
+}  // namespace
+
+Collector::Collector(SysRoot root, Session session, TargetSet targets, const WatchOptions& options)
+    : root_(std::move(root)),
+      session_(std::move(session)),
+      targets_(std::move(targets)),
+      processes_(read_clock().boot_ns),
+      roles_(options.role_rules) {
+    const auto probes = session_.probes();
+    told_of_cgroups_ = std::all_of(probes.begin(), probes.end(), [](const Probe& probe) {
+        return probe.attached || (probe.name != "tree_cgroup_made" && probe.name != "tree_cgroup_removed");
+    });
+    refresh_targets();
+}
+
+Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& options) {
+    const KernelFacts facts = gather_kernel_facts(root);
+    const Plan plan = make_plan(facts);
+    const auto status = read_file(root.proc / "self/status");
+    if (auto error = obstacle(facts, parse_privileges(status ? *status : ""), plan)) return *error;
+    const auto hierarchy = find_hierarchy(root);
+    if (!hierarchy) return hierarchy.error();
+    auto targets = TargetSet::open(*hierarchy, options.cgroups, options.wait);
+    if (!targets) return targets.error();
+    auto session = Session::start(plan, hierarchy->version == 1);
+    if (!session) return session.error();
+    return Collector(root, std::move(*session), std::move(*targets), options);
+}
+
+void Collector::take_events() {
+    session_.drain([this](const TreeEvent& event) {
+        if (std::holds_alternative<CgroupsChanged>(event)) cgroups_changed_ = true;
+        if (const auto* exit = std::get_if<Exited>(&event); exit && was_killed(exit->exit_code))
+            for (const CgroupId id : targets_.nesting().around(exit->target))
+                if (const auto target = targets_.targets().find(id); target != targets_.targets().end())
+                    target->second.memory.note_kill();
+        processes_.apply(event);
+    });
+    // At once, not at the next tick: what starts in a new cgroup right away is then seen from its start.
+    if (cgroups_changed_ && read_clock().boot_ns - refreshed_ns_ >= kRefreshAtMostEveryNs) refresh_targets();
+}
+
+// At a tick. The event of a new cgroup comes a moment before its directory can be seen, so what was looked up early
+// is looked up again; and where events are missing there is no other way.
+bool Collector::targets_may_have_changed() {
+    const std::uint64_t losses = session_.losses()["ring_full"];
+    const bool lost = std::exchange(ring_losses_, losses) != losses;
+    return cgroups_changed_ || lost || !told_of_cgroups_;
+}
+
+void Collector::refresh_targets() {
+    refreshed_ns_ = read_clock().boot_ns;
+    const auto changes = targets_.refresh();
+    for (const CgroupId id : changes.removed) {
+        session_.unwatch(id);
+        processes_.retarget(id, targets_.nesting().enclosing(id));
+        ledger_.forget(id);
+        targets_.forget(id);
+    }
+    for (const CgroupId id : changes.added)
+        if (!session_.watch(id)) ++unwatched_targets_;
+}
+
+void Collector::read_details() {
+    std::size_t read = 0;
+    for (auto& [pid, process] : processes_.living()) {
+        if (!process.details_wanted) continue;
+        if (++read > kMostDetailsPerTick) return;
+        process.details_wanted = false;
+        if (auto details = memscope::read_details(root_, process.task.id)) {
+            process.argv = std::move(details->argv);
+            process.rank = details->rank;
+        }
+    }
+}
+
+void Collector::describe_target(Target& target, TargetSnapshot& out, const Now& now) {
+    std::sort(out.processes.begin(), out.processes.end(),
+              [](const Process& a, const Process& b) { return a.task.id < b.task.id; });
+    out.info = target.info;
+    out.roles = sum_by_role(out.processes);
+    out.counters = ledger_.of(target.directory.id());
+    if (target.shm_read_ns == 0 || now.boot_ns - target.shm_read_ns >= kShmEveryNs) {
+        target.shm = fullest_shm(root_, mount_namespaces(out.processes));
+        target.shm_read_ns = now.boot_ns;
+    }
+    out.shm = target.shm;
+    if (out.memory.measured_at.empty()) return;
+    Bytes held;
+    for (const auto& [key, totals] : out.roles) held += totals.anon;
+    out.memory.others = out.memory.usage - held;
+}
+
+void Collector::book_and_describe(Snapshot& snapshot, const Now& now) {
+    std::vector<const TrackedProcess*> all;
+    for (const auto& [pid, process] : processes_.living()) all.push_back(&process);
+    for (const TrackedProcess& process : processes_.ended()) all.push_back(&process);
+    std::vector<RoleBook::Subject> subjects;
+    subjects.reserve(all.size());
+    for (const TrackedProcess* process : all) subjects.push_back(subject_of(*process));
+    const std::vector<RoleKey> roles = roles_.decide(subjects);
+
+    std::map<CgroupId, TargetSnapshot> described;
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        ledger_.book(*all[i], roles[i], targets_.nesting());
+        if (all[i]->ended) continue;
+        for (const CgroupId id : targets_.nesting().around(all[i]->task.target))
+            described[id].processes.push_back(shown(*all[i], roles[i], now));
+    }
+    processes_.settle();
+
+    for (auto& [id, target] : targets_.targets()) {
+        auto memory = target.memory.sample(snapshot.host);
+        if (!memory) {
+            if (is_gone(memory.error()))
+                cgroups_changed_ = true;  // removed a moment ago; the next tick says so
+            else
+                ++unreadable_targets_;
+            continue;
+        }
+        TargetSnapshot& out = described[id];
+        out.memory = std::move(*memory);
+        describe_target(target, out, now);
+        snapshot.targets.push_back(std::move(out));
+    }
+    std::sort(snapshot.targets.begin(), snapshot.targets.end(),
+              [](const TargetSnapshot& a, const TargetSnapshot& b) { return a.info.name < b.info.name; });
+}
+
+SelfSample Collector::describe_self() {
+    SelfSample self;
+    if (auto usage = read_self(root_, own_start_time_)) self = std::move(*usage);
+    own_start_time_ = self.start_time;
+    self.bpf_maps = session_.map_memory();
+    self.dropped = session_.losses();
+    self.dropped["missed_exit"] = processes_.missed_exits();
+    self.dropped["folded_rank"] = ledger_.folded_ranks();
+    self.dropped["target_map_full"] = unwatched_targets_;
+    self.dropped["target_unreadable"] = unreadable_targets_;
+    self.probes = session_.probes();
+    return self;
+}
+
+Result<Snapshot> Collector::tick() {
+    const Now began = read_clock();
+    take_events();
+    if (targets_may_have_changed()) {
+        cgroups_changed_ = false;
+        refresh_targets();
+    }
+    const std::uint64_t scan_began_ns = read_clock().boot_ns;
+    const auto scan = session_.scan();
+    if (!scan) return scan.error();
+    processes_.reconcile(*scan, scan_began_ns);
+    take_events();
+    read_details();
+
+    Snapshot snapshot;
+    const Now now = read_clock();
+    snapshot.time = now.unix_seconds;
+    auto host = read_host(root_);
+    if (!host) return host.error();
+    snapshot.host = *host;
+    book_and_describe(snapshot, now);
+    snapshot.self = describe_self();
+    snapshot.self.tick_duration = Seconds(static_cast<double>(read_clock().boot_ns - began.boot_ns) * 1e-9);
+    return snapshot;
+}
+
+}  // namespace memscope

@@ -1,0 +1,48 @@
+#pragma once
+#include "analysis/roles.h"
+#include "base/files.h"
+#include "kernel/session.h"
+#include "model/ledger.h"
+#include "model/process_table.h"
+#include "watch/clock.h"
+#include "watch/target_set.h"
+#include "watch/watch_options.h"
+
+namespace memscope {
+
+// Joins what the kernel tells with the cgroups' own state into one Snapshot per tick.
+class Collector {
+  public:
+    static Result<Collector> start(const SysRoot& root, const WatchOptions& options);
+
+    int events_fd() const { return session_.ring_fd(); }
+    void take_events();  // whenever events wait
+    Result<Snapshot> tick();
+    bool finished() const { return targets_.finished(); }
+
+  private:
+    Collector(SysRoot root, Session session, TargetSet targets, const WatchOptions& options);
+
+    bool targets_may_have_changed();
+    void refresh_targets();
+    void read_details();
+    void book_and_describe(Snapshot& snapshot, const Now& now);
+    void describe_target(Target& target, TargetSnapshot& out, const Now& now);
+    SelfSample describe_self();
+
+    SysRoot root_;
+    Session session_;
+    TargetSet targets_;
+    ProcessTable processes_;
+    Ledger ledger_;
+    RoleBook roles_;
+    std::optional<double> own_start_time_{};
+    bool told_of_cgroups_ = false;  // the kernel says when a cgroup is made or removed
+    bool cgroups_changed_ = true;
+    std::uint64_t refreshed_ns_ = 0;  // boot clock
+    std::uint64_t ring_losses_ = 0;
+    std::uint64_t unwatched_targets_ = 0;   // the map of targets was full
+    std::uint64_t unreadable_targets_ = 0;  // samples that failed though the cgroup is there
+};
+
+}  // namespace memscope

@@ -1,0 +1,181 @@
+#include "watch/loop.h"
+
+#include <cstdio>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "outputs/board.h"
+#include "outputs/http_server.h"
+#include "outputs/json_stream.h"
+#include "outputs/notices.h"
+#include "outputs/routes.h"
+#include "outputs/status_text.h"
+#include "outputs/tick_json.h"
+#include "watch/collector.h"
+#include "watch/rendezvous.h"
+#include "watch/wakeups.h"
+
+namespace memscope {
+namespace {
+
+constexpr Seconds kLastWords{1};  // for a reader of standard output that is slow, at the end
+
+void warn(const Error& error) {
+    const std::string line = "memscope: " + error.message() + "\n";
+    [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, line.data(), line.size());
+}
+
+// Nobody can read what has nowhere to go; for --json that is an error, for lines that matter to people it is not.
+Result<std::optional<JsonStream>> open_output(const WatchOptions& options) {
+    if (options.quiet && !options.json) return std::optional<JsonStream>{};
+    auto stream = JsonStream::open(STDOUT_FILENO);
+    if (stream) return std::optional<JsonStream>(std::move(*stream));
+    if (options.json) return stream.error();
+    return std::optional<JsonStream>{};
+}
+
+// Every target keeps a few directories open; the soft limit of 1024 is for programs that use select().
+void allow_many_open_files() {
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+    files.rlim_cur = files.rlim_max;
+    (void)::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+// One run of the watcher: what it shows, to whom, and when it ends.
+class Loop {
+  public:
+    Loop(const WatchOptions& options, Wakeups wakeups, Collector collector, std::optional<JsonStream> output,
+         Board& board)
+        : options_(options),
+          wakeups_(std::move(wakeups)),
+          collector_(std::move(collector)),
+          output_(std::move(output)),
+          board_(board) {}
+
+    Status prepare() {  // the first tick: from here on there is something to see
+        if (auto watched = wakeups_.watch_events(collector_.events_fd()); !watched) return watched;
+        if (auto ticking = wakeups_.tick_every(options_.interval); !ticking) return ticking;
+        began_ = read_clock().boot_ns;
+        return tick();
+    }
+
+    std::variant<int, WatchFailure> run() {
+        while (!collector_.finished() && !output_closed_ && !duration_over()) {
+            switch (wakeups_.wait()) {
+                case Wake::stop:
+                    return finish();
+                case Wake::events:
+                    collector_.take_events();
+                    break;
+                case Wake::tick:
+                    if (auto done = tick(); !done) return WatchFailure{done.error()};
+                    break;
+            }
+        }
+        if (collector_.finished()) linger();
+        return finish();
+    }
+
+  private:
+    bool duration_over() const {
+        const double passed = static_cast<double>(read_clock().boot_ns - began_) * 1e-9;
+        return options_.duration && passed >= options_.duration->count();
+    }
+
+    Status tick() {
+        auto taken = collector_.tick();
+        if (!taken) return taken.error();
+        if (collector_.finished()) return Done{};  // nothing is left to show; the last values stay
+        taken->self.dropped["json_tick_skipped"] = output_ ? output_->skipped() : 0;
+        auto snapshot = std::make_shared<const Snapshot>(std::move(*taken));
+        show(*snapshot);
+        board_.publish(snapshot);
+        latest_ = std::move(snapshot);
+        return Done{};
+    }
+
+    void show(const Snapshot& snapshot) {
+        if (!output_) return;
+        std::vector<std::string> lines;
+        if (options_.json)
+            for (const TargetSnapshot& target : snapshot.targets) lines.push_back(tick_json(snapshot, target));
+        else if (!options_.quiet)
+            lines = notices(latest_.get(), snapshot);
+        if (status_due())
+            for (const TargetSnapshot& target : snapshot.targets) lines.push_back(status_text(snapshot, target, false));
+        if (!lines.empty()) output_closed_ = output_->write_tick(lines) == JsonStream::Outcome::closed;
+    }
+
+    bool status_due() {
+        const std::uint64_t now = read_clock().boot_ns;
+        if (!options_.status_every || static_cast<double>(now - status_shown_) * 1e-9 < options_.status_every->count())
+            return false;
+        status_shown_ = now;
+        return true;
+    }
+
+    // The targets are gone; the last scrape should still see how they ended.
+    void linger() {
+        if (latest_) {
+            Snapshot last = *latest_;
+            if (!options_.json && !options_.quiet) {
+                Snapshot after = last;
+                after.targets.clear();
+                show(after);
+            }
+            for (TargetSnapshot& target : last.targets) target.up = false;
+            board_.publish(std::make_shared<const Snapshot>(std::move(last)));
+        }
+        if (options_.listen) (void)wakeups_.stopped_within(options_.linger);
+    }
+
+    int finish() {
+        if (output_) output_->finish(kLastWords);
+        return 0;
+    }
+
+    const WatchOptions& options_;
+    Wakeups wakeups_;
+    Collector collector_;
+    std::optional<JsonStream> output_;
+    Board& board_;
+    SnapshotPtr latest_{};
+    std::uint64_t began_ = 0;
+    std::uint64_t status_shown_ = 0;
+    bool output_closed_ = false;
+};
+
+}  // namespace
+
+std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& options) {
+    const auto cannot = [](const Error& error) { return WatchFailure{error, true}; };
+    auto wakeups = Wakeups::open();  // first: the threads of the servers inherit the blocked signals
+    if (!wakeups) return cannot(wakeups.error());
+    allow_many_open_files();
+    auto output = open_output(options);
+    if (!output) return cannot(output.error());
+    auto collector = Collector::start(root, options);
+    if (!collector) return cannot(collector.error());
+
+    Board board;  // outlives the servers that read it
+    std::optional<HttpServer> http;
+    if (options.listen) {
+        const auto address = parse_listen(*options.listen);
+        if (!address) return cannot(address.error());
+        auto server = HttpServer::on_tcp(*address, make_routes(board, {.status = options.http_status}));
+        if (!server) return cannot(server.error());
+        http.emplace(std::move(*server));
+    }
+    Loop loop(options, std::move(*wakeups), std::move(*collector), std::move(*output), board);
+    if (auto prepared = loop.prepare(); !prepared) return cannot(prepared.error());
+
+    // Without it `memscope status` finds nobody; that is said, and no reason not to watch.
+    remove_stale_sockets(root);
+    auto status = HttpServer::on_unix(own_socket(root), make_routes(board, {.status = true}));
+    if (!status) warn(status.error());
+    return loop.run();
+}
+
+}  // namespace memscope

@@ -1,0 +1,50 @@
+#include "watch/rendezvous.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+namespace memscope {
+namespace {
+
+// 0 when somebody listens, else why not.
+int knock(const fs::path& socket) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    if (socket.native().size() >= sizeof address.sun_path) return ENAMETOOLONG;
+    std::memcpy(address.sun_path, socket.c_str(), socket.native().size());
+    const Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+    if (!fd) return errno;
+    const int failed = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
+    return failed == 0 || errno == EAGAIN ? 0 : errno;  // EAGAIN: it listens, and has no time just now
+}
+
+}  // namespace
+
+fs::path own_socket(const SysRoot& root) { return root.run / (std::to_string(::getpid()) + ".sock"); }
+
+Sockets find_sockets(const SysRoot& root) {
+    Sockets sockets;
+    std::error_code ignored;  // no directory: no watcher has run yet
+    for (const auto& entry : fs::directory_iterator(root.run, ignored)) {
+        if (entry.path().extension() != ".sock") continue;
+        const int refused = knock(entry.path());
+        if (refused == 0)
+            sockets.alive.push_back(entry.path());
+        else if (refused == ECONNREFUSED)
+            sockets.stale.push_back(entry.path());
+        else if (refused == EACCES || refused == EPERM)
+            sockets.forbidden.push_back(entry.path());
+    }
+    std::sort(sockets.alive.begin(), sockets.alive.end());
+    return sockets;
+}
+
+void remove_stale_sockets(const SysRoot& root) {
+    std::error_code ignored;
+    for (const fs::path& socket : find_sockets(root).stale) fs::remove(socket, ignored);
+}
+
+}  // namespace memscope

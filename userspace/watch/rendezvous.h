@@ -1,0 +1,19 @@
+#pragma once
+#include <vector>
+
+#include "base/files.h"
+
+namespace memscope {
+
+// Where watchers and those who ask them meet: one unix socket per watcher, named by its pid.
+fs::path own_socket(const SysRoot& root);
+// Sockets of watchers that live, and of those that do not: nobody listens there any more.
+struct Sockets {
+    std::vector<fs::path> alive{};
+    std::vector<fs::path> stale{};
+    std::vector<fs::path> forbidden{};  // ours to see, not to use
+};
+Sockets find_sockets(const SysRoot& root);
+void remove_stale_sockets(const SysRoot& root);
+
+}  // namespace memscope

@@ -1,0 +1,68 @@
+#include "watch/wakeups.h"
+
+#include <csignal>
+#include <cstdint>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/timerfd.h>
+
+namespace memscope {
+namespace {
+
+Status add(const Fd& epoll, int fd, Wake wake) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u32 = static_cast<std::uint32_t>(wake);
+    if (::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, fd, &event) != 0) return system_error(errno, "epoll_ctl");
+    return Done{};
+}
+
+}  // namespace
+
+Result<Wakeups> Wakeups::open() {
+    sigset_t ends;
+    ::sigemptyset(&ends);
+    for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&ends, number);
+    if (::pthread_sigmask(SIG_BLOCK, &ends, nullptr) != 0) return system_error(errno, "block signals");
+    Wakeups wakeups(Fd(::epoll_create1(EPOLL_CLOEXEC)), Fd(::signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK)),
+                    Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)));
+    if (!wakeups.epoll_ || !wakeups.signals_ || !wakeups.timer_) return system_error(errno, "make the event loop");
+    if (auto added = add(wakeups.epoll_, wakeups.signals_.get(), Wake::stop); !added) return added.error();
+    if (auto added = add(wakeups.epoll_, wakeups.timer_.get(), Wake::tick); !added) return added.error();
+    return wakeups;
+}
+
+Status Wakeups::watch_events(int fd) { return add(epoll_, fd, Wake::events); }
+
+Status Wakeups::tick_every(Seconds interval) {
+    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(interval).count();
+    const timespec step{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+    const itimerspec timer{.it_interval = step, .it_value = step};
+    if (::timerfd_settime(timer_.get(), 0, &timer, nullptr) != 0) return system_error(errno, "start the timer");
+    return Done{};
+}
+
+Wake Wakeups::wait() {
+    epoll_event ready[3];
+    int count = 0;
+    do count = ::epoll_wait(epoll_.get(), ready, 3, -1);
+    while (count < 0 && errno == EINTR);
+    Wake wake = Wake::events;
+    for (int i = 0; i < count; ++i) {
+        const auto said = static_cast<Wake>(ready[i].data.u32);
+        if (said == Wake::stop) return said;
+        if (said == Wake::tick) wake = said;
+    }
+    std::uint64_t expirations = 0;  // ticks that were missed are not made up for
+    if (wake == Wake::tick) [[maybe_unused]]
+        const auto n = ::read(timer_.get(), &expirations, sizeof expirations);
+    return wake;
+}
+
+bool Wakeups::stopped_within(Seconds time) {
+    pollfd signals{.fd = signals_.get(), .events = POLLIN, .revents = 0};
+    return ::poll(&signals, 1, static_cast<int>(time.count() * 1000)) > 0;
+}
+
+}  // namespace memscope

@@ -1,0 +1,30 @@
+#pragma once
+#include "base/fd.h"
+#include "base/result.h"
+#include "base/units.h"
+
+namespace memscope {
+
+enum class Wake { tick, events, stop };
+
+// What the loop waits for: the next tick, events of the kernel, a signal that ends it (SIGINT, SIGTERM, SIGHUP).
+class Wakeups {
+  public:
+    // Blocks those signals for the calling thread and all it starts from now on: call it first.
+    static Result<Wakeups> open();
+
+    Status watch_events(int fd);
+    Status tick_every(Seconds interval);
+    Wake wait();                        // a stop before a tick, a tick before events
+    bool stopped_within(Seconds time);  // waits that long for a stop alone
+
+  private:
+    Wakeups(Fd epoll, Fd signals, Fd timer)
+        : epoll_(std::move(epoll)), signals_(std::move(signals)), timer_(std::move(timer)) {}
+
+    Fd epoll_;
+    Fd signals_;
+    Fd timer_;
+};
+
+}  // namespace memscope
