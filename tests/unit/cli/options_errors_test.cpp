@@ -1,0 +1,124 @@
+#include <gmock/gmock.h>
+
+#include "unit/cli/command_line.h"
+
+namespace memscope {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string watch_refusal(std::vector<std::string> args) {
+    args.insert(args.begin(), {"--cgroup", "a"});
+    return refusal(args);
+}
+
+TEST(OptionErrors, NothingToWatchSaysHow) {
+    EXPECT_THAT(refusal({}), AllOf(HasSubstr("memscope --cgroup NAME"), HasSubstr("memscope --help")));
+    EXPECT_THAT(refusal({"--json"}), HasSubstr("memscope --cgroup NAME"));
+}
+
+TEST(OptionErrors, ANearOptionIsOffered) {
+    EXPECT_EQ(refusal({"--cgruop", "a"}), "--cgruop: unknown option; did you mean --cgroup?");
+    EXPECT_EQ(refusal({"--cgruop=a"}), "--cgruop: unknown option; did you mean --cgroup?");
+    EXPECT_THAT(watch_refusal({"--intervall", "1s"}), HasSubstr("did you mean --interval?"));
+    EXPECT_THAT(watch_refusal({"--http_status"}), HasSubstr("did you mean --http-status?"));
+    EXPECT_THAT(watch_refusal({"-json"}), HasSubstr("did you mean --json?"));
+    EXPECT_THAT(refusal({"--hlep"}), HasSubstr("did you mean --help?"));
+}
+
+TEST(OptionErrors, AFarOptionIsNotGuessed) {
+    EXPECT_EQ(watch_refusal({"--colour"}), "--colour: unknown option; see memscope --help");
+    EXPECT_THAT(watch_refusal({"-x"}), StartsWith("-x: unknown option"));
+    EXPECT_THAT(watch_refusal({"-"}), StartsWith("-: unknown option"));
+}
+
+TEST(OptionErrors, OptionsThatDoNotExistYetAreUnknown) {
+    for (const char* option : {"--pid", "--warmup", "--fail-on", "--no-gpu", "--memory-max"})
+        EXPECT_THAT(watch_refusal({option}), StartsWith(std::string(option) + ": unknown option"));
+    EXPECT_THAT(watch_refusal({"--", "python", "train.py"}), StartsWith("--: "));
+}
+
+TEST(OptionErrors, UnknownCommands) {
+    EXPECT_EQ(refusal({"statsu"}), "statsu: unknown command; did you mean status?");
+    EXPECT_THAT(refusal({"frobnicate"}),
+                AllOf(StartsWith("frobnicate: unknown command"), HasSubstr("memscope --help")));
+    EXPECT_THAT(refusal({""}), HasSubstr("unknown command"));
+}
+
+TEST(OptionErrors, AGlobThatTheShellTookApartIsExplained) {
+    EXPECT_THAT(refusal({"--cgroup", "job_1", "job_2"}), AllOf(StartsWith("job_2: "), HasSubstr("quotes")));
+}
+
+TEST(OptionErrors, OptionsOfAnotherCommand) {
+    EXPECT_THAT(refusal({"status", "--cgroup", "a"}), HasSubstr("--cgroup: unknown option of memscope status"));
+    EXPECT_THAT(refusal({"doctor", "--target", "a"}), HasSubstr("--target: unknown option of memscope doctor"));
+    EXPECT_THAT(refusal({"--json", "status"}), AllOf(StartsWith("--json: stands before status"), HasSubstr("after")));
+    EXPECT_THAT(refusal({"--cgroup", "a", "doctor"}), StartsWith("--cgroup: stands before doctor"));
+    EXPECT_THAT(refusal({"status", "train"}), StartsWith("train: one word too many"));
+    EXPECT_THAT(refusal({"status", "doctor"}), HasSubstr("doctor"));
+}
+
+TEST(OptionErrors, DemosThatDoNotExistListThoseThatDo) {
+    EXPECT_EQ(refusal({"demo", "warmup"}), "demo warmup: there is no such demo; there is: leak");
+    EXPECT_THAT(refusal({"demo", "leak", "leak"}), StartsWith("leak: one word too many"));
+}
+
+TEST(OptionErrors, MissingValues) {
+    for (const char* option : {"--cgroup", "--interval", "--duration", "--listen", "--linger", "--config"}) {
+        const std::string name = option;
+        EXPECT_THAT(refusal({option}), StartsWith(name + ": needs a value"));
+        EXPECT_THAT(refusal({option, "--json"}), StartsWith(name + ": needs a value, not '--json'"));
+        EXPECT_THAT(refusal({name + "=", "x"}), HasSubstr("is empty"));
+        EXPECT_THAT(refusal({option, ""}), StartsWith(name + ": is empty"));
+    }
+    EXPECT_THAT(refusal({"status", "--target"}), StartsWith("--target: needs a value"));
+    EXPECT_THAT(refusal({"status", "--target", ""}), StartsWith("--target: is empty"));
+}
+
+TEST(OptionErrors, DurationsNeedAUnitAndASensibleSize) {
+    for (const char* option : {"--interval", "--duration", "--linger"})
+        for (const char* value : {"5", "-5s", "s", "1e3s", "1 s", "5x", "nan", "inf", "infs", "0x10s", "1s2s"})
+            EXPECT_THAT(watch_refusal({option, value}),
+                        AllOf(StartsWith(std::string(option) + ": '"), HasSubstr("500ms")))
+                << value;
+    EXPECT_EQ(watch_refusal({"--interval", "49ms"}), "--interval: '49ms' is out of range; from 50ms to 1h");
+    EXPECT_THAT(watch_refusal({"--interval", "1.1h"}), HasSubstr("out of range"));
+    EXPECT_THAT(watch_refusal({"--interval", "0s"}), HasSubstr("out of range"));
+    EXPECT_THAT(watch_refusal({"--duration", "0s"}), HasSubstr("out of range"));
+    EXPECT_THAT(watch_refusal({"--linger", "25h"}), HasSubstr("out of range"));
+    EXPECT_THAT(watch_refusal({"--duration", std::string(300, '9') + "h"}), HasSubstr("out of range"));
+    EXPECT_THAT(watch_refusal({"--duration", std::string(100'000, '9') + "h"}), HasSubstr("is not a duration"));
+}
+
+TEST(OptionErrors, Addresses) {
+    for (const char* value : {"9750", ":9750", "localhost", "127.0.0.1:", "127.0.0.1:65536", "127.0.0.1:http", "::1:80",
+                              "[]:80", "127.0.0.1:-1", "http://127.0.0.1:80", "a b:80", "None"})
+        EXPECT_THAT(watch_refusal({"--listen", value}), AllOf(StartsWith("--listen: '"), HasSubstr("127.0.0.1:9750")))
+            << value;
+    EXPECT_THAT(watch_refusal({"--listen", "none", "--http-status"}), StartsWith("--http-status: needs an address"));
+}
+
+TEST(OptionErrors, Flags) {
+    EXPECT_EQ(watch_refusal({"--json=banana"}), "--json: 'banana' is neither true nor false");
+    EXPECT_THAT(refusal({"doctor", "--json=banana"}), StartsWith("--json: 'banana' is neither true nor false"));
+    EXPECT_THAT(refusal({"status", "--json=2"}), StartsWith("--json: '2' is neither true nor false"));
+}
+
+TEST(OptionErrors, OneValueIsEnough) {
+    EXPECT_EQ(watch_refusal({"--interval", "1s", "--interval", "2s"}), "--interval: given 2 times; give it once");
+    EXPECT_THAT(refusal({"status", "--target", "a", "--target", "b"}), StartsWith("--target: given 2 times"));
+}
+
+TEST(OptionErrors, HostileBytesStayOnOneLine) {
+    EXPECT_THAT(watch_refusal({"--interval", "\x1b[31m\n5s"}), HasSubstr("\\x1b[31m\\n5s"));
+    EXPECT_THAT(watch_refusal({"--\x1b\n"}), HasSubstr("--\\x1b\\n"));
+    EXPECT_THAT(refusal({"\xff\xfe\r"}), HasSubstr("unknown command"));
+    refusal({std::string(1 << 20, 'x')});
+    refusal({"--" + std::string(1 << 20, 'x')});
+    refusal({"demo", std::string(1 << 20, '\n')});
+}
+
+}  // namespace
+}  // namespace memscope

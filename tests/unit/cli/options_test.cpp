@@ -1,0 +1,124 @@
+#include "cli/options.h"
+
+#include <gmock/gmock.h>
+
+#include "base/text.h"
+#include "unit/cli/command_line.h"
+
+namespace memscope {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using Watch = WatchOptions;
+
+TEST(Options, ACgroupIsEnough) {
+    const auto options = parsed<Watch>({"--cgroup", "train"});
+    EXPECT_THAT(options.cgroups, ElementsAre("train"));
+    EXPECT_FALSE(options.wait);
+    EXPECT_EQ(options.interval, Seconds(1));
+    EXPECT_EQ(options.duration, std::nullopt);
+    EXPECT_EQ(options.listen, "127.0.0.1:9750");
+    EXPECT_FALSE(options.http_status);
+    EXPECT_FALSE(options.json);
+    EXPECT_FALSE(options.quiet);
+    EXPECT_EQ(options.linger, Seconds(60));
+    EXPECT_TRUE(options.role_rules.empty());
+}
+
+TEST(Options, EveryOptionWithASpace) {
+    const auto options =
+        parsed<Watch>({"--cgroup", "a", "--wait", "--interval", "500ms", "--duration", "10m", "--listen", "0.0.0.0:80",
+                       "--http-status", "--linger", "5s", "--json", "--quiet", "--cgroup", "b/**/x-*"});
+    EXPECT_THAT(options.cgroups, ElementsAre("a", "b/**/x-*"));
+    EXPECT_TRUE(options.wait);
+    EXPECT_EQ(options.interval, Seconds(0.5));
+    EXPECT_EQ(options.duration, Seconds(600));
+    EXPECT_EQ(options.listen, "0.0.0.0:80");
+    EXPECT_TRUE(options.http_status);
+    EXPECT_EQ(options.linger, Seconds(5));
+    EXPECT_TRUE(options.json);
+    EXPECT_TRUE(options.quiet);
+}
+
+TEST(Options, EveryOptionWithAnEqualsSign) {
+    const auto options =
+        parsed<Watch>({"--cgroup=a", "--wait=true", "--interval=1h", "--duration=1ms", "--listen=[::1]:9750",
+                       "--http-status=true", "--linger=0", "--json=true", "--quiet=false", "--cgroup=b=c"});
+    EXPECT_THAT(options.cgroups, ElementsAre("a", "b=c"));
+    EXPECT_TRUE(options.wait);
+    EXPECT_EQ(options.interval, Seconds(3600));
+    EXPECT_EQ(options.duration, Seconds(0.001));
+    EXPECT_EQ(options.listen, "[::1]:9750");
+    EXPECT_TRUE(options.http_status);
+    EXPECT_EQ(options.linger, Seconds(0));
+    EXPECT_TRUE(options.json);
+    EXPECT_FALSE(options.quiet);
+}
+
+TEST(Options, ListenNoneSwitchesHttpOff) {
+    EXPECT_EQ(parsed<Watch>({"--cgroup", "a", "--listen", "none"}).listen, std::nullopt);
+}
+
+TEST(Options, NamesOfCgroupsAreNotInterpreted) {
+    for (const char* name : {"-.slice", "[ab]", "[a,b]", "{}", "status", "a b", "\xff\n", "user@1000.service", "%%"})
+        EXPECT_THAT(parsed<Watch>({"--cgroup", name}).cgroups, ElementsAre(name)) << printable(name);
+}
+
+TEST(Options, FlagsMayBeRepeated) {
+    EXPECT_TRUE(parsed<Watch>({"--cgroup", "a", "--json", "--json"}).json);
+    EXPECT_FALSE(parsed<Watch>({"--cgroup", "a", "--json", "--json=false"}).json);
+}
+
+TEST(Options, Status) {
+    EXPECT_EQ(parsed<StatusOptions>({"status"}).target, std::nullopt);
+    EXPECT_FALSE(parsed<StatusOptions>({"status"}).json);
+    EXPECT_EQ(parsed<StatusOptions>({"status", "--target", "train"}).target, "train");
+    EXPECT_EQ(parsed<StatusOptions>({"status", "--json", "--target=a/b"}).target, "a/b");
+    EXPECT_TRUE(parsed<StatusOptions>({"status", "--json", "--target=a/b"}).json);
+}
+
+TEST(Options, DoctorAndDemo) {
+    EXPECT_FALSE(parsed<DoctorOptions>({"doctor"}).json);
+    EXPECT_TRUE(parsed<DoctorOptions>({"doctor", "--json"}).json);
+    EXPECT_FALSE(parsed<DoctorOptions>({"doctor", "--json=false"}).json);
+    EXPECT_EQ(parsed<DemoOptions>({"demo"}).scenario, "leak");
+    EXPECT_EQ(parsed<DemoOptions>({"demo", "leak"}).scenario, "leak");
+}
+
+TEST(Options, OnlyWatchingReadsTheConfigFile) {
+    const ReadFile never = [](const std::string&) -> Result<std::string> {
+        ADD_FAILURE() << "the config file was read";
+        return std::string();
+    };
+    parsed<StatusOptions>({"status"}, never);
+    parsed<DoctorOptions>({"doctor"}, never);
+    parsed<DemoOptions>({"demo"}, never);
+    parsed<Help>({"--help"}, never);
+    parsed<Version>({"--version"}, never);
+}
+
+TEST(Options, HelpHasManySpellings) {
+    for (const auto& args : std::vector<std::vector<std::string>>{
+             {"-h"}, {"--help"}, {"help"}, {"status", "--help"}, {"--cgroup", "a", "-h"}, {"--bogus", "--help"}})
+        EXPECT_FALSE(parsed<Help>(args).text.empty());
+}
+
+TEST(Options, HelpFitsATerminalAndNamesEverything) {
+    const std::string text = parsed<Help>({"help"}).text;
+    for_each_line(text, [](std::string_view line) {
+        EXPECT_LE(line.size(), 80U) << line;
+        EXPECT_EQ(line.find('\t'), std::string_view::npos);
+        EXPECT_FALSE(line.ends_with(' ')) << line;
+    });
+    for (const char* word :
+         {"--cgroup", "--wait", "--interval", "--duration", "--listen", "--http-status", "--linger", "--json",
+          "--quiet", "--config", "--help", "--version", "status", "doctor", "demo", "--target"})
+        EXPECT_THAT(text, HasSubstr(word));
+    EXPECT_TRUE(text.ends_with('\n'));
+}
+
+TEST(Options, VersionIsAskedForByName) { parsed<Version>({"--cgroup", "a", "--version"}); }
+
+}  // namespace
+}  // namespace memscope

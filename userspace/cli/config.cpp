@@ -1,0 +1,226 @@
+#include "cli/config.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <toml++/toml.h>
+#include <utility>
+
+#include "base/files.h"
+#include "base/text.h"
+
+namespace memscope {
+namespace {
+
+using Kind = WatchSetting::Kind;
+
+Result<Seconds> duration_within(std::string_view text, std::string_view least, std::string_view most) {
+    const auto value = parse_duration(text);
+    if (!value) return value.error();
+    if (*value < *parse_duration(least) || *value > *parse_duration(most))
+        return plain_error(fmt::format("'{}' is out of range", shortened(text)),
+                           fmt::format("from {} to {}", least, most));
+    return *value;
+}
+
+Status set_flag(bool& flag, std::string_view value) {
+    if (value != "true" && value != "false")
+        return plain_error(fmt::format("'{}' is neither true nor false", shortened(value)));
+    flag = value == "true";
+    return Done{};
+}
+
+Status add_cgroup(WatchOptions& options, std::string_view value) {
+    if (value.empty()) return plain_error("the name is empty", "name a cgroup, for example train");
+    options.cgroups.emplace_back(value);
+    return Done{};
+}
+
+Status set_interval(WatchOptions& options, std::string_view value) {
+    const auto interval = duration_within(value, "50ms", "1h");
+    if (!interval) return interval.error();
+    options.interval = *interval;
+    return Done{};
+}
+
+Status set_duration(WatchOptions& options, std::string_view value) {
+    const auto duration = duration_within(value, "1ms", "87600h");  // ten years, so that no clock arithmetic overflows
+    if (!duration) return duration.error();
+    options.duration = *duration;
+    return Done{};
+}
+
+Status set_linger(WatchOptions& options, std::string_view value) {
+    const auto linger = duration_within(value == "0" ? "0s" : value, "0s", "24h");  // zero needs no unit
+    if (!linger) return linger.error();
+    options.linger = *linger;
+    return Done{};
+}
+
+// The shape only: whether the address is there is for bind() to say.
+Status set_listen(WatchOptions& options, std::string_view value) {
+    options.listen.reset();
+    if (value == "none") return Done{};
+    const auto colon = value.rfind(':');
+    const std::string_view host = value.substr(0, colon);
+    const auto port = colon == std::string_view::npos ? std::nullopt : parse_number(value.substr(colon + 1));
+    const bool bracketed = host.starts_with('[') && host.ends_with(']') && host.size() > 2;
+    const bool bare = !host.empty() && host.find_first_of("[]:/ \t\n") == std::string_view::npos;
+    if (!port || *port > 65535 || (!bracketed && !bare))
+        return plain_error(fmt::format("'{}' is not an address", shortened(value)),
+                           "write HOST:PORT as in 127.0.0.1:9750 or [::1]:9750, or none");
+    options.listen = value;
+    return Done{};
+}
+
+constexpr WatchSetting kSettings[] = {
+    {"cgroup", Kind::list, "[\"train\"]", add_cgroup},
+    {"wait", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return set_flag(o.wait, v); }},
+    {"interval", Kind::text, "\"1s\"", set_interval},
+    {"duration", Kind::text, "\"10m\"", set_duration},
+    {"listen", Kind::text, "\"127.0.0.1:9750\"", set_listen},
+    {"http-status", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return set_flag(o.http_status, v); }},
+    {"linger", Kind::text, "\"60s\"", set_linger},
+    {"json", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return set_flag(o.json, v); }},
+    {"quiet", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return set_flag(o.quiet, v); }},
+};
+
+std::string_view kind_of(const toml::node& node) {
+    switch (node.type()) {
+        case toml::node_type::string:
+            return "a string";
+        case toml::node_type::integer:
+        case toml::node_type::floating_point:
+            return "a number";
+        case toml::node_type::boolean:
+            return "true or false";
+        case toml::node_type::array:
+            return "a list";
+        case toml::node_type::table:
+            return "a table";
+        default:
+            return "a date or time";
+    }
+}
+
+Error wrong_kind(const toml::node& node, std::string_view wanted, std::string_view key, std::string_view example) {
+    return plain_error(fmt::format("is {}, not {}", kind_of(node), wanted), fmt::format("write {} = {}", key, example));
+}
+
+// A string that can be passed on: the kernel and fnmatch() would stop at a NUL.
+Result<std::string> text_of(const toml::node& node, std::string_view key, std::string_view example) {
+    const auto* text = node.as_string();
+    if (!text) return wrong_kind(node, "a string", key, example);
+    if (text->get().find('\0') != std::string::npos) return plain_error("holds a NUL character", "take it out");
+    return text->get();
+}
+
+Status apply_setting(WatchOptions& options, const WatchSetting& setting, const toml::node& node) {
+    if (setting.kind == Kind::flag) {
+        if (!node.is_boolean()) return wrong_kind(node, "true or false", setting.name, setting.example);
+        return setting.set(options, node.as_boolean()->get() ? "true" : "false");
+    }
+    const auto apply_one = [&](const toml::node& one) -> Status {
+        const auto text = text_of(one, setting.name, setting.example);
+        return text ? setting.set(options, *text) : Status(text.error());
+    };
+    if (setting.kind == Kind::text || !node.is_array()) return apply_one(node);
+    for (const toml::node& one : *node.as_array())
+        if (auto applied = apply_one(one); !applied) return applied;
+    return Done{};
+}
+
+Result<Role> role_of(const toml::node& node, std::string_view key) {
+    const auto text = text_of(node, key, "\"helper\"");
+    if (!text) return text.error();
+    if (const auto role = role_named(*text)) return *role;
+    std::vector<std::string_view> names;
+    for (const Role role : kRoles) names.push_back(name_of(role));
+    return plain_error(fmt::format("'{}' is not a role", shortened(*text)),
+                       fmt::format("one of {}", fmt::join(names, ", ")));
+}
+
+Status apply_role_key(RoleRule& rule, std::string_view key, const toml::node& node) {
+    if (key == "role" || key == "parent") {
+        const auto role = role_of(node, key);
+        if (!role) return role.error();
+        if (key == "role") rule.role = *role;
+        if (key == "parent") rule.parent = *role;
+        return Done{};
+    }
+    if (key == "forked_without_exec") {
+        if (!node.is_boolean()) return wrong_kind(node, "true or false", key, "true");
+        rule.forked_without_exec = node.as_boolean()->get();
+        return Done{};
+    }
+    const auto text = text_of(node, key, "\"name*\"");
+    if (!text) return text.error();
+    if (text->empty()) return plain_error("is empty", "leave it out to match any");
+    (key == "comm" ? rule.comm : key == "program" ? rule.program : rule.argument) = *text;
+    return Done{};
+}
+
+std::string at(const std::string& file, const toml::node& node, std::string_view key) {
+    return fmt::format("{}:{}: {}", file, node.source().begin.line, shortened(key));
+}
+
+Error unknown_key(const std::string& where, std::string_view key, std::span<const std::string> known) {
+    return plain_error(where + ": unknown key",
+                       did_you_mean(key, known, fmt::format("known: {}", fmt::join(known, ", "))));
+}
+
+Status apply_roles(WatchOptions& options, const toml::node& node, const std::string& file) {
+    static const std::vector<std::string> keys{"role", "comm", "program", "argument", "parent", "forked_without_exec"};
+    const auto* tables = node.as_array();
+    if (!tables || !std::ranges::all_of(*tables, [](const toml::node& each) { return each.is_table(); }))
+        return plain_error(at(file, node, "role") + ": is not a list of tables", "begin each rule with [[role]]");
+    for (const toml::node& each : *tables) {
+        const toml::table& table = *each.as_table();
+        RoleRule rule;
+        for (const auto& [key, value] : table) {
+            const auto where = at(file, value, key.str());
+            if (std::ranges::find(keys, key.str()) == keys.end()) return unknown_key(where, key.str(), keys);
+            if (auto applied = apply_role_key(rule, key.str(), value); !applied) return about(where, applied.error());
+        }
+        if (!table.contains("role"))
+            return plain_error(at(file, each, "role") + ": the rule names no role", "add role = \"helper\" to it");
+        if (table.size() < 2)
+            return plain_error(at(file, each, "role") + ": the rule would match every process",
+                               "add comm, program, argument, parent or forked_without_exec to it");
+        options.role_rules.push_back(std::move(rule));
+    }
+    return Done{};
+}
+
+}  // namespace
+
+std::span<const WatchSetting> watch_settings() { return kSettings; }
+
+Status apply_config(WatchOptions& options, std::string_view toml, const std::string& file) {
+    if (toml.size() >= kFileLimit)  // the reader stops there, so the end may be missing
+        return plain_error(fmt::format("{}: is too large", file), "a config file is smaller than 1 MiB");
+    toml::table table;
+    try {
+        table = toml::parse(toml);
+    } catch (const toml::parse_error& error) {
+        return plain_error(fmt::format("{}:{}: {}", file, error.source().begin.line, error.description()),
+                           "the file is in TOML");
+    }
+    for (const auto& [key, value] : table) {
+        if (key == "role") {
+            if (auto applied = apply_roles(options, value, file); !applied) return applied;
+            continue;
+        }
+        const auto where = at(file, value, key.str());
+        const auto setting = std::ranges::find(kSettings, key.str(), &WatchSetting::name);
+        if (setting == std::end(kSettings)) {
+            std::vector<std::string> known{"role"};
+            for (const WatchSetting& each : kSettings) known.emplace_back(each.name);
+            return unknown_key(where, key.str(), known);
+        }
+        if (auto applied = apply_setting(options, *setting, value); !applied) return about(where, applied.error());
+    }
+    return Done{};
+}
+
+}  // namespace memscope

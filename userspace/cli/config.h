@@ -1,0 +1,24 @@
+#pragma once
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "cli/options.h"
+
+namespace memscope {
+
+// One setting of watching: an option on the command line and a key of the same name in the config file.
+struct WatchSetting {
+    enum class Kind { text, flag, list };
+    std::string_view name;
+    Kind kind;
+    std::string_view example;                                      // a value of it, for messages
+    Status (*set)(WatchOptions& options, std::string_view value);  // flag: "true" or "false"; list: adds one
+};
+std::span<const WatchSetting> watch_settings();
+
+// Takes over what a TOML text says. `file` names it in errors.
+Status apply_config(WatchOptions& options, std::string_view toml, const std::string& file);
+
+}  // namespace memscope

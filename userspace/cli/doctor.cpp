@@ -1,0 +1,134 @@
+#include "cli/doctor.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "kernel/obstacles.h"
+#include "kernel/session.h"
+#include "outputs/json_writer.h"
+#include "sources/cgroup_hierarchy.h"
+#include "sources/host.h"
+
+namespace memscope {
+namespace {
+
+Finding hierarchy_finding(const Result<CgroupHierarchy>& hierarchy) {
+    if (!hierarchy) return {"memory controller", false, hierarchy.error().message()};
+    return {"memory controller", true,
+            fmt::format("cgroup v{} at {}{}", hierarchy->version, hierarchy->mount.string(),
+                        hierarchy->hybrid ? " (hybrid: v1 and v2 are both mounted)" : "")};
+}
+
+Finding pressure_finding(const SysRoot& root, const Result<CgroupHierarchy>& hierarchy) {
+    const auto host = read_host(root);
+    if (!host) return {"pressure (PSI)", std::nullopt, host.error().message()};
+    if (!host->pressure) return {"pressure (PSI)", false, "off or not compiled in: no stall times (boot with psi=1)"};
+    if (hierarchy && hierarchy->version == 1)
+        return {"pressure (PSI)", true, "of the host; cgroup v1 has none per target, so those metrics are absent"};
+    return {"pressure (PSI)", true, "of the host and of each target"};
+}
+
+// Loading it is the only honest test; nothing of it is called.
+Finding library_finding(const char* name, const char* library) {
+    void* handle = ::dlopen(library, RTLD_LAZY | RTLD_LOCAL);
+    if (!handle) return {name, false, std::string(library) + " is not here: no GPU memory can be read on this machine"};
+    ::dlclose(handle);
+    return {name, true, std::string(library) + "; this version does not use it yet"};
+}
+
+Finding python_finding() {
+    for (const char* path : {"/usr/bin/python3", "/usr/local/bin/python3"})
+        if (::access(path, X_OK) == 0)
+            return {"Python", true, std::string(path) + "; this version does not use it yet"};
+    return {"Python", false, "no system interpreter; jobs may bring their own"};
+}
+
+std::string yes_no(std::optional<bool> present) { return !present ? "?? " : *present ? "ok " : "-- "; }
+
+}  // namespace
+
+Diagnosis diagnose(const SysRoot& root) {
+    Diagnosis diagnosis;
+    diagnosis.facts = gather_kernel_facts(root);
+    const KernelFacts& facts = diagnosis.facts;
+    diagnosis.plan = make_plan(facts);
+    const auto status = read_file(root.proc / "self/status");
+    const Privileges privileges = parse_privileges(status ? *status : "");
+    const auto hierarchy = find_hierarchy(root);
+
+    const bool privileged = privileges.bpf && privileges.perfmon;
+    diagnosis.findings = {
+        {"privileges", privileged, privileged ? "CAP_BPF and CAP_PERFMON" : "run it with sudo to watch"},
+        {"kernel types (BTF)", facts.btf, facts.btf ? "/sys/kernel/btf/vmlinux" : "without them nothing can be loaded"},
+        {"lockdown", facts.lockdown != "confidentiality", facts.lockdown.value_or("none")},
+        {"PID namespace", facts.initial_pid_namespace,
+         facts.initial_pid_namespace == false ? "not the host's: most processes are out of sight" : "the host's"},
+        hierarchy_finding(hierarchy),
+        {"resident counters", facts.percpu_rss.has_value(),
+         facts.percpu_rss.value_or(false) ? "per CPU, summed exactly" : "per address space and thread, summed exactly"},
+        pressure_finding(root, hierarchy),
+        library_finding("NVML", "libnvidia-ml.so.1"),
+        library_finding("CUDA driver", "libcuda.so.1"),
+        python_finding(),
+    };
+
+    diagnosis.obstacle = obstacle(facts, privileges, diagnosis.plan);
+    if (!diagnosis.obstacle && !hierarchy) diagnosis.obstacle = hierarchy.error();
+    if (diagnosis.obstacle) return diagnosis;
+    diagnosis.tried = true;
+    if (const auto session = Session::start(diagnosis.plan, hierarchy->version == 1); !session)
+        diagnosis.obstacle = session.error();
+    return diagnosis;
+}
+
+std::string diagnosis_text(const Diagnosis& diagnosis) {
+    std::string text = fmt::format("kernel {} {}\n\n", diagnosis.facts.release, diagnosis.facts.architecture);
+    for (const Finding& finding : diagnosis.findings)
+        text += fmt::format("  {} {:<20} {}\n", yes_no(finding.present), finding.name, finding.note);
+    text += "\nhooks\n";
+    for (const Choice& choice : diagnosis.plan) {
+        const std::string name = fmt::format("{} {}", choice.signal, choice.hook);
+        text += fmt::format("  {} {:<20} {}\n", yes_no(!choice.program.empty()), name,
+                            choice.program.empty() ? choice.without : choice.program);
+    }
+    if (diagnosis.works())
+        text += "\nWatching works here: every hook was loaded and attached just now.\n";
+    else
+        text += "\nWatching does not work here: " + diagnosis.obstacle->message() + "\n";
+    return text;
+}
+
+std::string diagnosis_json(const Diagnosis& diagnosis) {
+    JsonWriter json;
+    json.object([&] {
+        json.field("works", diagnosis.works());
+        json.field("tried", diagnosis.tried);
+        json.key("obstacle");
+        diagnosis.obstacle ? json.value(std::string_view(diagnosis.obstacle->message())) : json.value(nullptr);
+        json.field("kernel", std::string_view(diagnosis.facts.release));
+        json.field("architecture", std::string_view(diagnosis.facts.architecture));
+        json.list("findings", [&] {
+            for (const Finding& finding : diagnosis.findings)
+                json.object([&] {
+                    json.field("name", std::string_view(finding.name));
+                    json.field("present", finding.present);
+                    json.field("note", std::string_view(finding.note));
+                });
+        });
+        json.list("hooks", [&] {
+            for (const Choice& choice : diagnosis.plan)
+                json.object([&] {
+                    json.field("signal", choice.signal);
+                    json.field("hook", choice.hook);
+                    json.key("program");
+                    choice.program.empty() ? json.value(nullptr) : json.value(choice.program);
+                    json.field("needed", choice.needed);
+                    if (choice.program.empty()) json.field("without", choice.without);
+                });
+        });
+    });
+    return json.text() + "\n";
+}
+
+}  // namespace memscope

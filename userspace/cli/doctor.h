@@ -1,0 +1,34 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "kernel/plan.h"
+
+namespace memscope {
+
+// One thing this machine has or has not. `note` says what was found, or what its absence costs.
+struct Finding {
+    std::string name{};
+    std::optional<bool> present{};  // none: could not be found out
+    std::string note{};
+};
+
+struct Diagnosis {
+    KernelFacts facts{};
+    std::vector<Finding> findings{};
+    Plan plan{};
+    std::optional<Error> obstacle{};  // why watching does not work here, if it does not
+    bool tried = false;               // the programs were really loaded and attached
+
+    bool works() const { return !obstacle; }
+};
+
+// Asks the machine, and where the caller may, loads and attaches everything once.
+Diagnosis diagnose(const SysRoot& root);
+
+std::string diagnosis_text(const Diagnosis& diagnosis);
+std::string diagnosis_json(const Diagnosis& diagnosis);
+
+}  // namespace memscope

@@ -1,0 +1,246 @@
+#include "cli/options.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/text.h"
+#include "cli/config.h"
+
+namespace memscope {
+namespace {
+
+using Kind = WatchSetting::Kind;
+
+constexpr const char* kHelp = R"(memscope: which process of a training job takes the memory, and will it last?
+
+Usage:
+  memscope --cgroup NAME [OPTION]...   watch a cgroup and all below it (root)
+  memscope status [--target T] [--json]
+                                       what a running watcher sees now
+  memscope doctor [--json]             what this machine offers, and what not
+  memscope demo [leak]                 watch a small job that leaks (root)
+
+Options of watching:
+  --cgroup NAME      a path below the hierarchy, a cgroup directory, a systemd
+                     unit or a glob in quotes; may be repeated
+  --wait             wait for a cgroup that does not exist yet
+  --interval TIME    time between two samples, 50ms to 1h (default 1s)
+  --duration TIME    end after this time (default: when the cgroup is removed)
+  --listen ADDRESS   where /metrics is served (default 127.0.0.1:9750);
+                     none for nowhere
+  --http-status      serve /api/v1/status there, too: it names processes
+  --linger TIME      keep serving after the end (default 60s)
+  --json             one JSON object per sample and target on standard output
+  --quiet            print errors only
+  --config FILE      settings in TOML (default /etc/memscope.toml, if there);
+                     the command line wins over it
+
+  -h, --help         this text
+  --version          the version
+
+TIME is a number with ms, s, m or h. An option with = works as well:
+--interval=500ms, and --json=false takes back what the config file set.
+
+Exit status:
+  0  fine     1  failed while running     2  wrong usage, or this machine cannot
+
+Examples:
+  sudo memscope --cgroup train
+  sudo memscope --cgroup 'system.slice/slurmstepd.scope/job_*' --quiet
+  memscope status --json
+)";
+
+constexpr const char* kSeeHelp = "see memscope --help";
+
+// CLI11 only finds the options; what their values mean is decided where the config file's are, too.
+CLI::Option* add_text(CLI::App& app, const std::string& name) {
+    return app.add_option(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+// All that was given for an option; at most one value unless it may be repeated.
+Result<std::vector<std::string>> values_of(const CLI::Option& option, bool repeatable) {
+    const auto& values = option.results();
+    for (const std::string& value : values) {
+        if (value.empty()) return plain_error(option.get_name() + ": is empty", kSeeHelp);
+        if (value.starts_with("--"))  // CLI11 takes the next word, whatever it is
+            return plain_error(fmt::format("{}: needs a value, not '{}'", option.get_name(), shortened(value)),
+                               kSeeHelp);
+    }
+    if (!repeatable && values.size() > 1)
+        return plain_error(fmt::format("{}: given {} times", option.get_name(), values.size()), "give it once");
+    return values;
+}
+
+Result<std::optional<std::string>> value_of(const CLI::Option& option) {
+    auto values = values_of(option, false);
+    if (!values) return values.error();
+    return values->empty() ? std::nullopt : std::optional(values->front());
+}
+
+Result<bool> flag_of(const CLI::Option& flag) {
+    if (flag.count() == 0) return false;
+    const std::string& value = flag.results().back();  // --json=false takes back an earlier --json
+    if (value == "true" || value == "false") return value == "true";
+    return plain_error(fmt::format("{}: '{}' is neither true nor false", flag.get_name(), shortened(value)), kSeeHelp);
+}
+
+// A word that nothing took.
+Error unexpected(const CLI::App& command, const std::string& word, bool cgroup_given) {
+    const std::string name = word.substr(0, word.find('='));
+    if (word == "--")
+        return plain_error("--: memscope does not start commands yet", "put yours in a cgroup and watch that");
+    if (word.starts_with('-')) {
+        std::vector<std::string> known{"--help", "--version"};
+        for (const CLI::Option* option : command.get_options())
+            for (const std::string& each : option->get_lnames()) known.push_back("--" + each);
+        const std::string of = command.get_name().empty() ? "" : " of memscope " + command.get_name();
+        const std::string bare = name.substr(std::min(name.find_first_not_of('-'), name.size()));
+        return plain_error(fmt::format("{}: unknown option{}", shortened(name), of),
+                           did_you_mean("--" + bare, known, kSeeHelp));
+    }
+    if (!command.get_name().empty())
+        return plain_error(fmt::format("{}: one word too many for memscope {}", shortened(word), command.get_name()),
+                           kSeeHelp);
+    if (cgroup_given)
+        return plain_error(shortened(word) + ": unexpected", "repeat --cgroup for each name, and put globs in quotes");
+    const std::vector<std::string> commands{"status", "doctor", "demo", "help"};
+    return plain_error(shortened(word) + ": unknown command", did_you_mean(word, commands, kSeeHelp));
+}
+
+Status read_config_file(WatchOptions& options, const std::optional<std::string>& given, const ReadFile& read_config) {
+    const std::string path = given.value_or(kDefaultConfig);
+    const auto text = read_config(path);
+    if (text) return apply_config(options, *text, path);
+    if (!given && text.error().code == std::errc::no_such_file_or_directory) return Done{};
+    return Error{text.error().code, "config file: " + text.error().where,
+                 given ? "name one that can be read" : "make it readable, or remove it"};
+}
+
+Result<Command> watch_command(const CLI::App& app, const ReadFile& read_config) {
+    WatchOptions options;
+    const auto config = value_of(*app.get_option("--config"));
+    if (!config) return config.error();
+    if (auto read = read_config_file(options, *config, read_config); !read) return read.error();
+    for (const WatchSetting& setting : watch_settings()) {
+        const std::string name = "--" + std::string(setting.name);
+        const auto values = values_of(*app.get_option(name), setting.kind != Kind::text);
+        if (!values) return values.error();
+        if (setting.kind == Kind::list && !values->empty()) options.cgroups.clear();  // the only list there is
+        for (const std::string& value : *values)
+            if (auto set = setting.set(options, value); !set) return about(name, set.error());
+    }
+    if (options.cgroups.empty())
+        return plain_error("nothing to watch", "name a cgroup: memscope --cgroup NAME (more: memscope --help)");
+    if (options.http_status && !options.listen)
+        return plain_error("--http-status: needs an address, and --listen is none", "leave one of them out");
+    return Command(std::move(options));
+}
+
+Result<Command> demo_command(const CLI::Option& scenario) {
+    const auto given = value_of(scenario);
+    if (!given) return given.error();
+    DemoOptions options;
+    if (*given && **given != options.scenario)
+        return plain_error(fmt::format("demo {}: there is no such demo", shortened(**given)), "there is: leak");
+    return Command(options);
+}
+
+// Help and version are given whatever else stands on the line.
+std::optional<Command> asked_for_text(std::span<const std::string> args) {
+    if (!args.empty() && args.front() == "help") return Help{kHelp};
+    for (const std::string& word : args) {
+        if (word == "--") break;
+        if (word == "-h" || word == "--help") return Help{kHelp};
+        if (word == "--version") return Version{};
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+Error about(const std::string& subject, const Error& error) {
+    return {error.code, subject + ": " + error.where, error.advice};
+}
+
+std::string did_you_mean(std::string_view word, std::span<const std::string> known, std::string otherwise) {
+    constexpr std::size_t kLongest = 40;
+    if (word.size() > kLongest) return otherwise;
+    const auto distance = [&](std::string_view other) {  // edits and swaps of neighbours
+        std::vector<std::vector<std::size_t>> d(word.size() + 1, std::vector<std::size_t>(other.size() + 1));
+        for (std::size_t i = 0; i <= word.size(); ++i)
+            for (std::size_t j = 0; j <= other.size(); ++j) {
+                if (i == 0 || j == 0) {
+                    d[i][j] = i + j;
+                    continue;
+                }
+                const std::size_t change = word[i - 1] == other[j - 1] ? 0 : 1;
+                d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + change});
+                if (i > 1 && j > 1 && word[i - 1] == other[j - 2] && word[i - 2] == other[j - 1])
+                    d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+            }
+        return d.back().back();
+    };
+    const auto nearest = std::ranges::min_element(known, {}, distance);
+    if (nearest == known.end()) return otherwise;
+    const std::size_t allowed = std::max<std::size_t>(1, std::min(word.size(), nearest->size()) / 3);
+    return distance(*nearest) <= allowed ? fmt::format("did you mean {}?", *nearest) : otherwise;
+}
+
+Result<Command> parse_command(std::span<const std::string> args, const ReadFile& read_config) {
+    if (auto text = asked_for_text(args)) return *std::move(text);
+    for (const std::string& word : args)  // CLI11 would take the next word as the value
+        if (word.starts_with("--") && word.find('=') == word.size() - 1)
+            return plain_error(shortened(word) + ": is empty", kSeeHelp);
+
+    CLI::App app;
+    app.set_help_flag();
+    app.allow_extras();  // to name them ourselves
+    app.require_subcommand(0, 1);
+    add_text(app, "--config");
+    for (const WatchSetting& setting : watch_settings()) {
+        const std::string name = "--" + std::string(setting.name);
+        setting.kind == Kind::flag ? app.add_flag(name) : add_text(app, name);
+    }
+    const auto add_command = [&](const char* name) {
+        CLI::App* command = app.add_subcommand(name);
+        command->set_help_flag();
+        command->allow_extras();
+        return command;
+    };
+    CLI::App* status = add_command("status");
+    CLI::Option* target = add_text(*status, "--target");
+    CLI::Option* status_json = status->add_flag("--json");
+    CLI::App* doctor = add_command("doctor");
+    CLI::Option* doctor_json = doctor->add_flag("--json");
+    CLI::App* demo = add_command("demo");
+    CLI::Option* scenario = demo->add_option("scenario");
+    try {
+        app.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // it takes them from the back
+    } catch (const CLI::ArgumentMismatch& error) {
+        const std::string what = error.what();
+        return plain_error(what.substr(0, what.find(':')) + ": needs a value", kSeeHelp);
+    } catch (const CLI::ParseError& error) {
+        return plain_error(error.what(), kSeeHelp);
+    }
+    const auto commands = app.get_subcommands();
+    for (const CLI::App* each : {status, doctor, demo})
+        if (each->parsed() && !each->remaining().empty()) return unexpected(*each, each->remaining().front(), false);
+    if (const auto left = app.remaining(); !left.empty())
+        return unexpected(app, left.front(), app.count("--cgroup") > 0);
+    if (commands.empty()) return watch_command(app, read_config);
+    for (const CLI::Option* option : app.get_options())
+        if (option->count() > 0)
+            return plain_error(fmt::format("{}: stands before {}", option->get_name(), commands.front()->get_name()),
+                               "options of a command come after it, see memscope --help");
+    if (demo->parsed()) return demo_command(*scenario);
+    const auto json = flag_of(doctor->parsed() ? *doctor_json : *status_json);
+    if (!json) return json.error();
+    if (doctor->parsed()) return Command(DoctorOptions{.json = *json});
+    const auto name = value_of(*target);
+    if (!name) return name.error();
+    return Command(StatusOptions{.target = *name, .json = *json});
+}
+
+}  // namespace memscope

@@ -1,0 +1,47 @@
+#pragma once
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "watch/watch_options.h"
+
+namespace memscope {
+
+inline constexpr const char* kDefaultConfig = "/etc/memscope.toml";
+
+struct StatusOptions {
+    std::optional<std::string> target{};
+    bool json = false;
+};
+struct DoctorOptions {
+    bool json = false;
+};
+struct DemoOptions {
+    std::string scenario = "leak";
+};
+struct Help {
+    std::string text{};  // to be printed as it is
+};
+struct Version {};
+using Command = std::variant<WatchOptions, StatusOptions, DoctorOptions, DemoOptions, Help, Version>;
+
+using ReadFile = std::function<Result<std::string>(const std::string& path)>;
+
+// The command line (without the program's name) and the config file, as a value. Prints nothing, ends nothing, and
+// reads only through `read_config`, which is called for watching and for nothing else: a broken config file must not
+// keep `memscope doctor` from running.
+Result<Command> parse_command(std::span<const std::string> args, const ReadFile& read_config);
+
+// "did you mean cgroup?" if one of the words is near, else `otherwise`.
+std::string did_you_mean(std::string_view word, std::span<const std::string> known, std::string otherwise);
+
+// The same error, with what it is about in front.
+Error about(const std::string& subject, const Error& error);
+
+}  // namespace memscope

@@ -1,0 +1,61 @@
+#include "cli/run.h"
+
+#include "cli/demo.h"
+#include "cli/doctor.h"
+#include "cli/options.h"
+#include "cli/print.h"
+#include "cli/status.h"
+#include "outputs/version.h"
+#include "watch/loop.h"
+
+namespace memscope {
+namespace {
+
+int fail(const Error& error, int status) {
+    complain(error);
+    return status;
+}
+
+// A reader that has gone away (`| head`) has what it wanted.
+int print_and_end(std::string_view text, int status = 0) {
+    const auto printed = print(text);
+    if (printed || printed.error().code == std::errc::broken_pipe) return status;
+    return fail(printed.error(), 1);
+}
+
+int run_command(const WatchOptions& options) {
+    const auto ended = watch(SysRoot{}, options);
+    if (const auto* failure = std::get_if<WatchFailure>(&ended)) return fail(failure->error, failure->at_start ? 2 : 1);
+    return std::get<int>(ended);
+}
+
+int run_command(const StatusOptions& options) {
+    const auto answer = ask_status(SysRoot{}, options);
+    if (const auto* failure = std::get_if<StatusFailure>(&answer)) return fail(failure->error, failure->exit_status);
+    return print_and_end(std::get<std::string>(answer));
+}
+
+int run_command(const DoctorOptions& options) {
+    const Diagnosis diagnosis = diagnose(SysRoot{});
+    return print_and_end(options.json ? diagnosis_json(diagnosis) : diagnosis_text(diagnosis),
+                         diagnosis.works() ? 0 : 2);
+}
+
+int run_command(const DemoOptions& options) {
+    const auto ended = run_demo(SysRoot{}, options.scenario);
+    if (!ended) return fail(ended.error(), 2);
+    return *ended;
+}
+
+int run_command(const Help& help) { return print_and_end(help.text); }
+int run_command(const Version&) { return print_and_end("memscope " + std::string(kVersion) + "\n"); }
+
+}  // namespace
+
+int run(const std::vector<std::string>& arguments) {
+    const auto command = parse_command(arguments, [](const std::string& path) { return read_file(path); });
+    if (!command) return fail(command.error(), 2);
+    return std::visit([](const auto& chosen) { return run_command(chosen); }, *command);
+}
+
+}  // namespace memscope
