@@ -1,0 +1,164 @@
+// Targets that come, go, fill up and run into their limit.
+#include <sys/wait.h>
+
+#include "kernel/watched.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kMiB = 1 << 20;
+
+void sleeper(const Child::Script& script) {
+    script.say();
+    script.wait();
+}
+
+TEST(Targets, AGlobGainsAndLosesMembersWhileRunning) {
+    const RealCgroup top("glob");
+    Watched watched({top.name() + "/job_*"});
+    EXPECT_TRUE(watched.tick().targets.empty());
+    EXPECT_FALSE(watched.collector().finished());
+    RealCgroup one(top, "job_1");
+    const RealCgroup other(top, "other");
+    Child child(one, sleeper);
+    child.heard();
+    EXPECT_TRUE(Watched::process(watched.tick(one), child.pid()));
+    EXPECT_FALSE(watched.find(other));
+    child.kill();
+    one.remove();
+    EXPECT_TRUE(watched.tick().targets.empty());
+    EXPECT_FALSE(watched.collector().finished());  // another one may come
+    watched.expect_nothing_lost();
+}
+
+TEST(Targets, ACgroupThatIsMadeAgainUnderItsNameIsANewTarget) {
+    const RealCgroup top("again");
+    Watched watched({top.name() + "/*"});
+    for (int i = 0; i < 5; ++i) {
+        RealCgroup job(top, "job");
+        Child child(job, sleeper);
+        child.heard();
+        EXPECT_EQ(Watched::counters(watched.tick(job)).starts, 1U) << "counters start anew";
+        child.kill();
+        job.remove();
+    }
+    watched.expect_nothing_lost();
+}
+
+TEST(Targets, AnEmptyCgroupIsNoEndAndItsRemovalIs) {
+    RealCgroup job("empty");
+    Watched watched({job.name()});
+    EXPECT_TRUE(watched.tick(job).processes.empty());
+    for (int i = 0; i < 3; ++i) {
+        Child child(job, sleeper);
+        child.heard();
+        EXPECT_EQ(watched.tick(job).processes.size(), 1U);
+        child.finish();
+        EXPECT_TRUE(watched.tick(job).processes.empty());
+        EXPECT_FALSE(watched.collector().finished());
+    }
+    EXPECT_EQ(Watched::counters(watched.tick(job)).starts, 3U);
+    job.remove();
+    watched.tick();
+    EXPECT_TRUE(watched.collector().finished());
+}
+
+TEST(Targets, OneThatIsWaitedForIsWatchedFromItsFirstProcess) {
+    const RealCgroup top("wait");
+    Watched watched({top.name() + "/late"}, true);
+    watched.tick();
+    EXPECT_FALSE(watched.collector().finished());
+    RealCgroup late(top, "late");
+    Child child(late, sleeper);
+    child.heard();
+    EXPECT_TRUE(Watched::process(watched.tick(late), child.pid()));
+    child.kill();
+    late.remove();
+    watched.tick();
+    EXPECT_TRUE(watched.collector().finished());
+}
+
+TEST(Targets, KindsSumToUsageAndAnonIsTheCgroupsOwn) {
+    const RealCgroup job("kinds");
+    Child child(job, [](const Child::Script& script) {
+        touch(40 * kMiB);
+        sleeper(script);
+    });
+    child.heard();
+    Watched watched({job.name()});
+    const MemoryState memory = watched.tick(job).memory;
+    const MemoryByKind& kinds = memory.by_kind;
+    EXPECT_NEAR(static_cast<double>((kinds.anon + kinds.shmem + kinds.file + kinds.kernel + kinds.other).n),
+                static_cast<double>(memory.usage.n), 64.0 * 4096 * 8);
+    EXPECT_GE(kinds.anon.n, 40 * kMiB);
+    EXPECT_GE(memory.unreclaimable.n, 40 * kMiB);
+    EXPECT_FALSE(finite(memory.limit));
+    EXPECT_EQ(memory.effective->owner, "host");
+}
+
+TEST(Targets, TheLimitOfAnAncestorIsTheEffectiveOne) {
+    const RealCgroup outer("limits");
+    const RealCgroup inner(outer, "inner");
+    outer.limit(256 * kMiB);
+    Watched watched({inner.name()});
+    EXPECT_EQ(watched.tick(inner).memory.effective->owner, outer.name());
+    EXPECT_EQ(watched.tick(inner).memory.effective->limit, Bytes{256 * kMiB});
+    inner.limit(64 * kMiB);
+    EXPECT_EQ(watched.tick(inner).memory.effective->owner, "own");
+    EXPECT_EQ(finite(watched.tick(inner).memory.limit), Bytes{64 * kMiB});
+}
+
+TEST(Targets, AnOomKillIsCountedWhereverBelowTheTargetItHappened) {
+    const RealCgroup job("oom");
+    job.limit(64 * kMiB);
+    RealCgroup below(job, "below");  // v1 books the kill here, where the victim was
+    Watched watched({job.name()});
+    EXPECT_EQ(watched.tick(job).memory.events->oom_kill, 0U);
+    Child child(below, [](const Child::Script& script) {
+        script.wait();
+        touch(200 * kMiB);
+    });
+    const int status = child.finish();
+    ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
+    EXPECT_EQ(watched.tick(job).memory.events->oom_kill, 1U);
+    below.remove();
+    EXPECT_EQ(watched.tick(job).memory.events->oom_kill, 1U);  // a counter never goes down
+}
+
+TEST(Targets, SharedMemoryOfTheTreeIsSeen) {
+    const RealCgroup job("shm");
+    Child child(job, sleeper);
+    child.heard();
+    Watched watched({job.name()});
+    const auto& shm = watched.tick(job).shm;
+    ASSERT_TRUE(shm);
+    EXPECT_GT(shm->size.n, 0U);
+    EXPECT_LE(shm->used.n, shm->size.n);
+}
+
+TEST(Targets, RemovedInEveryMomentOfATick) {
+    const RealCgroup top("vanish");
+    Watched watched({top.name() + "/**"});
+    Child maker(top, [&](const Child::Script& script) {
+        script.say();
+        for (int i = 0;; ++i) {
+            const RealCgroup job(top, "job" + std::to_string(i % 3));
+            const RealCgroup inner(job, "inner");
+        }
+    });
+    maker.heard();
+    for (int i = 0; i < 300; ++i) watched.tick();
+    maker.kill();
+    watched.tick();
+    watched.tick();
+    EXPECT_EQ(watched.latest().self.dropped.at("target_unreadable"), 0U);
+    for (const auto& entry : std::filesystem::directory_iterator(top.path()))
+        if (entry.is_directory()) {
+            for (const auto& inner : std::filesystem::directory_iterator(entry))
+                if (inner.is_directory()) ::rmdir(inner.path().c_str());
+            ::rmdir(entry.path().c_str());
+        }
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,71 @@
+#pragma once
+#include <algorithm>
+#include <gtest/gtest.h>
+
+#include "outputs/tick_json.h"
+#include "support/child.h"
+#include "support/real_cgroup.h"
+#include "watch/collector.h"
+
+namespace memscope {
+
+// A collector on the real kernel, as a test wants it: everything must work, or the test fails.
+class Watched {
+  public:
+    explicit Watched(std::vector<std::string> cgroups, bool wait = false)
+        : collector_(start({.cgroups = std::move(cgroups), .wait = wait})) {}
+
+    const Snapshot& tick() {
+        auto snapshot = collector_.tick();
+        if (!snapshot) throw std::runtime_error(snapshot.error().message());
+        latest_ = std::move(*snapshot);
+        return latest_;
+    }
+    // The target after a new tick; the invariants of every tick are checked on the way.
+    const TargetSnapshot& tick(const RealCgroup& cgroup) {
+        tick();
+        const TargetSnapshot* found = find(cgroup);
+        if (!found) throw std::runtime_error(cgroup.name() + " is no target");
+        const RoleCounters sum = counters(*found);
+        EXPECT_EQ(sum.starts - sum.exits, found->processes.size()) << "processes = starts - exits";
+        return *found;
+    }
+    const TargetSnapshot* find(const RealCgroup& cgroup) const {
+        const auto found = std::find_if(latest_.targets.begin(), latest_.targets.end(),
+                                        [&](const TargetSnapshot& t) { return t.info.name == cgroup.name(); });
+        return found == latest_.targets.end() ? nullptr : &*found;
+    }
+    Collector& collector() { return collector_; }
+    const Snapshot& latest() const { return latest_; }
+
+    static RoleCounters counters(const TargetSnapshot& target) {
+        RoleCounters sum;
+        for (const auto& [key, counters] : target.counters) {
+            sum.starts += counters.starts;
+            sum.exits += counters.exits;
+            sum.faults.minor += counters.faults.minor;
+            sum.faults.major += counters.faults.major;
+        }
+        return sum;
+    }
+    static const Process* process(const TargetSnapshot& target, pid_t pid) {
+        for (const Process& process : target.processes)
+            if (process.task.id.pid == pid) return &process;
+        return nullptr;
+    }
+    void expect_nothing_lost() const {
+        for (const auto& [reason, count] : latest_.self.dropped) EXPECT_EQ(count, 0U) << reason;
+    }
+
+  private:
+    static Collector start(const WatchOptions& options) {
+        auto collector = Collector::start({}, options);
+        if (!collector) throw std::runtime_error(collector.error().message());
+        return std::move(*collector);
+    }
+
+    Collector collector_;
+    Snapshot latest_{};
+};
+
+}  // namespace memscope

@@ -1,0 +1,30 @@
+#pragma once
+#include <filesystem>
+#include <string>
+
+namespace memscope {
+
+// A cgroup of the test's own below the memory controller's hierarchy, v1 or v2; goes with everything in it.
+class RealCgroup {
+  public:
+    explicit RealCgroup(const std::string& name);  // gets the pid behind it; may be "outer/inner" below another one
+    explicit RealCgroup(const RealCgroup& parent, const std::string& name);
+    RealCgroup(const RealCgroup&) = delete;
+    RealCgroup& operator=(const RealCgroup&) = delete;
+    ~RealCgroup() { remove(); }
+
+    const std::string& name() const { return name_; }  // the path below the hierarchy
+    std::filesystem::path path() const { return mount() / name_; }
+    void limit(std::size_t bytes) const;
+    void enter() const;  // the calling process
+    void enter(int pid) const;
+    void remove();
+
+    static std::filesystem::path mount();
+    static bool v2();
+
+  private:
+    std::string name_;
+};
+
+}  // namespace memscope
