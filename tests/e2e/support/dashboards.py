@@ -1,0 +1,99 @@
+"""Reads what stands in dashboards/ and docs/: panels, variables, queries, alerts, metric names."""
+import json
+import os
+import re
+from pathlib import Path
+
+SOURCE = Path(os.environ.get('MEMSCOPE_SOURCE_DIR', Path(__file__).resolve().parents[3]))
+GRAFANA = SOURCE / 'dashboards' / 'grafana'
+PROMETHEUS = SOURCE / 'dashboards' / 'prometheus'
+RULES = PROMETHEUS / 'memscope.rules.yml'
+RULE_TESTS = PROMETHEUS / 'memscope.rules.test.yml'
+EXAMPLE = PROMETHEUS / 'prometheus.example.yml'
+RUNBOOK = SOURCE / 'docs' / 'alerts.md'
+METRICS = SOURCE / 'docs' / 'metrics.md'
+
+
+def dashboards():
+    """{file name: dashboard}, at least one."""
+    found = {p.name: json.loads(p.read_text()) for p in sorted(GRAFANA.glob('*.json'))}
+    if not found:
+        raise FileNotFoundError(f'no dashboards in {GRAFANA}')
+    return found
+
+
+def panels(dashboard):
+    """Every panel, those inside collapsed rows included; rows themselves too."""
+    for panel in dashboard['panels']:
+        yield panel
+        yield from panel.get('panels', [])
+
+
+def is_row(panel):
+    return panel['type'] == 'row'
+
+
+def variables(dashboard):
+    """(name, query) of the variables that ask Prometheus, in order."""
+    for v in dashboard['templating']['list']:
+        if v['type'] == 'query':
+            yield v['name'], v['query']['query']
+
+
+def queries(dashboard):
+    """(title, refId, expression) of everything that asks Prometheus for data to draw."""
+    for panel in panels(dashboard):
+        for t in panel.get('targets', []):
+            yield panel['title'], t['refId'], t['expr']
+
+
+def annotation_queries(dashboard):
+    for a in dashboard.get('annotations', {}).get('list', []):
+        if 'expr' in a.get('target', {}):
+            yield a['name'], a['target']['expr']
+
+
+def expressions(dashboard):
+    yield from (e for _, _, e in queries(dashboard))
+    yield from (e for _, e in annotation_queries(dashboard))
+    yield from (q for _, q in variables(dashboard))
+
+
+def substitute(text, values):
+    """Fills in $name, ${name} and ${name:format} the way Grafana does. An unknown variable is an error."""
+    def value(match):
+        name = match.group(1) or match.group(2)
+        if name not in values:
+            raise KeyError(f'unknown variable ${name} in {text}')
+        return values[name]
+    return re.sub(r'\$(?:(\w+)|\{(\w+)(?::\w+)?\})', value, text)
+
+
+def label_values(query):
+    """(selector, label) of a label_values() variable query."""
+    match = re.fullmatch(r'label_values\(\s*(.+?)\s*,\s*(\w+)\s*\)', query)
+    if not match:
+        raise ValueError(f'not a label_values(selector, label) query: {query}')
+    return match.groups()
+
+
+def metric_names(text):
+    return set(re.findall(r'\b(?:memscope|process)_[a-z0-9_]*[a-z0-9]\b', text))
+
+
+def emphasized(markdown):
+    """What stands between single asterisks, code left out: the runbook writes panel titles that way."""
+    return re.findall(r'(?<!\*)\*([^*\n]+)\*(?!\*)', re.sub(r'`[^`]*`', '', markdown))
+
+
+def alerts(text):
+    """[(name, text of the rule)] of a rule file, without a YAML parser: comments are left out."""
+    lines = [line for line in text.splitlines() if not line.lstrip().startswith('#')]
+    parts = re.split(r'^\s*- alert:\s*(\S+)\s*$', '\n'.join(lines), flags=re.M)
+    return list(zip(parts[1::2], parts[2::2]))
+
+
+def anchors(markdown):
+    """Anchors of the headings, as code hosts make them."""
+    headings = re.findall(r'^#+\s+(.+?)\s*$', markdown, re.M)
+    return {re.sub(r'[^\w\- ]', '', h.lower()).replace(' ', '-') for h in headings}
