@@ -1,0 +1,32 @@
+#pragma once
+#include <algorithm>
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <vector>
+
+namespace memscope {
+
+// This machine is shared and noisy: CPU time, not wall time; both sides in turns within one run; the median of
+// rounds; and only the ratio is worth quoting.
+inline double cpu_ms(int who = RUSAGE_SELF) {
+    rusage usage{};
+    ::getrusage(who, &usage);
+    const auto ms = [](const timeval& t) {
+        return static_cast<double>(t.tv_sec) * 1e3 + static_cast<double>(t.tv_usec) * 1e-3;
+    };
+    return ms(usage.ru_utime) + ms(usage.ru_stime);
+}
+
+inline double median(std::vector<double> values) {
+    std::sort(values.begin(), values.end());
+    return values.empty() ? 0 : values[values.size() / 2];
+}
+
+template <class Work>
+double cpu_of(Work work, int who = RUSAGE_SELF) {
+    const double before = cpu_ms(who);
+    work();
+    return cpu_ms(who) - before;
+}
+
+}  // namespace memscope

@@ -1,0 +1,57 @@
+// What being watched costs a tree that forks and execs as fast as it can, beside the same tree unwatched.
+#include <optional>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bench/bench.h"
+#include "support/child.h"
+#include "support/real_cgroup.h"
+#include "watch/collector.h"
+
+namespace memscope {
+namespace {
+
+// CPU time of a child in `job` that starts `count` processes one after the other.
+double churn(const RealCgroup& job, int count, bool with_exec) {
+    Child child(job, [&](const Child::Script& script) {
+        script.wait();
+        const double ms = cpu_of([&] {
+            for (int i = 0; i < count; ++i) {
+                const pid_t pid = ::fork();
+                if (pid == 0) {
+                    if (with_exec) ::execl("/bin/true", "true", nullptr);
+                    ::_exit(0);
+                }
+                ::waitpid(pid, nullptr, 0);
+            }
+        });
+        script.say(std::to_string(ms + cpu_ms(RUSAGE_CHILDREN)));
+        script.wait();
+    });
+    child.go();
+    return std::stod(child.heard());
+}
+
+void measure(const char* what, int count, bool with_exec) {
+    const RealCgroup job("churn");
+    constexpr int kRounds = 15;
+    std::vector<double> watched, unwatched, ratios;
+    for (int i = 0; i < kRounds; ++i) {
+        unwatched.push_back(churn(job, count, with_exec));
+        auto collector = Collector::start({}, {.cgroups = {job.name()}});
+        if (!collector || !collector->tick()) throw std::runtime_error("cannot watch");
+        watched.push_back(churn(job, count, with_exec));
+        ratios.push_back(watched.back() / unwatched.back());
+    }
+    fmt::print("{:<12} {:6.1f} us unwatched, {:6.1f} us watched, ratio {:.3f}\n", what, median(unwatched) * 1e3 / count,
+               median(watched) * 1e3 / count, median(ratios));
+}
+
+}  // namespace
+}  // namespace memscope
+
+int main() {
+    fmt::print("CPU time of one process start and end in the tree\n");
+    memscope::measure("fork", 1000, false);
+    memscope::measure("fork + exec", 500, true);
+}
