@@ -1,5 +1,4 @@
 // What being watched costs a tree that forks and execs as fast as it can, beside the same tree unwatched.
-#include <optional>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -11,36 +10,40 @@
 namespace memscope {
 namespace {
 
-// CPU time of a child in `job` that starts `count` processes one after the other.
-double churn(const RealCgroup& job, int count, bool with_exec) {
-    Child child(job, [&](const Child::Script& script) {
+// A process in `job` that, told to, starts `count` processes one after the other and says what CPU time that took.
+// It is forked before any collector is there: otherwise its own forks would copy the collector's memory, too.
+void churner(const Child::Script& script, int count, bool with_exec) {
+    for (;;) {
         script.wait();
-        const double ms = cpu_of([&] {
-            for (int i = 0; i < count; ++i) {
-                const pid_t pid = ::fork();
-                if (pid == 0) {
-                    if (with_exec) ::execl("/bin/true", "true", nullptr);
-                    ::_exit(0);
-                }
-                ::waitpid(pid, nullptr, 0);
+        const auto both = [] { return cpu_ms() + cpu_ms(RUSAGE_CHILDREN); };
+        const double before = both();
+        for (int i = 0; i < count; ++i) {
+            const pid_t pid = ::fork();
+            if (pid == 0) {
+                if (with_exec) ::execl("/bin/true", "true", nullptr);
+                ::_exit(0);
             }
-        });
-        script.say(std::to_string(ms + cpu_ms(RUSAGE_CHILDREN)));
-        script.wait();
-    });
-    child.go();
-    return std::stod(child.heard());
+            ::waitpid(pid, nullptr, 0);
+        }
+        script.say(std::to_string(both() - before));
+    }
 }
 
 void measure(const char* what, int count, bool with_exec) {
     const RealCgroup job("churn");
+    Child child(job, [&](const Child::Script& script) { churner(script, count, with_exec); });
+    const auto churn = [&] {
+        child.go();
+        return std::stod(child.heard());
+    };
     constexpr int kRounds = 15;
     std::vector<double> watched, unwatched, ratios;
+    churn();
     for (int i = 0; i < kRounds; ++i) {
-        unwatched.push_back(churn(job, count, with_exec));
+        unwatched.push_back(churn());
         auto collector = Collector::start({}, {.cgroups = {job.name()}});
         if (!collector || !collector->tick()) throw std::runtime_error("cannot watch");
-        watched.push_back(churn(job, count, with_exec));
+        watched.push_back(churn());
         ratios.push_back(watched.back() / unwatched.back());
     }
     fmt::print("{:<12} {:6.1f} us unwatched, {:6.1f} us watched, ratio {:.3f}\n", what, median(unwatched) * 1e3 / count,
