@@ -21,6 +21,30 @@ struct {
 	__type(value, __u32);
 } targets SEC(".maps");
 
+/* Or: a process and all its descendants, wherever their cgroups are and whoever their parents become. */
+const volatile __u32 follow_descendants = 0;
+
+struct member {
+	__u64 start_ns;
+	__u64 target; /* the id the collector gave the tree */
+};
+
+/* By pid. Written by the collector for those that are there already, and at each fork. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct member);
+} members SEC(".maps");
+
+static __always_inline __u64 member_target(__u32 pid)
+{
+	struct member *member = bpf_map_lookup_elem(&members, &pid);
+
+	return member ? member->target : 0;
+}
+
 static __always_inline struct cgroup_subsys_state *memory_css(struct task_struct *task)
 {
 	struct css_set *set = BPF_CORE_READ(task, cgroups);
@@ -42,8 +66,11 @@ static __always_inline struct cgroup_subsys_state *memory_css(struct task_struct
 /* The id of the innermost watched cgroup around the task, 0 if there is none. */
 static __always_inline __u64 target_of(struct task_struct *task)
 {
-	struct cgroup_subsys_state *css = memory_css(task);
+	struct cgroup_subsys_state *css;
 
+	if (follow_descendants)
+		return member_target(BPF_CORE_READ(task, tgid));
+	css = memory_css(task);
 	for (int depth = 0; depth < MS_CGROUP_DEPTH; depth++) {
 		__u64 id;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /* Every watched process with its exact numbers, in one read. */
+#include "mappings.bpf.h"
 #include "membership.bpf.h"
 #include "rss.bpf.h"
 
@@ -16,6 +17,50 @@ static __always_inline bool owns_memory(struct mm_struct *mm, __u32 pid)
 	owner = BPF_CORE_READ(mm, owner);
 	return !owner || BPF_CORE_READ(owner, tgid) == pid;
 }
+
+/* A copy whose sums are its total. Other threads book meanwhile: then it is taken again. */
+static __always_inline bool copy_mappings(struct ms_mappings *to, struct ms_mappings *from)
+{
+	__u64 sum = 0;
+
+	*to = *from;
+	for (int i = 0; i < MS_MAPPED_COUNT; i++)
+		sum += to->mapped[i];
+	for (int i = 0; i < MS_UNMAPPED_COUNT; i++)
+		sum -= to->unmapped[i];
+	return sum == to->total_pages;
+}
+
+static __always_inline void describe_mappings(struct ms_task *row)
+{
+	struct address_space *space = bpf_map_lookup_elem(&mappings, &row->pid);
+	struct ms_mappings *m = space ? &space->mappings : NULL;
+
+	if (space && space->start_ns != row->start_ns)
+		m = NULL; /* of a predecessor whose exit nobody saw */
+	if (m)
+		book(m, row->virtual_pages, MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
+	else
+		m = begin_mappings(row->pid, row->start_ns, row->virtual_pages, MS_MAPPED_OTHER);
+	if (!m)
+		return;
+	for (int attempt = 0; attempt < 8; attempt++) {
+		if (!copy_mappings(&row->mappings, m))
+			continue;
+		row->flags |= MS_TASK_HAS_MAPPINGS;
+		row->virtual_pages = row->mappings.total_pages;
+		return;
+	}
+	count_loss(MS_LOSS_MAPPINGS_TORN);
+}
+
+/* Too large for the stack of a program. One scan runs at a time. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ms_task);
+} rows SEC(".maps");
 
 typedef void (*page_summer)(struct thread_sums *sums, __s64 pages[4]);
 
@@ -34,6 +79,8 @@ static __always_inline void describe_memory(struct ms_task *row, struct thread_s
 	row->swap_pages = pages[RSS_SWAP];
 	row->shmem_pages = pages[RSS_SHMEM];
 	row->virtual_pages = BPF_CORE_READ(mm, total_vm);
+	if (follow_mappings)
+		describe_mappings(row);
 	row->page_table_bytes = BPF_CORE_READ(mm, pgtables_bytes.counter);
 }
 
@@ -41,27 +88,34 @@ static __always_inline int describe(struct seq_file *seq, struct task_struct *le
                                     thread_summer sum_threads_of, page_summer sum_pages)
 {
 	struct thread_walk walk = {};
-	struct ms_task row = {};
+	struct ms_task *row;
+	__u32 first = 0;
 
-	row.pid = BPF_CORE_READ(leader, tgid);
-	if (row.pid == watcher_pid || BPF_CORE_READ(leader, signal, live.counter) == 0) /* a zombie is gone */
+	row = bpf_map_lookup_elem(&rows, &first);
+	if (!row)
 		return 0;
-	row.target = target_of(leader);
-	if (!row.target)
+	__builtin_memset(row, 0, sizeof(*row));
+	row->pid = BPF_CORE_READ(leader, tgid);
+	if (row->pid == watcher_pid ||
+	    BPF_CORE_READ(leader, signal, live.counter) == 0) /* a zombie is gone */
 		return 0;
-	row.time_ns = bpf_ktime_get_boot_ns();
-	row.start_ns = BPF_CORE_READ(leader, start_boottime);
-	row.parent = BPF_CORE_READ(leader, real_parent, tgid);
-	row.threads = BPF_CORE_READ(leader, signal, nr_threads);
-	row.mount_namespace = BPF_CORE_READ(leader, nsproxy, mnt_ns, ns.inum);
-	row.flags = exec_flag(leader);
-	bpf_core_read_str(row.comm, sizeof(row.comm), &leader->comm);
+	row->target = target_of(leader);
+	if (!row->target)
+		return 0;
+	row->time_ns = bpf_ktime_get_boot_ns();
+	row->start_ns = BPF_CORE_READ(leader, start_boottime);
+	row->cgroup = BPF_CORE_READ(memory_css(leader), cgroup, kn, id);
+	row->parent = BPF_CORE_READ(leader, real_parent, tgid);
+	row->threads = BPF_CORE_READ(leader, signal, nr_threads);
+	row->mount_namespace = BPF_CORE_READ(leader, nsproxy, mnt_ns, ns.inum);
+	row->flags = exec_flag(leader);
+	bpf_core_read_str(row->comm, sizeof(row->comm), &leader->comm);
 	sum_threads_of(&walk, leader);
-	row.minor_faults = walk.sums.minor_faults;
-	row.major_faults = walk.sums.major_faults;
-	describe_memory(&row, &walk.sums, sum_pages);
-	bpf_seq_write(seq, &row,
-	              sizeof(row)); /* no room: the kernel visits this task again at the next read */
+	row->minor_faults = walk.sums.minor_faults;
+	row->major_faults = walk.sums.major_faults;
+	describe_memory(row, &walk.sums, sum_pages);
+	bpf_seq_write(seq, row,
+	              sizeof(*row)); /* no room: the kernel visits this task again at the next read */
 	return 0;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /* The process tree: who starts, execs, exits, moves; and that cgroups come and go. */
+#include "mappings.bpf.h"
 #include "membership.bpf.h"
 #include "threads.bpf.h"
 
@@ -64,14 +65,55 @@ static __always_inline int send_placed(enum ms_event_kind kind, struct task_stru
 	return 0;
 }
 
-static __always_inline int on_fork(struct task_struct *child)
+/* Descendants are followed from their birth: later their parent may be somebody else. */
+static __always_inline void inherit(struct task_struct *parent, struct task_struct *child)
+{
+	struct member member = {.start_ns = BPF_CORE_READ(child, start_boottime)};
+	__u32 pid = BPF_CORE_READ(child, tgid);
+
+	member.target = member_target(BPF_CORE_READ(parent, tgid));
+	if (member.target && bpf_map_update_elem(&members, &pid, &member, BPF_ANY))
+		count_loss(MS_LOSS_MEMBERS_FULL);
+}
+
+/* A child of vfork() has no address space of its own. */
+static __always_inline void begin_child_mappings(struct task_struct *parent, struct task_struct *child)
+{
+	struct mm_struct *mm = BPF_CORE_READ(child, mm);
+
+	if (follow_mappings && mm && mm != BPF_CORE_READ(parent, mm))
+		begin_mappings(BPF_CORE_READ(child, tgid), BPF_CORE_READ(child, start_boottime),
+		               BPF_CORE_READ(mm, total_vm), MS_MAPPED_FORK);
+}
+
+static __always_inline int on_fork(struct task_struct *parent, struct task_struct *child)
 {
 	__u64 target;
 
 	if (BPF_CORE_READ(child, pid) != BPF_CORE_READ(child, tgid)) /* a thread */
 		return 0;
+	if (follow_descendants)
+		inherit(parent, child);
 	target = target_of(child);
-	return target ? send_placed(MS_EVENT_FORK, child, target) : 0;
+	if (!target)
+		return 0;
+	begin_child_mappings(parent, child);
+	return send_placed(MS_EVENT_FORK, child, target);
+}
+
+/* The old address space is gone as a whole, the new one is there as a whole. */
+static __always_inline void replace_mappings(struct task_struct *task)
+{
+	__u32 pid = BPF_CORE_READ(task, tgid);
+	__u64 pages = BPF_CORE_READ(task, mm, total_vm);
+	struct ms_mappings *m = mappings_of(pid);
+
+	if (!m) { /* after vfork() */
+		begin_mappings(pid, BPF_CORE_READ(task, start_boottime), pages, MS_MAPPED_EXEC);
+		return;
+	}
+	book(m, 0, MS_MAPPED_OTHER, MS_UNMAPPED_EXEC);
+	book(m, pages, MS_MAPPED_EXEC, MS_UNMAPPED_OTHER);
 }
 
 static __always_inline int on_exec(struct task_struct *task, struct linux_binprm *bprm)
@@ -83,6 +125,8 @@ static __always_inline int on_exec(struct task_struct *task, struct linux_binprm
 
 	if (!target || BPF_CORE_READ(task, tgid) == watcher_pid)
 		return 0;
+	if (follow_mappings)
+		replace_mappings(task);
 	e = begin_event(MS_EVENT_EXEC, sizeof(*e));
 	if (!e)
 		return 0;
@@ -104,20 +148,33 @@ static __always_inline int on_exec(struct task_struct *task, struct linux_binprm
 	return 0;
 }
 
+/* The last words of an address space: what is left is unmapped by the exit. */
+static __always_inline __u32 final_mappings(struct ms_mappings *last, __u32 pid)
+{
+	struct ms_mappings *m = mappings_of(pid);
+
+	if (!m)
+		return 0;
+	book(m, 0, MS_MAPPED_OTHER, MS_UNMAPPED_EXIT);
+	*last = *m;
+	return MS_TASK_HAS_MAPPINGS;
+}
+
 static __always_inline int on_process_exit(struct task_struct *task, thread_summer sum)
 {
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
 	__u64 target = target_of(leader);
+	__u32 pid = BPF_CORE_READ(leader, tgid);
 	struct thread_walk walk = {};
 	struct ms_exit *e;
 	int code;
 
-	if (!target || BPF_CORE_READ(leader, tgid) == watcher_pid)
+	if (!target || pid == watcher_pid)
 		return 0;
 	sum(&walk, leader);
 	e = begin_event(MS_EVENT_EXIT, sizeof(*e));
 	if (!e)
-		return 0;
+		goto forget;
 	identify(&e->h, leader, target);
 	__builtin_memset(e->comm, 0, sizeof(e->comm));
 	read_comm(e->comm, leader);
@@ -127,21 +184,34 @@ static __always_inline int on_process_exit(struct task_struct *task, thread_summ
 	 * end has it in its leader. */
 	code = BPF_CORE_READ(leader, signal, group_exit_code);
 	e->exit_code = code ? code : BPF_CORE_READ(leader, exit_code);
+	__builtin_memset(&e->mappings, 0, sizeof(e->mappings));
 	e->flags = exec_flag(leader);
+	if (follow_mappings)
+		e->flags |= final_mappings(&e->mappings, pid);
 	send_event(e, false);
+forget:
+	end_mappings(pid);
+	if (follow_descendants)
+		bpf_map_delete_elem(&members, &pid);
 	return 0;
 }
 
 static __always_inline int on_move(struct cgroup *to, struct task_struct *task)
 {
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
+	__u64 target;
 
+	if (follow_descendants)
+		return 0;
 	/* Moves in other v1 hierarchies fire as well: only one that ends in our hierarchy's cgroup counts. */
 	if (BPF_CORE_READ(memory_css(leader), cgroup) != to)
 		return 0;
 	/* Where it came from is gone by now; the collector knows. So moves to nowhere watched are sent too.
 	 */
-	return send_placed(MS_EVENT_MOVE, leader, target_of(leader));
+	target = target_of(leader);
+	if (!target)
+		end_mappings(BPF_CORE_READ(leader, tgid));
+	return send_placed(MS_EVENT_MOVE, leader, target);
 }
 
 static __always_inline int on_cgroups_changed(void)
@@ -156,7 +226,7 @@ static __always_inline int on_cgroups_changed(void)
 SEC("tp_btf/sched_process_fork") int BPF_PROG(tree_fork, struct task_struct *parent,
                                               struct task_struct *child)
 {
-	return on_fork(child);
+	return on_fork(parent, child);
 }
 
 SEC("tp_btf/sched_process_exec") int BPF_PROG(tree_exec, struct task_struct *task, int old_pid,

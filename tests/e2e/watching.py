@@ -97,7 +97,7 @@ def thousand_and_a_reader_that_sleeps(folder):
         after = w.metrics()
         gone_by = after['memscope_last_tick_timestamp_seconds'] - before['memscope_last_tick_timestamp_seconds']
         check('a reader that does not read: ticks go on', gone_by > 0.7, gone_by)
-        check('... whole ticks are skipped and counted', after[skipped] - before[skipped] >= 5, (before[skipped], after[skipped]))
+        check('... whole ticks are skipped and counted', after[skipped] - before[skipped] >= 2, (before[skipped], after[skipped]))
         lines = [w.child.stdout.readline() for _ in range(8)]  # more than the pipe held: it writes again
         ticks = [json.loads(line) for line in lines]
         times = [t['time'] for t in ticks]

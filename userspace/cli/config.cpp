@@ -75,6 +75,13 @@ Status set_listen(WatchOptions& options, std::string_view value) {
 
 constexpr WatchSetting kSettings[] = {
     {"cgroup", Kind::list, "[\"train\"]", add_cgroup},
+    {"no-maps", Kind::flag, "true",
+     [](WatchOptions& o, std::string_view v) {
+         bool off = false;
+         auto set = set_flag(off, v);
+         o.maps = !off;
+         return set;
+     }},
     {"wait", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return set_flag(o.wait, v); }},
     {"interval", Kind::text, "\"1s\"", set_interval},
     {"duration", Kind::text, "\"10m\"", set_duration},

@@ -77,7 +77,7 @@ Diagnosis diagnose(const SysRoot& root) {
     if (!diagnosis.obstacle && !hierarchy) diagnosis.obstacle = hierarchy.error();
     if (diagnosis.obstacle) return diagnosis;
     diagnosis.tried = true;
-    if (const auto session = Session::start(diagnosis.plan, hierarchy->version == 1); !session)
+    if (const auto session = Session::start(diagnosis.plan, {.memory_on_v1 = hierarchy->version == 1}); !session)
         diagnosis.obstacle = session.error();
     return diagnosis;
 }

@@ -34,6 +34,7 @@ Options of watching:
   --linger TIME      keep serving after the end (default 60s)
   --json             one JSON object per sample and target on standard output
   --quiet            print errors only
+  --no-maps          do not count mapped bytes (spares every system call a little)
   --config FILE      settings in TOML (default /etc/memscope.toml, if there);
                      the command line wins over it
 

@@ -56,7 +56,19 @@ Result<TreeEvent> execed(std::span<const std::byte> bytes) {
                             .argv = arguments(*e)}};
 }
 
-Result<TreeEvent> exited(std::span<const std::byte> bytes) {
+std::optional<Mappings> mappings_of(const ms_mappings& wire, unsigned flags, std::uint64_t page_size) {
+    if ((flags & MS_TASK_HAS_MAPPINGS) == 0) return std::nullopt;
+    Mappings mappings;
+    for (std::size_t i = 0; i < mappings.mapped.size(); ++i) mappings.mapped[i] = Bytes{wire.mapped[i] * page_size};
+    for (std::size_t i = 0; i < mappings.unmapped.size(); ++i)
+        mappings.unmapped[i] = Bytes{wire.unmapped[i] * page_size};
+    for (std::size_t call = 0; call < mappings.failures.size(); ++call)
+        for (std::size_t reason = 0; reason < mappings.failures[call].size(); ++reason)
+            mappings.failures[call][reason] = wire.failures[call][reason];
+    return mappings;
+}
+
+Result<TreeEvent> exited(std::span<const std::byte> bytes, std::uint64_t page_size) {
     const auto e = as<ms_exit>(bytes);
     if (!e) return malformed("exit record");
     return TreeEvent{Exited{.time_ns = e->h.time_ns,
@@ -65,7 +77,8 @@ Result<TreeEvent> exited(std::span<const std::byte> bytes) {
                             .comm = text_of(e->comm),
                             .faults = {e->minor_faults, e->major_faults},
                             .exit_code = e->exit_code,
-                            .forked_without_exec = (e->flags & MS_TASK_FORKED_WITHOUT_EXEC) != 0}};
+                            .forked_without_exec = (e->flags & MS_TASK_FORKED_WITHOUT_EXEC) != 0,
+                            .mappings = mappings_of(e->mappings, e->flags, page_size)}};
 }
 
 TaskSample task_of(const ms_task& row, std::uint64_t page_size) {
@@ -79,7 +92,9 @@ TaskSample task_of(const ms_task& row, std::uint64_t page_size) {
                     .threads = row.threads,
                     .faults = {row.minor_faults, row.major_faults},
                     .forked_without_exec = (row.flags & MS_TASK_FORKED_WITHOUT_EXEC) != 0,
-                    .mount_namespace = row.mount_namespace};
+                    .mount_namespace = row.mount_namespace,
+                    .cgroup = CgroupId{row.cgroup},
+                    .mappings = mappings_of(row.mappings, row.flags, page_size)};
     if ((row.flags & MS_TASK_OWNS_MEMORY) != 0)
         task.memory = AddressSpace{.anon = bytes(row.anon_pages),
                                    .file = bytes(row.file_pages),
@@ -92,7 +107,7 @@ TaskSample task_of(const ms_task& row, std::uint64_t page_size) {
 
 }  // namespace
 
-Result<TreeEvent> decode_tree_event(std::span<const std::byte> record) {
+Result<TreeEvent> decode_tree_event(std::span<const std::byte> record, std::uint64_t page_size) {
     const auto header = as<ms_header>(record);
     if (!header || header->size > record.size()) return malformed("event header");
     switch (header->kind) {
@@ -103,7 +118,7 @@ Result<TreeEvent> decode_tree_event(std::span<const std::byte> record) {
         case MS_EVENT_EXEC:
             return execed(record);
         case MS_EVENT_EXIT:
-            return exited(record);
+            return exited(record, page_size);
         case MS_EVENT_CGROUPS_CHANGED:
             return TreeEvent{CgroupsChanged{}};
         default:

@@ -24,6 +24,7 @@ constexpr char kMove[] = "cgroup_attach_task";
 constexpr char kMkdir[] = "cgroup_mkdir";
 constexpr char kRmdir[] = "cgroup_rmdir";
 constexpr char kRename[] = "cgroup_rename";
+constexpr char kSysExit[] = "sys_exit";
 
 constexpr std::string_view kNoStarts = "short-lived processes would go uncounted";
 constexpr std::string_view kNoNumbers = "no process would have any numbers";
@@ -45,6 +46,8 @@ constexpr Row kRows[] = {
      [](const KernelFacts& k) { return k.btf && k.task_iterator && k.percpu_rss == true; }},
     {"tasks", "scan", "tasks_iter_threads", true, kNoNumbers,
      [](const KernelFacts& k) { return k.btf && k.task_iterator && k.percpu_rss == false; }},
+    {"memory", "sys_exit", "memory_sys_exit", false, "mapped bytes and failed allocations are not counted",
+     has<kSysExit>},
 };
 
 }  // namespace

@@ -4,25 +4,46 @@
 
 namespace memscope {
 
-Result<Session> Session::start(const Plan& plan, bool memory_on_v1) {
+Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) {
     capture_libbpf_messages();
-    SignalSettings settings{.memory_on_v1 = memory_on_v1, .watcher_pid = static_cast<unsigned>(::getpid())};
+    SignalSettings settings{.memory_on_v1 = wanted.memory_on_v1,
+                            .watcher_pid = static_cast<unsigned>(::getpid()),
+                            .follow_mappings = wanted.follow_mappings && !programs_of(plan, "memory").empty(),
+                            .follow_descendants = wanted.follow_descendants};
     auto tree = TreeSignal::start(plan, settings);
     if (!tree) return tree.error();
     settings.targets_map = tree->targets_map();
+    settings.members_map = tree->members_map();
+    settings.mappings_map = tree->mappings_map();
     auto tasks = TasksSignal::start(plan, settings);
     if (!tasks) return tasks.error();
-
-    std::vector<Probe> probes;
-    for (const Choice& choice : plan)
-        probes.push_back({std::string(choice.signal) + "_" + std::string(choice.hook), !choice.program.empty()});
-    return Session(std::move(*tree), std::move(*tasks), std::move(probes));
+    Session session(std::move(*tree), std::move(*tasks));
+    if (settings.follow_mappings) {
+        auto memory = MemorySignal::start(plan, settings);
+        if (memory)
+            session.memory_ = std::move(*memory);
+        else
+            session.refused_.push_back(memory.error());
+    }
+    for (const Choice& choice : plan) {
+        const bool off = choice.signal == "memory" && !session.memory_;
+        session.probes_.push_back(
+            {std::string(choice.signal) + "_" + std::string(choice.hook), !off && !choice.program.empty()});
+    }
+    return session;
 }
 
 Losses Session::losses() const {
     Losses sum = tree_.losses();
     for (const auto& [reason, count] : tasks_.losses()) sum[reason] += count;
+    if (memory_)
+        for (const auto& [reason, count] : memory_->losses()) sum[reason] += count;
     return sum;
+}
+
+// The shared maps are counted once, with the object that made them: the others have only their own.
+Bytes Session::map_memory() const {
+    return tree_.map_memory() + tasks_.map_memory() + (memory_ ? memory_->map_memory() : Bytes{});
 }
 
 }  // namespace memscope

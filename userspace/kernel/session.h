@@ -1,36 +1,48 @@
 #pragma once
 #include <functional>
+#include <optional>
 
+#include "kernel/memory_signal.h"
 #include "kernel/tasks_signal.h"
 #include "kernel/tree_signal.h"
 #include "model/snapshot.h"
 
 namespace memscope {
 
+struct SessionSettings {
+    bool memory_on_v1 = false;
+    bool follow_descendants = false;  // processes that are followed by birth, not by cgroup
+    bool follow_mappings = true;
+};
+
 // The kernel side while it runs: loads what the plan chose and owns it. Events are attached before the first
-// scan can happen, so that nothing falls between the two.
+// scan can happen, so that nothing falls between the two. Without tree or tasks there is nothing to see; any other
+// signal that is refused costs that signal only.
 class Session {
   public:
-    static Result<Session> start(const Plan& plan, bool memory_on_v1);
+    static Result<Session> start(const Plan& plan, const SessionSettings& settings);
 
     Status watch(CgroupId target) { return tree_.watch(target); }
     void unwatch(CgroupId target) { tree_.unwatch(target); }
+    Status follow(ProcessId process, CgroupId tree) { return tree_.follow(process, tree); }
 
     int ring_fd() const { return tree_.ring_fd(); }
     void drain(const std::function<void(const TreeEvent&)>& visit) { tree_.drain(visit); }
     Result<std::vector<TaskSample>> scan() { return tasks_.scan(); }
 
     Losses losses() const;
-    Bytes map_memory() const { return tree_.map_memory() + tasks_.map_memory(); }
-    std::vector<Probe> probes() const { return probes_; }
+    Bytes map_memory() const;
+    const std::vector<Probe>& probes() const { return probes_; }
+    const std::vector<Error>& refused() const { return refused_; }  // signals we go on without
 
   private:
-    Session(TreeSignal tree, TasksSignal tasks, std::vector<Probe> probes)
-        : tree_(std::move(tree)), tasks_(std::move(tasks)), probes_(std::move(probes)) {}
+    Session(TreeSignal tree, TasksSignal tasks) : tree_(std::move(tree)), tasks_(std::move(tasks)) {}
 
     TreeSignal tree_;
     TasksSignal tasks_;
-    std::vector<Probe> probes_;
+    std::optional<MemorySignal> memory_{};
+    std::vector<Probe> probes_{};
+    std::vector<Error> refused_{};
 };
 
 }  // namespace memscope

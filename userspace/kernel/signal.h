@@ -15,8 +15,34 @@ namespace memscope {
 struct SignalSettings {
     bool memory_on_v1 = false;
     unsigned watcher_pid = 0;
-    int targets_map = -1;  // the map of watched cgroups another object has made already; -1: make it
+    bool follow_mappings = false;
+    bool follow_descendants = false;
+    // Maps that another object has made already; -1: make them.
+    int targets_map = -1;
+    int members_map = -1;
+    int mappings_map = -1;
 };
+
+// Puts the settings into the read-only data of a skeleton that has them.
+template <class Skeleton>
+void apply_settings(Skeleton& skeleton, const SignalSettings& settings) {
+    if constexpr (requires { skeleton.rodata->memory_on_v1; }) {
+        skeleton.rodata->memory_on_v1 = settings.memory_on_v1;
+        skeleton.rodata->watcher_pid = settings.watcher_pid;
+        skeleton.rodata->follow_descendants = settings.follow_descendants;
+    }
+    skeleton.rodata->follow_mappings = settings.follow_mappings;
+}
+
+// Uses the maps of another object instead of own ones, before loading.
+template <class Skeleton>
+bool share_maps(Skeleton& skeleton, const SignalSettings& settings) {
+    const auto share = [](bpf_map* map, int fd) { return fd < 0 || bpf_map__reuse_fd(map, fd) == 0; };
+    if constexpr (requires { skeleton.maps.targets; })
+        if (!share(skeleton.maps.targets, settings.targets_map) || !share(skeleton.maps.members, settings.members_map))
+            return false;
+    return share(skeleton.maps.mappings, settings.mappings_map);
+}
 
 // Only the chosen programs are loaded: the others may not suit this kernel.
 void load_only(bpf_object* object, const std::vector<std::string_view>& programs);
@@ -27,7 +53,8 @@ Result<std::vector<Link>> attach(bpf_object* object, const std::vector<std::stri
 
 using Losses = std::map<std::string, std::uint64_t>;  // by reason, every reason present
 Losses read_losses(int losses_map);
-Bytes map_bytes(bpf_object* object);  // kernel memory of its maps
+// Kernel memory of its maps; those that another object has made are counted there.
+Bytes map_bytes(bpf_object* object, bool with_shared = false);
 
 // libbpf speaks through here instead of standard error; the last words are part of load_error().
 void capture_libbpf_messages();

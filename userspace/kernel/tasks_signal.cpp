@@ -28,12 +28,10 @@ Result<TasksSignal> TasksSignal::start(const Plan& plan, const SignalSettings& s
     if (!state->skeleton) return load_error("tasks", errno);
     tasks_bpf& skeleton = *state->skeleton;
     const auto cpus = static_cast<__u32>(std::max(libbpf_num_possible_cpus(), 1));
-    skeleton.rodata->memory_on_v1 = settings.memory_on_v1;
-    skeleton.rodata->watcher_pid = settings.watcher_pid;
+    apply_settings(skeleton, settings);
     skeleton.rodata->cpu_count = cpus;
     bpf_map__set_max_entries(skeleton.maps.cpu_offsets, cpus);
-    if (settings.targets_map >= 0 && bpf_map__reuse_fd(skeleton.maps.targets, settings.targets_map) != 0)
-        return load_error("tasks", errno);
+    if (!share_maps(skeleton, settings)) return load_error("tasks", errno);
     const auto programs = programs_of(plan, "tasks");
     load_only(skeleton.obj, programs);
     if (const int error = tasks_bpf__load(&skeleton)) return load_error("tasks", -error);

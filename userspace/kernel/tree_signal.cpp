@@ -1,6 +1,7 @@
 #include "kernel/tree_signal.h"
 
 #include <span>
+#include <unistd.h>
 
 #include "kernel/decode.h"
 #include "tree.skel.h"
@@ -13,10 +14,11 @@ struct TreeSignal::State {
     Ring ring;
     const std::function<void(const TreeEvent&)>* visit = nullptr;
     std::uint64_t malformed = 0;
+    const std::uint64_t page_size = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 
     static int receive(void* self, void* data, std::size_t size) {
         auto& state = *static_cast<State*>(self);
-        const auto event = decode_tree_event({static_cast<const std::byte*>(data), size});
+        const auto event = decode_tree_event({static_cast<const std::byte*>(data), size}, state.page_size);
         if (!event)
             ++state.malformed;
         else if (state.visit)
@@ -34,8 +36,7 @@ Result<TreeSignal> TreeSignal::start(const Plan& plan, const SignalSettings& set
     auto state = std::make_unique<State>();
     state->skeleton.reset(tree_bpf__open());
     if (!state->skeleton) return load_error("tree", errno);
-    state->skeleton->rodata->memory_on_v1 = settings.memory_on_v1;
-    state->skeleton->rodata->watcher_pid = settings.watcher_pid;
+    apply_settings(*state->skeleton, settings);
     const auto programs = programs_of(plan, "tree");
     load_only(state->skeleton->obj, programs);
     if (const int error = tree_bpf__load(state->skeleton.get())) return load_error("tree", -error);
@@ -56,6 +57,18 @@ Status TreeSignal::watch(CgroupId target) {
 }
 
 void TreeSignal::unwatch(CgroupId target) { bpf_map_delete_elem(targets_map(), &target); }
+Status TreeSignal::follow(ProcessId process, CgroupId tree) {
+    const struct {
+        __u64 start_ns;
+        __u64 target;
+    } member{process.start_ns, static_cast<__u64>(tree)};
+    if (bpf_map_update_elem(members_map(), &process.pid, &member, BPF_ANY) != 0)
+        return system_error(errno, "add a process to the map of followed ones");
+    return Done{};
+}
+
+int TreeSignal::members_map() const { return bpf_map__fd(state_->skeleton->maps.members); }
+int TreeSignal::mappings_map() const { return bpf_map__fd(state_->skeleton->maps.mappings); }
 int TreeSignal::targets_map() const { return bpf_map__fd(state_->skeleton->maps.targets); }
 int TreeSignal::ring_fd() const { return ring_buffer__epoll_fd(state_->ring.get()); }
 
@@ -71,6 +84,6 @@ Losses TreeSignal::losses() const {
     return losses;
 }
 
-Bytes TreeSignal::map_memory() const { return map_bytes(state_->skeleton->obj); }
+Bytes TreeSignal::map_memory() const { return map_bytes(state_->skeleton->obj, true); }
 
 }  // namespace memscope

@@ -18,7 +18,12 @@ class TreeSignal {
 
     Status watch(CgroupId target);
     void unwatch(CgroupId target);
+    // Instead of cgroups: that process, and whatever it and its descendants fork from now on.
+    Status follow(ProcessId process, CgroupId tree);
+
     int targets_map() const;
+    int members_map() const;
+    int mappings_map() const;
 
     int ring_fd() const;  // readable when events wait
     void drain(const std::function<void(const TreeEvent&)>& visit);

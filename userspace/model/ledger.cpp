@@ -23,7 +23,24 @@ RoleCounters& Ledger::entry(CgroupId target, RoleKey role) {
     return counters[role];
 }
 
+Mappings& Ledger::mappings_entry(CgroupId target, RoleKey role) {
+    auto& mappings = entry(target, role).mappings;
+    if (!mappings) mappings.emplace();
+    return *mappings;
+}
+
 void Ledger::book(const TrackedProcess& process, RoleKey role, const Nesting& nesting) {
+    book_crossings(process, role, nesting);
+    const Faults faults = process.faults_to_book();
+    for (const CgroupId target : nesting.around(process.last_target())) {
+        RoleCounters& counters = entry(target, role);
+        counters.faults.minor += faults.minor;
+        counters.faults.major += faults.major;
+    }
+    if (process.task.mappings) book_mappings(process, role, nesting);
+}
+
+void Ledger::book_crossings(const TrackedProcess& process, RoleKey role, const Nesting& nesting) {
     for (const Crossing& crossing : process.crossings) {
         const auto left = nesting.around(crossing.from);
         const auto entered = nesting.around(crossing.to);
@@ -32,12 +49,28 @@ void Ledger::book(const TrackedProcess& process, RoleKey role, const Nesting& ne
         for (const CgroupId target : left)
             if (!contains(entered, target)) ++entry(target, role).exits;
     }
-    const Faults faults = process.faults_to_book();
-    for (const CgroupId target : nesting.around(process.last_target())) {
-        RoleCounters& counters = entry(target, role);
-        counters.faults.minor += faults.minor;
-        counters.faults.major += faults.major;
+}
+
+// In every target, mapped minus unmapped is what its processes have mapped now: who comes from another target brings
+// all it has, who leaves takes it away, and what ends without an exit event is taken off all the same.
+void Ledger::book_mappings(const TrackedProcess& process, RoleKey role, const Nesting& nesting) {
+    const auto before = nesting.around(process.settled_target);
+    const auto now = nesting.around(process.last_target());
+    const Mappings rise = *process.task.mappings - process.mappings_booked;
+    Mappings arrival;
+    arrival.mapped[MS_MAPPED_OTHER] = process.task.mappings->outstanding();
+    Mappings departure;
+    departure.unmapped[MS_UNMAPPED_OTHER] = process.mappings_booked.outstanding();
+    Mappings rest;
+    if (process.ended) rest.unmapped[MS_UNMAPPED_OTHER] = process.task.mappings->outstanding();
+
+    for (const CgroupId target : now) {
+        Mappings& booked = mappings_entry(target, role);
+        booked += !process.settled || contains(before, target) ? rise : arrival;
+        booked += rest;
     }
+    for (const CgroupId target : before)
+        if (!contains(now, target)) mappings_entry(target, role) += departure;
 }
 
 const std::map<RoleKey, RoleCounters>& Ledger::of(CgroupId target) const {

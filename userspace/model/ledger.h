@@ -19,7 +19,10 @@ class Ledger {
     std::uint64_t folded_ranks() const { return folded_ranks_; }
 
   private:
+    void book_crossings(const TrackedProcess& process, RoleKey role, const Nesting& nesting);
+    void book_mappings(const TrackedProcess& process, RoleKey role, const Nesting& nesting);
     RoleCounters& entry(CgroupId target, RoleKey role);
+    Mappings& mappings_entry(CgroupId target, RoleKey role);
 
     std::map<CgroupId, std::map<RoleKey, RoleCounters>> counters_;
     std::uint64_t folded_ranks_ = 0;

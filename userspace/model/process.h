@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "model/mappings.h"
 
 namespace memscope {
 
@@ -63,7 +64,9 @@ struct TaskSample {
     std::uint32_t threads = 0;
     Faults faults{};  // of all threads, gone ones included
     bool forked_without_exec = false;
-    std::uint64_t mount_namespace = 0;  // inode
+    std::uint64_t mount_namespace = 0;   // inode
+    CgroupId cgroup = kNoCgroup;         // its own, in the hierarchy of the memory controller
+    std::optional<Mappings> mappings{};  // none: not followed
 };
 
 }  // namespace memscope

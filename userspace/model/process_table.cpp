@@ -90,6 +90,7 @@ void ProcessTable::on(const Exited& event) {
     process->task.faults.major = std::max(process->task.faults.major, event.faults.major);
     process->task.forked_without_exec = event.forked_without_exec;
     process->exit_code = event.exit_code;
+    if (event.mappings) process->task.mappings = event.mappings;
     end(living_.find(event.id.pid));
 }
 
@@ -125,7 +126,9 @@ void ProcessTable::reconcile(std::span<const TaskSample> scan, std::uint64_t beg
         if (sample.time_ns < known->task.time_ns) continue;  // an event is newer
         const Faults before = known->task.faults;
         const CgroupId target = known->task.target;
+        const auto mappings = known->task.mappings;
         known->task = sample;
+        if (!sample.mappings) known->task.mappings = mappings;  // gone with its memory; the exit has the last word
         known->task.target = target;
         known->task.faults.minor = std::max(before.minor, sample.faults.minor);
         known->task.faults.major = std::max(before.major, sample.faults.major);
@@ -153,6 +156,7 @@ void ProcessTable::reconcile(std::span<const TaskSample> scan, std::uint64_t beg
 void ProcessTable::retarget(CgroupId gone, CgroupId enclosing) {
     for (auto it = living_.begin(); it != living_.end();) {
         const auto current = it++;
+        if (current->second.settled_target == gone) current->second.settled_target = enclosing;
         if (current->second.task.target != gone) continue;
         if (enclosing == kNoCgroup)
             living_.erase(current);
@@ -166,6 +170,9 @@ void ProcessTable::settle() {
     for (auto& [pid, process] : living_) {
         process.crossings.clear();
         process.faults_booked = process.task.faults;
+        if (process.task.mappings) process.mappings_booked = *process.task.mappings;
+        process.settled_target = process.task.target;
+        process.settled = true;
     }
 }
 

@@ -25,8 +25,11 @@ struct TrackedProcess {
     bool scanned = false;        // task has numbers of a scan, not only of events
     bool ended = false;
     int exit_code = 0;
-    std::vector<Crossing> crossings{};  // since the last settle()
-    Faults faults_booked{};             // what counters have had of task.faults
+    std::vector<Crossing> crossings{};    // since the last settle()
+    Faults faults_booked{};               // what counters have had of task.faults
+    Mappings mappings_booked{};           // and of task.mappings
+    CgroupId settled_target = kNoCgroup;  // where it was at the last settle()
+    bool settled = false;                 // counters have had something of it
 
     Faults faults_to_book() const;
     CgroupId last_target() const;  // where it is, or was until it left

@@ -35,6 +35,7 @@ struct RoleCounters {
     std::uint64_t starts = 0;
     std::uint64_t exits = 0;
     Faults faults{};
+    std::optional<Mappings> mappings{};  // none: the signal is off
 };
 
 struct TargetInfo {

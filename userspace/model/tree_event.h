@@ -31,6 +31,7 @@ struct Exited {
     Faults faults{};
     int exit_code = 0;  // as wait() has it
     bool forked_without_exec = false;
+    std::optional<Mappings> mappings{};
 };
 struct Moved {
     std::uint64_t time_ns = 0;

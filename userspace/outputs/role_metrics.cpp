@@ -52,6 +52,31 @@ void page_faults(const Snapshot& snapshot, Samples& out) {
     });
 }
 
+template <auto direction, auto word>
+void mapped(const Snapshot& snapshot, Samples& out) {
+    each_role<&TargetSnapshot::counters>(snapshot, [&](const Labels& labels, const RoleCounters& role) {
+        if (!role.mappings) return;
+        const auto& bytes = (*role.mappings).*direction;
+        for (std::size_t i = 0; i < bytes.size(); ++i) out.add(with(labels, std::string(word(i))), number(bytes[i].n));
+    });
+}
+
+// Not by rank: what fails for want of memory fails for all of a role alike, and the label set is wide enough.
+void failures(const Snapshot& snapshot, Samples& out) {
+    const auto labels = target_labels(snapshot);
+    for (std::size_t i = 0; i < labels.size(); ++i) {
+        std::map<Role, Mappings> by_role;
+        for (const auto& [key, counters] : snapshot.targets[i].counters)
+            if (counters.mappings) by_role[key.role] += *counters.mappings;
+        for (const auto& [role, mappings] : by_role)
+            for (std::size_t call = 0; call < mappings.failures.size(); ++call)
+                for (std::size_t reason = 0; reason < mappings.failures[call].size(); ++reason)
+                    out.add({labels[i], std::string(name_of(role)), std::string(failed_call(call)),
+                             std::string(failure_reason(reason))},
+                            number(mappings.failures[call][reason]));
+    }
+}
+
 constexpr auto kGauge = MetricKind::gauge;
 constexpr auto kCounter = MetricKind::counter;
 
@@ -74,12 +99,12 @@ constexpr Metric kRoleMetrics[] = {
      total<&RoleTotals::threads>},
     {"memscope_process_starts_total",
      kCounter,
-     "Processes that started as, became or moved into this role.",
+     "Processes that started in or moved into the target, by the role they held then.",
      {"target", "role", "rank"},
      counter<&RoleCounters::starts>},
     {"memscope_process_exits_total",
      kCounter,
-     "Processes that ended in, left or moved out of this role.",
+     "Processes that ended in or moved out of the target, by the role they held last.",
      {"target", "role", "rank"},
      counter<&RoleCounters::exits>},
     {"memscope_page_faults_total",
@@ -87,6 +112,21 @@ constexpr Metric kRoleMetrics[] = {
      "Page faults of a role, ended processes included; major ones waited for storage.",
      {"target", "role", "rank", "type"},
      page_faults},
+    {"memscope_mapped_bytes_total",
+     kCounter,
+     "Address space mapped by a role. Mapped minus unmapped is the virtual size of its living processes.",
+     {"target", "role", "rank", "call"},
+     mapped<&Mappings::mapped, mapped_by>},
+    {"memscope_unmapped_bytes_total",
+     kCounter,
+     "Address space unmapped by a role, by exits and execs too.",
+     {"target", "role", "rank", "call"},
+     mapped<&Mappings::unmapped, unmapped_by>},
+    {"memscope_memory_failures_total",
+     kCounter,
+     "Calls that failed for want of memory or space.",
+     {"target", "role", "call", "reason"},
+     failures},
 };
 
 }  // namespace

@@ -84,7 +84,7 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
     if (!hierarchy) return hierarchy.error();
     auto targets = TargetSet::open(*hierarchy, options.cgroups, options.wait);
     if (!targets) return targets.error();
-    auto session = Session::start(plan, hierarchy->version == 1);
+    auto session = Session::start(plan, {.memory_on_v1 = hierarchy->version == 1, .follow_mappings = options.maps});
     if (!session) return session.error();
     return Collector(root, std::move(*session), std::move(*targets), options);
 }

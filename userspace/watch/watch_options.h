@@ -11,6 +11,7 @@ namespace memscope {
 // What to watch and how, as the command line and the config file say it.
 struct WatchOptions {
     std::vector<std::string> cgroups{};  // names, paths, units, globs: as typed
+    bool maps = true;                    // count mapped bytes
     bool wait = false;                   // for plain names that do not exist yet
     Seconds interval{1};
     std::optional<Seconds> duration{};

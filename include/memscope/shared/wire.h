@@ -28,7 +28,10 @@
 #define MS_LOSSES(X)                                                                                               \
     X(RING_FULL, "ring_full")                 /* an event found no room: the collector did not read fast enough */ \
     X(CGROUP_TOO_DEEP, "cgroup_too_deep")     /* membership undecided after MS_CGROUP_DEPTH ancestors */           \
-    X(THREADS_TRUNCATED, "threads_truncated") /* faults of threads beyond MS_THREADS_SUMMED were not summed */
+    X(THREADS_TRUNCATED, "threads_truncated") /* faults of threads beyond MS_THREADS_SUMMED were not summed */     \
+    X(MAPPINGS_FULL, "mappings_full")         /* an address space found no room in the map of mapped bytes */      \
+    X(MAPPINGS_TORN, "mappings_torn")         /* mapped bytes changed all the while they were read */              \
+    X(MEMBERS_FULL, "members_full")           /* a descendant found no room in the map of followed processes */
 
 enum ms_loss {
 #define X(slot, word) MS_LOSS_##slot,
@@ -73,6 +76,58 @@ struct ms_exec {
 };
 MS_LAYOUT(ms_exec, 312);
 
+/* What mapped and what unmapped: words used as metric labels. */
+#define MS_MAPPED_BY(X) \
+    X(MMAP, "mmap")     \
+    X(BRK, "brk")       \
+    X(MREMAP, "mremap") \
+    X(SHM, "shm")       \
+    X(FORK, "fork")     \
+    X(EXEC, "exec")     \
+    X(OTHER, "other") /* there already, moved in, the stack that grew */
+#define MS_UNMAPPED_BY(X) \
+    X(MUNMAP, "munmap")   \
+    X(BRK, "brk")         \
+    X(MREMAP, "mremap")   \
+    X(SHM, "shm")         \
+    X(EXEC, "exec")       \
+    X(EXIT, "exit")       \
+    X(OTHER, "other")
+#define MS_FAILED_CALLS(X)    \
+    X(MMAP, "mmap")           \
+    X(BRK, "brk")             \
+    X(MREMAP, "mremap")       \
+    X(FALLOCATE, "fallocate") \
+    X(FORK, "fork")
+#define MS_FAILURE_REASONS(X) \
+    X(ENOMEM, "enomem")       \
+    X(ENOSPC, "enospc")
+
+/* clang-format off */
+#define X(name, word) MS_MAPPED_##name,
+enum ms_mapped_by { MS_MAPPED_BY(X) MS_MAPPED_COUNT };
+#undef X
+#define X(name, word) MS_UNMAPPED_##name,
+enum ms_unmapped_by { MS_UNMAPPED_BY(X) MS_UNMAPPED_COUNT };
+#undef X
+#define X(name, word) MS_FAILED_##name,
+enum ms_failed_call { MS_FAILED_CALLS(X) MS_FAILED_COUNT };
+#undef X
+#define X(name, word) MS_REASON_##name,
+enum ms_failure_reason { MS_FAILURE_REASONS(X) MS_REASON_COUNT };
+#undef X
+/* clang-format on */
+
+/* What one address space has mapped and unmapped since it is followed. The differences of its size telescope:
+ * the sum of `mapped` minus the sum of `unmapped` is `total_pages`, whatever the calls were. */
+struct ms_mappings {
+    __u64 mapped[MS_MAPPED_COUNT];     /* pages */
+    __u64 unmapped[MS_UNMAPPED_COUNT]; /* pages */
+    __u64 total_pages;
+    __u32 failures[MS_FAILED_COUNT][MS_REASON_COUNT];
+};
+MS_LAYOUT(ms_mappings, 160);
+
 struct ms_exit {
     struct ms_header h;
     char comm[MS_COMM_BYTES];
@@ -80,13 +135,16 @@ struct ms_exit {
     __u64 major_faults;
     __s32 exit_code; /* as wait() has it */
     __u32 flags;     /* MS_TASK_... */
+    struct ms_mappings mappings;
 };
-MS_LAYOUT(ms_exit, 72);
+MS_LAYOUT(ms_exit, 232);
 
 /* MS_EVENT_CGROUPS_CHANGED is the header alone. */
 
 #define MS_TASK_FORKED_WITHOUT_EXEC 1u
-#define MS_TASK_OWNS_MEMORY 2u /* not set: it runs in another process's address space, or has none left */
+#define MS_TASK_OWNS_MEMORY 2u  /* not set: it runs in another process's address space, or has none left */
+#define MS_TASK_HAS_MAPPINGS 4u /* its mapped bytes are followed */
+#define MS_TASK_HAS_MAPPINGS 4u /* its mapped bytes are followed */
 
 /* One process as the task iterator returns it. */
 struct ms_task {
@@ -102,12 +160,14 @@ struct ms_task {
     __u64 virtual_pages;
     __u64 page_table_bytes;
     __u64 mount_namespace; /* inode */
+    __u64 cgroup;          /* id, in the hierarchy of the memory controller */
     __u32 pid;
     __u32 parent;
     __u32 threads;
     __u32 flags; /* MS_TASK_... */
     char comm[MS_COMM_BYTES];
+    struct ms_mappings mappings;
 };
-MS_LAYOUT(ms_task, 128);
+MS_LAYOUT(ms_task, 296);
 
 #endif

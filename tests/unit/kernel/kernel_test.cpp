@@ -109,7 +109,7 @@ ms_header header(ms_event_kind kind, std::size_t size) {
 
 TEST(Decode, AForkKeepsEveryField) {
     ms_placed record{.h = header(MS_EVENT_FORK, sizeof(ms_placed)), .parent = 41, .pad = 0, .comm = "pt_data_worker"};
-    const auto event = decode_tree_event(bytes_of(record));
+    const auto event = decode_tree_event(bytes_of(record), 4096);
     ASSERT_TRUE(event);
     const auto& fork = std::get<Forked>(*event);
     EXPECT_EQ(fork.time_ns, 7U);
@@ -122,7 +122,7 @@ TEST(Decode, AForkKeepsEveryField) {
 TEST(Decode, ANameWithoutEndIsBounded) {
     ms_placed record{.h = header(MS_EVENT_MOVE, sizeof(ms_placed)), .parent = 1, .pad = 0, .comm = {}};
     std::memset(record.comm, 0xFF, sizeof record.comm);
-    const auto event = decode_tree_event(bytes_of(record));
+    const auto event = decode_tree_event(bytes_of(record), 4096);
     ASSERT_TRUE(event);
     EXPECT_EQ(std::get<Moved>(*event).comm, std::string(16, '\xFF'));
 }
@@ -131,12 +131,12 @@ TEST(Decode, ArgumentsAreSplitAndNeverReadBeyondTheRecord) {
     ms_exec record{
         .h = header(MS_EVENT_EXEC, sizeof(ms_exec)), .comm = "python3", .argv_bytes = 19, .pad = 0, .argv = {}};
     std::memcpy(record.argv, "python3\0train.py\0-x", 19);
-    auto event = decode_tree_event(bytes_of(record));
+    auto event = decode_tree_event(bytes_of(record), 4096);
     ASSERT_TRUE(event);
     EXPECT_THAT(std::get<Execed>(*event).argv, testing::ElementsAre("python3", "train.py", "-x"));
     record.argv_bytes = 0xFFFFFFFF;
     std::memset(record.argv, 'a', sizeof record.argv);
-    event = decode_tree_event(bytes_of(record));
+    event = decode_tree_event(bytes_of(record), 4096);
     ASSERT_TRUE(event);
     EXPECT_THAT(std::get<Execed>(*event).argv, testing::ElementsAre(std::string(MS_ARGV_BYTES, 'a')));
 }
@@ -147,8 +147,9 @@ TEST(Decode, AnExitKeepsFaultsAndCode) {
                          .minor_faults = 10,
                          .major_faults = 2,
                          .exit_code = 9,
-                         .flags = MS_TASK_FORKED_WITHOUT_EXEC};
-    const auto event = decode_tree_event(bytes_of(record));
+                         .flags = MS_TASK_FORKED_WITHOUT_EXEC,
+                         .mappings = {}};
+    const auto event = decode_tree_event(bytes_of(record), 4096);
     ASSERT_TRUE(event);
     const auto& exit = std::get<Exited>(*event);
     EXPECT_EQ(exit.faults, (Faults{10, 2}));
@@ -162,17 +163,18 @@ TEST(Decode, RefusesWhatIsTooShortUnknownOrLies) {
                          .minor_faults = 0,
                          .major_faults = 0,
                          .exit_code = 0,
-                         .flags = 0};
+                         .flags = 0,
+                         .mappings = {}};
     for (std::size_t size = 0; size < sizeof record; ++size)
-        EXPECT_FALSE(decode_tree_event(bytes_of(record).first(size))) << size;
+        EXPECT_FALSE(decode_tree_event(bytes_of(record).first(size), 4096)) << size;
     ms_header unknown = header(MS_EVENT_FORK, sizeof(ms_header));
-    EXPECT_FALSE(decode_tree_event(bytes_of(unknown)));  // a fork without its body
+    EXPECT_FALSE(decode_tree_event(bytes_of(unknown), 4096));  // a fork without its body
     unknown.kind = 99;
-    EXPECT_FALSE(decode_tree_event(bytes_of(unknown)));
+    EXPECT_FALSE(decode_tree_event(bytes_of(unknown), 4096));
     unknown.kind = MS_EVENT_CGROUPS_CHANGED;
-    EXPECT_TRUE(decode_tree_event(bytes_of(unknown)));
+    EXPECT_TRUE(decode_tree_event(bytes_of(unknown), 4096));
     unknown.size = 60000;
-    EXPECT_FALSE(decode_tree_event(bytes_of(unknown)));
+    EXPECT_FALSE(decode_tree_event(bytes_of(unknown), 4096));
 }
 
 TEST(Decode, TasksAreSizedByThePageAndVforkChildrenHaveNoMemory) {

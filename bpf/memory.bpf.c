@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
+/* Calls that map and unmap, and those that fail for want of memory. */
+#include "mappings.bpf.h"
+#include "syscalls.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define ENOMEM 12
+#define ENOSPC 28
+
+static __always_inline void count_failure(struct ms_mappings *m, enum ms_failed_call call, long ret)
+{
+	if (ret == -ENOMEM)
+		__sync_fetch_and_add(&m->failures[call][MS_REASON_ENOMEM], 1);
+	else if (ret == -ENOSPC)
+		__sync_fetch_and_add(&m->failures[call][MS_REASON_ENOSPC], 1);
+}
+
+/* brk() does not fail with an error: it returns where the break is, wherever it was asked to be. */
+static __always_inline long brk_result(struct pt_regs *regs, long ret)
+{
+	return first_argument_of(regs) > (__u64)ret ? -ENOMEM : 0;
+}
+
+static __always_inline __u64 own_pages(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+
+	return BPF_CORE_READ(task, mm, total_vm);
+}
+
+/* What is not one of our calls costs a comparison or two; what is, and is not watched, one look-up more. */
+static __always_inline bool concerns_memory(long number)
+{
+	switch (number) {
+	case NR_MMAP:
+	case NR_MUNMAP:
+	case NR_MREMAP:
+	case NR_BRK:
+	case NR_SHMAT:
+	case NR_SHMDT:
+	case NR_MPROTECT:
+	case NR_FALLOCATE:
+	case NR_CLONE:
+	case NR_CLONE3:
+	case NR_FORK:
+	case NR_VFORK:
+		return true;
+	default:
+		return false;
+	}
+}
+
+static __always_inline int on_return(struct pt_regs *regs, long ret)
+{
+	long number = syscall_of(regs);
+	struct ms_mappings *m;
+
+	if (!concerns_memory(number))
+		return 0;
+	m = mappings_of(bpf_get_current_pid_tgid() >> 32);
+	if (!m)
+		return 0;
+	switch (number) {
+	case NR_MMAP:
+		count_failure(m, MS_FAILED_MMAP, ret);
+		book(m, own_pages(), MS_MAPPED_MMAP, MS_UNMAPPED_OTHER);
+		break;
+	case NR_MUNMAP:
+		book(m, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_MUNMAP);
+		break;
+	case NR_MREMAP:
+		count_failure(m, MS_FAILED_MREMAP, ret);
+		book(m, own_pages(), MS_MAPPED_MREMAP, MS_UNMAPPED_MREMAP);
+		break;
+	case NR_BRK:
+		count_failure(m, MS_FAILED_BRK, brk_result(regs, ret));
+		book(m, own_pages(), MS_MAPPED_BRK, MS_UNMAPPED_BRK);
+		break;
+	case NR_SHMAT:
+	case NR_SHMDT:
+		book(m, own_pages(), MS_MAPPED_SHM, MS_UNMAPPED_SHM);
+		break;
+	case NR_MPROTECT: /* moves no size, but is looked at where one has moved unnoticed */
+		book(m, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
+		break;
+	case NR_FALLOCATE:
+		count_failure(m, MS_FAILED_FALLOCATE, ret);
+		break;
+	default:
+		count_failure(m, MS_FAILED_FORK, ret);
+	}
+	return 0;
+}
+
+SEC("tp_btf/sys_exit") int BPF_PROG(memory_sys_exit, struct pt_regs *regs, long ret)
+{
+	return on_return(regs, ret);
+}

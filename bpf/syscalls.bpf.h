@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* System call numbers and registers of the two architectures: part of their ABI, they do not change. */
+#ifndef MEMSCOPE_SYSCALLS_BPF_H
+#define MEMSCOPE_SYSCALLS_BPF_H
+
+#include "kernel_types.bpf.h"
+
+#if defined(__TARGET_ARCH_x86)
+enum syscall_number {
+	NR_MMAP = 9,
+	NR_MPROTECT = 10,
+	NR_MUNMAP = 11,
+	NR_BRK = 12,
+	NR_MREMAP = 25,
+	NR_SHMAT = 30,
+	NR_CLONE = 56,
+	NR_FORK = 57,
+	NR_VFORK = 58,
+	NR_SHMDT = 67,
+	NR_FALLOCATE = 285,
+	NR_CLONE3 = 435,
+};
+
+struct pt_regs {
+	unsigned long di;
+	unsigned long orig_ax;
+} __attribute__((preserve_access_index));
+
+#define syscall_of(regs)        ((long)(regs)->orig_ax)
+#define first_argument_of(regs) ((regs)->di)
+#elif defined(__TARGET_ARCH_arm64)
+enum syscall_number {
+	NR_FALLOCATE = 47,
+	NR_SHMAT = 196,
+	NR_SHMDT = 197,
+	NR_BRK = 214,
+	NR_MUNMAP = 215,
+	NR_MREMAP = 216,
+	NR_CLONE = 220,
+	NR_MMAP = 222,
+	NR_MPROTECT = 226,
+	NR_CLONE3 = 435,
+	NR_FORK = -2, /* arm64 has neither */
+	NR_VFORK = -3,
+};
+
+struct pt_regs {
+	__u64 orig_x0; /* the return value stands in x0 by now */
+	__s32 syscallno;
+} __attribute__((preserve_access_index));
+
+#define syscall_of(regs)        ((long)(regs)->syscallno)
+#define first_argument_of(regs) ((regs)->orig_x0)
+#else
+#error "memscope knows x86 and arm64"
+#endif
+
+#endif
