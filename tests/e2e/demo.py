@@ -1,0 +1,216 @@
+#!/usr/bin/env python3
+"""Every demo, shortened: it tells its story, shows its shape to an outside observer, answers, and leaves nothing behind.
+
+Needs root and 2 GiB of memory; takes 40 s. MEMSCOPE names the binary (default: build/memscope below the source tree).
+"""
+import concurrent.futures
+import contextlib
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
+from harness import Checks, GaveUp, exit_on_signals, memory_hierarchy, process, wait_for  # noqa: E402
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
+SECONDS = 8
+MIB = 1 << 20
+STORIES = {'leak': 'keeps 8 MiB more every second', 'warmup': 'slower and slower', 'spikes': 'whenever it validates',
+           'steps': 'a little more at each validation', 'workers': 'three workers that share it', 'wrapper': 'keep an eye on uv'}
+ANSWERS = {'leak': 'it is in the trainer', 'warmup': 'nothing is wrong', 'spikes': 'no leak', 'steps': 'a leak, in steps',
+           'workers': 'copy-on-write un-sharing', 'wrapper': '2 levels below uv'}
+
+check = Checks()
+
+
+def cgroup_of(pid):
+    return f'{memory_hierarchy()[0]}/memscope-demo-{pid}'
+
+
+def numbers(path):
+    """{key: number} of a file with one key and one number a line; units and other lines are left out."""
+    with open(path) as f:
+        parts = [line.replace(':', ' ').split() for line in f]
+    return {p[0]: int(p[1]) for p in parts if len(p) > 1 and p[1].isdigit()}
+
+
+def members(cgroup):
+    with open(f'{cgroup}/cgroup.procs') as f:
+        return [int(line) for line in f]
+
+
+def sample(cgroup):
+    """(anon of the cgroup, {pid: (comm, parent, RssAnon)}), each page counted once in the first."""
+    stat = numbers(f'{cgroup}/memory.stat')
+    seen = {}
+    for pid in members(cgroup):
+        with contextlib.suppress(OSError, KeyError):
+            status = numbers(f'/proc/{pid}/status')
+            seen[pid] = (pathlib.Path(f'/proc/{pid}/comm').read_text().strip(), status['PPid'], status['RssAnon'] * 1024)
+    return stat['anon'] if memory_hierarchy()[1] == 2 else stat['total_rss'], seen
+
+
+def living(pids):
+    """Those that are not gone; one that waits to be reaped is."""
+    left = []
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            if not pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(') ')[2].startswith('Z'):
+                left.append(pid)
+    return left
+
+
+def demo(scenario):
+    environment = {**os.environ, 'MEMSCOPE_DEMO_SECONDS': str(SECONDS)}
+    return process([MEMSCOPE, 'demo', scenario], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                   start_new_session=True)  # so that a signal can be sent to all of it, as Ctrl-C does
+
+
+def wait_until_watched(child):
+    """The pids of its tree, once a watcher's socket is there."""
+    ready = wait_for(lambda: os.path.exists(f'/run/memscope/{child.pid}.sock') and members(cgroup_of(child.pid)), 15)
+    if not ready:
+        raise GaveUp('the demo does not start')
+    return ready
+
+
+def play(scenario):
+    """(exit status, output, samples, seconds, pids that are left, whether its cgroup is)."""
+    with demo(scenario) as child:
+        wait_until_watched(child)
+        began, samples = time.monotonic(), []
+        while child.poll() is None and time.monotonic() - began < 3 * SECONDS:
+            with contextlib.suppress(OSError):
+                samples.append(sample(cgroup_of(child.pid)))
+            time.sleep(0.1)
+        took = time.monotonic() - began
+        output = child.stdout.read().decode() if child.poll() is not None else ''
+        pids = {pid for _, tree in samples for pid in tree}
+        return child.returncode, output, samples, took, living(pids), os.path.exists(cgroup_of(child.pid))
+
+
+def whole(samples):
+    """The samples that show the whole tree: the last ones can catch it dying."""
+    size = max((len(tree) for _, tree in samples), default=0)
+    return [s for s in samples if len(s[1]) == size]
+
+
+def line(samples, comm):
+    return [sum(rss for name, _, rss in tree.values() if name == comm) / MIB for _, tree in samples]
+
+
+def risen(sizes):
+    return sizes[-1] - sizes[0]
+
+
+def flat(sizes, tolerance=6):
+    return max(sizes) - min(sizes) <= tolerance
+
+
+def bouts(sizes, above):
+    """How often it goes above."""
+    return sum(a <= above < b for a, b in zip(sizes, sizes[1:]))
+
+
+def depth(tree, comm):
+    """How many of the tree stand above the process of that name."""
+    pid, above = next(pid for pid, (name, _, _) in tree.items() if name == comm), 0
+    while tree[pid][1] in tree:
+        pid, above = tree[pid][1], above + 1
+    return above
+
+
+def shows(scenario, samples):
+    """Whether the shape is there, and the numbers it was judged by."""
+    trainer, cgroup = line(samples, 'python'), [anon / MIB for anon, _ in samples]
+    others = [line(samples, comm) for comm in ('torchrun', 'uv', 'bash', 'pt_data_worker')]
+    still, half, (_, tree) = all(map(flat, others)), len(trainer) // 2, samples[-1]
+    summed = [sum(rss for _, _, rss in t.values()) / MIB for _, t in samples]
+    steps = [b - a for a, b in zip(trainer, trainer[1:])]
+    return {
+        'leak': still and risen(trainer) > 300 and min(steps) >= 0 and risen(trainer[half:]) > 150,
+        'warmup': still and risen(trainer) > 150 and min(steps) >= 0 and flat(trainer[half:]),
+        'spikes': still and min(trainer[half:]) - min(trainer) < 6 and max(trainer) - min(trainer) > 100 and
+        bouts(trainer, min(trainer) + 60) >= 4,
+        'steps': still and 100 < risen(trainer) < 170 and min(steps) >= 0 and sum(s < 1 for s in steps) > len(steps) * 2 / 3,
+        'workers': risen(cgroup) > 250 and flat(summed) and still and flat(trainer),
+        'wrapper': still and risen(trainer) > 150 and depth(tree, 'python') == 2 and
+        sorted(name for name, _, _ in tree.values()) == ['bash', 'pt_data_worker', 'python', 'uv'],
+    }[scenario], [round(x) for x in (cgroup if scenario == 'workers' else trainer)]
+
+
+def scenarios():
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for scenario, played in zip(STORIES, pool.map(play, STORIES)):
+            code, output, samples, took, left, cgroup_left = played
+            text = ' '.join(output.split())
+            check(f'{scenario}: ends by itself, in time, with 0', code == 0 and SECONDS - 2 < took < SECONDS + 5, (code, took, output[-300:]))
+            check(f'{scenario}: the story is told', STORIES[scenario] in text.partition('watching')[0], output[:300])
+            answer = text.partition('What was measured: ')[2]
+            check(f'{scenario}: the answer is given', ANSWERS[scenario] in answer and 'does not show' not in text, output[-400:])
+            fine, judged = shows(scenario, whole(samples)) if samples else (False, 'no samples')
+            check(f'{scenario}: its shape is there for others to see', fine, judged)
+            peak = max((anon for anon, _ in samples), default=0)
+            check(f'{scenario}: below 768 MiB', 0 < peak < 768 * MIB, peak)
+            check(f'{scenario}: no process and no cgroup is left', not left and not cgroup_left, (left, cgroup_left))
+
+
+def ends():
+    for number in signal.SIGINT, signal.SIGTERM:
+        with demo('leak') as child:
+            pids = wait_until_watched(child)
+            time.sleep(1)
+            (os.killpg if number == signal.SIGINT else os.kill)(child.pid, number)
+            code = wait_for(lambda: child.poll() is not None, 5) and child.returncode
+            gone = not living(pids) and not os.path.exists(cgroup_of(child.pid))
+            check(f'{number.name} in the middle: exit 0, nothing is left', code == 0 and gone, (code, living(pids)))
+            text = child.stdout.read().decode()
+            check(f'{number.name}: half a story has no answer', 'too early for an answer' in text and 'measured' not in text, text[-300:])
+    with demo('workers') as child:
+        wait_for(lambda: os.path.isdir(cgroup_of(child.pid)), 5, 0.001)
+        child.terminate()
+        code = wait_for(lambda: child.poll() is not None, 10) and child.returncode
+        check('SIGTERM before it watches: exit 0, nothing is left', code == 0 and not os.path.exists(cgroup_of(child.pid)), code)
+    with demo('workers') as child:
+        pids = wait_until_watched(child)
+        check('the whole tree is there from the first look', len(pids) == 5, pids)
+        child.kill()
+        child.wait()
+        check('kill -9 in the middle: its processes die with it', wait_for(lambda: not living(pids), 3, 0.02), living(pids))
+        left = cgroup_of(child.pid)
+        check('... and the cgroup stays', os.path.isdir(left) and not members(left))
+        with demo('leak') as other, demo('steps') as third:
+            both = wait_until_watched(other) + wait_until_watched(third)
+            check('the next start removes it', not os.path.exists(left), left)
+            check('... and no other one', living(both) == both and members(cgroup_of(other.pid)), both)
+
+
+def usage():
+    for value in '3', '601', 'soon', '':
+        done = subprocess.run([MEMSCOPE, 'demo'], env={**os.environ, 'MEMSCOPE_DEMO_SECONDS': value}, capture_output=True, timeout=10)
+        said = b'MEMSCOPE_DEMO_SECONDS' in done.stderr and done.stderr.count(b'\n') == 1
+        check(f'MEMSCOPE_DEMO_SECONDS={value!r}: exit 2, and why', done.returncode == 2 and said and not done.stdout, done)
+
+
+def main():
+    exit_on_signals()
+    signal.alarm(150)
+    if os.geteuid() != 0:
+        raise GaveUp('this needs root')
+    if not os.access(MEMSCOPE, os.X_OK):
+        raise GaveUp(f'no memscope at {MEMSCOPE}: build it, or name it in MEMSCOPE')
+    usage()
+    scenarios()
+    ends()
+
+
+if __name__ == '__main__':
+    try:
+        main()
+    except GaveUp as e:
+        check(str(e), False)
+    sys.exit(check.finish())

@@ -1,0 +1,161 @@
+#include "demo/answers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/text.h"
+#include "demo/measures.h"
+#include "demo/story.h"
+#include "unit/demo/observed.h"
+
+namespace memscope {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+Answer answer_of(const char* name) {
+    const Scenario& scenario = *find_scenario(name);
+    return scenario.answer(observed(scenario.top));
+}
+
+Actor& trainer_of(Actor& top) { return top.role == Role::trainer ? top : trainer_of(top.children.at(0)); }
+
+TEST(Answers, NoNumbersNoAnswer) {
+    for (const Scenario& scenario : scenarios()) {
+        EXPECT_FALSE(scenario.answer({}).seen) << scenario.name;
+        EXPECT_FALSE(scenario.answer({Moment{}}).seen) << scenario.name;
+    }
+}
+
+TEST(Answers, TheLeakIsInTheTrainerAndHasItsRate) {
+    const Answer answer = answer_of("leak");
+    EXPECT_TRUE(answer.seen);
+    EXPECT_THAT(answer.text, AllOf(HasSubstr("from 24 MiB to 472 MiB"), HasSubstr("8.0 MiB a second"),
+                                   HasSubstr("other roles did not move")));
+}
+
+TEST(Answers, WarmUpTellsWhenItEnded) {
+    const Answer answer = answer_of("warmup");
+    EXPECT_TRUE(answer.seen);
+    EXPECT_THAT(answer.text, AllOf(HasSubstr("grew by 240 MiB"), HasSubstr("by 0 B in the second half")));
+}
+
+TEST(Answers, SpikesHaveHeightPeriodAndAFloor) {
+    const Answer answer = answer_of("spikes");
+    EXPECT_TRUE(answer.seen);
+    EXPECT_THAT(answer.text, AllOf(HasSubstr("up by 120 MiB"), HasSubstr("6 times"), HasSubstr("every 8.0 s"),
+                                   HasSubstr("was 96 MiB and is 96 MiB")));
+}
+
+TEST(Answers, StepsHaveSizeAndPeriod) {
+    const Answer answer = answer_of("steps");
+    EXPECT_TRUE(answer.seen);
+    EXPECT_THAT(answer.text, AllOf(HasSubstr("6 steps of 24 MiB"), HasSubstr("every 8.0 s"), HasSubstr("144 MiB")));
+}
+
+TEST(Answers, UnSharingIsTheCgroupWithoutTheProcesses) {
+    const Answer answer = answer_of("workers");
+    EXPECT_TRUE(answer.seen);
+    EXPECT_THAT(answer.text, AllOf(HasSubstr("from 232 MiB to 607 MiB"),
+                                   HasSubstr("summed RssAnon of its processes did not move (832 MiB)")));
+}
+
+TEST(Answers, TheWrapperNamesWhoGrewAndHowFarBelow) {
+    const Answer answer = answer_of("wrapper");
+    EXPECT_TRUE(answer.seen);
+    EXPECT_THAT(answer.text, AllOf(HasSubstr("python (pid 102) went from 16 MiB to 299 MiB"),
+                                   HasSubstr("2 levels below uv (pid 100). The latter did not move")));
+}
+
+TEST(Answers, AJobThatStaysFlatShowsNothing) {
+    for (const Scenario& scenario : scenarios()) {
+        Actor top = scenario.top;
+        trainer_of(top).holds = constant(mebibytes(96));
+        for (Actor& worker : trainer_of(top).children) worker.rewrites = constant({});
+        EXPECT_FALSE(scenario.answer(observed(top)).seen) << scenario.name;
+    }
+}
+
+TEST(Answers, OneScenarioIsNotMistakenForAnother) {
+    const auto shows = [](const char* answer, const char* played) {
+        return find_scenario(answer)->answer(observed(find_scenario(played)->top)).seen;
+    };
+    EXPECT_FALSE(shows("leak", "warmup"));
+    EXPECT_FALSE(shows("leak", "spikes"));
+    EXPECT_FALSE(shows("warmup", "leak"));
+    EXPECT_FALSE(shows("warmup", "steps"));
+    EXPECT_FALSE(shows("spikes", "steps"));
+    EXPECT_FALSE(shows("steps", "spikes"));
+    EXPECT_FALSE(shows("steps", "leak"));
+    EXPECT_FALSE(shows("workers", "leak"));
+    EXPECT_FALSE(shows("wrapper", "leak"));  // one level is not two
+}
+
+TEST(Answers, AnotherRoleThatGrowsIsNotHidden) {
+    Actor top = find_scenario("leak")->top;
+    trainer_of(top).children.at(0).holds = leaking(mebibytes(2), Seconds{0});
+    const Answer answer = leak_answer(observed(top));
+    EXPECT_FALSE(answer.seen);
+    EXPECT_THAT(answer.text, HasSubstr("other roles moved by 104 MiB"));
+}
+
+TEST(Story, OpensWithTheStoryAndClosesWithTheAnswer) {
+    for (const Scenario& scenario : scenarios()) {
+        const std::string before = opening(scenario, kScenarioLength);
+        const std::string after = closing(scenario, observed(scenario.top), kScenarioLength);
+        EXPECT_THAT(before, AllOf(HasSubstr(std::string("memscope demo ") + std::string(scenario.name)),
+                                  HasSubstr(human_size(scenario.limit)), HasSubstr("52 s")));
+        EXPECT_THAT(after, AllOf(HasSubstr("What was measured: "), Not(HasSubstr("does not show"))));
+        for_each_line(before + after, [](std::string_view line) { EXPECT_LE(line.size(), 80U) << line; });
+    }
+}
+
+TEST(Story, HalfAStoryHasNoAnswer) {
+    const Scenario& leak = *find_scenario("leak");
+    EXPECT_THAT(closing(leak, observed(leak.top, Seconds{20}), kScenarioLength),
+                AllOf(HasSubstr("Ended after 20 s of 52 s"), Not(HasSubstr("What was measured"))));
+    EXPECT_THAT(closing(leak, {}, kScenarioLength), HasSubstr("too early"));
+}
+
+TEST(Story, ARunThatShowsSomethingElseSaysSo) {
+    const Scenario& leak = *find_scenario("leak");
+    EXPECT_THAT(closing(leak, observed(find_scenario("warmup")->top), kScenarioLength), HasSubstr("does not show"));
+}
+
+TEST(Story, WordsAreWrappedNotCut) {
+    EXPECT_EQ(wrapped("aa bb cc", 5), "aa bb\ncc\n");
+    EXPECT_EQ(wrapped("aaaaaaa b", 5), "aaaaaaa\nb\n");
+    EXPECT_EQ(wrapped("", 5), "\n");
+}
+
+TEST(Observation, ASnapshotWithoutTargetsAddsNothing) {
+    Observation seen;
+    observe(seen, Snapshot{}, 0);
+    EXPECT_TRUE(seen.empty());
+}
+
+TEST(Observation, TakesTimeAnonAndWhoHoldsIt) {
+    Snapshot snapshot{.time = 1007.5};
+    snapshot.targets.push_back({});
+    snapshot.targets[0].memory.by_kind.anon = {10};
+    Process holder{.role = Role::trainer};
+    holder.task.id.pid = 7;
+    holder.task.parent = 3;
+    holder.task.memory = AddressSpace{.anon = {20}};
+    Process without;  // no memory of its own
+    without.task.id.pid = 8;
+    snapshot.targets[0].processes = {holder, without};
+    Observation seen;
+    observe(seen, snapshot, 1000);
+    ASSERT_EQ(seen.size(), 1U);
+    EXPECT_DOUBLE_EQ(seen[0].at.count(), 7.5);
+    EXPECT_EQ(last_of(cgroup_line(seen)).n, 10U);
+    EXPECT_EQ(last_of(summed_line(seen)).n, 20U);
+    EXPECT_EQ(last_of(role_line(seen, Role::trainer)).n, 20U);
+    EXPECT_EQ(last_of(role_line(seen, Role::other)).n, 0U);
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,111 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "demo/resident.h"
+#include "demo/scenario.h"
+#include "demo/stage_clock.h"
+
+namespace memscope {
+namespace {
+
+using testing::ElementsAre;
+
+// What the cgroup would be charged: a page that is shared counts once until it is rewritten.
+Bytes wanted(const Actor& actor, Seconds t, Bytes inherited = {}) {
+    Bytes sum = actor.holds(t) + actor.dataset + std::min(actor.rewrites(t), inherited);
+    for (const Actor& child : actor.children) sum += wanted(child, t, actor.dataset);
+    return sum;
+}
+
+Bytes peak(const Scenario& scenario) {
+    Bytes most;
+    for (Seconds t{}; t <= kScenarioLength; t += Seconds{0.25}) most = std::max(most, wanted(scenario.top, t));
+    return most;
+}
+
+TEST(Scenarios, AllSixAreThereAndTheFirstIsTheLeak) {
+    std::vector<std::string_view> names;
+    for (const Scenario& scenario : scenarios()) names.push_back(scenario.name);
+    EXPECT_THAT(names, ElementsAre("leak", "warmup", "spikes", "steps", "workers", "wrapper"));
+    EXPECT_EQ(scenario_names(), "leak, warmup, spikes, steps, workers, wrapper");
+}
+
+TEST(Scenarios, AreFoundByTheirWholeName) {
+    for (const Scenario& scenario : scenarios()) EXPECT_EQ(find_scenario(scenario.name), &scenario);
+    for (const char* name : {"", "lea", "leaks", "Leak"}) EXPECT_EQ(find_scenario(name), nullptr) << name;
+}
+
+TEST(Scenarios, StayBelowTheirLimitAndFarBelowOneGibibyte) {
+    for (const Scenario& scenario : scenarios()) {
+        EXPECT_LE(scenario.limit, mebibytes(768)) << scenario.name;
+        // 6 % for page tables, stacks and the last chunk.
+        EXPECT_LT(peak(scenario).n * 106 / 100, scenario.limit.n) << scenario.name << human_size(peak(scenario));
+        EXPECT_GT(peak(scenario), mebibytes(100)) << scenario.name;
+    }
+}
+
+TEST(Scenarios, TakeAboutAMinute) {
+    EXPECT_GE(kScenarioLength, Seconds{45});
+    EXPECT_LE(kScenarioLength, Seconds{60});
+}
+
+TEST(Scenarios, NamesFitIntoTheFifteenBytesTheKernelKeeps) {
+    for (const Scenario& scenario : scenarios())
+        for (const RoleRule& rule : role_rules_of(scenario.top)) {
+            EXPECT_LE(rule.comm.size(), 15U);
+            EXPECT_FALSE(rule.comm.empty());
+        }
+}
+
+TEST(Scenarios, EveryNameHasOneRole) {
+    for (const Scenario& scenario : scenarios()) {
+        const auto rules = role_rules_of(scenario.top);
+        const auto check = [&](const auto& self, const Actor& actor) -> void {
+            const auto named = [&](const RoleRule& rule) { return rule.comm == actor.comm; };
+            ASSERT_EQ(std::ranges::count_if(rules, named), 1) << scenario.name << ' ' << actor.comm;
+            EXPECT_EQ(std::ranges::find_if(rules, named)->role, actor.role) << scenario.name << ' ' << actor.comm;
+            for (const Actor& child : actor.children) self(self, child);
+        };
+        check(check, scenario.top);
+    }
+}
+
+TEST(Scenarios, TheGrowthOfTheWrapperIsTwoLevelsBelowIt) {
+    const Actor& uv = find_scenario("wrapper")->top;
+    const Actor& shell = uv.children.at(0);
+    const Actor& trainer = shell.children.at(0);
+    EXPECT_EQ(uv.comm, "uv");
+    for (const Actor* flat : {&uv, &shell}) EXPECT_EQ(flat->holds({}), flat->holds(kScenarioLength)) << flat->comm;
+    EXPECT_GT(trainer.holds(kScenarioLength) - trainer.holds({}), mebibytes(200));
+}
+
+TEST(Scenarios, WorkersNeverRewriteMoreThanThereIs) {
+    const Actor& trainer = find_scenario("workers")->top.children.at(0);
+    EXPECT_GE(trainer.children.size(), 3U);
+    for (const Actor& worker : trainer.children) {
+        EXPECT_EQ(worker.rewrites({}).n, 0U);
+        EXPECT_GT(worker.rewrites(kScenarioLength), mebibytes(100));
+        EXPECT_LE(worker.rewrites(kScenarioLength), trainer.dataset);
+    }
+}
+
+TEST(StageClock, StandsAtZeroUntilItIsBegunAndStopsAtTheEnd) {
+    auto clock = StageClock::make(2);
+    ASSERT_TRUE(clock);
+    EXPECT_EQ(clock->at(5'000'000'000), Seconds{0});
+    clock->begin(5'000'000'000);
+    EXPECT_EQ(clock->at(4'000'000'000), Seconds{0});
+    EXPECT_DOUBLE_EQ(clock->at(8'000'000'000).count(), 6);  // twice as fast
+    EXPECT_EQ(clock->at(500'000'000'000), kScenarioLength);
+}
+
+TEST(ResidentMemory, FollowsUpAndDownInWholeChunks) {
+    ResidentMemory memory;
+    for (const std::uint64_t wanted_chunks : {3, 5, 5, 1, 0, 2}) {
+        memory.follow({wanted_chunks * kChunk.n + kChunk.n / 3});
+        EXPECT_EQ(memory.held().n, wanted_chunks * kChunk.n);
+    }
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,104 @@
+#include "demo/answers.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "demo/measures.h"
+
+namespace memscope {
+namespace {
+
+constexpr Bytes kMaterial = mebibytes(40);  // a change of this size is one that the scenarios are about
+constexpr Bytes kFlat = mebibytes(8);       // two chunks, and what the C library takes for itself
+
+std::string rate_text(const Line& line) {
+    return human_size({static_cast<std::uint64_t>(bytes_per_second(line))}) + " a second";
+}
+
+std::string moved(Bytes by, std::string_view subject) {
+    return by < mebibytes(1) ? fmt::format("{} did not move", subject)
+                             : fmt::format("{} moved by {}", subject, human_size(by));
+}
+
+// The largest change of any role but one.
+Bytes swing_of_others(const Observation& seen, Role but) {
+    Bytes most;
+    for (const Role role : kRoles)
+        if (role != but) most = std::max(most, swing(role_line(seen, role)));
+    return most;
+}
+
+}  // namespace
+
+Answer leak_answer(const Observation& seen) {
+    const Line trainer = role_line(seen, Role::trainer);
+    const Line after = later_part(trainer, 0.75);
+    const Bytes others = swing_of_others(seen, Role::trainer);
+    return {.seen = risen(after) >= kMaterial && others <= kFlat && swing(after) == risen(after),
+            .text = fmt::format("The trainer went from {} to {} and gave nothing back: {} to the very end. {}. A leak, "
+                                "and it is in the trainer.",
+                                human_size(first_of(trainer)), human_size(last_of(trainer)), rate_text(after),
+                                moved(others, "The other roles"))};
+}
+
+Answer warmup_answer(const Observation& seen) {
+    const Line trainer = role_line(seen, Role::trainer);
+    const Seconds settled = settled_at(trainer, kFlat);
+    const Bytes since = swing(later_part(trainer, 0.5));
+    return {.seen = risen(trainer) >= kMaterial && since <= kFlat,
+            .text = fmt::format("The trainer grew by {} in the first {}, and by {} in the second half of the run. "
+                                "Warm-up that ends in a plateau: nothing is wrong.",
+                                human_size(risen(trainer)), human_duration(settled), human_size(since))};
+}
+
+Answer spikes_answer(const Observation& seen) {
+    const Line trainer = role_line(seen, Role::trainer);
+    const Excursions spikes = excursions(trainer, kMaterial);
+    const Bytes floor = lowest_of(trainer);
+    const Bytes late_floor = lowest_of(later_part(trainer, 0.5));
+    return {.seen = spikes.count >= 3 && late_floor - floor <= kFlat,
+            .text = fmt::format("The trainer went up by {} and down again {} times, every {:.1f} s. The floor below "
+                                "was {} and is {}: no leak, but the limit has to leave room for a spike.",
+                                human_size(spikes.height), spikes.count, spikes.period.count(), human_size(floor),
+                                human_size(late_floor))};
+}
+
+Answer steps_answer(const Observation& seen) {
+    const Line trainer = role_line(seen, Role::trainer);
+    const Steps found = steps(trainer, mebibytes(12));
+    const Bytes given_back = highest_of(trainer) - last_of(trainer);
+    return {.seen = found.count >= 3 && given_back <= kFlat,
+            .text = fmt::format("The trainer rose in {} steps of {}, one every {:.1f} s, {} in all, and gave {} back. "
+                                "Flat in between, but the floor keeps rising: a leak, in steps.",
+                                found.count, human_size(found.size), found.period.count(), human_size(risen(trainer)),
+                                given_back.n == 0 ? "nothing" : human_size(given_back))};
+}
+
+Answer workers_answer(const Observation& seen) {
+    const Line cgroup = cgroup_line(seen);
+    const Line summed = summed_line(seen);
+    return {
+        .seen = risen(cgroup) >= kMaterial && swing(summed) <= kFlat,
+        .text = fmt::format("The cgroup's anon went from {} to {}, but {} ({}). Pages that were shared since the "
+                            "fork became copies of each worker's own: copy-on-write un-sharing. No process looks "
+                            "larger in top or ps.",
+                            human_size(first_of(cgroup)), human_size(last_of(cgroup)),
+                            moved(swing(summed), "the summed RssAnon of its processes"), human_size(last_of(summed)))};
+}
+
+Answer wrapper_answer(const Observation& seen) {
+    const auto grown = most_grown(seen);
+    const auto above = grown ? ancestors(seen, *grown) : std::vector<Member>{};
+    if (above.empty()) return {.seen = false, .text = "No process below another one grew."};
+    const Line line = process_line(seen, grown->pid);
+    const Member& top = above.back();
+    const Bytes top_moved = swing(process_line(seen, top.pid));
+    return {
+        .seen = risen(line) >= kMaterial && top_moved <= kFlat && above.size() >= 2,
+        .text = fmt::format("{} (pid {}) went from {} to {}. It is {} levels below {} (pid {}). {}: whoever "
+                            "watches the wrapper sees nothing.",
+                            printable(grown->comm), grown->pid, human_size(first_of(line)), human_size(last_of(line)),
+                            above.size(), printable(top.comm), top.pid, moved(top_moved, "The latter"))};
+}
+
+}  // namespace memscope

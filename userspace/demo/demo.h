@@ -1,0 +1,18 @@
+#pragma once
+#include <functional>
+#include <string_view>
+
+#include "base/files.h"
+#include "demo/scenario.h"
+
+namespace memscope {
+
+struct Performance {
+    Seconds length = kScenarioLength;                    // real time; the scenario's clock is stretched to it
+    std::function<Status(std::string_view text)> say{};  // standard output
+};
+
+// Plays a scenario in a cgroup of its own and watches it live. The exit status of the watcher.
+Result<int> perform(const SysRoot& root, const Scenario& scenario, const Performance& performance);
+
+}  // namespace memscope

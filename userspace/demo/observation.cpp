@@ -1,0 +1,88 @@
+#include "demo/observation.h"
+
+#include <algorithm>
+
+namespace memscope {
+namespace {
+
+template <class Size>
+Line line_of(const Observation& seen, Size size) {
+    Line line;
+    for (const Moment& moment : seen) line.push_back({moment.at, size(moment)});
+    return line;
+}
+
+template <class Counts>
+Line members_line(const Observation& seen, Counts counts) {
+    return line_of(seen, [&](const Moment& moment) {
+        Bytes sum;
+        for (const Member& member : moment.members)
+            if (counts(member)) sum += member.anon;
+        return sum;
+    });
+}
+
+const Member* find_member(const Moment& moment, pid_t pid) {
+    const auto found = std::ranges::find(moment.members, pid, &Member::pid);
+    return found == moment.members.end() ? nullptr : &*found;
+}
+
+}  // namespace
+
+void observe(Observation& seen, const Snapshot& snapshot, double began) {
+    if (snapshot.targets.empty()) return;
+    const TargetSnapshot& target = snapshot.targets.front();
+    Moment moment{.at = Seconds{snapshot.time - began}, .cgroup_anon = target.memory.by_kind.anon};
+    for (const Process& process : target.processes)
+        moment.members.push_back({.pid = process.task.id.pid,
+                                  .parent = process.task.parent,
+                                  .comm = process.task.comm,
+                                  .role = process.role,
+                                  .anon = process.task.memory ? process.task.memory->anon : Bytes{}});
+    seen.push_back(std::move(moment));
+}
+
+Line cgroup_line(const Observation& seen) {
+    return line_of(seen, [](const Moment& moment) { return moment.cgroup_anon; });
+}
+
+Line summed_line(const Observation& seen) {
+    return members_line(seen, [](const Member&) { return true; });
+}
+
+Line role_line(const Observation& seen, Role role) {
+    return members_line(seen, [role](const Member& member) { return member.role == role; });
+}
+
+Line process_line(const Observation& seen, pid_t pid) {
+    return members_line(seen, [pid](const Member& member) { return member.pid == pid; });
+}
+
+std::optional<Member> most_grown(const Observation& seen) {
+    if (seen.empty()) return std::nullopt;
+    std::optional<Member> most;
+    Bytes most_growth;
+    for (const Member& now : seen.back().members) {
+        const Member* before = find_member(seen.front(), now.pid);
+        if (!before || (most && now.anon - before->anon <= most_growth)) continue;
+        most = now;
+        most_growth = now.anon - before->anon;
+    }
+    return most;
+}
+
+std::vector<Member> ancestors(const Observation& seen, const Member& of) {
+    std::vector<Member> line;
+    if (seen.empty()) return line;
+    const std::vector<Member>& members = seen.back().members;
+    pid_t parent = of.parent;
+    while (line.size() < members.size()) {  // what is read while it changes could have a cycle
+        const Member* next = find_member(seen.back(), parent);
+        if (!next) break;
+        line.push_back(*next);
+        parent = next->parent;
+    }
+    return line;
+}
+
+}  // namespace memscope

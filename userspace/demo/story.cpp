@@ -1,0 +1,47 @@
+#include "demo/story.h"
+
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace memscope {
+
+std::string wrapped(std::string_view text, std::size_t width) {
+    std::string out;
+    std::size_t column = 0;
+    for (const std::string_view word : split(text, ' ')) {
+        if (column > 0 && column + 1 + word.size() > width) {
+            out += '\n';
+            column = 0;
+        } else if (column > 0) {
+            out += ' ';
+            ++column;
+        }
+        out += word;
+        column += word.size();
+    }
+    return out + "\n";
+}
+
+std::string opening(const Scenario& scenario, Seconds length) {
+    return wrapped(fmt::format("memscope demo {}: {}", scenario.name, scenario.story)) +
+           wrapped(fmt::format("{} processes in a cgroup limited to {}; no Python, no GPU. Ends by itself after {}.",
+                               count_actors(scenario.top), human_size(scenario.limit), human_duration(length))) +
+           "\n";
+}
+
+std::string closing(const Scenario& scenario, const Observation& seen, Seconds length) {
+    const Seconds watched = seen.empty() ? Seconds{} : seen.back().at;
+    const Answer answer = scenario.answer(seen);
+    std::string verdict = answer.seen ? "What was measured: " + answer.text
+                                      : "This run does not show what it should. What was measured: " + answer.text;
+    if (watched < 0.9 * length)  // half a story has no answer
+        verdict = fmt::format("Ended after {} of {}: too early for an answer.", human_duration(watched),
+                              human_duration(length));
+    return "\n" + wrapped(verdict) + "\n" +
+           wrapped(fmt::format("There are: {}. Your own job: sudo memscope --cgroup NAME, then memscope status in "
+                               "another terminal.",
+                               scenario_names()));
+}
+
+}  // namespace memscope

@@ -1,0 +1,113 @@
+#include "demo/tree.h"
+
+#include <algorithm>
+#include <csignal>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include "demo/resident.h"
+#include "watch/clock.h"
+
+namespace memscope {
+namespace {
+
+constexpr Seconds kStep{0.25};  // on the scenario's clock
+constexpr Seconds kPatience{10};
+
+void sleep_for(Seconds time) { std::this_thread::sleep_for(time); }
+
+void become(const Actor& actor, pid_t parent) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::getppid() != parent) ::_exit(1);  // died before we asked to be told
+    ::prctl(PR_SET_NAME, actor.comm.c_str());
+}
+
+// A process of the tree, to its violent end. `ready` gets one byte from each.
+[[noreturn]] void act(const Actor& actor, pid_t parent, const StageClock& clock, int ready, Dataset dataset) {
+    become(actor, parent);
+    Dataset own = Dataset::build(actor.dataset);
+    if (own.size() < actor.dataset) ::_exit(1);
+    const pid_t self = ::getpid();
+    for (const Actor& child : actor.children) {  // before the rest is held: no child shows that as its own
+        const pid_t forked = ::fork();
+        if (forked == 0) act(child, self, clock, ready, own);
+        if (forked < 0) ::_exit(1);
+    }
+    ResidentMemory memory;
+    const auto play = [&] {
+        const Seconds now = clock.at(read_clock().boot_ns);
+        memory.follow(actor.holds(now));
+        dataset.rewrite(actor.rewrites(now));
+    };
+    play();
+    if (::write(ready, "", 1) != 1) ::_exit(1);
+    ::close(ready);
+    for (;;) {
+        sleep_for(kStep / clock.speed());
+        play();
+    }
+}
+
+// We hold back the signals that end us, and leave Ctrl-C to the watcher; the tree has its usual ones but that.
+void take_signals_back() {
+    std::signal(SIGINT, SIG_IGN);
+    sigset_t none;
+    ::sigemptyset(&none);
+    ::sigprocmask(SIG_SETMASK, &none, nullptr);
+}
+
+Status wait_for_all(const Fd& ready, std::size_t count) {
+    const std::uint64_t began_ns = read_clock().boot_ns;
+    while (count > 0) {
+        const Seconds left = kPatience - Seconds{static_cast<double>(read_clock().boot_ns - began_ns) * 1e-9};
+        pollfd waiting{.fd = ready.get(), .events = POLLIN, .revents = 0};
+        if (left.count() <= 0 || ::poll(&waiting, 1, static_cast<int>(left.count() * 1000)) == 0)
+            return plain_error("the processes of the demo are not ready after 10 s", "try again on a calmer machine");
+        char bytes[16];
+        const ssize_t n = ::read(ready.get(), bytes, std::min(count, sizeof bytes));
+        if (n == 0)
+            return plain_error("a process of the demo ended at its start", "it needs 1 GiB of memory and 8 processes");
+        if (n > 0) count -= static_cast<std::size_t>(n);
+    }
+    return Done{};
+}
+
+}  // namespace
+
+Result<Tree> Tree::start(const Actor& top, OwnCgroup& cgroup, const StageClock& clock) {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return system_error(errno, "make a pipe");
+    const Fd ready(ends[0]);
+    Fd told(ends[1]);
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // orphans of the tree become ours to reap; not every init does
+    const pid_t self = ::getpid();
+    const pid_t forked = ::fork();
+    if (forked < 0) return system_error(errno, "fork the demo");
+    if (forked == 0) {
+        take_signals_back();
+        if (!cgroup.enter()) ::_exit(1);
+        act(top, self, clock, told.get(), {});
+    }
+    Tree tree(forked);
+    told = Fd();  // only theirs are left: when all are closed, no more bytes come
+    if (auto all = wait_for_all(ready, count_actors(top)); !all) return all.error();
+    return tree;
+}
+
+Tree::~Tree() {
+    if (top_ == 0) return;
+    ::kill(top_, SIGKILL);
+    for (int i = 0; i < 250; ++i) {  // the others follow, one level after the other
+        pid_t reaped = 0;
+        do reaped = ::waitpid(-1, nullptr, WNOHANG);
+        while (reaped > 0);
+        if (reaped < 0) return;
+        sleep_for(Seconds{0.02});
+    }
+}
+
+}  // namespace memscope

@@ -1,0 +1,25 @@
+#pragma once
+#include <sys/types.h>
+#include <utility>
+
+#include "demo/scenario.h"
+#include "demo/stage_clock.h"
+#include "watch/own_cgroup.h"
+
+namespace memscope {
+
+// The processes of a scenario. Each dies with the one that made it, the first with us: nothing outlives a kill -9.
+class Tree {
+  public:
+    // Returns when every process is there, has its name and holds what it holds at the start.
+    static Result<Tree> start(const Actor& top, OwnCgroup& cgroup, const StageClock& clock);
+    Tree(Tree&& other) noexcept : top_(std::exchange(other.top_, 0)) {}
+    Tree& operator=(Tree&&) = delete;
+    ~Tree();  // kills and reaps them all
+
+  private:
+    explicit Tree(pid_t top) : top_(top) {}
+    pid_t top_ = 0;  // 0: moved away
+};
+
+}  // namespace memscope
