@@ -1,5 +1,7 @@
 #pragma once
 #include <algorithm>
+#include <cstdio>
+#include <exception>
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <vector>
@@ -27,6 +29,20 @@ double cpu_of(Work work, int who = RUSAGE_SELF) {
     const double before = cpu_ms(who);
     work();
     return cpu_ms(who) - before;
+}
+
+// What main() returns. A benchmark whose subject did not work says so; and what it changed on this machine is put back,
+// which an exception that nobody catches would not see to.
+template <class Bench>
+int report_of(Bench bench) {
+    try {
+        bench();
+        return 0;
+    } catch (const std::exception& failure) {
+        std::fflush(stdout);
+        fmt::print(stderr, "FAILED: {}\n", failure.what());
+        return 1;
+    }
 }
 
 }  // namespace memscope

@@ -46,15 +46,18 @@ void measure(const char* what, int count, bool with_exec) {
         watched.push_back(churn());
         ratios.push_back(watched.back() / unwatched.back());
     }
-    fmt::print("{:<12} {:6.1f} us unwatched, {:6.1f} us watched, ratio {:.3f}\n", what, median(unwatched) * 1e3 / count,
+    fmt::print("| {} | {:.0f} us | {:.0f} us | {:.2f} |\n", what, median(unwatched) * 1e3 / count,
                median(watched) * 1e3 / count, median(ratios));
+}
+
+void measure_all() {
+    fmt::print("CPU time of one process start and end in the tree\n\n");
+    fmt::print("| | unwatched | watched | ratio |\n| --- | --- | --- | --- |\n");
+    measure("fork", 1000, false);
+    measure("fork + exec", 500, true);
 }
 
 }  // namespace
 }  // namespace memscope
 
-int main() {
-    fmt::print("CPU time of one process start and end in the tree\n");
-    memscope::measure("fork", 1000, false);
-    memscope::measure("fork + exec", 500, true);
-}
+int main() { return memscope::report_of(memscope::measure_all); }

@@ -1,14 +1,13 @@
-// What a tick costs at N processes, beside a reader of /proc/PID/status in the same run.
-#include <csignal>
+// What a tick and a scrape cost at N processes, beside a reader of /proc/PID/status and process-exporter in one run.
+#include <cstdio>
 #include <cstring>
 #include <fcntl.h>
+#include <filesystem>
 #include <memory>
-#include <unistd.h>
 
 #include "bench/bench.h"
+#include "bench/crowd.h"
 #include "outputs/prometheus.h"
-#include "support/child.h"
-#include "support/real_cgroup.h"
 #include "watch/collector.h"
 
 namespace memscope {
@@ -32,33 +31,8 @@ std::size_t read_statuses(const std::vector<pid_t>& pids) {
     return sum;
 }
 
-void measure(int processes) {
-    const RealCgroup job("bench");
-    Child parent(job, [processes](const Child::Script& script) {
-        std::string pids;
-        for (int i = 0; i < processes; ++i) {
-            const pid_t pid = ::fork();
-            if (pid == 0) {
-                touch(64 * 4096);
-                for (;;) ::pause();
-            }
-            pids += std::to_string(pid) + " ";
-        }
-        ::sleep(2);
-        script.say(pids);
-        script.wait();
-    });
-    std::vector<pid_t> pids;
-    const std::string said = parent.heard();
-    for (const char* at = said.c_str(); *at;) {
-        char* end = nullptr;
-        const long pid = std::strtol(at, &end, 10);
-        if (end == at || pid <= 0) break;
-        pids.push_back(static_cast<pid_t>(pid));
-        at = end;
-    }
-
-    auto collector = Collector::start({}, {.cgroups = {job.name()}});
+void measure_ticks(const Crowd& crowd, int threads) {
+    auto collector = Collector::start({}, {.cgroups = {crowd.cgroup()}});
     if (!collector) throw std::runtime_error(collector.error().message());
     Snapshot snapshot;
     const auto tick = [&] {
@@ -69,24 +43,111 @@ void measure(int processes) {
     tick();  // reads /proc once for each process
     tick();
     constexpr int kRounds = 31;
-    std::vector<double> ticks, readers, ratios, scrapes;
+    std::vector<double> ticks, readers, ratios, pages;
     std::size_t sum = 0;
     for (int i = 0; i < kRounds; ++i) {
         ticks.push_back(cpu_of(tick));
-        readers.push_back(cpu_of([&] { sum += read_statuses(pids); }));
+        readers.push_back(cpu_of([&] { sum += read_statuses(crowd.pids()); }));
         ratios.push_back(readers.back() / std::max(ticks.back(), 1e-3));
-        scrapes.push_back(cpu_of([&] { sum += render_prometheus(snapshot).size(); }));
+        pages.push_back(cpu_of([&] { sum += render_prometheus(snapshot).size(); }));
     }
-    if (snapshot.targets.front().processes.size() < pids.size() || sum == 0)
+    if (snapshot.targets.front().processes.size() < crowd.pids().size() || sum == 0)
         throw std::runtime_error("processes are missing");
-    fmt::print("{:5} processes: tick {:6.2f} ms, /proc/PID/status {:6.2f} ms, ratio {:5.1f}; a scrape {:.2f} ms\n",
-               processes, median(ticks), median(readers), median(ratios), median(scrapes));
+    fmt::print("| {} x {} | {:.2f} ms | {:.2f} ms | {:.1f} | {:.2f} ms |\n", crowd.pids().size(), threads,
+               median(ticks), median(readers), median(ratios), median(pages));
+}
+
+// Debian's prometheus-process-exporter with its own defaults, everything grouped by name.
+class Exporter {
+  public:
+    static constexpr const char* kPath = "/usr/bin/prometheus-process-exporter";
+
+    std::string page() const { return scrape(port_); }
+    Program& program() { return program_; }
+
+  private:
+    static std::string config() {
+        const std::string path = std::filesystem::temp_directory_path() / "memscope-bench-exporter.yml";
+        std::ofstream(path) << "process_names:\n  - name: '{{.Comm}}'\n    cmdline: ['.+']\n";
+        return path;
+    }
+
+    int port_ = free_port();
+    Program program_{{kPath, "-config.path", config(), "-web.listen-address", "127.0.0.1:" + std::to_string(port_)}};
+};
+
+template <class Scraped>
+double cost_of_scrape(Scraped& scraped, std::string& page) {
+    const double before = scraped.program().cpu_ms();
+    page = scraped.page();
+    return scraped.program().cpu_ms() - before;
+}
+
+std::string mib(pid_t pid) {
+    return fmt::format("{:.0f} MiB", static_cast<double>(status_number(pid, "VmRSS")) / 1024);
+}
+
+std::string measure_programs(const Crowd& crowd, int threads) {
+    Watcher watcher(crowd.cgroup());
+    if (!watcher.watches()) throw std::runtime_error("memscope does not watch");
+    std::string page = watcher.next_page();
+    constexpr int kSeconds = 5;  // at the default interval as many ticks
+    const double before = watcher.program().cpu_ms();
+    ::sleep(kSeconds);
+    const double tick = (watcher.program().cpu_ms() - before) / kSeconds;
+
+    std::unique_ptr<Exporter> exporter;
+    std::string theirs;
+    if (std::filesystem::exists(Exporter::kPath)) {
+        exporter = std::make_unique<Exporter>();
+        if (!eventually([&] { return !(theirs = exporter->page()).empty(); }))
+            throw std::runtime_error("process-exporter does not answer");
+    }
+    const int rounds = threads == 1 ? 5 : 1;  // it takes ten seconds to visit 50,000 threads
+    std::vector<double> scrapes, exports;
+    for (int i = 0; i < rounds; ++i) {
+        for (int k = 0; k < 5; ++k) scrapes.push_back(cost_of_scrape(watcher, page));
+        if (exporter) exports.push_back(cost_of_scrape(*exporter, theirs));
+    }
+    const auto wanted = static_cast<double>(crowd.pids().size());
+    if (metric(page, "memscope_processes").value_or(0) < wanted) throw std::runtime_error("processes are missing");
+    if (exporter && metric(theirs, "namedprocess_namegroup_num_procs").value_or(0) < wanted)
+        throw std::runtime_error("process-exporter misses processes");
+    const std::string ours = fmt::format("| {} x {} | {:.2f} ms | {:.2f} ms | {} | ", crowd.pids().size(), threads,
+                                         tick, median(scrapes), mib(watcher.program().pid()));
+    if (!exporter) return ours + "not installed | | |\n";
+    return ours + fmt::format("{:.0f} ms | {} | {:.0f} |\n", median(exports), mib(exporter->program().pid()),
+                              median(exports) / (tick + median(scrapes)));
+}
+
+struct Size {
+    int processes;
+    int threads;
+};
+
+std::unique_ptr<Crowd> crowd_of(const Size& size) {
+    const int processes = affordable(size.processes, size.threads);
+    if (processes < size.processes)
+        fmt::print("(this machine has room for {} processes of {} threads only)\n", processes, size.threads);
+    return std::make_unique<Crowd>(processes, size.threads);
+}
+
+void measure_all() {
+    fmt::print("A tick (whole collector), and a C reader that visits the same processes; CPU time\n\n");
+    fmt::print("| processes x threads | tick | `/proc/PID/status` in C | ratio | making the page |\n");
+    fmt::print("| --- | --- | --- | --- | --- |\n");
+    std::string programs;
+    for (const Size size : {Size{10, 1}, Size{100, 1}, Size{1000, 1}, Size{1000, 50}}) {
+        const auto crowd = crowd_of(size);
+        measure_ticks(*crowd, size.threads);
+        if (size.processes >= 1000) programs += measure_programs(*crowd, size.threads);
+    }
+    fmt::print("\nThe program at its default interval, and process-exporter as it is installed; CPU time\n\n");
+    fmt::print("| processes x threads | tick | scrape | resident | process-exporter: scrape | resident | ratio |\n");
+    fmt::print("| --- | --- | --- | --- | --- | --- | --- |\n{}", programs);
 }
 
 }  // namespace
 }  // namespace memscope
 
-int main() {
-    fmt::print("CPU time per tick (whole collector) and of a C reader that visits the same processes\n");
-    for (const int processes : {10, 100, 1000}) memscope::measure(processes);
-}
+int main() { return memscope::report_of(memscope::measure_all); }

@@ -1,0 +1,194 @@
+// What the hooks cost whoever runs through them: page faults and system calls in a storm, outside the watched tree and
+// inside; beside an empty program on the same hooks, which is the least that any tool on them costs.
+#include <algorithm>
+#include <array>
+#include <bpf/libbpf.h>
+#include <filesystem>
+#include <fmt/ranges.h>
+#include <fstream>
+#include <memory>
+#include <set>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+
+#include "bench/bench.h"
+#include "bench/program.h"
+#include "support/child.h"
+#include "support/real_cgroup.h"
+
+namespace memscope {
+namespace {
+
+void call_getpid(int count) {
+    for (int i = 0; i < count; ++i) ::syscall(SYS_getpid);
+}
+
+void map_and_unmap(int count) {
+    constexpr std::size_t kBytes = 128 * 1024;
+    for (int i = 0; i < count; ++i) {
+        void* memory = ::mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (memory == MAP_FAILED || ::munmap(memory, kBytes) != 0) ::_exit(1);
+    }
+}
+
+// Its pages come one by one and go together.
+void fault(int count) {
+    constexpr std::size_t kPages = 1024, kPage = 4096;
+    static char* const memory = touch(kPages * kPage);
+    for (int done = 0; done < count; done += kPages) {
+        ::madvise(memory, kPages * kPage, MADV_DONTNEED);
+        for (std::size_t at = 0; at < kPages * kPage; at += kPage) const_cast<volatile char*>(memory)[at] = 1;
+    }
+}
+
+struct Storm {
+    const char* name;
+    void (*run)(int count);
+    int count;
+};
+constexpr Storm kStorms[] = {
+    {"getpid()", call_getpid, 400'000}, {"mmap() + munmap()", map_and_unmap, 30'000}, {"page fault", fault, 40'960}};
+
+// Runs every storm when told to, and says what each took: ns of CPU time per operation.
+class Stormer {
+  public:
+    explicit Stormer(const RealCgroup& cgroup) : child_(cgroup, body) {}
+    std::vector<double> storm() const {
+        child_.go();
+        std::vector<double> ns;
+        for (std::size_t i = 0; i < std::size(kStorms); ++i) ns.push_back(std::stod(child_.heard()));
+        return ns;
+    }
+
+  private:
+    static void body(const Child::Script& script) {
+        for (;;) {
+            script.wait();
+            for (const Storm& storm : kStorms)
+                script.say(std::to_string(cpu_of([&] { storm.run(storm.count); }) * 1e6 / storm.count));
+        }
+    }
+    Child child_;
+};
+
+// The raw tracepoints a running watcher is on.
+std::set<std::string> hooks_of(pid_t pid) {
+    std::set<std::string> hooks;
+    for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fdinfo")) {
+        std::ifstream info(entry.path());
+        for (std::string key, value; info >> key >> value;)
+            if (key == "tp_name:") hooks.insert(value);
+    }
+    return hooks;
+}
+
+// One empty program on each.
+class EmptyPrograms {
+  public:
+    explicit EmptyPrograms(const std::set<std::string>& hooks) {
+        for (const std::string& hook : hooks) {
+            bpf_object* object = bpf_object__open_file(EMPTY_PROGRAM, nullptr);
+            bpf_program* program = object ? bpf_object__find_program_by_name(object, "empty") : nullptr;
+            if (!program || bpf_program__set_attach_target(program, 0, hook.c_str()) != 0 ||
+                bpf_object__load(object) != 0)
+                throw std::runtime_error("cannot load an empty program for " + hook);
+            objects_.emplace_back(object);
+            links_.emplace_back(bpf_program__attach(program));
+            if (!links_.back()) throw std::runtime_error("cannot attach an empty program to " + hook);
+        }
+    }
+
+  private:
+    struct Close {
+        void operator()(bpf_object* object) const { bpf_object__close(object); }
+        void operator()(bpf_link* link) const { bpf_link__destroy(link); }
+    };
+    std::vector<std::unique_ptr<bpf_object, Close>> objects_;
+    std::vector<std::unique_ptr<bpf_link, Close>> links_;
+};
+
+using Rounds = std::vector<std::vector<double>>;  // by round, then by storm
+
+double typical(const Rounds& rounds, std::size_t storm) {
+    std::vector<double> values;
+    for (const auto& round : rounds) values.push_back(round[storm]);
+    return median(values);
+}
+
+// Each round against the storm of the same round that nothing watched.
+std::string ratio(const Rounds& rounds, const Rounds& alone, std::size_t storm) {
+    if (rounds.empty()) return "no such option";
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < rounds.size(); ++i) ratios.push_back(rounds[i][storm] / alone[i][storm]);
+    return fmt::format("{:.0f} ns, {:.2f}", typical(rounds, storm), median(ratios));
+}
+
+struct Place {
+    const char* name;
+    Stormer stormer;
+    Rounds alone{}, watched{}, without_maps{}, empty{};
+};
+
+class Storms {
+  public:
+    void run(int rounds) {
+        for (Place* place : places()) place->stormer.storm();
+        for (int i = 0; i < rounds; ++i) {
+            note(&Place::alone);
+            {
+                Watcher watcher(job_.name());
+                if (!watcher.watches()) throw std::runtime_error("memscope does not watch");
+                hooks_ = hooks_of(watcher.program().pid());
+                note(&Place::watched);
+            }
+            if (has_no_maps_) {
+                Watcher watcher(job_.name(), {"--no-maps"});
+                has_no_maps_ = watcher.watches();
+                if (has_no_maps_)
+                    note(&Place::without_maps);
+                else if (watcher.exit_status() != 2)
+                    throw std::runtime_error("memscope --no-maps does not watch");
+            }
+            const EmptyPrograms programs(hooks_);
+            note(&Place::empty);
+        }
+        if (hooks_.empty()) throw std::runtime_error("memscope is on no hook");
+    }
+
+    void report() {
+        fmt::print("memscope's hooks: {}\n", fmt::join(hooks_, ", "));
+        if (!has_no_maps_) fmt::print("This build has no --no-maps.\n");
+        fmt::print("\n| | alone | memscope | memscope --no-maps | empty programs on its hooks |\n");
+        fmt::print("| --- | --- | --- | --- | --- |\n");
+        for (const Place* place : places())
+            for (std::size_t storm = 0; storm < std::size(kStorms); ++storm)
+                fmt::print("| {}, {} the tree | {:.0f} ns | {} | {} | {} |\n", kStorms[storm].name, place->name,
+                           typical(place->alone, storm), ratio(place->watched, place->alone, storm),
+                           ratio(place->without_maps, place->alone, storm), ratio(place->empty, place->alone, storm));
+    }
+
+  private:
+    std::array<Place*, 2> places() { return {&outside_, &inside_}; }
+    void note(Rounds Place::* rounds) {
+        for (Place* place : places()) (place->*rounds).push_back(place->stormer.storm());
+    }
+
+    RealCgroup job_{"watched"};
+    RealCgroup elsewhere_{"elsewhere"};
+    Place outside_{"outside", Stormer(elsewhere_)};
+    Place inside_{"inside", Stormer(job_)};
+    std::set<std::string> hooks_;
+    bool has_no_maps_ = true;
+};
+
+void measure_all() {
+    fmt::print("CPU time of one operation in a storm of them, and its ratio to the same alone\n");
+    Storms storms;
+    storms.run(11);
+    storms.report();
+}
+
+}  // namespace
+}  // namespace memscope
+
+int main() { return memscope::report_of(memscope::measure_all); }
