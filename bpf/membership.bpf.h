@@ -24,25 +24,21 @@ struct {
 /* Or: a process and all its descendants, wherever their cgroups are and whoever their parents become. */
 const volatile __u32 follow_descendants = 0;
 
-struct member {
-	__u64 start_ns;
-	__u64 target; /* the id the collector gave the tree */
-};
-
-/* By pid. Written by the collector for those that are there already, and at each fork. */
+/* By pid: the id the collector gave the tree. Written by the collector for those that are there already, and
+ * at each fork. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32);
-	__type(value, struct member);
+	__type(value, __u64);
 } members SEC(".maps");
 
 static __always_inline __u64 member_target(__u32 pid)
 {
-	struct member *member = bpf_map_lookup_elem(&members, &pid);
+	__u64 *target = bpf_map_lookup_elem(&members, &pid);
 
-	return member ? member->target : 0;
+	return target ? *target : 0;
 }
 
 static __always_inline struct cgroup_subsys_state *memory_css(struct task_struct *task)

@@ -68,11 +68,10 @@ static __always_inline int send_placed(enum ms_event_kind kind, struct task_stru
 /* Descendants are followed from their birth: later their parent may be somebody else. */
 static __always_inline void inherit(struct task_struct *parent, struct task_struct *child)
 {
-	struct member member = {.start_ns = BPF_CORE_READ(child, start_boottime)};
+	__u64 target = member_target(BPF_CORE_READ(parent, tgid));
 	__u32 pid = BPF_CORE_READ(child, tgid);
 
-	member.target = member_target(BPF_CORE_READ(parent, tgid));
-	if (member.target && bpf_map_update_elem(&members, &pid, &member, BPF_ANY))
+	if (target && bpf_map_update_elem(&members, &pid, &target, BPF_ANY))
 		count_loss(MS_LOSS_MEMBERS_FULL);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/text.h"
 #include "cli/config.h"
+#include "demo/scenario.h"
 
 namespace memscope {
 namespace {
@@ -17,24 +18,31 @@ constexpr const char* kHelp = R"(memscope: which process of a training job takes
 
 Usage:
   memscope --cgroup NAME [OPTION]...   watch a cgroup and all below it (root)
+  memscope --pid PID [OPTION]...       a process and all its descendants (root)
+  memscope [OPTION]... -- COMMAND...   run a command in a fresh cgroup and watch
+                                       it; ends with its exit status (root)
   memscope status [--target T] [--json]
                                        what a running watcher sees now
   memscope doctor [--json]             what this machine offers, and what not
-  memscope demo [leak]                 watch a small job that leaks (root)
+  memscope demo [leak|warmup|spikes|steps|workers|wrapper]
+                                       a small job with a known answer (root)
 
 Options of watching:
   --cgroup NAME      a path below the hierarchy, a cgroup directory, a systemd
                      unit or a glob in quotes; may be repeated
+  --memory-max SIZE  with a command: its limit (512M, 4G)
+  --user NAME        with a command: who runs it (default: who called sudo)
   --wait             wait for a cgroup that does not exist yet
   --interval TIME    time between two samples, 50ms to 1h (default 1s)
   --duration TIME    end after this time (default: when the cgroup is removed)
   --listen ADDRESS   where /metrics is served (default 127.0.0.1:9750);
                      none for nowhere
   --http-status      serve /api/v1/status there, too: it names processes
-  --linger TIME      keep serving after the end (default 60s)
+  --linger TIME      keep serving after the end (default 60s; 0 after a
+                     command)
   --json             one JSON object per sample and target on standard output
   --quiet            print errors only
-  --no-maps          do not count mapped bytes (spares every system call a little)
+  --no-maps          do not count mapped bytes
   --config FILE      settings in TOML (default /etc/memscope.toml, if there);
                      the command line wins over it
 
@@ -46,10 +54,12 @@ TIME is a number with ms, s, m or h. An option with = works as well:
 
 Exit status:
   0  fine     1  failed while running     2  wrong usage, or this machine cannot
+  after a command: its own; 126 and 127 if it could not be run
 
 Examples:
   sudo memscope --cgroup train
   sudo memscope --cgroup 'system.slice/slurmstepd.scope/job_*' --quiet
+  sudo memscope --memory-max 32G -- python train.py
   memscope status --json
 )";
 
@@ -90,8 +100,6 @@ Result<bool> flag_of(const CLI::Option& flag) {
 // A word that nothing took.
 Error unexpected(const CLI::App& command, const std::string& word, bool cgroup_given) {
     const std::string name = word.substr(0, word.find('='));
-    if (word == "--")
-        return plain_error("--: memscope does not start commands yet", "put yours in a cgroup and watch that");
     if (word.starts_with('-')) {
         std::vector<std::string> known{"--help", "--version"};
         for (const CLI::Option* option : command.get_options())
@@ -119,7 +127,39 @@ Status read_config_file(WatchOptions& options, const std::optional<std::string>&
                  given ? "name one that can be read" : "make it readable, or remove it"};
 }
 
-Result<Command> watch_command(const CLI::App& app, const ReadFile& read_config) {
+// What is watched: cgroups, a process, or a command. Of the file's cgroups and one of the others on the command line,
+// the command line wins; two of them on it contradict each other.
+Status choose_subject(WatchOptions& options, const CLI::App& app, std::vector<std::string> command) {
+    const auto pid = value_of(*app.get_option("--pid"));
+    const auto memory_max = value_of(*app.get_option("--memory-max"));
+    const auto user = value_of(*app.get_option("--user"));
+    for (const auto* value : {&pid, &memory_max, &user})
+        if (!*value) return value->error();
+    if ((app.count("--cgroup") > 0) + pid->has_value() + !command.empty() > 1)
+        return plain_error("--cgroup, --pid and -- COMMAND: only one of them can be watched", kSeeHelp);
+    if (command.empty() && (*memory_max || *user))
+        return plain_error(std::string(*memory_max ? "--memory-max" : "--user") + ": is for a command",
+                           "add it: memscope --memory-max 4G -- python train.py");
+    if (*pid || !command.empty()) options.cgroups.clear();
+    if (*pid) {
+        const auto number = parse_number(**pid);
+        if (!number || *number == 0 || *number > 1U << 22U)  // the largest pid_max there is
+            return plain_error(fmt::format("--pid: '{}' is no pid", shortened(**pid)), "`ps` lists those there are");
+        options.pid = static_cast<pid_t>(*number);
+    }
+    if (*memory_max) {
+        const auto size = parse_size(**memory_max);
+        if (!size) return about("--memory-max", size.error());
+        options.memory_max = *size;
+    }
+    options.user = *user;
+    options.command = std::move(command);
+    if (options.cgroups.empty() && !options.pid && options.command.empty())
+        return plain_error("nothing to watch", "name a cgroup: memscope --cgroup NAME (more: memscope --help)");
+    return Done{};
+}
+
+Result<Command> watch_command(const CLI::App& app, const ReadFile& read_config, std::vector<std::string> command) {
     WatchOptions options;
     const auto config = value_of(*app.get_option("--config"));
     if (!config) return config.error();
@@ -132,8 +172,7 @@ Result<Command> watch_command(const CLI::App& app, const ReadFile& read_config) 
         for (const std::string& value : *values)
             if (auto set = setting.set(options, value); !set) return about(name, set.error());
     }
-    if (options.cgroups.empty())
-        return plain_error("nothing to watch", "name a cgroup: memscope --cgroup NAME (more: memscope --help)");
+    if (auto chosen = choose_subject(options, app, std::move(command)); !chosen) return chosen.error();
     if (options.http_status && !options.listen)
         return plain_error("--http-status: needs an address, and --listen is none", "leave one of them out");
     return Command(std::move(options));
@@ -143,8 +182,10 @@ Result<Command> demo_command(const CLI::Option& scenario) {
     const auto given = value_of(scenario);
     if (!given) return given.error();
     DemoOptions options;
-    if (*given && **given != options.scenario)
-        return plain_error(fmt::format("demo {}: there is no such demo", shortened(**given)), "there is: leak");
+    options.scenario = given->value_or(options.scenario);
+    if (!find_scenario(options.scenario))
+        return plain_error(fmt::format("demo {}: there is no such demo", shortened(options.scenario)),
+                           "there are: " + scenario_names());
     return Command(options);
 }
 
@@ -189,8 +230,12 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> kno
     return distance(*nearest) <= allowed ? fmt::format("did you mean {}?", *nearest) : otherwise;
 }
 
-Result<Command> parse_command(std::span<const std::string> args, const ReadFile& read_config) {
-    if (auto text = asked_for_text(args)) return *std::move(text);
+Result<Command> parse_command(std::span<const std::string> all, const ReadFile& read_config) {
+    if (auto text = asked_for_text(all)) return *std::move(text);
+    const auto dashes = std::ranges::find(all, "--");  // what follows is not ours
+    const auto args = all.first(static_cast<std::size_t>(dashes - all.begin()));
+    std::vector<std::string> launched(dashes == all.end() ? dashes : dashes + 1, all.end());
+    if (dashes != all.end() && launched.empty()) return plain_error("--: no command stands behind it", kSeeHelp);
     for (const std::string& word : args)  // CLI11 would take the next word as the value
         if (word.starts_with("--") && word.find('=') == word.size() - 1)
             return plain_error(shortened(word) + ": is empty", kSeeHelp);
@@ -199,7 +244,7 @@ Result<Command> parse_command(std::span<const std::string> args, const ReadFile&
     app.set_help_flag();
     app.allow_extras();  // to name them ourselves
     app.require_subcommand(0, 1);
-    add_text(app, "--config");
+    for (const char* name : {"--config", "--pid", "--memory-max", "--user"}) add_text(app, name);
     for (const WatchSetting& setting : watch_settings()) {
         const std::string name = "--" + std::string(setting.name);
         setting.kind == Kind::flag ? app.add_flag(name) : add_text(app, name);
@@ -230,7 +275,9 @@ Result<Command> parse_command(std::span<const std::string> args, const ReadFile&
         if (each->parsed() && !each->remaining().empty()) return unexpected(*each, each->remaining().front(), false);
     if (const auto left = app.remaining(); !left.empty())
         return unexpected(app, left.front(), app.count("--cgroup") > 0);
-    if (commands.empty()) return watch_command(app, read_config);
+    if (commands.empty()) return watch_command(app, read_config, std::move(launched));
+    if (!launched.empty())
+        return plain_error(fmt::format("--: memscope {} takes no command", commands.front()->get_name()), kSeeHelp);
     for (const CLI::Option* option : app.get_options())
         if (option->count() > 0)
             return plain_error(fmt::format("{}: stands before {}", option->get_name(), commands.front()->get_name()),

@@ -2,6 +2,7 @@
 
 #include "cli/demo.h"
 #include "cli/doctor.h"
+#include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/print.h"
 #include "cli/status.h"
@@ -24,8 +25,9 @@ int print_and_end(std::string_view text, int status = 0) {
 }
 
 int run_command(const WatchOptions& options) {
-    const auto ended = watch(SysRoot{}, options);
-    if (const auto* failure = std::get_if<WatchFailure>(&ended)) return fail(failure->error, failure->at_start ? 2 : 1);
+    const auto ended = options.command.empty() ? watch(SysRoot{}, options) : launch(SysRoot{}, options);
+    if (const auto* failure = std::get_if<WatchFailure>(&ended))
+        return fail(failure->error, failure->exit_status.value_or(failure->at_start ? 2 : 1));
     return std::get<int>(ended);
 }
 

@@ -24,7 +24,7 @@ class Session {
 
     Status watch(CgroupId target) { return tree_.watch(target); }
     void unwatch(CgroupId target) { tree_.unwatch(target); }
-    Status follow(ProcessId process, CgroupId tree) { return tree_.follow(process, tree); }
+    Status follow(pid_t process, CgroupId tree) { return tree_.follow(process, tree); }
 
     int ring_fd() const { return tree_.ring_fd(); }
     void drain(const std::function<void(const TreeEvent&)>& visit) { tree_.drain(visit); }

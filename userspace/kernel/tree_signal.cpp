@@ -57,12 +57,8 @@ Status TreeSignal::watch(CgroupId target) {
 }
 
 void TreeSignal::unwatch(CgroupId target) { bpf_map_delete_elem(targets_map(), &target); }
-Status TreeSignal::follow(ProcessId process, CgroupId tree) {
-    const struct {
-        __u64 start_ns;
-        __u64 target;
-    } member{process.start_ns, static_cast<__u64>(tree)};
-    if (bpf_map_update_elem(members_map(), &process.pid, &member, BPF_ANY) != 0)
+Status TreeSignal::follow(pid_t process, CgroupId tree) {
+    if (bpf_map_update_elem(members_map(), &process, &tree, BPF_ANY) != 0)
         return system_error(errno, "add a process to the map of followed ones");
     return Done{};
 }

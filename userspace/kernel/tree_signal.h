@@ -19,7 +19,7 @@ class TreeSignal {
     Status watch(CgroupId target);
     void unwatch(CgroupId target);
     // Instead of cgroups: that process, and whatever it and its descendants fork from now on.
-    Status follow(ProcessId process, CgroupId tree);
+    Status follow(pid_t process, CgroupId tree);
 
     int targets_map() const;
     int members_map() const;

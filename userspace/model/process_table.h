@@ -52,6 +52,7 @@ class ProcessTable {
     void settle();
 
     std::unordered_map<pid_t, TrackedProcess>& living() { return living_; }
+    const std::unordered_map<pid_t, TrackedProcess>& living() const { return living_; }
     std::vector<TrackedProcess>& ended() { return ended_; }
     std::uint64_t missed_exits() const { return missed_exits_; }
 

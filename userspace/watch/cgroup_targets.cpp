@@ -1,20 +1,39 @@
-#include "watch/target_set.h"
+#include "watch/cgroup_targets.h"
 
 #include <algorithm>
 
+#include "sources/cgroup_memory.h"
+
 namespace memscope {
 namespace {
+
+class OfCgroup : public TargetMemory {
+  public:
+    explicit OfCgroup(CgroupMemory memory) : memory_(std::move(memory)) {}
+    Result<MemoryState> sample(const HostMemory& host, const std::vector<Process>& processes) override {
+        auto state = memory_.sample(host);
+        if (!state || state->measured_at.empty()) return state;
+        Bytes held;  // measured further up: what of it is not ours
+        for (const Process& process : processes)
+            if (process.task.memory) held += process.task.memory->anon;
+        state->others = state->usage - held;
+        return state;
+    }
+    void note_kill() override { memory_.note_kill(); }
+
+  private:
+    CgroupMemory memory_;
+};
 
 bool encloses(const std::string& outer, const std::string& inner) {
     if (outer.size() >= inner.size()) return false;
     return outer.empty() || (inner.starts_with(outer) && inner[outer.size()] == '/');
 }
 
-std::string shown_name(const std::string& path) { return path.empty() ? "/" : path; }
-
 }  // namespace
 
-Result<TargetSet> TargetSet::open(const CgroupHierarchy& hierarchy, const std::vector<std::string>& typed, bool wait) {
+Result<std::unique_ptr<CgroupTargets>> CgroupTargets::open(const CgroupHierarchy& hierarchy,
+                                                           const std::vector<std::string>& typed, bool wait) {
     std::vector<CgroupName> names;
     for (const std::string& text : typed) {
         auto name = parse_cgroup_name(text, hierarchy);
@@ -23,47 +42,58 @@ Result<TargetSet> TargetSet::open(const CgroupHierarchy& hierarchy, const std::v
             if (const auto path = resolve_plain(hierarchy, name->path); !path) return path.error();
         names.push_back(std::move(*name));
     }
-    TargetSet set(hierarchy, std::move(names));
-    set.waiting_ = wait;
-    return set;
+    std::unique_ptr<CgroupTargets> targets(new CgroupTargets(hierarchy, std::move(names)));
+    targets->waiting_ = wait;
+    return targets;
 }
 
-std::vector<std::string> TargetSet::paths_of(const CgroupName& name) const {
+Result<std::unique_ptr<CgroupTargets>> CgroupTargets::open_own(const CgroupHierarchy& hierarchy,
+                                                               const std::string& path, TargetInfo shown) {
+    auto targets = open(hierarchy, {"/" + path}, false);
+    if (targets) (*targets)->shown_ = std::move(shown);
+    return targets;
+}
+
+std::vector<std::string> CgroupTargets::paths_of(const CgroupName& name) const {
     if (name.glob) return find_matching(hierarchy_, name.path);
     if (auto path = resolve_plain(hierarchy_, name.path)) return {std::move(*path)};
     return {};
 }
 
-bool TargetSet::add(const std::string& path, Changes& changes) {
+bool CgroupTargets::add(const std::string& path, Changes& changes) {
     auto directory = CgroupDirectory::open(hierarchy_, path);
     if (!directory) return false;  // gone again
     const CgroupId id = directory->id();
     if (targets_.contains(id)) return true;
     auto memory = CgroupMemory::open(hierarchy_, path);
     if (!memory) return false;
-    targets_.emplace(id, Target{.info = {.name = shown_name(path), .cgroup_version = hierarchy_.version},
-                                .directory = std::move(*directory),
-                                .memory = std::move(*memory)});
+    const TargetInfo info =
+        shown_.value_or(TargetInfo{.name = path.empty() ? "/" : path, .cgroup_version = hierarchy_.version});
+    targets_.emplace(id, Target{.info = info, .memory = std::make_unique<OfCgroup>(std::move(*memory))});
+    directories_.emplace(id, std::move(*directory));
     changes.added.push_back(id);
     return true;
 }
 
-void TargetSet::nest_anew() {
-    for (const auto& [id, target] : targets_) {
-        const Target* nearest = nullptr;
-        for (const auto& [other_id, other] : targets_) {
-            if (!encloses(other.directory.path(), target.directory.path())) continue;
-            if (!nearest || nearest->directory.path().size() < other.directory.path().size()) nearest = &other;
+void CgroupTargets::nest_anew() {
+    for (const auto& [id, directory] : directories_) {
+        const CgroupDirectory* nearest = nullptr;
+        for (const auto& [other_id, other] : directories_) {
+            if (!encloses(other.path(), directory.path())) continue;
+            if (!nearest || nearest->path().size() < other.path().size()) nearest = &other;
         }
-        nesting_.add(id, nearest ? nearest->directory.id() : kNoCgroup);
+        nesting_.add(id, nearest ? nearest->id() : kNoCgroup);
     }
 }
 
-TargetSet::Changes TargetSet::refresh() {
+Targets::Changes CgroupTargets::refresh() {
     Changes changes;
-    for (const auto& [id, target] : targets_)
-        if (!target.directory.exists()) changes.removed.push_back(id);
-    for (const CgroupId id : changes.removed) targets_.erase(id);
+    for (const auto& [id, directory] : directories_)
+        if (!directory.exists()) changes.removed.push_back(id);
+    for (const CgroupId id : changes.removed) {
+        targets_.erase(id);
+        directories_.erase(id);
+    }
     for (const CgroupName& name : names_)
         for (const std::string& path : paths_of(name))
             if (add(path, changes) && !name.glob) waiting_ = false;
@@ -71,9 +101,7 @@ TargetSet::Changes TargetSet::refresh() {
     return changes;
 }
 
-void TargetSet::forget(CgroupId removed) { nesting_.remove(removed); }
-
-bool TargetSet::finished() const {
+bool CgroupTargets::finished(std::size_t) const {
     const bool any_glob = std::any_of(names_.begin(), names_.end(), [](const CgroupName& name) { return name.glob; });
     return targets_.empty() && !any_glob && !waiting_;
 }

@@ -1,12 +1,16 @@
 #include "watch/collector.h"
 
 #include <algorithm>
+#include <set>
 
 #include "analysis/role_totals.h"
 #include "kernel/obstacles.h"
+#include "sources/descendants.h"
 #include "sources/host.h"
 #include "sources/procfs.h"
 #include "sources/shm.h"
+#include "watch/cgroup_targets.h"
+#include "watch/process_target.h"
 
 namespace memscope {
 namespace {
@@ -60,9 +64,20 @@ std::vector<std::pair<std::uint64_t, pid_t>> mount_namespaces(const std::vector<
     return {namespaces.begin(), namespaces.end()};
 }
 
+Result<std::unique_ptr<Targets>> open_targets(const SysRoot& root, const CgroupHierarchy& hierarchy,
+                                              const WatchOptions& options) {
+    const auto as_targets = [](auto opened) -> Result<std::unique_ptr<Targets>> {
+        if (!opened) return opened.error();
+        return std::unique_ptr<Targets>(std::move(*opened));
+    };
+    if (options.pid) return as_targets(ProcessTarget::open(root, hierarchy, *options.pid));
+    if (options.own_cgroup) return as_targets(CgroupTargets::open_own(hierarchy, *options.own_cgroup, options.shown));
+    return as_targets(CgroupTargets::open(hierarchy, options.cgroups, options.wait));
+}
+
 }  // namespace
 
-Collector::Collector(SysRoot root, Session session, TargetSet targets, const WatchOptions& options)
+Collector::Collector(SysRoot root, Session session, std::unique_ptr<Targets> targets, const WatchOptions& options)
     : root_(std::move(root)),
       session_(std::move(session)),
       targets_(std::move(targets)),
@@ -82,20 +97,42 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
     if (auto error = obstacle(facts, parse_privileges(status ? *status : ""), plan)) return *error;
     const auto hierarchy = find_hierarchy(root);
     if (!hierarchy) return hierarchy.error();
-    auto targets = TargetSet::open(*hierarchy, options.cgroups, options.wait);
+    auto targets = open_targets(root, *hierarchy, options);
     if (!targets) return targets.error();
-    auto session = Session::start(plan, {.memory_on_v1 = hierarchy->version == 1, .follow_mappings = options.maps});
+    auto session = Session::start(plan, {.memory_on_v1 = hierarchy->version == 1,
+                                         .follow_descendants = options.pid.has_value(),
+                                         .follow_mappings = options.maps});
     if (!session) return session.error();
-    return Collector(root, std::move(*session), std::move(*targets), options);
+    Collector collector(root, std::move(*session), std::move(*targets), options);
+    if (options.pid)
+        if (auto followed = collector.follow_descendants(*options.pid); !followed) return followed.error();
+    return collector;
+}
+
+// From the moment a process is in the map its children are followed by birth. Those it has already are looked up until
+// a look finds nobody new: whoever was forked by one not yet in the map is found by the next look.
+Status Collector::follow_descendants(pid_t pid) {
+    constexpr int kMostLooks = 100;  // a tree that forks faster than we read is caught up with by then, or never
+    std::set<pid_t> followed;
+    for (int look = 0; look < kMostLooks; ++look) {
+        bool anyone_new = false;
+        for (const pid_t member : read_descendants(root_, pid)) {
+            if (!followed.insert(member).second) continue;
+            anyone_new = true;
+            if (auto added = session_.follow(member, ProcessTarget::kTree); !added) return added;
+        }
+        if (!anyone_new) break;
+    }
+    return Done{};
 }
 
 void Collector::take_events() {
     session_.drain([this](const TreeEvent& event) {
         if (std::holds_alternative<CgroupsChanged>(event)) cgroups_changed_ = true;
         if (const auto* exit = std::get_if<Exited>(&event); exit && was_killed(exit->exit_code))
-            for (const CgroupId id : targets_.nesting().around(exit->target))
-                if (const auto target = targets_.targets().find(id); target != targets_.targets().end())
-                    target->second.memory.note_kill();
+            for (const CgroupId id : targets_->nesting().around(exit->target))
+                if (const auto target = targets_->all().find(id); target != targets_->all().end())
+                    target->second.memory->note_kill();
         processes_.apply(event);
     });
     // At once, not at the next tick: what starts in a new cgroup right away is then seen from its start.
@@ -112,12 +149,12 @@ bool Collector::targets_may_have_changed() {
 
 void Collector::refresh_targets() {
     refreshed_ns_ = read_clock().boot_ns;
-    const auto changes = targets_.refresh();
+    const auto changes = targets_->refresh();
     for (const CgroupId id : changes.removed) {
         session_.unwatch(id);
-        processes_.retarget(id, targets_.nesting().enclosing(id));
+        processes_.retarget(id, targets_->nesting().enclosing(id));
         ledger_.forget(id);
-        targets_.forget(id);
+        targets_->forget(id);
     }
     for (const CgroupId id : changes.added)
         if (!session_.watch(id)) ++unwatched_targets_;
@@ -136,21 +173,17 @@ void Collector::read_details() {
     }
 }
 
-void Collector::describe_target(Target& target, TargetSnapshot& out, const Now& now) {
+void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out, const Now& now) {
     std::sort(out.processes.begin(), out.processes.end(),
               [](const Process& a, const Process& b) { return a.task.id < b.task.id; });
     out.info = target.info;
     out.roles = sum_by_role(out.processes);
-    out.counters = ledger_.of(target.directory.id());
+    out.counters = ledger_.of(id);
     if (target.shm_read_ns == 0 || now.boot_ns - target.shm_read_ns >= kShmEveryNs) {
         target.shm = fullest_shm(root_, mount_namespaces(out.processes));
         target.shm_read_ns = now.boot_ns;
     }
     out.shm = target.shm;
-    if (out.memory.measured_at.empty()) return;
-    Bytes held;
-    for (const auto& [key, totals] : out.roles) held += totals.anon;
-    out.memory.others = out.memory.usage - held;
 }
 
 void Collector::book_and_describe(Snapshot& snapshot, const Now& now) {
@@ -164,15 +197,15 @@ void Collector::book_and_describe(Snapshot& snapshot, const Now& now) {
 
     std::map<CgroupId, TargetSnapshot> described;
     for (std::size_t i = 0; i < all.size(); ++i) {
-        ledger_.book(*all[i], roles[i], targets_.nesting());
+        ledger_.book(*all[i], roles[i], targets_->nesting());
         if (all[i]->ended) continue;
-        for (const CgroupId id : targets_.nesting().around(all[i]->task.target))
+        for (const CgroupId id : targets_->nesting().around(all[i]->task.target))
             described[id].processes.push_back(shown(*all[i], roles[i], now));
     }
     processes_.settle();
 
-    for (auto& [id, target] : targets_.targets()) {
-        auto memory = target.memory.sample(snapshot.host);
+    for (auto& [id, target] : targets_->all()) {
+        auto memory = target.memory->sample(snapshot.host, described[id].processes);
         if (!memory) {
             if (is_gone(memory.error()))
                 cgroups_changed_ = true;  // removed a moment ago; the next tick says so
@@ -182,7 +215,7 @@ void Collector::book_and_describe(Snapshot& snapshot, const Now& now) {
         }
         TargetSnapshot& out = described[id];
         out.memory = std::move(*memory);
-        describe_target(target, out, now);
+        describe_target(id, target, out, now);
         snapshot.targets.push_back(std::move(out));
     }
     std::sort(snapshot.targets.begin(), snapshot.targets.end(),

@@ -1,11 +1,13 @@
 #pragma once
+#include <memory>
+
 #include "analysis/roles.h"
 #include "base/files.h"
 #include "kernel/session.h"
 #include "model/ledger.h"
 #include "model/process_table.h"
 #include "watch/clock.h"
-#include "watch/target_set.h"
+#include "watch/target.h"
 #include "watch/watch_options.h"
 
 namespace memscope {
@@ -18,21 +20,24 @@ class Collector {
     int events_fd() const { return session_.ring_fd(); }
     void take_events();  // whenever events wait
     Result<Snapshot> tick();
-    bool finished() const { return targets_.finished(); }
+    bool finished() const { return targets_->finished(processes_.living().size()); }
+    const std::vector<Error>& refused() const { return session_.refused(); }
 
   private:
-    Collector(SysRoot root, Session session, TargetSet targets, const WatchOptions& options);
+    Collector(SysRoot root, Session session, std::unique_ptr<Targets> targets, const WatchOptions& options);
+
+    Status follow_descendants(pid_t pid);
 
     bool targets_may_have_changed();
     void refresh_targets();
     void read_details();
     void book_and_describe(Snapshot& snapshot, const Now& now);
-    void describe_target(Target& target, TargetSnapshot& out, const Now& now);
+    void describe_target(CgroupId id, Target& target, TargetSnapshot& out, const Now& now);
     SelfSample describe_self();
 
     SysRoot root_;
     Session session_;
-    TargetSet targets_;
+    std::unique_ptr<Targets> targets_;
     ProcessTable processes_;
     Ledger ledger_;
     RoleBook roles_;

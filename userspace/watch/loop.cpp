@@ -13,6 +13,7 @@
 #include "outputs/status_text.h"
 #include "outputs/tick_json.h"
 #include "watch/collector.h"
+#include "watch/own_command.h"
 #include "watch/rendezvous.h"
 #include "watch/wakeups.h"
 
@@ -29,7 +30,8 @@ void warn(const Error& error) {
 // Nobody can read what has nowhere to go; for --json that is an error, for lines that matter to people it is not.
 Result<std::optional<JsonStream>> open_output(const WatchOptions& options) {
     if (options.quiet && !options.json) return std::optional<JsonStream>{};
-    auto stream = JsonStream::open(STDOUT_FILENO);
+    // Standard output belongs to the command, if there is one.
+    auto stream = JsonStream::open(options.command.empty() || options.json ? STDOUT_FILENO : STDERR_FILENO);
     if (stream) return std::optional<JsonStream>(std::move(*stream));
     if (options.json) return stream.error();
     return std::optional<JsonStream>{};
@@ -46,9 +48,10 @@ void allow_many_open_files() {
 // One run of the watcher: what it shows, to whom, and when it ends.
 class Loop {
   public:
-    Loop(const WatchOptions& options, Wakeups wakeups, Collector collector, std::optional<JsonStream> output,
-         Board& board)
+    Loop(const WatchOptions& options, OwnCommand* command, Wakeups wakeups, Collector collector,
+         std::optional<JsonStream> output, Board& board)
         : options_(options),
+          command_(command),
           wakeups_(std::move(wakeups)),
           collector_(std::move(collector)),
           output_(std::move(output)),
@@ -56,29 +59,45 @@ class Loop {
 
     Status prepare() {  // the first tick: from here on there is something to see
         if (auto watched = wakeups_.watch_events(collector_.events_fd()); !watched) return watched;
+        if (command_)
+            if (auto watched = wakeups_.watch_command(command_->ended_fd()); !watched) return watched;
         if (auto ticking = wakeups_.tick_every(options_.interval); !ticking) return ticking;
         began_ = read_clock().boot_ns;
         return tick();
     }
 
     std::variant<int, WatchFailure> run() {
-        while (!collector_.finished() && !output_closed_ && !duration_over()) {
+        if (command_)
+            if (auto released = command_->release(); !released) {
+                Error error = released.error();
+                error.where += " '" + options_.command.front() + "'";
+                return WatchFailure{error, false, exit_status_of(error)};
+            }
+        released_ = true;
+        while (!over()) {
             switch (wakeups_.wait()) {
                 case Wake::stop:
-                    return finish();
+                    if (!command_) return finish();
+                    if (!wakeups_.signal().from_terminal) command_->pass_on(wakeups_.signal().number);
+                    break;
                 case Wake::events:
                     collector_.take_events();
                     break;
+                case Wake::command_ended:
+                    command_ended_ = true;
+                    [[fallthrough]];  // how it ended
                 case Wake::tick:
                     if (auto done = tick(); !done) return WatchFailure{done.error()};
                     break;
             }
         }
-        if (collector_.finished()) linger();
+        if (command_ended_ || collector_.finished()) linger();
         return finish();
     }
 
   private:
+    bool over() const { return command_ended_ || collector_.finished() || output_closed_ || duration_over(); }
+
     bool duration_over() const {
         const double passed = static_cast<double>(read_clock().boot_ns - began_) * 1e-9;
         return options_.duration && passed >= options_.duration->count();
@@ -87,11 +106,13 @@ class Loop {
     Status tick() {
         auto taken = collector_.tick();
         if (!taken) return taken.error();
-        if (collector_.finished()) return Done{};  // nothing is left to show; the last values stay
+        if (collector_.finished() && taken->targets.empty()) return Done{};  // the last values stay
         taken->self.dropped["json_tick_skipped"] = output_ ? output_->skipped() : 0;
         auto snapshot = std::make_shared<const Snapshot>(std::move(*taken));
-        show(*snapshot);
+        if (options_.on_snapshot) options_.on_snapshot(*snapshot);
         board_.publish(snapshot);
+        if (command_ && !released_) return Done{};  // it may yet turn out that there is no such command
+        show(*snapshot);
         latest_ = std::move(snapshot);
         return Done{};
     }
@@ -128,15 +149,17 @@ class Loop {
             for (TargetSnapshot& target : last.targets) target.up = false;
             board_.publish(std::make_shared<const Snapshot>(std::move(last)));
         }
-        if (options_.listen) (void)wakeups_.stopped_within(options_.linger);
+        const Seconds time = options_.linger.value_or(command_ ? Seconds{0} : Seconds{60});
+        if (options_.listen && time > Seconds{0}) (void)wakeups_.stopped_within(time);
     }
 
     int finish() {
         if (output_) output_->finish(kLastWords);
-        return 0;
+        return command_ ? command_->exit_status() : 0;
     }
 
     const WatchOptions& options_;
+    OwnCommand* command_;
     Wakeups wakeups_;
     Collector collector_;
     std::optional<JsonStream> output_;
@@ -145,19 +168,23 @@ class Loop {
     std::uint64_t began_ = 0;
     std::uint64_t status_shown_ = 0;
     bool output_closed_ = false;
+    bool command_ended_ = false;
+    bool released_ = false;
 };
 
 }  // namespace
 
-std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& options) {
+std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& options, OwnCommand* command) {
     const auto cannot = [](const Error& error) { return WatchFailure{error, true}; };
-    auto wakeups = Wakeups::open();  // first: the threads of the servers inherit the blocked signals
+    auto wakeups = Wakeups::open(command != nullptr);  // first: the threads of the servers inherit the blocked signals
     if (!wakeups) return cannot(wakeups.error());
     allow_many_open_files();
     auto output = open_output(options);
     if (!output) return cannot(output.error());
     auto collector = Collector::start(root, options);
     if (!collector) return cannot(collector.error());
+
+    for (const Error& refused : collector->refused()) warn(refused);  // a signal we go on without
 
     Board board;  // outlives the servers that read it
     std::optional<HttpServer> http;
@@ -168,7 +195,7 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
         if (!server) return cannot(server.error());
         http.emplace(std::move(*server));
     }
-    Loop loop(options, std::move(*wakeups), std::move(*collector), std::move(*output), board);
+    Loop loop(options, command, std::move(*wakeups), std::move(*collector), std::move(*output), board);
     if (auto prepared = loop.prepare(); !prepared) return cannot(prepared.error());
 
     // Without it `memscope status` finds nobody; that is said, and no reason not to watch.

@@ -9,6 +9,9 @@
 
 namespace memscope {
 
+// What the cgroups of `-- CMD` are called; a pid stands behind it.
+inline constexpr const char* kCommandCgroup = "memscope-run";
+
 // A cgroup of our own at the top of the hierarchy. Whatever is in it at the end is killed, and it is removed.
 class OwnCgroup {
   public:

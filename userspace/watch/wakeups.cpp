@@ -20,10 +20,12 @@ Status add(const Fd& epoll, int fd, Wake wake) {
 
 }  // namespace
 
-Result<Wakeups> Wakeups::open() {
+Result<Wakeups> Wakeups::open(bool for_command) {
     sigset_t ends;
     ::sigemptyset(&ends);
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&ends, number);
+    if (for_command)
+        for (const int number : {SIGQUIT, SIGUSR1, SIGUSR2}) ::sigaddset(&ends, number);
     if (::pthread_sigmask(SIG_BLOCK, &ends, nullptr) != 0) return system_error(errno, "block signals");
     Wakeups wakeups(Fd(::epoll_create1(EPOLL_CLOEXEC)), Fd(::signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK)),
                     Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)));
@@ -33,6 +35,7 @@ Result<Wakeups> Wakeups::open() {
     return wakeups;
 }
 
+Status Wakeups::watch_command(int ended_fd) { return add(epoll_, ended_fd, Wake::command_ended); }
 Status Wakeups::watch_events(int fd) { return add(epoll_, fd, Wake::events); }
 
 Status Wakeups::tick_every(Seconds interval) {
@@ -44,15 +47,20 @@ Status Wakeups::tick_every(Seconds interval) {
 }
 
 Wake Wakeups::wait() {
-    epoll_event ready[3];
+    epoll_event ready[4];
     int count = 0;
-    do count = ::epoll_wait(epoll_.get(), ready, 3, -1);
+    do count = ::epoll_wait(epoll_.get(), ready, 4, -1);
     while (count < 0 && errno == EINTR);
     Wake wake = Wake::events;
     for (int i = 0; i < count; ++i) {
         const auto said = static_cast<Wake>(ready[i].data.u32);
-        if (said == Wake::stop) return said;
-        if (said == Wake::tick) wake = said;
+        if (said == Wake::stop) {
+            signalfd_siginfo info{};
+            if (::read(signals_.get(), &info, sizeof info) == sizeof info)
+                signal_ = {static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};
+            return said;
+        }
+        if (said != Wake::events && wake != Wake::command_ended) wake = said;
     }
     std::uint64_t expirations = 0;  // ticks that were missed are not made up for
     if (wake == Wake::tick) [[maybe_unused]]

@@ -5,15 +5,23 @@
 
 namespace memscope {
 
-enum class Wake { tick, events, stop };
+enum class Wake { tick, events, stop, command_ended };
+
+struct Signal {
+    int number = 0;
+    bool from_terminal = false;  // Ctrl-C: the whole foreground group has had it
+};
 
 // What the loop waits for: the next tick, events of the kernel, a signal that ends it (SIGINT, SIGTERM, SIGHUP).
 class Wakeups {
   public:
-    // Blocks those signals for the calling thread and all it starts from now on: call it first.
-    static Result<Wakeups> open();
+    // Blocks those signals for the calling thread and all it starts from now on: call it first. With a command also
+    // those that are only passed on to it (SIGQUIT, SIGUSR1, SIGUSR2).
+    static Result<Wakeups> open(bool for_command = false);
 
     Status watch_events(int fd);
+    Status watch_command(int ended_fd);
+    const Signal& signal() const { return signal_; }  // the one that woke us as a stop
     Status tick_every(Seconds interval);
     Wake wait();                        // a stop before a tick, a tick before events
     bool stopped_within(Seconds time);  // waits that long for a stop alone
@@ -25,6 +33,7 @@ class Wakeups {
     Fd epoll_;
     Fd signals_;
     Fd timer_;
+    Signal signal_{};
 };
 
 }  // namespace memscope

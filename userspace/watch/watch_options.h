@@ -1,27 +1,36 @@
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "analysis/role_rules.h"
 #include "base/units.h"
+#include "model/snapshot.h"
 
 namespace memscope {
 
 // What to watch and how, as the command line and the config file say it.
 struct WatchOptions {
     std::vector<std::string> cgroups{};  // names, paths, units, globs: as typed
-    bool maps = true;                    // count mapped bytes
-    bool wait = false;                   // for plain names that do not exist yet
+    std::optional<pid_t> pid{};          // instead of cgroups: a process and its descendants
+    std::vector<std::string> command{};  // or a command to run, its limit, and who runs it
+    std::optional<Bytes> memory_max{};
+    std::optional<std::string> user{};
+    std::optional<std::string> own_cgroup{};  // or one of our own making, shown as:
+    TargetInfo shown{};
+    bool maps = true;   // count mapped bytes
+    bool wait = false;  // for plain names that do not exist yet
     Seconds interval{1};
     std::optional<Seconds> duration{};
     std::optional<std::string> listen = "127.0.0.1:9750";  // none: no HTTP
     bool http_status = false;
     bool json = false;
     bool quiet = false;
-    Seconds linger{60};
-    std::optional<Seconds> status_every{};  // print the whole status now and then, not only what happens
-    std::vector<RoleRule> role_rules{};     // come before the built-in ones
+    std::optional<Seconds> linger{};                     // by default 60 s, and not at all after a command
+    std::optional<Seconds> status_every{};               // print the whole status now and then, not only what happens
+    std::vector<RoleRule> role_rules{};                  // come before the built-in ones
+    std::function<void(const Snapshot&)> on_snapshot{};  // called at each tick, for whoever runs the watcher
 };
 
 }  // namespace memscope

@@ -35,9 +35,20 @@ TEST(OptionErrors, AFarOptionIsNotGuessed) {
 }
 
 TEST(OptionErrors, OptionsThatDoNotExistYetAreUnknown) {
-    for (const char* option : {"--pid", "--warmup", "--fail-on", "--no-gpu", "--memory-max"})
+    for (const char* option : {"--warmup", "--fail-on", "--no-gpu"})
         EXPECT_THAT(watch_refusal({option}), StartsWith(std::string(option) + ": unknown option"));
-    EXPECT_THAT(watch_refusal({"--", "python", "train.py"}), StartsWith("--: "));
+}
+
+TEST(OptionErrors, OnlyOneThingCanBeWatched) {
+    EXPECT_THAT(refusal({"--cgroup", "a", "--pid", "1"}), HasSubstr("only one of them"));
+    EXPECT_THAT(refusal({"--pid", "1", "--", "true"}), HasSubstr("only one of them"));
+    EXPECT_THAT(refusal({"--memory-max", "1G", "--cgroup", "a"}), HasSubstr("--memory-max: is for a command"));
+    EXPECT_THAT(refusal({"--user", "nobody", "--pid", "1"}), HasSubstr("--user: is for a command"));
+    EXPECT_THAT(refusal({"--"}), HasSubstr("no command stands behind it"));
+    EXPECT_THAT(refusal({"status", "--", "true"}), HasSubstr("takes no command"));
+    for (const char* pid : {"0", "-1", "abc", "99999999999", "1x"})
+        EXPECT_THAT(refusal({"--pid", pid}), HasSubstr("is no pid")) << pid;
+    EXPECT_THAT(refusal({"--memory-max", "lots", "--", "true"}), HasSubstr("is not a size"));
 }
 
 TEST(OptionErrors, UnknownCommands) {
@@ -61,7 +72,8 @@ TEST(OptionErrors, OptionsOfAnotherCommand) {
 }
 
 TEST(OptionErrors, DemosThatDoNotExistListThoseThatDo) {
-    EXPECT_EQ(refusal({"demo", "warmup"}), "demo warmup: there is no such demo; there is: leak");
+    EXPECT_EQ(refusal({"demo", "warm"}),
+              "demo warm: there is no such demo; there are: leak, warmup, spikes, steps, workers, wrapper");
     EXPECT_THAT(refusal({"demo", "leak", "leak"}), StartsWith("leak: one word too many"));
 }
 

@@ -22,7 +22,7 @@ TEST(Options, ACgroupIsEnough) {
     EXPECT_FALSE(options.http_status);
     EXPECT_FALSE(options.json);
     EXPECT_FALSE(options.quiet);
-    EXPECT_EQ(options.linger, Seconds(60));
+    EXPECT_FALSE(options.linger);  // what it is depends on what is watched
     EXPECT_TRUE(options.role_rules.empty());
 }
 
@@ -83,7 +83,10 @@ TEST(Options, DoctorAndDemo) {
     EXPECT_TRUE(parsed<DoctorOptions>({"doctor", "--json"}).json);
     EXPECT_FALSE(parsed<DoctorOptions>({"doctor", "--json=false"}).json);
     EXPECT_EQ(parsed<DemoOptions>({"demo"}).scenario, "leak");
-    EXPECT_EQ(parsed<DemoOptions>({"demo", "leak"}).scenario, "leak");
+    for (const char* name : {"leak", "warmup", "spikes", "steps", "workers", "wrapper"}) {
+        EXPECT_EQ(parsed<DemoOptions>({"demo", name}).scenario, name);
+        EXPECT_THAT(parsed<Help>({"help"}).text, HasSubstr(name));
+    }
 }
 
 TEST(Options, OnlyWatchingReadsTheConfigFile) {
@@ -96,6 +99,22 @@ TEST(Options, OnlyWatchingReadsTheConfigFile) {
     parsed<DemoOptions>({"demo"}, never);
     parsed<Help>({"--help"}, never);
     parsed<Version>({"--version"}, never);
+}
+
+TEST(Options, ACommandIsTakenAsItIs) {
+    const auto options =
+        parsed<WatchOptions>({"--memory-max", "512M", "--user", "nobody", "--", "python", "--json", "--", "x"});
+    EXPECT_THAT(options.command, testing::ElementsAre("python", "--json", "--", "x"));
+    EXPECT_EQ(options.memory_max, Bytes{512 << 20});
+    EXPECT_EQ(options.user, "nobody");
+    EXPECT_FALSE(options.json);
+}
+
+TEST(Options, APidIsEnough) {
+    const auto options = parsed<WatchOptions>({"--pid", "4711", "--no-maps"});
+    EXPECT_EQ(options.pid, 4711);
+    EXPECT_FALSE(options.maps);
+    EXPECT_TRUE(options.cgroups.empty());
 }
 
 TEST(Options, HelpHasManySpellings) {

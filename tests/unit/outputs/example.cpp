@@ -51,6 +51,7 @@ TargetSnapshot training(const char* name) {
         totals.threads += process.task.threads;
         target.counters[key].starts += 1;
         target.counters[key].faults.minor += 1000;
+        target.counters[key].mappings.emplace().mapped[MS_MAPPED_MMAP] = Bytes{1 << 20};
     }
     return target;
 }

@@ -1,4 +1,4 @@
-#include "watch/target_set.h"
+#include "watch/cgroup_targets.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -19,83 +19,83 @@ struct FakeHierarchy {
         tree.write("cg/" + path + "/cgroup.procs", "");
         tree.write("cg/" + path + "/memory.current", "0\n");
     }
-    TargetSet open(const std::vector<std::string>& typed, bool wait = false) {
-        auto set = TargetSet::open(hierarchy, typed, wait);
+    std::unique_ptr<CgroupTargets> open(const std::vector<std::string>& typed, bool wait = false) {
+        auto set = CgroupTargets::open(hierarchy, typed, wait);
         EXPECT_TRUE(set) << set.error().message();
         return std::move(*set);
     }
 };
 
-std::vector<std::string> names(TargetSet& set) {
+std::vector<std::string> names(const std::unique_ptr<CgroupTargets>& set) {
     std::vector<std::string> found;
-    for (const auto& [id, target] : set.targets()) found.push_back(target.info.name);
+    for (const auto& [id, target] : set->all()) found.push_back(target.info.name);
     std::sort(found.begin(), found.end());
     return found;
 }
 
-TEST(TargetSet, APlainNameMustExistUnlessItIsWaitedFor) {
+TEST(CgroupTargets, APlainNameMustExistUnlessItIsWaitedFor) {
     FakeHierarchy fake;
-    EXPECT_FALSE(TargetSet::open(fake.hierarchy, {"train"}, false));
-    TargetSet set = fake.open({"train"}, true);
-    EXPECT_THAT(set.refresh().added, IsEmpty());
-    EXPECT_FALSE(set.finished());
+    EXPECT_FALSE(CgroupTargets::open(fake.hierarchy, {"train"}, false));
+    const auto set = fake.open({"train"}, true);
+    EXPECT_THAT(set->refresh().added, IsEmpty());
+    EXPECT_FALSE(set->finished(0));
     fake.make("train");
-    EXPECT_THAT(set.refresh().added, SizeIs(1));
+    EXPECT_THAT(set->refresh().added, SizeIs(1));
     fake.tree.remove("cg/train");
-    EXPECT_THAT(set.refresh().removed, SizeIs(1));
-    EXPECT_TRUE(set.finished());
+    EXPECT_THAT(set->refresh().removed, SizeIs(1));
+    EXPECT_TRUE(set->finished(0));
 }
 
-TEST(TargetSet, ABadNameIsRefusedEvenWithWait) {
+TEST(CgroupTargets, ABadNameIsRefusedEvenWithWait) {
     FakeHierarchy fake;
-    EXPECT_FALSE(TargetSet::open(fake.hierarchy, {"a/../b"}, true));
-    EXPECT_FALSE(TargetSet::open(fake.hierarchy, {"a\nb"}, true));
+    EXPECT_FALSE(CgroupTargets::open(fake.hierarchy, {"a/../b"}, true));
+    EXPECT_FALSE(CgroupTargets::open(fake.hierarchy, {"a\nb"}, true));
 }
 
-TEST(TargetSet, NestsWhatLiesInsideAnotherWhateverTheOrder) {
+TEST(CgroupTargets, NestsWhatLiesInsideAnotherWhateverTheOrder) {
     FakeHierarchy fake;
     fake.make("a");
     fake.make("a/b");
     fake.make("a/b/c");
     fake.make("ab");  // not inside a
-    TargetSet set = fake.open({"a/b/c", "ab", "a"});
-    set.refresh();
+    const auto set = fake.open({"a/b/c", "ab", "a"});
+    set->refresh();
     CgroupId outer{}, inner{}, aside{};
-    for (const auto& [id, target] : set.targets()) {
+    for (const auto& [id, target] : set->all()) {
         if (target.info.name == "a") outer = id;
         if (target.info.name == "a/b/c") inner = id;
         if (target.info.name == "ab") aside = id;
     }
-    EXPECT_THAT(set.nesting().around(inner), testing::ElementsAre(inner, outer));
-    EXPECT_THAT(set.nesting().around(aside), testing::ElementsAre(aside));
+    EXPECT_THAT(set->nesting().around(inner), testing::ElementsAre(inner, outer));
+    EXPECT_THAT(set->nesting().around(aside), testing::ElementsAre(aside));
 }
 
-TEST(TargetSet, TheRootIsCalledSlash) {
+TEST(CgroupTargets, TheRootIsCalledSlash) {
     FakeHierarchy fake;
-    TargetSet set = fake.open({"/"});
-    set.refresh();
+    const auto set = fake.open({"/"});
+    set->refresh();
     EXPECT_THAT(names(set), testing::ElementsAre("/"));
 }
 
-TEST(TargetSet, AGlobNeverFinishes) {
+TEST(CgroupTargets, AGlobNeverFinishes) {
     FakeHierarchy fake;
     fake.make("jobs/job_1");
-    TargetSet set = fake.open({"jobs/job_*"});
-    EXPECT_THAT(set.refresh().added, SizeIs(1));
+    const auto set = fake.open({"jobs/job_*"});
+    EXPECT_THAT(set->refresh().added, SizeIs(1));
     fake.make("jobs/job_2");
     fake.make("jobs/other");
-    EXPECT_THAT(set.refresh().added, SizeIs(1));
+    EXPECT_THAT(set->refresh().added, SizeIs(1));
     EXPECT_THAT(names(set), testing::ElementsAre("jobs/job_1", "jobs/job_2"));
     fake.tree.remove("cg/jobs");
-    EXPECT_THAT(set.refresh().removed, SizeIs(2));
-    EXPECT_FALSE(set.finished());
+    EXPECT_THAT(set->refresh().removed, SizeIs(2));
+    EXPECT_FALSE(set->finished(0));
 }
 
-TEST(TargetSet, TwoNamesOfOneCgroupAreOneTarget) {
+TEST(CgroupTargets, TwoNamesOfOneCgroupAreOneTarget) {
     FakeHierarchy fake;
     fake.make("jobs/a");
-    TargetSet set = fake.open({"jobs/a", "jobs/*", "/jobs/a"});
-    EXPECT_THAT(set.refresh().added, SizeIs(1));
+    const auto set = fake.open({"jobs/a", "jobs/*", "/jobs/a"});
+    EXPECT_THAT(set->refresh().added, SizeIs(1));
 }
 
 }  // namespace

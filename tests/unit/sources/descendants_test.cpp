@@ -1,0 +1,46 @@
+#include "sources/descendants.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/fake_tree.h"
+
+namespace memscope {
+namespace {
+
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+TEST(Descendants, AreFoundWhateverTheOrder) {
+    EXPECT_THAT(descendants_of(10, {{13, 12}, {11, 10}, {12, 11}, {20, 1}, {10, 1}}),
+                UnorderedElementsAre(10, 11, 12, 13));
+}
+
+TEST(Descendants, ACycleOfLiesHasAnEnd) { EXPECT_LE(descendants_of(1, {{1, 2}, {2, 1}, {3, 3}}).size(), 5U); }
+
+TEST(Descendants, AreReadFromProcWithAnyName) {
+    const FakeTree tree{{"proc/10/stat", "10 (sh) S 1 10 10 0\n"},
+                        {"proc/11/stat", "11 (a) b) (c) S 10 10 10 0\n"},
+                        {"proc/12/stat", "12 (x"},
+                        {"proc/self/stat", "99 (me) S 10 1 1 0\n"}};
+    EXPECT_THAT(read_descendants(tree.root(), 10), UnorderedElementsAre(10, 11));
+}
+
+TEST(CgroupPath, IsThatOfTheMemoryController) {
+    const char v1[] = "8:pids:/a\n4:cpu,memory:/job/x\n0::/elsewhere\n";
+    EXPECT_EQ(parse_cgroup_path(v1, 1), "job/x");
+    EXPECT_EQ(parse_cgroup_path(v1, 2), "elsewhere");
+    EXPECT_EQ(parse_cgroup_path("0::/\n", 2), "");
+    EXPECT_EQ(parse_cgroup_path("0::/a:b (deleted)\n", 2), "a:b");
+    EXPECT_EQ(parse_cgroup_path("garbage\n::\n", 1), std::nullopt);
+}
+
+TEST(CommonCgroup, IsTheInnermostAroundAll) {
+    EXPECT_EQ(common_cgroup({"a/b/c", "a/b/d", "a/b"}), "a/b");
+    EXPECT_EQ(common_cgroup({"ab", "a"}), "");
+    EXPECT_EQ(common_cgroup({"a/b"}), "a/b");
+    EXPECT_EQ(common_cgroup({}), "");
+}
+
+}  // namespace
+}  // namespace memscope

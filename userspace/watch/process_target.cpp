@@ -1,0 +1,95 @@
+#include "watch/process_target.h"
+
+#include <fmt/format.h>
+#include <set>
+
+#include "base/text.h"
+#include "sources/cgroup_memory.h"
+#include "sources/descendants.h"
+
+namespace memscope {
+namespace {
+
+// The memory of the smallest cgroup with the controller that contains the tree: it may hold others, too.
+class OfTree : public TargetMemory {
+  public:
+    OfTree(SysRoot root, CgroupHierarchy hierarchy) : root_(std::move(root)), hierarchy_(std::move(hierarchy)) {}
+
+    Result<MemoryState> sample(const HostMemory& host, const std::vector<Process>& processes) override {
+        follow(processes);
+        if (!memory_) {
+            auto opened = CgroupMemory::open(hierarchy_, path_, root_);
+            if (!opened) return opened.error();
+            memory_.emplace(std::move(*opened));
+        }
+        auto state = memory_->sample(host);
+        if (!state) {
+            memory_.reset();  // the tree has moved on; the next tick finds out where to
+            return plain_error("the cgroup of the tree is gone");
+        }
+        claim(*state, processes);
+        return state;
+    }
+
+  private:
+    // Looks the path up again only when somebody is in a cgroup that nobody was in before.
+    void follow(const std::vector<Process>& processes) {
+        std::set<CgroupId> cgroups;
+        for (const Process& process : processes) cgroups.insert(process.task.cgroup);
+        if (cgroups.empty() || cgroups == cgroups_) return;
+        cgroups_ = cgroups;
+        std::vector<std::string> paths;
+        for (const Process& process : processes)
+            if (cgroups.erase(process.task.cgroup) == 1)
+                if (auto path = read_cgroup_path(root_, process.task.id.pid, hierarchy_.version))
+                    paths.push_back(*path);
+        if (const std::string common = common_cgroup(paths); common != path_) {
+            path_ = common;
+            memory_.reset();
+        }
+    }
+
+    void claim(MemoryState& state, const std::vector<Process>& processes) const {
+        const std::string shown = path_.empty() ? "/" : path_;
+        if (state.measured_at.empty()) state.measured_at = shown;
+        state.limit = Unlimited{};  // a tree of processes has none of its own
+        for (LimitCandidate& candidate : state.candidates)
+            if (candidate.owner == "own") candidate.owner = shown;
+        if (state.effective && state.effective->owner == "own") state.effective->owner = shown;
+        Bytes held;
+        for (const Process& process : processes)
+            if (process.task.memory) held += process.task.memory->anon;
+        state.others = state.usage - held;
+    }
+
+    SysRoot root_;
+    CgroupHierarchy hierarchy_;
+    std::set<CgroupId> cgroups_;
+    std::string path_;
+    std::optional<CgroupMemory> memory_;
+};
+
+}  // namespace
+
+ProcessTarget::ProcessTarget(Target target) {
+    targets_.emplace(kTree, std::move(target));
+    nesting_.add(kTree, kNoCgroup);
+}
+
+Result<std::unique_ptr<ProcessTarget>> ProcessTarget::open(const SysRoot& root, const CgroupHierarchy& hierarchy,
+                                                           pid_t pid) {
+    const auto comm = read_file(root.proc / std::to_string(pid) / "comm", 64);
+    if (!comm) return plain_error(fmt::format("no process has the pid {}", pid), "`ps` lists those there are");
+    Target target{
+        .info = {.name = "pid:" + std::string(trimmed(*comm)), .kind = "pid", .cgroup_version = hierarchy.version},
+        .memory = std::make_unique<OfTree>(root, hierarchy)};
+    return std::unique_ptr<ProcessTarget>(new ProcessTarget(std::move(target)));
+}
+
+Targets::Changes ProcessTarget::refresh() {
+    Changes changes;
+    if (!std::exchange(announced_, true)) changes.added.push_back(kTree);
+    return changes;
+}
+
+}  // namespace memscope
