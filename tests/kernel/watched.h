@@ -15,6 +15,8 @@ class Watched {
     explicit Watched(std::vector<std::string> cgroups, bool wait = false)
         : collector_(start({.cgroups = std::move(cgroups), .wait = wait})) {}
 
+    static Watched by_pid(pid_t pid) { return Watched(start({.pid = pid})); }
+
     const Snapshot& tick() {
         auto snapshot = collector_.tick();
         if (!snapshot) throw std::runtime_error(snapshot.error().message());
@@ -58,6 +60,7 @@ class Watched {
     }
 
   private:
+    explicit Watched(Collector collector) : collector_(std::move(collector)) {}
     static Collector start(const WatchOptions& options) {
         auto collector = Collector::start({}, options);
         if (!collector) throw std::runtime_error(collector.error().message());

@@ -73,7 +73,11 @@ class Loop {
                 error.where += " '" + options_.command.front() + "'";
                 return WatchFailure{error, false, exit_status_of(error)};
             }
-        released_ = true;
+        if (command_ && !std::exchange(released_, true)) {
+            const SnapshotPtr first = board_.latest();
+            show(*first);
+            latest_ = first;
+        }
         while (!over()) {
             switch (wakeups_.wait()) {
                 case Wake::stop:

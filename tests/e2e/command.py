@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""`memscope -- CMD`: its identity, its signals, its exit status, its cgroup; and --pid to its end."""
+import json, os, signal, subprocess, sys, time
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
+from harness import *
+
+MEMSCOPE = os.environ.get('MEMSCOPE', 'build/memscope')
+ROOT = '/sys/fs/cgroup' if os.path.exists('/sys/fs/cgroup/cgroup.controllers') else '/sys/fs/cgroup/memory'
+checks = Checks()
+check = checks
+
+
+def run(*args, **kw):
+    return subprocess.run([MEMSCOPE, '--listen', 'none', *args], capture_output=True, text=True, timeout=60, **kw)
+
+
+def left_behind():
+    return [d for d in os.listdir(ROOT) if d.startswith('memscope-run-')]
+
+
+def statuses():
+    for what, argv, wanted in (('its own', ['sh', '-c', 'exit 7'], 7), ('killed by a signal', ['sh', '-c', 'kill -9 $$'], 137),
+                               ('missing', ['/no/such/program'], 127), ('not executable', ['/etc/passwd'], 126), ('fine', ['true'], 0)):
+        r = run('--', *argv)
+        check(f'exit status: {what}', r.returncode == wanted, (r.returncode, r.stderr))
+    r = run('--', '/no/such/program')
+    check('a command that is missing: one line', len(r.stderr.splitlines()) == 1, r.stderr)
+    r = run('--memory-max', '64M', '--', sys.executable, '-c', 'x = bytearray(300 << 20)')
+    check('--memory-max holds', r.returncode == 137, (r.returncode, r.stderr))
+    check('and the kill is said on standard error, not on standard output', r.stdout == '' and 'OOM' in r.stderr.upper(), (r.stdout, r.stderr))
+    check('no cgroup is left', left_behind() == [], left_behind())
+
+
+def identity():
+    env = dict(os.environ, SUDO_UID='65534', SUDO_GID='65534', MARK='kept')
+    r = run('--quiet', '--', 'sh', '-c', 'id -u; id -g; echo $MARK; pwd; echo $HOME', env=env, cwd='/')
+    check('as the user who called sudo, environment and directory kept', r.stdout.split()[:4] == ['65534', '65534', 'kept', '/'], r.stdout)
+    r = run('--quiet', '--user', 'root', '--', 'id', '-u', env=env)
+    check('--user wins', r.stdout.split() == ['0'], (r.stdout, r.stderr))
+    r = run('--user', 'nosuchuser', '--', 'true')
+    check('an unknown user: 2, one line', r.returncode == 2 and len(r.stderr.splitlines()) == 1, r.stderr)
+    r = run('--quiet', '--', 'cat', input='through standard input\n')
+    check('standard input and output are the command\'s', r.stdout == 'through standard input\n', r.stdout)
+
+
+def signals():
+    script = 'trap "echo got USR1" USR1; trap "echo got TERM; exit 5" TERM; echo ready; while :; do sleep 0.1; done'
+    p = subprocess.Popen([MEMSCOPE, '--listen', 'none', '--quiet', '--', 'sh', '-c', script], stdout=subprocess.PIPE, text=True)
+    check('it starts', p.stdout.readline() == 'ready\n')
+    p.send_signal(signal.SIGUSR1)
+    check('SIGUSR1 is passed on', p.stdout.readline() == 'got USR1\n')
+    p.send_signal(signal.SIGTERM)
+    check('SIGTERM is passed on', p.stdout.readline() == 'got TERM\n')
+    check('and its exit status is ours', p.wait(20) == 5, p.returncode)
+
+
+def killed():
+    p = subprocess.Popen([MEMSCOPE, '--listen', 'none', '--quiet', '--', 'sleep', '30'])
+    wait_for(lambda: any(os.path.exists(f'{ROOT}/{d}/cgroup.procs') and open(f'{ROOT}/{d}/cgroup.procs').read() for d in left_behind()), 10)
+    p.kill(); p.wait()
+    survivors = [int(x) for d in left_behind() for x in open(f'{ROOT}/{d}/cgroup.procs').read().split()]
+    check('kill -9 of memscope does not kill the job', len(survivors) == 1, survivors)
+    for pid in survivors: os.kill(pid, signal.SIGKILL)
+    wait_for(lambda: not any(os.path.exists(f'/proc/{pid}') for pid in survivors), 5)
+    run('--quiet', '--', 'true')
+    check('the next start removes its cgroup', wait_for(lambda: left_behind() == [], 5), left_behind())
+    # What a job leaves running does not outlive it.
+    run('--quiet', '--', 'sh', '-c', 'sleep 31 & exit 0')
+    check('what the command leaves running goes with its cgroup', left_behind() == [] and not subprocess.run(['pgrep', '-fx', 'sleep 31'], capture_output=True).stdout)
+
+
+def by_pid():
+    target = subprocess.Popen(['sleep', '3'])
+    start = time.time()
+    p = subprocess.Popen([MEMSCOPE, '--pid', str(target.pid), '--listen', 'none', '--json', '--interval', '200ms'], stdout=subprocess.PIPE, text=True)
+    target.wait()
+    out, _ = p.communicate(timeout=20)
+    check('--pid ends when the tree is empty, with 0', p.returncode == 0 and time.time() - start < 8, p.returncode)
+    last = [json.loads(line) for line in out.splitlines()][-1]
+    check('named by its process', last['target']['name'] == 'pid:sleep' and last['target']['kind'] == 'pid', last['target'])
+    check('the cgroup that was measured is named', 'cgroup' in last['memory'] and 'others_bytes' in last['memory'], last['memory'])
+    r = run('--pid', '4194304')
+    check('a pid nobody has: 2, one line', r.returncode == 2 and len(r.stderr.splitlines()) == 1, r.stderr)
+
+
+for part in (statuses, identity, signals, killed, by_pid):
+    part()
+sys.exit(checks.finish())
