@@ -56,9 +56,10 @@ def signals():
 
 def killed():
     p = subprocess.Popen([MEMSCOPE, '--listen', 'none', '--quiet', '--', 'sleep', '30'])
-    wait_for(lambda: any(os.path.exists(f'{ROOT}/{d}/cgroup.procs') and open(f'{ROOT}/{d}/cgroup.procs').read() for d in left_behind()), 10)
+    members = lambda: [int(x) for d in left_behind() for x in open(f'{ROOT}/{d}/cgroup.procs').read().split()]
+    wait_for(lambda: any(open(f'/proc/{pid}/comm').read() == 'sleep\n' for pid in members()), 10)
     p.kill(); p.wait()
-    survivors = [int(x) for d in left_behind() for x in open(f'{ROOT}/{d}/cgroup.procs').read().split()]
+    survivors = members()
     check('kill -9 of memscope does not kill the job', len(survivors) == 1, survivors)
     for pid in survivors: os.kill(pid, signal.SIGKILL)
     wait_for(lambda: not any(os.path.exists(f'/proc/{pid}') for pid in survivors), 5)
