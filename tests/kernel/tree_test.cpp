@@ -187,7 +187,7 @@ TEST(Tree, AFloodThatOverrunsTheRingIsCountedAndSetRight) {
     const RealCgroup job("flood");
     Child child(job, [](const Child::Script& script) {
         sleeper(script);
-        churn(32000, false);  // 136 bytes of events each, into 4 MiB that nobody reads
+        churn(18000, false);  // 304 bytes of events each, into 4 MiB that nobody reads
         sleeper(script);
     });
     child.heard();
@@ -197,7 +197,7 @@ TEST(Tree, AFloodThatOverrunsTheRingIsCountedAndSetRight) {
     child.heard();
     const TargetSnapshot& flooded = watched.tick(job);
     EXPECT_GT(watched.latest().self.dropped.at("ring_full"), 0U);
-    EXPECT_GT(Watched::counters(flooded).starts, 20000U);
+    EXPECT_GT(Watched::counters(flooded).starts, 10000U);
     watched.tick(job);
     watched.tick(job);
     EXPECT_EQ(watched.tick(job).processes.size(), 1U);  // nobody who is dead is still in

@@ -67,7 +67,10 @@ class RoleBook {
 
     RoleKey decide_one(const Subject& subject, const std::optional<Known>& parent);
 
+    Role decide_alike(const RoleFacts& facts);
+
     std::vector<RoleRule> rules_;
+    std::unordered_map<std::string, Role> answers_;  // by everything a rule looks at
     std::unordered_map<ProcessId, Entry, HashId> entries_;
     std::uint64_t round_ = 0;
 };

@@ -153,16 +153,22 @@ void ProcessTable::reconcile(std::span<const TaskSample> scan, std::uint64_t beg
     }
 }
 
-void ProcessTable::retarget(CgroupId gone, CgroupId enclosing) {
-    for (auto it = living_.begin(); it != living_.end();) {
-        const auto current = it++;
-        if (current->second.settled_target == gone) current->second.settled_target = enclosing;
-        if (current->second.task.target != gone) continue;
-        if (enclosing == kNoCgroup)
-            living_.erase(current);
-        else
-            current->second.task.target = enclosing;
+void TrackedProcess::retarget(CgroupId gone, CgroupId enclosing) {
+    const auto replace = [&](CgroupId& target) {
+        if (target == gone) target = enclosing;
+    };
+    replace(task.target);
+    replace(settled_target);
+    for (Crossing& crossing : crossings) {
+        replace(crossing.from);
+        replace(crossing.to);
     }
+}
+
+void ProcessTable::retarget(CgroupId gone, CgroupId enclosing) {
+    for (TrackedProcess& process : ended_) process.retarget(gone, enclosing);  // not yet booked
+    for (auto& [pid, process] : living_) process.retarget(gone, enclosing);
+    std::erase_if(living_, [](const auto& entry) { return entry.second.task.target == kNoCgroup; });
 }
 
 void ProcessTable::settle() {

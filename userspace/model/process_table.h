@@ -32,6 +32,7 @@ struct TrackedProcess {
     bool settled = false;                 // counters have had something of it
 
     Faults faults_to_book() const;
+    void retarget(CgroupId gone, CgroupId enclosing);
     CgroupId last_target() const;  // where it is, or was until it left
 };
 

@@ -245,6 +245,19 @@ TEST(ProcessTable, ProcessesOfARemovedTargetGoToTheOneAroundIt) {
     EXPECT_TRUE(w.table.living().empty());
 }
 
+TEST(ProcessTable, AnEndInATargetThatGoesRightAfterwardsCountsInTheOneAroundIt) {
+    Watch w;
+    w.nesting.add(kInner, kJob);
+    w.table.reconcile(std::vector{sample(kTrainer, 2000, {}, kInner)}, 1990);
+    w.tick();
+    w.table.apply(exit_of(kTrainer, 2100));
+    w.table.retarget(kInner, kJob);  // before anything was booked
+    w.nesting.remove(kInner);
+    w.tick();
+    EXPECT_EQ(w.counters(kJob).exits, 1U);
+    w.expect_balance(kJob);
+}
+
 TEST(Ledger, FoldsRanksBeyondItsBound) {
     Watch w;
     for (int i = 0; i < 5000; ++i) {
