@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what building and testing need, from Debian 12's own packages. Asks apt only for what is missing.
-#   install-deps.sh [build] [test]      (both when nothing is said)
+#   install-deps.sh [build] [test] [fuzz]      (build and test when nothing is said)
 set -euo pipefail
 
 build="g++ cmake ninja-build pkg-config clang-19 llvm-19 bpftool libbpf-dev libelf-dev zlib1g-dev
@@ -13,7 +13,8 @@ for group in "${@:-build}"; do
     case "$group" in
         build) wanted+=($build) ;;
         test) wanted+=($build $test) ;;
-        *) echo "install-deps.sh: no group '$group'; there are: build, test" >&2; exit 2 ;;
+        fuzz) wanted+=($build libclang-rt-19-dev nlohmann-json3-dev) ;;
+        *) echo "install-deps.sh: no group '$group'; there are: build, test, fuzz" >&2; exit 2 ;;
     esac
 done
 [ $# -gt 0 ] || wanted+=($test)

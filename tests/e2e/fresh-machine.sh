@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Do the README's two commands work on a Debian 12 with nothing installed? Makes one in a directory (debootstrap), clones
+# a commit into it, and runs them there. Run by hand or as `./dev fresh`; needs root and takes 15 minutes or more.
+#   fresh-machine.sh [COMMIT]        HEAD by default: what is not committed is not tested
+# Variables: FRESH_DIR where to build (default /var/tmp), FRESH_KEEP=1 to keep the tree, FRESH_COMMANDS what to run there,
+# one command a line (default: ./dev demo, ./dev test), MEMSCOPE_DEMO_SECONDS to shorten the demo.
+set -euo pipefail
+
+release=bookworm
+commands=${FRESH_COMMANDS:-$'./dev demo\n./dev test'}
+checkout=$(cd "$(dirname "$0")/../.." && pwd)
+
+say() { printf '\n== fresh machine: %s\n' "$*"; }
+die() { printf 'fresh-machine.sh: %s\n' "$*" >&2; exit 2; }
+
+# The mirror this machine itself uses, and its proxy if it has one.
+mirror() {
+    apt-get indextargets --format '$(REPO_URI)' "Release: $release" 'Component: main' 'Created-By: Packages' | sort -u | head -n 1
+}
+proxy() { local found=; eval "$(apt-config shell found Acquire::http::Proxy)"; printf '%s' "$found"; }
+
+# A registry that is asked for hundreds of packages may answer 429 once in a while.
+patiently() {
+    local try log=$root.log
+    for try in 1 2 3; do
+        if "$@" 2>&1 | tee "$log"; then return 0; fi
+        grep -qE '429|Too Many Requests|Temporary failure|Connection (failed|timed out)' "$log" || return 1
+        say "the registry refused; again in $((try * 30)) s"
+        sleep $((try * 30))
+    done
+    return 1
+}
+
+inside() {
+    env -i HOME=/root TERM="${TERM:-dumb}" LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+        ${MEMSCOPE_DEMO_SECONDS:+MEMSCOPE_DEMO_SECONDS=$MEMSCOPE_DEMO_SECONDS} chroot "$root" sh -c 'cd /memscope && '"$1"
+}
+
+# In a mount namespace of our own: whatever happens to us, the kernel takes these mounts away, and the machine around
+# never sees them. So removing the tree can remove nothing but the tree.
+within_namespace() {
+    mount --bind "$root" "$root"  # / of a machine is a mount, and tests that make namespaces of their own rely on it
+    mount -t proc proc "$root/proc"
+    mount --rbind /sys "$root/sys"
+    mount --rbind /dev "$root/dev"
+    mount -t tmpfs -o mode=755 run "$root/run"
+    local command began
+    while IFS= read -r command <&3; do
+        [ -n "$command" ] || continue
+        say "$command"
+        began=$SECONDS
+        patiently inside "$command" </dev/null || { say "FAILED after $((SECONDS - began)) s: $command"; return 1; }
+        say "ok after $((SECONDS - began)) s: $command"
+    done 3<<<"$commands"
+}
+
+end_processes() {  # those that live in the tree, should a command have left any
+    local process
+    for process in /proc/[0-9]*; do
+        [ "$(readlink "$process/root" 2>/dev/null)" = "$root" ] && kill -9 "${process#/proc/}" 2>/dev/null
+    done
+    return 0
+}
+
+clean_up() {
+    trap '' INT TERM HUP
+    end_processes
+    [ "${FRESH_KEEP:-}" != 1 ] || { say "kept: $root"; return; }
+    rm -f "$root.log"
+    # Not while anything is mounted in it: --one-file-system is the second lock on that door.
+    if grep -qF " $root/" /proc/self/mountinfo; then say "still mounted, not removed: $root"; return; fi
+    rm -rf --one-file-system -- "$root"
+}
+
+if [ "${1:-}" = --within-namespace ]; then
+    root=$2
+    within_namespace
+    exit
+fi
+
+[ "$(id -u)" = 0 ] || die 'needs root: sudo tests/e2e/fresh-machine.sh'
+for tool in debootstrap git unshare chroot; do command -v "$tool" >/dev/null || die "needs $tool: apt-get install $tool"; done
+commit=$(git -C "$checkout" rev-parse --verify --quiet "${1:-HEAD}^{commit}") || die "no commit '${1:-HEAD}'"
+from=$(mirror)
+[ -n "$from" ] || die "this machine's apt knows no mirror of $release"
+through=$(proxy)
+
+root=$(mktemp -d "${FRESH_DIR:-/var/tmp}/memscope-fresh.XXXXXX")
+chmod 755 "$root"  # it becomes /, and not everybody in there is root
+trap clean_up EXIT
+trap 'exit 130' INT TERM HUP
+
+say "Debian $release from $from"
+[ -z "$through" ] || export http_proxy=$through
+patiently debootstrap --variant=minbase "$release" "$root" "$from"
+cp -L /etc/resolv.conf "$root/etc/resolv.conf"
+[ ! -e /etc/hosts ] || cp -L /etc/hosts "$root/etc/hosts"
+{
+    echo 'Acquire::Retries "8";'
+    [ -z "$through" ] || echo "Acquire::http::Proxy \"$through\";"
+} >"$root/etc/apt/apt.conf.d/99fresh-machine"
+git clone --quiet --no-hardlinks --no-checkout "$checkout" "$root/memscope"
+git -C "$root/memscope" checkout --quiet --detach "$commit"
+say "$(inside 'dpkg-query -W | wc -l') packages installed, $(git -C "$checkout" log -1 --format='%h %s' "$commit")"
+
+unshare --mount --propagation private -- bash "$(realpath "$0")" --within-namespace "$root"
+say 'all commands work'

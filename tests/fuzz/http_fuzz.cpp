@@ -1,0 +1,38 @@
+// What comes back on a watcher's socket, and what anybody may ask for on its port.
+#include "fuzz.h"
+#include "outputs/http_client.h"
+#include "outputs/routes.h"
+
+namespace memscope::fuzz {
+
+void one(std::string_view bytes) {
+    if (const auto response = parsed(parse_http_response(bytes)))
+        require(response->status >= 0 && response->status <= 999 && bytes.ends_with(response->body),
+                "a response holds what came");
+    const std::string encoded = percent_encoded(bytes);
+    for (const char c : encoded)
+        require(c > 0x20 && c < 0x7F && std::strchr("/?#&=+", c) == nullptr, "an encoded value stays one value",
+                encoded);
+
+    static const auto board = [] {
+        auto made = std::make_unique<Board>();
+        auto snapshot = std::make_shared<Snapshot>();
+        snapshot->targets.resize(2);
+        snapshot->targets[0].info.name = "train\xff";
+        snapshot->targets[1].info.name = "job\n1";
+        made->publish(std::move(snapshot));
+        return made;
+    }();
+    Input input(bytes);
+    HttpRequest request;
+    request.path = "/api/v1/" + std::string(input.take(input.number() % 16));
+    if (input.flag()) request.path = input.text();
+    if (input.flag()) request.parameters["target"] = std::string(input.rest());
+    for (const bool status : {false, true}) {
+        const HttpResponse answer = make_routes(*board, {.status = status})(request);
+        require(answer.status == 200 || answer.status == 404, "a request is answered");
+        require(is_clean(answer.body, '\n'), "an answer is clean text", answer.body);
+    }
+}
+
+}  // namespace memscope::fuzz

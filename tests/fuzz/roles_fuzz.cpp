@@ -1,0 +1,42 @@
+// Rules on processes that call themselves what they like: comm and argv are theirs, and so is who forks whom.
+#include <vector>
+
+#include "analysis/roles.h"
+#include "fuzz.h"
+#include "sources/procfs.h"
+
+namespace memscope::fuzz {
+
+void one(std::string_view bytes) {
+    Input input(bytes);
+    // -timeout is a property here too: user globs on hostile words.
+    std::vector<RoleRule> rules{{.role = Role::helper, .comm = input.text()},
+                                {.role = Role::launcher, .argument = input.text(), .parent = Role::trainer}};
+    for (RoleRule& rule : rules) {  // the config file refuses them
+        std::erase(rule.comm, '\0');
+        std::erase(rule.argument, '\0');
+    }
+    RoleBook book(rules);
+    std::vector<std::vector<std::string>> arguments(1 + input.number() % 8);
+    for (auto& argv : arguments) argv = parse_argv(input.text());
+    const std::size_t rounds = 1 + input.number() % 3;
+    for (std::size_t round = 0; round < rounds; ++round) {
+        std::vector<std::string> comms(input.number() % 16);
+        for (std::string& comm : comms) comm = input.take(15);
+        std::vector<RoleBook::Subject> subjects;
+        for (const std::string& comm : comms)  // few pids, so that they are reused and form rings
+            subjects.push_back({.id = {input.number() % 8, std::uint64_t{input.number()} % 4},
+                                .parent = input.number() % 8,
+                                .comm = comm,
+                                .argv = input.flag() ? &arguments[input.number() % arguments.size()] : nullptr,
+                                .rank = parse_rank(input.take(8)),
+                                .forked_without_exec = input.flag(),
+                                .own_memory = input.flag(),
+                                .exec_count = input.number()});
+        const auto roles = book.decide(subjects);
+        require(roles.size() == subjects.size(), "everyone gets a role");
+        require(book.remembered() <= subjects.size(), "who is gone is forgotten");
+    }
+}
+
+}  // namespace memscope::fuzz

@@ -1,0 +1,94 @@
+// Records of the kernel, and the books kept from them: whatever comes in whatever order, processes = starts - exits.
+#include <algorithm>
+#include <map>
+
+#include "fuzz.h"
+#include "kernel/decode.h"
+#include "model/ledger.h"
+#include <memscope/shared/wire.h>
+
+namespace memscope::fuzz {
+namespace {
+
+constexpr std::uint64_t kPage = 4096;
+
+std::span<const std::byte> as_bytes(std::string_view text) {
+    return std::as_bytes(std::span(text.data(), text.size()));
+}
+
+// Four targets: 2 lies in 1, 3 and 4 stand alone.
+Nesting some_targets() {
+    Nesting nesting;
+    nesting.add(CgroupId{1}, kNoCgroup);
+    nesting.add(CgroupId{2}, CgroupId{1});
+    nesting.add(CgroupId{3}, kNoCgroup);
+    nesting.add(CgroupId{4}, kNoCgroup);
+    return nesting;
+}
+
+// Few pids, targets and times, so that news about the same process meet.
+void narrow(auto& of) {
+    of.id.pid = of.id.pid % 4 + 4;
+    of.id.start_ns %= 3;
+    of.time_ns %= 64;
+    of.target = CgroupId{static_cast<std::uint64_t>(of.target) % 5};
+}
+
+void book_and_check(ProcessTable& table, Ledger& ledger, const Nesting& nesting) {
+    std::map<CgroupId, std::uint64_t> living;
+    for (const auto& [pid, process] : table.living()) {
+        ledger.book(process, {}, nesting);
+        for (const CgroupId id : nesting.around(process.task.target)) ++living[id];
+    }
+    for (const TrackedProcess& process : table.ended()) ledger.book(process, {}, nesting);
+    table.settle();
+    for (std::uint64_t n = 1; n < 5; ++n) {
+        if (!nesting.has(CgroupId{n})) continue;
+        std::uint64_t difference = 0;
+        for (const auto& [key, counters] : ledger.of(CgroupId{n})) difference += counters.starts - counters.exits;
+        require(difference == living[CgroupId{n}], "processes = starts - exits");
+    }
+}
+
+void remove_target(CgroupId gone, ProcessTable& table, Ledger& ledger, Nesting& nesting) {  // as the collector does
+    table.retarget(gone, nesting.enclosing(gone));
+    ledger.forget(gone);
+    nesting.remove(gone);
+}
+
+}  // namespace
+
+void one(std::string_view bytes) {
+    parsed(decode_tree_event(as_bytes(bytes), kPage));
+    parsed(decode_tasks(as_bytes(bytes), kPage));
+
+    ProcessTable table(1);
+    Ledger ledger;
+    Nesting nesting = some_targets();
+    for (Input input(bytes); !input.empty();) {
+        const std::uint8_t step = input.number();
+        if (step % 8 == 6) book_and_check(table, ledger, nesting);
+        if (step == 0xFF) remove_target(CgroupId{1 + input.number() % 4U}, table, ledger, nesting);
+        if (step % 8 < 5) {
+            auto event =
+                decode_tree_event(as_bytes(input.take(step % 8 == 4 ? sizeof(ms_exec) : sizeof(ms_exit))), kPage);
+            if (!event) continue;
+            std::visit(
+                [](auto& e) {
+                    if constexpr (requires { e.id; }) narrow(e);
+                },
+                *event);
+            table.apply(*event);
+        }
+        if (step % 8 == 5) {
+            auto tasks = decode_tasks(as_bytes(input.take(sizeof(ms_task) * (step / 64U))), kPage);
+            if (!tasks) continue;
+            for (TaskSample& task : *tasks) narrow(task);
+            std::erase_if(*tasks, [](const TaskSample& task) { return task.target == kNoCgroup; });
+            table.reconcile(*tasks, input.number() % 64U);
+        }
+    }
+    book_and_check(table, ledger, nesting);
+}
+
+}  // namespace memscope::fuzz
