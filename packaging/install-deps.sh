@@ -5,8 +5,8 @@ set -euo pipefail
 
 build="g++ cmake ninja-build pkg-config clang-19 llvm-19 bpftool libbpf-dev libelf-dev zlib1g-dev
        libfmt-dev libcli11-dev libtomlplusplus-dev prometheus-cpp-dev libmicrohttpd-dev rapidjson-dev nlohmann-json3-dev
-       libcurl4-openssl-dev libcap-dev"
-test="libgtest-dev libgmock-dev clang-format-19 clang-tidy-19 prometheus prometheus-process-exporter python3 git procps"
+       libcurl4-openssl-dev libcap-dev libncurses-dev"
+test="libgtest-dev libgmock-dev clang-format-19 clang-tidy-19 prometheus prometheus-process-exporter python3 git procps tmux"
 
 wanted=()
 for group in "${@:-build}"; do

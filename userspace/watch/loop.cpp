@@ -12,6 +12,7 @@
 #include "outputs/routes.h"
 #include "outputs/status_text.h"
 #include "outputs/tick_json.h"
+#include "view/view.h"
 #include "watch/collector.h"
 #include "watch/own_command.h"
 #include "watch/rendezvous.h"
@@ -20,6 +21,7 @@
 namespace memscope {
 namespace {
 
+constexpr std::size_t kMostTold = 100;
 constexpr Seconds kLastWords{1};  // for a reader of standard output that is slow, at the end
 
 void warn(const Error& error) {
@@ -37,6 +39,13 @@ Result<std::optional<JsonStream>> open_output(const WatchOptions& options) {
     return std::optional<JsonStream>{};
 }
 
+// On a terminal that can show it, for a person who wants to see it. A command has the terminal for itself.
+std::optional<View> open_view(const WatchOptions& options) {
+    if (options.json || options.quiet || !options.command.empty()) return std::nullopt;
+    auto view = View::open();
+    return view ? std::optional<View>(std::move(*view)) : std::nullopt;
+}
+
 // Every target keeps a few directories open; the soft limit of 1024 is for programs that use select().
 void allow_many_open_files() {
     rlimit files{};
@@ -49,18 +58,21 @@ void allow_many_open_files() {
 class Loop {
   public:
     Loop(const WatchOptions& options, OwnCommand* command, Wakeups wakeups, Collector collector,
-         std::optional<JsonStream> output, Board& board)
+         std::optional<JsonStream> output, std::optional<View> view, Board& board)
         : options_(options),
           command_(command),
           wakeups_(std::move(wakeups)),
           collector_(std::move(collector)),
           output_(std::move(output)),
+          view_(std::move(view)),
           board_(board) {}
 
     Status prepare() {  // the first tick: from here on there is something to see
         if (auto watched = wakeups_.watch_events(collector_.events_fd()); !watched) return watched;
         if (command_)
             if (auto watched = wakeups_.watch_command(command_->ended_fd()); !watched) return watched;
+        if (view_)
+            if (auto watched = wakeups_.watch_terminal(view_->input_fd()); !watched) return watched;
         if (auto ticking = wakeups_.tick_every(options_.interval); !ticking) return ticking;
         began_ = read_clock().boot_ns;
         return tick();
@@ -75,7 +87,7 @@ class Loop {
             }
         if (command_ && !std::exchange(released_, true)) {
             const SnapshotPtr first = board_.latest();
-            show(*first);
+            show(first);
             latest_ = first;
         }
         while (!over()) {
@@ -87,6 +99,12 @@ class Loop {
                 case Wake::events:
                     collector_.take_events();
                     break;
+                case Wake::keys:
+                    if (view_->on_input() == View::Wish::quit) return finish();
+                    break;
+                case Wake::resize:
+                    view_->resized();
+                    break;
                 case Wake::command_ended:
                     command_ended_ = true;
                     [[fallthrough]];  // how it ended
@@ -97,6 +115,13 @@ class Loop {
         }
         if (command_ended_ || collector_.finished()) linger();
         return finish();
+    }
+
+    void warn_user(const Error& error) {
+        if (view_)
+            tell("memscope: " + error.message());
+        else
+            warn(error);
     }
 
   private:
@@ -116,12 +141,25 @@ class Loop {
         if (options_.on_snapshot) options_.on_snapshot(*snapshot);
         board_.publish(snapshot);
         if (command_ && !released_) return Done{};  // it may yet turn out that there is no such command
-        show(*snapshot);
+        show(snapshot);
         latest_ = std::move(snapshot);
         return Done{};
     }
 
-    void show(const Snapshot& snapshot) {
+    // In the view now, and as a plain line when the view has given the screen back.
+    void tell(const std::string& line) {
+        view_->note(line);
+        told_.push_back(line);
+        if (told_.size() > kMostTold) told_.erase(told_.begin());
+    }
+
+    void show(const SnapshotPtr& now) {
+        const Snapshot& snapshot = *now;
+        if (view_) {
+            for (const std::string& line : notices(latest_.get(), snapshot)) tell(line);
+            if (!collector_.finished()) view_->update(now);  // what has ended stays in the picture: linger()
+            return;
+        }
         if (!output_) return;
         std::vector<std::string> lines;
         if (options_.json)
@@ -148,16 +186,34 @@ class Loop {
             if (!options_.json && !options_.quiet) {
                 Snapshot after = last;
                 after.targets.clear();
-                show(after);
+                show(std::make_shared<const Snapshot>(std::move(after)));
             }
             for (TargetSnapshot& target : last.targets) target.up = false;
-            board_.publish(std::make_shared<const Snapshot>(std::move(last)));
+            const auto ended = std::make_shared<const Snapshot>(std::move(last));
+            if (view_) view_->update(ended);
+            board_.publish(ended);
         }
         const Seconds time = options_.linger.value_or(command_ ? Seconds{0} : Seconds{60});
-        if (options_.listen && time > Seconds{0}) (void)wakeups_.stopped_within(time);
+        if (!options_.listen || time <= Seconds{0}) return;
+        if (view_)
+            linger_in_view(time);
+        else
+            (void)wakeups_.stopped_within(time);
+    }
+
+    void linger_in_view(Seconds time) {
+        const std::uint64_t began = read_clock().boot_ns;
+        while (static_cast<double>(read_clock().boot_ns - began) * 1e-9 < time.count()) {
+            const Wake wake = wakeups_.wait();  // the ticks go on, so this does not outlast the time by much
+            if (wake == Wake::stop || (wake == Wake::keys && view_->on_input() == View::Wish::quit)) return;
+            if (wake == Wake::resize) view_->resized();
+            if (wake == Wake::events) collector_.take_events();
+        }
     }
 
     int finish() {
+        view_.reset();  // gives the screen back
+        if (output_ && !told_.empty()) (void)output_->write_tick(told_);
         if (output_) output_->finish(kLastWords);
         return command_ ? command_->exit_status() : 0;
     }
@@ -167,6 +223,8 @@ class Loop {
     Wakeups wakeups_;
     Collector collector_;
     std::optional<JsonStream> output_;
+    std::optional<View> view_;
+    std::vector<std::string> told_{};  // while the view was up
     Board& board_;
     SnapshotPtr latest_{};
     std::uint64_t began_ = 0;
@@ -199,13 +257,14 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
         if (!server) return cannot(server.error());
         http.emplace(std::move(*server));
     }
-    Loop loop(options, command, std::move(*wakeups), std::move(*collector), std::move(*output), board);
+    Loop loop(options, command, std::move(*wakeups), std::move(*collector), std::move(*output), open_view(options),
+              board);
     if (auto prepared = loop.prepare(); !prepared) return cannot(prepared.error());
 
     // Without it `memscope status` finds nobody; that is said, and no reason not to watch.
     remove_stale_sockets(root);
     auto status = HttpServer::on_unix(own_socket(root), make_routes(board, {.status = true}));
-    if (!status) warn(status.error());
+    if (!status) loop.warn_user(status.error());
     return loop.run();
 }
 

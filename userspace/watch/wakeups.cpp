@@ -26,7 +26,9 @@ Result<Wakeups> Wakeups::open(bool for_command) {
     for (const int number : {SIGINT, SIGTERM, SIGHUP}) ::sigaddset(&ends, number);
     if (for_command)
         for (const int number : {SIGQUIT, SIGUSR1, SIGUSR2}) ::sigaddset(&ends, number);
-    if (::pthread_sigmask(SIG_BLOCK, &ends, nullptr) != 0) return system_error(errno, "block signals");
+    sigset_t blocked = ends;
+    if (!for_command) ::sigaddset(&blocked, SIGWINCH);  // a thread that does not block it would swallow it
+    if (::pthread_sigmask(SIG_BLOCK, &blocked, nullptr) != 0) return system_error(errno, "block signals");
     Wakeups wakeups(Fd(::epoll_create1(EPOLL_CLOEXEC)), Fd(::signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK)),
                     Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)));
     if (!wakeups.epoll_ || !wakeups.signals_ || !wakeups.timer_) return system_error(errno, "make the event loop");
@@ -38,6 +40,16 @@ Result<Wakeups> Wakeups::open(bool for_command) {
 Status Wakeups::watch_command(int ended_fd) { return add(epoll_, ended_fd, Wake::command_ended); }
 Status Wakeups::watch_events(int fd) { return add(epoll_, fd, Wake::events); }
 
+Status Wakeups::watch_terminal(int keys) {
+    sigset_t resize;
+    ::sigemptyset(&resize);
+    ::sigaddset(&resize, SIGWINCH);
+    resizes_ = Fd(::signalfd(-1, &resize, SFD_CLOEXEC | SFD_NONBLOCK));
+    if (!resizes_) return system_error(errno, "signalfd");
+    if (auto added = add(epoll_, resizes_.get(), Wake::resize); !added) return added;
+    return add(epoll_, keys, Wake::keys);
+}
+
 Status Wakeups::tick_every(Seconds interval) {
     const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(interval).count();
     const timespec step{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
@@ -47,9 +59,9 @@ Status Wakeups::tick_every(Seconds interval) {
 }
 
 Wake Wakeups::wait() {
-    epoll_event ready[4];
+    epoll_event ready[6];
     int count = 0;
-    do count = ::epoll_wait(epoll_.get(), ready, 4, -1);
+    do count = ::epoll_wait(epoll_.get(), ready, 6, -1);
     while (count < 0 && errno == EINTR);
     Wake wake = Wake::events;
     for (int i = 0; i < count; ++i) {
@@ -60,11 +72,15 @@ Wake Wakeups::wait() {
                 signal_ = {static_cast<int>(info.ssi_signo), info.ssi_code == SI_KERNEL};
             return said;
         }
-        if (said != Wake::events && wake != Wake::command_ended) wake = said;
+        const bool terminal = said == Wake::keys || said == Wake::resize;
+        if (said != Wake::events && wake != Wake::command_ended && !(terminal && wake == Wake::tick)) wake = said;
     }
     std::uint64_t expirations = 0;  // ticks that were missed are not made up for
     if (wake == Wake::tick) [[maybe_unused]]
         const auto n = ::read(timer_.get(), &expirations, sizeof expirations);
+    signalfd_siginfo resize{};
+    if (wake == Wake::resize) [[maybe_unused]]
+        const auto n = ::read(resizes_.get(), &resize, sizeof resize);
     return wake;
 }
 

@@ -5,7 +5,7 @@
 
 namespace memscope {
 
-enum class Wake { tick, events, stop, command_ended };
+enum class Wake { tick, events, keys, resize, stop, command_ended };
 
 struct Signal {
     int number = 0;
@@ -21,9 +21,10 @@ class Wakeups {
 
     Status watch_events(int fd);
     Status watch_command(int ended_fd);
+    Status watch_terminal(int keys);                  // and its size
     const Signal& signal() const { return signal_; }  // the one that woke us as a stop
     Status tick_every(Seconds interval);
-    Wake wait();                        // a stop before a tick, a tick before events
+    Wake wait();                        // a stop before a tick, a tick before keys, keys before events
     bool stopped_within(Seconds time);  // waits that long for a stop alone
 
   private:
@@ -33,6 +34,7 @@ class Wakeups {
     Fd epoll_;
     Fd signals_;
     Fd timer_;
+    Fd resizes_{};
     Signal signal_{};
 };
 

@@ -1,0 +1,266 @@
+#!/usr/bin/env python3
+"""The live view as people see it: in a terminal (tmux) of several sizes, with keys, resizes and all the ways it ends.
+
+Needs root and tmux; takes 25 s. MEMSCOPE names the binary (default: build/memscope below the source tree).
+"""
+import fcntl
+import os
+import pathlib
+import pty
+import re
+import shlex
+import shutil
+import signal
+import struct
+import subprocess
+import sys
+import tempfile
+import termios
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
+from harness import Cgroup, Checks, GaveUp, Watcher, exit_on_signals, free_port, process, tail, wait_for  # noqa: E402
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
+ME = f'ms-view-{os.getpid()}'
+MIB = 1 << 20
+SLEEPER = [sys.executable, '-c', 'import signal; signal.pause()']
+# A launcher, a trainer that grows, two workers forked from it, the second of which has a hostile name.
+TRAINER = r'''
+import ctypes, os, time
+for i in range(2):
+    if os.fork() == 0:
+        held = b"w" * ((20 - 4 * i) << 20)
+        if i: ctypes.CDLL(None).prctl(15, b"\x1b[2J\n\xe7\x95\x8c\xff")
+        time.sleep(1000)
+held = [b"m" * (60 << 20)]
+while True:
+    held.append(b"g" * (1 << 18)); time.sleep(0.1)
+    if len(held) > 400: time.sleep(1000)
+'''
+LAUNCHER = ['sh', '-c', f'{shlex.quote(sys.executable)} -c {shlex.quote(TRAINER)} train.py; exit']
+# What a shell would see: the modes of the terminal before and after, and how the program ended.
+SESSION = 'ulimit -c 0; stty -g >before; {environment} {program}; echo $? >rc; stty -g >after; echo "BACK IN THE SHELL"; sleep 1000'
+
+check = Checks()
+
+
+class Screen:
+    """A terminal of its own with memscope in it."""
+
+    def __init__(self, folder, width, height, *options, environment='LC_ALL=C'):
+        self.folder = pathlib.Path(tempfile.mkdtemp(dir=folder))
+        self.name = f'{ME}-{self.folder.name}'
+        program = shlex.join([MEMSCOPE, *options, *([] if '--interval' in options else ['--interval', '100ms', '--listen', 'none'])])
+        command = SESSION.format(program=program, environment=environment and f'env {environment}')
+        self.start = ['-f', '/dev/null', 'new-session', '-d', '-x', str(width), '-y', str(height), '-c', str(self.folder), command]
+
+    def tmux(self, *arguments):
+        return subprocess.run(['tmux', '-u', '-L', self.name, *arguments], capture_output=True, timeout=10, text=True)
+
+    def __enter__(self):
+        started = self.tmux(*self.start)
+        if started.returncode != 0:
+            raise GaveUp(f'tmux: {started.stderr}')
+        return self
+
+    def __exit__(self, *_):
+        self.tmux('kill-server')
+
+    def text(self):
+        return self.tmux('capture-pane', '-p').stdout
+
+    def shows(self, pattern, seconds=5):
+        return wait_for(lambda: re.search(pattern, self.text(), re.M), seconds, 0.05)
+
+    def hides(self, pattern, seconds=5):
+        return wait_for(lambda: not re.search(pattern, self.text(), re.M), seconds, 0.05)
+
+    def keys(self, *names):
+        self.tmux('send-keys', *names)
+
+    def resize(self, width, height):
+        self.tmux('resize-window', '-x', str(width), '-y', str(height))
+
+    def row(self, pattern):
+        return next((i for i, line in enumerate(self.text().splitlines()) if re.search(pattern, line)), -9)
+
+    def child(self):
+        shell = self.tmux('display', '-p', '#{pane_pid}').stdout.strip()
+        return int(pathlib.Path(f'/proc/{shell}/task/{shell}/children').read_text().split()[0])
+
+    def ended(self, seconds=5):
+        """The exit status, as the shell has it."""
+        wait_for((self.folder / 'after').exists, seconds, 0.05)
+        return tail(self.folder / 'rc')
+
+    def restored(self):
+        """None if the terminal is as it was before, else what differs."""
+        self.shows('BACK IN THE SHELL')
+        flags = self.tmux('display', '-p', '#{alternate_on} #{cursor_flag}').stdout.split()
+        modes = [tail(self.folder / when) for when in ('before', 'after')]
+        return None if flags == ['0', '1'] and modes[0] == modes[1] != '' else (flags, modes)
+
+
+def narrow(folder, job):
+    with Screen(folder, 80, 24, '--cgroup', job.name) as s:
+        check('80x24: the target, its bar and whose limit', s.shows(f'^ {job.name} ') and s.shows(r'[█░]  \d+ % of 256 MiB')
+              and s.shows('headroom below its own limit'), s.text())
+        check('kinds with sizes', s.shows(r'anon \d+ MiB +■ shmem .*■ file .*■ kernel .*■ other '), s.text())
+        check('roles with counts and sizes', s.shows(r'▾ trainer +×1 +\d+M ') and s.shows(r'▾ dataloader_worker +×2 +\d+M ')
+              and s.shows(r'▾ launcher +×1 '), s.text())
+        check('the trainer grows, its trend rises', s.shows(r'▾ trainer .*\+\d\.\dM .*[▁▂▃▄▅▆▇█]{5}', 8), s.text())
+        check('its process stands below it', s.row('   python') == s.row('▾ trainer') + 1 > 0, s.text())
+        check('a hostile name is shown harmless', s.shows(r'\\x1b\[2J\\n界'), s.text())
+        check('the footer has keys and own cost', s.shows(r' q quit .*sort: size.*tick \d+\.\d ms +\d+ MiB$'), s.text())
+        s.keys('Enter')
+        check('Enter folds', s.shows(r'▸ trainer .*\n▾ dataloader'), s.text())
+        s.keys('Space')
+        check('... and unfolds', s.shows('▾ trainer'), s.text())
+        s.keys('Down', 'Down', 'j', 'Left')
+        check('a worker folds its role', s.shows('▸ dataloader_worker'), s.text())
+        s.keys('Right')
+        check('Right unfolds', s.shows('▾ dataloader_worker'), s.text())
+        orders = []
+        for name in 'growth', 'name', 'pid', 'size':
+            s.keys('s')
+            s.shows(f'sort: {name}')
+            orders.append([s.row(f'▾ {role}') for role in ('launcher', 'trainer')])
+        check('sort by growth, name, pid, size', [a < b for a, b in orders] == [False, True, True, False], orders)
+        s.keys('/', 'W', 'O', 'R', 'K')
+        check('a filter shows what matches', s.shows('/WORK▏') and s.hides('[▾▸] launcher') and s.shows('dataloader_worker'), s.text())
+        s.keys('Enter')
+        check('... and stands', s.shows('filter: WORK'), s.text())
+        s.keys('Escape')
+        check('... until Esc', s.shows('▾ launcher'), s.text())
+        s.keys('?')
+        check('help', s.shows('fold or unfold the role') and s.hides('▾ trainer'), s.text())
+        s.keys('x')
+        check('... closes with any key', s.shows('▾ trainer'), s.text())
+        s.resize(120, 40)
+        check('120x40 after a resize: more columns', s.shows(r'START +EXIT +TREND') and s.shows('tick .* MiB$'), s.text())
+        s.resize(40, 10)
+        check('40x10: the bar, roles and keys', s.shows(r'\d+ % of 256 MiB') and s.shows('trainer') and s.shows('q quit|job: '), s.text())
+        for size in (1, 1), (3, 2), (200, 5), (7, 60):
+            s.resize(*size)
+            time.sleep(0.15)
+        s.resize(80, 24)
+        check('sizes down to 1x1 do no harm', s.shows(r'▾ trainer .*\d+M') and s.shows(r'^ q quit '), s.text())
+        s.keys('C-s', 'C-l')
+        before = s.text()
+        check('Ctrl-S does not freeze it', wait_for(lambda: s.text() != before, 5), s.text())
+        s.keys('q')
+        check('q ends it with 0', s.ended() == '0', s.ended())
+        check('... the terminal is as before', s.restored() is None, s.restored())
+        check('... and what happened is said in plain lines', s.shows(f'{job.name}: watching, '), s.text())
+
+
+def between_ticks(folder, job):
+    with Screen(folder, 80, 24, '--cgroup', job.name, '--interval', '1h', '--listen', f'127.0.0.1:{free_port()}') as s:
+        s.shows('▾ trainer')
+        s.resize(120, 40)
+        check('a resize does not wait for the next tick', s.shows(r'START +EXIT +TREND', 2), s.text())
+        s.keys('Enter')
+        check('nor does a key', s.shows('▸ ', 2), s.text())
+        s.keys('q')
+        check('nor does q', s.ended(2) == '0', s.ended())
+
+
+def wide_with_two_targets(folder, job):
+    with Cgroup(f'{ME}-calm', 64 * MIB) as calm, process(SLEEPER, cgroup=calm), \
+            Screen(folder, 120, 40, '--cgroup', job.name, '--cgroup', calm.name) as s:
+        check('120x40: both targets are listed with bars', s.shows(f'{job.name} .*% ') and s.shows(f'▸ {calm.name} .*% '), s.text())
+        check('room for a verdict', s.shows('^ VERDICT ─+$'), s.text())
+        s.keys('Tab')
+        check('Tab selects the other one', s.shows(f'▸ {job.name}') and s.shows('▾ dataloader_worker'), s.text())
+        s.keys('p')
+        check('p goes back', s.shows(f'▸ {calm.name}') and s.hides('▾ dataloader_worker'), s.text())
+        calm._remove()
+        check('a removed target gives way, and a notice says so', s.shows('▾ dataloader_worker') and s.shows(f'{calm.name}: ended'), s.text())
+        os.kill(s.child(), signal.SIGTERM)
+        check('SIGTERM ends it with 0', s.ended() == '0', s.ended())
+        check('... the terminal is as before', s.restored() is None, s.restored())
+
+
+def other_ends(folder, job):
+    for number, status in (signal.SIGINT, '0'), (signal.SIGSEGV, '139'), (signal.SIGQUIT, '131'):
+        with Screen(folder, 80, 24, '--cgroup', job.name, environment='ASAN_OPTIONS=handle_segv=0') as s:
+            s.shows('▾ trainer')
+            s.keys('C-c') if number == signal.SIGINT else os.kill(s.child(), number)
+            check(f'{number.name}: exit status {status}', s.ended() == status, s.ended())
+            check('... the terminal is as before', s.restored() is None, s.restored())
+    with Cgroup(f'{ME}-short', 64 * MIB) as short, Screen(folder, 80, 24, '--cgroup', short.name, environment='') as s:
+        check('an empty target says so', s.shows('no processes'), s.text())
+        os.rmdir(short.path)
+        check('the end of the target ends it with 0', s.ended() == '0' and s.restored() is None, (s.ended(), s.restored()))
+        check('... and a plain line says why', s.shows(f'{short.name}: ended'), s.text())
+    with Screen(folder, 80, 24, '--cgroup', job.name, '--duration', '1s') as s:
+        check('--duration ends it with 0', s.ended() == '0' and s.restored() is None, (s.ended(), s.restored()))
+
+
+def plain_lines_instead(folder, job):
+    for environment in 'TERM=dumb', '-u TERM', 'TERM=no-such-terminal':
+        with Screen(folder, 80, 24, '--cgroup', job.name, '--duration', '1s', environment=environment) as s:
+            check(f'{environment}: plain lines', s.shows(f'^{job.name}: watching, ') and s.hides('ROLE / PROCESS', 1) and s.ended() == '0', s.text())
+    with Screen(folder, 80, 24, '--cgroup', job.name, environment='NO_COLOR=1') as s:
+        s.shows('▒ file')
+        check('NO_COLOR: no colour, kinds told apart', not re.search(r'\x1b\[3[0-7]m', s.tmux('capture-pane', '-pe').stdout) and
+              s.shows('█ anon .*▒ file'), s.text())
+
+
+def frozen_terminal(folder, job):
+    """Nobody reads the terminal: ticks go on, and q still ends it."""
+    master, slave = pty.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 60, 200, 0, 0))
+    try:
+        def own_terminal():
+            os.setsid()
+            fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+        w = Watcher(MEMSCOPE, folder, '--cgroup', job.name)
+        child = subprocess.Popen(w.argv, stdin=slave, stdout=slave, stderr=slave, preexec_fn=own_terminal,
+                                 env={**os.environ, 'TERM': 'xterm-256color'})
+        try:
+            wait_for(lambda: w.get('/-/ready')[0] == 200, 10)
+            for _ in range(60):  # each a full picture of 10 KB and more: the terminal takes 64
+                os.write(master, b'\x0c')
+                time.sleep(0.02)
+            time.sleep(0.3)
+            before = w.value('memscope_last_tick_timestamp_seconds')
+            time.sleep(1)
+            passed = w.value('memscope_last_tick_timestamp_seconds') - before
+            check('a terminal that nobody reads: ticks go on', passed > 0.7, passed)
+            os.write(master, b'q')
+            check('... and q ends it', wait_for(lambda: child.poll() is not None, 5) and child.returncode == 0, child.returncode)
+        finally:
+            child.kill()
+            child.wait()
+    finally:
+        os.close(master)
+        os.close(slave)
+
+
+def main():
+    exit_on_signals()
+    signal.alarm(150)
+    if os.geteuid() != 0:
+        raise GaveUp('this needs root')
+    if not os.access(MEMSCOPE, os.X_OK):
+        raise GaveUp(f'no memscope at {MEMSCOPE}: build it, or name it in MEMSCOPE')
+    if not shutil.which('tmux'):
+        raise GaveUp('this needs tmux')
+    with tempfile.TemporaryDirectory() as folder, Cgroup(f'{ME}-job', 256 * MIB) as job, process(LAUNCHER, cgroup=job):
+        narrow(folder, job)
+        between_ticks(folder, job)
+        wide_with_two_targets(folder, job)
+        other_ends(folder, job)
+        plain_lines_instead(folder, job)
+        frozen_terminal(folder, job)
+
+
+if __name__ == '__main__':
+    try:
+        main()
+    except GaveUp as e:
+        check(str(e), False)
+    sys.exit(check.finish())

@@ -1,0 +1,252 @@
+#include "view/screen.h"
+
+#include <gmock/gmock.h>
+
+#include "base/text.h"
+#include "example.h"
+#include "outputs/text_layout.h"
+
+namespace memscope::view {
+namespace {
+
+using test::example;
+using test::gib;
+using test::mib;
+using test::Screen;
+using testing::HasSubstr;
+using testing::Not;
+using Code = Key::Code;
+
+void expect_inside(const Scene& scene, const Look& look) {
+    EXPECT_LE(scene.lines.size(), look.height);
+    for (const Line& line : scene.lines) {
+        EXPECT_LE(line.width(), look.width) << look.width << "x" << look.height << ": " << line.text();
+        const std::string text = line.text();
+        EXPECT_EQ(text, printable(text));
+    }
+}
+
+// Names that steer terminals, are wide, long, or no UTF-8; numbers as large as they get.
+Snapshot hostile() {
+    Snapshot snapshot = example();
+    snapshot.self.dropped["x"] = ~0ULL;
+    for (int t = 0; t < 10; ++t) {
+        auto target = test::training(("\x1b[2J日本語" + std::string(static_cast<std::size_t>(t) * 30, 'n')).c_str());
+        target.memory.effective = EffectiveLimit{"/日本語/\xff" + std::string(200, 'o'), Bytes{1}, Bytes{}};
+        target.memory.usage = target.memory.unreclaimable = target.memory.swap = Bytes{~0ULL};
+        target.memory.events = MemoryEvents{~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL, ~0ULL};
+        target.memory.pressure = Pressure{Seconds{1}, Seconds{1}, 1, 1};
+        target.shm = ShmUsage{Bytes{~0ULL}, Bytes{1}};
+        target.up = t % 2 == 0;
+        for (int i = 0; i < 7; ++i) {
+            target.processes.push_back(test::process(4194000 + i, Role::dataloader_worker, "日本\n\x1b[2J\xff",
+                                                     "/opt/日本語日本語日本語日本語/日本語 --x \xe2\x80\xae", {~0ULL}));
+            target.processes.back().rank = 2147483647 - i;
+            target.processes.back().task.memory->file = {};
+            target.processes.back().task.memory->shmem = {};
+        }
+        target.processes.back().task.memory.reset();
+        test::count_roles(target);
+        snapshot.targets.push_back(std::move(target));
+    }
+    return snapshot;
+}
+
+TEST(ViewScreen, NeverLeavesItsSizeWhateverTheNames) {
+    Screen screen(hostile());
+    screen.tick([] {
+        Snapshot next = hostile();
+        next.time += 1;
+        return next;
+    }());
+    add_note(screen.state, screen.snapshot.time, "a \x1b[31m note 日本語 " + std::string(300, 'x'));
+    screen.type("n");
+    for (const bool help : {false, true})
+        for (const bool typing : {false, true}) {
+            screen.state.help = help;
+            screen.state.typing = typing;
+            screen.state.filter = typing ? "日" : "";
+            for (std::size_t width = 1; width <= 200; width += width < 30 ? 1 : width < 100 ? 5 : 25)
+                for (std::size_t height = 1; height <= 60; height += height < 20 ? 1 : 5) {
+                    screen.look = {width, height, width % 2 == 0};
+                    screen.key(Code::down);
+                    expect_inside(screen.scene, screen.look);
+                }
+        }
+}
+
+TEST(ViewScreen, WithoutTargetsItSaysSo) {
+    Screen screen(Snapshot{});
+    EXPECT_THAT(screen.text(), HasSubstr("no target yet"));
+    for (std::size_t size = 1; size < 30; ++size) {
+        screen.look = {size, size};
+        for (const Code code : {Code::up, Code::tab, Code::enter, Code::end}) screen.key(code);
+        screen.type("ns /");
+        expect_inside(screen.scene, screen.look);
+    }
+}
+
+TEST(ViewScreen, SaysHowMuchIsLeftAndBelowWhoseLimit) {
+    Screen screen;
+    EXPECT_THAT(screen.text(), HasSubstr("64 % of 64 GiB"));
+    EXPECT_THAT(screen.text(), HasSubstr("23 GiB headroom below its own limit"));
+    EXPECT_THAT(screen.text(), HasSubstr("41 GiB of 47 GiB unreclaimable"));
+    EXPECT_THAT(screen.text(), HasSubstr("anon 40 GiB"));
+    EXPECT_THAT(screen.text(), HasSubstr("pressure some 0.0 % full 0.0 %"));
+    screen.snapshot.targets[0].memory.effective = EffectiveLimit{"kubepods.slice", gib(64), gib(3)};
+    screen.snapshot.targets[0].memory.pressure.reset();
+    screen.draw();
+    EXPECT_THAT(screen.text(), HasSubstr("3.0 GiB headroom below kubepods.slice, where others hold 20 GiB"));
+    EXPECT_THAT(screen.text(), Not(HasSubstr("pressure")));
+    screen.snapshot.targets[0].memory.effective.reset();
+    screen.draw();
+    EXPECT_THAT(screen.text(), HasSubstr("47 GiB used, no limit"));
+}
+
+TEST(ViewScreen, KindsAreToldApartWithoutColour) {
+    Screen screen;
+    screen.look.colour = false;
+    screen.draw();
+    for (const char* legend : {"█ anon", "▓ shmem", "▒ file", "▚ kernel", "· other"})
+        EXPECT_THAT(screen.text(), HasSubstr(legend));
+}
+
+TEST(ViewScreen, TheLineOfTheRoleShowsSizesAndItsGrowth) {
+    Screen screen;
+    Snapshot next = example(1001);
+    next.targets[0].processes[1].task.memory->anon += mib(8);
+    test::count_roles(next.targets[0]);
+    screen.tick(next);
+    EXPECT_THAT(screen.text(), testing::ContainsRegex("trainer +×1 +31G +10M +2.0M +31G +\\+8.0M +0 "));
+    EXPECT_THAT(screen.text(), testing::ContainsRegex("python3 -u tr.* 101 +31G +10M +2.0M +31G +\\+8.0M +0"));
+}
+
+TEST(ViewScreen, LossIsShownOnlyWhenThereIsSome) {
+    Screen screen;
+    EXPECT_THAT(screen.text(), Not(HasSubstr("dropped")));
+    screen.snapshot.self.dropped["tree_ring_full"] = 12;
+    screen.draw();
+    EXPECT_THAT(screen.text(), HasSubstr("12 dropped"));
+    EXPECT_EQ(screen.scene.lines.back().spans[screen.scene.lines.back().spans.size() - 2].style, Style::bad);
+}
+
+TEST(ViewScreen, OnlyASpaciousScreenHasRoomForVerdicts) {
+    Screen screen;
+    EXPECT_THAT(screen.text(), Not(HasSubstr("VERDICT")));
+    screen.look = {120, 40, true};
+    screen.draw();
+    EXPECT_THAT(screen.text(), HasSubstr(" VERDICT ─"));
+    EXPECT_THAT(screen.text(), HasSubstr("─\n\n\n"));
+    EXPECT_THAT(screen.text(), HasSubstr("START"));
+}
+
+TEST(ViewScreen, ASmallScreenKeepsTheBarAndTheTree) {
+    Screen screen;
+    screen.look = {40, 10, true};
+    screen.draw();
+    EXPECT_THAT(screen.text(), HasSubstr("64 % of 64 GiB"));
+    EXPECT_THAT(screen.text(), HasSubstr("dataloader_worker"));
+    EXPECT_THAT(screen.text(), HasSubstr("q quit"));
+    EXPECT_GE(screen.scene.page, 4);
+}
+
+TEST(ViewScreen, ScrollingStaysInsideTheRows) {
+    Snapshot snapshot = example();
+    for (int i = 0; i < 300; ++i)
+        snapshot.targets[0].processes.push_back(test::process(1000 + i, Role::helper, "h", "h", mib(1)));
+    test::count_roles(snapshot.targets[0]);
+    Screen screen(snapshot);
+    set_folded(screen.state, {Role::helper, std::nullopt}, false);
+    screen.draw();
+    const std::size_t rows = screen.scene.tree.rows.size();
+    ASSERT_EQ(rows, 309);
+    screen.key(Code::up);
+    EXPECT_EQ(screen.state.selected_index, 0);
+    screen.key(Code::end);
+    EXPECT_EQ(screen.state.selected_index, rows - 1);
+    EXPECT_EQ(screen.state.scroll, rows - screen.scene.page);
+    EXPECT_THAT(screen.text(), HasSubstr("of 309"));
+    screen.key(Code::page_down);
+    EXPECT_EQ(screen.state.selected_index, rows - 1);
+    screen.key(Code::page_up);
+    EXPECT_EQ(screen.state.selected_index, rows - screen.scene.page);
+    screen.tick(example(1001));  // most of them are gone
+    EXPECT_LT(screen.state.selected_index, screen.scene.tree.rows.size());
+    EXPECT_EQ(screen.state.scroll, 0);
+    screen.key(Code::home);
+    EXPECT_EQ(screen.state.selected_index, 0);
+    screen.type("jjk");
+    EXPECT_EQ(screen.state.selected_index, 1);
+}
+
+TEST(ViewScreen, TargetsAreListedAndTabGoesAround) {
+    Snapshot snapshot = example();
+    snapshot.targets = {test::training("a"), test::training("b"), test::training("c")};
+    Screen screen(snapshot);
+    EXPECT_THAT(screen.text(), HasSubstr(" ▸ a"));
+    screen.key(Code::tab);
+    EXPECT_THAT(screen.text(), HasSubstr(" ▸ b"));
+    screen.type("nn");
+    EXPECT_EQ(screen.state.target, "a");
+    screen.type("p");
+    EXPECT_EQ(screen.state.target, "c");
+}
+
+TEST(ViewScreen, ASelectedTargetThatIsRemovedGivesWayToItsNeighbour) {
+    Snapshot snapshot = example();
+    snapshot.targets = {test::training("a"), test::training("b"), test::training("c")};
+    Screen screen(snapshot);
+    screen.type("nn");
+    screen.key(Code::end);
+    Snapshot next = snapshot;
+    next.time += 1;
+    next.targets.pop_back();
+    screen.tick(next);
+    EXPECT_EQ(screen.state.target, "b");
+    EXPECT_EQ(screen.state.selected_index, 0);
+    next.time += 1;
+    next.targets.erase(next.targets.begin());  // another one, before it
+    screen.tick(next);
+    EXPECT_EQ(screen.state.target, "b");
+    next.time += 1;
+    next.targets.clear();
+    screen.tick(next);
+    EXPECT_THAT(screen.text(), HasSubstr("no target yet"));
+}
+
+TEST(ViewScreen, AnEndedTargetSaysSo) {
+    Screen screen;
+    screen.snapshot.targets[0].up = false;
+    screen.draw();
+    EXPECT_THAT(screen.text(), HasSubstr("train  ended"));
+}
+
+TEST(ViewScreen, ANoteStandsForAWhile) {
+    Screen screen;
+    add_note(screen.state, 1000, "train: watching");
+    add_note(screen.state, 1000, "train: the kernel killed 1 process");
+    screen.draw();
+    EXPECT_THAT(screen.text(), HasSubstr("+1 train: the kernel killed 1 process"));
+    screen.look = {60, 8, true};  // no row for notes: it takes the footer's
+    screen.draw();
+    EXPECT_THAT(screen.text(), HasSubstr("killed 1 process"));
+    screen.tick(example(1016));
+    EXPECT_THAT(screen.text(), Not(HasSubstr("killed")));
+    for (int i = 0; i < 1000; ++i) add_note(screen.state, 1016, "x");
+    EXPECT_LE(screen.state.notes.size(), 20);
+}
+
+TEST(ViewScreen, HelpOpensScrollsAndAnyKeyClosesIt) {
+    Screen screen;
+    screen.type("?");
+    EXPECT_THAT(screen.text(), HasSubstr("fold or unfold"));
+    for (int i = 0; i < 50; ++i) screen.key(Code::down);
+    EXPECT_THAT(screen.text(), HasSubstr("own memory"));
+    screen.type("x");
+    EXPECT_THAT(screen.text(), HasSubstr("trainer"));
+    screen.type("h");
+    EXPECT_EQ(screen.type("q"), Reaction::quit);
+}
+
+}  // namespace
+}  // namespace memscope::view

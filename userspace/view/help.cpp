@@ -1,0 +1,43 @@
+#include "view/help.h"
+
+#include "outputs/text_layout.h"
+
+namespace memscope::view {
+namespace {
+
+struct Entry {
+    const char* key;
+    const char* what;  // no key: a line of its own
+};
+
+constexpr Entry kEntries[] = {
+    {"q", "quit; Ctrl-C too"},
+    {"↑ ↓  k j", "move; PgUp PgDn Home End by more"},
+    {"⏎  space", "fold or unfold the role; ← folds, → unfolds"},
+    {"s", "sort by size, growth, name, pid"},
+    {"/", "show what has a text in its name, command or role; Esc clears"},
+    {"Tab  n p", "next and previous target"},
+    {"r", "ranks apart or together"},
+    {"?  h", "this help"},
+    {"", ""},
+    {"█ ▓ ▒", "held by it, by others below the same limit, reclaimable"},
+    {"ANON", "memory only it can free: what leaks"},
+    {"FILE SHMEM", "mapped files, shared memory: shared pages stand in each process"},
+    {"RSS", "their sum"},
+    {"ANON/s", "change of ANON per second over the last 10 s"},
+    {"FLT/s", "page faults per second"},
+    {"×8 -16", "processes of the role, and how many have ended"},
+    {"TREND", "ANON of the role over the last 120 ticks"},
+    {"ms  MiB", "what the last tick took, and memscope's own memory"},
+};
+
+}  // namespace
+
+std::vector<Line> help_lines() {
+    std::vector<Line> lines;
+    for (const Entry& entry : kEntries)
+        lines.push_back(Line{}.add("  ").add(left(entry.key, 11), Style::bold).add(entry.what));
+    return lines;
+}
+
+}  // namespace memscope::view

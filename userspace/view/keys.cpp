@@ -1,0 +1,178 @@
+#include "view/keys.h"
+
+#include <algorithm>
+
+namespace memscope::view {
+namespace {
+
+using Code = Key::Code;
+constexpr std::size_t kLongestFilter = 64;  // bytes
+
+void move_by(State& state, const Tree& tree, std::ptrdiff_t step) {
+    if (tree.rows.empty()) return;
+    const auto last = static_cast<std::ptrdiff_t>(tree.rows.size()) - 1;
+    const auto wanted = static_cast<std::ptrdiff_t>(state.selected_index) + step;
+    select_row(state, tree, static_cast<std::size_t>(std::clamp<std::ptrdiff_t>(wanted, 0, last)));
+}
+
+const Row* selected(const State& state, const Tree& tree) {
+    return state.selected_index < tree.rows.size() ? &tree.rows[state.selected_index] : nullptr;
+}
+
+// Folding a role from one of its processes leaves the selection on the role.
+void fold(State& state, const Tree& tree, bool folded) {
+    const Row* row = selected(state, tree);
+    if (!row) return;
+    set_folded(state, row->id.role, folded);
+    state.selected = row->id;
+    if (!folded || !row->process) return;
+    const auto role =
+        std::ranges::find_if(tree.rows, [&](const Row& r) { return r.group == row->group && !r.process; });
+    select_row(state, tree, static_cast<std::size_t>(role - tree.rows.begin()));
+}
+
+void toggle(State& state, const Tree& tree) {
+    if (const Row* row = selected(state, tree)) fold(state, tree, !is_folded(state, row->id.role));
+}
+
+void filter_changed(State& state) {
+    state.folded_matches.clear();
+    state.scroll = 0;
+}
+
+Reaction type(State& state, const Key& key) {
+    switch (key.code) {
+        case Code::character:
+            if (state.filter.size() + key.text.size() <= kLongestFilter) state.filter += key.text;
+            break;
+        case Code::backspace:
+            if (state.filter.empty()) state.typing = false;
+            while (!state.filter.empty() && (static_cast<unsigned char>(state.filter.back()) & 0xC0U) == 0x80)
+                state.filter.pop_back();
+            if (!state.filter.empty()) state.filter.pop_back();
+            break;
+        case Code::enter:
+            state.typing = false;
+            return Reaction::redraw;
+        case Code::escape:
+            state.typing = false;
+            state.filter.clear();
+            break;
+        default:
+            return Reaction::none;
+    }
+    filter_changed(state);
+    return Reaction::redraw;
+}
+
+Reaction read_help(State& state, const Key& key) {
+    const bool up = key.code == Code::up || key.text == "k";
+    const bool down = key.code == Code::down || key.text == "j";
+    if (down)
+        ++state.help_scroll;
+    else if (up && state.help_scroll > 0)
+        --state.help_scroll;
+    else if (!up)
+        state.help = false;
+    return Reaction::redraw;
+}
+
+Reaction command(State& state, char letter, const Snapshot& snapshot, const Tree& tree) {
+    switch (letter) {
+        case 'q':
+        case 'Q':
+            return Reaction::quit;
+        case '?':
+        case 'h':
+            state.help = true;
+            state.help_scroll = 0;
+            break;
+        case 'j':
+            move_by(state, tree, 1);
+            break;
+        case 'k':
+            move_by(state, tree, -1);
+            break;
+        case ' ':
+            toggle(state, tree);
+            break;
+        case 's':
+            state.sort = static_cast<Sort>((static_cast<int>(state.sort) + 1) % 4);
+            break;
+        case 'r':
+            state.by_rank = !state.by_rank;
+            break;
+        case '/':
+            state.typing = true;
+            break;
+        case 'n':
+            select_target(state, snapshot, 1);
+            break;
+        case 'p':
+            select_target(state, snapshot, -1);
+            break;
+        default:
+            return Reaction::none;
+    }
+    return Reaction::redraw;
+}
+
+}  // namespace
+
+Reaction press(State& state, const Key& key, const Snapshot& snapshot, const Scene& scene) {
+    if (key.code == Code::repaint) return Reaction::repaint;
+    if (key.code == Code::suspend) return Reaction::suspend;
+    const auto page = static_cast<std::ptrdiff_t>(std::max<std::size_t>(scene.page, 2)) - 1;
+    const auto all = static_cast<std::ptrdiff_t>(scene.tree.rows.size());
+    const bool moves =
+        key.code >= Code::up && key.code <= Code::end && key.code != Code::left && key.code != Code::right;
+    if (state.help && key.text != "q") return read_help(state, key);
+    if (state.typing && !moves) return type(state, key);
+    switch (key.code) {
+        case Code::character:
+            return key.text.size() == 1 ? command(state, key.text[0], snapshot, scene.tree) : Reaction::none;
+        case Code::up:
+            move_by(state, scene.tree, -1);
+            break;
+        case Code::down:
+            move_by(state, scene.tree, 1);
+            break;
+        case Code::page_up:
+            move_by(state, scene.tree, -page);
+            break;
+        case Code::page_down:
+            move_by(state, scene.tree, page);
+            break;
+        case Code::home:
+            move_by(state, scene.tree, -all);
+            break;
+        case Code::end:
+            move_by(state, scene.tree, all);
+            break;
+        case Code::left:
+            fold(state, scene.tree, true);
+            break;
+        case Code::right:
+            fold(state, scene.tree, false);
+            break;
+        case Code::enter:
+            toggle(state, scene.tree);
+            break;
+        case Code::tab:
+            select_target(state, snapshot, 1);
+            break;
+        case Code::back_tab:
+            select_target(state, snapshot, -1);
+            break;
+        case Code::escape:
+            if (state.filter.empty()) return Reaction::none;
+            state.filter.clear();
+            filter_changed(state);
+            break;
+        default:
+            return Reaction::none;
+    }
+    return Reaction::redraw;
+}
+
+}  // namespace memscope::view

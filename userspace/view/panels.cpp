@@ -1,0 +1,235 @@
+#include "view/panels.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "base/text.h"
+#include "outputs/text_layout.h"
+#include "view/compact.h"
+
+namespace memscope::view {
+namespace {
+
+constexpr std::size_t kWide = 76;  // columns from which there is room for units
+
+double share(Bytes part, Bytes whole) {
+    return whole.n == 0 ? 0 : static_cast<double>(part.n) / static_cast<double>(whole.n);
+}
+
+Style alarm(double full) { return full >= 0.9 ? Style::bad : full >= 0.75 ? Style::warn : Style::good; }
+
+std::string percent(double part) { return fmt::format("{:.0f} %", 100 * std::min(part, 9.99)); }
+
+// Of the effective limit: what cannot be reclaimed, siblings below the same limit included.
+double fullness(const MemoryState& memory) {
+    if (!memory.effective) return 0;
+    const EffectiveLimit& limit = *memory.effective;
+    return std::max(share(limit.limit - limit.headroom, limit.limit), share(memory.unreclaimable, limit.limit));
+}
+
+Bytes held_by_others(const MemoryState& memory) {
+    const EffectiveLimit& limit = *memory.effective;
+    if (limit.owner == "own") return {};
+    return limit.limit - limit.headroom - memory.unreclaimable - memory.swap;
+}
+
+std::vector<BarSpan> limit_parts(const MemoryState& memory) {
+    const Bytes limit = memory.effective->limit;
+    const Style style = alarm(fullness(memory));
+    return {{share(memory.unreclaimable, limit), "█", style},
+            {share(held_by_others(memory), limit), "▓", style},
+            {share(memory.usage - memory.unreclaimable, limit), "▒", Style::dim}};
+}
+
+struct Kind {
+    const char* name;
+    Bytes MemoryByKind::* size;
+    const char* glyph;  // tells kinds apart where there is no colour
+    Style style;
+};
+constexpr Kind kKinds[] = {{"anon", &MemoryByKind::anon, "█", Style::anon},
+                           {"shmem", &MemoryByKind::shmem, "▓", Style::shmem},
+                           {"file", &MemoryByKind::file, "▒", Style::file},
+                           {"kernel", &MemoryByKind::kernel, "▚", Style::kernel},
+                           {"other", &MemoryByKind::other, "·", Style::other}};
+
+}  // namespace
+
+std::vector<Line> target_list(const Snapshot& snapshot, const State& state, std::size_t width, std::size_t rows) {
+    const auto& targets = snapshot.targets;
+    const std::size_t count = std::min(rows, targets.size());
+    const std::size_t before = std::min(state.target_index, count / 2);
+    const std::size_t first = std::min(state.target_index - before, targets.size() - count);
+    const std::size_t name = std::min<std::size_t>(width / 3, 40);
+    const std::size_t bar_width = width > name + 26 ? width - name - 26 : 0;
+    std::vector<Line> lines;
+    for (std::size_t i = first; i < first + count; ++i) {
+        const TargetSnapshot& target = targets[i];
+        const bool chosen = i == state.target_index;
+        const Style style = chosen ? Style::bold : Style::dim;
+        Line line;
+        line.add(chosen ? " ▸ " : "   ", style).add(left(printable(target.info.name), name), style).add(" ");
+        if (const auto& limit = target.memory.effective) {
+            const double full = fullness(target.memory);
+            add_bar(line, bar_width, limit_parts(target.memory));
+            line.add(right(percent(full), 6), alarm(full));
+            line.add(fmt::format("  {:>4} of {:<4}", compact_size(target.memory.usage), compact_size(limit->limit)),
+                     style);
+        } else {
+            line.add(std::string(bar_width, ' '))
+                .add(fmt::format("{:>12} used", compact_size(target.memory.usage)), style);
+        }
+        if (!target.up) line.add(" ended", Style::warn);
+        lines.push_back(std::move(line));
+    }
+    return lines;
+}
+
+Line title_line(const Snapshot& snapshot, const TargetSnapshot& target, const History& history, const State& state,
+                std::size_t width) {
+    Line head;
+    head.add(" " + printable(target.info.name), Style::bold);
+    if (!target.up) head.add("  ended", Style::warn);
+    Line tail;
+    if (snapshot.targets.size() > 1)
+        tail.add(fmt::format("{} of {}  ", state.target_index + 1, snapshot.targets.size()), Style::dim);
+    if (width >= 60) {
+        const Seconds watched = history.watched(target.info.name);
+        tail.add(fmt::format("{} v{}  watched {} ", printable(target.info.kind), target.info.cgroup_version,
+                             human_duration(watched < Seconds{1} ? Seconds{1} : watched)),
+                 Style::dim);
+    }
+    return spread(std::move(head), tail, width);
+}
+
+Line limit_line(const MemoryState& memory, std::size_t width) {
+    if (!memory.effective) return Line{}.add(" " + human_size(memory.usage) + " used, no limit");
+    const double full = fullness(memory);
+    const std::string number = percent(full);
+    const std::string limit = " of " + human_size(memory.effective->limit) + " ";
+    const std::size_t taken = display_width(number) + display_width(limit) + 3;
+    Line line;
+    line.add(" ");
+    if (width > taken + 4) {
+        add_bar(line, width - taken, limit_parts(memory));
+        line.add("  ");
+    }
+    return line.add(number, alarm(full)).add(limit);
+}
+
+Line headroom_line(const MemoryState& memory, std::size_t width) {
+    Line line;
+    line.add(" ");
+    if (const auto& limit = memory.effective) {
+        const std::string owner = limit->owner == "own"    ? "its own limit"
+                                  : limit->owner == "host" ? "the host's memory"
+                                                           : shortened_to(printable(limit->owner), width / 3);
+        line.add(human_size(limit->headroom), Style::bold).add(" headroom below " + owner);
+        if (const Bytes others = held_by_others(memory); others.n > 0)
+            line.add(", where others hold " + human_size(others));
+        line.add("  ·  ", Style::dim);
+    }
+    line.add(human_size(memory.unreclaimable), Style::bold).add(" of " + human_size(memory.usage) + " unreclaimable");
+    if (memory.swap.n > 0) line.add("  ·  ", Style::dim).add(human_size(memory.swap), Style::bold).add(" in swap");
+    return line;
+}
+
+Line kinds_bar(const MemoryState& memory, std::size_t width, bool colour) {
+    std::vector<BarSpan> parts;
+    const auto& sizes = memory.by_kind;
+    const Bytes all = sizes.anon + sizes.shmem + sizes.file + sizes.kernel + sizes.other;
+    constexpr double kFull = 1 + 1e-9;  // the parts are all there is: rounding leaves no track at the end
+    for (const Kind& kind : kKinds)
+        parts.push_back({kFull * share(sizes.*kind.size, all), colour ? "▄" : kind.glyph, kind.style});
+    Line line;
+    line.add(" ");
+    add_bar(line, width > 2 ? width - 2 : 0, parts);
+    return line;
+}
+
+Line kinds_legend(const MemoryState& memory, std::size_t width, bool colour) {
+    Line line;
+    for (const Kind& kind : kKinds) {
+        const Bytes size = memory.by_kind.*kind.size;
+        line.add(" ").add(colour ? "■" : kind.glyph, kind.style).add(fmt::format(" {} ", kind.name), Style::dim);
+        line.add(width >= kWide ? human_size(size) + " " : compact_size(size));
+    }
+    return line;
+}
+
+Line trouble_line(const TargetSnapshot& target) {
+    Line line;
+    if (const auto& pressure = target.memory.pressure) {
+        const auto style = [](double part) { return part >= 0.1 ? Style::bad : part > 0 ? Style::warn : Style::dim; };
+        line.add(" pressure", Style::dim);
+        line.add(fmt::format(" some {:.1f} %", 100 * pressure->some_avg10), style(pressure->some_avg10));
+        line.add(fmt::format(" full {:.1f} %", 100 * pressure->full_avg10), style(pressure->full_avg10)).add("  ");
+    }
+    if (const auto& events = target.memory.events) {
+        if (events->oom_kill > 0) line.add(fmt::format(" OOM kills {} ", events->oom_kill), Style::bad);
+        if (events->max > 0) line.add(fmt::format(" at the limit {} times ", events->max), Style::warn);
+        if (events->high > 0) line.add(fmt::format(" throttled {} times ", events->high), Style::warn);
+    }
+    if (const auto& shm = target.shm; shm && share(shm->used, shm->size) >= 0.5)
+        line.add(" /dev/shm " + percent(share(shm->used, shm->size)) + " full", alarm(share(shm->used, shm->size)));
+    return line;
+}
+
+std::vector<Line> verdict_panel(std::size_t width, std::size_t rows) {
+    std::vector<Line> lines(rows);
+    if (rows == 0) return lines;
+    std::string rule;
+    for (std::size_t i = 0; i + 11 < width; ++i) rule += "─";
+    lines[0].add(" VERDICT " + rule, Style::dim);
+    return lines;
+}
+
+Line note_line(const State& state, std::size_t first_row, std::size_t last_row, std::size_t rows, std::size_t width) {
+    Line head;
+    if (!state.notes.empty()) {
+        if (state.notes.size() > 1) head.add(fmt::format(" +{}", state.notes.size() - 1), Style::dim);
+        head.add(" " + printable(state.notes.back().line), Style::warn);
+    }
+    Line tail;
+    if (last_row < rows || first_row > 1) tail.add(fmt::format("{}-{} of {} ", first_row, last_row, rows), Style::dim);
+    return spread(std::move(head), tail, width);
+}
+
+Line footer_line(const SelfSample& self, const State& state, bool several_targets, std::size_t width) {
+    std::uint64_t dropped = 0;
+    for (const auto& [reason, count] : self.dropped) dropped += count;
+    Line tail;
+    if (dropped > 0) tail.add(compact_count(static_cast<double>(dropped)) + " dropped  ", Style::bad);
+    tail.add(fmt::format("tick {:.1f} ms  {} ", self.tick_duration.count() * 1000, human_size(self.resident)),
+             Style::dim);
+
+    Line head;
+    if (state.typing) {
+        head.add(" /" + printable(state.filter) + "▏", Style::bold).add("  Enter keeps it, Esc clears it", Style::dim);
+        return spread(std::move(head), tail, width);
+    }
+    const std::string sort = "sort: " + std::string(name_of(state.sort));
+    const std::string filter = state.filter.empty() ? "filter" : "filter: " + printable(state.filter);
+    struct Hint {
+        const char* key;
+        std::string what;
+        bool wanted = true;
+    };
+    const Hint hints[] = {{"q", "quit"},
+                          {"?", "help"},
+                          {"s", sort},
+                          {"/", filter},
+                          {"⏎", "fold"},
+                          {"r", state.by_rank ? "ranks" : "no ranks"},
+                          {"Tab", "target", several_targets}};
+    const std::size_t room = width > tail.width() ? width - tail.width() - 1 : 0;
+    for (const Hint& hint : hints) {
+        if (!hint.wanted || head.width() + display_width(hint.what) + display_width(hint.key) + 3 > room) continue;
+        const bool standing = hint.key[0] == '/' && !state.filter.empty();
+        head.add(std::string(" ") + hint.key, Style::bold);
+        head.add(" " + hint.what + " ", standing ? Style::warn : Style::dim);
+    }
+    return spread(std::move(head), tail, width);
+}
+
+}  // namespace memscope::view

@@ -1,0 +1,29 @@
+#pragma once
+#include <vector>
+
+#include "view/history.h"
+#include "view/line.h"
+#include "view/state.h"
+
+namespace memscope::view {
+
+// The parts of the screen around the tree. Each line may be too long; the screen cuts it.
+
+// `rows` targets around the selected one, each with its bar.
+std::vector<Line> target_list(const Snapshot& snapshot, const State& state, std::size_t width, std::size_t rows);
+
+Line title_line(const Snapshot& snapshot, const TargetSnapshot& target, const History& history, const State& state,
+                std::size_t width);
+Line limit_line(const MemoryState& memory, std::size_t width);  // the bar against the effective limit
+Line headroom_line(const MemoryState& memory, std::size_t width);
+Line kinds_bar(const MemoryState& memory, std::size_t width, bool colour);
+Line kinds_legend(const MemoryState& memory, std::size_t width, bool colour);
+Line trouble_line(const TargetSnapshot& target);  // pressure where there is PSI, events that should not be
+
+// Room for verdicts; nothing judges yet, so nothing stands in it.
+std::vector<Line> verdict_panel(std::size_t width, std::size_t rows);
+
+Line note_line(const State& state, std::size_t first_row, std::size_t last_row, std::size_t rows, std::size_t width);
+Line footer_line(const SelfSample& self, const State& state, bool several_targets, std::size_t width);
+
+}  // namespace memscope::view

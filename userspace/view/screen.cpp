@@ -1,0 +1,157 @@
+#include "view/screen.h"
+
+#include <algorithm>
+
+#include "view/help.h"
+#include "view/panels.h"
+#include "view/table.h"
+
+namespace memscope::view {
+namespace {
+
+// How many rows each part gets; what matters most stays longest as the screen shrinks.
+struct Layout {
+    std::size_t targets = 0;
+    std::size_t targets_gap = 0;
+    std::size_t title = 0;
+    std::size_t limit = 0;
+    std::size_t headroom = 0;
+    std::size_t kinds_gap = 0;
+    std::size_t kinds_bar = 0;
+    std::size_t kinds_legend = 0;
+    std::size_t trouble = 0;
+    std::size_t verdict = 0;
+    std::size_t gap = 0;
+    std::size_t header = 0;
+    std::size_t page = 0;
+    std::size_t note = 0;
+    std::size_t footer = 0;
+};
+
+Layout lay_out(std::size_t height, std::size_t targets) {
+    const auto from = [&](std::size_t least, std::size_t rows = 1) { return height >= least ? rows : 0; };
+    Layout layout;
+    layout.targets = targets > 1 ? std::min(from(12, height / 6), targets) : 0;
+    layout.targets_gap = layout.targets > 0 ? from(16) : 0;
+    layout.title = from(1);
+    layout.limit = from(3);
+    layout.headroom = from(8);
+    layout.kinds_gap = from(28);
+    layout.kinds_bar = from(14);
+    layout.kinds_legend = from(11);
+    layout.trouble = from(16);  // kept when empty: what comes below should not jump
+    layout.verdict = from(34, 3);
+    layout.gap = from(28);
+    layout.header = from(6);
+    layout.note = from(16);
+    layout.footer = from(4);
+    const std::size_t taken = layout.targets + layout.targets_gap + layout.title + layout.limit + layout.headroom +
+                              layout.kinds_gap + layout.kinds_bar + layout.kinds_legend + layout.trouble +
+                              layout.verdict + layout.gap + layout.header + layout.note + layout.footer;
+    layout.page = height - std::min(taken, height);
+    return layout;
+}
+
+class Painter {
+  public:
+    Painter(State& state, const Snapshot& snapshot, const History& history, const Look& look)
+        : state_(state), snapshot_(snapshot), history_(history), look_(look) {}
+
+    Scene paint() {
+        drop_old_notes(state_, snapshot_.time);
+        const TargetSnapshot* target = settle_target(state_, snapshot_);
+        layout_ = lay_out(look_.height, snapshot_.targets.size());
+        if (target) {
+            fold_large_roles(state_, *target);
+            scene_.tree = build_tree(*target, history_, state_);
+        }
+        scene_.page = layout_.page;
+        settle_rows(state_, scene_.tree, layout_.page);
+        if (state_.help)
+            paint_help();
+        else if (target)
+            paint_target(*target);
+        else
+            add(Line{}.add(" no target yet", Style::dim), 1);
+        finish();
+        return std::move(scene_);
+    }
+
+  private:
+    void add(Line line, std::size_t rows) {
+        if (rows > 0) scene_.lines.push_back(std::move(line));
+    }
+
+    void paint_target(const TargetSnapshot& target) {
+        const std::size_t width = look_.width;
+        const MemoryState& memory = target.memory;
+        for (Line& line : target_list(snapshot_, state_, width, layout_.targets)) add(std::move(line), 1);
+        add({}, layout_.targets_gap);
+        add(title_line(snapshot_, target, history_, state_, width), layout_.title);
+        add(limit_line(memory, width), layout_.limit);
+        add(headroom_line(memory, width), layout_.headroom);
+        add({}, layout_.kinds_gap);
+        add(kinds_bar(memory, width, look_.colour), layout_.kinds_bar);
+        add(kinds_legend(memory, width, look_.colour), layout_.kinds_legend);
+        add(trouble_line(target), layout_.trouble);
+        for (Line& line : verdict_panel(width, layout_.verdict)) add(std::move(line), 1);
+        add({}, layout_.gap);
+        paint_tree(target);
+    }
+
+    void paint_tree(const TargetSnapshot& target) {
+        const Columns columns = fit_columns(look_.width);
+        add(table_header(columns, state_), layout_.header);
+        const auto& rows = scene_.tree.rows;
+        const std::size_t end = std::min(state_.scroll + layout_.page, rows.size());
+        for (std::size_t i = state_.scroll; i < end; ++i) {
+            Line line = table_row(columns, scene_.tree, rows[i], target, history_, state_);
+            line.selected = i == state_.selected_index;
+            add(std::move(line), 1);
+        }
+        if (rows.empty() && layout_.page > 0)
+            add(Line{}.add(state_.filter.empty() ? "   no processes" : "   nothing matches the filter", Style::dim), 1);
+    }
+
+    void paint_help() {
+        const auto help = help_lines();
+        const std::size_t room =
+            look_.height - std::min<std::size_t>(look_.height, layout_.footer + layout_.header + 1);
+        add(Line{}.add(" memscope", Style::bold).add("  any key closes this", Style::dim), 1);
+        add({}, layout_.header);
+        state_.help_scroll = std::min(state_.help_scroll, help.size() - std::min(help.size(), room));
+        const std::size_t end = std::min(state_.help_scroll + room, help.size());
+        for (std::size_t i = state_.help_scroll; i < end; ++i) add(help[i], 1);
+    }
+
+    void finish() {
+        auto& lines = scene_.lines;
+        const std::size_t bottom = state_.help ? layout_.footer : layout_.note + layout_.footer;
+        lines.resize(look_.height - std::min(look_.height, bottom));
+        if (!state_.help) {
+            const std::size_t shown = std::min(layout_.page, scene_.tree.rows.size() - state_.scroll);
+            add(note_line(state_, state_.scroll + 1, state_.scroll + shown, scene_.tree.rows.size(), look_.width),
+                layout_.note);
+        }
+        if (layout_.note == 0 && !state_.notes.empty() && !state_.typing && layout_.footer > 0)
+            add(note_line(state_, 1, 1, 1, look_.width), 1);  // no row of its own: it takes the footer's
+        else
+            add(footer_line(snapshot_.self, state_, snapshot_.targets.size() > 1, look_.width), layout_.footer);
+        for (Line& line : lines) line = cut_to(std::move(line), look_.width);
+    }
+
+    State& state_;
+    const Snapshot& snapshot_;
+    const History& history_;
+    const Look& look_;
+    Layout layout_{};
+    Scene scene_{};
+};
+
+}  // namespace
+
+Scene render(State& state, const Snapshot& snapshot, const History& history, const Look& look) {
+    return Painter(state, snapshot, history, look).paint();
+}
+
+}  // namespace memscope::view

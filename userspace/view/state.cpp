@@ -1,0 +1,58 @@
+#include "view/state.h"
+
+#include <algorithm>
+
+namespace memscope::view {
+namespace {
+
+constexpr double kNoteStands = 15;  // seconds
+constexpr std::size_t kMostNotes = 20;
+
+void take_target(State& state, const Snapshot& snapshot, std::size_t index) {
+    state.target_index = index;
+    state.target = snapshot.targets[index].info.name;
+    state.selected.reset();
+    state.selected_index = state.scroll = 0;
+}
+
+}  // namespace
+
+std::string_view name_of(Sort sort) {
+    constexpr std::string_view kNames[] = {"size", "growth", "name", "pid"};
+    return kNames[static_cast<std::size_t>(sort)];
+}
+
+bool same_row(const RowId& a, const RowId& b) {
+    if (a.process || b.process) return a.process == b.process;
+    return a.role == b.role;
+}
+
+const TargetSnapshot* settle_target(State& state, const Snapshot& snapshot) {
+    const auto& targets = snapshot.targets;
+    if (targets.empty()) return nullptr;  // the name is kept: the target may come back
+    const auto found = std::ranges::find_if(targets, [&](const auto& t) { return t.info.name == state.target; });
+    if (found != targets.end())
+        state.target_index = static_cast<std::size_t>(found - targets.begin());
+    else
+        take_target(state, snapshot, std::min(state.target_index, targets.size() - 1));
+    return &targets[state.target_index];
+}
+
+void select_target(State& state, const Snapshot& snapshot, std::ptrdiff_t step) {
+    if (!settle_target(state, snapshot)) return;
+    const auto count = static_cast<std::ptrdiff_t>(snapshot.targets.size());
+    const auto next = (static_cast<std::ptrdiff_t>(state.target_index) + step % count + count) % count;
+    if (static_cast<std::size_t>(next) != state.target_index)
+        take_target(state, snapshot, static_cast<std::size_t>(next));
+}
+
+void add_note(State& state, double now, std::string line) {
+    state.notes.push_back({now, std::move(line)});
+    if (state.notes.size() > kMostNotes) state.notes.erase(state.notes.begin());
+}
+
+void drop_old_notes(State& state, double now) {
+    std::erase_if(state.notes, [&](const Note& note) { return now < note.time || now - note.time > kNoteStands; });
+}
+
+}  // namespace memscope::view

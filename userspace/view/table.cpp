@@ -1,0 +1,158 @@
+#include "view/table.h"
+
+#include <fmt/format.h>
+
+#include "outputs/process_rows.h"
+#include "outputs/text_layout.h"
+#include "view/compact.h"
+
+namespace memscope::view {
+namespace {
+
+struct Text {
+    std::string text{};
+    Style style = Style::plain;
+};
+
+Text quiet(std::string text) {  // what is nothing does not ask for attention
+    const bool nothing = text == "0" || text == "-";
+    return {std::move(text), nothing ? Style::dim : Style::plain};
+}
+
+Text growth(const Rates& rates) {
+    Text text = quiet(compact_change(rates.anon));
+    if (text.text.starts_with('-')) text.style = Style::dim;
+    return text;
+}
+
+Text process_cell(Cell cell, const Process& process, const Rates& rates) {
+    const auto& memory = process.task.memory;
+    const auto size = [&](Bytes AddressSpace::* part) { return quiet(memory ? compact_size((*memory).*part) : "-"); };
+    switch (cell) {
+        case Cell::pid:
+            return {std::to_string(process.task.id.pid), Style::dim};
+        case Cell::anon:
+            return size(&AddressSpace::anon);
+        case Cell::file:
+            return size(&AddressSpace::file);
+        case Cell::shmem:
+            return size(&AddressSpace::shmem);
+        case Cell::rss:
+            return quiet(memory ? compact_size(resident(process)) : "-");
+        case Cell::growth:
+            return growth(rates);
+        case Cell::faults:
+            return quiet(compact_count(rates.faults));
+        case Cell::threads:
+            return quiet(compact_count(static_cast<double>(process.task.threads)));
+        case Cell::starts:
+        case Cell::exits:
+        case Cell::trend:
+            break;
+    }
+    return {};
+}
+
+// How many there are and, where there is room, how many have ended.
+std::string counts(const Group& group, std::size_t width) {
+    std::string living = fmt::format("×{}", group.totals.processes);
+    if (group.counters.exits == 0) return living;
+    std::string both = living + " -" + compact_count(static_cast<double>(group.counters.exits));
+    return display_width(both) <= width ? both : living;
+}
+
+Text group_cell(Cell cell, const Group& group, std::size_t width, const TargetSnapshot& target, const History& history,
+                const State& state) {
+    const auto count = [](std::uint64_t n) { return quiet(compact_count(static_cast<double>(n))); };
+    switch (cell) {
+        case Cell::pid:
+            if (group.processes.size() < group.totals.processes)
+                return {fmt::format("{} of {}", group.processes.size(), group.totals.processes), Style::dim};
+            return {counts(group, width), Style::dim};
+        case Cell::anon:
+            return quiet(compact_size(group.totals.anon));
+        case Cell::file:
+            return quiet(compact_size(group.totals.file));
+        case Cell::shmem:
+            return quiet(compact_size(group.totals.shmem));
+        case Cell::rss:
+            return quiet(compact_size(group.totals.anon + group.totals.file + group.totals.shmem));
+        case Cell::growth:
+            return growth(group.rates);
+        case Cell::faults:
+            return quiet(compact_count(group.rates.faults));
+        case Cell::starts:
+            return count(group.counters.starts);
+        case Cell::exits:
+            return count(group.counters.exits);
+        case Cell::threads:
+            return count(group.totals.threads);
+        case Cell::trend:
+            break;
+    }
+    return {sparkline(anon_series(target, history, group.key, state.by_rank), width), Style::anon};
+}
+
+void add_name(Line& line, const Columns& columns, const std::string& before, const std::string& name, Style style) {
+    const std::string mark = shortened_to(before, columns.name);
+    line.add(mark, Style::dim);
+    line.add(left(name, columns.name - display_width(mark)), style);
+}
+
+std::string role_name(const RoleKey& key) {
+    std::string name(name_of(key.role));
+    if (key.rank) name += fmt::format(" {}", *key.rank);
+    return name;
+}
+
+Sort sort_of(Cell cell) {
+    switch (cell) {
+        case Cell::pid:
+            return Sort::pid;
+        case Cell::growth:
+            return Sort::growth;
+        case Cell::rss:
+            return Sort::size;
+        default:
+            return Sort::name;  // that is the first column's
+    }
+}
+
+}  // namespace
+
+Line table_header(const Columns& columns, const State& state) {
+    const auto style = [&](bool sorted) { return sorted ? Style::bold : Style::dim; };
+    Line line;
+    line.add(left(" ROLE / PROCESS", columns.name), style(state.sort == Sort::name));
+    for (const Column& column : columns.columns) {
+        const bool sorted = sort_of(column.cell) == state.sort && state.sort != Sort::name;
+        const std::string title(column.title);
+        line.add(" ").add(column.cell == Cell::trend ? left(title, column.width) : right(title, column.width),
+                          style(sorted));
+    }
+    return line;
+}
+
+Line table_row(const Columns& columns, const Tree& tree, const Row& row, const TargetSnapshot& target,
+               const History& history, const State& state) {
+    const Group& group = tree.groups[row.group];
+    const bool empty = group.totals.processes == 0;
+    Line line;
+    const Rates rates = row.process ? history.rates(row.process->task.id) : Rates{};
+    if (row.process)
+        add_name(line, columns, "   ", title_of(*row.process), Style::plain);
+    else
+        add_name(line, columns,
+                 empty          ? "  "
+                 : group.folded ? "▸ "
+                                : "▾ ",
+                 role_name(group.key), empty ? Style::dim : Style::bold);
+    for (const Column& column : columns.columns) {
+        const Text text = row.process ? process_cell(column.cell, *row.process, rates)
+                                      : group_cell(column.cell, group, column.width, target, history, state);
+        line.add(" ").add(right(text.text, column.width), text.style);
+    }
+    return line;
+}
+
+}  // namespace memscope::view

@@ -1,0 +1,44 @@
+#include "view/terminfo.h"
+
+#include <clocale>
+#include <cstdint>
+#include <langinfo.h>
+
+// Last: it defines short words as macros.
+#define NCURSES_NOMACROS 1
+#include <curses.h>
+#include <term.h>
+
+namespace memscope::view {
+namespace {
+
+std::string capability(const char* name) {
+    const char* value = ::tigetstr(name);
+    // -1 as a pointer: it is no string capability.
+    return value && reinterpret_cast<std::intptr_t>(value) != -1 ? value : "";
+}
+
+}  // namespace
+
+Status check_terminal_type(const char* type, int fd) {
+    if (!type || !*type) return plain_error("TERM is not set");
+    const std::string name = "terminal type '" + std::string(type) + "'";
+    int found = 0;
+    if (::setupterm(type, fd, &found) != OK) return plain_error(name + " is not known");
+    const bool able = !capability("cup").empty() && !capability("clear").empty();
+    ::del_curterm(cur_term);
+    if (!able) return plain_error(name + " cannot move its cursor");
+    return Done{};
+}
+
+Status use_utf8() {
+    for (const char* name : {"", "C.UTF-8", "en_US.UTF-8"})
+        if (std::setlocale(LC_CTYPE, name) && std::string_view(::nl_langinfo(CODESET)) == "UTF-8") return Done{};
+    return plain_error("no UTF-8 locale");
+}
+
+std::string farewell_sequence() {
+    return capability("sgr0") + capability("rmkx") + capability("cnorm") + capability("rmcup");
+}
+
+}  // namespace memscope::view
