@@ -204,8 +204,9 @@ Status apply_roles(WatchOptions& options, const toml::node& node, const std::str
 std::span<const WatchSetting> watch_settings() { return kSettings; }
 
 Status apply_config(WatchOptions& options, std::string_view toml, const std::string& file) {
-    if (toml.size() >= kFileLimit)  // the reader stops there, so the end may be missing
-        return plain_error(fmt::format("{}: is too large", file), "a config file is smaller than 1 MiB");
+    constexpr std::size_t kMost = 32U << 10U;  // keys nested by the ten thousand would be too deep for toml++
+    if (toml.size() >= kMost)
+        return plain_error(fmt::format("{}: is too large", file), "a config file is smaller than 32 KiB");
     toml::table table;
     try {
         table = toml::parse(toml);

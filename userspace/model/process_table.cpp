@@ -179,8 +179,12 @@ void TrackedProcess::retarget(CgroupId gone, CgroupId enclosing) {
 
 void ProcessTable::retarget(CgroupId gone, CgroupId enclosing) {
     for (TrackedProcess& process : ended_) process.retarget(gone, enclosing);  // not yet booked
-    for (auto& [pid, process] : living_) process.retarget(gone, enclosing);
-    std::erase_if(living_, [](const auto& entry) { return entry.second.task.target == kNoCgroup; });
+    for (auto it = living_.begin(); it != living_.end();) {
+        const auto current = it++;
+        current->second.retarget(gone, enclosing);
+        // It may have come from another target in this tick, which has its exit still to book.
+        if (current->second.task.target == kNoCgroup) end(current);
+    }
 }
 
 void ProcessTable::settle() {

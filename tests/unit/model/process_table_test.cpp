@@ -306,6 +306,19 @@ TEST(ProcessTable, AnEndInATargetThatGoesRightAfterwardsCountsInTheOneAroundIt) 
     w.expect_balance(kJob);
 }
 
+TEST(ProcessTable, AMoveIntoATargetThatGoesRightAfterwardsIsAnExitWhereItCameFrom) {
+    Watch w;
+    w.nesting.add(kOther, kNoCgroup);
+    w.table.reconcile(std::vector{sample(kTrainer, 2000)}, 1990);
+    w.tick();
+    w.table.apply(Moved{.time_ns = 2100, .id = kTrainer, .target = kOther});
+    w.table.retarget(kOther, kNoCgroup);
+    w.nesting.remove(kOther);
+    w.tick();
+    EXPECT_EQ(w.counters(kJob).exits, 1U);
+    w.expect_balance(kJob);
+}
+
 TEST(Ledger, FoldsRanksBeyondItsBound) {
     Watch w;
     for (int i = 0; i < 5000; ++i) {
