@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /* Every watched process with its exact numbers, in one read. */
 #include "mappings.bpf.h"
-#include "quick.bpf.h"
+#include "membership.bpf.h"
+#include "rss.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -61,15 +62,6 @@ struct {
 	__type(value, struct ms_task);
 } rows SEC(".maps");
 
-static __always_inline void put_pages(struct ms_task *row, const __s64 pages[4])
-{
-	row->flags |= MS_TASK_OWNS_MEMORY;
-	row->file_pages = pages[RSS_FILE];
-	row->anon_pages = pages[RSS_ANON];
-	row->swap_pages = pages[RSS_SWAP];
-	row->shmem_pages = pages[RSS_SHMEM];
-}
-
 typedef void (*page_summer)(struct thread_sums *sums, __s64 pages[4]);
 
 static __always_inline void describe_memory(struct ms_task *row, struct thread_sums *sums,
@@ -81,7 +73,11 @@ static __always_inline void describe_memory(struct ms_task *row, struct thread_s
 	if (!mm || !owns_memory(mm, row->pid))
 		return;
 	sum_pages(sums, pages);
-	put_pages(row, pages);
+	row->flags |= MS_TASK_OWNS_MEMORY;
+	row->file_pages = pages[RSS_FILE];
+	row->anon_pages = pages[RSS_ANON];
+	row->swap_pages = pages[RSS_SWAP];
+	row->shmem_pages = pages[RSS_SHMEM];
 	row->virtual_pages = BPF_CORE_READ(mm, total_vm);
 	if (follow_mappings)
 		describe_mappings(row);
@@ -148,126 +144,4 @@ SEC("iter/task") /* before; without bpf_loop() and its callbacks, which 5.10 doe
                  tasks_iter_threads(struct bpf_iter__task *ctx)
 {
 	return on_visit(ctx, sum_threads_bounded, sum_thread_parts);
-}
-
-/* Mapped by the collector: no copy, no read(). */
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, MS_SCAN_ROWS);
-	__type(key, __u32);
-	__type(value, struct ms_task);
-} scan_rows SEC(".maps");
-
-/* How many rows the scan would have filled: read by the collector. */
-__u64 rows_wanted = 0;
-
-/* Whose turn it is to have its threads visited: of all threads in the order of the scan, those of the
- * processes that begin in [turn, turn + MS_SCAN_THREADS). */
-static __u64 turn = 0;
-
-/* Of the scan that runs; one does at a time. Not on the stack, where the verifier would follow every value.
- */
-struct scan {
-	struct membership known;
-	__u64 threads; /* seen so far, of processes that have more than one */
-};
-static struct scan scan = {};
-
-static __always_inline void quick_faults(struct ms_task *row, struct task_struct *leader)
-{
-	struct signal_struct *signal = leader->signal;
-	__u64 position = scan.threads;
-
-	row->minor_faults = signal->min_flt;
-	row->major_faults = signal->maj_flt;
-	if (row->threads > 1) {
-		scan.threads += row->threads;
-		if (position - turn < MS_SCAN_THREADS) {
-			add_faults_of_threads(row, signal);
-			return;
-		}
-		row->flags |= MS_TASK_FAULTS_PARTIAL;
-	}
-	row->minor_faults += leader->min_flt;
-	row->major_faults += leader->maj_flt;
-}
-
-static __always_inline void quick_memory(struct ms_task *row, struct task_struct *leader)
-{
-	struct mm_struct *mm = leader->mm;
-	__s64 pages[4] = {};
-
-	if (!mm) { /* its first thread may have exited: any other knows the address space */
-		struct thread_walk walk = {};
-
-		if (row->threads == 1)
-			return;
-		sum_threads(&walk, leader);
-		describe_memory(row, &walk.sums, sum_percpu);
-		return;
-	}
-	if (!quick_owns_memory(mm, row->pid))
-		return;
-	quick_sum_percpu(mm, pages);
-	put_pages(row, pages);
-	row->virtual_pages = mm->total_vm;
-	if (follow_mappings)
-		describe_mappings(row);
-	row->page_table_bytes = mm->pgtables_bytes.counter;
-}
-
-static __noinline bool is_watched(struct task_struct *leader)
-{
-	if (leader->tgid == watcher_pid || leader->signal->live.counter == 0) /* a zombie is gone */
-		return false;
-	find_membership(&scan.known, leader);
-	return scan.known.target != 0;
-}
-
-static __noinline int quick_describe(struct ms_task *row, struct task_struct *leader)
-{
-	/* What the row had before; mappings count only with their flag. */
-	__builtin_memset(row, 0, __builtin_offsetof(struct ms_task, mappings));
-	row->time_ns = bpf_ktime_get_boot_ns();
-	row->start_ns = leader->start_boottime;
-	row->target = scan.known.target;
-	row->cgroup = scan.known.cgroup;
-	row->pid = leader->tgid;
-	row->parent = leader->real_parent->tgid;
-	row->threads = leader->signal->nr_threads;
-	row->mount_namespace = leader->nsproxy->mnt_ns->ns.inum;
-	row->flags = leader->flags & PF_FORKNOEXEC ? MS_TASK_FORKED_WITHOUT_EXEC : 0;
-	__builtin_memcpy(row->comm, leader->comm, sizeof(row->comm));
-	quick_faults(row, leader);
-	quick_memory(row, leader);
-	return 0;
-}
-
-SEC("syscall") /* 6.7 and later; visits processes, where iter/task visits every thread */
-int tasks_procs(void *ctx)
-{
-	struct bpf_iter_task processes;
-	struct task_struct *leader;
-
-	find_cpu_offsets();
-	__builtin_memset(&scan, 0, sizeof(scan));
-	rows_wanted = 0;
-	bpf_rcu_read_lock();
-	bpf_iter_task_new(&processes, NULL, EVERY_PROCESS);
-	while ((leader = bpf_iter_task_next(&processes))) {
-		__u32 slot = rows_wanted;
-		struct ms_task *row;
-
-		if (!is_watched(leader))
-			continue;
-		rows_wanted++;
-		row = bpf_map_lookup_elem(&scan_rows, &slot);
-		if (row)
-			quick_describe(row, leader);
-	}
-	bpf_iter_task_destroy(&processes);
-	bpf_rcu_read_unlock();
-	turn = turn + MS_SCAN_THREADS < scan.threads ? turn + MS_SCAN_THREADS : 0;
-	return 0;
 }

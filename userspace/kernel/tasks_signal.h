@@ -1,6 +1,5 @@
 #pragma once
 #include <memory>
-#include <optional>
 
 #include "kernel/plan.h"
 #include "kernel/signal.h"
@@ -8,8 +7,7 @@
 
 namespace memscope {
 
-// Every watched process at once. The quick scan fills rows that are mapped here; where the kernel cannot do it, and
-// when there are more processes than rows, the task iterator is read.
+// The task iterator: every watched process in one read.
 class TasksSignal {
   public:
     static Result<TasksSignal> start(const Plan& plan, const SignalSettings& settings);
@@ -18,15 +16,12 @@ class TasksSignal {
     ~TasksSignal();
 
     Result<std::vector<TaskSample>> scan();
-    bool is_quick() const;
-    const std::optional<Error>& refusal() const;  // of the quick scan, by a kernel that seemed to offer it
     Losses losses() const;
     Bytes map_memory() const;
 
   private:
     struct State;
     explicit TasksSignal(std::unique_ptr<State> state);
-    Result<std::vector<TaskSample>> read_iterator();
     std::unique_ptr<State> state_;
 };
 
