@@ -12,6 +12,8 @@ class OfCgroup : public TargetMemory {
     explicit OfCgroup(CgroupMemory memory) : memory_(std::move(memory)) {}
     Result<MemoryState> sample(const HostMemory& host, const std::vector<Process>& processes) override {
         auto state = memory_.sample(host);
+        // A cgroup that is removed while it is read may answer with anything, an empty file included.
+        if (!state && !memory_.directory().exists()) return system_error(ENODEV, "read a cgroup that was removed");
         if (!state || state->measured_at.empty()) return state;
         Bytes held;  // measured further up: what of it is not ours
         for (const Process& process : processes)
