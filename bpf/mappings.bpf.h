@@ -14,8 +14,9 @@
 const volatile __u32 follow_mappings = 0;
 
 struct address_space {
+	struct ms_mappings
+	    mappings;   /* first: the verifier takes no offset before it has seen the null check */
 	__u64 start_ns; /* of the process: a pid may be used again */
-	struct ms_mappings mappings;
 };
 
 /* By process, not by address space: at the end of a process its address space may be gone already. A vfork
@@ -54,15 +55,24 @@ static __always_inline struct ms_mappings *mappings_of(__u32 pid)
 	return space ? &space->mappings : NULL;
 }
 
-/* Starts to follow an address space of that size. */
+/* Starts to follow an address space of that size. The scan may see a child before its fork is told, so the
+ * entry may be there already; one of a predecessor, whose exit nobody saw, is replaced. */
 static __always_inline struct ms_mappings *begin_mappings(__u32 pid, __u64 start_ns, __u64 pages,
                                                           enum ms_mapped_by why)
 {
-	struct address_space space = {.start_ns = start_ns};
+	struct address_space fresh = {.start_ns = start_ns};
+	struct address_space *known;
 
-	space.mappings.total_pages = pages;
-	space.mappings.mapped[why] = pages;
-	if (bpf_map_update_elem(&mappings, &pid, &space, BPF_ANY)) {
+	fresh.mappings.total_pages = pages;
+	fresh.mappings.mapped[why] = pages;
+	if (bpf_map_update_elem(&mappings, &pid, &fresh, BPF_NOEXIST) == 0)
+		return mappings_of(pid);
+	known = bpf_map_lookup_elem(&mappings, &pid);
+	if (known && known->start_ns == start_ns) {
+		book(&known->mappings, pages, why, MS_UNMAPPED_OTHER);
+		return &known->mappings;
+	}
+	if (bpf_map_update_elem(&mappings, &pid, &fresh, BPF_ANY)) {
 		count_loss(MS_LOSS_MAPPINGS_FULL);
 		return NULL;
 	}

@@ -90,6 +90,15 @@ static long add_cpu_part(__u32 cpu, struct percpu_sum *sum)
 	return 0;
 }
 
+static __always_inline void add_cpu_parts(struct percpu_sum *sum, __s64 pages[4])
+{
+	sum->adjacent = sum->parts[1] == sum->parts[0] + 1 && sum->parts[2] == sum->parts[0] + 2 &&
+	                sum->parts[3] == sum->parts[0] + 3;
+	bpf_loop(cpu_count, add_cpu_part, sum, 0);
+	for (int i = 0; i < 4; i++) /* read while it changes: a part may be ahead of its whole */
+		pages[i] = sum->pages[i] > 0 ? sum->pages[i] : 0;
+}
+
 static __always_inline void sum_percpu(struct thread_sums *sums, __s64 pages[4])
 {
 	void *counters = (void *)sums->mm + bpf_core_field_offset(struct mm_struct, rss_stat);
@@ -102,11 +111,7 @@ static __always_inline void sum_percpu(struct thread_sums *sums, __s64 pages[4])
 		sum.pages[i] = BPF_CORE_READ(counter, count);
 		sum.parts[i] = BPF_CORE_READ(counter, counters);
 	}
-	sum.adjacent = sum.parts[1] == sum.parts[0] + 1 && sum.parts[2] == sum.parts[0] + 2 &&
-	               sum.parts[3] == sum.parts[0] + 3;
-	bpf_loop(cpu_count, add_cpu_part, &sum, 0);
-	for (int i = 0; i < 4; i++) /* read while it changes: a part may be ahead of its whole */
-		pages[i] = sum.pages[i] > 0 ? sum.pages[i] : 0;
+	add_cpu_parts(&sum, pages);
 }
 
 /* Up to 6.1: one count for the address space, and what each thread has not booked to it yet. */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /* Every watched process with its exact numbers, in one read. */
 #include "mappings.bpf.h"
-#include "membership.bpf.h"
-#include "rss.bpf.h"
+#include "quick.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -18,40 +17,59 @@ static __always_inline bool owns_memory(struct mm_struct *mm, __u32 pid)
 	return !owner || BPF_CORE_READ(owner, tgid) == pid;
 }
 
-/* A copy whose sums are its total. Other threads book meanwhile: then it is taken again. */
-static __always_inline bool copy_mappings(struct ms_mappings *to, struct ms_mappings *from)
+/* What the differences booked so far add up to. */
+static __always_inline __u64 booked_pages(const struct ms_mappings *m)
 {
 	__u64 sum = 0;
 
-	*to = *from;
 	for (int i = 0; i < MS_MAPPED_COUNT; i++)
-		sum += to->mapped[i];
+		sum += m->mapped[i];
 	for (int i = 0; i < MS_UNMAPPED_COUNT; i++)
-		sum -= to->unmapped[i];
-	return sum == to->total_pages;
+		sum -= m->unmapped[i];
+	return sum;
 }
 
-static __always_inline void describe_mappings(struct ms_task *row)
+/* The entry of a process whose exit, or whose leaving, has been told already would stay for ever. */
+static __always_inline struct ms_mappings *begin_scanned(struct ms_task *row, struct task_struct *leader)
+{
+	struct ms_mappings *m = begin_mappings(row->pid, row->start_ns, row->virtual_pages, MS_MAPPED_OTHER);
+
+	if (m && (BPF_CORE_READ(leader, signal, live.counter) == 0 || !target_of(leader))) {
+		end_mappings(row->pid);
+		return NULL;
+	}
+	return m;
+}
+
+/* Other threads book meanwhile: each changes the total first and then the sum it belongs to. If no copy has
+ * them equal (the one that books may wait for this CPU), the sums are taken for the size: one tick late, but
+ * mapped minus unmapped is the size in every row. */
+static __always_inline void describe_mappings(struct ms_task *row, struct task_struct *leader)
 {
 	struct address_space *space = bpf_map_lookup_elem(&mappings, &row->pid);
-	struct ms_mappings *m = space ? &space->mappings : NULL;
+	struct ms_mappings *m;
+	__u64 sum = 0;
 
-	if (space && space->start_ns != row->start_ns)
-		m = NULL; /* of a predecessor whose exit nobody saw */
-	if (m)
+	if (space && space->start_ns == row->start_ns) {
+		m = &space->mappings;
 		book(m, row->virtual_pages, MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
-	else
-		m = begin_mappings(row->pid, row->start_ns, row->virtual_pages, MS_MAPPED_OTHER);
+	} else {
+		m = begin_scanned(row, leader);
+	}
 	if (!m)
 		return;
 	for (int attempt = 0; attempt < 8; attempt++) {
-		if (!copy_mappings(&row->mappings, m))
-			continue;
-		row->flags |= MS_TASK_HAS_MAPPINGS;
-		row->virtual_pages = row->mappings.total_pages;
+		row->mappings = *m;
+		sum = booked_pages(&row->mappings);
+		if (sum == row->mappings.total_pages)
+			break;
+	}
+	if ((__s64)sum < 0) {
+		count_loss(MS_LOSS_MAPPINGS_TORN);
 		return;
 	}
-	count_loss(MS_LOSS_MAPPINGS_TORN);
+	row->flags |= MS_TASK_HAS_MAPPINGS;
+	row->virtual_pages = sum;
 }
 
 /* Too large for the stack of a program. One scan runs at a time. */
@@ -62,10 +80,19 @@ struct {
 	__type(value, struct ms_task);
 } rows SEC(".maps");
 
+static __always_inline void put_pages(struct ms_task *row, const __s64 pages[4])
+{
+	row->flags |= MS_TASK_OWNS_MEMORY;
+	row->file_pages = pages[RSS_FILE];
+	row->anon_pages = pages[RSS_ANON];
+	row->swap_pages = pages[RSS_SWAP];
+	row->shmem_pages = pages[RSS_SHMEM];
+}
+
 typedef void (*page_summer)(struct thread_sums *sums, __s64 pages[4]);
 
-static __always_inline void describe_memory(struct ms_task *row, struct thread_sums *sums,
-                                            page_summer sum_pages)
+static __always_inline void describe_memory(struct ms_task *row, struct task_struct *leader,
+                                            struct thread_sums *sums, page_summer sum_pages)
 {
 	struct mm_struct *mm = sums->mm;
 	__s64 pages[4] = {};
@@ -73,14 +100,10 @@ static __always_inline void describe_memory(struct ms_task *row, struct thread_s
 	if (!mm || !owns_memory(mm, row->pid))
 		return;
 	sum_pages(sums, pages);
-	row->flags |= MS_TASK_OWNS_MEMORY;
-	row->file_pages = pages[RSS_FILE];
-	row->anon_pages = pages[RSS_ANON];
-	row->swap_pages = pages[RSS_SWAP];
-	row->shmem_pages = pages[RSS_SHMEM];
+	put_pages(row, pages);
 	row->virtual_pages = BPF_CORE_READ(mm, total_vm);
 	if (follow_mappings)
-		describe_mappings(row);
+		describe_mappings(row, leader);
 	row->page_table_bytes = BPF_CORE_READ(mm, pgtables_bytes.counter);
 }
 
@@ -113,7 +136,7 @@ static __always_inline int describe(struct seq_file *seq, struct task_struct *le
 	sum_threads_of(&walk, leader);
 	row->minor_faults = walk.sums.minor_faults;
 	row->major_faults = walk.sums.major_faults;
-	describe_memory(row, &walk.sums, sum_pages);
+	describe_memory(row, leader, &walk.sums, sum_pages);
 	bpf_seq_write(seq, row,
 	              sizeof(*row)); /* no room: the kernel visits this task again at the next read */
 	return 0;
@@ -144,4 +167,126 @@ SEC("iter/task") /* before; without bpf_loop() and its callbacks, which 5.10 doe
                  tasks_iter_threads(struct bpf_iter__task *ctx)
 {
 	return on_visit(ctx, sum_threads_bounded, sum_thread_parts);
+}
+
+/* Mapped by the collector: no copy, no read(). */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MS_SCAN_ROWS);
+	__type(key, __u32);
+	__type(value, struct ms_task);
+} scan_rows SEC(".maps");
+
+/* How many rows the scan would have filled: read by the collector. */
+__u64 rows_wanted = 0;
+
+/* Whose turn it is to have its threads visited: of all threads in the order of the scan, those of the
+ * processes that begin in [turn, turn + MS_SCAN_THREADS). */
+static __u64 turn = 0;
+
+/* Of the scan that runs; one does at a time. Not on the stack, where the verifier would follow every value.
+ */
+struct scan {
+	struct membership known;
+	__u64 threads; /* seen so far, of processes that have more than one */
+};
+static struct scan scan = {};
+
+static __always_inline void quick_faults(struct ms_task *row, struct task_struct *leader)
+{
+	struct signal_struct *signal = leader->signal;
+	__u64 position = scan.threads;
+
+	row->minor_faults = signal->min_flt;
+	row->major_faults = signal->maj_flt;
+	if (row->threads > 1) {
+		scan.threads += row->threads;
+		if (position - turn < MS_SCAN_THREADS) {
+			add_faults_of_threads(row, signal);
+			return;
+		}
+		row->flags |= MS_TASK_FAULTS_PARTIAL;
+	}
+	row->minor_faults += leader->min_flt;
+	row->major_faults += leader->maj_flt;
+}
+
+static __always_inline void quick_memory(struct ms_task *row, struct task_struct *leader)
+{
+	struct mm_struct *mm = leader->mm;
+	__s64 pages[4] = {};
+
+	if (!mm) { /* its first thread may have exited: any other knows the address space */
+		struct thread_walk walk = {};
+
+		if (row->threads == 1)
+			return;
+		sum_threads(&walk, leader);
+		describe_memory(row, leader, &walk.sums, sum_percpu);
+		return;
+	}
+	if (!quick_owns_memory(mm, row->pid))
+		return;
+	quick_sum_percpu(mm, pages);
+	put_pages(row, pages);
+	row->virtual_pages = mm->total_vm;
+	if (follow_mappings)
+		describe_mappings(row, leader);
+	row->page_table_bytes = mm->pgtables_bytes.counter;
+}
+
+static __noinline bool is_watched(struct task_struct *leader)
+{
+	if (leader->tgid == watcher_pid || leader->signal->live.counter == 0) /* a zombie is gone */
+		return false;
+	find_membership(&scan.known, leader);
+	return scan.known.target != 0;
+}
+
+static __noinline int quick_describe(struct ms_task *row, struct task_struct *leader)
+{
+	/* What the row had before; mappings count only with their flag. */
+	__builtin_memset(row, 0, __builtin_offsetof(struct ms_task, mappings));
+	row->time_ns = bpf_ktime_get_boot_ns();
+	row->start_ns = leader->start_boottime;
+	row->target = scan.known.target;
+	row->cgroup = scan.known.cgroup;
+	row->pid = leader->tgid;
+	row->parent = leader->real_parent->tgid;
+	row->threads = leader->signal->nr_threads;
+	row->mount_namespace = leader->nsproxy->mnt_ns->ns.inum;
+	row->flags = leader->flags & PF_FORKNOEXEC ? MS_TASK_FORKED_WITHOUT_EXEC : 0;
+	__builtin_memcpy(row->comm, leader->comm, sizeof(row->comm));
+	quick_faults(row, leader);
+	quick_memory(row, leader);
+	return 0;
+}
+
+SEC("syscall") /* 6.7 and later; visits processes, where iter/task visits every thread */
+int tasks_procs(void *ctx)
+{
+	struct bpf_iter_task processes;
+	struct task_struct *leader;
+
+	find_cpu_offsets();
+	__builtin_memset(&scan, 0, sizeof(scan));
+	rows_wanted = 0;
+	bpf_rcu_read_lock();
+	bpf_iter_task_new(&processes, NULL, EVERY_PROCESS);
+	while ((leader = bpf_iter_task_next(&processes))) {
+		__u32 slot = rows_wanted;
+		struct ms_task *row;
+
+		if (!is_watched(leader))
+			continue;
+		rows_wanted++;
+		row = bpf_map_lookup_elem(&scan_rows, &slot);
+		if (row)
+			quick_describe(row, leader);
+	}
+	bpf_iter_task_destroy(&processes);
+	bpf_rcu_read_unlock();
+	turn = turn + MS_SCAN_THREADS < scan.threads ? turn + MS_SCAN_THREADS : 0;
+	return 0;
 }

@@ -7,6 +7,7 @@
 #include <thread>
 
 #include "kernel/watched.h"
+#include <memscope/shared/wire.h>
 
 namespace memscope {
 namespace {
@@ -135,6 +136,41 @@ TEST(Exact, FaultsOfAllThreadsAndOfThoseThatAreGone) {
     EXPECT_EQ(Watched::process(target, child.pid())->task.threads, 2U);
     child.go();
     child.heard();
+}
+
+TEST(Exact, FaultsOfMoreThreadsThanAScanVisitsAreCountedInTurns) {
+    const RealCgroup job("turns");
+    Child crowd(job, [](const Child::Script& script) {
+        std::vector<std::thread> threads;
+        for (int i = 0; i < MS_SCAN_THREADS; ++i) threads.emplace_back([] { ::pause(); });
+        script.say();
+        script.wait();
+        ::_exit(0);
+    });
+    crowd.heard();
+    Child child(job, [](const Child::Script& script) {
+        std::thread([&script] {
+            script.say();
+            script.wait();
+            touch(500 * 4096);
+            script.say();
+            script.wait();
+        }).join();
+    });
+    child.heard();
+    Watched watched({job.name()});
+    for (int i = 0; i < 2; ++i) watched.tick(job);  // each had its turn: what was before is known
+    const auto before = Watched::counters(watched.latest().targets.front()).faults.minor;
+    child.go();
+    child.heard();
+    for (int i = 0; i < 2; ++i) watched.tick(job);
+    const auto rise = Watched::counters(watched.latest().targets.front()).faults.minor - before;
+    EXPECT_GE(rise, 500U);
+    EXPECT_LT(rise, 500U + 100U);
+    EXPECT_EQ(child.finish(), 0);
+    EXPECT_EQ(crowd.finish(), 0);
+    watched.tick(job);
+    watched.expect_nothing_lost();
 }
 
 TEST(Exact, FaultsOfAProcessNobodySawAliveAreCounted) {

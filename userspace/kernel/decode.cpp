@@ -91,6 +91,7 @@ TaskSample task_of(const ms_task& row, std::uint64_t page_size) {
                     .memory = {},
                     .threads = row.threads,
                     .faults = {row.minor_faults, row.major_faults},
+                    .faults_partial = (row.flags & MS_TASK_FAULTS_PARTIAL) != 0,
                     .forked_without_exec = (row.flags & MS_TASK_FORKED_WITHOUT_EXEC) != 0,
                     .mount_namespace = row.mount_namespace,
                     .cgroup = CgroupId{row.cgroup},

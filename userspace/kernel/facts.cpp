@@ -27,6 +27,7 @@ std::optional<int> tracepoint_arguments(const btf* types, const std::string& nam
 }
 
 bool has_struct(const btf* types, const char* name) { return btf__find_by_name_kind(types, name, BTF_KIND_STRUCT) > 0; }
+bool has_function(const btf* types, const char* name) { return btf__find_by_name_kind(types, name, BTF_KIND_FUNC) > 0; }
 
 bool has_memory_subsystem(const btf* types) {
     const int id = btf__find_by_name_kind(types, "cgroup_subsys_id", BTF_KIND_ENUM);
@@ -44,6 +45,8 @@ void read_types(const btf* types, KernelFacts& facts) {
     if (const auto arguments = tracepoint_arguments(types, "sched_process_exit"))
         facts.exit_tells_last_thread = *arguments >= 2;
     facts.task_iterator = has_struct(types, "bpf_iter__task");
+    facts.task_loop = has_function(types, "bpf_iter_task_new") && has_function(types, "bpf_rcu_read_lock") &&
+                      has_function(types, "bpf_rdonly_cast");
     facts.memory_subsystem = has_memory_subsystem(types);
     facts.percpu_rss = !has_struct(types, "mm_rss_stat");
 }

@@ -13,6 +13,7 @@ struct KernelFacts {
     std::set<std::string> tracepoints{};           // those of kTracepoints that BTF programs can attach to
     std::optional<bool> exit_tells_last_thread{};  // sched_process_exit has `group_dead`
     bool task_iterator = false;
+    bool task_loop = false;                       // programs can loop over the processes themselves (6.7 and later)
     bool memory_subsystem = false;                // compiled with the cgroup memory controller
     std::optional<bool> percpu_rss{};             // resident pages are per-CPU counters (6.2 and later)
     std::optional<std::string> lockdown{};        // "none", "integrity", "confidentiality"

@@ -46,6 +46,8 @@ constexpr Row kRows[] = {
      [](const KernelFacts& k) { return k.btf && k.task_iterator && k.percpu_rss == true; }},
     {"tasks", "scan", "tasks_iter_threads", true, kNoNumbers,
      [](const KernelFacts& k) { return k.btf && k.task_iterator && k.percpu_rss == false; }},
+    {"tasks", "quick_scan", "tasks_procs", false, "a tick costs three times as much, far more with many threads",
+     [](const KernelFacts& k) { return k.btf && k.task_loop && k.percpu_rss == true; }},
     {"memory", "sys_exit", "memory_sys_exit", false, "mapped bytes and failed allocations are not counted",
      has<kSysExit>},
 };
@@ -60,6 +62,12 @@ Plan make_plan(const KernelFacts& facts) {
         if (plan.back().program.empty() && row.usable(facts)) plan.back().program = row.program;
     }
     return plan;
+}
+
+std::string_view program_of(const Plan& plan, std::string_view signal, std::string_view hook) {
+    for (const Choice& choice : plan)
+        if (choice.signal == signal && choice.hook == hook) return choice.program;
+    return {};
 }
 
 std::vector<std::string_view> programs_of(const Plan& plan, std::string_view signal) {

@@ -21,6 +21,8 @@ using Plan = std::vector<Choice>;
 // A pure function of the facts: a table, the first usable row of a hook wins.
 Plan make_plan(const KernelFacts& facts);
 
+// Empty: none.
+std::string_view program_of(const Plan& plan, std::string_view signal, std::string_view hook);
 std::vector<std::string_view> programs_of(const Plan& plan, std::string_view signal);
 
 }  // namespace memscope

@@ -25,8 +25,10 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
         else
             session.refused_.push_back(memory.error());
     }
+    if (const auto& refusal = session.tasks_.refusal()) session.refused_.push_back(*refusal);
     for (const Choice& choice : plan) {
-        const bool off = choice.signal == "memory" && !session.memory_;
+        const bool off = (choice.signal == "memory" && !session.memory_) ||
+                         (choice.hook == "quick_scan" && !session.tasks_.is_quick());
         session.probes_.push_back(
             {std::string(choice.signal) + "_" + std::string(choice.hook), !off && !choice.program.empty()});
     }

@@ -1,5 +1,7 @@
 #include "kernel/tasks_signal.h"
 
+#include <algorithm>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/fd.h"
@@ -9,11 +11,69 @@
 
 namespace memscope {
 
+namespace {
+
+constexpr std::size_t kRowsBytes = MS_SCAN_ROWS * sizeof(ms_task);
+
+using Skeleton = std::unique_ptr<tasks_bpf, Release<tasks_bpf__destroy>>;
+
+struct Unmap {
+    void operator()(const std::byte* rows) const { ::munmap(const_cast<std::byte*>(rows), kRowsBytes); }
+};
+using Rows = std::unique_ptr<const std::byte, Unmap>;
+
+// `quick`: the program of the quick scan, empty for none.
+Result<Skeleton> load(const SignalSettings& settings, std::string_view iterator, std::string_view quick) {
+    Skeleton skeleton(tasks_bpf__open());
+    if (!skeleton) return load_error("tasks", errno);
+    const auto cpus = static_cast<__u32>(std::max(libbpf_num_possible_cpus(), 1));
+    apply_settings(*skeleton, settings);
+    skeleton->rodata->cpu_count = cpus;
+    bpf_map__set_max_entries(skeleton->maps.cpu_offsets, cpus);
+    if (quick.empty()) bpf_map__set_max_entries(skeleton->maps.scan_rows, 1);  // 2.3 MiB that nobody would use
+    if (!share_maps(*skeleton, settings)) return load_error("tasks", errno);
+    load_only(skeleton->obj, {iterator, quick});
+    if (const int error = tasks_bpf__load(skeleton.get())) return load_error("tasks", -error);
+    return skeleton;
+}
+
+Result<Rows> map_rows(const tasks_bpf& skeleton) {
+    void* rows = ::mmap(nullptr, kRowsBytes, PROT_READ, MAP_SHARED, bpf_map__fd(skeleton.maps.scan_rows), 0);
+    if (rows == MAP_FAILED) return system_error(errno, "map the rows of the scan");
+    return Rows(static_cast<const std::byte*>(rows));
+}
+
+}  // namespace
+
 struct TasksSignal::State {
-    std::unique_ptr<tasks_bpf, Release<tasks_bpf__destroy>> skeleton;
+    Skeleton skeleton;
     std::vector<Link> links;
-    std::vector<std::byte> buffer;  // kept between scans: a thousand processes are 125 KiB
+    Rows rows;                       // none: no quick scan
+    std::optional<Error> refusal{};  // why not, if the plan had one
+    std::vector<std::byte> buffer;   // kept between scans: a thousand processes are 290 KiB
     std::uint64_t page_size = 4096;
+
+    // What the plan has, or without the quick scan: what a verifier takes differs between kernels more than facts tell.
+    Status start_programs(const Plan& plan, const SignalSettings& settings) {
+        const auto iterator = program_of(plan, "tasks", "scan");
+        const auto quick = program_of(plan, "tasks", "quick_scan");
+        auto loaded = load(settings, iterator, quick);
+        if (!loaded && !quick.empty()) {
+            refusal = loaded.error();
+            loaded = load(settings, iterator, {});
+        }
+        if (!loaded) return loaded.error();
+        skeleton = std::move(*loaded);
+        if (!quick.empty() && !refusal) {
+            auto mapped = map_rows(*skeleton);
+            if (!mapped) return mapped.error();
+            rows = std::move(*mapped);
+        }
+        auto attached = attach(skeleton->obj, {iterator});
+        if (!attached) return attached.error();
+        links = std::move(*attached);
+        return Done{};
+    }
 };
 
 TasksSignal::TasksSignal(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -24,24 +84,21 @@ TasksSignal::~TasksSignal() = default;
 Result<TasksSignal> TasksSignal::start(const Plan& plan, const SignalSettings& settings) {
     auto state = std::make_unique<State>();
     state->page_size = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    state->skeleton.reset(tasks_bpf__open());
-    if (!state->skeleton) return load_error("tasks", errno);
-    tasks_bpf& skeleton = *state->skeleton;
-    const auto cpus = static_cast<__u32>(std::max(libbpf_num_possible_cpus(), 1));
-    apply_settings(skeleton, settings);
-    skeleton.rodata->cpu_count = cpus;
-    bpf_map__set_max_entries(skeleton.maps.cpu_offsets, cpus);
-    if (!share_maps(skeleton, settings)) return load_error("tasks", errno);
-    const auto programs = programs_of(plan, "tasks");
-    load_only(skeleton.obj, programs);
-    if (const int error = tasks_bpf__load(&skeleton)) return load_error("tasks", -error);
-    auto links = attach(skeleton.obj, programs);
-    if (!links) return links.error();
-    state->links = std::move(*links);
+    if (auto started = state->start_programs(plan, settings); !started) return started.error();
     return TasksSignal(std::move(state));
 }
 
 Result<std::vector<TaskSample>> TasksSignal::scan() {
+    if (!is_quick()) return read_iterator();
+    LIBBPF_OPTS(bpf_test_run_opts, options);
+    if (bpf_prog_test_run_opts(bpf_program__fd(state_->skeleton->progs.tasks_procs), &options) != 0)
+        return system_error(errno, "run the scan of processes");
+    const std::uint64_t wanted = state_->skeleton->bss->rows_wanted;
+    if (wanted > MS_SCAN_ROWS) return read_iterator();
+    return decode_tasks({state_->rows.get(), wanted * sizeof(ms_task)}, state_->page_size);
+}
+
+Result<std::vector<TaskSample>> TasksSignal::read_iterator() {
     constexpr std::size_t kStep = 256 * sizeof(ms_task);
     const Fd iterator(bpf_iter_create(bpf_link__fd(state_->links.front().get())));
     if (!iterator) return system_error(errno, "open the task iterator");
@@ -59,6 +116,8 @@ Result<std::vector<TaskSample>> TasksSignal::scan() {
     return decode_tasks({buffer.data(), used}, state_->page_size);
 }
 
+bool TasksSignal::is_quick() const { return state_->rows != nullptr; }
+const std::optional<Error>& TasksSignal::refusal() const { return state_->refusal; }
 Losses TasksSignal::losses() const { return read_losses(bpf_map__fd(state_->skeleton->maps.losses)); }
 Bytes TasksSignal::map_memory() const { return map_bytes(state_->skeleton->obj); }
 

@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 
 #include "kernel/plan.h"
 #include "kernel/signal.h"
@@ -7,7 +8,8 @@
 
 namespace memscope {
 
-// The task iterator: every watched process in one read.
+// Every watched process at once. The quick scan fills rows that are mapped here; where the kernel cannot do it, and
+// when there are more processes than rows, the task iterator is read.
 class TasksSignal {
   public:
     static Result<TasksSignal> start(const Plan& plan, const SignalSettings& settings);
@@ -16,12 +18,15 @@ class TasksSignal {
     ~TasksSignal();
 
     Result<std::vector<TaskSample>> scan();
+    bool is_quick() const;
+    const std::optional<Error>& refusal() const;  // of the quick scan, by a kernel that seemed to offer it
     Losses losses() const;
     Bytes map_memory() const;
 
   private:
     struct State;
     explicit TasksSignal(std::unique_ptr<State> state);
+    Result<std::vector<TaskSample>> read_iterator();
     std::unique_ptr<State> state_;
 };
 

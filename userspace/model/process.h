@@ -62,7 +62,8 @@ struct TaskSample {
     std::optional<AddressSpace>
         memory{};  // none: it runs in another process's (vfork), or has given its own up (exiting)
     std::uint32_t threads = 0;
-    Faults faults{};  // of all threads, gone ones included
+    Faults faults{};              // of all threads, gone ones included
+    bool faults_partial = false;  // at least those: not all threads were visited
     bool forked_without_exec = false;
     std::uint64_t mount_namespace = 0;   // inode
     CgroupId cgroup = kNoCgroup;         // its own, in the hierarchy of the memory controller

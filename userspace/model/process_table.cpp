@@ -5,6 +5,7 @@
 namespace memscope {
 
 Faults TrackedProcess::faults_to_book() const {
+    if (baseline_wanted) return {};
     const auto rise = [](std::uint64_t now, std::uint64_t booked) { return now > booked ? now - booked : 0; };
     return {rise(task.faults.minor, faults_booked.minor), rise(task.faults.major, faults_booked.major)};
 }
@@ -37,7 +38,10 @@ TrackedProcess& ProcessTable::admit(TaskSample task) {
     task.target = kNoCgroup;
     TrackedProcess process{.task = std::move(task)};
     process.born_here = process.task.id.start_ns >= since_;
-    if (!process.born_here) process.faults_booked = process.task.faults;
+    if (!process.born_here) {
+        process.faults_booked = process.task.faults;
+        process.baseline_wanted = process.task.faults_partial;
+    }
     auto& entry = living_[process.task.id.pid] = std::move(process);
     place(entry, target);
     return entry;
@@ -115,6 +119,23 @@ void ProcessTable::on(const Moved& event) {
     end(living_.find(event.id.pid));
 }
 
+// A sample later than all that is known. Its target is left to place().
+void ProcessTable::refresh(TrackedProcess& known, const TaskSample& sample) {
+    const Faults before = known.task.faults;
+    const CgroupId target = known.task.target;
+    const auto mappings = known.task.mappings;
+    known.task = sample;
+    if (!sample.mappings) known.task.mappings = mappings;  // gone with its memory; the exit has the last word
+    known.task.target = target;
+    known.task.faults.minor = std::max(before.minor, sample.faults.minor);
+    known.task.faults.major = std::max(before.major, sample.faults.major);
+    if (!known.born_here && (!known.scanned || known.baseline_wanted)) {
+        known.faults_booked = known.task.faults;
+        known.baseline_wanted = sample.faults_partial;
+    }
+    known.scanned = true;
+}
+
 void ProcessTable::reconcile(std::span<const TaskSample> scan, std::uint64_t began_ns) {
     for (const TaskSample& sample : scan) {
         TrackedProcess* known = find(sample.id);
@@ -124,16 +145,7 @@ void ProcessTable::reconcile(std::span<const TaskSample> scan, std::uint64_t beg
         }
         missing_.erase(sample.id.pid);
         if (sample.time_ns < known->task.time_ns) continue;  // an event is newer
-        const Faults before = known->task.faults;
-        const CgroupId target = known->task.target;
-        const auto mappings = known->task.mappings;
-        known->task = sample;
-        if (!sample.mappings) known->task.mappings = mappings;  // gone with its memory; the exit has the last word
-        known->task.target = target;
-        known->task.faults.minor = std::max(before.minor, sample.faults.minor);
-        known->task.faults.major = std::max(before.major, sample.faults.major);
-        if (!known->born_here && !known->scanned) known->faults_booked = known->task.faults;
-        known->scanned = true;
+        refresh(*known, sample);
         place(*known, sample.target);
     }
 

@@ -20,9 +20,10 @@ struct TrackedProcess {
     std::vector<std::string> argv{};
     std::optional<int> rank{};
     std::uint32_t exec_count = 0;
-    bool details_wanted = true;  // argv and rank are to be read from /proc
-    bool born_here = false;      // all its faults are ours to count
-    bool scanned = false;        // task has numbers of a scan, not only of events
+    bool details_wanted = true;    // argv and rank are to be read from /proc
+    bool born_here = false;        // all its faults are ours to count
+    bool scanned = false;          // task has numbers of a scan, not only of events
+    bool baseline_wanted = false;  // faults of before are not known yet, so that none can be booked
     bool ended = false;
     int exit_code = 0;
     std::vector<Crossing> crossings{};    // since the last settle()
@@ -66,6 +67,7 @@ class ProcessTable {
 
     TrackedProcess* find(const ProcessId& id);
     TrackedProcess& admit(TaskSample task);
+    static void refresh(TrackedProcess& known, const TaskSample& sample);
     void place(TrackedProcess& process, CgroupId target);
     void end(std::unordered_map<pid_t, TrackedProcess>::iterator process);
 

@@ -23,6 +23,10 @@
 #define MS_CGROUP_DEPTH 64
 #define MS_THREADS_SUMMED (1 << 16)
 #define MS_THREADS_SUMMED_BOUNDED 1024 /* on kernels without bpf_loop() */
+/* The quick scan: processes it has room for (with more the slow one runs as well), and threads it visits at a
+ * time. With more the processes take turns, since a visit costs 0.2 us and the scan holds the RCU lock. */
+#define MS_SCAN_ROWS 8192
+#define MS_SCAN_THREADS 1024
 
 /* Every way to lose something has its own counter: slot, word used as a metric label. */
 #define MS_LOSSES(X)                                                                                               \
@@ -144,9 +148,10 @@ MS_LAYOUT(ms_exit, 232);
 #define MS_TASK_FORKED_WITHOUT_EXEC 1u
 #define MS_TASK_OWNS_MEMORY 2u  /* not set: it runs in another process's address space, or has none left */
 #define MS_TASK_HAS_MAPPINGS 4u /* its mapped bytes are followed */
-#define MS_TASK_HAS_MAPPINGS 4u /* its mapped bytes are followed */
+/* Its threads were not visited this time: faults are those of the first thread and of gone ones, at least. */
+#define MS_TASK_FAULTS_PARTIAL 8u
 
-/* One process as the task iterator returns it. */
+/* One process as a scan returns it. */
 struct ms_task {
     __u64 time_ns; /* of the visit: an event before it is older news */
     __u64 start_ns;

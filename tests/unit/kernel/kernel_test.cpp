@@ -13,6 +13,7 @@ KernelFacts full_facts() {
     KernelFacts facts{.btf = true,
                       .exit_tells_last_thread = true,
                       .task_iterator = true,
+                      .task_loop = true,
                       .memory_subsystem = true,
                       .percpu_rss = true,
                       .initial_pid_namespace = true};
@@ -43,6 +44,16 @@ TEST(Plan, ChoosesByWhatTheKernelHas) {
     facts.percpu_rss.reset();
     EXPECT_EQ(program(make_plan(facts), "exit"), "");
     EXPECT_EQ(program(make_plan(facts), "scan"), "");
+}
+
+TEST(Plan, TheQuickScanComesOnTopOfTheSlowOneAndIsNotNeeded) {
+    KernelFacts facts = full_facts();
+    EXPECT_EQ(program_of(make_plan(facts), "tasks", "scan"), "tasks_iter_percpu");
+    EXPECT_EQ(program_of(make_plan(facts), "tasks", "quick_scan"), "tasks_procs");
+    facts.task_loop = false;
+    EXPECT_EQ(program_of(make_plan(facts), "tasks", "scan"), "tasks_iter_percpu");
+    EXPECT_EQ(program_of(make_plan(facts), "tasks", "quick_scan"), "");
+    EXPECT_FALSE(obstacle(facts, kRoot, make_plan(facts)));
 }
 
 TEST(Plan, HasEachHookOnceAndSaysWhatItsAbsenceCosts) {
@@ -194,6 +205,15 @@ TEST(Decode, TasksAreSizedByThePageAndVforkChildrenHaveNoMemory) {
     EXPECT_EQ((*tasks)[0].memory->virtual_size, Bytes{100 * 65536});
     EXPECT_FALSE((*tasks)[1].memory);
     EXPECT_FALSE(decode_tasks(std::as_bytes(std::span(rows)).first(200), 4096));
+}
+
+TEST(Decode, ARowWhoseThreadsWereNotVisitedSaysSo) {
+    ms_task rows[2]{};
+    rows[1].flags = MS_TASK_FAULTS_PARTIAL;
+    const auto tasks = decode_tasks(std::as_bytes(std::span(rows)), 4096);
+    ASSERT_TRUE(tasks);
+    EXPECT_FALSE((*tasks)[0].faults_partial);
+    EXPECT_TRUE((*tasks)[1].faults_partial);
 }
 
 }  // namespace
