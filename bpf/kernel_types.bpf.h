@@ -62,6 +62,11 @@ struct css_set {
 	struct cgroup *dfl_cgrp;
 };
 
+struct timespec64 {
+	__s64 tv_sec;
+	long tv_nsec;
+};
+
 /* From 6.2 on; before, struct mm_rss_stat and struct task_rss_stat below. */
 struct percpu_counter {
 	__s64 count;

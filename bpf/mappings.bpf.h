@@ -14,9 +14,10 @@
 const volatile __u32 follow_mappings = 0;
 
 struct address_space {
-	struct ms_mappings
-	    mappings;   /* first: the verifier takes no offset before it has seen the null check */
+	struct ms_mappings mappings;
 	__u64 start_ns; /* of the process: a pid may be used again */
+	__u64 activity; /* rises with every booking, from a number no other entry had: what has not changed
+	                   need not be read */
 };
 
 /* By process, not by address space: at the end of a process its address space may be gone already. A vfork
@@ -29,48 +30,73 @@ struct {
 	__type(value, struct address_space);
 } mappings SEC(".maps");
 
-static __always_inline void add(__u64 *counter, __u64 pages)
+static __always_inline void add(__u64 *counter, __u64 amount)
 {
-	__sync_fetch_and_add(counter, pages);
+	__sync_fetch_and_add(counter, amount);
 }
 
-static __always_inline void book(struct ms_mappings *m, __u64 pages, enum ms_mapped_by up,
+/* What the differences booked so far add up to. */
+static __always_inline __u64 booked_pages(const struct ms_mappings *m)
+{
+	__u64 sum = 0;
+
+	for (int i = 0; i < MS_MAPPED_COUNT; i++)
+		sum += m->mapped[i];
+	for (int i = 0; i < MS_UNMAPPED_COUNT; i++)
+		sum -= m->unmapped[i];
+	return sum;
+}
+
+/* The size at the last booking, which this one takes the place of. */
+static __always_inline __u64 exchange_total(struct ms_mappings *m, __u64 pages)
+{
+#ifdef MEMSCOPE_WITHOUT_EXCHANGE
+	/* Kernels before 5.12. Two threads that book at once may both book the same pages: against what was
+	 * really booked, so that the next booking, the scan's at the latest, takes them back. */
+	__u64 before = booked_pages(m);
+
+	m->total_pages = pages;
+	return before;
+#else
+	return m->total_pages == pages ? pages : __sync_lock_test_and_set(&m->total_pages, pages);
+#endif
+}
+
+static __always_inline void book(struct address_space *space, __u64 pages, enum ms_mapped_by up,
                                  enum ms_unmapped_by down)
 {
-	__u64 before;
+	__u64 before = exchange_total(&space->mappings, pages);
 
-	if (m->total_pages == pages)
+	if (pages == before)
 		return;
-	before = __sync_lock_test_and_set(&m->total_pages, pages);
 	if (pages > before)
-		add(&m->mapped[up], pages - before);
-	else if (pages < before)
-		add(&m->unmapped[down], before - pages);
+		add(&space->mappings.mapped[up], pages - before);
+	else
+		add(&space->mappings.unmapped[down], before - pages);
+	add(&space->activity, 1);
 }
 
-static __always_inline struct ms_mappings *mappings_of(__u32 pid)
+static __always_inline struct address_space *mappings_of(__u32 pid)
 {
-	struct address_space *space = bpf_map_lookup_elem(&mappings, &pid);
-
-	return space ? &space->mappings : NULL;
+	return bpf_map_lookup_elem(&mappings, &pid);
 }
 
 /* Starts to follow an address space of that size. The scan may see a child before its fork is told, so the
  * entry may be there already; one of a predecessor, whose exit nobody saw, is replaced. */
-static __always_inline struct ms_mappings *begin_mappings(__u32 pid, __u64 start_ns, __u64 pages,
-                                                          enum ms_mapped_by why)
+static __always_inline struct address_space *begin_mappings(__u32 pid, __u64 start_ns, __u64 pages,
+                                                            enum ms_mapped_by why)
 {
-	struct address_space fresh = {.start_ns = start_ns};
+	struct address_space fresh = {.start_ns = start_ns, .activity = bpf_ktime_get_ns()};
 	struct address_space *known;
 
 	fresh.mappings.total_pages = pages;
 	fresh.mappings.mapped[why] = pages;
 	if (bpf_map_update_elem(&mappings, &pid, &fresh, BPF_NOEXIST) == 0)
 		return mappings_of(pid);
-	known = bpf_map_lookup_elem(&mappings, &pid);
+	known = mappings_of(pid);
 	if (known && known->start_ns == start_ns) {
-		book(&known->mappings, pages, why, MS_UNMAPPED_OTHER);
-		return &known->mappings;
+		book(known, pages, why, MS_UNMAPPED_OTHER);
+		return known;
 	}
 	if (bpf_map_update_elem(&mappings, &pid, &fresh, BPF_ANY)) {
 		count_loss(MS_LOSS_MAPPINGS_FULL);

@@ -8,12 +8,13 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define ENOMEM 12
 #define ENOSPC 28
 
-static __always_inline void count_failure(struct ms_mappings *m, enum ms_failed_call call, long ret)
+static __always_inline void count_failure(struct address_space *space, enum ms_failed_call call, long ret)
 {
-	if (ret == -ENOMEM)
-		__sync_fetch_and_add(&m->failures[call][MS_REASON_ENOMEM], 1);
-	else if (ret == -ENOSPC)
-		__sync_fetch_and_add(&m->failures[call][MS_REASON_ENOSPC], 1);
+	if (ret != -ENOMEM && ret != -ENOSPC)
+		return;
+	__sync_fetch_and_add(
+	    &space->mappings.failures[call][ret == -ENOMEM ? MS_REASON_ENOMEM : MS_REASON_ENOSPC], 1);
+	add(&space->activity, 1);
 }
 
 /* brk() does not fail with an error: it returns where the break is, wherever it was asked to be. */
@@ -54,41 +55,41 @@ static __always_inline bool concerns_memory(long number)
 static __always_inline int on_return(struct pt_regs *regs, long ret)
 {
 	long number = syscall_of(regs);
-	struct ms_mappings *m;
+	struct address_space *space;
 
 	if (!concerns_memory(number))
 		return 0;
-	m = mappings_of(bpf_get_current_pid_tgid() >> 32);
-	if (!m)
+	space = mappings_of(bpf_get_current_pid_tgid() >> 32);
+	if (!space)
 		return 0;
 	switch (number) {
 	case NR_MMAP:
-		count_failure(m, MS_FAILED_MMAP, ret);
-		book(m, own_pages(), MS_MAPPED_MMAP, MS_UNMAPPED_OTHER);
+		count_failure(space, MS_FAILED_MMAP, ret);
+		book(space, own_pages(), MS_MAPPED_MMAP, MS_UNMAPPED_OTHER);
 		break;
 	case NR_MUNMAP:
-		book(m, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_MUNMAP);
+		book(space, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_MUNMAP);
 		break;
 	case NR_MREMAP:
-		count_failure(m, MS_FAILED_MREMAP, ret);
-		book(m, own_pages(), MS_MAPPED_MREMAP, MS_UNMAPPED_MREMAP);
+		count_failure(space, MS_FAILED_MREMAP, ret);
+		book(space, own_pages(), MS_MAPPED_MREMAP, MS_UNMAPPED_MREMAP);
 		break;
 	case NR_BRK:
-		count_failure(m, MS_FAILED_BRK, brk_result(regs, ret));
-		book(m, own_pages(), MS_MAPPED_BRK, MS_UNMAPPED_BRK);
+		count_failure(space, MS_FAILED_BRK, brk_result(regs, ret));
+		book(space, own_pages(), MS_MAPPED_BRK, MS_UNMAPPED_BRK);
 		break;
 	case NR_SHMAT:
 	case NR_SHMDT:
-		book(m, own_pages(), MS_MAPPED_SHM, MS_UNMAPPED_SHM);
+		book(space, own_pages(), MS_MAPPED_SHM, MS_UNMAPPED_SHM);
 		break;
 	case NR_MPROTECT: /* moves no size, but is looked at where one has moved unnoticed */
-		book(m, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
+		book(space, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
 		break;
 	case NR_FALLOCATE:
-		count_failure(m, MS_FAILED_FALLOCATE, ret);
+		count_failure(space, MS_FAILED_FALLOCATE, ret);
 		break;
 	default:
-		count_failure(m, MS_FAILED_FORK, ret);
+		count_failure(space, MS_FAILED_FORK, ret);
 	}
 	return 0;
 }

@@ -113,6 +113,27 @@ static __always_inline bool quick_owns_memory(struct mm_struct *mm, __u32 pid)
 	return !owner || owner->tgid == pid;
 }
 
+/* The four parts of one CPU by two loads. They are no kernel object, so they are read as one that is made of
+ * two plain words. */
+static long quick_cpu_part(__u32 cpu, struct percpu_sum *sum)
+{
+	__u32 key = cpu;
+	__u64 *offset = bpf_map_lookup_elem(&cpu_offsets, &key);
+	struct timespec64 *words;
+	__u64 first, second;
+
+	if (!offset)
+		return 1;
+	words = bpf_rdonly_cast((void *)sum->parts[0] + *offset, bpf_core_type_id_kernel(struct timespec64));
+	first = words->tv_sec;
+	second = words->tv_nsec;
+	sum->pages[0] += (__s32)first;
+	sum->pages[1] += (__s32)(first >> 32);
+	sum->pages[2] += (__s32)second;
+	sum->pages[3] += (__s32)(second >> 32);
+	return 0;
+}
+
 /* Element by element: relocations know them only by constant index. */
 static __always_inline void quick_sum_percpu(struct mm_struct *mm, __s64 pages[4])
 {
@@ -126,7 +147,12 @@ static __always_inline void quick_sum_percpu(struct mm_struct *mm, __s64 pages[4
 	sum.parts[1] = mm->rss_stat[1].counters;
 	sum.parts[2] = mm->rss_stat[2].counters;
 	sum.parts[3] = mm->rss_stat[3].counters;
-	add_cpu_parts(&sum, pages);
+	sum.adjacent = parts_are_adjacent(&sum);
+	if (sum.adjacent)
+		bpf_loop(cpu_count, quick_cpu_part, &sum, 0);
+	else
+		bpf_loop(cpu_count, add_cpu_part, &sum, 0);
+	put_sums(&sum, pages);
 }
 
 #endif

@@ -90,11 +90,14 @@ static long add_cpu_part(__u32 cpu, struct percpu_sum *sum)
 	return 0;
 }
 
-static __always_inline void add_cpu_parts(struct percpu_sum *sum, __s64 pages[4])
+static __always_inline bool parts_are_adjacent(const struct percpu_sum *sum)
 {
-	sum->adjacent = sum->parts[1] == sum->parts[0] + 1 && sum->parts[2] == sum->parts[0] + 2 &&
-	                sum->parts[3] == sum->parts[0] + 3;
-	bpf_loop(cpu_count, add_cpu_part, sum, 0);
+	return sum->parts[1] == sum->parts[0] + 1 && sum->parts[2] == sum->parts[0] + 2 &&
+	       sum->parts[3] == sum->parts[0] + 3;
+}
+
+static __always_inline void put_sums(const struct percpu_sum *sum, __s64 pages[4])
+{
 	for (int i = 0; i < 4; i++) /* read while it changes: a part may be ahead of its whole */
 		pages[i] = sum->pages[i] > 0 ? sum->pages[i] : 0;
 }
@@ -111,18 +114,20 @@ static __always_inline void sum_percpu(struct thread_sums *sums, __s64 pages[4])
 		sum.pages[i] = BPF_CORE_READ(counter, count);
 		sum.parts[i] = BPF_CORE_READ(counter, counters);
 	}
-	add_cpu_parts(&sum, pages);
+	sum.adjacent = parts_are_adjacent(&sum);
+	bpf_loop(cpu_count, add_cpu_part, &sum, 0);
+	put_sums(&sum, pages);
 }
 
 /* Up to 6.1: one count for the address space, and what each thread has not booked to it yet. */
 static __always_inline void sum_thread_parts(struct thread_sums *sums, __s64 pages[4])
 {
 	struct mm_struct___before_6_2 *mm = (void *)sums->mm;
-	struct mm_rss_stat booked = {};
+	__s64 booked[4] = {};
 
-	bpf_core_read(&booked, sizeof(booked), &mm->rss_stat.count);
+	bpf_core_read(booked, sizeof(booked), &mm->rss_stat.count);
 	for (int i = 0; i < 4; i++)
-		pages[i] = booked.count[i].counter + sums->cached_rss[i];
+		pages[i] = booked[i] + sums->cached_rss[i];
 }
 
 #endif

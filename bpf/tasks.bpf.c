@@ -17,49 +17,36 @@ static __always_inline bool owns_memory(struct mm_struct *mm, __u32 pid)
 	return !owner || BPF_CORE_READ(owner, tgid) == pid;
 }
 
-/* What the differences booked so far add up to. */
-static __always_inline __u64 booked_pages(const struct ms_mappings *m)
-{
-	__u64 sum = 0;
-
-	for (int i = 0; i < MS_MAPPED_COUNT; i++)
-		sum += m->mapped[i];
-	for (int i = 0; i < MS_UNMAPPED_COUNT; i++)
-		sum -= m->unmapped[i];
-	return sum;
-}
-
 /* The entry of a process whose exit, or whose leaving, has been told already would stay for ever. */
-static __always_inline struct ms_mappings *begin_scanned(struct ms_task *row, struct task_struct *leader)
+static __always_inline struct address_space *begin_scanned(struct ms_task *row, struct task_struct *leader)
 {
-	struct ms_mappings *m = begin_mappings(row->pid, row->start_ns, row->virtual_pages, MS_MAPPED_OTHER);
+	struct address_space *space =
+	    begin_mappings(row->pid, row->start_ns, row->virtual_pages, MS_MAPPED_OTHER);
 
-	if (m && (BPF_CORE_READ(leader, signal, live.counter) == 0 || !target_of(leader))) {
+	if (space && (BPF_CORE_READ(leader, signal, live.counter) == 0 || !target_of(leader))) {
 		end_mappings(row->pid);
 		return NULL;
 	}
-	return m;
+	return space;
 }
+
+/* What stands in a row of the scan before, where it is of the same process. */
+struct kept {
+	__u64 activity;
+	__u64 virtual_pages;
+	bool valid;
+};
 
 /* Other threads book meanwhile: each changes the total first and then the sum it belongs to. If no copy has
  * them equal (the one that books may wait for this CPU), the sums are taken for the size: one tick late, but
  * mapped minus unmapped is the size in every row. */
-static __always_inline void describe_mappings(struct ms_task *row, struct task_struct *leader)
+static __always_inline void copy_mappings(struct ms_task *row, const struct address_space *space)
 {
-	struct address_space *space = bpf_map_lookup_elem(&mappings, &row->pid);
-	struct ms_mappings *m;
 	__u64 sum = 0;
 
-	if (space && space->start_ns == row->start_ns) {
-		m = &space->mappings;
-		book(m, row->virtual_pages, MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
-	} else {
-		m = begin_scanned(row, leader);
-	}
-	if (!m)
-		return;
+	row->mappings_activity = space->activity; /* first: what comes while it is copied is copied again */
 	for (int attempt = 0; attempt < 8; attempt++) {
-		row->mappings = *m;
+		row->mappings = space->mappings;
 		sum = booked_pages(&row->mappings);
 		if (sum == row->mappings.total_pages)
 			break;
@@ -70,6 +57,26 @@ static __always_inline void describe_mappings(struct ms_task *row, struct task_s
 	}
 	row->flags |= MS_TASK_HAS_MAPPINGS;
 	row->virtual_pages = sum;
+}
+
+static __always_inline void describe_mappings(struct ms_task *row, struct task_struct *leader,
+                                              const struct kept *kept)
+{
+	struct address_space *space = mappings_of(row->pid);
+
+	if (space && space->start_ns == row->start_ns)
+		book(space, row->virtual_pages, MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
+	else
+		space = begin_scanned(row, leader);
+	if (!space)
+		return;
+	if (!kept->valid || kept->activity != space->activity) {
+		copy_mappings(row, space);
+		return;
+	}
+	row->mappings_activity = kept->activity;
+	row->virtual_pages = kept->virtual_pages;
+	row->flags |= MS_TASK_HAS_MAPPINGS;
 }
 
 /* Too large for the stack of a program. One scan runs at a time. */
@@ -94,6 +101,7 @@ typedef void (*page_summer)(struct thread_sums *sums, __s64 pages[4]);
 static __always_inline void describe_memory(struct ms_task *row, struct task_struct *leader,
                                             struct thread_sums *sums, page_summer sum_pages)
 {
+	const struct kept nothing = {};
 	struct mm_struct *mm = sums->mm;
 	__s64 pages[4] = {};
 
@@ -103,7 +111,7 @@ static __always_inline void describe_memory(struct ms_task *row, struct task_str
 	put_pages(row, pages);
 	row->virtual_pages = BPF_CORE_READ(mm, total_vm);
 	if (follow_mappings)
-		describe_mappings(row, leader);
+		describe_mappings(row, leader, &nothing);
 	row->page_table_bytes = BPF_CORE_READ(mm, pgtables_bytes.counter);
 }
 
@@ -161,10 +169,14 @@ int tasks_iter_percpu(struct bpf_iter__task *ctx)
 	return on_visit(ctx, sum_threads, sum_percpu);
 }
 
-SEC("iter/task") /* before; without bpf_loop() and its callbacks, which 5.10 does not take even as dead code
-                  */
-                 int
-                 tasks_iter_threads(struct bpf_iter__task *ctx)
+SEC("iter/task") /* 5.17 and later */
+int tasks_iter_threads(struct bpf_iter__task *ctx)
+{
+	return on_visit(ctx, sum_threads, sum_thread_parts);
+}
+
+/* Before; bpf_loop() and its callbacks are not taken even as dead code. */
+SEC("iter/task") int tasks_iter_threads_bounded(struct bpf_iter__task *ctx)
 {
 	return on_visit(ctx, sum_threads_bounded, sum_thread_parts);
 }
@@ -190,6 +202,7 @@ static __u64 turn = 0;
 struct scan {
 	struct membership known;
 	__u64 threads; /* seen so far, of processes that have more than one */
+	__u64 time_ns;
 };
 static struct scan scan = {};
 
@@ -212,7 +225,8 @@ static __always_inline void quick_faults(struct ms_task *row, struct task_struct
 	row->major_faults += leader->maj_flt;
 }
 
-static __always_inline void quick_memory(struct ms_task *row, struct task_struct *leader)
+static __always_inline void quick_memory(struct ms_task *row, struct task_struct *leader,
+                                         const struct kept *kept)
 {
 	struct mm_struct *mm = leader->mm;
 	__s64 pages[4] = {};
@@ -232,7 +246,7 @@ static __always_inline void quick_memory(struct ms_task *row, struct task_struct
 	put_pages(row, pages);
 	row->virtual_pages = mm->total_vm;
 	if (follow_mappings)
-		describe_mappings(row, leader);
+		describe_mappings(row, leader, kept);
 	row->page_table_bytes = mm->pgtables_bytes.counter;
 }
 
@@ -246,9 +260,16 @@ static __noinline bool is_watched(struct task_struct *leader)
 
 static __noinline int quick_describe(struct ms_task *row, struct task_struct *leader)
 {
-	/* What the row had before; mappings count only with their flag. */
+	struct kept kept = {
+	    .activity = row->mappings_activity,
+	    .virtual_pages = row->virtual_pages,
+	    .valid = row->flags & MS_TASK_HAS_MAPPINGS && row->pid == leader->tgid &&
+	             row->start_ns == leader->start_boottime,
+	};
+
+	/* All that the row had before but its mappings, which count only with their flag. */
 	__builtin_memset(row, 0, __builtin_offsetof(struct ms_task, mappings));
-	row->time_ns = bpf_ktime_get_boot_ns();
+	row->time_ns = scan.time_ns;
 	row->start_ns = leader->start_boottime;
 	row->target = scan.known.target;
 	row->cgroup = scan.known.cgroup;
@@ -259,7 +280,7 @@ static __noinline int quick_describe(struct ms_task *row, struct task_struct *le
 	row->flags = leader->flags & PF_FORKNOEXEC ? MS_TASK_FORKED_WITHOUT_EXEC : 0;
 	__builtin_memcpy(row->comm, leader->comm, sizeof(row->comm));
 	quick_faults(row, leader);
-	quick_memory(row, leader);
+	quick_memory(row, leader, &kept);
 	return 0;
 }
 
@@ -280,6 +301,9 @@ int tasks_procs(void *ctx)
 
 		if (!is_watched(leader))
 			continue;
+		/* An event may be told again for being some microseconds newer than the row; none is lost. */
+		if (rows_wanted % 16 == 0)
+			scan.time_ns = bpf_ktime_get_boot_ns();
 		rows_wanted++;
 		row = bpf_map_lookup_elem(&scan_rows, &slot);
 		if (row)

@@ -21,11 +21,12 @@ static __always_inline void add_thread(struct task_struct *thread, struct thread
 		sums->mm = BPF_CORE_READ(thread, mm);
 	if (bpf_core_type_exists(struct task_rss_stat)) {
 		struct task_struct___before_6_2 *old = (void *)thread;
-		struct task_rss_stat cached = {};
+		int cached[4] =
+		    {}; /* a plain copy: accesses to a kernel type are relocated even in our own memory */
 
-		bpf_core_read(&cached, sizeof(cached), &old->rss_stat.count);
+		bpf_core_read(cached, sizeof(cached), &old->rss_stat.count);
 		for (int i = 0; i < 4; i++)
-			sums->cached_rss[i] += cached.count[i];
+			sums->cached_rss[i] += cached[i];
 	}
 }
 
@@ -78,7 +79,7 @@ static __always_inline void sum_threads(struct thread_walk *walk, struct task_st
 	end_walk(walk);
 }
 
-/* Before: as many as the verifier has the patience for. */
+/* Before: as many as the verifier has patience for. */
 static __always_inline void sum_threads_bounded(struct thread_walk *walk, struct task_struct *task)
 {
 	begin_walk(walk, task);

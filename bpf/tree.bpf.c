@@ -105,14 +105,14 @@ static __always_inline void replace_mappings(struct task_struct *task)
 {
 	__u32 pid = BPF_CORE_READ(task, tgid);
 	__u64 pages = BPF_CORE_READ(task, mm, total_vm);
-	struct ms_mappings *m = mappings_of(pid);
+	struct address_space *space = mappings_of(pid);
 
-	if (!m) { /* after vfork() */
+	if (!space) { /* after vfork() */
 		begin_mappings(pid, BPF_CORE_READ(task, start_boottime), pages, MS_MAPPED_EXEC);
 		return;
 	}
-	book(m, 0, MS_MAPPED_OTHER, MS_UNMAPPED_EXEC);
-	book(m, pages, MS_MAPPED_EXEC, MS_UNMAPPED_OTHER);
+	book(space, 0, MS_MAPPED_OTHER, MS_UNMAPPED_EXEC);
+	book(space, pages, MS_MAPPED_EXEC, MS_UNMAPPED_OTHER);
 }
 
 static __always_inline int on_exec(struct task_struct *task, struct linux_binprm *bprm)
@@ -150,12 +150,12 @@ static __always_inline int on_exec(struct task_struct *task, struct linux_binprm
 /* The last words of an address space: what is left is unmapped by the exit. */
 static __always_inline __u32 final_mappings(struct ms_mappings *last, __u32 pid)
 {
-	struct ms_mappings *m = mappings_of(pid);
+	struct address_space *space = mappings_of(pid);
 
-	if (!m)
+	if (!space)
 		return 0;
-	book(m, 0, MS_MAPPED_OTHER, MS_UNMAPPED_EXIT);
-	*last = *m;
+	book(space, 0, MS_MAPPED_OTHER, MS_UNMAPPED_EXIT);
+	*last = space->mappings;
 	return MS_TASK_HAS_MAPPINGS;
 }
 
@@ -244,9 +244,14 @@ SEC("tp_btf/sched_process_exit") /* before: nobody is left. Two threads that lea
 				  * the collector takes the first. */
 int BPF_PROG(tree_exit_live_count, struct task_struct *task)
 {
-	if (BPF_CORE_READ(task, signal, live.counter) != 0)
-		return 0;
-	return on_process_exit(task, sum_threads_bounded);
+	return BPF_CORE_READ(task, signal, live.counter) == 0 ? on_process_exit(task, sum_threads) : 0;
+}
+
+SEC("tp_btf/sched_process_exit") /* without bpf_loop() */
+int BPF_PROG(tree_exit_live_count_bounded, struct task_struct *task)
+{
+	return BPF_CORE_READ(task, signal, live.counter) == 0 ? on_process_exit(task, sum_threads_bounded)
+	                                                      : 0;
 }
 
 SEC("tp_btf/cgroup_attach_task") int BPF_PROG(tree_move, struct cgroup *to, const char *path,

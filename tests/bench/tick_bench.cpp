@@ -1,6 +1,7 @@
-// What a tick and a scrape cost at N processes, beside a reader of /proc/PID/status and process-exporter in one run.
+// What a tick and a scrape cost at N processes, beside a reader of /proc/*/status and process-exporter in one run.
 #include <cstdio>
 #include <cstring>
+#include <dirent.h>
 #include <fcntl.h>
 #include <filesystem>
 #include <memory>
@@ -13,13 +14,15 @@
 namespace memscope {
 namespace {
 
-// The cheapest honest reader: open, read, close, find three numbers. No allocation.
-std::size_t read_statuses(const std::vector<pid_t>& pids) {
+// The cheapest honest reader of /proc/*/status: list, open, read, close, find three numbers. No allocation.
+std::size_t read_statuses() {
     std::size_t sum = 0;
-    char path[32];
+    char path[300];
     char text[4096];
-    for (const pid_t pid : pids) {
-        std::snprintf(path, sizeof path, "/proc/%d/status", pid);
+    DIR* const proc = ::opendir("/proc");
+    while (const dirent* entry = ::readdir(proc)) {
+        if (entry->d_name[0] < '1' || entry->d_name[0] > '9') continue;
+        std::snprintf(path, sizeof path, "/proc/%s/status", entry->d_name);
         const int fd = ::open(path, O_RDONLY | O_CLOEXEC);
         if (fd < 0) continue;
         const ssize_t n = ::read(fd, text, sizeof text - 1);
@@ -28,6 +31,7 @@ std::size_t read_statuses(const std::vector<pid_t>& pids) {
         for (const char* key : {"RssAnon:", "RssFile:", "RssShmem:"})
             if (const char* at = std::strstr(text, key)) sum += std::strtoul(at + std::strlen(key), nullptr, 10);
     }
+    ::closedir(proc);
     return sum;
 }
 
@@ -47,7 +51,7 @@ void measure_ticks(const Crowd& crowd, int threads) {
     std::size_t sum = 0;
     for (int i = 0; i < kRounds; ++i) {
         ticks.push_back(cpu_of(tick));
-        readers.push_back(cpu_of([&] { sum += read_statuses(crowd.pids()); }));
+        readers.push_back(cpu_of([&] { sum += read_statuses(); }));
         ratios.push_back(readers.back() / std::max(ticks.back(), 1e-3));
         pages.push_back(cpu_of([&] { sum += render_prometheus(snapshot).size(); }));
     }
@@ -133,8 +137,8 @@ std::unique_ptr<Crowd> crowd_of(const Size& size) {
 }
 
 void measure_all() {
-    fmt::print("A tick (whole collector), and a C reader that visits the same processes; CPU time\n\n");
-    fmt::print("| processes x threads | tick | `/proc/PID/status` in C | ratio | making the page |\n");
+    fmt::print("A tick (whole collector), and a C reader that visits the processes of the machine; CPU time\n\n");
+    fmt::print("| processes x threads | tick | `/proc/*/status` in C | ratio | making the page |\n");
     fmt::print("| --- | --- | --- | --- | --- |\n");
     std::string programs;
     for (const Size size : {Size{10, 1}, Size{100, 1}, Size{1000, 1}, Size{1000, 50}}) {

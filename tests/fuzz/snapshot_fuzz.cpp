@@ -24,7 +24,7 @@ Process any_process(Input& input) {
     process.role = kRoles[input.number() % std::size(kRoles)];
     if (input.flag()) process.rank = input.number<int>();
     process.start_time = input.number<double>();
-    process.command = input.text();
+    process.command = std::make_shared<const std::string>(input.text());
     return process;
 }
 

@@ -36,12 +36,15 @@ void narrow(auto& of) {
 
 void book_and_check(ProcessTable& table, Ledger& ledger, const Nesting& nesting) {
     std::map<CgroupId, std::uint64_t> living;
-    for (const auto& [pid, process] : table.living()) {
-        ledger.book(process, {}, nesting);
+    for (const TrackedProcess& process : table.ended()) ledger.book(process, {}, nesting);
+    table.forget_ended();
+    for (auto& [pid, process] : table.living()) {
+        if (process.has_news()) {
+            ledger.book(process, {}, nesting);
+            process.settle();
+        }
         for (const CgroupId id : nesting.around(process.task.target)) ++living[id];
     }
-    for (const TrackedProcess& process : table.ended()) ledger.book(process, {}, nesting);
-    table.settle();
     for (std::uint64_t n = 1; n < 5; ++n) {
         if (!nesting.has(CgroupId{n})) continue;
         std::uint64_t difference = 0;
@@ -60,7 +63,8 @@ void remove_target(CgroupId gone, ProcessTable& table, Ledger& ledger, Nesting& 
 
 void one(std::string_view bytes) {
     parsed(decode_tree_event(as_bytes(bytes), kPage));
-    parsed(decode_tasks(as_bytes(bytes), kPage));
+    DecodedScan scan;
+    parsed(decode_tasks(as_bytes(bytes), kPage, scan));
 
     ProcessTable table(1);
     Ledger ledger;
@@ -81,11 +85,10 @@ void one(std::string_view bytes) {
             table.apply(*event);
         }
         if (step % 8 == 5) {
-            auto tasks = decode_tasks(as_bytes(input.take(sizeof(ms_task) * (step / 64U))), kPage);
-            if (!tasks) continue;
-            for (TaskSample& task : *tasks) narrow(task);
-            std::erase_if(*tasks, [](const TaskSample& task) { return task.target == kNoCgroup; });
-            table.reconcile(*tasks, input.number() % 64U);
+            if (!decode_tasks(as_bytes(input.take(sizeof(ms_task) * (step / 64U))), kPage, scan)) continue;
+            for (ScannedTask& scanned : scan.tasks) narrow(scanned.task);
+            std::erase_if(scan.tasks, [](const ScannedTask& scanned) { return scanned.task.target == kNoCgroup; });
+            table.reconcile(scan.tasks, input.number() % 64U);
         }
     }
     book_and_check(table, ledger, nesting);

@@ -4,15 +4,21 @@ namespace memscope {
 
 std::map<RoleKey, RoleTotals> sum_by_role(std::span<const Process> processes) {
     std::map<RoleKey, RoleTotals> sums;
+    RoleKey last;
+    RoleTotals* sum = nullptr;  // of `last`: neighbours mostly have the same role
     for (const Process& process : processes) {
-        RoleTotals& sum = sums[{process.role, process.rank}];
-        ++sum.processes;
-        sum.threads += process.task.threads;
+        const RoleKey key{process.role, process.rank};
+        if (!sum || key != last) {
+            sum = &sums[key];
+            last = key;
+        }
+        ++sum->processes;
+        sum->threads += process.task.threads;
         if (const auto& memory = process.task.memory) {
-            sum.anon += memory->anon;
-            sum.file += memory->file;
-            sum.shmem += memory->shmem;
-            sum.swap += memory->swap;
+            sum->anon += memory->anon;
+            sum->file += memory->file;
+            sum->shmem += memory->shmem;
+            sum->swap += memory->swap;
         }
     }
     return sums;

@@ -56,16 +56,16 @@ double call_cost() {
 }
 
 // The signal `memory` hangs on the return of every system call of the machine, watched or not: what that costs here.
-Finding mapped_bytes_finding(const Plan& plan, bool memory_on_v1) {
+Finding mapped_bytes_finding(Session& session) {
     constexpr int kRounds = 5;
+    if (!session.refused().empty()) return {"mapped bytes", false, session.refused().front().message()};
     double alone = 1e9;
     double hooked = 1e9;
     for (int i = 0; i < kRounds; ++i) {
-        alone = std::min(alone, call_cost());
-        const auto session = Session::start(plan, {.memory_on_v1 = memory_on_v1});
-        if (!session) return {"mapped bytes", false, session.error().message()};
-        if (!session->refused().empty()) return {"mapped bytes", false, session->refused().front().message()};
         hooked = std::min(hooked, call_cost());
+        if (auto paused = session.pause_memory(); !paused) return {"mapped bytes", false, paused.error().message()};
+        alone = std::min(alone, call_cost());
+        if (auto resumed = session.resume_memory(); !resumed) return {"mapped bytes", false, resumed.error().message()};
     }
     return {
         "mapped bytes", true,
@@ -107,10 +107,12 @@ Diagnosis diagnose(const SysRoot& root) {
     if (diagnosis.obstacle) return diagnosis;
     diagnosis.tried = true;
     const bool v1 = hierarchy->version == 1;
-    if (const auto session = Session::start(diagnosis.plan, {.memory_on_v1 = v1, .follow_mappings = false}); !session)
-        diagnosis.obstacle = session.error();
+    auto session =
+        Session::start(diagnosis.plan, {.memory_on_v1 = v1, .atomic_exchange = facts.atomic_exchange.value_or(true)});
+    if (session)
+        diagnosis.findings.push_back(mapped_bytes_finding(*session));
     else
-        diagnosis.findings.push_back(mapped_bytes_finding(diagnosis.plan, v1));
+        diagnosis.obstacle = session.error();
     return diagnosis;
 }
 

@@ -1,6 +1,7 @@
 #include "kernel/decode.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 
 #include <memscope/shared/wire.h>
@@ -56,8 +57,7 @@ Result<TreeEvent> execed(std::span<const std::byte> bytes) {
                             .argv = arguments(*e)}};
 }
 
-std::optional<Mappings> mappings_of(const ms_mappings& wire, unsigned flags, std::uint64_t page_size) {
-    if ((flags & MS_TASK_HAS_MAPPINGS) == 0) return std::nullopt;
+Mappings mappings_of(const ms_mappings& wire, std::uint64_t page_size) {
     Mappings mappings;
     for (std::size_t i = 0; i < mappings.mapped.size(); ++i) mappings.mapped[i] = Bytes{wire.mapped[i] * page_size};
     for (std::size_t i = 0; i < mappings.unmapped.size(); ++i)
@@ -78,7 +78,9 @@ Result<TreeEvent> exited(std::span<const std::byte> bytes, std::uint64_t page_si
                             .faults = {e->minor_faults, e->major_faults},
                             .exit_code = e->exit_code,
                             .forked_without_exec = (e->flags & MS_TASK_FORKED_WITHOUT_EXEC) != 0,
-                            .mappings = mappings_of(e->mappings, e->flags, page_size)}};
+                            .mappings = (e->flags & MS_TASK_HAS_MAPPINGS) != 0
+                                            ? std::optional(mappings_of(e->mappings, page_size))
+                                            : std::nullopt}};
 }
 
 TaskSample task_of(const ms_task& row, std::uint64_t page_size) {
@@ -94,8 +96,7 @@ TaskSample task_of(const ms_task& row, std::uint64_t page_size) {
                     .faults_partial = (row.flags & MS_TASK_FAULTS_PARTIAL) != 0,
                     .forked_without_exec = (row.flags & MS_TASK_FORKED_WITHOUT_EXEC) != 0,
                     .mount_namespace = row.mount_namespace,
-                    .cgroup = CgroupId{row.cgroup},
-                    .mappings = mappings_of(row.mappings, row.flags, page_size)};
+                    .cgroup = CgroupId{row.cgroup}};
     if ((row.flags & MS_TASK_OWNS_MEMORY) != 0)
         task.memory = AddressSpace{.anon = bytes(row.anon_pages),
                                    .file = bytes(row.file_pages),
@@ -127,12 +128,27 @@ Result<TreeEvent> decode_tree_event(std::span<const std::byte> record, std::uint
     }
 }
 
-Result<std::vector<TaskSample>> decode_tasks(std::span<const std::byte> rows, std::uint64_t page_size) {
+Status decode_tasks(std::span<const std::byte> rows, std::uint64_t page_size, DecodedScan& scan) {
     if (rows.size() % sizeof(ms_task) != 0) return malformed("task rows");
-    std::vector<TaskSample> tasks;
-    tasks.reserve(rows.size() / sizeof(ms_task));
-    for (; !rows.empty(); rows = rows.subspan(sizeof(ms_task))) tasks.push_back(task_of(*as<ms_task>(rows), page_size));
-    return tasks;
+    const std::size_t count = rows.size() / sizeof(ms_task);
+    scan.tasks.resize(count);
+    scan.mappings.resize(count);
+    for (std::size_t i = 0; i < count; ++i) {
+        const auto bytes = rows.subspan(i * sizeof(ms_task));
+        ms_task row;  // its mappings are not touched unless they have changed: most memory that is not, is not fetched
+        std::memcpy(&row, bytes.data(), offsetof(ms_task, mappings));
+        ScannedTask& scanned = scan.tasks[i];
+        const ProcessId before = scanned.task.id;
+        const bool had_mappings = scanned.mappings != nullptr;
+        const std::uint64_t activity_before = scanned.mappings_activity;
+        scanned = {.task = task_of(row, page_size), .mappings_activity = row.mappings_activity};
+        if ((row.flags & MS_TASK_HAS_MAPPINGS) == 0) continue;
+        scanned.mappings = &scan.mappings[i];
+        if (had_mappings && before == scanned.task.id && activity_before == row.mappings_activity) continue;
+        std::memcpy(&row.mappings, bytes.subspan(offsetof(ms_task, mappings)).data(), sizeof row.mappings);
+        scan.mappings[i] = mappings_of(row.mappings, page_size);
+    }
+    return Done{};
 }
 
 }  // namespace memscope

@@ -1,12 +1,15 @@
 #include "kernel/facts.h"
 
 #include <bpf/btf.h>
+#include <cerrno>
 #include <charconv>
+#include <iterator>
 #include <linux/capability.h>
 #include <memory>
 #include <sys/stat.h>
 #include <sys/utsname.h>
 
+#include "base/fd.h"
 #include "base/text.h"
 #include "kernel/handles.h"
 
@@ -29,13 +32,31 @@ std::optional<int> tracepoint_arguments(const btf* types, const std::string& nam
 bool has_struct(const btf* types, const char* name) { return btf__find_by_name_kind(types, name, BTF_KIND_STRUCT) > 0; }
 bool has_function(const btf* types, const char* name) { return btf__find_by_name_kind(types, name, BTF_KIND_FUNC) > 0; }
 
-bool has_memory_subsystem(const btf* types) {
-    const int id = btf__find_by_name_kind(types, "cgroup_subsys_id", BTF_KIND_ENUM);
+bool has_enumerator(const btf* types, const char* enumeration, std::string_view name) {
+    const int id = btf__find_by_name_kind(types, enumeration, BTF_KIND_ENUM);
     if (id < 0) return false;
     const btf_type* ids = btf__type_by_id(types, static_cast<__u32>(id));
     for (int i = 0; i < btf_vlen(ids); ++i)
-        if (std::string_view(btf__name_by_offset(types, btf_enum(ids)[i].name_off)) == "memory_cgrp_id") return true;
+        if (btf__name_by_offset(types, btf_enum(ids)[i].name_off) == name) return true;
     return false;
+}
+
+// No type tells: a program of four instructions is tried. Nothing when we may not load any.
+std::optional<bool> takes_exchange() {
+    constexpr bpf_insn kProgram[] = {
+        {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .src_reg = 0, .off = 0, .imm = 0},
+        {.code = BPF_STX | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_10, .src_reg = BPF_REG_0, .off = -8, .imm = 0},
+        {.code = BPF_STX | BPF_ATOMIC | BPF_DW,
+         .dst_reg = BPF_REG_10,
+         .src_reg = BPF_REG_0,
+         .off = -8,
+         .imm = BPF_XCHG},
+        {.code = BPF_JMP | BPF_EXIT, .dst_reg = 0, .src_reg = 0, .off = 0, .imm = 0},
+    };
+    const Fd program(
+        bpf_prog_load(BPF_PROG_TYPE_SOCKET_FILTER, nullptr, "GPL", kProgram, std::size(kProgram), nullptr));
+    if (program) return true;
+    return errno == EINVAL ? std::optional(false) : std::nullopt;
 }
 
 void read_types(const btf* types, KernelFacts& facts) {
@@ -47,7 +68,8 @@ void read_types(const btf* types, KernelFacts& facts) {
     facts.task_iterator = has_struct(types, "bpf_iter__task");
     facts.task_loop = has_function(types, "bpf_iter_task_new") && has_function(types, "bpf_rcu_read_lock") &&
                       has_function(types, "bpf_rdonly_cast");
-    facts.memory_subsystem = has_memory_subsystem(types);
+    facts.loop_helper = has_enumerator(types, "bpf_func_id", "BPF_FUNC_loop");
+    facts.memory_subsystem = has_enumerator(types, "cgroup_subsys_id", "memory_cgrp_id");
     facts.percpu_rss = !has_struct(types, "mm_rss_stat");
 }
 
@@ -67,6 +89,7 @@ KernelFacts gather_kernel_facts(const SysRoot& root) {
     KernelFacts facts;
     const fs::path types_file = root.sys / "kernel/btf/vmlinux";
     if (const Btf types{btf__parse(types_file.c_str(), nullptr)}; types) read_types(types.get(), facts);
+    facts.atomic_exchange = takes_exchange();
     facts.lockdown = read_lockdown(root);
     struct stat status{};
     if (::stat((root.proc / "self/ns/pid").c_str(), &status) == 0)

@@ -13,6 +13,8 @@ struct KernelFacts {
     std::set<std::string> tracepoints{};           // those of kTracepoints that BTF programs can attach to
     std::optional<bool> exit_tells_last_thread{};  // sched_process_exit has `group_dead`
     bool task_iterator = false;
+    bool loop_helper = false;                     // bpf_loop() (5.17 and later)
+    std::optional<bool> atomic_exchange{};        // programs may exchange a value atomically (5.12 and later)
     bool task_loop = false;                       // programs can loop over the processes themselves (6.7 and later)
     bool memory_subsystem = false;                // compiled with the cgroup memory controller
     std::optional<bool> percpu_rss{};             // resident pages are per-CPU counters (6.2 and later)

@@ -1,11 +1,13 @@
 #include "kernel/memory_signal.h"
 
 #include "memory.skel.h"
+#include "memory_plain.skel.h"
 
 namespace memscope {
 
 struct MemorySignal::State {
     std::unique_ptr<memory_bpf, Release<memory_bpf__destroy>> skeleton;
+    std::vector<std::string_view> programs;
     std::vector<Link> links;
 };
 
@@ -18,19 +20,29 @@ Result<MemorySignal> MemorySignal::start(const Plan& plan, const SignalSettings&
     const auto programs = programs_of(plan, "memory");
     if (programs.empty()) return plain_error("this kernel offers nothing for the signal 'memory'");
     auto state = std::make_unique<State>();
-    state->skeleton.reset(memory_bpf__open());
+    state->skeleton.reset(
+        open_object(settings, memory_bpf__create_skeleton, memory_bpf__destroy, memory_plain_bpf__elf_bytes));
     if (!state->skeleton) return load_error("memory", errno);
     apply_settings(*state->skeleton, settings);
     if (!share_maps(*state->skeleton, settings)) return load_error("memory", errno);
     load_only(state->skeleton->obj, programs);
     if (const int error = memory_bpf__load(state->skeleton.get())) return load_error("memory", -error);
-    auto links = attach(state->skeleton->obj, programs);
-    if (!links) return links.error();
-    state->links = std::move(*links);
-    return MemorySignal(std::move(state));
+    state->programs = programs;
+    MemorySignal signal(std::move(state));
+    if (auto attached = signal.attach(); !attached) return attached.error();
+    return signal;
 }
 
-Losses MemorySignal::losses() const { return read_losses(bpf_map__fd(state_->skeleton->maps.losses)); }
+Status MemorySignal::attach() {
+    auto links = memscope::attach(state_->skeleton->obj, state_->programs);
+    if (!links) return links.error();
+    state_->links = std::move(*links);
+    return Done{};
+}
+
+void MemorySignal::detach() { state_->links.clear(); }
+
+Losses MemorySignal::losses() const { return read_losses(state_->skeleton->bss->losses); }
 Bytes MemorySignal::map_memory() const { return map_bytes(state_->skeleton->obj); }
 
 }  // namespace memscope

@@ -14,6 +14,8 @@ class MemorySignal {
     MemorySignal& operator=(MemorySignal&&) noexcept;
     ~MemorySignal();
 
+    Status attach();  // start() has done so
+    void detach();
     Losses losses() const;
     Bytes map_memory() const;
 

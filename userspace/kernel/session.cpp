@@ -9,7 +9,8 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
     SignalSettings settings{.memory_on_v1 = wanted.memory_on_v1,
                             .watcher_pid = static_cast<unsigned>(::getpid()),
                             .follow_mappings = wanted.follow_mappings && !programs_of(plan, "memory").empty(),
-                            .follow_descendants = wanted.follow_descendants};
+                            .follow_descendants = wanted.follow_descendants,
+                            .atomic_exchange = wanted.atomic_exchange};
     auto tree = TreeSignal::start(plan, settings);
     if (!tree) return tree.error();
     settings.targets_map = tree->targets_map();
@@ -33,6 +34,17 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
             {std::string(choice.signal) + "_" + std::string(choice.hook), !off && !choice.program.empty()});
     }
     return session;
+}
+
+Status Session::pause_memory() {
+    if (!memory_) return plain_error("the signal 'memory' is off");
+    memory_->detach();
+    return Done{};
+}
+
+Status Session::resume_memory() {
+    if (!memory_) return plain_error("the signal 'memory' is off");
+    return memory_->attach();
 }
 
 Losses Session::losses() const {

@@ -13,6 +13,7 @@ struct SessionSettings {
     bool memory_on_v1 = false;
     bool follow_descendants = false;  // processes that are followed by birth, not by cgroup
     bool follow_mappings = true;
+    bool atomic_exchange = true;  // see KernelFacts
 };
 
 // The kernel side while it runs: loads what the plan chose and owns it. Events are attached before the first
@@ -28,7 +29,11 @@ class Session {
 
     int ring_fd() const { return tree_.ring_fd(); }
     void drain(const std::function<void(const TreeEvent&)>& visit) { tree_.drain(visit); }
-    Result<std::vector<TaskSample>> scan() { return tasks_.scan(); }
+    Result<std::span<const ScannedTask>> scan() { return tasks_.scan(); }
+
+    // The signal `memory` hangs on every system call of the machine: what that costs is measured with and without.
+    Status pause_memory();
+    Status resume_memory();
 
     Losses losses() const;
     Bytes map_memory() const;

@@ -6,7 +6,6 @@
 
 #include "base/files.h"
 #include "base/text.h"
-#include <memscope/shared/wire.h>
 
 namespace memscope {
 namespace {
@@ -16,12 +15,33 @@ std::string& last_words() {
     return text;
 }
 
+// What the verifier refused stands in the last line of its log but one; "processed 35 insns ..." comes after it.
+std::string verdict_of(std::string_view log) {
+    std::string_view verdict;
+    bool ended = false;
+    for_each_line(log, [&](std::string_view line) {
+        ended = ended || line.starts_with("processed ") || line.starts_with("-- END");
+        if (!ended && !trimmed(line).empty()) verdict = trimmed(line);
+    });
+    return shortened(verdict);
+}
+
 int keep_message(libbpf_print_level level, const char* format, va_list arguments) {
+    constexpr std::size_t kMostBytes = std::size_t{1} << 20;
     if (level != LIBBPF_WARN) return 0;
-    char line[512];
-    const int length = std::vsnprintf(line, sizeof line, format, arguments);
-    // The first warning names the cause; what follows is its echo through the layers.
-    if (length > 0 && last_words().empty()) last_words() = std::string(trimmed(line));
+    va_list again;
+    va_copy(again, arguments);
+    const int length = std::vsnprintf(nullptr, 0, format, again);
+    va_end(again);
+    if (length <= 0) return 0;
+    std::string text(std::min(static_cast<std::size_t>(length) + 1, kMostBytes), '\0');
+    (void)std::vsnprintf(text.data(), text.size(), format, arguments);
+    text.pop_back();
+    // The first warning names what failed, the log says why; the rest is their echo through the layers.
+    if (last_words().empty())
+        last_words() = std::string(trimmed(text.substr(0, text.find('\n'))));
+    else if (text.find("BEGIN PROG LOAD LOG") != std::string::npos)
+        last_words() += ": " + verdict_of(text);
     return 0;
 }
 
@@ -45,7 +65,7 @@ void load_only(bpf_object* object, const std::vector<std::string_view>& programs
 }
 
 Error load_error(std::string_view signal, int error) {
-    const std::string words = last_words().empty() ? "" : " (" + last_words().substr(0, last_words().find('\n')) + ")";
+    const std::string words = last_words().empty() ? "" : " (" + last_words() + ")";
     return system_error(error, "load the BPF object '" + std::string(signal) + "'" + words,
                         "`memscope doctor` shows what this kernel offers");
 }
@@ -64,14 +84,10 @@ Result<std::vector<Link>> attach(bpf_object* object, const std::vector<std::stri
     return links;
 }
 
-Losses read_losses(int losses_map) {
+Losses read_losses(const __u64 (&counted)[MS_LOSS_COUNT]) {
     Losses losses;
-    std::vector<__u64> per_cpu(static_cast<std::size_t>(std::max(libbpf_num_possible_cpus(), 1)));
-    for (__u32 slot = 0; slot < MS_LOSS_COUNT; ++slot) {
-        std::uint64_t& sum = losses[kLossWords[slot]];
-        if (bpf_map_lookup_elem(losses_map, &slot, per_cpu.data()) != 0) continue;
-        for (const __u64 part : per_cpu) sum += part;
-    }
+    for (std::size_t slot = 0; slot < MS_LOSS_COUNT; ++slot)  // the kernel writes them meanwhile
+        losses[kLossWords[slot]] = *const_cast<const volatile __u64*>(&counted[slot]);
     return losses;
 }
 

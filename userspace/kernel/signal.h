@@ -1,4 +1,6 @@
 #pragma once
+#include <cerrno>
+#include <cstdlib>
 #include <map>
 #include <string>
 #include <string_view>
@@ -7,6 +9,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "kernel/handles.h"
+#include <memscope/shared/wire.h>
 
 namespace memscope {
 
@@ -17,11 +20,29 @@ struct SignalSettings {
     unsigned watcher_pid = 0;
     bool follow_mappings = false;
     bool follow_descendants = false;
+    bool atomic_exchange = true;
     // Maps that another object has made already; -1: make them.
     int targets_map = -1;
     int members_map = -1;
     int mappings_map = -1;
 };
+
+// The object of the skeleton, or for kernels without atomic exchange the plain one: it has the same maps, programs and
+// data, so that the same skeleton opens it.
+template <class Skeleton>
+Skeleton* open_object(const SignalSettings& settings, int (*create)(Skeleton*), void (*destroy)(Skeleton*),
+                      const void* (*plain_code)(std::size_t*)) {
+    auto* skeleton = static_cast<Skeleton*>(std::calloc(1, sizeof(Skeleton)));  // destroy() frees it
+    if (!skeleton) return nullptr;
+    int error = create(skeleton);
+    if (error == 0 && !settings.atomic_exchange)
+        skeleton->skeleton->data = const_cast<void*>(plain_code(&skeleton->skeleton->data_sz));
+    if (error == 0) error = bpf_object__open_skeleton(skeleton->skeleton, nullptr);
+    if (error == 0) return skeleton;
+    destroy(skeleton);
+    errno = -error;
+    return nullptr;
+}
 
 // Puts the settings into the read-only data of a skeleton that has them.
 template <class Skeleton>
@@ -52,7 +73,7 @@ Error load_error(std::string_view signal, int error);
 Result<std::vector<Link>> attach(bpf_object* object, const std::vector<std::string_view>& programs);
 
 using Losses = std::map<std::string, std::uint64_t>;  // by reason, every reason present
-Losses read_losses(int losses_map);
+Losses read_losses(const __u64 (&counted)[MS_LOSS_COUNT]);
 // Kernel memory of its maps; those that another object has made are counted there.
 Bytes map_bytes(bpf_object* object, bool with_shared = false);
 

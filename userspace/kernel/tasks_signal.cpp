@@ -7,6 +7,7 @@
 #include "base/fd.h"
 #include "kernel/decode.h"
 #include "tasks.skel.h"
+#include "tasks_plain.skel.h"
 #include <memscope/shared/wire.h>
 
 namespace memscope {
@@ -24,7 +25,8 @@ using Rows = std::unique_ptr<const std::byte, Unmap>;
 
 // `quick`: the program of the quick scan, empty for none.
 Result<Skeleton> load(const SignalSettings& settings, std::string_view iterator, std::string_view quick) {
-    Skeleton skeleton(tasks_bpf__open());
+    Skeleton skeleton(
+        open_object(settings, tasks_bpf__create_skeleton, tasks_bpf__destroy, tasks_plain_bpf__elf_bytes));
     if (!skeleton) return load_error("tasks", errno);
     const auto cpus = static_cast<__u32>(std::max(libbpf_num_possible_cpus(), 1));
     apply_settings(*skeleton, settings);
@@ -50,7 +52,8 @@ struct TasksSignal::State {
     std::vector<Link> links;
     Rows rows;                       // none: no quick scan
     std::optional<Error> refusal{};  // why not, if the plan had one
-    std::vector<std::byte> buffer;   // kept between scans: a thousand processes are 290 KiB
+    std::vector<std::byte> buffer;   // kept between scans: a thousand processes are 300 KiB
+    DecodedScan scan;                // likewise
     std::uint64_t page_size = 4096;
 
     // What the plan has, or without the quick scan: what a verifier takes differs between kernels more than facts tell.
@@ -88,17 +91,17 @@ Result<TasksSignal> TasksSignal::start(const Plan& plan, const SignalSettings& s
     return TasksSignal(std::move(state));
 }
 
-Result<std::vector<TaskSample>> TasksSignal::scan() {
+Result<std::span<const ScannedTask>> TasksSignal::scan() {
     if (!is_quick()) return read_iterator();
     LIBBPF_OPTS(bpf_test_run_opts, options);
     if (bpf_prog_test_run_opts(bpf_program__fd(state_->skeleton->progs.tasks_procs), &options) != 0)
         return system_error(errno, "run the scan of processes");
     const std::uint64_t wanted = state_->skeleton->bss->rows_wanted;
     if (wanted > MS_SCAN_ROWS) return read_iterator();
-    return decode_tasks({state_->rows.get(), wanted * sizeof(ms_task)}, state_->page_size);
+    return decoded({state_->rows.get(), wanted * sizeof(ms_task)});
 }
 
-Result<std::vector<TaskSample>> TasksSignal::read_iterator() {
+Result<std::span<const ScannedTask>> TasksSignal::read_iterator() {
     constexpr std::size_t kStep = 256 * sizeof(ms_task);
     const Fd iterator(bpf_iter_create(bpf_link__fd(state_->links.front().get())));
     if (!iterator) return system_error(errno, "open the task iterator");
@@ -113,12 +116,17 @@ Result<std::vector<TaskSample>> TasksSignal::read_iterator() {
         else if (errno != EINTR && errno != EAGAIN)  // EAGAIN: the kernel gave way after a million visits; go on
             return system_error(errno, "read the task iterator");
     }
-    return decode_tasks({buffer.data(), used}, state_->page_size);
+    return decoded({buffer.data(), used});
+}
+
+Result<std::span<const ScannedTask>> TasksSignal::decoded(std::span<const std::byte> rows) {
+    if (auto done = decode_tasks(rows, state_->page_size, state_->scan); !done) return done.error();
+    return std::span<const ScannedTask>(state_->scan.tasks);
 }
 
 bool TasksSignal::is_quick() const { return state_->rows != nullptr; }
 const std::optional<Error>& TasksSignal::refusal() const { return state_->refusal; }
-Losses TasksSignal::losses() const { return read_losses(bpf_map__fd(state_->skeleton->maps.losses)); }
+Losses TasksSignal::losses() const { return read_losses(state_->skeleton->bss->losses); }
 Bytes TasksSignal::map_memory() const { return map_bytes(state_->skeleton->obj); }
 
 }  // namespace memscope

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "kernel/plan.h"
 #include "kernel/signal.h"
@@ -17,7 +18,7 @@ class TasksSignal {
     TasksSignal& operator=(TasksSignal&&) noexcept;
     ~TasksSignal();
 
-    Result<std::vector<TaskSample>> scan();
+    Result<std::span<const ScannedTask>> scan();  // valid until the next one
     bool is_quick() const;
     const std::optional<Error>& refusal() const;  // of the quick scan, by a kernel that seemed to offer it
     Losses losses() const;
@@ -26,7 +27,8 @@ class TasksSignal {
   private:
     struct State;
     explicit TasksSignal(std::unique_ptr<State> state);
-    Result<std::vector<TaskSample>> read_iterator();
+    Result<std::span<const ScannedTask>> read_iterator();
+    Result<std::span<const ScannedTask>> decoded(std::span<const std::byte> rows);
     std::unique_ptr<State> state_;
 };
 

@@ -5,6 +5,7 @@
 
 #include "kernel/decode.h"
 #include "tree.skel.h"
+#include "tree_plain.skel.h"
 
 namespace memscope {
 
@@ -34,7 +35,8 @@ TreeSignal::~TreeSignal() = default;
 
 Result<TreeSignal> TreeSignal::start(const Plan& plan, const SignalSettings& settings) {
     auto state = std::make_unique<State>();
-    state->skeleton.reset(tree_bpf__open());
+    state->skeleton.reset(
+        open_object(settings, tree_bpf__create_skeleton, tree_bpf__destroy, tree_plain_bpf__elf_bytes));
     if (!state->skeleton) return load_error("tree", errno);
     apply_settings(*state->skeleton, settings);
     const auto programs = programs_of(plan, "tree");
@@ -75,7 +77,7 @@ void TreeSignal::drain(const std::function<void(const TreeEvent&)>& visit) {
 }
 
 Losses TreeSignal::losses() const {
-    Losses losses = read_losses(bpf_map__fd(state_->skeleton->maps.losses));
+    Losses losses = read_losses(state_->skeleton->bss->losses);
     losses["malformed_record"] = state_->malformed;
     return losses;
 }

@@ -37,7 +37,7 @@ void Ledger::book(const TrackedProcess& process, RoleKey role, const Nesting& ne
         counters.faults.minor += faults.minor;
         counters.faults.major += faults.major;
     }
-    if (process.task.mappings) book_mappings(process, role, nesting);
+    if (process.mappings) book_mappings(process, role, nesting);
 }
 
 void Ledger::book_crossings(const TrackedProcess& process, RoleKey role, const Nesting& nesting) {
@@ -56,13 +56,13 @@ void Ledger::book_crossings(const TrackedProcess& process, RoleKey role, const N
 void Ledger::book_mappings(const TrackedProcess& process, RoleKey role, const Nesting& nesting) {
     const auto before = nesting.around(process.settled_target);
     const auto now = nesting.around(process.last_target());
-    const Mappings rise = *process.task.mappings - process.mappings_booked;
+    const Mappings rise = *process.mappings - process.mappings_booked;
     Mappings arrival;
-    arrival.mapped[MS_MAPPED_OTHER] = process.task.mappings->outstanding();
+    arrival.mapped[MS_MAPPED_OTHER] = process.mappings->outstanding();
     Mappings departure;
     departure.unmapped[MS_UNMAPPED_OTHER] = process.mappings_booked.outstanding();
     Mappings rest;
-    if (process.ended) rest.unmapped[MS_UNMAPPED_OTHER] = process.task.mappings->outstanding();
+    if (process.ended) rest.unmapped[MS_UNMAPPED_OTHER] = process.mappings->outstanding();
 
     for (const CgroupId target : now) {
         Mappings& booked = mappings_entry(target, role);

@@ -65,9 +65,15 @@ struct TaskSample {
     Faults faults{};              // of all threads, gone ones included
     bool faults_partial = false;  // at least those: not all threads were visited
     bool forked_without_exec = false;
-    std::uint64_t mount_namespace = 0;   // inode
-    CgroupId cgroup = kNoCgroup;         // its own, in the hierarchy of the memory controller
-    std::optional<Mappings> mappings{};  // none: not followed
+    std::uint64_t mount_namespace = 0;  // inode
+    CgroupId cgroup = kNoCgroup;        // its own, in the hierarchy of the memory controller
+};
+
+// A process in a scan. The same activity of the same process means the same mappings.
+struct ScannedTask {
+    TaskSample task{};
+    const Mappings* mappings = nullptr;  // kept by who scanned, until the next scan; null: not followed
+    std::uint64_t mappings_activity = 0;
 };
 
 }  // namespace memscope

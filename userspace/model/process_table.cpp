@@ -1,6 +1,7 @@
 #include "model/process_table.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace memscope {
 
@@ -8,6 +9,27 @@ Faults TrackedProcess::faults_to_book() const {
     if (baseline_wanted) return {};
     const auto rise = [](std::uint64_t now, std::uint64_t booked) { return now > booked ? now - booked : 0; };
     return {rise(task.faults.minor, faults_booked.minor), rise(task.faults.major, faults_booked.major)};
+}
+
+bool TrackedProcess::has_news() const {
+    return !settled || ended || role_changed || mappings_changed || !crossings.empty() || faults_to_book() != Faults{};
+}
+
+void TrackedProcess::take(const Mappings* latest, std::uint64_t activity) {
+    if (!latest) return;  // gone with its memory; the exit has the last word
+    if (mappings && mappings_activity == activity) return;
+    mappings = *latest;
+    mappings_activity = activity;
+    mappings_changed = true;
+}
+
+void TrackedProcess::settle() {
+    crossings.clear();
+    faults_booked = task.faults;
+    if (mappings_changed) mappings_booked = *mappings;
+    mappings_changed = role_changed = false;
+    settled_target = task.target;
+    settled = true;
 }
 
 CgroupId TrackedProcess::last_target() const {
@@ -20,10 +42,10 @@ TrackedProcess* ProcessTable::find(const ProcessId& id) {
     return found != living_.end() && found->second.task.id == id ? &found->second : nullptr;
 }
 
-void ProcessTable::end(std::unordered_map<pid_t, TrackedProcess>::iterator process) {
+void ProcessTable::end(Living::iterator process) {
+    ++revision_;
     place(process->second, kNoCgroup);
     process->second.ended = true;
-    missing_.erase(process->first);
     ended_.push_back(std::move(process->second));
     living_.erase(process);
 }
@@ -34,6 +56,7 @@ TrackedProcess& ProcessTable::admit(TaskSample task) {
         ++missed_exits_;
         end(predecessor);
     }
+    ++revision_;
     const CgroupId target = task.target;
     task.target = kNoCgroup;
     TrackedProcess process{.task = std::move(task)};
@@ -70,6 +93,7 @@ void ProcessTable::on(const Forked& event) {
     // It starts as a copy of its parent.
     if (const auto parent = living_.find(event.parent); parent != living_.end()) {
         child.argv = parent->second.argv;
+        child.command = parent->second.command;
         child.rank = parent->second.rank;
         child.details_wanted = parent->second.details_wanted;
     }
@@ -78,15 +102,25 @@ void ProcessTable::on(const Forked& event) {
 void ProcessTable::on(const Execed& event) {
     TrackedProcess* process = find(event.id);
     if (!process) return;
+    ++revision_;
     ++process->exec_count;
     process->details_wanted = true;
     process->argv = event.argv;
+    process->command.reset();
     if (event.time_ns < process->task.time_ns) return;
     process->task.comm = event.comm;
     process->task.forked_without_exec = false;
 }
 
+void ProcessTable::set_details(TrackedProcess& process, std::vector<std::string> argv, std::optional<int> rank) {
+    ++revision_;
+    process.argv = std::move(argv);
+    process.command.reset();
+    process.rank = rank;
+}
+
 void ProcessTable::on(const Exited& event) {
+    departed_.push_back({event.id, event.time_ns});
     TrackedProcess* process = find(event.id);
     if (!process) return;  // of a process we never saw alive, or the second event of two last threads
     process->task.comm = event.comm;
@@ -94,11 +128,15 @@ void ProcessTable::on(const Exited& event) {
     process->task.faults.major = std::max(process->task.faults.major, event.faults.major);
     process->task.forked_without_exec = event.forked_without_exec;
     process->exit_code = event.exit_code;
-    if (event.mappings) process->task.mappings = event.mappings;
+    if (event.mappings) {
+        process->mappings = event.mappings;
+        process->mappings_changed = true;
+    }
     end(living_.find(event.id.pid));
 }
 
 void ProcessTable::on(const Moved& event) {
+    if (event.target == kNoCgroup) departed_.push_back({event.id, event.time_ns});
     TrackedProcess* process = find(event.id);
     if (!process) {
         if (event.target == kNoCgroup) return;
@@ -114,6 +152,7 @@ void ProcessTable::on(const Moved& event) {
     }
     if (event.time_ns < process->task.time_ns) return;  // the scan saw it later, and elsewhere
     place(*process, event.target);
+    process->task.time_ns = event.time_ns;
     if (event.target != kNoCgroup) return;
     // Alive, but none of ours any more: for every counter the same as an exit.
     end(living_.find(event.id.pid));
@@ -123,9 +162,11 @@ void ProcessTable::on(const Moved& event) {
 void ProcessTable::refresh(TrackedProcess& known, const TaskSample& sample) {
     const Faults before = known.task.faults;
     const CgroupId target = known.task.target;
-    const auto mappings = known.task.mappings;
+    if (!known.scanned || known.task.parent != sample.parent || known.task.comm != sample.comm ||
+        known.task.forked_without_exec != sample.forked_without_exec ||
+        known.task.memory.has_value() != sample.memory.has_value())
+        ++revision_;
     known.task = sample;
-    if (!sample.mappings) known.task.mappings = mappings;  // gone with its memory; the exit has the last word
     known.task.target = target;
     known.task.faults.minor = std::max(before.minor, sample.faults.minor);
     known.task.faults.major = std::max(before.major, sample.faults.major);
@@ -136,33 +177,52 @@ void ProcessTable::refresh(TrackedProcess& known, const TaskSample& sample) {
     known.scanned = true;
 }
 
-void ProcessTable::reconcile(std::span<const TaskSample> scan, std::uint64_t began_ns) {
-    for (const TaskSample& sample : scan) {
-        TrackedProcess* known = find(sample.id);
-        if (!known) {
-            admit(sample).scanned = true;
-            continue;
-        }
-        missing_.erase(sample.id.pid);
-        if (sample.time_ns < known->task.time_ns) continue;  // an event is newer
-        refresh(*known, sample);
-        place(*known, sample.target);
-    }
+void ProcessTable::see(TrackedProcess& known, const ScannedTask& scanned) {
+    known.missing = false;
+    if (scanned.task.time_ns < known.task.time_ns) return;  // an event is newer
+    refresh(known, scanned.task);
+    known.take(scanned.mappings, scanned.mappings_activity);
+    place(known, scanned.task.target);
+}
 
-    std::unordered_map<pid_t, ProcessId> seen;
-    for (const TaskSample& sample : scan) seen.emplace(sample.id.pid, sample.id);
-    for (auto it = living_.begin(); it != living_.end();) {
-        const auto current = it++;
-        const ProcessId id = current->second.task.id;
-        if (seen.contains(id.pid) || current->second.task.time_ns >= began_ns) continue;
-        // Once may be a process just between its last breath and its exit event.
-        if (const auto [entry, first] = missing_.try_emplace(id.pid, id); first || entry->second != id) {
-            entry->second = id;
-            continue;
+// Whoever has departed since the scan met it stays so.
+void ProcessTable::admit(const ScannedTask& scanned) {
+    const Departure visit{scanned.task.id, scanned.task.time_ns};
+    const auto later = std::ranges::lower_bound(departed_, visit);
+    if (later != departed_.end() && later->id == visit.id) return;
+    TrackedProcess& process = admit(scanned.task);
+    process.scanned = true;
+    process.take(scanned.mappings, scanned.mappings_activity);
+}
+
+void ProcessTable::miss(Living::iterator process, std::uint64_t scan_began_ns) {
+    if (process->second.task.time_ns >= scan_began_ns) return;
+    // Once may be a process just between its last breath and its exit event.
+    if (!std::exchange(process->second.missing, true)) return;
+    ++missed_exits_;
+    end(process);
+}
+
+// Table and scan side by side, both by pid.
+void ProcessTable::reconcile(std::span<const ScannedTask> scan, std::uint64_t began_ns) {
+    std::ranges::sort(departed_);
+    in_order_.clear();
+    for (const ScannedTask& scanned : scan) in_order_.push_back(&scanned);
+    const auto id_of = [](const ScannedTask* scanned) { return scanned->task.id; };
+    if (!std::ranges::is_sorted(in_order_, {}, id_of)) std::ranges::sort(in_order_, {}, id_of);
+
+    auto known = living_.begin();
+    for (const ScannedTask* scanned : in_order_) {
+        const ProcessId id = scanned->task.id;
+        while (known != living_.end() && known->first < id.pid) miss(known++, began_ns);
+        if (known == living_.end() || known->second.task.id != id) {
+            if (known != living_.end() && known->first == id.pid) ++known;  // a predecessor: admit() ends it
+            admit(*scanned);
+        } else {
+            see((known++)->second, *scanned);
         }
-        ++missed_exits_;
-        end(current);
     }
+    while (known != living_.end()) miss(known++, began_ns);
 }
 
 void TrackedProcess::retarget(CgroupId gone, CgroupId enclosing) {
@@ -187,15 +247,9 @@ void ProcessTable::retarget(CgroupId gone, CgroupId enclosing) {
     }
 }
 
-void ProcessTable::settle() {
+void ProcessTable::forget_ended() {
     ended_.clear();
-    for (auto& [pid, process] : living_) {
-        process.crossings.clear();
-        process.faults_booked = process.task.faults;
-        if (process.task.mappings) process.mappings_booked = *process.task.mappings;
-        process.settled_target = process.task.target;
-        process.settled = true;
-    }
+    departed_.clear();
 }
 
 }  // namespace memscope

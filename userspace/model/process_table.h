@@ -1,6 +1,7 @@
 #pragma once
+#include <map>
+#include <memory>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
 #include "model/process.h"
@@ -18,21 +19,32 @@ struct Crossing {
 struct TrackedProcess {
     TaskSample task{};  // the latest known; task.target is where it is now
     std::vector<std::string> argv{};
+    std::shared_ptr<const std::string> command{};  // the same joined, for people; null: not made yet
     std::optional<int> rank{};
+    RoleKey role{};
     std::uint32_t exec_count = 0;
     bool details_wanted = true;    // argv and rank are to be read from /proc
     bool born_here = false;        // all its faults are ours to count
     bool scanned = false;          // task has numbers of a scan, not only of events
     bool baseline_wanted = false;  // faults of before are not known yet, so that none can be booked
+    bool missing = false;          // was not in the last scan
     bool ended = false;
     int exit_code = 0;
+
     std::vector<Crossing> crossings{};    // since the last settle()
     Faults faults_booked{};               // what counters have had of task.faults
-    Mappings mappings_booked{};           // and of task.mappings
     CgroupId settled_target = kNoCgroup;  // where it was at the last settle()
     bool settled = false;                 // counters have had something of it
+    bool role_changed = false;            // since the last settle()
+    bool mappings_changed = false;        // since the last settle()
+    std::uint64_t mappings_activity = 0;
+    std::optional<Mappings> mappings{};  // none: not followed
+    Mappings mappings_booked{};          // what counters have had of them
 
     Faults faults_to_book() const;
+    bool has_news() const;  // something to book, if only that it is there
+    void settle();
+    void take(const Mappings* latest, std::uint64_t activity);
     void retarget(CgroupId gone, CgroupId enclosing);
     CgroupId last_target() const;  // where it is, or was until it left
 };
@@ -45,16 +57,20 @@ class ProcessTable {
     explicit ProcessTable(std::uint64_t watching_since_ns) : since_(watching_since_ns) {}
 
     void apply(const TreeEvent& event);
-    // The result of a scan that began at `began_ns`. A process that is missing twice without an exit event has
-    // gone with its event lost.
-    void reconcile(std::span<const TaskSample> scan, std::uint64_t began_ns);
+    // The result of a scan that began at `began_ns`; all events up to its end have been applied. A process that is
+    // missing twice without an exit event has gone with its event lost.
+    void reconcile(std::span<const ScannedTask> scan, std::uint64_t began_ns);
     // The target is watched no more: its processes are in what encloses it, or leave.
     void retarget(CgroupId gone, CgroupId enclosing);
-    // All that is known was booked: crossings are forgotten, and with them the processes that have gone.
-    void settle();
+    // They were booked. The living are settled one by one.
+    void forget_ended();
 
-    std::unordered_map<pid_t, TrackedProcess>& living() { return living_; }
-    const std::unordered_map<pid_t, TrackedProcess>& living() const { return living_; }
+    using Living = std::map<pid_t, TrackedProcess>;
+    Living& living() { return living_; }
+    const Living& living() const { return living_; }
+    // Rises whenever a role may have to be decided anew: somebody came, went, executed another program.
+    std::uint64_t revision() const { return revision_; }
+    void set_details(TrackedProcess& process, std::vector<std::string> argv, std::optional<int> rank);
     std::vector<TrackedProcess>& ended() { return ended_; }
     std::uint64_t missed_exits() const { return missed_exits_; }
 
@@ -65,17 +81,28 @@ class ProcessTable {
     void on(const Moved& event);
     void on(const CgroupsChanged&) {}
 
+    struct Departure {
+        ProcessId id{};
+        std::uint64_t time_ns = 0;
+        auto operator<=>(const Departure&) const = default;
+    };
+
     TrackedProcess* find(const ProcessId& id);
     TrackedProcess& admit(TaskSample task);
-    static void refresh(TrackedProcess& known, const TaskSample& sample);
+    void admit(const ScannedTask& scanned);
+    void see(TrackedProcess& known, const ScannedTask& scanned);
+    void refresh(TrackedProcess& known, const TaskSample& sample);
+    void miss(Living::iterator process, std::uint64_t scan_began_ns);
     void place(TrackedProcess& process, CgroupId target);
-    void end(std::unordered_map<pid_t, TrackedProcess>::iterator process);
+    void end(Living::iterator process);
 
     std::uint64_t since_;
-    std::unordered_map<pid_t, TrackedProcess> living_;  // by pid: the kernel has one process per pid at a time
+    Living living_;  // by pid: the kernel has one process per pid at a time
     std::vector<TrackedProcess> ended_;
-    std::unordered_map<pid_t, ProcessId> missing_;  // in the table but not in the last scan
+    std::vector<Departure> departed_;           // since the last tick, also of those never seen; sorted by reconcile()
+    std::vector<const ScannedTask*> in_order_;  // a buffer of reconcile(), kept
     std::uint64_t missed_exits_ = 0;
+    std::uint64_t revision_ = 0;
 };
 
 }  // namespace memscope

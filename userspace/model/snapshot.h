@@ -16,8 +16,10 @@ struct Process {
     TaskSample task{};
     Role role = Role::other;
     std::optional<int> rank{};
-    double start_time = 0;  // seconds since 1970
-    std::string command{};  // argv joined by spaces, bounded, any bytes
+    double start_time = 0;                         // seconds since 1970
+    std::shared_ptr<const std::string> command{};  // argv joined by spaces, bounded, any bytes; null: none
+
+    std::string_view command_text() const { return command ? std::string_view(*command) : std::string_view(); }
 };
 
 // Gauges of a role: sums over its living processes.

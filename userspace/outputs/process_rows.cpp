@@ -61,7 +61,7 @@ Bytes resident(const Process& process) {
 
 std::string title_of(const Process& process) {
     const std::string comm = printable(process.task.comm);
-    const std::string_view command = process.command;
+    const std::string_view command = process.command_text();
     if (command.empty()) return "[" + comm + "]";
     const auto space = command.find(' ');
     const std::string_view program = command.substr(0, space);

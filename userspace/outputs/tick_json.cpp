@@ -60,7 +60,7 @@ void write_process(JsonWriter& json, const Process& process) {
     json.field("parent_pid", task.parent);
     json.field("start_time", process.start_time);
     json.field("comm", task.comm);
-    json.field("command", process.command);
+    json.field("command", process.command_text());
     json.field("role", name_of(process.role));
     json.field("rank", process.rank);
     json.field("rss_anon_bytes", size(&AddressSpace::anon));

@@ -34,8 +34,8 @@ struct ProcessStat {
 std::optional<ProcessStat> parse_process_stat(std::string_view text);
 
 // What the watcher itself uses; the other fields of the sample are not of /proc.
-// /proc/stat is slow to read on machines with many CPUs: hand in the start time of the first answer to leave it out.
-Result<SelfSample> read_self(const SysRoot& root, std::optional<double> known_start_time = {});
+// When it was started, its limits and open files are slow to find out: they are taken from `known` if there is one.
+Result<SelfSample> read_self(const SysRoot& root, const std::optional<SelfSample>& known = {});
 std::optional<std::uint64_t> parse_max_open_files(std::string_view limits);  // the soft one of /proc/PID/limits
 std::optional<double> parse_boot_time(std::string_view proc_stat);
 

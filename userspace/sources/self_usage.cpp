@@ -67,35 +67,47 @@ std::optional<double> parse_boot_time(std::string_view proc_stat) {
     return boot;
 }
 
-Result<SelfSample> read_self(const SysRoot& root, std::optional<double> known_start_time) {
+namespace {
+
+// What changes slowly or never, and is slow to read: /proc/stat on machines with many CPUs most of all.
+Status read_slow_parts(const SysRoot& root, const Fd& self, std::uint64_t start_ticks, SelfSample& usage) {
+    const auto limits = read_file_at(self, "limits");
+    if (!limits) return limits.error();
+    const auto files = count_open_files(self);
+    if (!files) return files.error();
+    const auto start = read_start_time(root, start_ticks);
+    if (!start) return start.error();
+    usage.max_open_files = parse_max_open_files(*limits).value_or(0);
+    usage.open_files = *files > 2 ? *files - 2 : 0;  // without the two that were open for counting
+    usage.start_time = *start;
+    return Done{};
+}
+
+}  // namespace
+
+Result<SelfSample> read_self(const SysRoot& root, const std::optional<SelfSample>& known) {
     const auto self = open_directory(root.proc / "self");
     if (!self) return self.error();
     const auto stat_text = read_file_at(*self, "stat"), statm = read_file_at(*self, "statm");
     if (!stat_text) return stat_text.error();
     if (!statm) return statm.error();
-    const auto limits = read_file_at(*self, "limits");
-    if (!limits) return limits.error();
     const auto stat = parse_process_stat(*stat_text);
     const auto resident = parse_resident(*statm);
     if (!stat) return not_understood("self/stat");
     if (!resident) return not_understood("self/statm");
-    const auto files = count_open_files(*self);
-    if (!files) return files.error();
 
     SelfSample usage;
     usage.cpu = Seconds(static_cast<double>(stat->user + stat->system) / static_cast<double>(::sysconf(_SC_CLK_TCK)));
     usage.resident = *resident;
     usage.virtual_size = Bytes{stat->virtual_size};
-    usage.open_files = *files > 2 ? *files - 2 : 0;  // without the two that were open for counting
-    usage.max_open_files = parse_max_open_files(*limits).value_or(0);
     usage.threads = stat->threads;
-    if (known_start_time) {
-        usage.start_time = *known_start_time;
+    if (known) {
+        usage.max_open_files = known->max_open_files;
+        usage.open_files = known->open_files;
+        usage.start_time = known->start_time;
         return usage;
     }
-    const auto start = read_start_time(root, stat->start);
-    if (!start) return start.error();
-    usage.start_time = *start;
+    if (auto done = read_slow_parts(root, *self, stat->start, usage); !done) return done.error();
     return usage;
 }
 

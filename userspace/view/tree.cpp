@@ -16,7 +16,7 @@ bool contains(std::string_view text, std::string_view part) {
 }
 
 bool passes(const Process& process, const std::string& filter) {
-    return contains(process.task.comm, filter) || contains(process.command, filter);
+    return contains(process.task.comm, filter) || contains(process.command_text(), filter);
 }
 
 Bytes resident_of(const Process& process) {

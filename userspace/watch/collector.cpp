@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "analysis/role_totals.h"
 #include "kernel/obstacles.h"
@@ -22,10 +23,11 @@ constexpr std::size_t kMostCommandBytes = 512;
 // Whoever makes cgroups in a storm does not get a walk of the hierarchy for each.
 constexpr std::uint64_t kRefreshAtMostEveryNs = 100'000'000;
 constexpr std::uint64_t kShmEveryNs = 5'000'000'000;
+constexpr std::uint64_t kOwnEveryNs = 10'000'000'000;  // what memscope has of maps and open files
 
 bool was_killed(int exit_code) { return (exit_code & 0x7F) == 9; }
 
-std::string joined_command(const std::vector<std::string>& argv) {
+std::shared_ptr<const std::string> joined_command(const std::vector<std::string>& argv) {
     std::string command;
     for (const std::string& argument : argv) {
         if (!command.empty()) command += ' ';
@@ -33,7 +35,7 @@ std::string joined_command(const std::vector<std::string>& argv) {
         if (command.size() >= kMostCommandBytes) break;
     }
     command.resize(std::min(command.size(), kMostCommandBytes));
-    return command;
+    return std::make_shared<const std::string>(std::move(command));
 }
 
 RoleBook::Subject subject_of(const TrackedProcess& process) {
@@ -48,12 +50,13 @@ RoleBook::Subject subject_of(const TrackedProcess& process) {
             .exec_count = process.exec_count};
 }
 
-Process shown(const TrackedProcess& tracked, const RoleKey& role, const Now& now) {
+Process shown(TrackedProcess& tracked, const Now& now) {
+    if (!tracked.command) tracked.command = joined_command(tracked.argv);
     return {.task = tracked.task,
-            .role = role.role,
-            .rank = role.rank,
+            .role = tracked.role.role,
+            .rank = tracked.role.rank,
             .start_time = now.to_unix(tracked.task.id.start_ns),
-            .command = joined_command(tracked.argv)};
+            .command = tracked.command};
 }
 
 std::vector<std::pair<std::uint64_t, pid_t>> mount_namespaces(const std::vector<Process>& processes) {
@@ -101,7 +104,8 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
     if (!targets) return targets.error();
     auto session = Session::start(plan, {.memory_on_v1 = hierarchy->version == 1,
                                          .follow_descendants = options.pid.has_value(),
-                                         .follow_mappings = options.maps});
+                                         .follow_mappings = options.maps,
+                                         .atomic_exchange = facts.atomic_exchange.value_or(true)});
     if (!session) return session.error();
     Collector collector(root, std::move(*session), std::move(*targets), options);
     if (options.pid)
@@ -161,24 +165,23 @@ void Collector::refresh_targets() {
 }
 
 void Collector::read_details() {
+    if (detailed_revision_ == processes_.revision()) return;
     std::size_t read = 0;
     for (auto& [pid, process] : processes_.living()) {
         if (!process.details_wanted) continue;
         if (++read > kMostDetailsPerTick) return;
         process.details_wanted = false;
-        if (auto details = memscope::read_details(root_, process.task.id)) {
-            process.argv = std::move(details->argv);
-            process.rank = details->rank;
-        }
+        if (auto details = memscope::read_details(root_, process.task.id))
+            processes_.set_details(process, std::move(details->argv), details->rank);
     }
+    detailed_revision_ = processes_.revision();
 }
 
 void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out, const Now& now) {
-    std::sort(out.processes.begin(), out.processes.end(),
-              [](const Process& a, const Process& b) { return a.task.id < b.task.id; });
     out.info = target.info;
     out.roles = sum_by_role(out.processes);
     out.counters = ledger_.of(id);
+    target.process_count = out.processes.size();
     if (target.shm_read_ns == 0 || now.boot_ns - target.shm_read_ns >= kShmEveryNs) {
         target.shm = fullest_shm(root_, mount_namespaces(out.processes));
         target.shm_read_ns = now.boot_ns;
@@ -186,26 +189,51 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
     out.shm = target.shm;
 }
 
-void Collector::book_and_describe(Snapshot& snapshot, const Now& now) {
-    std::vector<const TrackedProcess*> all;
-    for (const auto& [pid, process] : processes_.living()) all.push_back(&process);
-    for (const TrackedProcess& process : processes_.ended()) all.push_back(&process);
+// Roles follow from who is there and what they are, which rarely changes from one tick to the next.
+void Collector::decide_roles() {
+    if (std::exchange(decided_revision_, processes_.revision()) == processes_.revision()) return;
+    std::vector<TrackedProcess*> all;
+    for (auto& [pid, process] : processes_.living()) all.push_back(&process);
+    for (TrackedProcess& process : processes_.ended()) all.push_back(&process);
     std::vector<RoleBook::Subject> subjects;
     subjects.reserve(all.size());
     for (const TrackedProcess* process : all) subjects.push_back(subject_of(*process));
     const std::vector<RoleKey> roles = roles_.decide(subjects);
+    for (std::size_t i = 0; i < all.size(); ++i)
+        if (std::exchange(all[i]->role, roles[i]) != roles[i]) all[i]->role_changed = true;
+}
+
+// In one pass over the living, for each pass costs as much as what is done in it. Returns the living of each target, by
+// pid.
+std::map<CgroupId, TargetSnapshot> Collector::book_and_describe(const Now& now) {
+    const Nesting& nesting = targets_->nesting();
+    for (const TrackedProcess& process : processes_.ended()) ledger_.book(process, process.role, nesting);
+    processes_.forget_ended();
 
     std::map<CgroupId, TargetSnapshot> described;
-    for (std::size_t i = 0; i < all.size(); ++i) {
-        ledger_.book(*all[i], roles[i], targets_->nesting());
-        if (all[i]->ended) continue;
-        for (const CgroupId id : targets_->nesting().around(all[i]->task.target))
-            described[id].processes.push_back(shown(*all[i], roles[i], now));
+    for (const auto& [id, target] : targets_->all()) described[id].processes.reserve(target.process_count + 16);
+    CgroupId innermost = kNoCgroup;
+    std::vector<TargetSnapshot*> around;  // `innermost`: neighbours mostly share it
+    for (auto& [pid, process] : processes_.living()) {
+        if (process.has_news()) {
+            ledger_.book(process, process.role, nesting);
+            process.settle();
+        }
+        if (process.task.target != innermost) {
+            innermost = process.task.target;
+            around.clear();
+            for (const CgroupId id : nesting.around(innermost)) around.push_back(&described[id]);
+        }
+        for (TargetSnapshot* target : around) target->processes.push_back(shown(process, now));
     }
-    processes_.settle();
+    return described;
+}
 
+void Collector::describe(Snapshot& snapshot, const Now& now) {
+    auto described = book_and_describe(now);
     for (auto& [id, target] : targets_->all()) {
-        auto memory = target.memory->sample(snapshot.host, described[id].processes);
+        TargetSnapshot& out = described[id];
+        auto memory = target.memory->sample(snapshot.host, out.processes);
         if (!memory) {
             if (is_gone(memory.error()))
                 cgroups_changed_ = true;  // removed a moment ago; the next tick says so
@@ -213,7 +241,6 @@ void Collector::book_and_describe(Snapshot& snapshot, const Now& now) {
                 ++unreadable_targets_;
             continue;
         }
-        TargetSnapshot& out = described[id];
         out.memory = std::move(*memory);
         describe_target(id, target, out, now);
         snapshot.targets.push_back(std::move(out));
@@ -222,11 +249,17 @@ void Collector::book_and_describe(Snapshot& snapshot, const Now& now) {
               [](const TargetSnapshot& a, const TargetSnapshot& b) { return a.info.name < b.info.name; });
 }
 
-SelfSample Collector::describe_self() {
+SelfSample Collector::describe_self(const Now& now) {
     SelfSample self;
-    if (auto usage = read_self(root_, own_start_time_)) self = std::move(*usage);
-    own_start_time_ = self.start_time;
-    self.bpf_maps = session_.map_memory();
+    const bool again = own_ ? now.boot_ns - own_looked_up_ns_ >= kOwnEveryNs : true;
+    if (auto usage = read_self(root_, again ? std::nullopt : own_)) self = std::move(*usage);
+    if (again) {
+        own_looked_up_ns_ = now.boot_ns;
+        self.bpf_maps = session_.map_memory();
+    } else {
+        self.bpf_maps = own_->bpf_maps;
+    }
+    own_ = self;
     self.dropped = session_.losses();
     self.dropped["missed_exit"] = processes_.missed_exits();
     self.dropped["folded_rank"] = ledger_.folded_ranks();
@@ -246,8 +279,8 @@ Result<Snapshot> Collector::tick() {
     const std::uint64_t scan_began_ns = read_clock().boot_ns;
     const auto scan = session_.scan();
     if (!scan) return scan.error();
+    take_events();  // of what happened until here, so that nothing is told twice and nothing undone
     processes_.reconcile(*scan, scan_began_ns);
-    take_events();
     read_details();
 
     Snapshot snapshot;
@@ -256,8 +289,9 @@ Result<Snapshot> Collector::tick() {
     auto host = read_host(root_);
     if (!host) return host.error();
     snapshot.host = *host;
-    book_and_describe(snapshot, now);
-    snapshot.self = describe_self();
+    decide_roles();
+    describe(snapshot, now);
+    snapshot.self = describe_self(now);
     snapshot.self.tick_duration = Seconds(static_cast<double>(read_clock().boot_ns - began.boot_ns) * 1e-9);
     return snapshot;
 }

@@ -31,9 +31,11 @@ class Collector {
     bool targets_may_have_changed();
     void refresh_targets();
     void read_details();
-    void book_and_describe(Snapshot& snapshot, const Now& now);
+    void decide_roles();
+    std::map<CgroupId, TargetSnapshot> book_and_describe(const Now& now);
+    void describe(Snapshot& snapshot, const Now& now);
     void describe_target(CgroupId id, Target& target, TargetSnapshot& out, const Now& now);
-    SelfSample describe_self();
+    SelfSample describe_self(const Now& now);
 
     SysRoot root_;
     Session session_;
@@ -41,10 +43,13 @@ class Collector {
     ProcessTable processes_;
     Ledger ledger_;
     RoleBook roles_;
-    std::optional<double> own_start_time_{};
-    bool told_of_cgroups_ = false;  // the kernel says when a cgroup is made or removed
+    std::optional<SelfSample> own_{};     // of the last tick
+    std::uint64_t own_looked_up_ns_ = 0;  // boot clock; when all of it was read
+    bool told_of_cgroups_ = false;        // the kernel says when a cgroup is made or removed
     bool cgroups_changed_ = true;
-    std::uint64_t refreshed_ns_ = 0;  // boot clock
+    std::uint64_t refreshed_ns_ = 0;       // boot clock
+    std::uint64_t detailed_revision_ = 0;  // of the process table, when all details had been read
+    std::uint64_t decided_revision_ = 0;   // and when the roles were decided
     std::uint64_t ring_losses_ = 0;
     std::uint64_t unwatched_targets_ = 0;   // the map of targets was full
     std::uint64_t unreadable_targets_ = 0;  // samples that failed though the cgroup is there

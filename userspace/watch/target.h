@@ -23,6 +23,7 @@ struct Target {
     std::unique_ptr<TargetMemory> memory{};
     std::optional<ShmUsage> shm{};  // read every few seconds only: it takes a list of mounts per namespace
     std::uint64_t shm_read_ns = 0;  // boot clock
+    std::size_t process_count = 0;  // at the last tick
 };
 
 // What is watched now: cgroups that come and go, or the descendants of one process.

@@ -22,11 +22,11 @@
  * Beyond that a loss is counted. */
 #define MS_CGROUP_DEPTH 64
 #define MS_THREADS_SUMMED (1 << 16)
-#define MS_THREADS_SUMMED_BOUNDED 1024 /* on kernels without bpf_loop() */
+#define MS_THREADS_SUMMED_BOUNDED 512 /* on kernels without bpf_loop(): each costs the verifier 240 steps */
 /* The quick scan: processes it has room for (with more the slow one runs as well), and threads it visits at a
  * time. With more the processes take turns, since a visit costs 0.2 us and the scan holds the RCU lock. */
 #define MS_SCAN_ROWS 8192
-#define MS_SCAN_THREADS 1024
+#define MS_SCAN_THREADS 512
 
 /* Every way to lose something has its own counter: slot, word used as a metric label. */
 #define MS_LOSSES(X)                                                                                               \
@@ -171,8 +171,9 @@ struct ms_task {
     __u32 threads;
     __u32 flags; /* MS_TASK_... */
     char comm[MS_COMM_BYTES];
+    __u64 mappings_activity; /* rises with every change of the mappings below */
     struct ms_mappings mappings;
 };
-MS_LAYOUT(ms_task, 296);
+MS_LAYOUT(ms_task, 304);
 
 #endif

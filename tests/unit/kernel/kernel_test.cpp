@@ -13,6 +13,7 @@ KernelFacts full_facts() {
     KernelFacts facts{.btf = true,
                       .exit_tells_last_thread = true,
                       .task_iterator = true,
+                      .loop_helper = true,
                       .task_loop = true,
                       .memory_subsystem = true,
                       .percpu_rss = true,
@@ -40,6 +41,9 @@ TEST(Plan, ChoosesByWhatTheKernelHas) {
     facts.percpu_rss = false;
     EXPECT_EQ(program(make_plan(facts), "exit"), "tree_exit_live_count");
     EXPECT_EQ(program(make_plan(facts), "scan"), "tasks_iter_threads");
+    facts.loop_helper = false;
+    EXPECT_EQ(program(make_plan(facts), "exit"), "tree_exit_live_count_bounded");
+    EXPECT_EQ(program(make_plan(facts), "scan"), "tasks_iter_threads_bounded");
     facts.exit_tells_last_thread.reset();
     facts.percpu_rss.reset();
     EXPECT_EQ(program(make_plan(facts), "exit"), "");
@@ -197,23 +201,53 @@ TEST(Decode, TasksAreSizedByThePageAndVforkChildrenHaveNoMemory) {
     rows[0].virtual_pages = 100;
     rows[1].pid = 2;
     rows[1].anon_pages = 3;
-    const auto tasks = decode_tasks(std::as_bytes(std::span(rows)), 65536);
-    ASSERT_TRUE(tasks);
-    ASSERT_EQ(tasks->size(), 2U);
-    EXPECT_EQ((*tasks)[0].memory->anon, Bytes{3 * 65536});
-    EXPECT_EQ((*tasks)[0].memory->file, Bytes{0});
-    EXPECT_EQ((*tasks)[0].memory->virtual_size, Bytes{100 * 65536});
-    EXPECT_FALSE((*tasks)[1].memory);
-    EXPECT_FALSE(decode_tasks(std::as_bytes(std::span(rows)).first(200), 4096));
+    DecodedScan scan;
+    const auto& tasks = scan.tasks;
+    ASSERT_TRUE(decode_tasks(std::as_bytes(std::span(rows)), 65536, scan));
+    ASSERT_EQ(tasks.size(), 2U);
+    EXPECT_EQ(tasks[0].task.memory->anon, Bytes{3 * 65536});
+    EXPECT_EQ(tasks[0].task.memory->file, Bytes{0});
+    EXPECT_EQ(tasks[0].task.memory->virtual_size, Bytes{100 * 65536});
+    EXPECT_FALSE(tasks[1].task.memory);
+    EXPECT_FALSE(decode_tasks(std::as_bytes(std::span(rows)).first(200), 4096, scan));
 }
 
 TEST(Decode, ARowWhoseThreadsWereNotVisitedSaysSo) {
     ms_task rows[2]{};
     rows[1].flags = MS_TASK_FAULTS_PARTIAL;
-    const auto tasks = decode_tasks(std::as_bytes(std::span(rows)), 4096);
-    ASSERT_TRUE(tasks);
-    EXPECT_FALSE((*tasks)[0].faults_partial);
-    EXPECT_TRUE((*tasks)[1].faults_partial);
+    DecodedScan scan;
+    const auto& tasks = scan.tasks;
+    ASSERT_TRUE(decode_tasks(std::as_bytes(std::span(rows)), 4096, scan));
+    EXPECT_FALSE(tasks[0].task.faults_partial);
+    EXPECT_TRUE(tasks[1].task.faults_partial);
+}
+
+ms_task row_with_mappings(pid_t pid, __u64 pages) {
+    ms_task row{};
+    row.pid = static_cast<__u32>(pid);
+    row.flags = MS_TASK_HAS_MAPPINGS;
+    row.mappings.mapped[MS_MAPPED_MMAP] = pages;
+    row.mappings_activity = pages;
+    return row;
+}
+
+TEST(Decode, MappingsAreThoseOfTheRowWhateverTheScanBeforeHadInItsPlace) {
+    DecodedScan scan;
+    const auto& tasks = scan.tasks;
+    const auto mapped = [&](const std::vector<ms_task>& rows) {
+        EXPECT_TRUE(decode_tasks(std::as_bytes(std::span(rows)), 4096, scan));
+        std::vector<std::uint64_t> pages;
+        for (const ScannedTask& scanned : tasks)
+            pages.push_back(scanned.mappings ? scanned.mappings->mapped[MS_MAPPED_MMAP].n / 4096 : 0);
+        return pages;
+    };
+    EXPECT_THAT(mapped({row_with_mappings(1, 5), row_with_mappings(2, 7)}), testing::ElementsAre(5, 7));
+    EXPECT_THAT(mapped({row_with_mappings(1, 6), row_with_mappings(2, 7)}), testing::ElementsAre(6, 7));
+    EXPECT_THAT(mapped({row_with_mappings(2, 7), row_with_mappings(1, 6)}), testing::ElementsAre(7, 6));
+    ms_task without = row_with_mappings(2, 7);
+    without.flags = 0;
+    EXPECT_THAT(mapped({without}), testing::ElementsAre(0));
+    EXPECT_THAT(mapped({row_with_mappings(2, 7)}), testing::ElementsAre(7));
 }
 
 }  // namespace

@@ -15,15 +15,15 @@ constexpr std::uint64_t kSince = 1000;
 constexpr ProcessId kTrainer{100, 500};  // was there before
 constexpr RoleKey kRole{Role::trainer, {}};
 
-TaskSample sample(ProcessId id, std::uint64_t time, Faults faults = {}, CgroupId target = kJob) {
-    return {.time_ns = time,
-            .id = id,
-            .parent = 1,
-            .target = target,
-            .comm = "python3",
-            .memory = AddressSpace{},
-            .threads = 1,
-            .faults = faults};
+ScannedTask sample(ProcessId id, std::uint64_t time, Faults faults = {}, CgroupId target = kJob) {
+    return {.task = {.time_ns = time,
+                     .id = id,
+                     .parent = 1,
+                     .target = target,
+                     .comm = "python3",
+                     .memory = AddressSpace{},
+                     .threads = 1,
+                     .faults = faults}};
 }
 Forked fork_of(ProcessId id, std::uint64_t time, pid_t parent = kTrainer.pid, CgroupId target = kJob) {
     return {.time_ns = time, .id = id, .parent = parent, .target = target, .comm = "python3"};
@@ -40,9 +40,13 @@ struct Watch {
 
     Watch() { nesting.add(kJob, kNoCgroup); }
     void tick() {
-        for (const auto& [pid, process] : table.living()) ledger.book(process, kRole, nesting);
         for (const auto& process : table.ended()) ledger.book(process, kRole, nesting);
-        table.settle();
+        table.forget_ended();
+        for (auto& [pid, process] : table.living()) {
+            if (!process.has_news()) continue;
+            ledger.book(process, kRole, nesting);
+            process.settle();
+        }
     }
     RoleCounters counters(CgroupId target = kJob) const {
         const auto& all = ledger.of(target);
@@ -184,6 +188,79 @@ TEST(ProcessTable, AMoveThatIsOlderThanTheScanChangesNothing) {
     EXPECT_EQ(w.table.living().at(kTrainer.pid).task.target, kOther);
 }
 
+TEST(ProcessTable, AScanDoesNotBringBackWhoLeftAfterItWasMet) {
+    Watch w;
+    const ProcessId child{101, 1500};
+    w.table.apply(fork_of(child, 1500));
+    w.table.apply(exit_of(child, 2005));
+    w.table.apply(Moved{.time_ns = 2006, .id = kTrainer, .target = kNoCgroup});  // never seen before
+    w.table.reconcile(std::vector{sample(kTrainer, 2000), sample(child, 2001)}, 1990);
+    w.tick();
+    EXPECT_TRUE(w.table.living().empty());
+    EXPECT_EQ(w.counters().starts, 1U);
+    EXPECT_EQ(w.counters().exits, 1U);
+    w.table.reconcile(std::vector{sample(kTrainer, 3000)}, 2990);  // back, and nobody said so
+    w.tick();
+    EXPECT_EQ(w.table.living().size(), 1U);
+    w.expect_balance();
+}
+
+TEST(ProcessTable, CountsEveryMoveBetweenADrainAndAScan) {
+    Watch w;
+    w.nesting.add(kOther, kNoCgroup);
+    w.table.reconcile(std::vector{sample(kTrainer, 2000)}, 1990);
+    w.tick();
+    w.table.apply(Moved{.time_ns = 2100, .id = kTrainer, .target = kOther});
+    w.table.apply(Moved{.time_ns = 2200, .id = kTrainer, .target = kJob});
+    w.table.apply(Moved{.time_ns = 2400, .id = kTrainer, .target = kOther});
+    w.table.reconcile(std::vector{sample(kTrainer, 2300)}, 2290);  // met before the last move
+    w.tick();
+    EXPECT_EQ(w.counters(kJob).starts, 2U);
+    EXPECT_EQ(w.counters(kJob).exits, 2U);
+    EXPECT_EQ(w.counters(kOther).starts, 2U);
+    EXPECT_EQ(w.table.living().at(kTrainer.pid).task.target, kOther);
+}
+
+TEST(ProcessTable, MeetsProcessesInAnyOrderOfTheirPids) {
+    Watch w;
+    const ProcessId low{7, 1600}, middle{50, 1200}, high{900, 1100};
+    w.table.reconcile(std::vector{sample(high, 2000), sample(low, 2001), sample(middle, 2002)}, 1990);
+    w.table.reconcile(std::vector{sample(middle, 3000), sample(high, 3001)}, 2990);
+    w.table.reconcile(std::vector{sample(high, 4000), sample({50, 3500}, 4001)}, 3990);
+    w.tick();
+    EXPECT_EQ(w.table.living().size(), 2U);
+    EXPECT_TRUE(w.table.living().contains(50));
+    EXPECT_EQ(w.table.missed_exits(), 2U) << "one missing twice, one whose pid has another process";
+    w.expect_balance();
+}
+
+TEST(ProcessTable, TellsWhenRolesMayHaveChanged) {
+    Watch w;
+    w.table.reconcile(std::vector{sample(kTrainer, 2000)}, 1990);
+    w.tick();
+    auto before = w.table.revision();
+    w.table.reconcile(std::vector{sample(kTrainer, 3000, {5, 5})}, 2990);
+    EXPECT_EQ(w.table.revision(), before) << "other numbers, the same process";
+    const auto rises = [&](const char* why) {
+        EXPECT_GT(w.table.revision(), before) << why;
+        before = w.table.revision();
+    };
+    ScannedTask adopted = sample(kTrainer, 4000);
+    adopted.task.parent = 77;
+    w.table.reconcile(std::vector{adopted}, 3990);
+    rises("another parent");
+    adopted.task.comm = "renamed";
+    w.table.reconcile(std::vector{adopted}, 3990);
+    rises("another name");
+    adopted.task.memory.reset();
+    w.table.reconcile(std::vector{adopted}, 3990);
+    rises("no memory of its own");
+    w.table.apply(Execed{.time_ns = 4100, .id = kTrainer, .target = kJob, .comm = "sh", .argv = {"sh"}});
+    rises("another program");
+    w.table.apply(exit_of(kTrainer, 4200));
+    rises("gone");
+}
+
 TEST(ProcessTable, BooksOnlyFaultsSinceWatchingBegan) {
     Watch w;
     w.table.reconcile(std::vector{sample(kTrainer, 2000, {1000, 10})}, 1990);
@@ -208,10 +285,10 @@ TEST(ProcessTable, FaultCountersNeverGoDown) {
     EXPECT_EQ(w.counters().faults.minor, 510U);
 }
 
-TaskSample partial(ProcessId id, std::uint64_t time, Faults faults) {
-    TaskSample task = sample(id, time, faults);
-    task.faults_partial = true;
-    return task;
+ScannedTask partial(ProcessId id, std::uint64_t time, Faults faults) {
+    ScannedTask scanned = sample(id, time, faults);
+    scanned.task.faults_partial = true;
+    return scanned;
 }
 
 TEST(ProcessTable, BooksNoFaultsOfAProcessThatWasThereBeforeUntilAllItsThreadsWereVisited) {
@@ -322,7 +399,7 @@ TEST(ProcessTable, AMoveIntoATargetThatGoesRightAfterwardsIsAnExitWhereItCameFro
 TEST(Ledger, FoldsRanksBeyondItsBound) {
     Watch w;
     for (int i = 0; i < 5000; ++i) {
-        TrackedProcess process{.task = sample({200 + i, 2000}, 2000)};
+        TrackedProcess process{.task = sample({200 + i, 2000}, 2000).task};
         process.crossings = {{kNoCgroup, kJob}};
         w.ledger.book(process, {Role::trainer, i}, w.nesting);
     }

@@ -17,7 +17,7 @@ Process process(pid_t pid, pid_t parent, Role role, const char* comm, const char
     process.task.faults = {1000, 3};
     process.role = role;
     process.start_time = 1760000000.25;
-    process.command = command;
+    process.command = std::make_shared<const std::string>(command);
     return process;
 }
 

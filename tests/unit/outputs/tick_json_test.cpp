@@ -90,7 +90,7 @@ TEST(TickJson, AnyBytesInANameAreStillOneLineOfValidJson) {
     Snapshot snapshot = test::example();
     snapshot.targets[0].info.name = "a\"b\n\xff";
     snapshot.targets[0].processes[0].task.comm = "\x1b[2J\x80\"\\\r\n";
-    snapshot.targets[0].processes[0].command = std::string("nul\0byte", 8);
+    snapshot.targets[0].processes[0].command = std::make_shared<const std::string>("nul\0byte", 8);
     const std::string text = tick_json(snapshot, snapshot.targets[0]);
     EXPECT_EQ(text.find('\n'), std::string::npos);
     const Json json = Json::parse(text);  // throws on what is not UTF-8

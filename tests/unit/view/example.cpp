@@ -17,7 +17,7 @@ Process process(pid_t pid, Role role, const char* comm, const char* command, Byt
     process.task.threads = 4;
     process.task.faults = {1000, 0};
     process.role = role;
-    process.command = command;
+    process.command = std::make_shared<const std::string>(command);
     return process;
 }
 
