@@ -56,7 +56,7 @@ Result<int> perform(const SysRoot& root, const Scenario& scenario, const Perform
     Observation seen;
     auto clock = StageClock::make(kScenarioLength / performance.length);
     if (!clock) return clock.error();
-    auto tree = Tree::start(scenario.top, *cgroup, *clock);
+    auto tree = DemoTree::start(scenario.top, *cgroup, *clock);
     if (!tree) return tree.error();
     const auto ended = watch(root, watch_options(scenario, cgroup->name(), *clock, seen));
     if (const auto* failure = std::get_if<WatchFailure>(&ended)) return failure->error;

@@ -78,7 +78,7 @@ Status wait_for_all(const Fd& ready, std::size_t count) {
 
 }  // namespace
 
-Result<Tree> Tree::start(const Actor& top, OwnCgroup& cgroup, const StageClock& clock) {
+Result<DemoTree> DemoTree::start(const Actor& top, OwnCgroup& cgroup, const StageClock& clock) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return system_error(errno, "make a pipe");
     const Fd ready(ends[0]);
@@ -92,13 +92,13 @@ Result<Tree> Tree::start(const Actor& top, OwnCgroup& cgroup, const StageClock& 
         if (!cgroup.enter()) ::_exit(1);
         act(top, self, clock, told.get(), {});
     }
-    Tree tree(forked);
+    DemoTree tree(forked);
     told = Fd();  // only theirs are left: when all are closed, no more bytes come
     if (auto all = wait_for_all(ready, count_actors(top)); !all) return all.error();
     return tree;
 }
 
-Tree::~Tree() {
+DemoTree::~DemoTree() {
     if (top_ == 0) return;
     ::kill(top_, SIGKILL);
     for (int i = 0; i < 250; ++i) {  // the others follow, one level after the other

@@ -12,9 +12,9 @@ namespace {
 
 constexpr std::size_t kDeepest = 6;  // deeper branches are drawn at this depth, or no room is left for the name
 
-class Tree {
+class Ancestry {
   public:
-    explicit Tree(const std::vector<Process>& processes) {
+    explicit Ancestry(const std::vector<Process>& processes) {
         for (const Process& process : processes) by_pid_[process.task.id.pid] = &process;
     }
 
@@ -71,7 +71,7 @@ std::string title_of(const Process& process) {
 }
 
 ProcessRows process_rows(const std::vector<Process>& processes, std::size_t most) {
-    const Tree tree(processes);
+    const Ancestry ancestry(processes);
     std::vector<const Process*> largest;
     largest.reserve(processes.size());
     for (const Process& process : processes) largest.push_back(&process);
@@ -80,7 +80,7 @@ ProcessRows process_rows(const std::vector<Process>& processes, std::size_t most
     std::set<const Process*> chosen;
     std::map<const Process*, Bytes> subtree;
     for (const Process* process : largest) {
-        const auto line = tree.line_of(*process);
+        const auto line = ancestry.line_of(*process);
         const auto missing =
             static_cast<std::size_t>(std::ranges::count_if(line, [&](auto* p) { return !chosen.contains(p); }));
         if (chosen.size() + missing <= most) chosen.insert(line.begin(), line.end());
@@ -89,7 +89,7 @@ ProcessRows process_rows(const std::vector<Process>& processes, std::size_t most
 
     Drawing drawing;
     for (const Process* process : largest)
-        if (chosen.contains(process)) drawing.children[tree.parent_of(*process)].push_back(process);
+        if (chosen.contains(process)) drawing.children[ancestry.parent_of(*process)].push_back(process);
     for (auto& [parent, children] : drawing.children)
         std::ranges::stable_sort(children, [&](auto* a, auto* b) { return subtree[a] > subtree[b]; });
     for (const Process* root : drawing.children[nullptr]) drawing.draw(root, "", true, 0);

@@ -1,6 +1,4 @@
 // The arrows of the house: an include may point only to what the folder links, never up or sideways.
-#include <filesystem>
-#include <fstream>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <map>
@@ -8,9 +6,10 @@
 #include <set>
 #include <sstream>
 
+#include "source_files.h"
+
 namespace {
 
-namespace fs = std::filesystem;
 using Layers = std::map<std::string, std::set<std::string>>;
 
 // What CMake was told: "outputs: analysis model base".
@@ -39,11 +38,6 @@ std::vector<std::string> forbidden_includes(const std::string& layer, const std:
     return forbidden;
 }
 
-std::string content_of(const fs::path& path) {
-    std::ifstream file(path);
-    return {std::istreambuf_iterator<char>(file), {}};
-}
-
 bool reaches(const Layers& layers, const std::string& from, const std::string& to) {
     const auto& uses = layers.at(from);
     return uses.contains(to) ||
@@ -54,13 +48,11 @@ TEST(House, EveryIncludePointsToALinkedLayer) {
     const Layers layers = linked_layers();
     const fs::path userspace = fs::path(MEMSCOPE_SOURCE_DIR) / "userspace";
     std::size_t files = 0;
-    for (const auto& entry : fs::recursive_directory_iterator(userspace)) {
-        const auto extension = entry.path().extension();
-        if (extension != ".h" && extension != ".cpp") continue;
+    for (const fs::path& file : source_files("userspace")) {
         ++files;
-        const std::string layer = *fs::relative(entry.path(), userspace).begin();
-        ASSERT_TRUE(layers.contains(layer)) << entry.path() << " is in no layer";
-        EXPECT_THAT(forbidden_includes(layer, content_of(entry.path()), layers), testing::IsEmpty()) << entry.path();
+        const std::string layer = *fs::relative(file, userspace).begin();
+        ASSERT_TRUE(layers.contains(layer)) << file << " is in no layer";
+        EXPECT_THAT(forbidden_includes(layer, content_of(file), layers), testing::IsEmpty()) << file;
     }
     EXPECT_GT(files, 30U);
 }
