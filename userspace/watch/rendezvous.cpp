@@ -6,6 +6,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "base/text.h"
+
 namespace memscope {
 namespace {
 
@@ -21,6 +23,14 @@ int knock(const fs::path& socket) {
     return failed == 0 || errno == EAGAIN ? 0 : errno;  // EAGAIN: it listens, and has no time just now
 }
 
+// A watcher binds its socket before it listens on it: in that moment, too, it refuses. So who refuses is only dead if
+// its pid is; a name without one is not ours.
+bool owner_is_dead(const SysRoot& root, const fs::path& socket) {
+    const std::string pid = socket.stem();
+    std::error_code unknown;
+    return parse_number(pid) && !fs::exists(root.proc / pid, unknown) && !unknown;
+}
+
 }  // namespace
 
 fs::path own_socket(const SysRoot& root) { return root.run / (std::to_string(::getpid()) + ".sock"); }
@@ -33,7 +43,7 @@ Sockets find_sockets(const SysRoot& root) {
         const int refused = knock(entry.path());
         if (refused == 0)
             sockets.alive.push_back(entry.path());
-        else if (refused == ECONNREFUSED)
+        else if (refused == ECONNREFUSED && owner_is_dead(root, entry.path()))
             sockets.stale.push_back(entry.path());
         else if (refused == EACCES || refused == EPERM)
             sockets.forbidden.push_back(entry.path());

@@ -7,10 +7,10 @@ namespace memscope {
 
 // Where watchers and those who ask them meet: one unix socket per watcher, named by its pid.
 fs::path own_socket(const SysRoot& root);
-// Sockets of watchers that live, and of those that do not: nobody listens there any more.
+// One that does not listen yet is in none of the lists.
 struct Sockets {
     std::vector<fs::path> alive{};
-    std::vector<fs::path> stale{};
+    std::vector<fs::path> stale{};      // left by watchers that are dead
     std::vector<fs::path> forbidden{};  // ours to see, not to use
 };
 Sockets find_sockets(const SysRoot& root);
