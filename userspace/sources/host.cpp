@@ -1,5 +1,6 @@
 #include "sources/host.h"
 
+#include <fmt/format.h>
 #include <map>
 
 #include "base/text.h"
@@ -8,59 +9,62 @@
 namespace memscope {
 namespace {
 
-using Meminfo = std::map<std::string_view, std::uint64_t>;  // bytes; counts of pages as they are
+// Kernels gain lines, and not every one has to be a number: only what is asked for can be wrong.
+class Meminfo {
+  public:
+    explicit Meminfo(std::string_view text) {
+        for_each_line(text, [&](std::string_view line) {
+            const auto colon = line.find(':');
+            if (colon != std::string_view::npos) values_[line.substr(0, colon)] = trimmed(line.substr(colon + 1));
+        });
+    }
 
-Result<Meminfo> parse_lines(std::string_view text) {
-    constexpr std::uint64_t kKibi = 1024;
-    Meminfo values;
-    std::string wrong;
-    for_each_line(text, [&](std::string_view line) {
-        const auto colon = line.find(':');
-        if (colon == std::string_view::npos) return;
-        std::string_view value = trimmed(line.substr(colon + 1));
+    // In bytes, and counts of pages as they are. Nothing where this kernel has no such line.
+    std::optional<Bytes> find(std::string_view key) {
+        constexpr std::uint64_t kKibi = 1024;
+        const auto found = values_.find(key);
+        if (found == values_.end()) return std::nullopt;
+        std::string_view value = found->second;
         const bool kilobytes = value.ends_with(" kB");
         if (kilobytes) value = trimmed(value.substr(0, value.size() - 3));
-        if (const auto number = parse_number(value))
-            values[line.substr(0, colon)] = kilobytes ? *number * kKibi : *number;
-        else
-            wrong = shortened(line);
-    });
-    if (!wrong.empty())
-        return Error{std::make_error_code(std::errc::bad_message), "/proc/meminfo has the line '" + wrong + "'", {}};
-    return values;
-}
+        const auto number = parse_number(value);
+        if (!number) wrong(fmt::format("has '{}' for {}", shortened(found->second), key));
+        return number ? std::optional(Bytes{kilobytes ? *number * kKibi : *number}) : std::nullopt;
+    }
+    Bytes or_none(std::string_view key) { return find(key).value_or(Bytes{}); }
+    Bytes needed(std::string_view key) {
+        if (!values_.contains(key)) wrong(fmt::format("has no {}", key));
+        return or_none(key);
+    }
+    const std::optional<Error>& error() const { return error_; }  // the first of them; to be asked at the end
 
-std::optional<Bytes> find(const Meminfo& values, std::string_view key) {
-    const auto found = values.find(key);
-    return found == values.end() ? std::nullopt : std::optional(Bytes{found->second});
-}
+  private:
+    void wrong(const std::string& what) {
+        if (!error_) error_ = Error{std::make_error_code(std::errc::bad_message), "/proc/meminfo " + what, {}};
+    }
 
-Bytes or_none(const Meminfo& values, std::string_view key) { return find(values, key).value_or(Bytes{}); }
-
-Error missing(const char* key) {
-    return {std::make_error_code(std::errc::bad_message), std::string("/proc/meminfo has no ") + key, {}};
-}
+    std::map<std::string_view, std::string_view> values_;
+    std::optional<Error> error_;
+};
 
 // Hugetlb counts all page sizes, but kernels before 4.19 know only the default one.
-Bytes hugetlb_pool(const Meminfo& values) {
-    if (const auto all = find(values, "Hugetlb")) return *all;
-    return {or_none(values, "HugePages_Total").n * or_none(values, "Hugepagesize").n};
+Bytes hugetlb_pool(Meminfo& values) {
+    if (const auto all = values.find("Hugetlb")) return *all;
+    return {values.or_none("HugePages_Total").n * values.or_none("Hugepagesize").n};
 }
 
 }  // namespace
 
 Result<HostMemory> parse_meminfo(std::string_view text) {
-    const auto values = parse_lines(text);
-    if (!values) return values.error();
-    const auto total = find(*values, "MemTotal"), available = find(*values, "MemAvailable");
-    if (!total) return missing("MemTotal");
-    if (!available) return missing("MemAvailable");
-    return HostMemory{.total = *total,
-                      .available = *available,
-                      .hugetlb = hugetlb_pool(*values),
-                      .swap_total = or_none(*values, "SwapTotal"),
-                      .swap_free = or_none(*values, "SwapFree"),
-                      .pressure = std::nullopt};
+    Meminfo values(text);
+    const HostMemory host{.total = values.needed("MemTotal"),
+                          .available = values.needed("MemAvailable"),
+                          .hugetlb = hugetlb_pool(values),
+                          .swap_total = values.or_none("SwapTotal"),
+                          .swap_free = values.or_none("SwapFree"),
+                          .pressure = std::nullopt};
+    if (values.error()) return *values.error();
+    return host;
 }
 
 Result<HostMemory> read_host(const SysRoot& root) {
@@ -75,23 +79,20 @@ Result<HostMemory> read_host(const SysRoot& root) {
 }
 
 Result<MeminfoDetail> parse_meminfo_detail(std::string_view text) {
-    const auto values = parse_lines(text);
-    if (!values) return values.error();
-    const auto total = find(*values, "MemTotal"), unused = find(*values, "MemFree");
-    if (!total) return missing("MemTotal");
-    if (!unused) return missing("MemFree");
-    MeminfoDetail detail{.used = *total - *unused, .stat = {}};
-    detail.stat.anon = find(*values, "AnonPages");
-    detail.stat.shmem = find(*values, "Shmem");
-    detail.stat.file = or_none(*values, "Cached") + or_none(*values, "Buffers");  // with shmem, as memory.stat has it
-    detail.stat.kernel_stack = find(*values, "KernelStack");
-    detail.stat.slab = find(*values, "Slab");
-    detail.stat.pagetables = find(*values, "PageTables");
-    detail.stat.percpu = find(*values, "Percpu");
-    detail.stat.slab_reclaimable = find(*values, "SReclaimable");
-    detail.stat.active_anon = find(*values, "Active(anon)");
-    detail.stat.inactive_anon = find(*values, "Inactive(anon)");
-    detail.stat.unevictable = find(*values, "Unevictable");
+    Meminfo values(text);
+    MeminfoDetail detail{.used = values.needed("MemTotal") - values.needed("MemFree"), .stat = {}};
+    detail.stat.anon = values.find("AnonPages");
+    detail.stat.shmem = values.find("Shmem");
+    detail.stat.file = values.or_none("Cached") + values.or_none("Buffers");  // with shmem, as memory.stat has it
+    detail.stat.kernel_stack = values.find("KernelStack");
+    detail.stat.slab = values.find("Slab");
+    detail.stat.pagetables = values.find("PageTables");
+    detail.stat.percpu = values.find("Percpu");
+    detail.stat.slab_reclaimable = values.find("SReclaimable");
+    detail.stat.active_anon = values.find("Active(anon)");
+    detail.stat.inactive_anon = values.find("Inactive(anon)");
+    detail.stat.unevictable = values.find("Unevictable");
+    if (values.error()) return *values.error();
     return detail;
 }
 

@@ -36,6 +36,22 @@ TEST(Meminfo, NeedsTotalAndAvailable) {
     EXPECT_FALSE(parse_meminfo_detail("MemTotal: 9 kB\n"));
 }
 
+TEST(Meminfo, CaresOnlyForTheLinesItReads) {
+    const std::string text = std::string(kMeminfo) + "Zones: DMA Normal\nNewest:\nno colon\nNegative: -1 kB\n";
+    ASSERT_TRUE(parse_meminfo(text)) << parse_meminfo(text).error().message();
+    EXPECT_EQ(parse_meminfo(text)->total, Bytes{24643328ULL << 10});
+    EXPECT_TRUE(parse_meminfo_detail(text));
+}
+
+TEST(Meminfo, IsNotTakenForAbsentWhereItIsWrong) {
+    const std::string wrong_swap = "MemTotal: 9 kB\nMemAvailable: 5 kB\nSwapTotal: much\n";
+    ASSERT_FALSE(parse_meminfo(wrong_swap));
+    EXPECT_EQ(parse_meminfo(wrong_swap).error().where, "/proc/meminfo has 'much' for SwapTotal");
+    EXPECT_EQ(parse_meminfo("MemTotal:\nMemAvailable: x\n").error().where, "/proc/meminfo has '' for MemTotal");
+    EXPECT_EQ(parse_meminfo_detail("MemTotal: 9 kB\n").error().where, "/proc/meminfo has no MemFree");
+    EXPECT_FALSE(parse_meminfo_detail("MemTotal: 9 kB\nMemFree: 5 kB\nSlab: ? kB\n"));
+}
+
 TEST(Host, HasPressureOnlyWhereTheKernelHasIt) {
     FakeTree tree{{"proc/meminfo", kMeminfo}};
     ASSERT_TRUE(read_host(tree.root()));
