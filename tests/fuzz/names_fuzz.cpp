@@ -1,9 +1,24 @@
 // Cgroup names as users type them, against cgroup names as other users made them. A line each: pattern, then paths.
 #include "base/text.h"
 #include "fuzz.h"
+#include "sources/cgroup_glob.h"
 #include "sources/cgroup_path.h"
 
 namespace memscope::fuzz {
+namespace {
+
+bool glob_matches(std::string_view pattern, std::string_view path) {
+    const auto components = split(pattern, '/');
+    GlobProgress progress(components);
+    for (const std::string_view name : split(path, '/')) {
+        const bool could = progress.can_match_below();
+        progress = progress.after(name);
+        require(could || !progress.matches(), "nothing matches where nothing could", path);
+    }
+    return progress.matches();
+}
+
+}  // namespace
 
 void one(std::string_view bytes) {
     const auto lines = split(bytes, '\n');

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 #include <fmt/format.h>
-#include <fnmatch.h>
 #include <optional>
 
 #include "base/text.h"
+#include "sources/cgroup_glob.h"
 
 namespace memscope {
 namespace {
@@ -91,38 +91,6 @@ Result<CgroupName> parse_cgroup_name(std::string_view typed, const CgroupHierarc
     }
     name.glob = has_wildcard(name.path);
     return name;
-}
-
-bool has_wildcard(std::string_view text) { return text.find_first_of("*?[") != std::string_view::npos; }
-
-bool component_matches(std::string_view pattern, std::string_view name) {
-    return ::fnmatch(std::string(pattern).c_str(), std::string(name).c_str(), FNM_NOESCAPE) == 0;
-}
-
-bool glob_matches(std::string_view pattern, std::string_view path) {
-    const auto wanted = split(pattern, '/');
-    const auto names = path.empty() ? std::vector<std::string_view>{} : split(path, '/');
-    // One `**` to fall back to is enough: what an earlier one could take, the latest one can take as well. So this
-    // stays quadratic for any pattern.
-    std::size_t w = 0, n = 0;
-    std::optional<std::size_t> star;
-    std::size_t star_taken_to = 0;
-    while (n < names.size()) {
-        if (w < wanted.size() && wanted[w] == "**") {
-            star = w++;
-            star_taken_to = n;
-        } else if (w < wanted.size() && component_matches(wanted[w], names[n])) {
-            ++w;
-            ++n;
-        } else if (star) {
-            w = *star + 1;
-            n = ++star_taken_to;
-        } else {
-            return false;
-        }
-    }
-    while (w < wanted.size() && wanted[w] == "**") ++w;
-    return w == wanted.size();
 }
 
 std::string_view last_component(std::string_view path) {

@@ -17,12 +17,6 @@ struct CgroupName {
 // Takes `train`, `/train`, an absolute cgroup directory, a systemd unit, a glob, and "/" for the root.
 Result<CgroupName> parse_cgroup_name(std::string_view typed, const CgroupHierarchy& hierarchy);
 
-bool has_wildcard(std::string_view text);
-// *, ? and [] within one component; backslash is an ordinary character, because systemd puts it into names.
-bool component_matches(std::string_view pattern, std::string_view name);
-// `**` as a component stands for any number of components, none included.
-bool glob_matches(std::string_view pattern, std::string_view path);
-
 std::string_view last_component(std::string_view path);
 std::string joined(std::string_view path, std::string_view name);
 // What the user may have meant, best first, judged by the last component.

@@ -3,46 +3,11 @@
 
 #include "base/text.h"
 #include "sources/cgroup_directory.h"
+#include "sources/cgroup_glob.h"
 #include "sources/cgroup_path.h"
 
 namespace memscope {
 namespace {
-
-// Which components of the pattern may come next. Carried down the tree, it says at each directory whether it is a
-// match and whether anything below it can be one.
-class Progress {
-  public:
-    explicit Progress(const std::vector<std::string_view>& pattern) : Progress(pattern, {0}) {}
-
-    Progress after(std::string_view name) const {
-        std::vector<std::size_t> next;
-        for (const std::size_t at : positions_) {
-            if (at == pattern_->size()) continue;
-            const std::string_view wanted = (*pattern_)[at];
-            if (wanted == "**")
-                next.push_back(at);
-            else if (component_matches(wanted, name))
-                next.push_back(at + 1);
-        }
-        return Progress(*pattern_, std::move(next));
-    }
-    bool matches() const { return !positions_.empty() && positions_.back() == pattern_->size(); }
-    bool can_match_below() const { return !positions_.empty() && positions_.front() < pattern_->size(); }
-
-  private:
-    Progress(const std::vector<std::string_view>& pattern, std::vector<std::size_t> positions)
-        : pattern_(&pattern), positions_(std::move(positions)) {
-        // `**` may also stand for nothing: then what follows it comes next.
-        for (std::size_t i = 0; i < positions_.size(); ++i)
-            if (positions_[i] < pattern.size() && pattern[positions_[i]] == "**")
-                positions_.push_back(positions_[i] + 1);
-        std::sort(positions_.begin(), positions_.end());
-        positions_.erase(std::unique(positions_.begin(), positions_.end()), positions_.end());
-    }
-
-    const std::vector<std::string_view>* pattern_;
-    std::vector<std::size_t> positions_;  // sorted, each once
-};
 
 bool is_unit_name(std::string_view path) {
     if (path.find('/') != std::string_view::npos) return false;
@@ -75,7 +40,7 @@ std::vector<std::string> list_cgroups(const CgroupHierarchy& hierarchy, const st
 std::vector<std::string> find_matching(const CgroupHierarchy& hierarchy, const std::string& glob,
                                        const WalkBounds& bounds) {
     const auto pattern = split(glob, '/');
-    Progress start(pattern);
+    GlobProgress start(pattern);
     std::string prefix;
     for (const std::string_view component : pattern) {
         if (has_wildcard(component)) break;
@@ -87,7 +52,7 @@ std::vector<std::string> find_matching(const CgroupHierarchy& hierarchy, const s
     if (!top) return paths;
     if (start.matches() && !prefix.empty()) paths.push_back(prefix);
 
-    std::vector<Progress> levels{start};  // of the directories between the top and the visited one
+    std::vector<GlobProgress> levels{start};  // of the directories between the top and the visited one
     walk_directories(top->fd(), prefix, bounds, [&](const WalkedDirectory& directory) {
         levels.erase(levels.begin() + static_cast<std::ptrdiff_t>(directory.depth), levels.end());
         levels.push_back(levels.back().after(directory.name));

@@ -102,7 +102,7 @@ TEST(WalkDirectories, LivesThroughDirectoriesThatVanish) {
     EXPECT_EQ(seen.size(), 1U);
 }
 
-TEST(FindMatching, AgreesWithGlobMatches) {
+TEST(FindMatching, FindsWhatTheGlobMatches) {
     FakeTree tree{{"cg/kubepods.slice/pod1/cri-1.scope/x/", ""},
                   {"cg/kubepods.slice/cri-2.scope/", ""},
                   {"cg/other.slice/cri-3.scope/", ""},
