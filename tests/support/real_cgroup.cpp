@@ -44,6 +44,14 @@ void RealCgroup::limit(std::size_t bytes) const {
     std::ofstream(path() / (v2() ? "memory.swap.max" : "memory.memsw.limit_in_bytes")) << (v2() ? 0 : bytes);
 }
 
+std::uint64_t RealCgroup::stat(const std::string& key) const {
+    std::ifstream stat(path() / "memory.stat");
+    std::string name;
+    for (std::uint64_t value = 0; stat >> name >> value;)
+        if (name == key) return value;
+    throw std::runtime_error(name_ + " has no " + key + " in memory.stat");
+}
+
 void RealCgroup::enter() const { write(path() / "cgroup.procs", "0"); }
 void RealCgroup::enter(int pid) const { write(path() / "cgroup.procs", std::to_string(pid)); }
 

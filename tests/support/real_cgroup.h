@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <filesystem>
 #include <string>
 
@@ -16,7 +17,8 @@ class RealCgroup {
     const std::string& name() const { return name_; }  // the path below the hierarchy
     std::filesystem::path path() const { return mount() / name_; }
     void limit(std::size_t bytes) const;
-    void enter() const;  // the calling process
+    std::uint64_t stat(const std::string& key) const;  // a number of memory.stat
+    void enter() const;                                // the calling process
     void enter(int pid) const;
     void remove();
 
