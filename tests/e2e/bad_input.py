@@ -120,12 +120,19 @@ def names(cgroup):
     named('that is empty', '', '--cgroup')
     named('that is a file of the cgroup', f'{cgroup.name}/cgroup.procs', 'cgroup.procs')
     named('outside of all hierarchies', '/etc/passwd', 'etc/passwd')
-    others = [line.split()[1] for line in open('/proc/mounts') if line.split()[2] in ('cgroup', 'cgroup2')]
-    others = [mount for mount in others if mount != cgroup.root]
-    if others:
-        named('of another hierarchy', others[0], others[0], f'memory is on {cgroup.root}')
-    else:
-        check.skip('a cgroup name of another hierarchy', 'there is only one')
+
+
+def another_hierarchy(cgroup, folder):
+    """A machine with several hierarchies, played: only its memory controller is real."""
+    held, memory, other = f'{folder}/held', '/sys/fs/cgroup/memory', '/sys/fs/cgroup/other'
+    hybrid = (f'mount --bind {cgroup.root} {held} && '
+              f"awk '$3 ~ /^cgroup/ && $2 != \"{held}\" {{print $2}}' /proc/mounts | while read m; do umount -l $m || exit 1; done && "
+              f'mount -t tmpfs none /sys/fs/cgroup && mkdir {memory} {other} && mount --move {held} {memory}')
+    watch = [MEMSCOPE, '--listen', 'none', '--duration', '200ms', '--cgroup']
+    os.mkdir(held)
+    refused('a cgroup name of another hierarchy', mounted(hybrid, *watch, other), other, f'memory is on {memory}')
+    code, out, err, _ = call(mounted(hybrid, *watch, f'{memory}/{cgroup.name}'))
+    check('a cgroup name of the right hierarchy', code == 0 and b'watching' in out and not err, (code, out, err))
 
 
 def configs(folder):
@@ -257,6 +264,7 @@ def main():
         shutil.copy(MEMSCOPE, f'{folder}/memscope')  # where others can run it
         usage()
         names(cgroup)
+        another_hierarchy(cgroup, folder)
         configs(folder)
         machines(folder)
         status(cgroup, folder)

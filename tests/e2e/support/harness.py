@@ -28,9 +28,6 @@ class Checks:
         print(f'{"ok  " if ok else "FAIL"}  {name}' + (f'   [{detail}]' if detail and not ok else ''), flush=True)
         return ok
 
-    def skip(self, name, why):
-        print(f'skip  {name}   [{why}]', flush=True)
-
     def finish(self):
         print(f'{self.passed} passed, {self.failed} failed', flush=True)
         return 1 if self.failed else 0
