@@ -24,7 +24,7 @@ patiently() {
     local try log=$root.log
     for try in 1 2 3; do
         if "$@" 2>&1 | tee "$log"; then return 0; fi
-        grep -qE '429|Too Many Requests|Temporary failure|Connection (failed|timed out)' "$log" || return 1
+        grep -qE 'Too Many Requests|Temporary failure|Connection (failed|timed out)' "$log" || return 1
         say "the registry refused; again in $((try * 30)) s"
         sleep $((try * 30))
     done
