@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # Installs what building and testing need, from Debian 12's own packages. Asks apt only for what is missing.
-#   install-deps.sh [build] [test] [fuzz]      (build and test when nothing is said)
+#   install-deps.sh [build] [test] [fuzz] [cross]      (build and test when nothing is said)
 set -euo pipefail
 
 build="g++ cmake ninja-build pkg-config clang-19 llvm-19 bpftool libbpf-dev libelf-dev zlib1g-dev
        libfmt-dev libcli11-dev libtomlplusplus-dev prometheus-cpp-dev libmicrohttpd-dev rapidjson-dev nlohmann-json3-dev
        libcurl4-openssl-dev libcap-dev libncurses-dev"
 test="libgtest-dev libgmock-dev clang-format-19 clang-tidy-19 prometheus prometheus-process-exporter python3 git procps tmux"
+# The compiler for the other architecture; its libraries are not installed, see sysroot.sh.
+case "$(dpkg --print-architecture)" in amd64) cross="g++-aarch64-linux-gnu" ;; *) cross="g++-x86-64-linux-gnu" ;; esac
 
 wanted=()
 for group in "${@:-build}"; do
@@ -14,7 +16,8 @@ for group in "${@:-build}"; do
         build) wanted+=($build) ;;
         test) wanted+=($build $test) ;;
         fuzz) wanted+=($build libclang-rt-19-dev nlohmann-json3-dev) ;;
-        *) echo "install-deps.sh: no group '$group'; there are: build, test, fuzz" >&2; exit 2 ;;
+        cross) wanted+=($cross libgtest-dev libgmock-dev) ;;
+        *) echo "install-deps.sh: no group '$group'; there are: build, test, fuzz, cross" >&2; exit 2 ;;
     esac
 done
 [ $# -gt 0 ] || wanted+=($test)

@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Unpacks the libraries of another Debian architecture into a directory, to build for it on this machine.
+#   sysroot.sh ARCH DIRECTORY        ARCH: amd64 or arm64
+# apt works in a root of its own (lists, cache, configuration): nothing is installed, and the architectures, lists and
+# locks of this machine's apt stay as they are. The mirrors and their proxy are this machine's.
+set -euo pipefail
+
+# Headers and libraries that the build links, then what those load: it is bundled with the program. No libc6-dev: the
+# cross compiler brings the C and C++ libraries' headers, and a second set would get in between.
+packages="libbpf-dev libelf-dev zlib1g-dev libfmt-dev libcli11-dev libtomlplusplus-dev prometheus-cpp-dev
+          libmicrohttpd-dev rapidjson-dev nlohmann-json3-dev libncurses-dev libgtest-dev libgmock-dev
+          libfmt9 libtomlplusplus3 libprometheus-cpp-core1.0 libncursesw6 libtinfo6 zlib1g
+          libmicrohttpd12 libgnutls30 libp11-kit0 libidn2-0 libunistring2 libtasn1-6 libnettle8
+          libhogweed6 libgmp10 libffi8 libstdc++6 libgcc-s1"
+
+die() { echo "sysroot.sh: $*" >&2; exit 1; }
+[ $# = 2 ] || die 'usage: sysroot.sh ARCH DIRECTORY'
+arch=$1 root=$2
+case $arch in amd64 | arm64) ;; *) die "no architecture '$arch'; there are: amd64, arm64" ;; esac
+
+wanted=$(echo $packages | sha256sum | cut -d' ' -f1)
+[ "$(cat "$root/.complete" 2>/dev/null)" != "$wanted" ] || exit 0
+
+rm -rf "$root"
+mkdir -p "$root" "$root.apt"/{state/lists/partial,cache/archives/partial,etc/preferences.d,etc/trusted.gpg.d,debs}
+private=$(cd "$root.apt" && pwd)
+root=$(cd "$root" && pwd)
+trap 'rm -rf "$private"' EXIT
+
+# One line for each suite this machine has of Debian 12.
+apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Component: main' 'Created-By: Packages' | sort -u |
+    while read -r uri suite; do
+        [[ $suite != bookworm* ]] || echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $suite main"
+    done >"$private/etc/sources.list"
+[ -s "$private/etc/sources.list" ] || die "this machine's apt knows no mirror of Debian bookworm"
+: >"$private/state/status"
+
+private_apt() {
+    apt-get -q -o Dir::State="$private/state" -o Dir::State::status="$private/state/status" \
+        -o Dir::Cache="$private/cache" -o Dir::Etc::SourceList="$private/etc/sources.list" -o Dir::Etc::SourceParts=/dev/null \
+        -o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts="$private/etc/preferences.d" \
+        -o APT::Architecture="$arch" -o APT::Architectures="$arch" -o APT::Sandbox::User= \
+        -o Acquire::Retries=8 -o Acquire::Languages=none "$@"
+}
+private_apt update >"$private/log" 2>&1 || { tail -n 5 "$private/log" >&2; die 'apt-get update failed'; }
+(cd "$private/debs" && private_apt download $packages >"$private/log" 2>&1) ||
+    { tail -n 5 "$private/log" >&2; die 'apt-get download failed'; }
+
+# As on an installed system /lib is /usr/lib: links between the two hold.
+mkdir -p "$root/usr/lib"
+ln -s usr/lib "$root/lib"
+for package in "$private"/debs/*.deb; do
+    # Not dpkg -x: its tar would put a directory in the place of the link.
+    dpkg-deb --fsys-tarfile "$package" | tar -x -C "$root" --no-same-owner --keep-directory-symlink
+done
+# Links that start at / mean the root of that system, not of this one.
+find "$root" -type l -lname '/*' | while read -r link; do ln -sfnr "$root$(readlink "$link")" "$link"; done
+echo "$wanted" >"$root/.complete"
+echo "sysroot of $arch: $root ($(du -sh "$root" | cut -f1))"
