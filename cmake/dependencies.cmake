@@ -5,15 +5,11 @@ find_package(CLI11 REQUIRED)
 find_package(RapidJSON REQUIRED)
 find_package(nlohmann_json REQUIRED)
 pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
-# Only what to link: its -D_XOPEN_SOURCE=600 would reach all that links the view.
-pkg_check_modules(ncursesw REQUIRED ncursesw)
-add_library(external_ncursesw INTERFACE IMPORTED GLOBAL)
-target_link_libraries(external_ncursesw INTERFACE ${ncursesw_LINK_LIBRARIES})
 find_program(MEMSCOPE_CLANG NAMES clang-19 clang-16 clang-14 clang REQUIRED)
 find_program(MEMSCOPE_LLVM_STRIP NAMES llvm-strip-19 llvm-strip-16 llvm-strip-14 llvm-strip REQUIRED)
 find_program(MEMSCOPE_BPFTOOL NAMES bpftool PATHS /usr/sbin /sbin REQUIRED)
 
-# libbpf, libelf and zlib are linked statically: the program then needs few libraries beside it.
+# What Debian has as an archive is linked statically: the program then needs few libraries beside it.
 function(memscope_static_library target)
   add_library(${target} INTERFACE IMPORTED GLOBAL)
   foreach(archive ${ARGN})
@@ -22,6 +18,7 @@ function(memscope_static_library target)
   endforeach()
 endfunction()
 memscope_static_library(external_libbpf bpf elf z)
+memscope_static_library(external_ncursesw ncursesw tinfo)
 
 function(memscope_shared_library target library)
   find_library(MEMSCOPE_SHARED_${library} NAMES ${library} REQUIRED)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what building and testing need, from Debian 12's own packages. Asks apt only for what is missing.
-#   install-deps.sh [build] [test] [fuzz] [cross]      (build and test when nothing is said)
+#   install-deps.sh [build] [test] [fuzz] [cross] [package]      (build and test when nothing is said)
 set -euo pipefail
 
 build="g++ cmake ninja-build pkg-config clang-19 llvm-19 bpftool libbpf-dev libelf-dev zlib1g-dev
@@ -17,7 +17,8 @@ for group in "${@:-build}"; do
         test) wanted+=($build $test) ;;
         fuzz) wanted+=($build libclang-rt-19-dev nlohmann-json3-dev) ;;
         cross) wanted+=($cross libgtest-dev libgmock-dev) ;;
-        *) echo "install-deps.sh: no group '$group'; there are: build, test, fuzz, cross" >&2; exit 2 ;;
+        package) wanted+=(rpm) ;;
+        *) echo "install-deps.sh: no group '$group'; there are: build, test, fuzz, cross, package" >&2; exit 2 ;;
     esac
 done
 [ $# -gt 0 ] || wanted+=($test)

@@ -9,9 +9,9 @@ set -euo pipefail
 # cross compiler brings the C and C++ libraries' headers, and a second set would get in between.
 packages="libbpf-dev libelf-dev zlib1g-dev libfmt-dev libcli11-dev libtomlplusplus-dev prometheus-cpp-dev
           libmicrohttpd-dev rapidjson-dev nlohmann-json3-dev libncurses-dev libgtest-dev libgmock-dev
-          libfmt9 libtomlplusplus3 libprometheus-cpp-core1.0 libncursesw6 libtinfo6 zlib1g
+          libfmt9 libtomlplusplus3 libprometheus-cpp-core1.0
           libmicrohttpd12 libgnutls30 libp11-kit0 libidn2-0 libunistring2 libtasn1-6 libnettle8
-          libhogweed6 libgmp10 libffi8 libstdc++6 libgcc-s1"
+          libhogweed6 libgmp10 libffi8 libstdc++6 libgcc-s1 gcc-12-base libtinfo6"
 
 die() { echo "sysroot.sh: $*" >&2; exit 1; }
 [ $# = 2 ] || die 'usage: sysroot.sh ARCH DIRECTORY'
@@ -52,6 +52,7 @@ ln -s usr/lib "$root/lib"
 for package in "$private"/debs/*.deb; do
     # Not dpkg -x: its tar would put a directory in the place of the link.
     dpkg-deb --fsys-tarfile "$package" | tar -x -C "$root" --no-same-owner --keep-directory-symlink
+    dpkg-deb --show --showformat '${Package} ${Version}\n' "$package" >>"$root/.packages"
 done
 # Links that start at / mean the root of that system, not of this one.
 find "$root" -type l -lname '/*' | while read -r link; do ln -sfnr "$root$(readlink "$link")" "$link"; done

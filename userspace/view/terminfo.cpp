@@ -2,7 +2,10 @@
 
 #include <clocale>
 #include <cstdint>
+#include <cstdlib>
 #include <langinfo.h>
+
+#include "base/files.h"
 
 // Last: it defines short words as macros.
 #define NCURSES_NOMACROS 1
@@ -18,13 +21,29 @@ std::string capability(const char* name) {
     return value && reinterpret_cast<std::intptr_t>(value) != -1 ? value : "";
 }
 
+bool describe(const char* type, int fd) {
+    int found = 0;
+    return ::setupterm(type, fd, &found) == OK;
+}
+
+// The descriptions that are packaged with the program, for a system that has none where ours of Debian looks for them.
+void look_beside_the_program() {
+    std::error_code unknown;
+    const fs::path program = fs::read_symlink(SysRoot{}.proc / "self/exe", unknown);
+    if (unknown) return;
+    const fs::path bundled = program.parent_path().parent_path() / "share/memscope/terminfo";
+    ::setenv("TERMINFO_DIRS", bundled.c_str(), 1);  // the library has no other way to be told
+}
+
 }  // namespace
 
 Status check_terminal_type(const char* type, int fd) {
     if (!type || !*type) return plain_error("TERM is not set");
     const std::string name = "terminal type '" + std::string(type) + "'";
-    int found = 0;
-    if (::setupterm(type, fd, &found) != OK) return plain_error(name + " is not known");
+    if (!describe(type, fd)) {
+        look_beside_the_program();
+        if (!describe(type, fd)) return plain_error(name + " is not known");
+    }
     const bool able = !capability("cup").empty() && !capability("clear").empty();
     ::del_curterm(cur_term);
     if (!able) return plain_error(name + " cannot move its cursor");
