@@ -6,7 +6,8 @@ set -euo pipefail
 build="g++ cmake ninja-build pkg-config clang-19 llvm-19 bpftool libbpf-dev libelf-dev zlib1g-dev
        libfmt-dev libcli11-dev libtomlplusplus-dev prometheus-cpp-dev libmicrohttpd-dev rapidjson-dev nlohmann-json3-dev
        libcurl4-openssl-dev libcap-dev libncurses-dev"
-test="libgtest-dev libgmock-dev clang-format-19 clang-tidy-19 prometheus prometheus-process-exporter python3 git procps tmux"
+test="libgtest-dev libgmock-dev clang-format-19 clang-tidy-19 prometheus prometheus-process-exporter python3 git procps tmux
+      man-db zsh fish systemd util-linux"
 # The compiler for the other architecture; its libraries are not installed, see sysroot.sh.
 case "$(dpkg --print-architecture)" in amd64) cross="g++-aarch64-linux-gnu" ;; *) cross="g++-x86-64-linux-gnu" ;; esac
 
@@ -17,7 +18,7 @@ for group in "${@:-build}"; do
         test) wanted+=($build $test) ;;
         fuzz) wanted+=($build libclang-rt-19-dev nlohmann-json3-dev) ;;
         cross) wanted+=($cross libgtest-dev libgmock-dev) ;;
-        package) wanted+=(rpm) ;;
+        package) wanted+=(rpm cpio debootstrap qemu-user-static) ;;
         *) echo "install-deps.sh: no group '$group'; there are: build, test, fuzz, cross, package" >&2; exit 2 ;;
     esac
 done

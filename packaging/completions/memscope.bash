@@ -1,0 +1,36 @@
+# Completion of memscope for bash.
+_memscope() {
+    local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= i
+    local watching='--cgroup --pid --memory-max --user --wait --interval --duration --listen --http-status --linger
+        --json --quiet --no-maps --config --help --version'
+    COMPREPLY=()
+    for ((i = 1; i < COMP_CWORD; ++i)); do
+        case ${COMP_WORDS[i]} in
+            --) return ;; # a command of the user's: default completion
+            status | doctor | demo) command=${COMP_WORDS[i]} ;;
+        esac
+    done
+    case $before in
+        --cgroup)
+            # Paths below the hierarchy: v2, or the memory controller of v1.
+            local root=/sys/fs/cgroup
+            [ ! -d $root/memory ] || root=$root/memory
+            mapfile -t COMPREPLY < <(cd $root && compgen -d -S / -- "$word")
+            compopt -o nospace
+            return
+            ;;
+        --pid) mapfile -t COMPREPLY < <(cd /proc && compgen -W "$(echo [0-9]*)" -- "$word"); return ;;
+        --user) mapfile -t COMPREPLY < <(compgen -u -- "$word"); return ;;
+        --config) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
+        --memory-max | --interval | --duration | --listen | --linger | --target) return ;;
+    esac
+    local words="status doctor demo $watching"
+    case $command in
+        status) words='--target --json --help' ;;
+        doctor) words='--json --help' ;;
+        demo) words='leak warmup spikes steps workers wrapper --help' ;;
+        *) [ "$COMP_CWORD" = 1 ] || words=$watching ;;
+    esac
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+}
+complete -o default -F _memscope memscope

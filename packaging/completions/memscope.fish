@@ -1,0 +1,34 @@
+# Completion of memscope for fish.
+function __memscope_cgroups
+    set -l root /sys/fs/cgroup
+    test -d $root/memory; and set root $root/memory
+    for directory in $root/*/ $root/*/*/
+        string replace -r "^$root/(.*)/\$" '$1' $directory
+    end
+end
+
+set -l commands status doctor demo
+set -l watching "not __fish_seen_subcommand_from $commands"
+complete -c memscope -f
+complete -c memscope -n "__fish_is_first_arg" -a status -d 'What a running watcher sees now'
+complete -c memscope -n "__fish_is_first_arg" -a doctor -d 'What this machine offers'
+complete -c memscope -n "__fish_is_first_arg" -a demo -d 'A small job with a known answer'
+complete -c memscope -n "__fish_seen_subcommand_from demo" -a 'leak warmup spikes steps workers wrapper'
+complete -c memscope -n "__fish_seen_subcommand_from status" -l target -x -d 'Which target'
+complete -c memscope -n "__fish_seen_subcommand_from status doctor" -l json -d 'As JSON'
+complete -c memscope -n "$watching" -l cgroup -x -a '(__memscope_cgroups)' -d 'Watch a cgroup'
+complete -c memscope -n "$watching" -l pid -x -a '(__fish_complete_pids)' -d 'Watch a process and its descendants'
+complete -c memscope -n "$watching" -l memory-max -x -d 'Limit of the command'
+complete -c memscope -n "$watching" -l user -x -a '(__fish_complete_users)' -d 'Who runs the command'
+complete -c memscope -n "$watching" -l wait -d 'Wait for a cgroup that does not exist yet'
+complete -c memscope -n "$watching" -l interval -x -d 'Time between two samples'
+complete -c memscope -n "$watching" -l duration -x -d 'End after this time'
+complete -c memscope -n "$watching" -l listen -x -d 'Where /metrics is served'
+complete -c memscope -n "$watching" -l http-status -d 'Serve /api/v1/status, too'
+complete -c memscope -n "$watching" -l linger -x -d 'Keep serving after the end'
+complete -c memscope -n "$watching" -l json -d 'One JSON object per sample and target'
+complete -c memscope -n "$watching" -l quiet -d 'Print errors only'
+complete -c memscope -n "$watching" -l no-maps -d 'Do not count mapped bytes'
+complete -c memscope -n "$watching" -l config -r -F -d 'Settings in TOML'
+complete -c memscope -s h -l help -d 'Print a summary'
+complete -c memscope -l version -d 'Print the version'

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""What is packaged beside the program tells the same as the program: manual, completions, config file.
+
+Needs bash, zsh, fish and man, no root. MEMSCOPE names the binary."""
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
+from harness import Checks, exit_on_signals  # noqa: E402
+
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
+FILES = SOURCE / 'packaging'
+
+check = Checks()
+
+
+def run(*argv, **kw):
+    return subprocess.run(argv, capture_output=True, text=True, timeout=60, **kw)
+
+
+def told():
+    """Long options, commands and demos of --help."""
+    text = run(MEMSCOPE, '--help').stdout
+    options = set(re.findall(r'--[a-z][a-z-]+', text))
+    commands = set(re.findall(r'^  memscope ([a-z]+)', text, re.M))
+    demos = set(re.search(r'demo \[([a-z|]+)\]', text)[1].split('|'))
+    return options, commands, demos
+
+
+def manual(options, commands, demos):
+    source = (FILES / 'files' / 'memscope.1').read_text().replace('\\-', '-')
+    check('the manual has the options of --help, and no other', set(re.findall(r'--[a-z][a-z-]+', source)) == options, set(re.findall(r'--[a-z][a-z-]+', source)) ^ options)
+    check('and the commands', all(f'.B {c}\n' in source for c in commands), commands)
+    check('and the demos', all(d in source for d in demos), demos)
+    page = run('man', '--warnings', '-l', str(FILES / 'files' / 'memscope.1'), env={**os.environ, 'MANWIDTH': '100', 'LC_ALL': 'C.UTF-8'})
+    check('man shows it without a warning', page.returncode == 0 and not page.stderr and 'EXIT STATUS' in page.stdout, page.stderr)
+
+
+BASH = '''
+source "$1"; shift
+COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); compopt() { :; }
+_memscope; printf '%s\\n' "${COMPREPLY[@]}"
+'''
+
+
+def bash(*words):
+    return set(run('bash', '-c', BASH, 'bash', str(FILES / 'completions' / 'memscope.bash'), 'memscope', *words).stdout.split())
+
+
+def fish(line):
+    done = run('fish', '--no-config', '-c', f'source {FILES}/completions/memscope.fish; complete -C "{line}"')
+    return {word.split('\t')[0] for word in done.stdout.splitlines()}
+
+
+def completions(options, commands, demos):
+    watching = options - {'--target'}
+    check('bash offers commands and options', bash('') == commands | watching, bash('') ^ (commands | watching))
+    check('bash: of status', bash('status', '--') == {'--target', '--json', '--help'}, bash('status', '--'))
+    check('bash: demos', bash('demo', '') == demos | {'--help'}, bash('demo', ''))
+    check('bash: nothing of ours behind --', bash('--', 'python', '--') == set(), bash('--', 'python', '--'))
+    check('bash: users', 'root' in bash('--user', 'ro'), bash('--user', 'ro'))
+    check('fish offers the options', fish('memscope --') == watching, fish('memscope --') ^ watching)
+    check('fish offers the commands', fish('memscope ') == commands, fish('memscope ') ^ commands)
+    check('fish: demos', fish('memscope demo ') == demos, fish('memscope demo '))
+    check('fish: of status', {'--target', '--json'} <= fish('memscope status --') and '--pid' not in fish('memscope status --'), fish('memscope status --'))
+    zsh = (FILES / 'completions' / '_memscope').read_text()
+    check('zsh can read its file', run('zsh', '-n', str(FILES / 'completions' / '_memscope')).returncode == 0)
+    check('zsh offers the same', set(re.findall(r'--[a-z][a-z-]+(?=\[)', zsh)) == options, set(re.findall(r'--[a-z][a-z-]+(?=\[)', zsh)) ^ options)
+    check('zsh: commands and demos', f'({" ".join(["status", "doctor", "demo"])})' in zsh and all(d in zsh for d in demos) and commands == {'status', 'doctor', 'demo'}, commands)
+
+
+def config():
+    example = FILES / 'files' / 'memscope.toml'
+    # It names cgroups that are not here and waits for them; without root it ends at what it may not do, after reading.
+    said = run('setpriv', '--reuid=65534', '--clear-groups', '--bounding-set=-all', '--inh-caps=-all', MEMSCOPE, '--config', str(example)) if os.geteuid() == 0 else run(MEMSCOPE, '--config', str(example))
+    check('the example of a config file is accepted', said.returncode == 2 and 'CAP_BPF' in said.stderr, said)
+    with tempfile.NamedTemporaryFile('w', suffix='.toml') as wrong:
+        wrong.write(example.read_text() + 'no-such-key = 1\n')
+        wrong.flush()
+        said = run(MEMSCOPE, '--config', wrong.name)
+        check('and one with an unknown key is not', said.returncode == 2 and 'no-such-key' in said.stderr, said)
+
+
+def main():
+    exit_on_signals()
+    words = told()
+    manual(*words)
+    completions(*words)
+    config()
+    return check.finish()
+
+
+if __name__ == '__main__':
+    sys.exit(main())
