@@ -6,44 +6,21 @@
 # one command a line (default: ./dev demo, ./dev test), MEMSCOPE_DEMO_SECONDS to shorten the demo.
 set -euo pipefail
 
-release=bookworm
 commands=${FRESH_COMMANDS:-$'./dev demo\n./dev test'}
 checkout=$(cd "$(dirname "$0")/../.." && pwd)
 
 say() { printf '\n== fresh machine: %s\n' "$*"; }
 die() { printf 'fresh-machine.sh: %s\n' "$*" >&2; exit 2; }
 
-# The mirror this machine itself uses, and its proxy if it has one.
-mirror() {
-    apt-get indextargets --format '$(REPO_URI)' "Release: $release" 'Component: main' 'Created-By: Packages' | sort -u | head -n 1
-}
-proxy() { local found=; eval "$(apt-config shell found Acquire::http::Proxy)"; printf '%s' "$found"; }
-
-# A registry that is asked for hundreds of packages may answer 429 once in a while.
-patiently() {
-    local try log=$root.log
-    for try in 1 2 3; do
-        if "$@" 2>&1 | tee "$log"; then return 0; fi
-        grep -qE 'Too Many Requests|Temporary failure|Connection (failed|timed out)' "$log" || return 1
-        say "the registry refused; again in $((try * 30)) s"
-        sleep $((try * 30))
-    done
-    return 1
-}
+. "$checkout/tests/e2e/support/chroot.sh"
 
 inside() {
     env -i HOME=/root TERM="${TERM:-dumb}" LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
         ${MEMSCOPE_DEMO_SECONDS:+MEMSCOPE_DEMO_SECONDS=$MEMSCOPE_DEMO_SECONDS} chroot "$root" sh -c 'cd /memscope && '"$1"
 }
 
-# In a mount namespace of our own: whatever happens to us, the kernel takes these mounts away, and the machine around
-# never sees them. So removing the tree can remove nothing but the tree.
 within_namespace() {
-    mount --bind "$root" "$root"  # / of a machine is a mount, and tests that make namespaces of their own rely on it
-    mount -t proc proc "$root/proc"
-    mount --rbind /sys "$root/sys"
-    mount --rbind /dev "$root/dev"
-    mount -t tmpfs -o mode=755 run "$root/run"
+    mount_into "$root"
     local command began
     while IFS= read -r command <&3; do
         [ -n "$command" ] || continue
@@ -54,22 +31,12 @@ within_namespace() {
     done 3<<<"$commands"
 }
 
-end_processes() {  # those that live in the tree, should a command have left any
-    local process
-    for process in /proc/[0-9]*; do
-        [ "$(readlink "$process/root" 2>/dev/null)" = "$root" ] && kill -9 "${process#/proc/}" 2>/dev/null
-    done
-    return 0
-}
-
 clean_up() {
     trap '' INT TERM HUP
-    end_processes
+    end_processes "$root"
     [ "${FRESH_KEEP:-}" != 1 ] || { say "kept: $root"; return; }
     rm -f "$root.log"
-    # Not while anything is mounted in it: --one-file-system is the second lock on that door.
-    if grep -qF " $root/" /proc/self/mountinfo; then say "still mounted, not removed: $root"; return; fi
-    rm -rf --one-file-system -- "$root"
+    remove_tree "$root"
 }
 
 if [ "${1:-}" = --within-namespace ]; then

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What is packaged beside the program tells the same as the program: manual, completions, config file.
+"""What is packaged beside the program tells the same as the program: manual, completions, config file, systemd units.
 
-Needs bash, zsh, fish and man, no root. MEMSCOPE names the binary."""
+Needs bash, zsh, fish, man and systemd-analyze, no root. MEMSCOPE names the binary."""
 import os
 import pathlib
 import re
@@ -15,6 +15,7 @@ from harness import Checks, exit_on_signals  # noqa: E402
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
 FILES = SOURCE / 'packaging'
+EXPOSURE = 3.5  # of systemd's 10, at most
 
 check = Checks()
 
@@ -86,12 +87,27 @@ def config():
         check('and one with an unknown key is not', said.returncode == 2 and 'no-such-key' in said.stderr, said)
 
 
+def units():
+    service = FILES / 'systemd' / 'memscope.service'
+    with tempfile.TemporaryDirectory() as root:
+        # systemd looks whether the program is there: with the name it has once installed.
+        for unit in service, service.with_suffix('.slice'):
+            (pathlib.Path(root) / unit.name).write_text(unit.read_text().replace('/usr/bin/memscope', MEMSCOPE))
+        said = run('systemd-analyze', 'verify', '--man=no', '--recursive-errors=no', f'{root}/memscope.service', f'{root}/memscope.slice')
+        ours = [line for line in (said.stdout + said.stderr).splitlines() if 'memscope' in line]
+        check('systemd-analyze verify has nothing to say', said.returncode == 0 and not ours, said)
+    said = run('systemd-analyze', 'security', '--offline=true', '--no-pager', str(service))
+    level = re.search(r'Overall exposure level for memscope.service: ([0-9.]+)', said.stdout)
+    check(f'systemd-analyze security: at most {EXPOSURE}', level and float(level[1]) <= EXPOSURE, said.stdout[-200:])
+
+
 def main():
     exit_on_signals()
     words = told()
     manual(*words)
     completions(*words)
     config()
+    units()
     return check.finish()
 
 

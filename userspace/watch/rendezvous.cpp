@@ -1,6 +1,7 @@
 #include "watch/rendezvous.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <cstring>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -33,12 +34,21 @@ bool owner_is_dead(const SysRoot& root, const fs::path& socket) {
 
 }  // namespace
 
-fs::path own_socket(const SysRoot& root) { return root.run / (std::to_string(::getpid()) + ".sock"); }
+fs::path own_socket(const SysRoot& root) {
+    const std::string name = std::to_string(::getpid()) + ".sock";
+    // A service that is not root's has a directory of its own there (RuntimeDirectory=). The variable is inherited by
+    // whatever a service starts, so it may be about another one's.
+    const char* own = std::getenv("RUNTIME_DIRECTORY");
+    return own && fs::path(own).parent_path() == root.run ? fs::path(own) / name : root.run / name;
+}
 
 Sockets find_sockets(const SysRoot& root) {
     Sockets sockets;
     std::error_code ignored;  // no directory: no watcher has run yet
-    for (const auto& entry : fs::directory_iterator(root.run, ignored)) {
+    for (fs::recursive_directory_iterator at(root.run, ignored); at != fs::recursive_directory_iterator();
+         at.increment(ignored)) {
+        const fs::directory_entry& entry = *at;
+        if (at.depth() > 0) at.disable_recursion_pending();
         if (entry.path().extension() != ".sock") continue;
         const int refused = knock(entry.path());
         if (refused == 0)

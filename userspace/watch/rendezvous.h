@@ -5,7 +5,8 @@
 
 namespace memscope {
 
-// Where watchers and those who ask them meet: one unix socket per watcher, named by its pid.
+// Where watchers and those who ask them meet: one unix socket per watcher, named by its pid, in the directory or one
+// level below.
 fs::path own_socket(const SysRoot& root);
 // One that does not listen yet is in none of the lists.
 struct Sockets {

@@ -1,10 +1,12 @@
 #include "watch/rendezvous.h"
 
+#include <cstdlib>
 #include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include "support/fake_tree.h"
 
@@ -63,6 +65,35 @@ TEST(Rendezvous, NobodyIsThereWithoutTheDirectory) {
     const FakeTree tree;
     EXPECT_THAT(find_sockets(tree.root()).alive, IsEmpty());
     remove_stale_sockets(tree.root());
+}
+
+struct OwnSocket : testing::Test {
+    FakeTree tree{{"proc/", ""}, {"run/", ""}};
+    std::string name = std::to_string(::getpid()) + ".sock";
+
+    ~OwnSocket() override { ::unsetenv("RUNTIME_DIRECTORY"); }
+};
+
+TEST_F(OwnSocket, OfRootIsInTheDirectoryItself) { EXPECT_EQ(own_socket(tree.root()), tree.at("run") / name); }
+
+TEST_F(OwnSocket, OfAServiceIsInItsOwnDirectory) {
+    ::setenv("RUNTIME_DIRECTORY", tree.at("run/service").c_str(), 1);
+    EXPECT_EQ(own_socket(tree.root()), tree.at("run/service") / name);
+}
+
+TEST_F(OwnSocket, IsNotInTheDirectoryOfAnotherService) {
+    ::setenv("RUNTIME_DIRECTORY", "/run/agent", 1);
+    EXPECT_EQ(own_socket(tree.root()), tree.at("run") / name);
+}
+
+TEST_F(OwnSocket, IsFoundInBothPlacesAndNoDeeper) {
+    fs::create_directories(tree.at("run/service/deep"));
+    std::vector<Fd> sockets;
+    for (const char* path : {"run/1.sock", "run/service/2.sock", "run/service/deep/3.sock"}) {
+        sockets.push_back(bound(tree.at(path)));
+        ASSERT_EQ(::listen(sockets.back().get(), 1), 0);
+    }
+    EXPECT_THAT(find_sockets(tree.root()).alive, ElementsAre(tree.at("run/1.sock"), tree.at("run/service/2.sock")));
 }
 
 }  // namespace

@@ -1,0 +1,268 @@
+#!/usr/bin/env bash
+# Do the packages install, run and go away again? In systems of their own (debootstrap), with this machine's kernel.
+#   packages.sh          needs root and what `./dev package` has made for both architectures; takes 3 minutes
+# Of this machine's architecture: the .deb and the .rpm are installed, the watcher is started as the service would start
+# it, asked, and removed; the tarball runs where none of its libraries and no description of a terminal is installed. Of the
+# other one: the contents are the same, and the program runs under qemu.
+set -euo pipefail
+
+checkout=$(cd "$(dirname "$0")/../.." && pwd)
+packages=$checkout/build/packages
+most=$((15 << 20))  # bytes of a tarball
+. "$checkout/tests/e2e/support/chroot.sh"
+
+say() { printf '\n== packages: %s\n' "$*"; }
+die() { printf 'packages.sh: %s\n' "$*" >&2; exit 2; }
+failed=0
+check() {  # NAME COMMAND...
+    local name=$1 log=$work/check.log
+    shift
+    if "$@" >"$log" 2>&1; then echo "ok      $name"; else
+        failed=$((failed + 1))
+        echo "FAILED  $name"
+        sed 's/^/        /' "$log" | tail -n 20
+    fi
+}
+not() { ! "$@"; }
+
+become_inside() { exec env -i HOME=/root TERM=xterm PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$root" "$@"; }
+inside() { (become_inside "$@"); }
+as_user() { inside setpriv --reuid "$1" --regid "$2" --clear-groups "${@:3}"; }
+
+# A cgroup of our own with one process in it, to have something to watch.
+start_job() {
+    local hierarchy=/sys/fs/cgroup
+    [ ! -d $hierarchy/memory ] || hierarchy=$hierarchy/memory
+    job=$hierarchy/$target
+    mkdir "$job"
+    RANK=3 setpriv --reuid 65533 --regid 65533 --clear-groups sleep 600 &
+    sleeper=$!
+    echo $sleeper >"$job/cgroup.procs"
+}
+end_job() {
+    kill "$sleeper" 2>/dev/null || true
+    wait "$sleeper" 2>/dev/null || true
+    rmdir "$job"
+}
+
+# The lists of three packages with different ideas of directories: files only, without the prefix.
+files_of() {
+    case $1 in
+        *.deb) dpkg-deb --fsys-tarfile "$1" | tar -t | sed 's#^\./usr/##' ;;
+        *.rpm) rpm -qlp "$1" 2>/dev/null | sed 's#^/usr/##' ;;
+        *) tar -tzf "$1" | sed 's#^[^/]*/##' ;;
+    esac | grep -vE '/$|^$' | sort
+}
+same_files() {
+    local tarball deb rpm
+    tarball=$(files_of "$1")
+    deb=$(files_of "$2")
+    rpm=$(files_of "$3" | grep -vxFf <(tar -tzf "$1" | sed -n 's#^[^/]*/\(.*\)/$#\1#p'))  # rpm owns directories, too
+    diff <(echo "$tarball") <(echo "$deb") && diff <(echo "$tarball") <(echo "$rpm")
+}
+must_have() {
+    local file
+    for file in bin/memscope lib/memscope/libstdc++.so.6 lib/systemd/system/memscope.service share/man/man1/memscope.1.gz \
+        share/bash-completion/completions/memscope share/zsh/site-functions/_memscope \
+        share/fish/vendor_completions.d/memscope.fish share/doc/memscope/examples/memscope.toml \
+        share/doc/memscope/copyright share/doc/memscope/licences/libgnutls30 share/memscope/terminfo/x/xterm-256color; do
+        files_of "$1" | grep -qxF "$file" || { echo "no $file"; return 1; }
+    done
+    ! files_of "$1" | grep -E '/(libc|libm|ld-linux[^/]*)\.so'  # glibc is the system's
+}
+small() { [ "$(stat -c %s "$1")" -lt $most ]; }
+
+check_contents() {  # of one architecture
+    local tarball=$packages/memscope-$version-linux-$1.tar.gz
+    local deb=$packages/memscope_${version}_$1.deb rpm=$packages/memscope-$version-1.$2.rpm
+    check "$1: contents" must_have "$tarball"
+    check "$1: .deb and .rpm have the same files" same_files "$tarball" "$deb" "$rpm"
+    check "$1: below 15 MB" small "$tarball"
+    check "$1: the .deb is for $1" test "$(dpkg-deb -f "$deb" Architecture)" = "$1"
+    check "$1: the .rpm is for $2" test "$(rpm -qp --qf '%{ARCH}' "$rpm" 2>/dev/null)" = "$2"
+}
+
+says_version() { [ "$("$@" --version)" = "memscope $version" ]; }
+helps() { "$@" --help | grep -q '^Usage:'; }
+
+check_foreign() {  # the program of each package, under qemu, with Debian's own C library of that architecture
+    local run=(env -i "qemu-$2-static" -L "/usr/$2-linux-gnu") kind
+    mkdir -p "$work"/foreign/{deb,rpm,tarball}
+    dpkg-deb -x "$packages/memscope_${version}_$1.deb" "$work/foreign/deb"
+    (cd "$work/foreign/rpm" && rpm2cpio "$packages/memscope-$version-1.$2.rpm" | cpio -idm --quiet)
+    tar -xzf "$packages/memscope-$version-linux-$1.tar.gz" -C "$work/foreign/tarball" --strip-components 1
+    for kind in deb/usr rpm/usr tarball; do
+        check "$1 under qemu: $kind --version" says_version "${run[@]}" "$work/foreign/$kind/bin/memscope"
+        check "$1 under qemu: $kind --help" helps "${run[@]}" "$work/foreign/$kind/bin/memscope"
+    done
+}
+
+# The service as systemd would start it: its user, its capabilities and its directory, by what the unit says. All that
+# systemd itself adds is tested elsewhere: this kernel's first process is not ours.
+unit_value() { sed -n "s/^$1=//p" "$root/usr/lib/systemd/system/memscope.service"; }
+start_service() {
+    local capabilities user directory
+    capabilities=$(unit_value AmbientCapabilities | sed 's/CAP_/+/g; s/ /,/g' | tr '[:upper:]' '[:lower:]')
+    user=$(unit_value User)
+    directory=/run/$(unit_value RuntimeDirectory)
+    inside mkdir -p "$(dirname "$directory")"
+    inside install -d -o "$user" -g "$(unit_value Group)" -m "$(unit_value RuntimeDirectoryMode)" "$directory"
+    become_inside env RUNTIME_DIRECTORY="$directory" setpriv --reuid "$user" --regid "$(unit_value Group)" --init-groups --no-new-privs \
+        --bounding-set "-all,$capabilities" --inh-caps "-all,$capabilities" --ambient-caps "-all,$capabilities" \
+        $(unit_value ExecStart) >"$work/service.log" 2>&1 &
+    service=$!
+    local i
+    for ((i = 0; i < 100; ++i)); do
+        [ -z "$(ls "$root$directory")" ] || return 0
+        kill -0 $service 2>/dev/null || break
+        sleep 0.1
+    done
+    cat "$work/service.log"
+    return 1
+}
+settings() {  # the example, with what is here to be watched
+    sed -e "s/^cgroup = .*/cgroup = [\"$target\"]/" -e "s/^listen = .*/listen = \"127.0.0.1:$port\"/" \
+        "$root/usr/share/doc/memscope/examples/memscope.toml" >"$root/etc/memscope.toml"
+}
+get() { inside bash -c "exec 3<>/dev/tcp/127.0.0.1/$port; printf 'GET /$1 HTTP/1.0\r\n\r\n' >&3; cat <&3"; }
+sees_job() { as_user 65532 "$1" memscope status --json | grep -q '"comm":"sleep".*"rank":3'; }
+metrics_have_job() { get metrics | grep -q "^memscope_target_up{target=\"$target\"} 1"; }
+ends_well() { kill -TERM $service && wait $service; }
+
+socket_is_the_groups() {  # of a watcher that root starts
+    local socket i
+    become_inside memscope --cgroup "$target" --listen none --quiet --duration 20s &
+    local watcher=$!
+    for ((i = 0; i < 100; ++i)); do
+        socket=$root/run/memscope/$watcher.sock
+        [ ! -S "$socket" ] || [ "$(stat -c %a "$socket")" != 660 ] || break
+        sleep 0.1
+    done
+    local owner
+    owner=$(stat -c '%u %g %a' "$socket")
+    kill -TERM $watcher
+    wait $watcher && [ "$owner" = "0 $(inside getent group memscope | cut -d: -f3) 660" ] && [ ! -e "$socket" ]
+}
+
+check_service() {  # after installing, whatever did it
+    check "$1: the group exists" inside getent group memscope
+    check "$1: version" says_version inside memscope
+    check "$1: the doctor finds nothing missing" inside memscope doctor
+    settings
+    check "$1: starts as the unit says" start_service
+    check "$1: a member of the group sees the job, and its rank" sees_job memscope
+    check "$1: others may not" not sees_job nogroup
+    check "$1: metrics" metrics_have_job
+    check "$1: ends with 0" ends_well
+    check "$1: what root starts the group may ask" socket_is_the_groups
+    rm -f "$root/etc/memscope.toml"
+}
+nothing_left() {
+    local left
+    left=$(cd "$root/usr" && files_of "$packages/memscope-$version-linux-$native.tar.gz" | xargs ls -d 2>/dev/null || true)
+    [ -z "$left" ] || { echo "$left"; return 1; }
+}
+
+check_deb() {
+    root=$work/deb
+    mount_into "$root"
+    cp "$packages/memscope_${version}_$native.deb" "$root/tmp/"
+    check '.deb: installs' inside dpkg -i "/tmp/memscope_${version}_$native.deb"
+    check_service .deb
+    check '.deb: installs again' inside dpkg -i "/tmp/memscope_${version}_$native.deb"
+    check '.deb: removes' inside dpkg --purge memscope
+    check '.deb: leaves no file' nothing_left
+}
+
+check_rpm() {
+    root=$work/rpm
+    mount_into "$root"
+    # There is no rpm database in a Debian system, so nothing is known of what it depends on.
+    check '.rpm: installs' rpm --root "$root" --nodeps -i "$packages/memscope-$version-1.$native_processor.rpm"
+    check '.rpm: wants the C library and nothing else of others' test "$(rpm -qp --requires "$packages/memscope-$version-1.$native_processor.rpm" 2>/dev/null | grep '\.so')" = 'libc.so.6(GLIBC_2.36)(64bit)'
+    check_service .rpm
+    check '.rpm: removes' rpm --root "$root" -e --nodeps memscope
+    check '.rpm: leaves no file' nothing_left
+}
+
+own_libraries() {  # all but the C library's from beside the program
+    local loaded
+    loaded=$(inside env LD_TRACE_LOADED_OBJECTS=1 "$place/bin/memscope")
+    echo "$loaded"
+    ! grep -q 'not found' <<<"$loaded" && [ "$(grep -c "=> $place/" <<<"$loaded")" -gt 10 ] &&
+        ! grep -v -e "=> $place/" -e '/lib[cm]\.so\.6 ' -e ld-linux -e linux-vdso <<<"$loaded"
+}
+watches() { inside "$place/bin/memscope" --cgroup "$target" --json --listen none --duration 1s | grep -q '"comm":"sleep"'; }
+shows_view() {  # in a terminal of its own, the escape sequences included
+    script -qec "TERM=$1 chroot '$root' '$place/bin/memscope' --cgroup $target --listen none --duration 2s" /dev/null </dev/null |
+        cat -v | tee "$work/view.log" | grep -qF '[?1049h'
+}
+check_tarball() {
+    root=$work/tarball
+    place="/srv/some where/memscope-$version-linux-$native"
+    mount_into "$root"
+    mkdir -p "$root/srv/some where"
+    tar -xzf "$packages/memscope-$version-linux-$native.tar.gz" -C "$root/srv/some where"
+    rm -rf "$root"/usr/lib/terminfo "$root"/usr/share/terminfo "$root"/etc/terminfo
+    check 'tarball: version' says_version inside "$place/bin/memscope"
+    check 'tarball: brings its libraries' own_libraries
+    check 'tarball: doctor' inside "$place/bin/memscope" doctor
+    check 'tarball: watches' watches
+    check 'tarball: knows a terminal the system does not' shows_view xterm-256color
+    check 'tarball: falls back to lines on one nobody knows' not shows_view unheard-of
+}
+
+within_namespace() {
+    native=$(dpkg --print-architecture)
+    case $native in
+        arm64) native_processor=aarch64 foreign=amd64 foreign_processor=x86_64 ;;
+        amd64) native_processor=x86_64 foreign=arm64 foreign_processor=aarch64 ;;
+    esac
+    version=$(sed -n 's/^project(memscope VERSION \([0-9.]*\).*/\1/p' "$checkout/CMakeLists.txt")
+    target=ms-packages-$$ port=$((20000 + $$ % 10000))
+    check_contents "$native" "$native_processor"
+    check_contents "$foreign" "$foreign_processor"
+    check_foreign "$foreign" "$foreign_processor"
+    start_job
+    trap end_job EXIT
+    check_deb
+    check_rpm
+    check_tarball
+    [ $failed = 0 ] || { say "$failed checks FAILED"; return 1; }
+}
+
+if [ "${1:-}" = --within-namespace ]; then
+    work=$2
+    within_namespace
+    exit
+fi
+
+[ "$(id -u)" = 0 ] || die 'needs root: sudo tests/e2e/packages.sh'
+for tool in debootstrap unshare rpm cpio script qemu-x86_64-static; do
+    command -v $tool >/dev/null || die "needs $tool: packaging/install-deps.sh package"
+done
+from=$(mirror)
+[ -n "$from" ] || die "this machine's apt knows no mirror of $release"
+through=$(proxy)
+[ -z "$through" ] || export http_proxy=$through
+
+work=$(mktemp -d /var/tmp/memscope-packages.XXXXXX)
+chmod 755 "$work"
+clean_up() {
+    trap '' INT TERM HUP
+    local tree
+    for tree in deb rpm tarball; do end_processes "$work/$tree"; done
+    remove_tree "$work"
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM HUP
+
+say "Debian $release, from $from"
+root=$work/deb
+if [ -d "${PACKAGES_BASE:-}" ]; then cp -a "$PACKAGES_BASE" "$root"; else  # a tree made before, to save time
+    patiently debootstrap --variant=minbase $release "$root" "$from" >/dev/null
+fi
+cp -a "$work/deb" "$work/rpm"
+cp -a "$work/deb" "$work/tarball"
+unshare --mount --propagation private -- bash "$(realpath "$0")" --within-namespace "$work"
+say 'all is well'
