@@ -99,6 +99,12 @@ def units():
     said = run('systemd-analyze', 'security', '--offline=true', '--no-pager', str(service))
     level = re.search(r'Overall exposure level for memscope.service: ([0-9.]+)', said.stdout)
     check(f'systemd-analyze security: at most {EXPOSURE}', level and float(level[1]) <= EXPOSURE, said.stdout[-200:])
+    text = service.read_text()
+    listed = {key: set(re.search(rf'^{key}=(.*)$', text, re.M)[1].split()) for key in ('AmbientCapabilities', 'CapabilityBoundingSet')}
+    doctor = set(re.findall(r'(?:ok|--) +(CAP_\w+)', run(MEMSCOPE, 'doctor').stdout))
+    check('the service has the capabilities that doctor knows, and no other', listed['AmbientCapabilities'] == listed['CapabilityBoundingSet'] == doctor, (listed, doctor))
+    page = (SOURCE / 'docs' / 'least-privilege.md').read_text()
+    check('and so does the documentation', set(re.findall(r'^\| `(CAP_\w+)`', page, re.M)) == doctor, doctor)
 
 
 def main():

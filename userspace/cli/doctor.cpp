@@ -86,6 +86,8 @@ Diagnosis diagnose(const SysRoot& root) {
     const Privileges privileges = parse_privileges(status ? *status : "");
     const auto hierarchy = find_hierarchy(root);
 
+    diagnosis.capabilities = parse_capabilities(status ? *status : "", "CapEff");
+
     const bool privileged = privileges.bpf && privileges.perfmon;
     diagnosis.findings = {
         {"privileges", privileged, privileged ? "CAP_BPF and CAP_PERFMON" : "run it with sudo to watch"},
@@ -120,6 +122,11 @@ std::string diagnosis_text(const Diagnosis& diagnosis) {
     std::string text = fmt::format("kernel {} {}\n\n", diagnosis.facts.release, diagnosis.facts.architecture);
     for (const Finding& finding : diagnosis.findings)
         text += fmt::format("  {} {:<20} {}\n", yes_no(finding.present), finding.name, finding.note);
+    text += "\ncapabilities\n";
+    for (const CapabilityUse& use : capability_uses()) {
+        const bool held = diagnosis.capabilities.has(use.number);
+        text += fmt::format("  {} {:<20} {}\n", yes_no(held), use.name, held ? use.use : use.without);
+    }
     text += "\nhooks\n";
     for (const Choice& choice : diagnosis.plan) {
         const std::string name = fmt::format("{} {}", choice.signal, choice.hook);
@@ -148,6 +155,15 @@ std::string diagnosis_json(const Diagnosis& diagnosis) {
                     json.field("name", std::string_view(finding.name));
                     json.field("present", finding.present);
                     json.field("note", std::string_view(finding.note));
+                });
+        });
+        json.list("capabilities", [&] {
+            for (const CapabilityUse& use : capability_uses())
+                json.object([&] {
+                    json.field("name", use.name);
+                    json.field("held", diagnosis.capabilities.has(use.number));
+                    json.field("use", use.use);
+                    json.field("without", use.without);
                 });
         });
         json.list("hooks", [&] {

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "kernel/capabilities.h"
 #include "kernel/plan.h"
 
 namespace memscope {
@@ -17,6 +18,7 @@ struct Finding {
 
 struct Diagnosis {
     KernelFacts facts{};
+    CapabilitySet capabilities{};  // of this process, now
     std::vector<Finding> findings{};
     Plan plan{};
     std::optional<Error> obstacle{};  // why watching does not work here, if it does not

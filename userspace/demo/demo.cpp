@@ -23,9 +23,10 @@ void hold_back_signals() {
     ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
 }
 
-WatchOptions watch_options(const Scenario& scenario, const std::string& cgroup, StageClock& clock, Observation& seen) {
+WatchOptions watch_options(const Scenario& scenario, const TargetInfo& cgroup, StageClock& clock, Observation& seen) {
     WatchOptions options;
-    options.cgroups = {cgroup};
+    options.own_cgroup = cgroup.name;
+    options.shown = cgroup;
     options.duration = kScenarioLength / clock.speed();
     options.interval = std::max(Seconds{1} / clock.speed(), kFastestTick);
     options.status_every = Seconds{10} / clock.speed();
@@ -58,7 +59,8 @@ Result<int> perform(const SysRoot& root, const Scenario& scenario, const Perform
     if (!clock) return clock.error();
     auto tree = DemoTree::start(scenario.top, *cgroup, *clock);
     if (!tree) return tree.error();
-    const auto ended = watch(root, watch_options(scenario, cgroup->name(), *clock, seen));
+    const TargetInfo shown{.name = cgroup->name(), .cgroup_version = hierarchy->version};
+    const auto ended = watch(root, watch_options(scenario, shown, *clock, seen));
     if (const auto* failure = std::get_if<WatchFailure>(&ended)) return failure->error;
     (void)performance.say(closing(scenario, seen, performance.length));  // a reader that is gone has seen enough
     return std::get<int>(ended);

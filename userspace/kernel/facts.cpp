@@ -2,7 +2,6 @@
 
 #include <bpf/btf.h>
 #include <cerrno>
-#include <charconv>
 #include <iterator>
 #include <linux/capability.h>
 #include <memory>
@@ -11,6 +10,7 @@
 
 #include "base/fd.h"
 #include "base/text.h"
+#include "kernel/capabilities.h"
 #include "kernel/handles.h"
 
 namespace memscope {
@@ -102,16 +102,11 @@ KernelFacts gather_kernel_facts(const SysRoot& root) {
 }
 
 Privileges parse_privileges(std::string_view proc_self_status) {
-    constexpr std::string_view kKey = "CapEff:";
-    std::uint64_t effective = 0;
-    for_each_line(proc_self_status, [&](std::string_view line) {
-        if (!line.starts_with(kKey)) return;
-        const std::string_view digits = trimmed(line.substr(kKey.size()));
-        std::from_chars(digits.data(), digits.data() + digits.size(), effective, 16);
-    });
-    const auto has = [&](unsigned capability) { return ((effective >> capability) & 1U) != 0; };
-    const bool admin = has(CAP_SYS_ADMIN);
-    return {.bpf = admin || has(CAP_BPF), .perfmon = admin || has(CAP_PERFMON), .read_all = has(CAP_SYS_PTRACE)};
+    const CapabilitySet held = parse_capabilities(proc_self_status, "CapEff");
+    const bool admin = held.has(CAP_SYS_ADMIN);
+    return {.bpf = admin || held.has(CAP_BPF),
+            .perfmon = admin || held.has(CAP_PERFMON),
+            .read_all = held.has(CAP_SYS_PTRACE)};
 }
 
 }  // namespace memscope

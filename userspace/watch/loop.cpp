@@ -14,6 +14,7 @@
 #include "outputs/tick_json.h"
 #include "view/view.h"
 #include "watch/collector.h"
+#include "watch/least_privilege.h"
 #include "watch/own_command.h"
 #include "watch/rendezvous.h"
 #include "watch/wakeups.h"
@@ -247,6 +248,8 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
     if (!collector) return cannot(collector.error());
 
     for (const Error& refused : collector->refused()) warn(refused);  // a signal we go on without
+    // Before the servers start their threads: a thread keeps what it began with.
+    if (auto dropped = drop_privileges(root, options); !dropped) warn(dropped.error());
 
     Board board;  // outlives the servers that read it
     std::optional<HttpServer> http;

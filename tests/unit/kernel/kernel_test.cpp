@@ -1,7 +1,9 @@
 #include <cstring>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 
+#include "kernel/capabilities.h"
 #include "kernel/decode.h"
 #include "kernel/obstacles.h"
 #include <memscope/shared/wire.h>
@@ -95,6 +97,13 @@ TEST(Obstacle, AnOptionalHookIsNone) {
     facts.tracepoints.erase("cgroup_rename");
     facts.tracepoints.erase("cgroup_attach_task");
     EXPECT_FALSE(obstacle(facts, kRoot, make_plan(facts)));
+}
+
+TEST(Capabilities, AreReadByTheNameOfTheirSet) {
+    constexpr std::string_view kStatus = "CapPrm:\t000000c000080004\nCapEff:\t0000000000000004\nCapBndX:\tff\n";
+    EXPECT_TRUE(parse_capabilities(kStatus, "CapPrm").has(CAP_BPF));
+    EXPECT_EQ(parse_capabilities(kStatus, "CapEff"), CapabilitySet{}.with(CAP_DAC_READ_SEARCH));
+    EXPECT_EQ(parse_capabilities(kStatus, "CapBnd"), CapabilitySet{});
 }
 
 TEST(Privileges, AreReadFromTheEffectiveSet) {
