@@ -45,7 +45,7 @@ static __always_inline void copy_mappings(struct ms_task *row, const struct addr
 	__u64 sum = 0;
 
 	row->mappings_activity = space->activity; /* first: what comes while it is copied is copied again */
-	for (int attempt = 0; attempt < 8; attempt++) {
+	for (int attempt = 0; attempt < 2; attempt++) {
 		row->mappings = space->mappings;
 		sum = booked_pages(&row->mappings);
 		if (sum == row->mappings.total_pages)
