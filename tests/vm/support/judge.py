@@ -1,0 +1,147 @@
+"""What a guest said against what must be true of it. A check is (name, None or what is wrong)."""
+import itertools
+import json
+import re
+
+from support import expected
+
+
+def _json(lines):
+    for line in reversed(lines):
+        if line.startswith("{"):
+            try:
+                return json.loads(line)
+            except ValueError:
+                return None
+    return None
+
+
+def _total(metrics, name, **labels):
+    """The sum over all series that have these labels; None where there is no such series."""
+    values = [value for key, value in metrics.get(name, {}).items() if set(labels.items()) <= set(key)]
+    return sum(values) if values else None
+
+
+def _alike(what, got, want):
+    return None if got == want and got is not None else f"{what} is {got}, not {want}"
+
+
+def _ended(told, stopped):
+    if told.panic:
+        return told.panic
+    if stopped:
+        return stopped
+    if told.lines("failure"):
+        return told.lines("failure")[0]
+    return None if told.exit == 0 else "no exit line: the guest died"
+
+
+def _resident(told):
+    """Each process of the tree, by kind, against the page tables."""
+    tick = _json(told.lines("tick"))
+    if tick is None:
+        return "memscope printed no tick"
+    by_pid = {process["pid"]: process for process in tick["processes"]}
+    truth = {}
+    for line in told.lines("resident"):
+        if match := re.fullmatch(r"pid (\d+)", line):
+            numbers = truth.setdefault(int(match[1]), {})
+        elif match := re.fullmatch(r"(\w+):\s+(\d+) kB", line):
+            numbers[match[1]] = int(match[2]) * 1024
+    if set(by_pid) != set(truth) or len(truth) < 4:
+        return f"memscope sees {sorted(by_pid)}, the cgroup has {sorted(truth)}"
+    for pid, numbers in truth.items():
+        process = by_pid[pid]
+        kinds = {kind: process[f"rss_{kind}_bytes"] for kind in ("anon", "file", "shmem")}
+        wrong = (_alike(f"anon of {process['comm']}", kinds["anon"], numbers.get("Anonymous"))
+                 or _alike(f"shmem of {process['comm']}", kinds["shmem"], numbers.get("RssShmem"))
+                 or _alike(f"RSS of {process['comm']}", sum(kinds.values()), numbers.get("Rss"))
+                 or _alike(f"virtual size of {process['comm']}", process["virtual_bytes"], numbers.get("VmSize")))
+        if wrong:
+            return wrong
+    if not any(numbers.get("Anonymous", 0) >= 20 << 20 for numbers in truth.values()):
+        return "no process of the tree holds 20 MiB"
+    return None
+
+
+def _starts_and_exits(told):
+    before, after = told.metrics("metrics-before"), told.metrics("metrics-churned")
+    living = len((_json(told.lines("tick")) or {"processes": []})["processes"])
+    for name in ("memscope_process_starts_total", "memscope_process_exits_total"):
+        old, new = _total(before, name), _total(after, name)
+        if old is None or new is None or new - old != 21:  # a shell and 20 of its children
+            return f"{name} went from {old} to {new} while 21 processes came and went"
+    balance = _total(after, "memscope_process_starts_total") - _total(after, "memscope_process_exits_total")
+    return _alike("starts less exits", balance, living)
+
+
+def _mapped(told):
+    metrics = told.metrics("metrics-churned")
+    tick = _json(told.lines("tick"))
+    up, down = _total(metrics, "memscope_mapped_bytes_total"), _total(metrics, "memscope_unmapped_bytes_total")
+    if tick is None or up is None or down is None:
+        return "there are no mapped bytes"
+    return _alike("mapped less unmapped", up - down, sum(process["virtual_bytes"] for process in tick["processes"]))
+
+
+def _kinds(told):
+    tick = _json(told.lines("tick"))
+    if tick is None:
+        return "memscope printed no tick"
+    usage, kinds = tick["memory"]["usage_bytes"], tick["memory"]["by_kind"]
+    if kinds["anon"] < 20 << 20:
+        return f"anon is {kinds['anon']}, though a process holds 20 MiB"
+    # The kernel's own numbers of a cgroup lag by up to 64 pages per CPU.
+    return None if abs(sum(kinds.values()) - usage) <= 64 * 4096 * 2 else f"{kinds} do not add up to {usage}"
+
+
+def _oom(told):
+    kills = [_total(told.metrics(section), "memscope_memory_events_total", event="oom_kill")
+             for section in ("metrics-churned", "oom")]
+    if told.status("oom") != 137:
+        return f"the process over the limit ended with {told.status('oom')}, not with SIGKILL"
+    return None if kills == [0, 1] else f"oom_kill went from {kills[0]} to {kills[1]}"
+
+
+def _nothing_lost(told):
+    lost = {labels: value for labels, value in told.metrics("oom").get("memscope_events_dropped_total", {}).items() if value}
+    if not told.metrics("oom").get("memscope_events_dropped_total"):
+        return "there is no count of what was lost"
+    return f"lost: {lost}" if lost else None
+
+
+def _first_failure(lines):
+    """Where the first test failed and what it said, on one line."""
+    begin = next((i for i, line in enumerate(lines) if line.endswith(": Failure")), None)
+    if begin is None:
+        return "no reason given"
+    words = itertools.takewhile(lambda line: not line.startswith("[") and ": Failure" not in line, lines[begin + 1:])
+    return " ".join([lines[begin].rpartition("/")[2], *(word.strip() for word in words)])
+
+
+def _tests(told, wanted):
+    """Every test that was asked for ran and passed; a filter that matches less is a failure."""
+    lines = told.lines("tests")
+    passed = {line.split()[3] for line in lines if line.startswith("[       OK ] ")}
+    failed = [line.split()[3] for line in lines if re.match(r"\[  FAILED  \] \S+ \(", line)]
+    if failed:
+        return f"failed: {', '.join(failed)}; first: {_first_failure(lines)}"
+    if missing := sorted(set(wanted) - passed):
+        return f"did not pass: {', '.join(missing)}"
+    return None if told.lines("status") == ["tests 0"] else f"they ended with {told.lines('status')}"
+
+
+def judge(machine, told, stopped, wanted_tests, image_facts):
+    """[(check, None or what is wrong)], the first of them about the boot itself."""
+    checks = [("boots and ends", _ended(told, stopped))]
+    facts = {**image_facts, **expected.facts_of(_json(told.lines("doctor")), told.lines("files"))}
+    checks += expected.compare(machine, facts)
+    checks += [("resident bytes by kind are exact", _resident(told)),
+               ("every start and exit is counted", _starts_and_exits(told)),
+               ("mapped bytes add up to the virtual size", _mapped(told)),
+               ("kinds of memory add up to the usage", _kinds(told)),
+               ("an OOM kill is counted", _oom(told)),
+               ("nothing was lost", _nothing_lost(told)),
+               ("memscope ends with 0", _alike("its status", told.status("end"), 0)),
+               ("kernel tests pass", _tests(told, wanted_tests))]
+    return checks, facts

@@ -1,0 +1,48 @@
+"""One boot of one kernel, without KVM: the console's text, and how it ended."""
+import os
+import subprocess
+import time
+
+MEMORY_MIB = 256  # with half of that the kernel has too little to spare, and an OOM kill in a cgroup does not happen
+COMMON = ["-m", str(MEMORY_MIB), "-smp", "2", "-nographic", "-nodefaults", "-serial", "stdio", "-no-reboot", "-net", "none"]
+QEMU = {
+    "arm64": ["qemu-system-aarch64", "-machine", "virt,gic-version=3", "-cpu", "neoverse-n1", "-accel", "tcg,thread=multi"],
+    # x86's memory order is too strict for a thread per CPU on an arm64 host.
+    "amd64": ["qemu-system-x86_64", "-machine", "q35", "-cpu", "Nehalem", "-accel", "tcg,thread=single"],
+}
+ARGUMENTS = {
+    "arm64": "console=ttyAMA0 kpti=off",
+    "amd64": "console=ttyS0 nopti tsc=reliable no_timer_check",
+}
+
+
+def _wait(process, seconds):
+    """CPU seconds of a process that ended, or None if it had to be killed."""
+    deadline = time.monotonic() + seconds
+    try:
+        while time.monotonic() < deadline:
+            pid, _, usage = os.wait4(process.pid, os.WNOHANG)
+            if pid:
+                process.returncode = 0
+                return usage.ru_utime + usage.ru_stime
+            time.sleep(0.2)
+        return None
+    finally:  # an interrupt must not leave it running either
+        if process.returncode is None:
+            process.kill()
+            process.wait()
+
+
+def boot(machine, kernel, initramfs, log, seconds, inject=None):
+    """(console text, None or why it was stopped, CPU seconds). The console goes to the file `log`, so that it can be read
+    meanwhile. qemu ends with 0 after a panic, too: its status says nothing."""
+    # Not on tmpfs: the pages of programs would count as shared memory.
+    arguments = (f"{ARGUMENTS[machine.arch]} panic=-1 rdinit=/init rootfstype=ramfs loglevel=4 mitigations=off nokaslr "
+                 f"init_on_alloc=0 memscope.cgroup={machine.cgroup}")
+    if inject:
+        arguments += f" memscope.inject={inject}"
+    command = [*QEMU[machine.arch], *COMMON, "-kernel", kernel, "-initrd", initramfs, "-append", arguments]
+    with open(log, "wb") as out:
+        cpu = _wait(subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=subprocess.STDOUT), seconds)
+    stopped = None if cpu is not None else f"not done after {seconds} s"
+    return log.read_text("utf-8", "replace").replace("\r", ""), stopped, cpu

@@ -1,0 +1,25 @@
+"""The outcome of a run, as JSON for programs and as a table for a documentation page."""
+import json
+
+WORDS = {True: "yes", False: "no", None: "?"}
+
+
+def write(folder, results):
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "result.json").write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    (folder / "result.md").write_text(markdown(results), encoding="utf-8")
+
+
+def markdown(results):
+    """One row a machine: what it is, whether it works, and which of memscope's ways it takes there."""
+    rows = ["| kernel | architecture | cgroup | works | exits by | scan | quick scan | memory.peak | PSI |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    for result in results:
+        facts = result["facts"]
+        cells = [result["release"] or result["series"], result["arch"], f"v{result['cgroup']}",
+                 "yes" if result["passed"] else "**no**"]
+        cells += [f"`{facts[name]}`" if facts.get(name) else "no"
+                  for name in ("hook tree exit", "hook tasks scan", "hook tasks quick_scan")]
+        cells += [WORDS[bool(facts.get(name))] for name in ("file memory.peak", "finding pressure (PSI)")]
+        rows.append(f"| {' | '.join(cells)} |")
+    return "\n".join(rows) + "\n"
