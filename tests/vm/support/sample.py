@@ -1,0 +1,52 @@
+"""The console of a guest where all is well, made up: tests break it in one place at a time."""
+import json
+
+from support import expected
+
+PROCESSES = [(10, "sh", 52), (11, "dd", 20 * 1024 + 60), (12, "sleep", 48), (13, "sleep", 48)]  # pid, name, anon kB
+FILE_KB, SIZE_KB = 1100, 2092
+
+
+def _doctor(facts):
+    named = {kind: {fact[len(kind) + 1:]: value for fact, value in facts.items() if fact.startswith(f"{kind} ")}
+             for kind in ("finding", "hook")}
+    return json.dumps({
+        "works": True,
+        "findings": [{"name": name, "present": value} for name, value in named["finding"].items()],
+        "hooks": [{"signal": name.split()[0], "hook": name.split()[1], "program": value or None}
+                  for name, value in named["hook"].items()]})
+
+
+def _tick():
+    kinds = {"anon": 21 << 20, "shmem": 0, "file": 4096, "kernel": 8192, "other": 0}
+    return json.dumps({"memory": {"usage_bytes": sum(kinds.values()), "by_kind": kinds}, "processes": [
+        {"pid": pid, "comm": comm, "rss_anon_bytes": anon * 1024, "rss_file_bytes": FILE_KB * 1024, "rss_shmem_bytes": 0,
+         "virtual_bytes": SIZE_KB * 1024} for pid, comm, anon in PROCESSES]})
+
+
+def _resident():
+    return "\n".join(f"pid {pid}\nRss: {anon + FILE_KB} kB\nAnonymous: {anon} kB\nVmSize: {SIZE_KB} kB\nRssShmem: 0 kB"
+                     for pid, _, anon in PROCESSES)
+
+
+def _metrics(starts, exits, kills):
+    living = (starts - exits) * SIZE_KB * 1024
+    return (f'memscope_process_starts_total{{role="other"}} {starts}\nmemscope_process_exits_total{{role="other"}} {exits}\n'
+            f'memscope_mapped_bytes_total{{call="brk"}} {living + 5}\nmemscope_unmapped_bytes_total{{call="exit"}} 5\n'
+            f'memscope_memory_events_total{{event="oom_kill"}} {kills}\nmemscope_events_dropped_total{{reason="ring_full"}} 0')
+
+
+def console(machine, tests):
+    facts = expected.expectations(machine)
+    files = "\n".join(fact.removeprefix("file ") for fact, value in facts.items()
+                      if value and fact.startswith(("file ", "event ")))
+    sections = {
+        "kernel": machine.series, "files": files, "doctor": _doctor(facts), "metrics-before": _metrics(4, 0, 0),
+        "metrics-churned": _metrics(25, 21, 0), "tick": _tick(), "resident": _resident(),
+        "oom": f"status 137\n{_metrics(26, 22, 1)}", "end": "status 0",
+        "tests": "\n".join(f"[       OK ] {test} (7 ms)" for test in tests), "status": "tests 0"}
+    return "".join(f"\n::section {name} 1.5\n{text}\n" for name, text in sections.items()) + "\n::exit 0\n"
+
+
+def image_facts(machine):
+    return {fact: value for fact, value in expected.expectations(machine).items() if fact.startswith("type ")}
