@@ -72,7 +72,8 @@ void sort_processes(std::vector<const Process*>& processes, const History& histo
     if (sort == Sort::pid) return;  // snapshots have them by pid
     if (sort == Sort::name) {
         std::ranges::stable_sort(processes, [](const Process* a, const Process* b) {
-            return std::tie(a->task.comm, a->command) < std::tie(b->task.comm, b->command);
+            if (a->task.comm != b->task.comm) return a->task.comm < b->task.comm;
+            return a->command_text() < b->command_text();
         });
         return;
     }
