@@ -1,7 +1,6 @@
 #include "view/tree.h"
 
 #include <algorithm>
-#include <tuple>
 
 namespace memscope::view {
 namespace {
