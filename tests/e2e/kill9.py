@@ -20,6 +20,7 @@ from harness import Cgroup, Checks, GaveUp, Watcher, exit_on_signals, memory_hie
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
 ROUNDS = int(os.environ.get('KILL9_ROUNDS', 20))
+PATIENCE = 20  # seconds, for a busy machine
 SEED = int(os.environ.get('KILL9_SEED', time.time_ns() % 1000000))
 LATEST = 1.5  # seconds after its start
 SLEEPER = [sys.executable, '-c', 'import signal; signal.pause()']
@@ -56,7 +57,7 @@ def kill_at(argv, seconds):
             check(f'{argv[1]} runs until it is killed', False, (child.returncode, child.stderr.read()))
             return None
         child.kill()
-        child.wait(5)
+        child.wait(PATIENCE)
         return child.pid
 
 
@@ -71,7 +72,7 @@ def starts_again(kind, folder, cgroup):
         if not wait_for(lambda: os.path.exists(f'/run/memscope/{demo.pid}.sock'), 15, 0.02):
             return False
         demo.terminate()
-        return demo.wait(5) == 0 and not demo.stderr.read() and not own_things(demo.pid)
+        return demo.wait(PATIENCE) == 0 and not demo.stderr.read() and not own_things(demo.pid)
 
 
 def bpf_objects():
@@ -109,7 +110,7 @@ def one_round(number, dice, folder, cgroup):
     pid = kill_at(argv, moment)
     if pid is None:
         return
-    wait_for(lambda: not session_members(pid), 3, 0.02)
+    wait_for(lambda: not session_members(pid), PATIENCE, 0.02)
     living = session_members(pid)
     asked = subprocess.run([MEMSCOPE, 'status', '--target', cgroup.name], capture_output=True, timeout=10)
     again = starts_again(kind, folder, cgroup)
