@@ -93,7 +93,8 @@ Result<TasksSignal> TasksSignal::start(const Plan& plan, const SignalSettings& s
 
 Result<std::span<const ScannedTask>> TasksSignal::scan() {
     if (!is_quick()) return read_iterator();
-    LIBBPF_OPTS(bpf_test_run_opts, options);
+    bpf_test_run_opts options{};
+    options.sz = sizeof options;
     if (bpf_prog_test_run_opts(bpf_program__fd(state_->skeleton->progs.tasks_procs), &options) != 0)
         return system_error(errno, "run the scan of processes");
     const std::uint64_t wanted = state_->skeleton->bss->rows_wanted;
