@@ -135,7 +135,7 @@ Status decode_tasks(std::span<const std::byte> rows, std::uint64_t page_size, De
     scan.mappings.resize(count);
     for (std::size_t i = 0; i < count; ++i) {
         const auto bytes = rows.subspan(i * sizeof(ms_task));
-        ms_task row;  // its mappings are not touched unless they have changed: most memory that is not, is not fetched
+        ms_task row;  // without its mappings at first: what is not looked at is not fetched from memory
         std::memcpy(&row, bytes.data(), offsetof(ms_task, mappings));
         ScannedTask& scanned = scan.tasks[i];
         const ProcessId before = scanned.task.id;

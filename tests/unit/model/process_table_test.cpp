@@ -1,67 +1,9 @@
-#include "model/process_table.h"
-
-#include <gmock/gmock.h>
-#include <gtest/gtest.h>
-
-#include "model/ledger.h"
+#include "unit/model/watch.h"
 
 namespace memscope {
 namespace {
 
-constexpr CgroupId kJob{10};
-constexpr CgroupId kInner{11};
-constexpr CgroupId kOther{20};
-constexpr std::uint64_t kSince = 1000;
-constexpr ProcessId kTrainer{100, 500};  // was there before
-constexpr RoleKey kRole{Role::trainer, {}};
-
-ScannedTask sample(ProcessId id, std::uint64_t time, Faults faults = {}, CgroupId target = kJob) {
-    return {.task = {.time_ns = time,
-                     .id = id,
-                     .parent = 1,
-                     .target = target,
-                     .comm = "python3",
-                     .memory = AddressSpace{},
-                     .threads = 1,
-                     .faults = faults}};
-}
-Forked fork_of(ProcessId id, std::uint64_t time, pid_t parent = kTrainer.pid, CgroupId target = kJob) {
-    return {.time_ns = time, .id = id, .parent = parent, .target = target, .comm = "python3"};
-}
-Exited exit_of(ProcessId id, std::uint64_t time, Faults faults = {}) {
-    return {.time_ns = time, .id = id, .target = kJob, .comm = "python3", .faults = faults};
-}
-
-// A table with its ledger, as a tick uses them.
-struct Watch {
-    ProcessTable table{kSince};
-    Ledger ledger;
-    Nesting nesting;
-
-    Watch() { nesting.add(kJob, kNoCgroup); }
-    void tick() {
-        for (const auto& process : table.ended()) ledger.book(process, kRole, nesting);
-        table.forget_ended();
-        for (auto& [pid, process] : table.living()) {
-            if (!process.has_news()) continue;
-            ledger.book(process, kRole, nesting);
-            process.settle();
-        }
-    }
-    RoleCounters counters(CgroupId target = kJob) const {
-        const auto& all = ledger.of(target);
-        return all.contains(kRole) ? all.at(kRole) : RoleCounters{};
-    }
-    std::size_t living(CgroupId target = kJob) {
-        std::size_t n = 0;
-        for (const auto& [pid, process] : table.living())
-            for (const CgroupId around : nesting.around(process.task.target)) n += around == target;
-        return n;
-    }
-    void expect_balance(CgroupId target = kJob) {
-        EXPECT_EQ(counters(target).starts - counters(target).exits, living(target));
-    }
-};
+using namespace test;
 
 TEST(ProcessTable, CountsAProcessThatWasThereBeforeAsAStart) {
     Watch w;
@@ -261,87 +203,6 @@ TEST(ProcessTable, TellsWhenRolesMayHaveChanged) {
     rises("gone");
 }
 
-TEST(ProcessTable, BooksOnlyFaultsSinceWatchingBegan) {
-    Watch w;
-    w.table.reconcile(std::vector{sample(kTrainer, 2000, {1000, 10})}, 1990);
-    w.tick();
-    EXPECT_EQ(w.counters().faults, (Faults{0, 0}));
-    w.table.reconcile(std::vector{sample(kTrainer, 3000, {1250, 11})}, 2990);
-    w.tick();
-    EXPECT_EQ(w.counters().faults, (Faults{250, 1}));
-}
-
-TEST(ProcessTable, FaultCountersNeverGoDown) {
-    Watch w;
-    const ProcessId child{101, 1500};
-    w.table.apply(fork_of(child, 1500));
-    w.table.reconcile(std::vector{sample(child, 2000, {500, 0})}, 1990);
-    w.tick();
-    w.table.reconcile(std::vector{sample(child, 3000, {480, 0})}, 2990);  // a thread was missed in this read
-    w.tick();
-    EXPECT_EQ(w.counters().faults.minor, 500U);
-    w.table.apply(exit_of(child, 3100, {510, 0}));
-    w.tick();
-    EXPECT_EQ(w.counters().faults.minor, 510U);
-}
-
-ScannedTask partial(ProcessId id, std::uint64_t time, Faults faults) {
-    ScannedTask scanned = sample(id, time, faults);
-    scanned.task.faults_partial = true;
-    return scanned;
-}
-
-TEST(ProcessTable, BooksNoFaultsOfAProcessThatWasThereBeforeUntilAllItsThreadsWereVisited) {
-    Watch w;
-    w.table.reconcile(std::vector{partial(kTrainer, 2000, {100, 1})}, 1990);
-    w.tick();
-    w.table.reconcile(std::vector{partial(kTrainer, 3000, {150, 1})}, 2990);
-    w.tick();
-    EXPECT_EQ(w.counters().faults, (Faults{0, 0}));
-    w.table.reconcile(std::vector{sample(kTrainer, 4000, {9000, 9})}, 3990);
-    w.tick();
-    EXPECT_EQ(w.counters().faults, (Faults{0, 0}));
-    w.table.reconcile(std::vector{partial(kTrainer, 5000, {160, 1})}, 4990);  // less is known, nothing goes down
-    w.tick();
-    w.table.reconcile(std::vector{sample(kTrainer, 6000, {9100, 10})}, 5990);
-    w.tick();
-    EXPECT_EQ(w.counters().faults, (Faults{100, 1}));
-    w.table.apply(exit_of(kTrainer, 6100, {9150, 10}));
-    w.tick();
-    EXPECT_EQ(w.counters().faults, (Faults{150, 1}));
-}
-
-TEST(ProcessTable, AnExitBeforeAllThreadsWereVisitedBooksNoFaultsOfBefore) {
-    Watch w;
-    w.table.reconcile(std::vector{partial(kTrainer, 2000, {100, 1})}, 1990);
-    w.tick();
-    w.table.apply(exit_of(kTrainer, 2100, {9000, 9}));
-    w.tick();
-    EXPECT_EQ(w.counters().faults, (Faults{0, 0}));
-    EXPECT_EQ(w.counters().exits, 1U);
-}
-
-TEST(ProcessTable, BooksTheLeastOfAProcessThatWasBornHereAndAllOfItAtItsExit) {
-    Watch w;
-    const ProcessId child{101, 1500};
-    w.table.apply(fork_of(child, 1500));
-    w.table.reconcile(std::vector{partial(child, 2000, {100, 0})}, 1990);
-    w.tick();
-    EXPECT_EQ(w.counters().faults.minor, 100U);
-    w.table.apply(exit_of(child, 2100, {5000, 0}));
-    w.tick();
-    EXPECT_EQ(w.counters().faults.minor, 5000U);
-}
-
-TEST(ProcessTable, AProcessThatMovesInBringsNoFaultsAlong) {
-    Watch w;
-    w.table.apply(Moved{.time_ns = 1500, .id = kTrainer, .parent = 1, .target = kJob, .comm = "python3"});
-    w.table.reconcile(std::vector{sample(kTrainer, 2000, {9000, 9})}, 1990);
-    w.tick();
-    EXPECT_EQ(w.counters().faults, (Faults{0, 0}));
-    EXPECT_EQ(w.counters().starts, 1U);
-}
-
 TEST(ProcessTable, AChildStartsWithItsParentsArguments) {
     Watch w;
     w.table.reconcile(std::vector{sample(kTrainer, 2000)}, 1990);
@@ -394,40 +255,6 @@ TEST(ProcessTable, AMoveIntoATargetThatGoesRightAfterwardsIsAnExitWhereItCameFro
     w.tick();
     EXPECT_EQ(w.counters(kJob).exits, 1U);
     w.expect_balance(kJob);
-}
-
-TEST(Ledger, FoldsRanksBeyondItsBound) {
-    Watch w;
-    for (int i = 0; i < 5000; ++i) {
-        TrackedProcess process{.task = sample({200 + i, 2000}, 2000).task};
-        process.crossings = {{kNoCgroup, kJob}};
-        w.ledger.book(process, {Role::trainer, i}, w.nesting);
-    }
-    EXPECT_LE(w.ledger.of(kJob).size(), 2049U);
-    EXPECT_GT(w.ledger.folded_ranks(), 0U);
-    std::uint64_t starts = 0;
-    for (const auto& [key, counters] : w.ledger.of(kJob)) starts += counters.starts;
-    EXPECT_EQ(starts, 5000U);
-}
-
-TEST(Nesting, RemovingTheMiddleOneJoinsTheOthers) {
-    Nesting nesting;
-    nesting.add(CgroupId{1}, kNoCgroup);
-    nesting.add(CgroupId{2}, CgroupId{1});
-    nesting.add(CgroupId{3}, CgroupId{2});
-    nesting.remove(CgroupId{2});
-    EXPECT_THAT(nesting.around(CgroupId{3}), testing::ElementsAre(CgroupId{3}, CgroupId{1}));
-    EXPECT_THAT(nesting.around(kNoCgroup), testing::IsEmpty());
-}
-
-TEST(NearestLimit, IsTheOneWithTheLeastHeadroom) {
-    EXPECT_FALSE(nearest_limit({}));
-    const auto nearest = nearest_limit({{"own", {1000}, {100}}, {"a", {2000}, {1900}}, {"host", {9000}, {3000}}});
-    ASSERT_TRUE(nearest);
-    EXPECT_EQ(nearest->owner, "a");
-    EXPECT_EQ(nearest->limit, Bytes{2000});
-    EXPECT_EQ(nearest->headroom, Bytes{100});
-    EXPECT_EQ(nearest_limit({{"own", {1000}, {5000}}})->headroom, Bytes{0});  // over it, as just before a kill
 }
 
 }  // namespace

@@ -1,0 +1,43 @@
+#include "unit/model/watch.h"
+
+namespace memscope {
+namespace {
+
+using namespace test;
+
+TEST(Ledger, FoldsRanksBeyondItsBound) {
+    Watch w;
+    for (int i = 0; i < 5000; ++i) {
+        TrackedProcess process{.task = sample({200 + i, 2000}, 2000).task};
+        process.crossings = {{kNoCgroup, kJob}};
+        w.ledger.book(process, {Role::trainer, i}, w.nesting);
+    }
+    EXPECT_LE(w.ledger.of(kJob).size(), 2049U);
+    EXPECT_GT(w.ledger.folded_ranks(), 0U);
+    std::uint64_t starts = 0;
+    for (const auto& [key, counters] : w.ledger.of(kJob)) starts += counters.starts;
+    EXPECT_EQ(starts, 5000U);
+}
+
+TEST(Nesting, RemovingTheMiddleOneJoinsTheOthers) {
+    Nesting nesting;
+    nesting.add(CgroupId{1}, kNoCgroup);
+    nesting.add(CgroupId{2}, CgroupId{1});
+    nesting.add(CgroupId{3}, CgroupId{2});
+    nesting.remove(CgroupId{2});
+    EXPECT_THAT(nesting.around(CgroupId{3}), testing::ElementsAre(CgroupId{3}, CgroupId{1}));
+    EXPECT_THAT(nesting.around(kNoCgroup), testing::IsEmpty());
+}
+
+TEST(NearestLimit, IsTheOneWithTheLeastHeadroom) {
+    EXPECT_FALSE(nearest_limit({}));
+    const auto nearest = nearest_limit({{"own", {1000}, {100}}, {"a", {2000}, {1900}}, {"host", {9000}, {3000}}});
+    ASSERT_TRUE(nearest);
+    EXPECT_EQ(nearest->owner, "a");
+    EXPECT_EQ(nearest->limit, Bytes{2000});
+    EXPECT_EQ(nearest->headroom, Bytes{100});
+    EXPECT_EQ(nearest_limit({{"own", {1000}, {5000}}})->headroom, Bytes{0});  // over it, as just before a kill
+}
+
+}  // namespace
+}  // namespace memscope

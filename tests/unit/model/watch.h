@@ -1,0 +1,66 @@
+#pragma once
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "model/ledger.h"
+#include "model/process_table.h"
+
+// A process table with its ledger, and what happens to them.
+namespace memscope::test {
+
+constexpr CgroupId kJob{10};
+constexpr CgroupId kInner{11};
+constexpr CgroupId kOther{20};
+constexpr std::uint64_t kSince = 1000;
+constexpr ProcessId kTrainer{100, 500};  // was there before
+constexpr RoleKey kRole{Role::trainer, {}};
+
+inline ScannedTask sample(ProcessId id, std::uint64_t time, Faults faults = {}, CgroupId target = kJob) {
+    return {.task = {.time_ns = time,
+                     .id = id,
+                     .parent = 1,
+                     .target = target,
+                     .comm = "python3",
+                     .memory = AddressSpace{},
+                     .threads = 1,
+                     .faults = faults}};
+}
+inline Forked fork_of(ProcessId id, std::uint64_t time, pid_t parent = kTrainer.pid, CgroupId target = kJob) {
+    return {.time_ns = time, .id = id, .parent = parent, .target = target, .comm = "python3"};
+}
+inline Exited exit_of(ProcessId id, std::uint64_t time, Faults faults = {}) {
+    return {.time_ns = time, .id = id, .target = kJob, .comm = "python3", .faults = faults};
+}
+
+// A table with its ledger, as a tick uses them.
+struct Watch {
+    ProcessTable table{kSince};
+    Ledger ledger;
+    Nesting nesting;
+
+    Watch() { nesting.add(kJob, kNoCgroup); }
+    void tick() {
+        for (const auto& process : table.ended()) ledger.book(process, kRole, nesting);
+        table.forget_ended();
+        for (auto& [pid, process] : table.living()) {
+            if (!process.has_news()) continue;
+            ledger.book(process, kRole, nesting);
+            process.settle();
+        }
+    }
+    RoleCounters counters(CgroupId target = kJob) const {
+        const auto& all = ledger.of(target);
+        return all.contains(kRole) ? all.at(kRole) : RoleCounters{};
+    }
+    std::size_t living(CgroupId target = kJob) {
+        std::size_t n = 0;
+        for (const auto& [pid, process] : table.living())
+            for (const CgroupId around : nesting.around(process.task.target)) n += around == target;
+        return n;
+    }
+    void expect_balance(CgroupId target = kJob) {
+        EXPECT_EQ(counters(target).starts - counters(target).exits, living(target));
+    }
+};
+
+}  // namespace memscope::test
