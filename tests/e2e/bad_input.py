@@ -10,7 +10,6 @@ import os
 import pathlib
 import random
 import shutil
-import signal
 import socket
 import subprocess
 import sys
@@ -18,7 +17,7 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
-from harness import Cgroup, Checks, GaveUp, exit_on_signals, free_port, memory_hierarchy, process, wait_for  # noqa: E402
+from harness import Cgroup, Checks, GaveUp, free_port, memory_hierarchy, process, run_as_root, wait_for  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
@@ -253,12 +252,6 @@ def unwritable():
 
 
 def main():
-    exit_on_signals()
-    signal.alarm(120)
-    if os.geteuid() != 0:
-        raise GaveUp('this needs root')
-    if not os.access(MEMSCOPE, os.X_OK):
-        raise GaveUp(f'no memscope at {MEMSCOPE}: build it, or name it in MEMSCOPE')
     with tempfile.TemporaryDirectory() as folder, Cgroup(f'ms-bad-{os.getpid()}-train', 64 << 20) as cgroup:
         os.chmod(folder, 0o755)
         shutil.copy(MEMSCOPE, f'{folder}/memscope')  # where others can run it
@@ -271,8 +264,4 @@ def main():
 
 
 if __name__ == '__main__':
-    try:
-        main()
-    except GaveUp as e:
-        check(str(e), False)
-    sys.exit(check.finish())
+    run_as_root(check, main, MEMSCOPE, 120)

@@ -13,7 +13,7 @@ import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
-from harness import Checks, GaveUp, exit_on_signals, memory_hierarchy, process, wait_for  # noqa: E402
+from harness import Checks, GaveUp, memory_hierarchy, process, run_as_root, wait_for  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
@@ -197,20 +197,10 @@ def usage():
 
 
 def main():
-    exit_on_signals()
-    signal.alarm(150)
-    if os.geteuid() != 0:
-        raise GaveUp('this needs root')
-    if not os.access(MEMSCOPE, os.X_OK):
-        raise GaveUp(f'no memscope at {MEMSCOPE}: build it, or name it in MEMSCOPE')
     usage()
     scenarios()
     ends()
 
 
 if __name__ == '__main__':
-    try:
-        main()
-    except GaveUp as e:
-        check(str(e), False)
-    sys.exit(check.finish())
+    run_as_root(check, main, MEMSCOPE, 150)

@@ -19,7 +19,7 @@ import termios
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
-from harness import Cgroup, Checks, GaveUp, Watcher, exit_on_signals, free_port, process, tail, wait_for  # noqa: E402
+from harness import Cgroup, Checks, GaveUp, Watcher, free_port, process, run_as_root, tail, wait_for  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
@@ -241,12 +241,6 @@ def frozen_terminal(folder, job):
 
 
 def main():
-    exit_on_signals()
-    signal.alarm(150)
-    if os.geteuid() != 0:
-        raise GaveUp('this needs root')
-    if not os.access(MEMSCOPE, os.X_OK):
-        raise GaveUp(f'no memscope at {MEMSCOPE}: build it, or name it in MEMSCOPE')
     if not shutil.which('tmux'):
         raise GaveUp('this needs tmux')
     with tempfile.TemporaryDirectory() as folder, Cgroup(f'{ME}-job', 256 * MIB) as job, process(LAUNCHER, cgroup=job):
@@ -259,8 +253,4 @@ def main():
 
 
 if __name__ == '__main__':
-    try:
-        main()
-    except GaveUp as e:
-        check(str(e), False)
-    sys.exit(check.finish())
+    run_as_root(check, main, MEMSCOPE, 150)

@@ -17,7 +17,7 @@ import time
 import unicodedata
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
-from harness import Cgroup, Checks, GaveUp, Watcher, exit_on_signals, process, tail, wait_for  # noqa: E402
+from harness import Cgroup, Checks, Watcher, process, run_as_root, tail, wait_for  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
@@ -256,12 +256,6 @@ def resident(pid):
 
 
 def main():
-    exit_on_signals()
-    signal.alarm(150)
-    if os.geteuid() != 0:
-        raise GaveUp('this needs root')
-    if not os.access(MEMSCOPE, os.X_OK):
-        raise GaveUp(f'no memscope at {MEMSCOPE}: build it, or name it in MEMSCOPE')
     with tempfile.TemporaryDirectory() as folder, group('calm') as calm, process(SLEEPER, cgroup=calm), \
             Watcher(MEMSCOPE, folder, '--cgroup', calm.name, '--interval', '50ms') as steady:
         json_and_duration(folder)
@@ -278,8 +272,4 @@ def main():
 
 
 if __name__ == '__main__':
-    try:
-        main()
-    except GaveUp as e:
-        check(str(e), False)
-    sys.exit(check.finish())
+    run_as_root(check, main, MEMSCOPE, 150)

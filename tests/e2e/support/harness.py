@@ -51,6 +51,21 @@ def exit_on_signals():
         signal.signal(s, leave)
 
 
+def run_as_root(check, main, memscope, seconds):
+    """Runs main() of a script that needs root and the program, no longer than that; ends the script."""
+    try:
+        exit_on_signals()
+        signal.alarm(seconds)
+        if os.geteuid() != 0:
+            raise GaveUp('this needs root')
+        if not os.access(memscope, os.X_OK):
+            raise GaveUp(f'no memscope at {memscope}: build it, or name it in MEMSCOPE')
+        main()
+    except GaveUp as e:
+        check(str(e), False)
+    sys.exit(check.finish())
+
+
 def wait_for(probe, seconds, pause=0.1):
     """The first truthy answer of probe(), or its last one when the time is up. OSError means not yet."""
     until, answer = time.monotonic() + seconds, None
