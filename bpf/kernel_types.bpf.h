@@ -107,6 +107,15 @@ struct signal_struct {
 	int group_exit_code;
 };
 
+struct upid {
+	int nr;
+};
+
+struct pid {
+	unsigned int level;
+	struct upid numbers[1];
+};
+
 struct task_struct {
 	unsigned int flags;
 	int exit_code;
@@ -123,6 +132,7 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct css_set *cgroups;
 	struct nsproxy *nsproxy;
+	struct pid *thread_pid;
 };
 
 struct linux_binprm {

@@ -65,6 +65,7 @@ void read_types(const btf* types, KernelFacts& facts) {
         if (tracepoint_arguments(types, name)) facts.tracepoints.insert(name);
     if (const auto arguments = tracepoint_arguments(types, "sched_process_exit"))
         facts.exit_tells_last_thread = *arguments >= 2;
+    if (const auto arguments = tracepoint_arguments(types, "rss_stat")) facts.rss_tells_count = *arguments >= 3;
     facts.task_iterator = has_struct(types, "bpf_iter__task");
     facts.task_loop = has_function(types, "bpf_iter_task_new") && has_function(types, "bpf_rcu_read_lock") &&
                       has_function(types, "bpf_rdonly_cast");

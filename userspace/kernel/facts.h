@@ -12,6 +12,7 @@ struct KernelFacts {
     bool btf = false;                              // types of the running kernel can be read
     std::set<std::string> tracepoints{};           // those of kTracepoints that BTF programs can attach to
     std::optional<bool> exit_tells_last_thread{};  // sched_process_exit has `group_dead`
+    std::optional<bool> rss_tells_count{};         // rss_stat has the count (up to 6.1)
     bool task_iterator = false;
     bool loop_helper = false;                     // bpf_loop() (5.17 and later)
     std::optional<bool> atomic_exchange{};        // programs may exchange a value atomically (5.12 and later)
@@ -24,9 +25,9 @@ struct KernelFacts {
     std::string architecture{};
 };
 
-constexpr const char* kTracepoints[] = {
-    "sched_process_fork", "sched_process_exec", "sched_process_exit", "cgroup_attach_task",
-    "cgroup_mkdir",       "cgroup_rmdir",       "cgroup_rename",      "sys_exit"};
+constexpr const char* kTracepoints[] = {"sched_process_fork", "sched_process_exec", "sched_process_exit",
+                                        "cgroup_attach_task", "cgroup_mkdir",       "cgroup_rmdir",
+                                        "cgroup_rename",      "sys_exit",           "rss_stat"};
 
 KernelFacts gather_kernel_facts(const SysRoot& root);
 

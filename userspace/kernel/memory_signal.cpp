@@ -9,6 +9,7 @@ struct MemorySignal::State {
     std::unique_ptr<memory_bpf, Release<memory_bpf__destroy>> skeleton;
     std::vector<std::string_view> programs;
     std::vector<Link> links;
+    SharedMaps shared;
 };
 
 MemorySignal::MemorySignal(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -24,10 +25,11 @@ Result<MemorySignal> MemorySignal::start(const Plan& plan, const SignalSettings&
         open_object(settings, memory_bpf__create_skeleton, memory_bpf__destroy, memory_plain_bpf__elf_bytes));
     if (!state->skeleton) return load_error("memory", errno);
     apply_settings(*state->skeleton, settings);
-    if (!share_maps(*state->skeleton, settings)) return load_error("memory", errno);
+    if (!share_maps(state->skeleton->obj, settings.shared)) return load_error("memory", errno);
     load_only(state->skeleton->obj, programs);
     if (const int error = memory_bpf__load(state->skeleton.get())) return load_error("memory", -error);
     state->programs = programs;
+    state->shared = settings.shared;
     MemorySignal signal(std::move(state));
     if (auto attached = signal.attach(); !attached) return attached.error();
     return signal;
@@ -43,6 +45,6 @@ Status MemorySignal::attach() {
 void MemorySignal::detach() { state_->links.clear(); }
 
 Losses MemorySignal::losses() const { return read_losses(state_->skeleton->bss->losses); }
-Bytes MemorySignal::map_memory() const { return map_bytes(state_->skeleton->obj); }
+Bytes MemorySignal::map_memory() const { return map_bytes(state_->skeleton->obj, state_->shared); }
 
 }  // namespace memscope

@@ -25,10 +25,13 @@ constexpr char kMkdir[] = "cgroup_mkdir";
 constexpr char kRmdir[] = "cgroup_rmdir";
 constexpr char kRename[] = "cgroup_rename";
 constexpr char kSysExit[] = "sys_exit";
+constexpr char kRss[] = "rss_stat";
 
 constexpr std::string_view kNoStarts = "short-lived processes would go uncounted";
 constexpr std::string_view kNoNumbers = "no process would have any numbers";
 constexpr std::string_view kNoMoves = "processes that change cgroup are noticed at the next tick only";
+constexpr std::string_view kNoGrowth = "memory that grew is not booked to the lines that made it grow";
+constexpr std::string_view kNoGrowthOfChildren = "growth of new processes is noticed at the next tick only";
 constexpr std::string_view kNoCgroups = "cgroups that come and go are noticed at the next tick only";
 
 constexpr Row kRows[] = {
@@ -54,6 +57,19 @@ constexpr Row kRows[] = {
      [](const KernelFacts& k) { return k.btf && k.task_loop && k.percpu_rss == true; }},
     {"memory", "sys_exit", "memory_sys_exit", false, "mapped bytes and failed allocations are not counted",
      has<kSysExit>},
+    {"growth", "resident", "growth_rss", false, kNoGrowth,
+     [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == false && k.loop_helper; }},
+    {"growth", "resident", "growth_rss_count", false, kNoGrowth,
+     [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == true && k.loop_helper; }},
+    {"growth", "resident", "growth_rss_count_bounded", false, kNoGrowth,
+     [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == true; }},
+    {"growth", "resident", "growth_fault", false, kNoGrowth,
+     [](const KernelFacts& k) { return k.btf && k.loop_helper; }},
+    {"growth", "fork", "growth_fork", false, kNoGrowthOfChildren,
+     [](const KernelFacts& k) { return has<kFork>(k) && k.loop_helper; }},
+    {"growth", "fork", "growth_fork_bounded", false, kNoGrowthOfChildren, has<kFork>},
+    {"growth", "exec", "growth_exec", false, kNoGrowthOfChildren, has<kExec>},
+    {"growth", "exit", "growth_exit", false, "processes that have ended take up room", has<kExit>},
 };
 
 }  // namespace

@@ -13,12 +13,20 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
                             .atomic_exchange = wanted.atomic_exchange};
     auto tree = TreeSignal::start(plan, settings);
     if (!tree) return tree.error();
-    settings.targets_map = tree->targets_map();
-    settings.members_map = tree->members_map();
-    settings.mappings_map = tree->mappings_map();
+    settings.shared = tree->shared_maps();
     auto tasks = TasksSignal::start(plan, settings);
     if (!tasks) return tasks.error();
     Session session(std::move(*tree), std::move(*tasks));
+    if (wanted.follow_growth) {  // before `memory`, which takes stacks, too
+        auto growth = GrowthSignal::start(plan, settings);
+        if (growth) {
+            session.growth_ = std::move(*growth);
+            settings.shared.merge(session.growth_->shared_maps());
+            settings.follow_growth = true;
+        } else {
+            session.refused_.push_back(growth.error());
+        }
+    }
     if (settings.follow_mappings) {
         auto memory = MemorySignal::start(plan, settings);
         if (memory)
@@ -29,6 +37,7 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
     if (const auto& refusal = session.tasks_.refusal()) session.refused_.push_back(*refusal);
     for (const Choice& choice : plan) {
         const bool off = (choice.signal == "memory" && !session.memory_) ||
+                         (choice.signal == "growth" && !session.growth_) ||
                          (choice.hook == "quick_scan" && !session.tasks_.is_quick());
         session.probes_.push_back(
             {std::string(choice.signal) + "_" + std::string(choice.hook), !off && !choice.program.empty()});
@@ -52,12 +61,15 @@ Losses Session::losses() const {
     for (const auto& [reason, count] : tasks_.losses()) sum[reason] += count;
     if (memory_)
         for (const auto& [reason, count] : memory_->losses()) sum[reason] += count;
+    if (growth_)
+        for (const auto& [reason, count] : growth_->losses()) sum[reason] += count;
     return sum;
 }
 
 // The shared maps are counted once, with the object that made them: the others have only their own.
 Bytes Session::map_memory() const {
-    return tree_.map_memory() + tasks_.map_memory() + (memory_ ? memory_->map_memory() : Bytes{});
+    return tree_.map_memory() + tasks_.map_memory() + (memory_ ? memory_->map_memory() : Bytes{}) +
+           (growth_ ? growth_->map_memory() : Bytes{});
 }
 
 }  // namespace memscope

@@ -2,6 +2,7 @@
 #include <functional>
 #include <optional>
 
+#include "kernel/growth_signal.h"
 #include "kernel/memory_signal.h"
 #include "kernel/tasks_signal.h"
 #include "kernel/tree_signal.h"
@@ -13,6 +14,7 @@ struct SessionSettings {
     bool memory_on_v1 = false;
     bool follow_descendants = false;  // processes that are followed by birth, not by cgroup
     bool follow_mappings = true;
+    bool follow_growth = true;
     bool atomic_exchange = true;  // see KernelFacts
 };
 
@@ -31,6 +33,9 @@ class Session {
     void drain(const std::function<void(const TreeEvent&)>& visit) { tree_.drain(visit); }
     Result<std::span<const ScannedTask>> scan() { return tasks_.scan(); }
 
+    // Growth by stack; null where it is not followed.
+    GrowthSignal* growth() { return growth_ ? &*growth_ : nullptr; }
+
     // The signal `memory` hangs on every system call of the machine: what that costs is measured with and without.
     Status pause_memory();
     Status resume_memory();
@@ -46,6 +51,7 @@ class Session {
     TreeSignal tree_;
     TasksSignal tasks_;
     std::optional<MemorySignal> memory_{};
+    std::optional<GrowthSignal> growth_{};
     std::vector<Probe> probes_{};
     std::vector<Error> refused_{};
 };

@@ -55,6 +55,20 @@ constexpr const char* kLossWords[] = {
 
 void capture_libbpf_messages() { libbpf_set_print(keep_message); }
 
+bool share_maps(bpf_object* object, const SharedMaps& shared) {
+    for (const auto& [name, fd] : shared)
+        if (bpf_map* map = bpf_object__find_map_by_name(object, name.c_str()); map && bpf_map__reuse_fd(map, fd) != 0)
+            return false;
+    return true;
+}
+
+SharedMaps maps_of(bpf_object* object, std::initializer_list<const char*> names) {
+    SharedMaps maps;
+    for (const char* name : names)
+        if (const int fd = bpf_object__find_map_fd_by_name(object, name); fd >= 0) maps[name] = fd;
+    return maps;
+}
+
 void load_only(bpf_object* object, const std::vector<std::string_view>& programs) {
     last_words().clear();
     bpf_program* program = nullptr;
@@ -91,13 +105,12 @@ Losses read_losses(const __u64 (&counted)[MS_LOSS_COUNT]) {
     return losses;
 }
 
-Bytes map_bytes(bpf_object* object, bool with_shared) {
+Bytes map_bytes(bpf_object* object, const SharedMaps& of_others) {
     constexpr std::string_view kKey = "memlock:";
     Bytes sum;
     bpf_map* map = nullptr;
     bpf_object__for_each_map(map, object) {
-        const std::string_view name = bpf_map__name(map);
-        if (!with_shared && (name == "targets" || name == "members" || name == "mappings")) continue;
+        if (of_others.contains(bpf_map__name(map))) continue;
         const auto info = read_file("/proc/self/fdinfo/" + std::to_string(bpf_map__fd(map)), 4096);
         if (!info) continue;
         for_each_line(*info, [&](std::string_view line) {

@@ -15,16 +15,16 @@ namespace memscope {
 
 // What every BPF object of ours needs, whichever signal it carries.
 
+using SharedMaps = std::map<std::string, int>;  // name in every object that has it, descriptor
+
 struct SignalSettings {
     bool memory_on_v1 = false;
     unsigned watcher_pid = 0;
     bool follow_mappings = false;
     bool follow_descendants = false;
     bool atomic_exchange = true;
-    // Maps that another object has made already; -1: make them.
-    int targets_map = -1;
-    int members_map = -1;
-    int mappings_map = -1;
+    bool follow_growth = false;
+    SharedMaps shared{};  // made by other objects already
 };
 
 // The object of the skeleton, or for kernels without atomic exchange the plain one: it has the same maps, programs and
@@ -52,18 +52,15 @@ void apply_settings(Skeleton& skeleton, const SignalSettings& settings) {
         skeleton.rodata->watcher_pid = settings.watcher_pid;
         skeleton.rodata->follow_descendants = settings.follow_descendants;
     }
-    skeleton.rodata->follow_mappings = settings.follow_mappings;
+    if constexpr (requires { skeleton.rodata->follow_mappings; })
+        skeleton.rodata->follow_mappings = settings.follow_mappings;
+    if constexpr (requires { skeleton.rodata->follow_growth; }) skeleton.rodata->follow_growth = settings.follow_growth;
 }
 
-// Uses the maps of another object instead of own ones, before loading.
-template <class Skeleton>
-bool share_maps(Skeleton& skeleton, const SignalSettings& settings) {
-    const auto share = [](bpf_map* map, int fd) { return fd < 0 || bpf_map__reuse_fd(map, fd) == 0; };
-    if constexpr (requires { skeleton.maps.targets; })
-        if (!share(skeleton.maps.targets, settings.targets_map) || !share(skeleton.maps.members, settings.members_map))
-            return false;
-    return share(skeleton.maps.mappings, settings.mappings_map);
-}
+// Uses the maps of other objects instead of own ones, before loading.
+bool share_maps(bpf_object* object, const SharedMaps& shared);
+// Those of a loaded object, to be shared with the next.
+SharedMaps maps_of(bpf_object* object, std::initializer_list<const char*> names);
 
 // Only the chosen programs are loaded: the others may not suit this kernel.
 void load_only(bpf_object* object, const std::vector<std::string_view>& programs);
@@ -75,7 +72,7 @@ Result<std::vector<Link>> attach(bpf_object* object, const std::vector<std::stri
 using Losses = std::map<std::string, std::uint64_t>;  // by reason, every reason present
 Losses read_losses(const __u64 (&counted)[MS_LOSS_COUNT]);
 // Kernel memory of its maps; those that another object has made are counted there.
-Bytes map_bytes(bpf_object* object, bool with_shared = false);
+Bytes map_bytes(bpf_object* object, const SharedMaps& of_others = {});
 
 // libbpf speaks through here instead of standard error; the last words are part of load_error().
 void capture_libbpf_messages();

@@ -33,7 +33,7 @@ Result<Skeleton> load(const SignalSettings& settings, std::string_view iterator,
     skeleton->rodata->cpu_count = cpus;
     bpf_map__set_max_entries(skeleton->maps.cpu_offsets, cpus);
     if (quick.empty()) bpf_map__set_max_entries(skeleton->maps.scan_rows, 1);  // 2.3 MiB that nobody would use
-    if (!share_maps(*skeleton, settings)) return load_error("tasks", errno);
+    if (!share_maps(skeleton->obj, settings.shared)) return load_error("tasks", errno);
     load_only(skeleton->obj, {iterator, quick});
     if (const int error = tasks_bpf__load(skeleton.get())) return load_error("tasks", -error);
     return skeleton;
@@ -49,6 +49,7 @@ Result<Rows> map_rows(const tasks_bpf& skeleton) {
 
 struct TasksSignal::State {
     Skeleton skeleton;
+    SharedMaps shared;
     std::vector<Link> links;
     Rows rows;                       // none: no quick scan
     std::optional<Error> refusal{};  // why not, if the plan had one
@@ -67,6 +68,7 @@ struct TasksSignal::State {
         }
         if (!loaded) return loaded.error();
         skeleton = std::move(*loaded);
+        shared = settings.shared;
         if (!quick.empty() && !refusal) {
             auto mapped = map_rows(*skeleton);
             if (!mapped) return mapped.error();
@@ -128,6 +130,6 @@ Result<std::span<const ScannedTask>> TasksSignal::decoded(std::span<const std::b
 bool TasksSignal::is_quick() const { return state_->rows != nullptr; }
 const std::optional<Error>& TasksSignal::refusal() const { return state_->refusal; }
 Losses TasksSignal::losses() const { return read_losses(state_->skeleton->bss->losses); }
-Bytes TasksSignal::map_memory() const { return map_bytes(state_->skeleton->obj); }
+Bytes TasksSignal::map_memory() const { return map_bytes(state_->skeleton->obj, state_->shared); }
 
 }  // namespace memscope

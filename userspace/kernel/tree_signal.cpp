@@ -66,8 +66,10 @@ Status TreeSignal::follow(pid_t process, CgroupId tree) {
 }
 
 int TreeSignal::members_map() const { return bpf_map__fd(state_->skeleton->maps.members); }
-int TreeSignal::mappings_map() const { return bpf_map__fd(state_->skeleton->maps.mappings); }
 int TreeSignal::targets_map() const { return bpf_map__fd(state_->skeleton->maps.targets); }
+SharedMaps TreeSignal::shared_maps() const {
+    return maps_of(state_->skeleton->obj, {"targets", "members", "mappings"});
+}
 int TreeSignal::ring_fd() const { return ring_buffer__epoll_fd(state_->ring.get()); }
 
 void TreeSignal::drain(const std::function<void(const TreeEvent&)>& visit) {
@@ -82,6 +84,6 @@ Losses TreeSignal::losses() const {
     return losses;
 }
 
-Bytes TreeSignal::map_memory() const { return map_bytes(state_->skeleton->obj, true); }
+Bytes TreeSignal::map_memory() const { return map_bytes(state_->skeleton->obj); }
 
 }  // namespace memscope

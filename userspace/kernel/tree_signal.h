@@ -21,9 +21,7 @@ class TreeSignal {
     // Instead of cgroups: that process, and whatever it and its descendants fork from now on.
     Status follow(pid_t process, CgroupId tree);
 
-    int targets_map() const;
-    int members_map() const;
-    int mappings_map() const;
+    SharedMaps shared_maps() const;  // who is watched, and what they have mapped
 
     int ring_fd() const;  // readable when events wait
     void drain(const std::function<void(const TreeEvent&)>& visit);
@@ -33,6 +31,8 @@ class TreeSignal {
   private:
     struct State;
     explicit TreeSignal(std::unique_ptr<State> state);
+    int targets_map() const;
+    int members_map() const;
     std::unique_ptr<State> state_;  // stable address: the ring's callback holds it
 };
 

@@ -63,7 +63,43 @@ enum ms_python_outcome { MS_PYTHON_OUTCOMES(X) MS_PYTHON_OUTCOME_COUNT };
 enum ms_stack_event_kind {
     MS_EVENT_STACK = 32,
     MS_EVENT_CODE = 33,
+    MS_EVENT_GREW = 34, /* the header alone: a process has grown and nobody knows yet whether it runs Python */
 };
+
+/* Resident growth is booked in steps of this many pages: what a walk of the stack costs is spread over them. */
+#define MS_GROWTH_STEP_PAGES 128
+#define MS_SITES 16384
+/* Stacks that one process may have at a time; the collector grants more as it forgets others. */
+#define MS_STACKS_PER_PROCESS 4096
+
+/* The anonymous memory of one process: by pid in the map `spaces`. Pages are signed differences. */
+struct ms_space {
+    __u64 id;       /* of the address space: a process that executes another program gets another one */
+    __u64 start_ns; /* of the process */
+    __u64 mm;       /* address of its mm_struct; 0: not known yet, the first sample will set it */
+    __s64 pages;    /* at the last sample */
+    __s64 external; /* not made by the process itself: reclaim, huge pages put together, other tasks */
+    __s64 other;    /* of stacks that found no place */
+    __u32 stacks;   /* sent so far */
+    __u32 stacks_allowed;
+    __u32 python; /* enum ms_python_state */
+    __u32 pad;
+};
+MS_LAYOUT(ms_space, 64);
+
+enum ms_python_state {
+    MS_PYTHON_UNKNOWN = 0, /* nobody has looked */
+    MS_PYTHON_LOOKED = 1,  /* the collector knows, or is finding out */
+};
+
+/* What one stack of one address space has grown by: by stack id in the map `sites`. */
+struct ms_site {
+    __s64 pages;
+    __u64 space;
+    __u32 pid;
+    __u32 pad;
+};
+MS_LAYOUT(ms_site, 24);
 
 struct ms_python_frame {
     __u64 code;        /* address of the code object */
@@ -95,10 +131,12 @@ struct ms_code {
     __u32 line_table_bytes; /* as long as it is; what is sent ends at MS_LINE_TABLE_BYTES */
     __u32 name_state;       /* PyASCIIObject.state of the name and of the file: is it ASCII */
     __u32 file_state;
+    __u32 version; /* of the interpreter, as in struct ms_python */
+    __u32 pad;
     char name[MS_CODE_NAME_BYTES]; /* NUL-terminated */
     char file[MS_CODE_FILE_BYTES];
     __u8 line_table[MS_LINE_TABLE_BYTES];
 };
-MS_LAYOUT(ms_code, 32 + 24 + MS_CODE_NAME_BYTES + MS_CODE_FILE_BYTES + MS_LINE_TABLE_BYTES);
+MS_LAYOUT(ms_code, 32 + 32 + MS_CODE_NAME_BYTES + MS_CODE_FILE_BYTES + MS_LINE_TABLE_BYTES);
 
 #endif

@@ -35,7 +35,10 @@
     X(THREADS_TRUNCATED, "threads_truncated") /* faults of threads beyond MS_THREADS_SUMMED were not summed */     \
     X(MAPPINGS_FULL, "mappings_full")         /* an address space found no room in the map of mapped bytes */      \
     X(MAPPINGS_TORN, "mappings_torn")         /* mapped bytes changed all the while they were read */              \
-    X(MEMBERS_FULL, "members_full")           /* a descendant found no room in the map of followed processes */
+    X(MEMBERS_FULL, "members_full")           /* a descendant found no room in the map of followed processes */    \
+    X(SPACES_FULL, "spaces_full")             /* a process found no room in the map of growing ones */             \
+    X(STACKS_FULL, "stacks_full")             /* a stack or a name found no room in its ring */                    \
+    X(PYTHON_UNREADABLE, "python_unreadable") /* a Python stack or name could not be read */
 
 enum ms_loss {
 #define X(slot, word) MS_LOSS_##slot,

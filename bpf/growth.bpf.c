@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
+/*
+ * Where anonymous memory grew: every change of the counter of resident anonymous pages, booked in steps to
+ * the stack that made it. Runs in the page fault: the first lines of on_count() are all that most faults pay.
+ */
+#include "membership.bpf.h"
+#include "stacks.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MS_SITES);
+	__type(key, __u64); /* of the stack; preallocated, for a page fault is no place to allocate */
+	__type(value, struct ms_site);
+} sites SEC(".maps");
+
+/* What the hook itself has cost, measured where it does something. */
+__u64 bookings = 0;
+__u64 booking_ns = 0;
+/* A process waits to be looked at: the collector was woken and has not come yet. */
+__u32 someone_grew = 0;
+
+/* From 6.2 on a fault rarely moves the counter itself (each CPU collects a batch of its own), but the
+ * tracepoint fires at each: an unchanged count is the common case. */
+#define CACHED_COUNTS 4
+struct cached_count {
+	__u64 mm;
+	__s64 pages;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, CACHED_COUNTS);
+	__type(key, __u32);
+	__type(value, struct cached_count);
+} cached_counts SEC(".maps");
+
+static __always_inline __s64 exchange_pages(struct ms_space *space, __s64 pages)
+{
+#ifdef MEMSCOPE_WITHOUT_EXCHANGE
+	/* Two threads that book at once may book the same pages twice, one step at most. */
+	__s64 before = space->pages;
+
+	space->pages = pages;
+	return before;
+#else
+	return __sync_lock_test_and_set(&space->pages, pages);
+#endif
+}
+
+/* Nobody knows yet whether it runs Python: once is enough, the collector goes on looking by itself. */
+static __always_inline void ask_for_python(struct ms_space *space, __u32 pid)
+{
+	struct ms_header h;
+
+	if (space->python != MS_PYTHON_UNKNOWN)
+		return;
+	space->python = MS_PYTHON_LOOKED;
+	identify_space(&h, space, pid, MS_EVENT_GREW, sizeof(h));
+	if (bpf_ringbuf_output(&stack_events, &h, sizeof(h),
+	                       someone_grew ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP))
+		count_loss(MS_LOSS_STACKS_FULL);
+	someone_grew = 1;
+}
+
+static __always_inline void book_to(struct ms_space *space, __u32 pid, __u64 stack, __s64 pages)
+{
+	struct ms_site fresh = {.pages = pages, .space = space->id, .pid = pid};
+	struct ms_site *site;
+
+	if (stack == MS_STACK_OTHER)
+		goto other;
+	site = bpf_map_lookup_elem(&sites, &stack);
+	if (!site && bpf_map_update_elem(&sites, &stack, &fresh, BPF_NOEXIST) == 0)
+		return;
+	if (!site)
+		site = bpf_map_lookup_elem(&sites, &stack);
+	if (!site)
+		goto other;
+	__sync_fetch_and_add(&site->pages, pages);
+	return;
+other:
+	__sync_fetch_and_add(&space->other, pages);
+}
+
+static __always_inline int on_changed(void *context, struct mm_struct *mm, __s64 pages, bool bounded)
+{
+	__u32 pid = BPF_CORE_READ(mm, owner, tgid);
+	struct ms_space *space = bpf_map_lookup_elem(&spaces, &pid);
+	struct task_struct *current;
+	__u64 began, stack;
+	__s64 change;
+
+	if (!space)
+		return 0;
+	if (!space->mm) { /* it was there before we were: the collector began it */
+		space->pages = pages;
+		space->mm = (__u64)mm;
+		return 0;
+	}
+	if (space->mm != (__u64)mm)
+		return 0;
+	change = pages - space->pages;
+	if (change < MS_GROWTH_STEP_PAGES && change > -MS_GROWTH_STEP_PAGES)
+		return 0;
+	began = bpf_ktime_get_ns();
+	change = pages - exchange_pages(space, pages);
+	if (!change)
+		return 0;
+	current = (void *)bpf_get_current_task();
+	if (BPF_CORE_READ(current, mm) != mm) {
+		__sync_fetch_and_add(&space->external, change);
+		return 0;
+	}
+	ask_for_python(space, pid);
+	stack = current_stack(context, space, pid, bounded);
+	book_to(space, pid, stack, change);
+	__sync_fetch_and_add(&bookings, 1);
+	__sync_fetch_and_add(&booking_ns, bpf_ktime_get_ns() - began);
+	return 0;
+}
+
+static __always_inline int on_count(void *context, struct mm_struct *mm, __s64 pages, bool bounded)
+{
+	__u32 slot = ((__u64)mm >> 8 ^ (__u64)mm >> 12) % CACHED_COUNTS;
+	struct cached_count *cached = bpf_map_lookup_elem(&cached_counts, &slot);
+
+	if (!cached || (cached->mm == (__u64)mm && cached->pages == pages))
+		return 0;
+	cached->mm = (__u64)mm;
+	cached->pages = pages;
+	return on_changed(context, mm, pages, bounded);
+}
+
+/* Begins an address space at the size it has: what it has by now is not growth. */
+static __always_inline void begin_space(struct task_struct *task, struct mm_struct *mm, __s64 pages)
+{
+	__u32 pid = BPF_CORE_READ(task, tgid);
+	struct ms_space space = {.id = bpf_ktime_get_boot_ns(),
+	                         .start_ns = BPF_CORE_READ(task, start_boottime),
+	                         .mm = (__u64)mm,
+	                         .pages = pages,
+	                         .stacks_allowed = MS_STACKS_PER_PROCESS};
+
+	if (bpf_map_lookup_elem(&interpreters, &pid))
+		space.python = MS_PYTHON_LOOKED;
+	if (bpf_map_update_elem(&spaces, &pid, &space, BPF_ANY))
+		count_loss(MS_LOSS_SPACES_FULL);
+}
+
+static __always_inline __s64 anon_pages_of(struct mm_struct *mm)
+{
+	if (bpf_core_type_exists(struct mm_rss_stat)) {
+		struct mm_struct___before_6_2 *old = (void *)mm;
+
+		return BPF_CORE_READ(old, rss_stat.count[RSS_ANON].counter);
+	}
+	return BPF_CORE_READ(mm, rss_stat[RSS_ANON].count);
+}
+
+static __always_inline int on_fork(struct task_struct *parent, struct task_struct *child, bool bounded)
+{
+	struct mm_struct *mm = BPF_CORE_READ(child, mm);
+
+	if (BPF_CORE_READ(child, pid) != BPF_CORE_READ(child, tgid)) /* a thread */
+		return 0;
+	if (!mm || mm == BPF_CORE_READ(parent, mm)) /* vfork() */
+		return 0;
+	if (!target_of(follow_descendants ? parent : child))
+		return 0;
+	inherit_python(parent, child, bounded);
+	begin_space(child, mm, anon_pages_of(mm));
+	return 0;
+}
+
+/* Another program, another address space. */
+static __always_inline int on_exec(struct task_struct *task)
+{
+	__u32 pid = BPF_CORE_READ(task, tgid);
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+
+	bpf_map_delete_elem(&interpreters, &pid);
+	if (mm && target_of(task) && pid != watcher_pid)
+		begin_space(task, mm, anon_pages_of(mm));
+	return 0;
+}
+
+/* One that has grown is kept for the collector to read; most have not. */
+static __always_inline int on_exit(struct task_struct *task)
+{
+	__u32 pid = BPF_CORE_READ(task, tgid);
+	struct ms_space *space;
+
+	if (BPF_CORE_READ(task, signal, live.counter) != 0)
+		return 0;
+	bpf_map_delete_elem(&interpreters, &pid);
+	space = bpf_map_lookup_elem(&spaces, &pid);
+	if (space && !space->external && !space->other && !space->stacks)
+		bpf_map_delete_elem(&spaces, &pid);
+	return 0;
+}
+
+SEC("tp_btf/rss_stat") /* the counter is per CPU: what it has without the parts of the CPUs is near enough */
+int BPF_PROG(growth_rss, struct mm_struct *mm, int member)
+{
+	return member == RSS_ANON ? on_count(ctx, mm, mm->rss_stat[RSS_ANON].count, false) : 0;
+}
+
+SEC("tp_btf/rss_stat") /* up to 6.1 the count is told */
+int BPF_PROG(growth_rss_count, struct mm_struct *mm, int member, long count)
+{
+	return member == RSS_ANON ? on_count(ctx, mm, count, false) : 0;
+}
+
+SEC("tp_btf/rss_stat") /* without bpf_loop() */
+int BPF_PROG(growth_rss_count_bounded, struct mm_struct *mm, int member, long count)
+{
+	return member == RSS_ANON ? on_count(ctx, mm, count, true) : 0;
+}
+
+SEC("perf_event") /* where there is no such tracepoint: every few faults the counter is looked at */
+int growth_fault(void *ctx)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct mm_struct *mm = BPF_CORE_READ(task, mm);
+
+	return mm ? on_count(ctx, mm, anon_pages_of(mm), false) : 0;
+}
+
+SEC("tp_btf/sched_process_fork") int BPF_PROG(growth_fork, struct task_struct *parent,
+                                              struct task_struct *child)
+{
+	return on_fork(parent, child, false);
+}
+
+SEC("tp_btf/sched_process_fork") /* without bpf_loop() */
+int BPF_PROG(growth_fork_bounded, struct task_struct *parent, struct task_struct *child)
+{
+	return on_fork(parent, child, true);
+}
+
+SEC("tp_btf/sched_process_exec") int BPF_PROG(growth_exec, struct task_struct *task)
+{
+	return on_exec(task);
+}
+
+SEC("tp_btf/sched_process_exit") int BPF_PROG(growth_exit, struct task_struct *task)
+{
+	return on_exit(task);
+}

@@ -1,0 +1,234 @@
+#include "kernel/growth_signal.h"
+
+#include <algorithm>
+#include <cstring>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "growth.skel.h"
+#include "growth_plain.skel.h"
+#include "kernel/decode_stacks.h"
+
+namespace memscope {
+namespace {
+
+// Where only faults can be counted: the counter is looked at every so many of them on each CPU.
+constexpr std::uint64_t kFaultsPerLook = 16;
+constexpr std::string_view kFaultProgram = "growth_fault";
+
+Result<Link> attach_to_faults(bpf_program* program, int cpu) {
+    perf_event_attr event{};
+    event.type = PERF_TYPE_SOFTWARE;
+    event.config = PERF_COUNT_SW_PAGE_FAULTS;
+    event.size = sizeof event;
+    event.sample_period = kFaultsPerLook;
+    Fd fd(static_cast<int>(::syscall(SYS_perf_event_open, &event, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+    if (!fd) return system_error(errno, "count page faults");
+    Link link(bpf_program__attach_perf_event(program, fd.get()));
+    if (!link) return system_error(errno, "attach to page faults");
+    (void)fd.release();  // the link closes it
+    return link;
+}
+
+}  // namespace
+
+struct GrowthSignal::State {
+    std::unique_ptr<growth_bpf, Release<growth_bpf__destroy>> skeleton;
+    std::vector<std::string_view> programs;
+    std::vector<Link> links;
+    SharedMaps shared;
+    Ring ring;
+    const StackVisitor* visitor = nullptr;
+    std::uint64_t malformed = 0;
+    std::vector<StackGrowth> sites;
+    const std::int64_t page_size = ::sysconf(_SC_PAGESIZE);
+
+    int map(const bpf_map* map) const { return bpf_map__fd(map); }
+
+    void dispatch(std::span<const std::byte> record) {
+        ms_header header;
+        if (record.size() < sizeof header) {
+            ++malformed;
+            return;
+        }
+        std::memcpy(&header, record.data(), sizeof header);
+        if (header.kind == MS_EVENT_STACK) {
+            const auto stack = decode_stack(record);
+            stack ? visitor->stack(*stack) : void(++malformed);
+        } else if (header.kind == MS_EVENT_CODE) {
+            const auto code = decode_code(record);
+            code ? visitor->code(*code) : void(++malformed);
+        } else if (header.kind == MS_EVENT_GREW) {
+            visitor->grew({static_cast<pid_t>(header.pid), header.start_ns});
+        } else {
+            ++malformed;
+        }
+    }
+
+    static int receive(void* self, void* data, std::size_t size) {
+        static_cast<State*>(self)->dispatch({static_cast<const std::byte*>(data), size});
+        return 0;
+    }
+
+    Status attach_faults() {
+        bpf_program* program = skeleton->progs.growth_fault;
+        std::size_t attached = 0;
+        Error last;
+        for (int cpu = 0; cpu < libbpf_num_possible_cpus(); ++cpu) {
+            auto link = attach_to_faults(program, cpu);
+            if (link)
+                links.push_back(std::move(*link)), ++attached;
+            else
+                last = link.error();  // a CPU that is not there
+        }
+        if (attached == 0) return last;
+        return Done{};
+    }
+};
+
+GrowthSignal::GrowthSignal(std::unique_ptr<State> state) : state_(std::move(state)) {}
+GrowthSignal::GrowthSignal(GrowthSignal&&) noexcept = default;
+GrowthSignal& GrowthSignal::operator=(GrowthSignal&&) noexcept = default;
+GrowthSignal::~GrowthSignal() = default;
+
+Result<GrowthSignal> GrowthSignal::start(const Plan& plan, const SignalSettings& settings) {
+    auto state = std::make_unique<State>();
+    state->programs = programs_of(plan, "growth");
+    if (program_of(plan, "growth", "resident").empty())
+        return plain_error("this kernel offers nothing for the signal 'growth'");
+    state->skeleton.reset(
+        open_object(settings, growth_bpf__create_skeleton, growth_bpf__destroy, growth_plain_bpf__elf_bytes));
+    if (!state->skeleton) return load_error("growth", errno);
+    apply_settings(*state->skeleton, settings);
+    state->shared = settings.shared;
+    if (!share_maps(state->skeleton->obj, settings.shared)) return load_error("growth", errno);
+    load_only(state->skeleton->obj, state->programs);
+    if (const int error = growth_bpf__load(state->skeleton.get())) return load_error("growth", -error);
+    state->ring.reset(
+        ring_buffer__new(state->map(state->skeleton->maps.stack_events), State::receive, state.get(), nullptr));
+    if (!state->ring) return load_error("growth", errno);
+    GrowthSignal signal(std::move(state));
+    if (auto attached = signal.attach(); !attached) return attached.error();
+    return signal;
+}
+
+Status GrowthSignal::attach() {
+    std::vector<std::string_view> tracepoints = state_->programs;
+    const auto faults = std::find(tracepoints.begin(), tracepoints.end(), kFaultProgram);
+    const bool by_faults = faults != tracepoints.end();
+    if (by_faults) tracepoints.erase(faults);
+    auto links = memscope::attach(state_->skeleton->obj, tracepoints);
+    if (!links) return links.error();
+    state_->links = std::move(*links);
+    return by_faults ? state_->attach_faults() : Status(Done{});
+}
+
+void GrowthSignal::detach() { state_->links.clear(); }
+
+SharedMaps GrowthSignal::shared_maps() const {
+    return maps_of(state_->skeleton->obj,
+                   {"spaces", "interpreters", "python_threads", "known_stacks", "known_codes", "stack_events"});
+}
+
+Status GrowthSignal::begin(const ProcessId& process, SpaceId space) {
+    const ms_space fresh{.id = static_cast<std::uint64_t>(space),
+                         .start_ns = process.start_ns,
+                         .mm = 0,
+                         .pages = 0,
+                         .external = 0,
+                         .other = 0,
+                         .stacks = 0,
+                         .stacks_allowed = MS_STACKS_PER_PROCESS,
+                         .python = MS_PYTHON_LOOKED,
+                         .pad = 0};
+    const int map = state_->map(state_->skeleton->maps.spaces);
+    ms_space known{};
+    if (bpf_map_lookup_elem(map, &process.pid, &known) == 0 && known.start_ns == process.start_ns) return Done{};
+    if (bpf_map_update_elem(map, &process.pid, &fresh, BPF_ANY) != 0)
+        return system_error(errno, "add a process to the map of growing ones");
+    return Done{};
+}
+
+void GrowthSignal::forget(pid_t process) {
+    bpf_map_delete_elem(state_->map(state_->skeleton->maps.spaces), &process);
+    bpf_map_delete_elem(state_->map(state_->skeleton->maps.interpreters), &process);
+}
+
+Status GrowthSignal::set_python(pid_t process, const ms_python& python) {
+    if (bpf_map_update_elem(state_->map(state_->skeleton->maps.interpreters), &process, &python, BPF_ANY) != 0)
+        return system_error(errno, "add a process to the map of interpreters");
+    return Done{};
+}
+
+std::optional<ms_python> GrowthSignal::python_of(pid_t process) const {
+    ms_python python{};
+    if (bpf_map_lookup_elem(state_->map(state_->skeleton->maps.interpreters), &process, &python) != 0)
+        return std::nullopt;
+    return python;
+}
+
+int GrowthSignal::ring_fd() const { return ring_buffer__epoll_fd(state_->ring.get()); }
+
+void GrowthSignal::drain(const StackVisitor& visitor) {
+    state_->skeleton->bss->someone_grew = 0;  // before reading: who grows from now on wakes us again
+    state_->visitor = &visitor;
+    ring_buffer__consume(state_->ring.get());
+    state_->visitor = nullptr;
+}
+
+const std::vector<StackGrowth>& GrowthSignal::read_sites() {
+    constexpr __u32 kBatch = 1024;
+    static_assert(MS_SITES % kBatch == 0);
+    auto& sites = state_->sites;
+    sites.clear();
+    const int map = state_->map(state_->skeleton->maps.sites);
+    std::vector<std::uint64_t> keys(kBatch);
+    std::vector<ms_site> values(kBatch);
+    __u32 position = 0;
+    for (bool first = true;; first = false) {
+        __u32 count = kBatch;
+        const int error = bpf_map_lookup_batch(map, first ? nullptr : &position, &position, keys.data(), values.data(),
+                                               &count, nullptr);
+        for (__u32 i = 0; i < count && (error == 0 || error == -ENOENT); ++i)
+            sites.push_back({StackId{keys[i]}, SpaceId{values[i].space}, static_cast<pid_t>(values[i].pid),
+                             values[i].pages * state_->page_size});
+        if (error != 0 || sites.size() > std::size_t{2} * MS_SITES) break;
+    }
+    return sites;
+}
+
+void GrowthSignal::forget_site(StackId stack) {
+    bpf_map_delete_elem(state_->map(state_->skeleton->maps.sites), &stack);
+}
+
+void GrowthSignal::forget_stack(StackId stack) {
+    bpf_map_delete_elem(state_->map(state_->skeleton->maps.known_stacks), &stack);
+}
+
+std::optional<SpaceGrowth> GrowthSignal::read_space(pid_t process) const {
+    ms_space space{};
+    if (bpf_map_lookup_elem(state_->map(state_->skeleton->maps.spaces), &process, &space) != 0) return std::nullopt;
+    if (space.mm == 0) return std::nullopt;  // nothing was seen of it yet
+    return SpaceGrowth{.space = SpaceId{space.id},
+                       .process = {process, space.start_ns},
+                       .bytes = space.pages * state_->page_size,
+                       .external = space.external * state_->page_size,
+                       .other = space.other * state_->page_size};
+}
+
+Losses GrowthSignal::losses() const {
+    Losses losses = read_losses(state_->skeleton->bss->losses);
+    losses["malformed_record"] = state_->malformed;
+    return losses;
+}
+
+GrowthSignal::Cost GrowthSignal::cost() const {
+    const auto* data = const_cast<const volatile growth_bpf::growth_bpf__bss*>(state_->skeleton->bss);
+    return {data->bookings, data->booking_ns};
+}
+
+Bytes GrowthSignal::map_memory() const { return map_bytes(state_->skeleton->obj, state_->shared); }
+
+}  // namespace memscope

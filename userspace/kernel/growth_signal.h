@@ -1,0 +1,62 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "kernel/plan.h"
+#include "kernel/signal.h"
+#include "model/stack.h"
+#include <memscope/shared/stacks.h>
+
+namespace memscope {
+
+// What the kernel tells of stacks. In this order: the code objects of a stack, then the stack, once.
+struct StackVisitor {
+    std::function<void(const ms_code&)> code{};
+    std::function<void(const RawStack&)> stack{};
+    std::function<void(const ProcessId&)> grew{};  // nobody has looked yet whether it runs Python
+};
+
+// Where anonymous memory grows, by stack, and what the kernel must know of Python to walk its frames.
+class GrowthSignal {
+  public:
+    struct Cost {
+        std::uint64_t bookings = 0;
+        std::uint64_t ns = 0;
+    };
+
+    static Result<GrowthSignal> start(const Plan& plan, const SignalSettings& settings);
+    GrowthSignal(GrowthSignal&&) noexcept;
+    GrowthSignal& operator=(GrowthSignal&&) noexcept;
+    ~GrowthSignal();
+
+    SharedMaps shared_maps() const;  // for other objects that take stacks
+
+    // A process that was there before, or came in: its growth is followed from now on.
+    Status begin(const ProcessId& process, SpaceId space);
+    void forget(pid_t process);
+    Status set_python(pid_t process, const ms_python& python);
+    std::optional<ms_python> python_of(pid_t process) const;
+
+    int ring_fd() const;
+    void drain(const StackVisitor& visitor);
+    // Everything booked so far. A site that is forgotten begins anew when it grows again.
+    const std::vector<StackGrowth>& read_sites();
+    void forget_site(StackId stack);
+    void forget_stack(StackId stack);  // it will be sent again
+    std::optional<SpaceGrowth> read_space(pid_t process) const;
+
+    Cost cost() const;
+    Status attach();
+    void detach();
+    Losses losses() const;
+    Bytes map_memory() const;
+
+  private:
+    struct State;
+    explicit GrowthSignal(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace memscope
