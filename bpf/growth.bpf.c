@@ -94,11 +94,8 @@ static __always_inline int on_changed(void *context, struct mm_struct *mm, __s64
 
 	if (!space)
 		return 0;
-	if (!space->mm) { /* it was there before we were: the collector began it */
-		space->pages = pages;
+	if (!space->mm) /* it was there before we were: the collector began it */
 		space->mm = (__u64)mm;
-		return 0;
-	}
 	if (space->mm != (__u64)mm)
 		return 0;
 	change = pages - space->pages;
@@ -140,8 +137,7 @@ static __always_inline void begin_space(struct task_struct *task, struct mm_stru
 	struct ms_space space = {.id = bpf_ktime_get_boot_ns(),
 	                         .start_ns = BPF_CORE_READ(task, start_boottime),
 	                         .mm = (__u64)mm,
-	                         .pages = pages,
-	                         .stacks_allowed = MS_STACKS_PER_PROCESS};
+	                         .pages = pages};
 
 	if (bpf_map_lookup_elem(&interpreters, &pid))
 		space.python = MS_PYTHON_LOOKED;

@@ -14,7 +14,7 @@ struct {
 	__uint(max_entries, STACK_RING_BYTES);
 } stack_events SEC(".maps");
 
-/* By process: those whose growth is followed. Shared by all objects, as are the next three. */
+/* By process: those whose growth is followed. Shared by all objects, as are the next ones. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -22,6 +22,16 @@ struct {
 	__type(key, __u32);
 	__type(value, struct ms_space);
 } spaces SEC(".maps");
+
+/* By process: how many stacks beyond the first MS_STACKS_PER_PROCESS it may have. Written by the collector as
+ * it forgets some. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 1024);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, __u32);
+} more_stacks SEC(".maps");
 
 /* What has been sent. An entry that is pushed out is sent again, which does no harm. */
 struct {
@@ -181,6 +191,16 @@ static __always_inline void take_native(void *context, struct ms_stack *stack, s
 			walk->hash = mixed(walk->hash, stack->native[i]);
 }
 
+static __always_inline bool may_have_another(const struct ms_space *space, __u32 pid)
+{
+	__u32 *more;
+
+	if (space->stacks < MS_STACKS_PER_PROCESS)
+		return true;
+	more = bpf_map_lookup_elem(&more_stacks, &pid);
+	return more && space->stacks - MS_STACKS_PER_PROCESS < *more;
+}
+
 /* MS_STACK_OTHER where the process has had its share of stacks. */
 static __always_inline __u64 current_stack(void *context, struct ms_space *space, __u32 pid, bool bounded)
 {
@@ -200,7 +220,7 @@ static __always_inline __u64 current_stack(void *context, struct ms_space *space
 	stack->id = scratch->walk.hash ? scratch->walk.hash : 1;
 	if (bpf_map_lookup_elem(&known_stacks, &stack->id))
 		return stack->id;
-	if (space->stacks >= space->stacks_allowed)
+	if (!may_have_another(space, pid))
 		return MS_STACK_OTHER;
 	__sync_fetch_and_add(&space->stacks, 1);
 	send_codes(scratch, space, pid, bounded);

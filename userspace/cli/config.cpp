@@ -30,6 +30,14 @@ Status set_flag(bool& flag, std::string_view value) {
     return Done{};
 }
 
+// What is on unless it is switched off.
+Status clear_flag(bool& on, std::string_view value) {
+    bool off = false;
+    auto set = set_flag(off, value);
+    if (set) on = !off;
+    return set;
+}
+
 Status add_cgroup(WatchOptions& options, std::string_view value) {
     if (value.empty()) return plain_error("the name is empty", "name a cgroup, for example train");
     options.cgroups.emplace_back(value);
@@ -75,13 +83,9 @@ Status set_listen(WatchOptions& options, std::string_view value) {
 
 constexpr WatchSetting kSettings[] = {
     {"cgroup", Kind::list, "[\"train\"]", add_cgroup},
-    {"no-maps", Kind::flag, "true",
-     [](WatchOptions& o, std::string_view v) {
-         bool off = false;
-         auto set = set_flag(off, v);
-         o.maps = !off;
-         return set;
-     }},
+    {"no-maps", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.maps, v); }},
+    {"no-growth", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.growth, v); }},
+    {"no-python", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.python, v); }},
     {"wait", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return set_flag(o.wait, v); }},
     {"interval", Kind::text, "\"1s\"", set_interval},
     {"duration", Kind::text, "\"10m\"", set_duration},

@@ -43,6 +43,8 @@ Options of watching:
   --json             one JSON object per sample and target on standard output
   --quiet            print errors only
   --no-maps          do not count mapped bytes
+  --no-growth        do not book growth to the lines that made it
+  --no-python        book it to native code only
   --config FILE      settings in TOML (default /etc/memscope.toml, if there);
                      the command line wins over it
 

@@ -128,21 +128,19 @@ Status GrowthSignal::attach() {
 void GrowthSignal::detach() { state_->links.clear(); }
 
 SharedMaps GrowthSignal::shared_maps() const {
-    return maps_of(state_->skeleton->obj,
-                   {"spaces", "interpreters", "python_threads", "known_stacks", "known_codes", "stack_events"});
+    return maps_of(state_->skeleton->obj, {"spaces", "interpreters", "python_threads", "known_stacks", "known_codes",
+                                           "more_stacks", "stack_events"});
 }
 
-Status GrowthSignal::begin(const ProcessId& process, SpaceId space) {
+Status GrowthSignal::begin(const ProcessId& process, SpaceId space, Bytes anon) {
     const ms_space fresh{.id = static_cast<std::uint64_t>(space),
                          .start_ns = process.start_ns,
                          .mm = 0,
-                         .pages = 0,
+                         .pages = static_cast<std::int64_t>(anon.n) / state_->page_size,
                          .external = 0,
                          .other = 0,
                          .stacks = 0,
-                         .stacks_allowed = MS_STACKS_PER_PROCESS,
-                         .python = MS_PYTHON_LOOKED,
-                         .pad = 0};
+                         .python = MS_PYTHON_LOOKED};
     const int map = state_->map(state_->skeleton->maps.spaces);
     ms_space known{};
     if (bpf_map_lookup_elem(map, &process.pid, &known) == 0 && known.start_ns == process.start_ns) return Done{};
@@ -154,6 +152,7 @@ Status GrowthSignal::begin(const ProcessId& process, SpaceId space) {
 void GrowthSignal::forget(pid_t process) {
     bpf_map_delete_elem(state_->map(state_->skeleton->maps.spaces), &process);
     bpf_map_delete_elem(state_->map(state_->skeleton->maps.interpreters), &process);
+    bpf_map_delete_elem(state_->map(state_->skeleton->maps.more_stacks), &process);
 }
 
 Status GrowthSignal::set_python(pid_t process, const ms_python& python) {
@@ -199,8 +198,21 @@ const std::vector<StackGrowth>& GrowthSignal::read_sites() {
     return sites;
 }
 
-void GrowthSignal::forget_site(StackId stack) {
-    bpf_map_delete_elem(state_->map(state_->skeleton->maps.sites), &stack);
+std::int64_t GrowthSignal::take_site(StackId stack) {
+    const int map = state_->map(state_->skeleton->maps.sites);
+    ms_site site{};
+    // Old kernels cannot do both at once: what is booked in between is lost there, a few pages at most.
+    if (bpf_map_lookup_and_delete_elem(map, &stack, &site) != 0 && bpf_map_lookup_elem(map, &stack, &site) == 0)
+        bpf_map_delete_elem(map, &stack);
+    return site.pages * state_->page_size;
+}
+
+void GrowthSignal::allow_stacks(pid_t process, std::uint32_t more) {
+    const int map = state_->map(state_->skeleton->maps.more_stacks);
+    std::uint32_t allowed = 0;
+    (void)bpf_map_lookup_elem(map, &process, &allowed);
+    allowed += more;
+    (void)bpf_map_update_elem(map, &process, &allowed, BPF_ANY);  // full: it goes on with what it has
 }
 
 void GrowthSignal::forget_stack(StackId stack) {
@@ -210,7 +222,6 @@ void GrowthSignal::forget_stack(StackId stack) {
 std::optional<SpaceGrowth> GrowthSignal::read_space(pid_t process) const {
     ms_space space{};
     if (bpf_map_lookup_elem(state_->map(state_->skeleton->maps.spaces), &process, &space) != 0) return std::nullopt;
-    if (space.mm == 0) return std::nullopt;  // nothing was seen of it yet
     return SpaceGrowth{.space = SpaceId{space.id},
                        .process = {process, space.start_ns},
                        .bytes = space.pages * state_->page_size,

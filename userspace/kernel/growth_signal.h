@@ -33,8 +33,8 @@ class GrowthSignal {
 
     SharedMaps shared_maps() const;  // for other objects that take stacks
 
-    // A process that was there before, or came in: its growth is followed from now on.
-    Status begin(const ProcessId& process, SpaceId space);
+    // A process that was there before, or came in: its growth beyond what it has is followed from now on.
+    Status begin(const ProcessId& process, SpaceId space, Bytes anon);
     void forget(pid_t process);
     Status set_python(pid_t process, const ms_python& python);
     std::optional<ms_python> python_of(pid_t process) const;
@@ -43,8 +43,9 @@ class GrowthSignal {
     void drain(const StackVisitor& visitor);
     // Everything booked so far. A site that is forgotten begins anew when it grows again.
     const std::vector<StackGrowth>& read_sites();
-    void forget_site(StackId stack);
-    void forget_stack(StackId stack);  // it will be sent again
+    std::int64_t take_site(StackId stack);  // forgets it and says what it had, in bytes
+    void forget_stack(StackId stack);       // it will be sent again
+    void allow_stacks(pid_t process, std::uint32_t more);
     std::optional<SpaceGrowth> read_space(pid_t process) const;
 
     Cost cost() const;

@@ -20,7 +20,7 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
     if (wanted.follow_growth) {  // before `memory`, which takes stacks, too
         auto growth = GrowthSignal::start(plan, settings);
         if (growth) {
-            session.growth_ = std::move(*growth);
+            session.growth_ = std::make_unique<GrowthSignal>(std::move(*growth));
             settings.shared.merge(session.growth_->shared_maps());
             settings.follow_growth = true;
         } else {

@@ -1,5 +1,6 @@
 #pragma once
 #include <functional>
+#include <memory>
 #include <optional>
 
 #include "kernel/growth_signal.h"
@@ -34,7 +35,7 @@ class Session {
     Result<std::span<const ScannedTask>> scan() { return tasks_.scan(); }
 
     // Growth by stack; null where it is not followed.
-    GrowthSignal* growth() { return growth_ ? &*growth_ : nullptr; }
+    GrowthSignal* growth() { return growth_.get(); }
 
     // The signal `memory` hangs on every system call of the machine: what that costs is measured with and without.
     Status pause_memory();
@@ -51,7 +52,7 @@ class Session {
     TreeSignal tree_;
     TasksSignal tasks_;
     std::optional<MemorySignal> memory_{};
-    std::optional<GrowthSignal> growth_{};
+    std::unique_ptr<GrowthSignal> growth_{};  // where it is, it stays: it is read from other threads as well
     std::vector<Probe> probes_{};
     std::vector<Error> refused_{};
 };

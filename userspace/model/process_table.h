@@ -24,6 +24,7 @@ struct TrackedProcess {
     RoleKey role{};
     std::uint32_t exec_count = 0;
     bool details_wanted = true;    // argv and rank are to be read from /proc
+    bool growth_begun = false;     // its growth is followed
     bool born_here = false;        // all its faults are ours to count
     bool scanned = false;          // task has numbers of a scan, not only of events
     bool baseline_wanted = false;  // faults of before are not known yet, so that none can be booked

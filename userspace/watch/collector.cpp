@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <sys/epoll.h>
 #include <utility>
 
 #include "analysis/role_totals.h"
@@ -86,6 +87,8 @@ Collector::Collector(SysRoot root, Session session, std::unique_ptr<Targets> tar
       targets_(std::move(targets)),
       processes_(read_clock().boot_ns),
       roles_(options.role_rules) {
+    if (GrowthSignal* signal = session_.growth())
+        growth_ = std::make_unique<GrowthRecorder>(root_, *signal, options.python);
     const auto probes = session_.probes();
     told_of_cgroups_ = std::all_of(probes.begin(), probes.end(), [](const Probe& probe) {
         return probe.attached || (probe.name != "tree_cgroup_made" && probe.name != "tree_cgroup_removed");
@@ -105,12 +108,27 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
     auto session = Session::start(plan, {.memory_on_v1 = hierarchy->version == 1,
                                          .follow_descendants = options.pid.has_value(),
                                          .follow_mappings = options.maps,
+                                         .follow_growth = options.growth,
                                          .atomic_exchange = facts.atomic_exchange.value_or(true)});
     if (!session) return session.error();
     Collector collector(root, std::move(*session), std::move(*targets), options);
+    if (auto ready = collector.watch_rings(); !ready) return ready.error();
     if (options.pid)
         if (auto followed = collector.follow_descendants(*options.pid); !followed) return followed.error();
     return collector;
+}
+
+Status Collector::watch_rings() {
+    events_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
+    std::vector<int> sources{session_.ring_fd()};
+    if (growth_) sources.insert(sources.end(), {session_.growth()->ring_fd(), growth_->retry_fd()});
+    for (const int fd : sources) {
+        epoll_event event{};
+        event.events = EPOLLIN;
+        if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+            return system_error(errno, "wait for events of the kernel");
+    }
+    return Done{};
 }
 
 // From the moment a process is in the map its children are followed by birth. Those it has already are looked up until
@@ -137,8 +155,13 @@ void Collector::take_events() {
             for (const CgroupId id : targets_->nesting().around(exit->target))
                 if (const auto target = targets_->all().find(id); target != targets_->all().end())
                     target->second.memory->note_kill();
+        if (const auto* exec = std::get_if<Execed>(&event); exec && growth_) growth_->executed(exec->id);
         processes_.apply(event);
     });
+    if (growth_) {
+        growth_->take_events();
+        growth_->look_again();
+    }
     // At once, not at the next tick: what starts in a new cgroup right away is then seen from its start.
     if (cgroups_changed_ && read_clock().boot_ns - refreshed_ns_ >= kRefreshAtMostEveryNs) refresh_targets();
 }
@@ -203,6 +226,21 @@ void Collector::decide_roles() {
         if (std::exchange(all[i]->role, roles[i]) != roles[i]) all[i]->role_changed = true;
 }
 
+// Whoever has come since the last tick is followed from now on; whoever has gone is booked.
+void Collector::follow_growth() {
+    if (!growth_) return;
+    if (std::exchange(begun_revision_, processes_.revision()) != processes_.revision())
+        for (auto& [pid, process] : processes_.living())
+            if (!std::exchange(process.growth_begun, true)) growth_->begin(process);
+    growth_->tick(processes_, [this](CgroupId innermost) {
+        std::vector<std::string> names;
+        for (const CgroupId id : targets_->nesting().around(innermost))
+            if (const auto target = targets_->all().find(id); target != targets_->all().end())
+                names.push_back(target->second.info.name);
+        return names;
+    });
+}
+
 // In one pass over the living, for each pass costs as much as what is done in it. Returns the living of each target, by
 // pid.
 std::map<CgroupId, TargetSnapshot> Collector::book_and_describe(const Now& now) {
@@ -261,6 +299,7 @@ SelfSample Collector::describe_self(const Now& now) {
     }
     own_ = self;
     self.dropped = session_.losses();
+    self.dropped["unnamed_frame"] = growth_ ? growth_->unnamed_frames() : 0;
     self.dropped["missed_exit"] = processes_.missed_exits();
     self.dropped["folded_rank"] = ledger_.folded_ranks();
     self.dropped["target_map_full"] = unwatched_targets_;
@@ -290,6 +329,7 @@ Result<Snapshot> Collector::tick() {
     if (!host) return host.error();
     snapshot.host = *host;
     decide_roles();
+    follow_growth();
     describe(snapshot, now);
     snapshot.self = describe_self(now);
     snapshot.self.tick_duration = Seconds(static_cast<double>(read_clock().boot_ns - began.boot_ns) * 1e-9);

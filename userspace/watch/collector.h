@@ -7,6 +7,7 @@
 #include "model/ledger.h"
 #include "model/process_table.h"
 #include "watch/clock.h"
+#include "watch/growth_recorder.h"
 #include "watch/target.h"
 #include "watch/watch_options.h"
 
@@ -17,21 +18,25 @@ class Collector {
   public:
     static Result<Collector> start(const SysRoot& root, const WatchOptions& options);
 
-    int events_fd() const { return session_.ring_fd(); }
+    int events_fd() const { return events_.get(); }
     void take_events();  // whenever events wait
     Result<Snapshot> tick();
     bool finished() const { return targets_->finished(processes_.living().size()); }
     const std::vector<Error>& refused() const { return session_.refused(); }
+    // Null where growth is not followed. It lives as long as the collector and may be asked from any thread.
+    GrowthRecorder* growth() { return growth_.get(); }
 
   private:
     Collector(SysRoot root, Session session, std::unique_ptr<Targets> targets, const WatchOptions& options);
 
+    Status watch_rings();
     Status follow_descendants(pid_t pid);
 
     bool targets_may_have_changed();
     void refresh_targets();
     void read_details();
     void decide_roles();
+    void follow_growth();
     std::map<CgroupId, TargetSnapshot> book_and_describe(const Now& now);
     void describe(Snapshot& snapshot, const Now& now);
     void describe_target(CgroupId id, Target& target, TargetSnapshot& out, const Now& now);
@@ -39,6 +44,8 @@ class Collector {
 
     SysRoot root_;
     Session session_;
+    std::unique_ptr<GrowthRecorder> growth_;
+    Fd events_;  // an epoll of all that can wake us between two ticks
     std::unique_ptr<Targets> targets_;
     ProcessTable processes_;
     Ledger ledger_;
@@ -50,6 +57,7 @@ class Collector {
     std::uint64_t refreshed_ns_ = 0;       // boot clock
     std::uint64_t detailed_revision_ = 0;  // of the process table, when all details had been read
     std::uint64_t decided_revision_ = 0;   // and when the roles were decided
+    std::uint64_t begun_revision_ = 0;     // and when growth was begun to be followed
     std::uint64_t ring_losses_ = 0;
     std::uint64_t unwatched_targets_ = 0;   // the map of targets was full
     std::uint64_t unreadable_targets_ = 0;  // samples that failed though the cgroup is there

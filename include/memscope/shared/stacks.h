@@ -76,16 +76,14 @@ enum ms_stack_event_kind {
 struct ms_space {
     __u64 id;       /* of the address space: a process that executes another program gets another one */
     __u64 start_ns; /* of the process */
-    __u64 mm;       /* address of its mm_struct; 0: not known yet, the first sample will set it */
+    __u64 mm;       /* address of its mm_struct; 0: not known yet, the first change will tell */
     __s64 pages;    /* at the last sample */
     __s64 external; /* not made by the process itself: reclaim, huge pages put together, other tasks */
     __s64 other;    /* of stacks that found no place */
     __u32 stacks;   /* sent so far */
-    __u32 stacks_allowed;
-    __u32 python; /* enum ms_python_state */
-    __u32 pad;
+    __u32 python;   /* enum ms_python_state */
 };
-MS_LAYOUT(ms_space, 64);
+MS_LAYOUT(ms_space, 56);
 
 enum ms_python_state {
     MS_PYTHON_UNKNOWN = 0, /* nobody has looked */

@@ -1,0 +1,204 @@
+// Growth of anonymous memory: what stands at the stacks and what is said to stand at none add up to the growth there
+// was.
+#include <cstring>
+#include <fstream>
+#include <numeric>
+#include <sched.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <thread>
+#include <unistd.h>
+
+#include "kernel/watched.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kMiB = 1 << 20;
+
+void* map(std::size_t bytes) {
+    return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
+// Where a page is touched by a function that keeps no frame, as memset() is, its caller cannot be seen.
+[[gnu::always_inline]] inline void touch_all(void* memory, std::size_t bytes) {
+    auto* at = static_cast<volatile char*>(memory);
+    for (std::size_t i = 0; i < bytes; i += 4096) at[i] = 1;
+}
+
+[[gnu::noinline]] void grow_here(std::size_t bytes) {
+    void* memory = map(bytes);
+    ::madvise(memory, bytes, MADV_NOHUGEPAGE);
+    touch_all(memory, bytes);
+}
+
+[[gnu::noinline]] void grow_in_huge_pages(std::size_t bytes) {
+    auto* memory = static_cast<char*>(map(bytes + 2 * kMiB));
+    memory += -reinterpret_cast<std::uintptr_t>(memory) & (2 * kMiB - 1);
+    ::madvise(memory, bytes, MADV_HUGEPAGE);
+    touch_all(memory, bytes);
+}
+
+std::int64_t sum(const GrowthPlane& plane) {
+    std::int64_t bytes = 0;
+    for (const GrowthSite& site : plane.sites) bytes += site.bytes;
+    for (const UnattributedGrowth& other : plane.unattributed) bytes += other.bytes;
+    return bytes;
+}
+
+// At stacks that have that function in them.
+std::int64_t at(const GrowthPlane& plane, const std::string& function) {
+    std::int64_t bytes = 0;
+    for (const GrowthSite& site : plane.sites)
+        for (const NativeFrame& frame : site.native)
+            if (frame.symbol.find(function) != std::string::npos) {
+                bytes += site.bytes;
+                break;
+            }
+    return bytes;
+}
+
+std::int64_t reason(const GrowthPlane& plane, const std::string& word) {
+    for (const UnattributedGrowth& other : plane.unattributed)
+        if (other.reason == word) return other.bytes;
+    return 0;
+}
+
+std::int64_t anon(const TargetSnapshot& target) {
+    std::int64_t bytes = 0;
+    for (const Process& process : target.processes)
+        if (process.task.memory) bytes += static_cast<std::int64_t>(process.task.memory->anon.n);
+    return bytes;
+}
+
+void expect_about(std::int64_t got, std::int64_t wanted) {
+    EXPECT_NEAR(static_cast<double>(got), static_cast<double>(wanted), 0.02 * static_cast<double>(std::abs(wanted)));
+}
+
+// One child that waits, then does it, then waits again.
+struct Grown {
+    template <class Do>
+    explicit Grown(const char* name, Do what)
+        : job(name), child(job, [what](const Child::Script& script) {
+              script.say();
+              script.wait();
+              what();
+              script.say();
+              script.wait();
+          }) {
+        child.heard();
+        watched.emplace(std::vector<std::string>{job.name()});
+        before = anon(watched->tick(job));
+        child.go();
+        child.heard();
+        const TargetSnapshot& target = watched->tick(job);
+        change = anon(target) - before;
+        growth = watched->collector().growth()->report(target);
+        watched->expect_nothing_lost();
+    }
+
+    const RealCgroup job;
+    Child child;
+    std::optional<Watched> watched{};
+    std::int64_t before = 0;
+    std::int64_t change = 0;
+    Growth growth{};
+};
+
+TEST(ResidentGrowth, StandsAtTheFunctionThatTouchedThePages) {
+    const Grown grown("growth-small", [] { grow_here(64 * kMiB); });
+    expect_about(at(grown.growth.resident, "grow_here"), 64 * kMiB);
+    expect_about(sum(grown.growth.resident), grown.change);
+}
+
+TEST(ResidentGrowth, CountsAHugePageAsWhatItHolds) {
+    const Grown grown("growth-huge", [] { grow_in_huge_pages(64 * kMiB); });
+    expect_about(at(grown.growth.resident, "grow_in_huge_pages"), 64 * kMiB);
+    expect_about(sum(grown.growth.resident), grown.change);
+}
+
+TEST(ResidentGrowth, OfThreadsIsThatOfTheirProcess) {
+    const Grown grown("growth-threads", [] {
+        std::vector<std::thread> threads;
+        for (int i = 0; i < 8; ++i) threads.emplace_back([] { grow_here(16 * kMiB); });
+        for (std::thread& thread : threads) thread.join();
+    });
+    expect_about(at(grown.growth.resident, "grow_here"), 128 * kMiB);
+    expect_about(sum(grown.growth.resident), grown.change);
+}
+
+TEST(ResidentGrowth, IsNetOfWhatWasGivenBack) {
+    const Grown grown("growth-back", [] {
+        for (int i = 0; i < 10; ++i) {
+            void* memory = map(32 * kMiB);
+            std::memset(memory, 1, 32 * kMiB);
+            ::munmap(memory, 32 * kMiB);
+        }
+        grow_here(16 * kMiB);
+    });
+    expect_about(at(grown.growth.resident, "grow_here"), 16 * kMiB);
+    expect_about(sum(grown.growth.resident), grown.change);
+}
+
+TEST(ResidentGrowth, OfAForkedChildIsWhatItGrewAfterTheFork) {
+    const Grown grown("growth-fork", [] {
+        grow_here(32 * kMiB);
+        if (::fork() == 0) {
+            grow_here(48 * kMiB);
+            ::pause();
+        }
+        ::usleep(300'000);
+    });
+    expect_about(at(grown.growth.resident, "grow_here"), 80 * kMiB);
+    EXPECT_EQ(grown.growth.resident.sites.front().pids.size(), 2U);
+}
+
+TEST(ResidentGrowth, OfADeadProcessStaysAndIsSaidToBeGone) {
+    Grown grown("growth-dead", [] {
+        if (const pid_t child = ::fork(); child == 0) {
+            grow_here(40 * kMiB);
+            ::_exit(0);
+        } else {
+            ::waitpid(child, nullptr, 0);
+        }
+    });
+    expect_about(at(grown.growth.resident, "grow_here"), 40 * kMiB);
+    EXPECT_EQ(grown.growth.resident.sites.front().living_bytes, 0);
+    EXPECT_LE(reason(grown.growth.resident, "exited"), -static_cast<std::int64_t>(39 * kMiB));
+}
+
+TEST(ResidentGrowth, BeginsAnewWithAnotherProgram) {
+    Grown grown("growth-exec", [] {
+        if (::fork() == 0) {
+            grow_here(24 * kMiB);
+            ::execl("/bin/sleep", "sleep", "30", nullptr);
+        }
+        ::usleep(300'000);
+    });
+    EXPECT_EQ(grown.growth.resident.sites.front().living_bytes, 0);
+    expect_about(at(grown.growth.resident, "grow_here"), 24 * kMiB);
+}
+
+TEST(ResidentGrowth, MadeByAnotherProcessIsExternal) {
+    const RealCgroup job("growth-external");
+    const Child child(job, [](const Child::Script& script) {
+        script.say(std::to_string(reinterpret_cast<std::uintptr_t>(map(32 * kMiB))));
+        grow_here(4 * kMiB);  // from here on something is known of it
+        script.wait();
+    });
+    const auto address = std::stoull(child.heard());
+    Watched watched({job.name()});
+    const std::int64_t before = anon(watched.tick(job));
+    std::vector<char> bytes(32 * kMiB, 1);
+    const iovec from{bytes.data(), bytes.size()};
+    const iovec to{reinterpret_cast<void*>(address), bytes.size()};
+    ASSERT_EQ(::process_vm_writev(child.pid(), &from, 1, &to, 1, 0), static_cast<ssize_t>(bytes.size()));
+    const TargetSnapshot& target = watched.tick(job);
+    const Growth growth = watched.collector().growth()->report(target);
+    expect_about(reason(growth.resident, "external"), 32 * kMiB);
+    expect_about(sum(growth.resident), anon(target) - before);
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,12 @@
+#pragma once
+#include <vector>
+
+#include "model/growth.h"
+
+namespace memscope {
+
+// Sites of the same role with the same frames become one: a native frame that has a name is the same wherever in its
+// function it stands. Largest first; what has come to nothing is left out.
+std::vector<GrowthSite> merged_sites(std::vector<GrowthSite> sites);
+
+}  // namespace memscope

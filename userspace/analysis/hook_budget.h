@@ -1,0 +1,27 @@
+#pragma once
+#include "base/units.h"
+
+namespace memscope {
+
+// Whether a hook may stay attached: what it has cost is held against the CPU time of those it hangs on. One that costs
+// more than its share is taken off for a while, longer each time.
+class HookBudget {
+  public:
+    enum class Advice { stay, take_off, put_back };
+
+    explicit HookBudget(double share) : share_(share) {}
+
+    // At every tick: the time, and since the beginning the CPU time of the hook and of the watched processes.
+    Advice consider(Seconds now, Seconds hook, Seconds watched);
+    bool is_off() const { return off_until_ > Seconds{0}; }
+
+  private:
+    double share_;
+    Seconds window_began_{-1};
+    Seconds hook_then_{};
+    Seconds watched_then_{};
+    Seconds off_until_{};
+    Seconds next_pause_{60};
+};
+
+}  // namespace memscope

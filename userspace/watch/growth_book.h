@@ -1,0 +1,111 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "model/growth.h"
+#include "model/stack.h"
+#include "sources/native_symbols.h"
+
+namespace memscope {
+
+// Where a stack was: Python by name, native code by file and place in it, so that it means the same in every process.
+struct CallSite {
+    std::vector<PythonFrame> python{};
+    std::vector<NativeLocation> native{};
+};
+using CallSitePtr = std::shared_ptr<const CallSite>;
+
+// Growth of one process at one site.
+struct BookedGrowth {
+    CallSitePtr site{};
+    pid_t pid = 0;
+    RoleKey role{};
+    std::int64_t bytes = 0;
+    bool living = true;
+};
+
+// What has grown at which stack, as far as the kernel has told. What a process held at its end is kept by site, so that
+// generations of workers do not pile up.
+class GrowthBook {
+  public:
+    // Who an address space belonged to, when it ended.
+    struct Holder {
+        RoleKey role{};
+        std::vector<std::string> targets{};  // around the process
+    };
+
+    void learn(const RawStack& stack, CallSite site);
+    bool knows(StackId stack) const { return stacks_.contains(stack); }
+    // Everything the kernel has booked, in total.
+    void set_resident(std::span<const StackGrowth> growth);
+
+    // The process has ended, or executed another program. Returns its stacks, which are not known any more.
+    std::vector<StackId> end(const SpaceGrowth& last, const Holder& holder);
+    std::vector<SpaceId> spaces_of(pid_t pid) const;
+
+    // When there are more than `most` stacks: the smallest half of those that may go are counted without their names.
+    // `take` ends one and says what it had, or nothing if it must stay. Returns how many each process lost.
+    using Take = std::function<std::optional<std::int64_t>(StackId)>;
+    std::map<pid_t, std::uint32_t> fold(std::size_t most, const Take& take);
+
+    // Of those processes that `role_of` knows, and of the past of that target.
+    std::vector<BookedGrowth> resident(const std::string& target,
+                                       const std::function<const RoleKey*(const ProcessId&)>& role_of) const;
+    const CallSitePtr* site_of(StackId stack) const;
+
+    struct Unnamed {
+        std::int64_t external = 0;
+        std::int64_t other = 0;          // too many stacks
+        std::int64_t unknown_stack = 0;  // its frames were lost
+        std::int64_t exited = 0;         // given back at the end, as a negative number
+    };
+    Unnamed past(const std::string& target) const;
+    Unnamed folded(const ProcessId& process) const;  // of a living one
+
+    std::size_t stack_count() const { return stacks_.size(); }
+
+  private:
+    struct Stack {
+        SpaceId space{};
+        CallSitePtr site{};  // null: its frames were lost
+        std::int64_t resident = 0;
+    };
+    struct Space {
+        ProcessId process{};
+        std::set<StackId> stacks{};
+        std::int64_t folded = 0;
+    };
+    struct SameSite {
+        bool operator()(const CallSitePtr& a, const CallSitePtr& b) const;
+    };
+    struct PastKey {
+        CallSitePtr site{};
+        RoleKey role{};
+        std::string target{};
+        bool operator<(const PastKey& other) const;
+    };
+    struct Past {
+        std::int64_t bytes = 0;
+        std::set<pid_t> pids{};
+    };
+
+    CallSitePtr interned(CallSite site);
+    void keep(const CallSitePtr& site, const Holder& holder, pid_t pid, std::int64_t bytes);
+    void fold_past();
+
+    std::unordered_map<StackId, Stack> stacks_;
+    std::map<SpaceId, Space> spaces_;
+    std::set<CallSitePtr, SameSite> sites_;
+    std::map<PastKey, Past> past_;
+    std::map<std::string, Unnamed> past_unnamed_;  // by target
+};
+
+}  // namespace memscope

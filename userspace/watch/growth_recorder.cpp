@@ -1,0 +1,147 @@
+#include "watch/growth_recorder.h"
+
+#include <utility>
+
+#include "analysis/attribution.h"
+#include "watch/clock.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kMostStacks = MS_SITES * 3 / 4;  // of the kernel's map
+
+GrowthSite to_site(const BookedGrowth& booked, NativeSymbols& symbols) {
+    GrowthSite site{.bytes = booked.bytes,
+                    .living_bytes = booked.living ? booked.bytes : 0,
+                    .role = booked.role,
+                    .pids = {booked.pid},
+                    .python = booked.site->python,
+                    .native = {}};
+    site.native.reserve(booked.site->native.size());
+    for (const NativeLocation& location : booked.site->native) site.native.push_back(symbols.name(location));
+    return site;
+}
+
+void say(GrowthPlane& plane, const char* reason, std::int64_t bytes) {
+    if (bytes != 0) plane.unattributed.push_back({reason, bytes});
+}
+
+}  // namespace
+
+GrowthRecorder::GrowthRecorder(SysRoot root, GrowthSignal& signal, bool python)
+    : root_(std::move(root)), signal_(signal), symbols_(root_), python_(root_, signal_, python), codes_(signal_) {}
+
+CallSite GrowthRecorder::named(const RawStack& stack) {
+    CallSite site;
+    site.python.reserve(stack.python.size());
+    for (const RawStack::PythonCall& call : stack.python) site.python.push_back(codes_.frame(stack, call));
+    site.native =
+        symbols_.locate(stack.process.pid, stack.native, Seconds(static_cast<double>(read_clock().boot_ns) * 1e-9));
+    return site;
+}
+
+void GrowthRecorder::take_events() {
+    signal_.drain({.code = [this](const ms_code& code) { codes_.add(code); },
+                   .stack =
+                       [this](const RawStack& stack) {
+                           CallSite site = named(stack);
+                           const std::lock_guard lock(mutex_);
+                           book_.learn(stack, std::move(site));
+                       },
+                   .grew = [this](const ProcessId& process) { python_.look_at(process); }});
+}
+
+void GrowthRecorder::begin(const TrackedProcess& process) {
+    if (process.born_here || !process.task.memory) return;
+    // A full map is counted where it is full.
+    (void)signal_.begin(process.task.id, SpaceId{read_clock().boot_ns}, process.task.memory->anon);
+    python_.look_at(process.task.id);
+}
+
+// What the process held in all its address spaces but the one it still has.
+void GrowthRecorder::end(pid_t pid, const GrowthBook::Holder& holder, std::optional<SpaceId> still) {
+    const auto last = signal_.read_space(pid);
+    for (const SpaceId space : book_.spaces_of(pid)) {
+        if (space == still) continue;
+        const SpaceGrowth held =
+            last && last->space == space ? *last : SpaceGrowth{.space = space, .process = {pid, 0}};
+        for (const StackId stack : book_.end(held, holder)) {
+            (void)signal_.take_site(stack);
+            signal_.forget_stack(stack);
+        }
+        codes_.forget(space);
+    }
+}
+
+void GrowthRecorder::make_room() {
+    const auto lost = book_.fold(kMostStacks, [this](StackId stack) {
+        signal_.forget_stack(stack);
+        return std::optional(signal_.take_site(stack));
+    });
+    for (const auto& [pid, stacks] : lost) signal_.allow_stacks(pid, stacks);
+}
+
+void GrowthRecorder::tick(ProcessTable& processes, const Around& around) {
+    take_events();
+    python_.look_again();
+    const std::lock_guard lock(mutex_);
+    const std::uint64_t bookings = signal_.cost().bookings;
+    if (std::exchange(seen_bookings_, bookings) != bookings) book_.set_resident(signal_.read_sites());
+    for (const TrackedProcess& process : processes.ended()) {
+        const pid_t pid = process.task.id.pid;
+        end(pid, {process.role, around(process.last_target())}, std::nullopt);
+        // Somebody else may have its pid by now.
+        const auto left = signal_.read_space(pid);
+        if (!left || left->process == process.task.id) signal_.forget(pid);
+        python_.forget(pid);
+        symbols_.forget(pid);
+        executed_.erase(pid);
+    }
+    for (const pid_t pid : std::exchange(executed_, {})) {
+        const auto process = processes.living().find(pid);
+        const auto now = signal_.read_space(pid);
+        if (process == processes.living().end() || !now) continue;
+        symbols_.forget(pid);
+        end(pid, {process->second.role, around(process->second.task.target)}, now->space);
+    }
+    make_room();
+}
+
+Growth GrowthRecorder::report(const TargetSnapshot& target) {
+    std::map<ProcessId, RoleKey> roles;
+    for (const Process& process : target.processes) roles[process.task.id] = {process.role, process.rank};
+    const auto role_of = [&roles](const ProcessId& process) -> const RoleKey* {
+        const auto found = roles.find(process);
+        return found == roles.end() ? nullptr : &found->second;
+    };
+
+    std::vector<BookedGrowth> booked;
+    GrowthBook::Unnamed unnamed;
+    std::int64_t not_yet = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        booked = book_.resident(target.info.name, role_of);
+        unnamed = book_.past(target.info.name);
+        for (const Process& process : target.processes) {
+            const auto space = signal_.read_space(process.task.id.pid);
+            if (!space || space->process != process.task.id) continue;
+            const auto folded = book_.folded(process.task.id);
+            unnamed.external += space->external;
+            unnamed.other += space->other + folded.other;
+            unnamed.unknown_stack += folded.unknown_stack;
+            if (process.task.memory) not_yet += static_cast<std::int64_t>(process.task.memory->anon.n) - space->bytes;
+        }
+    }
+    // Names of native code may take a while to load; nobody waits for it.
+    Growth growth;
+    for (const BookedGrowth& one : booked) growth.resident.sites.push_back(to_site(one, symbols_));
+    growth.resident.sites = merged_sites(std::move(growth.resident.sites));
+    say(growth.resident, "external", unnamed.external);
+    say(growth.resident, "other", unnamed.other);
+    say(growth.resident, "unknown_stack", unnamed.unknown_stack);
+    say(growth.resident, "exited", unnamed.exited);
+    say(growth.resident, "below_step", not_yet);
+    return growth;
+}
+
+}  // namespace memscope

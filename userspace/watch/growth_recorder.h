@@ -1,0 +1,55 @@
+#pragma once
+#include <mutex>
+#include <set>
+
+#include "base/files.h"
+#include "kernel/growth_signal.h"
+#include "model/nesting.h"
+#include "model/process_table.h"
+#include "model/snapshot.h"
+#include "watch/growth_book.h"
+#include "watch/python_codes.h"
+#include "watch/python_watch.h"
+
+namespace memscope {
+
+// Follows growth by stack: names stacks as they come, while their processes live, and keeps the book. Everything but
+// report() belongs to the thread of the ticks.
+class GrowthRecorder {
+  public:
+    // Names of the targets around a process, outermost last.
+    using Around = std::function<std::vector<std::string>(CgroupId)>;
+
+    GrowthRecorder(SysRoot root, GrowthSignal& signal, bool python);
+
+    void take_events();
+    void look_again() { python_.look_again(); }
+    int retry_fd() const { return python_.retry_fd(); }
+    // A process that is watched from now on. One that was forked by a watched one has been begun by the kernel.
+    void begin(const TrackedProcess& process);
+    void executed(const ProcessId& process) { executed_.insert(process.pid); }
+    void tick(ProcessTable& processes, const Around& around);
+
+    // From any thread.
+    Growth report(const TargetSnapshot& target);
+
+    std::uint64_t unnamed_frames() const { return codes_.unknown(); }
+
+  private:
+    CallSite named(const RawStack& stack);
+    void end(pid_t pid, const GrowthBook::Holder& holder, std::optional<SpaceId> still);
+    void make_room();
+
+    SysRoot root_;
+    GrowthSignal& signal_;
+    NativeSymbols symbols_;
+    PythonWatch python_;
+    PythonCodes codes_;
+    std::set<pid_t> executed_{};  // since the last tick
+    std::uint64_t seen_bookings_ = 0;
+
+    std::mutex mutex_{};  // of the book alone
+    GrowthBook book_{};
+};
+
+}  // namespace memscope

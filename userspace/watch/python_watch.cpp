@@ -1,0 +1,59 @@
+#include "watch/python_watch.h"
+
+#include <sys/timerfd.h>
+
+#include "watch/clock.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::uint64_t kPatienceNs = 3'000'000'000;
+constexpr long kAgainNs = 10'000'000;
+constexpr std::size_t kMostWaiting = 4096;
+constexpr std::size_t kMostPerTurn = 32;  // a look costs about 0.1 ms
+
+}  // namespace
+
+PythonWatch::PythonWatch(const SysRoot& root, GrowthSignal& signal, bool on)
+    : root_(root),
+      signal_(signal),
+      on_(on),
+      finder_(root),
+      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {}
+
+void PythonWatch::arm(bool on) {
+    if (std::exchange(armed_, on) == on) return;
+    const timespec step{.tv_sec = 0, .tv_nsec = on ? kAgainNs : 0};
+    const itimerspec timer{.it_interval = step, .it_value = step};
+    (void)::timerfd_settime(timer_.get(), 0, &timer, nullptr);  // else the next tick looks again
+}
+
+// True when there is nothing to wait for.
+bool PythonWatch::decided(const ProcessId& process) {
+    const PythonSearch search = finder_.find(process.pid);
+    if (search.outcome == PythonSearch::Outcome::found) (void)signal_.set_python(process.pid, search.layout);
+    return search.outcome != PythonSearch::Outcome::starting;
+}
+
+void PythonWatch::look_at(const ProcessId& process) {
+    if (!on_ || waiting_.size() >= kMostWaiting || decided(process)) return;
+    waiting_[process.pid] = {process, read_clock().boot_ns + kPatienceNs};
+    arm(true);
+}
+
+void PythonWatch::look_again() {
+    std::uint64_t expirations = 0;
+    [[maybe_unused]] const auto ignored = ::read(timer_.get(), &expirations, sizeof expirations);
+    const std::uint64_t now = read_clock().boot_ns;
+    std::size_t looked = 0;
+    auto at = waiting_.lower_bound(next_);
+    for (std::size_t left = waiting_.size(); left > 0 && looked < kMostPerTurn; --left, ++looked) {
+        if (at == waiting_.end()) at = waiting_.begin();
+        const bool over = now >= at->second.until_ns || decided(at->second.process);
+        at = over ? waiting_.erase(at) : std::next(at);
+    }
+    next_ = at == waiting_.end() ? 0 : at->first;
+    arm(!waiting_.empty());
+}
+
+}  // namespace memscope
