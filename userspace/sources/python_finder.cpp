@@ -1,10 +1,11 @@
 #include "sources/python_finder.h"
 
-#include <algorithm>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
+#include "sources/process_maps.h"
 #include "sources/python_layout.h"
 #include "sources/python_threads.h"
 
@@ -63,21 +64,27 @@ Result<ms_python> layout_at(const ProcessMemory& memory, const PythonElf& elf, s
 
 std::vector<PythonFinder::Candidate> PythonFinder::candidates_of(pid_t pid) const {
     const fs::path process = root_.proc / std::to_string(pid);
-    const auto maps = read_process_maps(root_, pid);
-    if (!maps) return {};
     std::error_code none;
     const std::string executable = fs::read_symlink(process / "exe", none).string();
+    const auto text = read_file(process / "maps", kMapsTextLimit);
+    if (!text) return {};
+    // A process can have thousands of mappings: only those that matter are looked at closely.
+    std::string lines;
+    for_each_line(*text, [&](std::string_view line) {
+        if (has_name_of_python(line) || (!executable.empty() && line.ends_with(executable))) lines.append(line) += '\n';
+    });
 
     std::vector<Candidate> candidates;
-    const MappedRange* before = nullptr;
-    for (const MappedRange& range : maps->ranges) {
-        if (range.inode == 0 || range.offset != 0 || candidates.size() == kCandidateLimit) continue;
-        if (before != nullptr && before->path == range.path) continue;
-        before = &range;
+    std::string_view before;
+    const auto maps = parse_process_maps(lines);
+    for (const MappedRange& range : maps.ranges) {
+        if (range.inode == 0 || range.offset != 0 || range.path == before) continue;
+        before = range.path;
         const bool runs = (range.deleted ? range.path + " (deleted)" : range.path) == executable;
         if (!runs && !has_name_of_python(range.path)) continue;
         candidates.push_back(
             {.file = process / (runs ? "exe" : place_of(range)), .lowest = range.start, .replaced = range.deleted});
+        if (candidates.size() == kCandidateLimit) break;
     }
     return candidates;
 }

@@ -3,9 +3,9 @@
 #include <optional>
 #include <string>
 #include <sys/types.h>
+#include <vector>
 
 #include "base/files.h"
-#include "sources/process_maps.h"
 #include "sources/process_memory.h"
 #include "sources/python_elf.h"
 #include <memscope/shared/stacks.h>
