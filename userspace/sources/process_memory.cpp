@@ -1,5 +1,6 @@
 #include "sources/process_memory.h"
 
+#include <bit>
 #include <sys/uio.h>
 
 namespace memscope {
@@ -7,7 +8,7 @@ namespace memscope {
 ProcessMemory ProcessMemory::of(pid_t pid) {
     return ProcessMemory([pid](std::uint64_t address, std::span<std::byte> into) -> Status {
         const iovec local{.iov_base = into.data(), .iov_len = into.size()};
-        const iovec remote{.iov_base = reinterpret_cast<void*>(address), .iov_len = into.size()};
+        const iovec remote{.iov_base = std::bit_cast<void*>(address), .iov_len = into.size()};
         const ssize_t n = ::process_vm_readv(pid, &local, 1, &remote, 1, 0);
         if (n == static_cast<ssize_t>(into.size())) return Done{};
         // What ends in the middle is not mapped to its end.

@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "base/result.h"
 #include <memscope/shared/stacks.h>
@@ -19,7 +20,8 @@ std::string python_version_text(int version);  // "3.11"
 Result<ms_python> python_layout(int version);
 
 // From 3.13 on an interpreter says itself where things are: its _PyRuntime begins with a table, _Py_DebugOffsets.
-constexpr std::size_t kDebugOffsetsBytes = 96 * 8;  // as much of the table as any version's strings are in
+constexpr std::size_t kDebugOffsetsBytes =
+    96 * sizeof(std::uint64_t);  // as much of the table as any version's strings are in
 bool has_debug_offsets(std::span<const std::byte> runtime);
 // 3.13 and 3.14; those are the ones whose table we know. Nothing in it is believed that could mislead the kernel side.
 Result<ms_python> python_layout(std::span<const std::byte> debug_offsets);

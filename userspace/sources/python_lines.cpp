@@ -21,7 +21,8 @@ std::optional<int> line_in_pairs(std::span<const std::byte> table, std::int64_t 
     constexpr int kNoLine = -128;
     std::uint64_t end = 0;
     for (; table.size() >= 2; table = table.subspan(2)) {
-        const int difference = static_cast<std::int8_t>(number(table[1]));
+        const int difference =
+            number(table[1]) < 128 ? static_cast<int>(number(table[1])) : static_cast<int>(number(table[1])) - 256;
         end += number(table[0]);
         if (difference != kNoLine) line += difference;
         if (instruction < end) return difference == kNoLine ? std::nullopt : as_line(line);

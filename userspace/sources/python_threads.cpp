@@ -51,7 +51,7 @@ std::optional<pid_t> parse_own_pid(std::string_view status) {
 }
 
 Result<std::uint64_t> first_python_thread(const ProcessMemory& memory, const ms_python& layout) {
-    const auto interpreter = memory.read<std::uint64_t>(layout.runtime + layout.runtime_interpreters);
+    auto interpreter = memory.read<std::uint64_t>(layout.runtime + layout.runtime_interpreters);
     if (!interpreter || *interpreter == 0) return interpreter;
     return memory.read<std::uint64_t>(*interpreter + layout.interpreter_threads);
 }
