@@ -1,0 +1,161 @@
+#include "sources/elf_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kSegmentLimit = 1170;     // the kernel runs no file with more
+constexpr std::size_t kSectionLimit = 1 << 16;  // linkers make some 40; those with more are not what a process runs
+constexpr std::size_t kSectionNamesLimit = std::size_t{1} << 20;
+constexpr std::size_t kSectionNameLimit = 64;
+
+bool is_ours(const Elf64_Ehdr& header) {
+    return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+           header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_ident[EI_VERSION] == EV_CURRENT;
+}
+
+// Bytes read from a file, as headers one after the other.
+template <class Header>
+std::vector<Header> headers_in(const std::string& bytes) {
+    std::vector<Header> headers(bytes.size() / sizeof(Header));
+    if (!headers.empty()) std::memcpy(headers.data(), bytes.data(), headers.size() * sizeof(Header));
+    return headers;
+}
+
+}  // namespace
+
+Result<ElfFile> ElfFile::open(const Fd& file) {
+    ElfFile elf;
+    struct stat status{};
+    if (::fstat(file.get(), &status) != 0) return system_error(errno, "stat of an ELF file");
+    if (!S_ISREG(status.st_mode)) return plain_error("not a regular file");
+    elf.size_ = static_cast<std::uint64_t>(status.st_size);
+    elf.file_ = Fd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
+    if (!elf.file_) return system_error(errno, "keep an ELF file open");
+
+    const auto header = elf.read_as<Elf64_Ehdr>(0);
+    if (!header) return plain_error("not an ELF file: too short");
+    if (!is_ours(*header)) return plain_error("not a 64-bit little-endian ELF file");
+    if (const auto read = elf.read_segments(*header); !read) return read.error();
+    elf.read_sections(*header);
+    return elf;
+}
+
+std::string ElfFile::read(std::uint64_t offset, std::size_t most) const {
+    if (offset >= size_) return {};
+    std::string bytes(std::min<std::uint64_t>(most, size_ - offset), '\0');
+    std::size_t got = 0;
+    while (got < bytes.size()) {
+        const ssize_t n =
+            ::pread(file_.get(), bytes.data() + got, bytes.size() - got, static_cast<off_t>(offset + got));
+        if (n > 0)
+            got += static_cast<std::size_t>(n);
+        else if (n == 0 || errno != EINTR)
+            break;  // shorter than it was, or unreadable
+    }
+    bytes.resize(got);
+    return bytes;
+}
+
+std::string ElfFile::read(const ElfSection& section, std::uint64_t from, std::size_t most) const {
+    if (from >= section.file_size() || !holds(section.offset, section.file_size())) return {};
+    return read(section.offset + from, std::min<std::uint64_t>(most, section.file_size() - from));
+}
+
+template <class T>
+std::optional<T> ElfFile::read_as(std::uint64_t offset) const {
+    const std::string bytes = read(offset, sizeof(T));
+    if (bytes.size() != sizeof(T)) return std::nullopt;
+    T value;
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+}
+
+Status ElfFile::read_segments(const Elf64_Ehdr& header) {
+    if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0 || header.e_phnum > kSegmentLimit ||
+        !holds(header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr)))
+        return plain_error("an ELF file without program headers, or with damaged ones");
+    const auto headers = headers_in<Elf64_Phdr>(read(header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr)));
+    for (const Elf64_Phdr& segment : headers) {
+        if (!holds(segment.p_offset, segment.p_filesz)) continue;
+        const ElfSegment kept{.offset = segment.p_offset,
+                              .address = segment.p_vaddr,
+                              .file_size = segment.p_filesz,
+                              .memory_size = segment.p_memsz,
+                              .executable = (segment.p_flags & PF_X) != 0};
+        if (segment.p_type == PT_LOAD) segments_.push_back(kept);
+        if (segment.p_type == PT_NOTE) notes_.push_back(kept);
+    }
+    return Done{};
+}
+
+// Nobody needs sections to run a file, so damaged headers are no reason to refuse it: it has no sections then.
+void ElfFile::read_sections(const Elf64_Ehdr& header) {
+    if (header.e_shoff == 0 || header.e_shentsize != sizeof(Elf64_Shdr)) return;
+    std::uint64_t count = header.e_shnum;
+    std::uint64_t names_index = header.e_shstrndx;
+    if (count == 0 || names_index == SHN_XINDEX) {  // too large for their fields: they stand in the first section
+        const auto first = read_as<Elf64_Shdr>(header.e_shoff);
+        if (!first) return;
+        if (count == 0) count = first->sh_size;
+        if (names_index == SHN_XINDEX) names_index = first->sh_link;
+    }
+    if (count > kSectionLimit || !holds(header.e_shoff, count * sizeof(Elf64_Shdr))) return;
+    const auto headers = headers_in<Elf64_Shdr>(read(header.e_shoff, count * sizeof(Elf64_Shdr)));
+    std::vector<std::uint32_t> names;
+    for (const Elf64_Shdr& section : headers) {
+        ElfSection kept{.name = {},
+                        .address = section.sh_addr,
+                        .offset = section.sh_offset,
+                        .size = section.sh_size,
+                        .type = section.sh_type,
+                        .link = section.sh_link};
+        // It keeps its place, others link to it by number, but has nothing.
+        if (!holds(kept.offset, kept.file_size()) || section.sh_type == SHT_NULL) kept = {};
+        sections_.push_back(std::move(kept));
+        names.push_back(section.sh_name);
+    }
+    name_sections(names, names_index);
+}
+
+void ElfFile::name_sections(const std::vector<std::uint32_t>& names, std::size_t names_index) {
+    if (names_index >= sections_.size()) return;
+    const std::string text = read(sections_[names_index], 0, kSectionNamesLimit);
+    for (std::size_t i = 0; i < sections_.size(); ++i) {
+        if (names[i] >= text.size() || sections_[i].type == SHT_NULL) continue;
+        const auto end = text.find('\0', names[i]);
+        if (end != std::string::npos && end - names[i] <= kSectionNameLimit)
+            sections_[i].name = text.substr(names[i], end - names[i]);
+    }
+}
+
+std::optional<ElfSection> ElfFile::section(std::string_view name) const {
+    const auto found = std::find_if(sections_.begin(), sections_.end(),
+                                    [&](const ElfSection& section) { return section.name == name; });
+    return found == sections_.end() || name.empty() ? std::nullopt : std::optional(*found);
+}
+
+std::uint64_t ElfFile::load_address() const {
+    const auto lowest = std::min_element(segments_.begin(), segments_.end(),
+                                         [](const auto& a, const auto& b) { return a.address < b.address; });
+    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    return lowest == segments_.end() ? 0 : lowest->address & ~(page - 1);
+}
+
+std::optional<std::uint64_t> ElfFile::address_of(std::uint64_t offset, bool executable) const {
+    std::optional<std::uint64_t> other;  // two segments may have bytes of one page of the file
+    for (const ElfSegment& segment : segments_) {
+        if (offset < segment.offset || offset - segment.offset >= segment.file_size) continue;
+        const std::uint64_t address = segment.address + (offset - segment.offset);
+        if (segment.executable == executable) return address;
+        if (!other) other = address;
+    }
+    return other;
+}
+
+}  // namespace memscope

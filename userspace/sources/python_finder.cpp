@@ -1,0 +1,141 @@
+#include "sources/python_finder.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "sources/process_maps.h"
+#include "sources/python_layout.h"
+#include "sources/python_threads.h"
+
+namespace memscope {
+namespace {
+
+using Outcome = PythonSearch::Outcome;
+
+constexpr std::size_t kCandidateLimit = 8;
+
+bool has_name_of_python(std::string_view path) {
+    const std::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+    return name.starts_with("python") || name.starts_with("libpython");
+}
+
+PythonSearch ended(Outcome outcome, std::string why) {
+    return {.outcome = outcome, .layout = {}, .why = std::move(why)};
+}
+
+// What is not mapped may be so in a moment, what is forbidden stays so.
+PythonSearch ended(const Error& error) {
+    if (error.code == std::errc::no_such_process) return ended(Outcome::none, error.message());
+    return ended(error.code == std::errc::bad_address ? Outcome::starting : Outcome::unreadable, error.message());
+}
+
+// Opened in two steps: what a process puts in the place of the file may be a device, which opening would wake.
+Result<Fd> open_regular_file(const fs::path& path, struct stat& status) {
+    Fd place(::open(path.c_str(), O_PATH | O_CLOEXEC));
+    if (!place || ::fstat(place.get(), &status) != 0) return system_error(errno, "open " + path.string());
+    if (!S_ISREG(status.st_mode)) return plain_error(path.string() + " is not a regular file");
+    Fd file(::open(("/proc/self/fd/" + std::to_string(place.get())).c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+    if (!file) return system_error(errno, "open " + path.string());
+    return file;
+}
+
+// Below /proc/PID. Paths are as the process sees them; what has none any more is still there by its addresses, for
+// those who are allowed to open that.
+std::string place_of(const MappedRange& range) {
+    if (!range.deleted) return "root" + range.path;
+    return fmt::format("map_files/{:x}-{:x}", range.start, range.end);
+}
+
+Result<ms_python> layout_at(const ProcessMemory& memory, const PythonElf& elf, std::uint64_t moved) {
+    const auto table = memory.read(elf.runtime + moved, kDebugOffsetsBytes);
+    if (table && has_debug_offsets(*table)) return python_layout(*table);
+    if (!elf.version_address) {
+        if (!elf.version_text) return plain_error("a CPython of an unknown version");
+        return python_layout(*elf.version_text);
+    }
+    const auto version = memory.read<std::uint64_t>(*elf.version_address + moved);
+    if (!version) return version.error();
+    return python_layout(python_version(*version));
+}
+
+}  // namespace
+
+std::vector<PythonFinder::Candidate> PythonFinder::candidates_of(pid_t pid) const {
+    const fs::path process = root_.proc / std::to_string(pid);
+    std::error_code none;
+    const std::string executable = fs::read_symlink(process / "exe", none).string();
+    const auto text = read_file(process / "maps", kMapsTextLimit);
+    if (!text) return {};
+    // A process can have thousands of mappings: only those that matter are looked at closely.
+    std::string lines;
+    for_each_line(*text, [&](std::string_view line) {
+        if (has_name_of_python(line) || (!executable.empty() && line.ends_with(executable))) lines.append(line) += '\n';
+    });
+
+    std::vector<Candidate> candidates;
+    std::string_view before;
+    const auto maps = parse_process_maps(lines);
+    for (const MappedRange& range : maps.ranges) {
+        if (range.inode == 0 || range.offset != 0 || range.path == before) continue;
+        before = range.path;
+        const bool runs = (range.deleted ? range.path + " (deleted)" : range.path) == executable;
+        if (!runs && !has_name_of_python(range.path)) continue;
+        candidates.push_back(
+            {.file = process / (runs ? "exe" : place_of(range)), .lowest = range.start, .replaced = range.deleted});
+        if (candidates.size() == kCandidateLimit) break;
+    }
+    return candidates;
+}
+
+std::optional<PythonElf> PythonFinder::look(const Candidate& candidate) {
+    struct stat status{};
+    if (::stat(candidate.file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
+    if (const auto known = cache_.known(status)) return *known;
+    const auto file = open_regular_file(candidate.file, status);
+    return file ? cache_.look(*file, status) : std::nullopt;
+}
+
+PythonSearch PythonFinder::examine(pid_t pid, const PythonElf& elf, std::uint64_t lowest) const {
+    const ProcessMemory memory = memory_of_(pid);
+    const std::uint64_t moved = lowest - elf.load_address;
+    auto layout = layout_at(memory, elf, moved);
+    if (!layout) return ended(layout.error());
+    layout->runtime = elf.runtime + moved;
+
+    const auto thread = first_python_thread(memory, *layout);
+    if (!thread) return ended(thread.error());
+    if (*thread == 0) return ended(Outcome::starting, "CPython has no thread yet");
+    if (const auto next = memory.read<std::uint64_t>(*thread + layout->thread_next); !next) return ended(next.error());
+
+    constexpr int kFirstWithNativeIds = 311;
+    if (layout->version < kFirstWithNativeIds) {
+        const auto status = read_file(root_.proc / std::to_string(pid) / "status");
+        const auto own_pid = status ? parse_own_pid(*status) : std::nullopt;
+        const auto place = own_pid ? find_pthread_tid(memory, *layout, *thread, *own_pid) : std::nullopt;
+        // Early on, the thread may be listed before it has its id.
+        if (!place) return ended(Outcome::starting, "the C library's id of the main thread was not found");
+        layout->pthread_tid = *place;
+    }
+    return {.outcome = Outcome::found, .layout = *layout, .why = {}};
+}
+
+PythonSearch PythonFinder::find(pid_t pid) {
+    PythonSearch best = ended(Outcome::none, "no CPython in it");
+    for (const Candidate& candidate : candidates_of(pid)) {
+        const auto elf = look(candidate);
+        if (!elf) {
+            if (candidate.replaced && best.outcome == Outcome::none)
+                best = ended(Outcome::unreadable, "the file of its CPython was replaced since it was started");
+            continue;
+        }
+        PythonSearch search = examine(pid, *elf, candidate.lowest);
+        if (search.outcome == Outcome::found) return search;
+        // A script that only maps the file of another Python must not hide the one it runs in.
+        if (best.outcome == Outcome::none || search.outcome == Outcome::starting) best = std::move(search);
+    }
+    return best;
+}
+
+}  // namespace memscope
