@@ -251,12 +251,13 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
     // Before the servers start their threads: a thread keeps what it began with.
     if (auto dropped = drop_privileges(root, options); !dropped) warn(dropped.error());
 
-    Board board;  // outlives the servers that read it
+    Board board;                  // outlives the servers that read it
+    const GrowthSource growth{};  // nothing follows growth
     std::optional<HttpServer> http;
     if (options.listen) {
         const auto address = parse_listen(*options.listen);
         if (!address) return cannot(address.error());
-        auto server = HttpServer::on_tcp(*address, make_routes(board, {.status = options.http_status}));
+        auto server = HttpServer::on_tcp(*address, make_routes(board, {options.http_status, growth}));
         if (!server) return cannot(server.error());
         http.emplace(std::move(*server));
     }
@@ -266,7 +267,7 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
 
     // Without it `memscope status` finds nobody; that is said, and no reason not to watch.
     remove_stale_sockets(root);
-    auto status = HttpServer::on_unix(own_socket(root), make_routes(board, {.status = true}));
+    auto status = HttpServer::on_unix(own_socket(root), make_routes(board, {true, growth}));
     if (!status) loop.warn_user(status.error());
     return loop.run();
 }

@@ -1,0 +1,42 @@
+#include "outputs/growth_route.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "outputs/growth_json.h"
+
+namespace memscope {
+namespace {
+
+HttpResponse as_json(const GrowthReport& report, const HttpRequest&) {
+    return {.content_type = "application/json", .body = growth_json(report) + "\n"};
+}
+
+struct Format {
+    std::string_view name;
+    HttpResponse (*render)(const GrowthReport&, const HttpRequest&);
+};
+constexpr Format kFormats[] = {{"json", as_json}};
+
+}  // namespace
+
+HttpResponse answer_growth(const Snapshot& snapshot, const TargetInfo& target, const GrowthSource& source,
+                           const HttpRequest& request) {
+    const std::string wanted = request.query("format").value_or("json");
+    const auto* format = std::ranges::find(kFormats, wanted, &Format::name);
+    if (format == std::end(kFormats))
+        return {.status = 400, .body = "no such format: " + shortened(printable(wanted)) + "\n"};
+    GrowthReport report{.time = snapshot.time, .target = target};
+    if (const auto top = request.query("top")) {
+        const auto number = parse_number(*top);
+        if (!number) return {.status = 400, .body = "top is a number\n"};
+        report.top = *number;
+    }
+    if (!source) return {.status = 404, .body = std::string(kGrowthNotFollowed) + "\n"};
+    auto growth = source(target.name);
+    if (!growth) return {.status = 404, .body = "no such target: " + shortened(printable(target.name)) + "\n"};
+    report.growth = *std::move(growth);
+    return format->render(report, request);
+}
+
+}  // namespace memscope
