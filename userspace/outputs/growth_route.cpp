@@ -3,7 +3,10 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "outputs/growth_folded.h"
 #include "outputs/growth_json.h"
+#include "outputs/growth_pprof.h"
+#include "outputs/growth_text.h"
 
 namespace memscope {
 namespace {
@@ -12,11 +15,26 @@ HttpResponse as_json(const GrowthReport& report, const HttpRequest&) {
     return {.content_type = "application/json", .body = growth_json(report) + "\n"};
 }
 
+HttpResponse as_text(const GrowthReport& report, const HttpRequest& request) {
+    TextLook look{.colour = request.query("colour") == "1"};
+    if (const auto columns = parse_number(request.query("columns").value_or(""))) look.columns = *columns;
+    return {.body = growth_text(report, look)};
+}
+
+HttpResponse as_folded(const GrowthReport& report, const HttpRequest&) {
+    FoldedGrowth folded = growth_folded(report);
+    return {.body = std::move(folded.text), .note = std::move(folded.note)};
+}
+
+HttpResponse as_pprof(const GrowthReport& report, const HttpRequest&) {
+    return {.content_type = "application/octet-stream", .body = growth_pprof(report)};
+}
+
 struct Format {
     std::string_view name;
     HttpResponse (*render)(const GrowthReport&, const HttpRequest&);
 };
-constexpr Format kFormats[] = {{"json", as_json}};
+constexpr Format kFormats[] = {{"json", as_json}, {"text", as_text}, {"folded", as_folded}, {"pprof", as_pprof}};
 
 }  // namespace
 
