@@ -41,9 +41,9 @@ Result<std::optional<JsonStream>> open_output(const WatchOptions& options) {
 }
 
 // On a terminal that can show it, for a person who wants to see it. A command has the terminal for itself.
-std::optional<View> open_view(const WatchOptions& options) {
+std::optional<View> open_view(const WatchOptions& options, const GrowthSource& growth) {
     if (options.json || options.quiet || !options.command.empty()) return std::nullopt;
-    auto view = View::open();
+    auto view = View::open(growth);
     return view ? std::optional<View>(std::move(*view)) : std::nullopt;
 }
 
@@ -261,8 +261,8 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
         if (!server) return cannot(server.error());
         http.emplace(std::move(*server));
     }
-    Loop loop(options, command, std::move(*wakeups), std::move(*collector), std::move(*output), open_view(options),
-              board);
+    Loop loop(options, command, std::move(*wakeups), std::move(*collector), std::move(*output),
+              open_view(options, growth), board);
     if (auto prepared = loop.prepare(); !prepared) return cannot(prepared.error());
 
     // Without it `memscope status` finds nobody; that is said, and no reason not to watch.
