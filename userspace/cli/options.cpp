@@ -39,7 +39,8 @@ Options of watching:
   --duration TIME    end after this time (default: when the cgroup is removed)
   --listen ADDRESS   where /metrics is served (default 127.0.0.1:9750);
                      none for nowhere
-  --http-status      serve /api/v1/status there, too: it names processes
+  --http-status      serve /api/v1/status and /api/v1/growth there, too: they
+                     name processes and code
   --linger TIME      keep serving after the end (default 60s; 0 after a
                      command)
   --json             one JSON object per sample and target on standard output
