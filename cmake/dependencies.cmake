@@ -18,6 +18,7 @@ function(memscope_static_library target)
   endforeach()
 endfunction()
 memscope_static_library(external_libbpf bpf elf z)
+memscope_static_library(external_zlib z)
 memscope_static_library(external_ncursesw ncursesw tinfo)
 
 function(memscope_shared_library target library)
@@ -29,3 +30,8 @@ endfunction()
 memscope_shared_library(external_microhttpd microhttpd)
 # Not its CMake package, which insists on the web server and client that its other parts use.
 memscope_shared_library(external_prometheus prometheus-cpp-core)
+
+# Headers alone.
+find_path(MEMSCOPE_PROTOZERO protozero/pbf_writer.hpp REQUIRED)
+add_library(external_protozero INTERFACE IMPORTED GLOBAL)
+target_include_directories(external_protozero INTERFACE "${MEMSCOPE_PROTOZERO}")

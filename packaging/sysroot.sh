@@ -8,7 +8,7 @@ set -euo pipefail
 # Headers and libraries that the build links, then what those load: it is bundled with the program. No libc6-dev: the
 # cross compiler brings the C and C++ libraries' headers, and a second set would get in between.
 packages="libbpf-dev libelf-dev zlib1g-dev libfmt-dev libcli11-dev libtomlplusplus-dev prometheus-cpp-dev
-          libmicrohttpd-dev rapidjson-dev nlohmann-json3-dev libncurses-dev libgtest-dev libgmock-dev
+          libmicrohttpd-dev rapidjson-dev nlohmann-json3-dev libncurses-dev libprotozero-dev libgtest-dev libgmock-dev
           libfmt9 libtomlplusplus3 libprometheus-cpp-core1.0
           libmicrohttpd12 libgnutls30 libp11-kit0 libidn2-0 libunistring2 libtasn1-6 libnettle8
           libhogweed6 libgmp10 libffi8 libstdc++6 libgcc-s1 gcc-12-base libtinfo6"

@@ -7,7 +7,7 @@ _memscope() {
     for ((i = 1; i < COMP_CWORD; ++i)); do
         case ${COMP_WORDS[i]} in
             --) return ;; # a command of the user's: default completion
-            status | doctor | demo) command=${COMP_WORDS[i]} ;;
+            status | growth | doctor | demo) command=${COMP_WORDS[i]} ;;
         esac
     done
     case $before in
@@ -22,11 +22,13 @@ _memscope() {
         --pid) mapfile -t COMPREPLY < <(cd /proc && compgen -W "$(echo [0-9]*)" -- "$word"); return ;;
         --user) mapfile -t COMPREPLY < <(compgen -u -- "$word"); return ;;
         --config) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
-        --memory-max | --interval | --duration | --listen | --linger | --target) return ;;
+        --memory-max | --interval | --duration | --listen | --linger | --target | --top) return ;;
+        --format) mapfile -t COMPREPLY < <(compgen -W 'text json folded pprof' -- "$word"); return ;;
     esac
-    local words="status doctor demo $watching"
+    local words="status growth doctor demo $watching"
     case $command in
         status) words='--target --json --help' ;;
+        growth) words='--target --top --format --help' ;;
         doctor) words='--json --help' ;;
         demo) words='leak warmup spikes steps workers wrapper --help' ;;
         *) [ "$COMP_CWORD" = 1 ] || words=$watching ;;

@@ -59,9 +59,11 @@ def fish(line):
 
 
 def completions(options, commands, demos):
-    watching = options - {'--target'}
+    watching = options - {'--target', '--top', '--format'}
     check('bash offers commands and options', bash('') == commands | watching, bash('') ^ (commands | watching))
     check('bash: of status', bash('status', '--') == {'--target', '--json', '--help'}, bash('status', '--'))
+    check('bash: of growth', bash('growth', '--') == {'--target', '--top', '--format', '--help'}, bash('growth', '--'))
+    check('bash: formats', bash('growth', '--format', '') == {'text', 'json', 'folded', 'pprof'}, bash('growth', '--format', ''))
     check('bash: demos', bash('demo', '') == demos | {'--help'}, bash('demo', ''))
     check('bash: nothing of ours behind --', bash('--', 'python', '--') == set(), bash('--', 'python', '--'))
     check('bash: users', 'root' in bash('--user', 'ro'), bash('--user', 'ro'))
@@ -69,10 +71,11 @@ def completions(options, commands, demos):
     check('fish offers the commands', fish('memscope ') == commands, fish('memscope ') ^ commands)
     check('fish: demos', fish('memscope demo ') == demos, fish('memscope demo '))
     check('fish: of status', {'--target', '--json'} <= fish('memscope status --') and '--pid' not in fish('memscope status --'), fish('memscope status --'))
+    check('fish: of growth', {'--target', '--top', '--format'} <= fish('memscope growth --') and '--json' not in fish('memscope growth --'), fish('memscope growth --'))
     zsh = (FILES / 'completions' / '_memscope').read_text()
     check('zsh can read its file', run('zsh', '-n', str(FILES / 'completions' / '_memscope')).returncode == 0)
     check('zsh offers the same', set(re.findall(r'--[a-z][a-z-]+(?=\[)', zsh)) == options, set(re.findall(r'--[a-z][a-z-]+(?=\[)', zsh)) ^ options)
-    check('zsh: commands and demos', f'({" ".join(["status", "doctor", "demo"])})' in zsh and all(d in zsh for d in demos) and commands == {'status', 'doctor', 'demo'}, commands)
+    check('zsh: commands and demos', f'({" ".join(["status", "growth", "doctor", "demo"])})' in zsh and all(d in zsh for d in demos) and commands == {'status', 'growth', 'doctor', 'demo'}, commands)
 
 
 def config():

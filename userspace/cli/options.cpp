@@ -23,6 +23,8 @@ Usage:
                                        it; ends with its exit status (root)
   memscope status [--target T] [--json]
                                        what a running watcher sees now
+  memscope growth [--target T] [--top N] [--format text|json|folded|pprof]
+                                       what grew there, by call site
   memscope doctor [--json]             what this machine offers, and what not
   memscope demo [leak|warmup|spikes|steps|workers|wrapper]
                                        a small job with a known answer (root)
@@ -37,7 +39,8 @@ Options of watching:
   --duration TIME    end after this time (default: when the cgroup is removed)
   --listen ADDRESS   where /metrics is served (default 127.0.0.1:9750);
                      none for nowhere
-  --http-status      serve /api/v1/status there, too: it names processes
+  --http-status      serve /api/v1/status and /api/v1/growth there, too: they
+                     name processes and code
   --linger TIME      keep serving after the end (default 60s; 0 after a
                      command)
   --json             one JSON object per sample and target on standard output
@@ -116,7 +119,7 @@ Error unexpected(const CLI::App& command, const std::string& word, bool cgroup_g
                            kSeeHelp);
     if (cgroup_given)
         return plain_error(shortened(word) + ": unexpected", "repeat --cgroup for each name, and put globs in quotes");
-    const std::vector<std::string> commands{"status", "doctor", "demo", "help"};
+    const std::vector<std::string> commands{"status", "growth", "doctor", "demo", "help"};
     return plain_error(shortened(word) + ": unknown command", did_you_mean(word, commands, kSeeHelp));
 }
 
@@ -178,6 +181,42 @@ Result<Command> watch_command(const CLI::App& app, const ReadFile& read_config, 
     if (options.http_status && !options.listen)
         return plain_error("--http-status: needs an address, and --listen is none", "leave one of them out");
     return Command(std::move(options));
+}
+
+Result<Command> status_command(const CLI::App& command) {
+    const auto json = flag_of(*command.get_option("--json"));
+    if (!json) return json.error();
+    const auto target = value_of(*command.get_option("--target"));
+    if (!target) return target.error();
+    return Command(StatusOptions{.target = *target, .json = *json});
+}
+
+Result<Command> growth_command(const CLI::App& command) {
+    const auto target = value_of(*command.get_option("--target"));
+    const auto top = value_of(*command.get_option("--top"));
+    const auto format = value_of(*command.get_option("--format"));
+    for (const auto* value : {&target, &top, &format})
+        if (!*value) return value->error();
+    GrowthOptions options{.target = *target};
+    if (*top) {
+        const auto number = parse_number(**top);
+        if (!number || *number == 0)
+            return plain_error(fmt::format("--top: '{}' is no number of call sites", shortened(**top)), kSeeHelp);
+        options.top = *number;
+    }
+    options.format = format->value_or(options.format);
+    const std::vector<std::string> formats{"text", "json", "folded", "pprof"};
+    if (std::ranges::find(formats, options.format) == formats.end())
+        return plain_error(
+            fmt::format("--format: '{}' is unknown", shortened(options.format)),
+            did_you_mean(options.format, formats, fmt::format("there are: {}", fmt::join(formats, ", "))));
+    return Command(std::move(options));
+}
+
+Result<Command> doctor_command(const CLI::App& command) {
+    const auto json = flag_of(*command.get_option("--json"));
+    if (!json) return json.error();
+    return Command(DoctorOptions{.json = *json});
 }
 
 Result<Command> demo_command(const CLI::Option& scenario) {
@@ -258,10 +297,12 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
         return command;
     };
     CLI::App* status = add_command("status");
-    CLI::Option* target = add_text(*status, "--target");
-    CLI::Option* status_json = status->add_flag("--json");
+    add_text(*status, "--target");
+    status->add_flag("--json");
+    CLI::App* growth = add_command("growth");
+    for (const char* name : {"--target", "--top", "--format"}) add_text(*growth, name);
     CLI::App* doctor = add_command("doctor");
-    CLI::Option* doctor_json = doctor->add_flag("--json");
+    doctor->add_flag("--json");
     CLI::App* demo = add_command("demo");
     CLI::Option* scenario = demo->add_option("scenario");
     try {
@@ -273,7 +314,7 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
         return plain_error(error.what(), kSeeHelp);
     }
     const auto commands = app.get_subcommands();
-    for (const CLI::App* each : {status, doctor, demo})
+    for (const CLI::App* each : {status, growth, doctor, demo})
         if (each->parsed() && !each->remaining().empty()) return unexpected(*each, each->remaining().front(), false);
     if (const auto left = app.remaining(); !left.empty())
         return unexpected(app, left.front(), app.count("--cgroup") > 0);
@@ -285,12 +326,8 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
             return plain_error(fmt::format("{}: stands before {}", option->get_name(), commands.front()->get_name()),
                                "options of a command come after it, see memscope --help");
     if (demo->parsed()) return demo_command(*scenario);
-    const auto json = flag_of(doctor->parsed() ? *doctor_json : *status_json);
-    if (!json) return json.error();
-    if (doctor->parsed()) return Command(DoctorOptions{.json = *json});
-    const auto name = value_of(*target);
-    if (!name) return name.error();
-    return Command(StatusOptions{.target = *name, .json = *json});
+    if (doctor->parsed()) return doctor_command(*doctor);
+    return growth->parsed() ? growth_command(*growth) : status_command(*status);
 }
 
 }  // namespace memscope

@@ -19,6 +19,11 @@ struct StatusOptions {
     std::optional<std::string> target{};
     bool json = false;
 };
+struct GrowthOptions {
+    std::optional<std::string> target{};
+    std::optional<std::size_t> top{};
+    std::string format = "text";
+};
 struct DoctorOptions {
     bool json = false;
 };
@@ -29,7 +34,7 @@ struct Help {
     std::string text{};  // to be printed as it is
 };
 struct Version {};
-using Command = std::variant<WatchOptions, StatusOptions, DoctorOptions, DemoOptions, Help, Version>;
+using Command = std::variant<WatchOptions, StatusOptions, GrowthOptions, DoctorOptions, DemoOptions, Help, Version>;
 
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 

@@ -2,6 +2,7 @@
 
 #include "cli/demo.h"
 #include "cli/doctor.h"
+#include "cli/growth.h"
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/print.h"
@@ -33,8 +34,16 @@ int run_command(const WatchOptions& options) {
 
 int run_command(const StatusOptions& options) {
     const auto answer = ask_status(SysRoot{}, options);
-    if (const auto* failure = std::get_if<StatusFailure>(&answer)) return fail(failure->error, failure->exit_status);
+    if (const auto* failure = std::get_if<AskFailure>(&answer)) return fail(failure->error, failure->exit_status);
     return print_and_end(std::get<std::string>(answer));
+}
+
+int run_command(const GrowthOptions& options) {
+    const auto answer = ask_growth(SysRoot{}, options, standard_output());
+    if (const auto* failure = std::get_if<AskFailure>(&answer)) return fail(failure->error, failure->exit_status);
+    const auto& [output, note] = std::get<GrowthAnswer>(answer);
+    if (!note.empty()) complain(plain_error(note));
+    return print_and_end(output);
 }
 
 int run_command(const DoctorOptions& options) {

@@ -1,80 +1,14 @@
 #include "cli/status.h"
 
-#include <algorithm>
-#include <fmt/format.h>
-#include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
-#include <set>
-
-#include "base/text.h"
-#include "outputs/http_client.h"
-#include "watch/rendezvous.h"
-
 namespace memscope {
-namespace {
 
-constexpr Seconds kPatience{5};
-
-std::vector<std::string> names_in(const std::string& json) {
-    const auto document = nlohmann::json::parse(json, nullptr, false);
-    std::vector<std::string> names;
-    if (!document.is_object()) return names;
-    for (const auto& name : document.value("targets", nlohmann::json::array()))
-        if (name.is_string()) names.push_back(name.get<std::string>());
-    return names;
-}
-
-std::vector<WatchedTarget> watched_targets(const Sockets& sockets) {
-    std::vector<WatchedTarget> targets;
-    for (const fs::path& socket : sockets.alive) {
-        const auto answer = http_get_unix(socket, "/api/v1/targets", kPatience);
-        if (!answer || answer->status != 200) continue;  // it ended a moment ago
-        for (std::string& name : names_in(answer->body)) targets.push_back({std::move(name), socket});
-    }
-    return targets;
-}
-
-std::string listed(const std::vector<WatchedTarget>& targets) {
-    std::set<std::string> names;
-    for (const WatchedTarget& target : targets) names.insert("'" + target.name + "'");
-    return fmt::format("{}", fmt::join(names, ", "));
-}
-
-}  // namespace
-
-std::variant<WatchedTarget, StatusFailure> choose_target(const std::vector<WatchedTarget>& targets,
-                                                         const std::optional<std::string>& wanted) {
-    if (targets.empty()) return StatusFailure{plain_error("the running watcher has no target at the moment"), 1};
-    if (wanted) {
-        const auto found =
-            std::find_if(targets.begin(), targets.end(),
-                         [shown = valid_utf8(*wanted)](const WatchedTarget& target) { return target.name == shown; });
-        if (found != targets.end()) return *found;
-        return StatusFailure{plain_error("nobody watches '" + *wanted + "'", "watched are " + listed(targets)), 2};
-    }
-    const bool same = std::all_of(targets.begin(), targets.end(),
-                                  [&](const WatchedTarget& target) { return target.name == targets.front().name; });
-    if (same) return targets.front();
-    return StatusFailure{plain_error("several targets are watched", "name one with --target: " + listed(targets)), 2};
-}
-
-std::variant<std::string, StatusFailure> ask_status(const SysRoot& root, const StatusOptions& options) {
-    const Sockets sockets = find_sockets(root);
-    if (sockets.alive.empty() && !sockets.forbidden.empty())
-        return StatusFailure{plain_error("a watcher is running, but you may not ask it",
-                                         "use sudo, or become a member of the group memscope")};
-    if (sockets.alive.empty())
-        return StatusFailure{plain_error("no watcher is running", "start one: sudo memscope --cgroup NAME")};
-    const auto chosen = choose_target(watched_targets(sockets), options.target);
-    if (const auto* failure = std::get_if<StatusFailure>(&chosen)) return *failure;
-    const auto& target = std::get<WatchedTarget>(chosen);
-    const char* path = options.json ? "/api/v1/status" : "/api/v1/text";
-    auto answer =
-        http_get_unix(target.socket, fmt::format("{}?target={}", path, percent_encoded(target.name)), kPatience);
-    if (!answer) return StatusFailure{answer.error()};
-    if (answer->status != 200) return StatusFailure{plain_error("'" + target.name + "' ended while it was asked for")};
-    if (!answer->body.ends_with('\n')) answer->body += '\n';
-    return answer->body;
+std::variant<std::string, AskFailure> ask_status(const SysRoot& root, const StatusOptions& options) {
+    auto asked = ask_watcher(root, options.target, {.path = options.json ? "/api/v1/status" : "/api/v1/text"});
+    if (const auto* failure = std::get_if<AskFailure>(&asked)) return *failure;
+    auto& answer = std::get<HttpResponse>(asked);
+    if (answer.status != 200) return AskFailure{plain_error("the target ended while it was asked for")};
+    if (!answer.body.ends_with('\n')) answer.body += '\n';
+    return std::move(answer.body);
 }
 
 }  // namespace memscope

@@ -82,6 +82,7 @@ Result<HttpResponse> parse_http_response(std::string_view bytes) {
     bool whole = true;
     for_each_line(bytes.substr(0, end), [&](std::string_view line) {
         const auto value = trimmed(line.substr(std::min(line.find(':'), line.size() - 1) + 1));
+        if (is_header(line, kNoteHeader)) response.note = value;
         if (is_header(line, "content-type")) response.content_type = value;
         if (is_header(line, "content-length")) whole = whole && parse_number(value) == response.body.size();
         if (is_header(line, "transfer-encoding")) whole = false;  // our servers always say the length

@@ -6,10 +6,13 @@
 
 namespace memscope {
 
+inline constexpr const char* kNoteHeader = "X-Memscope-Note";
+
 struct HttpResponse {
     int status = 200;
     std::string content_type = "text/plain; charset=utf-8";
     std::string body{};
+    std::string note{};  // one printable line, for what the body's format has no place for
 };
 
 struct HttpRequest {

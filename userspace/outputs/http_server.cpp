@@ -73,6 +73,7 @@ MHD_Result send(MHD_Connection* connection, const HttpResponse& response) {
     MHD_add_response_header(out, MHD_HTTP_HEADER_CONNECTION, "close");
     if (response.status == MHD_HTTP_METHOD_NOT_ALLOWED)
         MHD_add_response_header(out, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    if (!response.note.empty()) MHD_add_response_header(out, kNoteHeader, response.note.c_str());
     const auto queued = MHD_queue_response(connection, static_cast<unsigned>(response.status), out);
     MHD_destroy_response(out);
     return queued;

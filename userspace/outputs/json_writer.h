@@ -15,6 +15,7 @@ namespace memscope {
 class JsonWriter {
   public:
     void value(std::uint64_t n) { writer_.Uint64(n); }
+    void value(std::int64_t n) { writer_.Int64(n); }
     void value(int n) { writer_.Int(n); }
     void value(bool b) { writer_.Bool(b); }
     void value(Bytes bytes) { writer_.Uint64(bytes.n); }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "base/text.h"
+#include "outputs/growth_route.h"
 #include "outputs/prometheus.h"
 #include "outputs/status_text.h"
 #include "outputs/tick_json.h"
@@ -30,16 +31,18 @@ HttpResponse unknown_target(const HttpRequest& request) {
     return {.status = 404, .body = "no such target: " + shortened(printable(*request.query("target"))) + "\n"};
 }
 
-HttpResponse metrics(const Snapshot& snapshot, const HttpRequest&) {
+HttpResponse metrics(const Snapshot& snapshot, const HttpRequest&, const RouteOptions&) {
     return {.content_type = kMetricsType, .body = render_prometheus(snapshot)};
 }
 
-HttpResponse ready(const Snapshot&, const HttpRequest&) { return {.body = "ready\n"}; }
+HttpResponse ready(const Snapshot&, const HttpRequest&, const RouteOptions&) { return {.body = "ready\n"}; }
 
-HttpResponse targets(const Snapshot& snapshot, const HttpRequest&) { return json(targets_json(snapshot)); }
+HttpResponse targets(const Snapshot& snapshot, const HttpRequest&, const RouteOptions&) {
+    return json(targets_json(snapshot));
+}
 
 // One target: its tick. Several and none named: a list of ticks.
-HttpResponse status(const Snapshot& snapshot, const HttpRequest& request) {
+HttpResponse status(const Snapshot& snapshot, const HttpRequest& request, const RouteOptions&) {
     const auto asked = asked_for(snapshot, request);
     if (request.query("target") && asked.empty()) return unknown_target(request);
     if (asked.size() == 1) return json(tick_json(snapshot, *asked.front()));
@@ -48,7 +51,7 @@ HttpResponse status(const Snapshot& snapshot, const HttpRequest& request) {
     return json(list + "]");
 }
 
-HttpResponse text(const Snapshot& snapshot, const HttpRequest& request) {
+HttpResponse text(const Snapshot& snapshot, const HttpRequest& request, const RouteOptions&) {
     const auto asked = asked_for(snapshot, request);
     if (request.query("target") && asked.empty()) return unknown_target(request);
     std::string all;
@@ -56,26 +59,33 @@ HttpResponse text(const Snapshot& snapshot, const HttpRequest& request) {
     return {.body = all};
 }
 
+HttpResponse growth(const Snapshot& snapshot, const HttpRequest& request, const RouteOptions& options) {
+    const auto asked = asked_for(snapshot, request);
+    if (asked.size() == 1) return answer_growth(snapshot, asked.front()->info, options.growth, request);
+    if (request.query("target")) return unknown_target(request);
+    return {.status = 400, .body = "growth is that of one target: name it with target=\n"};
+}
+
 struct Route {
     std::string_view path;
     bool needs_status;
-    HttpResponse (*answer)(const Snapshot&, const HttpRequest&);
+    HttpResponse (*answer)(const Snapshot&, const HttpRequest&, const RouteOptions&);
 };
 constexpr Route kRoutes[] = {
     {"/metrics", false, metrics},       {"/-/ready", false, ready},   {"/api/v1/status", true, status},
-    {"/api/v1/targets", true, targets}, {"/api/v1/text", true, text},
+    {"/api/v1/targets", true, targets}, {"/api/v1/text", true, text}, {"/api/v1/growth", true, growth},
 };
 
 }  // namespace
 
 HttpHandler make_routes(const Board& board, RouteOptions options) {
-    return [&board, options](const HttpRequest& request) -> HttpResponse {
+    return [&board, options = std::move(options)](const HttpRequest& request) -> HttpResponse {
         if (request.path == "/-/healthy") return {.body = "ok\n"};
         for (const Route& route : kRoutes) {
             if (route.path != request.path || (route.needs_status && !options.status)) continue;
             const SnapshotPtr latest = board.latest();
             if (!latest) return {.status = 503, .body = "no measurement yet\n"};
-            return route.answer(*latest, request);
+            return route.answer(*latest, request, options);
         }
         return {.status = 404, .body = "not found: try /metrics\n"};
     };

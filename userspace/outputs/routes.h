@@ -1,11 +1,13 @@
 #pragma once
 #include "outputs/board.h"
+#include "outputs/growth_source.h"
 #include "outputs/http_message.h"
 
 namespace memscope {
 
 struct RouteOptions {
-    bool status = false;  // also /api/v1/status, /api/v1/targets, /api/v1/text: they name processes and commands
+    bool status = false;    // also what stands below /api/v1: it names processes, commands and code
+    GrowthSource growth{};  // for /api/v1/growth
 };
 
 // What is served where. The board must outlive the handler.

@@ -17,6 +17,7 @@ constexpr Entry kEntries[] = {
     {"s", "sort by size, growth, name, pid"},
     {"/", "show what has a text in its name, command or role; Esc clears"},
     {"Tab  n p", "next and previous target"},
+    {"g", "what grew, by call site: resident, mapped, back; Esc closes"},
     {"r", "ranks apart or together"},
     {"?  h", "this help"},
     {"", ""},

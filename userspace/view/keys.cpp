@@ -1,6 +1,7 @@
 #include "view/keys.h"
 
 #include <algorithm>
+#include <cstdint>
 
 namespace memscope::view {
 namespace {
@@ -77,6 +78,22 @@ Reaction read_help(State& state, const Key& key) {
     return Reaction::redraw;
 }
 
+// The panel of growth has nothing to select; keys that move it scroll. Too far is corrected when it is drawn.
+Reaction scroll_growth(State& state, const Key& key, std::size_t page) {
+    const bool up = key.code == Code::up || key.text == "k";
+    const bool down = key.code == Code::down || key.text == "j";
+    const std::size_t step = up || down ? 1 : page;
+    if (key.code == Code::home)
+        state.growth_scroll = 0;
+    else if (key.code == Code::end)
+        state.growth_scroll = SIZE_MAX / 2;
+    else if (up || key.code == Code::page_up)
+        state.growth_scroll -= std::min(state.growth_scroll, step);
+    else
+        state.growth_scroll += step;
+    return Reaction::redraw;
+}
+
 Reaction command(State& state, char letter, const Snapshot& snapshot, const Tree& tree) {
     switch (letter) {
         case 'q':
@@ -101,6 +118,10 @@ Reaction command(State& state, char letter, const Snapshot& snapshot, const Tree
             break;
         case 'r':
             state.by_rank = !state.by_rank;
+            break;
+        case 'g':
+            state.growth = static_cast<GrowthPanel>((static_cast<int>(state.growth) + 1) % 3);
+            state.growth_scroll = 0;
             break;
         case '/':
             state.typing = true;
@@ -128,6 +149,14 @@ Reaction press(State& state, const Key& key, const Snapshot& snapshot, const Sce
         key.code >= Code::up && key.code <= Code::end && key.code != Code::left && key.code != Code::right;
     if (state.help && key.text != "q") return read_help(state, key);
     if (state.typing && !moves) return type(state, key);
+    if (state.growth != GrowthPanel::off) {
+        if (moves || (!state.typing && (key.text == "j" || key.text == "k")))
+            return scroll_growth(state, key, static_cast<std::size_t>(page));
+        if (key.code == Code::escape) {
+            state.growth = GrowthPanel::off;
+            return Reaction::redraw;
+        }
+    }
     switch (key.code) {
         case Code::character:
             return key.text.size() == 1 ? command(state, key.text[0], snapshot, scene.tree) : Reaction::none;

@@ -210,6 +210,9 @@ Line footer_line(const SelfSample& self, const State& state, bool several_target
     }
     const std::string sort = "sort: " + std::string(name_of(state.sort));
     const std::string filter = state.filter.empty() ? "filter" : "filter: " + printable(state.filter);
+    const std::string growth = state.growth == GrowthPanel::off        ? "growth"
+                               : state.growth == GrowthPanel::resident ? "growth: resident"
+                                                                       : "growth: mapped";
     struct Hint {
         const char* key;
         std::string what;
@@ -219,6 +222,7 @@ Line footer_line(const SelfSample& self, const State& state, bool several_target
                           {"?", "help"},
                           {"s", sort},
                           {"/", filter},
+                          {"g", growth},
                           {"⏎", "fold"},
                           {"r", state.by_rank ? "ranks" : "no ranks"},
                           {"Tab", "target", several_targets}};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "view/growth_panel.h"
 #include "view/help.h"
 #include "view/panels.h"
 #include "view/table.h"
@@ -54,8 +55,8 @@ Layout lay_out(std::size_t height, std::size_t targets) {
 
 class Painter {
   public:
-    Painter(State& state, const Snapshot& snapshot, const History& history, const Look& look)
-        : state_(state), snapshot_(snapshot), history_(history), look_(look) {}
+    Painter(State& state, const Snapshot& snapshot, const History& history, const Look& look, const Growth* growth)
+        : state_(state), snapshot_(snapshot), history_(history), look_(look), growth_(growth) {}
 
     Scene paint() {
         drop_old_notes(state_, snapshot_.time);
@@ -78,6 +79,12 @@ class Painter {
     }
 
   private:
+    struct Rows {
+        std::size_t first = 1;
+        std::size_t last = 0;
+        std::size_t all = 0;
+    };
+
     void add(Line line, std::size_t rows) {
         if (rows > 0) scene_.lines.push_back(std::move(line));
     }
@@ -96,7 +103,20 @@ class Painter {
         add(trouble_line(target), layout_.trouble);
         for (Line& line : verdict_panel(width, layout_.verdict)) add(std::move(line), 1);
         add({}, layout_.gap);
-        paint_tree(target);
+        if (state_.growth == GrowthPanel::off)
+            paint_tree(target);
+        else
+            paint_growth();
+    }
+
+    // In the place of the table, header and all.
+    void paint_growth() {
+        const auto lines = growth_panel(growth_, state_.growth, look_.width);
+        const std::size_t room = layout_.header + layout_.page;
+        state_.growth_scroll = std::min(state_.growth_scroll, lines.size() - std::min(lines.size(), room));
+        const std::size_t end = std::min(state_.growth_scroll + room, lines.size());
+        for (std::size_t i = state_.growth_scroll; i < end; ++i) add(lines[i], 1);
+        growth_rows_ = {state_.growth_scroll + 1, end, lines.size()};
     }
 
     void paint_tree(const TargetSnapshot& target) {
@@ -130,8 +150,9 @@ class Painter {
         lines.resize(look_.height - std::min(look_.height, bottom));
         if (!state_.help) {
             const std::size_t shown = std::min(layout_.page, scene_.tree.rows.size() - state_.scroll);
-            add(note_line(state_, state_.scroll + 1, state_.scroll + shown, scene_.tree.rows.size(), look_.width),
-                layout_.note);
+            Rows rows{state_.scroll + 1, state_.scroll + shown, scene_.tree.rows.size()};
+            if (state_.growth != GrowthPanel::off) rows = growth_rows_;
+            add(note_line(state_, rows.first, rows.last, rows.all, look_.width), layout_.note);
         }
         if (layout_.note == 0 && !state_.notes.empty() && !state_.typing && layout_.footer > 0)
             add(note_line(state_, 1, 1, 1, look_.width), 1);  // no row of its own: it takes the footer's
@@ -144,14 +165,16 @@ class Painter {
     const Snapshot& snapshot_;
     const History& history_;
     const Look& look_;
+    const Growth* growth_;
+    Rows growth_rows_{};
     Layout layout_{};
     Scene scene_{};
 };
 
 }  // namespace
 
-Scene render(State& state, const Snapshot& snapshot, const History& history, const Look& look) {
-    return Painter(state, snapshot, history, look).paint();
+Scene render(State& state, const Snapshot& snapshot, const History& history, const Look& look, const Growth* growth) {
+    return Painter(state, snapshot, history, look, growth).paint();
 }
 
 }  // namespace memscope::view

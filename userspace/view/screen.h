@@ -1,6 +1,7 @@
 #pragma once
 #include <vector>
 
+#include "model/growth.h"
 #include "view/line.h"
 #include "view/tree.h"
 
@@ -20,7 +21,8 @@ struct Scene {
 };
 
 // A function of its arguments alone. The state is corrected where the snapshot has overtaken it: a selection that is
-// gone, a scroll beyond the end, a note that has stood long enough.
-Scene render(State& state, const Snapshot& snapshot, const History& history, const Look& look);
+// gone, a scroll beyond the end, a note that has stood long enough. `growth` is the selected target's, for its panel.
+Scene render(State& state, const Snapshot& snapshot, const History& history, const Look& look,
+             const Growth* growth = nullptr);
 
 }  // namespace memscope::view

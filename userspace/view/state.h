@@ -12,6 +12,9 @@ namespace memscope::view {
 enum class Sort { size, growth, name, pid };
 std::string_view name_of(Sort sort);
 
+// What stands in the place of the tree.
+enum class GrowthPanel { off, resident, mapped };
+
 // A row of the tree by what it shows, so that the selection stays on it when rows move.
 struct RowId {
     RoleKey role{};
@@ -40,6 +43,9 @@ struct State {
     std::string filter{};
     bool typing = false;                       // keys go into the filter
     std::map<RoleKey, bool> folded_matches{};  // while a filter stands: all matches show at first
+
+    GrowthPanel growth = GrowthPanel::off;
+    std::size_t growth_scroll = 0;
 
     bool help = false;
     std::size_t help_scroll = 0;

@@ -11,10 +11,10 @@ constexpr int kMostKeys = 256;  // of one call: a pasted file does not hold up t
 
 }  // namespace
 
-Result<View> View::open() {
+Result<View> View::open(GrowthSource growth) {
     auto terminal = view::Terminal::open(STDIN_FILENO, STDOUT_FILENO);
     if (!terminal) return terminal.error();
-    return View(std::move(*terminal));
+    return View(std::move(*terminal), std::move(growth));
 }
 
 void View::update(SnapshotPtr snapshot) {
@@ -22,6 +22,7 @@ void View::update(SnapshotPtr snapshot) {
     for (std::string& line : new_notes_) view::add_note(state_, snapshot->time, std::move(line));
     new_notes_.clear();
     snapshot_.swap(snapshot);  // the old one goes after the scene that points into it is replaced
+    growth_.reset();
     redraw();
 }
 
@@ -55,7 +56,20 @@ View::Wish View::on_input() {
 
 void View::note(const std::string& line) { new_notes_.push_back(line); }
 
-void View::settle() { scene_ = view::render(state_, *snapshot_, history_, terminal_->look()); }
+// At most once a tick and target: growth is made anew each time.
+void View::ask_for_growth() {
+    if (state_.growth == view::GrowthPanel::off) growth_.reset();
+    if (state_.growth == view::GrowthPanel::off || !growth_source_) return;
+    if (growth_ && growth_target_ == state_.target) return;
+    growth_ = growth_source_(state_.target).value_or(Growth{});
+    growth_target_ = state_.target;
+}
+
+void View::settle() {
+    (void)view::settle_target(state_, *snapshot_);
+    ask_for_growth();
+    scene_ = view::render(state_, *snapshot_, history_, terminal_->look(), growth_ ? &*growth_ : nullptr);
+}
 
 void View::redraw() {
     settle();

@@ -1,10 +1,12 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
 #include "model/snapshot.h"
+#include "outputs/growth_source.h"
 #include "view/history.h"
 #include "view/screen.h"
 #include "view/state.h"
@@ -15,7 +17,8 @@ namespace memscope {
 // What `memscope --cgroup NAME` shows on a terminal. The loop tells it what happens; it never waits and reads no clock.
 class View {
   public:
-    static Result<View> open();  // Error: no terminal to speak of
+    // Error: no terminal to speak of. `growth` is asked once a tick while its panel is shown.
+    static Result<View> open(GrowthSource growth = {});
 
     int input_fd() const { return terminal_->input_fd(); }  // readable when keys wait
     void update(SnapshotPtr snapshot);                      // a new tick: redraw
@@ -25,7 +28,9 @@ class View {
     void note(const std::string& line);  // a notice, shown for a while from the next tick on
 
   private:
-    explicit View(std::unique_ptr<view::Terminal> terminal) : terminal_(std::move(terminal)) {}
+    View(std::unique_ptr<view::Terminal> terminal, GrowthSource growth)
+        : terminal_(std::move(terminal)), growth_source_(std::move(growth)) {}
+    void ask_for_growth();
     void settle();
     void redraw();
 
@@ -34,6 +39,9 @@ class View {
     view::History history_{};
     SnapshotPtr snapshot_{std::make_shared<const Snapshot>()};
     view::Scene scene_{};
+    GrowthSource growth_source_;
+    std::optional<Growth> growth_{};  // of growth_target_, while its panel is shown
+    std::string growth_target_{};
     std::vector<std::string> new_notes_{};
 };
 

@@ -41,9 +41,9 @@ Result<std::optional<JsonStream>> open_output(const WatchOptions& options) {
 }
 
 // On a terminal that can show it, for a person who wants to see it. A command has the terminal for itself.
-std::optional<View> open_view(const WatchOptions& options) {
+std::optional<View> open_view(const WatchOptions& options, const GrowthSource& growth) {
     if (options.json || options.quiet || !options.command.empty()) return std::nullopt;
-    auto view = View::open();
+    auto view = View::open(growth);
     return view ? std::optional<View>(std::move(*view)) : std::nullopt;
 }
 
@@ -251,22 +251,23 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
     // Before the servers start their threads: a thread keeps what it began with.
     if (auto dropped = drop_privileges(root, options); !dropped) warn(dropped.error());
 
-    Board board;  // outlives the servers that read it
+    Board board;                  // outlives the servers that read it
+    const GrowthSource growth{};  // nothing follows growth
     std::optional<HttpServer> http;
     if (options.listen) {
         const auto address = parse_listen(*options.listen);
         if (!address) return cannot(address.error());
-        auto server = HttpServer::on_tcp(*address, make_routes(board, {.status = options.http_status}));
+        auto server = HttpServer::on_tcp(*address, make_routes(board, {options.http_status, growth}));
         if (!server) return cannot(server.error());
         http.emplace(std::move(*server));
     }
-    Loop loop(options, command, std::move(*wakeups), std::move(*collector), std::move(*output), open_view(options),
-              board);
+    Loop loop(options, command, std::move(*wakeups), std::move(*collector), std::move(*output),
+              open_view(options, growth), board);
     if (auto prepared = loop.prepare(); !prepared) return cannot(prepared.error());
 
     // Without it `memscope status` finds nobody; that is said, and no reason not to watch.
     remove_stale_sockets(root);
-    auto status = HttpServer::on_unix(own_socket(root), make_routes(board, {.status = true}));
+    auto status = HttpServer::on_unix(own_socket(root), make_routes(board, {true, growth}));
     if (!status) loop.warn_user(status.error());
     return loop.run();
 }

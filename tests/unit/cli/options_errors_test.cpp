@@ -118,6 +118,16 @@ TEST(OptionErrors, Flags) {
     EXPECT_THAT(refusal({"status", "--json=2"}), StartsWith("--json: '2' is neither true nor false"));
 }
 
+TEST(OptionErrors, Growth) {
+    for (const char* value : {"0", "-1", "ten", "1.5", "99999999999999999999"})
+        EXPECT_THAT(refusal({"growth", "--top", value}), StartsWith("--top: '")) << value;
+    EXPECT_THAT(refusal({"growth", "--format", "jsn"}), HasSubstr("did you mean json?"));
+    EXPECT_THAT(refusal({"growth", "--format", "svg"}), HasSubstr("there are: text, json, folded, pprof"));
+    EXPECT_THAT(refusal({"growth", "--json"}), HasSubstr("unknown option of memscope growth"));
+    EXPECT_THAT(refusal({"growth", "train"}), HasSubstr("one word too many for memscope growth"));
+    EXPECT_THAT(refusal({"grwth"}), HasSubstr("did you mean growth?"));
+}
+
 TEST(OptionErrors, OneValueIsEnough) {
     EXPECT_EQ(watch_refusal({"--interval", "1s", "--interval", "2s"}), "--interval: given 2 times; give it once");
     EXPECT_THAT(refusal({"status", "--target", "a", "--target", "b"}), StartsWith("--target: given 2 times"));

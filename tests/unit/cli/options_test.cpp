@@ -95,6 +95,7 @@ TEST(Options, OnlyWatchingReadsTheConfigFile) {
         return std::string();
     };
     parsed<StatusOptions>({"status"}, never);
+    parsed<GrowthOptions>({"growth"}, never);
     parsed<DoctorOptions>({"doctor"}, never);
     parsed<DemoOptions>({"demo"}, never);
     parsed<Help>({"--help"}, never);
@@ -117,6 +118,16 @@ TEST(Options, APidIsEnough) {
     EXPECT_TRUE(options.cgroups.empty());
 }
 
+TEST(Options, GrowthIsTextOfTheOnlyTargetUnlessSaid) {
+    const auto usual = parsed<GrowthOptions>({"growth"});
+    EXPECT_EQ(usual.format, "text");
+    EXPECT_FALSE(usual.top || usual.target);
+    const auto given = parsed<GrowthOptions>({"growth", "--target", "train", "--top=200", "--format", "pprof"});
+    EXPECT_EQ(given.format, "pprof");
+    EXPECT_EQ(given.top, 200U);
+    EXPECT_EQ(given.target, "train");
+}
+
 TEST(Options, HelpHasManySpellings) {
     for (const auto& args : std::vector<std::vector<std::string>>{
              {"-h"}, {"--help"}, {"help"}, {"status", "--help"}, {"--cgroup", "a", "-h"}, {"--bogus", "--help"}})
@@ -130,9 +141,9 @@ TEST(Options, HelpFitsATerminalAndNamesEverything) {
         EXPECT_EQ(line.find('\t'), std::string_view::npos);
         EXPECT_FALSE(line.ends_with(' ')) << line;
     });
-    for (const char* word :
-         {"--cgroup", "--wait", "--interval", "--duration", "--listen", "--http-status", "--linger", "--json",
-          "--quiet", "--config", "--help", "--version", "status", "doctor", "demo", "--target"})
+    for (const char* word : {"--cgroup", "--wait", "--interval", "--duration", "--listen", "--http-status", "--linger",
+                             "--json", "--quiet", "--config", "--help", "--version", "status", "growth", "doctor",
+                             "demo", "--target", "--top", "--format"})
         EXPECT_THAT(text, HasSubstr(word));
     EXPECT_TRUE(text.ends_with('\n'));
 }

@@ -91,7 +91,7 @@ Reaction Screen::type(const std::string& text) {
     return reaction;
 }
 
-void Screen::draw() { scene = render(state, snapshot, history, look); }
+void Screen::draw() { scene = render(state, snapshot, history, look, growth ? &*growth : nullptr); }
 
 std::string Screen::text() const {
     std::string all;

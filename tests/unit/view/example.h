@@ -22,6 +22,7 @@ struct Screen {
     History history{};
     Snapshot snapshot{};
     Look look{};
+    std::optional<Growth> growth{};  // none: nobody follows it
     Scene scene{};
 
     explicit Screen(Snapshot first = example());

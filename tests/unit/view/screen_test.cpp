@@ -61,10 +61,17 @@ TEST(ViewScreen, NeverLeavesItsSizeWhateverTheNames) {
     }());
     add_note(screen.state, screen.snapshot.time, "a \x1b[31m note 日本語 " + std::string(300, 'x'));
     screen.type("n");
+    screen.growth.emplace().resident.sites = {{.bytes = INT64_MIN,
+                                               .role = {Role::trainer, -1},
+                                               .python = {{"日本\x1b[2J\n", "/\xff" + std::string(99, 'd'), 7}}},
+                                              {.bytes = INT64_MAX, .native = {{"", "/lib/\x1b", ~0ULL}}},
+                                              {}};
+    screen.growth->resident.unattributed = {{"\x1b\n", INT64_MAX}};
     for (const bool help : {false, true})
         for (const bool typing : {false, true}) {
             screen.state.help = help;
             screen.state.typing = typing;
+            screen.state.growth = typing == help ? GrowthPanel::off : GrowthPanel::resident;
             screen.state.filter = typing ? "日" : "";
             for (std::size_t width = 1; width <= 200; width += width < 30 ? 1 : width < 100 ? 5 : 25)
                 for (std::size_t height = 1; height <= 60; height += height < 20 ? 1 : 5) {

@@ -1,0 +1,109 @@
+#include "view/growth_panel.h"
+
+#include <gmock/gmock.h>
+
+#include "example.h"
+
+namespace memscope::view {
+namespace {
+
+using test::Screen;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::Not;
+using Code = Key::Code;
+
+constexpr std::int64_t kMiB = std::int64_t{1} << 20U;
+
+GrowthSite site(std::int64_t bytes, Role role, const char* function, int line) {
+    return {.bytes = bytes, .role = {role, {}}, .pids = {1}, .python = {{function, "/job/train.py", line}}};
+}
+
+Growth grown() {
+    Growth growth;
+    growth.resident.sites = {site(80 * kMiB, Role::dataloader_worker, "decode", 7)};
+    for (int line = 1; line <= 7; ++line)
+        growth.resident.sites.push_back(site((70 - line) * kMiB, Role::trainer, "step", line));
+    growth.resident.unattributed = {{"other", 3 * kMiB}, {"external", 0}};
+    growth.mapped.sites = {site(512 * kMiB, Role::trainer, "buffers", 99)};
+    return growth;
+}
+
+std::vector<std::string> text_of(const std::vector<Line>& lines) {
+    std::vector<std::string> out;
+    for (const Line& line : lines) out.push_back(line.text());
+    return out;
+}
+
+TEST(ViewGrowth, HasTheLargestSitesOfEachRoleLargestRoleFirst) {
+    const Growth growth = grown();
+    EXPECT_THAT(text_of(growth_panel(&growth, GrowthPanel::resident, 80)),
+                ElementsAre(" RESIDENT  where memory was first touched",  //
+                            "   462 MiB  trainer",                        //
+                            "    69 MiB    /job/train.py:1 step",         //
+                            "    68 MiB    /job/train.py:2 step",         //
+                            "    67 MiB    /job/train.py:3 step",         //
+                            "    66 MiB    /job/train.py:4 step",         //
+                            "    65 MiB    /job/train.py:5 step",         //
+                            "              … 2 more",                     //
+                            "    80 MiB  dataloader_worker",              //
+                            "    80 MiB    /job/train.py:7 decode",       //
+                            "   3.0 MiB  not attributed: other"));
+}
+
+TEST(ViewGrowth, TheKeyGoesRoundThePlanes) {
+    Screen screen;
+    screen.growth = grown();
+    screen.draw();
+    EXPECT_THAT(screen.text(), HasSubstr("g growth "));
+    screen.type("g");
+    EXPECT_THAT(screen.text(), HasSubstr("RESIDENT"));
+    EXPECT_THAT(screen.text(), Not(HasSubstr("ROLE / PROCESS"))) << "it stands in the place of the tree";
+    screen.type("g");
+    EXPECT_THAT(screen.text(), HasSubstr("   512 MiB    /job/train.py:99 buffers"));
+    screen.type("g");
+    EXPECT_THAT(screen.text(), HasSubstr("ROLE / PROCESS"));
+    screen.type("g");
+    screen.key(Code::escape);
+    EXPECT_EQ(screen.state.growth, GrowthPanel::off);
+}
+
+TEST(ViewGrowth, ScrollsAndNeverTooFar) {
+    Screen screen;
+    screen.growth = grown();
+    screen.look.height = 12;
+    const std::size_t selected = screen.state.selected_index;
+    screen.type("g");
+    EXPECT_THAT(screen.text(), Not(HasSubstr("not attributed")));
+    screen.key(Code::end);
+    EXPECT_THAT(screen.text(), HasSubstr("not attributed: other"));
+    screen.key(Code::down);
+    EXPECT_THAT(screen.text(), HasSubstr("not attributed: other"));
+    screen.type("k");
+    EXPECT_THAT(screen.text(), Not(HasSubstr("not attributed: other"))) << "one line up at once";
+    screen.key(Code::home);
+    EXPECT_THAT(screen.text(), HasSubstr("RESIDENT"));
+    EXPECT_EQ(screen.state.selected_index, selected) << "the tree below it stays as it was";
+}
+
+TEST(ViewGrowth, SaysThatNobodyFollowsIt) {
+    Screen screen;
+    screen.look.width = 120;
+    screen.type("g");
+    EXPECT_THAT(screen.text(), HasSubstr("growth is not followed"));
+}
+
+TEST(ViewGrowth, NothingGrewIsSaid) {
+    const Growth none;
+    EXPECT_THAT(text_of(growth_panel(&none, GrowthPanel::mapped, 80)),
+                ElementsAre(" MAPPED  mapped here and not unmapped since", "   nothing so far"));
+}
+
+TEST(ViewGrowth, TenThousandSitesAreAFewLines) {
+    Growth growth;
+    for (int line = 1; line <= 10'000; ++line) growth.resident.sites.push_back(site(4096, Role::trainer, "step", line));
+    EXPECT_EQ(growth_panel(&growth, GrowthPanel::resident, 80).size(), 8U);
+}
+
+}  // namespace
+}  // namespace memscope::view

@@ -1,0 +1,79 @@
+#include "cli/ask_watcher.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "base/text.h"
+#include "outputs/http_client.h"
+#include "watch/rendezvous.h"
+
+namespace memscope {
+namespace {
+
+constexpr Seconds kPatience{5};  // for the names of the targets
+
+std::vector<std::string> names_in(const std::string& json) {
+    const auto document = nlohmann::json::parse(json, nullptr, false);
+    std::vector<std::string> names;
+    if (!document.is_object()) return names;
+    for (const auto& name : document.value("targets", nlohmann::json::array()))
+        if (name.is_string()) names.push_back(name.get<std::string>());
+    return names;
+}
+
+std::vector<WatchedTarget> watched_targets(const Sockets& sockets) {
+    std::vector<WatchedTarget> targets;
+    for (const fs::path& socket : sockets.alive) {
+        const auto answer = http_get_unix(socket, "/api/v1/targets", kPatience);
+        if (!answer || answer->status != 200) continue;  // it ended a moment ago
+        for (std::string& name : names_in(answer->body)) targets.push_back({std::move(name), socket});
+    }
+    return targets;
+}
+
+std::string listed(const std::vector<WatchedTarget>& targets) {
+    std::set<std::string> names;
+    for (const WatchedTarget& target : targets) names.insert("'" + target.name + "'");
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+std::variant<WatchedTarget, AskFailure> choose_target(const std::vector<WatchedTarget>& targets,
+                                                      const std::optional<std::string>& wanted) {
+    if (targets.empty()) return AskFailure{plain_error("the running watcher has no target at the moment"), 1};
+    if (wanted) {
+        const auto found =
+            std::find_if(targets.begin(), targets.end(),
+                         [shown = valid_utf8(*wanted)](const WatchedTarget& target) { return target.name == shown; });
+        if (found != targets.end()) return *found;
+        return AskFailure{plain_error("nobody watches '" + *wanted + "'", "watched are " + listed(targets)), 2};
+    }
+    const bool same = std::all_of(targets.begin(), targets.end(),
+                                  [&](const WatchedTarget& target) { return target.name == targets.front().name; });
+    if (same) return targets.front();
+    return AskFailure{plain_error("several targets are watched", "name one with --target: " + listed(targets)), 2};
+}
+
+std::variant<HttpResponse, AskFailure> ask_watcher(const SysRoot& root, const std::optional<std::string>& wanted,
+                                                   const Question& question) {
+    const Sockets sockets = find_sockets(root);
+    if (sockets.alive.empty() && !sockets.forbidden.empty())
+        return AskFailure{plain_error("a watcher is running, but you may not ask it",
+                                      "use sudo, or become a member of the group memscope")};
+    if (sockets.alive.empty())
+        return AskFailure{plain_error("no watcher is running", "start one: sudo memscope --cgroup NAME")};
+    const auto chosen = choose_target(watched_targets(sockets), wanted);
+    if (const auto* failure = std::get_if<AskFailure>(&chosen)) return *failure;
+    const auto& target = std::get<WatchedTarget>(chosen);
+    std::string path = question.path + "?target=" + percent_encoded(target.name);
+    for (const auto& [name, value] : question.parameters) path += fmt::format("&{}={}", name, percent_encoded(value));
+    auto answer = http_get_unix(target.socket, path, question.patience);
+    if (!answer) return AskFailure{answer.error()};
+    return *std::move(answer);
+}
+
+}  // namespace memscope

@@ -1,0 +1,41 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/files.h"
+#include "base/result.h"
+#include "base/units.h"
+#include "outputs/http_message.h"
+
+namespace memscope {
+
+struct AskFailure {
+    Error error{};
+    int exit_status = 1;
+};
+
+// A target and the socket of a watcher that watches it.
+struct WatchedTarget {
+    std::string name{};
+    fs::path socket{};
+};
+
+// What to ask of the watcher of a target. The target is added to the parameters.
+struct Question {
+    std::string path{};
+    std::map<std::string, std::string> parameters{};
+    Seconds patience{5};
+};
+
+// Finds who watches the target and asks; the answer has any HTTP status.
+std::variant<HttpResponse, AskFailure> ask_watcher(const SysRoot& root, const std::optional<std::string>& target,
+                                                   const Question& question);
+
+// Which one is meant: the one named, or the only one there is.
+std::variant<WatchedTarget, AskFailure> choose_target(const std::vector<WatchedTarget>& targets,
+                                                      const std::optional<std::string>& wanted);
+
+}  // namespace memscope

@@ -1,0 +1,49 @@
+#include "cli/growth.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kTopOfText = 20;
+constexpr Seconds kPatience{20};  // names of thousands of stacks may have to be looked up first
+
+Question question_of(const GrowthOptions& options, const GrowthDisplay& display) {
+    Question question{.path = "/api/v1/growth", .parameters = {{"format", options.format}}, .patience = kPatience};
+    const bool text = options.format == "text";
+    const auto top = options.top || !text ? options.top : std::optional(kTopOfText);
+    if (top) question.parameters["top"] = std::to_string(*top);
+    if (text && display.terminal) question.parameters["colour"] = "1";
+    if (text && display.columns > 0) question.parameters["columns"] = std::to_string(display.columns);
+    return question;
+}
+
+}  // namespace
+
+GrowthDisplay standard_output() {
+    GrowthDisplay display{.terminal = ::isatty(STDOUT_FILENO) == 1};
+    winsize size{};
+    if (display.terminal && ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) display.columns = size.ws_col;
+    return display;
+}
+
+std::variant<GrowthAnswer, AskFailure> ask_growth(const SysRoot& root, const GrowthOptions& options,
+                                                  const GrowthDisplay& display) {
+    if (options.format == "pprof" && display.terminal)
+        return AskFailure{plain_error("a pprof profile is not for a terminal",
+                                      "write it to a file: memscope growth --format pprof >growth.pb.gz"),
+                          2};
+    auto asked = ask_watcher(root, options.target, question_of(options, display));
+    if (auto* failure = std::get_if<AskFailure>(&asked)) {
+        if (failure->error.code == std::errc::message_size) failure->error.advice = "ask for less: --top 1000";
+        return *failure;
+    }
+    auto& answer = std::get<HttpResponse>(asked);
+    if (answer.status != 200) return AskFailure{plain_error(std::string(trimmed(answer.body)))};
+    return GrowthAnswer{std::move(answer.body), std::move(answer.note)};
+}
+
+}  // namespace memscope
