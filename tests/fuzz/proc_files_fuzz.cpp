@@ -2,10 +2,25 @@
 // hostile.
 #include "fuzz.h"
 #include "sources/cgroup_hierarchy.h"
+#include "sources/process_maps.h"
 #include "sources/procfs.h"
 #include "sources/shm.h"
 
 namespace memscope::fuzz {
+namespace {
+
+void try_maps(std::string_view bytes) {
+    const auto maps = parse_process_maps(bytes);
+    std::uint64_t end = 0;
+    for (const MappedRange& range : maps.ranges) {
+        require(end <= range.start && range.start < range.end, "ranges are sorted and do not overlap");
+        end = range.end;
+        require(maps.at(range.start) == &range && maps.at(range.end - 1) == &range, "an address is in its range");
+        require(range.path.size() <= bytes.size(), "a path is not made up");
+    }
+}
+
+}  // namespace
 
 void one(std::string_view bytes) {
     const auto mounts = parse_mountinfo(bytes);
@@ -13,6 +28,8 @@ void one(std::string_view bytes) {
     require(!device || !mounts.empty(), "no device without a mount");
     parsed(choose_hierarchy(mounts, [&](const fs::path& mount) { return mount.native().size() % 2 == 0; }));
     names_memory(bytes, ',');
+
+    try_maps(bytes);
 
     (void)parse_process_stat(bytes);
     (void)parse_max_open_files(bytes);

@@ -114,6 +114,7 @@ void ElfFile::read_sections(const Elf64_Ehdr& header) {
                         .offset = section.sh_offset,
                         .size = section.sh_size,
                         .type = section.sh_type,
+                        .flags = section.sh_flags,
                         .link = section.sh_link};
         // It keeps its place, others link to it by number, but has nothing.
         if (!holds(kept.offset, kept.file_size()) || section.sh_type == SHT_NULL) kept = {};
@@ -147,9 +148,9 @@ std::uint64_t ElfFile::load_address() const {
     return lowest == segments_.end() ? 0 : lowest->address & ~(page - 1);
 }
 
-std::optional<std::uint64_t> ElfFile::address_of(std::uint64_t offset, bool executable) const {
-    std::optional<std::uint64_t> other;  // two segments may have bytes of one page of the file
-    for (const ElfSegment& segment : segments_) {
+std::optional<std::uint64_t> address_in(std::span<const ElfSegment> segments, std::uint64_t offset, bool executable) {
+    std::optional<std::uint64_t> other;  // damaged headers may have a byte in two segments
+    for (const ElfSegment& segment : segments) {
         if (offset < segment.offset || offset - segment.offset >= segment.file_size) continue;
         const std::uint64_t address = segment.address + (offset - segment.offset);
         if (segment.executable == executable) return address;

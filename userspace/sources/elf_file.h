@@ -23,9 +23,10 @@ struct ElfSection {
     std::string name{};
     std::uint64_t address = 0;
     std::uint64_t offset = 0;
-    std::uint64_t size = 0;  // in memory
-    std::uint32_t type = 0;  // SHT_...
-    std::uint32_t link = 0;  // index of the section with the names, for a table of symbols
+    std::uint64_t size = 0;   // in memory
+    std::uint32_t type = 0;   // SHT_...
+    std::uint64_t flags = 0;  // SHF_...
+    std::uint32_t link = 0;   // index of the section with the names, for a table of symbols
     // Bytes it has in the file, all of them inside it when it was opened: none for SHT_NOBITS.
     std::uint64_t file_size() const { return type == SHT_NOBITS ? 0 : size; }
 };
@@ -36,7 +37,11 @@ struct ElfSegment {  // PT_LOAD
     std::uint64_t file_size = 0;
     std::uint64_t memory_size = 0;
     bool executable = false;
+    bool operator==(const ElfSegment&) const = default;
 };
+
+// The address of a byte of the file that is mapped to be run, or not; nothing if no segment loads it.
+std::optional<std::uint64_t> address_in(std::span<const ElfSegment> segments, std::uint64_t offset, bool executable);
 
 // A 64-bit little-endian ELF file that somebody else wrote and may be writing still. It is read piece by piece and
 // never mapped: a file that shrinks under a mapping would kill us.
@@ -52,8 +57,6 @@ class ElfFile {
     // Where the file begins in memory before it is moved: the lowest PT_LOAD, down to a page. An address in a process
     // is one of the file, minus this, plus the start of its lowest mapping.
     std::uint64_t load_address() const;
-    // Of a byte of the file that is mapped to be run, if so it is; nothing if no segment loads it.
-    std::optional<std::uint64_t> address_of(std::uint64_t offset, bool executable) const;
     std::optional<std::string> build_id() const;  // hex digits
 
     // Defined ones only; .dynsym goes before .symtab. One pass for all names: as many answers as names.

@@ -1,0 +1,96 @@
+#pragma once
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <sys/types.h>
+#include <tuple>
+#include <vector>
+
+#include "base/files.h"
+#include "base/units.h"
+#include "model/growth.h"
+#include "sources/module.h"
+#include "sources/process_code.h"
+#include "sources/symbol_cache.h"
+
+namespace memscope {
+
+// An address, in a form that outlives its process.
+struct NativeLocation {
+    std::shared_ptr<Module> module{};  // null: nothing that could be run is mapped there
+    // In the file of the module; from the start of its memory where there is no file; the address where no module is.
+    std::uint64_t offset = 0;
+    bool is_return = false;  // the call stands before it
+};
+
+// Names for the addresses of native call stacks. Thread-safe: locate() on the tick thread, name() on another one.
+class NativeSymbols {
+  public:
+    struct Limits {
+        std::size_t open_files = 256;
+        std::size_t cached_ranges = 200'000;  // of address spaces, all processes together
+        Seconds maps_age{1};                  // an address space is read again after that
+        Seconds maps_kept{60};                // and if it cannot be, because the process is gone, forgotten after that
+        SymbolCache::Limits symbols{};
+    };
+    struct Counts {
+        std::uint64_t maps_read = 0;
+        std::uint64_t maps_truncated = 0;  // address spaces with more ranges than we read
+        std::uint64_t failed = 0;          // modules whose file could not be read or is not the mapped one
+        std::size_t open_files = 0;
+        std::size_t symbol_files = 0;
+        std::size_t symbol_bytes = 0;
+    };
+
+    explicit NativeSymbols(SysRoot root) : NativeSymbols(std::move(root), Limits{}) {}
+    NativeSymbols(SysRoot root, Limits limits);
+
+    // A call stack of a living process, innermost frame first; as many locations as addresses. Reads the process's
+    // maps and looks at files without waiting for a file system. `now` only has to grow steadily.
+    std::vector<NativeLocation> locate(pid_t pid, std::span<const std::uint64_t> addresses, Seconds now);
+    // What is known of its address space is not true any more: it runs another program, or is gone.
+    void forget(pid_t pid);
+
+    // May read a whole table of symbols. Without symbols for it the frame still has module and offset; where the
+    // headers of the file are unreadable, the offset is the place in the file.
+    NativeFrame name(const NativeLocation& location);
+
+    Counts counts() const;
+
+  private:
+    struct Process {
+        ProcessCode code{};
+        Seconds read_at{};
+        unsigned rereads = 0;  // since then
+    };
+    using ModuleKey = std::tuple<unsigned, unsigned, std::uint64_t, std::string>;  // device, inode, path
+
+    Process& known(pid_t pid, Seconds now);
+    void read_code(pid_t pid, Process& process);
+    void read_again_for(pid_t pid, Process& process, std::span<const std::uint64_t> addresses);
+    void make_room(const Process& except, Seconds now);
+    std::shared_ptr<Module> module_of(pid_t pid, const ProcessCode::Range& range);
+    std::shared_ptr<Module> file_module(pid_t pid, const ProcessCode::Range& range);
+    std::shared_ptr<Module> shared_module(pid_t pid, const MappedRange& range, ModuleFile file);
+    void sweep_modules();
+
+    const SysRoot root_;
+    const Limits limits_;
+    const std::shared_ptr<OpenFiles> open_files_ = std::make_shared<OpenFiles>(0);
+    SymbolCache cache_;
+    std::atomic<std::uint64_t> failed_ = 0;
+
+    mutable std::mutex mutex_;
+    std::map<pid_t, Process> processes_{};
+    Seconds next_sweep_{};
+    std::map<ModuleKey, std::weak_ptr<Module>> modules_{};
+    std::size_t modules_to_sweep_ = 1024;  // when there are so many, those that nobody has any more go
+    std::uint64_t maps_read_ = 0;
+    std::uint64_t maps_truncated_ = 0;
+};
+
+}  // namespace memscope
