@@ -49,14 +49,15 @@ static __always_inline __s64 exchange_pages(struct ms_space *space, __s64 pages)
 #endif
 }
 
-/* Nobody knows yet whether it runs Python: once is enough, the collector goes on looking by itself. */
-static __always_inline void ask_for_python(struct ms_space *space, __u32 pid)
+/* The collector is to look at it while it lives: does it run Python, what has it mapped where. Once is
+ * enough. */
+static __always_inline void tell_of_growth(struct ms_space *space, __u32 pid)
 {
 	struct ms_header h;
 
-	if (space->python != MS_PYTHON_UNKNOWN)
+	if (space->told)
 		return;
-	space->python = MS_PYTHON_LOOKED;
+	space->told = 1;
 	identify_space(&h, space, pid, MS_EVENT_GREW, sizeof(h));
 	if (bpf_ringbuf_output(&stack_events, &h, sizeof(h),
 	                       someone_grew ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP))
@@ -110,7 +111,7 @@ static __always_inline int on_changed(void *context, struct mm_struct *mm, __s64
 		__sync_fetch_and_add(&space->external, change);
 		return 0;
 	}
-	ask_for_python(space, pid);
+	tell_of_growth(space, pid);
 	stack = current_stack(context, space, pid, bounded);
 	book_to(space, pid, stack, change);
 	__sync_fetch_and_add(&bookings, 1);
@@ -139,8 +140,6 @@ static __always_inline void begin_space(struct task_struct *task, struct mm_stru
 	                         .mm = (__u64)mm,
 	                         .pages = pages};
 
-	if (bpf_map_lookup_elem(&interpreters, &pid))
-		space.python = MS_PYTHON_LOOKED;
 	if (bpf_map_update_elem(&spaces, &pid, &space, BPF_ANY))
 		count_loss(MS_LOSS_SPACES_FULL);
 }

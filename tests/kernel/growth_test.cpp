@@ -154,30 +154,41 @@ TEST(ResidentGrowth, OfAForkedChildIsWhatItGrewAfterTheFork) {
     EXPECT_EQ(grown.growth.resident.sites.front().pids.size(), 2U);
 }
 
-TEST(ResidentGrowth, OfADeadProcessStaysAndIsSaidToBeGone) {
-    Grown grown("growth-dead", [] {
-        if (const pid_t child = ::fork(); child == 0) {
-            grow_here(40 * kMiB);
-            ::_exit(0);
-        } else {
-            ::waitpid(child, nullptr, 0);
-        }
+// Grows by 40 MiB, is looked at, then does its last.
+void expect_past_growth(const char* name, const std::function<void()>& last, bool ends) {
+    const RealCgroup job(name);
+    Child child(job, [&last](const Child::Script& script) {
+        script.say();
+        script.wait();
+        grow_here(40 * kMiB);
+        script.say();
+        script.wait();
+        last();
     });
-    expect_about(at(grown.growth.resident, "grow_here"), 40 * kMiB);
-    EXPECT_EQ(grown.growth.resident.sites.front().living_bytes, 0);
-    EXPECT_LE(reason(grown.growth.resident, "exited"), -static_cast<std::int64_t>(39 * kMiB));
+    child.heard();
+    Watched watched({job.name()});
+    watched.tick(job);
+    child.go();
+    child.heard();
+    watched.collector().take_events();
+    child.go();
+    ::usleep(300'000);
+    const TargetSnapshot& target = watched.tick(job);
+    EXPECT_EQ(target.processes.empty(), ends);
+    const Growth growth = watched.collector().growth()->report(target);
+    expect_about(at(growth.resident, "grow_here"), 40 * kMiB);
+    ASSERT_FALSE(growth.resident.sites.empty());
+    EXPECT_EQ(growth.resident.sites.front().living_bytes, 0);
+    EXPECT_EQ(growth.resident.sites.front().pids, std::vector<pid_t>{child.pid()});
+    watched.expect_nothing_lost();
+}
+
+TEST(ResidentGrowth, OfADeadProcessStaysWithItsNames) {
+    expect_past_growth("growth-dead", [] { ::_exit(0); }, true);
 }
 
 TEST(ResidentGrowth, BeginsAnewWithAnotherProgram) {
-    Grown grown("growth-exec", [] {
-        if (::fork() == 0) {
-            grow_here(24 * kMiB);
-            ::execl("/bin/sleep", "sleep", "30", nullptr);
-        }
-        ::usleep(300'000);
-    });
-    EXPECT_EQ(grown.growth.resident.sites.front().living_bytes, 0);
-    expect_about(at(grown.growth.resident, "grow_here"), 24 * kMiB);
+    expect_past_growth("growth-exec", [] { ::execl("/bin/sleep", "sleep", "30", nullptr); }, false);
 }
 
 TEST(ResidentGrowth, MadeByAnotherProcessIsExternal) {

@@ -140,7 +140,7 @@ Status GrowthSignal::begin(const ProcessId& process, SpaceId space, Bytes anon) 
                          .external = 0,
                          .other = 0,
                          .stacks = 0,
-                         .python = MS_PYTHON_LOOKED};
+                         .told = 0};
     const int map = state_->map(state_->skeleton->maps.spaces);
     ms_space known{};
     if (bpf_map_lookup_elem(map, &process.pid, &known) == 0 && known.start_ns == process.start_ns) return Done{};

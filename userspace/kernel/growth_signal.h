@@ -15,7 +15,7 @@ namespace memscope {
 struct StackVisitor {
     std::function<void(const ms_code&)> code{};
     std::function<void(const RawStack&)> stack{};
-    std::function<void(const ProcessId&)> grew{};  // nobody has looked yet whether it runs Python
+    std::function<void(const ProcessId&)> grew{};  // for the first time
 };
 
 // Where anonymous memory grows, by stack, and what the kernel must know of Python to walk its frames.

@@ -39,6 +39,18 @@ std::vector<NativeLocation> NativeSymbols::locate(pid_t pid, std::span<const std
     read_again_for(pid, process, addresses);
     if (maps_read_ != read_before) make_room(process, now);
 
+    return located(pid, process, addresses);
+}
+
+std::vector<NativeLocation> NativeSymbols::locate_as_known(pid_t pid, std::span<const std::uint64_t> addresses) {
+    const std::lock_guard lock(mutex_);
+    Process nothing;
+    const auto known = processes_.find(pid);
+    return located(pid, known == processes_.end() ? nothing : known->second, addresses);
+}
+
+std::vector<NativeLocation> NativeSymbols::located(pid_t pid, Process& process,
+                                                   std::span<const std::uint64_t> addresses) {
     std::vector<NativeLocation> locations;
     locations.reserve(addresses.size());
     for (std::size_t i = 0; i < addresses.size(); ++i) {

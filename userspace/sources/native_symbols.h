@@ -52,6 +52,8 @@ class NativeSymbols {
     // A call stack of a living process, innermost frame first; as many locations as addresses. Reads the process's
     // maps and looks at files without waiting for a file system. `now` only has to grow steadily.
     std::vector<NativeLocation> locate(pid_t pid, std::span<const std::uint64_t> addresses, Seconds now);
+    // The same with what is known of its address space, which may be gone.
+    std::vector<NativeLocation> locate_as_known(pid_t pid, std::span<const std::uint64_t> addresses);
     // What is known of its address space is not true any more: it runs another program, or is gone.
     void forget(pid_t pid);
 
@@ -72,6 +74,7 @@ class NativeSymbols {
     Process& known(pid_t pid, Seconds now);
     void read_code(pid_t pid, Process& process);
     void read_again_for(pid_t pid, Process& process, std::span<const std::uint64_t> addresses);
+    std::vector<NativeLocation> located(pid_t pid, Process& process, std::span<const std::uint64_t> addresses);
     void make_room(const Process& except, Seconds now);
     std::shared_ptr<Module> module_of(pid_t pid, const ProcessCode::Range& range);
     std::shared_ptr<Module> file_module(pid_t pid, const ProcessCode::Range& range);

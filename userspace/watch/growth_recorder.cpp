@@ -10,6 +10,8 @@ namespace {
 
 constexpr std::size_t kMostStacks = MS_SITES * 3 / 4;  // of the kernel's map
 
+Seconds boot_time() { return Seconds(static_cast<double>(read_clock().boot_ns) * 1e-9); }
+
 GrowthSite to_site(const BookedGrowth& booked, NativeSymbols& symbols) {
     GrowthSite site{.bytes = booked.bytes,
                     .living_bytes = booked.living ? booked.bytes : 0,
@@ -35,9 +37,29 @@ CallSite GrowthRecorder::named(const RawStack& stack) {
     CallSite site;
     site.python.reserve(stack.python.size());
     for (const RawStack::PythonCall& call : stack.python) site.python.push_back(codes_.frame(stack, call));
-    site.native =
-        symbols_.locate(stack.process.pid, stack.native, Seconds(static_cast<double>(read_clock().boot_ns) * 1e-9));
+    site.native = located(stack);
     return site;
+}
+
+// A stack may arrive after its process has begun another program, whose maps say nothing about it.
+std::vector<NativeLocation> GrowthRecorder::located(const RawStack& stack) {
+    const pid_t pid = stack.process.pid;
+    const auto now = signal_.read_space(pid);
+    if (!now || now->space != stack.space) return symbols_.locate_as_known(pid, stack.native);
+    if (replaced_.erase(pid) != 0) symbols_.forget(pid);
+    return symbols_.locate(pid, stack.native, boot_time());
+}
+
+void GrowthRecorder::executed(const ProcessId& process) {
+    executed_.insert(process.pid);
+    replaced_.insert(process.pid);
+}
+
+// While it lives: what it has mapped where is needed for its stacks, which may outlive it.
+void GrowthRecorder::look_at(const ProcessId& process) {
+    if (!signal_.python_of(process.pid)) python_.look_at(process);
+    if (replaced_.erase(process.pid) != 0) symbols_.forget(process.pid);
+    (void)symbols_.locate(process.pid, {}, boot_time());
 }
 
 void GrowthRecorder::take_events() {
@@ -48,7 +70,7 @@ void GrowthRecorder::take_events() {
                            const std::lock_guard lock(mutex_);
                            book_.learn(stack, std::move(site));
                        },
-                   .grew = [this](const ProcessId& process) { python_.look_at(process); }});
+                   .grew = [this](const ProcessId& process) { look_at(process); }});
 }
 
 void GrowthRecorder::begin(const TrackedProcess& process) {
@@ -96,12 +118,12 @@ void GrowthRecorder::tick(ProcessTable& processes, const Around& around) {
         python_.forget(pid);
         symbols_.forget(pid);
         executed_.erase(pid);
+        replaced_.erase(pid);
     }
     for (const pid_t pid : std::exchange(executed_, {})) {
         const auto process = processes.living().find(pid);
         const auto now = signal_.read_space(pid);
         if (process == processes.living().end() || !now) continue;
-        symbols_.forget(pid);
         end(pid, {process->second.role, around(process->second.task.target)}, now->space);
     }
     make_room();

@@ -27,7 +27,7 @@ class GrowthRecorder {
     int retry_fd() const { return python_.retry_fd(); }
     // A process that is watched from now on. One that was forked by a watched one has been begun by the kernel.
     void begin(const TrackedProcess& process);
-    void executed(const ProcessId& process) { executed_.insert(process.pid); }
+    void executed(const ProcessId& process);
     void tick(ProcessTable& processes, const Around& around);
 
     // From any thread.
@@ -37,6 +37,8 @@ class GrowthRecorder {
 
   private:
     CallSite named(const RawStack& stack);
+    std::vector<NativeLocation> located(const RawStack& stack);
+    void look_at(const ProcessId& process);
     void end(pid_t pid, const GrowthBook::Holder& holder, std::optional<SpaceId> still);
     void make_room();
 
@@ -46,6 +48,7 @@ class GrowthRecorder {
     PythonWatch python_;
     PythonCodes codes_;
     std::set<pid_t> executed_{};  // since the last tick
+    std::set<pid_t> replaced_{};  // those whose maps, as we have them, are of the program before
     std::uint64_t seen_bookings_ = 0;
 
     std::mutex mutex_{};  // of the book alone

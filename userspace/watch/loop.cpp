@@ -47,6 +47,18 @@ std::optional<View> open_view(const WatchOptions& options, const GrowthSource& g
     return view ? std::optional<View>(std::move(*view)) : std::nullopt;
 }
 
+// Nothing where it is not followed. The recorder keeps its place when its collector is moved.
+GrowthSource growth_of(GrowthRecorder* recorder, const Board& board) {
+    if (!recorder) return {};
+    return [recorder, &board](const std::string& name) -> std::optional<Growth> {
+        const SnapshotPtr latest = board.latest();
+        if (!latest) return std::nullopt;
+        for (const TargetSnapshot& target : latest->targets)
+            if (target.info.name == name) return recorder->report(target);
+        return std::nullopt;
+    };
+}
+
 // Every target keeps a few directories open; the soft limit of 1024 is for programs that use select().
 void allow_many_open_files() {
     rlimit files{};
@@ -251,8 +263,9 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
     // Before the servers start their threads: a thread keeps what it began with.
     if (auto dropped = drop_privileges(root, options); !dropped) warn(dropped.error());
 
-    Board board;                  // outlives the servers that read it
-    const GrowthSource growth{};  // nothing follows growth
+    Board board;               // outlives the servers that read it
+    std::optional<Loop> loop;  // outlives them, too: what grew is asked of its collector
+    const GrowthSource growth = growth_of(collector->growth(), board);
     std::optional<HttpServer> http;
     if (options.listen) {
         const auto address = parse_listen(*options.listen);
@@ -261,15 +274,15 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
         if (!server) return cannot(server.error());
         http.emplace(std::move(*server));
     }
-    Loop loop(options, command, std::move(*wakeups), std::move(*collector), std::move(*output),
-              open_view(options, growth), board);
-    if (auto prepared = loop.prepare(); !prepared) return cannot(prepared.error());
+    loop.emplace(options, command, std::move(*wakeups), std::move(*collector), std::move(*output),
+                 open_view(options, growth), board);
+    if (auto prepared = loop->prepare(); !prepared) return cannot(prepared.error());
 
     // Without it `memscope status` finds nobody; that is said, and no reason not to watch.
     remove_stale_sockets(root);
     auto status = HttpServer::on_unix(own_socket(root), make_routes(board, {true, growth}));
-    if (!status) loop.warn_user(status.error());
-    return loop.run();
+    if (!status) loop->warn_user(status.error());
+    return loop->run();
 }
 
 }  // namespace memscope

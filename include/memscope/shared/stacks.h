@@ -63,7 +63,7 @@ enum ms_python_outcome { MS_PYTHON_OUTCOMES(X) MS_PYTHON_OUTCOME_COUNT };
 enum ms_stack_event_kind {
     MS_EVENT_STACK = 32,
     MS_EVENT_CODE = 33,
-    MS_EVENT_GREW = 34, /* the header alone: a process has grown and nobody knows yet whether it runs Python */
+    MS_EVENT_GREW = 34, /* the header alone: a process has grown for the first time */
 };
 
 /* Resident growth is booked in steps of this many pages: what a walk of the stack costs is spread over them. */
@@ -81,14 +81,9 @@ struct ms_space {
     __s64 external; /* not made by the process itself: reclaim, huge pages put together, other tasks */
     __s64 other;    /* of stacks that found no place */
     __u32 stacks;   /* sent so far */
-    __u32 python;   /* enum ms_python_state */
+    __u32 told;     /* the collector knows that it grows */
 };
 MS_LAYOUT(ms_space, 56);
-
-enum ms_python_state {
-    MS_PYTHON_UNKNOWN = 0, /* nobody has looked */
-    MS_PYTHON_LOOKED = 1,  /* the collector knows, or is finding out */
-};
 
 /* What one stack of one address space has grown by: by stack id in the map `sites`. */
 struct ms_site {
