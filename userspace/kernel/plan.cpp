@@ -25,6 +25,7 @@ constexpr char kMkdir[] = "cgroup_mkdir";
 constexpr char kRmdir[] = "cgroup_rmdir";
 constexpr char kRename[] = "cgroup_rename";
 constexpr char kSysExit[] = "sys_exit";
+constexpr char kSysEnter[] = "sys_enter";
 
 constexpr std::string_view kNoStarts = "short-lived processes would go uncounted";
 constexpr std::string_view kNoNumbers = "no process would have any numbers";
@@ -54,6 +55,8 @@ constexpr Row kRows[] = {
      [](const KernelFacts& k) { return k.btf && k.task_loop && k.percpu_rss == true; }},
     {"memory", "sys_exit", "memory_sys_exit", false, "mapped bytes and failed allocations are not counted",
      has<kSysExit>},
+    {"memory", "sys_enter", "memory_sys_enter", false, "where memory was mapped that is not unmapped is not known",
+     has<kSysEnter>},
 };
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "kernel/memory_signal.h"
+#include "kernel/range_ring.h"
 #include "kernel/tasks_signal.h"
 #include "kernel/tree_signal.h"
 #include "model/snapshot.h"
@@ -13,6 +14,7 @@ struct SessionSettings {
     bool memory_on_v1 = false;
     bool follow_descendants = false;  // processes that are followed by birth, not by cgroup
     bool follow_mappings = true;
+    bool follow_ranges = false;   // needs the mappings
     bool atomic_exchange = true;  // see KernelFacts
 };
 
@@ -31,6 +33,16 @@ class Session {
     void drain(const std::function<void(const TreeEvent&)>& visit) { tree_.drain(visit); }
     Result<std::span<const ScannedTask>> scan() { return tasks_.scan(); }
 
+    // Changes of single ranges; nothing where they are not followed. Its own fd: it becomes readable when the ring
+    // fills up between two ticks; -1 where there is none.
+    bool follows_ranges() const { return ranges_ && memory_; }
+    int ranges_fd() const { return ranges_ ? ranges_->fd() : -1; }
+    void drain_ranges(const std::function<void(const RangeEvent&)>& visit) {
+        if (ranges_) ranges_->drain(visit);
+    }
+    // How many of a process's found no room; none: it is not followed. Asked when losses() has more of "ranges_full".
+    std::optional<std::uint64_t> lost_ranges(pid_t process) const;
+
     // The signal `memory` hangs on every system call of the machine: what that costs is measured with and without.
     Status pause_memory();
     Status resume_memory();
@@ -46,6 +58,7 @@ class Session {
     TreeSignal tree_;
     TasksSignal tasks_;
     std::optional<MemorySignal> memory_{};
+    std::optional<RangeRing> ranges_{};
     std::vector<Probe> probes_{};
     std::vector<Error> refused_{};
 };

@@ -97,7 +97,8 @@ Bytes map_bytes(bpf_object* object, bool with_shared) {
     bpf_map* map = nullptr;
     bpf_object__for_each_map(map, object) {
         const std::string_view name = bpf_map__name(map);
-        if (!with_shared && (name == "targets" || name == "members" || name == "mappings")) continue;
+        if (!with_shared && (name == "targets" || name == "members" || name == "mappings" || name == "ranges"))
+            continue;
         const auto info = read_file("/proc/self/fdinfo/" + std::to_string(bpf_map__fd(map)), 4096);
         if (!info) continue;
         for_each_line(*info, [&](std::string_view line) {

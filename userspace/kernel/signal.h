@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 #include <vector>
 
 #include "base/result.h"
@@ -19,13 +20,17 @@ struct SignalSettings {
     bool memory_on_v1 = false;
     unsigned watcher_pid = 0;
     bool follow_mappings = false;
+    bool follow_ranges = false;
     bool follow_descendants = false;
     bool atomic_exchange = true;
     // Maps that another object has made already; -1: make them.
     int targets_map = -1;
     int members_map = -1;
     int mappings_map = -1;
+    int ranges_map = -1;
 };
+
+inline std::uint32_t page_bytes() { return static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE)); }
 
 // The object of the skeleton, or for kernels without atomic exchange the plain one: it has the same maps, programs and
 // data, so that the same skeleton opens it.
@@ -53,6 +58,12 @@ void apply_settings(Skeleton& skeleton, const SignalSettings& settings) {
         skeleton.rodata->follow_descendants = settings.follow_descendants;
     }
     skeleton.rodata->follow_mappings = settings.follow_mappings;
+    if constexpr (requires { skeleton.maps.ranges; }) {
+        skeleton.rodata->follow_ranges = settings.follow_ranges;
+        // What nobody writes need not be large.
+        if (!settings.follow_ranges) bpf_map__set_max_entries(skeleton.maps.ranges, page_bytes());
+    }
+    if constexpr (requires { skeleton.rodata->page_bytes; }) skeleton.rodata->page_bytes = page_bytes();
 }
 
 // Uses the maps of another object instead of own ones, before loading.
@@ -62,6 +73,8 @@ bool share_maps(Skeleton& skeleton, const SignalSettings& settings) {
     if constexpr (requires { skeleton.maps.targets; })
         if (!share(skeleton.maps.targets, settings.targets_map) || !share(skeleton.maps.members, settings.members_map))
             return false;
+    if constexpr (requires { skeleton.maps.ranges; })
+        if (!share(skeleton.maps.ranges, settings.ranges_map)) return false;
     return share(skeleton.maps.mappings, settings.mappings_map);
 }
 

@@ -67,6 +67,7 @@ Status TreeSignal::follow(pid_t process, CgroupId tree) {
 
 int TreeSignal::members_map() const { return bpf_map__fd(state_->skeleton->maps.members); }
 int TreeSignal::mappings_map() const { return bpf_map__fd(state_->skeleton->maps.mappings); }
+int TreeSignal::ranges_map() const { return bpf_map__fd(state_->skeleton->maps.ranges); }
 int TreeSignal::targets_map() const { return bpf_map__fd(state_->skeleton->maps.targets); }
 int TreeSignal::ring_fd() const { return ring_buffer__epoll_fd(state_->ring.get()); }
 

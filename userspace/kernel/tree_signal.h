@@ -24,6 +24,7 @@ class TreeSignal {
     int targets_map() const;
     int members_map() const;
     int mappings_map() const;
+    int ranges_map() const;
 
     int ring_fd() const;  // readable when events wait
     void drain(const std::function<void(const TreeEvent&)>& visit);

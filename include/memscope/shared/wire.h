@@ -35,7 +35,8 @@
     X(THREADS_TRUNCATED, "threads_truncated") /* faults of threads beyond MS_THREADS_SUMMED were not summed */     \
     X(MAPPINGS_FULL, "mappings_full")         /* an address space found no room in the map of mapped bytes */      \
     X(MAPPINGS_TORN, "mappings_torn")         /* mapped bytes changed all the while they were read */              \
-    X(MEMBERS_FULL, "members_full")           /* a descendant found no room in the map of followed processes */
+    X(MEMBERS_FULL, "members_full")           /* a descendant found no room in the map of followed processes */    \
+    X(RANGES_FULL, "ranges_full")             /* a change of a range found no room; /proc/PID/maps is read instead */
 
 enum ms_loss {
 #define X(slot, word) MS_LOSS_##slot,
