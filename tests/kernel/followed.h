@@ -17,11 +17,13 @@ class Followed {
   public:
     explicit Followed(const RealCgroup& cgroup) : session_(start(cgroup)) {}
 
-    // A round as a watcher does it: what is to be read, then the ring, then the process table.
+    // A round as a watcher does it: the ring, what is to be read, the ring again, then the process table.
     void round() {
-        for (const ProcessId id : growth_.to_be_read()) read(id);
         session_.drain([](const TreeEvent&) {});
-        session_.drain_ranges([this](const RangeEvent& event) { growth_.apply(event); });
+        const auto apply = [this](const RangeEvent& event) { growth_.apply(event); };
+        session_.drain_ranges(apply);
+        for (const ProcessId id : growth_.to_be_read()) read(id);
+        session_.drain_ranges(apply);
         const auto tasks = session_.scan();
         if (!tasks) throw std::runtime_error(tasks.error().message());
         ids_.clear();

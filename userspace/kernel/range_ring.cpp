@@ -10,10 +10,18 @@
 
 namespace memscope {
 
+namespace {
+
+// Somewhat more than the ring holds. Programs that map faster than we read would keep us here for ever.
+constexpr std::size_t kMostAtOnce = 65'536;
+
+}  // namespace
+
 struct RangeRing::State {
     Ring ring{};
     const std::function<void(const RangeEvent&)>* visit = nullptr;
     std::uint64_t malformed = 0;
+    std::size_t left = 0;
 
     static int receive(void* self, void* data, std::size_t size) {
         auto& state = *static_cast<State*>(self);
@@ -22,7 +30,7 @@ struct RangeRing::State {
             ++state.malformed;
         else if (state.visit)
             (*state.visit)(*event);
-        return 0;
+        return --state.left == 0 ? -ECANCELED : 0;
     }
 };
 
@@ -40,6 +48,7 @@ std::uint64_t RangeRing::malformed() const { return state_->malformed; }
 
 void RangeRing::drain(const std::function<void(const RangeEvent&)>& visit) {
     state_->visit = &visit;
+    state_->left = kMostAtOnce;
     ring_buffer__consume(state_->ring.get());
     state_->visit = nullptr;
 }

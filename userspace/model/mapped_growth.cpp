@@ -58,6 +58,7 @@ void MappedGrowth::apply(const RangeEvent& event) {
         if (event.call == MS_RANGE_EXEC) return;
     }
     note_lost(*space, event.lost);
+    if (event.call == MS_RANGE_ATTACH) space->has_attached = true;
     if (!own(*space).apply(event)) space->to_be_read = true;
 }
 
@@ -77,7 +78,7 @@ void MappedGrowth::end(ProcessId id) { spaces_.erase(id); }
 std::vector<ProcessId> MappedGrowth::to_be_read() const {
     std::vector<ProcessId> ids;
     for (const auto& [id, space] : spaces_)
-        if (space.to_be_read) ids.push_back(id);
+        if (space.to_be_read || space.has_attached) ids.push_back(id);
     return ids;
 }
 
@@ -86,6 +87,8 @@ void MappedGrowth::reconcile(ProcessId id, std::span<const FoundRange> found, st
     if (at == spaces_.end()) return;
     Space& space = at->second;
     RangeMap& ranges = own(space);
+    space.has_attached = false;
+    if (!space.to_be_read) return ranges.find_attached(found);
     const bool in_flight = ranges.has_calls_in_flight(read_at_ns > kInFlightNs ? read_at_ns - kInFlightNs : 0);
     ranges.reconcile(found, space.is_new ? RangeOwner::before : RangeOwner::unknown);
     space.to_be_read = in_flight && ++space.readings < kMostReadings;

@@ -11,8 +11,8 @@ namespace memscope {
 // since out. A process that has ended has nothing mapped any more.
 //
 // Some have to be read from /proc/PID/maps: those that were there before, and those that events were lost of. Whatever
-// happens while that file is read comes through the ring as well and is applied again, which does no harm: so read it
-// first, then drain the ring.
+// happens while that file is read comes through the ring as well and is applied again, which does no harm. Drain the
+// ring before, too: a move that was not heard of when its result is read has lost its stack.
 class MappedGrowth {
   public:
     // As many as the kernel side follows.
@@ -46,7 +46,8 @@ class MappedGrowth {
         bool inherited = false;  // still its parent's: most children exec or end before they map anything
         bool is_new = false;     // to be read for the first time
         bool to_be_read = false;
-        int readings = 0;  // in a row that were not good enough
+        bool has_attached = false;  // of a size that has to be read; the rest is known
+        int readings = 0;           // in a row that were not good enough
         std::uint64_t lost = 0;
         std::uint64_t reconciled = 0;
         std::uint32_t generation = 0;

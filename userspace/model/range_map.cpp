@@ -44,7 +44,7 @@ bool RangeMap::apply(const RangeEvent& event) {
             return true;
         case MS_RANGE_ATTACH:
             attach(event);
-            return false;
+            return true;
         case MS_RANGE_DETACH:
             detach(event);
             return true;
@@ -72,7 +72,11 @@ std::optional<RangeMap::Taken> RangeMap::taken_by(const RangeEvent& event, ms_ra
 bool RangeMap::put_back(const RangeEvent& event, ms_range_call call, const AddressRange& range) {
     const auto taken = taken_by(event, call, range);
     if (!taken) return false;
-    for (const RangePiece& piece : taken->pieces) pieces_.put_where_empty(piece);
+    for (const RangePiece& piece : taken->pieces) {
+        for (const RangePiece& there : pieces_.within(piece.range))  // read from the kernel meanwhile
+            if (there.use.owner == RangeOwner::unknown) pieces_.take(there.range);
+        pieces_.put_where_empty(piece);
+    }
     return true;
 }
 
@@ -82,6 +86,7 @@ bool RangeMap::move(const RangeEvent& event) {
     const std::uint64_t kept = std::min(event.old.size(), event.range.size());
     const AddressRange more{event.range.begin + kept, event.range.end};
     RangeUse use{.kind = RangeKind::anonymous, .access = kReadWrite, .owner = RangeOwner::before};
+    if (taken->pieces.empty() && holds_unknown(event.range)) return true;  // read from the kernel when it had moved
     pieces_.take(event.range);
     if (!taken->pieces.empty()) {
         use = taken->pieces.back().use;
@@ -106,12 +111,19 @@ void RangeMap::copy(const RangeEvent& event) {
     pieces_.put(event.range, used(use.kind, use.access, event.stack));
 }
 
+bool RangeMap::holds_unknown(const AddressRange& range) const {
+    const auto there = pieces_.within(range);
+    return std::any_of(there.begin(), there.end(),
+                       [](const RangePiece& piece) { return piece.use.owner == RangeOwner::unknown; });
+}
+
 // What has been somebody's stays his: memory that becomes writable once more was mapped where it was the first time.
 void RangeMap::protect(const RangeEvent& event) {
     for (const RangePiece& piece : pieces_.within(event.range)) {
         RangeUse use = piece.use;
         use.access = event.access;
-        if (use.owner == RangeOwner::nobody && is_writable_memory(use)) use = used(use.kind, use.access, event.stack);
+        const bool is_free = use.owner == RangeOwner::nobody || use.owner == RangeOwner::unknown;
+        if (is_free && is_writable_memory(use)) use = used(use.kind, use.access, event.stack);
         pieces_.put(piece.range, use);
     }
 }

@@ -24,6 +24,8 @@ class RangeMap {
 
     // Takes over what /proc/PID/maps says, keeping whose each range was. Writable memory that was not known: `owner`.
     void reconcile(std::span<const FoundRange> found, RangeOwner owner);
+    // Takes over how long the segments of System V are that have been attached since, and nothing else.
+    void find_attached(std::span<const FoundRange> found);
     // A call that was told at that time or later may not have happened yet, one that moves a range at any time.
     bool has_calls_in_flight(std::uint64_t since_ns) const;
 
@@ -55,6 +57,7 @@ class RangeMap {
     bool move(const RangeEvent& event);
     void copy(const RangeEvent& event);
     void protect(const RangeEvent& event);
+    bool holds_unknown(const AddressRange& range) const;
     void attach(const RangeEvent& event);
 
     RangePieces pieces_;

@@ -41,14 +41,24 @@ void RangeMap::reconcile(std::span<const FoundRange> found, RangeOwner owner) {
             at = piece.range.end;
         }
         put_unknown({at, there.range.end}, there);
-        const auto attached = attached_.find(there.range.begin);
-        if (there.kind != RangeKind::attached || attached == attached_.end() || attached->second.bytes != 0) continue;
-        attached->second.bytes = there.range.size();
-        RangeUse use{.kind = there.kind, .access = there.access, .stack = attached->second.stack};
-        if (is_writable_memory(use)) use.owner = RangeOwner::stack;
-        now.put(there.range, use);
     }
     pieces_ = std::move(now);
+    find_attached(found);
+}
+
+void RangeMap::find_attached(std::span<const FoundRange> found) {
+    for (const FoundRange& there : found) {
+        const auto at = attached_.find(there.range.begin);
+        if (there.kind != RangeKind::attached || at == attached_.end() || at->second.bytes != 0) continue;
+        at->second.bytes = there.range.size();
+        RangeUse use{.kind = there.kind, .access = there.access};
+        if (is_writable_memory(use)) {
+            use.owner = RangeOwner::stack;
+            use.stack = at->second.stack;
+        }
+        pieces_.put(there.range, use);
+    }
+    std::erase_if(attached_, [](const auto& at) { return at.second.bytes == 0; });  // gone again
 }
 
 }  // namespace memscope
