@@ -146,8 +146,8 @@ void storm(const Child::Script& script, bool patient) {
         threads.emplace_back([&stop, seed, patient] {
             Stormer stormer(seed);
             while (!stop) {
-                for (int i = 0; i < 20; ++i) stormer.step();
-                if (patient) ::usleep(2000);
+                for (int i = 0; i < 10; ++i) stormer.step();
+                if (patient) ::usleep(5000);
             }
             while (stop) ::usleep(1000);  // its stack stays
         });
@@ -186,7 +186,7 @@ TEST(RangesInAStorm, OfSeveralThreadsAreTheKernelsByteForByte) {
     followed.settle();
     child.go();
     child.heard();
-    for (int i = 0; i < 60; ++i) {
+    for (int i = 0; i < 30; ++i) {
         followed.round();
         ::usleep(10'000);
     }
@@ -210,7 +210,7 @@ TEST(RangesInAStorm, AreReadAnewWhereEventsWereLost) {
     child.heard();
     for (int i = 0; i < 100 && followed.lost() == 0; ++i) ::usleep(100'000);  // nobody reads
     EXPECT_GT(followed.lost(), 0U);
-    for (int i = 0; i < 5; ++i) followed.round();
+    for (int i = 0; i < 2; ++i) followed.round();
     child.go();
     child.heard();
     followed.settle();
