@@ -15,8 +15,10 @@ struct {
 	__uint(max_entries, RANGES_RING_BYTES);
 } ranges SEC(".maps");
 
-/* The collector is woken when a quarter is used; else it reads at its ticks. What finds no room is counted,
- * and in the address space as well: every later event of it tells the collector to look at /proc/PID/maps. */
+/* The collector is woken when a quarter is used, by the events around that mark only: a wake-up costs more
+ * than an event. Else it reads at its ticks. What finds no room is counted, and in the address space as well:
+ * every later event of it tells the collector to look at /proc/PID/maps. */
+#define WAKEUP_BYTES 2048
 static __always_inline void send_range(struct ms_range *r, struct address_space *space, __u32 pid)
 {
 	__u64 wakeup = BPF_RB_NO_WAKEUP;
@@ -29,7 +31,7 @@ static __always_inline void send_range(struct ms_range *r, struct address_space 
 	r->thread = (__u32)bpf_get_current_pid_tgid();
 	r->generation = space->ranges.generation;
 	r->lost = space->ranges.lost;
-	if (bpf_ringbuf_query(&ranges, BPF_RB_AVAIL_DATA) > RANGES_RING_BYTES / 4)
+	if (bpf_ringbuf_query(&ranges, BPF_RB_AVAIL_DATA) - RANGES_RING_BYTES / 4 < WAKEUP_BYTES)
 		wakeup = BPF_RB_FORCE_WAKEUP;
 	if (bpf_ringbuf_output(&ranges, r, sizeof(*r), wakeup)) {
 		count_loss(MS_LOSS_RANGES_FULL);
