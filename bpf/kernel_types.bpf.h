@@ -75,6 +75,7 @@ struct percpu_counter {
 
 struct mm_struct {
 	unsigned long total_vm;
+	unsigned long brk;
 	atomic_long_t pgtables_bytes;
 	struct task_struct *owner;
 	unsigned long arg_start;
@@ -116,6 +117,29 @@ struct pid {
 	struct upid numbers[1];
 };
 
+struct super_block {
+	unsigned long s_magic;
+};
+
+struct inode {
+	unsigned short i_mode;
+	unsigned int i_rdev;
+	struct super_block *i_sb;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
 struct task_struct {
 	unsigned int flags;
 	int exit_code;
@@ -126,6 +150,7 @@ struct task_struct {
 	unsigned long maj_flt;
 	char comm[16];
 	struct mm_struct *mm;
+	struct files_struct *files;
 	struct task_struct *real_parent;
 	struct task_struct *group_leader;
 	struct list_head thread_node;

@@ -9,11 +9,13 @@
 #define MEMSCOPE_MAPPINGS_BPF_H
 
 #include "loss.bpf.h"
+#include <memscope/shared/ranges.h>
 
 /* --no-maps switches it off. */
 const volatile __u32 follow_mappings = 0;
 
 struct address_space {
+	struct ms_range_state ranges; /* first: the collector reads it from here */
 	struct ms_mappings mappings;
 	__u64 start_ns; /* of the process: a pid may be used again */
 	__u64 activity; /* rises with every booking, from a number no other entry had: what has not changed

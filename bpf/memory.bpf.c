@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /* Calls that map and unmap, and those that fail for want of memory. */
-#include "mappings.bpf.h"
-#include "syscalls.bpf.h"
+#include "range_calls.bpf.h"
+#include "stacks.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-#define ENOMEM 12
 #define ENOSPC 28
 
 static __always_inline void count_failure(struct address_space *space, enum ms_failed_call call, long ret)
@@ -41,6 +40,7 @@ static __always_inline bool concerns_memory(long number)
 	case NR_SHMAT:
 	case NR_SHMDT:
 	case NR_MPROTECT:
+	case NR_PKEY_MPROTECT:
 	case NR_FALLOCATE:
 	case NR_CLONE:
 	case NR_CLONE3:
@@ -52,7 +52,101 @@ static __always_inline bool concerns_memory(long number)
 	}
 }
 
-static __always_inline int on_return(struct pt_regs *regs, long ret)
+static __always_inline bool range_after(struct ms_range *r, struct address_space *space, struct pt_regs *regs,
+                                        long number, long ret, struct task_struct *task)
+{
+	switch (number) {
+	case NR_MMAP:
+		return after_mmap(r, regs, ret, task);
+	case NR_MUNMAP:
+		return ret && at_munmap(r, regs, MS_RANGE_UNMAP_FAILED);
+	case NR_MREMAP:
+		return after_mremap(r, regs, ret);
+	case NR_BRK:
+		return after_brk(r, &space->ranges, ret);
+	case NR_MPROTECT:
+	case NR_PKEY_MPROTECT:
+		return after_mprotect(r, regs, ret);
+	case NR_SHMAT:
+		return after_shmat(r, regs, ret);
+	case NR_SHMDT:
+		return ret && at_shmdt(r, regs, MS_RANGE_DETACH_FAILED);
+	default:
+		return false;
+	}
+}
+
+const volatile __u32 follow_growth = 0;
+
+/* The stack that maps; none where nobody follows growth. */
+static __always_inline __u64 mapping_stack(void *ctx, __u32 pid, bool bounded)
+{
+	struct ms_space *space = follow_growth ? bpf_map_lookup_elem(&spaces, &pid) : NULL;
+
+	return space ? current_stack(ctx, space, pid, bounded) : MS_STACK_OTHER;
+}
+
+/* Not on the stack of the program, where the verifier would go through all that follows once for each call.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct ms_range);
+} returned_range SEC(".maps");
+
+static __always_inline void follow_return(void *ctx, struct address_space *space, struct pt_regs *regs,
+                                          long number, long ret, bool bounded)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	__u32 pid = bpf_get_current_pid_tgid() >> 32, first = 0;
+	struct ms_range *r = bpf_map_lookup_elem(&returned_range, &first);
+
+	if (!r)
+		return;
+	__builtin_memset(r, 0, sizeof(*r));
+	if (!range_after(r, space, regs, number, ret, task))
+		return;
+	if (may_add_memory(r))
+		r->stack = mapping_stack(ctx, pid, bounded);
+	send_range(r, space, pid);
+}
+
+static __always_inline bool range_before(struct ms_range *r, struct address_space *space,
+                                         struct pt_regs *regs, long number)
+{
+	switch (number) {
+	case NR_MUNMAP:
+		return at_munmap(r, regs, MS_RANGE_UNMAP);
+	case NR_MREMAP:
+		return before_mremap(r, regs);
+	case NR_SHMDT:
+		return at_shmdt(r, regs, MS_RANGE_DETACH);
+	default:
+		before_brk(&space->ranges, (void *)bpf_get_current_task());
+		return false;
+	}
+}
+
+static __always_inline void follow_call(struct pt_regs *regs, long number)
+{
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+	struct address_space *space = mappings_of(pid);
+	struct ms_range r = {};
+
+	if (space && range_before(&r, space, regs, number))
+		send_range(&r, space, pid);
+}
+
+/* Every system call of the machine comes by here: those that take no memory away leave at once. */
+static __always_inline int on_call(struct pt_regs *regs, long number)
+{
+	if (number == NR_MUNMAP || number == NR_MREMAP || number == NR_BRK || number == NR_SHMDT)
+		follow_call(regs, number);
+	return 0;
+}
+
+static __always_inline int on_return(void *ctx, struct pt_regs *regs, long ret, bool bounded)
 {
 	long number = syscall_of(regs);
 	struct address_space *space;
@@ -82,6 +176,7 @@ static __always_inline int on_return(struct pt_regs *regs, long ret)
 	case NR_SHMDT:
 		book(space, own_pages(), MS_MAPPED_SHM, MS_UNMAPPED_SHM);
 		break;
+	case NR_PKEY_MPROTECT:
 	case NR_MPROTECT: /* moves no size, but is looked at where one has moved unnoticed */
 		book(space, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
 		break;
@@ -91,10 +186,23 @@ static __always_inline int on_return(struct pt_regs *regs, long ret)
 	default:
 		count_failure(space, MS_FAILED_FORK, ret);
 	}
+	if (follow_ranges) /* last: nothing of the above is left for the verifier to tell apart */
+		follow_return(ctx, space, regs, number, ret, bounded);
 	return 0;
 }
 
 SEC("tp_btf/sys_exit") int BPF_PROG(memory_sys_exit, struct pt_regs *regs, long ret)
 {
-	return on_return(regs, ret);
+	return on_return(ctx, regs, ret, false);
+}
+
+SEC("tp_btf/sys_exit") /* without bpf_loop() */
+int BPF_PROG(memory_sys_exit_bounded, struct pt_regs *regs, long ret)
+{
+	return on_return(ctx, regs, ret, true);
+}
+
+SEC("tp_btf/sys_enter") int BPF_PROG(memory_sys_enter, struct pt_regs *regs, long number)
+{
+	return on_call(regs, number);
 }

@@ -18,16 +18,25 @@ enum syscall_number {
 	NR_VFORK = 58,
 	NR_SHMDT = 67,
 	NR_FALLOCATE = 285,
+	NR_PKEY_MPROTECT = 329,
 	NR_CLONE3 = 435,
 };
 
 struct pt_regs {
 	unsigned long di;
+	unsigned long si;
+	unsigned long dx;
+	unsigned long r10;
+	unsigned long r8;
 	unsigned long orig_ax;
 } __attribute__((preserve_access_index));
 
 #define syscall_of(regs)        ((long)(regs)->orig_ax)
 #define first_argument_of(regs) ((regs)->di)
+#define argument_2_of(regs)     ((regs)->si)
+#define argument_3_of(regs)     ((regs)->dx)
+#define argument_4_of(regs)     ((regs)->r10)
+#define argument_5_of(regs)     ((regs)->r8)
 #elif defined(__TARGET_ARCH_arm64)
 enum syscall_number {
 	NR_FALLOCATE = 47,
@@ -39,18 +48,24 @@ enum syscall_number {
 	NR_CLONE = 220,
 	NR_MMAP = 222,
 	NR_MPROTECT = 226,
+	NR_PKEY_MPROTECT = 288,
 	NR_CLONE3 = 435,
 	NR_FORK = -2, /* arm64 has neither */
 	NR_VFORK = -3,
 };
 
 struct pt_regs {
+	__u64 regs[31];
 	__u64 orig_x0; /* the return value stands in x0 by now */
 	__s32 syscallno;
 } __attribute__((preserve_access_index));
 
 #define syscall_of(regs)        ((long)(regs)->syscallno)
 #define first_argument_of(regs) ((regs)->orig_x0)
+#define argument_2_of(regs)     ((regs)->regs[1])
+#define argument_3_of(regs)     ((regs)->regs[2])
+#define argument_4_of(regs)     ((regs)->regs[3])
+#define argument_5_of(regs)     ((regs)->regs[4])
 #else
 #error "memscope knows x86 and arm64"
 #endif

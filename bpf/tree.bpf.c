@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /* The process tree: who starts, execs, exits, moves; and that cgroups come and go. */
-#include "mappings.bpf.h"
 #include "membership.bpf.h"
+#include "ranges.bpf.h"
 #include "threads.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -79,10 +79,15 @@ static __always_inline void inherit(struct task_struct *parent, struct task_stru
 static __always_inline void begin_child_mappings(struct task_struct *parent, struct task_struct *child)
 {
 	struct mm_struct *mm = BPF_CORE_READ(child, mm);
+	__u32 pid = BPF_CORE_READ(child, tgid);
+	struct address_space *space;
 
-	if (follow_mappings && mm && mm != BPF_CORE_READ(parent, mm))
-		begin_mappings(BPF_CORE_READ(child, tgid), BPF_CORE_READ(child, start_boottime),
-		               BPF_CORE_READ(mm, total_vm), MS_MAPPED_FORK);
+	if (!follow_mappings || !mm || mm == BPF_CORE_READ(parent, mm))
+		return;
+	space = begin_mappings(pid, BPF_CORE_READ(child, start_boottime), BPF_CORE_READ(mm, total_vm),
+	                       MS_MAPPED_FORK);
+	if (space)
+		send_turn(MS_RANGE_FORK, space, pid, BPF_CORE_READ(parent, tgid));
 }
 
 static __always_inline int on_fork(struct task_struct *parent, struct task_struct *child)
@@ -107,12 +112,17 @@ static __always_inline void replace_mappings(struct task_struct *task)
 	__u64 pages = BPF_CORE_READ(task, mm, total_vm);
 	struct address_space *space = mappings_of(pid);
 
-	if (!space) { /* after vfork() */
-		begin_mappings(pid, BPF_CORE_READ(task, start_boottime), pages, MS_MAPPED_EXEC);
-		return;
+	if (space) {
+		book(space, 0, MS_MAPPED_OTHER, MS_UNMAPPED_EXEC);
+		book(space, pages, MS_MAPPED_EXEC, MS_UNMAPPED_OTHER);
+	} else { /* after vfork() */
+		space = begin_mappings(pid, BPF_CORE_READ(task, start_boottime), pages, MS_MAPPED_EXEC);
+		if (!space)
+			return;
 	}
-	book(space, 0, MS_MAPPED_OTHER, MS_UNMAPPED_EXEC);
-	book(space, pages, MS_MAPPED_EXEC, MS_UNMAPPED_OTHER);
+	space->ranges.generation++; /* no other thread is left */
+	space->ranges.last_break = 0;
+	send_turn(MS_RANGE_EXEC, space, pid, 0);
 }
 
 static __always_inline int on_exec(struct task_struct *task, struct linux_binprm *bprm)
@@ -159,6 +169,15 @@ static __always_inline __u32 final_mappings(struct ms_mappings *last, __u32 pid)
 	return MS_TASK_HAS_MAPPINGS;
 }
 
+static __always_inline void forget_mappings(__u32 pid)
+{
+	struct address_space *space = follow_mappings ? mappings_of(pid) : NULL;
+
+	if (space)
+		send_turn(MS_RANGE_END, space, pid, 0);
+	end_mappings(pid);
+}
+
 static __always_inline int on_process_exit(struct task_struct *task, thread_summer sum)
 {
 	struct task_struct *leader = BPF_CORE_READ(task, group_leader);
@@ -189,7 +208,7 @@ static __always_inline int on_process_exit(struct task_struct *task, thread_summ
 		e->flags |= final_mappings(&e->mappings, pid);
 	send_event(e, false);
 forget:
-	end_mappings(pid);
+	forget_mappings(pid);
 	if (follow_descendants)
 		bpf_map_delete_elem(&members, &pid);
 	return 0;
@@ -209,7 +228,7 @@ static __always_inline int on_move(struct cgroup *to, struct task_struct *task)
 	 */
 	target = target_of(leader);
 	if (!target)
-		end_mappings(BPF_CORE_READ(leader, tgid));
+		forget_mappings(BPF_CORE_READ(leader, tgid));
 	return send_placed(MS_EVENT_MOVE, leader, target);
 }
 

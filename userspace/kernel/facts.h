@@ -25,9 +25,9 @@ struct KernelFacts {
     std::string architecture{};
 };
 
-constexpr const char* kTracepoints[] = {"sched_process_fork", "sched_process_exec", "sched_process_exit",
-                                        "cgroup_attach_task", "cgroup_mkdir",       "cgroup_rmdir",
-                                        "cgroup_rename",      "sys_exit",           "rss_stat"};
+constexpr const char* kTracepoints[] = {
+    "sched_process_fork", "sched_process_exec", "sched_process_exit", "cgroup_attach_task", "cgroup_mkdir",
+    "cgroup_rmdir",       "cgroup_rename",      "sys_exit",           "sys_enter",          "rss_stat"};
 
 KernelFacts gather_kernel_facts(const SysRoot& root);
 

@@ -18,7 +18,8 @@ MemorySignal& MemorySignal::operator=(MemorySignal&&) noexcept = default;
 MemorySignal::~MemorySignal() = default;
 
 Result<MemorySignal> MemorySignal::start(const Plan& plan, const SignalSettings& settings) {
-    const auto programs = programs_of(plan, "memory");
+    auto programs = programs_of(plan, "memory");
+    if (!settings.follow_ranges) std::erase(programs, program_of(plan, "memory", "sys_enter"));
     if (programs.empty()) return plain_error("this kernel offers nothing for the signal 'memory'");
     auto state = std::make_unique<State>();
     state->skeleton.reset(

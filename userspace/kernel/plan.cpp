@@ -26,10 +26,12 @@ constexpr char kRmdir[] = "cgroup_rmdir";
 constexpr char kRename[] = "cgroup_rename";
 constexpr char kSysExit[] = "sys_exit";
 constexpr char kRss[] = "rss_stat";
+constexpr char kSysEnter[] = "sys_enter";
 
 constexpr std::string_view kNoStarts = "short-lived processes would go uncounted";
 constexpr std::string_view kNoNumbers = "no process would have any numbers";
 constexpr std::string_view kNoMoves = "processes that change cgroup are noticed at the next tick only";
+constexpr std::string_view kNoMapped = "mapped bytes and failed allocations are not counted";
 constexpr std::string_view kNoGrowth = "memory that grew is not booked to the lines that made it grow";
 constexpr std::string_view kNoGrowthOfChildren = "growth of new processes is noticed at the next tick only";
 constexpr std::string_view kNoCgroups = "cgroups that come and go are noticed at the next tick only";
@@ -55,8 +57,11 @@ constexpr Row kRows[] = {
      [](const KernelFacts& k) { return k.btf && k.task_iterator && k.percpu_rss == false; }},
     {"tasks", "quick_scan", "tasks_procs", false, "a tick costs three times as much, far more with many threads",
      [](const KernelFacts& k) { return k.btf && k.task_loop && k.percpu_rss == true; }},
-    {"memory", "sys_exit", "memory_sys_exit", false, "mapped bytes and failed allocations are not counted",
-     has<kSysExit>},
+    {"memory", "sys_exit", "memory_sys_exit", false, kNoMapped,
+     [](const KernelFacts& k) { return has<kSysExit>(k) && k.loop_helper; }},
+    {"memory", "sys_exit", "memory_sys_exit_bounded", false, kNoMapped, has<kSysExit>},
+    {"memory", "sys_enter", "memory_sys_enter", false, "where memory was mapped that is not unmapped is not known",
+     has<kSysEnter>},
     {"growth", "resident", "growth_rss", false, kNoGrowth,
      [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == false && k.loop_helper; }},
     {"growth", "resident", "growth_rss_count", false, kNoGrowth,

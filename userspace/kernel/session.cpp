@@ -9,6 +9,9 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
     SignalSettings settings{.memory_on_v1 = wanted.memory_on_v1,
                             .watcher_pid = static_cast<unsigned>(::getpid()),
                             .follow_mappings = wanted.follow_mappings && !programs_of(plan, "memory").empty(),
+                            .follow_ranges = wanted.follow_ranges && wanted.follow_mappings &&
+                                             !program_of(plan, "memory", "sys_exit").empty() &&
+                                             !program_of(plan, "memory", "sys_enter").empty(),
                             .follow_descendants = wanted.follow_descendants,
                             .atomic_exchange = wanted.atomic_exchange};
     auto tree = TreeSignal::start(plan, settings);
@@ -17,6 +20,11 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
     auto tasks = TasksSignal::start(plan, settings);
     if (!tasks) return tasks.error();
     Session session(std::move(*tree), std::move(*tasks));
+    if (settings.follow_ranges) {
+        auto ring = RangeRing::open(settings.shared.at("ranges"));
+        if (!ring) return ring.error();
+        session.ranges_ = std::move(*ring);
+    }
     if (wanted.follow_growth) {  // before `memory`, which takes stacks, too
         auto growth = GrowthSignal::start(plan, settings);
         if (growth) {
@@ -38,6 +46,7 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
     for (const Choice& choice : plan) {
         const bool off = (choice.signal == "memory" && !session.memory_) ||
                          (choice.signal == "growth" && !session.growth_) ||
+                         (choice.hook == "sys_enter" && !session.follows_ranges()) ||
                          (choice.hook == "quick_scan" && !session.tasks_.is_quick());
         session.probes_.push_back(
             {std::string(choice.signal) + "_" + std::string(choice.hook), !off && !choice.program.empty()});
@@ -56,8 +65,13 @@ Status Session::resume_memory() {
     return memory_->attach();
 }
 
+std::optional<std::uint64_t> Session::lost_ranges(pid_t process) const {
+    return read_lost_ranges(tree_.mappings_map(), process);
+}
+
 Losses Session::losses() const {
     Losses sum = tree_.losses();
+    if (ranges_) sum["malformed_record"] += ranges_->malformed();
     for (const auto& [reason, count] : tasks_.losses()) sum[reason] += count;
     if (memory_)
         for (const auto& [reason, count] : memory_->losses()) sum[reason] += count;

@@ -5,6 +5,7 @@
 
 #include "kernel/growth_signal.h"
 #include "kernel/memory_signal.h"
+#include "kernel/range_ring.h"
 #include "kernel/tasks_signal.h"
 #include "kernel/tree_signal.h"
 #include "model/snapshot.h"
@@ -16,6 +17,7 @@ struct SessionSettings {
     bool follow_descendants = false;  // processes that are followed by birth, not by cgroup
     bool follow_mappings = true;
     bool follow_growth = true;
+    bool follow_ranges = false;   // needs the mappings
     bool atomic_exchange = true;  // see KernelFacts
 };
 
@@ -36,6 +38,15 @@ class Session {
 
     // Growth by stack; null where it is not followed.
     GrowthSignal* growth() { return growth_.get(); }
+    // Changes of single ranges; nothing where they are not followed. Its own fd: it becomes readable when the ring
+    // fills up between two ticks; -1 where there is none.
+    bool follows_ranges() const { return ranges_ && memory_; }
+    int ranges_fd() const { return ranges_ ? ranges_->fd() : -1; }
+    void drain_ranges(const std::function<void(const RangeEvent&)>& visit) {
+        if (ranges_) ranges_->drain(visit);
+    }
+    // How many of a process's found no room; none: it is not followed. Asked when losses() has more of "ranges_full".
+    std::optional<std::uint64_t> lost_ranges(pid_t process) const;
 
     // The signal `memory` hangs on every system call of the machine: what that costs is measured with and without.
     Status pause_memory();
@@ -53,6 +64,7 @@ class Session {
     TasksSignal tasks_;
     std::optional<MemorySignal> memory_{};
     std::unique_ptr<GrowthSignal> growth_{};  // where it is, it stays: it is read from other threads as well
+    std::optional<RangeRing> ranges_{};
     std::vector<Probe> probes_{};
     std::vector<Error> refused_{};
 };

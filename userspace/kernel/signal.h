@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <unistd.h>
 #include <vector>
 
 #include "base/result.h"
@@ -21,11 +22,14 @@ struct SignalSettings {
     bool memory_on_v1 = false;
     unsigned watcher_pid = 0;
     bool follow_mappings = false;
+    bool follow_ranges = false;
     bool follow_descendants = false;
     bool atomic_exchange = true;
     bool follow_growth = false;
     SharedMaps shared{};  // made by other objects already
 };
+
+inline std::uint32_t page_bytes() { return static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE)); }
 
 // The object of the skeleton, or for kernels without atomic exchange the plain one: it has the same maps, programs and
 // data, so that the same skeleton opens it.
@@ -54,7 +58,20 @@ void apply_settings(Skeleton& skeleton, const SignalSettings& settings) {
     }
     if constexpr (requires { skeleton.rodata->follow_mappings; })
         skeleton.rodata->follow_mappings = settings.follow_mappings;
-    if constexpr (requires { skeleton.rodata->follow_growth; }) skeleton.rodata->follow_growth = settings.follow_growth;
+    if constexpr (requires { skeleton.maps.ranges; }) {
+        skeleton.rodata->follow_ranges = settings.follow_ranges;
+        // What nobody writes need not be large.
+        if (!settings.follow_ranges) bpf_map__set_max_entries(skeleton.maps.ranges, page_bytes());
+    }
+    if constexpr (requires { skeleton.rodata->follow_growth; }) {
+        skeleton.rodata->follow_growth = settings.follow_growth;
+        if (!settings.follow_growth) {
+            for (bpf_map* map : {skeleton.maps.known_stacks, skeleton.maps.known_codes, skeleton.maps.python_threads})
+                bpf_map__set_max_entries(map, 1);
+            bpf_map__set_max_entries(skeleton.maps.stack_events, page_bytes());
+        }
+    }
+    if constexpr (requires { skeleton.rodata->page_bytes; }) skeleton.rodata->page_bytes = page_bytes();
 }
 
 // Uses the maps of other objects instead of own ones, before loading.

@@ -66,9 +66,10 @@ Status TreeSignal::follow(pid_t process, CgroupId tree) {
 }
 
 int TreeSignal::members_map() const { return bpf_map__fd(state_->skeleton->maps.members); }
+int TreeSignal::mappings_map() const { return bpf_map__fd(state_->skeleton->maps.mappings); }
 int TreeSignal::targets_map() const { return bpf_map__fd(state_->skeleton->maps.targets); }
 SharedMaps TreeSignal::shared_maps() const {
-    return maps_of(state_->skeleton->obj, {"targets", "members", "mappings"});
+    return maps_of(state_->skeleton->obj, {"targets", "members", "mappings", "ranges"});
 }
 int TreeSignal::ring_fd() const { return ring_buffer__epoll_fd(state_->ring.get()); }
 

@@ -22,6 +22,7 @@ class TreeSignal {
     Status follow(pid_t process, CgroupId tree);
 
     SharedMaps shared_maps() const;  // who is watched, and what they have mapped
+    int mappings_map() const;
 
     int ring_fd() const;  // readable when events wait
     void drain(const std::function<void(const TreeEvent&)>& visit);

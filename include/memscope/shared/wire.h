@@ -38,7 +38,8 @@
     X(MEMBERS_FULL, "members_full")           /* a descendant found no room in the map of followed processes */    \
     X(SPACES_FULL, "spaces_full")             /* a process found no room in the map of growing ones */             \
     X(STACKS_FULL, "stacks_full")             /* a stack or a name found no room in its ring */                    \
-    X(PYTHON_UNREADABLE, "python_unreadable") /* a Python stack or name could not be read */
+    X(PYTHON_UNREADABLE, "python_unreadable") /* a Python stack or name could not be read */                       \
+    X(RANGES_FULL, "ranges_full")             /* a change of a range found no room; /proc/PID/maps is read instead */
 
 enum ms_loss {
 #define X(slot, word) MS_LOSS_##slot,
