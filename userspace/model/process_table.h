@@ -73,6 +73,7 @@ class ProcessTable {
     std::uint64_t revision() const { return revision_; }
     void set_details(TrackedProcess& process, std::vector<std::string> argv, std::optional<int> rank);
     std::vector<TrackedProcess>& ended() { return ended_; }
+    const std::vector<TrackedProcess>& ended() const { return ended_; }
     std::uint64_t missed_exits() const { return missed_exits_; }
 
   private:

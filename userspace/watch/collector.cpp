@@ -109,6 +109,7 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
                                          .follow_descendants = options.pid.has_value(),
                                          .follow_mappings = options.maps,
                                          .follow_growth = options.growth,
+                                         .follow_ranges = options.growth && options.maps,
                                          .atomic_exchange = facts.atomic_exchange.value_or(true)});
     if (!session) return session.error();
     Collector collector(root, std::move(*session), std::move(*targets), options);
@@ -122,6 +123,7 @@ Status Collector::watch_rings() {
     events_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
     std::vector<int> sources{session_.ring_fd()};
     if (growth_) sources.insert(sources.end(), {session_.growth()->ring_fd(), growth_->retry_fd()});
+    if (session_.follows_ranges()) sources.push_back(session_.ranges_fd());
     for (const int fd : sources) {
         epoll_event event{};
         event.events = EPOLLIN;
@@ -161,6 +163,7 @@ void Collector::take_events() {
     if (growth_) {
         growth_->take_events();
         growth_->look_again();
+        growth_->mapped().take_events(session_);
     }
     // At once, not at the next tick: what starts in a new cgroup right away is then seen from its start.
     if (cgroups_changed_ && read_clock().boot_ns - refreshed_ns_ >= kRefreshAtMostEveryNs) refresh_targets();
@@ -232,6 +235,7 @@ void Collector::follow_growth() {
     if (std::exchange(begun_revision_, processes_.revision()) != processes_.revision())
         for (auto& [pid, process] : processes_.living())
             if (!std::exchange(process.growth_begun, true)) growth_->begin(process);
+    growth_->mapped().tick(session_, processes_);
     growth_->tick(processes_, [this](CgroupId innermost) {
         std::vector<std::string> names;
         for (const CgroupId id : targets_->nesting().around(innermost))

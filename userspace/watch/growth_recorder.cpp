@@ -24,6 +24,29 @@ GrowthSite to_site(const BookedGrowth& booked, NativeSymbols& symbols) {
     return site;
 }
 
+GrowthPlane to_plane(const std::vector<BookedGrowth>& booked, NativeSymbols& symbols) {
+    GrowthPlane plane;
+    plane.sites.reserve(booked.size());
+    for (const BookedGrowth& one : booked) plane.sites.push_back(to_site(one, symbols));
+    plane.sites = merged_sites(std::move(plane.sites));
+    return plane;
+}
+
+// Roles of the processes that live in a target.
+class Roles {
+  public:
+    explicit Roles(const std::vector<Process>& processes) {
+        for (const Process& process : processes) roles_[process.task.id] = {process.role, process.rank};
+    }
+    const RoleKey* of(const ProcessId& process) const {
+        const auto found = roles_.find(process);
+        return found == roles_.end() ? nullptr : &found->second;
+    }
+
+  private:
+    std::map<ProcessId, RoleKey> roles_;
+};
+
 void say(GrowthPlane& plane, const char* reason, std::int64_t bytes) {
     if (bytes != 0) plane.unattributed.push_back({reason, bytes});
 }
@@ -31,7 +54,12 @@ void say(GrowthPlane& plane, const char* reason, std::int64_t bytes) {
 }  // namespace
 
 GrowthRecorder::GrowthRecorder(SysRoot root, GrowthSignal& signal, bool python)
-    : root_(std::move(root)), signal_(signal), symbols_(root_), python_(root_, signal_, python), codes_(signal_) {}
+    : root_(std::move(root)),
+      signal_(signal),
+      symbols_(root_),
+      python_(root_, signal_, python),
+      codes_(signal_),
+      mapped_(root_) {}
 
 CallSite GrowthRecorder::named(const RawStack& stack) {
     CallSite site;
@@ -74,6 +102,7 @@ void GrowthRecorder::take_events() {
 }
 
 void GrowthRecorder::begin(const TrackedProcess& process) {
+    mapped_.begin(process);
     if (process.born_here || !process.task.memory) return;
     // A full map is counted where it is full.
     (void)signal_.begin(process.task.id, SpaceId{read_clock().boot_ns}, process.task.memory->anon);
@@ -96,9 +125,12 @@ void GrowthRecorder::end(pid_t pid, const GrowthBook::Holder& holder, std::optio
 }
 
 void GrowthRecorder::make_room() {
-    const auto lost = book_.fold(kMostStacks, [this](StackId stack) {
+    if (book_.stack_count() <= kMostStacks) return;
+    const std::set<StackId> held = mapped_.stacks();
+    const auto lost = book_.fold(kMostStacks, [&](StackId stack) -> std::optional<std::int64_t> {
+        if (held.contains(stack)) return std::nullopt;
         signal_.forget_stack(stack);
-        return std::optional(signal_.take_site(stack));
+        return signal_.take_site(stack);
     });
     for (const auto& [pid, stacks] : lost) signal_.allow_stacks(pid, stacks);
 }
@@ -129,20 +161,14 @@ void GrowthRecorder::tick(ProcessTable& processes, const Around& around) {
     make_room();
 }
 
-Growth GrowthRecorder::report(const TargetSnapshot& target) {
-    std::map<ProcessId, RoleKey> roles;
-    for (const Process& process : target.processes) roles[process.task.id] = {process.role, process.rank};
-    const auto role_of = [&roles](const ProcessId& process) -> const RoleKey* {
-        const auto found = roles.find(process);
-        return found == roles.end() ? nullptr : &found->second;
-    };
-
+GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
+    const Roles roles(target.processes);
     std::vector<BookedGrowth> booked;
     GrowthBook::Unnamed unnamed;
-    std::int64_t not_yet = 0;
+    std::int64_t below_step = 0;
     {
         const std::lock_guard lock(mutex_);
-        booked = book_.resident(target.info.name, role_of);
+        booked = book_.resident(target.info.name, [&roles](const ProcessId& process) { return roles.of(process); });
         unnamed = book_.past(target.info.name);
         for (const Process& process : target.processes) {
             const auto space = signal_.read_space(process.task.id.pid);
@@ -151,19 +177,47 @@ Growth GrowthRecorder::report(const TargetSnapshot& target) {
             unnamed.external += space->external;
             unnamed.other += space->other + folded.other;
             unnamed.unknown_stack += folded.unknown_stack;
-            if (process.task.memory) not_yet += static_cast<std::int64_t>(process.task.memory->anon.n) - space->bytes;
+            if (process.task.memory)
+                below_step += static_cast<std::int64_t>(process.task.memory->anon.n) - space->bytes;
         }
     }
     // Names of native code may take a while to load; nobody waits for it.
-    Growth growth;
-    for (const BookedGrowth& one : booked) growth.resident.sites.push_back(to_site(one, symbols_));
-    growth.resident.sites = merged_sites(std::move(growth.resident.sites));
-    say(growth.resident, "external", unnamed.external);
-    say(growth.resident, "other", unnamed.other);
-    say(growth.resident, "unknown_stack", unnamed.unknown_stack);
-    say(growth.resident, "exited", unnamed.exited);
-    say(growth.resident, "below_step", not_yet);
-    return growth;
+    GrowthPlane plane = to_plane(booked, symbols_);
+    say(plane, "external", unnamed.external);
+    say(plane, "other", unnamed.other);
+    say(plane, "unknown_stack", unnamed.unknown_stack);
+    say(plane, "exited", unnamed.exited);
+    say(plane, "below_step", below_step);
+    return plane;
+}
+
+GrowthPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held) {
+    const Roles roles(target.processes);
+    std::vector<BookedGrowth> booked;
+    std::int64_t other = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const MappedRecorder::Held::AtStack& at : held.stacks) {
+            const CallSitePtr* site = book_.site_of(at.stack);
+            if (site)
+                booked.push_back({*site, at.process.pid, *roles.of(at.process), at.bytes, true});
+            else
+                other += at.bytes;
+        }
+    }
+    GrowthPlane plane = to_plane(booked, symbols_);
+    say(plane, "unknown_stack", other);
+    say(plane, "lost", held.unknown);
+    say(plane, "too_many_ranges", held.left_out);
+    return plane;
+}
+
+Growth GrowthRecorder::report(const TargetSnapshot& target) {
+    const MappedRecorder::Held held = mapped_.held(target.processes);
+    return {.resident = resident_plane(target),
+            .mapped = mapped_plane(target, held),
+            .file_mapped_bytes = held.file,
+            .reserved_bytes = held.reserved};
 }
 
 }  // namespace memscope

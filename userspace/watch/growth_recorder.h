@@ -8,6 +8,7 @@
 #include "model/process_table.h"
 #include "model/snapshot.h"
 #include "watch/growth_book.h"
+#include "watch/mapped_recorder.h"
 #include "watch/python_codes.h"
 #include "watch/python_watch.h"
 
@@ -33,6 +34,7 @@ class GrowthRecorder {
     // From any thread.
     Growth report(const TargetSnapshot& target);
 
+    MappedRecorder& mapped() { return mapped_; }
     std::uint64_t unnamed_frames() const { return codes_.unknown(); }
 
   private:
@@ -41,12 +43,15 @@ class GrowthRecorder {
     void look_at(const ProcessId& process);
     void end(pid_t pid, const GrowthBook::Holder& holder, std::optional<SpaceId> still);
     void make_room();
+    GrowthPlane resident_plane(const TargetSnapshot& target);
+    GrowthPlane mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held);
 
     SysRoot root_;
     GrowthSignal& signal_;
     NativeSymbols symbols_;
     PythonWatch python_;
     PythonCodes codes_;
+    MappedRecorder mapped_;
     std::set<pid_t> executed_{};  // since the last tick
     std::set<pid_t> replaced_{};  // those whose maps, as we have them, are of the program before
     std::uint64_t seen_bookings_ = 0;
