@@ -96,8 +96,8 @@ TEST(Tree, AThreadThatEndsIsNoExit) {
 }
 
 TEST(Tree, ManyThreadsThatEndAtOnceAreOneExit) {
-    const RealCgroup job("group");
-    Watched watched({job.name()});
+    const RealCgroup job("shared-group");
+    Watched watched = Watched::shared();
     for (int i = 0; i < 50; ++i) {
         Child child(job, [](const Child::Script& script) {
             for (int t = 0; t < 8; ++t) std::thread([] { ::pause(); }).detach();
@@ -112,11 +112,11 @@ TEST(Tree, ManyThreadsThatEndAtOnceAreOneExit) {
 }
 
 TEST(Tree, MovesInAndOutCountAsStartsAndExits) {
-    const RealCgroup job("moves");
+    const RealCgroup job("shared-moves");
     const RealCgroup elsewhere("elsewhere");
     Child child(elsewhere, sleeper);
     child.heard();
-    Watched watched({job.name()});
+    Watched watched = Watched::shared();
     EXPECT_TRUE(watched.tick(job).processes.empty());
     job.enter(child.pid());
     EXPECT_EQ(Watched::counters(watched.tick(job)).starts, 1U);
