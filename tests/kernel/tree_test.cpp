@@ -98,7 +98,8 @@ TEST(Tree, AThreadThatEndsIsNoExit) {
 TEST(Tree, ManyThreadsThatEndAtOnceAreOneExit) {
     const RealCgroup job("shared-group");
     Watched watched = Watched::shared();
-    for (int i = 0; i < 50; ++i) {
+    constexpr unsigned kRounds = 25;
+    for (unsigned i = 0; i < kRounds; ++i) {
         Child child(job, [](const Child::Script& script) {
             for (int t = 0; t < 8; ++t) std::thread([] { ::pause(); }).detach();
             script.wait();
@@ -106,8 +107,8 @@ TEST(Tree, ManyThreadsThatEndAtOnceAreOneExit) {
         child.finish();
     }
     const RoleCounters counters = Watched::counters(watched.tick(job));
-    EXPECT_EQ(counters.starts, 50U);
-    EXPECT_EQ(counters.exits, 50U);
+    EXPECT_EQ(counters.starts, kRounds);
+    EXPECT_EQ(counters.exits, kRounds);
     watched.expect_nothing_lost();
 }
 
