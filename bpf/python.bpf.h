@@ -13,9 +13,11 @@
 #define THREADS_SEARCHED         1024
 #define THREADS_SEARCHED_BOUNDED 64                      /* without bpf_loop() */
 #define FRAMES_WALKED            (MS_PYTHON_FRAMES + 16) /* with those that are skipped */
-#define LOOK_AGAIN_NS            100000000ULL
-#define FRAME_BYTES              112
-#define FRAME_ROOM               128 /* a power of two: offsets into it are masked */
+/* A thread that Python does not know: it may be about to. It maps its first memory before it is entered in
+ * the list. */
+#define LOOK_AGAIN_NS 1000000ULL
+#define FRAME_BYTES   112
+#define FRAME_ROOM    128 /* a power of two: offsets into it are masked */
 
 /* By process. Shared by all objects. */
 struct {

@@ -47,7 +47,7 @@ static __always_inline struct cgroup_subsys_state *quick_css(struct task_struct 
 }
 
 /* Not inlined, here and below: the verifier forgets what a function knew when it returns, and so has few
- * states to follow through the loop over processes. */
+ * states to follow from there on. */
 static __noinline __u64 ask_target(struct task_struct *task)
 {
 	return target_of(task);

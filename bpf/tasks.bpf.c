@@ -200,6 +200,7 @@ static __u64 turn = 0;
 /* Of the scan that runs; one does at a time. Not on the stack, where the verifier would follow every value.
  */
 struct scan {
+	__u64 leader; /* the process at hand, as a number */
 	struct membership known;
 	__u64 threads; /* seen so far, of processes that have more than one */
 	__u64 time_ns;
@@ -250,22 +251,37 @@ static __always_inline void quick_memory(struct ms_task *row, struct task_struct
 	row->page_table_bytes = mm->pgtables_bytes.counter;
 }
 
-static __noinline bool is_watched(struct task_struct *leader)
+/* What is done for each process is in two functions that are not static: the verifier looks at such a
+ * function once, by itself, and not again at every way through the loop below. It takes no pointer of the
+ * kernel for an argument, so the process comes as a number, and what is read of it may fail but do no harm.
+ */
+static __always_inline struct task_struct *scanned_leader(void)
 {
+	return bpf_rdonly_cast((void *)scan.leader, bpf_core_type_id_kernel(struct task_struct));
+}
+
+__noinline int quick_is_watched(void)
+{
+	struct task_struct *leader = scanned_leader();
+
 	if (leader->tgid == watcher_pid || leader->signal->live.counter == 0) /* a zombie is gone */
 		return false;
 	find_membership(&scan.known, leader);
 	return scan.known.target != 0;
 }
 
-static __noinline int quick_describe(struct ms_task *row, struct task_struct *leader)
+__noinline int quick_describe(__u32 slot)
 {
-	struct kept kept = {
-	    .activity = row->mappings_activity,
-	    .virtual_pages = row->virtual_pages,
-	    .valid = row->flags & MS_TASK_HAS_MAPPINGS && row->pid == leader->tgid &&
-	             row->start_ns == leader->start_boottime,
-	};
+	struct task_struct *leader = scanned_leader();
+	struct ms_task *row = bpf_map_lookup_elem(&scan_rows, &slot);
+	struct kept kept = {};
+
+	if (!row)
+		return 0;
+	kept.activity = row->mappings_activity;
+	kept.virtual_pages = row->virtual_pages;
+	kept.valid = row->flags & MS_TASK_HAS_MAPPINGS && row->pid == leader->tgid &&
+	             row->start_ns == leader->start_boottime;
 
 	/* All that the row had before but its mappings, which count only with their flag. */
 	__builtin_memset(row, 0, __builtin_offsetof(struct ms_task, mappings));
@@ -296,18 +312,13 @@ int tasks_procs(void *ctx)
 	bpf_rcu_read_lock();
 	bpf_iter_task_new(&processes, NULL, EVERY_PROCESS);
 	while ((leader = bpf_iter_task_next(&processes))) {
-		__u32 slot = rows_wanted;
-		struct ms_task *row;
-
-		if (!is_watched(leader))
+		scan.leader = (__u64)leader;
+		if (!quick_is_watched())
 			continue;
 		/* An event may be told again for being some microseconds newer than the row; none is lost. */
 		if (rows_wanted % 16 == 0)
 			scan.time_ns = bpf_ktime_get_boot_ns();
-		rows_wanted++;
-		row = bpf_map_lookup_elem(&scan_rows, &slot);
-		if (row)
-			quick_describe(row, leader);
+		quick_describe(rows_wanted++);
 	}
 	bpf_iter_task_destroy(&processes);
 	bpf_rcu_read_unlock();

@@ -22,7 +22,7 @@ std::size_t rollup(pid_t pid, const std::string& key) {
 }
 
 TEST(Exact, ResidentPagesOfAProcessWhoseThreadsRanOnEveryCpu) {
-    const RealCgroup job("exact");
+    const RealCgroup job("shared-exact");
     Child child(job, [](const Child::Script& script) {
         // Threads on all CPUs leave odd parts in the per-CPU counters; none is a multiple of the batch.
         std::vector<std::thread> threads;
@@ -41,7 +41,7 @@ TEST(Exact, ResidentPagesOfAProcessWhoseThreadsRanOnEveryCpu) {
         script.wait();
     });
     child.heard();
-    Watched watched({job.name()});
+    Watched watched = Watched::shared();
     const Process* process = Watched::process(watched.tick(job), child.pid());
     ASSERT_TRUE(process);
     ASSERT_TRUE(process->task.memory);
@@ -59,7 +59,7 @@ TEST(Exact, ResidentPagesOfAProcessWhoseThreadsRanOnEveryCpu) {
 }
 
 TEST(Exact, MemoryOfAProcessWhoseFirstThreadHasExited) {
-    const RealCgroup job("leaderless");
+    const RealCgroup job("shared-leaderless");
     Child child(job, [](const Child::Script& script) {
         touch(20 * kMiB);
         std::thread([&script] {
@@ -72,7 +72,7 @@ TEST(Exact, MemoryOfAProcessWhoseFirstThreadHasExited) {
     });
     child.heard();
     ASSERT_EQ(::access(("/proc/" + std::to_string(child.pid()) + "/exe").c_str(), F_OK), -1) << "the leader lives";
-    Watched watched({job.name()});
+    Watched watched = Watched::shared();
     const Process* process = Watched::process(watched.tick(job), child.pid());
     ASSERT_TRUE(process);
     ASSERT_TRUE(process->task.memory);
@@ -110,7 +110,7 @@ TEST(Exact, AVforkChildDoesNotCountItsParentsMemoryAgain) {
 }
 
 TEST(Exact, FaultsOfAllThreadsAndOfThoseThatAreGone) {
-    const RealCgroup job("faults");
+    const RealCgroup job("shared-faults");
     Child child(job, [](const Child::Script& script) {
         script.say();
         script.wait();
@@ -125,7 +125,7 @@ TEST(Exact, FaultsOfAllThreadsAndOfThoseThatAreGone) {
         script.wait();
     });
     child.heard();
-    Watched watched({job.name()});
+    Watched watched = Watched::shared();
     const auto before = Watched::counters(watched.tick(job)).faults.minor;
     child.go();
     child.heard();

@@ -101,7 +101,7 @@ TEST(MappedBytes, EqualTheVirtualSizeOfTheLivingAtEveryTick) {
 }
 
 TEST(MappedBytes, AreBookedToTheCallThatMadeThem) {
-    const RealCgroup job("calls");
+    const RealCgroup job("shared-calls");
     Child child(job, [](const Child::Script& script) {
         script.say();
         script.wait();
@@ -115,7 +115,7 @@ TEST(MappedBytes, AreBookedToTheCallThatMadeThem) {
         script.wait();
     });
     child.heard();
-    Watched watched({job.name()});
+    Watched watched = Watched::shared();
     const Mappings before = mappings_in(watched.tick(job));
     child.go();
     child.heard();
@@ -130,7 +130,7 @@ TEST(MappedBytes, AreBookedToTheCallThatMadeThem) {
 }
 
 TEST(MappedBytes, CallsThatFailMapNothingAndAreCountedAsFailures) {
-    const RealCgroup job("failures");
+    const RealCgroup job("shared-failures");
     Child child(job, [](const Child::Script& script) {
         script.say();
         script.wait();
@@ -148,7 +148,7 @@ TEST(MappedBytes, CallsThatFailMapNothingAndAreCountedAsFailures) {
         script.wait();
     });
     child.heard();
-    Watched watched({job.name()});
+    Watched watched = Watched::shared();
     const Mappings before = mappings_in(watched.tick(job));
     child.go();
     child.heard();

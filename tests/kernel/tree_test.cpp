@@ -96,9 +96,10 @@ TEST(Tree, AThreadThatEndsIsNoExit) {
 }
 
 TEST(Tree, ManyThreadsThatEndAtOnceAreOneExit) {
-    const RealCgroup job("group");
-    Watched watched({job.name()});
-    for (int i = 0; i < 50; ++i) {
+    const RealCgroup job("shared-group");
+    Watched watched = Watched::shared();
+    constexpr unsigned kRounds = 25;
+    for (unsigned i = 0; i < kRounds; ++i) {
         Child child(job, [](const Child::Script& script) {
             for (int t = 0; t < 8; ++t) std::thread([] { ::pause(); }).detach();
             script.wait();
@@ -106,17 +107,17 @@ TEST(Tree, ManyThreadsThatEndAtOnceAreOneExit) {
         child.finish();
     }
     const RoleCounters counters = Watched::counters(watched.tick(job));
-    EXPECT_EQ(counters.starts, 50U);
-    EXPECT_EQ(counters.exits, 50U);
+    EXPECT_EQ(counters.starts, kRounds);
+    EXPECT_EQ(counters.exits, kRounds);
     watched.expect_nothing_lost();
 }
 
 TEST(Tree, MovesInAndOutCountAsStartsAndExits) {
-    const RealCgroup job("moves");
+    const RealCgroup job("shared-moves");
     const RealCgroup elsewhere("elsewhere");
     Child child(elsewhere, sleeper);
     child.heard();
-    Watched watched({job.name()});
+    Watched watched = Watched::shared();
     EXPECT_TRUE(watched.tick(job).processes.empty());
     job.enter(child.pid());
     EXPECT_EQ(Watched::counters(watched.tick(job)).starts, 1U);

@@ -1,6 +1,7 @@
 #pragma once
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <memory>
 
 #include "outputs/tick_json.h"
 #include "support/child.h"
@@ -17,8 +18,17 @@ class Watched {
 
     static Watched by_pid(pid_t pid) { return Watched(start({.pid = pid})); }
 
+    // One collector for all tests of a process that ask for it, since loading the BPF programs is most of what a test
+    // costs where a kernel is emulated (tests/vm). It watches the cgroups whose names begin with "shared-".
+    static Watched shared() {
+        static const auto collector = start({.cgroups = {RealCgroup::name_of("shared-*")}});
+        Watched watched(collector);
+        watched.tick();  // finds what was made since the test before
+        return watched;
+    }
+
     const Snapshot& tick() {
-        auto snapshot = collector_.tick();
+        auto snapshot = collector_->tick();
         if (!snapshot) throw std::runtime_error(snapshot.error().message());
         latest_ = std::move(*snapshot);
         return latest_;
@@ -37,7 +47,7 @@ class Watched {
                                         [&](const TargetSnapshot& t) { return t.info.name == cgroup.name(); });
         return found == latest_.targets.end() ? nullptr : &*found;
     }
-    Collector& collector() { return collector_; }
+    Collector& collector() { return *collector_; }
     const Snapshot& latest() const { return latest_; }
 
     static RoleCounters counters(const TargetSnapshot& target) {
@@ -60,14 +70,14 @@ class Watched {
     }
 
   private:
-    explicit Watched(Collector collector) : collector_(std::move(collector)) {}
-    static Collector start(const WatchOptions& options) {
+    explicit Watched(std::shared_ptr<Collector> collector) : collector_(std::move(collector)) {}
+    static std::shared_ptr<Collector> start(const WatchOptions& options) {
         auto collector = Collector::start({}, options);
         if (!collector) throw std::runtime_error(collector.error().message());
-        return std::move(*collector);
+        return std::make_shared<Collector>(std::move(*collector));
     }
 
-    Collector collector_;
+    std::shared_ptr<Collector> collector_;
     Snapshot latest_{};
 };
 

@@ -29,7 +29,11 @@ void make(const fs::path& path) {
 bool RealCgroup::v2() { return fs::exists("/sys/fs/cgroup/cgroup.controllers"); }
 fs::path RealCgroup::mount() { return v2() ? "/sys/fs/cgroup" : "/sys/fs/cgroup/memory"; }
 
-RealCgroup::RealCgroup(const std::string& name) : name_("ms-test-" + name + "-" + std::to_string(::getpid())) {
+std::string RealCgroup::name_of(const std::string& name) {
+    return "ms-test-" + name + "-" + std::to_string(::getpid());
+}
+
+RealCgroup::RealCgroup(const std::string& name) : name_(name_of(name)) {
     if (v2()) std::ofstream(mount() / "cgroup.subtree_control") << "+memory";
     make(path());
 }

@@ -22,6 +22,7 @@ class RealCgroup {
     void enter(int pid) const;
     void remove();
 
+    static std::string name_of(const std::string& name);  // as the constructor makes it, or a glob for several
     static std::filesystem::path mount();
     static bool v2();
 

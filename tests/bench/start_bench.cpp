@@ -1,0 +1,84 @@
+// How long it takes until there is something to see: loading the BPF objects, and the program up to its first tick.
+#include <chrono>
+#include <memory>
+
+#include "bench/bench.h"
+#include "kernel/facts.h"
+#include "kernel/session.h"
+#include "sources/cgroup_hierarchy.h"
+#include "support/real_cgroup.h"
+
+namespace memscope {
+namespace {
+
+constexpr int kRounds = 11;
+
+// A user waits, so time by the clock counts here; the best round is the one that others have disturbed least.
+struct Times {
+    std::vector<double> waited{};
+    std::vector<double> cpu{};
+
+    template <class Work>
+    void take(Work work, int who) {
+        const auto began = std::chrono::steady_clock::now();
+        cpu.push_back(cpu_of(work, who));
+        waited.push_back(std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - began).count());
+    }
+    void print(const char* what) const {
+        fmt::print("| {} | {:.0f} ms | {:.0f} ms | {:.0f} ms |\n", what,
+                   *std::min_element(waited.begin(), waited.end()), median(waited), median(cpu));
+    }
+};
+
+Times measure_loading() {
+    const KernelFacts facts = gather_kernel_facts({});
+    const auto hierarchy = find_hierarchy({});
+    if (!hierarchy) throw std::runtime_error(hierarchy.error().message());
+    Times times;
+    for (int i = 0; i < kRounds; ++i) {
+        std::optional<Session> session;  // ends after the measurement: detaching waits for the kernel
+        times.take(
+            [&] {
+                auto started = Session::start(
+                    make_plan(facts),
+                    {.memory_on_v1 = hierarchy->version == 1, .atomic_exchange = facts.atomic_exchange.value_or(true)});
+                if (!started) throw std::runtime_error(started.error().message());
+                session = std::move(*started);
+            },
+            RUSAGE_SELF);
+        if (!session->refused().empty()) throw std::runtime_error(session->refused().front().message());
+    }
+    return times;
+}
+
+Times measure_first_tick() {
+    const RealCgroup cgroup("start");
+    const std::string command =
+        "exec " MEMSCOPE_PROGRAM " --json --listen none --duration 100ms --cgroup " + cgroup.name();
+    Times times;
+    for (int i = 0; i < kRounds; ++i) {
+        std::unique_ptr<FILE, int (*)(FILE*)> program(nullptr, ::pclose);
+        char first = 0;
+        times.take(
+            [&] {
+                program.reset(::popen(command.c_str(), "r"));
+                if (!program || std::fread(&first, 1, 1, program.get()) != 1)
+                    throw std::runtime_error("memscope does not tick");
+            },
+            RUSAGE_SELF);
+        times.cpu.back() = cpu_of([&] { program.reset(); }, RUSAGE_CHILDREN);  // counted when it has ended
+    }
+    return times;
+}
+
+void measure_all() {
+    fmt::print("Until there is something to see; {} rounds\n\n", kRounds);
+    fmt::print("| | best | median | CPU time, median |\n| --- | --- | --- | --- |\n");
+    measure_loading().print("all BPF objects loaded and attached");
+    measure_first_tick().print("from the start of the program to its first tick");
+}
+
+}  // namespace
+}  // namespace memscope
+
+int main() { return memscope::report_of(memscope::measure_all); }
