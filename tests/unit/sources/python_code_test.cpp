@@ -23,11 +23,11 @@ std::string repeated(std::string_view text, std::size_t times) {
 }
 
 // A code object in the memory of a process.
-struct Process {
+struct FakeCodeOwner {
     ms_python layout;
     FakeMemory memory{};
 
-    explicit Process(int version) : layout(*python_layout(version)) {
+    explicit FakeCodeOwner(int version) : layout(*python_layout(version)) {
         memory.put_value<std::uint32_t>(kCode + layout.code_first_line, 7);
         memory.put_value(kCode + layout.code_name, kName);
         memory.put_value(kCode + layout.code_file, kFile);
@@ -104,7 +104,7 @@ TEST(CodeRecord, MayHoldAnything) {
 
 TEST(CutCode, IsCompletedFromTheProcess) {
     for (const int version : {310, 311, 312}) {
-        Process process(version);
+        FakeCodeOwner process(version);
         const std::string name(300, 'n'), lines = repeated("\xd8\x01\x02", 1000);
         process.text(kName, kAscii, name);
         process.table(lines);
@@ -120,7 +120,7 @@ TEST(CutCode, IsCompletedFromTheProcess) {
 
 TEST(CutCode, GetsItsNameInUtf8) {
     for (const int version : {310, 312}) {
-        Process process(version);
+        FakeCodeOwner process(version);
         process.text(kName, kLatin,
                      "gr\xf6\xdf"
                      "e");
@@ -139,7 +139,7 @@ TEST(CutCode, GetsItsNameInUtf8) {
 }
 
 TEST(CutCode, IsReadWithBounds) {
-    Process process(312);
+    FakeCodeOwner process(312);
     process.text(kName, kAscii, std::string(5000, 'n'));
     process.table(std::string((1 << 20) + 5, '\xd8'));
     auto raw = record(std::string(127, 'n'), "a.py", "\xd8");
@@ -151,7 +151,7 @@ TEST(CutCode, IsReadWithBounds) {
 
 TEST(CutCode, StaysAsItWasWhenItsAddressIsAnothersNow) {
     const std::string name(127, 'n');
-    const auto expect_refused = [&](const Process& process, std::string_view reason) {
+    const auto expect_refused = [&](const FakeCodeOwner& process, std::string_view reason) {
         auto code = decode_python_code(record(name, "a.py", "\xd8\x01\x02"), 312);
         const auto done = process.complete(code);
         ASSERT_FALSE(done) << reason;
@@ -159,7 +159,7 @@ TEST(CutCode, StaysAsItWasWhenItsAddressIsAnothersNow) {
         EXPECT_EQ(code.function, name);
         EXPECT_TRUE(code.function_cut);
     };
-    Process process(312);
+    FakeCodeOwner process(312);
     expect_refused(process, "another name");
     process.text(kName, kAscii, name);
     process.text(kFile, kAscii, "b.py");
@@ -173,27 +173,27 @@ TEST(CutCode, StaysAsItWasWhenItsAddressIsAnothersNow) {
 }
 
 TEST(CutCode, IsAnErrorWhereTheMemoryIsWrong) {
-    const auto fails = [](const Process& process) {
+    const auto fails = [](const FakeCodeOwner& process) {
         auto code = decode_python_code(record("f", "a.py", "\xd8\x01\x02"), 312);
         return !process.complete(code);
     };
-    ASSERT_FALSE(fails(Process(312)));
+    ASSERT_FALSE(fails(FakeCodeOwner(312)));
     for (const std::int64_t length : {std::int64_t{-1}, std::numeric_limits<std::int64_t>::min(), std::int64_t{1000}}) {
-        Process process(312);
+        FakeCodeOwner process(312);
         process.memory.put_value(kName + kTextLength, length);
         EXPECT_TRUE(fails(process)) << length;
     }
     for (const std::uint32_t state : {0U, 0x45U, 0x61U, 0x6DU, 0x7DU, 0x44U}) {
-        Process process(312);
+        FakeCodeOwner process(312);
         process.memory.put_value(kFile + kTextState, state);
         EXPECT_TRUE(fails(process)) << state;
     }
     for (const std::uint64_t pointer : {std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0} - 20}) {
-        Process process(312);
+        FakeCodeOwner process(312);
         process.memory.put_value(kCode + process.layout.code_line_table, pointer);
         EXPECT_TRUE(fails(process)) << pointer;
     }
-    Process process(312);
+    FakeCodeOwner process(312);
     process.memory.put_value<std::int64_t>(kTable + process.layout.bytes_size, -5);
     EXPECT_TRUE(fails(process));
 }

@@ -34,11 +34,11 @@ std::string interpreter_with_text(const std::string& text) {
 }
 
 // Process 42, below a root of its own, runs /bin/python3.
-struct Process {
+struct FakeProcess {
     FakeTree tree{};
     FakeMemory memory{};
 
-    explicit Process(const std::string& program) {
+    explicit FakeProcess(const std::string& program) {
         tree.write("root/bin/python3", program);
         tree.write("proc/42/maps", line(kBase, "/bin/python3"));
         tree.write("proc/42/status", "Name:\tpython3\nNSpid:\t42\t7\n");
@@ -69,7 +69,7 @@ struct Process {
 
 // The link to the executable leads outside of a fake tree, so it has to be found by its name.
 TEST(PythonSearch, FindsAnInterpreterByItsName) {
-    Process process(interpreter_311());
+    FakeProcess process(interpreter_311());
     process.tree.remove("proc/42/exe");
     const auto search = process.find();
     ASSERT_EQ(search.outcome, Outcome::found) << search.why;
@@ -79,10 +79,10 @@ TEST(PythonSearch, FindsAnInterpreterByItsName) {
 }
 
 TEST(PythonSearch, FindsAnExecutableOfAnyName) {
-    Process process(interpreter_311());
+    FakeProcess process(interpreter_311());
     const std::string program = process.tree.at("root/bin/trainer").string();
     process.tree.write("root/bin/trainer", interpreter_311());
-    process.tree.write("proc/42/maps", Process::line(kBase, program));
+    process.tree.write("proc/42/maps", FakeProcess::line(kBase, program));
     process.tree.remove("proc/42/exe");
     EXPECT_EQ(process.find().outcome, Outcome::none);
     fs::create_symlink(program, process.tree.at("proc/42/exe"));
@@ -90,15 +90,15 @@ TEST(PythonSearch, FindsAnExecutableOfAnyName) {
 }
 
 TEST(PythonSearch, FindsTheLibraryOfAProgramThatHasNone) {
-    Process process(FakeElf().bytes());
+    FakeProcess process(FakeElf().bytes());
     process.tree.write("root/lib/libpython3.11.so.1.0", interpreter_311());
-    process.tree.write("proc/42/maps", Process::line(kBase - 0x100000, "/bin/trainer") +
-                                           Process::line(kBase, "/lib/libpython3.11.so.1.0"));
+    process.tree.write("proc/42/maps", FakeProcess::line(kBase - 0x100000, "/bin/trainer") +
+                                           FakeProcess::line(kBase, "/lib/libpython3.11.so.1.0"));
     EXPECT_EQ(process.find().outcome, Outcome::found);
 }
 
 TEST(PythonSearch, FindsNothingWhereThereIsNothing) {
-    Process process(FakeElf().bytes());
+    FakeProcess process(FakeElf().bytes());
     process.tree.remove("proc/42/exe");
     EXPECT_EQ(process.find().outcome, Outcome::none);
     for (const char* file : {"", "not an ELF file at all",
@@ -115,7 +115,7 @@ TEST(PythonSearch, FindsNothingWhereThereIsNothing) {
 }
 
 TEST(PythonSearch, OpensNothingButRegularFiles) {
-    Process process(interpreter_311());
+    FakeProcess process(interpreter_311());
     process.tree.remove("proc/42/exe");
     process.tree.remove("root/bin/python3");
     ASSERT_EQ(::mkfifo(process.tree.at("root/bin/python3").c_str(), 0600), 0);
@@ -123,7 +123,7 @@ TEST(PythonSearch, OpensNothingButRegularFiles) {
 }
 
 TEST(PythonSearch, WaitsForTheFirstThread) {
-    Process process(interpreter_311());
+    FakeProcess process(interpreter_311());
     process.tree.remove("proc/42/exe");
     process.memory.put_value<std::uint64_t>(kInterpreter + 16, 0);
     EXPECT_EQ(process.find().outcome, Outcome::starting);
@@ -134,7 +134,7 @@ TEST(PythonSearch, WaitsForTheFirstThread) {
 }
 
 TEST(PythonSearch, SaysWhichVersionItCannotRead) {
-    Process process(interpreter_311());
+    FakeProcess process(interpreter_311());
     process.tree.remove("proc/42/exe");
     process.memory.put_value<std::uint64_t>(kBase + kVersion, 0x030f00f0);
     auto search = process.find();
@@ -150,7 +150,7 @@ TEST(PythonSearch, SaysWhichVersionItCannotRead) {
 }
 
 TEST(PythonSearch, SaysThatMemoryIsForbidden) {
-    Process process(interpreter_311());
+    FakeProcess process(interpreter_311());
     process.tree.remove("proc/42/exe");
     PythonFinder finder(process.tree.root(), [](pid_t) {
         return ProcessMemory([](std::uint64_t, std::span<std::byte>) -> Status { return system_error(EPERM, "read"); });
@@ -159,7 +159,7 @@ TEST(PythonSearch, SaysThatMemoryIsForbidden) {
 }
 
 TEST(PythonSearch, FindsTheThreadIdOf310InTheCLibrary) {
-    Process process(interpreter_with_text("lib/python3.10"));
+    FakeProcess process(interpreter_with_text("lib/python3.10"));
     process.tree.remove("proc/42/exe");
     const auto layout = *python_layout(310);
     process.fill(layout);
@@ -183,7 +183,7 @@ TEST(PythonSearch, FindsTheThreadIdOf310InTheCLibrary) {
 }
 
 TEST(PythonSearch, IsBoundedInAListOfThreadsThatIsARing) {
-    Process process(interpreter_with_text("lib/python3.10"));
+    FakeProcess process(interpreter_with_text("lib/python3.10"));
     process.tree.remove("proc/42/exe");
     const auto layout = *python_layout(310);
     process.fill(layout);
@@ -193,7 +193,7 @@ TEST(PythonSearch, IsBoundedInAListOfThreadsThatIsARing) {
 }
 
 TEST(PythonSearch, SeesThatAFileChanged) {
-    Process process(FakeElf().bytes());
+    FakeProcess process(FakeElf().bytes());
     process.tree.remove("proc/42/exe");
     auto finder = process.finder();
     EXPECT_EQ(finder.find(42).outcome, Outcome::none);
