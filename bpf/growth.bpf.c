@@ -18,6 +18,8 @@ struct {
 /* What the hook itself has cost, measured where it does something. */
 __u64 bookings = 0;
 __u64 booking_ns = 0;
+/* Rises each time the hook is put back after it was off: what changed meanwhile was nobody's. */
+__u32 period = 0;
 /* A process waits to be looked at: the collector was woken and has not come yet. */
 __u32 someone_grew = 0;
 
@@ -99,6 +101,11 @@ static __always_inline int on_changed(void *context, struct mm_struct *mm, __s64
 		space->mm = (__u64)mm;
 	if (space->mm != (__u64)mm)
 		return 0;
+	if (space->period != period) {
+		space->period = period;
+		__sync_fetch_and_add(&space->paused, pages - exchange_pages(space, pages));
+		return 0;
+	}
 	change = pages - space->pages;
 	if (change < MS_GROWTH_STEP_PAGES && change > -MS_GROWTH_STEP_PAGES)
 		return 0;
@@ -138,7 +145,8 @@ static __always_inline void begin_space(struct task_struct *task, struct mm_stru
 	struct ms_space space = {.id = bpf_ktime_get_boot_ns(),
 	                         .start_ns = BPF_CORE_READ(task, start_boottime),
 	                         .mm = (__u64)mm,
-	                         .pages = pages};
+	                         .pages = pages,
+	                         .period = period};
 
 	if (bpf_map_update_elem(&spaces, &pid, &space, BPF_ANY))
 		count_loss(MS_LOSS_SPACES_FULL);

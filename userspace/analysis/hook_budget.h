@@ -1,4 +1,6 @@
 #pragma once
+#include <functional>
+
 #include "base/units.h"
 
 namespace memscope {
@@ -11,8 +13,9 @@ class HookBudget {
 
     explicit HookBudget(double share) : share_(share) {}
 
-    // At every tick: the time, and since the beginning the CPU time of the hook and of the watched processes.
-    Advice consider(Seconds now, Seconds hook, Seconds watched);
+    // At every tick: the time, and since the beginning the CPU time of the hook and of the watched processes, which is
+    // asked for only when it is needed.
+    Advice consider(Seconds now, Seconds hook, const std::function<Seconds()>& watched);
     bool is_off() const { return off_until_ > Seconds{0}; }
 
   private:

@@ -51,6 +51,16 @@ Status set_interval(WatchOptions& options, std::string_view value) {
     return Done{};
 }
 
+Status set_growth_budget(WatchOptions& options, std::string_view value) {
+    std::string_view number = value;
+    if (number.ends_with('%')) number.remove_suffix(1);
+    const auto percent = parse_number(number);
+    if (!percent || *percent == 0 || *percent > 100)
+        return plain_error(fmt::format("'{}' is not a share", shortened(value)), "write a whole number of 1% to 100%");
+    options.growth_budget = static_cast<double>(*percent) / 100;
+    return Done{};
+}
+
 Status set_duration(WatchOptions& options, std::string_view value) {
     const auto duration = duration_within(value, "1ms", "87600h");  // ten years, so that no clock arithmetic overflows
     if (!duration) return duration.error();
@@ -86,6 +96,7 @@ constexpr WatchSetting kSettings[] = {
     {"no-maps", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.maps, v); }},
     {"no-growth", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.growth, v); }},
     {"no-python", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.python, v); }},
+    {"growth-budget", Kind::text, "\"1%\"", set_growth_budget},
     {"wait", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return set_flag(o.wait, v); }},
     {"interval", Kind::text, "\"1s\"", set_interval},
     {"duration", Kind::text, "\"10m\"", set_duration},

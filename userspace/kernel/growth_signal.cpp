@@ -37,7 +37,9 @@ Result<Link> attach_to_faults(bpf_program* program, int cpu) {
 struct GrowthSignal::State {
     std::unique_ptr<growth_bpf, Release<growth_bpf__destroy>> skeleton;
     std::vector<std::string_view> programs;
-    std::vector<Link> links;
+    std::vector<Link> links;           // of the process tree
+    std::vector<Link> resident_links;  // in the page fault
+    std::string_view resident;         // the program there
     SharedMaps shared;
     Ring ring;
     const StackVisitor* visitor = nullptr;
@@ -72,18 +74,24 @@ struct GrowthSignal::State {
         return 0;
     }
 
-    Status attach_faults() {
-        bpf_program* program = skeleton->progs.growth_fault;
-        std::size_t attached = 0;
+    Status attach_resident() {
+        if (resident != kFaultProgram) return attach_to(resident_links, {resident});
         Error last;
         for (int cpu = 0; cpu < libbpf_num_possible_cpus(); ++cpu) {
-            auto link = attach_to_faults(program, cpu);
+            auto link = attach_to_faults(skeleton->progs.growth_fault, cpu);
             if (link)
-                links.push_back(std::move(*link)), ++attached;
+                resident_links.push_back(std::move(*link));
             else
                 last = link.error();  // a CPU that is not there
         }
-        if (attached == 0) return last;
+        if (resident_links.empty()) return last;
+        return Done{};
+    }
+
+    Status attach_to(std::vector<Link>& to, const std::vector<std::string_view>& chosen) {
+        auto attached = memscope::attach(skeleton->obj, chosen);
+        if (!attached) return attached.error();
+        to = std::move(*attached);
         return Done{};
     }
 };
@@ -96,8 +104,8 @@ GrowthSignal::~GrowthSignal() = default;
 Result<GrowthSignal> GrowthSignal::start(const Plan& plan, const SignalSettings& settings) {
     auto state = std::make_unique<State>();
     state->programs = programs_of(plan, "growth");
-    if (program_of(plan, "growth", "resident").empty())
-        return plain_error("this kernel offers nothing for the signal 'growth'");
+    state->resident = program_of(plan, "growth", "resident");
+    if (state->resident.empty()) return plain_error("this kernel offers nothing for the signal 'growth'");
     state->skeleton.reset(
         open_object(settings, growth_bpf__create_skeleton, growth_bpf__destroy, growth_plain_bpf__elf_bytes));
     if (!state->skeleton) return load_error("growth", errno);
@@ -109,23 +117,20 @@ Result<GrowthSignal> GrowthSignal::start(const Plan& plan, const SignalSettings&
     state->ring.reset(
         ring_buffer__new(state->map(state->skeleton->maps.stack_events), State::receive, state.get(), nullptr));
     if (!state->ring) return load_error("growth", errno);
-    GrowthSignal signal(std::move(state));
-    if (auto attached = signal.attach(); !attached) return attached.error();
-    return signal;
+    auto others = state->programs;
+    std::erase(others, state->resident);
+    if (auto attached = state->attach_to(state->links, others); !attached) return attached.error();
+    if (auto attached = state->attach_resident(); !attached) return attached.error();
+    return GrowthSignal(std::move(state));
 }
 
-Status GrowthSignal::attach() {
-    std::vector<std::string_view> tracepoints = state_->programs;
-    const auto faults = std::find(tracepoints.begin(), tracepoints.end(), kFaultProgram);
-    const bool by_faults = faults != tracepoints.end();
-    if (by_faults) tracepoints.erase(faults);
-    auto links = memscope::attach(state_->skeleton->obj, tracepoints);
-    if (!links) return links.error();
-    state_->links = std::move(*links);
-    return by_faults ? state_->attach_faults() : Status(Done{});
+void GrowthSignal::pause() {
+    state_->resident_links.clear();
+    ++state_->skeleton->bss->period;  // from now on what changes is nobody's
 }
 
-void GrowthSignal::detach() { state_->links.clear(); }
+Status GrowthSignal::resume() { return state_->attach_resident(); }
+bool GrowthSignal::is_paused() const { return state_->resident_links.empty(); }
 
 SharedMaps GrowthSignal::shared_maps() const {
     return maps_of(state_->skeleton->obj, {"spaces", "interpreters", "python_threads", "known_stacks", "known_codes",
@@ -139,8 +144,11 @@ Status GrowthSignal::begin(const ProcessId& process, SpaceId space, Bytes anon) 
                          .pages = static_cast<std::int64_t>(anon.n) / state_->page_size,
                          .external = 0,
                          .other = 0,
+                         .paused = 0,
                          .stacks = 0,
-                         .told = 0};
+                         .told = 0,
+                         .period = state_->skeleton->bss->period,
+                         .pad = 0};
     const int map = state_->map(state_->skeleton->maps.spaces);
     ms_space known{};
     if (bpf_map_lookup_elem(map, &process.pid, &known) == 0 && known.start_ns == process.start_ns) return Done{};
@@ -226,7 +234,8 @@ std::optional<SpaceGrowth> GrowthSignal::read_space(pid_t process) const {
                        .process = {process, space.start_ns},
                        .bytes = space.pages * state_->page_size,
                        .external = space.external * state_->page_size,
-                       .other = space.other * state_->page_size};
+                       .other = space.other * state_->page_size,
+                       .paused = space.paused * state_->page_size};
 }
 
 Losses GrowthSignal::losses() const {

@@ -49,8 +49,10 @@ class GrowthSignal {
     std::optional<SpaceGrowth> read_space(pid_t process) const;
 
     Cost cost() const;
-    Status attach();
-    void detach();
+    // The hook in the page fault alone. What grows meanwhile is nobody's.
+    void pause();
+    Status resume();
+    bool is_paused() const;
     Losses losses() const;
     Bytes map_memory() const;
 

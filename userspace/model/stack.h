@@ -44,6 +44,7 @@ struct SpaceGrowth {
     std::int64_t bytes = 0;     // resident at the last booking
     std::int64_t external = 0;  // changes that the process did not make itself
     std::int64_t other = 0;     // by stacks that found no place
+    std::int64_t paused = 0;    // while nobody looked
 };
 
 }  // namespace memscope

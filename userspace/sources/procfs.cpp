@@ -77,9 +77,10 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
     const auto field = [&](std::size_t number) {
         return number - kFirstField < fields.size() ? parse_number(fields[number - kFirstField]) : std::nullopt;
     };
-    const auto user = field(14), system = field(15), threads = field(20), start = field(22), size = field(23);
-    if (!user || !system || !threads || !start || !size) return std::nullopt;
-    return ProcessStat{*user, *system, *threads, *start, *size};
+    const auto user = field(14), system = field(15), children = field(16), their_system = field(17);
+    const auto threads = field(20), start = field(22), size = field(23);
+    if (!user || !system || !children || !their_system || !threads || !start || !size) return std::nullopt;
+    return ProcessStat{*user, *system, *children + *their_system, *threads, *start, *size};
 }
 
 }  // namespace memscope

@@ -27,6 +27,7 @@ std::optional<int> parse_rank(std::string_view environ);
 struct ProcessStat {
     std::uint64_t user = 0;
     std::uint64_t system = 0;
+    std::uint64_t children = 0;  // both of those that it has waited for
     std::uint64_t threads = 0;
     std::uint64_t start = 0;
     std::uint64_t virtual_size = 0;  // bytes

@@ -88,7 +88,7 @@ Collector::Collector(SysRoot root, Session session, std::unique_ptr<Targets> tar
       processes_(read_clock().boot_ns),
       roles_(options.role_rules) {
     if (GrowthSignal* signal = session_.growth())
-        growth_ = std::make_unique<GrowthRecorder>(root_, *signal, options.python);
+        growth_ = std::make_unique<GrowthRecorder>(root_, *signal, options.python, options.growth_budget);
     const auto probes = session_.probes();
     told_of_cgroups_ = std::all_of(probes.begin(), probes.end(), [](const Probe& probe) {
         return probe.attached || (probe.name != "tree_cgroup_made" && probe.name != "tree_cgroup_removed");
@@ -309,6 +309,9 @@ SelfSample Collector::describe_self(const Now& now) {
     self.dropped["target_map_full"] = unwatched_targets_;
     self.dropped["target_unreadable"] = unreadable_targets_;
     self.probes = session_.probes();
+    if (growth_ && session_.growth()->is_paused())
+        for (Probe& probe : self.probes)
+            if (probe.name == "growth_resident") probe.attached = false;
     return self;
 }
 

@@ -57,6 +57,12 @@ std::vector<SpaceId> GrowthBook::spaces_of(pid_t pid) const {
     return found;
 }
 
+std::set<pid_t> GrowthBook::growing() const {
+    std::set<pid_t> pids;
+    for (const auto& [id, space] : spaces_) pids.insert(space.process.pid);
+    return pids;
+}
+
 void GrowthBook::keep(const CallSitePtr& site, const Holder& holder, pid_t pid, std::int64_t bytes) {
     for (const std::string& target : holder.targets) {
         Past& past = past_[{site, holder.role, target}];
@@ -67,7 +73,11 @@ void GrowthBook::keep(const CallSitePtr& site, const Holder& holder, pid_t pid, 
 
 std::vector<StackId> GrowthBook::end(const SpaceGrowth& last, const Holder& holder) {
     std::vector<StackId> gone;
-    Unnamed unnamed{.external = last.external, .other = last.other, .unknown_stack = 0, .exited = -last.bytes};
+    Unnamed unnamed{.external = last.external,
+                    .other = last.other,
+                    .unknown_stack = 0,
+                    .paused = last.paused,
+                    .exited = -last.bytes};
     if (const auto found = spaces_.find(last.space); found != spaces_.end()) {
         unnamed.other += found->second.folded;
         for (const StackId id : found->second.stacks) {
@@ -86,6 +96,7 @@ std::vector<StackId> GrowthBook::end(const SpaceGrowth& last, const Holder& hold
         past.external += unnamed.external;
         past.other += unnamed.other;
         past.unknown_stack += unnamed.unknown_stack;
+        past.paused += unnamed.paused;
         past.exited += unnamed.exited;
     }
     fold_past();

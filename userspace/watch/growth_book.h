@@ -50,6 +50,7 @@ class GrowthBook {
     // The process has ended, or executed another program. Returns its stacks, which are not known any more.
     std::vector<StackId> end(const SpaceGrowth& last, const Holder& holder);
     std::vector<SpaceId> spaces_of(pid_t pid) const;
+    std::set<pid_t> growing() const;  // processes that have stacks
 
     // When there are more than `most` stacks: the smallest half of those that may go are counted without their names.
     // `take` ends one and says what it had, or nothing if it must stay. Returns how many each process lost.
@@ -65,6 +66,7 @@ class GrowthBook {
         std::int64_t external = 0;
         std::int64_t other = 0;          // too many stacks
         std::int64_t unknown_stack = 0;  // its frames were lost
+        std::int64_t paused = 0;         // while the hook was off
         std::int64_t exited = 0;         // given back at the end, as a negative number
     };
     Unnamed past(const std::string& target) const;

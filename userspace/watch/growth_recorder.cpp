@@ -1,8 +1,10 @@
 #include "watch/growth_recorder.h"
 
+#include <unistd.h>
 #include <utility>
 
 #include "analysis/attribution.h"
+#include "sources/procfs.h"
 #include "watch/clock.h"
 
 namespace memscope {
@@ -53,13 +55,14 @@ void say(GrowthPlane& plane, const char* reason, std::int64_t bytes) {
 
 }  // namespace
 
-GrowthRecorder::GrowthRecorder(SysRoot root, GrowthSignal& signal, bool python)
+GrowthRecorder::GrowthRecorder(SysRoot root, GrowthSignal& signal, bool python, double budget)
     : root_(std::move(root)),
       signal_(signal),
       symbols_(root_),
       python_(root_, signal_, python),
       codes_(signal_),
-      mapped_(root_) {}
+      mapped_(root_),
+      budget_(budget) {}
 
 CallSite GrowthRecorder::named(const RawStack& stack) {
     CallSite site;
@@ -159,6 +162,36 @@ void GrowthRecorder::tick(ProcessTable& processes, const Around& around) {
         end(pid, {process->second.role, around(process->second.task.target)}, now->space);
     }
     make_room();
+    mind_budget();
+}
+
+// CPU time of those that grow and of their children that have ended: the hook's cost is theirs.
+Seconds GrowthRecorder::cpu_of_growing() const {
+    constexpr std::size_t kMost = 256;
+    const auto ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
+    Seconds sum{};
+    std::size_t read = 0;
+    for (const pid_t pid : book_.growing()) {
+        if (++read > kMost) break;
+        const auto text = read_file(root_.proc / std::to_string(pid) / "stat", 4096);
+        const auto stat = text ? parse_process_stat(*text) : std::nullopt;
+        if (stat) sum += Seconds(static_cast<double>(stat->user + stat->system + stat->children) / ticks_per_second);
+    }
+    return sum;
+}
+
+void GrowthRecorder::mind_budget() {
+    const Seconds hook(static_cast<double>(signal_.cost().ns) * 1e-9);
+    switch (budget_.consider(boot_time(), hook, [this] { return cpu_of_growing(); })) {
+        case HookBudget::Advice::take_off:
+            signal_.pause();
+            break;
+        case HookBudget::Advice::put_back:
+            (void)signal_.resume();  // else it stays off, which the probes say
+            break;
+        case HookBudget::Advice::stay:
+            break;
+    }
 }
 
 GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
@@ -175,6 +208,7 @@ GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
             if (!space || space->process != process.task.id) continue;
             const auto folded = book_.folded(process.task.id);
             unnamed.external += space->external;
+            unnamed.paused += space->paused;
             unnamed.other += space->other + folded.other;
             unnamed.unknown_stack += folded.unknown_stack;
             if (process.task.memory)
@@ -186,6 +220,7 @@ GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
     say(plane, "external", unnamed.external);
     say(plane, "other", unnamed.other);
     say(plane, "unknown_stack", unnamed.unknown_stack);
+    say(plane, "paused", unnamed.paused);
     say(plane, "exited", unnamed.exited);
     say(plane, "below_step", below_step);
     return plane;

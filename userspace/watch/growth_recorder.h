@@ -2,6 +2,7 @@
 #include <mutex>
 #include <set>
 
+#include "analysis/hook_budget.h"
 #include "base/files.h"
 #include "kernel/growth_signal.h"
 #include "model/nesting.h"
@@ -21,7 +22,9 @@ class GrowthRecorder {
     // Names of the targets around a process, outermost last.
     using Around = std::function<std::vector<std::string>(CgroupId)>;
 
-    GrowthRecorder(SysRoot root, GrowthSignal& signal, bool python);
+    // `budget`: the share of the CPU time of those that grow which the hook may cost before it is taken off for a
+    // while.
+    GrowthRecorder(SysRoot root, GrowthSignal& signal, bool python, double budget);
 
     void take_events();
     void look_again() { python_.look_again(); }
@@ -43,6 +46,8 @@ class GrowthRecorder {
     void look_at(const ProcessId& process);
     void end(pid_t pid, const GrowthBook::Holder& holder, std::optional<SpaceId> still);
     void make_room();
+    void mind_budget();
+    Seconds cpu_of_growing() const;
     GrowthPlane resident_plane(const TargetSnapshot& target);
     GrowthPlane mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held);
 
@@ -52,6 +57,7 @@ class GrowthRecorder {
     PythonWatch python_;
     PythonCodes codes_;
     MappedRecorder mapped_;
+    HookBudget budget_;
     std::set<pid_t> executed_{};  // since the last tick
     std::set<pid_t> replaced_{};  // those whose maps, as we have them, are of the program before
     std::uint64_t seen_bookings_ = 0;

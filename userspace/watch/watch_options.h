@@ -19,10 +19,11 @@ struct WatchOptions {
     std::optional<std::string> user{};
     std::optional<std::string> own_cgroup{};  // or one of our own making, shown as:
     TargetInfo shown{};
-    bool maps = true;    // count mapped bytes
-    bool growth = true;  // book growth to call stacks
-    bool python = true;  // and to Python lines
-    bool wait = false;   // for plain names that do not exist yet
+    bool maps = true;             // count mapped bytes
+    bool growth = true;           // book growth to call stacks
+    bool python = true;           // and to Python lines
+    double growth_budget = 0.01;  // what that may cost of the CPU time of those that grow
+    bool wait = false;            // for plain names that do not exist yet
     Seconds interval{1};
     std::optional<Seconds> duration{};
     std::optional<std::string> listen = "127.0.0.1:9750";  // none: no HTTP

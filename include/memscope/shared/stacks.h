@@ -80,10 +80,13 @@ struct ms_space {
     __s64 pages;    /* at the last sample */
     __s64 external; /* not made by the process itself: reclaim, huge pages put together, other tasks */
     __s64 other;    /* of stacks that found no place */
+    __s64 paused;   /* while the hook was off */
     __u32 stacks;   /* sent so far */
     __u32 told;     /* the collector knows that it grows */
+    __u32 period;   /* of the hook, at the last sample */
+    __u32 pad;
 };
-MS_LAYOUT(ms_space, 56);
+MS_LAYOUT(ms_space, 72);
 
 /* What one stack of one address space has grown by: by stack id in the map `sites`. */
 struct ms_site {

@@ -7,13 +7,17 @@ namespace {
 
 using Advice = HookBudget::Advice;
 
+auto used(Seconds time) {
+    return [time] { return time; };
+}
+
 // Ten seconds of that cost on processes that use one CPU.
 Advice window(HookBudget& budget, double& now, double& hook, double cost) {
     Advice advice = Advice::stay;
     for (int second = 0; second < 11 && advice == Advice::stay; ++second) {
         now += 1;
         hook += cost;
-        advice = budget.consider(Seconds{now}, Seconds{hook}, Seconds{now});
+        advice = budget.consider(Seconds{now}, Seconds{hook}, used(Seconds{now}));
     }
     return advice;
 }
@@ -31,8 +35,8 @@ TEST(HookBudget, TakesOffOneThatCostsMoreAndPutsItBackAfterAMinute) {
     double hook = 0;
     EXPECT_EQ(window(budget, now, hook, 0.02), Advice::take_off);
     EXPECT_TRUE(budget.is_off());
-    EXPECT_EQ(budget.consider(Seconds{now + 59}, Seconds{hook}, Seconds{now + 59}), Advice::stay);
-    EXPECT_EQ(budget.consider(Seconds{now + 60}, Seconds{hook}, Seconds{now + 60}), Advice::put_back);
+    EXPECT_EQ(budget.consider(Seconds{now + 59}, Seconds{hook}, used(Seconds{now + 59})), Advice::stay);
+    EXPECT_EQ(budget.consider(Seconds{now + 60}, Seconds{hook}, used(Seconds{now + 60})), Advice::put_back);
     EXPECT_FALSE(budget.is_off());
 }
 
@@ -42,9 +46,9 @@ TEST(HookBudget, PausesLongerEachTimeUpToTenMinutes) {
     double hook = 0;
     for (const double pause : {60., 120., 240., 480., 600., 600.}) {
         ASSERT_EQ(window(budget, now, hook, 0.02), Advice::take_off);
-        EXPECT_EQ(budget.consider(Seconds{now + pause - 1}, Seconds{hook}, Seconds{now}), Advice::stay);
+        EXPECT_EQ(budget.consider(Seconds{now + pause - 1}, Seconds{hook}, used(Seconds{now})), Advice::stay);
         now += pause;
-        EXPECT_EQ(budget.consider(Seconds{now}, Seconds{hook}, Seconds{now}), Advice::put_back);
+        EXPECT_EQ(budget.consider(Seconds{now}, Seconds{hook}, used(Seconds{now})), Advice::put_back);
     }
 }
 
@@ -55,15 +59,16 @@ TEST(HookBudget, IsNotDecidedByWhatIsHardlyMeasurable) {
     for (int i = 0; i < 100; ++i) {
         now += 1;
         hook += 0.0009;
-        EXPECT_EQ(budget.consider(Seconds{now}, Seconds{hook}, Seconds{0}), Advice::stay) << "they use no CPU at all";
+        EXPECT_EQ(budget.consider(Seconds{now}, Seconds{hook}, used(Seconds{0})), Advice::stay)
+            << "they use no CPU at all";
     }
 }
 
 TEST(HookBudget, IsNotConfusedByProcessesThatTakeTheirTimeWithThem) {
     HookBudget budget(0.01);
-    EXPECT_EQ(budget.consider(Seconds{1}, Seconds{0}, Seconds{1000}), Advice::stay);
-    EXPECT_EQ(budget.consider(Seconds{12}, Seconds{0.005}, Seconds{10}), Advice::stay);
-    EXPECT_EQ(budget.consider(Seconds{24}, Seconds{0.1}, Seconds{20}), Advice::stay);
+    EXPECT_EQ(budget.consider(Seconds{1}, Seconds{0}, used(Seconds{1000})), Advice::stay);
+    EXPECT_EQ(budget.consider(Seconds{12}, Seconds{0.005}, used(Seconds{10})), Advice::stay);
+    EXPECT_EQ(budget.consider(Seconds{24}, Seconds{0.1}, used(Seconds{20})), Advice::stay);
 }
 
 }  // namespace
