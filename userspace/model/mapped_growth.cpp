@@ -39,11 +39,12 @@ void MappedGrowth::apply(const RangeEvent& event) {
     if (!space) return;
     if (event.call == MS_RANGE_FORK) {
         const Space* const parent = parent_of(event);
-        *space = parent ? Space{.ranges = parent->ranges,
-                                .inherited = true,
-                                .is_new = parent->is_new,
-                                .to_be_read = parent->to_be_read}
-                        : Space{.is_new = true, .to_be_read = true};
+        const bool inherits = parent && parent->ranges->size() <= kMostInherited;
+        *space = inherits ? Space{.ranges = parent->ranges,
+                                  .inherited = true,
+                                  .is_new = parent->is_new,
+                                  .to_be_read = parent->to_be_read}
+                          : Space{.is_new = true, .to_be_read = !parent};
         space->generation = event.generation;
         space->lost = event.lost;
         return;
@@ -58,6 +59,7 @@ void MappedGrowth::apply(const RangeEvent& event) {
         if (event.call == MS_RANGE_EXEC) return;
     }
     note_lost(*space, event.lost);
+    if (space->is_new) space->to_be_read = true;
     if (event.call == MS_RANGE_ATTACH) space->has_attached = true;
     if (!own(*space).apply(event)) space->to_be_read = true;
 }

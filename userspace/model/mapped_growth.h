@@ -19,6 +19,9 @@ class MappedGrowth {
     static constexpr std::size_t kMostSpaces = 65'536;
     // Longer than a call takes from being told to being done, on a busy machine.
     static constexpr std::uint64_t kInFlightNs = 100'000'000;
+    // A forked child takes over the ranges of its parent, unless they are so many that it is cheaper to read its maps
+    // if it ever does something.
+    static constexpr std::size_t kMostInherited = 1024;
 
     void apply(const RangeEvent& event);
     // A process that is followed and lives. One that is not known has been there before; of one that is, more events

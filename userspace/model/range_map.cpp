@@ -149,12 +149,7 @@ void RangeMap::detach(const RangeEvent& event) {
 
 void RangeMap::inherit() {
     taken_.clear();
-    for (RangePiece& piece : pieces_.all()) {
-        if (piece.use.owner == RangeOwner::nobody) continue;
-        piece.use.owner = RangeOwner::before;
-        piece.use.stack = 0;
-        pieces_.put(piece.range, piece.use);
-    }
+    pieces_.disown();
     for (auto& [address, attached] : attached_) attached.stack = 0;
 }
 

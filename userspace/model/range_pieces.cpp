@@ -97,4 +97,16 @@ void RangePieces::put_where_empty(const RangePiece& piece) {
     put({at, piece.range.end}, piece.use);
 }
 
+// Neighbours that differed by their owners alone stay apart: they become one when something happens to them.
+void RangePieces::disown() {
+    for (auto& [begin, rest] : pieces_) {
+        if (rest.use.owner == RangeOwner::nobody) continue;
+        rest.use.owner = RangeOwner::before;
+        rest.use.stack = 0;
+    }
+    totals_.before += totals_.grown();
+    totals_.unknown = Bytes{};
+    totals_.stacks.clear();
+}
+
 }  // namespace memscope

@@ -60,6 +60,7 @@ class RangePieces {
 
     void put(const AddressRange& range, const RangeUse& use);  // over whatever is there
     void put_where_empty(const RangePiece& piece);
+    void disown();                                                    // nothing of it is anybody's growth
     std::vector<RangePiece> take(const AddressRange& range);          // and return what was there, cut to the range
     std::vector<RangePiece> within(const AddressRange& range) const;  // cut to the range
     std::vector<RangePiece> all() const { return within({0, UINT64_MAX}); }
