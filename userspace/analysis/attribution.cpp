@@ -37,28 +37,44 @@ void add(GrowthSite& to, const GrowthSite& from) {
     to.pids.insert(to.pids.end(), from.pids.begin(), from.pids.end());
 }
 
-}  // namespace
-
-std::vector<GrowthSite> merged_sites(std::vector<GrowthSite> sites) {
+// `sites` of one place stand next to each other and become one.
+template <class Order, class Same>
+std::vector<GrowthSite> merged(std::vector<GrowthSite> sites, Order order, Same same) {
     std::vector<GrowthSite*> in_order;
     in_order.reserve(sites.size());
     for (GrowthSite& site : sites) in_order.push_back(&site);
-    std::sort(in_order.begin(), in_order.end(), SamePlaceFirst{});
-    std::vector<GrowthSite> merged;
+    std::stable_sort(in_order.begin(), in_order.end(), order);
+    std::vector<GrowthSite> result;
     for (GrowthSite* site : in_order) {
-        if (!merged.empty() && same_place(merged.back(), *site))
-            add(merged.back(), *site);
+        if (!result.empty() && same(result.back(), *site))
+            add(result.back(), *site);
         else
-            merged.push_back(std::move(*site));
+            result.push_back(std::move(*site));
     }
-    std::erase_if(merged, [](const GrowthSite& site) { return site.bytes == 0 && site.living_bytes == 0; });
-    for (GrowthSite& site : merged) {
+    std::erase_if(result, [](const GrowthSite& site) { return site.bytes == 0 && site.living_bytes == 0; });
+    for (GrowthSite& site : result) {
         std::sort(site.pids.begin(), site.pids.end());
         site.pids.erase(std::unique(site.pids.begin(), site.pids.end()), site.pids.end());
     }
-    std::stable_sort(merged.begin(), merged.end(),
+    std::stable_sort(result.begin(), result.end(),
                      [](const GrowthSite& a, const GrowthSite& b) { return a.bytes > b.bytes; });
-    return merged;
+    return result;
+}
+
+}  // namespace
+
+std::vector<GrowthSite> merged_sites(std::vector<GrowthSite> sites) {
+    return merged(std::move(sites), SamePlaceFirst{}, same_place);
+}
+
+std::vector<GrowthSite> merged_by_line(std::vector<GrowthSite> sites) {
+    const auto order = [](const GrowthSite* a, const GrowthSite* b) {
+        if (a->role != b->role) return a->role < b->role;
+        return a->python < b->python;
+    };
+    return merged(std::move(sites), order, [](const GrowthSite& a, const GrowthSite& b) {
+        return !a.python.empty() && a.role == b.role && a.python == b.python;
+    });
 }
 
 }  // namespace memscope

@@ -9,4 +9,7 @@ namespace memscope {
 // function it stands. Largest first; what has come to nothing is left out.
 std::vector<GrowthSite> merged_sites(std::vector<GrowthSite> sites);
 
+// For people, who ask for the line: those with the same Python frames are one, with the native frames of the largest.
+std::vector<GrowthSite> merged_by_line(std::vector<GrowthSite> sites);
+
 }  // namespace memscope

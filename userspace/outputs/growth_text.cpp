@@ -6,6 +6,7 @@
 #include <ranges>
 #include <utility>
 
+#include "analysis/attribution.h"
 #include "base/text.h"
 #include "outputs/growth_frames.h"
 #include "outputs/text_layout.h"
@@ -40,8 +41,13 @@ struct Reason {
 };
 constexpr Reason kReasons[] = {
     {"external", "taken by the kernel or another process"},
-    {"exited", "of processes that have ended"},
+    {"exited", "given back by processes that have ended"},
     {"other", "at too many different stacks"},
+    {"unknown_stack", "at stacks whose names were lost"},
+    {"paused", "while the hook was off because it cost too much"},
+    {"below_step", "less than 512 KiB in a process, or not booked yet"},
+    {"lost", "mapped while events were lost"},
+    {"too_many_ranges", "in address spaces with too many ranges"},
 };
 
 std::string share_text(std::int64_t bytes, std::int64_t sum) {
@@ -180,10 +186,11 @@ void TextWriter::plane(const Explained& explained, const GrowthPlane& plane, std
                      right("PROCS", kProcesses) + "  CALL SITE",
                  Colour::dim);
     }
-    const ShownSites shown = shown_sites(plane, top);
-    const std::int64_t sum = growth_sum(plane);
+    const GrowthPlane by_line{merged_by_line(plane.sites), plane.unattributed};
+    const ShownSites shown = shown_sites(by_line, top);
+    const std::int64_t sum = growth_sum(by_line);
     for (const GrowthSite& each : shown.sites) site(each, sum);
-    rest(plane, shown);
+    rest(by_line, shown);
 }
 
 }  // namespace

@@ -42,5 +42,21 @@ TEST(MergedSites, StandLargestFirstWithWhatWasGivenBackAtTheEnd) {
 
 TEST(MergedSites, LeaveOutWhatCameToNothing) { EXPECT_TRUE(merged_sites({site(10, 7, 1), site(-10, 7, 1)}).empty()); }
 
+TEST(SitesMergedByLine, AreOneWhateverNativeCodeTheyCalled) {
+    const auto merged = merged_by_line({site(300, 7, 11, 0, "memset"), site(100, 8, 11, 0, "memcpy"), site(50, 7, 12)});
+    ASSERT_EQ(merged.size(), 2U);
+    EXPECT_EQ(merged[0].bytes, 400);
+    EXPECT_EQ(merged[0].native.front().symbol, "memset") << "that of the largest";
+    EXPECT_EQ(merged[0].pids, (std::vector<pid_t>{7, 8}));
+}
+
+TEST(SitesMergedByLine, WithoutPythonStayAsTheyAre) {
+    GrowthSite a = site(300, 7, 11);
+    GrowthSite b = site(100, 7, 11, 0, "memcpy");
+    a.python.clear();
+    b.python.clear();
+    EXPECT_EQ(merged_by_line({a, b}).size(), 2U);
+}
+
 }  // namespace
 }  // namespace memscope
