@@ -1,5 +1,6 @@
 #include "watch/growth_recorder.h"
 
+#include <algorithm>
 #include <unistd.h>
 #include <utility>
 
@@ -13,6 +14,13 @@ namespace {
 constexpr std::size_t kMostStacks = MS_SITES * 3 / 4;  // of the kernel's map
 
 Seconds boot_time() { return Seconds(static_cast<double>(read_clock().boot_ns) * 1e-9); }
+
+// Through code that keeps no frame pointers the kernel follows whatever stands in their place. From the first address
+// on that is nowhere in the program nothing is believed.
+void cut_at_nonsense(std::vector<NativeLocation>& frames) {
+    const auto nowhere = [](const NativeLocation& frame) { return !frame.module; };
+    frames.erase(std::find_if(frames.begin(), frames.end(), nowhere), frames.end());
+}
 
 GrowthSite to_site(const BookedGrowth& booked, NativeSymbols& symbols) {
     GrowthSite site{.bytes = booked.bytes,
@@ -69,6 +77,7 @@ CallSite GrowthRecorder::named(const RawStack& stack) {
     site.python.reserve(stack.python.size());
     for (const RawStack::PythonCall& call : stack.python) site.python.push_back(codes_.frame(stack, call));
     site.native = located(stack);
+    cut_at_nonsense(site.native);
     return site;
 }
 
