@@ -14,10 +14,12 @@
 #define THREADS_SEARCHED_BOUNDED 64                      /* without bpf_loop() */
 #define FRAMES_WALKED            (MS_PYTHON_FRAMES + 16) /* with those that are skipped */
 /* A thread that Python does not know: it may be about to. It maps its first memory before it is entered in
- * the list. */
-#define LOOK_AGAIN_NS 1000000ULL
-#define FRAME_BYTES   112
-#define FRAME_ROOM    128 /* a power of two: offsets into it are masked */
+ * the list, and can touch megabytes within a millisecond. One that is never entered is looked for ever more
+ * rarely. */
+#define LOOK_AGAIN_NS     62500ULL
+#define LOOK_AGAIN_DOUBLE 4 /* as often: up to 1 ms */
+#define FRAME_BYTES       112
+#define FRAME_ROOM        128 /* a power of two: offsets into it are masked */
 
 /* By process. Shared by all objects. */
 struct {
@@ -38,7 +40,7 @@ struct python_thread {
 	__u64 looked_ns; /* when */
 	__u32
 	    also_tid; /* a forked child is known by the thread id of its parent, until CPython has noticed */
-	__u32 pad;
+	__u32 misses; /* in a row */
 };
 
 /* A long list of threads is searched once for each of them. Shared by all objects. */
@@ -161,8 +163,12 @@ static __always_inline __u64 current_thread_state(const struct ms_python *python
 
 		if (!failed && (its == tid || (known->also_tid && its == known->also_tid)))
 			return known->state;
-	} else if (known && bpf_ktime_get_ns() - known->looked_ns < LOOK_AGAIN_NS) {
-		return 0;
+	} else if (known) {
+		__u32 doubled = known->misses < LOOK_AGAIN_DOUBLE ? known->misses : LOOK_AGAIN_DOUBLE;
+
+		if (bpf_ktime_get_ns() - known->looked_ns < LOOK_AGAIN_NS << doubled)
+			return 0;
+		fresh.misses = known->misses + 1;
 	}
 	fresh.state = find_thread_state(python, tid, bounded);
 	fresh.looked_ns = bpf_ktime_get_ns();

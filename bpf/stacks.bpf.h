@@ -70,15 +70,18 @@ struct {
 	__type(value, struct stack_scratch);
 } stack_scratch SEC(".maps");
 
-static __always_inline void send_stack_event(void *record, __u64 size)
+/* False: there was no room for it. */
+static __always_inline bool send_stack_event(void *record, __u64 size)
 {
 	/* The collector reads at every tick; it is woken early only when the ring fills. */
 	__u64 flags = bpf_ringbuf_query(&stack_events, BPF_RB_AVAIL_DATA) > STACK_RING_BYTES / 4
 	                  ? BPF_RB_FORCE_WAKEUP
 	                  : BPF_RB_NO_WAKEUP;
 
-	if (bpf_ringbuf_output(&stack_events, record, size, flags))
-		count_loss(MS_LOSS_STACKS_FULL);
+	if (!bpf_ringbuf_output(&stack_events, record, size, flags))
+		return true;
+	count_loss(MS_LOSS_STACKS_FULL);
+	return false;
 }
 
 static __always_inline void identify_space(struct ms_header *h, const struct ms_space *space, __u32 pid,
@@ -93,8 +96,8 @@ static __always_inline void identify_space(struct ms_header *h, const struct ms_
 	h->size = size;
 }
 
-/* One code object, unless it was sent before. */
-static __always_inline void send_code(struct stack_scratch *scratch, const struct ms_space *space, __u32 pid,
+/* One code object, unless it was sent before. False: there was no room for it. */
+static __always_inline bool send_code(struct stack_scratch *scratch, const struct ms_space *space, __u32 pid,
                                       __u64 address, __u32 first_line)
 {
 	const struct ms_python *python = &scratch->walk.python;
@@ -107,7 +110,7 @@ static __always_inline void send_code(struct stack_scratch *scratch, const struc
 	name = read_word(address + python->code_name, &failed);
 	key.name = name;
 	if (bpf_map_lookup_elem(&known_codes, &key))
-		return;
+		return true;
 	identify_space(&code->h, space, pid, MS_EVENT_CODE, sizeof(*code));
 	code->code = address;
 	code->first_line = first_line;
@@ -136,16 +139,20 @@ static __always_inline void send_code(struct stack_scratch *scratch, const struc
 	}
 	if (failed)
 		count_loss(MS_LOSS_PYTHON_UNREADABLE);
-	send_stack_event(code, sizeof(*code));
+	if (!send_stack_event(code, sizeof(*code)))
+		return false;
 	bpf_map_update_elem(&known_codes, &key, &sent, BPF_ANY);
+	return true;
 }
 
 struct code_loop {
 	struct stack_scratch *scratch;
 	const struct ms_space *space;
 	__u32 pid;
+	__u32 failed;
 };
 
+/* False when there are no more, or no room. */
 static __always_inline bool send_code_at(struct code_loop *loop, __u32 index)
 {
 	struct ms_stack *stack = &loop->scratch->stack;
@@ -154,9 +161,11 @@ static __always_inline bool send_code_at(struct code_loop *loop, __u32 index)
 		return false;
 	barrier_var(index);
 	index &= MS_PYTHON_FRAMES - 1;
-	send_code(loop->scratch, loop->space, loop->pid, stack->python[index].code,
-	          stack->python[index].first_line);
-	return true;
+	if (send_code(loop->scratch, loop->space, loop->pid, stack->python[index].code,
+	              stack->python[index].first_line))
+		return true;
+	loop->failed = 1;
+	return false;
 }
 
 static long send_code_in_loop(__u32 index, struct code_loop *loop)
@@ -164,7 +173,7 @@ static long send_code_in_loop(__u32 index, struct code_loop *loop)
 	return !send_code_at(loop, index);
 }
 
-static __always_inline void send_codes(struct stack_scratch *scratch, const struct ms_space *space, __u32 pid,
+static __always_inline bool send_codes(struct stack_scratch *scratch, const struct ms_space *space, __u32 pid,
                                        bool bounded)
 {
 	struct code_loop loop = {.scratch = scratch, .space = space, .pid = pid};
@@ -176,6 +185,7 @@ static __always_inline void send_codes(struct stack_scratch *scratch, const stru
 	} else {
 		bpf_loop(MS_PYTHON_FRAMES, send_code_in_loop, &loop, 0);
 	}
+	return !loop.failed;
 }
 
 static __always_inline void take_native(void *context, struct ms_stack *stack, struct frame_walk *walk)
@@ -201,7 +211,8 @@ static __always_inline bool may_have_another(const struct ms_space *space, __u32
 	return more && space->stacks - MS_STACKS_PER_PROCESS < *more;
 }
 
-/* MS_STACK_OTHER where the process has had its share of stacks. */
+/* MS_STACK_OTHER where the process has had its share of stacks, or the ring is full: the next time it is
+ * tried again, so that one who floods the ring costs others their names for a moment only. */
 static __always_inline __u64 current_stack(void *context, struct ms_space *space, __u32 pid, bool bounded)
 {
 	__u32 first = 0, sent = 1;
@@ -222,10 +233,12 @@ static __always_inline __u64 current_stack(void *context, struct ms_space *space
 		return stack->id;
 	if (!may_have_another(space, pid))
 		return MS_STACK_OTHER;
-	__sync_fetch_and_add(&space->stacks, 1);
-	send_codes(scratch, space, pid, bounded);
+	if (!send_codes(scratch, space, pid, bounded))
+		return MS_STACK_OTHER;
 	identify_space(&stack->h, space, pid, MS_EVENT_STACK, sizeof(*stack));
-	send_stack_event(stack, sizeof(*stack));
+	if (!send_stack_event(stack, sizeof(*stack)))
+		return MS_STACK_OTHER;
+	__sync_fetch_and_add(&space->stacks, 1);
 	bpf_map_update_elem(&known_stacks, &stack->id, &sent, BPF_ANY);
 	return stack->id;
 }

@@ -27,8 +27,8 @@ struct PythonCode {
     std::optional<int> line(std::uint32_t instruction) const;
 };
 
-constexpr std::size_t kNameLimit = 1024;  // characters; what is beyond is left out
-constexpr std::size_t kLineTableLimit = ProcessMemory::kReadLimit;
+constexpr std::size_t kNameLimit = 1024;                          // characters; what is beyond is left out
+constexpr std::size_t kLineTableLimit = std::size_t{128} << 10U;  // thousands of lines in one function
 
 PythonCode decode_python_code(const ms_code& record, int version);
 

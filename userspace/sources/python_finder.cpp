@@ -41,11 +41,12 @@ Result<Fd> open_regular_file(const fs::path& path, struct stat& status) {
     return file;
 }
 
-// Below /proc/PID. Paths are as the process sees them; what has none any more is still there by its addresses, for
-// those who are allowed to open that.
-std::string place_of(const MappedRange& range) {
-    if (!range.deleted) return "root" + range.path;
-    return fmt::format("map_files/{:x}-{:x}", range.start, range.end);
+// Paths are as the process sees them. Behind chroot they are not: they begin where its mount namespace does, which
+// often is our own root. What has no path is still there by its addresses, for those who are allowed to open that.
+std::vector<fs::path> places_of(const fs::path& proc, const fs::path& process, const MappedRange& range) {
+    const fs::path by_address = process / fmt::format("map_files/{:x}-{:x}", range.start, range.end);
+    if (range.deleted) return {by_address};
+    return {process / ("root" + range.path), proc / ("self/root" + range.path), by_address};
 }
 
 Result<ms_python> layout_at(const ProcessMemory& memory, const PythonElf& elf, std::uint64_t moved) {
@@ -82,19 +83,25 @@ std::vector<PythonFinder::Candidate> PythonFinder::candidates_of(pid_t pid) cons
         before = range.path;
         const bool runs = (range.deleted ? range.path + " (deleted)" : range.path) == executable;
         if (!runs && !has_name_of_python(range.path)) continue;
-        candidates.push_back(
-            {.file = process / (runs ? "exe" : place_of(range)), .lowest = range.start, .replaced = range.deleted});
+        candidates.push_back({.places = runs ? std::vector{process / "exe"} : places_of(root_.proc, process, range),
+                              .inode = range.inode,
+                              .lowest = range.start,
+                              .replaced = range.deleted});
         if (candidates.size() == kCandidateLimit) break;
     }
     return candidates;
 }
 
 std::optional<PythonElf> PythonFinder::look(const Candidate& candidate) {
-    struct stat status{};
-    if (::stat(candidate.file.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) return std::nullopt;
-    if (const auto known = cache_.known(status)) return *known;
-    const auto file = open_regular_file(candidate.file, status);
-    return file ? cache_.look(*file, status) : std::nullopt;
+    for (const fs::path& place : candidate.places) {
+        struct stat status{};
+        if (::stat(place.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
+        // Inodes of stacked file systems differ from those in maps, so where a path is sure to be right it is believed.
+        if (place != candidate.places.front() && status.st_ino != candidate.inode) continue;
+        if (const auto known = cache_.known(status)) return *known;
+        if (const auto file = open_regular_file(place, status)) return cache_.look(*file, status);
+    }
+    return std::nullopt;
 }
 
 PythonSearch PythonFinder::examine(pid_t pid, const PythonElf& elf, std::uint64_t lowest) const {

@@ -36,7 +36,8 @@ class PythonFinder {
 
   private:
     struct Candidate {
-        fs::path file{};           // to be opened
+        std::vector<fs::path> places{};  // to be opened: the first that is there
+        std::uint64_t inode = 0;
         std::uint64_t lowest = 0;  // where it begins in the process
         bool replaced = false;     // its path leads nowhere, or to another file
     };

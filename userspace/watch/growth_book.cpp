@@ -6,14 +6,22 @@
 namespace memscope {
 namespace {
 
-constexpr std::size_t kMostPast = 4096;    // sites of processes that have ended
 constexpr std::size_t kMostPastPids = 64;  // named at each
+// Of the room for names: what one address space may take, and how much there is in reserve between two ticks.
+constexpr std::size_t kSharesOfNames = 4;
 
 auto place_of(const NativeLocation& location) { return std::tuple(location.module.get(), location.offset); }
 
 bool comes_before(const NativeLocation& a, const NativeLocation& b) { return place_of(a) < place_of(b); }
 
 }  // namespace
+
+std::size_t name_bytes(const CallSite& site) {
+    std::size_t bytes = sizeof site + site.native.size() * sizeof(NativeLocation);
+    for (const PythonFrame& frame : site.python)
+        bytes += sizeof frame + frame.function.capacity() + frame.file.capacity();
+    return bytes;
+}
 
 bool GrowthBook::SameSite::operator()(const CallSitePtr& a, const CallSitePtr& b) const {
     if (a->python != b->python) return a->python < b->python;
@@ -26,16 +34,36 @@ bool GrowthBook::PastKey::operator<(const PastKey& other) const {
 }
 
 CallSitePtr GrowthBook::interned(CallSite site) {
-    return *sites_.insert(std::make_shared<const CallSite>(std::move(site))).first;
+    const auto [place, fresh] = sites_.insert(std::make_shared<const CallSite>(std::move(site)));
+    if (fresh) name_bytes_ += memscope::name_bytes(**place);
+    return *place;
 }
 
-void GrowthBook::learn(const RawStack& stack, CallSite site) {
+void GrowthBook::forget_unused_sites() {
+    std::erase_if(sites_, [this](const CallSitePtr& site) {
+        if (site.use_count() > 1) return false;
+        name_bytes_ -= memscope::name_bytes(*site);
+        return true;
+    });
+}
+
+void GrowthBook::rename(Stack& stack, Space& space, CallSitePtr site) {
+    if (stack.site) space.name_bytes -= memscope::name_bytes(*stack.site);
+    stack.site = std::move(site);
+    if (stack.site) space.name_bytes += memscope::name_bytes(*stack.site);
+}
+
+bool GrowthBook::learn(const RawStack& stack, CallSite site) {
     Stack& known = stacks_[stack.id];
     known.space = stack.space;
-    known.site = interned(std::move(site));
     Space& space = spaces_[stack.space];
     space.process = stack.process;
     space.stacks.insert(stack.id);
+    const std::size_t bytes = memscope::name_bytes(site);
+    const std::size_t share = limits_.name_bytes / kSharesOfNames;
+    if (space.name_bytes + bytes > share || name_bytes_ + bytes > limits_.name_bytes + share) return false;
+    rename(known, space, interned(std::move(site)));
+    return true;
 }
 
 void GrowthBook::set_resident(std::span<const StackGrowth> growth) {
@@ -77,20 +105,21 @@ std::vector<StackId> GrowthBook::end(const SpaceGrowth& last, const Holder& hold
                     .other = last.other,
                     .unknown_stack = 0,
                     .paused = last.paused,
-                    .exited = -last.bytes};
+                    .exited = 0};
+    std::int64_t named = 0;
     if (const auto found = spaces_.find(last.space); found != spaces_.end()) {
         unnamed.other += found->second.folded;
         for (const StackId id : found->second.stacks) {
             const Stack& stack = stacks_[id];
-            if (!stack.site)
-                unnamed.unknown_stack += stack.resident;
-            else if (stack.resident != 0)
-                keep(stack.site, holder, found->second.process.pid, stack.resident);
+            (stack.site ? named : unnamed.unknown_stack) += stack.resident;
+            if (stack.site && stack.resident != 0) keep(stack.site, holder, found->second.process.pid, stack.resident);
             stacks_.erase(id);
             gone.push_back(id);
         }
         spaces_.erase(found);
     }
+    // All that it had grown by. What it had before, from its parent or before it was watched, was never counted.
+    unnamed.exited = -(named + unnamed.external + unnamed.other + unnamed.unknown_stack);
     for (const std::string& target : holder.targets) {
         Unnamed& past = past_unnamed_[target];
         past.external += unnamed.external;
@@ -99,14 +128,13 @@ std::vector<StackId> GrowthBook::end(const SpaceGrowth& last, const Holder& hold
         past.paused += unnamed.paused;
         past.exited += unnamed.exited;
     }
-    fold_past();
-    std::erase_if(sites_, [](const CallSitePtr& site) { return site.use_count() == 1; });
+    if (past_.size() > limits_.past_sites) fold_past();
+    forget_unused_sites();
     return gone;
 }
 
 // The smallest half loses its names.
 void GrowthBook::fold_past() {
-    if (past_.size() <= kMostPast) return;
     std::vector<std::map<PastKey, Past>::iterator> by_size;
     for (auto it = past_.begin(); it != past_.end(); ++it) by_size.push_back(it);
     std::sort(by_size.begin(), by_size.end(),
@@ -118,23 +146,48 @@ void GrowthBook::fold_past() {
     }
 }
 
-std::map<pid_t, std::uint32_t> GrowthBook::fold(std::size_t most, const Take& take) {
-    std::map<pid_t, std::uint32_t> lost;
-    if (stacks_.size() <= most) return lost;
+// The smallest half of its stacks. Returns how many went.
+std::size_t GrowthBook::fold_space(Space& space, const Take& take) {
     std::vector<std::pair<std::int64_t, StackId>> by_size;
-    for (const auto& [id, stack] : stacks_) by_size.emplace_back(std::abs(stack.resident), id);
+    for (const StackId id : space.stacks) by_size.emplace_back(std::abs(stacks_[id].resident), id);
     std::sort(by_size.begin(), by_size.end());
-    by_size.resize(by_size.size() / 2);
+    by_size.resize((by_size.size() + 1) / 2);
+    std::size_t gone = 0;
     for (const auto& [size, id] : by_size) {
         const auto taken = take(id);
         if (!taken) continue;
-        Space& space = spaces_[stacks_[id].space];
         space.folded += *taken;
         space.stacks.erase(id);
-        ++lost[space.process.pid];
+        rename(stacks_[id], space, nullptr);
         stacks_.erase(id);
+        ++gone;
     }
-    std::erase_if(sites_, [](const CallSitePtr& site) { return site.use_count() == 1; });
+    return gone;
+}
+
+std::map<pid_t, std::uint32_t> GrowthBook::fold(const Take& take) {
+    std::map<pid_t, std::uint32_t> lost;
+    if (!is_full()) return lost;
+    if (name_bytes_ > limits_.name_bytes) {
+        fold_past();
+        forget_unused_sites();
+    }
+    const bool too_many_names = name_bytes_ > limits_.name_bytes;
+    std::vector<std::pair<std::size_t, Space*>> by_weight;
+    for (auto& [id, space] : spaces_)
+        by_weight.emplace_back(too_many_names ? space.name_bytes : space.stacks.size(), &space);
+    std::sort(by_weight.rbegin(), by_weight.rend());
+    // Somewhat below the limits, so that it does not begin anew with the next stack.
+    const auto has_room = [&] {
+        return stacks_.size() <= limits_.stacks / 4 * 3 && name_bytes_ <= limits_.name_bytes / 4 * 3;
+    };
+    for (const auto& [weight, space] : by_weight) {
+        if (has_room()) break;
+        if (const std::size_t gone = fold_space(*space, take); gone > 0)
+            lost[space->process.pid] += static_cast<std::uint32_t>(gone);
+        if (too_many_names) forget_unused_sites();
+    }
+    forget_unused_sites();
     return lost;
 }
 

@@ -23,6 +23,9 @@ struct CallSite {
 };
 using CallSitePtr = std::shared_ptr<const CallSite>;
 
+// What its names take. A process can choose them, and as many as it likes.
+std::size_t name_bytes(const CallSite& site);
+
 // Growth of one process at one site.
 struct BookedGrowth {
     CallSitePtr site{};
@@ -42,7 +45,16 @@ class GrowthBook {
         std::vector<std::string> targets{};  // around the process
     };
 
-    void learn(const RawStack& stack, CallSite site);
+    struct Limits {
+        std::size_t stacks = 12288;
+        std::size_t name_bytes = std::size_t{64} << 20U;  // of all sites
+        std::size_t past_sites = 4096;                    // of processes that have ended
+    };
+    GrowthBook() : GrowthBook(Limits{}) {}
+    explicit GrowthBook(Limits limits) : limits_(limits) {}
+
+    // False where its names found no room: what grew there is known, but not where it is.
+    bool learn(const RawStack& stack, CallSite site);
     bool knows(StackId stack) const { return stacks_.contains(stack); }
     // Everything the kernel has booked, in total.
     void set_resident(std::span<const StackGrowth> growth);
@@ -52,10 +64,12 @@ class GrowthBook {
     std::vector<SpaceId> spaces_of(pid_t pid) const;
     std::set<pid_t> growing() const;  // processes that have stacks
 
-    // When there are more than `most` stacks: the smallest half of those that may go are counted without their names.
-    // `take` ends one and says what it had, or nothing if it must stay. Returns how many each process lost.
+    // When there are more stacks or names than there is room for: the smallest of those processes that have most are
+    // counted without their names, so that what one makes up does not cost another its own. `take` ends one and says
+    // what it had, or nothing if it must stay. Returns how many each process lost.
     using Take = std::function<std::optional<std::int64_t>(StackId)>;
-    std::map<pid_t, std::uint32_t> fold(std::size_t most, const Take& take);
+    bool is_full() const { return stacks_.size() > limits_.stacks || name_bytes_ > limits_.name_bytes; }
+    std::map<pid_t, std::uint32_t> fold(const Take& take);
 
     // Of those processes that `role_of` knows, and of the past of that target.
     std::vector<BookedGrowth> resident(const std::string& target,
@@ -73,6 +87,7 @@ class GrowthBook {
     Unnamed folded(const ProcessId& process) const;  // of a living one
 
     std::size_t stack_count() const { return stacks_.size(); }
+    std::size_t name_bytes() const { return name_bytes_; }
 
   private:
     struct Stack {
@@ -83,6 +98,7 @@ class GrowthBook {
     struct Space {
         ProcessId process{};
         std::set<StackId> stacks{};
+        std::size_t name_bytes = 0;  // as if nobody else had these sites
         std::int64_t folded = 0;
     };
     struct SameSite {
@@ -100,9 +116,14 @@ class GrowthBook {
     };
 
     CallSitePtr interned(CallSite site);
+    void rename(Stack& stack, Space& space, CallSitePtr site);
+    void forget_unused_sites();
+    std::size_t fold_space(Space& space, const Take& take);
     void keep(const CallSitePtr& site, const Holder& holder, pid_t pid, std::int64_t bytes);
     void fold_past();
 
+    Limits limits_;
+    std::size_t name_bytes_ = 0;  // of sites_
     std::unordered_map<StackId, Stack> stacks_;
     std::map<SpaceId, Space> spaces_;
     std::set<CallSitePtr, SameSite> sites_;

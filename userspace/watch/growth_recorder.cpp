@@ -1,6 +1,7 @@
 #include "watch/growth_recorder.h"
 
 #include <algorithm>
+#include <tuple>
 #include <unistd.h>
 #include <utility>
 
@@ -11,7 +12,7 @@
 namespace memscope {
 namespace {
 
-constexpr std::size_t kMostStacks = MS_SITES * 3 / 4;  // of the kernel's map
+constexpr GrowthBook::Limits kLimits{.stacks = MS_SITES * 3 / 4};  // of the kernel's map
 
 Seconds boot_time() { return Seconds(static_cast<double>(read_clock().boot_ns) * 1e-9); }
 
@@ -34,10 +35,24 @@ GrowthSite to_site(const BookedGrowth& booked, NativeSymbols& symbols) {
     return site;
 }
 
-GrowthPlane to_plane(const std::vector<BookedGrowth>& booked, NativeSymbols& symbols) {
+// Many workers grow at the same sites: each is named once.
+GrowthPlane to_plane(std::vector<BookedGrowth> booked, NativeSymbols& symbols) {
+    const auto place = [](const BookedGrowth& one) { return std::tuple(one.site.get(), one.role); };
+    std::sort(booked.begin(), booked.end(),
+              [&](const BookedGrowth& a, const BookedGrowth& b) { return place(a) < place(b); });
     GrowthPlane plane;
-    plane.sites.reserve(booked.size());
-    for (const BookedGrowth& one : booked) plane.sites.push_back(to_site(one, symbols));
+    const BookedGrowth* before = nullptr;
+    for (const BookedGrowth& one : booked) {
+        if (before && place(*before) == place(one)) {
+            GrowthSite& site = plane.sites.back();
+            site.bytes += one.bytes;
+            site.living_bytes += one.living ? one.bytes : 0;
+            site.pids.push_back(one.pid);
+        } else {
+            plane.sites.push_back(to_site(one, symbols));
+        }
+        before = &one;
+    }
     plane.sites = merged_sites(std::move(plane.sites));
     return plane;
 }
@@ -68,9 +83,10 @@ GrowthRecorder::GrowthRecorder(SysRoot root, GrowthSignal& signal, bool python, 
       signal_(signal),
       symbols_(root_),
       python_(root_, signal_, python),
-      codes_(signal_),
+      codes_([this](pid_t pid) { return signal_.python_of(pid); }),
       mapped_(root_),
-      budget_(budget) {}
+      budget_(budget),
+      book_(kLimits) {}
 
 CallSite GrowthRecorder::named(const RawStack& stack) {
     CallSite site;
@@ -108,7 +124,8 @@ void GrowthRecorder::take_events() {
                        [this](const RawStack& stack) {
                            CallSite site = named(stack);
                            const std::lock_guard lock(mutex_);
-                           book_.learn(stack, std::move(site));
+                           // Once there is room again, it may come again.
+                           if (!book_.learn(stack, std::move(site))) signal_.forget_stack(stack.id);
                        },
                    .grew = [this](const ProcessId& process) { look_at(process); }});
 }
@@ -137,9 +154,9 @@ void GrowthRecorder::end(pid_t pid, const GrowthBook::Holder& holder, std::optio
 }
 
 void GrowthRecorder::make_room() {
-    if (book_.stack_count() <= kMostStacks) return;
+    if (!book_.is_full()) return;
     const std::set<StackId> held = mapped_.stacks();
-    const auto lost = book_.fold(kMostStacks, [&](StackId stack) -> std::optional<std::int64_t> {
+    const auto lost = book_.fold([&](StackId stack) -> std::optional<std::int64_t> {
         if (held.contains(stack)) return std::nullopt;
         signal_.forget_stack(stack);
         return signal_.take_site(stack);
@@ -225,7 +242,7 @@ GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
         }
     }
     // Names of native code may take a while to load; nobody waits for it.
-    GrowthPlane plane = to_plane(booked, symbols_);
+    GrowthPlane plane = to_plane(std::move(booked), symbols_);
     say(plane, "external", unnamed.external);
     say(plane, "other", unnamed.other);
     say(plane, "unknown_stack", unnamed.unknown_stack);
@@ -249,7 +266,7 @@ GrowthPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const Map
                 other += at.bytes;
         }
     }
-    GrowthPlane plane = to_plane(booked, symbols_);
+    GrowthPlane plane = to_plane(std::move(booked), symbols_);
     say(plane, "unknown_stack", other);
     say(plane, "lost", held.unknown);
     say(plane, "too_many_ranges", held.left_out);

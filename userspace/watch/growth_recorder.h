@@ -63,7 +63,7 @@ class GrowthRecorder {
     std::uint64_t seen_bookings_ = 0;
 
     std::mutex mutex_{};  // of the book alone
-    GrowthBook book_{};
+    GrowthBook book_;
 };
 
 }  // namespace memscope

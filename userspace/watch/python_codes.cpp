@@ -1,5 +1,6 @@
 #include "watch/python_codes.h"
 
+#include <algorithm>
 #include <functional>
 #include <string_view>
 
@@ -8,8 +9,15 @@
 namespace memscope {
 namespace {
 
-// A process may make up code objects without end.
+// A process may make up code objects without end, and of any size.
 constexpr std::size_t kMostPerSpace = 8192;
+constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
+// To read from one address space: its process can have the collector do it as often as it likes.
+constexpr std::size_t kMostCompleted = std::size_t{32} << 20U;
+
+std::size_t bytes_of(const PythonCode& code) {
+    return sizeof code + code.function.capacity() + code.file.capacity() + code.line_table.capacity();
+}
 
 std::size_t hash_of(const PythonCode& code) {
     const auto mix = [](std::size_t hash, std::size_t word) { return (hash ^ word) * 0x9E3779B97F4A7C15U; };
@@ -31,7 +39,12 @@ bool same(const PythonCode& a, const PythonCode& b) {
 PythonCodes::CodePtr PythonCodes::shared(PythonCode code) {
     auto& alike = alike_[hash_of(code)];
     if (auto known = alike.lock(); known && same(*known, code)) return known;
-    auto fresh = std::make_shared<const PythonCode>(std::move(code));
+    const std::size_t bytes = bytes_of(code);
+    *bytes_ += bytes;
+    const CodePtr fresh(new PythonCode(std::move(code)), [sum = bytes_, bytes](const PythonCode* gone) {
+        *sum -= bytes;
+        delete gone;
+    });
     alike = fresh;
     if (alike_.size() > 2 * sweep_at_) {
         std::erase_if(alike_, [](const auto& entry) { return entry.second.expired(); });
@@ -40,19 +53,50 @@ PythonCodes::CodePtr PythonCodes::shared(PythonCode code) {
     return fresh;
 }
 
+void PythonCodes::forget_oldest(Space& space) {
+    const auto oldest = space.codes.find(space.order.front());
+    space.bytes -= bytes_of(*oldest->second);
+    space.codes.erase(oldest);
+    space.order.pop_front();
+}
+
+// While the process lives; else the part we have must do.
+void PythonCodes::complete(PythonCode& code, const ms_code& record, Space& space) const {
+    const auto pid = static_cast<pid_t>(record.h.pid);
+    const auto layout = code.is_cut() && space.completed < kMostCompleted ? layout_of_(pid) : std::nullopt;
+    if (!layout) return;
+    (void)complete_python_code(code, ProcessMemory::of(pid), *layout, record.code);
+    space.completed += bytes_of(code);
+}
+
+void PythonCodes::forget(SpaceId space) { spaces_.erase(space); }
+
+// Whoever has most loses first, so that what one makes up does not cost another its names.
+void PythonCodes::make_room() {
+    while (*bytes_ > kMostBytes) {
+        const auto largest = std::max_element(spaces_.begin(), spaces_.end(), [](const auto& a, const auto& b) {
+            return a.second.bytes < b.second.bytes;
+        });
+        if (largest == spaces_.end() || largest->second.order.empty()) return;
+        for (std::size_t left = (largest->second.order.size() + 1) / 2; left > 0; --left)
+            forget_oldest(largest->second);
+    }
+}
+
 void PythonCodes::add(const ms_code& record) {
     PythonCode code = decode_python_code(record, static_cast<int>(record.version));
-    const auto pid = static_cast<pid_t>(record.h.pid);
-    if (code.is_cut())
-        if (const auto layout = signal_.python_of(pid))  // while it lives; else the part we have must do
-            (void)complete_python_code(code, ProcessMemory::of(pid), *layout, record.code);
     Space& space = spaces_[SpaceId{record.h.target}];
+    complete(code, record, space);
     const Key key{record.code, record.first_line};
-    if (space.codes.insert_or_assign(key, shared(std::move(code))).second) space.order.push_back(key);
-    while (space.order.size() > kMostPerSpace) {
-        space.codes.erase(space.order.front());
-        space.order.pop_front();
-    }
+    CodePtr& place = space.codes[key];
+    if (place)
+        space.bytes -= bytes_of(*place);
+    else
+        space.order.push_back(key);
+    place = shared(std::move(code));
+    space.bytes += bytes_of(*place);
+    while (space.order.size() > kMostPerSpace) forget_oldest(space);
+    make_room();
 }
 
 PythonFrame PythonCodes::frame(const RawStack& stack, const RawStack::PythonCall& call) {

@@ -1,10 +1,12 @@
 #pragma once
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 
-#include "kernel/growth_signal.h"
 #include "model/growth.h"
+#include "model/stack.h"
 #include "sources/python_code.h"
 
 namespace memscope {
@@ -12,12 +14,14 @@ namespace memscope {
 // The code objects of watched interpreters: what turns an address and an instruction into function, file and line.
 class PythonCodes {
   public:
-    explicit PythonCodes(GrowthSignal& signal) : signal_(signal) {}
+    using LayoutOf = std::function<std::optional<ms_python>(pid_t)>;
+    explicit PythonCodes(LayoutOf layout_of) : layout_of_(std::move(layout_of)) {}
 
     void add(const ms_code& code);
     PythonFrame frame(const RawStack& stack, const RawStack::PythonCall& call);
-    void forget(SpaceId space) { spaces_.erase(space); }
+    void forget(SpaceId space);
     std::uint64_t unknown() const { return unknown_; }  // frames that could not be named
+    std::size_t bytes() const { return *bytes_; }       // that names and line tables take
 
   private:
     struct Key {
@@ -28,12 +32,18 @@ class PythonCodes {
     using CodePtr = std::shared_ptr<const PythonCode>;
     struct Space {
         std::map<Key, CodePtr> codes{};
-        std::deque<Key> order{};  // oldest first
+        std::deque<Key> order{};    // oldest first
+        std::size_t bytes = 0;      // as if nobody else had these codes
+        std::size_t completed = 0;  // bytes that were read from the process
     };
 
+    void complete(PythonCode& code, const ms_code& record, Space& space) const;
     CodePtr shared(PythonCode code);
+    void forget_oldest(Space& space);
+    void make_room();
 
-    GrowthSignal& signal_;
+    LayoutOf layout_of_;
+    std::shared_ptr<std::size_t> bytes_ = std::make_shared<std::size_t>(0);  // what ends a code takes it off
     std::map<SpaceId, Space> spaces_;
     std::map<std::size_t, std::weak_ptr<const PythonCode>> alike_;  // by hash: forked workers have the same code
     std::size_t sweep_at_ = 4096;
