@@ -119,7 +119,7 @@ std::vector<StackId> GrowthBook::end(const SpaceGrowth& last, const Holder& hold
         spaces_.erase(found);
     }
     // All that it had grown by. What it had before, from its parent or before it was watched, was never counted.
-    unnamed.exited = -(named + unnamed.external + unnamed.other + unnamed.unknown_stack);
+    unnamed.exited = -(named + unnamed.external + unnamed.other + unnamed.unknown_stack + unnamed.paused);
     for (const std::string& target : holder.targets) {
         Unnamed& past = past_unnamed_[target];
         past.external += unnamed.external;
