@@ -101,11 +101,8 @@ void GrowthBook::keep(const CallSitePtr& site, const Holder& holder, pid_t pid, 
 
 std::vector<StackId> GrowthBook::end(const SpaceGrowth& last, const Holder& holder) {
     std::vector<StackId> gone;
-    Unnamed unnamed{.external = last.external,
-                    .other = last.other,
-                    .unknown_stack = 0,
-                    .paused = last.paused,
-                    .exited = 0};
+    Unnamed unnamed{
+        .external = last.external, .other = last.other, .unknown_stack = 0, .paused = last.paused, .exited = 0};
     std::int64_t named = 0;
     if (const auto found = spaces_.find(last.space); found != spaces_.end()) {
         unnamed.other += found->second.folded;
