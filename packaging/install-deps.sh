@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what building and testing need, from Debian 12's own packages. Asks apt only for what is missing.
-#   install-deps.sh [build] [test] [bench] [fuzz] [cross] [package] [vm] [vm-native]      (build and test when nothing is said)
+#   install-deps.sh [build] [test] [bench] [python] [fuzz] [cross] [package] [vm] [vm-native]      (build and test when nothing is said)
 set -euo pipefail
 
 build="g++ cmake ninja-build pkg-config clang-19 llvm-19 bpftool libbpf-dev libelf-dev zlib1g-dev
@@ -22,12 +22,13 @@ for group in "${@:-build}"; do
         build) wanted+=($build) ;;
         test) wanted+=($build $test) ;;
         bench) wanted+=($bench) ;;
+        python) wanted+=(gcc make xz-utils libffi-dev debian-archive-keyring) ;;  # to build CPython from source
         vm) wanted+=($build $vm qemu-system-arm qemu-system-x86) ;;
         vm-native) wanted+=($build $vm $qemu) ;;
         fuzz) wanted+=($build libclang-rt-19-dev nlohmann-json3-dev) ;;
         cross) wanted+=($cross libgtest-dev libgmock-dev) ;;
         package) wanted+=(rpm cpio debootstrap qemu-user-static) ;;
-        *) echo "install-deps.sh: no group '$group'; there are: build, test, bench, fuzz, cross, package, vm, vm-native" >&2; exit 2 ;;
+        *) echo "install-deps.sh: no group '$group'; there are: build, test, bench, python, fuzz, cross, package, vm, vm-native" >&2; exit 2 ;;
     esac
 done
 [ $# -gt 0 ] || wanted+=($test)

@@ -146,6 +146,7 @@ void GrowthBook::fold_past() {
 // The smallest half of its stacks. Returns how many went.
 std::size_t GrowthBook::fold_space(Space& space, const Take& take) {
     std::vector<std::pair<std::int64_t, StackId>> by_size;
+    by_size.reserve(space.stacks.size());
     for (const StackId id : space.stacks) by_size.emplace_back(std::abs(stacks_[id].resident), id);
     std::sort(by_size.begin(), by_size.end());
     by_size.resize((by_size.size() + 1) / 2);
@@ -171,6 +172,7 @@ std::map<pid_t, std::uint32_t> GrowthBook::fold(const Take& take) {
     }
     const bool too_many_names = name_bytes_ > limits_.name_bytes;
     std::vector<std::pair<std::size_t, Space*>> by_weight;
+    by_weight.reserve(spaces_.size());
     for (auto& [id, space] : spaces_)
         by_weight.emplace_back(too_many_names ? space.name_bytes : space.stacks.size(), &space);
     std::sort(by_weight.rbegin(), by_weight.rend());

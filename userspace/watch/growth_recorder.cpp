@@ -153,6 +153,15 @@ void GrowthRecorder::end(pid_t pid, const GrowthBook::Holder& holder, std::optio
     }
 }
 
+// Without a booking only those of new processes are not known yet.
+void GrowthRecorder::read_spaces(const ProcessTable& processes, bool all) {
+    for (const auto& [pid, process] : processes.living()) {
+        const auto known = spaces_.find(pid);
+        if (!all && known != spaces_.end() && known->second.process == process.task.id) continue;
+        if (const auto space = signal_.read_space(pid)) spaces_[pid] = *space;
+    }
+}
+
 void GrowthRecorder::make_room() {
     if (!book_.is_full()) return;
     const std::set<StackId> held = mapped_.stacks();
@@ -169,13 +178,16 @@ void GrowthRecorder::tick(ProcessTable& processes, const Around& around) {
     python_.look_again();
     const std::lock_guard lock(mutex_);
     const std::uint64_t bookings = signal_.cost().bookings;
-    if (std::exchange(seen_bookings_, bookings) != bookings) book_.set_resident(signal_.read_sites());
+    const bool booked = std::exchange(seen_bookings_, bookings) != bookings;
+    if (booked) book_.set_resident(signal_.read_sites());
+    read_spaces(processes, booked);
     for (const TrackedProcess& process : processes.ended()) {
         const pid_t pid = process.task.id.pid;
         end(pid, {process.role, around(process.last_target())}, std::nullopt);
         // Somebody else may have its pid by now.
         const auto left = signal_.read_space(pid);
         if (!left || left->process == process.task.id) signal_.forget(pid);
+        spaces_.erase(pid);
         python_.forget(pid);
         symbols_.forget(pid);
         executed_.erase(pid);
@@ -185,6 +197,7 @@ void GrowthRecorder::tick(ProcessTable& processes, const Around& around) {
         const auto process = processes.living().find(pid);
         const auto now = signal_.read_space(pid);
         if (process == processes.living().end() || !now) continue;
+        spaces_[pid] = *now;
         end(pid, {process->second.role, around(process->second.task.target)}, now->space);
     }
     make_room();
@@ -230,15 +243,15 @@ GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
         booked = book_.resident(target.info.name, [&roles](const ProcessId& process) { return roles.of(process); });
         unnamed = book_.past(target.info.name);
         for (const Process& process : target.processes) {
-            const auto space = signal_.read_space(process.task.id.pid);
-            if (!space || space->process != process.task.id) continue;
+            const auto found = spaces_.find(process.task.id.pid);
+            if (found == spaces_.end() || found->second.process != process.task.id) continue;
+            const SpaceGrowth& space = found->second;
             const auto folded = book_.folded(process.task.id);
-            unnamed.external += space->external;
-            unnamed.paused += space->paused;
-            unnamed.other += space->other + folded.other;
+            unnamed.external += space.external;
+            unnamed.paused += space.paused;
+            unnamed.other += space.other + folded.other;
             unnamed.unknown_stack += folded.unknown_stack;
-            if (process.task.memory)
-                below_step += static_cast<std::int64_t>(process.task.memory->anon.n) - space->bytes;
+            if (process.task.memory) below_step += static_cast<std::int64_t>(process.task.memory->anon.n) - space.bytes;
         }
     }
     // Names of native code may take a while to load; nobody waits for it.

@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <mutex>
 #include <set>
 
@@ -45,6 +46,7 @@ class GrowthRecorder {
     std::vector<NativeLocation> located(const RawStack& stack);
     void look_at(const ProcessId& process);
     void end(pid_t pid, const GrowthBook::Holder& holder, std::optional<SpaceId> still);
+    void read_spaces(const ProcessTable& processes, bool all);
     void make_room();
     void mind_budget();
     Seconds cpu_of_growing() const;
@@ -62,7 +64,8 @@ class GrowthRecorder {
     std::set<pid_t> replaced_{};  // those whose maps, as we have them, are of the program before
     std::uint64_t seen_bookings_ = 0;
 
-    std::mutex mutex_{};  // of the book alone
+    std::mutex mutex_{};                     // of what follows
+    std::map<pid_t, SpaceGrowth> spaces_{};  // of living processes, as of the last tick: as old as the rest of a report
     GrowthBook book_;
 };
 
