@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what building and testing need, from Debian 12's own packages. Asks apt only for what is missing.
-#   install-deps.sh [build] [test] [fuzz] [cross] [package] [vm] [vm-native]      (build and test when nothing is said)
+#   install-deps.sh [build] [test] [bench] [fuzz] [cross] [package] [vm] [vm-native]      (build and test when nothing is said)
 set -euo pipefail
 
 build="g++ cmake ninja-build pkg-config clang-19 llvm-19 bpftool libbpf-dev libelf-dev zlib1g-dev
@@ -8,6 +8,7 @@ build="g++ cmake ninja-build pkg-config clang-19 llvm-19 bpftool libbpf-dev libe
        libcurl4-openssl-dev libcap-dev libncurses-dev libprotozero-dev"
 test="libgtest-dev libgmock-dev clang-format-19 clang-tidy-19 prometheus prometheus-process-exporter python3 git procps tmux
       man-db zsh fish systemd util-linux"
+bench="linux-perf bpftrace heaptrack"  # what memscope is measured beside
 vm="cpio zstd lz4 binutils python3 debian-archive-keyring"  # and qemu, for one architecture or both
 # The compiler for the other architecture; its libraries are not installed, see sysroot.sh.
 case "$(dpkg --print-architecture)" in
@@ -20,12 +21,13 @@ for group in "${@:-build}"; do
     case "$group" in
         build) wanted+=($build) ;;
         test) wanted+=($build $test) ;;
+        bench) wanted+=($bench) ;;
         vm) wanted+=($build $vm qemu-system-arm qemu-system-x86) ;;
         vm-native) wanted+=($build $vm $qemu) ;;
         fuzz) wanted+=($build libclang-rt-19-dev nlohmann-json3-dev) ;;
         cross) wanted+=($cross libgtest-dev libgmock-dev) ;;
         package) wanted+=(rpm cpio debootstrap qemu-user-static) ;;
-        *) echo "install-deps.sh: no group '$group'; there are: build, test, fuzz, cross, package, vm, vm-native" >&2; exit 2 ;;
+        *) echo "install-deps.sh: no group '$group'; there are: build, test, bench, fuzz, cross, package, vm, vm-native" >&2; exit 2 ;;
     esac
 done
 [ $# -gt 0 ] || wanted+=($test)

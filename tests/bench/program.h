@@ -29,17 +29,18 @@ inline bool eventually(const std::function<bool()>& holds, int seconds = 30) {
     return false;
 }
 
-// A program that runs beside the benchmark, silent, until this goes.
+// A program that runs beside the benchmark until this goes. What it says goes to a file, by default nowhere.
 class Program {
   public:
-    explicit Program(std::vector<std::string> command) {
+    explicit Program(std::vector<std::string> command, const std::string& output = "/dev/null") {
         std::vector<char*> argv;
         for (std::string& word : command) argv.push_back(word.data());
         argv.push_back(nullptr);
         posix_spawn_file_actions_t actions;
         ::posix_spawn_file_actions_init(&actions);
-        for (const int fd : {0, 1, 2})
-            ::posix_spawn_file_actions_addopen(&actions, fd, "/dev/null", fd == 0 ? O_RDONLY : O_WRONLY, 0);
+        ::posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0);
+        ::posix_spawn_file_actions_addopen(&actions, 1, output.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        ::posix_spawn_file_actions_adddup2(&actions, 1, 2);
         const int error = ::posix_spawn(&pid_, argv.front(), &actions, nullptr, argv.data(), environ);
         ::posix_spawn_file_actions_destroy(&actions);
         if (error != 0) throw std::runtime_error("cannot run " + command.front());
@@ -47,11 +48,7 @@ class Program {
     }
     Program(const Program&) = delete;
     Program& operator=(const Program&) = delete;
-    ~Program() {
-        if (ended()) return;
-        ::kill(pid_, SIGTERM);
-        ::waitpid(pid_, nullptr, 0);
-    }
+    ~Program() { end(); }
 
     pid_t pid() const { return pid_; }
     bool ended() {
@@ -60,6 +57,13 @@ class Program {
             if (::waitpid(pid_, &status, WNOHANG) == pid_) status_ = status;
         }
         return status_.has_value();
+    }
+    void end() {
+        if (ended()) return;
+        ::kill(pid_, SIGTERM);
+        int status = 0;
+        ::waitpid(pid_, &status, 0);
+        status_ = status;
     }
     int exit_status() const { return status_ && WIFEXITED(*status_) ? WEXITSTATUS(*status_) : -1; }
 
@@ -94,13 +98,14 @@ inline int free_port() {
     return ntohs(address.sin_port);
 }
 
-// The body of http://127.0.0.1:PORT/metrics; empty if nobody answers. 1.0, so that no server sends it in chunks.
-inline std::string scrape(int port) {
+// The body of http://127.0.0.1:PORT/metrics, or of another page there; empty if nobody answers. 1.0, so that no server
+// sends it in chunks.
+inline std::string scrape(int port, const std::string& path = "/metrics") {
     const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const sockaddr_in address = loopback(port);
     if (::connect(socket.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return {};
-    constexpr std::string_view kRequest = "GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n";
-    if (::send(socket.get(), kRequest.data(), kRequest.size(), MSG_NOSIGNAL) < 0) return {};
+    const std::string request = "GET " + path + " HTTP/1.0\r\nHost: localhost\r\n\r\n";
+    if (::send(socket.get(), request.data(), request.size(), MSG_NOSIGNAL) < 0) return {};
     std::string answer;
     char buffer[65536];
     for (ssize_t n = 0; (n = ::recv(socket.get(), buffer, sizeof buffer, 0)) > 0;)
@@ -132,8 +137,9 @@ class Watcher {
 
     bool watches() { return !program_.ended() && metric(page(), "memscope_target_up").value_or(0) == 1; }
     int exit_status() const { return program_.exit_status(); }
-    std::string page() const { return scrape(port_); }
+    std::string page(const std::string& path = "/metrics") const { return scrape(port_, path); }
     Program& program() { return program_; }
+    const Program& program() const { return program_; }
 
     // A page that has all that happened before this call: of the second tick from now.
     std::string next_page() const {

@@ -1,0 +1,64 @@
+#pragma once
+#include <sys/stat.h>
+
+#include "bench/workload.h"
+#include "kernel/session.h"
+#include "watch/clock.h"
+#include "watch/python_watch.h"
+
+namespace memscope {
+
+// The hook of growth as the collector runs it, without the collector: what it says of its own cost.
+class HookCost {
+  public:
+    explicit HookCost(const RealCgroup& job) : session_(started(job)), python_({}, *session_.growth(), true) {
+        const auto tasks = session_.scan();
+        if (!tasks) throw std::runtime_error(tasks.error().where);
+        for (const ScannedTask& scanned : *tasks) {
+            if (!scanned.task.memory) continue;
+            const ProcessId id = scanned.task.id;
+            if (!session_.growth()->begin(id, SpaceId{read_clock().boot_ns}, scanned.task.memory->anon))
+                throw std::runtime_error("cannot follow a process");
+            python_.look_at(id);
+        }
+    }
+
+    struct Sample {
+        double bookings = 0, ns = 0, cpu_ms = 0;
+    };
+    Sample of(const Workload& workload) {
+        const GrowthSignal::Cost before = session_.growth()->cost();
+        const double cpu_ms = workload.round_ms();
+        const GrowthSignal::Cost after = session_.growth()->cost();
+        drain();
+        return {static_cast<double>(after.bookings - before.bookings), static_cast<double>(after.ns - before.ns),
+                cpu_ms};
+    }
+    std::uint64_t python_frames() const { return python_frames_; }  // of the deepest stack
+
+  private:
+    static Session started(const RealCgroup& job) {
+        auto session = Session::start(make_plan(gather_kernel_facts({})),
+                                      {.memory_on_v1 = !RealCgroup::v2(), .follow_ranges = true});
+        if (!session) throw std::runtime_error(session.error().where);
+        if (!session->growth()) throw std::runtime_error("growth is not followed on this kernel");
+        struct stat directory{};
+        if (::stat(job.path().c_str(), &directory) != 0 || !session->watch(CgroupId{directory.st_ino}))
+            throw std::runtime_error("cannot watch");
+        return std::move(*session);
+    }
+
+    void drain() {
+        session_.drain_ranges([](const RangeEvent&) {});
+        session_.growth()->drain(
+            {.code = [](const ms_code&) {},
+             .stack = [this](const RawStack& stack) { python_frames_ = std::max(python_frames_, stack.python.size()); },
+             .grew = [](const ProcessId&) {}});
+    }
+
+    Session session_;
+    PythonWatch python_;
+    std::size_t python_frames_ = 0;
+};
+
+}  // namespace memscope

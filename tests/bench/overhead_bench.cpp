@@ -1,0 +1,255 @@
+// What memscope costs those it watches, beside an empty program on the same hooks (the floor of any tool there) and
+// beside other tools that say where memory comes from: CPU time of the same work, in turns within one run.
+#include <array>
+#include <fmt/ranges.h>
+
+#include "bench/bench.h"
+#include "bench/hook_cost.h"
+#include "bench/tools.h"
+#include "bench/workload.h"
+
+namespace memscope {
+namespace {
+
+constexpr int kRounds = 11;
+constexpr int kSamples = 5;  // of which the least counts: what others do on the machine only adds
+
+struct Kind {
+    const char* name;
+    const char* shown;
+    std::vector<std::string> command;
+};
+const std::array<Kind, 3> kKinds = {
+    Kind{"storm", "page faults", {FAULT_STORM}},
+    Kind{"python", "page faults below 23 Python frames", {"python3", WORKLOADS "/python_storm.py"}},
+    Kind{"tree", "training tree", {"python3", WORKLOADS "/training_tree.py"}}};
+using Set = std::array<std::unique_ptr<Workload>, kKinds.size()>;
+
+Set started(const RealCgroup& job, const std::function<std::vector<std::string>(const Kind&)>& runner) {
+    Set set;
+    for (std::size_t i = 0; i < kKinds.size(); ++i) {
+        std::vector<std::string> command = runner(kKinds[i]);
+        command.insert(command.end(), kKinds[i].command.begin(), kKinds[i].command.end());
+        set[i] = std::make_unique<Workload>(job, kKinds[i].name, std::move(command));
+        set[i]->round_ms();
+    }
+    return set;
+}
+
+// By kind of work. Other than `ms` only for those that run beside it.
+struct Column {
+    std::array<std::vector<double>, kKinds.size()> ms{};  // by round
+    double own_ms = 0, work_ms = 0;
+    std::string failure{};
+};
+
+double quantile(std::vector<double> values, double share) {
+    std::sort(values.begin(), values.end());
+    return values.at(static_cast<std::size_t>(share * static_cast<double>(values.size() - 1) + 0.5));
+}
+
+std::string ratio(const Column& column, const Column& to, std::size_t kind) {
+    std::vector<double> ratios;
+    for (std::size_t i = 0; i < column.ms[kind].size() && i < to.ms[kind].size(); ++i)
+        ratios.push_back(column.ms[kind][i] / to.ms[kind][i]);
+    if (ratios.empty()) return "cannot run";
+    return fmt::format("{:.3f} ({:.3f} to {:.3f})", quantile(ratios, 0.5), quantile(ratios, 0.25),
+                       quantile(ratios, 0.75));
+}
+
+// The least of the whole run by the least of the whole run: where others load the machine, this varies least.
+std::string ratio_of_least(const Column& column, const Column& to, std::size_t kind) {
+    if (column.ms[kind].empty() || to.ms[kind].empty()) return "cannot run";
+    return fmt::format("{:.3f}", quantile(column.ms[kind], 0) / quantile(to.ms[kind], 0));
+}
+
+std::string first_line(const std::string& text) {
+    std::string line = text.substr(0, std::min(text.find('\n'), std::size_t{200}));
+    return line.empty() ? "it says nothing" : line;
+}
+
+std::string load_average() {
+    const std::string text = text_of("/proc/loadavg");
+    return text.substr(0, text.find(' '));
+}
+
+class Overhead {
+  public:
+    Overhead() : work_(started(job_, [](const Kind&) { return std::vector<std::string>(); })) {
+        look_at_memscope();
+        add("nothing", [] { return std::make_unique<Tool>(); });
+        add("empty program on rss_stat", [] { return std::make_unique<EmptyTool>(std::set<std::string>{"rss_stat"}); });
+        add("empty programs on all hooks of memscope", [this] { return std::make_unique<EmptyTool>(hooks_); });
+        add("memscope", [this] { return std::make_unique<MemscopeTool>(job_.name()); });
+        add("memscope --no-maps",
+            [this] { return std::make_unique<MemscopeTool>(job_.name(), std::vector<std::string>{"--no-maps"}); });
+        add("perf record -e page-faults -g",
+            [this] { return std::make_unique<PerfTool>(scratch_, pids(), std::vector<std::string>{}); });
+        add("perf record -e page-faults -c 1 -g",
+            [this] { return std::make_unique<PerfTool>(scratch_, pids(), std::vector<std::string>{"-c", "1"}); });
+        add("bpftrace 'software:page-faults:1 { @[ustack] = count(); }'",
+            [this] { return std::make_unique<BpftraceTool>(scratch_); });
+        start_heaptrack();
+    }
+
+    void run(int rounds) {
+        for (int round = 0; round < rounds; ++round) {
+            for (std::size_t i = 0; i < tools_.size(); ++i)
+                measure(tools_[(i + static_cast<std::size_t>(round)) % tools_.size()]);
+            if (heaptrack_.failure.empty()) measure(heaptracked_, heaptrack_);
+        }
+        for (const Kind& kind : kKinds)
+            if (heaptrack_.failure.empty() && !scratch_.has(kind.name))
+                heaptrack_ = {.failure = "it has recorded nothing of " + std::string(kind.shown)};
+    }
+
+    void report() const {
+        fmt::print("memscope's hooks: {}\n\n", fmt::join(hooks_, ", "));
+        fmt::print("The median of the ratios of rounds, its quartiles; and the ratio of the least of all rounds\n\n");
+        print_table("CPU time of the same work, by that without any tool", tools_.front().column, true);
+        print_goals();
+        for (const Entry& entry : tools_) print_failure(entry.name, entry.column);
+        print_failure("heaptrack", heaptrack_);
+    }
+
+    void report_hook() {
+        HookCost hook(job_);
+        fmt::print("\n| the hook's own measure | bookings a CPU second | a booking | share of the CPU time |\n");
+        fmt::print("| --- | --- | --- | --- |\n");
+        for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
+            hook.of(*work_[kind]);  // the first brings new stacks
+            std::vector<double> rates, each, shares;
+            for (int i = 0; i < kRounds; ++i) {
+                const HookCost::Sample sample = hook.of(*work_[kind]);
+                if (sample.bookings == 0) throw std::runtime_error("the hook of growth has booked nothing");
+                rates.push_back(sample.bookings / sample.cpu_ms * 1e3);
+                each.push_back(sample.ns / sample.bookings);
+                shares.push_back(sample.ns * 1e-4 / sample.cpu_ms);
+            }
+            fmt::print("| {} | {:.0f} | {:.0f} ns | {:.2f} % |\n", kKinds[kind].shown, median(rates), median(each),
+                       median(shares));
+        }
+        fmt::print("\nThe deepest stack had {} Python frames.\n", hook.python_frames());
+    }
+
+  private:
+    struct Entry {
+        std::string name;
+        std::function<std::unique_ptr<Tool>()> start;
+        Column column{};
+    };
+
+    void add(const std::string& name, std::function<std::unique_ptr<Tool>()> start) {
+        tools_.push_back({name, std::move(start)});
+    }
+
+    // On which hooks it is, and does it see what it is there for?
+    void look_at_memscope() {
+        MemscopeTool memscope(job_.name());
+        hooks_ = memscope.hooks();
+        if (!hooks_.contains("rss_stat")) throw std::runtime_error("memscope is not on the hook of growth");
+        for (const auto& workload : work_) workload->round_ms();
+        const std::string growth = memscope.growth();
+        for (const char* function : {"map_touch_unmap", "load_batch"})
+            if (growth.find(function) == std::string::npos)
+                throw std::runtime_error("memscope does not see the growth in " + std::string(function));
+    }
+
+    void start_heaptrack() {
+        try {
+            heaptracked_ = started(heaptracked_job_, [this](const Kind& kind) -> std::vector<std::string> {
+                return {"/usr/bin/heaptrack", "-o", scratch_ / kind.name};
+            });
+        } catch (const std::exception& failure) {
+            heaptrack_.failure = first_line(failure.what());
+        }
+    }
+
+    std::vector<pid_t> pids() const {
+        std::vector<pid_t> all;
+        for (const auto& workload : work_)
+            for (const pid_t pid : workload->pids()) all.push_back(pid);
+        return all;
+    }
+
+    static void measure(const Set& set, Column& column) {
+        for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
+            set[kind]->round_ms();  // what is new to the tool is not what it costs for hours
+            std::vector<double> samples;
+            for (int i = 0; i < kSamples; ++i) samples.push_back(set[kind]->round_ms());
+            column.ms[kind].push_back(*std::min_element(samples.begin(), samples.end()));
+            for (const double ms : samples) column.work_ms += ms;
+        }
+    }
+
+    void measure(Entry& entry) {
+        if (!entry.column.failure.empty()) return;
+        try {
+            const auto tool = entry.start();
+            const double before = tool->cpu_ms();
+            measure(work_, entry.column);
+            entry.column.own_ms += tool->cpu_ms() - before;
+            tool->check();
+        } catch (const std::exception& failure) {
+            entry.column = {.failure = first_line(failure.what())};
+        }
+    }
+
+    void print_row(const std::string& name, const Column& column, const Column& to, bool own) const {
+        fmt::print("| {} |", name);
+        for (std::size_t kind = 0; kind < kKinds.size(); ++kind)
+            fmt::print(" {}; {} |", ratio(column, to, kind), ratio_of_least(column, to, kind));
+        if (own)
+            fmt::print(" {} |", column.own_ms > 0 ? fmt::format("{:.1f} %", column.own_ms / column.work_ms * 100) : "");
+        fmt::print("\n");
+    }
+
+    void print_head(const char* what, bool own) const {
+        fmt::print("| {} |", what);
+        for (const Kind& kind : kKinds) fmt::print(" {} |", kind.shown);
+        fmt::print("{}\n| --- | --- | --- | --- |{}\n", own ? " its own |" : "", own ? " --- |" : "");
+    }
+
+    void print_table(const char* what, const Column& to, bool own) const {
+        print_head(what, own);
+        for (const Entry& entry : tools_) print_row(entry.name, entry.column, to, own);
+        print_row("heaptrack", heaptrack_, to, own);
+    }
+
+    void print_goals() const {
+        fmt::print("\n");
+        print_head("", false);
+        print_row("memscope / empty program on rss_stat", tools_[3].column, tools_[1].column, false);
+        print_row("memscope / empty programs on its hooks", tools_[3].column, tools_[2].column, false);
+        print_row("memscope --no-maps / empty program on rss_stat", tools_[4].column, tools_[1].column, false);
+    }
+
+    static void print_failure(const std::string& name, const Column& column) {
+        if (!column.failure.empty()) fmt::print("\n{} cannot run: {}\n", name, column.failure);
+    }
+
+    Scratch scratch_;
+    RealCgroup job_{"overhead"};
+    RealCgroup heaptracked_job_{"heaptracked"};
+    Set work_, heaptracked_;
+    std::set<std::string> hooks_;
+    std::vector<Entry> tools_;
+    Column heaptrack_;
+};
+
+void measure_all(int rounds) {
+    fmt::print("Load average at the beginning: {}\n", load_average());
+    Overhead overhead;
+    overhead.run(rounds);
+    overhead.report();
+    overhead.report_hook();
+    fmt::print("\nLoad average at the end: {}\n", load_average());
+}
+
+}  // namespace
+}  // namespace memscope
+
+int main(int argc, char** argv) {
+    const int rounds = argc > 1 ? std::atoi(argv[1]) : memscope::kRounds;
+    return memscope::report_of([rounds] { memscope::measure_all(rounds); });
+}
