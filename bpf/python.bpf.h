@@ -176,9 +176,10 @@ struct frame_walk {
 	struct ms_python python; /* a copy: its process may end meanwhile */
 	__u64 frame;             /* the next one */
 	__u64 hash;
+	__u64 space; /* whose frames stand in the record since the last walk */
 	__u8 bytes[FRAME_ROOM];
 	__u32 failed;
-	__u32 pad;
+	__u32 remembered; /* how many of those there are */
 };
 
 /* Mixes a word into a hash. */
@@ -223,10 +224,14 @@ static __always_inline bool take_frame(struct frame_walk *walk, struct ms_stack 
 		return true;
 	barrier_var(index);
 	index &= MS_PYTHON_FRAMES - 1;
+	/* Addresses of code objects are used again, too: with the first line they rarely mean another one. A
+	 * code object lies anywhere, far from all that is in the cache: those of the callers are not read
+	 * again while they are at the same instruction. */
+	if (index == 0 || index >= walk->remembered || stack->python[index].code != code ||
+	    stack->python[index].instruction != (__u32)instruction)
+		stack->python[index].first_line = read_half(code + python->code_first_line, &failed);
 	stack->python[index].code = code;
 	stack->python[index].instruction = instruction;
-	/* Addresses of code objects are used again, too: with the first line they rarely mean another one. */
-	stack->python[index].first_line = read_half(code + python->code_first_line, &failed);
 	if (failed) {
 		walk->failed = 1;
 		return false;

@@ -149,11 +149,17 @@ struct code_loop {
 static __always_inline bool send_code_at(struct code_loop *loop, __u32 index)
 {
 	struct ms_stack *stack = &loop->scratch->stack;
+	bool failed = false;
+	__u32 line;
 
 	if (index >= stack->python_count)
 		return false;
 	barrier_var(index);
 	index &= MS_PYTHON_FRAMES - 1;
+	/* The walk may have remembered the line of a code object that lay here before. */
+	line = read_half(stack->python[index].code + loop->scratch->walk.python.code_first_line, &failed);
+	if (!failed)
+		stack->python[index].first_line = line;
 	send_code(loop->scratch, loop->space, loop->pid, stack->python[index].code,
 	          stack->python[index].first_line);
 	return true;
@@ -211,6 +217,8 @@ static __always_inline __u64 current_stack(void *context, struct ms_space *space
 	if (!scratch)
 		return MS_STACK_OTHER;
 	stack = &scratch->stack;
+	scratch->walk.remembered = scratch->walk.space == space->id ? stack->python_count : 0;
+	scratch->walk.space = space->id;
 	stack->python_count = 0;
 	stack->python_truncated = 0;
 	/* Addresses mean nothing beyond their address space. */
