@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
  * Where anonymous memory grew: every change of the counter of resident anonymous pages, booked in steps to
- * the stack that made it. Runs in the page fault: the first lines of on_count() are all that most faults pay.
+ * the stack that made it. Runs in the page fault: on_count() is all that most faults pay.
  */
 #include "membership.bpf.h"
 #include "stacks.bpf.h"
@@ -27,7 +27,12 @@ __u32 someone_grew = 0;
 struct cached_count {
 	__u64 mm;
 	__s64 pages;
+	__s64 booked; /* of these, at the last look at its space. Others may have booked since: a look too
+	               * many or a step too late, never a page too many. */
 };
+/* So far from any count that everything is a step: it is looked for at every change, for it may yet be
+ * watched. */
+#define NOT_WATCHED (-(1LL << 60))
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
@@ -65,6 +70,11 @@ static __always_inline void tell_of_growth(struct ms_space *space, __u32 pid)
 	someone_grew = 1;
 }
 
+static __always_inline bool is_step(__s64 change)
+{
+	return change >= MS_GROWTH_STEP_PAGES || change <= -MS_GROWTH_STEP_PAGES;
+}
+
 static __always_inline void book_to(struct ms_space *space, __u32 pid, __u64 stack, __s64 pages)
 {
 	struct ms_site fresh = {.pages = pages, .space = space->id, .pid = pid};
@@ -85,24 +95,40 @@ other:
 	__sync_fetch_and_add(&space->other, pages);
 }
 
-static __always_inline int on_changed(void *context, struct mm_struct *mm, __s64 pages, bool bounded)
+static __always_inline void book_to_current(void *context, struct ms_space *space, __u32 pid, __s64 pages,
+                                            bool bounded)
+{
+	struct stack_scratch *scratch = walk_stack(context, space, pid, bounded);
+	struct ms_site *site = scratch ? bpf_map_lookup_elem(&sites, &scratch->stack.id) : NULL;
+
+	if (site) /* then its stack has been sent, and that need not be asked */
+		__sync_fetch_and_add(&site->pages, pages);
+	else
+		book_to(space, pid, scratch ? tell_stack(scratch, space, pid, bounded) : MS_STACK_OTHER,
+		        pages);
+}
+
+static __always_inline int on_step(void *context, struct mm_struct *mm, __s64 pages,
+                                   struct cached_count *cached, bool bounded)
 {
 	__u32 pid = BPF_CORE_READ(mm, owner, tgid);
 	struct ms_space *space = bpf_map_lookup_elem(&spaces, &pid);
 	struct task_struct *current;
-	__u64 began, stack;
+	__u64 began;
 	__s64 change;
 
+	cached->booked = NOT_WATCHED;
 	if (!space)
 		return 0;
 	if (!space->mm) /* it was there before we were: the collector began it */
 		space->mm = (__u64)mm;
 	if (space->mm != (__u64)mm)
 		return 0;
-	change = pages - space->pages;
-	if (change < MS_GROWTH_STEP_PAGES && change > -MS_GROWTH_STEP_PAGES)
+	cached->booked = space->pages;
+	if (!is_step(pages - cached->booked))
 		return 0;
 	began = bpf_ktime_get_ns();
+	cached->booked = pages;
 	change = pages - exchange_pages(space, pages);
 	if (!change)
 		return 0;
@@ -112,8 +138,7 @@ static __always_inline int on_changed(void *context, struct mm_struct *mm, __s64
 		return 0;
 	}
 	tell_of_growth(space, pid);
-	stack = current_stack(context, space, pid, bounded);
-	book_to(space, pid, stack, change);
+	book_to_current(context, space, pid, change, bounded);
 	__sync_fetch_and_add(&bookings, 1);
 	__sync_fetch_and_add(&booking_ns, bpf_ktime_get_ns() - began);
 	return 0;
@@ -126,9 +151,11 @@ static __always_inline int on_count(void *context, struct mm_struct *mm, __s64 p
 
 	if (!cached || (cached->mm == (__u64)mm && cached->pages == pages))
 		return 0;
+	if (cached->mm != (__u64)mm)
+		cached->booked = NOT_WATCHED;
 	cached->mm = (__u64)mm;
 	cached->pages = pages;
-	return on_changed(context, mm, pages, bounded);
+	return is_step(pages - cached->booked) ? on_step(context, mm, pages, cached, bounded) : 0;
 }
 
 /* Begins an address space at the size it has: what it has by now is not growth. */

@@ -207,15 +207,16 @@ static __always_inline bool may_have_another(const struct ms_space *space, __u32
 	return more && space->stacks - MS_STACKS_PER_PROCESS < *more;
 }
 
-/* MS_STACK_OTHER where the process has had its share of stacks. */
-static __always_inline __u64 current_stack(void *context, struct ms_space *space, __u32 pid, bool bounded)
+/* The stack of the current thread, and its number: it is the caller who knows whether that is new. */
+static __always_inline struct stack_scratch *walk_stack(void *context, const struct ms_space *space,
+                                                        __u32 pid, bool bounded)
 {
-	__u32 first = 0, sent = 1;
+	__u32 first = 0;
 	struct stack_scratch *scratch = bpf_map_lookup_elem(&stack_scratch, &first);
 	struct ms_stack *stack;
 
 	if (!scratch)
-		return MS_STACK_OTHER;
+		return NULL;
 	stack = &scratch->stack;
 	scratch->walk.remembered = scratch->walk.space == space->id ? stack->python_count : 0;
 	scratch->walk.space = space->id;
@@ -226,6 +227,16 @@ static __always_inline __u64 current_stack(void *context, struct ms_space *space
 	stack->python_outcome = walk_python(&scratch->walk, stack, pid, bounded);
 	take_native(context, stack, &scratch->walk);
 	stack->id = scratch->walk.hash ? scratch->walk.hash : 1;
+	return scratch;
+}
+
+/* Sends what was walked unless it is known. MS_STACK_OTHER where the process has had its share of stacks. */
+static __always_inline __u64 tell_stack(struct stack_scratch *scratch, struct ms_space *space, __u32 pid,
+                                        bool bounded)
+{
+	struct ms_stack *stack = &scratch->stack;
+	__u32 sent = 1;
+
 	if (bpf_map_lookup_elem(&known_stacks, &stack->id))
 		return stack->id;
 	if (!may_have_another(space, pid))
@@ -236,6 +247,13 @@ static __always_inline __u64 current_stack(void *context, struct ms_space *space
 	send_stack_event(stack, sizeof(*stack));
 	bpf_map_update_elem(&known_stacks, &stack->id, &sent, BPF_ANY);
 	return stack->id;
+}
+
+static __always_inline __u64 current_stack(void *context, struct ms_space *space, __u32 pid, bool bounded)
+{
+	struct stack_scratch *scratch = walk_stack(context, space, pid, bounded);
+
+	return scratch ? tell_stack(scratch, space, pid, bounded) : MS_STACK_OTHER;
 }
 
 #endif
