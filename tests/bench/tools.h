@@ -30,6 +30,12 @@ class Scratch {
     Scratch& operator=(const Scratch&) = delete;
     ~Scratch() { fs::remove_all(path_); }
     fs::path operator/(const char* name) const { return path_ / name; }
+    // A file with something in it, whatever comes behind the name.
+    bool has(const std::string& name) const {
+        for (const auto& entry : fs::directory_iterator(path_))
+            if (entry.path().stem() == name && entry.file_size() > 0) return true;
+        return false;
+    }
 
   private:
     fs::path path_;
