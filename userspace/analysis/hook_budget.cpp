@@ -5,9 +5,9 @@
 namespace memscope {
 namespace {
 
-constexpr Seconds kWindow{10};
+constexpr Seconds kWindow{60};  // growth comes in bursts: a start, a validation
 constexpr Seconds kLongestPause{600};
-constexpr Seconds kNegligible{0.01};  // a window in which it cost less than that tells nothing
+constexpr Seconds kNegligible{0.05};  // a window in which it cost less than that tells nothing
 
 }  // namespace
 
