@@ -204,7 +204,7 @@ Result<Command> growth_command(const CLI::App& command) {
         const auto number = parse_number(**top);
         if (!number || *number == 0)
             return plain_error(fmt::format("--top: '{}' is no number of call sites", shortened(**top)), kSeeHelp);
-        options.top = *number;
+        options.top = number;
     }
     options.format = format->value_or(options.format);
     const std::vector<std::string> formats{"text", "json", "folded", "pprof"};

@@ -48,7 +48,7 @@ HttpResponse answer_growth(const Snapshot& snapshot, const TargetInfo& target, c
     if (const auto top = request.query("top")) {
         const auto number = parse_number(*top);
         if (!number) return {.status = 400, .body = "top is a number\n"};
-        report.top = *number;
+        report.top = number;
     }
     if (!source) return {.status = 404, .body = std::string(kGrowthNotFollowed) + "\n"};
     auto growth = source(target.name);

@@ -7,6 +7,10 @@
 namespace memscope {
 namespace {
 
+using namespace std::string_view_literals;
+
+constexpr std::string_view kGnu = "GNU\0"sv;  // a note's name counts its end
+
 constexpr std::size_t kChunk = std::size_t{256} << 10;
 constexpr std::size_t kNotesLimit = std::size_t{64} << 10;
 constexpr std::size_t kBuildIdLimit = 64;
@@ -32,8 +36,7 @@ std::optional<std::string> build_id_in(std::string_view notes) {
         const std::uint64_t name_size = padded(note.n_namesz), value_size = padded(note.n_descsz);
         if (name_size > notes.size() || note.n_descsz > notes.size() - name_size) return std::nullopt;
         const std::string_view name = notes.substr(0, note.n_namesz), value = notes.substr(name_size, note.n_descsz);
-        if (note.n_type == NT_GNU_BUILD_ID && name == std::string_view("GNU", 4) && !value.empty() &&
-            value.size() <= kBuildIdLimit)
+        if (note.n_type == NT_GNU_BUILD_ID && name == kGnu && !value.empty() && value.size() <= kBuildIdLimit)
             return hex(value);
         notes.remove_prefix(std::min<std::uint64_t>(name_size + value_size, notes.size()));
     }

@@ -35,6 +35,7 @@ std::vector<RoleGrowth> by_role(const GrowthPlane& plane) {
             ++role.others;
     }
     std::vector<RoleGrowth> sorted;
+    sorted.reserve(roles.size());
     for (auto& [key, role] : roles) sorted.push_back(std::move(role));
     std::ranges::stable_sort(sorted, std::greater{}, &RoleGrowth::bytes);
     return sorted;
