@@ -27,6 +27,11 @@ void* map(std::size_t bytes) {
     for (std::size_t i = 0; i < bytes; i += 4096) at[i] = 1;
 }
 
+}  // namespace
+
+// Functions that are asked for by name. The program exports them: what a guest of tests/vm runs has no other symbols.
+extern "C" {
+
 [[gnu::noinline]] void grow_here(std::size_t bytes) {
     void* memory = map(bytes);
     ::madvise(memory, bytes, MADV_NOHUGEPAGE);
@@ -39,6 +44,18 @@ void* map(std::size_t bytes) {
     ::madvise(memory, bytes, MADV_HUGEPAGE);
     touch_all(memory, bytes);
 }
+
+// The call itself is made by a function of the C library that keeps no frame, so its caller is not seen.
+[[gnu::noinline]] void* map_inside(std::size_t bytes) { return map(bytes); }
+[[gnu::noinline]] void* map_here(std::size_t bytes) {
+    void* memory = map_inside(bytes);
+    asm volatile("" ::"r"(memory) : "memory");  // no tail call: the frame stays
+    return memory;
+}
+
+}  // extern "C"
+
+namespace {
 
 std::int64_t sum(const GrowthPlane& plane) {
     std::int64_t bytes = 0;
@@ -210,14 +227,6 @@ TEST(ResidentGrowth, MadeByAnotherProcessIsExternal) {
     expect_about(sum(growth.resident), anon(target) - before);
 }
 
-// The call itself is made by a function of the C library that keeps no frame, so its caller is not seen.
-[[gnu::noinline]] void* map_inside(std::size_t bytes) { return map(bytes); }
-[[gnu::noinline]] void* map_here(std::size_t bytes) {
-    void* memory = map_inside(bytes);
-    asm volatile("" ::"r"(memory) : "memory");  // no tail call: the frame stays
-    return memory;
-}
-
 TEST(MappedGrowth, StandsAtTheFunctionThatMappedAndIsNetOfWhatWasUnmapped) {
     const Grown grown("shared-growth-mapped", [] {
         char* memory = static_cast<char*>(map_here(32 * kMiB));
@@ -226,6 +235,26 @@ TEST(MappedGrowth, StandsAtTheFunctionThatMappedAndIsNetOfWhatWasUnmapped) {
     });
     EXPECT_EQ(at(grown.growth.mapped, "map_here"), static_cast<std::int64_t>(28 * kMiB));
     EXPECT_GE(grown.growth.reserved_bytes, static_cast<std::int64_t>(1024 * kMiB));
+}
+
+std::int64_t at_sites(const GrowthPlane& plane) {
+    std::int64_t bytes = 0;
+    for (const GrowthSite& site : plane.sites) bytes += site.bytes;
+    return bytes;
+}
+
+TEST(ResidentGrowth, StandsAtStacksWhateverTheirNames) {
+    const Grown grown("shared-growth-sites", [] { grow_here(64 * kMiB); });
+    expect_about(at_sites(grown.growth.resident), 64 * kMiB);
+    expect_about(sum(grown.growth.resident), grown.change);
+}
+
+TEST(MappedGrowth, StandsAtStacksWhateverTheirNames) {
+    const Grown grown("shared-growth-ranges", [] {
+        char* memory = static_cast<char*>(map_here(64 * kMiB));
+        ::munmap(memory + 8 * kMiB, 4 * kMiB);
+    });
+    expect_about(at_sites(grown.growth.mapped), 60 * kMiB);
 }
 
 }  // namespace
