@@ -170,6 +170,30 @@ TEST(ResidentGrowth, OfAForkedChildIsWhatItGrewAfterTheFork) {
     EXPECT_EQ(grown.growth.resident.sites.front().pids.size(), 2U);
 }
 
+TEST(ResidentGrowth, OfAProcessThatWasMovedInIsFollowed) {
+    const RealCgroup job("growth-moved");
+    const RealCgroup elsewhere("growth-elsewhere");
+    Watched watched({job.name()});  // before it is born
+    watched.tick(job);
+    Child child(elsewhere, [](const Child::Script& script) {
+        script.say();
+        script.wait();
+        grow_here(64 * kMiB);
+        (void)map_here(64 * kMiB);
+        script.say();
+        script.wait();
+    });
+    child.heard();
+    job.enter(child.pid());
+    watched.tick(job);
+    watched.tick(job);
+    child.go();
+    child.heard();
+    const Growth growth = watched.collector().growth()->report(watched.tick(job));
+    expect_about(at(growth.resident, "grow_here"), 64 * kMiB);
+    expect_about(at(growth.mapped, "map_here"), 64 * kMiB);
+}
+
 // Grows by 40 MiB, is looked at, then does its last.
 void expect_past_growth(const char* name, const std::function<void()>& last, bool ends) {
     const RealCgroup job(name);

@@ -137,6 +137,12 @@ SharedMaps GrowthSignal::shared_maps() const {
                                            "more_stacks", "stack_events"});
 }
 
+bool GrowthSignal::follows(const ProcessId& process) const {
+    ms_space known{};
+    const int map = state_->map(state_->skeleton->maps.spaces);
+    return bpf_map_lookup_elem(map, &process.pid, &known) == 0 && known.start_ns == process.start_ns;
+}
+
 Status GrowthSignal::begin(const ProcessId& process, SpaceId space, Bytes anon) {
     const ms_space fresh{.id = static_cast<std::uint64_t>(space),
                          .start_ns = process.start_ns,
@@ -150,8 +156,6 @@ Status GrowthSignal::begin(const ProcessId& process, SpaceId space, Bytes anon) 
                          .period = state_->skeleton->bss->period,
                          .pad = 0};
     const int map = state_->map(state_->skeleton->maps.spaces);
-    ms_space known{};
-    if (bpf_map_lookup_elem(map, &process.pid, &known) == 0 && known.start_ns == process.start_ns) return Done{};
     if (bpf_map_update_elem(map, &process.pid, &fresh, BPF_ANY) != 0)
         return system_error(errno, "add a process to the map of growing ones");
     return Done{};

@@ -33,6 +33,7 @@ class GrowthSignal {
 
     SharedMaps shared_maps() const;  // for other objects that take stacks
 
+    bool follows(const ProcessId& process) const;  // by birth in the target, or begun
     // A process that was there before, or came in: its growth beyond what it has is followed from now on.
     Status begin(const ProcessId& process, SpaceId space, Bytes anon);
     void forget(pid_t process);

@@ -232,9 +232,19 @@ void Collector::decide_roles() {
 // Whoever has come since the last tick is followed from now on; whoever has gone is booked.
 void Collector::follow_growth() {
     if (!growth_) return;
-    if (std::exchange(begun_revision_, processes_.revision()) != processes_.revision())
-        for (auto& [pid, process] : processes_.living())
-            if (!std::exchange(process.growth_begun, true)) growth_->begin(process);
+    if (begun_revision_ != processes_.revision()) {
+        bool all = true;
+        for (auto& [pid, process] : processes_.living()) {
+            if (process.growth_begun) continue;
+            // One that came after the scan has no size yet to begin with: the next scan has it.
+            process.growth_begun = process.scanned;
+            if (process.growth_begun)
+                growth_->begin(process);
+            else
+                all = false;
+        }
+        if (all) begun_revision_ = processes_.revision();
+    }
     growth_->mapped().tick(session_, processes_);
     growth_->tick(processes_, [this](CgroupId innermost) {
         std::vector<std::string> names;

@@ -132,7 +132,8 @@ void GrowthRecorder::take_events() {
 
 void GrowthRecorder::begin(const TrackedProcess& process) {
     mapped_.begin(process);
-    if (process.born_here || !process.task.memory) return;
+    // One without memory runs in its parent's until it executes a program.
+    if (!process.task.memory || signal_.follows(process.task.id)) return;
     // A full map is counted where it is full.
     (void)signal_.begin(process.task.id, SpaceId{read_clock().boot_ns}, process.task.memory->anon);
     python_.look_at(process.task.id);

@@ -30,7 +30,8 @@ class GrowthRecorder {
     void take_events();
     void look_again() { python_.look_again(); }
     int retry_fd() const { return python_.retry_fd(); }
-    // A process that is watched from now on. One that was forked by a watched one has been begun by the kernel.
+    // A process that is watched from now on. One that was forked by a watched one has been begun by the kernel, others
+    // begin here: those that were there before, and those that were moved in.
     void begin(const TrackedProcess& process);
     void executed(const ProcessId& process);
     void tick(ProcessTable& processes, const Around& around);

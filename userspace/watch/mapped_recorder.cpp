@@ -21,7 +21,6 @@ void MappedRecorder::take_events(Session& session) {
 }
 
 void MappedRecorder::begin(const TrackedProcess& process) {
-    if (process.born_here) return;  // the kernel has told of its birth
     const std::lock_guard lock(mutex_);
     growth_.meet(process.task.id, 0);
 }
