@@ -15,6 +15,8 @@ struct {
 	__type(value, struct ms_site);
 } sites SEC(".maps");
 
+const volatile __s64 step_pages = 128;
+
 /* What the hook itself has cost, measured where it does something. As long as the number stays, nothing here
  * has changed. */
 __u64 bookings = 0;
@@ -75,7 +77,7 @@ static __always_inline void tell_of_growth(struct ms_space *space, __u32 pid)
 
 static __always_inline bool is_step(__s64 change)
 {
-	return change >= MS_GROWTH_STEP_PAGES || change <= -MS_GROWTH_STEP_PAGES;
+	return change >= step_pages || change <= -step_pages;
 }
 
 static __always_inline void book_to(struct ms_space *space, __u32 pid, __u64 stack, __s64 pages)
@@ -152,6 +154,19 @@ static __always_inline int on_step(void *context, struct mm_struct *mm, __s64 pa
 	return 0;
 }
 
+/* Functions of their own: what they need of registers and stack is not set up for every fault. */
+static __noinline int on_step_in_loops(void *context, struct mm_struct *mm, __s64 pages,
+                                       struct cached_count *cached)
+{
+	return on_step(context, mm, pages, cached, false);
+}
+
+static __noinline int on_step_bounded(void *context, struct mm_struct *mm, __s64 pages,
+                                      struct cached_count *cached)
+{
+	return on_step(context, mm, pages, cached, true);
+}
+
 static __always_inline int on_count(void *context, struct mm_struct *mm, __s64 pages, bool bounded)
 {
 	__u32 slot = ((__u64)mm >> 8 ^ (__u64)mm >> 12) % CACHED_COUNTS;
@@ -163,7 +178,10 @@ static __always_inline int on_count(void *context, struct mm_struct *mm, __s64 p
 		cached->booked = NOT_WATCHED;
 	cached->mm = (__u64)mm;
 	cached->pages = pages;
-	return is_step(pages - cached->booked) ? on_step(context, mm, pages, cached, bounded) : 0;
+	if (!is_step(pages - cached->booked))
+		return 0;
+	return bounded ? on_step_bounded(context, mm, pages, cached)
+	               : on_step_in_loops(context, mm, pages, cached);
 }
 
 /* Begins an address space at the size it has: what it has by now is not growth. */

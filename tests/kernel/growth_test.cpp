@@ -95,15 +95,20 @@ void expect_about(std::int64_t got, std::int64_t wanted) {
 
 // One child that waits, then does it, then waits again.
 struct Grown {
+    using Watch = std::function<Watched(const RealCgroup&)>;
     template <class Do>
-    explicit Grown(const char* name, Do what)
-        : job(name), child(job, [what](const Child::Script& script) {
-              script.say();
-              script.wait();
-              what();
-              script.say();
-              script.wait();
-          }) {
+    explicit Grown(
+        const char* name, Do what, const Watch& watch = [](const RealCgroup&) { return Watched::shared(); })
+        : job(name),
+          child(job,
+                [what](const Child::Script& script) {
+                    script.say();
+                    script.wait();
+                    what();
+                    script.say();
+                    script.wait();
+                }),
+          watched(watch(job)) {
         child.heard();
         before = anon(watched.tick(job));
         child.go();
@@ -116,7 +121,7 @@ struct Grown {
 
     const RealCgroup job;
     Child child;
-    Watched watched = Watched::shared();
+    Watched watched;
     std::int64_t before = 0;
     std::int64_t change = 0;
     Growth growth{};
@@ -249,6 +254,52 @@ TEST(ResidentGrowth, MadeByAnotherProcessIsExternal) {
     const Growth growth = watched.collector().growth()->report(target);
     expect_about(reason(growth.resident, "external"), 32 * kMiB);
     expect_about(sum(growth.resident), anon(target) - before);
+}
+
+TEST(ResidentGrowth, IsFoundByPageFaultsWhereTheKernelDoesNotTellOfItsCounters) {
+    KernelFacts facts = gather_kernel_facts({});
+    ASSERT_EQ(facts.tracepoints.erase("rss_stat"), 1U);
+    const Grown grown(
+        "growth-faults", [] { grow_here(128 * kMiB); },
+        [&facts](const RealCgroup& job) { return Watched::on(facts, {.cgroups = {job.name()}}); });
+    expect_about(at(grown.growth.resident, "grow_here"), 128 * kMiB);
+    expect_about(sum(grown.growth.resident), grown.change);
+}
+
+TEST(ResidentGrowth, IsNobodysWhileAHookIsOffThatCostTooMuch) {
+    const RealCgroup job("growth-budget");
+    const Child child(job, [](const Child::Script& script) {
+        for (;;) {
+            script.say();
+            script.wait();
+            grow_here(128 * kMiB);
+        }
+    });
+    child.heard();
+    const Seconds window{0.1};
+    Watched watched =
+        Watched::on(gather_kernel_facts({}), {.cgroups = {job.name()}, .growth_budget = 1e-6, .growth_window = window});
+    watched.tick(job);
+    const auto grow = [&] {
+        child.go();
+        child.heard();
+        watched.tick(job);
+    };
+    const auto wait_until = [&](bool attached) {
+        for (int i = 0; i < 100 && watched.has_probe("growth_resident") != attached; ++i) {
+            ::usleep(50'000);
+            watched.tick(job);
+        }
+        return watched.has_probe("growth_resident") == attached;
+    };
+    grow();
+    ASSERT_TRUE(wait_until(false)) << "a budget of next to nothing";
+    grow();
+    ASSERT_TRUE(wait_until(true)) << "it is tried again";
+    grow();
+    const Growth growth = watched.collector().growth()->report(watched.tick(job));
+    expect_about(reason(growth.resident, "paused"), 128 * kMiB);
+    expect_about(at(growth.resident, "grow_here"), 256 * kMiB);
 }
 
 TEST(MappedGrowth, StandsAtTheFunctionThatMappedAndIsNetOfWhatWasUnmapped) {

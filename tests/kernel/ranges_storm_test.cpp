@@ -208,7 +208,7 @@ TEST(RangesInAStorm, AreReadAnewWhereEventsWereLost) {
     followed.settle();
     child.go();
     child.heard();
-    for (int i = 0; i < 100 && followed.lost() == 0; ++i) ::usleep(100'000);  // nobody reads
+    for (int i = 0; i < 600 && followed.lost() == 0; ++i) ::usleep(100'000);  // nobody reads
     EXPECT_GT(followed.lost(), 0U);
     for (int i = 0; i < 2; ++i) followed.round();
     child.go();

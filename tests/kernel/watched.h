@@ -16,6 +16,9 @@ class Watched {
     explicit Watched(std::vector<std::string> cgroups, bool wait = false)
         : collector_(start({.cgroups = std::move(cgroups), .wait = wait})) {}
 
+    // As if the kernel offered no more than these facts say.
+    static Watched on(const KernelFacts& facts, const WatchOptions& options) { return Watched(start(options, facts)); }
+
     static Watched by_pid(pid_t pid) { return Watched(start({.pid = pid})); }
 
     // One collector for all tests of a process that ask for it, since loading the BPF programs is most of what a test
@@ -47,6 +50,10 @@ class Watched {
                                         [&](const TargetSnapshot& t) { return t.info.name == cgroup.name(); });
         return found == latest_.targets.end() ? nullptr : &*found;
     }
+    bool has_probe(std::string_view name) const {
+        return std::any_of(latest_.self.probes.begin(), latest_.self.probes.end(),
+                           [&](const Probe& probe) { return probe.name == name && probe.attached; });
+    }
     Collector& collector() { return *collector_; }
     const Snapshot& latest() const { return latest_; }
 
@@ -71,8 +78,9 @@ class Watched {
 
   private:
     explicit Watched(std::shared_ptr<Collector> collector) : collector_(std::move(collector)) {}
-    static std::shared_ptr<Collector> start(const WatchOptions& options) {
-        auto collector = Collector::start({}, options);
+    static std::shared_ptr<Collector> start(const WatchOptions& options,
+                                            const KernelFacts& facts = gather_kernel_facts({})) {
+        auto collector = Collector::start({}, options, facts);
         if (!collector) throw std::runtime_error(collector.error().message());
         return std::make_shared<Collector>(std::move(*collector));
     }

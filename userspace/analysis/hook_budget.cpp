@@ -5,9 +5,8 @@
 namespace memscope {
 namespace {
 
-constexpr Seconds kWindow{60};  // growth comes in bursts: a start, a validation
-constexpr Seconds kLongestPause{600};
-constexpr Seconds kNegligible{0.05};  // a window in which it cost less than that tells nothing
+constexpr double kLongestPause = 10;       // windows
+constexpr double kNegligible = 0.05 / 60;  // of a window: less tells nothing
 
 }  // namespace
 
@@ -23,7 +22,7 @@ HookBudget::Advice HookBudget::consider(Seconds now, Seconds hook, const std::fu
         hook_then_ = hook;
         watched_then_ = watched();
     }
-    if (now - window_began_ < kWindow) return Advice::stay;
+    if (now - window_began_ < window_) return Advice::stay;
     const Seconds cost = hook - hook_then_;
     const Seconds used_now = watched();
     // Processes that end take their time with them: the sum may fall.
@@ -31,12 +30,12 @@ HookBudget::Advice HookBudget::consider(Seconds now, Seconds hook, const std::fu
     window_began_ = now;
     hook_then_ = hook;
     watched_then_ = used_now;
-    if (cost < kNegligible || cost <= share_ * used) {
-        next_pause_ = std::max(next_pause_ / 2, Seconds{60});
+    if (cost < kNegligible * window_ || cost <= share_ * used) {
+        next_pause_ = std::max(next_pause_ / 2, window_);
         return Advice::stay;
     }
     off_until_ = now + next_pause_;
-    next_pause_ = std::min(next_pause_ * 2, kLongestPause);
+    next_pause_ = std::min(next_pause_ * 2, kLongestPause * window_);
     return Advice::take_off;
 }
 

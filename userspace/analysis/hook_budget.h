@@ -11,7 +11,8 @@ class HookBudget {
   public:
     enum class Advice { stay, take_off, put_back };
 
-    explicit HookBudget(double share) : share_(share) {}
+    // `window`: how long its cost is added up. Growth comes in bursts: a start, a validation.
+    HookBudget(double share, Seconds window) : share_(share), window_(window), next_pause_(window) {}
 
     // At every tick: the time, and since the beginning the CPU time of the hook and of the watched processes, which is
     // asked for only when it is needed.
@@ -20,11 +21,12 @@ class HookBudget {
 
   private:
     double share_;
+    Seconds window_;
     Seconds window_began_{-1};
     Seconds hook_then_{};
     Seconds watched_then_{};
     Seconds off_until_{};
-    Seconds next_pause_{60};
+    Seconds next_pause_;
 };
 
 }  // namespace memscope

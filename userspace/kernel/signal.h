@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cerrno>
 #include <cstdlib>
 #include <map>
@@ -10,6 +11,7 @@
 #include "base/result.h"
 #include "base/units.h"
 #include "kernel/handles.h"
+#include <memscope/shared/stacks.h>
 #include <memscope/shared/wire.h>
 
 namespace memscope {
@@ -71,6 +73,8 @@ void apply_settings(Skeleton& skeleton, const SignalSettings& settings) {
             bpf_map__set_max_entries(skeleton.maps.stack_events, page_bytes());
         }
     }
+    if constexpr (requires { skeleton.rodata->step_pages; })
+        skeleton.rodata->step_pages = std::max<std::int64_t>(MS_GROWTH_STEP_BYTES / page_bytes(), 1);
     if constexpr (requires { skeleton.rodata->page_bytes; }) skeleton.rodata->page_bytes = page_bytes();
 }
 

@@ -88,7 +88,8 @@ Collector::Collector(SysRoot root, Session session, std::unique_ptr<Targets> tar
       processes_(read_clock().boot_ns),
       roles_(options.role_rules) {
     if (GrowthSignal* signal = session_.growth())
-        growth_ = std::make_unique<GrowthRecorder>(root_, *signal, options.python, options.growth_budget);
+        growth_ = std::make_unique<GrowthRecorder>(root_, *signal, options.python,
+                                                   HookBudget(options.growth_budget, options.growth_window));
     const auto probes = session_.probes();
     told_of_cgroups_ = std::all_of(probes.begin(), probes.end(), [](const Probe& probe) {
         return probe.attached || (probe.name != "tree_cgroup_made" && probe.name != "tree_cgroup_removed");
@@ -97,7 +98,10 @@ Collector::Collector(SysRoot root, Session session, std::unique_ptr<Targets> tar
 }
 
 Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& options) {
-    const KernelFacts facts = gather_kernel_facts(root);
+    return start(root, options, gather_kernel_facts(root));
+}
+
+Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& options, const KernelFacts& facts) {
     const Plan plan = make_plan(facts);
     const auto status = read_file(root.proc / "self/status");
     if (auto error = obstacle(facts, parse_privileges(status ? *status : ""), plan)) return *error;

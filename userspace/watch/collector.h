@@ -17,6 +17,8 @@ namespace memscope {
 class Collector {
   public:
     static Result<Collector> start(const SysRoot& root, const WatchOptions& options);
+    // On a kernel that offers this much, or more.
+    static Result<Collector> start(const SysRoot& root, const WatchOptions& options, const KernelFacts& facts);
 
     int events_fd() const { return events_.get(); }
     void take_events();  // whenever events wait

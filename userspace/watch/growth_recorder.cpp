@@ -78,7 +78,7 @@ void say(GrowthPlane& plane, const char* reason, std::int64_t bytes) {
 
 }  // namespace
 
-GrowthRecorder::GrowthRecorder(SysRoot root, GrowthSignal& signal, bool python, double budget)
+GrowthRecorder::GrowthRecorder(SysRoot root, GrowthSignal& signal, bool python, HookBudget budget)
     : root_(std::move(root)),
       signal_(signal),
       symbols_(root_),

@@ -25,7 +25,7 @@ class GrowthRecorder {
 
     // `budget`: the share of the CPU time of those that grow which the hook may cost before it is taken off for a
     // while.
-    GrowthRecorder(SysRoot root, GrowthSignal& signal, bool python, double budget);
+    GrowthRecorder(SysRoot root, GrowthSignal& signal, bool python, HookBudget budget);
 
     void take_events();
     void look_again() { python_.look_again(); }

@@ -22,7 +22,8 @@ struct WatchOptions {
     bool maps = true;             // count mapped bytes
     bool growth = true;           // book growth to call stacks
     bool python = true;           // and to Python lines
-    double growth_budget = 0.01;  // what that may cost of the CPU time of those that grow
+    double growth_budget = 0.01;  // what that may cost of the CPU time of those that grow,
+    Seconds growth_window{60};    // in a while as long as this
     bool wait = false;            // for plain names that do not exist yet
     Seconds interval{1};
     std::optional<Seconds> duration{};

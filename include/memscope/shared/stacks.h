@@ -66,8 +66,8 @@ enum ms_stack_event_kind {
     MS_EVENT_GREW = 34, /* the header alone: a process has grown for the first time */
 };
 
-/* Resident growth is booked in steps of this many pages: what a walk of the stack costs is spread over them. */
-#define MS_GROWTH_STEP_PAGES 128
+/* Resident growth is booked in steps of this size: what a walk of the stack costs is spread over it. */
+#define MS_GROWTH_STEP_BYTES (512 << 10)
 #define MS_SITES 16384
 /* Stacks that one process may have at a time; the collector grants more as it forgets others. */
 #define MS_STACKS_PER_PROCESS 4096

@@ -23,14 +23,14 @@ Advice window(HookBudget& budget, double& now, double& hook, double cost) {
 }
 
 TEST(HookBudget, LetsAHookStayThatCostsLessThanItsShare) {
-    HookBudget budget(0.01);
+    HookBudget budget(0.01, Seconds{60});
     double now = 0;
     double hook = 0;
     for (int i = 0; i < 100; ++i) EXPECT_EQ(window(budget, now, hook, 0.009), Advice::stay);
 }
 
 TEST(HookBudget, TakesOffOneThatCostsMoreAndPutsItBackAfterAMinute) {
-    HookBudget budget(0.01);
+    HookBudget budget(0.01, Seconds{60});
     double now = 0;
     double hook = 0;
     EXPECT_EQ(window(budget, now, hook, 0.02), Advice::take_off);
@@ -41,7 +41,7 @@ TEST(HookBudget, TakesOffOneThatCostsMoreAndPutsItBackAfterAMinute) {
 }
 
 TEST(HookBudget, PausesLongerEachTimeUpToTenMinutes) {
-    HookBudget budget(0.01);
+    HookBudget budget(0.01, Seconds{60});
     double now = 0;
     double hook = 0;
     for (const double pause : {60., 120., 240., 480., 600., 600.}) {
@@ -53,7 +53,7 @@ TEST(HookBudget, PausesLongerEachTimeUpToTenMinutes) {
 }
 
 TEST(HookBudget, IsNotDecidedByWhatIsHardlyMeasurable) {
-    HookBudget budget(0.01);
+    HookBudget budget(0.01, Seconds{60});
     double now = 0;
     double hook = 0;
     for (int i = 0; i < 100; ++i) {
@@ -65,7 +65,7 @@ TEST(HookBudget, IsNotDecidedByWhatIsHardlyMeasurable) {
 }
 
 TEST(HookBudget, IsNotConfusedByProcessesThatTakeTheirTimeWithThem) {
-    HookBudget budget(0.01);
+    HookBudget budget(0.01, Seconds{60});
     EXPECT_EQ(budget.consider(Seconds{1}, Seconds{0}, used(Seconds{1000})), Advice::stay);
     EXPECT_EQ(budget.consider(Seconds{62}, Seconds{0.04}, used(Seconds{10})), Advice::stay);
     EXPECT_EQ(budget.consider(Seconds{124}, Seconds{0.4}, used(Seconds{70})), Advice::stay);

@@ -89,7 +89,7 @@ TEST(StatusText, ACalmDayHasNoTroubleLine) {
 TEST(StatusText, StaysInsideItsWidthWithHostileAndEnormousValues) {
     Snapshot snapshot = test::example();
     auto& target = snapshot.targets[0];
-    target.info.name = std::string(300, 'n') + "\x1b[31m";
+    target.info.name = std::string(300, 'n').append("\x1b[31m");
     target.info.kind = std::string("\xc2\x9b") + "31m";
     target.memory.usage = target.memory.unreclaimable = target.memory.swap = Bytes{~0ULL};
     target.memory.by_kind = {test::mib(1023), test::mib(1023), test::mib(1023), test::mib(1023), test::mib(1023)};

@@ -12,14 +12,14 @@ def write(folder, results):
 
 def markdown(results):
     """One row a machine: what it is, whether it works, and which of memscope's ways it takes there."""
-    rows = ["| kernel | architecture | cgroup | works | exits by | scan | quick scan | memory.peak | PSI |",
-            "| --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    rows = ["| kernel | architecture | cgroup | works | exits by | scan | quick scan | growth by | memory.peak | PSI |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for result in results:
         facts = result["facts"]
         cells = [result["release"] or result["series"], result["arch"], f"v{result['cgroup']}",
                  "yes" if result["passed"] else "**no**"]
         cells += [f"`{facts[name]}`" if facts.get(name) else "no"
-                  for name in ("hook tree exit", "hook tasks scan", "hook tasks quick_scan")]
+                  for name in ("hook tree exit", "hook tasks scan", "hook tasks quick_scan", "hook growth resident")]
         cells += [WORDS[bool(facts.get(name))] for name in ("file memory.peak", "finding pressure (PSI)")]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
