@@ -53,6 +53,8 @@ class Series {
         double bytes;
     };
 
+    Series();
+
     // Times must not run back: such a sample is left out and counted. At equal times the smallest size counts.
     void add(Seconds time, Bytes bytes);
 
@@ -80,9 +82,6 @@ class Series {
     std::uint64_t left_out_ = 0;
     std::uint64_t latest_ = 0;
     std::uint64_t peak_ = 0;
-
-  public:
-    Series();
 };
 
 }  // namespace memscope
