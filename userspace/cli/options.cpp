@@ -7,68 +7,13 @@
 
 #include "base/text.h"
 #include "cli/config.h"
+#include "cli/help.h"
 #include "demo/scenario.h"
 
 namespace memscope {
 namespace {
 
 using Kind = WatchSetting::Kind;
-
-constexpr const char* kHelp = R"(memscope: which process of a training job takes the memory, and will it last?
-
-Usage:
-  memscope --cgroup NAME [OPTION]...   watch a cgroup and all below it (root)
-  memscope --pid PID [OPTION]...       a process and all its descendants (root)
-  memscope [OPTION]... -- COMMAND...   run a command in a fresh cgroup and watch
-                                       it; ends with its exit status (root)
-  memscope status [--target T] [--json]
-                                       what a running watcher sees now
-  memscope growth [--target T] [--top N] [--format text|json|folded|pprof]
-                                       what grew there, by call site
-  memscope doctor [--json]             what this machine offers, and what not
-  memscope demo [leak|warmup|spikes|steps|workers|wrapper]
-                                       a small job with a known answer (root)
-
-Options of watching:
-  --cgroup NAME      a path below the hierarchy, a cgroup directory, a systemd
-                     unit or a glob in quotes; may be repeated
-  --memory-max SIZE  with a command: its limit (512M, 4G)
-  --user NAME        with a command: who runs it (default: who called sudo)
-  --wait             wait for a cgroup that does not exist yet
-  --interval TIME    time between two samples, 50ms to 1h (default 1s)
-  --duration TIME    end after this time (default: when the cgroup is removed)
-  --listen ADDRESS   where /metrics is served (default 127.0.0.1:9750);
-                     none for nowhere
-  --http-status      serve /api/v1/status and /api/v1/growth there, too: they
-                     name processes and code
-  --linger TIME      keep serving after the end (default 60s; 0 after a
-                     command)
-  --json             one JSON object per sample and target on standard output
-  --quiet            print errors only
-  --no-maps          do not count mapped bytes
-  --no-growth        do not book growth to the lines that made it
-  --no-python        book it to native code only
-  --growth-budget N% what that may cost of the CPU time of those that grow
-                     before it pauses (default 1%)
-  --config FILE      settings in TOML (default /etc/memscope.toml, if there);
-                     the command line wins over it
-
-  -h, --help         this text
-  --version          the version
-
-TIME is a number with ms, s, m or h. An option with = works as well:
---interval=500ms, and --json=false takes back what the config file set.
-
-Exit status:
-  0  fine     1  failed while running     2  wrong usage, or this machine cannot
-  after a command: its own; 126 and 127 if it could not be run
-
-Examples:
-  sudo memscope --cgroup train
-  sudo memscope --cgroup 'system.slice/slurmstepd.scope/job_*' --quiet
-  sudo memscope --memory-max 32G -- python train.py
-  memscope status --json
-)";
 
 constexpr const char* kSeeHelp = "see memscope --help";
 
@@ -121,7 +66,7 @@ Error unexpected(const CLI::App& command, const std::string& word, bool cgroup_g
                            kSeeHelp);
     if (cgroup_given)
         return plain_error(shortened(word) + ": unexpected", "repeat --cgroup for each name, and put globs in quotes");
-    const std::vector<std::string> commands{"status", "growth", "doctor", "demo", "help"};
+    const std::vector<std::string> commands{"status", "growth", "verdict", "doctor", "demo", "help"};
     return plain_error(shortened(word) + ": unknown command", did_you_mean(word, commands, kSeeHelp));
 }
 
@@ -215,6 +160,50 @@ Result<Command> growth_command(const CLI::App& command) {
     return Command(std::move(options));
 }
 
+Result<std::vector<Verdict>> verdicts_of(std::string_view list) {
+    std::vector<std::string> known;
+    for (const Verdict verdict : kVerdicts) known.emplace_back(word(verdict));
+    std::vector<Verdict> verdicts;
+    for (const std::string_view each : split(list, ',')) {
+        const auto verdict = verdict_of(trimmed(each));
+        if (!verdict)
+            return plain_error(fmt::format("--fail-on: '{}' is no verdict", shortened(each)),
+                               did_you_mean(each, known, fmt::format("there are: {}", fmt::join(known, ", "))));
+        verdicts.push_back(*verdict);
+    }
+    return verdicts;
+}
+
+Result<Command> verdict_command(const CLI::App& command, const CLI::Option& file) {
+    const auto path = value_of(file);
+    const auto limit = value_of(*command.get_option("--limit"));
+    const auto warmup = value_of(*command.get_option("--warmup"));
+    const auto fail_on = value_of(*command.get_option("--fail-on"));
+    for (const auto* value : {&path, &limit, &warmup, &fail_on})
+        if (!*value) return value->error();
+    const auto json = flag_of(*command.get_option("--json"));
+    if (!json) return json.error();
+    if (!*path) return plain_error("verdict: no file is named", "memscope verdict FILE.csv, or - for standard input");
+    VerdictOptions options{.file = **path, .json = *json};
+    if (*limit) {
+        const auto size = parse_size(**limit);
+        if (!size) return about("--limit", size.error());
+        options.limit = *size;
+    }
+    if (*warmup) {
+        const auto time = parse_duration(**warmup);
+        if (!time) return about("--warmup", time.error());
+        if (*time < Seconds(1)) return plain_error("--warmup: less than a second", "20m is usual");
+        options.warmup = *time;
+    }
+    if (*fail_on) {
+        auto verdicts = verdicts_of(**fail_on);
+        if (!verdicts) return verdicts.error();
+        options.fail_on = *std::move(verdicts);
+    }
+    return Command(std::move(options));
+}
+
 Result<Command> doctor_command(const CLI::App& command) {
     const auto json = flag_of(*command.get_option("--json"));
     if (!json) return json.error();
@@ -303,6 +292,10 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     status->add_flag("--json");
     CLI::App* growth = add_command("growth");
     for (const char* name : {"--target", "--top", "--format"}) add_text(*growth, name);
+    CLI::App* verdict = add_command("verdict");
+    for (const char* name : {"--limit", "--warmup", "--fail-on"}) add_text(*verdict, name);
+    verdict->add_flag("--json");
+    CLI::Option* file = verdict->add_option("file");
     CLI::App* doctor = add_command("doctor");
     doctor->add_flag("--json");
     CLI::App* demo = add_command("demo");
@@ -316,7 +309,7 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
         return plain_error(error.what(), kSeeHelp);
     }
     const auto commands = app.get_subcommands();
-    for (const CLI::App* each : {status, growth, doctor, demo})
+    for (const CLI::App* each : {status, growth, verdict, doctor, demo})
         if (each->parsed() && !each->remaining().empty()) return unexpected(*each, each->remaining().front(), false);
     if (const auto left = app.remaining(); !left.empty())
         return unexpected(app, left.front(), app.count("--cgroup") > 0);
@@ -328,6 +321,7 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
             return plain_error(fmt::format("{}: stands before {}", option->get_name(), commands.front()->get_name()),
                                "options of a command come after it, see memscope --help");
     if (demo->parsed()) return demo_command(*scenario);
+    if (verdict->parsed()) return verdict_command(*verdict, *file);
     if (doctor->parsed()) return doctor_command(*doctor);
     return growth->parsed() ? growth_command(*growth) : status_command(*status);
 }

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "analysis/verdict.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "watch/watch_options.h"
@@ -24,6 +25,13 @@ struct GrowthOptions {
     std::optional<std::size_t> top{};
     std::string format = "text";
 };
+struct VerdictOptions {
+    std::string file{};  // "-" for standard input
+    std::optional<Bytes> limit{};
+    Seconds warmup = JudgeSettings{}.warmup;
+    bool json = false;
+    std::vector<Verdict> fail_on{};
+};
 struct DoctorOptions {
     bool json = false;
 };
@@ -34,7 +42,8 @@ struct Help {
     std::string text{};  // to be printed as it is
 };
 struct Version {};
-using Command = std::variant<WatchOptions, StatusOptions, GrowthOptions, DoctorOptions, DemoOptions, Help, Version>;
+using Command =
+    std::variant<WatchOptions, StatusOptions, GrowthOptions, VerdictOptions, DoctorOptions, DemoOptions, Help, Version>;
 
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 

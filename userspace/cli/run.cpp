@@ -7,6 +7,7 @@
 #include "cli/options.h"
 #include "cli/print.h"
 #include "cli/status.h"
+#include "cli/verdict.h"
 #include "outputs/version.h"
 #include "watch/loop.h"
 
@@ -44,6 +45,12 @@ int run_command(const GrowthOptions& options) {
     const auto& [output, note] = std::get<GrowthAnswer>(answer);
     if (!note.empty()) complain(plain_error(note));
     return print_and_end(output);
+}
+
+int run_command(const VerdictOptions& options) {
+    const auto answer = judge_file(options);
+    if (!answer) return fail(answer.error(), 2);
+    return print_and_end(answer->output, answer->matched ? 3 : 0);
 }
 
 int run_command(const DoctorOptions& options) {

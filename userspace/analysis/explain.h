@@ -1,0 +1,13 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "analysis/forecast.h"
+#include "analysis/verdict.h"
+
+namespace memscope {
+
+// One sentence a person can act on, for a series by itself. Times in it count from the first sample, at `began`.
+std::string explain(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit = {});
+
+}  // namespace memscope

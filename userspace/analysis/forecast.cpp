@@ -1,0 +1,57 @@
+#include "analysis/forecast.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscope {
+namespace {
+
+using Basis = Forecast::Basis;
+
+// The limit is reached by the first step that crosses it.
+Forecast after_steps(const Steps& steps, double room, Seconds until) {
+    const double needed = std::max(1.0, std::ceil(room / std::max(steps.height, 1.0)));
+    const Seconds since_last = until - steps.last;
+    const Seconds eta = std::max(needed * steps.period - since_last, Seconds(0));
+    const Seconds slack = 0.15 * needed * steps.period;
+    return {eta, std::max(eta - slack, Seconds(0)), eta + slack, Basis::leak};
+}
+
+Forecast at_a_rate(const Judgement& judgement, double room) {
+    const double rate = judgement.floor_slope;
+    const bool leak = judgement.verdict == Verdict::leaking;
+    // A warm-up has no rate that could be relied on: it may go on faster, and it may end.
+    const double doubt = leak ? std::clamp(2 * judgement.floor_slope_error / rate, 0.05, 0.5) : 0.3;
+    const Seconds eta{room / rate};
+    Forecast forecast{eta, Seconds(room / (rate * (1 + doubt))), Seconds(room / (rate * (1 - doubt))), Basis::leak};
+    if (!leak) {
+        forecast.basis = Basis::warmup;
+        forecast.latest.reset();
+    }
+    return forecast;
+}
+
+std::optional<Forecast> next_spike(const Judgement& judgement, double room) {
+    if (!judgement.spike || room > 0) return std::nullopt;
+    const Seconds period = judgement.spike->period;
+    const Seconds since_last = judgement.until - judgement.last_spike.value_or(judgement.until);
+    const Seconds eta = std::max(period - since_last, Seconds(0));
+    return Forecast{eta, eta / 2, eta + period, Basis::spike};
+}
+
+}  // namespace
+
+std::string_view word(Basis basis) {
+    return basis == Basis::leak ? "leak" : basis == Basis::warmup ? "warmup" : "spike";
+}
+
+std::optional<Forecast> forecast(const Judgement& judgement, Bytes limit) {
+    if (judgement.verdict == Verdict::insufficient) return std::nullopt;
+    const double room = static_cast<double>(limit.n) - static_cast<double>(judgement.floor.n) - judgement.overhang;
+    const bool grows = judgement.verdict == Verdict::leaking || judgement.verdict == Verdict::warming_up;
+    if (!grows || judgement.floor_slope <= 0) return next_spike(judgement, room);
+    if (judgement.steps) return after_steps(*judgement.steps, std::max(room, 0.0), judgement.until);
+    return at_a_rate(judgement, std::max(room, 0.0));
+}
+
+}  // namespace memscope

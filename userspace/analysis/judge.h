@@ -1,0 +1,28 @@
+#pragma once
+#include "analysis/verdict.h"
+#include "model/series.h"
+
+namespace memscope {
+
+// A series that is judged while it grows. Judging costs much more than adding, so it is done again only when enough is
+// new; that is decided by the samples' times alone, so that a replay says the same at the same sample.
+class Judge {
+  public:
+    explicit Judge(JudgeSettings settings = {}) : settings_(settings) {}
+
+    void add(Seconds time, Bytes bytes);
+    // Evidence may change while the series grows; it counts from the next judgement on.
+    void set_evidence(const Evidence& evidence) { settings_.evidence = evidence; }
+
+    const Judgement& latest() const { return judgement_; }  // the last one that was due
+    Judgement now() const;                                  // of all samples up to the last: for the end
+    const Series& series() const { return series_; }
+
+  private:
+    JudgeSettings settings_;
+    Series series_{};
+    Judgement judgement_{};
+    double next_ = 0;  // seconds since the first sample
+};
+
+}  // namespace memscope

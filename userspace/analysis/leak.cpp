@@ -1,0 +1,189 @@
+#include "analysis/leak.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "analysis/saturation.h"
+
+namespace memscope {
+namespace {
+
+// As parts of the budget.
+constexpr double kShortest = 0.2;
+constexpr double kShortestUnclear = 0.3;
+constexpr double kAfterBudget = 0.1;
+
+bool is_clear(const Rise& rise) { return rise.scatter < 0.05 && rise.strength > 10; }
+
+std::set<std::size_t> candidates(const Floor& floor, const std::vector<Segment>& segments, std::size_t first) {
+    std::set<std::size_t> from{first};
+    for (const Segment& segment : segments)
+        if (segment.from >= first) from.insert(segment.from);
+    const std::size_t stride = std::max<std::size_t>(1, floor.size() / 40);
+    for (std::size_t i = first; i + 4 < floor.size(); i += stride) from.insert(i);
+    return from;
+}
+
+// The rise with the least scatter around its line; steps where there are steps.
+std::optional<Rise> best_rise(const Floor& floor, const std::set<std::size_t>& from, const Bar& bar, double budget) {
+    std::optional<Rise> best;
+    std::optional<Rise> stairs;
+    const auto badness = [&](const Rise& rise) { return rise.scatter * (rise.length > 0.5 * budget ? 1.0 : 1.5); };
+    for (const std::size_t i : from) {
+        const auto rise = find_rise(floor, i, bar);
+        if (!rise || (!rise->stairs && rise->length < kShortestUnclear * budget && !is_clear(*rise))) continue;
+        if (!best || badness(*rise) < badness(*best)) best = rise;
+        if (rise->stairs && (!stairs || rise->stairs->count > stairs->stairs->count)) stairs = rise;
+    }
+    if (stairs && !best->stairs && stairs->length > 0.7 * best->length && best->scatter > 0.5 * stairs->scatter)
+        return stairs;
+    return best;
+}
+
+// How much the floor moves within such a time when nothing happens: most of its moves before the rise.
+double usual_move(const Floor& floor, std::size_t first, double until, double lag) {
+    std::vector<double> moves;
+    std::size_t k = first;
+    for (std::size_t i = first; i < floor.size() && floor.at[i] <= until; ++i) {
+        while (k < i && floor.at[k + 1] <= floor.at[i] - lag) ++k;
+        if (k < i) moves.push_back(std::abs(floor.bytes[i] - floor.bytes[k]));
+    }
+    return quantile(std::move(moves), 0.9);
+}
+
+double deepest_fall(std::span<const double> values) {
+    double high = values.empty() ? 0 : values.front();
+    double fall = 0;
+    for (const double value : values) {
+        high = std::max(high, value);
+        fall = std::max(fall, high - value);
+    }
+    return fall;
+}
+
+// The middle of the series instead of its floor: falls that the lowest samples hide. One sharp fall is forgiven.
+double fall_of_middle(const Findings& findings) {
+    constexpr double kBlocks = 40;
+    const double from = std::max(findings.warmup.ended.value_or(0), findings.start());
+    const double width = (findings.floor.end() - from) / kBlocks;
+    std::vector<double> middles;
+    std::vector<double> block;
+    double cell = 0;
+    for (const Bin& bin : findings.bins) {
+        if (bin.low_at < from) continue;
+        const double at = width > 0 ? std::floor((bin.low_at - from) / width) : 0;
+        if (at != cell && !block.empty()) {
+            middles.push_back(median(std::move(block)));
+            block = {};
+            cell = at;
+        }
+        block.push_back(bin.low);
+    }
+    if (block.size() > 2 || middles.empty()) middles.push_back(median(std::move(block)));
+    const double all = deepest_fall(middles);
+    double lift = 0;
+    for (std::size_t i = 1; i < middles.size(); ++i) {
+        const double fall = middles[i - 1] - (middles[i] + lift);
+        if (fall > 0.6 * all && fall > 0.02 * findings.floor.level) lift += fall;
+        middles[i] += lift;
+    }
+    return deepest_fall(middles) - 2.5 * findings.noise;
+}
+
+bool is_wander(const Findings& findings, const Rise& rise) {
+    const Floor& floor = findings.floor;
+    const std::size_t first = findings.warmup.plateau;
+    const std::size_t begin = floor.first_since(rise.began);
+    if (begin > first + 3) {
+        const double fall = deepest_fall(std::span(floor.bytes).subspan(first, begin - first));
+        if (fall - 3 * floor.noise > 0.5 * rise.bytes && rise.scatter > 0.04) return true;
+    }
+    if (rise.stairs) return false;
+    if (rise.scatter > 0.13 && rise.inertia > 0.45) return true;
+    return !findings.spikes && fall_of_middle(findings) > 0.45 * rise.bytes;
+}
+
+// Teeth that are sampled now and then: the lowest sample of each wanders, and a long tooth is a rise.
+bool is_tooth(const Findings& findings, const Rise& rise) {
+    const Floor& floor = findings.floor;
+    if (const auto& spikes = findings.spikes; spikes && spikes->blur > 0)
+        if (rise.bytes < 1.1 * spikes->blur || (rise.length < 3 * spikes->period && rise.scatter > 0.04)) return true;
+    const std::size_t begin = std::min(floor.first_since(rise.began), floor.size() - 1);
+    std::size_t at = 0;
+    double fall = 0;
+    for (std::size_t i = 1; i <= begin; ++i)
+        if (floor.bytes[i - 1] - floor.bytes[i] > fall) {
+            fall = floor.bytes[i - 1] - floor.bytes[i];
+            at = i;
+        }
+    return begin > 3 && fall > 0.5 * rise.bytes && fall > 0.015 * floor.level + 4 * floor.noise &&
+           floor.bytes.back() < floor.bytes[at - 1] && rise.length < 1.5 * (floor.at[at] - floor.at.front());
+}
+
+// Growth that slows down is a warm-up or a cache, unless a part of it does not.
+std::optional<double> to_come_if_decelerating(const Findings& findings, const Rise& rise) {
+    if (rise.stairs) return std::nullopt;
+    const Floor& floor = findings.floor;
+    const std::size_t begin = std::min(floor.first_since(rise.began), floor.size() - 1);
+    std::set<std::size_t> from{0, findings.warmup.plateau};
+    for (auto segment = findings.segments.rbegin(); segment != findings.segments.rend() && from.size() < 8; ++segment)
+        if (segment->from <= begin) from.insert(segment->from);
+    for (const std::size_t i : from) {
+        const auto saturation = find_saturation(floor, i);
+        if (saturation && (!saturation->lasts || saturation->lasting < 0.4 * rise.slope)) return saturation->to_come;
+    }
+    return std::nullopt;
+}
+
+// The last part of a long series, more finely: what began a few minutes ago is a point or two of the whole.
+std::optional<Rise> recent_rise(const Findings& findings, Bar bar) {
+    const double length = findings.elapsed();
+    for (double part = length / 4; part > 3 * kShortest * findings.budget; part /= 4) {
+        const double since = findings.floor.end() - part;
+        if (findings.spikes && part < 8 * findings.spikes->period) break;
+        if (since < bar.budget_ends || since < findings.warmup.ended.value_or(0)) continue;
+        const auto first = std::ranges::lower_bound(findings.bins, since, {}, &Bin::low_at);
+        const std::span<const Bin> bins(first, findings.bins.end());
+        if (bins.size() < 40) break;
+        const Floor floor = find_floor(bins);
+        if (floor.size() < 30) continue;
+        const auto rise = best_rise(floor, candidates(floor, find_segments(floor), 0), bar, findings.budget);
+        if (!rise) continue;
+        const double usual = usual_move(findings.floor, findings.warmup.plateau, rise->began, rise->length);
+        if (rise->bytes > 2 * usual + 3 * findings.floor.noise) return rise;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Leak> find_leak(const Findings& findings, const Evidence& evidence) {
+    const Floor& floor = findings.floor;
+    const double budget = findings.budget;
+    Bar bar{.level = floor.end_level(),
+            .shortest = kShortest * budget,
+            .budget_ends = findings.start() + budget,
+            .least_after = kAfterBudget * budget,
+            .factor = evidence.bar};
+    const auto from = candidates(floor, findings.segments, findings.warmup.plateau);
+    auto rise = best_rise(floor, from, bar, budget);
+    if (!rise) rise = recent_rise(findings, bar);
+    Leak leak;
+    if (!rise) {
+        // Would it be one if there were no budget?
+        bar.budget_ends = findings.start();
+        rise = best_rise(floor, from, bar, budget);
+        if (!rise || findings.elapsed() > 1.5 * budget) return std::nullopt;
+        leak.doubt = Doubt::budget;
+    }
+    if (is_wander(findings, *rise) || is_tooth(findings, *rise)) return std::nullopt;
+    leak.rise = *rise;
+    if (const auto to_come = to_come_if_decelerating(findings, *rise)) {
+        leak.doubt = Doubt::decelerating;
+        leak.to_come = *to_come;
+    }
+    return leak;
+}
+
+}  // namespace memscope

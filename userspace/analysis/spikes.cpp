@@ -1,0 +1,130 @@
+#include "analysis/spikes.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace memscope {
+namespace {
+
+constexpr double kLeastHeight = 0.025;  // of the level
+constexpr std::size_t kLeastCount = 3;
+
+struct Point {
+    double at;
+    double above;  // bytes above the floor
+};
+
+// The series as a line through its lows and highs, measured from the floor.
+std::vector<Point> points_above(std::span<const Bin> bins, const Floor& floor) {
+    constexpr std::size_t kManyPoints = 40;
+    std::vector<Point> points;
+    points.reserve(2 * bins.size());
+    std::size_t k = 0;
+    const auto add = [&](double at, double bytes) {
+        while (k + 2 < floor.size() && floor.at[k + 1] < at) ++k;
+        double under = floor.bytes[k];
+        if (at >= floor.end()) {
+            under = floor.bytes.back();
+        } else if (at > floor.at.front() && k + 1 < floor.size()) {
+            const double next = floor.bytes[k + 1];
+            const double part = (at - floor.at[k]) / std::max(floor.at[k + 1] - floor.at[k], 1e-9);
+            // Between near points the higher one is taken: what lies below is the step from one to the other.
+            under = floor.size() >= kManyPoints ? std::max(under, next) : under + (next - under) * part;
+        }
+        points.push_back({at, bytes - under});
+    };
+    for (const Bin& bin : bins) {
+        if (bin.high_at < bin.low_at) add(bin.high_at, bin.high);
+        add(bin.low_at, bin.low);
+        if (bin.high_at > bin.low_at) add(bin.high_at, bin.high);
+    }
+    return points;
+}
+
+struct Excursion {
+    double began = 0;
+    double height = 0;
+    std::size_t low_before = 0;  // points around it
+    std::size_t low_after = 0;
+};
+
+std::vector<Excursion> find_excursions(const std::vector<Point>& points, double up, double down) {
+    std::vector<Excursion> found;
+    std::optional<Excursion> open;
+    std::size_t low = 0;
+    for (std::size_t i = 0; i < points.size(); ++i) {
+        const double above = points[i].above;
+        if (!open && above > up) open = Excursion{points[i].at, above, low, points.size() - 1};
+        if (open) open->height = std::max(open->height, above);
+        if (above >= down) continue;
+        low = i;
+        if (!open) continue;
+        open->low_after = i;
+        found.push_back(*open);
+        open.reset();
+    }
+    if (open) found.push_back(*open);
+    return found;
+}
+
+// A tooth falls (or rises) at once; what only wanders does neither.
+bool is_abrupt(const std::vector<Point>& points, const Excursion& excursion, double within) {
+    const std::size_t last = std::min(points.size() - 1, excursion.low_after + 1);
+    std::size_t back = excursion.low_before;
+    for (std::size_t i = back; i <= last; ++i) {
+        while (i - back > 2 && points[i].at - points[back].at > within) ++back;
+        for (std::size_t k = back; k < i; ++k)
+            if (std::abs(points[i].above - points[k].above) > 0.55 * excursion.height) return true;
+    }
+    return false;
+}
+
+std::vector<double> heights_of(const std::vector<Point>& points) {
+    std::vector<double> heights;
+    heights.reserve(points.size());
+    for (const Point& point : points) heights.push_back(point.above);
+    return heights;
+}
+
+std::vector<double> distances_of(const std::vector<Excursion>& excursions) {
+    std::vector<double> distances;
+    for (std::size_t i = 1; i < excursions.size(); ++i)
+        distances.push_back(excursions[i].began - excursions[i - 1].began);
+    return distances;
+}
+
+}  // namespace
+
+std::optional<Spikes> find_spikes(std::span<const Bin> bins, const Floor& floor, double noise) {
+    const auto points = points_above(bins, floor);
+    const auto heights = heights_of(points);
+    const double usual = quantile(heights, 0.25);
+    const double up = usual + std::max(kLeastHeight * floor.level, 6 * noise);
+    const auto all = find_excursions(points, up, usual + 0.2 * (up - usual));
+    if (all.size() < kLeastCount) return std::nullopt;
+
+    std::vector<double> tops;
+    for (const Excursion& each : all) tops.push_back(each.height);
+    const double height = median(std::move(tops));
+    std::vector<Excursion> large;
+    for (const Excursion& each : all)
+        if (each.height > 0.4 * height) large.push_back(each);
+    if (large.size() < kLeastCount) return std::nullopt;
+    const double period = median(distances_of(large));
+
+    const double usual_step = (points.back().at - points.front().at) / static_cast<double>(points.size());
+    const bool quiet = quantile(heights, 0.5) - quantile(heights, 0.1) < 0.12 * height + 1.3 * noise;
+    if (!quiet) {
+        const auto abrupt =
+            std::ranges::count_if(large, [&](const Excursion& each) { return is_abrupt(points, each, 0.02 * period); });
+        if (static_cast<double>(abrupt) < 0.6 * static_cast<double>(large.size())) return std::nullopt;
+    }
+    return Spikes{.count = static_cast<int>(large.size()),
+                  .height = height,
+                  .period = period,
+                  .last_at = large.back().began,
+                  .blur = quiet ? 0 : height * usual_step / std::max(period, 1e-9)};
+}
+
+}  // namespace memscope

@@ -1,0 +1,35 @@
+#pragma once
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace memscope {
+
+double median(std::vector<double> values);                     // 0 of nothing
+double quantile(std::vector<double> values, double fraction);  // the nearest value; 0 of nothing
+
+// A straight line through points by least squares.
+struct Line {
+    double slope = 0;
+    double at = 0;       // the middle of the points' times ...
+    double height = 0;   // ... and the line's value there
+    double squares = 0;  // sum of the squared distances
+    double value(double time) const { return height + slope * (time - at); }
+};
+
+// Lines through any run of the same points, each at constant cost.
+class LineFits {
+  public:
+    LineFits(std::span<const double> times, std::span<const double> values);
+    Line line(std::size_t from, std::size_t to) const;  // of the points from ... to - 1, at least one
+
+  private:
+    struct Sums {
+        double x = 0, y = 0, xx = 0, xy = 0, yy = 0;
+    };
+    double first_ = 0;
+    double mean_ = 0;
+    std::vector<Sums> sums_{};
+};
+
+}  // namespace memscope

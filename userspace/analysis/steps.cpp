@@ -1,0 +1,55 @@
+#include "analysis/steps.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscope {
+
+std::vector<Step> find_steps(const Floor& floor, std::size_t from) {
+    std::vector<double> moves;
+    for (std::size_t i = from; i + 1 < floor.size(); ++i) moves.push_back(floor.bytes[i + 1] - floor.bytes[i]);
+    if (moves.empty()) return {};
+    std::vector<double> sizes = moves;
+    for (double& size : sizes) size = std::abs(size);
+    const double largest = *std::ranges::max_element(moves);
+    const double least = std::max({6 * floor.noise, 0.3 * largest, 4 * median(std::move(sizes))});
+    std::vector<Step> steps;
+    std::size_t first = 0;
+    std::size_t last = 0;
+    for (std::size_t k = 0; k < moves.size(); ++k) {
+        if (moves[k] <= least) continue;
+        const double at = 0.5 * (floor.at[from + k] + floor.at[from + k + 1]);
+        if (!steps.empty() && k - last == 1 && k - first < 3) {
+            steps.back() = {0.5 * (steps.back().at + at), steps.back().height + moves[k]};
+        } else {
+            steps.push_back({at, moves[k]});
+            first = k;
+        }
+        last = k;
+    }
+    return steps;
+}
+
+std::optional<Staircase> find_staircase(const Floor& floor, std::size_t from, const std::vector<Step>& steps) {
+    if (steps.size() < 3) return std::nullopt;
+    std::vector<double> heights;
+    std::vector<double> distances;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        heights.push_back(steps[i].height);
+        if (i > 0) distances.push_back(steps[i].at - steps[i - 1].at);
+    }
+    const double height = median(heights);
+    const double period = median(distances);
+    const double longest = *std::ranges::max_element(distances);
+    const double length = floor.end() - floor.at[from];
+    if (*std::ranges::max_element(heights) > 3.5 * height) return std::nullopt;
+    if (longest > 3.2 * period || longest > 0.55 * length) return std::nullopt;
+    if (floor.end() - steps.back().at > 1.7 * longest) return std::nullopt;  // it has ended
+    double risen = 0;
+    for (std::size_t i = 1; i < heights.size(); ++i) risen += heights[i];
+    const double span = steps.back().at - steps.front().at;
+    const auto n = static_cast<double>(distances.size());
+    return Staircase{static_cast<int>(steps.size()), risen / n, span / n, steps.front().at, steps.back().at};
+}
+
+}  // namespace memscope

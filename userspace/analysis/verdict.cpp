@@ -1,0 +1,218 @@
+#include "analysis/verdict.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "analysis/leak.h"
+#include "analysis/restart.h"
+#include "analysis/saturation.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kFewestSamples = 5;
+constexpr std::array<std::string_view, std::size(kVerdicts)> kWords = {"insufficient", "warming_up", "stable", "spiky",
+                                                                       "leaking"};
+
+Bytes bytes_of(double value) { return {static_cast<std::uint64_t>(std::max(0.0, std::round(value)))}; }
+
+std::uint64_t samples_in(std::span<const Bin> bins) {
+    std::uint64_t n = 0;
+    for (const Bin& bin : bins) n += bin.count;
+    return n;
+}
+
+Findings find_out(std::span<const Bin> bins, double budget) {
+    Findings findings{.bins = bins, .floor = find_floor(bins), .budget = budget};
+    findings.noise = sample_noise(bins, findings.floor.level);
+    findings.segments = find_segments(findings.floor);
+    findings.spikes = find_spikes(bins, findings.floor, findings.noise);
+    const double pause = findings.spikes ? std::min(1.2 * findings.spikes->period, 0.15 * budget) : 0;
+    findings.warmup = find_warmup(findings.floor, findings.segments, budget, pause);
+    return findings;
+}
+
+// The usual distance from the floor to the highest sample of a short while: what reaches a limit first.
+double overhang_of(const Findings& findings) {
+    if (findings.spikes) return findings.spikes->height;
+    constexpr double kBlocks = 8;
+    const Floor& floor = findings.floor;
+    const std::size_t k = std::min(floor.first_since(floor.end() - 0.25 * floor.length()), floor.size() - 3);
+    const Line line = floor.line_since(k);
+    const double from = floor.at[k];
+    const double width = std::max((floor.end() - from) / kBlocks, 1e-9);
+    std::vector<double> tops;
+    double cell = -1;
+    for (const Bin& bin : findings.bins) {
+        if (bin.high_at < from) continue;
+        const double at = std::floor((bin.high_at - from) / width);
+        const double top = bin.high - line.value(bin.high_at);
+        if (at != cell) tops.push_back(top);
+        cell = at;
+        tops.back() = std::max(tops.back(), top);
+    }
+    return std::max(0.0, median(std::move(tops)));
+}
+
+struct Growth {
+    bool goes_on = false;
+    Doubt doubt = Doubt::budget;
+};
+
+// Growth since the start without a plateau, and no leak: is there still some to come?
+Growth growth_since_start(const Findings& findings) {
+    const Floor& floor = findings.floor;
+    const double elapsed = std::max(findings.elapsed(), 1e-9);
+    const double risen = floor.end_level() - findings.warmup.start_level;
+    const double mean = risen / elapsed;
+    const std::size_t k = std::min(floor.first_since(floor.end() - 0.25 * elapsed), floor.size() - 4);
+    const Line last = floor.line_since(k);
+    const double error = floor.noise * std::sqrt(12.0 / static_cast<double>(floor.size() - k)) /
+                         std::max(floor.end() - floor.at[k], 1e-9);
+    const auto saturation = find_saturation(floor, 0);
+    if (saturation && !saturation->lasts) {
+        const bool more = saturation->to_come > std::max(0.05 * risen, kMaterial * floor.end_level());
+        return {more && elapsed < 3 * findings.budget, Doubt::decelerating};
+    }
+    if (elapsed < 1.25 * findings.budget) return {last.slope + error >= 0.15 * mean, Doubt::budget};
+    const bool material = last.slope * 0.25 * elapsed > kMaterial * floor.end_level();
+    return {elapsed < 3 * findings.budget && last.slope > 0.4 * mean && material, Doubt::decelerating};
+}
+
+// A slow rise that is not yet worth a segment of its own.
+bool creeps_up(const Findings& findings) {
+    const Floor& floor = findings.floor;
+    const Line line = floor.line_since(0);
+    const double risen = line.slope * floor.length();
+    const double spread = std::sqrt(line.squares / static_cast<double>(std::max<std::size_t>(floor.size(), 3) - 2));
+    return risen > std::max(kMaterial * floor.end_level(), 4 * floor.noise) && spread < 0.12 * risen;
+}
+
+// Where the line of a leak leaves the height that the floor had before.
+double start_of(const Findings& findings, const Rise& rise, double end_level) {
+    if (rise.stairs) return rise.began;
+    const Floor& floor = findings.floor;
+    const Segment* before = nullptr;
+    for (const Segment& segment : findings.segments)
+        if (floor.at[segment.to - 1] <= rise.began + 0.02 * floor.length() && segment.slope < 0.3 * rise.slope &&
+            floor.at[segment.to - 1] - floor.at[segment.from] > 0.05 * rise.length)
+            before = &segment;
+    if (!before) return rise.began;
+    const double crossing = floor.end() - (end_level - before->end) / rise.slope;
+    return std::clamp(crossing, floor.at[before->from], floor.end() - 0.5 * rise.length);
+}
+
+void set_leak(Judgement& judgement, const Findings& findings, const Leak& leak, Seconds began) {
+    const Floor& floor = findings.floor;
+    const Rise& rise = leak.rise;
+    const std::size_t k = floor.first_since(rise.began);
+    double level = floor.end_level();
+    if (rise.stairs) {
+        const std::size_t last = std::min(floor.first_since(rise.stairs->last_at), floor.size() - 1);
+        level = median({floor.bytes.begin() + static_cast<std::ptrdiff_t>(last), floor.bytes.end()});
+        judgement.steps = Steps{rise.stairs->count, rise.stairs->height, Seconds(rise.stairs->period),
+                                began + Seconds(rise.stairs->last_at)};
+    } else if (k + 2 < floor.size()) {
+        level = floor.line_since(k).value(floor.end());
+    }
+    judgement.verdict = Verdict::leaking;
+    judgement.floor = bytes_of(level);
+    judgement.floor_slope = rise.slope;
+    judgement.floor_slope_error = rise.slope_error;
+    judgement.rise = rise.bytes;
+    double start = start_of(findings, rise, level);
+    if (findings.warmup.ended) start = std::max(start, *findings.warmup.ended);
+    judgement.leak_started = began + Seconds(start);
+    if (findings.warmup.grew && !findings.warmup.ended && start > findings.start())
+        judgement.warmup_ended = judgement.leak_started;  // no pause between them: the kink is both
+    judgement.confidence = std::min(0.99, 0.75 + 0.02 * std::min(12.0, rise.strength - 4));
+}
+
+void set_warming_up(Judgement& judgement, const Findings& findings, Doubt doubt) {
+    const Floor& floor = findings.floor;
+    const std::size_t k = std::min(floor.first_since(floor.end() - 0.5 * floor.length()), floor.size() - 3);
+    const Line line = floor.line_since(k);
+    judgement.verdict = Verdict::warming_up;
+    judgement.floor = bytes_of(std::max(floor.end_level(), line.value(floor.end())));
+    judgement.floor_slope = line.slope;
+    judgement.rise = floor.end_level() - findings.warmup.start_level;
+    judgement.warmup_ended.reset();
+    judgement.doubt = doubt;
+    judgement.confidence = 0.7;
+}
+
+void set_flat(Judgement& judgement, const Findings& findings) {
+    const Floor& floor = findings.floor;
+    const std::size_t k = std::min(floor.first_since(floor.end() - floor.length() / 3), floor.size() - 3);
+    judgement.verdict = findings.spikes ? Verdict::spiky : Verdict::stable;
+    judgement.floor_slope = floor.line_since(k).slope;
+    judgement.confidence = 0.9 * std::min(1.0, 0.6 + 0.8 * floor.length() / findings.budget);
+    if (findings.warmup.grew && !judgement.warmup_ended)
+        judgement.warmup_ended = judgement.until - Seconds(floor.end() - floor.at[k]);
+}
+
+void decide(Judgement& judgement, const Findings& findings, const JudgeSettings& settings, Seconds began) {
+    const auto leak = find_leak(findings, settings.evidence);
+    const double budget = findings.budget;
+    if (leak && leak->doubt == Doubt::none) return set_leak(judgement, findings, *leak, began);
+    if (leak && leak->doubt == Doubt::budget) return set_warming_up(judgement, findings, Doubt::budget);
+    if (leak) {
+        const double level = findings.floor.end_level();
+        const double age = findings.warmup.ended ? findings.floor.end() - leak->rise.began : findings.elapsed();
+        if (leak->to_come > std::max(0.05 * leak->rise.bytes, kMaterial * level)) {
+            if (age <= 3 * budget) return set_warming_up(judgement, findings, Doubt::decelerating);
+            set_leak(judgement, findings, *leak, began);
+            judgement.doubt = Doubt::decelerating;
+            return;
+        }
+    } else if (findings.warmup.grew && !findings.warmup.ended) {
+        const Growth growth = growth_since_start(findings);
+        if (growth.goes_on) return set_warming_up(judgement, findings, growth.doubt);
+    } else if (!findings.warmup.grew && findings.elapsed() < budget && creeps_up(findings)) {
+        return set_warming_up(judgement, findings, Doubt::budget);
+    }
+    set_flat(judgement, findings);
+}
+
+}  // namespace
+
+std::string_view word(Verdict verdict) { return kWords[static_cast<std::size_t>(verdict)]; }
+
+std::optional<Verdict> verdict_of(std::string_view word) {
+    const auto* const found = std::ranges::find(kWords, word);
+    if (found == kWords.end()) return std::nullopt;
+    return kVerdicts[found - kWords.begin()];
+}
+
+Judgement judge(const Series& series, const JudgeSettings& settings) {
+    const Seconds began = series.began();
+    Judgement judgement{.since = began, .until = began + Seconds(series.length()), .peak = series.peak()};
+    judgement.warmup = settings.warmup;
+    std::vector<Bin> bins = series.bins();
+    if (const auto restart = find_restart(bins, settings.warmup)) {
+        const double at = bins[*restart].low_at;
+        judgement.restarted = judgement.since = began + Seconds(at);
+        bins = series.bins(at);
+    }
+    judgement.samples = samples_in(bins);
+    if (bins.empty()) return judgement;
+    const double budget = std::max(settings.warmup.count(), 1.0);
+    const double shortest = 0.999 * std::max(1.0, std::min(120.0, 0.1 * budget));
+    judgement.floor = bytes_of(std::ranges::min(bins, {}, &Bin::low).low);
+    if (bins.size() < kFewestSamples || (judgement.until - judgement.since).count() < shortest) return judgement;
+
+    const Findings findings = find_out(bins, budget);
+    if (findings.floor.size() < kFewestSamples) return judgement;
+    judgement.floor = bytes_of(findings.floor.end_level());
+    if (findings.spikes) {
+        judgement.spike = Spike{bytes_of(findings.spikes->height), Seconds(findings.spikes->period)};
+        judgement.last_spike = began + Seconds(findings.spikes->last_at);
+    }
+    if (findings.warmup.grew && findings.warmup.ended) judgement.warmup_ended = began + Seconds(*findings.warmup.ended);
+    judgement.overhang = overhang_of(findings);
+    decide(judgement, findings, settings, began);
+    return judgement;
+}
+
+}  // namespace memscope

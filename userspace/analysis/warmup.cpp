@@ -1,0 +1,42 @@
+#include "analysis/warmup.h"
+
+#include <algorithm>
+
+#include "analysis/rise.h"
+
+namespace memscope {
+
+Warmup find_warmup(const Floor& floor, const std::vector<Segment>& segments, double budget, double pause) {
+    const double start = floor.at.front();
+    const double material = std::max(kMaterial * floor.end_level(), 4 * floor.noise);
+    Warmup warmup{.start_level = std::min(segments.front().begin, floor.bytes.front() + 2 * floor.noise)};
+    double base = warmup.start_level;  // what the floor held before it grew, or on the last plateau
+    double grew_from = start;
+    for (std::size_t k = 0; k < segments.size(); ++k) {
+        const Segment& segment = segments[k];
+        const double from = floor.at[segment.from];
+        const double to = k + 1 < segments.size() ? floor.at[segments[k + 1].from] : floor.at[segment.to - 1];
+        if (from - start > 1.25 * budget) break;
+        const double grown = segment.begin - base;
+        const double rate = grown / std::max(from - grew_from, 1e-9);
+        const double least = std::max({0.06 * budget, 0.1 * (from - start), pause});
+        const bool flat = segment.slope * (to - from) < material ||
+                          (segment.slope < 0.2 * rate && segment.end - segment.begin < 0.35 * grown);
+        const double due =
+            std::max(material, warmup.ended ? 0.1 * (base - warmup.start_level) : 0.02 * floor.end_level());
+        if (grown > due && flat && to - from >= least) {
+            warmup.grew = true;
+            warmup.ended = from;
+            warmup.plateau = segment.from;
+            base = std::max(segment.begin, segment.end);
+            grew_from = to;
+        } else if (segment.end - base > due) {
+            warmup.grew = true;
+        } else if (!warmup.grew && flat) {
+            grew_from = to;
+        }
+    }
+    return warmup;
+}
+
+}  // namespace memscope

@@ -1,0 +1,66 @@
+#include "cli/help.h"
+
+namespace memscope {
+
+const char* const kHelp = R"(memscope: which process of a training job takes the memory, and will it last?
+
+Usage:
+  memscope --cgroup NAME [OPTION]...   watch a cgroup and all below it (root)
+  memscope --pid PID [OPTION]...       a process and all its descendants (root)
+  memscope [OPTION]... -- COMMAND...   run a command in a fresh cgroup and watch
+                                       it; ends with its exit status (root)
+  memscope status [--target T] [--json]
+                                       what a running watcher sees now
+  memscope growth [--target T] [--top N] [--format text|json|folded|pprof]
+                                       what grew there, by call site
+  memscope verdict FILE.csv [--limit SIZE] [--warmup TIME] [--json]
+                   [--fail-on WORDS]   judge a recorded series (t_seconds,bytes;
+                                       - for standard input): does it leak?
+  memscope doctor [--json]             what this machine offers, and what not
+  memscope demo [leak|warmup|spikes|steps|workers|wrapper]
+                                       a small job with a known answer (root)
+
+Options of watching:
+  --cgroup NAME      a path below the hierarchy, a cgroup directory, a systemd
+                     unit or a glob in quotes; may be repeated
+  --memory-max SIZE  with a command: its limit (512M, 4G)
+  --user NAME        with a command: who runs it (default: who called sudo)
+  --wait             wait for a cgroup that does not exist yet
+  --interval TIME    time between two samples, 50ms to 1h (default 1s)
+  --duration TIME    end after this time (default: when the cgroup is removed)
+  --listen ADDRESS   where /metrics is served (default 127.0.0.1:9750);
+                     none for nowhere
+  --http-status      serve /api/v1/status and /api/v1/growth there, too: they
+                     name processes and code
+  --linger TIME      keep serving after the end (default 60s; 0 after a
+                     command)
+  --json             one JSON object per sample and target on standard output
+  --quiet            print errors only
+  --no-maps          do not count mapped bytes
+  --no-growth        do not book growth to the lines that made it
+  --no-python        book it to native code only
+  --growth-budget N% what that may cost of the CPU time of those that grow
+                     before it pauses (default 1%)
+  --config FILE      settings in TOML (default /etc/memscope.toml, if there);
+                     the command line wins over it
+
+  -h, --help         this text
+  --version          the version
+
+TIME is a number with ms, s, m or h. An option with = works as well:
+--interval=500ms, and --json=false takes back what the config file set.
+
+Exit status:
+  0  fine     1  failed while running     2  wrong usage, or this machine cannot
+  3  --fail-on names the verdict
+  after a command: its own; 126 and 127 if it could not be run
+
+Examples:
+  sudo memscope --cgroup train
+  sudo memscope --cgroup 'system.slice/slurmstepd.scope/job_*' --quiet
+  sudo memscope --memory-max 32G -- python train.py
+  memscope status --json
+  memscope verdict run.csv --limit 32G --fail-on leaking
+)";
+
+}  // namespace memscope

@@ -1,0 +1,16 @@
+#pragma once
+#include <optional>
+#include <string>
+
+#include "analysis/verdict.h"
+#include "outputs/json_writer.h"
+
+namespace memscope {
+
+// The fields of a verdict, into an object that is open. `began`: the time of the series' first sample.
+void write_verdict(JsonWriter& json, const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit);
+
+// A verdict by itself: one object.
+std::string verdict_json(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit);
+
+}  // namespace memscope
