@@ -41,10 +41,6 @@ std::optional<Forecast> next_spike(const Judgement& judgement, double room) {
 
 }  // namespace
 
-std::string_view word(Basis basis) {
-    return basis == Basis::leak ? "leak" : basis == Basis::warmup ? "warmup" : "spike";
-}
-
 std::optional<Forecast> forecast(const Judgement& judgement, Bytes limit) {
     if (judgement.verdict == Verdict::insufficient) return std::nullopt;
     const double room = static_cast<double>(limit.n) - static_cast<double>(judgement.floor.n) - judgement.overhang;

@@ -12,8 +12,6 @@ namespace memscope {
 namespace {
 
 constexpr std::size_t kFewestSamples = 5;
-constexpr std::array<std::string_view, std::size(kVerdicts)> kWords = {"insufficient", "warming_up", "stable", "spiky",
-                                                                       "leaking"};
 
 Bytes bytes_of(double value) { return {static_cast<std::uint64_t>(std::max(0.0, std::round(value)))}; }
 
@@ -176,14 +174,6 @@ void decide(Judgement& judgement, const Findings& findings, const JudgeSettings&
 }
 
 }  // namespace
-
-std::string_view word(Verdict verdict) { return kWords[static_cast<std::size_t>(verdict)]; }
-
-std::optional<Verdict> verdict_of(std::string_view word) {
-    const auto* const found = std::ranges::find(kWords, word);
-    if (found == kWords.end()) return std::nullopt;
-    return kVerdicts[found - kWords.begin()];
-}
 
 Judgement judge(const Series& series, const JudgeSettings& settings) {
     const Seconds began = series.began();

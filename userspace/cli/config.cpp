@@ -91,12 +91,28 @@ Status set_listen(WatchOptions& options, std::string_view value) {
     return Done{};
 }
 
+Status set_warmup(WatchOptions& options, std::string_view value) {
+    const auto warmup = parse_warmup(value);
+    if (!warmup) return warmup.error();
+    options.warmup = *warmup;
+    return Done{};
+}
+
+Status set_fail_on(WatchOptions& options, std::string_view value) {
+    auto verdicts = verdicts_of(value);
+    if (!verdicts) return verdicts.error();
+    options.fail_on = *std::move(verdicts);
+    return Done{};
+}
+
 constexpr WatchSetting kSettings[] = {
     {"cgroup", Kind::list, "[\"train\"]", add_cgroup},
     {"no-maps", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.maps, v); }},
     {"no-growth", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.growth, v); }},
     {"no-python", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.python, v); }},
     {"growth-budget", Kind::text, "\"1%\"", set_growth_budget},
+    {"warmup", Kind::text, "\"20m\"", set_warmup},
+    {"fail-on", Kind::text, "\"leaking\"", set_fail_on},
     {"wait", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return set_flag(o.wait, v); }},
     {"interval", Kind::text, "\"1s\"", set_interval},
     {"duration", Kind::text, "\"10m\"", set_duration},
@@ -215,6 +231,22 @@ Status apply_roles(WatchOptions& options, const toml::node& node, const std::str
 }
 
 }  // namespace
+
+Result<Seconds> parse_warmup(std::string_view value) { return duration_within(value, "1s", "168h"); }
+
+Result<std::vector<Verdict>> verdicts_of(std::string_view list) {
+    std::vector<std::string> known;
+    for (const Verdict verdict : kVerdicts) known.emplace_back(word(verdict));
+    std::vector<Verdict> verdicts;
+    for (const std::string_view each : split(list, ',')) {
+        const auto verdict = verdict_of(trimmed(each));
+        if (!verdict)
+            return plain_error(fmt::format("'{}' is no verdict", shortened(each)),
+                               did_you_mean(each, known, fmt::format("there are: {}", fmt::join(known, ", "))));
+        verdicts.push_back(*verdict);
+    }
+    return verdicts;
+}
 
 std::span<const WatchSetting> watch_settings() { return kSettings; }
 

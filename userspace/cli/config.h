@@ -18,6 +18,10 @@ struct WatchSetting {
 };
 std::span<const WatchSetting> watch_settings();
 
+// Values that more than one command takes.
+Result<Seconds> parse_warmup(std::string_view value);
+Result<std::vector<Verdict>> verdicts_of(std::string_view list);  // words with commas between them
+
 // Takes over what a TOML text says. `file` names it in errors.
 Status apply_config(WatchOptions& options, std::string_view toml, const std::string& file);
 

@@ -25,6 +25,10 @@ Options of watching:
                      unit or a glob in quotes; may be repeated
   --memory-max SIZE  with a command: its limit (512M, 4G)
   --user NAME        with a command: who runs it (default: who called sudo)
+  --warmup TIME      growth since the start that ends within it is no leak
+                     (default 20m)
+  --fail-on WORDS    exit with 3 if a verdict of these stood at the end:
+                     leaking, or several with commas
   --wait             wait for a cgroup that does not exist yet
   --interval TIME    time between two samples, 50ms to 1h (default 1s)
   --duration TIME    end after this time (default: when the cgroup is removed)

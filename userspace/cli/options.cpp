@@ -160,20 +160,6 @@ Result<Command> growth_command(const CLI::App& command) {
     return Command(std::move(options));
 }
 
-Result<std::vector<Verdict>> verdicts_of(std::string_view list) {
-    std::vector<std::string> known;
-    for (const Verdict verdict : kVerdicts) known.emplace_back(word(verdict));
-    std::vector<Verdict> verdicts;
-    for (const std::string_view each : split(list, ',')) {
-        const auto verdict = verdict_of(trimmed(each));
-        if (!verdict)
-            return plain_error(fmt::format("--fail-on: '{}' is no verdict", shortened(each)),
-                               did_you_mean(each, known, fmt::format("there are: {}", fmt::join(known, ", "))));
-        verdicts.push_back(*verdict);
-    }
-    return verdicts;
-}
-
 Result<Command> verdict_command(const CLI::App& command, const CLI::Option& file) {
     const auto path = value_of(file);
     const auto limit = value_of(*command.get_option("--limit"));
@@ -191,14 +177,13 @@ Result<Command> verdict_command(const CLI::App& command, const CLI::Option& file
         options.limit = *size;
     }
     if (*warmup) {
-        const auto time = parse_duration(**warmup);
+        const auto time = parse_warmup(**warmup);
         if (!time) return about("--warmup", time.error());
-        if (*time < Seconds(1)) return plain_error("--warmup: less than a second", "20m is usual");
         options.warmup = *time;
     }
     if (*fail_on) {
         auto verdicts = verdicts_of(**fail_on);
-        if (!verdicts) return verdicts.error();
+        if (!verdicts) return about("--fail-on", verdicts.error());
         options.fail_on = *std::move(verdicts);
     }
     return Command(std::move(options));

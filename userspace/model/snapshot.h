@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/judgement.h"
 #include "model/memory.h"
 #include "model/process.h"
 
@@ -46,6 +47,27 @@ struct TargetInfo {
     int cgroup_version = 2;       // of the hierarchy the memory controller is on
 };
 
+// The process that grew most, and where it stands in its tree.
+struct Grower {
+    pid_t pid = 0;
+    std::string comm{};  // any bytes
+    RoleKey role{};
+    Bytes grown{};
+    Seconds over{};
+    int levels = 0;     // below the top of the tree
+    std::string top{};  // the comm of that one
+};
+
+// What is judged: all of a target, or the memory of a role. Times are seconds since 1970.
+struct ScopeVerdict {
+    std::optional<RoleKey> role{};  // none: all of it
+    Seconds began{};                // when its series did
+    Judgement judgement{};
+    std::optional<Forecast> forecast{};  // of the effective limit, so of the target alone
+    std::optional<Grower> grower{};      // where it grows
+    std::string explanation{};           // a sentence or two for people
+};
+
 struct TargetSnapshot {
     TargetInfo info{};
     bool up = true;  // false once the target has ended and its last values linger
@@ -54,6 +76,9 @@ struct TargetSnapshot {
     std::map<RoleKey, RoleTotals> roles{};
     std::map<RoleKey, RoleCounters> counters{};
     std::optional<ShmUsage> shm{};
+    std::vector<ScopeVerdict> verdicts{};  // that of the target first, then by role
+
+    const ScopeVerdict* verdict() const { return verdicts.empty() ? nullptr : &verdicts.front(); }
 };
 
 struct Probe {

@@ -117,13 +117,7 @@ class TextWriter {
         out_ += paint_(colour, shortened_to(text, width_)) + "\n";
     }
     void wrapped(std::string_view text, Colour colour) {
-        std::string row;
-        for (const std::string_view word : split(text, ' ')) {
-            if (!row.empty() && display_width(row) + 1 + display_width(word) > width_)
-                line(std::exchange(row, ""), colour);
-            row += (row.empty() ? "" : " ") + std::string(word);
-        }
-        line(row, colour);
+        for (const std::string& row : wrap(text, width_)) line(row, colour);
     }
     void plane(const Explained& explained, const GrowthPlane& plane, std::optional<std::size_t> top);
     bool short_native() const { return short_native_; }

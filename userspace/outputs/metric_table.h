@@ -28,7 +28,7 @@ class Samples {
 enum class MetricKind { gauge, counter };
 std::string_view name_of(MetricKind kind);
 
-constexpr std::size_t kMostLabels = 4;
+constexpr std::size_t kMostLabels = 6;
 
 // One row: the name and the reader of its value stand together and cannot drift apart.
 struct Metric {
@@ -47,6 +47,7 @@ std::vector<Metric> metric_table();
 // The groups it is made of.
 std::span<const Metric> target_metrics();
 std::span<const Metric> role_metrics();
+std::span<const Metric> verdict_metrics();
 std::span<const Metric> self_metrics();
 
 // The `target` label of each target, in the order of the snapshot. Names that differ only in bytes that are not

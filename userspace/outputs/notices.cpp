@@ -82,6 +82,17 @@ void pressure(const TargetSnapshot* before, const TargetSnapshot& now, std::vect
                                     100 * full(now)));
 }
 
+// The word, when it changes; the first one that says something, too.
+void verdict(const TargetSnapshot* before, const TargetSnapshot& now, std::vector<std::string>& lines) {
+    const auto word_of = [](const TargetSnapshot* target) {
+        const ScopeVerdict* verdict = target ? target->verdict() : nullptr;
+        return verdict ? verdict->judgement.verdict : Verdict::insufficient;
+    };
+    const Verdict is = word_of(&now);
+    if (is == Verdict::insufficient || is == word_of(before)) return;
+    lines.push_back(fmt::format("{}: {}", word(is), now.verdict()->explanation));
+}
+
 std::vector<std::string> target_lines(const TargetSnapshot* before, const TargetSnapshot& now) {
     std::vector<std::string> lines;
     const bool was_up = before && before->up;
@@ -100,6 +111,7 @@ std::vector<std::string> target_lines(const TargetSnapshot* before, const Target
     } else if (!before->processes.empty() && now.processes.empty()) {
         lines.push_back(fmt::format("empty: all processes have ended, {} stay charged", human_size(now.memory.usage)));
     }
+    verdict(before, now, lines);
     limit_marks(before, now, lines);
     pressure(before, now, lines);
     return lines;

@@ -32,6 +32,21 @@ std::string headline(const TargetSnapshot& target, const Paint& paint) {
     return paint(Colour::bold, left(printable(target.info.name), room)) + "  " + paint(Colour::dim, kind) + "\n";
 }
 
+// The word first: it is what people ask for.
+std::string verdict_lines(const TargetSnapshot& target, const Paint& paint) {
+    const ScopeVerdict* verdict = target.verdict();
+    if (!verdict) return {};
+    const Verdict is = verdict->judgement.verdict;
+    const Colour colour = is == Verdict::leaking ? Colour::red : is == Verdict::warming_up ? Colour::yellow : Colour::green;
+    std::string name(word(is));
+    std::ranges::replace(name, '_', ' ');
+    std::string out = paint(is == Verdict::insufficient ? Colour::dim : colour, name) + "\n";
+    for (const ScopeVerdict& each : target.verdicts)
+        if (!each.role || each.judgement.verdict == Verdict::leaking)
+            for (const std::string& line : wrap(printable(each.explanation), kWidth)) out += line + "\n";
+    return out;
+}
+
 // Held by the target, held by its siblings below the same limit, cache that can be taken back, free.
 std::string limit_lines(const MemoryState& memory, const Paint& paint) {
     std::string used = fmt::format("{} used, {} of it cannot be reclaimed", human_size(memory.usage),
@@ -147,7 +162,7 @@ std::string trouble_line(const Snapshot& snapshot, const TargetSnapshot& target,
 
 std::string status_text(const Snapshot& snapshot, const TargetSnapshot& target, bool color) {
     const Paint paint(color);
-    return headline(target, paint) + limit_lines(target.memory, paint) + kinds_line(target.memory, paint) +
+    return headline(target, paint) + verdict_lines(target, paint) + limit_lines(target.memory, paint) + kinds_line(target.memory, paint) +
            role_table(target, paint) + process_table(target, paint) + trouble_line(snapshot, target, paint);
 }
 

@@ -88,4 +88,14 @@ std::string Paint::operator()(Colour colour, std::string_view text) const {
     return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<std::size_t>(colour)], text);
 }
 
+std::vector<std::string> wrap(std::string_view text, std::size_t width) {
+    std::vector<std::string> lines(1);
+    for (const std::string_view word : split(text, ' ')) {
+        if (!lines.back().empty() && display_width(lines.back()) + 1 + display_width(word) > width) lines.emplace_back();
+        if (!lines.back().empty()) lines.back() += ' ';
+        lines.back() += word;
+    }
+    return lines;
+}
+
 }  // namespace memscope

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "outputs/json_writer.h"
+#include "outputs/verdict_json.h"
 
 namespace memscope {
 namespace {
@@ -103,6 +104,44 @@ std::set<RoleKey> role_keys(const TargetSnapshot& target) {
     return keys;
 }
 
+void write_grower(JsonWriter& json, const std::optional<Grower>& grower) {
+    if (!grower) return json.field("grower", nullptr);
+    json.object("grower", [&] {
+        json.field("pid", grower->pid);
+        json.field("comm", grower->comm);
+        json.field("role", name_of(grower->role.role));
+        json.field("rank", grower->role.rank);
+        json.field("grown_bytes", grower->grown);
+        json.field("over_seconds", grower->over);
+        json.field("levels_below_top", grower->levels);
+        json.field("top", grower->top);
+    });
+}
+
+void write_scope(JsonWriter& json, const ScopeVerdict& verdict) {
+    json.field("scope", verdict.role ? "role" : "target");
+    json.field("role", verdict.role ? std::optional(name_of(verdict.role->role)) : std::nullopt);
+    json.field("rank", verdict.role ? verdict.role->rank : std::nullopt);
+    json.field("gpu", nullptr);
+    write_verdict(json, verdict.judgement, verdict.forecast, verdict.explanation);
+    write_grower(json, verdict.grower);
+}
+
+// Of the limit that comes first.
+void write_forecast(JsonWriter& json, const TargetSnapshot& target) {
+    const ScopeVerdict* verdict = target.verdict();
+    if (!verdict || !verdict->forecast || !target.memory.effective) return json.field("forecast", nullptr);
+    const Forecast& forecast = *verdict->forecast;
+    json.object("forecast", [&] {
+        json.field("oom_eta_seconds", forecast.eta);
+        json.field("earliest_seconds", forecast.earliest);
+        json.field("latest_seconds", forecast.latest);
+        json.field("basis", word(forecast.basis));
+        json.field("limit_bytes", target.memory.effective->limit);
+        json.field("limit_owner", target.memory.effective->owner);
+    });
+}
+
 void write_host(JsonWriter& json, const HostMemory& host) {
     json.field("total_bytes", host.total);
     json.field("available_bytes", host.available);
@@ -151,6 +190,10 @@ std::string tick_json(const Snapshot& snapshot, const TargetSnapshot& target) {
             });
         else
             json.field("shm", nullptr);
+        json.list("verdicts", [&] {
+            for (const ScopeVerdict& verdict : target.verdicts) json.object([&] { write_scope(json, verdict); });
+        });
+        write_forecast(json, target);
         json.field("gpu", nullptr);
         json.object("host", [&] { write_host(json, snapshot.host); });
         json.object("self", [&] { write_self(json, snapshot.self); });

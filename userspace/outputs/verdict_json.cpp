@@ -15,9 +15,9 @@ std::optional<double> rounded(const std::optional<Seconds>& time) {
 
 }  // namespace
 
-void write_verdict(JsonWriter& json, const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit) {
+void write_verdict(JsonWriter& json, const Judgement& judgement, const std::optional<Forecast>& expected,
+                   const std::string& explanation) {
     const bool judged = judgement.verdict != Verdict::insufficient;
-    const auto expected = limit ? forecast(judgement, *limit) : std::nullopt;
     json.field("verdict", word(judgement.verdict));
     json.field("confidence", rounded(judgement.confidence));
     json.field("floor_bytes", judgement.samples > 0 ? std::optional(judgement.floor) : std::nullopt);
@@ -41,12 +41,13 @@ void write_verdict(JsonWriter& json, const Judgement& judgement, Seconds began, 
         });
         json.field("oom_eta_basis", word(expected->basis));
     }
-    json.field("explanation", explain(judgement, began, limit));
+    json.field("explanation", explanation);
 }
 
 std::string verdict_json(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit) {
     JsonWriter json;
-    json.object([&] { write_verdict(json, judgement, began, limit); });
+    const auto expected = limit ? forecast(judgement, *limit) : std::nullopt;
+    json.object([&] { write_verdict(json, judgement, expected, explain(judgement, began, limit)); });
     return json.text();
 }
 

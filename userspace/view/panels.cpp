@@ -41,6 +41,21 @@ std::vector<BarSpan> limit_parts(const MemoryState& memory) {
             {share(memory.usage - memory.unreclaimable, limit), "▒", Style::dim}};
 }
 
+Style style_of(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::insufficient:
+            return Style::dim;
+        case Verdict::warming_up:
+            return Style::warn;
+        case Verdict::stable:
+        case Verdict::spiky:
+            return Style::good;
+        case Verdict::leaking:
+            return Style::bad;
+    }
+    return Style::plain;
+}
+
 struct Kind {
     const char* name;
     Bytes MemoryByKind::* size;
@@ -89,6 +104,12 @@ Line title_line(const Snapshot& snapshot, const TargetSnapshot& target, const Hi
                 std::size_t width) {
     Line head;
     head.add(" " + printable(target.info.name), Style::bold);
+    if (const ScopeVerdict* verdict = target.verdict()) {
+        std::string name(word(verdict->judgement.verdict));
+        std::ranges::replace(name, '_', ' ');
+        head.add("  " + name, style_of(verdict->judgement.verdict));
+        if (verdict->forecast) head.add(", full in " + human_duration(verdict->forecast->eta), Style::bold);
+    }
     if (!target.up) head.add("  ended", Style::warn);
     Line tail;
     if (snapshot.targets.size() > 1)
@@ -175,12 +196,15 @@ Line trouble_line(const TargetSnapshot& target) {
     return line;
 }
 
-std::vector<Line> verdict_panel(std::size_t width, std::size_t rows) {
-    std::vector<Line> lines(rows);
-    if (rows == 0) return lines;
-    std::string rule;
-    for (std::size_t i = 0; i + 11 < width; ++i) rule += "─";
-    lines[0].add(" VERDICT " + rule, Style::dim);
+std::vector<Line> verdict_panel(const TargetSnapshot& target, std::size_t width, std::size_t rows) {
+    std::vector<Line> lines;
+    for (const ScopeVerdict& verdict : target.verdicts) {
+        if (verdict.role && verdict.judgement.verdict != Verdict::leaking) continue;
+        const Style style = verdict.role ? Style::dim : Style::plain;
+        for (const std::string& text : wrap(printable(verdict.explanation), width > 2 ? width - 2 : 1))
+            lines.push_back(Line{}.add(" " + text, style));
+    }
+    lines.resize(rows);  // kept when empty: what comes below should not jump
     return lines;
 }
 

@@ -20,8 +20,8 @@ Line kinds_bar(const MemoryState& memory, std::size_t width, bool colour);
 Line kinds_legend(const MemoryState& memory, std::size_t width, bool colour);
 Line trouble_line(const TargetSnapshot& target);  // pressure where there is PSI, events that should not be
 
-// Room for verdicts; nothing judges yet, so nothing stands in it.
-std::vector<Line> verdict_panel(std::size_t width, std::size_t rows);
+// What the verdict of the target means, and of a role that leaks.
+std::vector<Line> verdict_panel(const TargetSnapshot& target, std::size_t width, std::size_t rows);
 
 Line note_line(const State& state, std::size_t first_row, std::size_t last_row, std::size_t rows, std::size_t width);
 Line footer_line(const SelfSample& self, const State& state, bool several_targets, std::size_t width);

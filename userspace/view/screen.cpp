@@ -41,7 +41,7 @@ Layout lay_out(std::size_t height, std::size_t targets) {
     layout.kinds_bar = from(14);
     layout.kinds_legend = from(11);
     layout.trouble = from(16);  // kept when empty: what comes below should not jump
-    layout.verdict = from(34, 3);
+    layout.verdict = height >= 34 ? 3 : from(18, 2);
     layout.gap = from(28);
     layout.header = from(6);
     layout.note = from(16);
@@ -95,13 +95,13 @@ class Painter {
         for (Line& line : target_list(snapshot_, state_, width, layout_.targets)) add(std::move(line), 1);
         add({}, layout_.targets_gap);
         add(title_line(snapshot_, target, history_, state_, width), layout_.title);
+        for (Line& line : verdict_panel(target, width, layout_.verdict)) add(std::move(line), 1);
         add(limit_line(memory, width), layout_.limit);
         add(headroom_line(memory, width), layout_.headroom);
         add({}, layout_.kinds_gap);
         add(kinds_bar(memory, width, look_.colour), layout_.kinds_bar);
         add(kinds_legend(memory, width, look_.colour), layout_.kinds_legend);
         add(trouble_line(target), layout_.trouble);
-        for (Line& line : verdict_panel(width, layout_.verdict)) add(std::move(line), 1);
         add({}, layout_.gap);
         if (state_.growth == GrowthPanel::off)
             paint_tree(target);

@@ -86,7 +86,8 @@ Collector::Collector(SysRoot root, Session session, std::unique_ptr<Targets> tar
       session_(std::move(session)),
       targets_(std::move(targets)),
       processes_(read_clock().boot_ns),
-      roles_(options.role_rules) {
+      roles_(options.role_rules),
+      warmup_(options.warmup) {
     if (GrowthSignal* signal = session_.growth())
         growth_ = std::make_unique<GrowthRecorder>(root_, *signal, options.python,
                                                    HookBudget(options.growth_budget, options.growth_window));
@@ -189,6 +190,7 @@ void Collector::refresh_targets() {
         processes_.retarget(id, targets_->nesting().enclosing(id));
         ledger_.forget(id);
         targets_->forget(id);
+        judges_.erase(id);
     }
     for (const CgroupId id : changes.added)
         if (!session_.watch(id)) ++unwatched_targets_;
@@ -217,6 +219,8 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
         target.shm_read_ns = now.boot_ns;
     }
     out.shm = target.shm;
+    judges_.try_emplace(id, warmup_).first->second.consider(
+        Seconds(static_cast<double>(now.boot_ns) * 1e-9), Seconds(now.unix_seconds), out);
 }
 
 // Roles follow from who is there and what they are, which rarely changes from one tick to the next.

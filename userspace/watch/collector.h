@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "analysis/roles.h"
+#include "analysis/target_judge.h"
 #include "base/files.h"
 #include "kernel/session.h"
 #include "model/ledger.h"
@@ -52,6 +53,8 @@ class Collector {
     ProcessTable processes_;
     Ledger ledger_;
     RoleBook roles_;
+    Seconds warmup_;
+    std::map<CgroupId, TargetJudge> judges_{};
     std::optional<SelfSample> own_{};     // of the last tick
     std::uint64_t own_looked_up_ns_ = 0;  // boot clock; when all of it was read
     bool told_of_cgroups_ = false;        // the kernel says when a cgroup is made or removed

@@ -23,6 +23,7 @@ namespace memscope {
 namespace {
 
 constexpr std::size_t kMostTold = 100;
+constexpr int kFailedOn = 3;
 constexpr Seconds kLastWords{1};  // for a reader of standard output that is slow, at the end
 
 void warn(const Error& error) {
@@ -228,7 +229,16 @@ class Loop {
         view_.reset();  // gives the screen back
         if (output_ && !told_.empty()) (void)output_->write_tick(told_);
         if (output_) output_->finish(kLastWords);
-        return command_ ? command_->exit_status() : 0;
+        const int status = command_ ? command_->exit_status() : 0;
+        return status == 0 && failed() ? kFailedOn : status;
+    }
+
+    // A verdict that was asked to be a failure stood at the end.
+    bool failed() const {
+        return latest_ && std::ranges::any_of(latest_->targets, [this](const TargetSnapshot& target) {
+                   const ScopeVerdict* verdict = target.verdict();
+                   return verdict && std::ranges::count(options_.fail_on, verdict->judgement.verdict) > 0;
+               });
     }
 
     const WatchOptions& options_;

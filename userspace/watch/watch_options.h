@@ -24,6 +24,8 @@ struct WatchOptions {
     bool python = true;           // and to Python lines
     double growth_budget = 0.01;  // what that may cost of the CPU time of those that grow,
     Seconds growth_window{60};    // in a while as long as this
+    Seconds warmup = std::chrono::minutes(20);  // growth since the start that lasts no longer is no leak
+    std::vector<Verdict> fail_on{};             // verdicts of the end that make it one in failure
     bool wait = false;            // for plain names that do not exist yet
     Seconds interval{1};
     std::optional<Seconds> duration{};

@@ -137,14 +137,21 @@ TEST(ViewScreen, LossIsShownOnlyWhenThereIsSome) {
     EXPECT_EQ(screen.scene.lines.back().spans[screen.scene.lines.back().spans.size() - 2].style, Style::bad);
 }
 
-TEST(ViewScreen, OnlyASpaciousScreenHasRoomForVerdicts) {
+TEST(ViewScreen, TheVerdictStandsInTheFirstLineAndWhatItMeansBelow) {
     Screen screen;
-    EXPECT_THAT(screen.text(), Not(HasSubstr("VERDICT")));
+    ScopeVerdict verdict;
+    verdict.judgement.verdict = Verdict::leaking;
+    verdict.forecast = Forecast{.eta = std::chrono::minutes(12)};
+    verdict.explanation = "The floor has risen.";
+    screen.snapshot.targets[0].verdicts = {verdict};
     screen.look = {120, 40, true};
     screen.draw();
-    EXPECT_THAT(screen.text(), HasSubstr(" VERDICT ─"));
-    EXPECT_THAT(screen.text(), HasSubstr("─\n\n\n"));
-    EXPECT_THAT(screen.text(), HasSubstr("START"));
+    EXPECT_THAT(screen.text(), testing::StartsWith(" train  leaking, full in 12 min"));
+    EXPECT_THAT(screen.text(), HasSubstr("\n The floor has risen.\n"));
+    screen.look = {80, 10, true};
+    screen.draw();
+    EXPECT_THAT(screen.text(), testing::StartsWith(" train  leaking"));
+    EXPECT_THAT(screen.text(), Not(HasSubstr("The floor")));
 }
 
 TEST(ViewScreen, ASmallScreenKeepsTheBarAndTheTree) {

@@ -1,0 +1,15 @@
+#pragma once
+#include <string>
+
+#include "model/snapshot.h"
+
+namespace memscope {
+
+// What a verdict means here: the sentence of its curve, then who makes it and which limit comes first. A role that is
+// big and flat is named as what it is, constant overhead.
+std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verdict);
+
+// "8 dataloader workers", "the trainer of rank 3"
+std::string role_text(const RoleKey& key, std::uint64_t processes);
+
+}  // namespace memscope

@@ -1,0 +1,67 @@
+#include "analysis/growers.h"
+
+#include <algorithm>
+#include <map>
+
+namespace memscope {
+namespace {
+
+constexpr int kMostLevels = 64;  // a tree that is read while it changes may go in circles
+
+// How far below the top of its tree a process stands, and who that is.
+std::pair<int, const Process*> depth_of(const Process& process, std::span<const Process> all) {
+    std::map<pid_t, const Process*> by_pid;
+    for (const Process& each : all) by_pid[each.task.id.pid] = &each;
+    const Process* top = &process;
+    int levels = 0;
+    for (; levels < kMostLevels; ++levels) {
+        const auto parent = by_pid.find(top->task.parent);
+        if (parent == by_pid.end()) break;
+        top = parent->second;
+    }
+    return {levels, top};
+}
+
+}  // namespace
+
+void Growers::look_at(Seconds now, std::span<const Process> processes) {
+    std::map<ProcessId, Past> still;
+    for (const Process& process : processes) {
+        if (!process.task.memory) continue;
+        const Look look{now, process.task.memory->anon};
+        auto known = past_.extract(process.task.id);
+        Past past = known.empty() ? Past{look, look, look} : known.mapped();
+        past.latest = look;
+        if (now - past.since.at >= window_) {
+            past.before = past.since;
+            past.since = look;
+        }
+        still.emplace_hint(still.end(), process.task.id, past);
+    }
+    past_ = std::move(still);
+}
+
+std::optional<Grower> Growers::most_grown(std::span<const Process> processes,
+                                          const std::optional<RoleKey>& role) const {
+    const Process* most = nullptr;
+    Grower grower;
+    for (const Process& process : processes) {
+        const auto past = past_.find(process.task.id);
+        if (past == past_.end() || (role && *role != RoleKey{process.role, process.rank})) continue;
+        const Bytes grown = past->second.latest.anon - past->second.before.anon;
+        if (grown <= grower.grown) continue;
+        most = &process;
+        grower.grown = grown;
+        grower.over = past->second.latest.at - past->second.before.at;
+    }
+    if (!most) return std::nullopt;
+    const auto [levels, top] = depth_of(*most, processes);
+    grower.pid = most->task.id.pid;
+    grower.comm = most->task.comm;
+    grower.role = {most->role, most->rank};
+    grower.levels = levels;
+    grower.top = top->task.comm;
+    return grower;
+}
+
+}  // namespace memscope

@@ -1,0 +1,85 @@
+#include "analysis/target_judge.h"
+
+#include "analysis/explain_scope.h"
+
+namespace memscope {
+namespace {
+
+constexpr Seconds kForgetRole = std::chrono::hours(1);  // workers may be away for a validation, not for an hour
+constexpr double kMoreProcesses = 1.5;                  // more of them is a reason to hold more, so the bar is higher
+
+std::optional<Seconds> moved(const std::optional<Seconds>& time, Seconds by) {
+    return time ? std::optional(*time + by) : std::nullopt;
+}
+
+Judgement moved(Judgement judgement, Seconds by) {
+    judgement.since += by;
+    judgement.until += by;
+    judgement.last_spike = moved(judgement.last_spike, by);
+    judgement.warmup_ended = moved(judgement.warmup_ended, by);
+    judgement.leak_started = moved(judgement.leak_started, by);
+    judgement.restarted = moved(judgement.restarted, by);
+    if (judgement.steps) judgement.steps->last += by;
+    return judgement;
+}
+
+}  // namespace
+
+Bytes judged_memory(const TargetSnapshot& target) {
+    if (target.memory.measured_at.empty()) return target.memory.unreclaimable + target.memory.swap;
+    Bytes anon;
+    for (const Process& process : target.processes)
+        if (process.task.memory) anon += process.task.memory->anon;
+    return anon;
+}
+
+TargetJudge::TargetJudge(Seconds warmup)
+    : warmup_(warmup),
+      whole_{Judge({.warmup = warmup}), {}, 0, {}},
+      growers_(warmup / 2),
+      limits_(warmup) {}
+
+void TargetJudge::add(Scope& scope, Seconds now, Bytes held, std::uint64_t processes) const {
+    if (now - scope.counted >= warmup_ / 2) {
+        scope.judge.set_evidence({.bar = processes > scope.processes ? kMoreProcesses : 1});
+        scope.processes = processes;
+        scope.counted = now;
+    }
+    scope.judge.add(now, held);
+    scope.seen = now;
+}
+
+ScopeVerdict TargetJudge::verdict_of(const Scope& scope, const std::optional<RoleKey>& role, Seconds to_wall,
+                                     const TargetSnapshot& target) const {
+    ScopeVerdict verdict{.role = role,
+                         .began = scope.judge.series().began() + to_wall,
+                         .judgement = moved(scope.judge.latest(), to_wall)};
+    if (verdict.judgement.verdict == Verdict::leaking || verdict.judgement.verdict == Verdict::warming_up)
+        verdict.grower = growers_.most_grown(target.processes, role);
+    return verdict;
+}
+
+void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target) {
+    growers_.look_at(now, target.processes);
+    // What is left when everybody has gone is not what the job held: its verdict stands.
+    if (!target.processes.empty()) add(whole_, now, judged_memory(target), target.processes.size());
+    for (const auto& [key, totals] : target.roles)
+        if (totals.processes > 0)
+            add(roles_.try_emplace(key, Scope{Judge({.warmup = warmup_}), {}, totals.processes, now}).first->second, now,
+                totals.anon, totals.processes);
+    std::erase_if(roles_, [&](const auto& role) { return now - role.second.seen >= kForgetRole; });
+    limits_.add(now, target.memory.candidates);
+
+    ScopeVerdict whole = verdict_of(whole_, std::nullopt, wall - now, target);
+    if (auto first = limits_.first(whole_.judge.latest(), target.memory.candidates)) {
+        target.memory.effective = std::move(first->limit);
+        whole.forecast = first->forecast;
+    }
+    target.verdicts.clear();
+    target.verdicts.push_back(std::move(whole));
+    for (const auto& [key, scope] : roles_)
+        if (scope.seen == now) target.verdicts.push_back(verdict_of(scope, key, wall - now, target));
+    for (ScopeVerdict& verdict : target.verdicts) verdict.explanation = explain_scope(target, verdict);
+}
+
+}  // namespace memscope
