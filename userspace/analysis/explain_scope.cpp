@@ -19,8 +19,8 @@ std::string grower_text(const Grower& grower) {
     std::ranges::replace(role, '_', ' ');
     std::string place = fmt::format("pid {}, {}", grower.pid, printable(grower.comm));
     if (grower.levels > 0)
-        place += fmt::format(", {} level{} below {}", grower.levels, grower.levels == 1 ? "" : "s",
-                             printable(grower.top));
+        place +=
+            fmt::format(", {} level{} below {}", grower.levels, grower.levels == 1 ? "" : "s", printable(grower.top));
     return fmt::format("Most of it is the {}{}: it grew by {} in {} ({}).", role, rank_text(grower.role),
                        human_size(grower.grown), human_duration(grower.over), place);
 }

@@ -7,8 +7,8 @@
 
 namespace memscope {
 
-// Which process grows: what each held a while ago, in two looks, so that growth is told over one to two windows whatever
-// the number of ticks in between.
+// Which process grows: what each held a while ago, in two looks, so that growth is told over one to two windows
+// whatever the number of ticks in between.
 class Growers {
   public:
     explicit Growers(Seconds window) : window_(window) {}

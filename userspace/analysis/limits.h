@@ -7,8 +7,8 @@
 
 namespace memscope {
 
-// Which limit comes first: that of the target, of an ancestor or of the host. What is held below an ancestor's limit and
-// on the host grows by siblings, too, so each has a series of its own.
+// Which limit comes first: that of the target, of an ancestor or of the host. What is held below an ancestor's limit
+// and on the host grows by siblings, too, so each has a series of its own.
 class Limits {
   public:
     explicit Limits(Seconds warmup) : warmup_(warmup) {}

@@ -34,10 +34,7 @@ Bytes judged_memory(const TargetSnapshot& target) {
 }
 
 TargetJudge::TargetJudge(Seconds warmup)
-    : warmup_(warmup),
-      whole_{Judge({.warmup = warmup}), {}, 0, {}},
-      growers_(warmup / 2),
-      limits_(warmup) {}
+    : warmup_(warmup), whole_{Judge({.warmup = warmup}), {}, 0, {}}, growers_(warmup / 2), limits_(warmup) {}
 
 void TargetJudge::add(Scope& scope, Seconds now, Bytes held, std::uint64_t processes) const {
     if (now - scope.counted >= warmup_ / 2) {
@@ -65,8 +62,8 @@ void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target) {
     if (!target.processes.empty()) add(whole_, now, judged_memory(target), target.processes.size());
     for (const auto& [key, totals] : target.roles)
         if (totals.processes > 0)
-            add(roles_.try_emplace(key, Scope{Judge({.warmup = warmup_}), {}, totals.processes, now}).first->second, now,
-                totals.anon, totals.processes);
+            add(roles_.try_emplace(key, Scope{Judge({.warmup = warmup_}), {}, totals.processes, now}).first->second,
+                now, totals.anon, totals.processes);
     std::erase_if(roles_, [&](const auto& role) { return now - role.second.seen >= kForgetRole; });
     limits_.add(now, target.memory.candidates);
 

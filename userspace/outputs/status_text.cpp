@@ -37,7 +37,9 @@ std::string verdict_lines(const TargetSnapshot& target, const Paint& paint) {
     const ScopeVerdict* verdict = target.verdict();
     if (!verdict) return {};
     const Verdict is = verdict->judgement.verdict;
-    const Colour colour = is == Verdict::leaking ? Colour::red : is == Verdict::warming_up ? Colour::yellow : Colour::green;
+    const Colour colour = is == Verdict::leaking      ? Colour::red
+                          : is == Verdict::warming_up ? Colour::yellow
+                                                      : Colour::green;
     std::string name(word(is));
     std::ranges::replace(name, '_', ' ');
     std::string out = paint(is == Verdict::insufficient ? Colour::dim : colour, name) + "\n";
@@ -162,8 +164,9 @@ std::string trouble_line(const Snapshot& snapshot, const TargetSnapshot& target,
 
 std::string status_text(const Snapshot& snapshot, const TargetSnapshot& target, bool color) {
     const Paint paint(color);
-    return headline(target, paint) + verdict_lines(target, paint) + limit_lines(target.memory, paint) + kinds_line(target.memory, paint) +
-           role_table(target, paint) + process_table(target, paint) + trouble_line(snapshot, target, paint);
+    return headline(target, paint) + verdict_lines(target, paint) + limit_lines(target.memory, paint) +
+           kinds_line(target.memory, paint) + role_table(target, paint) + process_table(target, paint) +
+           trouble_line(snapshot, target, paint);
 }
 
 }  // namespace memscope

@@ -91,7 +91,8 @@ std::string Paint::operator()(Colour colour, std::string_view text) const {
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
     std::vector<std::string> lines(1);
     for (const std::string_view word : split(text, ' ')) {
-        if (!lines.back().empty() && display_width(lines.back()) + 1 + display_width(word) > width) lines.emplace_back();
+        if (!lines.back().empty() && display_width(lines.back()) + 1 + display_width(word) > width)
+            lines.emplace_back();
         if (!lines.back().empty()) lines.back() += ' ';
         lines.back() += word;
     }

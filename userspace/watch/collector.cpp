@@ -219,8 +219,8 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
         target.shm_read_ns = now.boot_ns;
     }
     out.shm = target.shm;
-    judges_.try_emplace(id, warmup_).first->second.consider(
-        Seconds(static_cast<double>(now.boot_ns) * 1e-9), Seconds(now.unix_seconds), out);
+    judges_.try_emplace(id, warmup_)
+        .first->second.consider(Seconds(static_cast<double>(now.boot_ns) * 1e-9), Seconds(now.unix_seconds), out);
 }
 
 // Roles follow from who is there and what they are, which rarely changes from one tick to the next.

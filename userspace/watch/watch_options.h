@@ -19,14 +19,14 @@ struct WatchOptions {
     std::optional<std::string> user{};
     std::optional<std::string> own_cgroup{};  // or one of our own making, shown as:
     TargetInfo shown{};
-    bool maps = true;             // count mapped bytes
-    bool growth = true;           // book growth to call stacks
-    bool python = true;           // and to Python lines
-    double growth_budget = 0.01;  // what that may cost of the CPU time of those that grow,
-    Seconds growth_window{60};    // in a while as long as this
+    bool maps = true;                           // count mapped bytes
+    bool growth = true;                         // book growth to call stacks
+    bool python = true;                         // and to Python lines
+    double growth_budget = 0.01;                // what that may cost of the CPU time of those that grow,
+    Seconds growth_window{60};                  // in a while as long as this
     Seconds warmup = std::chrono::minutes(20);  // growth since the start that lasts no longer is no leak
     std::vector<Verdict> fail_on{};             // verdicts of the end that make it one in failure
-    bool wait = false;            // for plain names that do not exist yet
+    bool wait = false;                          // for plain names that do not exist yet
     Seconds interval{1};
     std::optional<Seconds> duration{};
     std::optional<std::string> listen = "127.0.0.1:9750";  // none: no HTTP

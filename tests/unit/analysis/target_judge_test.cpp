@@ -27,7 +27,8 @@ Process process(pid_t pid, pid_t parent, Role role, const char* comm, std::uint6
 // A job of a launcher, its trainer and some workers, by what the trainer holds.
 TargetSnapshot job(std::uint64_t trainer, std::size_t workers = 0) {
     TargetSnapshot target;
-    target.processes = {process(10, 1, Role::launcher, "uv", 20 * kMiB), process(11, 10, Role::launcher, "sh", 4 * kMiB),
+    target.processes = {process(10, 1, Role::launcher, "uv", 20 * kMiB),
+                        process(11, 10, Role::launcher, "sh", 4 * kMiB),
                         process(12, 11, Role::trainer, "python3", trainer)};
     for (std::size_t i = 0; i < workers; ++i)
         target.processes.push_back(

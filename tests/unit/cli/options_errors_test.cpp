@@ -35,7 +35,7 @@ TEST(OptionErrors, AFarOptionIsNotGuessed) {
 }
 
 TEST(OptionErrors, OptionsThatDoNotExistYetAreUnknown) {
-    for (const char* option : {"--warmup", "--fail-on", "--no-gpu"})
+    for (const char* option : {"--no-gpu"})
         EXPECT_THAT(watch_refusal({option}), StartsWith(std::string(option) + ": unknown option"));
 }
 

@@ -56,11 +56,28 @@ TargetSnapshot training(const char* name) {
     return target;
 }
 
+// It leaks: the trainer does.
+std::vector<ScopeVerdict> leaking() {
+    ScopeVerdict whole;
+    whole.judgement.verdict = Verdict::leaking;
+    whole.judgement.samples = 3600;
+    whole.judgement.floor = gib(40);
+    whole.judgement.floor_slope = 4e6;
+    whole.forecast = Forecast{Seconds{600}, Seconds{500}, Seconds{900}, Forecast::Basis::leak};
+    whole.explanation = "The floor has risen.";
+    whole.grower = Grower{101, "python3", {Role::trainer, 0}, gib(2), Seconds{900}, 1, "torchrun"};
+    ScopeVerdict trainer = whole;
+    trainer.role = RoleKey{Role::trainer, 0};
+    trainer.forecast.reset();
+    return {whole, trainer};
+}
+
 Snapshot example() {
     Snapshot snapshot;
     snapshot.time = 1760000000.5;
     snapshot.host = {gib(256), gib(128), {}, gib(8), gib(8), Pressure{}};
     snapshot.targets = {training()};
+    snapshot.targets[0].verdicts = leaking();
     snapshot.self.cpu = Seconds{12.5};
     snapshot.self.resident = mib(21);
     snapshot.self.virtual_size = mib(90);

@@ -13,6 +13,7 @@ using testing::IsEmpty;
 // The example with `percent` of its 64 GiB held.
 Snapshot held(std::uint64_t percent) {
     Snapshot snapshot = test::example();
+    snapshot.targets[0].verdicts.clear();
     auto& memory = snapshot.targets[0].memory;
     memory.unreclaimable = Bytes{test::gib(64).n * percent / 100};
     memory.effective->headroom = test::gib(64) - memory.unreclaimable;
@@ -124,6 +125,25 @@ TEST(Notices, AHostileNameStaysOnOneLine) {
     Snapshot now = held(10);
     now.targets[0].info.name = "a\nb\x1b[2J";
     EXPECT_THAT(notices(nullptr, now)[0], testing::StartsWith("a\\nb\\x1b[2J: watching"));
+}
+
+Snapshot judged(Verdict verdict) {
+    Snapshot snapshot = test::example();
+    ScopeVerdict whole;
+    whole.judgement.verdict = verdict;
+    whole.explanation = "Because.";
+    snapshot.targets[0].verdicts = {whole};
+    return snapshot;
+}
+
+TEST(Notices, AVerdictIsSaidWhenItChanges) {
+    const Snapshot before = judged(Verdict::insufficient);
+    const Snapshot warming = judged(Verdict::warming_up);
+    const Snapshot leaking = judged(Verdict::leaking);
+    EXPECT_THAT(notices(&before, before), IsEmpty());
+    EXPECT_THAT(notices(&before, warming), ElementsAre("train: warming_up: Because."));
+    EXPECT_THAT(notices(&warming, warming), IsEmpty());
+    EXPECT_THAT(notices(&warming, leaking), ElementsAre("train: leaking: Because."));
 }
 
 }  // namespace

@@ -37,6 +37,32 @@ TEST(TickJson, HasTheKeysOfTheContract) {
     EXPECT_EQ(json["shm"]["size_bytes"], test::gib(1).n);
 }
 
+TEST(TickJson, VerdictsSayOfWhatTheyAre) {
+    const Json json = tick(test::example());
+    ASSERT_EQ(json["verdicts"].size(), 2);
+    const Json& whole = json["verdicts"][0];
+    EXPECT_EQ(whole["scope"], "target");
+    EXPECT_TRUE(whole["role"].is_null());
+    EXPECT_EQ(whole["verdict"], "leaking");
+    EXPECT_EQ(whole["floor_bytes"], test::gib(40).n);
+    EXPECT_EQ(whole["oom_eta_seconds"], 600);
+    EXPECT_EQ(whole["grower"]["pid"], 101);
+    EXPECT_EQ(whole["explanation"], "The floor has risen.");
+    EXPECT_EQ(json["verdicts"][1]["scope"], "role");
+    EXPECT_EQ(json["verdicts"][1]["role"], "trainer");
+    EXPECT_TRUE(json["verdicts"][1]["oom_eta_seconds"].is_null());
+    EXPECT_EQ(json["forecast"]["basis"], "leak");
+    EXPECT_EQ(json["forecast"]["oom_eta_seconds"], 600);
+    EXPECT_EQ(json["forecast"]["latest_seconds"], 900);
+    EXPECT_EQ(json["forecast"]["limit_owner"], "own");
+}
+
+TEST(TickJson, WithoutGrowthThereIsNoForecast) {
+    Snapshot snapshot = test::example();
+    snapshot.targets[0].verdicts[0].forecast.reset();
+    EXPECT_TRUE(tick(snapshot)["forecast"].is_null());
+}
+
 TEST(TickJson, AProcessHasItsNumbers) {
     const Json process = tick(test::example())["processes"][1];
     EXPECT_EQ(process["pid"], 101);
