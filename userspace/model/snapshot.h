@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "model/memory.h"
+#include "model/precursor.h"
 #include "model/process.h"
+#include "model/reclaim.h"
 
 namespace memscope {
 
@@ -54,6 +56,8 @@ struct TargetSnapshot {
     std::map<RoleKey, RoleTotals> roles{};
     std::map<RoleKey, RoleCounters> counters{};
     std::optional<ShmUsage> shm{};
+    std::optional<ReclaimStalls> reclaim{};  // none: the kernel has no hook for it
+    std::vector<Precursor> precursors{};     // those that stand, in the order of kPrecursorKinds
 };
 
 struct Probe {

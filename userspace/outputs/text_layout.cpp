@@ -66,6 +66,17 @@ std::string right(std::string_view text, std::size_t width) {
     return std::string(width - display_width(out), ' ') + out;
 }
 
+std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width) {
+    std::vector<std::string> lines;
+    for (const std::string_view word : split(text, ' ')) {
+        if (lines.empty() || display_width(lines.back()) + 1 + display_width(word) > width)
+            lines.push_back(shortened_to(word, width));
+        else
+            lines.back().append(" ").append(word);
+    }
+    return lines;
+}
+
 std::string bar(std::size_t width, const std::vector<BarPart>& parts, std::string_view empty) {
     std::string out;
     std::size_t drawn = 0;

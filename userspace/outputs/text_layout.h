@@ -15,6 +15,9 @@ std::string left(std::string_view text, std::size_t width);
 std::string right(std::string_view text, std::size_t width);
 std::string shortened_to(std::string_view text, std::size_t width);  // cut only
 
+// Lines of at most `width` columns, broken at spaces; a word that is longer is cut.
+std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width);
+
 // A bar of `width` columns; each part takes its share (0 to 1) of it, the rest is filled with `empty`.
 struct BarPart {
     double share = 0;

@@ -86,7 +86,8 @@ Collector::Collector(SysRoot root, Session session, std::unique_ptr<Targets> tar
       session_(std::move(session)),
       targets_(std::move(targets)),
       processes_(read_clock().boot_ns),
-      roles_(options.role_rules) {
+      roles_(options.role_rules),
+      precursors_(options.precursors) {
     if (GrowthSignal* signal = session_.growth())
         growth_ = std::make_unique<GrowthRecorder>(root_, *signal, options.python,
                                                    HookBudget(options.growth_budget, options.growth_window));
@@ -185,9 +186,12 @@ void Collector::refresh_targets() {
     refreshed_ns_ = read_clock().boot_ns;
     const auto changes = targets_->refresh();
     for (const CgroupId id : changes.removed) {
+        stalls_.book(session_.reclaim(), id, targets_->nesting());  // its last ones belong to whoever is around it
         session_.unwatch(id);
         processes_.retarget(id, targets_->nesting().enclosing(id));
         ledger_.forget(id);
+        stalls_.forget(id);
+        precursors_.forget(id);
         targets_->forget(id);
     }
     for (const CgroupId id : changes.added)
@@ -207,7 +211,8 @@ void Collector::read_details() {
     detailed_revision_ = processes_.revision();
 }
 
-void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out, const Now& now) {
+void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out, const Snapshot& snapshot,
+                                const Now& now) {
     out.info = target.info;
     out.roles = sum_by_role(out.processes);
     out.counters = ledger_.of(id);
@@ -217,6 +222,8 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
         target.shm_read_ns = now.boot_ns;
     }
     out.shm = target.shm;
+    out.reclaim = stalls_.of(session_.reclaim(), id);
+    out.precursors = precursors_.consider(id, out, snapshot.host, std::nullopt, now);
 }
 
 // Roles follow from who is there and what they are, which rarely changes from one tick to the next.
@@ -287,6 +294,9 @@ std::map<CgroupId, TargetSnapshot> Collector::book_and_describe(const Now& now) 
 
 void Collector::describe(Snapshot& snapshot, const Now& now) {
     auto described = book_and_describe(now);
+    for (const auto& [id, target] : targets_->all())  // all, before any is shown
+        stalls_.book(session_.reclaim(), id, targets_->nesting());
+    stalls_.sweep(session_.reclaim(), now.boot_ns);
     for (auto& [id, target] : targets_->all()) {
         TargetSnapshot& out = described[id];
         auto memory = target.memory->sample(snapshot.host, out.processes);
@@ -298,7 +308,7 @@ void Collector::describe(Snapshot& snapshot, const Now& now) {
             continue;
         }
         out.memory = std::move(*memory);
-        describe_target(id, target, out, now);
+        describe_target(id, target, out, snapshot, now);
         snapshot.targets.push_back(std::move(out));
     }
     std::sort(snapshot.targets.begin(), snapshot.targets.end(),
