@@ -2,6 +2,7 @@
 #include <chrono>
 #include <thread>
 
+#include "kernel/followed.h"
 #include "kernel/watched.h"
 #include "support/thrash.h"
 
@@ -100,6 +101,35 @@ TEST(Reclaim, OfATreeOfProcessesIsFollowedByBirth) {
     const Snapshot& snapshot = watched.tick();
     ASSERT_EQ(snapshot.targets.size(), 1U);
     EXPECT_GT(snapshot.targets[0].reclaim->stalls, 0U);
+}
+
+// Beginnings are taken away at random: what is left of a stall must never be more than it was.
+TEST(Reclaim, WhoseBeginningIsLostIsLeftOutAndNothingElse) {
+    const ColdFile file(128 * kMiB);
+    const RealCgroup job("forgotten");
+    job.limit(32 * kMiB);
+    Followed followed(job);
+    struct stat directory{};
+    ASSERT_EQ(::stat(job.path().c_str(), &directory), 0);
+    const CgroupId id{directory.st_ino};
+    ReclaimSignal& reclaim = *followed.session().reclaim();
+    Child child(job, [&](const Child::Script& script) {
+        script.say();
+        for (;;) file.read();
+    });
+    child.heard();
+    const auto began = std::chrono::steady_clock::now();
+    const ReclaimStalls before = reclaim.read(id).value();
+    for (int i = 0; i < 2000; ++i) {
+        reclaim.forget_begun_before(~std::uint64_t{0});
+        std::this_thread::sleep_for(std::chrono::microseconds(300));
+    }
+    const ReclaimStalls during = reclaim.read(id).value();
+    EXPECT_LT(during.total() - before.total(), std::chrono::steady_clock::now() - began) << "one thread";
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    EXPECT_GT(reclaim.read(id)->stalls, during.stalls) << "stalls that follow are booked as before";
+    reclaim.unwatch(id);
+    EXPECT_FALSE(reclaim.read(id));
 }
 
 TEST(Reclaim, IsUnknownWhereTheKernelDoesNotTell) {
