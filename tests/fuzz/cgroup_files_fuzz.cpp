@@ -22,6 +22,7 @@ void one(std::string_view bytes) {
     const Bytes usage = parsed(size) ? *size : Bytes{bytes.size() << 20U};
     if (const auto stat = parsed(parse_memory_stat_v2(bytes))) check_parts(usage, *stat);
     if (const auto stat = parsed(parse_memory_stat_v1(bytes))) check_parts(usage, *stat);
+    for (const int version : {1, 2}) parsed(parse_refaulted_pages(bytes, version));
     parsed(parse_memory_events(bytes));
     parsed(parse_oom_control(bytes));
     parsed(parse_limit(bytes));

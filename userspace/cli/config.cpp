@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "cli/config_precursors.h"
 
 namespace memscope {
 namespace {
@@ -230,6 +231,26 @@ Status apply_roles(WatchOptions& options, const toml::node& node, const std::str
     return Done{};
 }
 
+Status apply_precursors(PrecursorSettings& settings, const toml::node& node, const std::string& file) {
+    const auto* table = node.as_table();
+    if (!table)
+        return plain_error(at(file, node, "precursors") + ": is not a table", "begin the table with [precursors]");
+    const auto keys = precursor_keys();
+    for (const auto& [key, value] : *table) {
+        const auto where = at(file, value, key.str());
+        const auto known = std::ranges::find(keys, key.str(), &PrecursorKey::name);
+        if (known == keys.end()) {
+            std::vector<std::string> names;
+            for (const PrecursorKey& each : keys) names.emplace_back(each.name);
+            return unknown_key(where, key.str(), names);
+        }
+        const auto text = text_of(value, known->name, fmt::format("\"{}\"", known->example));
+        const Status applied = text ? known->set(settings, *text) : Status(text.error());
+        if (!applied) return about(where, applied.error());
+    }
+    return Done{};
+}
+
 }  // namespace
 
 Result<Seconds> parse_warmup(std::string_view value) { return duration_within(value, "1s", "168h"); }
@@ -266,10 +287,14 @@ Status apply_config(WatchOptions& options, std::string_view toml, const std::str
             if (auto applied = apply_roles(options, value, file); !applied) return applied;
             continue;
         }
+        if (key == "precursors") {
+            if (auto applied = apply_precursors(options.precursors, value, file); !applied) return applied;
+            continue;
+        }
         const auto where = at(file, value, key.str());
         const auto setting = std::ranges::find(kSettings, key.str(), &WatchSetting::name);
         if (setting == std::end(kSettings)) {
-            std::vector<std::string> known{"role"};
+            std::vector<std::string> known{"role", "precursors"};
             for (const WatchSetting& each : kSettings) known.emplace_back(each.name);
             return unknown_key(where, key.str(), known);
         }

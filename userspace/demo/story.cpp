@@ -9,7 +9,7 @@ namespace memscope {
 
 std::string wrapped(std::string_view text, std::size_t width) {
     std::string out;
-    for (const std::string& line : wrap(text, width)) out += line + "\n";
+    for (const std::string& line : wrapped_lines(text, width)) out += line + "\n";
     return out;
 }
 

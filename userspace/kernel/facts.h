@@ -25,9 +25,20 @@ struct KernelFacts {
     std::string architecture{};
 };
 
-constexpr const char* kTracepoints[] = {
-    "sched_process_fork", "sched_process_exec", "sched_process_exit", "cgroup_attach_task", "cgroup_mkdir",
-    "cgroup_rmdir",       "cgroup_rename",      "sys_exit",           "sys_enter",          "rss_stat"};
+constexpr const char* kTracepoints[] = {"sched_process_fork",
+                                        "sched_process_exec",
+                                        "sched_process_exit",
+                                        "cgroup_attach_task",
+                                        "cgroup_mkdir",
+                                        "cgroup_rmdir",
+                                        "cgroup_rename",
+                                        "sys_exit",
+                                        "sys_enter",
+                                        "rss_stat",
+                                        "mm_vmscan_memcg_reclaim_begin",
+                                        "mm_vmscan_memcg_reclaim_end",
+                                        "mm_vmscan_direct_reclaim_begin",
+                                        "mm_vmscan_direct_reclaim_end"};
 
 KernelFacts gather_kernel_facts(const SysRoot& root);
 

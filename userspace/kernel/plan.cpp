@@ -17,6 +17,12 @@ bool has(const KernelFacts& facts) {
     return facts.btf && facts.tracepoints.contains(name);
 }
 
+// A beginning without its end, or the other way round, measures nothing.
+template <const char* begin, const char* end>
+bool has_both(const KernelFacts& facts) {
+    return has<begin>(facts) && has<end>(facts);
+}
+
 constexpr char kFork[] = "sched_process_fork";
 constexpr char kExec[] = "sched_process_exec";
 constexpr char kExit[] = "sched_process_exit";
@@ -27,6 +33,10 @@ constexpr char kRename[] = "cgroup_rename";
 constexpr char kSysExit[] = "sys_exit";
 constexpr char kRss[] = "rss_stat";
 constexpr char kSysEnter[] = "sys_enter";
+constexpr char kMemcgBegin[] = "mm_vmscan_memcg_reclaim_begin";
+constexpr char kMemcgEnd[] = "mm_vmscan_memcg_reclaim_end";
+constexpr char kDirectBegin[] = "mm_vmscan_direct_reclaim_begin";
+constexpr char kDirectEnd[] = "mm_vmscan_direct_reclaim_end";
 
 constexpr std::string_view kNoStarts = "short-lived processes would go uncounted";
 constexpr std::string_view kNoNumbers = "no process would have any numbers";
@@ -34,6 +44,8 @@ constexpr std::string_view kNoMoves = "processes that change cgroup are noticed 
 constexpr std::string_view kNoMapped = "mapped bytes and failed allocations are not counted";
 constexpr std::string_view kNoGrowth = "memory that grew is not booked to the lines that made it grow";
 constexpr std::string_view kNoGrowthOfChildren = "growth of new processes is noticed at the next tick only";
+constexpr std::string_view kNoMemcgStalls = "time lost to reclaim at a cgroup's limit is not measured";
+constexpr std::string_view kNoDirectStalls = "time lost to reclaim when the machine is short of memory is not measured";
 constexpr std::string_view kNoCgroups = "cgroups that come and go are noticed at the next tick only";
 
 constexpr Row kRows[] = {
@@ -75,6 +87,10 @@ constexpr Row kRows[] = {
     {"growth", "fork", "growth_fork_bounded", false, kNoGrowthOfChildren, has<kFork>},
     {"growth", "exec", "growth_exec", false, kNoGrowthOfChildren, has<kExec>},
     {"growth", "exit", "growth_exit", false, "processes that have ended take up room", has<kExit>},
+    {"reclaim", "memcg_begin", "reclaim_memcg_begin", false, kNoMemcgStalls, has_both<kMemcgBegin, kMemcgEnd>},
+    {"reclaim", "memcg_end", "reclaim_memcg_end", false, kNoMemcgStalls, has_both<kMemcgBegin, kMemcgEnd>},
+    {"reclaim", "direct_begin", "reclaim_direct_begin", false, kNoDirectStalls, has_both<kDirectBegin, kDirectEnd>},
+    {"reclaim", "direct_end", "reclaim_direct_end", false, kNoDirectStalls, has_both<kDirectBegin, kDirectEnd>},
 };
 
 }  // namespace

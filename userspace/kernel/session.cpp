@@ -42,16 +42,35 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
         else
             session.refused_.push_back(memory.error());
     }
+    if (!programs_of(plan, "reclaim").empty()) {
+        auto reclaim = ReclaimSignal::start(plan, settings);
+        if (reclaim)
+            session.reclaim_ = std::move(*reclaim);
+        else
+            session.refused_.push_back(reclaim.error());
+    }
     if (const auto& refusal = session.tasks_.refusal()) session.refused_.push_back(*refusal);
     for (const Choice& choice : plan) {
         const bool off = (choice.signal == "memory" && !session.memory_) ||
                          (choice.signal == "growth" && !session.growth_) ||
+                         (choice.signal == "reclaim" && !session.reclaim_) ||
                          (choice.hook == "sys_enter" && !session.follows_ranges()) ||
                          (choice.hook == "quick_scan" && !session.tasks_.is_quick());
         session.probes_.push_back(
             {std::string(choice.signal) + "_" + std::string(choice.hook), !off && !choice.program.empty()});
     }
     return session;
+}
+
+Status Session::watch(CgroupId target) {
+    if (reclaim_)
+        if (auto added = reclaim_->watch(target); !added) return added;
+    return tree_.watch(target);
+}
+
+void Session::unwatch(CgroupId target) {
+    tree_.unwatch(target);
+    if (reclaim_) reclaim_->unwatch(target);
 }
 
 Status Session::pause_memory() {
@@ -77,13 +96,15 @@ Losses Session::losses() const {
         for (const auto& [reason, count] : memory_->losses()) sum[reason] += count;
     if (growth_)
         for (const auto& [reason, count] : growth_->losses()) sum[reason] += count;
+    if (reclaim_)
+        for (const auto& [reason, count] : reclaim_->losses()) sum[reason] += count;
     return sum;
 }
 
 // The shared maps are counted once, with the object that made them: the others have only their own.
 Bytes Session::map_memory() const {
     return tree_.map_memory() + tasks_.map_memory() + (memory_ ? memory_->map_memory() : Bytes{}) +
-           (growth_ ? growth_->map_memory() : Bytes{});
+           (growth_ ? growth_->map_memory() : Bytes{}) + (reclaim_ ? reclaim_->map_memory() : Bytes{});
 }
 
 }  // namespace memscope

@@ -6,6 +6,7 @@
 #include "kernel/growth_signal.h"
 #include "kernel/memory_signal.h"
 #include "kernel/range_ring.h"
+#include "kernel/reclaim_signal.h"
 #include "kernel/tasks_signal.h"
 #include "kernel/tree_signal.h"
 #include "model/snapshot.h"
@@ -28,8 +29,8 @@ class Session {
   public:
     static Result<Session> start(const Plan& plan, const SessionSettings& settings);
 
-    Status watch(CgroupId target) { return tree_.watch(target); }
-    void unwatch(CgroupId target) { tree_.unwatch(target); }
+    Status watch(CgroupId target);
+    void unwatch(CgroupId target);
     Status follow(pid_t process, CgroupId tree) { return tree_.follow(process, tree); }
 
     int ring_fd() const { return tree_.ring_fd(); }
@@ -38,6 +39,8 @@ class Session {
 
     // Growth by stack; null where it is not followed.
     GrowthSignal* growth() { return growth_.get(); }
+    // Time lost in reclaim; null where it is not measured.
+    ReclaimSignal* reclaim() { return reclaim_ ? &*reclaim_ : nullptr; }
     // Changes of single ranges; nothing where they are not followed. Its own fd: it becomes readable when the ring
     // fills up between two ticks; -1 where there is none.
     bool follows_ranges() const { return ranges_ && memory_; }
@@ -65,6 +68,7 @@ class Session {
     std::optional<MemorySignal> memory_{};
     std::unique_ptr<GrowthSignal> growth_{};  // where it is, it stays: it is read from other threads as well
     std::optional<RangeRing> ranges_{};
+    std::optional<ReclaimSignal> reclaim_{};
     std::vector<Probe> probes_{};
     std::vector<Error> refused_{};
 };

@@ -59,8 +59,10 @@ struct MemoryState {
     std::optional<EffectiveLimit> effective{};
     std::optional<MemoryEvents> events{};  // none for the root
     std::optional<Pressure> pressure{};    // none where the cgroup has no PSI
-    std::string measured_at{};             // the cgroup that was measured, when it is not the target itself
-    std::optional<Bytes> others{};         // then: what the target's processes do not hold of it
+    // Pages that came back soon after they had been evicted, since the cgroup was made; none where nobody counts them.
+    std::optional<Bytes> refaulted{};
+    std::string measured_at{};      // the cgroup that was measured, when it is not the target itself
+    std::optional<Bytes> others{};  // then: what the target's processes do not hold of it
 };
 
 // The fullest /dev/shm among the mount namespaces of a tree.

@@ -8,7 +8,9 @@
 
 #include "model/judgement.h"
 #include "model/memory.h"
+#include "model/precursor.h"
 #include "model/process.h"
+#include "model/reclaim.h"
 
 namespace memscope {
 
@@ -76,6 +78,8 @@ struct TargetSnapshot {
     std::map<RoleKey, RoleTotals> roles{};
     std::map<RoleKey, RoleCounters> counters{};
     std::optional<ShmUsage> shm{};
+    std::optional<ReclaimStalls> reclaim{};  // none: the kernel has no hook for it
+    std::vector<Precursor> precursors{};     // those that stand, in the order of kPrecursorKinds
     std::vector<ScopeVerdict> verdicts{};  // that of the target first, then by role
 
     const ScopeVerdict* verdict() const { return verdicts.empty() ? nullptr : &verdicts.front(); }

@@ -117,7 +117,7 @@ class TextWriter {
         out_ += paint_(colour, shortened_to(text, width_)) + "\n";
     }
     void wrapped(std::string_view text, Colour colour) {
-        for (const std::string& row : wrap(text, width_)) line(row, colour);
+        for (const std::string& row : wrapped_lines(text, width_)) line(row, colour);
     }
     void plane(const Explained& explained, const GrowthPlane& plane, std::optional<std::size_t> top);
     bool short_native() const { return short_native_; }

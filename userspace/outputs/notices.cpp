@@ -11,7 +11,6 @@ namespace {
 
 constexpr std::array kMarks = {50, 75, 90, 95};  // percent of the effective limit
 constexpr int kRelief = 90;                      // falling below this one is news too
-constexpr double kPressure = 0.10;               // PSI full, share of the last ten seconds
 
 const TargetSnapshot* find(const Snapshot* snapshot, const std::string& name) {
     if (!snapshot) return nullptr;
@@ -75,11 +74,17 @@ void oom_kills(const TargetSnapshot& before, const TargetSnapshot& now, std::vec
             fmt::format("the kernel killed {} for want of memory (oom_kill {})", counted(is - was, "process"), is));
 }
 
-void pressure(const TargetSnapshot* before, const TargetSnapshot& now, std::vector<std::string>& lines) {
-    const auto full = [](const TargetSnapshot& t) { return t.memory.pressure ? t.memory.pressure->full_avg10 : 0; };
-    if (full(now) >= kPressure && !(before && full(*before) >= kPressure))
-        lines.push_back(fmt::format("under memory pressure: everything stood still for {:.0f} % of the last 10 s",
-                                    100 * full(now)));
+bool stands(const TargetSnapshot& target, PrecursorKind kind) {
+    return std::ranges::find(target.precursors, kind, &Precursor::kind) != target.precursors.end();
+}
+
+void precursors(const TargetSnapshot* before, const TargetSnapshot& now, std::vector<std::string>& lines) {
+    for (const Precursor& precursor : now.precursors)
+        if (!before || !stands(*before, precursor.kind))
+            lines.push_back(fmt::format("{}: {}", name_of(precursor.kind), precursor.reason));
+    if (!before) return;
+    for (const Precursor& precursor : before->precursors)
+        if (!stands(now, precursor.kind)) lines.push_back(fmt::format("{} is over", name_of(precursor.kind)));
 }
 
 // The word, when it changes; the first one that says something, too.
@@ -113,7 +118,7 @@ std::vector<std::string> target_lines(const TargetSnapshot* before, const Target
     }
     verdict(before, now, lines);
     limit_marks(before, now, lines);
-    pressure(before, now, lines);
+    precursors(before, now, lines);
     return lines;
 }
 

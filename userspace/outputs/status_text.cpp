@@ -45,7 +45,7 @@ std::string verdict_lines(const TargetSnapshot& target, const Paint& paint) {
     std::string out = paint(is == Verdict::insufficient ? Colour::dim : colour, name) + "\n";
     for (const ScopeVerdict& each : target.verdicts)
         if (!each.role || each.judgement.verdict == Verdict::leaking)
-            for (const std::string& line : wrap(printable(each.explanation), kWidth)) out += line + "\n";
+            for (const std::string& line : wrapped_lines(printable(each.explanation), kWidth)) out += line + "\n";
     return out;
 }
 
@@ -160,12 +160,25 @@ std::string trouble_line(const Snapshot& snapshot, const TargetSnapshot& target,
     return "\n" + paint(killed ? Colour::red : Colour::yellow, shortened_to(line, kWidth)) + "\n";
 }
 
+// One that stands is a sentence, and is not cut: lines break between words.
+std::string precursor_lines(const Snapshot& snapshot, const TargetSnapshot& target, const Paint& paint) {
+    std::string out;
+    for (const Precursor& precursor : target.precursors) {
+        const Seconds age(std::max(0.0, snapshot.time - precursor.since));
+        const std::string text = fmt::format("{}, for {}: {}", name_of(precursor.kind),
+                                             human_duration(std::max(age, Seconds{1})), precursor.reason);
+        for (const std::string& line : wrapped_lines(text, kWidth)) out += paint(Colour::red, line) + "\n";
+    }
+    return out.empty() ? out : "\n" + out;
+}
+
 }  // namespace
 
 std::string status_text(const Snapshot& snapshot, const TargetSnapshot& target, bool color) {
     const Paint paint(color);
     return headline(target, paint) + verdict_lines(target, paint) + limit_lines(target.memory, paint) +
            kinds_line(target.memory, paint) + role_table(target, paint) + process_table(target, paint) +
+           precursor_lines(snapshot, target, paint) +
            trouble_line(snapshot, target, paint);
 }
 

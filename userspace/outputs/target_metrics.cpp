@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "outputs/metric_table.h"
 
 namespace memscope {
@@ -82,6 +84,21 @@ void pressure(const Snapshot& snapshot, Samples& out) {
     });
 }
 
+void reclaim_stalls(const Snapshot& snapshot, Samples& out) {
+    each_target(snapshot, [&](const TargetSnapshot& target, const std::string& label) {
+        if (target.reclaim) out.add({label}, target.reclaim->total().count());
+    });
+}
+
+void precursors(const Snapshot& snapshot, Samples& out) {
+    each_target(snapshot, [&](const TargetSnapshot& target, const std::string& label) {
+        for (const PrecursorKind kind : kPrecursorKinds) {
+            const bool stands = std::ranges::find(target.precursors, kind, &Precursor::kind) != target.precursors.end();
+            out.add({label, std::string(name_of(kind))}, stands ? 1 : 0);
+        }
+    });
+}
+
 template <auto member>
 void shm_bytes(const Snapshot& snapshot, Samples& out) {
     each_target(snapshot, [&](const TargetSnapshot& target, const std::string& label) {
@@ -137,6 +154,18 @@ constexpr Metric kTargetMetrics[] = {
      "Time in which some or all (full) tasks of the target waited for memory; absent where the cgroup has no PSI.",
      {"target", "kind"},
      pressure},
+    {"memscope_reclaim_stall_seconds_total",
+     kCounter,
+     "Time that threads of the target lost because they had to free memory before they got any (direct and memcg "
+     "reclaim), summed over threads; absent where the kernel has no hook for it.",
+     {"target"},
+     reclaim_stalls},
+    {"memscope_oom_precursor",
+     kGauge,
+     "1 while that precursor of an OOM kill stands (eta, near_limit, pressure, reclaim, refault, high_throttled, "
+     "shm_full, host_low).",
+     {"target", "precursor"},
+     precursors},
     {"memscope_shm_used_bytes",
      kGauge,
      "Used bytes of the fullest /dev/shm that the target's processes see.",

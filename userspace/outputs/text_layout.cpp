@@ -66,6 +66,17 @@ std::string right(std::string_view text, std::size_t width) {
     return std::string(width - display_width(out), ' ') + out;
 }
 
+std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width) {
+    std::vector<std::string> lines;
+    for (const std::string_view word : split(text, ' ')) {
+        if (lines.empty() || display_width(lines.back()) + 1 + display_width(word) > width)
+            lines.push_back(shortened_to(word, width));
+        else
+            lines.back().append(" ").append(word);
+    }
+    return lines;
+}
+
 std::string bar(std::size_t width, const std::vector<BarPart>& parts, std::string_view empty) {
     std::string out;
     std::size_t drawn = 0;
@@ -86,17 +97,6 @@ std::string Paint::operator()(Colour colour, std::string_view text) const {
     constexpr std::string_view kCodes[] = {"", "1", "2", "32", "33", "31"};
     if (!on_ || colour == Colour::none) return std::string(text);
     return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<std::size_t>(colour)], text);
-}
-
-std::vector<std::string> wrap(std::string_view text, std::size_t width) {
-    std::vector<std::string> lines(1);
-    for (const std::string_view word : split(text, ' ')) {
-        if (!lines.back().empty() && display_width(lines.back()) + 1 + display_width(word) > width)
-            lines.emplace_back();
-        if (!lines.back().empty()) lines.back() += ' ';
-        lines.back() += word;
-    }
-    return lines;
 }
 
 }  // namespace memscope

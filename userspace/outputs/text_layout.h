@@ -15,8 +15,8 @@ std::string left(std::string_view text, std::size_t width);
 std::string right(std::string_view text, std::size_t width);
 std::string shortened_to(std::string_view text, std::size_t width);  // cut only
 
-// Lines of at most `width` columns, broken between words; a word that is longer has a line of its own.
-std::vector<std::string> wrap(std::string_view text, std::size_t width);
+// Lines of at most `width` columns, broken at spaces; a word that is longer is cut.
+std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width);
 
 // A bar of `width` columns; each part takes its share (0 to 1) of it, the rest is filled with `empty`.
 struct BarPart {

@@ -30,7 +30,7 @@ void write_events(JsonWriter& json, const std::optional<MemoryEvents>& events) {
     });
 }
 
-void write_memory(JsonWriter& json, const MemoryState& memory) {
+void write_memory(JsonWriter& json, const MemoryState& memory, const std::optional<ReclaimStalls>& reclaim) {
     const auto& effective = memory.effective;
     json.field("usage_bytes", memory.usage);
     json.field("limit_bytes", finite(memory.limit));
@@ -48,6 +48,8 @@ void write_memory(JsonWriter& json, const MemoryState& memory) {
     });
     write_events(json, memory.events);
     write_pressure(json, memory.pressure);
+    json.field("reclaim_stall_seconds", reclaim ? std::optional(reclaim->total()) : std::nullopt);
+    json.field("refaulted_bytes", memory.refaulted);
     if (!memory.measured_at.empty()) json.field("cgroup", memory.measured_at);
     if (memory.others) json.field("others_bytes", *memory.others);
 }
@@ -176,7 +178,7 @@ std::string tick_json(const Snapshot& snapshot, const TargetSnapshot& target) {
             json.field("cgroup_version", target.info.cgroup_version);
             json.field("up", target.up);
         });
-        json.object("memory", [&] { write_memory(json, target.memory); });
+        json.object("memory", [&] { write_memory(json, target.memory, target.reclaim); });
         json.list("processes", [&] {
             for (const Process& process : target.processes) json.object([&] { write_process(json, process); });
         });
@@ -194,6 +196,14 @@ std::string tick_json(const Snapshot& snapshot, const TargetSnapshot& target) {
             for (const ScopeVerdict& verdict : target.verdicts) json.object([&] { write_scope(json, verdict); });
         });
         write_forecast(json, target);
+        json.list("precursors", [&] {
+            for (const Precursor& precursor : target.precursors)
+                json.object([&] {
+                    json.field("precursor", name_of(precursor.kind));
+                    json.field("since", precursor.since);
+                    json.field("reason", precursor.reason);
+                });
+        });
         json.field("gpu", nullptr);
         json.object("host", [&] { write_host(json, snapshot.host); });
         json.object("self", [&] { write_self(json, snapshot.self); });

@@ -53,7 +53,10 @@ Result<LevelUsage> read_parts(const Fd& directory, int version, Bytes usage) {
     const char* swap_file = version == 1 ? "memory.memsw.usage_in_bytes" : "memory.swap.current";
     const auto swap = parse_if_there<Bytes>(directory, swap_file, parse_bytes);
     if (!swap) return swap.error();
-    LevelUsage level{*parts, *swap};
+    const auto refaulted = parse_refaulted_pages(*text, version);
+    if (!refaulted) return refaulted.error();
+    LevelUsage level{*parts, *swap, {}};
+    if (*refaulted) level.refaulted = Bytes{**refaulted * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))};
     // memsw is memory and swap together. memory.stat has swap alone, read at one moment with the rest.
     if (version == 1 && *swap) level.swap = stat->swap ? *stat->swap : **swap - usage;
     return level;

@@ -10,6 +10,7 @@ namespace memscope {
 struct LevelUsage {
     MemoryParts parts{};
     std::optional<Bytes> swap{};  // none where the kernel does not count it by cgroup
+    std::optional<Bytes> refaulted{};
 };
 
 Result<Bytes> read_usage(const Fd& directory, int version);

@@ -64,6 +64,7 @@ Result<MemoryState> CgroupMemory::sample_level(std::size_t measured, Bytes usage
     state.by_kind = level->parts.by_kind;
     state.unreclaimable = level->parts.unreclaimable;
     state.swap = level->swap.value_or(Bytes{});
+    state.refaulted = level->refaulted;
     if (measured > 0) state.measured_at = shown_path(at);
     if (const auto done = add_candidates(measured, host, state); !done) return done.error();
     state.candidates.push_back(host_candidate(host, host.swap_total.n > 0 && level->swap));

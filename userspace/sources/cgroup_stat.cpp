@@ -113,6 +113,23 @@ std::optional<Stall> parse_stall(std::string_view fields) {
 
 Result<MemoryStat> parse_memory_stat_v2(std::string_view text) { return parse_table(text, "memory.stat", kKeysV2); }
 Result<MemoryStat> parse_memory_stat_v1(std::string_view text) { return parse_table(text, "memory.stat", kKeysV1); }
+Result<std::optional<std::uint64_t>> parse_refaulted_pages(std::string_view text, int version) {
+    std::optional<std::uint64_t> pages;
+    const auto wanted = [&](std::string_view key) {
+        constexpr std::string_view kTotal = "total_";
+        if (version == 1) {
+            if (!key.starts_with(kTotal)) return false;
+            key.remove_prefix(kTotal.size());
+        }
+        // Up to 5.8 one line for both kinds.
+        return key == "workingset_refault_anon" || key == "workingset_refault_file" || key == "workingset_refault";
+    };
+    const auto done = parse_keyed(text, "memory.stat", wanted,
+                                  [&](std::string_view, std::uint64_t number) { pages = pages.value_or(0) + number; });
+    if (!done) return done.error();
+    return pages;
+}
+
 Result<MemoryEvents> parse_memory_events(std::string_view text) {
     return parse_table(text, "memory.events", kEventKeys);
 }

@@ -31,6 +31,9 @@ struct MemoryStat {
 // Keys that are not known are ignored; a known key with a value that is not a number is an error.
 Result<MemoryStat> parse_memory_stat_v2(std::string_view text);
 Result<MemoryStat> parse_memory_stat_v1(std::string_view text);  // the total_ keys
+// Pages that were read back soon after they had been evicted, children included; nothing where memory.stat has no such
+// line (v1 of older kernels).
+Result<std::optional<std::uint64_t>> parse_refaulted_pages(std::string_view text, int version);
 Result<MemoryEvents> parse_memory_events(std::string_view text);
 // The oom_kill line of memory.oom_control; kernels before 4.13 have none.
 Result<std::optional<std::uint64_t>> parse_oom_control(std::string_view text);

@@ -196,12 +196,31 @@ Line trouble_line(const TargetSnapshot& target) {
     return line;
 }
 
+std::vector<Line> precursor_lines(const Snapshot& snapshot, const TargetSnapshot& target, std::size_t rows) {
+    const auto& standing = target.precursors;
+    const std::size_t whole = standing.size() <= rows ? standing.size() : rows - std::min<std::size_t>(rows, 1);
+    std::vector<Line> lines;
+    for (std::size_t i = 0; i < whole; ++i) {
+        const Seconds age(std::max(1.0, snapshot.time - standing[i].since));
+        Line line;
+        line.add(fmt::format(" {}", name_of(standing[i].kind)), Style::bad);
+        line.add(fmt::format(" for {}: ", human_duration(age)), Style::dim).add(standing[i].reason);
+        lines.push_back(std::move(line));
+    }
+    if (whole == standing.size() || rows == 0) return lines;
+    Line rest;
+    for (std::size_t i = whole; i < standing.size(); ++i)
+        rest.add(fmt::format(" {}", name_of(standing[i].kind)), Style::bad);
+    lines.push_back(std::move(rest.add(whole > 0 ? " as well" : "", Style::dim)));
+    return lines;
+}
+
 std::vector<Line> verdict_panel(const TargetSnapshot& target, std::size_t width, std::size_t rows) {
     std::vector<Line> lines;
     for (const ScopeVerdict& verdict : target.verdicts) {
         if (verdict.role && verdict.judgement.verdict != Verdict::leaking) continue;
         const Style style = verdict.role ? Style::dim : Style::plain;
-        for (const std::string& text : wrap(printable(verdict.explanation), width > 2 ? width - 2 : 1))
+        for (const std::string& text : wrapped_lines(printable(verdict.explanation), width > 2 ? width - 2 : 1))
             lines.push_back(Line{}.add(" " + text, style));
     }
     lines.resize(rows);  // kept when empty: what comes below should not jump

@@ -20,6 +20,9 @@ Line kinds_bar(const MemoryState& memory, std::size_t width, bool colour);
 Line kinds_legend(const MemoryState& memory, std::size_t width, bool colour);
 Line trouble_line(const TargetSnapshot& target);  // pressure where there is PSI, events that should not be
 
+// What announces an OOM kill, a line each; where there are more than rows, the last one names the others.
+std::vector<Line> precursor_lines(const Snapshot& snapshot, const TargetSnapshot& target, std::size_t rows);
+
 // What the verdict of the target means, and of a role that leaks.
 std::vector<Line> verdict_panel(const TargetSnapshot& target, std::size_t width, std::size_t rows);
 

@@ -21,6 +21,7 @@ struct Layout {
     std::size_t kinds_bar = 0;
     std::size_t kinds_legend = 0;
     std::size_t trouble = 0;
+    std::size_t precursors = 0;
     std::size_t verdict = 0;
     std::size_t gap = 0;
     std::size_t header = 0;
@@ -29,7 +30,7 @@ struct Layout {
     std::size_t footer = 0;
 };
 
-Layout lay_out(std::size_t height, std::size_t targets) {
+Layout lay_out(std::size_t height, std::size_t targets, std::size_t precursors) {
     const auto from = [&](std::size_t least, std::size_t rows = 1) { return height >= least ? rows : 0; };
     Layout layout;
     layout.targets = targets > 1 ? std::min(from(12, height / 6), targets) : 0;
@@ -41,6 +42,7 @@ Layout lay_out(std::size_t height, std::size_t targets) {
     layout.kinds_bar = from(14);
     layout.kinds_legend = from(11);
     layout.trouble = from(16);  // kept when empty: what comes below should not jump
+    layout.precursors = std::min(from(10, height / 8), precursors);
     layout.verdict = height >= 34 ? 3 : from(18, 2);
     layout.gap = from(28);
     layout.header = from(6);
@@ -48,7 +50,8 @@ Layout lay_out(std::size_t height, std::size_t targets) {
     layout.footer = from(4);
     const std::size_t taken = layout.targets + layout.targets_gap + layout.title + layout.limit + layout.headroom +
                               layout.kinds_gap + layout.kinds_bar + layout.kinds_legend + layout.trouble +
-                              layout.verdict + layout.gap + layout.header + layout.note + layout.footer;
+                              layout.precursors + layout.verdict + layout.gap + layout.header + layout.note +
+                              layout.footer;
     layout.page = height - std::min(taken, height);
     return layout;
 }
@@ -61,7 +64,7 @@ class Painter {
     Scene paint() {
         drop_old_notes(state_, snapshot_.time);
         const TargetSnapshot* target = settle_target(state_, snapshot_);
-        layout_ = lay_out(look_.height, snapshot_.targets.size());
+        layout_ = lay_out(look_.height, snapshot_.targets.size(), target ? target->precursors.size() : 0);
         if (target) {
             fold_large_roles(state_, *target);
             scene_.tree = build_tree(*target, history_, state_);
@@ -102,6 +105,7 @@ class Painter {
         add(kinds_bar(memory, width, look_.colour), layout_.kinds_bar);
         add(kinds_legend(memory, width, look_.colour), layout_.kinds_legend);
         add(trouble_line(target), layout_.trouble);
+        for (Line& line : precursor_lines(snapshot_, target, layout_.precursors)) add(std::move(line), 1);
         add({}, layout_.gap);
         if (state_.growth == GrowthPanel::off)
             paint_tree(target);

@@ -68,6 +68,13 @@ std::vector<std::pair<std::uint64_t, pid_t>> mount_namespaces(const std::vector<
     return {namespaces.begin(), namespaces.end()};
 }
 
+// A spike that would cross the limit is as near a death as a leak.
+std::optional<PrecursorInputs::Eta> eta_of(const TargetSnapshot& target) {
+    const ScopeVerdict* verdict = target.verdict();
+    if (!verdict || !verdict->forecast) return std::nullopt;
+    return PrecursorInputs::Eta{verdict->forecast->eta, verdict->forecast->basis == Forecast::Basis::warmup};
+}
+
 Result<std::unique_ptr<Targets>> open_targets(const SysRoot& root, const CgroupHierarchy& hierarchy,
                                               const WatchOptions& options) {
     const auto as_targets = [](auto opened) -> Result<std::unique_ptr<Targets>> {
@@ -87,7 +94,8 @@ Collector::Collector(SysRoot root, Session session, std::unique_ptr<Targets> tar
       targets_(std::move(targets)),
       processes_(read_clock().boot_ns),
       roles_(options.role_rules),
-      warmup_(options.warmup) {
+      warmup_(options.warmup),
+      precursors_(options.precursors) {
     if (GrowthSignal* signal = session_.growth())
         growth_ = std::make_unique<GrowthRecorder>(root_, *signal, options.python,
                                                    HookBudget(options.growth_budget, options.growth_window));
@@ -186,9 +194,12 @@ void Collector::refresh_targets() {
     refreshed_ns_ = read_clock().boot_ns;
     const auto changes = targets_->refresh();
     for (const CgroupId id : changes.removed) {
+        stalls_.book(session_.reclaim(), id, targets_->nesting());  // its last ones belong to whoever is around it
         session_.unwatch(id);
         processes_.retarget(id, targets_->nesting().enclosing(id));
         ledger_.forget(id);
+        stalls_.forget(id);
+        precursors_.forget(id);
         targets_->forget(id);
         judges_.erase(id);
     }
@@ -209,7 +220,8 @@ void Collector::read_details() {
     detailed_revision_ = processes_.revision();
 }
 
-void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out, const Now& now) {
+void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out, const Snapshot& snapshot,
+                                const Now& now) {
     out.info = target.info;
     out.roles = sum_by_role(out.processes);
     out.counters = ledger_.of(id);
@@ -221,6 +233,8 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
     out.shm = target.shm;
     judges_.try_emplace(id, warmup_)
         .first->second.consider(Seconds(static_cast<double>(now.boot_ns) * 1e-9), Seconds(now.unix_seconds), out);
+    out.reclaim = stalls_.of(session_.reclaim(), id);
+    out.precursors = precursors_.consider(id, out, snapshot.host, eta_of(out), now);
 }
 
 // Roles follow from who is there and what they are, which rarely changes from one tick to the next.
@@ -291,6 +305,9 @@ std::map<CgroupId, TargetSnapshot> Collector::book_and_describe(const Now& now) 
 
 void Collector::describe(Snapshot& snapshot, const Now& now) {
     auto described = book_and_describe(now);
+    for (const auto& [id, target] : targets_->all())  // all, before any is shown
+        stalls_.book(session_.reclaim(), id, targets_->nesting());
+    stalls_.sweep(session_.reclaim(), now.boot_ns);
     for (auto& [id, target] : targets_->all()) {
         TargetSnapshot& out = described[id];
         auto memory = target.memory->sample(snapshot.host, out.processes);
@@ -302,7 +319,7 @@ void Collector::describe(Snapshot& snapshot, const Now& now) {
             continue;
         }
         out.memory = std::move(*memory);
-        describe_target(id, target, out, now);
+        describe_target(id, target, out, snapshot, now);
         snapshot.targets.push_back(std::move(out));
     }
     std::sort(snapshot.targets.begin(), snapshot.targets.end(),

@@ -9,6 +9,8 @@
 #include "model/process_table.h"
 #include "watch/clock.h"
 #include "watch/growth_recorder.h"
+#include "watch/precursor_watch.h"
+#include "watch/stall_recorder.h"
 #include "watch/target.h"
 #include "watch/watch_options.h"
 
@@ -42,7 +44,7 @@ class Collector {
     void follow_growth();
     std::map<CgroupId, TargetSnapshot> book_and_describe(const Now& now);
     void describe(Snapshot& snapshot, const Now& now);
-    void describe_target(CgroupId id, Target& target, TargetSnapshot& out, const Now& now);
+    void describe_target(CgroupId id, Target& target, TargetSnapshot& out, const Snapshot& snapshot, const Now& now);
     SelfSample describe_self(const Now& now);
 
     SysRoot root_;
@@ -52,9 +54,11 @@ class Collector {
     std::unique_ptr<Targets> targets_;
     ProcessTable processes_;
     Ledger ledger_;
+    StallRecorder stalls_;
     RoleBook roles_;
     Seconds warmup_;
     std::map<CgroupId, TargetJudge> judges_{};
+    PrecursorWatch precursors_;
     std::optional<SelfSample> own_{};     // of the last tick
     std::uint64_t own_looked_up_ns_ = 0;  // boot clock; when all of it was read
     bool told_of_cgroups_ = false;        // the kernel says when a cgroup is made or removed

@@ -27,19 +27,22 @@
  * time. With more the processes take turns, since a visit costs 0.2 us and the scan holds the RCU lock. */
 #define MS_SCAN_ROWS 8192
 #define MS_SCAN_THREADS 512
+/* Threads of all targets that can be stalled in reclaim at one time. */
+#define MS_STALLED_THREADS 4096
 
 /* Every way to lose something has its own counter: slot, word used as a metric label. */
-#define MS_LOSSES(X)                                                                                               \
-    X(RING_FULL, "ring_full")                 /* an event found no room: the collector did not read fast enough */ \
-    X(CGROUP_TOO_DEEP, "cgroup_too_deep")     /* membership undecided after MS_CGROUP_DEPTH ancestors */           \
-    X(THREADS_TRUNCATED, "threads_truncated") /* faults of threads beyond MS_THREADS_SUMMED were not summed */     \
-    X(MAPPINGS_FULL, "mappings_full")         /* an address space found no room in the map of mapped bytes */      \
-    X(MAPPINGS_TORN, "mappings_torn")         /* mapped bytes changed all the while they were read */              \
-    X(MEMBERS_FULL, "members_full")           /* a descendant found no room in the map of followed processes */    \
-    X(SPACES_FULL, "spaces_full")             /* a process found no room in the map of growing ones */             \
-    X(STACKS_FULL, "stacks_full")             /* a stack or a name found no room in its ring */                    \
-    X(PYTHON_UNREADABLE, "python_unreadable") /* a Python stack or name could not be read */                       \
-    X(RANGES_FULL, "ranges_full")             /* a change of a range found no room; /proc/PID/maps is read instead */
+#define MS_LOSSES(X)                                                                                                  \
+    X(RING_FULL, "ring_full")                 /* an event found no room: the collector did not read fast enough */    \
+    X(CGROUP_TOO_DEEP, "cgroup_too_deep")     /* membership undecided after MS_CGROUP_DEPTH ancestors */              \
+    X(THREADS_TRUNCATED, "threads_truncated") /* faults of threads beyond MS_THREADS_SUMMED were not summed */        \
+    X(MAPPINGS_FULL, "mappings_full")         /* an address space found no room in the map of mapped bytes */         \
+    X(MAPPINGS_TORN, "mappings_torn")         /* mapped bytes changed all the while they were read */                 \
+    X(MEMBERS_FULL, "members_full")           /* a descendant found no room in the map of followed processes */       \
+    X(SPACES_FULL, "spaces_full")             /* a process found no room in the map of growing ones */                \
+    X(STACKS_FULL, "stacks_full")             /* a stack or a name found no room in its ring */                       \
+    X(PYTHON_UNREADABLE, "python_unreadable") /* a Python stack or name could not be read */                          \
+    X(RANGES_FULL, "ranges_full")             /* a change of a range found no room; /proc/PID/maps is read instead */ \
+    X(STALLS_FULL, "stalls_full")             /* a thread stalled in reclaim found no room in the map of those */
 
 enum ms_loss {
 #define X(slot, word) MS_LOSS_##slot,
@@ -135,6 +138,27 @@ struct ms_mappings {
     __u32 failures[MS_FAILED_COUNT][MS_REASON_COUNT];
 };
 MS_LAYOUT(ms_mappings, 160);
+
+enum ms_reclaim_by {
+    MS_RECLAIM_MEMCG,  /* at the limit of a cgroup */
+    MS_RECLAIM_DIRECT, /* the machine is short of memory */
+    MS_RECLAIM_COUNT,
+};
+
+/* What the threads of one target have waited in reclaim, ended stalls only. */
+struct ms_reclaim {
+    __u64 stalled_ns[MS_RECLAIM_COUNT];
+    __u64 stalls[MS_RECLAIM_COUNT];
+};
+MS_LAYOUT(ms_reclaim, 32);
+
+/* One thread that has not come back from reclaim. */
+struct ms_stall {
+    __u64 since_ns; /* boot clock */
+    __u64 target;
+    __u64 thread_start_ns; /* a thread id may be used again */
+};
+MS_LAYOUT(ms_stall, 24);
 
 struct ms_exit {
     struct ms_header h;

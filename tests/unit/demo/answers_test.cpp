@@ -126,7 +126,7 @@ TEST(Story, ARunThatShowsSomethingElseSaysSo) {
 
 TEST(Story, WordsAreWrappedNotCut) {
     EXPECT_EQ(wrapped("aa bb cc", 5), "aa bb\ncc\n");
-    EXPECT_EQ(wrapped("aaaaaaa b", 5), "aaaaaaa\nb\n");
+    EXPECT_EQ(wrapped("aaaaaaa b", 5), "aaaa…\nb\n");
     EXPECT_EQ(wrapped("", 5), "\n");
 }
 

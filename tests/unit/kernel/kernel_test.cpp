@@ -62,6 +62,15 @@ TEST(Plan, TheQuickScanComesOnTopOfTheSlowOneAndIsNotNeeded) {
     EXPECT_FALSE(obstacle(facts, kRoot, make_plan(facts)));
 }
 
+TEST(Plan, AStallHasABeginningAndAnEndOrIsNotMeasured) {
+    KernelFacts facts = full_facts();
+    EXPECT_EQ(programs_of(make_plan(facts), "reclaim").size(), 4U);
+    facts.tracepoints.erase("mm_vmscan_direct_reclaim_end");
+    EXPECT_EQ(program_of(make_plan(facts), "reclaim", "direct_begin"), "");
+    EXPECT_EQ(program_of(make_plan(facts), "reclaim", "memcg_begin"), "reclaim_memcg_begin");
+    EXPECT_FALSE(obstacle(facts, kRoot, make_plan(facts)));
+}
+
 TEST(Plan, HasEachHookOnceAndSaysWhatItsAbsenceCosts) {
     std::set<std::pair<std::string_view, std::string_view>> hooks;
     for (const Choice& choice : make_plan({})) {

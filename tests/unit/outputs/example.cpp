@@ -33,6 +33,7 @@ TargetSnapshot training(const char* name) {
     memory.events = MemoryEvents{};
     memory.pressure = Pressure{Seconds{1.5}, Seconds{0.5}, 0, 0};
     target.shm = ShmUsage{mib(100), gib(1)};
+    target.reclaim = ReclaimStalls{};
     target.processes = {
         process(100, 1, Role::launcher, "torchrun", "/usr/bin/torchrun --nproc-per-node=1 train.py", mib(80)),
         process(101, 100, Role::trainer, "python3", "/usr/bin/python3 -u train.py --config big.yaml", gib(31)),

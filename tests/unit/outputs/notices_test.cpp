@@ -105,13 +105,23 @@ TEST(Notices, ReliefIsSaidToo) {
                 ElementsAre("train: 57 GiB of unreclaimable memory, fell below 90 % of its own limit (64 GiB)"));
 }
 
-TEST(Notices, PressureIsSaidWhenItBegins) {
+TEST(Notices, APrecursorIsSaidWhenItBeginsAndWhenItIsOver) {
     const Snapshot calm = held(10);
     Snapshot stalled = calm;
-    stalled.targets[0].memory.pressure->full_avg10 = 0.25;
-    EXPECT_THAT(notices(&calm, stalled),
-                ElementsAre("train: under memory pressure: everything stood still for 25 % of the last 10 s"));
+    stalled.targets[0].precursors = {{PrecursorKind::pressure, 1, "everything stood still"}};
+    Snapshot worse = stalled;
+    worse.targets[0].precursors[0].reason = "everything stands still";
+    worse.targets[0].precursors.push_back({PrecursorKind::shm_full, 2, "/dev/shm is full"});
+    EXPECT_THAT(notices(&calm, stalled), ElementsAre("train: pressure: everything stood still"));
     EXPECT_THAT(notices(&stalled, stalled), IsEmpty());
+    EXPECT_THAT(notices(&stalled, worse), ElementsAre("train: shm_full: /dev/shm is full"));
+    EXPECT_THAT(notices(&worse, calm), ElementsAre("train: pressure is over", "train: shm_full is over"));
+}
+
+TEST(Notices, APrecursorThatStandsAlreadyIsSaidAtTheFirstTick) {
+    Snapshot first = held(10);
+    first.targets[0].precursors = {{PrecursorKind::host_low, 1, "the host is low"}};
+    EXPECT_THAT(notices(nullptr, first), testing::Contains("train: host_low: the host is low"));
 }
 
 TEST(Notices, LossesAreSaid) {

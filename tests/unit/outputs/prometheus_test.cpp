@@ -30,6 +30,25 @@ TEST(Prometheus, AllSixEventsStandAtZeroFromTheFirstScrape) {
             text, HasSubstr(std::string("memscope_memory_events_total{target=\"train\",event=\"") + event + "\"} 0\n"));
 }
 
+TEST(Prometheus, AllEightPrecursorsHaveALineAndThoseThatStandHaveAOne) {
+    Snapshot snapshot = test::example();
+    snapshot.targets[0].precursors = {{PrecursorKind::shm_full, 1, "full"}};
+    const std::string text = render_prometheus(snapshot);
+    for (const auto* word :
+         {"eta", "near_limit", "pressure", "reclaim", "refault", "high_throttled", "shm_full", "host_low"})
+        EXPECT_THAT(text, HasSubstr(std::string("memscope_oom_precursor{target=\"train\",precursor=\"") + word +
+                                    "\"} " + (std::string(word) == "shm_full" ? "1" : "0") + "\n"));
+}
+
+TEST(Prometheus, TimeLostInReclaimStandsAtZeroOrIsUnknown) {
+    Snapshot snapshot = test::example();
+    EXPECT_THAT(render_prometheus(snapshot), HasSubstr("memscope_reclaim_stall_seconds_total{target=\"train\"} 0\n"));
+    snapshot.targets[0].reclaim.reset();
+    EXPECT_THAT(render_prometheus(snapshot), Not(HasSubstr("memscope_reclaim_stall_seconds_total")));
+    snapshot.targets[0].reclaim = ReclaimStalls{.memcg = Seconds{1.5}, .direct = Seconds{0.5}, .stalls = 3};
+    EXPECT_THAT(render_prometheus(snapshot), HasSubstr("memscope_reclaim_stall_seconds_total{target=\"train\"} 2\n"));
+}
+
 TEST(Prometheus, WhatIsUnknownHasNoLine) {
     Snapshot snapshot = test::example();
     auto& target = snapshot.targets[0];

@@ -86,6 +86,18 @@ TEST(StatusText, ACalmDayHasNoTroubleLine) {
     EXPECT_THAT(text_of(snapshot), HasSubstr("oom_kill 1   5 events dropped"));
 }
 
+TEST(StatusText, APrecursorIsSaidInFullAndForHowLongItStands) {
+    Snapshot snapshot = test::example();
+    snapshot.targets[0].precursors = {
+        {PrecursorKind::reclaim, snapshot.time - 90,
+         "its threads lost 4 s of the last 60 s (6.6 %) because they had to free memory before they got any"}};
+    const std::string text = text_of(snapshot);
+    EXPECT_THAT(text,
+                HasSubstr("\nreclaim, for 90 s: its threads lost 4 s of the last 60 s (6.6 %) because they\nhad to "
+                          "free memory before they got any\n"));
+    expect_at_most_80_columns(text);
+}
+
 TEST(StatusText, StaysInsideItsWidthWithHostileAndEnormousValues) {
     Snapshot snapshot = test::example();
     auto& target = snapshot.targets[0];
@@ -135,6 +147,12 @@ TEST(Bar, ShowsSomethingForALittleAndGapsForAlmostFull) {
     EXPECT_EQ(bar(4, {{0.999, "#"}}, "."), "###.");
     EXPECT_EQ(bar(4, {{7.0, "#"}}, "."), "####");
     EXPECT_EQ(bar(4, {{0, "#"}}, "."), "....");
+}
+
+TEST(Layout, WrapsAtSpacesAndCutsAWordThatIsTooLong) {
+    EXPECT_THAT(wrapped_lines("one two three", 7), testing::ElementsAre("one two", "three"));
+    EXPECT_THAT(wrapped_lines("a bottomless word", 5), testing::ElementsAre("a", "bott…", "word"));
+    EXPECT_THAT(wrapped_lines("one", 80), testing::ElementsAre("one"));
 }
 
 TEST(Layout, CutsAtACharacterNotInsideIt) {

@@ -63,6 +63,29 @@ TEST(TickJson, WithoutGrowthThereIsNoForecast) {
     EXPECT_TRUE(tick(snapshot)["forecast"].is_null());
 }
 
+TEST(TickJson, PrecursorsAreThoseThatStandWithTheirReasons) {
+    Snapshot snapshot = test::example();
+    EXPECT_EQ(tick(snapshot)["precursors"], Json::array());
+    snapshot.targets[0].precursors = {{PrecursorKind::near_limit, 1760000000.25, "58 GiB of 64 GiB"}};
+    const Json standing = tick(snapshot)["precursors"];
+    ASSERT_EQ(standing.size(), 1U);
+    EXPECT_EQ(standing[0]["precursor"], "near_limit");
+    EXPECT_EQ(standing[0]["since"], 1760000000.25);
+    EXPECT_EQ(standing[0]["reason"], "58 GiB of 64 GiB");
+}
+
+TEST(TickJson, TimeLostInReclaimIsThereOrNull) {
+    Snapshot snapshot = test::example();
+    EXPECT_EQ(tick(snapshot)["memory"]["reclaim_stall_seconds"], 0);
+    snapshot.targets[0].reclaim.reset();
+    EXPECT_TRUE(tick(snapshot)["memory"]["reclaim_stall_seconds"].is_null());
+    EXPECT_TRUE(tick(snapshot)["memory"]["refaulted_bytes"].is_null());
+    snapshot.targets[0].reclaim = ReclaimStalls{.memcg = Seconds{1.5}, .direct = Seconds{0.25}, .stalls = 9};
+    snapshot.targets[0].memory.refaulted = Bytes{4096};
+    EXPECT_EQ(tick(snapshot)["memory"]["reclaim_stall_seconds"], 1.75);
+    EXPECT_EQ(tick(snapshot)["memory"]["refaulted_bytes"], 4096);
+}
+
 TEST(TickJson, AProcessHasItsNumbers) {
     const Json process = tick(test::example())["processes"][1];
     EXPECT_EQ(process["pid"], 101);

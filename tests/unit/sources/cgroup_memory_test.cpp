@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include "support/fake_tree.h"
 
@@ -48,6 +49,9 @@ TEST(CgroupMemoryV2, HasTheNumbersOfItsFiles) {
     EXPECT_EQ(state->events->oom_kill, 2U);
     EXPECT_EQ(state->pressure->some, Seconds(1));
     EXPECT_EQ(state->measured_at, "");
+    EXPECT_FALSE(state->refaulted) << "memory.stat has no such line";
+    tree.write("cg/a/memory.stat", "anon 1\nfile 1\nworkingset_refault_anon 1\nworkingset_refault_file 2\n");
+    EXPECT_EQ(memory->sample(kHost)->refaulted, Bytes{3 * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))});
 }
 
 TEST(CgroupMemoryV2, HasNoPressureWithoutPsi) {

@@ -43,6 +43,22 @@ TEST(MemoryStat, RefusesGarbageForAKnownKey) {
     EXPECT_TRUE(parse_memory_stat_v2("\n\nanonymous 1\n"));
 }
 
+TEST(RefaultedPages, AreThoseOfBothKinds) {
+    const char* v2 = "anon 1\nworkingset_refault_anon 3\nworkingset_refault_file 40\nworkingset_activate_file 9\n";
+    EXPECT_EQ(*parse_refaulted_pages(v2, 2), 43U);
+    const char* v1 =
+        "workingset_refault_anon 100\nworkingset_refault_file 100\ntotal_workingset_refault_anon 0\n"
+        "total_workingset_refault_file 7\n";
+    EXPECT_EQ(*parse_refaulted_pages(v1, 1), 7U);
+}
+
+TEST(RefaultedPages, HaveOneLineOnOldKernelsAndNoneOnSome) {
+    EXPECT_EQ(*parse_refaulted_pages("workingset_refault 5\n", 2), 5U);
+    EXPECT_EQ(*parse_refaulted_pages("anon 5\nfile 6\n", 2), std::nullopt);
+    EXPECT_EQ(*parse_refaulted_pages("workingset_refault_file 5\ntotal_cache 5\n", 1), std::nullopt);
+    EXPECT_FALSE(parse_refaulted_pages("workingset_refault_file many\n", 2));
+}
+
 TEST(MemoryEventsText, HasItsSixCounters) {
     const auto events =
         parse_memory_events("low 1\nhigh 2\nmax 3\noom 4\noom_kill 5\noom_group_kill 6\nsock_throttled 9\n");

@@ -137,6 +137,29 @@ TEST(ViewScreen, LossIsShownOnlyWhenThereIsSome) {
     EXPECT_EQ(screen.scene.lines.back().spans[screen.scene.lines.back().spans.size() - 2].style, Style::bad);
 }
 
+TEST(ViewScreen, APrecursorThatStandsHasALine) {
+    Screen screen;
+    EXPECT_THAT(screen.text(), Not(HasSubstr("near_limit")));
+    const std::size_t page = screen.scene.page;
+    screen.snapshot.targets[0].precursors = {{PrecursorKind::near_limit, 940, "58 GiB of 64 GiB cannot be reclaimed"},
+                                             {PrecursorKind::shm_full, 999.5, "/dev/shm is full"}};
+    screen.draw();
+    EXPECT_THAT(screen.text(), HasSubstr("near_limit for 60 s: 58 GiB of 64 GiB cannot be reclaimed"));
+    EXPECT_THAT(screen.text(), HasSubstr("shm_full for 1 s: /dev/shm is full"));
+    EXPECT_EQ(screen.scene.page, page - 2) << "the tree gives way";
+}
+
+TEST(ViewScreen, MorePrecursorsThanRoomAreNamedInOneLine) {
+    Screen screen;
+    for (const PrecursorKind kind : kPrecursorKinds)
+        screen.snapshot.targets[0].precursors.push_back({kind, 940, "a reason"});
+    screen.look = {80, 16, true};
+    screen.draw();
+    EXPECT_THAT(screen.text(), HasSubstr("eta for 60 s: a reason"));
+    EXPECT_THAT(screen.text(),
+                HasSubstr("near_limit pressure reclaim refault high_throttled shm_full host_low as well"));
+}
+
 TEST(ViewScreen, TheVerdictStandsInTheFirstLineAndWhatItMeansBelow) {
     Screen screen;
     ScopeVerdict verdict;

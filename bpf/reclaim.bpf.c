@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
+/*
+ * Time in which threads of a target had to free memory themselves before they got any: at a cgroup's limit
+ * (memcg) or because the machine was short (direct). Both tracepoints fire in the thread that waits. What
+ * kswapd does in the background stalls nobody, and the sleep that memory.high imposes is not reclaim.
+ */
+#include "membership.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* By thread, while it is stalled. All room is taken beforehand: here of all places memory is short. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MS_STALLED_THREADS);
+	__type(key, __u32);
+	__type(value, struct ms_stall);
+} stalled SEC(".maps");
+
+/* By target. The collector puts an entry here before the target is watched and takes it out at its end. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 65536);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64);
+	__type(value, struct ms_reclaim);
+} reclaim SEC(".maps");
+
+/* One that has begun already was not told to end, or holds this one: it is forgotten, so that a moment is
+ * never booked twice. */
+static __always_inline int on_begin(void)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	__u64 id = bpf_get_current_pid_tgid();
+	struct ms_stall stall = {};
+	__u32 thread = id;
+
+	if (id >> 32 == watcher_pid)
+		return 0;
+	stall.target = target_of(task);
+	if (!stall.target)
+		return 0;
+	stall.thread_start_ns = BPF_CORE_READ(task, start_boottime);
+	stall.since_ns = bpf_ktime_get_boot_ns();
+	if (bpf_map_update_elem(&stalled, &thread, &stall, BPF_ANY))
+		count_loss(MS_LOSS_STALLS_FULL);
+	return 0;
+}
+
+static __always_inline void book_stall(const struct ms_stall *stall, enum ms_reclaim_by why)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct ms_reclaim *booked = bpf_map_lookup_elem(&reclaim, &stall->target);
+
+	if (!booked || stall->thread_start_ns != BPF_CORE_READ(task, start_boottime))
+		return;
+	__sync_fetch_and_add(&booked->stalled_ns[why], bpf_ktime_get_boot_ns() - stall->since_ns);
+	__sync_fetch_and_add(&booked->stalls[why], 1);
+}
+
+/* An end without a beginning is that of a thread not watched, or of one stalled since before we came. */
+static __always_inline int on_end(enum ms_reclaim_by why)
+{
+	__u32 thread = bpf_get_current_pid_tgid();
+	struct ms_stall *stall = bpf_map_lookup_elem(&stalled, &thread);
+
+	if (!stall)
+		return 0;
+	book_stall(stall, why);
+	bpf_map_delete_elem(&stalled, &thread);
+	return 0;
+}
+
+SEC("tp_btf/mm_vmscan_memcg_reclaim_begin") int BPF_PROG(reclaim_memcg_begin)
+{
+	return on_begin();
+}
+
+SEC("tp_btf/mm_vmscan_memcg_reclaim_end") int BPF_PROG(reclaim_memcg_end)
+{
+	return on_end(MS_RECLAIM_MEMCG);
+}
+
+SEC("tp_btf/mm_vmscan_direct_reclaim_begin") int BPF_PROG(reclaim_direct_begin)
+{
+	return on_begin();
+}
+
+SEC("tp_btf/mm_vmscan_direct_reclaim_end") int BPF_PROG(reclaim_direct_end)
+{
+	return on_end(MS_RECLAIM_DIRECT);
+}

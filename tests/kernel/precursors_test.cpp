@@ -1,0 +1,115 @@
+// What announces an OOM kill, provoked for real. The times it takes are settings: here they are short.
+#include <chrono>
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <thread>
+
+#include "kernel/watched.h"
+#include "support/thrash.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kMiB = 1 << 20;
+
+WatchOptions quick(const RealCgroup& cgroup) {
+    WatchOptions options{.cgroups = {cgroup.name()}};
+    options.precursors.near_limit_for = Seconds{1};
+    options.precursors.reclaim_window = Seconds{2};
+    options.precursors.refault_for = Seconds{3};
+    options.precursors.clear_after = Seconds{1};
+    return options;
+}
+
+const Precursor* standing(const TargetSnapshot& target, PrecursorKind kind) {
+    const auto found = std::ranges::find(target.precursors, kind, &Precursor::kind);
+    return found == target.precursors.end() ? nullptr : &*found;
+}
+
+// Ticks until it stands, or does not.
+bool comes_to(Watched& watched, const RealCgroup& cgroup, PrecursorKind kind, bool stands) {
+    for (int i = 0; i < 100; ++i) {
+        if ((standing(watched.tick(cgroup), kind) != nullptr) == stands) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    return false;
+}
+
+TEST(PrecursorsForReal, NearLimitStandsWhileMostOfTheLimitCannotBeReclaimedAndClears) {
+    const RealCgroup job("near");
+    const RealCgroup beside("far");
+    job.limit(64 * kMiB);
+    beside.limit(64 * kMiB);
+    Child child(job, [](const Child::Script& script) {
+        touch(60 * kMiB);
+        script.say();
+        script.wait();
+    });
+    child.heard();
+    WatchOptions options = quick(job);
+    options.cgroups.push_back(beside.name());
+    Watched watched = Watched::on(gather_kernel_facts({}), options);
+    EXPECT_FALSE(standing(watched.tick(job), PrecursorKind::near_limit)) << "not yet for a second";
+    ASSERT_TRUE(comes_to(watched, job, PrecursorKind::near_limit, true));
+    EXPECT_NE(standing(*watched.find(job), PrecursorKind::near_limit)->reason.find("of its own limit of 64 MiB"),
+              std::string::npos);
+    EXPECT_FALSE(standing(*watched.find(beside), PrecursorKind::near_limit));
+    child.finish();
+    EXPECT_TRUE(comes_to(watched, job, PrecursorKind::near_limit, false));
+}
+
+// Reads a file that does not fit, over and over, until it is killed.
+void thrash(const ColdFile& file, const Child::Script& script) {
+    script.say();
+    for (;;) file.read();
+}
+
+TEST(PrecursorsForReal, ReclaimAndRefaultStandWhileAFileThatDoesNotFitIsReadOverAndOver) {
+    const ColdFile file(128 * kMiB);
+    const RealCgroup job("thrash");
+    job.limit(32 * kMiB);
+    Child child(job, [&](const Child::Script& script) { thrash(file, script); });
+    child.heard();
+    Watched watched = Watched::on(gather_kernel_facts({}), quick(job));
+    EXPECT_TRUE(comes_to(watched, job, PrecursorKind::reclaim, true));
+    EXPECT_TRUE(comes_to(watched, job, PrecursorKind::refault, true));
+    EXPECT_FALSE(standing(*watched.find(job), PrecursorKind::near_limit)) << "page cache can be reclaimed";
+    child.kill();
+    EXPECT_TRUE(comes_to(watched, job, PrecursorKind::reclaim, false));
+    EXPECT_TRUE(comes_to(watched, job, PrecursorKind::refault, false));
+}
+
+// A /dev/shm of its own, and nine tenths of it used.
+void fill_own_shm(const Child::Script& script) {
+    constexpr std::size_t kSize = 16 * kMiB;
+    const bool mounted = ::unshare(CLONE_NEWNS) == 0 &&
+                         ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
+                         ::mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=16m") == 0;
+    const Fd file(::open("/dev/shm/batch", O_CREAT | O_RDWR | O_CLOEXEC, 0600));
+    const bool filled = mounted && file && ::posix_fallocate(file.get(), 0, kSize / 16 * 15) == 0;
+    script.say(filled ? "ready" : "failed");
+    script.wait();
+}
+
+TEST(PrecursorsForReal, ShmFullStandsForTheSharedMemoryThatTheTreeSees) {
+    const RealCgroup job("full");
+    const RealCgroup beside("roomy");
+    Child child(job, fill_own_shm);
+    ASSERT_EQ(child.heard(), "ready");
+    Child calm(beside, [](const Child::Script& script) {
+        script.say();
+        script.wait();
+    });
+    calm.heard();
+    WatchOptions options = quick(job);
+    options.cgroups.push_back(beside.name());
+    Watched watched = Watched::on(gather_kernel_facts({}), options);
+    ASSERT_TRUE(standing(watched.tick(job), PrecursorKind::shm_full));
+    EXPECT_EQ(standing(*watched.find(job), PrecursorKind::shm_full)->reason.find("/dev/shm holds 15 MiB of 16 MiB"),
+              0U);
+    EXPECT_FALSE(standing(*watched.find(beside), PrecursorKind::shm_full));
+}
+
+}  // namespace
+}  // namespace memscope

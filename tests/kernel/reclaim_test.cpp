@@ -1,0 +1,145 @@
+// Time lost in reclaim, against the time that passed.
+#include <chrono>
+#include <thread>
+
+#include "kernel/followed.h"
+#include "kernel/watched.h"
+#include "support/thrash.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kMiB = 1 << 20;
+
+void sleeper(const Child::Script& script) {
+    script.say();
+    script.wait();
+}
+
+// Lets the child go on until it says that it is done; what that took.
+Seconds time_of(const Child& child) {
+    const auto began = std::chrono::steady_clock::now();
+    child.go();
+    child.heard();
+    return std::chrono::steady_clock::now() - began;
+}
+
+TEST(Reclaim, AtTheLimitIsTimedAndBookedToTheTargetThatStalled) {
+    const RealCgroup job("shared-stalled");
+    const RealCgroup beside("shared-beside");
+    job.limit(24 * kMiB);
+    Child child(job, [](const Child::Script& script) {
+        script.wait();
+        touch_and_leave(160 * kMiB);
+        sleeper(script);
+    });
+    Child calm(beside, sleeper);
+    calm.heard();
+    Watched watched = Watched::shared();
+    EXPECT_EQ(watched.tick(job).reclaim->total(), Seconds{}) << "none, and not unknown, from the first tick on";
+    const Seconds wall = time_of(child);
+    const ReclaimStalls stalls = watched.tick(job).reclaim.value();
+    EXPECT_GT(stalls.stalls, 0U);
+    EXPECT_GT(stalls.memcg, Seconds{});
+    EXPECT_LT(stalls.total(), wall) << "one thread";
+    EXPECT_EQ(watched.find(beside)->reclaim->stalls, 0U);
+    EXPECT_EQ(watched.latest().self.dropped.at("stalls_full"), 0U);
+}
+
+TEST(Reclaim, OfPageCacheStallsEveryThreadThatReads) {
+    const ColdFile file(128 * kMiB);
+    const RealCgroup job("reading");
+    job.limit(32 * kMiB);
+    Child child(job, [&](const Child::Script& script) {
+        script.wait();
+        std::thread other([&] { file.read(); });
+        file.read();
+        other.join();
+        sleeper(script);
+    });
+    Watched watched({job.name()});
+    watched.tick();
+    const Seconds wall = time_of(child);
+    const ReclaimStalls stalls = watched.tick(job).reclaim.value();
+    EXPECT_GT(stalls.memcg, Seconds{});
+    EXPECT_LT(stalls.total(), 2 * wall);
+    EXPECT_EQ(stalls.direct, Seconds{}) << "at the limit of a cgroup the machine is not short";
+    watched.expect_nothing_lost();
+}
+
+TEST(Reclaim, OfATargetInsideAnotherIsTheOuterOnesTooAndStaysItsOwn) {
+    const RealCgroup outer("stalled");
+    RealCgroup inner(outer, "inner");
+    inner.limit(24 * kMiB);
+    Watched watched({outer.name(), inner.name()});
+    watched.tick();
+    Child child(inner, [](const Child::Script& script) {
+        script.wait();
+        touch_and_leave(160 * kMiB);
+        sleeper(script);
+    });
+    time_of(child);
+    const std::uint64_t stalls = watched.tick(inner).reclaim->stalls;
+    EXPECT_GT(stalls, 0U);
+    EXPECT_EQ(watched.find(outer)->reclaim->stalls, stalls);
+    child.kill();
+    inner.remove();
+    EXPECT_GE(watched.tick(outer).reclaim->stalls, stalls);
+}
+
+TEST(Reclaim, OfATreeOfProcessesIsFollowedByBirth) {
+    const RealCgroup job("tree-stalled");
+    job.limit(24 * kMiB);
+    Child child(job, [](const Child::Script& script) {
+        script.wait();
+        touch_and_leave(160 * kMiB);
+        sleeper(script);
+    });
+    Watched watched = Watched::by_pid(child.pid());
+    watched.tick();
+    time_of(child);
+    const Snapshot& snapshot = watched.tick();
+    ASSERT_EQ(snapshot.targets.size(), 1U);
+    EXPECT_GT(snapshot.targets[0].reclaim->stalls, 0U);
+}
+
+// Beginnings are taken away at random: what is left of a stall must never be more than it was.
+TEST(Reclaim, WhoseBeginningIsLostIsLeftOutAndNothingElse) {
+    const ColdFile file(128 * kMiB);
+    const RealCgroup job("forgotten");
+    job.limit(32 * kMiB);
+    Followed followed(job);
+    struct stat directory{};
+    ASSERT_EQ(::stat(job.path().c_str(), &directory), 0);
+    const CgroupId id{directory.st_ino};
+    ReclaimSignal& reclaim = *followed.session().reclaim();
+    Child child(job, [&](const Child::Script& script) {
+        script.say();
+        for (;;) file.read();
+    });
+    child.heard();
+    const auto began = std::chrono::steady_clock::now();
+    const ReclaimStalls before = reclaim.read(id).value();
+    for (int i = 0; i < 2000; ++i) {
+        reclaim.forget_begun_before(~std::uint64_t{0});
+        std::this_thread::sleep_for(std::chrono::microseconds(300));
+    }
+    const ReclaimStalls during = reclaim.read(id).value();
+    EXPECT_LT(during.total() - before.total(), std::chrono::steady_clock::now() - began) << "one thread";
+    std::this_thread::sleep_for(std::chrono::milliseconds(500));
+    EXPECT_GT(reclaim.read(id)->stalls, during.stalls) << "stalls that follow are booked as before";
+    reclaim.unwatch(id);
+    EXPECT_FALSE(reclaim.read(id));
+}
+
+TEST(Reclaim, IsUnknownWhereTheKernelDoesNotTell) {
+    const RealCgroup job("untold");
+    KernelFacts facts = gather_kernel_facts({});
+    std::erase_if(facts.tracepoints, [](const std::string& name) { return name.starts_with("mm_vmscan"); });
+    Watched watched = Watched::on(facts, {.cgroups = {job.name()}});
+    EXPECT_FALSE(watched.tick(job).reclaim);
+    EXPECT_FALSE(watched.has_probe("reclaim_memcg_begin"));
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,327 @@
+#include "analysis/precursors.h"
+
+#include <functional>
+#include <gmock/gmock.h>
+
+namespace memscope {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr Bytes gib(std::uint64_t n) { return {n << 30U}; }
+constexpr Bytes mib(std::uint64_t n) { return {n << 20U}; }
+
+// A target of which all is known and nothing is wrong.
+PrecursorInputs calm() {
+    PrecursorInputs inputs;
+    inputs.limit = EffectiveLimit{"own", gib(64), gib(32)};
+    inputs.pressure_full = 0;
+    inputs.reclaim_stalled = Seconds{};
+    inputs.refaulted = Bytes{};
+    inputs.high_events = 0;
+    inputs.usage = gib(40);
+    inputs.shm = ShmUsage{mib(10), gib(1)};
+    inputs.host = HostMemory{.total = gib(256), .available = gib(100)};
+    return inputs;
+}
+
+EffectiveLimit held(double share) {
+    const Bytes held{static_cast<std::uint64_t>(share * static_cast<double>(gib(100).n))};
+    return {"own", gib(100), gib(100) - held};
+}
+
+// One target, looked at every second.
+class Watching {
+  public:
+    explicit Watching(const PrecursorSettings& settings = {}) : precursors_(settings) {}
+
+    void look(Seconds later = Seconds{1}) { standing_ = precursors_.consider(now += later, inputs); }
+    // Every second for so long; `change` is called before each look.
+    void look_for(int seconds, const std::function<void(PrecursorInputs&)>& change = {}) {
+        for (int i = 0; i < seconds; ++i) {
+            if (change) change(inputs);
+            look();
+        }
+    }
+    const Precursor* found(PrecursorKind kind) const {
+        for (const Precursor& each : standing_)
+            if (each.kind == kind) return &each;
+        return nullptr;
+    }
+    std::string reason(PrecursorKind kind) const { return found(kind) ? found(kind)->reason : "it does not stand"; }
+    const std::vector<Precursor>& standing() const { return standing_; }
+
+    PrecursorInputs inputs = calm();
+    Seconds now{1000};
+
+  private:
+    Precursors precursors_;
+    std::vector<Precursor> standing_;
+};
+
+TEST(Precursors, NoneStandOnACalmDay) {
+    Watching w;
+    w.look_for(300);
+    EXPECT_TRUE(w.standing().empty());
+}
+
+TEST(Precursors, NoneStandOfWhatIsNotKnown) {
+    Watching w;
+    w.inputs = {};
+    w.look_for(300);
+    EXPECT_TRUE(w.standing().empty());
+}
+
+TEST(Precursors, EtaStandsBelowTenMinutesOfALeak) {
+    Watching w;
+    w.inputs.eta = {Seconds{600}, false};
+    w.look();
+    EXPECT_FALSE(w.found(PrecursorKind::eta));
+    w.inputs.eta = {Seconds{599}, false};
+    w.look();
+    EXPECT_THAT(w.reason(PrecursorKind::eta), HasSubstr("10 min"));
+}
+
+TEST(Precursors, EtaOfAWarmUpStandsBelowTwoMinutesAndAboveFourFifthsOfTheLimit) {
+    Watching w;
+    w.inputs.eta = {Seconds{119}, true};
+    w.inputs.limit = held(0.80);
+    w.look();
+    EXPECT_FALSE(w.found(PrecursorKind::eta));
+    w.inputs.limit = held(0.81);
+    w.look();
+    EXPECT_THAT(w.reason(PrecursorKind::eta), testing::AllOf(HasSubstr("warming up"), HasSubstr("81 GiB")));
+
+    Watching later;
+    later.inputs.eta = {Seconds{121}, true};
+    later.inputs.limit = held(0.99);
+    later.look();
+    EXPECT_FALSE(later.found(PrecursorKind::eta));
+    later.inputs.eta->left = Seconds{60};
+    later.inputs.limit.reset();
+    later.look();
+    EXPECT_FALSE(later.found(PrecursorKind::eta)) << "without a limit there is no share of it";
+}
+
+TEST(Precursors, NearLimitStandsAfterThirtySecondsOfNinetyPercent) {
+    Watching w;
+    w.inputs.limit = held(0.9);
+    w.look_for(30);  // the first look begins it: 29 s
+    EXPECT_FALSE(w.found(PrecursorKind::near_limit));
+    w.look();
+    ASSERT_TRUE(w.found(PrecursorKind::near_limit));
+    EXPECT_EQ(w.found(PrecursorKind::near_limit)->since, w.now.count());
+    EXPECT_EQ(w.reason(PrecursorKind::near_limit),
+              "90 GiB of its own limit of 100 GiB cannot be reclaimed (90 %): with 10 GiB more a process is killed");
+}
+
+TEST(Precursors, NearLimitStartsAgainAfterABreak) {
+    Watching w;
+    w.inputs.limit = held(0.95);
+    w.look_for(29);
+    w.inputs.limit = held(0.8999);
+    w.look();
+    w.inputs.limit = held(0.95);
+    w.look_for(30);
+    EXPECT_FALSE(w.found(PrecursorKind::near_limit));
+    w.look();
+    EXPECT_TRUE(w.found(PrecursorKind::near_limit));
+}
+
+TEST(Precursors, NearLimitCountsSiblingsBelowTheLimitOfAnAncestor) {
+    Watching w;
+    w.inputs.limit = EffectiveLimit{"jobs\n/user", gib(100), gib(5)};
+    w.look_for(31);
+    EXPECT_EQ(w.reason(PrecursorKind::near_limit),
+              "95 GiB of the limit of jobs\\n/user, 100 GiB cannot be reclaimed (95 %): with 5.0 GiB more a process is "
+              "killed");
+}
+
+TEST(Precursors, LooksThatAreFarApartAreLooksAllTheSame) {
+    Watching w;
+    w.inputs.limit = held(0.95);
+    w.look();
+    w.look(Seconds{600});
+    EXPECT_TRUE(w.found(PrecursorKind::near_limit));
+}
+
+TEST(Precursors, PressureStandsFromTenPercentOnAtOnce) {
+    Watching w;
+    w.inputs.pressure_full = 0.0999;
+    w.look();
+    EXPECT_FALSE(w.found(PrecursorKind::pressure));
+    w.inputs.pressure_full = 0.1;
+    w.look();
+    EXPECT_EQ(w.reason(PrecursorKind::pressure),
+              "everything stood still for 10 % of the last 10 s, waiting for memory");
+}
+
+TEST(Precursors, ReclaimStandsWhenThreeSecondsOfTheLastMinuteWereLost) {
+    Watching w;
+    w.look();
+    const auto stall = [](PrecursorInputs& inputs) { *inputs.reclaim_stalled += Seconds{0.045}; };
+    w.look_for(200, stall);  // 2.7 s a minute
+    EXPECT_FALSE(w.found(PrecursorKind::reclaim));
+    w.look_for(60, [](PrecursorInputs& inputs) { *inputs.reclaim_stalled += Seconds{0.0501}; });
+    EXPECT_EQ(w.reason(PrecursorKind::reclaim),
+              "its threads lost 3.0 s of the last 60 s (5.0 %) because they had to free memory before they got any");
+}
+
+TEST(Precursors, ReclaimNeedsNoWholeMinuteToHaveLostThreeSeconds) {
+    Watching w;
+    w.look();
+    w.inputs.reclaim_stalled = Seconds{4};
+    w.look();
+    EXPECT_TRUE(w.found(PrecursorKind::reclaim));
+}
+
+TEST(Precursors, ReclaimDoesNotStandForWhatWasLostBeforeItWasWatched) {
+    Watching w;
+    w.inputs.reclaim_stalled = Seconds{5000};
+    w.look_for(100);
+    EXPECT_FALSE(w.found(PrecursorKind::reclaim));
+}
+
+TEST(Precursors, RefaultStandsAfterAMinuteOfMoreThanOnePercentASecond) {
+    Watching w;
+    w.look();
+    const auto refault = [](std::uint64_t per_second) {
+        return [=](PrecursorInputs& inputs) { *inputs.refaulted += Bytes{per_second}; };
+    };
+    w.look_for(200, refault(gib(40).n / 100));  // exactly 1 % is not more
+    EXPECT_FALSE(w.found(PrecursorKind::refault));
+    w.look_for(55, refault(mib(512).n));
+    EXPECT_FALSE(w.found(PrecursorKind::refault));
+    w.look_for(20, refault(mib(512).n));
+    EXPECT_EQ(w.reason(PrecursorKind::refault),
+              "512 MiB of what was just evicted is read back every second, 1.2 % of the 40 GiB it has: its working set "
+              "does not fit");
+}
+
+TEST(Precursors, RefaultDoesNotMindACounterThatStandsStillForSomeSeconds) {
+    Watching w;
+    int tick = 0;
+    w.look_for(80, [&](PrecursorInputs& inputs) {
+        if (++tick % 3 == 0) *inputs.refaulted += gib(3);
+    });
+    EXPECT_TRUE(w.found(PrecursorKind::refault));
+}
+
+TEST(Precursors, OneBurstOfRefaultsIsNone) {
+    Watching w;
+    w.look_for(30);
+    *w.inputs.refaulted += gib(200);
+    w.look_for(120);
+    EXPECT_FALSE(w.found(PrecursorKind::refault));
+}
+
+TEST(Precursors, HighThrottledStandsAfterThirtySecondsOfRising) {
+    Watching w;
+    w.look_for(10);
+    const auto rise = [](PrecursorInputs& inputs) { *inputs.high_events += 7; };
+    w.look_for(29, rise);
+    EXPECT_FALSE(w.found(PrecursorKind::high_throttled));
+    w.look_for(3, rise);
+    EXPECT_EQ(w.reason(PrecursorKind::high_throttled),
+              "it went over memory.high 35 times in the last 5 s, and the kernel slows it down each time");
+}
+
+TEST(Precursors, HighThrottledDoesNotStandForOldEventsNorForOneNowAndThen) {
+    Watching w;
+    w.inputs.high_events = 100'000;
+    int tick = 0;
+    w.look_for(300, [&](PrecursorInputs& inputs) { *inputs.high_events += ++tick % 20 == 0 ? 1 : 0; });
+    EXPECT_FALSE(w.found(PrecursorKind::high_throttled));
+}
+
+TEST(Precursors, ShmFullStandsFromNinetyPercentOn) {
+    Watching w;
+    w.inputs.shm = ShmUsage{mib(899), mib(1000)};
+    w.look();
+    EXPECT_FALSE(w.found(PrecursorKind::shm_full));
+    w.inputs.shm = ShmUsage{mib(900), mib(1000)};
+    w.look();
+    EXPECT_EQ(w.reason(PrecursorKind::shm_full),
+              "/dev/shm holds 900 MiB of 1000 MiB (90 %): when it is full, who writes to it dies of SIGBUS");
+}
+
+TEST(Precursors, HostLowStandsBelowTheLargerOfTwoPercentAndOneGibibyte) {
+    Watching large;
+    large.inputs.host = HostMemory{.total = gib(500), .available = gib(10)};
+    large.look();
+    EXPECT_FALSE(large.found(PrecursorKind::host_low));
+    large.inputs.host->available = gib(10) - Bytes{1};
+    large.look();
+    EXPECT_TRUE(large.found(PrecursorKind::host_low));
+
+    Watching small;
+    small.inputs.host = HostMemory{.total = gib(16), .available = gib(1)};
+    small.look();
+    EXPECT_FALSE(small.found(PrecursorKind::host_low));
+    small.inputs.host->available = mib(1000);
+    small.look();
+    EXPECT_EQ(small.reason(PrecursorKind::host_low),
+              "the host has 1000 MiB of its 16 GiB available, less than 1.0 GiB: the kernel may kill any process");
+}
+
+TEST(Precursors, EachClearsAfterAMinuteWithoutItsReasonAndKeepsItsLastUntilThen) {
+    Watching w;
+    w.inputs.shm = ShmUsage{mib(950), mib(1000)};
+    w.look();
+    const double since = w.now.count();
+    const std::string reason = w.reason(PrecursorKind::shm_full);
+    w.inputs.shm = ShmUsage{mib(10), mib(1000)};
+    w.look_for(59);
+    ASSERT_TRUE(w.found(PrecursorKind::shm_full));
+    EXPECT_EQ(w.found(PrecursorKind::shm_full)->since, since);
+    EXPECT_EQ(w.reason(PrecursorKind::shm_full), reason);
+    w.look();
+    EXPECT_FALSE(w.found(PrecursorKind::shm_full));
+}
+
+TEST(Precursors, OneThatComesBackWithinTheMinuteHasStoodAllTheTime) {
+    Watching w;
+    w.inputs.limit = held(0.95);
+    w.look_for(31);
+    const double since = w.found(PrecursorKind::near_limit)->since;
+    for (int i = 0; i < 5; ++i) {
+        w.inputs.limit = held(0.5);
+        w.look_for(50);
+        w.inputs.limit = held(0.91);
+        w.look();
+    }
+    ASSERT_TRUE(w.found(PrecursorKind::near_limit));
+    EXPECT_EQ(w.found(PrecursorKind::near_limit)->since, since);
+}
+
+TEST(Precursors, WhatIsNoLongerKnownClearsLikeWhatIsOver) {
+    Watching w;
+    w.inputs.pressure_full = 0.5;
+    w.look();
+    w.inputs.pressure_full.reset();
+    w.look_for(59);
+    EXPECT_TRUE(w.found(PrecursorKind::pressure));
+    w.look();
+    EXPECT_FALSE(w.found(PrecursorKind::pressure));
+}
+
+TEST(Precursors, TheSettingsDecide) {
+    PrecursorSettings settings;
+    settings.near_limit = 0.5;
+    settings.near_limit_for = Seconds{2};
+    settings.reclaim = 0.5;
+    settings.reclaim_window = Seconds{4};
+    settings.clear_after = Seconds{3};
+    Watching w(settings);
+    w.inputs.limit = held(0.5);
+    w.look_for(3);
+    EXPECT_TRUE(w.found(PrecursorKind::near_limit));
+    w.inputs.limit = held(0.1);
+    w.inputs.reclaim_stalled = Seconds{2};
+    w.look_for(3);
+    EXPECT_FALSE(w.found(PrecursorKind::near_limit));
+    EXPECT_TRUE(w.found(PrecursorKind::reclaim));
+}
+
+}  // namespace
+}  // namespace memscope

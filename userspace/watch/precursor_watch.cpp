@@ -1,0 +1,33 @@
+#include "watch/precursor_watch.h"
+
+namespace memscope {
+namespace {
+
+PrecursorInputs inputs_of(const TargetSnapshot& target, const HostMemory& host) {
+    const MemoryState& memory = target.memory;
+    PrecursorInputs inputs;
+    inputs.limit = memory.effective;
+    if (memory.pressure) inputs.pressure_full = memory.pressure->full_avg10;
+    if (target.reclaim) inputs.reclaim_stalled = target.reclaim->total();
+    inputs.refaulted = memory.refaulted;
+    if (memory.events) inputs.high_events = memory.events->high;
+    inputs.usage = memory.usage;
+    inputs.shm = target.shm;
+    inputs.host = host;
+    return inputs;
+}
+
+}  // namespace
+
+std::vector<Precursor> PrecursorWatch::consider(CgroupId id, const TargetSnapshot& target, const HostMemory& host,
+                                                const std::optional<PrecursorInputs::Eta>& eta, const Now& now) {
+    Precursors& precursors = targets_.try_emplace(id, settings_).first->second;
+    const Seconds time = std::chrono::nanoseconds(now.boot_ns);
+    PrecursorInputs inputs = inputs_of(target, host);
+    inputs.eta = eta;
+    auto standing = precursors.consider(time, inputs);
+    for (Precursor& each : standing) each.since = now.unix_seconds - (time.count() - each.since);
+    return standing;
+}
+
+}  // namespace memscope
