@@ -121,6 +121,16 @@ bool is_tooth(const Findings& findings, const Rise& rise) {
            floor.bytes.back() < floor.bytes[at - 1] && rise.length < 1.5 * (floor.at[at] - floor.at.front());
 }
 
+// The growth that a rise is the last part of may have begun earlier, and faster.
+std::size_t beginning_of_growth(const Findings& findings, const Rise& rise, std::size_t begin) {
+    for (auto segment = findings.segments.rbegin(); segment != findings.segments.rend(); ++segment) {
+        if (segment->from >= begin) continue;
+        if (segment->slope < 0.15 * rise.slope) return begin;
+        begin = segment->from;
+    }
+    return begin;
+}
+
 // Growth that slows down is a warm-up or a cache, unless a part of it does not.
 std::optional<double> to_come_if_decelerating(const Findings& findings, const Rise& rise) {
     if (rise.stairs) return std::nullopt;
@@ -129,11 +139,38 @@ std::optional<double> to_come_if_decelerating(const Findings& findings, const Ri
     std::set<std::size_t> from{0, findings.warmup.plateau};
     for (auto segment = findings.segments.rbegin(); segment != findings.segments.rend() && from.size() < 8; ++segment)
         if (segment->from <= begin) from.insert(segment->from);
+    const double half = floor.end() - 0.5 * rise.length;
+    const double risen =
+        floor.line_since(std::min(floor.first_since(half), floor.size() - 3)).slope * 0.5 * rise.length;
+    bool described = false;
     for (const std::size_t i : from) {
         const auto saturation = find_saturation(floor, i);
-        if (saturation && (!saturation->lasts || saturation->lasting < 0.4 * rise.slope)) return saturation->to_come;
+        if (!saturation) continue;
+        described = true;
+        const bool slows = !saturation->lasts || saturation->lasting < 0.4 * rise.slope;
+        if (slows && saturation->growth(half, floor.end()) > 0.6 * risen) return saturation->to_come;
     }
-    return std::nullopt;
+    if (described) return std::nullopt;
+    return slowing_by_thirds(floor, std::max(findings.warmup.plateau, beginning_of_growth(findings, rise, begin)));
+}
+
+std::optional<Rise> rise_since(const Findings& findings, const Bar& bar, double since) {
+    constexpr std::size_t kFewestBins = 40;
+    constexpr std::size_t kFewestPoints = 30;
+    const auto first = std::ranges::lower_bound(findings.bins, since, {}, &Bin::low_at);
+    const std::span<const Bin> bins(first, findings.bins.end());
+    if (bins.size() < kFewestBins) return std::nullopt;
+    const Floor floor = find_floor(bins);
+    if (floor.size() < kFewestPoints) return std::nullopt;
+    return best_rise(floor, candidates(floor, find_segments(floor), 0), bar, findings.budget);
+}
+
+// A rise that is a few points of the whole, looked at more closely: its rate and beginning are hardly seen otherwise.
+Rise closer(const Findings& findings, const Bar& bar, const Rise& rise) {
+    if (rise.length > 0.25 * findings.elapsed()) return rise;
+    const double since = std::max(findings.floor.end() - 2.5 * rise.length, findings.warmup.ended.value_or(0));
+    const auto near = rise_since(findings, bar, since);
+    return near && near->length > 0.5 * rise.length && !rise.stairs == !near->stairs ? *near : rise;
 }
 
 // The last part of a long series, more finely: what began a few minutes ago is a point or two of the whole.
@@ -143,12 +180,7 @@ std::optional<Rise> recent_rise(const Findings& findings, Bar bar) {
         const double since = findings.floor.end() - part;
         if (findings.spikes && part < 8 * findings.spikes->period) break;
         if (since < bar.budget_ends || since < findings.warmup.ended.value_or(0)) continue;
-        const auto first = std::ranges::lower_bound(findings.bins, since, {}, &Bin::low_at);
-        const std::span<const Bin> bins(first, findings.bins.end());
-        if (bins.size() < 40) break;
-        const Floor floor = find_floor(bins);
-        if (floor.size() < 30) continue;
-        const auto rise = best_rise(floor, candidates(floor, find_segments(floor), 0), bar, findings.budget);
+        const auto rise = rise_since(findings, bar, since);
         if (!rise) continue;
         const double usual = usual_move(findings.floor, findings.warmup.plateau, rise->began, rise->length);
         if (rise->bytes > 2 * usual + 3 * findings.floor.noise) return rise;
@@ -168,7 +200,7 @@ std::optional<Leak> find_leak(const Findings& findings, const Evidence& evidence
             .factor = evidence.bar};
     const auto from = candidates(floor, findings.segments, findings.warmup.plateau);
     auto rise = best_rise(floor, from, bar, budget);
-    if (!rise) rise = recent_rise(findings, bar);
+    rise = rise ? closer(findings, bar, *rise) : recent_rise(findings, bar);
     Leak leak;
     if (!rise) {
         // Would it be one if there were no budget?

@@ -1,6 +1,7 @@
 #include "analysis/restart.h"
 
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "analysis/statistics.h"
@@ -25,8 +26,8 @@ double lowest(std::span<const Bin> bins) {
 
 // A level that the job has lived at before is its floor, and what ended was a long spike.
 bool has_lived_at(std::span<const Bin> bins, double level, double slack) {
-    const double near = 1.15 * level + slack;
-    const auto count = std::ranges::count_if(bins, [&](const Bin& bin) { return bin.low < near; });
+    const double near = 0.15 * level + slack;
+    const auto count = std::ranges::count_if(bins, [&](const Bin& bin) { return std::abs(bin.low - level) < near; });
     return static_cast<double>(count) >= 0.25 * static_cast<double>(bins.size());
 }
 

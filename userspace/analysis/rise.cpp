@@ -93,8 +93,9 @@ std::optional<Rise> stepped(const Floor& floor, Rise rise, const std::vector<Ste
     if (!stairs) return std::nullopt;
     if (rise.began < bar.budget_ends) {
         const auto after = std::ranges::count_if(steps, [&](const Step& step) { return step.at > bar.budget_ends; });
-        if (after < 2) return std::nullopt;
+        if (after < (steps.size() >= 5 ? 2 : 3)) return std::nullopt;
     }
+    if (floor.end() - stairs->first_at < bar.shortest) return std::nullopt;
     // Growth between the steps counts as well.
     if (std::abs(stairs->slope() - rise.slope) <= 0.25 * rise.slope) rise.slope = stairs->slope();
     rise.began = stairs->first_at;

@@ -44,7 +44,8 @@ std::optional<Staircase> find_staircase(const Floor& floor, std::size_t from, co
     const double length = floor.end() - floor.at[from];
     if (*std::ranges::max_element(heights) > 3.5 * height) return std::nullopt;
     if (longest > 3.2 * period || longest > 0.55 * length) return std::nullopt;
-    if (floor.end() - steps.back().at > 1.7 * longest) return std::nullopt;  // it has ended
+    if (floor.end() - steps.back().at > 1.7 * longest) return std::nullopt;      // it has ended
+    if (steps.front().at - floor.at[from] > 1.7 * longest) return std::nullopt;  // or what was before is not part of it
     double risen = 0;
     for (std::size_t i = 1; i < heights.size(); ++i) risen += heights[i];
     const double span = steps.back().at - steps.front().at;
