@@ -91,6 +91,8 @@ std::optional<Points> bottoms_of_teeth(std::span<const Bin> bins, double toleran
         points.at.push_back(low.at);
         points.bytes.push_back(low.bytes);
     }
+    constexpr std::size_t kFewest = 5;
+    if (points.size() < kFewest) return std::nullopt;
     clip_lone_peaks(points.bytes, tolerance);
     const int allowed = std::max(1, static_cast<int>(0.05 * static_cast<double>(points.size())));
     if (falls_of(points.bytes, tolerance).count > allowed) return std::nullopt;

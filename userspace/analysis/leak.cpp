@@ -26,13 +26,16 @@ std::set<std::size_t> candidates(const Floor& floor, const std::vector<Segment>&
 }
 
 // The rise with the least scatter around its line; steps where there are steps.
-std::optional<Rise> best_rise(const Floor& floor, const std::set<std::size_t>& from, const Bar& bar, double budget) {
+template <class Accept>
+std::optional<Rise> best_rise(const Floor& floor, const std::set<std::size_t>& from, const Bar& bar, double budget,
+                              Accept accept) {
     std::optional<Rise> best;
     std::optional<Rise> stairs;
     const auto badness = [&](const Rise& rise) { return rise.scatter * (rise.length > 0.5 * budget ? 1.0 : 1.5); };
     for (const std::size_t i : from) {
         const auto rise = find_rise(floor, i, bar);
         if (!rise || (!rise->stairs && rise->length < kShortestUnclear * budget && !is_clear(*rise))) continue;
+        if (!accept(*rise)) continue;
         if (!best || badness(*rise) < badness(*best)) best = rise;
         if (rise->stairs && (!stairs || rise->stairs->count > stairs->stairs->count)) stairs = rise;
     }
@@ -50,6 +53,13 @@ double usual_move(const Floor& floor, std::size_t first, double until, double la
         if (k < i) moves.push_back(std::abs(floor.bytes[i] - floor.bytes[k]));
     }
     return quantile(std::move(moves), 0.9);
+}
+
+// Of many short windows one looks like a rise by chance: it must be more than what such windows usually bring.
+bool stands_out(const Findings& findings, const Rise& rise) {
+    if (rise.stairs || rise.length > 0.35 * findings.elapsed()) return true;
+    const double usual = usual_move(findings.floor, findings.warmup.plateau, rise.began, rise.length);
+    return rise.bytes > 1.5 * usual + 2 * findings.floor.noise;
 }
 
 double deepest_fall(std::span<const double> values) {
@@ -118,7 +128,8 @@ bool is_tooth(const Findings& findings, const Rise& rise) {
             at = i;
         }
     return begin > 3 && fall > 0.5 * rise.bytes && fall > 0.015 * floor.level + 4 * floor.noise &&
-           floor.bytes.back() < floor.bytes[at - 1] && rise.length < 1.5 * (floor.at[at] - floor.at.front());
+           floor.bytes.back() < floor.bytes[at - 1] + 0.5 * fall &&
+           rise.length < std::max(1.5 * (floor.at[at] - floor.at.front()), findings.budget);
 }
 
 // The growth that a rise is the last part of may have begun earlier, and faster.
@@ -148,13 +159,14 @@ std::optional<double> to_come_if_decelerating(const Findings& findings, const Ri
         if (!saturation) continue;
         described = true;
         const bool slows = !saturation->lasts || saturation->lasting < 0.4 * rise.slope;
-        if (slows && saturation->growth(half, floor.end()) > 0.6 * risen) return saturation->to_come;
+        if (slows && saturation->growth(half, floor.end()) > 0.35 * risen) return saturation->to_come;
     }
     if (described) return std::nullopt;
     return slowing_by_thirds(floor, std::max(findings.warmup.plateau, beginning_of_growth(findings, rise, begin)));
 }
 
-std::optional<Rise> rise_since(const Findings& findings, const Bar& bar, double since) {
+template <class Accept>
+std::optional<Rise> rise_since(const Findings& findings, const Bar& bar, double since, Accept accept) {
     constexpr std::size_t kFewestBins = 40;
     constexpr std::size_t kFewestPoints = 30;
     const auto first = std::ranges::lower_bound(findings.bins, since, {}, &Bin::low_at);
@@ -162,14 +174,14 @@ std::optional<Rise> rise_since(const Findings& findings, const Bar& bar, double 
     if (bins.size() < kFewestBins) return std::nullopt;
     const Floor floor = find_floor(bins);
     if (floor.size() < kFewestPoints) return std::nullopt;
-    return best_rise(floor, candidates(floor, find_segments(floor), 0), bar, findings.budget);
+    return best_rise(floor, candidates(floor, find_segments(floor), 0), bar, findings.budget, accept);
 }
 
 // A rise that is a few points of the whole, looked at more closely: its rate and beginning are hardly seen otherwise.
 Rise closer(const Findings& findings, const Bar& bar, const Rise& rise) {
     if (rise.length > 0.25 * findings.elapsed()) return rise;
     const double since = std::max(findings.floor.end() - 2.5 * rise.length, findings.warmup.ended.value_or(0));
-    const auto near = rise_since(findings, bar, since);
+    const auto near = rise_since(findings, bar, since, [](const Rise&) { return true; });
     return near && near->length > 0.5 * rise.length && !rise.stairs == !near->stairs ? *near : rise;
 }
 
@@ -180,10 +192,11 @@ std::optional<Rise> recent_rise(const Findings& findings, Bar bar) {
         const double since = findings.floor.end() - part;
         if (findings.spikes && part < 8 * findings.spikes->period) break;
         if (since < bar.budget_ends || since < findings.warmup.ended.value_or(0)) continue;
-        const auto rise = rise_since(findings, bar, since);
-        if (!rise) continue;
-        const double usual = usual_move(findings.floor, findings.warmup.plateau, rise->began, rise->length);
-        if (rise->bytes > 2 * usual + 3 * findings.floor.noise) return rise;
+        const auto accept = [&](const Rise& rise) {
+            const double usual = usual_move(findings.floor, findings.warmup.plateau, rise.began, rise.length);
+            return rise.bytes > 2 * usual + 3 * findings.floor.noise;
+        };
+        if (auto rise = rise_since(findings, bar, since, accept)) return rise;
     }
     return std::nullopt;
 }
@@ -199,13 +212,14 @@ std::optional<Leak> find_leak(const Findings& findings, const Evidence& evidence
             .least_after = kAfterBudget * budget,
             .factor = evidence.bar};
     const auto from = candidates(floor, findings.segments, findings.warmup.plateau);
-    auto rise = best_rise(floor, from, bar, budget);
+    const auto accept = [&](const Rise& rise) { return stands_out(findings, rise); };
+    auto rise = best_rise(floor, from, bar, budget, accept);
     rise = rise ? closer(findings, bar, *rise) : recent_rise(findings, bar);
     Leak leak;
     if (!rise) {
         // Would it be one if there were no budget?
         bar.budget_ends = findings.start();
-        rise = best_rise(floor, from, bar, budget);
+        rise = best_rise(floor, from, bar, budget, accept);
         if (!rise || findings.elapsed() > 1.5 * budget) return std::nullopt;
         leak.doubt = Doubt::budget;
     }

@@ -127,15 +127,15 @@ std::optional<Saturation> find_saturation(const Floor& floor, std::size_t from) 
     }
     refine(plain, [&](double tau) { return without_line(moments(floor, from, length, tau)); });
     refine(lasting, [&](double tau) { return with_line(moments(floor, from, length, tau)); });
-    const double line = floor.line_since(from).squares;
     const double freedom = std::max(1.0, static_cast<double>(n) - 4);
-    const double alone = independence(floor, from, length, lasting);
-    if (lasting.grown <= 0 || lasting.squares / freedom > 8 * floor.noise * floor.noise ||
-        lasting.squares > 0.75 * line || (line - lasting.squares) * freedom * alone < 22 * lasting.squares)
-        return std::nullopt;
     const double gain = (plain.squares - lasting.squares) / (lasting.squares / freedom + 1e-30);
     const bool lasts = gain >= 10;
     const Fit& used = lasts ? lasting : plain;
+    const double line = floor.line_since(from).squares;
+    const double alone = independence(floor, from, length, used);
+    if (used.grown <= 0 || used.squares / freedom > 8 * floor.noise * floor.noise || used.squares > 0.75 * line ||
+        (line - used.squares) * freedom * alone < 22 * used.squares)
+        return std::nullopt;
     return Saturation{.from = floor.at[from],
                       .tau = used.tau * length,
                       .grown = used.grown,

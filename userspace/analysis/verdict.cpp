@@ -29,7 +29,8 @@ Findings find_out(std::span<const Bin> bins, double budget) {
     findings.segments = find_segments(findings.floor);
     findings.spikes = find_spikes(bins, findings.floor, findings.noise);
     const double pause = findings.spikes ? std::min(1.2 * findings.spikes->period, 0.15 * budget) : 0;
-    findings.warmup = find_warmup(findings.floor, findings.segments, budget, pause);
+    findings.warmup =
+        find_warmup(findings.floor, findings.segments, budget, pause, findings.spikes ? findings.spikes->blur : 0);
     return findings;
 }
 
@@ -70,6 +71,7 @@ Growth growth_since_start(const Findings& findings) {
     const Line last = floor.line_since(k);
     const double error = floor.noise * std::sqrt(12.0 / static_cast<double>(floor.size() - k)) /
                          std::max(floor.end() - floor.at[k], 1e-9);
+    if (last.slope + error <= 0) return {};
     const auto saturation = find_saturation(floor, 0);
     if (saturation && !saturation->lasts) {
         const bool more = saturation->to_come > std::max(0.05 * risen, kMaterial * floor.end_level());

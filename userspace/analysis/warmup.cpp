@@ -6,9 +6,9 @@
 
 namespace memscope {
 
-Warmup find_warmup(const Floor& floor, const std::vector<Segment>& segments, double budget, double pause) {
+Warmup find_warmup(const Floor& floor, const std::vector<Segment>& segments, double budget, double pause, double blur) {
     const double start = floor.at.front();
-    const double material = std::max(kMaterial * floor.end_level(), 4 * floor.noise);
+    const double material = std::max({kMaterial * floor.end_level(), 4 * floor.noise, 2 * blur});
     Warmup warmup{.start_level = std::min(segments.front().begin, floor.bytes.front() + 2 * floor.noise)};
     double base = warmup.start_level;  // what the floor held before it grew, or on the last plateau
     double grew_from = start;
