@@ -29,4 +29,11 @@ std::span<const Family> families();
 
 Labelled make(const Family& family, std::uint64_t seed);
 
+// A job that leaks until a limit kills it: its last sample is the first at the limit.
+struct Dying {
+    Labelled job{};
+    double limit = 0;
+};
+Dying make_dying(std::uint64_t seed, bool stepped);
+
 }  // namespace memscope::made

@@ -160,6 +160,37 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
+Dying make_dying(std::uint64_t seed, bool stepped) {
+    Chance chance(seed * 2 + (stepped ? 1 : 0));
+    Job job = any_job(chance);
+    // Noise decides when a limit is crossed, and nobody foresees it: as little of it as real jobs have.
+    job.noise = job.level * chance.scaled(0.00001, 0.001);
+    maybe_warm_up(chance, job, 15 * kMinute);
+    const double length = job.warm + chance.between(40 * kMinute, 3 * kHour);
+    double rate = job.level * chance.scaled(0.1, 3) / kHour;
+    if (stepped) {
+        const double period = chance.between(2 * kMinute, 15 * kMinute);
+        const double height = std::max(rate * period, 8 * job.noise);
+        rate = height / period;
+        job.shapes.push_back(
+            stairs(chance, job.warm + chance.unit() * period, period, height, chance.flip(0.5) ? 0 : 0.1, length * 2));
+    } else {
+        job.shapes.push_back(leak(job.warm, rate));
+        if (chance.flip(0.4))
+            job.shapes.push_back(spikes(chance, {.until = length * 2,
+                                                 .period = chance.between(60, 400),
+                                                 .width = 15,
+                                                 .height = job.level * chance.between(0.1, 0.6)}));
+    }
+    Dying dying{.job = record(chance, job, length * 1.5, {.interval = chance.flip(0.7) ? 1.0 : 5.0})};
+    dying.job.stepped = stepped;
+    dying.job.slope = rate;
+    dying.limit = job.level + rate * (length - job.warm) + (stepped ? 0.5 * rate : 0);
+    const auto death = std::ranges::find_if(dying.job.samples, [&](const auto& s) { return s.bytes >= dying.limit; });
+    if (death != dying.job.samples.end()) dying.job.samples.erase(death + 1, dying.job.samples.end());
+    return dying;
+}
+
 std::span<const Family> leaking_families() { return kFamilies; }
 
 }  // namespace memscope::made

@@ -98,24 +98,21 @@ void Watching::join(const Watching& other) {
     append(cases, other.cases);
 }
 
-void ForecastErrors::add(const Labelled& made) {
-    if (made.verdict != Verdict::leaking) return;
-    // The limit is what the last sample but a few exceeds for the first time.
-    double limit = 0;
-    for (const auto& sample : made.samples) limit = std::max(limit, sample.bytes);
-    const auto death = std::ranges::find(made.samples, limit, &Series::Sample::bytes);
+void ForecastErrors::add(const Dying& made) {
     constexpr double kBefore = 60;
-    if (death->at - *made.leak_began < kHour / 2) return;
+    const double death = made.job.samples.back().at;
     Series series;
-    for (auto sample = made.samples.begin(); sample != death && sample->at <= death->at - kBefore; ++sample)
-        series.add(Seconds(sample->at), bytes_of(*sample));
-    const double left = death->at - series.length();
-    const auto expected = forecast(judge(series), {static_cast<std::uint64_t>(limit)});
+    for (const auto& sample : made.job.samples) {
+        if (sample.at > death - kBefore) break;
+        series.add(Seconds(sample.at), bytes_of(sample));
+    }
+    const double left = death - series.length();
+    const auto expected = forecast(judge(series), {static_cast<std::uint64_t>(made.limit)});
     if (!expected) {
         ++silent;
         return;
     }
-    (made.stepped ? stepped : steady).push_back(std::abs(expected->eta.count() - left) / left);
+    (made.job.stepped ? stepped : steady).push_back(std::abs(expected->eta.count() - left) / left);
 }
 
 void ForecastErrors::join(const ForecastErrors& other) {

@@ -49,14 +49,13 @@ struct Watching {
     void join(const Watching& other);
 };
 
-// How far off the forecast is 60 s before a limit is crossed: as a part of the true time. Nothing if none was made,
-// or if the leak was not yet known.
+// How far off the forecast of a job's death is, 60 s before it: as a part of the true time.
 struct ForecastErrors {
     std::vector<double> steady{};
     std::vector<double> stepped{};
-    int silent = 0;
+    int silent = 0;  // there was no forecast
 
-    void add(const Labelled& made);
+    void add(const Dying& made);
     void join(const ForecastErrors& other);
 };
 

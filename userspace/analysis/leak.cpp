@@ -150,16 +150,22 @@ std::optional<double> to_come_if_decelerating(const Findings& findings, const Ri
     std::set<std::size_t> from{0, findings.warmup.plateau};
     for (auto segment = findings.segments.rbegin(); segment != findings.segments.rend() && from.size() < 8; ++segment)
         if (segment->from <= begin) from.insert(segment->from);
+    // The second half of the rise is where a curve that slows down falls short of a leak.
     const double half = floor.end() - 0.5 * rise.length;
-    const double risen =
-        floor.line_since(std::min(floor.first_since(half), floor.size() - 3)).slope * 0.5 * rise.length;
+    const std::size_t middle = std::min(floor.first_since(half), floor.size() - 3);
+    const double risen = floor.line_since(middle).slope * 0.5 * rise.length;
+    const double error = floor.noise * std::sqrt(12.0 / static_cast<double>(floor.size() - middle));
+    const auto explains = [&](const Saturation& curve) {
+        const double growth = curve.growth(half, floor.end());
+        return growth > 0.35 * risen || risen - growth < 3 * error;
+    };
     bool described = false;
     for (const std::size_t i : from) {
         const auto saturation = find_saturation(floor, i);
         if (!saturation) continue;
         described = true;
         const bool slows = !saturation->lasts || saturation->lasting < 0.4 * rise.slope;
-        if (slows && saturation->growth(half, floor.end()) > 0.35 * risen) return saturation->to_come;
+        if (slows && explains(*saturation)) return saturation->to_come;
     }
     if (described) return std::nullopt;
     return slowing_by_thirds(floor, std::max(findings.warmup.plateau, beginning_of_growth(findings, rise, begin)));

@@ -101,7 +101,7 @@ double start_of(const Findings& findings, const Rise& rise, double end_level) {
             floor.at[segment.to - 1] - floor.at[segment.from] > 0.05 * rise.length)
             before = &segment;
     if (!before) return rise.began;
-    const double crossing = floor.end() - (end_level - before->end) / rise.slope;
+    const double crossing = findings.now() - (end_level - before->end) / rise.slope;
     return std::clamp(crossing, floor.at[before->from], floor.end() - 0.5 * rise.length);
 }
 
@@ -111,12 +111,12 @@ void set_leak(Judgement& judgement, const Findings& findings, const Leak& leak, 
     const std::size_t k = floor.first_since(rise.began);
     double level = floor.end_level();
     if (rise.stairs) {
-        const std::size_t last = std::min(floor.first_since(rise.stairs->last_at), floor.size() - 1);
+        const Staircase stairs = sharpened(*rise.stairs, floor, findings.bins);
+        const std::size_t last = std::min(floor.first_since(stairs.last_at), floor.size() - 1);
         level = median({floor.bytes.begin() + static_cast<std::ptrdiff_t>(last), floor.bytes.end()});
-        judgement.steps = Steps{rise.stairs->count, rise.stairs->height, Seconds(rise.stairs->period),
-                                began + Seconds(rise.stairs->last_at)};
+        judgement.steps = Steps{stairs.count, stairs.height, Seconds(stairs.period), began + Seconds(stairs.last_at)};
     } else if (k + 2 < floor.size()) {
-        level = floor.line_since(k).value(floor.end());
+        level = floor.line_since(k).value(findings.now());
     }
     judgement.verdict = Verdict::leaking;
     judgement.floor = bytes_of(level);
@@ -136,7 +136,7 @@ void set_warming_up(Judgement& judgement, const Findings& findings, Doubt doubt)
     const std::size_t k = std::min(floor.first_since(floor.end() - 0.5 * floor.length()), floor.size() - 3);
     const Line line = floor.line_since(k);
     judgement.verdict = Verdict::warming_up;
-    judgement.floor = bytes_of(std::max(floor.end_level(), line.value(floor.end())));
+    judgement.floor = bytes_of(std::max(floor.end_level(), line.value(findings.now())));
     judgement.floor_slope = line.slope;
     judgement.rise = floor.end_level() - findings.warmup.start_level;
     judgement.warmup_ended.reset();
