@@ -52,7 +52,8 @@ TEST(Series, OfEqualTimesTheSmallestCounts) {
 TEST(Series, DaysStayBoundedAndNothingCountsTwice) {
     Series series;
     constexpr int kThreeDays = 3 * 86400;
-    for (int t = 0; t < kThreeDays; ++t) series.add(Seconds(t), Bytes{1000U + static_cast<unsigned>(t % 40 == 7) * 500U});
+    for (int t = 0; t < kThreeDays; ++t)
+        series.add(Seconds(t), Bytes{1000U + static_cast<unsigned>(t % 40 == 7) * 500U});
     const auto bins = series.bins();
     EXPECT_LT(bins.size(), 2900U);
     EXPECT_EQ(samples_in(bins), static_cast<std::uint64_t>(kThreeDays));
@@ -68,14 +69,18 @@ TEST(Series, TheLowestAndTheHighestSurviveDays) {
     for (int t = 0; t < 200000; ++t) series.add(Seconds(t), Bytes{t == 777 ? 3U : t == 1234 ? 99U : 50U});
     double low = 50;
     double high = 50;
+    double low_at = 0;
+    double high_at = 0;
     for (const Bin& bin : series.bins()) {
         low = std::min(low, bin.low);
         high = std::max(high, bin.high);
-        if (bin.low == 3) EXPECT_NEAR(bin.low_at, 777, 0.1);
-        if (bin.high == 99) EXPECT_NEAR(bin.high_at, 1234, 0.1);
+        if (bin.low == 3) low_at = bin.low_at;
+        if (bin.high == 99) high_at = bin.high_at;
     }
     EXPECT_EQ(low, 3);
     EXPECT_EQ(high, 99);
+    EXPECT_NEAR(low_at, 777, 0.1);
+    EXPECT_NEAR(high_at, 1234, 0.1);
 }
 
 TEST(Series, TheLastMinutesStayFineAfterDays) {
@@ -107,7 +112,9 @@ TEST(Series, LookingChangesNothing) {
         const Bytes bytes{static_cast<std::uint64_t>((t * 7919) % 1000)};
         looked_at.add(Seconds(t), bytes);
         left_alone.add(Seconds(t), bytes);
-        if (t % 100 == 0) EXPECT_FALSE(looked_at.bins().empty());
+        if (t % 100 == 0) {
+            EXPECT_FALSE(looked_at.bins().empty());
+        }
     }
     const auto a = looked_at.bins();
     const auto b = left_alone.bins();
