@@ -169,6 +169,10 @@ double sample_noise(std::span<const Bin> bins, double level) {
     double noise = std::clamp(quantile(std::move(distances), 0.3) / kOfNormal, 1e-5 * level, 0.015 * level);
     constexpr std::size_t kFew = 40;  // differences between few points are growth, not noise
     if (bins.size() < kFew) noise = std::min(noise, 0.003 * level);
+    // Under spikes every few samples most distances are theirs; the lowest of each stretch knows better.
+    constexpr std::size_t kStretches = 30;
+    if (bins.size() >= 3 * kStretches)
+        noise = std::max(1e-5 * level, std::min(noise, 3 * point_noise(block_minima(bins, kStretches).bytes)));
     return noise;
 }
 

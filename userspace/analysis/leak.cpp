@@ -12,7 +12,14 @@ namespace {
 // As parts of the budget.
 constexpr double kShortest = 0.2;
 constexpr double kShortestUnclear = 0.3;
-constexpr double kAfterBudget = 0.1;
+constexpr double kAfterBudget = 0.2;
+
+// The lowest of few samples stands higher than the lowest of many, by some deviations of a single one: after a gap, or
+// where samples become rare, the floor seems to rise.
+double of_few_samples(const Findings& findings) {
+    return 4 *
+           std::min(findings.noise, 3 * findings.floor.noise);  // under spikes the noise of samples is not known well
+}
 
 bool is_clear(const Rise& rise) { return rise.scatter < 0.05 && rise.strength > 10; }
 
@@ -52,14 +59,14 @@ double usual_move(const Floor& floor, std::size_t first, double until, double la
         while (k < i && floor.at[k + 1] <= floor.at[i] - lag) ++k;
         if (k < i) moves.push_back(std::abs(floor.bytes[i] - floor.bytes[k]));
     }
-    return quantile(std::move(moves), 0.9);
+    return quantile(std::move(moves), 0.8);
 }
 
 // Of many short windows one looks like a rise by chance: it must be more than what such windows usually bring.
 bool stands_out(const Findings& findings, const Rise& rise) {
     if (rise.stairs || rise.length > 0.35 * findings.elapsed()) return true;
     const double usual = usual_move(findings.floor, findings.warmup.plateau, rise.began, rise.length);
-    return rise.bytes > 1.5 * usual + 2 * findings.floor.noise;
+    return rise.bytes > std::max(1.5 * usual + 2 * findings.floor.noise, of_few_samples(findings));
 }
 
 double deepest_fall(std::span<const double> values) {
@@ -157,7 +164,8 @@ std::optional<double> to_come_if_decelerating(const Findings& findings, const Ri
     const double error = floor.noise * std::sqrt(12.0 / static_cast<double>(floor.size() - middle));
     const auto explains = [&](const Saturation& curve) {
         const double growth = curve.growth(half, floor.end());
-        return growth > 0.35 * risen || risen - growth < 3 * error;
+        const bool on_the_whole = curve.growth(rise.began, floor.end()) > 0.5 * rise.bytes;
+        return growth > 0.35 * risen || risen - growth < (on_the_whole ? 5 : 3) * error;
     };
     bool described = false;
     for (const std::size_t i : from) {
@@ -200,7 +208,7 @@ std::optional<Rise> recent_rise(const Findings& findings, Bar bar) {
         if (since < bar.budget_ends || since < findings.warmup.ended.value_or(0)) continue;
         const auto accept = [&](const Rise& rise) {
             const double usual = usual_move(findings.floor, findings.warmup.plateau, rise.began, rise.length);
-            return rise.bytes > 2 * usual + 3 * findings.floor.noise;
+            return rise.bytes > std::max(2 * usual + 3 * findings.floor.noise, of_few_samples(findings));
         };
         if (auto rise = rise_since(findings, bar, since, accept)) return rise;
     }

@@ -43,7 +43,8 @@ double deepest_fall(const Floor& floor, std::size_t from) {
 // The most that came within an eighth of the time.
 double largest_burst(const Floor& floor, std::size_t from) {
     const std::size_t points = floor.size() - from;
-    const auto width = std::max<std::size_t>(1, static_cast<std::size_t>(0.12 * static_cast<double>(points) + 0.5));
+    const auto width =
+        std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(0.12 * static_cast<double>(points))));
     double burst = 0;
     for (std::size_t i = from; i + width < floor.size(); ++i)
         burst = std::max(burst, floor.bytes[i + width] - floor.bytes[i]);
@@ -84,7 +85,9 @@ bool goes_on_after_budget(const Floor& floor, const Rise& rise, const Bar& bar, 
     const std::size_t k = floor.first_since(bar.budget_ends);
     if (k + 3 > floor.size() || floor.end() - bar.budget_ends < bar.least_after) return false;
     const Line line = floor.line_since(k);
-    const double error = slope_error(spread, static_cast<double>(floor.size() - k), floor.end() - floor.at[k]);
+    const double length = floor.end() - floor.at[k];
+    const double error = slope_error(spread, static_cast<double>(floor.size() - k), length);
+    if (floor.size() - k >= 8 && largest_burst(floor, k) > 0.5 * line.slope * length + 2.5 * floor.noise) return false;
     return line.slope > 0.5 * rise.slope && line.slope > 2.5 * error;
 }
 

@@ -128,7 +128,8 @@ std::optional<Saturation> find_saturation(const Floor& floor, std::size_t from) 
     refine(plain, [&](double tau) { return without_line(moments(floor, from, length, tau)); });
     refine(lasting, [&](double tau) { return with_line(moments(floor, from, length, tau)); });
     const double freedom = std::max(1.0, static_cast<double>(n) - 4);
-    const double gain = (plain.squares - lasting.squares) / (lasting.squares / freedom + 1e-30);
+    const double gain =
+        (plain.squares - lasting.squares) / std::max(lasting.squares / freedom, floor.noise * floor.noise);
     const bool lasts = gain >= 10;
     const Fit& used = lasts ? lasting : plain;
     const double line = floor.line_since(from).squares;
@@ -158,7 +159,7 @@ std::optional<double> slowing_by_thirds(const Floor& floor, std::size_t from) {
         const Line line = floor.line(parts[i], parts[i + 1]);
         const auto points = static_cast<double>(parts[i + 1] - parts[i]);
         const double spread = std::max(floor.noise, std::sqrt(line.squares / (points - 2)));
-        if (spread > std::max(3 * floor.noise, 0.08 * line.slope * third)) return std::nullopt;  // a step, no curve
+        if (spread > std::max(3 * floor.noise, 0.12 * line.slope * third)) return std::nullopt;  // a step, no curve
         error = std::max(error, spread * std::sqrt(12 / points) / third);
     }
     const double early = floor.line(from, first).slope;

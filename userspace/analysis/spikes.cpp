@@ -128,6 +128,7 @@ std::optional<Spikes> find_spikes(std::span<const Bin> bins, const Floor& floor,
     if (all.size() < kLeastCount) return std::nullopt;
 
     std::vector<double> tops;
+    tops.reserve(all.size());
     for (const Excursion& each : all) tops.push_back(each.height);
     const double height = median(std::move(tops));
     std::vector<Excursion> large;

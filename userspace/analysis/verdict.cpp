@@ -56,6 +56,14 @@ double overhang_of(const Findings& findings) {
     return std::max(0.0, median(std::move(tops)));
 }
 
+// The usual top of what was seen since then: a line through steps says nothing of what stands on them.
+double tops_since(const Findings& findings, double since) {
+    std::vector<double> tops;
+    for (const Bin& bin : findings.bins)
+        if (bin.high_at > since) tops.push_back(bin.high);
+    return quantile(std::move(tops), 0.95);
+}
+
 struct Growth {
     bool goes_on = false;
     Doubt doubt = Doubt::budget;
@@ -114,6 +122,7 @@ void set_leak(Judgement& judgement, const Findings& findings, const Leak& leak, 
         const Staircase stairs = sharpened(*rise.stairs, floor, findings.bins);
         const std::size_t last = std::min(floor.first_since(stairs.last_at), floor.size() - 1);
         level = median({floor.bytes.begin() + static_cast<std::ptrdiff_t>(last), floor.bytes.end()});
+        if (!findings.spikes) judgement.overhang = std::max(0.0, tops_since(findings, stairs.last_at) - level);
         judgement.steps = Steps{stairs.count, stairs.height, Seconds(stairs.period), began + Seconds(stairs.last_at)};
     } else if (k + 2 < floor.size()) {
         level = floor.line_since(k).value(findings.now());
