@@ -134,7 +134,8 @@ std::optional<Rise> find_rise(const Floor& floor, std::size_t from, const Bar& b
     }
     const bool is_stepped = steps.size() >= 3 && sum > 0.75 * fitted &&
                             static_cast<double>(points) >= 2.5 * static_cast<double>(steps.size());
-    // One jump is no leak, however large.
+    // One jump is no leak, however large, and two are not yet.
+    if (!steps.empty() && steps.size() < 3 && sum > 0.6 * rise.bytes) return std::nullopt;
     if (largest > (steps.size() >= 3 ? 0.6 : 0.5) * rise.bytes) return std::nullopt;
     if (points >= 8 && largest_burst(floor, from) > (is_stepped ? 0.6 : 0.5) * rise.bytes + 2.5 * floor.noise)
         return std::nullopt;

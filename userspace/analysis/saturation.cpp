@@ -130,7 +130,7 @@ std::optional<Saturation> find_saturation(const Floor& floor, std::size_t from) 
     const double freedom = std::max(1.0, static_cast<double>(n) - 4);
     const double gain =
         (plain.squares - lasting.squares) / std::max(lasting.squares / freedom, floor.noise * floor.noise);
-    const bool lasts = gain >= 10;
+    const bool lasts = gain >= 10 && lasting.slope > 0.005 * lasting.grown;
     const Fit& used = lasts ? lasting : plain;
     const double line = floor.line_since(from).squares;
     const double alone = independence(floor, from, length, used);
@@ -154,13 +154,13 @@ std::optional<double> slowing_by_thirds(const Floor& floor, std::size_t from) {
     const std::size_t second = floor.first_since(floor.at[from] + 2 * third);
     if (first < from + 4 || second < first + 4 || second + 4 > floor.size()) return std::nullopt;
     const std::size_t parts[] = {from, first, second, floor.size()};
-    double error = 0;  // the largest of the three slopes'
+    double error = 0;  // of the slopes that are compared
     for (int i = 0; i < 3; ++i) {
         const Line line = floor.line(parts[i], parts[i + 1]);
         const auto points = static_cast<double>(parts[i + 1] - parts[i]);
         const double spread = std::max(floor.noise, std::sqrt(line.squares / (points - 2)));
         if (spread > std::max(3 * floor.noise, 0.12 * line.slope * third)) return std::nullopt;  // a step, no curve
-        error = std::max(error, spread * std::sqrt(12 / points) / third);
+        if (i > 0) error = std::max(error, spread * std::sqrt(12 / points) / third);
     }
     const double early = floor.line(from, first).slope;
     const double middle = floor.line(first, second).slope;
