@@ -7,7 +7,7 @@ _memscope() {
     for ((i = 1; i < COMP_CWORD; ++i)); do
         case ${COMP_WORDS[i]} in
             --) return ;; # a command of the user's: default completion
-            status | growth | doctor | demo) command=${COMP_WORDS[i]} ;;
+            status | growth | verdict | doctor | demo) command=${COMP_WORDS[i]} ;;
         esac
     done
     case $before in
@@ -22,13 +22,15 @@ _memscope() {
         --pid) mapfile -t COMPREPLY < <(cd /proc && compgen -W "$(echo [0-9]*)" -- "$word"); return ;;
         --user) mapfile -t COMPREPLY < <(compgen -u -- "$word"); return ;;
         --config) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
-        --memory-max | --interval | --duration | --listen | --linger | --target | --top) return ;;
+        --memory-max | --interval | --duration | --listen | --linger | --target | --top | --limit | --warmup) return ;;
+        --fail-on) mapfile -t COMPREPLY < <(compgen -W 'insufficient warming_up stable spiky leaking' -- "$word"); return ;;
         --format) mapfile -t COMPREPLY < <(compgen -W 'text json folded pprof' -- "$word"); return ;;
     esac
-    local words="status growth doctor demo $watching"
+    local words="status growth verdict doctor demo $watching"
     case $command in
         status) words='--target --json --help' ;;
         growth) words='--target --top --format --help' ;;
+        verdict) words='--limit --warmup --json --fail-on --help' ;;
         doctor) words='--json --help' ;;
         demo) words='leak warmup spikes steps workers wrapper --help' ;;
         *) [ "$COMP_CWORD" = 1 ] || words=$watching ;;

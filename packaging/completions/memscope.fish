@@ -7,18 +7,23 @@ function __memscope_cgroups
     end
 end
 
-set -l commands status growth doctor demo
+set -l commands status growth verdict doctor demo
 set -l watching "not __fish_seen_subcommand_from $commands"
 complete -c memscope -f
 complete -c memscope -n "__fish_is_first_arg" -a status -d 'What a running watcher sees now'
 complete -c memscope -n "__fish_is_first_arg" -a growth -d 'What grew, by call site'
+complete -c memscope -n "__fish_is_first_arg" -a verdict -d 'Judge a recorded series'
 complete -c memscope -n "__fish_is_first_arg" -a doctor -d 'What this machine offers'
 complete -c memscope -n "__fish_is_first_arg" -a demo -d 'A small job with a known answer'
 complete -c memscope -n "__fish_seen_subcommand_from demo" -a 'leak warmup spikes steps workers wrapper'
 complete -c memscope -n "__fish_seen_subcommand_from status growth" -l target -x -d 'Which target'
 complete -c memscope -n "__fish_seen_subcommand_from growth" -l top -x -d 'How many call sites'
 complete -c memscope -n "__fish_seen_subcommand_from growth" -l format -x -a 'text json folded pprof' -d 'How it is printed'
-complete -c memscope -n "__fish_seen_subcommand_from status doctor" -l json -d 'As JSON'
+complete -c memscope -n "__fish_seen_subcommand_from verdict" -F
+complete -c memscope -n "__fish_seen_subcommand_from verdict" -l limit -x -d 'When would it be reached'
+complete -c memscope -n "__fish_seen_subcommand_from verdict" -l warmup -x -d 'Growth since the start may last that long'
+complete -c memscope -n "__fish_seen_subcommand_from verdict" -l fail-on -x -a 'insufficient warming_up stable spiky leaking' -d 'Words that end with status 3'
+complete -c memscope -n "__fish_seen_subcommand_from status verdict doctor" -l json -d 'As JSON'
 complete -c memscope -n "$watching" -l cgroup -x -a '(__memscope_cgroups)' -d 'Watch a cgroup'
 complete -c memscope -n "$watching" -l pid -x -a '(__fish_complete_pids)' -d 'Watch a process and its descendants'
 complete -c memscope -n "$watching" -l memory-max -x -d 'Limit of the command'

@@ -59,11 +59,13 @@ def fish(line):
 
 
 def completions(options, commands, demos):
-    watching = options - {'--target', '--top', '--format'}
+    watching = options - {'--target', '--top', '--format', '--limit', '--warmup', '--fail-on'}
     check('bash offers commands and options', bash('') == commands | watching, bash('') ^ (commands | watching))
     check('bash: of status', bash('status', '--') == {'--target', '--json', '--help'}, bash('status', '--'))
     check('bash: of growth', bash('growth', '--') == {'--target', '--top', '--format', '--help'}, bash('growth', '--'))
     check('bash: formats', bash('growth', '--format', '') == {'text', 'json', 'folded', 'pprof'}, bash('growth', '--format', ''))
+    check('bash: of verdict', bash('verdict', '--') == {'--limit', '--warmup', '--json', '--fail-on', '--help'}, bash('verdict', '--'))
+    check('bash: verdicts', 'leaking' in bash('verdict', '--fail-on', ''), bash('verdict', '--fail-on', ''))
     check('bash: demos', bash('demo', '') == demos | {'--help'}, bash('demo', ''))
     check('bash: nothing of ours behind --', bash('--', 'python', '--') == set(), bash('--', 'python', '--'))
     check('bash: users', 'root' in bash('--user', 'ro'), bash('--user', 'ro'))
@@ -72,10 +74,11 @@ def completions(options, commands, demos):
     check('fish: demos', fish('memscope demo ') == demos, fish('memscope demo '))
     check('fish: of status', {'--target', '--json'} <= fish('memscope status --') and '--pid' not in fish('memscope status --'), fish('memscope status --'))
     check('fish: of growth', {'--target', '--top', '--format'} <= fish('memscope growth --') and '--json' not in fish('memscope growth --'), fish('memscope growth --'))
+    check('fish: of verdict', {'--limit', '--warmup', '--fail-on', '--json'} <= fish('memscope verdict --'), fish('memscope verdict --'))
     zsh = (FILES / 'completions' / '_memscope').read_text()
     check('zsh can read its file', run('zsh', '-n', str(FILES / 'completions' / '_memscope')).returncode == 0)
     check('zsh offers the same', set(re.findall(r'--[a-z][a-z-]+(?=\[)', zsh)) == options, set(re.findall(r'--[a-z][a-z-]+(?=\[)', zsh)) ^ options)
-    check('zsh: commands and demos', f'({" ".join(["status", "growth", "doctor", "demo"])})' in zsh and all(d in zsh for d in demos) and commands == {'status', 'growth', 'doctor', 'demo'}, commands)
+    check('zsh: commands and demos', f'({" ".join(["status", "growth", "verdict", "doctor", "demo"])})' in zsh and all(d in zsh for d in demos) and commands == {'status', 'growth', 'verdict', 'doctor', 'demo'}, commands)
 
 
 def config():

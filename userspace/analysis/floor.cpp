@@ -91,6 +91,8 @@ std::optional<Points> bottoms_of_teeth(std::span<const Bin> bins, double toleran
         points.at.push_back(low.at);
         points.bytes.push_back(low.bytes);
     }
+    constexpr std::size_t kFewest = 5;
+    if (points.size() < kFewest) return std::nullopt;
     clip_lone_peaks(points.bytes, tolerance);
     const int allowed = std::max(1, static_cast<int>(0.05 * static_cast<double>(points.size())));
     if (falls_of(points.bytes, tolerance).count > allowed) return std::nullopt;
@@ -167,6 +169,10 @@ double sample_noise(std::span<const Bin> bins, double level) {
     double noise = std::clamp(quantile(std::move(distances), 0.3) / kOfNormal, 1e-5 * level, 0.015 * level);
     constexpr std::size_t kFew = 40;  // differences between few points are growth, not noise
     if (bins.size() < kFew) noise = std::min(noise, 0.003 * level);
+    // Under spikes every few samples most distances are theirs; the lowest of each stretch knows better.
+    constexpr std::size_t kStretches = 30;
+    if (bins.size() >= 3 * kStretches)
+        noise = std::max(1e-5 * level, std::min(noise, 3 * point_noise(block_minima(bins, kStretches).bytes)));
     return noise;
 }
 

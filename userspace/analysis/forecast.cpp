@@ -17,13 +17,28 @@ Forecast after_steps(const Steps& steps, double room, Seconds until) {
     return {eta, std::max(eta - slack, Seconds(0)), eta + slack, Basis::leak};
 }
 
+// The time until a spike stands on a floor that is high enough for it to cross the limit.
+Seconds until_spike(const Judgement& judgement, Seconds crossing) {
+    const Seconds period = judgement.spike->period;
+    if (!judgement.last_spike || period <= Seconds(0)) return crossing;
+    const Seconds since_last = judgement.until - *judgement.last_spike;
+    const double n = std::max(1.0, std::ceil((crossing + since_last) / period));
+    return std::max(n * period - since_last, Seconds(0));
+}
+
 Forecast at_a_rate(const Judgement& judgement, double room) {
     const double rate = judgement.floor_slope;
     const bool leak = judgement.verdict == Verdict::leaking;
     // A warm-up has no rate that could be relied on: it may go on faster, and it may end.
     const double doubt = leak ? std::clamp(2 * judgement.floor_slope_error / rate, 0.05, 0.5) : 0.3;
-    const Seconds eta{room / rate};
-    Forecast forecast{eta, Seconds(room / (rate * (1 + doubt))), Seconds(room / (rate * (1 - doubt))), Basis::leak};
+    Seconds eta{room / rate};
+    Forecast forecast{eta, eta / (1 + doubt), eta / (1 - doubt), Basis::leak};
+    if (judgement.spike) {
+        // A spike later, at most, than it could be; and without any spike the floor itself gets there.
+        eta = std::min(until_spike(judgement, eta), Seconds((room + judgement.overhang) / rate));
+        forecast.eta = eta;
+        forecast.latest = std::max(eta, *forecast.latest) + judgement.spike->period / 2;
+    }
     if (!leak) {
         forecast.basis = Basis::warmup;
         forecast.latest.reset();

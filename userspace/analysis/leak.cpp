@@ -12,7 +12,14 @@ namespace {
 // As parts of the budget.
 constexpr double kShortest = 0.2;
 constexpr double kShortestUnclear = 0.3;
-constexpr double kAfterBudget = 0.1;
+constexpr double kAfterBudget = 0.2;
+
+// The lowest of few samples stands higher than the lowest of many, by some deviations of a single one: after a gap, or
+// where samples become rare, the floor seems to rise.
+double of_few_samples(const Findings& findings) {
+    return 4 *
+           std::min(findings.noise, 3 * findings.floor.noise);  // under spikes the noise of samples is not known well
+}
 
 bool is_clear(const Rise& rise) { return rise.scatter < 0.05 && rise.strength > 10; }
 
@@ -26,13 +33,16 @@ std::set<std::size_t> candidates(const Floor& floor, const std::vector<Segment>&
 }
 
 // The rise with the least scatter around its line; steps where there are steps.
-std::optional<Rise> best_rise(const Floor& floor, const std::set<std::size_t>& from, const Bar& bar, double budget) {
+template <class Accept>
+std::optional<Rise> best_rise(const Floor& floor, const std::set<std::size_t>& from, const Bar& bar, double budget,
+                              Accept accept) {
     std::optional<Rise> best;
     std::optional<Rise> stairs;
     const auto badness = [&](const Rise& rise) { return rise.scatter * (rise.length > 0.5 * budget ? 1.0 : 1.5); };
     for (const std::size_t i : from) {
         const auto rise = find_rise(floor, i, bar);
         if (!rise || (!rise->stairs && rise->length < kShortestUnclear * budget && !is_clear(*rise))) continue;
+        if (!accept(*rise)) continue;
         if (!best || badness(*rise) < badness(*best)) best = rise;
         if (rise->stairs && (!stairs || rise->stairs->count > stairs->stairs->count)) stairs = rise;
     }
@@ -49,7 +59,14 @@ double usual_move(const Floor& floor, std::size_t first, double until, double la
         while (k < i && floor.at[k + 1] <= floor.at[i] - lag) ++k;
         if (k < i) moves.push_back(std::abs(floor.bytes[i] - floor.bytes[k]));
     }
-    return quantile(std::move(moves), 0.9);
+    return quantile(std::move(moves), 0.8);
+}
+
+// Of many short windows one looks like a rise by chance: it must be more than what such windows usually bring.
+bool stands_out(const Findings& findings, const Rise& rise) {
+    if (rise.stairs || rise.length > 0.35 * findings.elapsed()) return true;
+    const double usual = usual_move(findings.floor, findings.warmup.plateau, rise.began, rise.length);
+    return rise.bytes > std::max(1.5 * usual + 2 * findings.floor.noise, of_few_samples(findings));
 }
 
 double deepest_fall(std::span<const double> values) {
@@ -118,7 +135,18 @@ bool is_tooth(const Findings& findings, const Rise& rise) {
             at = i;
         }
     return begin > 3 && fall > 0.5 * rise.bytes && fall > 0.015 * floor.level + 4 * floor.noise &&
-           floor.bytes.back() < floor.bytes[at - 1] && rise.length < 1.5 * (floor.at[at] - floor.at.front());
+           floor.bytes.back() < floor.bytes[at - 1] + 0.5 * fall &&
+           rise.length < std::max(1.5 * (floor.at[at] - floor.at.front()), findings.budget);
+}
+
+// The growth that a rise is the last part of may have begun earlier, and faster.
+std::size_t beginning_of_growth(const Findings& findings, const Rise& rise, std::size_t begin) {
+    for (auto segment = findings.segments.rbegin(); segment != findings.segments.rend(); ++segment) {
+        if (segment->from >= begin) continue;
+        if (segment->slope < 0.15 * rise.slope) return begin;
+        begin = segment->from;
+    }
+    return begin;
 }
 
 // Growth that slows down is a warm-up or a cache, unless a part of it does not.
@@ -129,11 +157,46 @@ std::optional<double> to_come_if_decelerating(const Findings& findings, const Ri
     std::set<std::size_t> from{0, findings.warmup.plateau};
     for (auto segment = findings.segments.rbegin(); segment != findings.segments.rend() && from.size() < 8; ++segment)
         if (segment->from <= begin) from.insert(segment->from);
+    // The second half of the rise is where a curve that slows down falls short of a leak.
+    const double half = floor.end() - 0.5 * rise.length;
+    const std::size_t middle = std::min(floor.first_since(half), floor.size() - 3);
+    const double risen = floor.line_since(middle).slope * 0.5 * rise.length;
+    const double error = floor.noise * std::sqrt(12.0 / static_cast<double>(floor.size() - middle));
+    const auto explains = [&](const Saturation& curve) {
+        const double growth = curve.growth(half, floor.end());
+        const bool on_the_whole = curve.growth(rise.began, floor.end()) > 0.5 * rise.bytes;
+        return growth > 0.35 * risen || risen - growth < (on_the_whole ? 5 : 3) * error;
+    };
+    bool described = false;
     for (const std::size_t i : from) {
         const auto saturation = find_saturation(floor, i);
-        if (saturation && (!saturation->lasts || saturation->lasting < 0.4 * rise.slope)) return saturation->to_come;
+        if (!saturation) continue;
+        described = true;
+        const bool slows = !saturation->lasts || saturation->lasting < 0.4 * rise.slope;
+        if (slows && explains(*saturation)) return saturation->to_come;
     }
-    return std::nullopt;
+    if (described) return std::nullopt;
+    return slowing_by_thirds(floor, std::max(findings.warmup.plateau, beginning_of_growth(findings, rise, begin)));
+}
+
+template <class Accept>
+std::optional<Rise> rise_since(const Findings& findings, const Bar& bar, double since, Accept accept) {
+    constexpr std::size_t kFewestBins = 40;
+    constexpr std::size_t kFewestPoints = 30;
+    const auto first = std::ranges::lower_bound(findings.bins, since, {}, &Bin::low_at);
+    const std::span<const Bin> bins(first, findings.bins.end());
+    if (bins.size() < kFewestBins) return std::nullopt;
+    const Floor floor = find_floor(bins);
+    if (floor.size() < kFewestPoints) return std::nullopt;
+    return best_rise(floor, candidates(floor, find_segments(floor), 0), bar, findings.budget, accept);
+}
+
+// A rise that is a few points of the whole, looked at more closely: its rate and beginning are hardly seen otherwise.
+Rise closer(const Findings& findings, const Bar& bar, const Rise& rise) {
+    if (rise.length > 0.25 * findings.elapsed()) return rise;
+    const double since = std::max(findings.floor.end() - 2.5 * rise.length, findings.warmup.ended.value_or(0));
+    const auto near = rise_since(findings, bar, since, [](const Rise&) { return true; });
+    return near && near->length > 0.5 * rise.length && !rise.stairs == !near->stairs ? *near : rise;
 }
 
 // The last part of a long series, more finely: what began a few minutes ago is a point or two of the whole.
@@ -143,15 +206,11 @@ std::optional<Rise> recent_rise(const Findings& findings, Bar bar) {
         const double since = findings.floor.end() - part;
         if (findings.spikes && part < 8 * findings.spikes->period) break;
         if (since < bar.budget_ends || since < findings.warmup.ended.value_or(0)) continue;
-        const auto first = std::ranges::lower_bound(findings.bins, since, {}, &Bin::low_at);
-        const std::span<const Bin> bins(first, findings.bins.end());
-        if (bins.size() < 40) break;
-        const Floor floor = find_floor(bins);
-        if (floor.size() < 30) continue;
-        const auto rise = best_rise(floor, candidates(floor, find_segments(floor), 0), bar, findings.budget);
-        if (!rise) continue;
-        const double usual = usual_move(findings.floor, findings.warmup.plateau, rise->began, rise->length);
-        if (rise->bytes > 2 * usual + 3 * findings.floor.noise) return rise;
+        const auto accept = [&](const Rise& rise) {
+            const double usual = usual_move(findings.floor, findings.warmup.plateau, rise.began, rise.length);
+            return rise.bytes > std::max(2 * usual + 3 * findings.floor.noise, of_few_samples(findings));
+        };
+        if (auto rise = rise_since(findings, bar, since, accept)) return rise;
     }
     return std::nullopt;
 }
@@ -167,13 +226,14 @@ std::optional<Leak> find_leak(const Findings& findings, const Evidence& evidence
             .least_after = kAfterBudget * budget,
             .factor = evidence.bar};
     const auto from = candidates(floor, findings.segments, findings.warmup.plateau);
-    auto rise = best_rise(floor, from, bar, budget);
-    if (!rise) rise = recent_rise(findings, bar);
+    const auto accept = [&](const Rise& rise) { return stands_out(findings, rise); };
+    auto rise = best_rise(floor, from, bar, budget, accept);
+    rise = rise ? closer(findings, bar, *rise) : recent_rise(findings, bar);
     Leak leak;
     if (!rise) {
         // Would it be one if there were no budget?
         bar.budget_ends = findings.start();
-        rise = best_rise(floor, from, bar, budget);
+        rise = best_rise(floor, from, bar, budget, accept);
         if (!rise || findings.elapsed() > 1.5 * budget) return std::nullopt;
         leak.doubt = Doubt::budget;
     }

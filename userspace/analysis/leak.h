@@ -23,6 +23,7 @@ struct Findings {
     double budget = 0;  // seconds
     double start() const { return floor.at.front(); }
     double elapsed() const { return floor.length(); }
+    double now() const { return bins.back().low_at; }  // the floor's last point may be a while ago
 };
 
 // A rise that goes on to the end and that neither noise nor wandering explains.

@@ -23,11 +23,12 @@ double lowest(std::span<const Bin> bins) {
     return low;
 }
 
-// A level that the job has lived at before is its floor, and what ended was a long spike.
-bool has_lived_at(std::span<const Bin> bins, double level, double slack) {
+// What falls back to a level that it left a short while ago was a spike.
+bool was_a_spike(std::span<const Bin> bins, double level, double slack) {
     const double near = 1.15 * level + slack;
-    const auto count = std::ranges::count_if(bins, [&](const Bin& bin) { return bin.low < near; });
-    return static_cast<double>(count) >= 0.25 * static_cast<double>(bins.size());
+    const auto last = std::find_if(bins.rbegin(), bins.rend(), [&](const Bin& bin) { return bin.low < near; });
+    if (last == bins.rend()) return false;
+    return bins.back().low_at - last->low_at < 0.25 * (bins.back().low_at - bins.front().low_at);
 }
 
 // A process that ends may take a few samples for it, so what was held before is sought a moment earlier.
@@ -51,7 +52,7 @@ std::vector<Collapse> find_collapses(std::span<const Bin> bins, double level, do
         const double before = lowest(bins.subspan(first, last - first + 1));
         const double after = lowest(bins.subspan(i, 3));
         if (after >= kFar * before || bins[i + 1].low >= 0.8 * before) continue;
-        if (has_lived_at(bins.subspan(base, i - base), after, slack)) continue;
+        if (was_a_spike(bins.subspan(base, i - base), after, slack)) continue;
         std::size_t bottom = i;
         while (bottom + 1 < bins.size() && bins[bottom + 1].low < bins[bottom].low &&
                bins[bottom + 1].low_at - at < 0.3 * look)

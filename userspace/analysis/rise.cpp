@@ -43,7 +43,8 @@ double deepest_fall(const Floor& floor, std::size_t from) {
 // The most that came within an eighth of the time.
 double largest_burst(const Floor& floor, std::size_t from) {
     const std::size_t points = floor.size() - from;
-    const auto width = std::max<std::size_t>(1, static_cast<std::size_t>(0.12 * static_cast<double>(points) + 0.5));
+    const auto width =
+        std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(0.12 * static_cast<double>(points))));
     double burst = 0;
     for (std::size_t i = from; i + width < floor.size(); ++i)
         burst = std::max(burst, floor.bytes[i + width] - floor.bytes[i]);
@@ -84,7 +85,9 @@ bool goes_on_after_budget(const Floor& floor, const Rise& rise, const Bar& bar, 
     const std::size_t k = floor.first_since(bar.budget_ends);
     if (k + 3 > floor.size() || floor.end() - bar.budget_ends < bar.least_after) return false;
     const Line line = floor.line_since(k);
-    const double error = slope_error(spread, static_cast<double>(floor.size() - k), floor.end() - floor.at[k]);
+    const double length = floor.end() - floor.at[k];
+    const double error = slope_error(spread, static_cast<double>(floor.size() - k), length);
+    if (floor.size() - k >= 8 && largest_burst(floor, k) > 0.5 * line.slope * length + 2.5 * floor.noise) return false;
     return line.slope > 0.5 * rise.slope && line.slope > 2.5 * error;
 }
 
@@ -93,8 +96,9 @@ std::optional<Rise> stepped(const Floor& floor, Rise rise, const std::vector<Ste
     if (!stairs) return std::nullopt;
     if (rise.began < bar.budget_ends) {
         const auto after = std::ranges::count_if(steps, [&](const Step& step) { return step.at > bar.budget_ends; });
-        if (after < 2) return std::nullopt;
+        if (after < (steps.size() >= 5 ? 2 : 3)) return std::nullopt;
     }
+    if (floor.end() - stairs->first_at < bar.shortest) return std::nullopt;
     // Growth between the steps counts as well.
     if (std::abs(stairs->slope() - rise.slope) <= 0.25 * rise.slope) rise.slope = stairs->slope();
     rise.began = stairs->first_at;
@@ -130,7 +134,8 @@ std::optional<Rise> find_rise(const Floor& floor, std::size_t from, const Bar& b
     }
     const bool is_stepped = steps.size() >= 3 && sum > 0.75 * fitted &&
                             static_cast<double>(points) >= 2.5 * static_cast<double>(steps.size());
-    // One jump is no leak, however large.
+    // One jump is no leak, however large, and two are not yet.
+    if (!steps.empty() && steps.size() < 3 && sum > 0.6 * rise.bytes) return std::nullopt;
     if (largest > (steps.size() >= 3 ? 0.6 : 0.5) * rise.bytes) return std::nullopt;
     if (points >= 8 && largest_burst(floor, from) > (is_stepped ? 0.6 : 0.5) * rise.bytes + 2.5 * floor.noise)
         return std::nullopt;

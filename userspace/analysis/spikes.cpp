@@ -69,15 +69,21 @@ std::vector<Excursion> find_excursions(const std::vector<Point>& points, double 
 }
 
 // A tooth falls (or rises) at once; what only wanders does neither.
-bool is_abrupt(const std::vector<Point>& points, const Excursion& excursion, double within) {
+bool is_abrupt(const std::vector<Point>& points, const Excursion& excursion, double within, double noise) {
     const std::size_t last = std::min(points.size() - 1, excursion.low_after + 1);
     std::size_t back = excursion.low_before;
     for (std::size_t i = back; i <= last; ++i) {
         while (i - back > 2 && points[i].at - points[back].at > within) ++back;
         for (std::size_t k = back; k < i; ++k)
-            if (std::abs(points[i].above - points[k].above) > 0.55 * excursion.height) return true;
+            if (std::abs(points[i].above - points[k].above) > 0.55 * excursion.height + 2.5 * noise) return true;
     }
     return false;
+}
+
+std::uint64_t samples_in(std::span<const Bin> bins) {
+    std::uint64_t n = 0;
+    for (const Bin& bin : bins) n += bin.count;
+    return n;
 }
 
 std::vector<double> heights_of(const std::vector<Point>& points) {
@@ -85,6 +91,18 @@ std::vector<double> heights_of(const std::vector<Point>& points) {
     heights.reserve(points.size());
     for (const Point& point : points) heights.push_back(point.above);
     return heights;
+}
+
+// The largest part of the values that lies within a band of that width: near 1 for a floor with spikes on it, small for
+// teeth and for what wanders.
+double part_within(std::vector<double> values, double width) {
+    std::ranges::sort(values);
+    std::size_t most = 0;
+    for (std::size_t low = 0, high = 0; high < values.size(); ++high) {
+        while (values[high] - values[low] > width) ++low;
+        most = std::max(most, high - low + 1);
+    }
+    return static_cast<double>(most) / static_cast<double>(values.size());
 }
 
 std::vector<double> distances_of(const std::vector<Excursion>& excursions) {
@@ -100,11 +118,17 @@ std::optional<Spikes> find_spikes(std::span<const Bin> bins, const Floor& floor,
     const auto points = points_above(bins, floor);
     const auto heights = heights_of(points);
     const double usual = quantile(heights, 0.25);
-    const double up = usual + std::max(kLeastHeight * floor.level, 6 * noise);
+    // The more samples there are, the higher the highest of them stands for no reason, and the lower the lowest of a
+    // bin.
+    const auto samples = static_cast<double>(samples_in(bins));
+    const auto a_bin = std::max(1.0, samples / static_cast<double>(bins.size()));
+    const double chance = 2.5 + std::sqrt(2 * std::log(samples)) + std::sqrt(2 * std::log(a_bin));
+    const double up = usual + std::max(kLeastHeight * floor.level, chance * noise);
     const auto all = find_excursions(points, up, usual + 0.2 * (up - usual));
     if (all.size() < kLeastCount) return std::nullopt;
 
     std::vector<double> tops;
+    tops.reserve(all.size());
     for (const Excursion& each : all) tops.push_back(each.height);
     const double height = median(std::move(tops));
     std::vector<Excursion> large;
@@ -114,10 +138,11 @@ std::optional<Spikes> find_spikes(std::span<const Bin> bins, const Floor& floor,
     const double period = median(distances_of(large));
 
     const double usual_step = (points.back().at - points.front().at) / static_cast<double>(points.size());
-    const bool quiet = quantile(heights, 0.5) - quantile(heights, 0.1) < 0.12 * height + 1.3 * noise;
+    const bool quiet = quantile(heights, 0.5) - quantile(heights, 0.1) < 0.12 * height + 1.3 * noise ||
+                       part_within(heights, 0.1 * height + 2 * noise) > 0.6;
     if (!quiet) {
-        const auto abrupt =
-            std::ranges::count_if(large, [&](const Excursion& each) { return is_abrupt(points, each, 0.02 * period); });
+        const auto abrupt = std::ranges::count_if(
+            large, [&](const Excursion& each) { return is_abrupt(points, each, 0.02 * period, noise); });
         if (static_cast<double>(abrupt) < 0.6 * static_cast<double>(large.size())) return std::nullopt;
     }
     return Spikes{.count = static_cast<int>(large.size()),

@@ -1,5 +1,6 @@
 #pragma once
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "analysis/floor.h"
@@ -24,5 +25,8 @@ struct Staircase {
     double slope() const { return height / period; }
 };
 std::optional<Staircase> find_staircase(const Floor& floor, std::size_t from, const std::vector<Step>& steps);
+
+// The same, with its first and last step where the samples have them: points of the floor may be a minute apart.
+Staircase sharpened(Staircase stairs, const Floor& floor, std::span<const Bin> bins);
 
 }  // namespace memscope

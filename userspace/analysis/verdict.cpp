@@ -27,7 +27,8 @@ Findings find_out(std::span<const Bin> bins, double budget) {
     findings.segments = find_segments(findings.floor);
     findings.spikes = find_spikes(bins, findings.floor, findings.noise);
     const double pause = findings.spikes ? std::min(1.2 * findings.spikes->period, 0.15 * budget) : 0;
-    findings.warmup = find_warmup(findings.floor, findings.segments, budget, pause);
+    findings.warmup =
+        find_warmup(findings.floor, findings.segments, budget, pause, findings.spikes ? findings.spikes->blur : 0);
     return findings;
 }
 
@@ -53,6 +54,14 @@ double overhang_of(const Findings& findings) {
     return std::max(0.0, median(std::move(tops)));
 }
 
+// The usual top of what was seen since then: a line through steps says nothing of what stands on them.
+double tops_since(const Findings& findings, double since) {
+    std::vector<double> tops;
+    for (const Bin& bin : findings.bins)
+        if (bin.high_at > since) tops.push_back(bin.high);
+    return quantile(std::move(tops), 0.95);
+}
+
 struct Growth {
     bool goes_on = false;
     Doubt doubt = Doubt::budget;
@@ -68,6 +77,7 @@ Growth growth_since_start(const Findings& findings) {
     const Line last = floor.line_since(k);
     const double error = floor.noise * std::sqrt(12.0 / static_cast<double>(floor.size() - k)) /
                          std::max(floor.end() - floor.at[k], 1e-9);
+    if (last.slope + error <= 0) return {};
     const auto saturation = find_saturation(floor, 0);
     if (saturation && !saturation->lasts) {
         const bool more = saturation->to_come > std::max(0.05 * risen, kMaterial * floor.end_level());
@@ -97,7 +107,7 @@ double start_of(const Findings& findings, const Rise& rise, double end_level) {
             floor.at[segment.to - 1] - floor.at[segment.from] > 0.05 * rise.length)
             before = &segment;
     if (!before) return rise.began;
-    const double crossing = floor.end() - (end_level - before->end) / rise.slope;
+    const double crossing = findings.now() - (end_level - before->end) / rise.slope;
     return std::clamp(crossing, floor.at[before->from], floor.end() - 0.5 * rise.length);
 }
 
@@ -107,12 +117,13 @@ void set_leak(Judgement& judgement, const Findings& findings, const Leak& leak, 
     const std::size_t k = floor.first_since(rise.began);
     double level = floor.end_level();
     if (rise.stairs) {
-        const std::size_t last = std::min(floor.first_since(rise.stairs->last_at), floor.size() - 1);
+        const Staircase stairs = sharpened(*rise.stairs, floor, findings.bins);
+        const std::size_t last = std::min(floor.first_since(stairs.last_at), floor.size() - 1);
         level = median({floor.bytes.begin() + static_cast<std::ptrdiff_t>(last), floor.bytes.end()});
-        judgement.steps = Steps{rise.stairs->count, rise.stairs->height, Seconds(rise.stairs->period),
-                                began + Seconds(rise.stairs->last_at)};
+        if (!findings.spikes) judgement.overhang = std::max(0.0, tops_since(findings, stairs.last_at) - level);
+        judgement.steps = Steps{stairs.count, stairs.height, Seconds(stairs.period), began + Seconds(stairs.last_at)};
     } else if (k + 2 < floor.size()) {
-        level = floor.line_since(k).value(floor.end());
+        level = floor.line_since(k).value(findings.now());
     }
     judgement.verdict = Verdict::leaking;
     judgement.floor = bytes_of(level);
@@ -132,7 +143,7 @@ void set_warming_up(Judgement& judgement, const Findings& findings, Doubt doubt)
     const std::size_t k = std::min(floor.first_since(floor.end() - 0.5 * floor.length()), floor.size() - 3);
     const Line line = floor.line_since(k);
     judgement.verdict = Verdict::warming_up;
-    judgement.floor = bytes_of(std::max(floor.end_level(), line.value(floor.end())));
+    judgement.floor = bytes_of(std::max(floor.end_level(), line.value(findings.now())));
     judgement.floor_slope = line.slope;
     judgement.rise = floor.end_level() - findings.warmup.start_level;
     judgement.warmup_ended.reset();

@@ -6,17 +6,18 @@
 
 namespace memscope {
 
-Warmup find_warmup(const Floor& floor, const std::vector<Segment>& segments, double budget, double pause) {
+Warmup find_warmup(const Floor& floor, const std::vector<Segment>& segments, double budget, double pause, double blur) {
     const double start = floor.at.front();
-    const double material = std::max(kMaterial * floor.end_level(), 4 * floor.noise);
+    const double material = std::max({kMaterial * floor.end_level(), 4 * floor.noise, 2 * blur});
     Warmup warmup{.start_level = std::min(segments.front().begin, floor.bytes.front() + 2 * floor.noise)};
     double base = warmup.start_level;  // what the floor held before it grew, or on the last plateau
     double grew_from = start;
+    const double latest = 1.05 * budget + 2 * floor.length() / static_cast<double>(floor.size());
     for (std::size_t k = 0; k < segments.size(); ++k) {
         const Segment& segment = segments[k];
         const double from = floor.at[segment.from];
         const double to = k + 1 < segments.size() ? floor.at[segments[k + 1].from] : floor.at[segment.to - 1];
-        if (from - start > 1.25 * budget) break;
+        if (from - start > latest) break;
         const double grown = segment.begin - base;
         const double rate = grown / std::max(from - grew_from, 1e-9);
         const double least = std::max({0.06 * budget, 0.1 * (from - start), pause});

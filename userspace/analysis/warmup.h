@@ -15,7 +15,8 @@ struct Warmup {
     double start_level = 0;
 };
 
-// `pause`: how long the floor must be flat to count as a plateau, besides what the budget asks for.
-Warmup find_warmup(const Floor& floor, const std::vector<Segment>& segments, double budget, double pause);
+// `pause`: how long the floor must be flat to count as a plateau, besides what the budget asks for. `blur`: bytes by
+// which the floor may be off.
+Warmup find_warmup(const Floor& floor, const std::vector<Segment>& segments, double budget, double pause, double blur);
 
 }  // namespace memscope

@@ -1,0 +1,45 @@
+// A recorded series, whatever it holds: read, judged, and told in every form.
+#include <nlohmann/json.hpp>
+
+#include "analysis/forecast.h"
+#include "base/text.h"
+#include "fuzz.h"
+#include "outputs/verdict_json.h"
+#include "outputs/verdict_text.h"
+#include "sources/series_csv.h"
+
+namespace memscope::fuzz {
+namespace {
+
+void check(const Judgement& judgement, const Series& series) {
+    require(judgement.confidence >= 0 && judgement.confidence <= 1, "confidence is a ratio");
+    require(judgement.until >= judgement.since, "time runs on");
+    require(std::isfinite(judgement.floor_slope), "the slope is a number");
+    require(judgement.floor.n <= series.peak().n + series.peak().n / 2 + 1, "the floor is not far above the peak");
+    for (const auto& limit :
+         {std::optional<Bytes>(), std::optional(series.peak()), std::optional(Bytes{1ULL << 45U})}) {
+        const std::string json = verdict_json(judgement, series.began(), limit);
+        require(nlohmann::json::parse(json, nullptr, false).is_object(), "a verdict is JSON", json);
+        const std::string text = verdict_text(judgement, series.began(), limit);
+        require(is_clean(text, '\n'), "the text steers no terminal", text);
+        if (limit)
+            if (const auto expected = forecast(judgement, *limit))
+                require(expected->eta.count() >= 0 && expected->earliest <= expected->eta,
+                        "what is to come is to come");
+    }
+}
+
+}  // namespace
+
+void one(std::string_view bytes) {
+    SeriesCsv csv;
+    bool right = true;
+    for_each_line(bytes, [&](std::string_view line) { right = right && parsed(csv.add_line(line)).has_value(); });
+    if (!right) return;
+    if (const auto series = parsed(csv.finish())) {
+        check(judge(*series), *series);
+        check(judge(*series, {.warmup = Seconds(1)}), *series);
+    }
+}
+
+}  // namespace memscope::fuzz

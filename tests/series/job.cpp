@@ -1,0 +1,62 @@
+#include "series/job.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscope::made {
+
+Job any_job(Chance& chance) {
+    Job job;
+    job.level = chance.scaled(0.3, 300) * kGiB;
+    job.noise = job.level * chance.scaled(0.0001, 0.005);
+    job.base = chance.between(0.08, 0.85);
+    return job;
+}
+
+void warm_up(Chance& chance, Job& job, double earliest, double latest, Growth growth) {
+    job.warm = chance.between(earliest, latest);
+    job.shapes.push_back(grow(chance, 0, job.warm, job.level - job.cold(), growth));
+}
+
+void maybe_warm_up(Chance& chance, Job& job, double latest) {
+    if (chance.flip(0.3))
+        job.base = 1;
+    else
+        warm_up(chance, job, 0.1 * latest, latest);
+}
+
+Labelled record(Chance& chance, const Job& job, double length, const Sampling& sampling) {
+    constexpr double kPage = 4096;
+    Labelled made;
+    const Shape shape = sum(job.shapes);
+    for (const double t : times(chance, sampling, length)) {
+        const double bytes = job.cold() + shape(t) + job.noise * chance.normal();
+        made.samples.push_back({t, std::max(0.0, std::round(bytes / kPage) * kPage)});
+    }
+    return made;
+}
+
+Labelled record(Chance& chance, const Job& job, double length) {
+    return record(chance, job, length, any_sampling(chance, length));
+}
+
+std::span<const Family> families() {
+    static const std::vector<Family> all = [] {
+        std::vector<Family> list;
+        for (const auto group : {calm_families(), growing_families(), leaking_families()})
+            list.insert(list.end(), group.begin(), group.end());
+        return list;
+    }();
+    return all;
+}
+
+Labelled make(const Family& family, std::uint64_t seed) {
+    std::uint64_t mixed = seed * 0x9E3779B97F4A7C15U;  // neighbouring seeds must not look alike
+    for (const char c : family.name) mixed = (mixed ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
+    Chance chance(mixed);
+    Labelled made = family.make(chance);
+    made.family = family.name;
+    return made;
+}
+
+}  // namespace memscope::made

@@ -1,0 +1,82 @@
+#include "analysis/forecast.h"
+
+#include <cmath>
+#include <gmock/gmock.h>
+
+#include "analysis/explain.h"
+#include "curves.h"
+
+namespace memscope {
+namespace {
+
+using testing::HasSubstr;
+
+Bytes gib(double n) { return {static_cast<std::uint64_t>(n * kGiB)}; }
+
+TEST(Forecast, ALeakReachesTheLimitAtItsRate) {
+    const Judgement leak = judge(drawn(3600, 1, [](double t) { return kGiB * (4 + t / 3600); }));
+    const auto expected = forecast(leak, gib(8));
+    ASSERT_TRUE(expected);
+    EXPECT_EQ(expected->basis, Forecast::Basis::leak);
+    EXPECT_NEAR(expected->eta.count(), 3 * 3600, 300);
+    EXPECT_LT(expected->earliest, expected->eta);
+    ASSERT_TRUE(expected->latest);
+    EXPECT_GT(*expected->latest, expected->eta);
+}
+
+TEST(Forecast, TheSpikeOnTopIsWhatReachesIt) {
+    const Judgement leak =
+        judge(drawn(3600, 5, [](double t) { return kGiB * (6 + t / 3600 + (std::fmod(t, 300) < 10 ? 4 : 0)); }));
+    const auto expected = forecast(leak, gib(16));
+    ASSERT_TRUE(expected);
+    EXPECT_NEAR(expected->eta.count(), 5 * 3600, 600);
+}
+
+TEST(Forecast, AStepReachesIt) {
+    const Judgement leak = judge(drawn(5400, 1, [](double t) { return kGiB * (2 + std::floor(t / 600) / 4); }));
+    ASSERT_EQ(leak.verdict, Verdict::leaking);
+    const auto expected = forecast(leak, gib(4.6));
+    ASSERT_TRUE(expected);
+    EXPECT_NEAR(expected->eta.count(), 2 * 600, 90);
+}
+
+TEST(Forecast, AWarmUpMayAsWellNeverReachIt) {
+    const Judgement warming = judge(drawn(900, 1, [](double t) { return kGiB * (2 + t / 100); }));
+    const auto expected = forecast(warming, gib(20));
+    ASSERT_TRUE(expected);
+    EXPECT_EQ(expected->basis, Forecast::Basis::warmup);
+    EXPECT_NEAR(expected->eta.count(), 900, 60);
+    EXPECT_FALSE(expected->latest);
+}
+
+TEST(Forecast, WhatDoesNotGrowHasNone) {
+    EXPECT_FALSE(forecast(judge(drawn(3600, 5, [](double) { return 6 * kGiB; })), gib(7)));
+    EXPECT_FALSE(forecast(Judgement{}, gib(7)));
+}
+
+TEST(Forecast, UnlessTheNextSpikeCrosses) {
+    const Judgement spiky =
+        judge(drawn(3600, 5, [](double t) { return kGiB * (6 + (std::fmod(t, 300) < 10 ? 4 : 0)); }));
+    EXPECT_FALSE(forecast(spiky, gib(11)));
+    const auto expected = forecast(spiky, gib(9.5));
+    ASSERT_TRUE(expected);
+    EXPECT_EQ(expected->basis, Forecast::Basis::spike);
+    EXPECT_LE(expected->eta, Seconds(300));
+}
+
+TEST(Explain, EveryWordHasASentenceWithFigures) {
+    const auto said = [](const Series& series) { return explain(judge(series), series.began(), gib(64)); };
+    EXPECT_THAT(said(drawn(10, 5, [](double) { return kGiB; })), HasSubstr("3 samples over 10 s"));
+    EXPECT_THAT(said(drawn(3600, 5, [](double) { return 6 * kGiB; })), HasSubstr("flat at 6.0 GiB for 60 min"));
+    EXPECT_THAT(said(drawn(3600, 5, [](double t) { return kGiB * (4 + t / 3600); })), HasSubstr("1.0 GiB/h"));
+    EXPECT_THAT(said(drawn(900, 1, [](double t) { return kGiB * (2 + t / 100); })), HasSubstr("--warmup"));
+    const auto steps = said(drawn(7200, 5, [](double t) { return kGiB * (2 + std::floor(t / 600) / 4); }));
+    EXPECT_THAT(steps, HasSubstr("steps of about 256 MiB"));
+    EXPECT_THAT(steps, HasSubstr("64 GiB is reached in"));
+    const auto spikes = said(drawn(3600, 5, [](double t) { return kGiB * (6 + (std::fmod(t, 300) < 10 ? 4 : 0)); }));
+    EXPECT_THAT(spikes, HasSubstr("spikes of 4.0 GiB about every 5 min"));
+    for (const std::string& text : {steps, spikes}) EXPECT_TRUE(text.ends_with('.') && text[0] == 'T') << text;
+}
+
+}  // namespace
+}  // namespace memscope
