@@ -8,6 +8,7 @@
 
 #include "model/memory.h"
 #include "model/process.h"
+#include "model/sharing.h"
 
 namespace memscope {
 
@@ -54,6 +55,7 @@ struct TargetSnapshot {
     std::map<RoleKey, RoleTotals> roles{};
     std::map<RoleKey, RoleCounters> counters{};
     std::optional<ShmUsage> shm{};
+    Sharing sharing{};
 };
 
 struct Probe {
