@@ -42,13 +42,14 @@ std::string UnsharingStory::tell() const {
     const auto& [kind, sum] = *most;
     const bool one = sum.processes == 1;
     const std::string whose = kind.parent == Role::trainer ? "the trainer's" : one ? "its parent's" : "their parent's";
-    const std::string since =
-        sum.since_fork ? (one ? "since it was forked" : "since they were forked") : "since they have been watched";
-    // Roles are told by the names of Python's programs: only of those is it known what writes.
+    const std::string_view since = sum.since_fork ? (one ? "since it was forked" : "since they were forked")
+                                   : one          ? "since it has been watched"
+                                                  : "since they have been watched";
+    // Whose workers these are, Python runs in them; what writes in others is not known.
     const std::string_view why =
         kind.role == Role::dataloader_worker
             ? "CPython's reference counts do this; keep datasets in arrays, not lists of objects"
-            : "each page that one of them writes to is copied";
+            : "a page is copied when somebody writes to it";
     return fmt::format("{} {} copied {} of {} pages {}; {}", many(sum.processes, noun_of(kind.role)),
                        one ? "has" : "have", human_size(sum.copied), whose, since, why);
 }

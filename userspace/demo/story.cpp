@@ -3,25 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "outputs/text_layout.h"
 
 namespace memscope {
-
-std::string wrapped(std::string_view text, std::size_t width) {
-    std::string out;
-    std::size_t column = 0;
-    for (const std::string_view word : split(text, ' ')) {
-        if (column > 0 && column + 1 + word.size() > width) {
-            out += '\n';
-            column = 0;
-        } else if (column > 0) {
-            out += ' ';
-            ++column;
-        }
-        out += word;
-        column += word.size();
-    }
-    return out + "\n";
-}
 
 std::string opening(const Scenario& scenario, Seconds length) {
     return wrapped(fmt::format("memscope demo {}: {}", scenario.name, scenario.story)) +

@@ -82,6 +82,11 @@ void pressure(const TargetSnapshot* before, const TargetSnapshot& now, std::vect
                                     100 * full(now)));
 }
 
+void unsharing(const TargetSnapshot* before, const TargetSnapshot& now, std::vector<std::string>& lines) {
+    if (!now.sharing.explanation.empty() && !(before && !before->sharing.explanation.empty()))
+        lines.push_back("copy-on-write un-sharing: " + now.sharing.explanation);
+}
+
 std::vector<std::string> target_lines(const TargetSnapshot* before, const TargetSnapshot& now) {
     std::vector<std::string> lines;
     const bool was_up = before && before->up;
@@ -102,6 +107,7 @@ std::vector<std::string> target_lines(const TargetSnapshot* before, const Target
     }
     limit_marks(before, now, lines);
     pressure(before, now, lines);
+    unsharing(before, now, lines);
     return lines;
 }
 

@@ -119,6 +119,15 @@ std::string process_table(const TargetSnapshot& target, const Paint& paint) {
     return out;
 }
 
+// Who stopped sharing, once it matters.
+std::string sharing_lines(const Sharing& sharing, const Paint& paint) {
+    if (sharing.explanation.empty()) return {};
+    std::string out = "\n";
+    for_each_line(wrapped(sharing.explanation + ".", kWidth),
+                  [&](std::string_view line) { out += paint(Colour::yellow, line) + "\n"; });
+    return out;
+}
+
 // What went wrong, if anything: nothing is printed on a calm day.
 std::string trouble_line(const Snapshot& snapshot, const TargetSnapshot& target, const Paint& paint) {
     std::vector<std::string> parts;
@@ -148,7 +157,8 @@ std::string trouble_line(const Snapshot& snapshot, const TargetSnapshot& target,
 std::string status_text(const Snapshot& snapshot, const TargetSnapshot& target, bool color) {
     const Paint paint(color);
     return headline(target, paint) + limit_lines(target.memory, paint) + kinds_line(target.memory, paint) +
-           role_table(target, paint) + process_table(target, paint) + trouble_line(snapshot, target, paint);
+           role_table(target, paint) + process_table(target, paint) + sharing_lines(target.sharing, paint) +
+           trouble_line(snapshot, target, paint);
 }
 
 }  // namespace memscope

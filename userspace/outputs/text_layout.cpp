@@ -88,4 +88,21 @@ std::string Paint::operator()(Colour colour, std::string_view text) const {
     return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<std::size_t>(colour)], text);
 }
 
+std::string wrapped(std::string_view text, std::size_t width) {
+    std::string out;
+    std::size_t column = 0;
+    for (const std::string_view word : split(text, ' ')) {
+        if (column > 0 && column + 1 + word.size() > width) {
+            out += '\n';
+            column = 0;
+        } else if (column > 0) {
+            out += ' ';
+            ++column;
+        }
+        out += word;
+        column += word.size();
+    }
+    return out + "\n";
+}
+
 }  // namespace memscope

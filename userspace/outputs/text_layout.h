@@ -15,6 +15,9 @@ std::string left(std::string_view text, std::size_t width);
 std::string right(std::string_view text, std::size_t width);
 std::string shortened_to(std::string_view text, std::size_t width);  // cut only
 
+// Breaks at spaces, at most `width` bytes a line where words allow it.
+std::string wrapped(std::string_view text, std::size_t width = 80);
+
 // A bar of `width` columns; each part takes its share (0 to 1) of it, the rest is filled with `empty`.
 struct BarPart {
     double share = 0;

@@ -3,6 +3,7 @@
 #include <set>
 
 #include "outputs/json_writer.h"
+#include "outputs/sharing_json.h"
 
 namespace memscope {
 namespace {
@@ -151,6 +152,7 @@ std::string tick_json(const Snapshot& snapshot, const TargetSnapshot& target) {
             });
         else
             json.field("shm", nullptr);
+        write_sharing(json, target.sharing);
         json.field("gpu", nullptr);
         json.object("host", [&] { write_host(json, snapshot.host); });
         json.object("self", [&] { write_self(json, snapshot.self); });

@@ -34,12 +34,12 @@ std::optional<int> rank_in(const std::vector<std::string_view>& variables, std::
 }  // namespace
 
 Result<Fd> open_process(const SysRoot& root, ProcessId id) {
+    const auto gone = [] { return system_error(ESRCH, "open a process that has gone"); };
     auto directory = open_directory(root.proc / std::to_string(id.pid));
-    if (!directory) return directory.error();
+    if (!directory) return gone();
     const auto stat_text = read_file_at(*directory, "stat");
-    if (!stat_text) return stat_text.error();
-    const auto stat = parse_process_stat(*stat_text);
-    if (!stat || !started_then(*stat, id.start_ns)) return system_error(ESRCH, "open a process that has gone");
+    const auto stat = stat_text ? parse_process_stat(*stat_text) : std::nullopt;
+    if (!stat || !started_then(*stat, id.start_ns)) return gone();
     return directory;
 }
 

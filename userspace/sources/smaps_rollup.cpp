@@ -64,7 +64,12 @@ Result<PageSharing> read_smaps_rollup(const SysRoot& root, ProcessId id) {
     const auto directory = open_process(root, id);
     if (!directory) return directory.error();
     const auto text = read_file_at(*directory, "smaps_rollup", kRollupLimit);
-    if (!text) return text.error();
+    if (!text) {
+        // ESRCH: it has given its memory up. ENOENT may be that, or a kernel without the file.
+        if (text.error().code == std::errc::no_such_process) return text.error();
+        if (auto still = open_process(root, id); !still) return still.error();
+        return plain_error("smaps_rollup cannot be read: " + text.error().message());
+    }
     const auto pages = parse_smaps_rollup(*text);
     if (!pages) return plain_error("smaps_rollup is not understood");
     return *pages;

@@ -8,6 +8,7 @@
 #include "model/process_table.h"
 #include "watch/clock.h"
 #include "watch/growth_recorder.h"
+#include "watch/sharing_recorder.h"
 #include "watch/target.h"
 #include "watch/watch_options.h"
 
@@ -47,6 +48,7 @@ class Collector {
     SysRoot root_;
     Session session_;
     std::unique_ptr<GrowthRecorder> growth_;
+    std::unique_ptr<SharingRecorder> sharing_;
     Fd events_;  // an epoll of all that can wake us between two ticks
     std::unique_ptr<Targets> targets_;
     ProcessTable processes_;

@@ -126,5 +126,13 @@ TEST(Notices, AHostileNameStaysOnOneLine) {
     EXPECT_THAT(notices(nullptr, now)[0], testing::StartsWith("a\\nb\\x1b[2J: watching"));
 }
 
+TEST(Notices, UnSharingIsToldOnceWhenItBecomesMaterial) {
+    const Snapshot before = held(10);
+    Snapshot now = before;
+    now.targets[0].sharing.explanation = "3 workers have copied 2.0 GiB";
+    EXPECT_THAT(notices(&before, now), ElementsAre("train: copy-on-write un-sharing: 3 workers have copied 2.0 GiB"));
+    EXPECT_THAT(notices(&now, now), IsEmpty());
+}
+
 }  // namespace
 }  // namespace memscope
