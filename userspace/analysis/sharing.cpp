@@ -12,8 +12,7 @@ namespace {
 
 constexpr Seconds kFaultsFade{5};                 // to half; the sums of the cgroup can be two seconds old
 constexpr std::uint64_t kPagesPerFileFault = 16;  // that the kernel maps around it
-constexpr Bytes kMostDebt{16ULL << 20};           // and a hundredth of the sum: counters of many CPUs are not exact
-constexpr double kMostDebtShare = 0.01;
+constexpr Bytes kMostDebt{64ULL << 20};           // the cgroup's counters may be 64 pages off for each CPU
 
 double number(Bytes bytes) { return static_cast<double>(bytes.n); }
 double signed_difference(Bytes a, Bytes b) { return number(a) - number(b); }
@@ -48,11 +47,12 @@ Sharing SharingBook::take(const Tick& tick, const SharingReadings& readings) {
 // What forks and exits do not explain of the fall of D since the last tick. None: it cannot be told.
 std::optional<Bytes> SharingBook::fall_of_sharing(const Tick& tick, const Sharers& now, const SharingChange& change) {
     if (change.blind || !tick.cgroup_anon || !cgroup_anon_before_ || tick.swap != swap_before_) return std::nullopt;
-    const double sum = number(summed_anon(now));
-    const double rise = (sum - number(*tick.cgroup_anon)) -
+    const double rise = signed_difference(summed_anon(now), *tick.cgroup_anon) -
                         signed_difference(summed_anon(before_), *cgroup_anon_before_) - number(change.added) +
                         number(change.taken);
-    debt_ = std::min(debt_ + rise, number(kMostDebt) + kMostDebtShare * sum);
+    // A parent that grew before it forked has left its children more than we know of: no debt.
+    if (rise > 0 && (change.added.n > 0 || change.taken.n > 0)) return Bytes{};
+    debt_ = std::min(debt_ + rise, number(kMostDebt));
     if (debt_ >= 0) return Bytes{};
     return Bytes{static_cast<std::uint64_t>(-std::exchange(debt_, 0))};
 }
@@ -141,8 +141,6 @@ void SharingBook::read(const SharingReadings& readings, const Sharers& now) {
         const std::uint64_t faults = find_sharer(now, id)->minor_faults;
         if (!worker.baseline) {
             worker.baseline = {.own = *own, .anon = anon};
-            worker.faults_began = faults;
-            worker.booked = worker.possible = 0;
             worker.copied = 0;
             continue;
         }

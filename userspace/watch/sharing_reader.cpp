@@ -12,10 +12,6 @@ Seconds seconds(std::uint64_t ns) { return Seconds{static_cast<double>(ns) * 1e-
 
 }  // namespace
 
-SharingReader::~SharingReader() {
-    thread_.request_stop();  // a read that is under way is waited for
-}
-
 void SharingReader::tick(std::uint64_t now_ns, const std::vector<ReadSchedule::Candidate>& candidates) {
     take(now_ns);
     std::erase_if(readings_, [&](const auto& entry) {

@@ -16,7 +16,7 @@ class SharingReader {
     explicit SharingReader(SysRoot root) : root_(std::move(root)) {}
     SharingReader(const SharingReader&) = delete;
     SharingReader& operator=(const SharingReader&) = delete;
-    ~SharingReader();
+    ~SharingReader() = default;  // a read that is under way is waited for
 
     // Takes what was read since the last tick, and has those read who are next. `candidates` are sorted by id.
     void tick(std::uint64_t now_ns, const std::vector<ReadSchedule::Candidate>& candidates);
@@ -44,6 +44,7 @@ class SharingReader {
     std::vector<ProcessId> wanted_{};
     std::vector<Outcome> outcomes_{};
 
+    // The last member: it ends before what it uses goes.
     std::jthread thread_{};  // begun with the first read: a thread keeps the privileges it began with
 };
 
