@@ -5,6 +5,7 @@
 #include "sources/process_maps.h"
 #include "sources/procfs.h"
 #include "sources/shm.h"
+#include "sources/smaps_rollup.h"
 
 namespace memscope::fuzz {
 namespace {
@@ -33,6 +34,10 @@ void one(std::string_view bytes) {
 
     (void)parse_process_stat(bytes);
     (void)parse_max_open_files(bytes);
+    if (const auto pages = parse_smaps_rollup(bytes)) {
+        const auto own = pages->private_anon();
+        require(!own || *own <= pages->anonymous, "private anonymous memory is a part of all");
+    }
     (void)parse_boot_time(bytes);
 
     const auto argv = parse_argv(bytes);

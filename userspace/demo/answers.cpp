@@ -77,11 +77,12 @@ Answer steps_answer(const Observation& seen) {
 Answer workers_answer(const Observation& seen) {
     const Line cgroup = cgroup_line(seen);
     const Line summed = summed_line(seen);
+    const Moment last = seen.empty() ? Moment{} : seen.back();
     return {
-        .seen = risen(cgroup) >= kMaterial && swing(summed) <= kFlat,
-        .text = fmt::format("The cgroup's anon went from {} to {}, but {} ({}). Pages that were shared since the "
-                            "fork became copies of each worker's own: copy-on-write un-sharing. No process looks "
-                            "larger in top or ps.",
+        .seen = last.unshared >= kMaterial && !last.unsharing.empty() && swing(summed) <= kFlat,
+        .text = fmt::format("{}. That is copy-on-write un-sharing: the cgroup's anon went from {} to {}, but {} "
+                            "({}). No process looks larger in top or ps.",
+                            last.unsharing.empty() ? "no un-sharing was found" : last.unsharing,
                             human_size(first_of(cgroup)), human_size(last_of(cgroup)),
                             moved(swing(summed), "the summed RssAnon of its processes"), human_size(last_of(summed)))};
 }

@@ -32,7 +32,10 @@ const Member* find_member(const Moment& moment, pid_t pid) {
 void observe(Observation& seen, const Snapshot& snapshot, double began) {
     if (snapshot.targets.empty()) return;
     const TargetSnapshot& target = snapshot.targets.front();
-    Moment moment{.at = Seconds{snapshot.time - began}, .cgroup_anon = target.memory.by_kind.anon};
+    Moment moment{.at = Seconds{snapshot.time - began},
+                  .cgroup_anon = target.memory.by_kind.anon,
+                  .unsharing = target.sharing.explanation};
+    for (const auto& [key, unshared] : target.sharing.unshared) moment.unshared += unshared.bytes;
     for (const Process& process : target.processes)
         moment.members.push_back({.pid = process.task.id.pid,
                                   .parent = process.task.parent,

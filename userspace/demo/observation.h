@@ -15,8 +15,10 @@ struct Member {
     Bytes anon{};
 };
 struct Moment {
-    Seconds at{};         // since the first
-    Bytes cgroup_anon{};  // each page once
+    Seconds at{};             // since the first
+    Bytes cgroup_anon{};      // each page once
+    Bytes unshared{};         // as memscope found it, of all roles
+    std::string unsharing{};  // and explains it; empty: not worth a word
     std::vector<Member> members{};
 };
 using Observation = std::vector<Moment>;

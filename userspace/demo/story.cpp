@@ -7,12 +7,6 @@
 
 namespace memscope {
 
-std::string wrapped(std::string_view text, std::size_t width) {
-    std::string out;
-    for (const std::string& line : wrapped_lines(text, width)) out += line + "\n";
-    return out;
-}
-
 std::string opening(const Scenario& scenario, Seconds length) {
     return wrapped(fmt::format("memscope demo {}: {}", scenario.name, scenario.story)) +
            wrapped(fmt::format("{} processes in a cgroup limited to {}; no Python, no GPU. Ends by itself after {}.",

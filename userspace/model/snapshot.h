@@ -11,6 +11,7 @@
 #include "model/precursor.h"
 #include "model/process.h"
 #include "model/reclaim.h"
+#include "model/sharing.h"
 
 namespace memscope {
 
@@ -78,9 +79,10 @@ struct TargetSnapshot {
     std::map<RoleKey, RoleTotals> roles{};
     std::map<RoleKey, RoleCounters> counters{};
     std::optional<ShmUsage> shm{};
+    Sharing sharing{};
     std::optional<ReclaimStalls> reclaim{};  // none: the kernel has no hook for it
     std::vector<Precursor> precursors{};     // those that stand, in the order of kPrecursorKinds
-    std::vector<ScopeVerdict> verdicts{};  // that of the target first, then by role
+    std::vector<ScopeVerdict> verdicts{};    // that of the target first, then by role
 
     const ScopeVerdict* verdict() const { return verdicts.empty() ? nullptr : &verdicts.front(); }
 };

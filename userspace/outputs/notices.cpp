@@ -98,6 +98,11 @@ void verdict(const TargetSnapshot* before, const TargetSnapshot& now, std::vecto
     lines.push_back(fmt::format("{}: {}", word(is), now.verdict()->explanation));
 }
 
+void unsharing(const TargetSnapshot* before, const TargetSnapshot& now, std::vector<std::string>& lines) {
+    if (!now.sharing.explanation.empty() && !(before && !before->sharing.explanation.empty()))
+        lines.push_back("copy-on-write un-sharing: " + now.sharing.explanation);
+}
+
 std::vector<std::string> target_lines(const TargetSnapshot* before, const TargetSnapshot& now) {
     std::vector<std::string> lines;
     const bool was_up = before && before->up;
@@ -119,6 +124,7 @@ std::vector<std::string> target_lines(const TargetSnapshot* before, const Target
     verdict(before, now, lines);
     limit_marks(before, now, lines);
     precursors(before, now, lines);
+    unsharing(before, now, lines);
     return lines;
 }
 

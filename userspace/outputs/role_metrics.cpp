@@ -61,6 +61,29 @@ void mapped(const Snapshot& snapshot, Samples& out) {
     });
 }
 
+// Each role of the map, which stands in the target's sharing.
+template <auto values, class Read>
+void each_sharing_role(const Snapshot& snapshot, Read read) {
+    const auto labels = target_labels(snapshot);
+    for (std::size_t i = 0; i < labels.size(); ++i)
+        for (const auto& [key, value] : snapshot.targets[i].sharing.*values) read(role_labels(labels[i], key), value);
+}
+
+void pss(const Snapshot& snapshot, Samples& out) {
+    each_sharing_role<&Sharing::pss>(
+        snapshot, [&](Labels labels, const RolePss& role) { out.add(std::move(labels), number(role.bytes.n)); });
+}
+
+void pss_age(const Snapshot& snapshot, Samples& out) {
+    each_sharing_role<&Sharing::pss>(
+        snapshot, [&](Labels labels, const RolePss& role) { out.add(std::move(labels), role.age.count()); });
+}
+
+void unshared(const Snapshot& snapshot, Samples& out) {
+    each_sharing_role<&Sharing::unshared>(
+        snapshot, [&](Labels labels, const Unshared& role) { out.add(std::move(labels), number(role.bytes.n)); });
+}
+
 // Not by rank: what fails for want of memory fails for all of a role alike, and the label set is wide enough.
 void failures(const Snapshot& snapshot, Samples& out) {
     const auto labels = target_labels(snapshot);
@@ -87,6 +110,23 @@ constexpr Metric kRoleMetrics[] = {
      "not for stacking.",
      {"target", "role", "rank", "kind"},
      resident},
+    {"memscope_role_pss_bytes",
+     kGauge,
+     "Memory of a role with each page divided among those who share it: for stacking. Slower than the rest, and absent "
+     "while less than nine tenths of the role was read.",
+     {"target", "role", "rank"},
+     pss},
+    {"memscope_role_pss_age_seconds",
+     kGauge,
+     "How old the oldest number in memscope_role_pss_bytes is.",
+     {"target", "role", "rank"},
+     pss_age},
+    {"memscope_cow_unshared_bytes",
+     kGauge,
+     "Copies that a role's living forked processes have made of pages they shared with their parent: memory that grows "
+     "in no process. Absent until it is known.",
+     {"target", "role", "rank"},
+     unshared},
     {"memscope_processes",
      kGauge,
      "Living processes of a role.",

@@ -136,6 +136,15 @@ std::string process_table(const TargetSnapshot& target, const Paint& paint) {
     return out;
 }
 
+// Who stopped sharing, once it matters.
+std::string sharing_lines(const Sharing& sharing, const Paint& paint) {
+    if (sharing.explanation.empty()) return {};
+    std::string out = "\n";
+    for_each_line(wrapped(sharing.explanation + ".", kWidth),
+                  [&](std::string_view line) { out += paint(Colour::yellow, line) + "\n"; });
+    return out;
+}
+
 // What went wrong, if anything: nothing is printed on a calm day.
 std::string trouble_line(const Snapshot& snapshot, const TargetSnapshot& target, const Paint& paint) {
     std::vector<std::string> parts;
@@ -178,7 +187,7 @@ std::string status_text(const Snapshot& snapshot, const TargetSnapshot& target, 
     const Paint paint(color);
     return headline(target, paint) + verdict_lines(target, paint) + limit_lines(target.memory, paint) +
            kinds_line(target.memory, paint) + role_table(target, paint) + process_table(target, paint) +
-           precursor_lines(snapshot, target, paint) +
+           sharing_lines(target.sharing, paint) + precursor_lines(snapshot, target, paint) +
            trouble_line(snapshot, target, paint);
 }
 

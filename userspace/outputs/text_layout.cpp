@@ -99,4 +99,10 @@ std::string Paint::operator()(Colour colour, std::string_view text) const {
     return fmt::format("\x1b[{}m{}\x1b[0m", kCodes[static_cast<std::size_t>(colour)], text);
 }
 
+std::string wrapped(std::string_view text, std::size_t width) {
+    std::string out;
+    for (const std::string& line : wrapped_lines(text, width)) out += line + "\n";
+    return out;
+}
+
 }  // namespace memscope

@@ -17,6 +17,8 @@ std::string shortened_to(std::string_view text, std::size_t width);  // cut only
 
 // Lines of at most `width` columns, broken at spaces; a word that is longer is cut.
 std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width);
+// The same as one text, a line end behind each.
+std::string wrapped(std::string_view text, std::size_t width = 80);
 
 // A bar of `width` columns; each part takes its share (0 to 1) of it, the rest is filled with `empty`.
 struct BarPart {

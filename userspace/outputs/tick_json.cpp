@@ -3,6 +3,7 @@
 #include <set>
 
 #include "outputs/json_writer.h"
+#include "outputs/sharing_json.h"
 #include "outputs/verdict_json.h"
 
 namespace memscope {
@@ -204,6 +205,7 @@ std::string tick_json(const Snapshot& snapshot, const TargetSnapshot& target) {
                     json.field("reason", precursor.reason);
                 });
         });
+        write_sharing(json, target.sharing);
         json.field("gpu", nullptr);
         json.object("host", [&] { write_host(json, snapshot.host); });
         json.object("self", [&] { write_self(json, snapshot.self); });

@@ -33,14 +33,19 @@ std::optional<int> rank_in(const std::vector<std::string_view>& variables, std::
 
 }  // namespace
 
-std::optional<ProcessDetails> read_details(const SysRoot& root, ProcessId id) {
-    // Through one directory descriptor: it names this process for ever, whoever gets the pid next.
-    const auto directory = open_directory(root.proc / std::to_string(id.pid));
-    if (!directory) return std::nullopt;
+Result<Fd> open_process(const SysRoot& root, ProcessId id) {
+    const auto gone = [] { return system_error(ESRCH, "open a process that has gone"); };
+    auto directory = open_directory(root.proc / std::to_string(id.pid));
+    if (!directory) return gone();
     const auto stat_text = read_file_at(*directory, "stat");
-    if (!stat_text) return std::nullopt;
-    const auto stat = parse_process_stat(*stat_text);
-    if (!stat || !started_then(*stat, id.start_ns)) return std::nullopt;
+    const auto stat = stat_text ? parse_process_stat(*stat_text) : std::nullopt;
+    if (!stat || !started_then(*stat, id.start_ns)) return gone();
+    return directory;
+}
+
+std::optional<ProcessDetails> read_details(const SysRoot& root, ProcessId id) {
+    const auto directory = open_process(root, id);
+    if (!directory) return std::nullopt;
 
     const auto argv = read_file_at(*directory, "cmdline", kArgvLimit);
     if (!argv) return std::nullopt;

@@ -16,6 +16,9 @@ struct ProcessDetails {
     std::optional<int> rank{};
 };
 
+// Its directory, which names this process for ever, whoever gets the pid next. An error when it is gone.
+Result<Fd> open_process(const SysRoot& root, ProcessId id);
+
 // Nothing when the process is gone or another one has its pid now.
 std::optional<ProcessDetails> read_details(const SysRoot& root, ProcessId id);
 

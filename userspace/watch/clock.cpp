@@ -13,4 +13,10 @@ Now read_clock() {
             static_cast<std::uint64_t>(boot.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(boot.tv_nsec)};
 }
 
+Seconds thread_cpu_time() {
+    timespec used{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+    return Seconds{static_cast<double>(used.tv_sec) + static_cast<double>(used.tv_nsec) * 1e-9};
+}
+
 }  // namespace memscope

@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
 
+#include "base/units.h"
+
 namespace memscope {
 
 // Read here and nowhere below: everything else gets the time as a value.
@@ -15,5 +17,6 @@ struct Now {
 };
 
 Now read_clock();
+Seconds thread_cpu_time();  // of the calling thread
 
 }  // namespace memscope

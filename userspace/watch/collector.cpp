@@ -91,6 +91,7 @@ Result<std::unique_ptr<Targets>> open_targets(const SysRoot& root, const CgroupH
 Collector::Collector(SysRoot root, Session session, std::unique_ptr<Targets> targets, const WatchOptions& options)
     : root_(std::move(root)),
       session_(std::move(session)),
+      sharing_(std::make_unique<SharingRecorder>(root_)),
       targets_(std::move(targets)),
       processes_(read_clock().boot_ns),
       roles_(options.role_rules),
@@ -200,6 +201,7 @@ void Collector::refresh_targets() {
         ledger_.forget(id);
         stalls_.forget(id);
         precursors_.forget(id);
+        sharing_->forget(id);
         targets_->forget(id);
         judges_.erase(id);
     }
@@ -225,6 +227,7 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
     out.info = target.info;
     out.roles = sum_by_role(out.processes);
     out.counters = ledger_.of(id);
+    out.sharing = sharing_->describe(id, out);
     target.process_count = out.processes.size();
     if (target.shm_read_ns == 0 || now.boot_ns - target.shm_read_ns >= kShmEveryNs) {
         target.shm = fullest_shm(root_, mount_namespaces(out.processes));
@@ -372,6 +375,7 @@ Result<Snapshot> Collector::tick() {
     snapshot.host = *host;
     decide_roles();
     follow_growth();
+    sharing_->tick(processes_.living(), scan_began_ns, now.boot_ns);
     describe(snapshot, now);
     snapshot.self = describe_self(now);
     snapshot.self.tick_duration = Seconds(static_cast<double>(read_clock().boot_ns - began.boot_ns) * 1e-9);

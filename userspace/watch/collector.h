@@ -10,6 +10,7 @@
 #include "watch/clock.h"
 #include "watch/growth_recorder.h"
 #include "watch/precursor_watch.h"
+#include "watch/sharing_recorder.h"
 #include "watch/stall_recorder.h"
 #include "watch/target.h"
 #include "watch/watch_options.h"
@@ -50,6 +51,7 @@ class Collector {
     SysRoot root_;
     Session session_;
     std::unique_ptr<GrowthRecorder> growth_;
+    std::unique_ptr<SharingRecorder> sharing_;
     Fd events_;  // an epoll of all that can wake us between two ticks
     std::unique_ptr<Targets> targets_;
     ProcessTable processes_;

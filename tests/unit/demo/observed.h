@@ -1,4 +1,5 @@
 #pragma once
+#include "analysis/sharing_text.h"
 #include "demo/observation.h"
 #include "demo/scenario.h"
 
@@ -6,22 +7,27 @@ namespace memscope {
 
 // What a watcher sees of a scenario that is played perfectly, once a second. Curves can be replaced: then it is what
 // it sees of one that goes wrong.
-inline void add_members(Moment& moment, const Actor& actor, pid_t parent, Seconds t, Bytes inherited) {
+inline void add_members(Moment& moment, UnsharingStory& story, const Actor& actor, pid_t parent, Seconds t,
+                        Bytes inherited) {
     const auto pid = static_cast<pid_t>(100 + moment.members.size());
     moment.cgroup_anon += actor.holds(t) + actor.dataset + actor.rewrites(t);
+    moment.unshared += actor.rewrites(t);
+    story.add(actor.role, Role::trainer, actor.rewrites(t), true);
     moment.members.push_back({.pid = pid,
                               .parent = parent,
                               .comm = actor.comm,
                               .role = actor.role,
                               .anon = actor.holds(t) + actor.dataset + inherited});
-    for (const Actor& child : actor.children) add_members(moment, child, pid, t, actor.dataset);
+    for (const Actor& child : actor.children) add_members(moment, story, child, pid, t, actor.dataset);
 }
 
 inline Observation observed(const Actor& top, Seconds until = kScenarioLength) {
     Observation seen;
     for (Seconds t{}; t <= until; t += Seconds{1}) {
         seen.push_back({.at = t});
-        add_members(seen.back(), top, 1, t, {});
+        UnsharingStory story;
+        add_members(seen.back(), story, top, 1, t, {});
+        if (story.is_material(seen.back().cgroup_anon)) seen.back().unsharing = story.tell();
     }
     return seen;
 }

@@ -54,6 +54,10 @@ TargetSnapshot training(const char* name) {
         target.counters[key].faults.minor += 1000;
         target.counters[key].mappings.emplace().mapped[MS_MAPPED_MMAP] = Bytes{1 << 20};
     }
+    const RoleKey workers{Role::dataloader_worker, 0};
+    target.sharing = {.summed_anon = gib(39), .cgroup_anon = gib(40)};
+    target.sharing.unshared[workers] = {.bytes = gib(2), .confirmed = true, .processes = 3};
+    target.sharing.pss[workers] = {.bytes = gib(6), .age = Seconds{2.5}, .processes = 3};
     return target;
 }
 

@@ -156,5 +156,13 @@ TEST(Notices, AVerdictIsSaidWhenItChanges) {
     EXPECT_THAT(notices(&warming, leaking), ElementsAre("train: leaking: Because."));
 }
 
+TEST(Notices, UnSharingIsToldOnceWhenItBecomesMaterial) {
+    const Snapshot before = held(10);
+    Snapshot now = before;
+    now.targets[0].sharing.explanation = "3 workers have copied 2.0 GiB";
+    EXPECT_THAT(notices(&before, now), ElementsAre("train: copy-on-write un-sharing: 3 workers have copied 2.0 GiB"));
+    EXPECT_THAT(notices(&now, now), IsEmpty());
+}
+
 }  // namespace
 }  // namespace memscope

@@ -161,5 +161,17 @@ TEST(Layout, CutsAtACharacterNotInsideIt) {
     EXPECT_EQ(right("ab", 4), "  ab");
 }
 
+TEST(StatusText, UnSharingIsExplainedInLinesThatFit) {
+    Snapshot snapshot = test::example();
+    EXPECT_THAT(text_of(snapshot), Not(HasSubstr("copied")));
+    snapshot.targets[0].sharing.explanation =
+        "3 workers have copied 2.1 GiB of the trainer's pages since they were forked; CPython's reference counts do "
+        "this; keep datasets in arrays, not lists of objects";
+    const std::string text = text_of(snapshot);
+    EXPECT_THAT(text, HasSubstr("\n3 workers have copied 2.1 GiB of the trainer's pages"));
+    EXPECT_THAT(text, HasSubstr("lists of objects.\n"));
+    expect_at_most_80_columns(text);
+}
+
 }  // namespace
 }  // namespace memscope

@@ -172,5 +172,21 @@ TEST(TargetsJson, ListsTheNames) {
     EXPECT_EQ(targets_json(snapshot), R"({"targets":["train","b"]})");
 }
 
+TEST(TickJson, SharingHasItsSumsRolesAndExplanation) {
+    Snapshot snapshot = test::example();
+    const Json sharing = tick(snapshot)["sharing"];
+    EXPECT_EQ(sharing["summed_rss_anon_bytes"], test::gib(39).n);
+    EXPECT_EQ(sharing["cgroup_anon_bytes"], test::gib(40).n);
+    EXPECT_EQ(sharing["unshared"].at(0), Json::parse(R"({"role": "dataloader_worker", "rank": 0, "bytes": 2147483648,
+                                                          "confirmed": true, "processes": 3})"));
+    EXPECT_EQ(sharing["pss"].at(0), Json::parse(R"({"role": "dataloader_worker", "rank": 0, "bytes": 6442450944,
+                                                     "age_seconds": 2.5, "processes": 3})"));
+    EXPECT_TRUE(sharing["explanation"].is_null());
+    snapshot.targets[0].sharing.explanation = "3 workers";
+    snapshot.targets[0].sharing.cgroup_anon.reset();
+    EXPECT_EQ(tick(snapshot)["sharing"]["explanation"], "3 workers");
+    EXPECT_TRUE(tick(snapshot)["sharing"]["cgroup_anon_bytes"].is_null());
+}
+
 }  // namespace
 }  // namespace memscope

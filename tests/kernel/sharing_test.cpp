@@ -1,0 +1,170 @@
+// Memory that forked processes share, and the copies they make of it.
+#include <atomic>
+#include <csignal>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <thread>
+
+#include "kernel/watched.h"
+
+namespace memscope {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr std::size_t kMiB = 1 << 20;
+constexpr std::size_t kDataset = 200 * kMiB;
+constexpr int kWorkers = 3;
+
+// What a parent and its workers tell each other; shared for good, unlike the rest of their memory.
+struct Stage {
+    std::atomic<bool> write{false};
+    std::atomic<int> done{0};
+};
+
+Stage& make_stage() {
+    void* page = ::mmap(nullptr, sizeof(Stage), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) throw std::runtime_error("mmap");
+    return *new (page) Stage;
+}
+
+// A byte in each page of the first half, as a reference count does it.
+[[noreturn]] void work(Stage& stage, char* dataset) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    while (!stage.write) std::this_thread::sleep_for(1ms);
+    volatile char* bytes = dataset;
+    for (std::size_t at = 0; at < kDataset / 2; at += 4096) bytes[at] = 2;
+    ++stage.done;
+    for (;;) ::pause();
+}
+
+// Says when the dataset is there, when its workers are forked, and when they have written.
+void trainer(const Child::Script& script) {
+    Stage& stage = make_stage();
+    char* dataset = touch(kDataset);
+    script.say();
+    script.wait();
+    for (int i = 0; i < kWorkers; ++i)
+        if (::fork() == 0) work(stage, dataset);
+    script.say();
+    script.wait();
+    stage.write = true;
+    while (stage.done < kWorkers) std::this_thread::sleep_for(1ms);
+    script.say();
+    script.wait();
+}
+
+// MiB; none: not known.
+std::optional<double> unshared(const TargetSnapshot& target) {
+    std::optional<double> sum;
+    for (const auto& [key, unshared] : target.sharing.unshared) {
+        EXPECT_TRUE(unshared.confirmed);
+        sum = sum.value_or(0) + static_cast<double>(unshared.bytes.n) / kMiB;
+    }
+    return sum;
+}
+
+// As the program does it, until the workers' pages have been read often enough, or for 20 seconds.
+std::optional<double> settle(Watched& watched, const RealCgroup& job, double at_least) {
+    std::optional<double> latest;
+    for (int i = 0; i < 100; ++i) {
+        latest = unshared(watched.tick(job));
+        if (latest && *latest >= at_least) break;
+        std::this_thread::sleep_for(200ms);
+    }
+    return latest;
+}
+
+void expect_half_of_each(const TargetSnapshot& target) {
+    const double expected = kWorkers * static_cast<double>(kDataset) / 2 / kMiB;
+    const auto found = unshared(target);
+    ASSERT_TRUE(found);
+    EXPECT_NEAR(*found, expected, expected / 10);
+    EXPECT_NE(target.sharing.explanation.find("3 forked processes have copied"), std::string::npos)
+        << target.sharing.explanation;
+}
+
+TEST(Sharing, CopiesOfForkedWorkersAreFoundWithinATenth) {
+    const RealCgroup job("unshared");
+    Child parent(job, trainer);
+    parent.heard();
+    Watched watched({job.name()});
+    watched.tick(job);
+    parent.go();
+    parent.heard();
+    EXPECT_LT(settle(watched, job, 0).value_or(1000), 1) << "forked, and nothing written";
+    parent.go();
+    parent.heard();
+    settle(watched, job, 275);
+    expect_half_of_each(*watched.find(job));
+    watched.expect_nothing_lost();
+}
+
+TEST(Sharing, CopiesOfBeforeTheFirstLookAreFoundToo) {
+    const RealCgroup job("unshared-at-once");
+    Child parent(job, trainer);
+    parent.heard();
+    Watched watched({job.name()});
+    watched.tick(job);
+    parent.go();
+    parent.heard();
+    parent.go();
+    parent.heard();
+    settle(watched, job, 275);
+    expect_half_of_each(*watched.find(job));
+}
+
+TEST(Sharing, WorkersThatWereThereBeforeCountFromTheFirstLook) {
+    const RealCgroup job("unshared-before");
+    Child parent(job, trainer);
+    parent.heard();
+    parent.go();
+    parent.heard();
+    Watched watched({job.name()});
+    EXPECT_LT(settle(watched, job, 0).value_or(1000), 1);
+    parent.go();
+    parent.heard();
+    settle(watched, job, 275);
+    expect_half_of_each(*watched.find(job));
+}
+
+TEST(Sharing, AForkWithoutWritingIsNone) {
+    const RealCgroup job("still-shared");
+    Child parent(job, trainer);
+    parent.heard();
+    Watched watched({job.name()});
+    watched.tick(job);
+    parent.go();
+    parent.heard();
+    settle(watched, job, 0);
+    std::optional<double> found;
+    for (int i = 0; i < 25; ++i) {
+        found = unshared(watched.tick(job));
+        std::this_thread::sleep_for(200ms);
+    }
+    ASSERT_TRUE(found);
+    EXPECT_LT(*found, 1);
+    EXPECT_EQ(watched.find(job)->sharing.explanation, "");
+}
+
+TEST(Sharing, EveryPageIsInOneRoleOnly) {
+    const RealCgroup job("pss");
+    Child parent(job, trainer);
+    parent.heard();
+    parent.go();
+    parent.heard();
+    Watched watched({job.name()});
+    for (int i = 0; i < 50 && watched.tick(job).sharing.pss.empty(); ++i) std::this_thread::sleep_for(200ms);
+    const TargetSnapshot& target = *watched.find(job);
+    ASSERT_EQ(target.sharing.pss.size(), target.roles.size());
+    double pss = 0;
+    for (const auto& [key, role] : target.sharing.pss) {
+        pss += static_cast<double>(role.bytes.n);
+        EXPECT_LT(role.age.count(), 15);
+    }
+    EXPECT_GT(static_cast<double>(target.sharing.summed_anon.n), (1 + kWorkers) * static_cast<double>(kDataset));
+    EXPECT_NEAR(pss, static_cast<double>(kDataset), kDataset * 0.1);  // and what the test itself is made of
+}
+
+}  // namespace
+}  // namespace memscope

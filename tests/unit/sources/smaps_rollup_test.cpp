@@ -1,0 +1,79 @@
+#include "sources/smaps_rollup.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "support/fake_tree.h"
+
+namespace memscope {
+namespace {
+
+const std::string kText =
+    "aaaaaaea0000-ffffe615c000 ---p 00000000 00:00 0                          [rollup]\n"
+    "Rss:                1332 kB\nPss:                 167 kB\nPss_Dirty:           108 kB\n"
+    "Pss_Anon:            104 kB\nPss_File:             59 kB\nPss_Shmem:             4 kB\n"
+    "Shared_Clean:       1192 kB\nShared_Dirty:          2 kB\nPrivate_Clean:        32 kB\n"
+    "Private_Dirty:       106 kB\nReferenced:         1328 kB\nAnonymous:           108 kB\n"
+    "Swap:                  0 kB\n";
+
+std::string without(std::string text, const std::string& key) {
+    const auto at = text.find("\n" + key + ":") + 1;
+    return text.erase(at, text.find('\n', at) + 1 - at);
+}
+
+TEST(SmapsRollup, HasItsNumbersInBytes) {
+    const auto pages = parse_smaps_rollup(kText);
+    ASSERT_TRUE(pages);
+    EXPECT_EQ(pages->resident.n, 1332U << 10);
+    EXPECT_EQ(pages->pss.n, 167U << 10);
+    EXPECT_EQ(pages->pss_anon->n, 104U << 10);
+    EXPECT_EQ(pages->pss_shmem->n, 4U << 10);
+    EXPECT_EQ(pages->shared_clean.n, 1192U << 10);
+    EXPECT_EQ(pages->shared_dirty.n, 2U << 10);
+    EXPECT_EQ(pages->private_clean.n, 32U << 10);
+    EXPECT_EQ(pages->private_dirty.n, 106U << 10);
+    EXPECT_EQ(pages->anonymous.n, 108U << 10);
+    EXPECT_EQ(pages->private_anon()->n, 102U << 10);
+}
+
+TEST(SmapsRollup, AKernelThatDoesNotSplitPssLeavesPrivateMemoryUnknown) {
+    const auto pages = parse_smaps_rollup(without(without(kText, "Pss_Anon"), "Pss_Shmem"));
+    ASSERT_TRUE(pages);
+    EXPECT_FALSE(pages->pss_anon);
+    EXPECT_FALSE(pages->private_anon());
+}
+
+TEST(SmapsRollup, WithoutOneOfTheOtherLinesThereIsNothing) {
+    for (const char* key :
+         {"Rss", "Pss", "Shared_Clean", "Shared_Dirty", "Private_Clean", "Private_Dirty", "Anonymous"})
+        EXPECT_FALSE(parse_smaps_rollup(without(kText, key))) << key;
+}
+
+TEST(SmapsRollup, NonsenseIsNoNumber) {
+    EXPECT_FALSE(parse_smaps_rollup(""));
+    EXPECT_FALSE(parse_smaps_rollup(std::string(100'000, '\n')));
+    EXPECT_FALSE(parse_smaps_rollup(std::string(100'000, ':')));
+    const auto with_pss = [](const std::string& value) { return without(kText, "Pss") + "Pss: " + value + "\n"; };
+    EXPECT_TRUE(parse_smaps_rollup(with_pss("167 kB")));
+    for (const char* value : {"", "kB", "-1 kB", "12", "12 MB", "1 2 kB", "0x10 kB", "18446744073709551615 kB",
+                              "99999999999999999999999 kB"})
+        EXPECT_FALSE(parse_smaps_rollup(with_pss(value))) << value;
+}
+
+TEST(SmapsRollup, OnlyTheBeginningOfALongTextIsLookedAt) {
+    const std::string late = without(kText, "Pss") + std::string(10'000, 'x') + "\nPss: 1 kB\n";
+    EXPECT_FALSE(parse_smaps_rollup(late));
+}
+
+TEST(SmapsRollup, IsReadOfTheProcessThatIsMeantOnly) {
+    const std::string stat = "42 (a) S 1 42 42 0 -1 4194560 100 0 0 0 150 50 0 0 20 0 7 0 777 8192000 500 1 1 0\n";
+    const FakeTree tree{{"proc/42/stat", stat}, {"proc/42/smaps_rollup", kText}};
+    const SysRoot root = tree.root();
+    const std::uint64_t tick_ns = 1'000'000'000ULL / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
+    EXPECT_TRUE(read_smaps_rollup(root, {42, 777 * tick_ns}));
+    EXPECT_FALSE(read_smaps_rollup(root, {42, 999 * tick_ns}));
+    EXPECT_FALSE(read_smaps_rollup(root, {43, 777 * tick_ns}));
+}
+
+}  // namespace
+}  // namespace memscope

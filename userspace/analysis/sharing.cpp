@@ -1,0 +1,182 @@
+#include "analysis/sharing.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+#include <utility>
+
+#include "analysis/sharing_text.h"
+
+namespace memscope {
+namespace {
+
+constexpr Seconds kFaultsFade{5};                 // to half; the sums of the cgroup can be two seconds old
+constexpr std::uint64_t kPagesPerFileFault = 16;  // that the kernel maps around it
+constexpr Bytes kMostDebt{64ULL << 20};           // the cgroup's counters may be 64 pages off for each CPU
+
+double number(Bytes bytes) { return static_cast<double>(bytes.n); }
+double signed_difference(Bytes a, Bytes b) { return number(a) - number(b); }
+
+const Process* find_process(std::span<const Process> processes, pid_t pid) {
+    const auto pid_of = [](const Process& process) { return process.task.id.pid; };
+    const auto found = std::ranges::lower_bound(processes, pid, {}, pid_of);
+    return found != processes.end() && pid_of(*found) == pid ? &*found : nullptr;
+}
+
+}  // namespace
+
+Sharing SharingBook::take(const Tick& tick, const SharingReadings& readings) {
+    Sharers now = sharers_of(tick.processes);
+    const SharingChange change = before_ns_ ? compare(before_, *before_ns_, now) : SharingChange{.blind = true};
+    const auto fall = fall_of_sharing(tick, now, change);
+    follow_workers(tick, now, change);
+    if (before_ns_) count_faults(now, Seconds{static_cast<double>(tick.time_ns - *before_ns_) * 1e-9});
+    book(fall);
+    read(readings, now);
+    show();
+
+    before_ns_ = tick.time_ns;
+    cgroup_anon_before_ = tick.cgroup_anon;
+    swap_before_ = tick.swap;
+    Sharing out{.summed_anon = summed_anon(now), .cgroup_anon = tick.cgroup_anon};
+    before_ = std::move(now);
+    describe_unshared(out, tick.usage);
+    return out;
+}
+
+// What forks and exits do not explain of the fall of D since the last tick. None: it cannot be told.
+std::optional<Bytes> SharingBook::fall_of_sharing(const Tick& tick, const Sharers& now, const SharingChange& change) {
+    if (change.blind || !tick.cgroup_anon || !cgroup_anon_before_ || tick.swap != swap_before_) return std::nullopt;
+    const double rise = signed_difference(summed_anon(now), *tick.cgroup_anon) -
+                        signed_difference(summed_anon(before_), *cgroup_anon_before_) - number(change.added) +
+                        number(change.taken);
+    // A parent that grew before it forked has left its children more than we know of: no debt.
+    if (rise > 0 && (change.added.n > 0 || change.taken.n > 0)) return Bytes{};
+    debt_ = std::min(debt_ + rise, number(kMostDebt));
+    if (debt_ >= 0) return Bytes{};
+    return Bytes{static_cast<std::uint64_t>(-std::exchange(debt_, 0))};
+}
+
+void SharingBook::follow_workers(const Tick& tick, const Sharers& now, const SharingChange& change) {
+    std::erase_if(workers_, [&](const auto& entry) {
+        const Sharer* still = find_sharer(now, entry.first);
+        return !still || !still->forked;
+    });
+    std::set<pid_t> parents;
+    for (const Sharer& sharer : now)
+        if (sharer.forked) parents.insert(sharer.parent);
+    for (const Process& process : tick.processes) {
+        if (!process.task.forked_without_exec || !process.task.memory) continue;
+        auto worker = workers_.find(process.task.id);
+        if (worker == workers_.end()) {
+            // Whoever was forked from outside shares with what is not ours to count.
+            const Process* parent = find_process(tick.processes, process.task.parent);
+            if (!parent || !parent->task.memory) continue;
+            worker = workers_.emplace(process.task.id, Worker{}).first;
+            worker->second.parent_role = parent->role;
+            worker->second.faults_began = process.task.faults.minor;
+            if (const auto born = change.born.find(process.task.id); born != change.born.end()) {
+                // At its fork a process has no anonymous page to itself, and has had no fault.
+                worker->second.since_fork = true;
+                worker->second.faults_began = 0;
+                worker->second.baseline = {.own = {}, .anon = born->second};
+            }
+        }
+        worker->second.role = {process.role, process.rank};
+        worker->second.parents = parents.contains(process.task.id.pid);
+    }
+}
+
+void SharingBook::count_faults(const Sharers& now, Seconds passed) {
+    const double kept = std::exp2(-passed / kFaultsFade);
+    for (auto& [id, worker] : workers_) {
+        worker.faulted *= kept;
+        worker.unexplained *= kept;
+        const Sharer& is = *find_sharer(now, id);
+        const Sharer* was = find_sharer(before_, id);
+        if (!was && !worker.since_fork) continue;
+        const Sharer then = was ? *was : Sharer{.anon = worker.baseline->anon};
+        if (is.minor_faults < then.minor_faults) continue;  // not all threads were visited
+        const double faults = static_cast<double>(is.minor_faults - then.minor_faults) * number(page_);
+        const double growth = number(is.anon - then.anon) + number(is.mapped - then.mapped) / kPagesPerFileFault;
+        worker.faulted += faults;
+        worker.unexplained += std::max(faults - growth, 0.0);
+    }
+}
+
+void SharingBook::book(std::optional<Bytes> fall) {
+    double faulted = 0, unexplained = 0;
+    for (const auto& [id, worker] : workers_) {
+        if (worker.parents) continue;
+        faulted += worker.faulted;
+        unexplained += worker.unexplained;
+    }
+    // A copy takes a fault: a fall without any is shared memory that somebody freed.
+    const double granted = fall ? std::min(number(*fall), faulted) : 0;
+    for (auto& [id, worker] : workers_) {
+        if (worker.parents) continue;
+        if (!fall) {
+            worker.possible += std::exchange(worker.faulted, 0);
+            worker.unexplained = 0;
+            continue;
+        }
+        if (granted <= 0) continue;
+        const double share = granted * (unexplained > 0 ? worker.unexplained / unexplained : worker.faulted / faulted);
+        worker.booked += share;
+        worker.possible += share;
+        worker.faulted = std::max(worker.faulted - share, 0.0);
+        worker.unexplained = std::max(worker.unexplained - share, 0.0);
+    }
+}
+
+void SharingBook::read(const SharingReadings& readings, const Sharers& now) {
+    for (auto& [id, worker] : workers_) {
+        const auto found = readings.find(id);
+        if (found == readings.end() || found->second.read_ns == worker.read_ns) continue;
+        worker.read_ns = found->second.read_ns;
+        const auto own = found->second.pages ? found->second.pages->private_anon() : std::nullopt;
+        worker.unreadable = !own && !worker.copied;
+        if (!own) continue;
+        const Bytes anon = found->second.pages->anonymous;
+        const std::uint64_t faults = find_sharer(now, id)->minor_faults;
+        if (!worker.baseline) {
+            worker.baseline = {.own = *own, .anon = anon};
+            worker.copied = 0;
+            continue;
+        }
+        if (worker.parents) continue;
+        const double faulted = (static_cast<double>(faults) - static_cast<double>(worker.faults_began)) * number(page_);
+        const double became_own = number(*own - worker.baseline->own) - number(anon - worker.baseline->anon);
+        worker.copied = std::max(std::min(became_own, faulted), worker.copied.value_or(0));
+    }
+}
+
+void SharingBook::show() {
+    double copied = 0, possible = 0;
+    for (const auto& [id, worker] : workers_) {
+        if (!worker.copied) continue;
+        copied += *worker.copied;
+        possible += worker.possible;
+    }
+    const double believed = copied > possible ? possible / copied : 1;
+    for (auto& [id, worker] : workers_) {
+        const double figure = worker.copied ? *worker.copied * believed : worker.unreadable ? worker.booked : 0;
+        worker.shown = std::max(worker.shown, static_cast<std::uint64_t>(figure));
+    }
+}
+
+void SharingBook::describe_unshared(Sharing& out, Bytes usage) {
+    UnsharingStory story;
+    for (const auto& [id, worker] : workers_) {
+        if (!worker.is_known() || (worker.parents && worker.shown == 0)) continue;
+        Unshared& unshared = out.unshared[worker.role];
+        unshared.bytes += Bytes{worker.shown};
+        unshared.confirmed = unshared.confirmed && worker.copied;
+        ++unshared.processes;
+        story.add(worker.role.role, worker.parent_role, {worker.shown}, worker.since_fork);
+    }
+    material_ = story.is_material(material_ ? Bytes{} : usage);
+    if (material_) out.explanation = story.tell();
+}
+
+}  // namespace memscope

@@ -1,0 +1,33 @@
+#pragma once
+#include <map>
+#include <string>
+
+#include "base/units.h"
+#include "model/process.h"
+
+namespace memscope {
+
+// What people are told about un-sharing: of those forked processes of one kind that copied most.
+class UnsharingStory {
+  public:
+    // One process and what it has copied.
+    void add(Role role, Role parent, Bytes copied, bool since_fork);
+    // Enough to speak of, in a target of that size.
+    bool is_material(Bytes target) const;
+    std::string tell() const;  // one sentence
+
+  private:
+    struct Kind {
+        Role role = Role::other;
+        Role parent = Role::other;
+        auto operator<=>(const Kind&) const = default;
+    };
+    struct Sum {
+        Bytes copied{};
+        std::uint64_t processes = 0;
+        bool since_fork = true;  // all of them were seen from their fork on
+    };
+    std::map<Kind, Sum> kinds_{};
+};
+
+}  // namespace memscope

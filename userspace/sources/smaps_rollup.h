@@ -1,0 +1,16 @@
+#pragma once
+#include <string_view>
+
+#include "base/files.h"
+#include "model/page_sharing.h"
+
+namespace memscope {
+
+// Nothing where one of the lines that every kernel writes is missing or no number.
+std::optional<PageSharing> parse_smaps_rollup(std::string_view text);
+
+// Walks all page tables of the process and holds its mmap_lock meanwhile, which stops it from mapping memory: 1 GiB
+// takes milliseconds. An error when it is gone, when it has no memory, or when another process has its pid now.
+Result<PageSharing> read_smaps_rollup(const SysRoot& root, ProcessId id);
+
+}  // namespace memscope

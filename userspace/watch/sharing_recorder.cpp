@@ -1,0 +1,40 @@
+#include "watch/sharing_recorder.h"
+
+#include <unistd.h>
+
+#include "analysis/role_pss.h"
+
+namespace memscope {
+
+SharingRecorder::SharingRecorder(const SysRoot& root)
+    : page_{static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))}, reader_(root) {}
+
+void SharingRecorder::tick(const ProcessTable::Living& living, std::uint64_t scan_began_ns, std::uint64_t now_ns) {
+    scan_began_ns_ = scan_began_ns;
+    now_ns_ = now_ns;
+    std::vector<ReadSchedule::Candidate> candidates;
+    candidates.reserve(living.size());
+    for (const auto& [pid, process] : living)
+        if (const auto& memory = process.task.memory)
+            candidates.push_back({.id = process.task.id,
+                                  .resident = memory->anon + memory->file + memory->shmem,
+                                  .forked = process.task.forked_without_exec});
+    reader_.tick(now_ns, candidates);
+}
+
+Sharing SharingRecorder::describe(CgroupId id, const TargetSnapshot& target) {
+    SharingBook& book = books_.try_emplace(id, page_).first->second;
+    const MemoryState& memory = target.memory;
+    // Measured further up, the cgroup has others in it, who grow as they like.
+    const bool alone = memory.measured_at.empty();
+    Sharing sharing = book.take({.time_ns = scan_began_ns_,
+                                 .processes = target.processes,
+                                 .cgroup_anon = alone ? std::optional(memory.by_kind.anon) : std::nullopt,
+                                 .swap = memory.swap,
+                                 .usage = memory.usage},
+                                reader_.readings());
+    sharing.pss = sum_pss(target.processes, reader_.readings(), now_ns_);
+    return sharing;
+}
+
+}  // namespace memscope

@@ -1,0 +1,27 @@
+#pragma once
+#include "analysis/sharing.h"
+#include "model/process_table.h"
+#include "watch/sharing_reader.h"
+
+namespace memscope {
+
+// Follows who shares memory with whom, in every target.
+class SharingRecorder {
+  public:
+    explicit SharingRecorder(const SysRoot& root);
+
+    // At every tick, before targets are described. `scan_began_ns`: of the scan that `living` is of, boot clock.
+    void tick(const ProcessTable::Living& living, std::uint64_t scan_began_ns, std::uint64_t now_ns);
+    // Once a tick for each target; its processes and its memory are known.
+    Sharing describe(CgroupId id, const TargetSnapshot& target);
+    void forget(CgroupId id) { books_.erase(id); }
+
+  private:
+    Bytes page_;
+    SharingReader reader_;
+    std::map<CgroupId, SharingBook> books_{};
+    std::uint64_t scan_began_ns_ = 0;
+    std::uint64_t now_ns_ = 0;
+};
+
+}  // namespace memscope
