@@ -29,6 +29,7 @@ WatchOptions watch_options(const Scenario& scenario, const TargetInfo& cgroup, S
     options.shown = cgroup;
     options.duration = kScenarioLength / clock.speed();
     options.interval = std::max(Seconds{1} / clock.speed(), kFastestTick);
+    options.warmup = kScenarioWarmup / clock.speed();
     options.status_every = Seconds{10} / clock.speed();
     options.listen.reset();
     options.role_rules = role_rules_of(scenario.top);

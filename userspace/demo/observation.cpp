@@ -35,6 +35,7 @@ void observe(Observation& seen, const Snapshot& snapshot, double began) {
     Moment moment{.at = Seconds{snapshot.time - began},
                   .cgroup_anon = target.memory.by_kind.anon,
                   .unsharing = target.sharing.explanation};
+    if (const ScopeVerdict* verdict = target.verdict()) moment.verdict = verdict->judgement.verdict;
     for (const auto& [key, unshared] : target.sharing.unshared) moment.unshared += unshared.bytes;
     for (const Process& process : target.processes)
         moment.members.push_back({.pid = process.task.id.pid,

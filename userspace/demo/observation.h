@@ -20,6 +20,7 @@ struct Moment {
     Bytes unshared{};         // as memscope found it, of all roles
     std::string unsharing{};  // and explains it; empty: not worth a word
     std::vector<Member> members{};
+    Verdict verdict = Verdict::insufficient;  // of memscope
 };
 using Observation = std::vector<Moment>;
 

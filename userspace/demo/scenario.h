@@ -33,9 +33,11 @@ struct Scenario {
     std::string_view story{};  // one sentence, told at the start
     Bytes limit{};             // of the cgroup
     Actor top{};
+    Verdict verdict = Verdict::leaking;  // the right one, at the end
     Answer (*answer)(const Observation&) = nullptr;
 };
 constexpr Seconds kScenarioLength{52};
+constexpr Seconds kScenarioWarmup{24};  // what --warmup is to a real job
 
 const std::vector<Scenario>& scenarios();  // the first is what a newcomer sees
 const Scenario* find_scenario(std::string_view name);

@@ -17,8 +17,11 @@ std::string opening(const Scenario& scenario, Seconds length) {
 std::string closing(const Scenario& scenario, const Observation& seen, Seconds length) {
     const Seconds watched = seen.empty() ? Seconds{} : seen.back().at;
     const Answer answer = scenario.answer(seen);
-    std::string verdict = answer.seen ? "What was measured: " + answer.text
-                                      : "This run does not show what it should. What was measured: " + answer.text;
+    const Moment last = seen.empty() ? Moment{} : seen.back();
+    const bool right = answer.seen && last.verdict == scenario.verdict;
+    std::string verdict =
+        fmt::format("{}memscope's verdict is {}. What was measured: {}",
+                    right ? "" : "This run does not show what it should. ", word(last.verdict), answer.text);
     if (watched < 0.9 * length)  // half a story has no answer
         verdict = fmt::format("Ended after {} of {}: too early for an answer.", human_duration(watched),
                               human_duration(length));

@@ -107,7 +107,9 @@ TEST(Answers, AnotherRoleThatGrowsIsNotHidden) {
 TEST(Story, OpensWithTheStoryAndClosesWithTheAnswer) {
     for (const Scenario& scenario : scenarios()) {
         const std::string before = opening(scenario, kScenarioLength);
-        const std::string after = closing(scenario, observed(scenario.top), kScenarioLength);
+        Observation seen = observed(scenario.top);
+        seen.back().verdict = scenario.verdict;
+        const std::string after = closing(scenario, seen, kScenarioLength);
         EXPECT_THAT(before, AllOf(HasSubstr(std::string("memscope demo ") + std::string(scenario.name)),
                                   HasSubstr(human_size(scenario.limit)), HasSubstr("52 s")));
         EXPECT_THAT(after, AllOf(HasSubstr("What was measured: "), Not(HasSubstr("does not show"))));
@@ -125,6 +127,11 @@ TEST(Story, HalfAStoryHasNoAnswer) {
 TEST(Story, ARunThatShowsSomethingElseSaysSo) {
     const Scenario& leak = *find_scenario("leak");
     EXPECT_THAT(closing(leak, observed(find_scenario("warmup")->top), kScenarioLength), HasSubstr("does not show"));
+}
+
+TEST(Story, AWrongVerdictIsNotHidden) {
+    const Scenario& leak = *find_scenario("leak");
+    EXPECT_THAT(closing(leak, observed(leak.top), kScenarioLength), HasSubstr("does not show"));
 }
 
 TEST(Story, WordsAreWrappedNotCut) {
