@@ -44,13 +44,14 @@ class SharedJob {
     void free_shared(pid_t pid, Bytes bytes) { anon(pid) = anon(pid) - bytes; }  // others keep it
     void becomes_own(pid_t pid, Bytes bytes) { own_[pid] += bytes; }             // the last who shared it is gone
     void fault(pid_t pid, Bytes bytes) { processes_.at(pid).task.faults.minor += bytes.n / kPage.n; }
+    bool swap_is_counted = true;  // by the cgroup: not everywhere on v1
     void swap_out_shared(Bytes bytes) {
         for (auto& [pid, process] : processes_) {
             anon(pid) = anon(pid) - bytes;
             process.task.memory->swap += bytes;
         }
         cgroup_ = cgroup_ - bytes;
-        swap_ += bytes;
+        if (swap_is_counted) swap_ += bytes;
     }
     void exec(pid_t pid, Bytes anon_after) {
         cgroup_ = cgroup_ - own_[pid] + anon_after;

@@ -140,17 +140,49 @@ TEST(Sharing, AFaultyWorkerThatIsTheLastToShareIsHeldToTheSums) {
 }
 
 TEST(Sharing, SwapIsNone) {
-    for (const bool readable : {true, false}) {
-        SharedJob job = three_workers();
-        job.readable = readable;
+    for (const bool counted : {true, false}) {
+        SharedJob job;
+        job.readable = false;
+        job.swap_is_counted = counted;
+        job.start(1, mib(1000));
+        job.tick();
+        for (const pid_t pid : {11, 12, 13}) job.fork(1, pid);
         job.tick();
         for (int i = 0; i < 20; ++i) {
             job.swap_out_shared(mib(10));
             for (const pid_t pid : {11, 12, 13}) job.fault(pid, mib(10));
             job.tick();
         }
-        EXPECT_EQ(job.unshared(), 0) << readable;
+        EXPECT_EQ(job.unshared(), 0) << counted;
     }
+}
+
+TEST(Sharing, AFallWithoutFaultsIsNoneEvenForTheSumsAlone) {
+    SharedJob job;
+    job.readable = false;
+    job.start(1, mib(1000));
+    job.tick();
+    job.fork(1, 11);
+    job.tick();
+    for (int i = 0; i < 10; ++i) {
+        job.free_shared(1, mib(50));
+        job.tick();
+    }
+    EXPECT_EQ(job.unshared(), 0);
+}
+
+TEST(Sharing, WhatALargeWorkerSharedWhenItEndedIsNotBookedToTheOthers) {
+    SharedJob job;
+    job.readable = false;
+    job.start(1, mib(1000));
+    job.tick();
+    for (const pid_t pid : {11, 12, 13}) job.fork(1, pid);
+    job.tick();
+    job.exit(11);
+    job.fault(12, mib(500));
+    job.tick();
+    job.tick();
+    EXPECT_EQ(job.unshared(), 0);
 }
 
 TEST(Sharing, NeverGoesDownWhileAWorkerLivesAndEndsWithIt) {
