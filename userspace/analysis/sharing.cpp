@@ -38,7 +38,6 @@ Sharing SharingBook::take(const Tick& tick, const SharingReadings& readings) {
 
     before_ns_ = tick.time_ns;
     cgroup_anon_before_ = tick.cgroup_anon;
-    swap_before_ = tick.swap;
     Sharing out{.summed_anon = summed_anon(now), .cgroup_anon = tick.cgroup_anon};
     before_ = std::move(now);
     describe_unshared(out, tick.usage);
@@ -47,7 +46,7 @@ Sharing SharingBook::take(const Tick& tick, const SharingReadings& readings) {
 
 // What forks and exits do not explain of the fall of D since the last tick. None: it cannot be told.
 std::optional<Bytes> SharingBook::fall_of_sharing(const Tick& tick, const Sharers& now, const SharingChange& change) {
-    if (change.blind || !tick.cgroup_anon || !cgroup_anon_before_ || tick.swap != swap_before_) return std::nullopt;
+    if (change.blind || !tick.cgroup_anon || !cgroup_anon_before_) return std::nullopt;
     const double rise = signed_difference(summed_anon(now), *tick.cgroup_anon) -
                         signed_difference(summed_anon(before_), *cgroup_anon_before_) - number(change.added) +
                         number(change.taken);

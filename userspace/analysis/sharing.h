@@ -25,7 +25,6 @@ class SharingBook {
         std::uint64_t time_ns = 0;  // boot clock: when the look at the processes began
         std::span<const Process> processes{};
         std::optional<Bytes> cgroup_anon{};  // none: not of this target alone
-        Bytes swap{};                        // of the cgroup
         Bytes usage{};                       // of the target: what un-sharing is material against
     };
 
@@ -76,7 +75,6 @@ class SharingBook {
     std::optional<std::uint64_t> before_ns_{};  // none before the first tick
     Sharers before_{};
     std::optional<Bytes> cgroup_anon_before_{};
-    Bytes swap_before_{};
     double debt_ = 0;  // how much more is shared than was explained: noise that a fall has to make up for first
     Workers workers_{};
     bool material_ = false;

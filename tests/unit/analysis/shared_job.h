@@ -44,14 +44,12 @@ class SharedJob {
     void free_shared(pid_t pid, Bytes bytes) { anon(pid) = anon(pid) - bytes; }  // others keep it
     void becomes_own(pid_t pid, Bytes bytes) { own_[pid] += bytes; }             // the last who shared it is gone
     void fault(pid_t pid, Bytes bytes) { processes_.at(pid).task.faults.minor += bytes.n / kPage.n; }
-    bool swap_is_counted = true;  // by the cgroup: not everywhere on v1
     void swap_out_shared(Bytes bytes) {
         for (auto& [pid, process] : processes_) {
             anon(pid) = anon(pid) - bytes;
             process.task.memory->swap += bytes;
         }
         cgroup_ = cgroup_ - bytes;
-        if (swap_is_counted) swap_ += bytes;
     }
     void exec(pid_t pid, Bytes anon_after) {
         cgroup_ = cgroup_ - own_[pid] + anon_after;
@@ -82,7 +80,6 @@ class SharedJob {
         latest_ = book_.take({.time_ns = now_ns_,
                               .processes = list,
                               .cgroup_anon = cgroup_is_ours ? std::optional(cgroup) : std::nullopt,
-                              .swap = swap_,
                               .usage = cgroup},
                              readings_);
         return latest_;
@@ -113,7 +110,6 @@ class SharedJob {
     SharingReadings readings_{};
     int ticks_ = 0;
     Bytes cgroup_{};
-    Bytes swap_{};
     std::int64_t noise_ = 0;
     std::uint64_t now_ns_ = 1'000'000'000;
     Sharing latest_{};
