@@ -1,5 +1,7 @@
 #include "analysis/role_pss.h"
 
+#include <algorithm>
+
 namespace memscope {
 
 std::map<RoleKey, RolePss> sum_pss(std::span<const Process> processes, const SharingReadings& readings,
@@ -18,7 +20,7 @@ std::map<RoleKey, RolePss> sum_pss(std::span<const Process> processes, const Sha
         resident[key].all += size;
         const auto reading = readings.find(process.task.id);
         if (reading == readings.end() || !reading->second.pages) continue;
-        resident[key].read += size;
+        resident[key].read += std::min(size, reading->second.pages->resident);
         RolePss& sum = sums[key];
         sum.bytes += reading->second.pages->pss;
         const std::uint64_t read_ns = std::min(reading->second.read_ns, now_ns);
@@ -27,7 +29,7 @@ std::map<RoleKey, RolePss> sum_pss(std::span<const Process> processes, const Sha
     }
     std::erase_if(sums, [&](const auto& entry) {
         const Resident& of = resident[entry.first];
-        return of.read.n < of.all.n - of.all.n / 10;
+        return of.read.n < of.all.n - of.all.n / 4;
     });
     return sums;
 }

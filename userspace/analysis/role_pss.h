@@ -7,8 +7,8 @@
 
 namespace memscope {
 
-// Each page once, by role and rank. Only roles nine tenths of whose resident memory was read: a sum that lacks more
-// would look like memory that was freed.
+// Each page once, by role and rank. Only roles three quarters of whose resident memory was there when it was read: a
+// sum that lacks more would look like memory that was freed.
 std::map<RoleKey, RolePss> sum_pss(std::span<const Process> processes, const SharingReadings& readings,
                                    std::uint64_t now_ns);
 

@@ -12,7 +12,8 @@ namespace {
 
 constexpr Seconds kFaultsFade{5};                 // to half; the sums of the cgroup can be two seconds old
 constexpr std::uint64_t kPagesPerFileFault = 16;  // that the kernel maps around it
-constexpr Bytes kMostDebt{64ULL << 20};           // the cgroup's counters may be 64 pages off for each CPU
+constexpr double kMostlyConfirmed = 0.75;
+constexpr Bytes kMostDebt{64ULL << 20};  // the cgroup's counters may be 64 pages off for each CPU
 
 double number(Bytes bytes) { return static_cast<double>(bytes.n); }
 double signed_difference(Bytes a, Bytes b) { return number(a) - number(b); }
@@ -37,7 +38,6 @@ Sharing SharingBook::take(const Tick& tick, const SharingReadings& readings) {
 
     before_ns_ = tick.time_ns;
     cgroup_anon_before_ = tick.cgroup_anon;
-    swap_before_ = tick.swap;
     Sharing out{.summed_anon = summed_anon(now), .cgroup_anon = tick.cgroup_anon};
     before_ = std::move(now);
     describe_unshared(out, tick.usage);
@@ -46,7 +46,7 @@ Sharing SharingBook::take(const Tick& tick, const SharingReadings& readings) {
 
 // What forks and exits do not explain of the fall of D since the last tick. None: it cannot be told.
 std::optional<Bytes> SharingBook::fall_of_sharing(const Tick& tick, const Sharers& now, const SharingChange& change) {
-    if (change.blind || !tick.cgroup_anon || !cgroup_anon_before_ || tick.swap != swap_before_) return std::nullopt;
+    if (change.blind || !tick.cgroup_anon || !cgroup_anon_before_) return std::nullopt;
     const double rise = signed_difference(summed_anon(now), *tick.cgroup_anon) -
                         signed_difference(summed_anon(before_), *cgroup_anon_before_) - number(change.added) +
                         number(change.taken);
@@ -131,25 +131,24 @@ void SharingBook::book(std::optional<Bytes> fall) {
 
 void SharingBook::read(const SharingReadings& readings, const Sharers& now) {
     for (auto& [id, worker] : workers_) {
+        const double booked_before = std::exchange(worker.booked_last_tick, worker.booked);
         const auto found = readings.find(id);
-        if (found == readings.end() || found->second.read_ns == worker.read_ns) continue;
+        worker.just_read = found != readings.end() && found->second.pages && found->second.read_ns != worker.read_ns;
+        if (!worker.just_read) continue;
         worker.read_ns = found->second.read_ns;
-        const auto own = found->second.pages ? found->second.pages->private_anon() : std::nullopt;
-        worker.unreadable = !own && !worker.copied;
-        if (!own) continue;
+        const auto own = found->second.pages->private_anon();
+        if (!own || worker.parents) continue;
+        worker.booked_until_read = booked_before;  // it was read between two ticks
         const Bytes anon = found->second.pages->anonymous;
-        const std::uint64_t faults = find_sharer(now, id)->minor_faults;
-        if (!worker.baseline) {
-            worker.baseline = {.own = *own, .anon = anon};
-            worker.copied = 0;
-            continue;
-        }
-        if (worker.parents) continue;
-        const double faulted = (static_cast<double>(faults) - static_cast<double>(worker.faults_began)) * number(page_);
+        if (!worker.baseline) worker.baseline = {.own = *own, .anon = anon};
+        const double faults =
+            static_cast<double>(find_sharer(now, id)->minor_faults) - static_cast<double>(worker.faults_began);
         const double became_own = number(*own - worker.baseline->own) - number(anon - worker.baseline->anon);
-        worker.copied = std::max(std::min(became_own, faulted), worker.copied.value_or(0));
+        worker.copied = std::max(std::min(became_own, faults * number(page_)), worker.copied.value_or(0));
     }
 }
+
+bool SharingBook::Worker::is_confirmed() const { return copied && confirmed >= kMostlyConfirmed * shown; }
 
 void SharingBook::show() {
     double copied = 0, possible = 0;
@@ -160,20 +159,30 @@ void SharingBook::show() {
     }
     const double believed = copied > possible ? possible / copied : 1;
     for (auto& [id, worker] : workers_) {
-        const double figure = worker.copied ? *worker.copied * believed : worker.unreadable ? worker.booked : 0;
-        worker.shown = std::max(worker.shown, static_cast<std::uint64_t>(figure));
+        if (worker.copied) worker.confirmed = std::max(worker.confirmed, *worker.copied * believed);
+        // What was copied between a tick and the read behind it is in both.
+        const double figure = worker.copied ? std::min(worker.confirmed + worker.since_read(),
+                                                       std::max(worker.confirmed, worker.possible))
+                                            : worker.booked;
+        worker.shown = worker.just_read ? figure : std::max(worker.shown, figure);
     }
 }
 
 void SharingBook::describe_unshared(Sharing& out, Bytes usage) {
     UnsharingStory story;
     for (const auto& [id, worker] : workers_) {
-        if (!worker.is_known() || (worker.parents && worker.shown == 0)) continue;
+        const bool known = worker.copied || out.cgroup_anon;
+        const Bytes copied{static_cast<std::uint64_t>(worker.shown)};
+        if (!known || (worker.parents && copied.n == 0)) continue;
         Unshared& unshared = out.unshared[worker.role];
-        unshared.bytes += Bytes{worker.shown};
-        unshared.confirmed = unshared.confirmed && worker.copied;
+        unshared.bytes += copied;
+        unshared.confirmed = unshared.confirmed && worker.is_confirmed();
         ++unshared.processes;
-        story.add(worker.role.role, worker.parent_role, {worker.shown}, worker.since_fork);
+        story.add({.role = worker.role.role,
+                   .parent = worker.parent_role,
+                   .copied = copied,
+                   .since_fork = worker.since_fork,
+                   .confirmed = worker.is_confirmed()});
     }
     material_ = story.is_material(material_ ? Bytes{} : usage);
     if (material_) out.explanation = story.tell();

@@ -13,18 +13,18 @@ namespace memscope {
 // writes to them, and each page that is written becomes a copy. No process gets larger by that.
 //
 // Two witnesses are heard. The sums: D = summed RssAnon - anon of the cgroup is what is counted more than once; it
-// falls by every copy, and a fall is booked to the workers that had page faults. They are cheap and see everything, but
-// cannot tell a copy from shared memory that somebody freed, nor whose it is. And the workers' own pages: what became
-// private since the fork and is no growth. They name the worker, but also call private what others stopped sharing. So
-// a worker's figure is what its own pages say, and all figures together never exceed what the sums allow; where its
-// pages cannot be read, what the sums say, marked as not confirmed. Until it is known whether they can, there is none.
+// falls by every copy, and a fall is booked to the workers that had page faults. They see everything at once, but
+// cannot tell a copy from shared memory that somebody freed, nor whose it is. And the workers' own pages, read now and
+// then: what became private since the fork and is no growth. They name the worker, but also call private what others
+// stopped sharing. So a worker's figure is what its own pages said when they were last read, and what the sums booked
+// to it since; the former together never exceed what the sums allow. It never falls while the worker lives, except that
+// its pages may take back what only the sums had said.
 class SharingBook {
   public:
     struct Tick {
         std::uint64_t time_ns = 0;  // boot clock: when the look at the processes began
         std::span<const Process> processes{};
         std::optional<Bytes> cgroup_anon{};  // none: not of this target alone
-        Bytes swap{};                        // of the cgroup
         Bytes usage{};                       // of the target: what un-sharing is material against
     };
 
@@ -50,12 +50,16 @@ class SharingBook {
         };
         std::optional<Baseline> baseline{};
         std::uint64_t read_ns = 0;
+        bool just_read = false;
         std::optional<double> copied{};  // as its own pages say
-        bool unreadable = false;
-        bool parents = false;  // has forked children: what they copy makes its own pages private
-        std::uint64_t shown = 0;
+        double booked_last_tick = 0;     // when its pages had not been read yet
+        double booked_until_read = 0;    // what of `booked` its pages have judged
+        bool parents = false;            // has forked children: what they copy makes its own pages private
+        double confirmed = 0;            // the most that both witnesses said
+        double shown = 0;
 
-        bool is_known() const { return copied || unreadable; }
+        double since_read() const { return booked - booked_until_read; }
+        bool is_confirmed() const;
     };
     using Workers = std::map<ProcessId, Worker>;
 
@@ -71,7 +75,6 @@ class SharingBook {
     std::optional<std::uint64_t> before_ns_{};  // none before the first tick
     Sharers before_{};
     std::optional<Bytes> cgroup_anon_before_{};
-    Bytes swap_before_{};
     double debt_ = 0;  // how much more is shared than was explained: noise that a fall has to make up for first
     Workers workers_{};
     bool material_ = false;

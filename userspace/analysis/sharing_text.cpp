@@ -22,12 +22,13 @@ std::string many(std::uint64_t n, std::string_view noun) {
 
 }  // namespace
 
-void UnsharingStory::add(Role role, Role parent, Bytes copied, bool since_fork) {
-    if (copied < kWorthCounting) return;
-    Sum& sum = kinds_[{role, parent}];
-    sum.copied += copied;
+void UnsharingStory::add(const Copier& process) {
+    if (process.copied < kWorthCounting) return;
+    Sum& sum = kinds_[{process.role, process.parent}];
+    sum.copied += process.copied;
     ++sum.processes;
-    sum.since_fork = sum.since_fork && since_fork;
+    sum.since_fork = sum.since_fork && process.since_fork;
+    sum.confirmed = sum.confirmed && process.confirmed;
 }
 
 bool UnsharingStory::is_material(Bytes target) const {
@@ -50,8 +51,9 @@ std::string UnsharingStory::tell() const {
         kind.role == Role::dataloader_worker
             ? "CPython's reference counts do this; keep datasets in arrays, not lists of objects"
             : "a page is copied when somebody writes to it";
-    return fmt::format("{} {} copied {} of {} pages {}; {}", many(sum.processes, noun_of(kind.role)),
-                       one ? "has" : "have", human_size(sum.copied), whose, since, why);
+    const std::string_view did = sum.confirmed ? (one ? "has" : "have") : (one ? "seems to have" : "seem to have");
+    return fmt::format("{} {} copied {} of {} pages {}; {}", many(sum.processes, noun_of(kind.role)), did,
+                       human_size(sum.copied), whose, since, why);
 }
 
 }  // namespace memscope

@@ -10,8 +10,14 @@ namespace memscope {
 // What people are told about un-sharing: of those forked processes of one kind that copied most.
 class UnsharingStory {
   public:
-    // One process and what it has copied.
-    void add(Role role, Role parent, Bytes copied, bool since_fork);
+    struct Copier {
+        Role role = Role::other;
+        Role parent = Role::other;
+        Bytes copied{};
+        bool since_fork = true;
+        bool confirmed = true;
+    };
+    void add(const Copier& process);
     // Enough to speak of, in a target of that size.
     bool is_material(Bytes target) const;
     std::string tell() const;  // one sentence
@@ -26,6 +32,7 @@ class UnsharingStory {
         Bytes copied{};
         std::uint64_t processes = 0;
         bool since_fork = true;  // all of them were seen from their fork on
+        bool confirmed = true;   // all of them
     };
     std::map<Kind, Sum> kinds_{};
 };

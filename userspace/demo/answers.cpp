@@ -78,12 +78,13 @@ Answer workers_answer(const Observation& seen) {
     const Line cgroup = cgroup_line(seen);
     const Line summed = summed_line(seen);
     const Moment last = seen.empty() ? Moment{} : seen.back();
+    const std::string found = last.unsharing.empty() ? "No copy-on-write un-sharing was found"
+                                                     : last.unsharing + ". That is copy-on-write un-sharing";
     return {
         .seen = last.unshared >= kMaterial && !last.unsharing.empty() && swing(summed) <= kFlat,
-        .text = fmt::format("{}. That is copy-on-write un-sharing: the cgroup's anon went from {} to {}, but {} "
-                            "({}). No process looks larger in top or ps.",
-                            last.unsharing.empty() ? "no un-sharing was found" : last.unsharing,
-                            human_size(first_of(cgroup)), human_size(last_of(cgroup)),
+        .text = fmt::format("{}: the cgroup's anon went from {} to {}, but {} ({}). No process looks larger in top "
+                            "or ps.",
+                            found, human_size(first_of(cgroup)), human_size(last_of(cgroup)),
                             moved(swing(summed), "the summed RssAnon of its processes"), human_size(last_of(summed)))};
 }
 

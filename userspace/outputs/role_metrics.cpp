@@ -113,7 +113,7 @@ constexpr Metric kRoleMetrics[] = {
     {"memscope_role_pss_bytes",
      kGauge,
      "Memory of a role with each page divided among those who share it: for stacking. Slower than the rest, and absent "
-     "while less than nine tenths of the role was read.",
+     "while less than three quarters of the role was read.",
      {"target", "role", "rank"},
      pss},
     {"memscope_role_pss_age_seconds",

@@ -4,7 +4,6 @@
 #include <limits>
 
 #include "base/text.h"
-#include "sources/procfs.h"
 
 namespace memscope {
 namespace {
@@ -60,16 +59,9 @@ std::optional<PageSharing> parse_smaps_rollup(std::string_view text) {
                        .shared_clean = *lines[shared_clean].value};
 }
 
-Result<PageSharing> read_smaps_rollup(const SysRoot& root, ProcessId id) {
-    const auto directory = open_process(root, id);
-    if (!directory) return directory.error();
-    const auto text = read_file_at(*directory, "smaps_rollup", kRollupLimit);
-    if (!text) {
-        // ESRCH: it has given its memory up. ENOENT may be that, or a kernel without the file.
-        if (text.error().code == std::errc::no_such_process) return text.error();
-        if (auto still = open_process(root, id); !still) return still.error();
-        return plain_error("smaps_rollup cannot be read: " + text.error().message());
-    }
+Result<PageSharing> read_smaps_rollup(const Fd& process) {
+    const auto text = read_file_at(process, "smaps_rollup", kRollupLimit);
+    if (!text) return text.error();
     const auto pages = parse_smaps_rollup(*text);
     if (!pages) return plain_error("smaps_rollup is not understood");
     return *pages;

@@ -10,7 +10,7 @@ namespace memscope {
 std::optional<PageSharing> parse_smaps_rollup(std::string_view text);
 
 // Walks all page tables of the process and holds its mmap_lock meanwhile, which stops it from mapping memory: 1 GiB
-// takes milliseconds. An error when it is gone, when it has no memory, or when another process has its pid now.
-Result<PageSharing> read_smaps_rollup(const SysRoot& root, ProcessId id);
+// takes tens of milliseconds. `process` is its directory. ESRCH when it is gone or has given its memory up.
+Result<PageSharing> read_smaps_rollup(const Fd& process);
 
 }  // namespace memscope

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sources/procfs.h"
 #include "sources/smaps_rollup.h"
 #include "watch/clock.h"
 
@@ -35,9 +36,9 @@ void SharingReader::take(std::uint64_t now_ns) {
         const std::lock_guard lock(mutex_);
         outcomes.swap(outcomes_);
     }
-    for (Outcome& outcome : outcomes) {
+    for (const Outcome& outcome : outcomes) {
         schedule_.took(seconds(now_ns), outcome.id, outcome.cost);
-        if (!outcome.gone) readings_[outcome.id] = std::move(outcome.reading);
+        if (!outcome.gone) readings_[outcome.id] = outcome.reading;
         --awaited_;
     }
 }
@@ -52,19 +53,22 @@ void SharingReader::run(const std::stop_token& stop) {
         }
         for (const ProcessId& id : wanted) {
             if (stop.stop_requested()) return;
-            Outcome outcome = read_one(id);
+            const Outcome outcome = read_one(id);
             const std::lock_guard lock(mutex_);
-            outcomes_.push_back(std::move(outcome));
+            outcomes_.push_back(outcome);
         }
     }
 }
 
 SharingReader::Outcome SharingReader::read_one(const ProcessId& id) const {
-    const std::uint64_t began_ns = read_clock().boot_ns;
     const Seconds began_cpu = thread_cpu_time();
-    const auto pages = read_smaps_rollup(root_, id);
+    const auto process = open_process(root_, id);
+    if (!process) return {.id = id, .cost = {.cpu = thread_cpu_time() - began_cpu}, .gone = true};
+    const std::uint64_t began_ns = read_clock().boot_ns;
+    const auto pages = read_smaps_rollup(*process);
     const std::uint64_t ended_ns = read_clock().boot_ns;
-    const bool gone = !pages && pages.error().code == std::errc::no_such_process;
+    // ENOENT may be a process that ends, or a kernel without the file.
+    const bool gone = !pages && (pages.error().code == std::errc::no_such_process || !open_process(root_, id));
     return {.id = id,
             .cost = {.cpu = thread_cpu_time() - began_cpu, .held = seconds(ended_ns - began_ns)},
             .gone = gone,

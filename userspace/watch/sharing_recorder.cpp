@@ -30,7 +30,6 @@ Sharing SharingRecorder::describe(CgroupId id, const TargetSnapshot& target) {
     Sharing sharing = book.take({.time_ns = scan_began_ns_,
                                  .processes = target.processes,
                                  .cgroup_anon = alone ? std::optional(memory.by_kind.anon) : std::nullopt,
-                                 .swap = memory.swap,
                                  .usage = memory.usage},
                                 reader_.readings());
     sharing.pss = sum_pss(target.processes, reader_.readings(), now_ns_);

@@ -13,8 +13,8 @@ Process process(pid_t pid, Role role, std::uint64_t anon) {
     return made;
 }
 
-SharingReading reading(std::uint64_t pss, std::uint64_t read_ns) {
-    return {.read_ns = read_ns, .pages = PageSharing{.pss = {pss}}};
+SharingReading reading(std::uint64_t pss, std::uint64_t read_ns, std::uint64_t resident = 1000) {
+    return {.read_ns = read_ns, .pages = PageSharing{.resident = {resident}, .pss = {pss}}};
 }
 
 constexpr std::uint64_t kNow = 10'000'000'000;
@@ -33,7 +33,7 @@ TEST(RolePss, SumsARoleAndIsAsOldAsItsOldestNumber) {
 }
 
 TEST(RolePss, ARoleOfWhichTooLittleWasReadHasNone) {
-    const Process all[] = {process(1, Role::trainer, 850), process(2, Role::trainer, 150)};
+    const Process all[] = {process(1, Role::trainer, 700), process(2, Role::trainer, 300)};
     EXPECT_TRUE(sum_pss(all, {{{1, 1}, reading(600, kNow)}}, kNow).empty());
     EXPECT_TRUE(sum_pss(all, {}, kNow).empty());
 }
@@ -41,6 +41,12 @@ TEST(RolePss, ARoleOfWhichTooLittleWasReadHasNone) {
 TEST(RolePss, ASmallNewcomerDoesNotHideTheRest) {
     const Process all[] = {process(1, Role::trainer, 950), process(2, Role::trainer, 50)};
     EXPECT_EQ(sum_pss(all, {{{1, 1}, reading(600, kNow)}}, kNow).at({Role::trainer}).bytes.n, 600U);
+}
+
+TEST(RolePss, OneThatHasGrownALotSinceItWasReadIsNotKnown) {
+    const Process all[] = {process(1, Role::trainer, 2000)};
+    EXPECT_TRUE(sum_pss(all, {{{1, 1}, reading(900, kNow)}}, kNow).empty());
+    EXPECT_FALSE(sum_pss(all, {{{1, 1}, reading(900, kNow, 1900)}}, kNow).empty());
 }
 
 TEST(RolePss, OneThatMayNotBeReadAddsNothing) {

@@ -12,7 +12,8 @@ constexpr Bytes mib(std::uint64_t n) { return {n << 20}; }
 // A made-up job whose memory is accounted as the kernel does it, watched by a SharingBook once a second.
 class SharedJob {
   public:
-    bool readable = true;        // the pages of its processes, which are read at every tick
+    bool readable = true;        // the pages of its processes,
+    int read_every = 1;          // as many ticks
     bool cgroup_is_ours = true;  // else its numbers have others in them
 
     void start(pid_t pid, Bytes anon, Role role = Role::trainer) {
@@ -49,7 +50,6 @@ class SharedJob {
             process.task.memory->swap += bytes;
         }
         cgroup_ = cgroup_ - bytes;
-        swap_ += bytes;
     }
     void exec(pid_t pid, Bytes anon_after) {
         cgroup_ = cgroup_ - own_[pid] + anon_after;
@@ -65,23 +65,23 @@ class SharedJob {
 
     const Sharing& tick() {
         std::vector<Process> list;
-        SharingReadings readings;
+        const bool read = ticks_++ % read_every == 0;
         now_ns_ += 1'000'000'000;
         for (const auto& [pid, process] : processes_) {
             list.push_back(process);
-            SharingReading reading{.read_ns = now_ns_, .pages = {}};
+            if (!read) continue;
+            SharingReading& reading = readings_[process.task.id];
+            reading.read_ns = now_ns_;
             if (readable)
                 reading.pages = PageSharing{
                     .pss_shmem = Bytes{}, .anonymous = process.task.memory->anon, .private_dirty = own_[pid]};
-            readings[process.task.id] = reading;
         }
         const Bytes cgroup{static_cast<std::uint64_t>(static_cast<std::int64_t>(cgroup_.n) + noise_)};
         latest_ = book_.take({.time_ns = now_ns_,
                               .processes = list,
                               .cgroup_anon = cgroup_is_ours ? std::optional(cgroup) : std::nullopt,
-                              .swap = swap_,
                               .usage = cgroup},
-                             readings);
+                             readings_);
         return latest_;
     }
     // In MiB, of all roles; -1: nothing is known.
@@ -107,8 +107,9 @@ class SharedJob {
     SharingBook book_{kPage};
     std::map<pid_t, Process> processes_{};
     std::map<pid_t, Bytes> own_{};
+    SharingReadings readings_{};
+    int ticks_ = 0;
     Bytes cgroup_{};
-    Bytes swap_{};
     std::int64_t noise_ = 0;
     std::uint64_t now_ns_ = 1'000'000'000;
     Sharing latest_{};

@@ -12,7 +12,7 @@ inline void add_members(Moment& moment, UnsharingStory& story, const Actor& acto
     const auto pid = static_cast<pid_t>(100 + moment.members.size());
     moment.cgroup_anon += actor.holds(t) + actor.dataset + actor.rewrites(t);
     moment.unshared += actor.rewrites(t);
-    story.add(actor.role, Role::trainer, actor.rewrites(t), true);
+    story.add({.role = actor.role, .parent = Role::trainer, .copied = actor.rewrites(t)});
     moment.members.push_back({.pid = pid,
                               .parent = parent,
                               .comm = actor.comm,

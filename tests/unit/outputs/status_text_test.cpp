@@ -169,7 +169,7 @@ TEST(StatusText, UnSharingIsExplainedInLinesThatFit) {
         "this; keep datasets in arrays, not lists of objects";
     const std::string text = text_of(snapshot);
     EXPECT_THAT(text, HasSubstr("\n3 workers have copied 2.1 GiB of the trainer's pages"));
-    EXPECT_THAT(text, HasSubstr("lists of objects.\n"));
+    EXPECT_THAT(text, HasSubstr("not lists of\nobjects.\n"));
     expect_at_most_80_columns(text);
 }
 

@@ -1,7 +1,6 @@
 #include "sources/smaps_rollup.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include "support/fake_tree.h"
 
@@ -65,14 +64,10 @@ TEST(SmapsRollup, OnlyTheBeginningOfALongTextIsLookedAt) {
     EXPECT_FALSE(parse_smaps_rollup(late));
 }
 
-TEST(SmapsRollup, IsReadOfTheProcessThatIsMeantOnly) {
-    const std::string stat = "42 (a) S 1 42 42 0 -1 4194560 100 0 0 0 150 50 0 0 20 0 7 0 777 8192000 500 1 1 0\n";
-    const FakeTree tree{{"proc/42/stat", stat}, {"proc/42/smaps_rollup", kText}};
-    const SysRoot root = tree.root();
-    const std::uint64_t tick_ns = 1'000'000'000ULL / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK));
-    EXPECT_TRUE(read_smaps_rollup(root, {42, 777 * tick_ns}));
-    EXPECT_FALSE(read_smaps_rollup(root, {42, 999 * tick_ns}));
-    EXPECT_FALSE(read_smaps_rollup(root, {43, 777 * tick_ns}));
+TEST(SmapsRollup, IsReadThroughTheDirectoryOfTheProcess) {
+    const FakeTree tree{{"proc/42/smaps_rollup", kText}, {"proc/43/", ""}};
+    EXPECT_TRUE(read_smaps_rollup(*open_directory(tree.at("proc/42"))));
+    EXPECT_FALSE(read_smaps_rollup(*open_directory(tree.at("proc/43"))));
 }
 
 }  // namespace
