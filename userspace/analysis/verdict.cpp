@@ -64,13 +64,13 @@ double tops_since(const Findings& findings, double since) {
     return quantile(std::move(tops), 0.95);
 }
 
-struct Growth {
+struct StillToCome {
     bool goes_on = false;
     Doubt doubt = Doubt::budget;
 };
 
 // Growth since the start without a plateau, and no leak: is there still some to come?
-Growth growth_since_start(const Findings& findings) {
+StillToCome growth_since_start(const Findings& findings) {
     const Floor& floor = findings.floor;
     const double elapsed = std::max(findings.elapsed(), 1e-9);
     const double risen = floor.end_level() - findings.warmup.start_level;
@@ -123,7 +123,8 @@ void set_leak(Judgement& judgement, const Findings& findings, const Leak& leak, 
         const std::size_t last = std::min(floor.first_since(stairs.last_at), floor.size() - 1);
         level = median({floor.bytes.begin() + static_cast<std::ptrdiff_t>(last), floor.bytes.end()});
         if (!findings.spikes) judgement.overhang = std::max(0.0, tops_since(findings, stairs.last_at) - level);
-        judgement.steps = Steps{stairs.count, stairs.height, Seconds(stairs.period), began + Seconds(stairs.last_at)};
+        judgement.steps =
+            LeakSteps{stairs.count, stairs.height, Seconds(stairs.period), began + Seconds(stairs.last_at)};
     } else if (k + 2 < floor.size()) {
         level = floor.line_since(k).value(findings.now());
     }
@@ -178,7 +179,7 @@ void decide(Judgement& judgement, const Findings& findings, const JudgeSettings&
             return;
         }
     } else if (findings.warmup.grew && !findings.warmup.ended) {
-        const Growth growth = growth_since_start(findings);
+        const StillToCome growth = growth_since_start(findings);
         if (growth.goes_on) return set_warming_up(judgement, findings, growth.doubt);
     } else if (!findings.warmup.grew && findings.elapsed() < budget && creeps_up(findings)) {
         return set_warming_up(judgement, findings, Doubt::budget);
