@@ -130,12 +130,12 @@ std::optional<Spikes> find_spikes(std::span<const Bin> bins, const Floor& floor,
     std::vector<double> tops;
     tops.reserve(all.size());
     for (const Excursion& each : all) tops.push_back(each.height);
-    const double height = median(std::move(tops));
+    const double height = median_value(std::move(tops));
     std::vector<Excursion> large;
     for (const Excursion& each : all)
         if (each.height > 0.4 * height) large.push_back(each);
     if (large.size() < kLeastCount) return std::nullopt;
-    const double period = median(distances_of(large));
+    const double period = median_value(distances_of(large));
 
     const double usual_step = (points.back().at - points.front().at) / static_cast<double>(points.size());
     const bool quiet = quantile(heights, 0.5) - quantile(heights, 0.1) < 0.12 * height + 1.3 * noise ||

@@ -53,7 +53,7 @@ double overhang_of(const Findings& findings) {
         cell = at;
         tops.back() = std::max(tops.back(), top);
     }
-    return std::max(0.0, median(std::move(tops)));
+    return std::max(0.0, median_value(std::move(tops)));
 }
 
 // The usual top of what was seen since then: a line through steps says nothing of what stands on them.
@@ -121,7 +121,7 @@ void set_leak(Judgement& judgement, const Findings& findings, const Leak& leak, 
     if (rise.stairs) {
         const Staircase stairs = sharpened(*rise.stairs, floor, findings.bins);
         const std::size_t last = std::min(floor.first_since(stairs.last_at), floor.size() - 1);
-        level = median({floor.bytes.begin() + static_cast<std::ptrdiff_t>(last), floor.bytes.end()});
+        level = median_value({floor.bytes.begin() + static_cast<std::ptrdiff_t>(last), floor.bytes.end()});
         if (!findings.spikes) judgement.overhang = std::max(0.0, tops_since(findings, stairs.last_at) - level);
         judgement.steps =
             LeakSteps{stairs.count, stairs.height, Seconds(stairs.period), began + Seconds(stairs.last_at)};
