@@ -136,7 +136,7 @@ bool is_tooth(const Findings& findings, const Rise& rise) {
         }
     return begin > 3 && fall > 0.5 * rise.bytes && fall > 0.015 * floor.level + 4 * floor.noise &&
            floor.bytes.back() < floor.bytes[at - 1] + 0.5 * fall &&
-           rise.length < std::max(1.5 * (floor.at[at] - floor.at.front()), findings.budget);
+           rise.length < 1.5 * std::max(floor.at[at] - floor.at.front(), findings.budget);
 }
 
 // The growth that a rise is the last part of may have begun earlier, and faster.
