@@ -15,7 +15,10 @@ constexpr std::size_t kFewestSamples = 5;
 constexpr std::array<std::string_view, std::size(kVerdicts)> kWords = {"insufficient", "warming_up", "stable", "spiky",
                                                                        "leaking"};
 
-Bytes bytes_of(double value) { return {static_cast<std::uint64_t>(std::max(0.0, std::round(value)))}; }
+Bytes bytes_of(double value) {
+    constexpr double kMost = 1.8e19;  // what 64 bits hold
+    return {static_cast<std::uint64_t>(std::clamp(std::round(value), 0.0, kMost))};
+}
 
 std::uint64_t samples_in(std::span<const Bin> bins) {
     std::uint64_t n = 0;
@@ -224,6 +227,7 @@ Judgement judge(const Series& series, const JudgeSettings& settings) {
     if (findings.warmup.grew && findings.warmup.ended) judgement.warmup_ended = began + Seconds(*findings.warmup.ended);
     judgement.overhang = overhang_of(findings);
     decide(judgement, findings, settings, began);
+    judgement.floor = std::min(judgement.floor, judgement.peak);  // a line may point higher than anything was
     return judgement;
 }
 
