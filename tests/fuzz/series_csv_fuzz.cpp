@@ -1,4 +1,5 @@
 // A recorded series, whatever it holds: read, judged, and told in every form.
+#include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "analysis/forecast.h"
@@ -15,7 +16,7 @@ void check(const Judgement& judgement, const Series& series) {
     require(judgement.confidence >= 0 && judgement.confidence <= 1, "confidence is a ratio");
     require(judgement.until >= judgement.since, "time runs on");
     require(std::isfinite(judgement.floor_slope), "the slope is a number");
-    require(judgement.floor.n <= series.peak().n + series.peak().n / 2 + 1, "the floor is not far above the peak");
+    require(judgement.floor <= series.peak(), "the floor is not above the peak");
     for (const auto& limit :
          {std::optional<Bytes>(), std::optional(series.peak()), std::optional(Bytes{1ULL << 45U})}) {
         const std::string json = verdict_json(judgement, series.began(), limit);

@@ -71,7 +71,7 @@ Answer mann_kendall_on_the_floor(const Labelled& made) {
         }
     const auto n = static_cast<double>(floor.size());
     const double z = s / std::sqrt(std::max(n * (n - 1) * (2 * n + 5) / 18, 1.0));
-    const double slope = median(std::move(slopes));
+    const double slope = median_value(std::move(slopes));
     return leaking_if(z > 3 && slope * length_of(made) > 0.01 * floor.back(), slope);
 }
 

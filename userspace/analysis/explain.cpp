@@ -7,7 +7,10 @@
 namespace memscope {
 namespace {
 
-Bytes whole(double bytes) { return {static_cast<std::uint64_t>(std::max(0.0, std::round(bytes)))}; }
+Bytes whole(double bytes) {
+    constexpr double kMost = 1.8e19;  // what 64 bits hold
+    return {static_cast<std::uint64_t>(std::clamp(std::round(bytes), 0.0, kMost))};
+}
 
 // "1.0 GiB/h", "540 MiB/min": whichever unit a person can picture.
 std::string rate(double bytes_per_second) {

@@ -48,7 +48,7 @@ void clip_lone_peaks(std::vector<double>& bytes, double tolerance) {
     if (bytes.size() < kManyPoints) return;
     std::vector<double> moves;
     for (std::size_t i = 1; i < bytes.size(); ++i) moves.push_back(std::abs(bytes[i] - bytes[i - 1]));
-    const double usual = tolerance + 3 * median(std::move(moves));
+    const double usual = tolerance + 3 * median_value(std::move(moves));
     if (bytes.back() > bytes[bytes.size() - 2] + usual) bytes.back() = bytes[bytes.size() - 2];
     if (bytes.front() > bytes[1] + usual) bytes.front() = bytes[1];
 }
@@ -80,7 +80,7 @@ std::optional<Points> bottoms_of_teeth(std::span<const Bin> bins, double toleran
         }
         heights.push_back(high - low);
     }
-    const double height = median(std::move(heights));
+    const double height = median_value(std::move(heights));
     Turns turns = find_turns(bins, std::max({10 * noise, 0.45 * height, 0.01 * level}));
     auto& lows = turns.lows;
     if (lows.size() < 6 || turns.highs.size() < 5) return std::nullopt;
@@ -140,7 +140,7 @@ double point_noise(const std::vector<double>& bytes) {
         bends.push_back(std::abs(bytes[i - 1] - 2 * bytes[i] + bytes[i + 1]));
     constexpr double kMedianOfNormal = 0.6745;
     constexpr double kSpreadOfBend = 2.449;  // sqrt(1 + 4 + 1)
-    return median(std::move(bends)) / (kMedianOfNormal * kSpreadOfBend);
+    return median_value(std::move(bends)) / (kMedianOfNormal * kSpreadOfBend);
 }
 
 }  // namespace
@@ -151,7 +151,7 @@ std::size_t Floor::first_since(double time) const {
 
 double Floor::end_level() const {
     const std::size_t n = std::min(size(), std::max<std::size_t>(2, size() / 10));
-    return median({bytes.end() - static_cast<std::ptrdiff_t>(n), bytes.end()});
+    return median_value({bytes.end() - static_cast<std::ptrdiff_t>(n), bytes.end()});
 }
 
 double sample_noise(std::span<const Bin> bins, double level) {
@@ -179,11 +179,11 @@ double sample_noise(std::span<const Bin> bins, double level) {
 Floor find_floor(std::span<const Bin> bins) {
     std::vector<double> lows;
     for (const Bin& bin : bins) lows.push_back(bin.low);
-    const double level = std::max(median(std::move(lows)), 1.0);
+    const double level = std::max(median_value(std::move(lows)), 1.0);
     const double noise = sample_noise(bins, level);
     Points points = envelope(bins, noise, level);
     Floor floor{.at = std::move(points.at), .bytes = std::move(points.bytes)};
-    floor.level = std::max(median(floor.bytes), 1.0);
+    floor.level = std::max(median_value(floor.bytes), 1.0);
     floor.noise = std::max({point_noise(floor.bytes), 0.1 * noise, 2e-5 * level});
     if (bins.size() < 40) floor.noise = std::min(floor.noise, 0.003 * level);
     floor.fits = LineFits(floor.at, floor.bytes);

@@ -9,7 +9,7 @@ namespace {
 using Basis = Forecast::Basis;
 
 // The limit is reached by the first step that crosses it.
-Forecast after_steps(const Steps& steps, double room, Seconds until) {
+Forecast after_steps(const LeakSteps& steps, double room, Seconds until) {
     const double needed = std::max(1.0, std::ceil(room / std::max(steps.height, 1.0)));
     const Seconds since_last = until - steps.last;
     const Seconds eta = std::max(needed * steps.period - since_last, Seconds(0));

@@ -91,13 +91,13 @@ double fall_of_middle(const Findings& findings) {
         if (bin.low_at < from) continue;
         const double at = width > 0 ? std::floor((bin.low_at - from) / width) : 0;
         if (at != cell && !block.empty()) {
-            middles.push_back(median(std::move(block)));
+            middles.push_back(median_value(std::move(block)));
             block = {};
             cell = at;
         }
         block.push_back(bin.low);
     }
-    if (block.size() > 2 || middles.empty()) middles.push_back(median(std::move(block)));
+    if (block.size() > 2 || middles.empty()) middles.push_back(median_value(std::move(block)));
     const double all = deepest_fall(middles);
     double lift = 0;
     for (std::size_t i = 1; i < middles.size(); ++i) {
@@ -136,7 +136,7 @@ bool is_tooth(const Findings& findings, const Rise& rise) {
         }
     return begin > 3 && fall > 0.5 * rise.bytes && fall > 0.015 * floor.level + 4 * floor.noise &&
            floor.bytes.back() < floor.bytes[at - 1] + 0.5 * fall &&
-           rise.length < std::max(1.5 * (floor.at[at] - floor.at.front()), findings.budget);
+           rise.length < 1.5 * std::max(floor.at[at] - floor.at.front(), findings.budget);
 }
 
 // The growth that a rise is the last part of may have begun earlier, and faster.

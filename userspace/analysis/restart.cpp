@@ -88,7 +88,7 @@ std::optional<std::size_t> find_restart(std::span<const Bin> bins, Seconds warmu
     if (bins.size() < 6) return std::nullopt;
     std::vector<double> lows;
     for (const Bin& bin : bins) lows.push_back(bin.low);
-    auto collapses = find_collapses(bins, median(std::move(lows)), warmup.count());
+    auto collapses = find_collapses(bins, median_value(std::move(lows)), warmup.count());
     if (collapses.empty()) return std::nullopt;
     const Collapse last = collapses.back();
     if (are_teeth(collapses)) return std::nullopt;

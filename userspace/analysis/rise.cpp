@@ -25,8 +25,8 @@ double inertia_of(const std::vector<double>& distances) {
 }
 
 double median_of(const Floor& floor, std::size_t from, std::size_t to) {
-    return median({floor.bytes.begin() + static_cast<std::ptrdiff_t>(from),
-                   floor.bytes.begin() + static_cast<std::ptrdiff_t>(to)});
+    return median_value({floor.bytes.begin() + static_cast<std::ptrdiff_t>(from),
+                         floor.bytes.begin() + static_cast<std::ptrdiff_t>(to)});
 }
 
 // What leaks does not come down again.

@@ -10,15 +10,15 @@ namespace {
 constexpr double kLeastHeight = 0.025;  // of the level
 constexpr std::size_t kLeastCount = 3;
 
-struct Point {
+struct AboveFloor {
     double at;
     double above;  // bytes above the floor
 };
 
 // The series as a line through its lows and highs, measured from the floor.
-std::vector<Point> points_above(std::span<const Bin> bins, const Floor& floor) {
+std::vector<AboveFloor> points_above(std::span<const Bin> bins, const Floor& floor) {
     constexpr std::size_t kManyPoints = 40;
-    std::vector<Point> points;
+    std::vector<AboveFloor> points;
     points.reserve(2 * bins.size());
     std::size_t k = 0;
     const auto add = [&](double at, double bytes) {
@@ -49,7 +49,7 @@ struct Excursion {
     std::size_t low_after = 0;
 };
 
-std::vector<Excursion> find_excursions(const std::vector<Point>& points, double up, double down) {
+std::vector<Excursion> find_excursions(const std::vector<AboveFloor>& points, double up, double down) {
     std::vector<Excursion> found;
     std::optional<Excursion> open;
     std::size_t low = 0;
@@ -69,7 +69,7 @@ std::vector<Excursion> find_excursions(const std::vector<Point>& points, double 
 }
 
 // A tooth falls (or rises) at once; what only wanders does neither.
-bool is_abrupt(const std::vector<Point>& points, const Excursion& excursion, double within, double noise) {
+bool is_abrupt(const std::vector<AboveFloor>& points, const Excursion& excursion, double within, double noise) {
     const std::size_t last = std::min(points.size() - 1, excursion.low_after + 1);
     std::size_t back = excursion.low_before;
     for (std::size_t i = back; i <= last; ++i) {
@@ -86,10 +86,10 @@ std::uint64_t samples_in(std::span<const Bin> bins) {
     return n;
 }
 
-std::vector<double> heights_of(const std::vector<Point>& points) {
+std::vector<double> heights_of(const std::vector<AboveFloor>& points) {
     std::vector<double> heights;
     heights.reserve(points.size());
-    for (const Point& point : points) heights.push_back(point.above);
+    for (const AboveFloor& point : points) heights.push_back(point.above);
     return heights;
 }
 
@@ -130,12 +130,12 @@ std::optional<Spikes> find_spikes(std::span<const Bin> bins, const Floor& floor,
     std::vector<double> tops;
     tops.reserve(all.size());
     for (const Excursion& each : all) tops.push_back(each.height);
-    const double height = median(std::move(tops));
+    const double height = median_value(std::move(tops));
     std::vector<Excursion> large;
     for (const Excursion& each : all)
         if (each.height > 0.4 * height) large.push_back(each);
     if (large.size() < kLeastCount) return std::nullopt;
-    const double period = median(distances_of(large));
+    const double period = median_value(distances_of(large));
 
     const double usual_step = (points.back().at - points.front().at) / static_cast<double>(points.size());
     const bool quiet = quantile(heights, 0.5) - quantile(heights, 0.1) < 0.12 * height + 1.3 * noise ||

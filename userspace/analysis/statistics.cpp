@@ -13,7 +13,7 @@ double quantile(std::vector<double> values, double fraction) {
     return *at;
 }
 
-double median(std::vector<double> values) {
+double median_value(std::vector<double> values) {
     if (values.empty()) return 0;
     const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
     std::nth_element(values.begin(), middle, values.end());

@@ -5,7 +5,7 @@
 
 namespace memscope {
 
-double median(std::vector<double> values);                     // 0 of nothing
+double median_value(std::vector<double> values);               // 0 of nothing
 double quantile(std::vector<double> values, double fraction);  // the nearest value; 0 of nothing
 
 // A straight line through points by least squares.

@@ -12,7 +12,7 @@ std::vector<Step> find_steps(const Floor& floor, std::size_t from) {
     std::vector<double> sizes = moves;
     for (double& size : sizes) size = std::abs(size);
     const double largest = *std::ranges::max_element(moves);
-    const double least = std::max({6 * floor.noise, 0.3 * largest, 4 * median(std::move(sizes))});
+    const double least = std::max({6 * floor.noise, 0.3 * largest, 4 * median_value(std::move(sizes))});
     std::vector<Step> steps;
     std::size_t first = 0;
     std::size_t last = 0;
@@ -38,8 +38,8 @@ std::optional<Staircase> find_staircase(const Floor& floor, std::size_t from, co
         heights.push_back(steps[i].height);
         if (i > 0) distances.push_back(steps[i].at - steps[i - 1].at);
     }
-    const double height = median(heights);
-    const double period = median(distances);
+    const double height = median_value(heights);
+    const double period = median_value(distances);
     const double longest = *std::ranges::max_element(distances);
     const double length = floor.end() - floor.at[from];
     if (*std::ranges::max_element(heights) > 3.5 * height) return std::nullopt;

@@ -13,7 +13,10 @@ namespace {
 
 constexpr std::size_t kFewestSamples = 5;
 
-Bytes bytes_of(double value) { return {static_cast<std::uint64_t>(std::max(0.0, std::round(value)))}; }
+Bytes bytes_of(double value) {
+    constexpr double kMost = 1.8e19;  // what 64 bits hold
+    return {static_cast<std::uint64_t>(std::clamp(std::round(value), 0.0, kMost))};
+}
 
 std::uint64_t samples_in(std::span<const Bin> bins) {
     std::uint64_t n = 0;
@@ -51,7 +54,7 @@ double overhang_of(const Findings& findings) {
         cell = at;
         tops.back() = std::max(tops.back(), top);
     }
-    return std::max(0.0, median(std::move(tops)));
+    return std::max(0.0, median_value(std::move(tops)));
 }
 
 // The usual top of what was seen since then: a line through steps says nothing of what stands on them.
@@ -62,13 +65,13 @@ double tops_since(const Findings& findings, double since) {
     return quantile(std::move(tops), 0.95);
 }
 
-struct Growth {
+struct StillToCome {
     bool goes_on = false;
     Doubt doubt = Doubt::budget;
 };
 
 // Growth since the start without a plateau, and no leak: is there still some to come?
-Growth growth_since_start(const Findings& findings) {
+StillToCome growth_since_start(const Findings& findings) {
     const Floor& floor = findings.floor;
     const double elapsed = std::max(findings.elapsed(), 1e-9);
     const double risen = floor.end_level() - findings.warmup.start_level;
@@ -119,9 +122,10 @@ void set_leak(Judgement& judgement, const Findings& findings, const Leak& leak, 
     if (rise.stairs) {
         const Staircase stairs = sharpened(*rise.stairs, floor, findings.bins);
         const std::size_t last = std::min(floor.first_since(stairs.last_at), floor.size() - 1);
-        level = median({floor.bytes.begin() + static_cast<std::ptrdiff_t>(last), floor.bytes.end()});
+        level = median_value({floor.bytes.begin() + static_cast<std::ptrdiff_t>(last), floor.bytes.end()});
         if (!findings.spikes) judgement.overhang = std::max(0.0, tops_since(findings, stairs.last_at) - level);
-        judgement.steps = Steps{stairs.count, stairs.height, Seconds(stairs.period), began + Seconds(stairs.last_at)};
+        judgement.steps =
+            LeakSteps{stairs.count, stairs.height, Seconds(stairs.period), began + Seconds(stairs.last_at)};
     } else if (k + 2 < floor.size()) {
         level = floor.line_since(k).value(findings.now());
     }
@@ -176,7 +180,7 @@ void decide(Judgement& judgement, const Findings& findings, const JudgeSettings&
             return;
         }
     } else if (findings.warmup.grew && !findings.warmup.ended) {
-        const Growth growth = growth_since_start(findings);
+        const StillToCome growth = growth_since_start(findings);
         if (growth.goes_on) return set_warming_up(judgement, findings, growth.doubt);
     } else if (!findings.warmup.grew && findings.elapsed() < budget && creeps_up(findings)) {
         return set_warming_up(judgement, findings, Doubt::budget);
@@ -213,6 +217,7 @@ Judgement judge(const Series& series, const JudgeSettings& settings) {
     if (findings.warmup.grew && findings.warmup.ended) judgement.warmup_ended = began + Seconds(*findings.warmup.ended);
     judgement.overhang = overhang_of(findings);
     decide(judgement, findings, settings, began);
+    judgement.floor = std::min(judgement.floor, judgement.peak);  // a line may point higher than anything was
     return judgement;
 }
 

@@ -5,6 +5,19 @@
 #include "analysis/rise.h"
 
 namespace memscope {
+namespace {
+
+// Where the growth before a plateau reaches its height: between the last point of one and the second of the other.
+double kink(const Floor& floor, const std::vector<Segment>& segments, std::size_t plateau) {
+    const Segment& flat = segments[plateau];
+    const double from = floor.at[flat.from];
+    if (plateau == 0 || segments[plateau - 1].slope <= 0) return from;
+    const Segment& growth = segments[plateau - 1];
+    const double reached = floor.at[growth.from] + (flat.begin - growth.begin) / growth.slope;
+    return std::clamp(reached, floor.at[growth.to - 1], floor.at[std::min(flat.from + 1, flat.to - 1)]);
+}
+
+}  // namespace
 
 Warmup find_warmup(const Floor& floor, const std::vector<Segment>& segments, double budget, double pause, double blur) {
     const double start = floor.at.front();
@@ -27,7 +40,7 @@ Warmup find_warmup(const Floor& floor, const std::vector<Segment>& segments, dou
             std::max(material, warmup.ended ? 0.1 * (base - warmup.start_level) : 0.02 * floor.end_level());
         if (grown > due && flat && to - from >= least) {
             warmup.grew = true;
-            warmup.ended = from;
+            warmup.ended = kink(floor, segments, k);
             warmup.plateau = segment.from;
             base = std::max(segment.begin, segment.end);
             grew_from = to;

@@ -65,7 +65,7 @@ Answer spikes_answer(const Observation& seen) {
 
 Answer steps_answer(const Observation& seen) {
     const Line trainer = role_line(seen, Role::trainer);
-    const Stairs found = steps(trainer, mebibytes(12));
+    const Steps found = steps(trainer, mebibytes(12));
     const Bytes given_back = highest_of(trainer) - last_of(trainer);
     return {.seen = found.count >= 3 && given_back <= kFlat,
             .text = fmt::format("The trainer rose in {} steps of {}, one every {:.1f} s, {} in all, and gave {} back. "

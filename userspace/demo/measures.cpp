@@ -59,7 +59,7 @@ Excursions excursions(const Line& line, Bytes at_least) {
     return found;
 }
 
-Stairs steps(const Line& line, Bytes at_least) {
+Steps steps(const Line& line, Bytes at_least) {
     Bytes sum;
     std::vector<Seconds> times;
     Bytes rise;  // of the run of rising samples that goes on

@@ -25,11 +25,11 @@ struct Excursions {
 Excursions excursions(const Line& line, Bytes at_least);
 
 // Rises that stay. A rise that two samples cut in half counts as one.
-struct Stairs {
+struct Steps {
     std::size_t count = 0;
     Bytes size{};      // mean
     Seconds period{};  // mean; 0 for fewer than two
 };
-Stairs steps(const Line& line, Bytes at_least);
+Steps steps(const Line& line, Bytes at_least);
 
 }  // namespace memscope

@@ -18,7 +18,7 @@ struct Spike {
     Seconds period{};
 };
 
-struct Steps {
+struct LeakSteps {
     int count = 0;
     double height = 0;  // bytes
     Seconds period{};
@@ -44,7 +44,7 @@ struct Judgement {
     std::optional<Seconds> warmup_ended{};
     std::optional<Seconds> leak_started{};
     std::optional<Seconds> restarted{};
-    std::optional<Steps> steps{};
+    std::optional<LeakSteps> steps{};
     double rise = 0;      // bytes by which the floor rose: since the leak began, or since the start
     double overhang = 0;  // bytes by which the highest of a usual minute stands above the floor, spikes included
     Doubt doubt = Doubt::none;

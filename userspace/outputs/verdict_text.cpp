@@ -1,5 +1,6 @@
 #include "outputs/verdict_text.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 
@@ -10,7 +11,8 @@ namespace memscope {
 namespace {
 
 std::string per_hour(double bytes_per_second) {
-    const Bytes size{static_cast<std::uint64_t>(std::llround(std::abs(bytes_per_second) * 3600))};
+    constexpr double kMost = 1.8e19;  // what 64 bits hold
+    const Bytes size{static_cast<std::uint64_t>(std::min(std::abs(bytes_per_second) * 3600, kMost))};
     return (bytes_per_second < 0 ? "-" : "+") + human_size(size) + "/h";
 }
 

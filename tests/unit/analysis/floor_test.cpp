@@ -30,9 +30,9 @@ TEST(Statistics, ALineThroughAnyRunOfPoints) {
 }
 
 TEST(Statistics, MediansAndQuantiles) {
-    EXPECT_EQ(median({}), 0);
-    EXPECT_EQ(median({3, 1, 2}), 2);
-    EXPECT_EQ(median({4, 1, 2, 3}), 2.5);
+    EXPECT_EQ(median_value({}), 0);
+    EXPECT_EQ(median_value({3, 1, 2}), 2);
+    EXPECT_EQ(median_value({4, 1, 2, 3}), 2.5);
     EXPECT_EQ(quantile({5, 1, 4, 2, 3}, 1), 5);
     EXPECT_EQ(quantile({5, 1, 4, 2, 3}, 0), 1);
 }

@@ -42,15 +42,15 @@ TEST(VerdictQuality, ALateLeakIsCalledWithinMinutes) {
     EXPECT_EQ(watching.accused, 0) << testing::PrintToString(watching.cases);
     EXPECT_EQ(watching.never, 0);
     EXPECT_EQ(watching.delays.size(), 30U);
-    EXPECT_LE(median(watching.delays), 5 * kMinute);
+    EXPECT_LE(median_value(watching.delays), 5 * kMinute);
 }
 
 TEST(VerdictQuality, DeathIsForeseenAMinuteBefore) {
     ForecastErrors errors;
     for (std::uint64_t seed = kSeed; seed < kSeed + 40; ++seed)
         for (const bool stepped : {false, true}) errors.add(make_dying(seed, stepped));
-    EXPECT_LE(median(errors.steady), 0.15);
-    EXPECT_LE(median(errors.stepped), 0.30);
+    EXPECT_LE(median_value(errors.steady), 0.15);
+    EXPECT_LE(median_value(errors.stepped), 0.30);
     EXPECT_LE(errors.silent, 12);  // steps of which there are not three yet, and growth inside the budget
 }
 

@@ -126,6 +126,13 @@ TEST(OptionErrors, Growth) {
     EXPECT_THAT(refusal({"growth", "--json"}), HasSubstr("unknown option of memscope growth"));
     EXPECT_THAT(refusal({"growth", "train"}), HasSubstr("one word too many for memscope growth"));
     EXPECT_THAT(refusal({"grwth"}), HasSubstr("did you mean growth?"));
+    EXPECT_THAT(refusal({"verdict"}), HasSubstr("no file is named"));
+    EXPECT_THAT(refusal({"verdict", "a.csv", "b.csv"}), HasSubstr("one word too many for memscope verdict"));
+    EXPECT_THAT(refusal({"verdict", "a.csv", "--fail-on", "leakng"}), HasSubstr("did you mean leaking?"));
+    EXPECT_THAT(refusal({"verdict", "a.csv", "--fail-on", "oom"}), HasSubstr("there are: insufficient, warming_up"));
+    EXPECT_THAT(refusal({"verdict", "a.csv", "--limit", "lots"}), StartsWith("--limit: 'lots' is not a size"));
+    EXPECT_THAT(refusal({"verdict", "a.csv", "--warmup", "20"}), StartsWith("--warmup: '20' is not a duration"));
+    EXPECT_THAT(refusal({"verdict", "a.csv", "--warmup", "0s"}), HasSubstr("less than a second"));
 }
 
 TEST(OptionErrors, OneValueIsEnough) {

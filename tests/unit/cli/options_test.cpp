@@ -96,6 +96,7 @@ TEST(Options, OnlyWatchingReadsTheConfigFile) {
     };
     parsed<StatusOptions>({"status"}, never);
     parsed<GrowthOptions>({"growth"}, never);
+    parsed<VerdictOptions>({"verdict", "run.csv"}, never);
     parsed<DoctorOptions>({"doctor"}, never);
     parsed<DemoOptions>({"demo"}, never);
     parsed<Help>({"--help"}, never);
@@ -128,6 +129,21 @@ TEST(Options, GrowthIsTextOfTheOnlyTargetUnlessSaid) {
     EXPECT_EQ(given.target, "train");
 }
 
+TEST(Options, AVerdictNeedsAFileAndNothingElse) {
+    const auto usual = parsed<VerdictOptions>({"verdict", "run.csv"});
+    EXPECT_EQ(usual.file, "run.csv");
+    EXPECT_EQ(usual.warmup, Seconds(20 * 60));
+    EXPECT_FALSE(usual.limit || usual.json);
+    EXPECT_TRUE(usual.fail_on.empty());
+    const auto given = parsed<VerdictOptions>(
+        {"verdict", "-", "--limit", "32G", "--warmup=5m", "--json", "--fail-on", "leaking,warming_up"});
+    EXPECT_EQ(given.file, "-");
+    EXPECT_EQ(given.limit, Bytes{32ULL << 30U});
+    EXPECT_EQ(given.warmup, Seconds(300));
+    EXPECT_TRUE(given.json);
+    EXPECT_THAT(given.fail_on, testing::ElementsAre(Verdict::leaking, Verdict::warming_up));
+}
+
 TEST(Options, HelpHasManySpellings) {
     for (const auto& args : std::vector<std::vector<std::string>>{
              {"-h"}, {"--help"}, {"help"}, {"status", "--help"}, {"--cgroup", "a", "-h"}, {"--bogus", "--help"}})
@@ -141,9 +157,10 @@ TEST(Options, HelpFitsATerminalAndNamesEverything) {
         EXPECT_EQ(line.find('\t'), std::string_view::npos);
         EXPECT_FALSE(line.ends_with(' ')) << line;
     });
-    for (const char* word : {"--cgroup", "--wait", "--interval", "--duration", "--listen", "--http-status", "--linger",
-                             "--json", "--quiet", "--config", "--help", "--version", "status", "growth", "doctor",
-                             "demo", "--target", "--top", "--format"})
+    for (const char* word :
+         {"--cgroup", "--wait",   "--interval", "--duration", "--listen", "--http-status", "--linger", "--json",
+          "--quiet",  "--config", "--help",     "--version",  "status",   "growth",        "doctor",   "demo",
+          "--target", "--top",    "--format",   "verdict",    "--limit",  "--warmup",      "--fail-on"})
         EXPECT_THAT(text, HasSubstr(word));
     EXPECT_TRUE(text.ends_with('\n'));
 }

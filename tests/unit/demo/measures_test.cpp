@@ -63,7 +63,7 @@ TEST(Measures, ExcursionsAreCountedOnceHoweverLongTheyAre) {
 TEST(Measures, AFlatLineHasNoExcursions) { EXPECT_EQ(excursions(line({100, 104, 100}), mebibytes(60)).count, 0U); }
 
 TEST(Measures, AStepThatASampleCutsInHalfIsOneStep) {
-    const Stairs found = steps(line({100, 124, 124, 136, 148, 148, 172, 172}), mebibytes(12));
+    const Steps found = steps(line({100, 124, 124, 136, 148, 148, 172, 172}), mebibytes(12));
     EXPECT_EQ(found.count, 3U);
     EXPECT_EQ(found.size, mebibytes(24));
     EXPECT_DOUBLE_EQ(found.period.count(), 2.5);
