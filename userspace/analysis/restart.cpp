@@ -103,4 +103,16 @@ std::optional<std::size_t> find_restart(std::span<const Bin> bins, Seconds warmu
     return last.bin;
 }
 
+std::size_t unsettled_end(std::span<const Bin> bins) {
+    constexpr std::size_t kTooFew = 2;
+    for (std::size_t n = kTooFew; n > 0; --n) {
+        const std::size_t lately = bins.size() / 4;  // so much that the low of a tooth is among them
+        if (lately < 5) return 0;
+        const double held = lowest(bins.subspan(bins.size() - n - lately, lately));
+        const auto end = bins.last(n);
+        if (std::ranges::all_of(end, [&](const Bin& bin) { return bin.low < kFar * held; })) return n;
+    }
+    return 0;
+}
+
 }  // namespace memscope

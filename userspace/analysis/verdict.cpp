@@ -199,6 +199,8 @@ Judgement judge(const Series& series, const JudgeSettings& settings) {
         const double at = bins[*restart].low_at;
         judgement.restarted = judgement.since = began + Seconds(at);
         bins = series.bins(at);
+    } else {
+        bins.resize(bins.size() - unsettled_end(bins));
     }
     judgement.samples = samples_in(bins);
     if (bins.empty()) return judgement;

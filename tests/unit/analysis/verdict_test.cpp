@@ -131,6 +131,15 @@ TEST(Verdict, ARestartIsJudgedFromThere) {
     EXPECT_NEAR(judgement.restarted->count(), 5000, 30);
 }
 
+TEST(Verdict, TheLastSampleOfAJobThatDiesChangesNothing) {
+    const auto leak = [](double t) { return kGiB * (6 + t / 3600); };
+    for (const int samples : {1, 2}) {
+        const Judgement died = judge(drawn(3600 + 5 * samples, 5, [&](double t) { return t < 3600 ? leak(t) : 0; }));
+        EXPECT_EQ(died.verdict, Verdict::leaking) << samples;
+        EXPECT_NEAR(died.floor_slope * 3600, kGiB, 0.1 * kGiB);
+    }
+}
+
 TEST(Verdict, AlikeCollapsesAreASawtoothAndNoRestarts) {
     const Judgement judgement =
         judge(drawn(7200, 5, [](double t) { return kGiB * (1 + 7 * std::fmod(t, 900) / 900); }));
