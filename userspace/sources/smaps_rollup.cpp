@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kRollupLimit = 8192;  // about 800 bytes are usual
 
-struct Line {
+struct RollupLine {
     std::string_view key;
     std::optional<Bytes> value{};
 };
@@ -30,19 +30,19 @@ std::optional<Bytes> parse_kibibytes(std::string_view text) {
 
 std::optional<PageSharing> parse_smaps_rollup(std::string_view text) {
     enum { rss, pss, anonymous, private_dirty, private_clean, shared_dirty, shared_clean, pss_anon, pss_shmem };
-    std::array<Line, 9> lines = {{{"Rss"},
-                                  {"Pss"},
-                                  {"Anonymous"},
-                                  {"Private_Dirty"},
-                                  {"Private_Clean"},
-                                  {"Shared_Dirty"},
-                                  {"Shared_Clean"},
-                                  {"Pss_Anon"},
-                                  {"Pss_Shmem"}}};
+    std::array<RollupLine, 9> lines = {{{"Rss"},
+                                        {"Pss"},
+                                        {"Anonymous"},
+                                        {"Private_Dirty"},
+                                        {"Private_Clean"},
+                                        {"Shared_Dirty"},
+                                        {"Shared_Clean"},
+                                        {"Pss_Anon"},
+                                        {"Pss_Shmem"}}};
     for_each_line(text.substr(0, kRollupLimit), [&](std::string_view line) {
         const auto colon = line.find(':');
         if (colon == std::string_view::npos) return;
-        for (Line& wanted : lines)
+        for (RollupLine& wanted : lines)
             if (wanted.key == line.substr(0, colon) && !wanted.value)
                 wanted.value = parse_kibibytes(line.substr(colon + 1));
     });

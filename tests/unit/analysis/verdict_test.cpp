@@ -134,7 +134,7 @@ TEST(Verdict, ARestartIsJudgedFromThere) {
 TEST(Verdict, TheLastSampleOfAJobThatDiesChangesNothing) {
     const auto leak = [](double t) { return kGiB * (6 + t / 3600); };
     for (const int samples : {1, 2}) {
-        const Judgement died = judge(drawn(3600 + 5 * samples, 5, [&](double t) { return t < 3600 ? leak(t) : 0; }));
+        const Judgement died = judge(drawn(3595 + 5 * samples, 5, [&](double t) { return t < 3600 ? leak(t) : 0; }));
         EXPECT_EQ(died.verdict, Verdict::leaking) << samples;
         EXPECT_NEAR(died.floor_slope * 3600, kGiB, 0.1 * kGiB);
     }
