@@ -2,7 +2,7 @@
 _memscope() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= i
     local watching='--cgroup --pid --memory-max --user --wait --interval --duration --listen --http-status --linger
-        --json --quiet --no-maps --no-growth --no-python --growth-budget --config --help --version'
+        --json --quiet --no-maps --no-growth --no-python --growth-budget --warmup --fail-on --config --help --version'
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; ++i)); do
         case ${COMP_WORDS[i]} in

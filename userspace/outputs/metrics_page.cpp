@@ -37,6 +37,7 @@ std::string render_metrics_page() {
     return std::string(kIntro) +
            section("Targets", "What a watched cgroup holds, and how near its end is.", target_metrics()) +
            section("Roles", "Who in the process tree holds it.", role_metrics()) +
+           section("Verdicts", "Whether it grows for good, and when that ends at the limit.", verdict_metrics()) +
            section("The watcher", "What memscope itself costs, and what it could not see.", self_metrics());
 }
 
