@@ -59,7 +59,7 @@ def fish(line):
 
 
 def completions(options, commands, demos):
-    watching = options - {'--target', '--top', '--format', '--limit', '--warmup', '--fail-on'}
+    watching = options - {'--target', '--top', '--format', '--limit'}
     check('bash offers commands and options', bash('') == commands | watching, bash('') ^ (commands | watching))
     check('bash: of status', bash('status', '--') == {'--target', '--json', '--help'}, bash('status', '--'))
     check('bash: of growth', bash('growth', '--') == {'--target', '--top', '--format', '--help'}, bash('growth', '--'))
