@@ -94,8 +94,7 @@ std::string explain(const Judgement& judgement, Seconds began, const std::option
     std::string text;
     switch (judgement.verdict) {
         case Verdict::insufficient:
-            text = fmt::format("{} samples over {} are too few to say anything: wait for some minutes",
-                               judgement.samples, human_duration(judgement.until - judgement.since));
+            text = "it is too early to say anything: wait for some minutes";
             break;
         case Verdict::warming_up:
             text = warming_up(judgement, eta);

@@ -100,22 +100,26 @@ void NativeSymbols::read_again_for(pid_t pid, Process& process, std::span<const 
     read_code(pid, process);
 }
 
+// Looks at all of them only when there may be too many: in a storm of short processes it is called for each.
 void NativeSymbols::make_room(const Process& except, Seconds now) {
-    std::size_t ranges = 0;
-    for (const auto& [pid, process] : processes_) ranges += process.code.size() + 1;
-    if (ranges <= limits_.cached_ranges && !processes_.empty() && now < next_sweep_) return;
+    ranges_ += except.code.size() + 1;
+    if (ranges_ <= limits_.cached_ranges && now < next_sweep_) return;
     next_sweep_ = now + limits_.maps_kept;
     std::erase_if(processes_, [&](const auto& entry) {
         return &entry.second != &except && now - entry.second.read_at > limits_.maps_kept;
     });
-    while (ranges > limits_.cached_ranges && processes_.size() > 1) {
-        const auto is_older = [&](const auto& a, const auto& b) {
-            if (&a.second == &except || &b.second == &except) return &b.second == &except && &a.second != &except;
-            return a.second.read_at < b.second.read_at;
-        };
-        const auto oldest = std::min_element(processes_.begin(), processes_.end(), is_older);
-        ranges -= std::min(ranges, oldest->second.code.size() + 1);
-        processes_.erase(oldest);
+    ranges_ = 0;
+    std::vector<std::map<pid_t, Process>::iterator> oldest_first;
+    for (auto each = processes_.begin(); each != processes_.end(); ++each) {
+        ranges_ += each->second.code.size() + 1;
+        if (&each->second != &except) oldest_first.push_back(each);
+    }
+    if (ranges_ <= limits_.cached_ranges) return;
+    std::ranges::sort(oldest_first, {}, [](const auto& each) { return each->second.read_at; });
+    for (const auto& each : oldest_first) {
+        if (ranges_ <= limits_.cached_ranges / 4 * 3) return;  // so that the next ones have room
+        ranges_ -= each->second.code.size() + 1;
+        processes_.erase(each);
     }
 }
 

@@ -89,6 +89,7 @@ class NativeSymbols {
 
     mutable std::mutex mutex_;
     std::map<pid_t, Process> processes_{};
+    std::size_t ranges_ = 0;  // of all of them, or more: it is counted when it seems too many
     Seconds next_sweep_{};
     std::map<ModuleKey, std::weak_ptr<Module>> modules_{};
     std::size_t modules_to_sweep_ = 1024;  // when there are so many, those that nobody has any more go

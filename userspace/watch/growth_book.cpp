@@ -58,6 +58,7 @@ bool GrowthBook::learn(const RawStack& stack, CallSite site) {
     known.space = stack.space;
     Space& space = spaces_[stack.space];
     space.process = stack.process;
+    by_pid_.emplace(stack.process.pid, stack.space);
     space.stacks.insert(stack.id);
     const std::size_t bytes = memscope::name_bytes(site);
     const std::size_t share = limits_.name_bytes / kSharesOfNames;
@@ -74,14 +75,15 @@ void GrowthBook::set_resident(std::span<const StackGrowth> growth) {
         stack.space = booked.space;
         Space& space = spaces_[booked.space];
         if (space.process.pid == 0) space.process.pid = booked.pid;
+        by_pid_.emplace(space.process.pid, booked.space);
         space.stacks.insert(booked.stack);
     }
 }
 
 std::vector<SpaceId> GrowthBook::spaces_of(pid_t pid) const {
     std::vector<SpaceId> found;
-    for (const auto& [id, space] : spaces_)
-        if (space.process.pid == pid) found.push_back(id);
+    for (auto each = by_pid_.lower_bound({pid, SpaceId{}}); each != by_pid_.end() && each->first == pid; ++each)
+        found.push_back(each->second);
     return found;
 }
 
@@ -113,6 +115,7 @@ std::vector<StackId> GrowthBook::end(const SpaceGrowth& last, const Holder& hold
             stacks_.erase(id);
             gone.push_back(id);
         }
+        by_pid_.erase({found->second.process.pid, last.space});
         spaces_.erase(found);
     }
     // All that it had grown by. What it had before, from its parent or before it was watched, was never counted.

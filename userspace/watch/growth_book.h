@@ -126,6 +126,7 @@ class GrowthBook {
     std::size_t name_bytes_ = 0;  // of sites_
     std::unordered_map<StackId, Stack> stacks_;
     std::map<SpaceId, Space> spaces_;
+    std::set<std::pair<pid_t, SpaceId>> by_pid_;  // the same: many end at once
     std::set<CallSitePtr, SameSite> sites_;
     std::map<PastKey, Past> past_;
     std::map<std::string, Unnamed> past_unnamed_;  // by target
