@@ -10,13 +10,12 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
-from real_machine import unpack  # noqa: E402
-from support.harness import Cgroup, Checks, exit_on_signals, process, tail, wait_for  # noqa: E402
+from real_machine import try_here, unpack  # noqa: E402
+from support.harness import Cgroup, process, tail, wait_for  # noqa: E402
 
 JOB = '''
 import os, sys, time, torch
@@ -136,18 +135,5 @@ def run(check, tarball, folder):
     return result
 
 
-def main():
-    if len(sys.argv) not in (2, 3):
-        print(__doc__, file=sys.stderr)
-        return 2
-    exit_on_signals()
-    check = Checks()
-    with tempfile.TemporaryDirectory(prefix='memscope-real-') as folder:
-        result = run(check, sys.argv[1], folder)
-    if len(sys.argv) == 3:
-        Path(sys.argv[2]).write_text(json.dumps(result, indent=2) + '\n')
-    return check.finish()
-
-
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(try_here(run, __doc__))

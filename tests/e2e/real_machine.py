@@ -152,9 +152,10 @@ def run(check, tarball, folder):
     return result
 
 
-def main():
+def try_here(run, usage):
+    """What a script that tries a real machine does: its checks, and their figures into a file where one is named."""
     if len(sys.argv) not in (2, 3):
-        print(__doc__, file=sys.stderr)
+        print(usage, file=sys.stderr)
         return 2
     exit_on_signals()
     check = Checks()
@@ -171,4 +172,4 @@ def main():
 
 
 if __name__ == '__main__':
-    sys.exit(main())
+    sys.exit(try_here(run, __doc__))

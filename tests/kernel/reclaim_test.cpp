@@ -11,11 +11,6 @@ namespace {
 
 constexpr std::size_t kMiB = 1 << 20;
 
-void sleeper(const Child::Script& script) {
-    script.say();
-    script.wait();
-}
-
 // Lets the child go on until it says that it is done; what that took.
 Seconds time_of(const Child& child) {
     const auto began = std::chrono::steady_clock::now();

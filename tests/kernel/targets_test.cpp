@@ -10,11 +10,6 @@ namespace {
 
 constexpr std::size_t kMiB = 1 << 20;
 
-void sleeper(const Child::Script& script) {
-    script.say();
-    script.wait();
-}
-
 TEST(Targets, AGlobGainsAndLosesMembersWhileRunning) {
     const RealCgroup top("glob");
     Watched watched({top.name() + "/job_*"});

@@ -14,11 +14,6 @@
 namespace memscope {
 namespace {
 
-void sleeper(const Child::Script& script) {
-    script.say();
-    script.wait();
-}
-
 // The calling process forks `count` children, one after the other, each of which ends at once.
 void churn(int count, bool with_exec) {
     for (int i = 0; i < count; ++i) {

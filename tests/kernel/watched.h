@@ -10,6 +10,12 @@
 
 namespace memscope {
 
+// A child that is there and does nothing.
+inline void sleeper(const Child::Script& script) {
+    script.say();
+    script.wait();
+}
+
 // A collector on the real kernel, as a test wants it: everything must work, or the test fails.
 class Watched {
   public:

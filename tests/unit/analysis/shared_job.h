@@ -115,4 +115,18 @@ class SharedJob {
     Sharing latest_{};
 };
 
+// A trainer with 1000 MiB and its workers, who have been seen once.
+inline void begin(SharedJob& job, std::initializer_list<pid_t> workers) {
+    job.start(1, mib(1000));
+    job.tick();
+    for (const pid_t pid : workers) job.fork(1, pid);
+    job.tick();
+}
+
+inline SharedJob three_workers() {
+    SharedJob job;
+    begin(job, {11, 12, 13});
+    return job;
+}
+
 }  // namespace memscope::test

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/explain_scope.h"
 #include "analysis/role_totals.h"
 
 namespace memscope {
@@ -72,6 +73,8 @@ TEST(TargetJudge, NamesTheRoleAndTheProcessThatLeak) {
     ASSERT_NE(watched.of(Role::trainer), nullptr);
     EXPECT_EQ(watched.of(Role::trainer)->judgement.verdict, Verdict::leaking);
     EXPECT_EQ(watched.of(Role::launcher)->judgement.verdict, Verdict::stable);
+    EXPECT_THAT(watched.of(Role::trainer)->explanation, testing::StartsWith("The trainer: The floor has risen"));
+    EXPECT_FALSE(adds_to(watched.latest, *watched.of(Role::trainer))) << "the target's has named it";
 }
 
 TEST(TargetJudge, ForetellsWhenTheLimitIsReached) {
