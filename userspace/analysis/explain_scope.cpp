@@ -72,10 +72,16 @@ std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verd
         if (!sentence.empty()) text += " " + sentence;
     };
     if (verdict.grower) append(grower_text(*verdict.grower));
-    if (verdict.role) return text;
+    if (verdict.role) return role_text(*verdict.role, processes) + ": " + text;
     if (verdict.judgement.verdict == Verdict::leaking) append(kind_text(target.memory));
     if (verdict.forecast) append(limit_text(target.memory, *verdict.forecast));
     return text;
+}
+
+bool adds_to(const TargetSnapshot& target, const ScopeVerdict& verdict) {
+    if (!verdict.role || verdict.judgement.verdict != Verdict::leaking) return false;
+    const ScopeVerdict* whole = target.verdict();
+    return !whole || !whole->grower || whole->grower->role != *verdict.role;
 }
 
 }  // namespace memscope

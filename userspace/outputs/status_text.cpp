@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "analysis/explain_scope.h"
 #include "base/text.h"
 #include "outputs/process_rows.h"
 #include "outputs/text_layout.h"
@@ -44,7 +45,7 @@ std::string verdict_lines(const TargetSnapshot& target, const Paint& paint) {
     std::ranges::replace(name, '_', ' ');
     std::string out = paint(is == Verdict::insufficient ? Colour::dim : colour, name) + "\n";
     for (const ScopeVerdict& each : target.verdicts)
-        if (!each.role || each.judgement.verdict == Verdict::leaking)
+        if (!each.role || adds_to(target, each))
             for (const std::string& line : wrapped_lines(printable(each.explanation), kWidth)) out += line + "\n";
     return out;
 }

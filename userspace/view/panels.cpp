@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "analysis/explain_scope.h"
 #include "base/text.h"
 #include "outputs/text_layout.h"
 #include "view/compact.h"
@@ -218,7 +219,7 @@ std::vector<Line> precursor_lines(const Snapshot& snapshot, const TargetSnapshot
 std::vector<Line> verdict_panel(const TargetSnapshot& target, std::size_t width, std::size_t rows) {
     std::vector<Line> lines;
     for (const ScopeVerdict& verdict : target.verdicts) {
-        if (verdict.role && verdict.judgement.verdict != Verdict::leaking) continue;
+        if (verdict.role && !adds_to(target, verdict)) continue;
         const Style style = verdict.role ? Style::dim : Style::plain;
         for (const std::string& text : wrapped_lines(printable(verdict.explanation), width > 2 ? width - 2 : 1))
             lines.push_back(Line{}.add(" " + text, style));
