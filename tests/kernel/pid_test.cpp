@@ -56,7 +56,7 @@ TEST(ByPid, DescendantsStayInWhenTheirParentDies) {
     EXPECT_EQ(tree.tick().processes.size(), 1U);
     child.go();
     const pid_t orphan = std::stoi(child.heard());
-    for (int i = 0; i < 100 && status_number(orphan, "VmRSS") < 30 * 1024; ++i) ::usleep(20'000);
+    for (int i = 0; i < 100 && status_number(orphan, "RssAnon") < 30 * 1024; ++i) ::usleep(20'000);
     const TargetSnapshot& target = tree.tick();
     const Process* found = Watched::process(target, orphan);
     ASSERT_TRUE(found);

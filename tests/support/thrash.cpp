@@ -1,5 +1,6 @@
 #include "support/thrash.h"
 
+#include <cstring>
 #include <fcntl.h>
 #include <stdexcept>
 #include <string>
@@ -43,6 +44,16 @@ void ColdFile::read() const {
 void touch_and_leave(std::size_t bytes) {
     for (std::size_t touched = 0; touched < bytes; touched += kPiece)
         must(::madvise(touch(kPiece), kPiece, MADV_FREE) == 0, "madvise");
+}
+
+void churn(std::size_t bytes) {
+    auto* const stretch = static_cast<char*>(
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0));
+    must(stretch != MAP_FAILED, "mmap");
+    for (std::size_t at = 0;; at = (at + kPiece) % bytes) {
+        std::memset(stretch + at, 1, kPiece);
+        must(::madvise(stretch + at, kPiece, MADV_FREE) == 0, "madvise");
+    }
 }
 
 }  // namespace memscope

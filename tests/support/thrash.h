@@ -22,4 +22,7 @@ class ColdFile {
 // back: the kernel may take it when memory is short, without a disk or swap.
 void touch_and_leave(std::size_t bytes);
 
+// The same with one stretch of memory, over and over, until the caller is killed.
+[[noreturn]] void churn(std::size_t bytes);
+
 }  // namespace memscope
