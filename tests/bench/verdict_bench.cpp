@@ -1,5 +1,6 @@
 // How good the verdicts are: many made series with known answers, judged by memscope and by what people do instead.
-//   bench_verdict [SERIES [SEED]] [--beside 'COMMAND']
+//   bench_verdict [SERIES [SEED]] [--bar FACTOR] [--beside 'COMMAND']
+// FACTOR is what the evidence beside the curve says (Evidence::bar); 1 is none.
 // COMMAND takes the name of a CSV file (t_seconds,bytes) and prints JSON with `verdict` and
 // `floor_slope_bytes_per_second`; as it is started once for each, it judges every 20th series only.
 #include <atomic>
@@ -29,6 +30,7 @@ struct Request {
     int series = 10000;
     std::uint64_t seed = 1;
     std::optional<std::string> beside{};
+    Evidence evidence{};
 };
 
 struct Timed {
@@ -86,12 +88,13 @@ struct Results {
         int index = 0;
         for (const Family& family : families()) {
             const Labelled made = make(family, seed);
-            judge_with(memscope, made, seed, memscope_says);
+            judge_with(memscope, made, seed,
+                       [&](const Labelled& each) { return memscope_says(each, request.evidence); });
             for (std::size_t i = 0; i < rivals.size(); ++i) judge_with(rivals[i], made, seed, made::rivals()[i].says);
             if (request.beside && (seed * families().size() + index) % kBesideEvery == 0)
                 judge_with(beside, made, seed,
                            [&](const Labelled& each) { return beside_says(*request.beside, each); });
-            watching.add(made, seed);
+            watching.add(made, seed, request.evidence);
             ++index;
         }
         for (const bool stepped : {false, true}) forecasts.add(make_dying(seed, stepped));
@@ -175,6 +178,8 @@ Request request_of(int argc, char** argv) {
     for (int i = 1; i < argc; ++i) {
         if (std::string(argv[i]) == "--beside" && i + 1 < argc)
             request.beside = argv[++i];
+        else if (std::string(argv[i]) == "--bar" && i + 1 < argc)
+            request.evidence.bar = std::strtod(argv[++i], nullptr);
         else if (numbers++ == 0)
             request.series = std::atoi(argv[i]);
         else

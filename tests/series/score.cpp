@@ -25,8 +25,8 @@ Series series_of(const Labelled& made) {
     return series;
 }
 
-Answer memscope_says(const Labelled& made) {
-    const Judgement judgement = judge(series_of(made));
+Answer memscope_says(const Labelled& made, const Evidence& evidence) {
+    const Judgement judgement = judge(series_of(made), {.evidence = evidence});
     return {judgement.verdict, judgement.floor_slope};
 }
 
@@ -71,11 +71,11 @@ void Score::join(const Score& other) {
     append(cases, other.cases);
 }
 
-void Watching::add(const Labelled& made, std::uint64_t seed) {
+void Watching::add(const Labelled& made, std::uint64_t seed, const Evidence& evidence) {
     const bool late = made.verdict == Verdict::leaking && made.family.starts_with("late leak");
     if (!made.never_leaks && !late) return;
     healthy += made.never_leaks ? 1 : 0;
-    Judge judge;
+    Judge judge({.evidence = evidence});
     for (const auto& sample : made.samples) {
         judge.add(Seconds(sample.at), bytes_of(sample));
         if (judge.latest().verdict != Verdict::leaking) continue;

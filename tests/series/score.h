@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "analysis/verdict.h"
 #include "series/families.h"
 
 namespace memscope::made {
@@ -16,7 +17,7 @@ struct Answer {
 using Detector = std::function<Answer(const Labelled&)>;
 
 Series series_of(const Labelled& made);
-Answer memscope_says(const Labelled& made);
+Answer memscope_says(const Labelled& made, const Evidence& evidence = {});
 
 // How good a detector is, by the last sample of many series.
 struct Score {
@@ -45,7 +46,7 @@ struct Watching {
     int never = 0;                 // late leaks that were not called by the end
     std::vector<std::string> cases{};
 
-    void add(const Labelled& made, std::uint64_t seed);
+    void add(const Labelled& made, std::uint64_t seed, const Evidence& evidence = {});
     void join(const Watching& other);
 };
 

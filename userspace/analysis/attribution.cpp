@@ -1,6 +1,7 @@
 #include "analysis/attribution.h"
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 
 namespace memscope {
@@ -15,6 +16,14 @@ bool comes_before(const NativeFrame& a, const NativeFrame& b) {
     const std::uint64_t a_offset = a.symbol.empty() ? a.offset : 0;
     const std::uint64_t b_offset = b.symbol.empty() ? b.offset : 0;
     return std::tie(a.module, a.symbol, a_offset) < std::tie(b.module, b.symbol, b_offset);
+}
+
+// Where Python keeps what others wrote: its own library, and what was installed.
+constexpr std::string_view kLibraries[] = {"/site-packages/", "/dist-packages/", "/lib/python", "<frozen "};
+
+bool is_in_library(const PythonFrame& frame) {
+    return std::ranges::any_of(kLibraries,
+                               [&](std::string_view part) { return frame.file.find(part) != std::string::npos; });
 }
 
 struct SamePlaceFirst {
@@ -75,6 +84,12 @@ std::vector<GrowthSite> merged_by_line(std::vector<GrowthSite> sites) {
     return merged(std::move(sites), order, [](const GrowthSite& a, const GrowthSite& b) {
         return !a.python.empty() && a.role == b.role && a.python == b.python;
     });
+}
+
+const PythonFrame* telling_frame(const std::vector<PythonFrame>& frames) {
+    const auto own = std::ranges::find_if_not(frames, is_in_library);
+    if (own != frames.end()) return &*own;
+    return frames.empty() ? nullptr : &frames.front();
 }
 
 }  // namespace memscope

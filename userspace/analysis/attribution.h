@@ -12,4 +12,8 @@ std::vector<GrowthSite> merged_sites(std::vector<GrowthSite> sites);
 // For people, who ask for the line: those with the same Python frames are one, with the native frames of the largest.
 std::vector<GrowthSite> merged_by_line(std::vector<GrowthSite> sites);
 
+// The frame that tells people most: the innermost of their own code, so that a line of theirs is named and not one in
+// the library it calls. The innermost of all where all are in libraries, null where there is none.
+const PythonFrame* telling_frame(const std::vector<PythonFrame>& frames);
+
 }  // namespace memscope

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "analysis/explain.h"
+#include "analysis/line_history.h"
 #include "base/text.h"
 
 namespace memscope {
@@ -23,6 +24,14 @@ std::string grower_text(const Grower& grower) {
             fmt::format(", {} level{} below {}", grower.levels, grower.levels == 1 ? "" : "s", printable(grower.top));
     return fmt::format("Most of it is the {}{}: it grew by {} in {} ({}).", role, rank_text(grower.role),
                        human_size(grower.grown), human_duration(grower.over), place);
+}
+
+// "It grows at the same lines again and again, 92 % of it lately at validate (train.py:35)."
+std::string lines_text(const GrowingLines& lines) {
+    const std::string where = fmt::format("{:.0f} % of it lately at {}", 100 * lines.share, printable(lines.most));
+    if (at_same_lines(lines)) return fmt::format("It grows at the same lines again and again, {}.", where);
+    if (at_new_lines(lines)) return fmt::format("It grows at new lines each time, {}.", where);
+    return fmt::format("What grew was {}.", where);
 }
 
 std::string limit_text(const MemoryState& memory, const Forecast& forecast) {
@@ -72,6 +81,7 @@ std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verd
         if (!sentence.empty()) text += " " + sentence;
     };
     if (verdict.grower) append(grower_text(*verdict.grower));
+    if (verdict.lines) append(lines_text(*verdict.lines));
     if (verdict.role) return role_text(*verdict.role, processes) + ": " + text;
     if (verdict.judgement.verdict == Verdict::leaking) append(kind_text(target.memory));
     if (verdict.forecast) append(limit_text(target.memory, *verdict.forecast));

@@ -7,6 +7,16 @@ namespace {
 
 constexpr Seconds kForgetRole = std::chrono::hours(1);  // workers may be away for a validation, not for an hour
 constexpr double kMoreProcesses = 1.5;                  // more of them is a reason to hold more, so the bar is higher
+constexpr double kLooksInWarmup = 20;                   // at the lines that grow
+
+constexpr double kNewLines = 1.5;
+constexpr double kSameLines = 0.8;
+
+double bar_of(const std::optional<GrowingLines>& lines) {
+    if (!lines) return 1;
+    if (at_new_lines(*lines)) return kNewLines;
+    return at_same_lines(*lines) ? kSameLines : 1;
+}
 
 std::optional<Seconds> moved(const std::optional<Seconds>& time, Seconds by) {
     return time ? std::optional(*time + by) : std::nullopt;
@@ -34,16 +44,27 @@ Bytes judged_memory(const TargetSnapshot& target) {
 }
 
 TargetJudge::TargetJudge(Seconds warmup)
-    : warmup_(warmup), whole_{Judge({.warmup = warmup}), {}, 0, {}}, growers_(warmup / 2), limits_(warmup) {}
+    : warmup_(warmup),
+      whole_(Judge({.warmup = warmup})),
+      growers_(warmup / 2),
+      lines_(warmup / kLooksInWarmup),
+      limits_(warmup) {}
 
 void TargetJudge::add(Scope& scope, Seconds now, Bytes held, std::uint64_t processes) const {
     if (now - scope.counted >= warmup_ / 2) {
-        scope.judge.set_evidence({.bar = processes > scope.processes ? kMoreProcesses : 1});
+        scope.more_processes = processes > scope.processes;
         scope.processes = processes;
         scope.counted = now;
     }
+    scope.judge.set_evidence({.bar = scope.more_processes ? kMoreProcesses : bar_of(scope.lines)});
     scope.judge.add(now, held);
     scope.seen = now;
+}
+
+void TargetJudge::look_at_lines(Seconds now, std::span<const LineGrowth> lines) {
+    lines_.look_at(now, lines);
+    whole_.lines = lines_.growing(std::nullopt);
+    for (auto& [key, scope] : roles_) scope.lines = lines_.growing(key);
 }
 
 ScopeVerdict TargetJudge::verdict_of(const Scope& scope, const std::optional<RoleKey>& role, Seconds to_wall,
@@ -51,19 +72,22 @@ ScopeVerdict TargetJudge::verdict_of(const Scope& scope, const std::optional<Rol
     ScopeVerdict verdict{.role = role,
                          .began = scope.judge.series().began() + to_wall,
                          .judgement = moved(scope.judge.latest(), to_wall)};
-    if (verdict.judgement.verdict == Verdict::leaking || verdict.judgement.verdict == Verdict::warming_up)
+    if (verdict.judgement.verdict == Verdict::leaking || verdict.judgement.verdict == Verdict::warming_up) {
         verdict.grower = growers_.most_grown(target.processes, role);
+        verdict.lines = scope.lines;
+    }
     return verdict;
 }
 
 void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target) {
     growers_.look_at(now, target.processes);
+    if (target.lines) look_at_lines(now, *target.lines);
     // What is left when everybody has gone is not what the job held: its verdict stands.
     if (!target.processes.empty()) add(whole_, now, judged_memory(target), target.processes.size());
     for (const auto& [key, totals] : target.roles)
         if (totals.processes > 0)
-            add(roles_.try_emplace(key, Scope{Judge({.warmup = warmup_}), {}, totals.processes, now}).first->second,
-                now, totals.anon, totals.processes);
+            add(roles_.try_emplace(key, Scope{Judge({.warmup = warmup_}), totals.processes, now}).first->second, now,
+                totals.anon, totals.processes);
     std::erase_if(roles_, [&](const auto& role) { return now - role.second.seen >= kForgetRole; });
     limits_.add(now, target.memory.candidates);
 

@@ -4,6 +4,7 @@
 #include "analysis/growers.h"
 #include "analysis/judge.h"
 #include "analysis/limits.h"
+#include "analysis/line_history.h"
 
 namespace memscope {
 
@@ -12,26 +13,32 @@ class TargetJudge {
   public:
     explicit TargetJudge(Seconds warmup);
 
+    // Whether it is time to look at the lines that grow: not in every tick, which would cost much and say little.
+    bool wants_lines(Seconds now) const { return lines_.is_due(now); }
     // Adds what this tick says and fills in what it means. `now` is monotonic, `wall` the same moment since 1970.
     void consider(Seconds now, Seconds wall, TargetSnapshot& target);
 
   private:
-    // A series, and when somebody last added to it.
+    // A series, what is known beside it, and when somebody last added to it.
     struct Scope {
         Judge judge;
-        Seconds seen{};
         std::uint64_t processes = 0;  // a window ago, and since when
         Seconds counted{};
+        bool more_processes = false;          // than in the window before
+        std::optional<GrowingLines> lines{};  // where it grows, at the last look
+        Seconds seen{};
     };
 
     ScopeVerdict verdict_of(const Scope& scope, const std::optional<RoleKey>& role, Seconds to_wall,
                             const TargetSnapshot& target) const;
     void add(Scope& scope, Seconds now, Bytes held, std::uint64_t processes) const;
+    void look_at_lines(Seconds now, std::span<const LineGrowth> lines);
 
     Seconds warmup_;
     Scope whole_;
     std::map<RoleKey, Scope> roles_{};
     Growers growers_;
+    LineHistory lines_;
     Limits limits_;
 };
 

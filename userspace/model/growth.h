@@ -53,4 +53,11 @@ struct Growth {
     std::int64_t reserved_bytes = 0;  // without access: PROT_NONE
 };
 
+// All that has grown at one line of a role, for those who follow it over time.
+struct LineGrowth {
+    RoleKey role{};
+    std::string place{};  // "validate (train.py:35)", or a library where no Python was running; any bytes
+    std::int64_t bytes = 0;
+};
+
 }  // namespace memscope

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/growth.h"
 #include "model/judgement.h"
 #include "model/memory.h"
 #include "model/precursor.h"
@@ -20,6 +21,7 @@ struct Process {
     TaskSample task{};
     Role role = Role::other;
     std::optional<int> rank{};
+    std::optional<int> slot{};                     // of a worker: the same for its successor after it
     double start_time = 0;                         // seconds since 1970
     std::shared_ptr<const std::string> command{};  // argv joined by spaces, bounded, any bytes; null: none
 
@@ -61,14 +63,23 @@ struct Grower {
     std::string top{};  // the comm of that one
 };
 
+// Where a scope has grown lately, line by line.
+struct GrowingLines {
+    double repeated = 0;  // of that growth: at lines that had grown before
+    std::string most{};   // the line that took most; any bytes
+    double share = 0;     // its part
+    int times = 0;        // that it was seen to grow
+};
+
 // What is judged: all of a target, or the memory of a role. Times are seconds since 1970.
 struct ScopeVerdict {
     std::optional<RoleKey> role{};  // none: all of it
     Seconds began{};                // when its series did
     Judgement judgement{};
-    std::optional<Forecast> forecast{};  // of the effective limit, so of the target alone
-    std::optional<Grower> grower{};      // where it grows
-    std::string explanation{};           // a sentence or two for people
+    std::optional<Forecast> forecast{};   // of the effective limit, so of the target alone
+    std::optional<Grower> grower{};       // who grows
+    std::optional<GrowingLines> lines{};  // and where; none: not known, or too early to say
+    std::string explanation{};            // a sentence or two for people
 };
 
 struct TargetSnapshot {
@@ -80,9 +91,10 @@ struct TargetSnapshot {
     std::map<RoleKey, RoleCounters> counters{};
     std::optional<ShmUsage> shm{};
     Sharing sharing{};
-    std::optional<ReclaimStalls> reclaim{};  // none: the kernel has no hook for it
-    std::vector<Precursor> precursors{};     // those that stand, in the order of kPrecursorKinds
-    std::vector<ScopeVerdict> verdicts{};    // that of the target first, then by role
+    std::optional<ReclaimStalls> reclaim{};          // none: the kernel has no hook for it
+    std::vector<Precursor> precursors{};             // those that stand, in the order of kPrecursorKinds
+    std::optional<std::vector<LineGrowth>> lines{};  // largest first; none: not looked at in this tick
+    std::vector<ScopeVerdict> verdicts{};            // that of the target first, then by role
 
     const ScopeVerdict* verdict() const { return verdicts.empty() ? nullptr : &verdicts.front(); }
 };

@@ -67,6 +67,7 @@ void write_process(JsonWriter& json, const Process& process) {
     json.field("command", process.command_text());
     json.field("role", name_of(process.role));
     json.field("rank", process.rank);
+    json.field("slot", process.slot);
     json.field("rss_anon_bytes", size(&AddressSpace::anon));
     json.field("rss_file_bytes", size(&AddressSpace::file));
     json.field("rss_shmem_bytes", size(&AddressSpace::shmem));
@@ -121,6 +122,15 @@ void write_grower(JsonWriter& json, const std::optional<Grower>& grower) {
     });
 }
 
+void write_lines(JsonWriter& json, const std::optional<GrowingLines>& lines) {
+    if (!lines) return json.field("lines", nullptr);
+    json.object("lines", [&] {
+        json.field("most", lines->most);
+        json.field("share_ratio", lines->share);
+        json.field("repeated_ratio", lines->repeated);
+    });
+}
+
 void write_scope(JsonWriter& json, const ScopeVerdict& verdict) {
     json.field("scope", verdict.role ? "role" : "target");
     json.field("role", verdict.role ? std::optional(name_of(verdict.role->role)) : std::nullopt);
@@ -128,6 +138,7 @@ void write_scope(JsonWriter& json, const ScopeVerdict& verdict) {
     json.field("gpu", nullptr);
     write_verdict(json, verdict.judgement, verdict.forecast, verdict.explanation);
     write_grower(json, verdict.grower);
+    write_lines(json, verdict.lines);
 }
 
 // Of the limit that comes first.

@@ -56,6 +56,7 @@ Process shown(TrackedProcess& tracked, const Now& now) {
     return {.task = tracked.task,
             .role = tracked.role.role,
             .rank = tracked.role.rank,
+            .slot = tracked.slot,
             .start_time = now.to_unix(tracked.task.id.start_ns),
             .command = tracked.command};
 }
@@ -234,8 +235,10 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
         target.shm_read_ns = now.boot_ns;
     }
     out.shm = target.shm;
-    judges_.try_emplace(id, warmup_)
-        .first->second.consider(Seconds(static_cast<double>(now.boot_ns) * 1e-9), Seconds(now.unix_seconds), out);
+    const Seconds boot(static_cast<double>(now.boot_ns) * 1e-9);
+    TargetJudge& judge = judges_.try_emplace(id, warmup_).first->second;
+    if (growth_ && judge.wants_lines(boot)) out.lines = growth_->lines(out);
+    judge.consider(boot, Seconds(now.unix_seconds), out);
     out.reclaim = stalls_.of(session_.reclaim(), id);
     out.precursors = precursors_.consider(id, out, snapshot.host, eta_of(out), now);
 }
@@ -252,6 +255,16 @@ void Collector::decide_roles() {
     const std::vector<RoleKey> roles = roles_.decide(subjects);
     for (std::size_t i = 0; i < all.size(); ++i)
         if (std::exchange(all[i]->role, roles[i]) != roles[i]) all[i]->role_changed = true;
+    assign_slots(all);
+}
+
+void Collector::assign_slots(const std::vector<TrackedProcess*>& all) {
+    std::vector<SlotBook::Subject> subjects;
+    subjects.reserve(all.size());
+    for (const TrackedProcess* process : all)
+        subjects.push_back({process->task.id, process->last_target(), process->role, process->ended});
+    const auto slots = slots_.assign(subjects);
+    for (std::size_t i = 0; i < all.size(); ++i) all[i]->slot = slots[i];
 }
 
 // Whoever has come since the last tick is followed from now on; whoever has gone is booked.

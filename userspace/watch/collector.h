@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "analysis/roles.h"
+#include "analysis/slots.h"
 #include "analysis/target_judge.h"
 #include "base/files.h"
 #include "kernel/session.h"
@@ -42,6 +43,7 @@ class Collector {
     void refresh_targets();
     void read_details();
     void decide_roles();
+    void assign_slots(const std::vector<TrackedProcess*>& all);
     void follow_growth();
     std::map<CgroupId, TargetSnapshot> book_and_describe(const Now& now);
     void describe(Snapshot& snapshot, const Now& now);
@@ -58,6 +60,7 @@ class Collector {
     Ledger ledger_;
     StallRecorder stalls_;
     RoleBook roles_;
+    SlotBook slots_;
     Seconds warmup_;
     std::map<CgroupId, TargetJudge> judges_{};
     PrecursorWatch precursors_;

@@ -8,6 +8,7 @@
 #include "analysis/attribution.h"
 #include "sources/procfs.h"
 #include "watch/clock.h"
+#include "watch/growth_lines.h"
 
 namespace memscope {
 namespace {
@@ -285,6 +286,16 @@ GrowthPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const Map
     say(plane, "lost", held.unknown);
     say(plane, "too_many_ranges", held.left_out);
     return plane;
+}
+
+std::vector<LineGrowth> GrowthRecorder::lines(const TargetSnapshot& target) {
+    const Roles roles(target.processes);
+    std::vector<BookedGrowth> booked;
+    {
+        const std::lock_guard lock(mutex_);
+        booked = book_.resident(target.info.name, [&roles](const ProcessId& process) { return roles.of(process); });
+    }
+    return by_line(booked);
 }
 
 Growth GrowthRecorder::report(const TargetSnapshot& target) {

@@ -36,6 +36,9 @@ class GrowthRecorder {
     void executed(const ProcessId& process);
     void tick(ProcessTable& processes, const Around& around);
 
+    // Of the resident plane, by line: cheap enough for a tick now and then.
+    std::vector<LineGrowth> lines(const TargetSnapshot& target);
+
     // From any thread.
     Growth report(const TargetSnapshot& target);
 

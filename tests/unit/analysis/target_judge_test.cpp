@@ -77,6 +77,54 @@ TEST(TargetJudge, NamesTheRoleAndTheProcessThatLeak) {
     EXPECT_FALSE(adds_to(watched.latest, *watched.of(Role::trainer))) << "the target's has named it";
 }
 
+// The same job, and the line where the trainer grows, whenever the judge asks.
+TargetSnapshot job_that_grows_at(const char* line, double seconds) {
+    const auto grown = static_cast<std::uint64_t>(seconds) * kMiB / 2;
+    TargetSnapshot target = job(2 * kGiB + grown);
+    target.lines = {{{Role::trainer, std::nullopt}, line, static_cast<std::int64_t>(grown)}};
+    return target;
+}
+
+TEST(TargetJudge, NamesTheLineThatGrowsAgainAndAgain) {
+    Watched watched;
+    watched.run(3600, [](double t) { return job_that_grows_at("validate (train.py:35)", t); });
+    const ScopeVerdict* whole = watched.latest.verdict();
+    ASSERT_TRUE(whole->lines);
+    EXPECT_EQ(whole->lines->most, "validate (train.py:35)");
+    EXPECT_THAT(whole->explanation,
+                HasSubstr("It grows at the same lines again and again, 100 % of it lately at validate (train.py:35)."));
+    ASSERT_TRUE(watched.of(Role::trainer)->lines);
+    EXPECT_FALSE(watched.of(Role::launcher)->lines);
+}
+
+// The first moment at which a leak that begins after half an hour is called one.
+double called_after(std::string (*line_at)(double seconds)) {
+    Watched watched;
+    double called = 0;
+    std::map<std::string, std::int64_t> lines;
+    watched.run(7200, [&](double t) {
+        if (called == 0 && watched.latest.verdict() && watched.latest.verdict()->judgement.verdict == Verdict::leaking)
+            called = t;
+        TargetSnapshot target = job(2 * kGiB + static_cast<std::uint64_t>(t < 1800 ? 0 : t - 1800) * kMiB / 16);
+        if (t >= 1800) lines[line_at(t)] += 5 * kMiB / 16;
+        if (watched.judge.wants_lines(Seconds(watched.now))) {
+            target.lines.emplace();
+            for (const auto& [line, bytes] : lines)
+                target.lines->push_back({{Role::trainer, std::nullopt}, line, bytes});
+        }
+        return target;
+    });
+    return called;
+}
+
+TEST(TargetJudge, IsSoonerWhereTheSameLineGrowsAndLaterWhereEachTimeItIsAnother) {
+    const double same = called_after([](double) { return std::string("validate"); });
+    const double other = called_after([](double t) { return "part " + std::to_string(static_cast<int>(t) / 60); });
+    ASSERT_GT(same, 0);
+    ASSERT_GT(other, 0) << "in the end it is a leak all the same";
+    EXPECT_LT(same, other);
+}
+
 TEST(TargetJudge, ForetellsWhenTheLimitIsReached) {
     Watched watched;
     watched.run(3600, [](double t) { return job(2 * kGiB + static_cast<std::uint64_t>(t) * kMiB / 2); });
