@@ -26,12 +26,14 @@ std::string grower_text(const Grower& grower) {
                        human_size(grower.grown), human_duration(grower.over), place);
 }
 
-// "It grows at the same lines again and again, 92 % of it lately at validate (train.py:35)."
+// "It grows at the same lines again and again, most of it lately (92 %) at validate (train.py:35)."
 std::string lines_text(const GrowingLines& lines) {
-    const std::string where = fmt::format("{:.0f} % of it lately at {}", 100 * lines.share, printable(lines.most));
-    if (at_same_lines(lines)) return fmt::format("It grows at the same lines again and again, {}.", where);
-    if (at_new_lines(lines)) return fmt::format("It grows at new lines each time, {}.", where);
-    return fmt::format("What grew was {}.", where);
+    const std::string where =
+        fmt::format("{} lately ({:.0f} %) at {}.", lines.share >= 0.5 ? "most of it" : "the largest part",
+                    100 * lines.share, printable(lines.most));
+    if (at_same_lines(lines)) return "It grows at the same lines again and again, " + where;
+    if (at_new_lines(lines)) return "It grows at new lines each time, " + where;
+    return "It grows at some lines again, at others for the first time, " + where;
 }
 
 std::string limit_text(const MemoryState& memory, const Forecast& forecast) {

@@ -71,9 +71,10 @@ Status SeriesCsv::add_line(std::string_view line) {
     if (line.empty() || line.front() == '#') return Done{};
     if (columns_ == 0) return add_header(line);
     const auto cells = split(line, ',');
+    if (cells.size() != columns_) return wrong("not a time and a size", line);
     const auto time = number(cells[0]);
-    const auto bytes = cells.size() > 1 ? number(cells[1]) : std::nullopt;
-    if (cells.size() != columns_ || !time || !bytes) return wrong("not a time and a size", line);
+    const auto bytes = number(cells[1]);
+    if (!time || !bytes) return wrong("not a time and a size", line);
     if (std::abs(*time) > kLargestTime) return wrong("no time", line);
     if (*bytes < 0 || *bytes > kLargestSize) return wrong("no size", line);
     if (last_ && *time < *last_) return wrong("time runs back", line);

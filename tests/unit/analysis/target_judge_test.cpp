@@ -91,8 +91,9 @@ TEST(TargetJudge, NamesTheLineThatGrowsAgainAndAgain) {
     const ScopeVerdict* whole = watched.latest.verdict();
     ASSERT_TRUE(whole->lines);
     EXPECT_EQ(whole->lines->most, "validate (train.py:35)");
-    EXPECT_THAT(whole->explanation,
-                HasSubstr("It grows at the same lines again and again, 100 % of it lately at validate (train.py:35)."));
+    EXPECT_THAT(
+        whole->explanation,
+        HasSubstr("It grows at the same lines again and again, most of it lately (100 %) at validate (train.py:35)."));
     ASSERT_TRUE(watched.of(Role::trainer)->lines);
     EXPECT_FALSE(watched.of(Role::launcher)->lines);
 }
