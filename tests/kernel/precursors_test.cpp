@@ -1,6 +1,7 @@
 // What announces an OOM kill, provoked for real. The times it takes are settings: here they are short.
 #include <chrono>
 #include <fcntl.h>
+#include <fstream>
 #include <sched.h>
 #include <sys/mount.h>
 #include <thread>
@@ -28,8 +29,8 @@ const Precursor* standing(const TargetSnapshot& target, PrecursorKind kind) {
 }
 
 // Ticks until it stands, or does not.
-bool comes_to(Watched& watched, const RealCgroup& cgroup, PrecursorKind kind, bool stands) {
-    for (int i = 0; i < 100; ++i) {
+bool comes_to(Watched& watched, const RealCgroup& cgroup, PrecursorKind kind, bool stands, int ticks = 100) {
+    for (int i = 0; i < ticks; ++i) {
         if ((standing(watched.tick(cgroup), kind) != nullptr) == stands) return true;
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
@@ -89,6 +90,63 @@ TEST(PrecursorsForReal, ReclaimStandsWhileMoreMemoryThanFitsIsUsedInTurns) {
     EXPECT_FALSE(standing(*watched.find(job), PrecursorKind::near_limit)) << "what is no longer needed is reclaimed";
     child.kill();
     EXPECT_TRUE(comes_to(watched, job, PrecursorKind::reclaim, false));
+}
+
+// Only v2 has either. On v1 neither may ever be made up, from the machine's pressure for instance.
+TEST(PrecursorsForReal, PressureAndHighThrottledStandWhileAJobIsHeldBack) {
+    const RealCgroup job("held-back");
+    if (RealCgroup::v2())
+        std::ofstream(job.path() / "memory.high") << 24 * kMiB;
+    else
+        job.limit(24 * kMiB);
+    Child child(job, [](const Child::Script& script) {
+        script.say();
+        churn(96 * kMiB);
+    });
+    child.heard();
+    WatchOptions options = quick(job);
+    options.precursors.high_throttled = Seconds{2};
+    Watched watched = Watched::on(gather_kernel_facts({}), options);
+    const int ticks = RealCgroup::v2() ? 300 : 25;  // emulated machines are slow
+    EXPECT_EQ(comes_to(watched, job, PrecursorKind::high_throttled, true, ticks), RealCgroup::v2());
+    EXPECT_EQ(comes_to(watched, job, PrecursorKind::pressure, true, ticks), RealCgroup::v2());
+}
+
+TEST(PrecursorsForReal, EtaStandsBeforeALeakIsKilled) {
+    const RealCgroup job("doomed");
+    job.limit(384 * kMiB);
+    Child child(job, [](const Child::Script& script) {
+        script.say();
+        for (;;) {  // 20 MiB/s: killed after about 19 s
+            touch(kMiB);
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        }
+    });
+    child.heard();
+    WatchOptions options = quick(job);
+    options.warmup = Seconds{3};
+    options.precursors.eta = Seconds{15};
+    Watched watched = Watched::on(gather_kernel_facts({}), options);
+    ASSERT_TRUE(comes_to(watched, job, PrecursorKind::eta, true));
+    const TargetSnapshot& target = *watched.find(job);
+    EXPECT_EQ(target.processes.size(), 1U) << "it still lives";
+    ASSERT_TRUE(target.verdict()->forecast);
+    EXPECT_LT(target.verdict()->forecast->eta, Seconds{15});
+    EXPECT_EQ(target.memory.effective->owner, "own");
+}
+
+// Where the machine's memory is short is a setting: one that no machine can meet, and one that none can miss.
+TEST(PrecursorsForReal, HostLowStandsByWhatTheMachineHas) {
+    const RealCgroup job("anywhere");
+    Child child(job, sleeper);
+    child.heard();
+    for (const bool short_of_memory : {true, false}) {
+        WatchOptions options = quick(job);
+        options.precursors.host_low = short_of_memory ? 1 : 0;
+        options.precursors.host_low_least = {};
+        Watched watched = Watched::on(gather_kernel_facts({}), options);
+        EXPECT_EQ(standing(watched.tick(job), PrecursorKind::host_low) != nullptr, short_of_memory);
+    }
 }
 
 // A /dev/shm of its own, and nine tenths of it used.

@@ -41,8 +41,8 @@ def build(folder, arch, busybox, program, tests, sysroot, tests_of):
     shutil.copy(busybox, folder / "bin/busybox")
     for script in ("init", "watch-check"):
         shutil.copy(HERE / script, folder / script)
-    for cgroup, names in tests_of.items():
-        (folder / f"filter.v{cgroup}").write_text(":".join(names))
+    for kind, names in tests_of.items():
+        (folder / f"filter.{kind}").write_text(":".join(names))
     (folder / "events").write_text("\n".join(expected.events()) + "\n")  # a tracefs has thousands
 
     triplet = TRIPLETS[arch]

@@ -22,6 +22,10 @@ class Machine:
     def name(self):
         return f"{self.series}-{self.arch}-v{self.cgroup}"
 
+    @property
+    def kind(self):
+        return f"{self.series}-v{self.cgroup}"
+
 
 def table():
     return tomllib.loads((HERE / "kernels.toml").read_text(encoding="utf-8"))

@@ -41,7 +41,7 @@ def boot(machine, kernel, initramfs, log, seconds, inject=None):
     meanwhile. qemu ends with 0 after a panic, too: its status says nothing."""
     # Not on tmpfs: the pages of programs would count as shared memory.
     arguments = (f"{ARGUMENTS[machine.arch]} panic=-1 rdinit=/init rootfstype=ramfs loglevel=4 mitigations=off nokaslr "
-                 f"init_on_alloc=0 {SPARED} memscope.cgroup={machine.cgroup}")
+                 f"init_on_alloc=0 {SPARED} memscope.cgroup={machine.cgroup} memscope.kind={machine.kind}")
     if inject:
         arguments += f" memscope.inject={inject}"
     command = [*QEMU[machine.arch], *COMMON, "-kernel", kernel, "-initrd", initramfs, "-append", arguments]
