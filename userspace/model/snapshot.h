@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/death.h"
 #include "model/judgement.h"
 #include "model/memory.h"
 #include "model/precursor.h"
@@ -83,6 +84,8 @@ struct TargetSnapshot {
     std::optional<ReclaimStalls> reclaim{};  // none: the kernel has no hook for it
     std::vector<Precursor> precursors{};     // those that stand, in the order of kPrecursorKinds
     std::vector<ScopeVerdict> verdicts{};    // that of the target first, then by role
+    std::vector<Death> deaths{};             // since the tick before, in their order
+    DeathTally death_tally{};                // all of them
 
     const ScopeVerdict* verdict() const { return verdicts.empty() ? nullptr : &verdicts.front(); }
 };
