@@ -238,6 +238,7 @@ void Collector::keep_ended(CgroupId id, const TargetInfo& info, const Now& now) 
     last.up = false;
     last.deaths = deaths_.hand_over(id);
     last.death_tally = deaths_.tally(id);
+    last.last_death = deaths_.last_news(id);
     deaths_.forget(id);
     if (last.deaths.empty()) return;
     const auto stay = std::chrono::duration_cast<std::chrono::nanoseconds>(linger_).count();
@@ -290,6 +291,7 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
     out.precursors = precursors_.consider(id, out, snapshot.host, eta_of(out), now);
     out.deaths = deaths_.hand_over(id);
     out.death_tally = deaths_.tally(id);
+    out.last_death = deaths_.last_news(id);
 }
 
 // Roles follow from who is there and what they are, which rarely changes from one tick to the next.

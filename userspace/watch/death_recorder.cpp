@@ -133,6 +133,7 @@ void DeathRecorder::settle_one(const LastWords& words, const TrackedProcess* pro
         death->explanation = explain_death(*death);
         Books& books = books_[target];
         books.tally.add(*death);
+        if (death->news) books.last = *death;
         books.news.push_back(std::move(*death));
     }
 }
@@ -160,6 +161,11 @@ std::vector<Death> DeathRecorder::hand_over(CgroupId target) {
 DeathTally DeathRecorder::tally(CgroupId target) const {
     const auto books = books_.find(target);
     return books == books_.end() ? DeathTally{} : books->second.tally;
+}
+
+std::optional<Death> DeathRecorder::last_news(CgroupId target) const {
+    const auto books = books_.find(target);
+    return books == books_.end() ? std::nullopt : books->second.last;
 }
 
 void DeathRecorder::forget(CgroupId target) { books_.erase(target); }

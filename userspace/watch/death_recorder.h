@@ -37,6 +37,7 @@ class DeathRecorder {
 
     std::vector<Death> hand_over(CgroupId target);  // those since it was last asked
     DeathTally tally(CgroupId target) const;
+    std::optional<Death> last_news(CgroupId target) const;
     void forget(CgroupId target);
     // Now and then: roots that nobody descends from any more need not be remembered.
     void sweep(const ProcessTable& processes);
@@ -48,6 +49,7 @@ class DeathRecorder {
     struct Books {
         std::vector<Death> news{};
         DeathTally tally{};
+        std::optional<Death> last{};  // that was news
     };
 
     void read_log(std::uint64_t now_ns);
