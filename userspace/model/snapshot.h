@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/death.h"
 #include "model/growth.h"
 #include "model/judgement.h"
 #include "model/memory.h"
@@ -95,6 +96,9 @@ struct TargetSnapshot {
     std::vector<Precursor> precursors{};             // those that stand, in the order of kPrecursorKinds
     std::optional<std::vector<LineGrowth>> lines{};  // largest first; none: not looked at in this tick
     std::vector<ScopeVerdict> verdicts{};            // that of the target first, then by role
+    std::vector<Death> deaths{};                     // since the tick before, in their order
+    DeathTally death_tally{};                        // all of them
+    std::optional<Death> last_death{};               // the latest that was news, whenever that was
 
     const ScopeVerdict* verdict() const { return verdicts.empty() ? nullptr : &verdicts.front(); }
 };
