@@ -36,9 +36,8 @@ class DeathRecorder {
     // Decides on all that wait. Everything that happened up to their ends has been told.
     void settle(const Surroundings& around);
 
-    std::vector<Death> hand_over(CgroupId target);  // those since it was last asked
-    DeathTally tally(CgroupId target) const;
-    std::optional<Death> last_news(CgroupId target) const;
+    // Puts those since it was last asked, and the sums, into what is shown of the target.
+    void hand_over(CgroupId target, TargetSnapshot& out);
     void forget(CgroupId target);
     // Now and then: roots that nobody descends from any more need not be remembered.
     void sweep(const ProcessTable& processes);
