@@ -29,18 +29,6 @@ constexpr std::uint64_t kOwnEveryNs = 10'000'000'000;  // what memscope has of m
 
 bool was_killed(int exit_code) { return (exit_code & 0x7F) == 9; }
 
-RoleBook::Subject subject_of(const TrackedProcess& process) {
-    return {.id = process.task.id,
-            .parent = process.task.parent,
-            .comm = process.task.comm,
-            .argv = &process.argv,
-            .rank = process.rank,
-            .forked_without_exec = process.task.forked_without_exec,
-            // Only a scan can tell.
-            .own_memory = process.scanned ? std::optional(process.task.memory.has_value()) : std::nullopt,
-            .exec_count = process.exec_count};
-}
-
 std::vector<std::pair<std::uint64_t, pid_t>> mount_namespaces(const std::vector<Process>& processes) {
     std::map<std::uint64_t, pid_t> namespaces;
     for (const Process& process : processes)
@@ -203,7 +191,7 @@ void Collector::refresh_targets() {
 }
 
 void Collector::settle_deaths(std::map<CgroupId, TargetInfo> removed, const Now& now) {
-    if (deaths_.anyone_waits()) decide_roles();
+    if (deaths_.anyone_waits()) roles_.assign(processes_);
     DeathRecorder::Surroundings around{.processes = processes_,
                                        .nesting = targets_->nesting(),
                                        .targets = std::move(removed),
@@ -246,30 +234,6 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
     out.precursors = precursors_.consider(id, out, snapshot.host, eta_of(out), now);
     deaths_.hand_over(id, out);
     ended_.remember(id, out);
-}
-
-// Roles follow from who is there and what they are, which rarely changes from one tick to the next.
-void Collector::decide_roles() {
-    if (std::exchange(decided_revision_, processes_.revision()) == processes_.revision()) return;
-    std::vector<TrackedProcess*> all;
-    for (auto& [pid, process] : processes_.living()) all.push_back(&process);
-    for (TrackedProcess& process : processes_.ended()) all.push_back(&process);
-    std::vector<RoleBook::Subject> subjects;
-    subjects.reserve(all.size());
-    for (const TrackedProcess* process : all) subjects.push_back(subject_of(*process));
-    const std::vector<RoleKey> roles = roles_.decide(subjects);
-    for (std::size_t i = 0; i < all.size(); ++i)
-        if (std::exchange(all[i]->role, roles[i]) != roles[i]) all[i]->role_changed = true;
-    assign_slots(all);
-}
-
-void Collector::assign_slots(const std::vector<TrackedProcess*>& all) {
-    std::vector<SlotBook::Subject> subjects;
-    subjects.reserve(all.size());
-    for (const TrackedProcess* process : all)
-        subjects.push_back({process->task.id, process->last_target(), process->role, process->ended});
-    const auto slots = slots_.assign(subjects);
-    for (std::size_t i = 0; i < all.size(); ++i) all[i]->slot = slots[i];
 }
 
 // Whoever has come since the last tick is followed from now on; whoever has gone is booked.
@@ -393,7 +357,7 @@ Result<Snapshot> Collector::tick() {
     auto host = read_host(root_);
     if (!host) return host.error();
     snapshot.host = *host;
-    decide_roles();
+    roles_.assign(processes_);
     settle_deaths({}, now);
     host_ = *host;  // after it: a kill has made room again
     deaths_.sweep(processes_);

@@ -1,8 +1,6 @@
 #pragma once
 #include <memory>
 
-#include "analysis/roles.h"
-#include "analysis/slots.h"
 #include "analysis/target_judge.h"
 #include "base/files.h"
 #include "kernel/session.h"
@@ -13,6 +11,7 @@
 #include "watch/ended_targets.h"
 #include "watch/growth_recorder.h"
 #include "watch/precursor_watch.h"
+#include "watch/role_assigner.h"
 #include "watch/sharing_recorder.h"
 #include "watch/stall_recorder.h"
 #include "watch/target.h"
@@ -47,8 +46,6 @@ class Collector {
     bool targets_may_have_changed();
     void refresh_targets();
     void read_details();
-    void decide_roles();
-    void assign_slots(const std::vector<TrackedProcess*>& all);
     void follow_growth();
     std::map<CgroupId, TargetSnapshot> book_and_describe(const Now& now);
     void describe(Snapshot& snapshot, const Now& now);
@@ -65,8 +62,7 @@ class Collector {
     DeathRecorder deaths_;
     Ledger ledger_;
     StallRecorder stalls_;
-    RoleBook roles_;
-    SlotBook slots_;
+    RoleAssigner roles_;
     Seconds warmup_;
     EndedTargets ended_;
     std::map<CgroupId, TargetJudge> judges_{};
@@ -78,7 +74,6 @@ class Collector {
     bool cgroups_changed_ = true;
     std::uint64_t refreshed_ns_ = 0;       // boot clock
     std::uint64_t detailed_revision_ = 0;  // of the process table, when all details had been read
-    std::uint64_t decided_revision_ = 0;   // and when the roles were decided
     std::uint64_t begun_revision_ = 0;     // and when growth was begun to be followed
     std::uint64_t ring_losses_ = 0;
     std::uint64_t unwatched_targets_ = 0;   // the map of targets was full
