@@ -30,7 +30,7 @@ class Recorded : public testing::Test {
     }
     void exit(ProcessId id, std::uint64_t at_ns) {
         const Exited event{.time_ns = at_ns, .id = id, .target = kInner, .comm = "python"};
-        recorder_.exited(event);
+        recorder_.exited(event, processes_);
         processes_.apply(event);
     }
     TargetSnapshot settled(CgroupId target) {
