@@ -143,7 +143,7 @@ void Collector::take_events() {
             for (const CgroupId id : targets_->nesting().around(exit->target))
                 if (const auto target = targets_->all().find(id); target != targets_->all().end())
                     target->second.memory->note_kill();
-        if (const auto* exit = std::get_if<Exited>(&event)) deaths_.exited(*exit);
+        if (const auto* exit = std::get_if<Exited>(&event)) deaths_.exited(*exit, processes_);
         if (const auto* exec = std::get_if<Execed>(&event); exec && growth_) growth_->executed(exec->id);
         processes_.apply(event);
     });

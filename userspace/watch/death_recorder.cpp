@@ -41,7 +41,9 @@ DeathRecorder::DeathRecorder(SysRoot root, CgroupHierarchy hierarchy)
     if (auto log = KernelLog::open(root_)) log_ = std::move(*log);
 }
 
-void DeathRecorder::exited(const Exited& event) {
+void DeathRecorder::exited(const Exited& event, const ProcessTable& processes) {
+    const auto found = processes.living().find(event.id.pid);
+    if (found == processes.living().end() || found->second.root != event.id) return;  // as most in a storm
     const auto known = ending_.try_emplace(event.id, event.time_ns).first;
     known->second = std::min(known->second, event.time_ns);
 }

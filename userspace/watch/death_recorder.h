@@ -21,7 +21,8 @@ class DeathRecorder {
     // Opens the kernel log, which takes privileges that are given up later.
     DeathRecorder(SysRoot root, CgroupHierarchy hierarchy);
 
-    void exited(const Exited& event);
+    // Before the table forgets it: whether it is the root of others stands there.
+    void exited(const Exited& event, const ProcessTable& processes);
     void take(LastWords words);
     bool anyone_waits() const { return !waiting_.empty(); }
     bool news_waits() const { return news_waits_; }  // most likely: what is teardown shows when it is settled
