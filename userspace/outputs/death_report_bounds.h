@@ -6,7 +6,7 @@ namespace memscope {
 // What a report has room for, so that it stays below 2 MiB whatever the watched processes call themselves and their
 // code.
 struct DeathReportBounds {
-    static constexpr std::size_t kDeaths = 100;
+    static constexpr std::size_t kDeaths = 50;
     static constexpr std::size_t kProcesses = 200;
     static constexpr std::size_t kCommandBytes = 256;
     static constexpr std::size_t kRoles = 100;

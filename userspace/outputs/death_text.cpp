@@ -14,8 +14,8 @@ namespace memscope {
 namespace {
 
 constexpr std::size_t kWidth = 80;
-constexpr std::size_t kLabel = 9;
-constexpr std::size_t kMostSentenceLines = 4;
+constexpr std::size_t kLabel = 11;
+constexpr std::size_t kMostSentenceLines = 3;
 constexpr std::size_t kMostAdviceLines = 3;
 constexpr std::size_t kMostRoles = 4;
 
@@ -61,7 +61,14 @@ class Block {
     std::vector<std::string> lines_{};
 };
 
-// "the trainer 31 GiB, 3 dataloader workers 8.0 GiB": anonymous and shared memory, the largest first.
+// "3 dataloader workers", "trainer of rank 0"
+std::string holder_text(const RoleKey& key, std::uint64_t processes) {
+    constexpr std::string_view kArticle = "The ";
+    const std::string text = role_text(key, processes);
+    return text.starts_with(kArticle) ? text.substr(kArticle.size()) : text;
+}
+
+// "trainer 31 GiB, 3 dataloader workers 8.0 GiB": anonymous and shared memory, the largest first.
 std::string holders(const TargetSnapshot& target) {
     struct Holder {
         std::string who;
@@ -69,7 +76,7 @@ std::string holders(const TargetSnapshot& target) {
     };
     std::vector<Holder> all;
     for (const auto& [key, totals] : target.roles)
-        if (totals.processes > 0) all.push_back({role_text(key, totals.processes), totals.anon + totals.shmem});
+        if (totals.processes > 0) all.push_back({holder_text(key, totals.processes), totals.anon + totals.shmem});
     std::ranges::stable_sort(all, [](const Holder& a, const Holder& b) { return a.size > b.size; });
     std::string text;
     for (std::size_t i = 0; i < std::min(all.size(), kMostRoles); ++i)
@@ -98,7 +105,7 @@ std::string precursors(const DeathReport& report) {
 std::string companions(const DeathReport& report) {
     const std::uint64_t others = report.deaths.size() - 1 + report.deaths_left_out;
     if (others == 0) return {};
-    std::string text = fmt::format("{} more of the tree {} at the same time", others, others == 1 ? "died" : "died");
+    std::string text = fmt::format("{} more of the tree died at the same time", others);
     if (report.deaths.size() > 1) {
         const Death& next = report.deaths[1];
         text += fmt::format(", {} (pid {}) among them", printable(next.comm), next.id.pid);
@@ -167,7 +174,7 @@ std::vector<std::string> death_block(const DeathReport& report, const std::strin
     block.add("with it", companions(report), 1);
     block.add("held", held_sentence(report), 2);
     block.add("", kinds(target.memory), 1);
-    block.add("by", holders(target), 2);
+    block.add("by", holders(target), 1);
     block.add("judged", verdict_sentence(target), 1);
     block.add("announced", precursors(report), 1);
     if (const std::string site = top_site_of(report, kWidth - 2 - kLabel - 14); !site.empty()) {

@@ -7,8 +7,8 @@
 namespace memscope {
 
 // A death for whoever finds it in a terminal or a journal the next morning: what happened, who held what, how it had
-// been judged, what to do. At most 15 lines of 80 columns, printable. `file`: where all of it was written; empty:
-// nowhere.
+// been judged, what to do. Some 12 lines of 80 columns, at most 16; printable. `file`: where all of it was written;
+// empty: nowhere.
 std::vector<std::string> death_block(const DeathReport& report, const std::string& file);
 
 // Pieces of it that the whole story has, too.

@@ -91,8 +91,8 @@ TEST(Advice, UnsharingAndSharedMemoryAreNamedWhereTheyWereSeen) {
     DeathReport report = job_called(Verdict::stable);
     report.then.targets[0].sharing.explanation = "3 workers copied";
     report.then.targets[0].memory.by_kind.shmem = test::in_mib(600);
-    EXPECT_THAT(advice_for(report, ""), AllOf(Contains(HasSubstr("reference counts")),
-                                              Contains(HasSubstr("Most of it was shared memory"))));
+    EXPECT_THAT(advice_for(report, ""),
+                AllOf(Contains(HasSubstr("reference counts")), Contains(HasSubstr("Most of it was shared memory"))));
 }
 
 TEST(Advice, EachKillerIsToldApart) {

@@ -53,9 +53,9 @@ TEST(DeathMoment, AWholeTreeIsOneEventAndTheKernelsLargestVictimStandsFirst) {
 }
 
 TEST(DeathMoment, AmongOthersTheFirstIsTheDecisiveOne) {
-    const auto moments = death_moments(with_deaths({death_of(1, DeathCause::sigkill, 9),
-                                                    death_of(2, DeathCause::sigkill, 8),
-                                                    death_of(3, DeathCause::sigbus, 10)}));
+    const auto moments =
+        death_moments(with_deaths({death_of(1, DeathCause::sigkill, 9), death_of(2, DeathCause::sigkill, 8),
+                                   death_of(3, DeathCause::sigbus, 10)}));
     ASSERT_EQ(moments.size(), 1);
     EXPECT_THAT(pids_of(moments[0].deaths), ElementsAre(3, 2, 1));
 }

@@ -23,9 +23,9 @@ TEST(PastEvents, AVerdictAndAPrecursorAreToldWhenTheyCome) {
     TargetSnapshot before = now;
     before.verdicts[0].judgement.verdict = Verdict::warming_up;
     before.precursors.clear();
-    EXPECT_THAT(events_between(&before, now, 77),
-                ElementsAre(event(77, "verdict", "called leaking"),
-                            event(test::kDied - 45, "precursor", "near_limit: 97 %")));
+    EXPECT_THAT(
+        events_between(&before, now, 77),
+        ElementsAre(event(77, "verdict", "called leaking"), event(test::kDied - 45, "precursor", "near_limit: 97 %")));
     EXPECT_THAT(events_between(&now, now, 78), IsEmpty());
 }
 
@@ -46,10 +46,9 @@ TEST(PastEvents, CallsThatFailedAreCountedByCallAndReason) {
 }
 
 TEST(PastEvents, TheSeriesKnowsWhenWarmUpEndedAndTheLeakBegan) {
-    EXPECT_THAT(events_of_series(test::nearly_full()),
-                ElementsAre(event(test::kDied - 600, "start", "watching began"),
-                            event(test::kDied - 500, "warm-up", "warm-up ended"),
-                            event(test::kDied - 500, "leak", "began")));
+    EXPECT_THAT(events_of_series(test::nearly_full()), ElementsAre(event(test::kDied - 600, "start", "watching began"),
+                                                                   event(test::kDied - 500, "warm-up", "warm-up ended"),
+                                                                   event(test::kDied - 500, "leak", "began")));
     TargetSnapshot unjudged = test::nearly_full();
     unjudged.verdicts.clear();
     EXPECT_THAT(events_of_series(unjudged), IsEmpty());
