@@ -3,6 +3,7 @@
  * Where anonymous memory grew: every change of the counter of resident anonymous pages, booked in steps to
  * the stack that made it. Runs in the page fault: on_count() is all that most faults pay.
  */
+#include "anon_pages.bpf.h"
 #include "membership.bpf.h"
 #include "stacks.bpf.h"
 
@@ -196,16 +197,6 @@ static __always_inline void begin_space(struct task_struct *task, struct mm_stru
 
 	if (bpf_map_update_elem(&spaces, &pid, &space, BPF_ANY))
 		count_loss(MS_LOSS_SPACES_FULL);
-}
-
-static __always_inline __s64 anon_pages_of(struct mm_struct *mm)
-{
-	if (bpf_core_type_exists(struct mm_rss_stat)) {
-		struct mm_struct___before_6_2 *old = (void *)mm;
-
-		return BPF_CORE_READ(old, rss_stat.count[RSS_ANON].counter);
-	}
-	return BPF_CORE_READ(mm, rss_stat[RSS_ANON].count);
 }
 
 static __always_inline int on_fork(struct task_struct *parent, struct task_struct *child, bool bounded)

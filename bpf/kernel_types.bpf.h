@@ -41,6 +41,7 @@ struct nsproxy {
 
 struct kernfs_node {
 	__u64 id;
+	const char *name;
 };
 
 struct cgroup_subsys_state {
@@ -118,6 +119,7 @@ struct pid {
 };
 
 struct super_block {
+	unsigned int s_dev;
 	unsigned long s_magic;
 };
 
@@ -127,8 +129,25 @@ struct inode {
 	struct super_block *i_sb;
 };
 
+struct qstr {
+	const unsigned char *name;
+};
+
+struct dentry {
+	struct qstr d_name;
+};
+
+struct path {
+	struct dentry *dentry;
+};
+
 struct file {
 	struct inode *f_inode;
+	struct path f_path;
+};
+
+struct vm_area_struct {
+	struct file *vm_file;
 };
 
 struct fdtable {
@@ -165,6 +184,7 @@ struct linux_binprm {
 };
 
 struct seq_file;
+struct kernel_siginfo;
 
 struct bpf_iter_meta {
 	struct seq_file *seq;

@@ -9,6 +9,7 @@
 #define MEMSCOPE_MAPPINGS_BPF_H
 
 #include "loss.bpf.h"
+#include <memscope/shared/deaths.h>
 #include <memscope/shared/ranges.h>
 
 /* --no-maps switches it off. */
@@ -20,6 +21,7 @@ struct address_space {
 	__u64 start_ns; /* of the process: a pid may be used again */
 	__u64 activity; /* rises with every booking, from a number no other entry had: what has not changed
 	                   need not be read */
+	struct ms_failure failure;
 };
 
 /* By process, not by address space: at the end of a process its address space may be gone already. A vfork

@@ -7,19 +7,66 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define ENOSPC 28
 
-static __always_inline void count_failure(struct address_space *space, enum ms_failed_call call, long ret)
+/* Memory can be had in several ways: when one fails, the C library tries the others. */
+static __always_inline bool serves_the_same(enum ms_failed_call one, enum ms_failed_call other)
 {
-	if (ret != -ENOMEM && ret != -ENOSPC)
+	return one == other || (one <= MS_FAILED_MREMAP && other <= MS_FAILED_MREMAP);
+}
+
+/* As much was had after all: nothing ends for that failure any more. */
+static __always_inline void forget_failure(struct address_space *space, enum ms_failed_call call, __u64 bytes)
+{
+	if (space->failure.time_ns && serves_the_same(space->failure.call, call) &&
+	    bytes >= space->failure.bytes)
+		space->failure.time_ns = 0;
+}
+
+static __always_inline void note_failure(struct ms_failure *failure, struct pt_regs *regs,
+                                         enum ms_failed_call call, __u16 reason, __u64 bytes)
+{
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct inode *inode;
+
+	failure->time_ns = bpf_ktime_get_boot_ns();
+	failure->bytes = bytes;
+	failure->call = call;
+	failure->reason = reason;
+	failure->magic = 0;
+	failure->device = 0;
+	if (call != MS_FAILED_FALLOCATE)
 		return;
-	__sync_fetch_and_add(
-	    &space->mappings.failures[call][ret == -ENOMEM ? MS_REASON_ENOMEM : MS_REASON_ENOSPC], 1);
+	inode = inode_of(task, first_argument_of(regs));
+	failure->magic = BPF_CORE_READ(inode, i_sb, s_magic);
+	failure->device = BPF_CORE_READ(inode, i_sb, s_dev);
+}
+
+static __always_inline void count_outcome(struct address_space *space, struct pt_regs *regs,
+                                          enum ms_failed_call call, long ret, __u64 bytes)
+{
+	__u16 reason = ret == -ENOMEM ? MS_REASON_ENOMEM : MS_REASON_ENOSPC;
+
+	if (ret != -ENOMEM && ret != -ENOSPC) {
+		if (!has_failed(ret))
+			forget_failure(space, call, bytes);
+		return;
+	}
+	__sync_fetch_and_add(&space->mappings.failures[call][reason], 1);
 	add(&space->activity, 1);
+	note_failure(&space->failure, regs, call, reason, bytes);
 }
 
 /* brk() does not fail with an error: it returns where the break is, wherever it was asked to be. */
 static __always_inline long brk_result(struct pt_regs *regs, long ret)
 {
 	return first_argument_of(regs) > (__u64)ret ? -ENOMEM : 0;
+}
+
+/* By how much the break was to rise, or has risen: where it was before is not known here. */
+static __always_inline __u64 brk_bytes(struct pt_regs *regs, long ret)
+{
+	__u64 wanted = first_argument_of(regs);
+
+	return wanted > (__u64)ret ? wanted - ret : 0;
 }
 
 static __always_inline __u64 own_pages(void)
@@ -158,18 +205,18 @@ static __always_inline int on_return(void *ctx, struct pt_regs *regs, long ret, 
 		return 0;
 	switch (number) {
 	case NR_MMAP:
-		count_failure(space, MS_FAILED_MMAP, ret);
+		count_outcome(space, regs, MS_FAILED_MMAP, ret, argument_2_of(regs));
 		book(space, own_pages(), MS_MAPPED_MMAP, MS_UNMAPPED_OTHER);
 		break;
 	case NR_MUNMAP:
 		book(space, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_MUNMAP);
 		break;
 	case NR_MREMAP:
-		count_failure(space, MS_FAILED_MREMAP, ret);
+		count_outcome(space, regs, MS_FAILED_MREMAP, ret, argument_3_of(regs));
 		book(space, own_pages(), MS_MAPPED_MREMAP, MS_UNMAPPED_MREMAP);
 		break;
 	case NR_BRK:
-		count_failure(space, MS_FAILED_BRK, brk_result(regs, ret));
+		count_outcome(space, regs, MS_FAILED_BRK, brk_result(regs, ret), brk_bytes(regs, ret));
 		book(space, own_pages(), MS_MAPPED_BRK, MS_UNMAPPED_BRK);
 		break;
 	case NR_SHMAT:
@@ -181,10 +228,10 @@ static __always_inline int on_return(void *ctx, struct pt_regs *regs, long ret, 
 		book(space, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
 		break;
 	case NR_FALLOCATE:
-		count_failure(space, MS_FAILED_FALLOCATE, ret);
+		count_outcome(space, regs, MS_FAILED_FALLOCATE, ret, argument_4_of(regs));
 		break;
 	default:
-		count_failure(space, MS_FAILED_FORK, ret);
+		count_outcome(space, regs, MS_FAILED_FORK, ret, 0);
 	}
 	if (follow_ranges) /* last: nothing of the above is left for the verifier to tell apart */
 		follow_return(ctx, space, regs, number, ret, bounded);

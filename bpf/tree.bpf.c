@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /* The process tree: who starts, execs, exits, moves; and that cgroups come and go. */
-#include "membership.bpf.h"
+#include "last_words.bpf.h"
 #include "ranges.bpf.h"
 #include "threads.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Its own ring: bulk traffic of other signals can never push a death out. 4 MiB hold 13,000 execs. */
+/* Its own ring: bulk traffic of other signals can never push these out. 4 MiB hold 13,000 execs. */
 #define TREE_RING_BYTES (4 << 20)
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -122,6 +122,7 @@ static __always_inline void replace_mappings(struct task_struct *task)
 	}
 	space->ranges.generation++; /* no other thread is left */
 	space->ranges.last_break = 0;
+	space->failure.time_ns = 0;
 	send_turn(MS_RANGE_EXEC, space, pid, 0);
 }
 
@@ -188,7 +189,13 @@ static __always_inline int on_process_exit(struct task_struct *task, thread_summ
 	int code;
 
 	if (!target || pid == watcher_pid)
-		return 0;
+		goto forget_words; /* it may have been watched once */
+	/* A process that is killed, or calls exit_group(), has it for the group; one whose threads each just
+	 * end has it in its leader. */
+	code = BPF_CORE_READ(leader, signal, group_exit_code);
+	if (!code)
+		code = BPF_CORE_READ(leader, exit_code);
+	send_death(leader, pid, target, code);
 	sum(&walk, leader);
 	e = begin_event(MS_EVENT_EXIT, sizeof(*e));
 	if (!e)
@@ -198,10 +205,7 @@ static __always_inline int on_process_exit(struct task_struct *task, thread_summ
 	read_comm(e->comm, leader);
 	e->minor_faults = walk.sums.minor_faults;
 	e->major_faults = walk.sums.major_faults;
-	/* A process that is killed, or calls exit_group(), has it for the group; one whose threads each just
-	 * end has it in its leader. */
-	code = BPF_CORE_READ(leader, signal, group_exit_code);
-	e->exit_code = code ? code : BPF_CORE_READ(leader, exit_code);
+	e->exit_code = code;
 	__builtin_memset(&e->mappings, 0, sizeof(e->mappings));
 	e->flags = exec_flag(leader);
 	if (follow_mappings)
@@ -211,6 +215,8 @@ forget:
 	forget_mappings(pid);
 	if (follow_descendants)
 		bpf_map_delete_elem(&members, &pid);
+forget_words:
+	bpf_map_delete_elem(&last_words, &pid);
 	return 0;
 }
 

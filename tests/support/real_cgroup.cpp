@@ -48,6 +48,8 @@ void RealCgroup::limit(std::size_t bytes) const {
     std::ofstream(path() / (v2() ? "memory.swap.max" : "memory.memsw.limit_in_bytes")) << (v2() ? 0 : bytes);
 }
 
+void RealCgroup::write(const std::string& file, const std::string& text) const { memscope::write(path() / file, text); }
+
 std::uint64_t RealCgroup::stat(const std::string& key) const {
     std::ifstream stat(path() / "memory.stat");
     std::string name;

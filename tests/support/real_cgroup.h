@@ -17,6 +17,7 @@ class RealCgroup {
     const std::string& name() const { return name_; }  // the path below the hierarchy
     std::filesystem::path path() const { return mount() / name_; }
     void limit(std::size_t bytes) const;
+    void write(const std::string& file, const std::string& text) const;
     std::uint64_t stat(const std::string& key) const;  // a number of memory.stat
     void enter() const;                                // the calling process
     void enter(int pid) const;

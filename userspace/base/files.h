@@ -14,6 +14,7 @@ namespace fs = std::filesystem;
 struct SysRoot {
     fs::path proc = "/proc";
     fs::path sys = "/sys";
+    fs::path dev = "/dev";
     fs::path run = "/run/memscope";
 };
 

@@ -66,10 +66,12 @@ void read_types(const btf* types, KernelFacts& facts) {
     if (const auto arguments = tracepoint_arguments(types, "sched_process_exit"))
         facts.exit_tells_last_thread = *arguments >= 2;
     if (const auto arguments = tracepoint_arguments(types, "rss_stat")) facts.rss_tells_count = *arguments >= 3;
+    if (const auto arguments = tracepoint_arguments(types, "mark_victim")) facts.victim_is_task = *arguments >= 2;
     facts.task_iterator = has_struct(types, "bpf_iter__task");
     facts.task_loop = has_function(types, "bpf_iter_task_new") && has_function(types, "bpf_rcu_read_lock") &&
                       has_function(types, "bpf_rdonly_cast");
     facts.loop_helper = has_enumerator(types, "bpf_func_id", "BPF_FUNC_loop");
+    facts.find_vma_helper = has_enumerator(types, "bpf_func_id", "BPF_FUNC_find_vma");
     facts.memory_subsystem = has_enumerator(types, "cgroup_subsys_id", "memory_cgrp_id");
     facts.percpu_rss = !has_struct(types, "mm_rss_stat");
 }

@@ -13,8 +13,10 @@ struct KernelFacts {
     std::set<std::string> tracepoints{};           // those of kTracepoints that BTF programs can attach to
     std::optional<bool> exit_tells_last_thread{};  // sched_process_exit has `group_dead`
     std::optional<bool> rss_tells_count{};         // rss_stat has the count (up to 6.1)
+    std::optional<bool> victim_is_task{};          // mark_victim has the task, not only its number
     bool task_iterator = false;
     bool loop_helper = false;                     // bpf_loop() (5.17 and later)
+    bool find_vma_helper = false;                 // bpf_find_vma() (5.17 and later)
     std::optional<bool> atomic_exchange{};        // programs may exchange a value atomically (5.12 and later)
     bool task_loop = false;                       // programs can loop over the processes themselves (6.7 and later)
     bool memory_subsystem = false;                // compiled with the cgroup memory controller
@@ -38,7 +40,9 @@ constexpr const char* kTracepoints[] = {"sched_process_fork",
                                         "mm_vmscan_memcg_reclaim_begin",
                                         "mm_vmscan_memcg_reclaim_end",
                                         "mm_vmscan_direct_reclaim_begin",
-                                        "mm_vmscan_direct_reclaim_end"};
+                                        "mm_vmscan_direct_reclaim_end",
+                                        "signal_generate",
+                                        "mark_victim"};
 
 KernelFacts gather_kernel_facts(const SysRoot& root);
 

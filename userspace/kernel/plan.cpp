@@ -37,6 +37,8 @@ constexpr char kMemcgBegin[] = "mm_vmscan_memcg_reclaim_begin";
 constexpr char kMemcgEnd[] = "mm_vmscan_memcg_reclaim_end";
 constexpr char kDirectBegin[] = "mm_vmscan_direct_reclaim_begin";
 constexpr char kDirectEnd[] = "mm_vmscan_direct_reclaim_end";
+constexpr char kSignal[] = "signal_generate";
+constexpr char kVictim[] = "mark_victim";
 
 constexpr std::string_view kNoStarts = "short-lived processes would go uncounted";
 constexpr std::string_view kNoNumbers = "no process would have any numbers";
@@ -46,6 +48,8 @@ constexpr std::string_view kNoGrowth = "memory that grew is not booked to the li
 constexpr std::string_view kNoGrowthOfChildren = "growth of new processes is noticed at the next tick only";
 constexpr std::string_view kNoMemcgStalls = "time lost to reclaim at a cgroup's limit is not measured";
 constexpr std::string_view kNoDirectStalls = "time lost to reclaim when the machine is short of memory is not measured";
+constexpr std::string_view kNoSenders = "who sent the signal that ended a process is not known";
+constexpr std::string_view kNoVictims = "OOM kills are told from other kills by the kernel log alone";
 constexpr std::string_view kNoCgroups = "cgroups that come and go are noticed at the next tick only";
 
 constexpr Row kRows[] = {
@@ -91,6 +95,13 @@ constexpr Row kRows[] = {
     {"reclaim", "memcg_end", "reclaim_memcg_end", false, kNoMemcgStalls, has_both<kMemcgBegin, kMemcgEnd>},
     {"reclaim", "direct_begin", "reclaim_direct_begin", false, kNoDirectStalls, has_both<kDirectBegin, kDirectEnd>},
     {"reclaim", "direct_end", "reclaim_direct_end", false, kNoDirectStalls, has_both<kDirectBegin, kDirectEnd>},
+    {"deaths", "signal", "deaths_signal_mapping", false, kNoSenders,
+     [](const KernelFacts& k) { return has<kSignal>(k) && k.find_vma_helper; }},
+    {"deaths", "signal", "deaths_signal", false, kNoSenders, has<kSignal>},
+    {"deaths", "victim", "deaths_victim", false, kNoVictims,
+     [](const KernelFacts& k) { return has<kVictim>(k) && k.victim_is_task == true; }},
+    {"deaths", "victim", "deaths_victim_number", false, kNoVictims,
+     [](const KernelFacts& k) { return has<kVictim>(k) && k.victim_is_task == false && has<kSignal>(k); }},
 };
 
 }  // namespace

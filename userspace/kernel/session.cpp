@@ -19,7 +19,9 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
     settings.shared = tree->shared_maps();
     auto tasks = TasksSignal::start(plan, settings);
     if (!tasks) return tasks.error();
-    Session session(std::move(*tree), std::move(*tasks));
+    auto death_ring = DeathRing::open(settings.shared.at("deaths"));
+    if (!death_ring) return death_ring.error();
+    Session session(std::move(*tree), std::move(*tasks), std::move(*death_ring));
     if (settings.follow_ranges) {
         auto ring = RangeRing::open(settings.shared.at("ranges"));
         if (!ring) return ring.error();
@@ -49,13 +51,20 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
         else
             session.refused_.push_back(reclaim.error());
     }
+    if (!programs_of(plan, "deaths").empty()) {
+        auto deaths = DeathsSignal::start(plan, settings);
+        if (deaths)
+            session.deaths_ = std::move(*deaths);
+        else
+            session.refused_.push_back(deaths.error());
+    }
     if (const auto& refusal = session.tasks_.refusal()) session.refused_.push_back(*refusal);
     for (const Choice& choice : plan) {
-        const bool off = (choice.signal == "memory" && !session.memory_) ||
-                         (choice.signal == "growth" && !session.growth_) ||
-                         (choice.signal == "reclaim" && !session.reclaim_) ||
-                         (choice.hook == "sys_enter" && !session.follows_ranges()) ||
-                         (choice.hook == "quick_scan" && !session.tasks_.is_quick());
+        const bool off =
+            (choice.signal == "memory" && !session.memory_) || (choice.signal == "growth" && !session.growth_) ||
+            (choice.signal == "reclaim" && !session.reclaim_) || (choice.signal == "deaths" && !session.deaths_) ||
+            (choice.hook == "sys_enter" && !session.follows_ranges()) ||
+            (choice.hook == "quick_scan" && !session.tasks_.is_quick());
         session.probes_.push_back(
             {std::string(choice.signal) + "_" + std::string(choice.hook), !off && !choice.program.empty()});
     }
@@ -91,6 +100,7 @@ std::optional<std::uint64_t> Session::lost_ranges(pid_t process) const {
 Losses Session::losses() const {
     Losses sum = tree_.losses();
     if (ranges_) sum["malformed_record"] += ranges_->malformed();
+    sum["malformed_record"] += death_ring_.malformed();
     for (const auto& [reason, count] : tasks_.losses()) sum[reason] += count;
     if (memory_)
         for (const auto& [reason, count] : memory_->losses()) sum[reason] += count;
@@ -98,13 +108,16 @@ Losses Session::losses() const {
         for (const auto& [reason, count] : growth_->losses()) sum[reason] += count;
     if (reclaim_)
         for (const auto& [reason, count] : reclaim_->losses()) sum[reason] += count;
+    if (deaths_)
+        for (const auto& [reason, count] : deaths_->losses()) sum[reason] += count;
     return sum;
 }
 
 // The shared maps are counted once, with the object that made them: the others have only their own.
 Bytes Session::map_memory() const {
     return tree_.map_memory() + tasks_.map_memory() + (memory_ ? memory_->map_memory() : Bytes{}) +
-           (growth_ ? growth_->map_memory() : Bytes{}) + (reclaim_ ? reclaim_->map_memory() : Bytes{});
+           (growth_ ? growth_->map_memory() : Bytes{}) + (reclaim_ ? reclaim_->map_memory() : Bytes{}) +
+           (deaths_ ? deaths_->map_memory() : Bytes{});
 }
 
 }  // namespace memscope

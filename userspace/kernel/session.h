@@ -3,6 +3,8 @@
 #include <memory>
 #include <optional>
 
+#include "kernel/death_ring.h"
+#include "kernel/deaths_signal.h"
 #include "kernel/growth_signal.h"
 #include "kernel/memory_signal.h"
 #include "kernel/range_ring.h"
@@ -37,6 +39,10 @@ class Session {
     void drain(const std::function<void(const TreeEvent&)>& visit) { tree_.drain(visit); }
     Result<std::span<const ScannedTask>> scan() { return tasks_.scan(); }
 
+    // Processes that did not just exit. Their own fd: it becomes readable when somebody dies.
+    int deaths_fd() const { return death_ring_.fd(); }
+    void drain_deaths(const std::function<void(LastWords)>& visit) { death_ring_.drain(visit); }
+
     // Growth by stack; null where it is not followed.
     GrowthSignal* growth() { return growth_.get(); }
     // Time lost in reclaim; null where it is not measured.
@@ -61,14 +67,17 @@ class Session {
     const std::vector<Error>& refused() const { return refused_; }  // signals we go on without
 
   private:
-    Session(TreeSignal tree, TasksSignal tasks) : tree_(std::move(tree)), tasks_(std::move(tasks)) {}
+    Session(TreeSignal tree, TasksSignal tasks, DeathRing death_ring)
+        : tree_(std::move(tree)), tasks_(std::move(tasks)), death_ring_(std::move(death_ring)) {}
 
     TreeSignal tree_;
     TasksSignal tasks_;
+    DeathRing death_ring_;
     std::optional<MemorySignal> memory_{};
     std::unique_ptr<GrowthSignal> growth_{};  // where it is, it stays: it is read from other threads as well
     std::optional<RangeRing> ranges_{};
     std::optional<ReclaimSignal> reclaim_{};
+    std::optional<DeathsSignal> deaths_{};
     std::vector<Probe> probes_{};
     std::vector<Error> refused_{};
 };

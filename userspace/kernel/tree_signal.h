@@ -21,7 +21,7 @@ class TreeSignal {
     // Instead of cgroups: that process, and whatever it and its descendants fork from now on.
     Status follow(pid_t process, CgroupId tree);
 
-    SharedMaps shared_maps() const;  // who is watched, and what they have mapped
+    SharedMaps shared_maps() const;  // who is watched, what they have mapped, their last words
     int mappings_map() const;
 
     int ring_fd() const;  // readable when events wait

@@ -65,6 +65,9 @@ TrackedProcess& ProcessTable::admit(TaskSample task) {
         process.faults_booked = process.task.faults;
         process.baseline_wanted = process.task.faults_partial;
     }
+    process.root = process.task.id;
+    if (const auto parent = living_.find(process.task.parent); parent != living_.end())
+        process.root = parent->second.root;
     auto& entry = living_[process.task.id.pid] = std::move(process);
     place(entry, target);
     return entry;

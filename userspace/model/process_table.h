@@ -31,6 +31,7 @@ struct TrackedProcess {
     bool missing = false;          // was not in the last scan
     bool ended = false;
     int exit_code = 0;
+    ProcessId root{};  // the one at the top of its tree when it came; stays, whoever becomes its parent
 
     std::vector<Crossing> crossings{};    // since the last settle()
     Faults faults_booked{};               // what counters have had of task.faults

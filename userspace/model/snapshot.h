@@ -86,6 +86,7 @@ struct TargetSnapshot {
     std::vector<ScopeVerdict> verdicts{};    // that of the target first, then by role
     std::vector<Death> deaths{};             // since the tick before, in their order
     DeathTally death_tally{};                // all of them
+    std::optional<Death> last_death{};       // the latest that was news, whenever that was
 
     const ScopeVerdict* verdict() const { return verdicts.empty() ? nullptr : &verdicts.front(); }
 };

@@ -69,9 +69,34 @@ void oom_kills(const TargetSnapshot& before, const TargetSnapshot& now, std::vec
     if (!before.memory.events || !now.memory.events) return;
     const std::uint64_t was = before.memory.events->oom_kill;
     const std::uint64_t is = now.memory.events->oom_kill;
-    if (is > was)  // a lower count is another cgroup under the same path, not an event
+    // Those that were told of one by one are left out; a large process may take a while to die.
+    const std::uint64_t told = now.death_tally.of(DeathCause::oom_kill) - before.death_tally.of(DeathCause::oom_kill);
+    if (is > was + told)  // a lower count is another cgroup under the same path, not an event
         lines.push_back(
             fmt::format("the kernel killed {} for want of memory (oom_kill {})", counted(is - was, "process"), is));
+}
+
+// One line for those that died of the same hand: what was killed together is one event.
+void deaths(const TargetSnapshot& now, std::vector<std::string>& lines) {
+    std::vector<const Death*> told;
+    std::vector<std::uint64_t> more;
+    for (const Death& death : now.deaths) {
+        if (!death.news) continue;
+        const auto same = std::ranges::find_if(told, [&](const Death* other) {
+            return other->cause == death.cause && other->sender == death.sender && other->signal == death.signal &&
+                   other->sent_by.has_value() == death.sent_by.has_value() &&
+                   (!death.sent_by || other->sent_by->pid == death.sent_by->pid);
+        });
+        if (same != told.end()) {
+            ++more[static_cast<std::size_t>(same - told.begin())];
+            continue;
+        }
+        told.push_back(&death);
+        more.push_back(0);
+    }
+    for (std::size_t i = 0; i < told.size(); ++i)
+        lines.push_back(fmt::format("death: {}{}", told[i]->explanation,
+                                    more[i] > 0 ? fmt::format(", and {} more died so", more[i]) : ""));
 }
 
 bool stands(const TargetSnapshot& target, PrecursorKind kind) {
@@ -106,7 +131,8 @@ void unsharing(const TargetSnapshot* before, const TargetSnapshot& now, std::vec
 std::vector<std::string> target_lines(const TargetSnapshot* before, const TargetSnapshot& now) {
     std::vector<std::string> lines;
     const bool was_up = before && before->up;
-    if (was_up) oom_kills(*before, now, lines);  // first: an end is often the end of this story
+    deaths(now, lines);  // first: an end is often the end of this story
+    if (was_up) oom_kills(*before, now, lines);
     if (!now.up) {
         if (was_up) lines.push_back(fmt::format("ended, last seen with {}", human_size(before->memory.usage)));
         return lines;

@@ -170,6 +170,21 @@ std::string trouble_line(const Snapshot& snapshot, const TargetSnapshot& target,
     return "\n" + paint(killed ? Colour::red : Colour::yellow, shortened_to(line, kWidth)) + "\n";
 }
 
+// How the last one died, for as long as the target is watched.
+std::string death_lines(const Snapshot& snapshot, const TargetSnapshot& target, const Paint& paint) {
+    if (!target.last_death) return {};
+    std::uint64_t all = 0;
+    for (const DeathCause cause : kDeathCauses)
+        all += target.death_tally.of(cause) - target.death_tally.of(cause, DeathSender::tree);
+    const Seconds age(std::max(0.0, snapshot.time - target.last_death->time));
+    const std::string text =
+        fmt::format("{}, {} ago: {}", all == 1 ? "death" : fmt::format("the last of {} deaths", all),
+                    human_duration(age), target.last_death->explanation);
+    std::string out;
+    for (const std::string& line : wrapped_lines(text, kWidth)) out += paint(Colour::red, line) + "\n";
+    return "\n" + out;
+}
+
 // One that stands is a sentence, and is not cut: lines break between words.
 std::string precursor_lines(const Snapshot& snapshot, const TargetSnapshot& target, const Paint& paint) {
     std::string out;
@@ -189,7 +204,7 @@ std::string status_text(const Snapshot& snapshot, const TargetSnapshot& target, 
     return headline(target, paint) + verdict_lines(target, paint) + limit_lines(target.memory, paint) +
            kinds_line(target.memory, paint) + role_table(target, paint) + process_table(target, paint) +
            sharing_lines(target.sharing, paint) + precursor_lines(snapshot, target, paint) +
-           trouble_line(snapshot, target, paint);
+           death_lines(snapshot, target, paint) + trouble_line(snapshot, target, paint);
 }
 
 }  // namespace memscope

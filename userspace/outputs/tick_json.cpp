@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "outputs/death_json.h"
 #include "outputs/json_writer.h"
 #include "outputs/sharing_json.h"
 #include "outputs/verdict_json.h"
@@ -207,6 +208,9 @@ std::string tick_json(const Snapshot& snapshot, const TargetSnapshot& target) {
         });
         write_sharing(json, target.sharing);
         json.field("gpu", nullptr);
+        json.list("deaths", [&] {
+            for (const Death& death : target.deaths) json.object([&] { write_death(json, death); });
+        });
         json.object("host", [&] { write_host(json, snapshot.host); });
         json.object("self", [&] { write_self(json, snapshot.self); });
     });

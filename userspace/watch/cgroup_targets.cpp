@@ -93,6 +93,7 @@ Targets::Changes CgroupTargets::refresh() {
     for (const auto& [id, directory] : directories_)
         if (!directory.exists()) changes.removed.push_back(id);
     for (const CgroupId id : changes.removed) {
+        changes.removed_infos[id] = targets_.at(id).info;
         targets_.erase(id);
         directories_.erase(id);
     }

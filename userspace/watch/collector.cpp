@@ -23,6 +23,7 @@ constexpr std::size_t kMostCommandBytes = 512;
 
 // Whoever makes cgroups in a storm does not get a walk of the hierarchy for each.
 constexpr std::uint64_t kRefreshAtMostEveryNs = 100'000'000;
+constexpr Seconds kLinger{60};
 constexpr std::uint64_t kShmEveryNs = 5'000'000'000;
 constexpr std::uint64_t kOwnEveryNs = 10'000'000'000;  // what memscope has of maps and open files
 
@@ -88,14 +89,17 @@ Result<std::unique_ptr<Targets>> open_targets(const SysRoot& root, const CgroupH
 
 }  // namespace
 
-Collector::Collector(SysRoot root, Session session, std::unique_ptr<Targets> targets, const WatchOptions& options)
+Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session session, std::unique_ptr<Targets> targets,
+                     const WatchOptions& options)
     : root_(std::move(root)),
       session_(std::move(session)),
       sharing_(std::make_unique<SharingRecorder>(root_)),
       targets_(std::move(targets)),
       processes_(read_clock().boot_ns),
+      deaths_(root_, hierarchy),
       roles_(options.role_rules),
       warmup_(options.warmup),
+      linger_(options.linger.value_or(kLinger)),
       precursors_(options.precursors) {
     if (GrowthSignal* signal = session_.growth())
         growth_ = std::make_unique<GrowthRecorder>(root_, *signal, options.python,
@@ -126,7 +130,7 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
                                          .follow_ranges = options.growth && options.maps,
                                          .atomic_exchange = facts.atomic_exchange.value_or(true)});
     if (!session) return session.error();
-    Collector collector(root, std::move(*session), std::move(*targets), options);
+    Collector collector(root, *hierarchy, std::move(*session), std::move(*targets), options);
     if (auto ready = collector.watch_rings(); !ready) return ready.error();
     if (options.pid)
         if (auto followed = collector.follow_descendants(*options.pid); !followed) return followed.error();
@@ -135,7 +139,7 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
 
 Status Collector::watch_rings() {
     events_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
-    std::vector<int> sources{session_.ring_fd()};
+    std::vector<int> sources{session_.ring_fd(), session_.deaths_fd()};
     if (growth_) sources.insert(sources.end(), {session_.growth()->ring_fd(), growth_->retry_fd()});
     if (session_.follows_ranges()) sources.push_back(session_.ranges_fd());
     for (const int fd : sources) {
@@ -171,9 +175,12 @@ void Collector::take_events() {
             for (const CgroupId id : targets_->nesting().around(exit->target))
                 if (const auto target = targets_->all().find(id); target != targets_->all().end())
                     target->second.memory->note_kill();
+        if (const auto* exit = std::get_if<Exited>(&event)) deaths_.exited(*exit);
         if (const auto* exec = std::get_if<Execed>(&event); exec && growth_) growth_->executed(exec->id);
         processes_.apply(event);
     });
+    // Last: by then all that led to them has been told, and of a cgroup that is gone all deaths are there.
+    session_.drain_deaths([this](LastWords words) { deaths_.take(std::move(words)); });
     if (growth_) {
         growth_->take_events();
         growth_->look_again();
@@ -194,7 +201,10 @@ bool Collector::targets_may_have_changed() {
 void Collector::refresh_targets() {
     refreshed_ns_ = read_clock().boot_ns;
     const auto changes = targets_->refresh();
+    const Now now = read_clock();
+    if (!changes.removed.empty()) settle_deaths(changes.removed_infos, now);
     for (const CgroupId id : changes.removed) {
+        keep_ended(id, changes.removed_infos.at(id), now);
         stalls_.book(session_.reclaim(), id, targets_->nesting());  // its last ones belong to whoever is around it
         session_.unwatch(id);
         processes_.retarget(id, targets_->nesting().enclosing(id));
@@ -207,6 +217,47 @@ void Collector::refresh_targets() {
     }
     for (const CgroupId id : changes.added)
         if (!session_.watch(id)) ++unwatched_targets_;
+}
+
+void Collector::settle_deaths(std::map<CgroupId, TargetInfo> removed, const Now& now) {
+    if (deaths_.anyone_waits()) decide_roles();
+    DeathRecorder::Surroundings around{.processes = processes_,
+                                       .nesting = targets_->nesting(),
+                                       .targets = std::move(removed),
+                                       .host = host_,
+                                       .now = now};
+    for (const auto& [id, target] : targets_->all()) around.targets[id] = target.info;
+    deaths_.settle(around);
+}
+
+// A cgroup is often removed right after its last process was killed: how it ended must be seen nevertheless.
+void Collector::keep_ended(CgroupId id, const TargetInfo& info, const Now& now) {
+    TargetSnapshot last = std::move(last_shown_[id]);
+    last_shown_.erase(id);
+    last.info = info;
+    last.up = false;
+    last.deaths = deaths_.hand_over(id);
+    last.death_tally = deaths_.tally(id);
+    last.last_death = deaths_.last_news(id);
+    deaths_.forget(id);
+    if (last.deaths.empty()) return;
+    const auto stay = std::chrono::duration_cast<std::chrono::nanoseconds>(linger_).count();
+    ended_.push_back({std::move(last), now.boot_ns + static_cast<std::uint64_t>(stay)});
+}
+
+// Once with its deaths, then its last values until a scrape has surely come by. One that is there again takes its
+// place.
+void Collector::show_ended(Snapshot& snapshot, const Now& now) {
+    std::erase_if(ended_, [&](const Ended& ended) {
+        return ended.last.deaths.empty() && (now.boot_ns >= ended.until_ns ||
+                                             std::ranges::any_of(snapshot.targets, [&](const TargetSnapshot& target) {
+                                                 return target.info.name == ended.last.info.name;
+                                             }));
+    });
+    for (Ended& ended : ended_) {
+        snapshot.targets.push_back(ended.last);
+        ended.last.deaths.clear();
+    }
 }
 
 void Collector::read_details() {
@@ -238,6 +289,9 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
         .first->second.consider(Seconds(static_cast<double>(now.boot_ns) * 1e-9), Seconds(now.unix_seconds), out);
     out.reclaim = stalls_.of(session_.reclaim(), id);
     out.precursors = precursors_.consider(id, out, snapshot.host, eta_of(out), now);
+    out.deaths = deaths_.hand_over(id);
+    out.death_tally = deaths_.tally(id);
+    out.last_death = deaths_.last_news(id);
 }
 
 // Roles follow from who is there and what they are, which rarely changes from one tick to the next.
@@ -323,8 +377,12 @@ void Collector::describe(Snapshot& snapshot, const Now& now) {
         }
         out.memory = std::move(*memory);
         describe_target(id, target, out, snapshot, now);
+        std::vector<Process> processes = std::exchange(out.processes, {});
+        last_shown_[id] = out;
+        out.processes = std::move(processes);
         snapshot.targets.push_back(std::move(out));
     }
+    show_ended(snapshot, now);
     std::sort(snapshot.targets.begin(), snapshot.targets.end(),
               [](const TargetSnapshot& a, const TargetSnapshot& b) { return a.info.name < b.info.name; });
 }
@@ -343,6 +401,7 @@ SelfSample Collector::describe_self(const Now& now) {
     self.dropped = session_.losses();
     self.dropped["unnamed_frame"] = growth_ ? growth_->unnamed_frames() : 0;
     self.dropped["missed_exit"] = processes_.missed_exits();
+    self.dropped["kernel_log_overrun"] = deaths_.log_overruns();
     self.dropped["folded_rank"] = ledger_.folded_ranks();
     self.dropped["target_map_full"] = unwatched_targets_;
     self.dropped["target_unreadable"] = unreadable_targets_;
@@ -374,6 +433,9 @@ Result<Snapshot> Collector::tick() {
     if (!host) return host.error();
     snapshot.host = *host;
     decide_roles();
+    settle_deaths({}, now);
+    host_ = *host;  // after it: a kill has made room again
+    deaths_.sweep(processes_);
     follow_growth();
     sharing_->tick(processes_.living(), scan_began_ns, now.boot_ns);
     describe(snapshot, now);

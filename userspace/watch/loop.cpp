@@ -129,6 +129,11 @@ class Loop {
                     break;
                 case Wake::events:
                     collector_.take_events();
+                    // How the last one ended is in no tick yet.
+                    if (!collector_.finished()) break;
+                    [[fallthrough]];
+                case Wake::tick:
+                    if (auto done = tick(); !done) return WatchFailure{done.error()};
                     break;
                 case Wake::keys:
                     if (view_->on_input() == View::Wish::quit) return finish();
@@ -137,9 +142,7 @@ class Loop {
                     view_->resized();
                     break;
                 case Wake::command_ended:
-                    command_ended_ = true;
-                    [[fallthrough]];  // how it ended
-                case Wake::tick:
+                    command_ended_ = true;  // and how it ended:
                     if (auto done = tick(); !done) return WatchFailure{done.error()};
                     break;
             }
@@ -209,7 +212,9 @@ class Loop {
         if (!output_) return;
         std::vector<std::string> lines;
         if (options_.json)
-            for (const TargetSnapshot& target : snapshot.targets) lines.push_back(tick_json(snapshot, target));
+            for (const TargetSnapshot& target : snapshot.targets) {
+                if (target.up || !target.deaths.empty()) lines.push_back(tick_json(snapshot, target));
+            }
         else if (!options_.quiet)
             lines = notices(latest_.get(), snapshot);
         if (status_due())

@@ -32,6 +32,7 @@ class Targets {
     struct Changes {
         std::vector<CgroupId> added{};
         std::vector<CgroupId> removed{};
+        std::map<CgroupId, TargetInfo> removed_infos{};  // what those were
     };
 
     Targets() = default;

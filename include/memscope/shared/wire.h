@@ -42,7 +42,9 @@
     X(STACKS_FULL, "stacks_full")             /* a stack or a name found no room in its ring */                       \
     X(PYTHON_UNREADABLE, "python_unreadable") /* a Python stack or name could not be read */                          \
     X(RANGES_FULL, "ranges_full")             /* a change of a range found no room; /proc/PID/maps is read instead */ \
-    X(STALLS_FULL, "stalls_full")             /* a thread stalled in reclaim found no room in the map of those */
+    X(STALLS_FULL, "stalls_full")             /* a thread stalled in reclaim found no room in the map of those */     \
+    X(DEATHS_FULL, "deaths_full")             /* a death found no room in its ring */                                 \
+    X(LAST_WORDS_FULL, "last_words_full")     /* a process that was sent a signal found no room: its sender is lost */
 
 enum ms_loss {
 #define X(slot, word) MS_LOSS_##slot,

@@ -1,5 +1,6 @@
 #include "outputs/notices.h"
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 
 #include "example.h"
@@ -162,6 +163,46 @@ TEST(Notices, UnSharingIsToldOnceWhenItBecomesMaterial) {
     now.targets[0].sharing.explanation = "3 workers have copied 2.0 GiB";
     EXPECT_THAT(notices(&before, now), ElementsAre("train: copy-on-write un-sharing: 3 workers have copied 2.0 GiB"));
     EXPECT_THAT(notices(&now, now), IsEmpty());
+}
+
+Death killed(pid_t pid, pid_t by) {
+    Death death{.id = {pid, 1}, .cause = DeathCause::sigkill};
+    death.signal = 9;
+    death.sender = DeathSender::outside;
+    death.sent_by = NamedProcess{by, "bash"};
+    death.explanation = fmt::format("{} was killed by {}", pid, by);
+    return death;
+}
+
+TEST(Notices, ADeathIsOneLineAndTeardownIsNone) {
+    const Snapshot before = held(10);
+    Snapshot now = before;
+    now.targets[0].deaths = {killed(101, 300)};
+    EXPECT_THAT(notices(&before, now), ElementsAre("train: death: 101 was killed by 300"));
+    now.targets[0].deaths[0].news = false;
+    EXPECT_THAT(notices(&before, now), IsEmpty());
+}
+
+TEST(Notices, DeathsByTheSameHandAreOneLine) {
+    const Snapshot before = held(10);
+    Snapshot now = before;
+    now.targets[0].deaths = {killed(101, 300), killed(110, 300), killed(111, 400), killed(112, 300)};
+    EXPECT_THAT(notices(&before, now), ElementsAre("train: death: 101 was killed by 300, and 2 more died so",
+                                                   "train: death: 111 was killed by 400"));
+}
+
+TEST(Notices, AnOomKillThatIsToldAsADeathIsNotToldTwice) {
+    const Snapshot before = held(10);
+    Snapshot now = before;
+    now.targets[0].memory.events->oom_kill = 1;
+    EXPECT_THAT(notices(&before, now),
+                ElementsAre("train: the kernel killed 1 process for want of memory (oom_kill 1)"));
+    Death death{.id = {101, 1}, .cause = DeathCause::oom_kill};
+    death.sender = DeathSender::kernel;
+    death.explanation = "the kernel killed it";
+    now.targets[0].deaths = {death};
+    now.targets[0].death_tally.add(death);
+    EXPECT_THAT(notices(&before, now), ElementsAre("train: death: the kernel killed it"));
 }
 
 }  // namespace

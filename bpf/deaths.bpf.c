@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
+/*
+ * Signals of the fatal kind that watched processes are sent, and the OOM killer's choices. Nothing is decided
+ * here: which of them was the end of a process shows when it ends (tree), and the collector decides from all
+ * of it.
+ *
+ * The OOM killer sends its SIGKILL first and marks the victim then, in the thread that asked for memory. It
+ * also marks processes that are ending anyway, without a signal.
+ */
+#include "anon_pages.bpf.h"
+#include "last_words.bpf.h"
+#include "memory_limits.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+#define PF_EXITING 0x00000004
+#define SIGBUS     7
+#define SIGKILL    9
+
+/* HUP INT QUIT ILL TRAP ABRT BUS FPE KILL SEGV PIPE TERM XCPU XFSZ SYS. Others end a process as well, but
+ * programs use them all day long. */
+#define FATAL_SIGNALS                                                                                        \
+	(1ull << 1 | 1ull << 2 | 1ull << 3 | 1ull << 4 | 1ull << 5 | 1ull << 6 | 1ull << 7 | 1ull << 8 |     \
+	 1ull << 9 | 1ull << 11 | 1ull << 13 | 1ull << 15 | 1ull << 24 | 1ull << 25 | 1ull << 31)
+
+/* The beginning of siginfo_t, part of the ABI. */
+struct signal_info {
+	__s32 number;
+	__s32 error;
+	__s32 code;
+	__s32 pad;
+	__u64 address; /* of a fault */
+};
+
+/* Instead of an address the kernel passes these: sent in the name of who is running, and of its own accord.
+ */
+#define INFO_OF_CURRENT 0ul
+#define INFO_OF_KERNEL  1ul
+
+/* By thread: whom it killed last in the name of the kernel. */
+struct killing {
+	__u64 time_ns;
+	struct task_struct *task;
+	__u32 thread;
+	__u32 victim; /* the process, once it was marked */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 1024);
+	__type(key, __u32);
+	__type(value, struct killing);
+} killers SEC(".maps");
+
+static const struct ms_last_words nothing = {};
+
+static __always_inline struct ms_last_words *words_of(struct task_struct *leader)
+{
+	__u64 start_ns = BPF_CORE_READ(leader, start_boottime);
+	__u32 pid = BPF_CORE_READ(leader, tgid);
+	struct ms_last_words *words = bpf_map_lookup_elem(&last_words, &pid);
+
+	if (words && words->start_ns == start_ns)
+		return words;
+	if (bpf_map_update_elem(&last_words, &pid, &nothing, BPF_ANY)) {
+		count_loss(MS_LOSS_LAST_WORDS_FULL);
+		return NULL;
+	}
+	words = bpf_map_lookup_elem(&last_words, &pid);
+	if (words)
+		words->start_ns = start_ns;
+	return words;
+}
+
+static __always_inline void describe(struct ms_sent_signal *sent, int number, unsigned long info,
+                                     const struct signal_info *details)
+{
+	struct task_struct *sender = (void *)bpf_get_current_task();
+	struct task_struct *leader = BPF_CORE_READ(sender, group_leader);
+
+	sent->time_ns = bpf_ktime_get_boot_ns();
+	sent->sender_target = target_of(leader);
+	sent->sender = BPF_CORE_READ(sender, tgid);
+	sent->number = number;
+	sent->code = details->code;
+	/* Faults, timers, terminals have positive codes; what processes send has 0 or less. */
+	sent->flags = info == INFO_OF_KERNEL || details->code > 0 ? MS_SENT_BY_KERNEL : 0;
+	if (BPF_CORE_READ(sender, flags) & PF_EXITING)
+		sent->flags |= MS_SENT_AT_EXIT;
+	bpf_core_read_str(sent->comm, sizeof(sent->comm), &leader->comm);
+}
+
+/* After its victim the OOM killer kills whoever else lives in the same address space, and does not mark them.
+ */
+static __always_inline void kill_with_victim(struct ms_last_words *words, __u32 pid)
+{
+	__u32 thread = bpf_get_current_pid_tgid();
+	struct killing *before = bpf_map_lookup_elem(&killers, &thread);
+	struct ms_last_words *victim;
+	__u32 key;
+
+	if (!before || !before->victim || before->victim == pid ||
+	    words->kill.time_ns - before->time_ns > 1000000000ull)
+		return;
+	key = before->victim;
+	victim = bpf_map_lookup_elem(&last_words, &key);
+	if (!victim || victim == words)
+		return;
+	words->kill.flags |= MS_SENT_WITH_VICTIM;
+	__builtin_memcpy(&words->oom, &victim->oom, sizeof(words->oom));
+	words->oom.time_ns = 0;
+}
+
+static __always_inline void on_kill(struct ms_last_words *words, struct task_struct *task, unsigned long info,
+                                    const struct signal_info *details)
+{
+	__u32 thread = bpf_get_current_pid_tgid();
+	struct killing now = {.task = task, .thread = BPF_CORE_READ(task, pid)};
+
+	if (words->kill.number)
+		return;
+	describe(&words->kill, SIGKILL, info, details);
+	if (info != INFO_OF_KERNEL)
+		return;
+	kill_with_victim(words, BPF_CORE_READ(task, tgid));
+	if (words->kill.flags & MS_SENT_WITH_VICTIM)
+		return;
+	now.time_ns = words->kill.time_ns;
+	bpf_map_update_elem(&killers, &thread, &now, BPF_ANY); /* the oldest makes room */
+}
+
+/* A handler that has said what it had to say raises the same signal again. */
+static __always_inline bool is_raised_again(const struct ms_sent_signal *before, int number, __u32 pid)
+{
+	return before->number == (__u32)number && (before->flags & MS_SENT_BY_KERNEL) &&
+	       bpf_get_current_pid_tgid() >> 32 == pid;
+}
+
+typedef void (*mapping_finder)(struct ms_full_file *file, __u64 address);
+
+static __always_inline int on_signal(int number, unsigned long info, struct task_struct *task, int result,
+                                     mapping_finder find_mapping)
+{
+	struct task_struct *leader;
+	struct ms_last_words *words;
+	struct signal_info details = {};
+
+	/* 1: ignored by the process, or it is ending already. */
+	if (number < 1 || number > 31 || !(FATAL_SIGNALS >> number & 1) || result == 1)
+		return 0;
+	leader = BPF_CORE_READ(task, group_leader);
+	if (!target_of(leader))
+		return 0;
+	words = words_of(leader);
+	if (!words)
+		return 0;
+	if (info > INFO_OF_KERNEL)
+		bpf_probe_read_kernel(&details, sizeof(details), (void *)info);
+	if (number == SIGKILL) {
+		on_kill(words, task, info, &details);
+		return 0;
+	}
+	if (details.code <= 0 && is_raised_again(&words->other, number, BPF_CORE_READ(task, tgid)))
+		return 0;
+	describe(&words->other, number, info, &details);
+	if (number == SIGBUS && details.code > 0) {
+		__builtin_memset(&words->bus, 0, sizeof(words->bus));
+		find_mapping(&words->bus, details.address);
+	}
+	return 0;
+}
+
+static __always_inline int on_victim(struct task_struct *victim)
+{
+	struct task_struct *leader = BPF_CORE_READ(victim, group_leader);
+	struct task_struct *trigger = (void *)bpf_get_current_task();
+	struct task_struct *trigger_leader = BPF_CORE_READ(trigger, group_leader);
+	__u32 pid = BPF_CORE_READ(victim, tgid), thread = bpf_get_current_pid_tgid();
+	struct killing *killing = bpf_map_lookup_elem(&killers, &thread);
+	struct ms_last_words *words;
+	struct ms_oom_mark *mark;
+	struct mm_struct *mm;
+
+	if (killing && killing->thread == BPF_CORE_READ(victim, pid))
+		killing->victim = pid;
+	if (!target_of(leader))
+		return 0;
+	words = words_of(leader);
+	if (!words || words->oom.time_ns)
+		return 0;
+	mark = &words->oom;
+	mark->time_ns = bpf_ktime_get_boot_ns();
+	mark->thread = BPF_CORE_READ(victim, pid);
+	mark->trigger = BPF_CORE_READ(trigger, tgid);
+	bpf_core_read_str(mark->trigger_comm, sizeof(mark->trigger_comm), &trigger_leader->comm);
+	mm = BPF_CORE_READ(victim, mm);
+	mark->anon_pages = mm ? anon_pages_of(mm) : 0;
+	find_full_cgroup(mark, leader);
+	return 0;
+}
+
+/* Where the mark has only the number: the signal that came just before, from the same thread, has the rest.
+ */
+static __always_inline int on_victim_number(__u32 victim)
+{
+	__u32 thread = bpf_get_current_pid_tgid();
+	struct killing *killing = bpf_map_lookup_elem(&killers, &thread);
+
+	return killing && killing->thread == victim ? on_victim(killing->task) : 0;
+}
+
+static __always_inline void no_mapping(struct ms_full_file *file, __u64 address)
+{
+}
+
+static long take_mapping(struct task_struct *task, struct vm_area_struct *area, struct ms_full_file *file)
+{
+	struct file *mapped = BPF_CORE_READ(area, vm_file);
+	const unsigned char *name;
+
+	if (!mapped)
+		return 0;
+	file->magic = BPF_CORE_READ(mapped, f_inode, i_sb, s_magic);
+	file->device = BPF_CORE_READ(mapped, f_inode, i_sb, s_dev);
+	name = BPF_CORE_READ(mapped, f_path.dentry, d_name.name);
+	bpf_probe_read_kernel_str(file->name, sizeof(file->name), name);
+	return 0;
+}
+
+static __always_inline void find_mapping(struct ms_full_file *file, __u64 address)
+{
+	struct ms_full_file found = {};
+
+	bpf_find_vma(bpf_get_current_task_btf(), address, take_mapping, &found, 0);
+	__builtin_memcpy(file, &found, sizeof(found));
+}
+
+SEC("tp_btf/signal_generate") /* from 5.17 on: with the mapping of a SIGBUS */
+int BPF_PROG(deaths_signal_mapping, int number, struct kernel_siginfo *info, struct task_struct *task, int group,
+             int result)
+{
+	return on_signal(number, (unsigned long)info, task, result, find_mapping);
+}
+
+SEC("tp_btf/signal_generate") int BPF_PROG(deaths_signal, int number, struct kernel_siginfo *info,
+                                           struct task_struct *task, int group, int result)
+{
+	return on_signal(number, (unsigned long)info, task, result, no_mapping);
+}
+
+SEC("tp_btf/mark_victim") int BPF_PROG(deaths_victim, struct task_struct *victim)
+{
+	return on_victim(victim);
+}
+
+SEC("tp_btf/mark_victim") /* older ones have the number alone */
+int BPF_PROG(deaths_victim_number, int victim)
+{
+	return on_victim_number(victim);
+}

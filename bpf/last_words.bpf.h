@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* What a process leaves behind: collected in a map while it lives, sent when it ends. Shared by all objects.
+ */
+#ifndef MEMSCOPE_LAST_WORDS_BPF_H
+#define MEMSCOPE_LAST_WORDS_BPF_H
+
+#include "mappings.bpf.h"
+#include "membership.bpf.h"
+#include <memscope/shared/deaths.h>
+
+/* By process. All room is taken beforehand: it is needed when memory is short. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MS_LAST_WORDS);
+	__type(key, __u32);
+	__type(value, struct ms_last_words);
+} last_words SEC(".maps");
+
+/* A ring of their own: whoever forks in a storm fills the other one. 2 MiB hold 4,000 deaths. */
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 2 << 20);
+} deaths SEC(".maps");
+
+static __always_inline bool explains_exit(const struct ms_failure *failure, int code, __u64 now)
+{
+	return code && failure->time_ns && now - failure->time_ns < MS_FAILURE_EXPLAINS_NS;
+}
+
+#define SIGNAL_OF(exit_code) ((exit_code) & 0x7f)
+
+/* The collector is woken for each that finds it asleep. */
+static __always_inline void send_death(struct task_struct *leader, __u32 pid, __u64 target, int code)
+{
+	struct address_space *space = follow_mappings ? mappings_of(pid) : NULL;
+	__u64 now = bpf_ktime_get_boot_ns();
+	struct ms_last_words *words;
+	struct ms_death *e;
+
+	if (!SIGNAL_OF(code) && !(space && explains_exit(&space->failure, code, now)))
+		return;
+	e = bpf_ringbuf_reserve(&deaths, sizeof(*e), 0);
+	if (!e) {
+		count_loss(MS_LOSS_DEATHS_FULL);
+		return;
+	}
+	__builtin_memset(e, 0, sizeof(*e));
+	e->h.time_ns = now;
+	e->h.start_ns = BPF_CORE_READ(leader, start_boottime);
+	e->h.target = target;
+	e->h.pid = pid;
+	e->h.kind = MS_EVENT_DEATH;
+	e->h.size = sizeof(*e);
+	bpf_core_read_str(e->comm, sizeof(e->comm), &leader->comm);
+	e->exit_code = code;
+	e->parent = BPF_CORE_READ(leader, real_parent, tgid);
+	if (space)
+		e->failure = space->failure;
+	words = bpf_map_lookup_elem(&last_words, &pid);
+	if (words && words->start_ns == e->h.start_ns)
+		__builtin_memcpy(&e->words, words, sizeof(e->words));
+	bpf_ringbuf_submit(e, 0);
+}
+
+#endif

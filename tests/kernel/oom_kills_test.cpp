@@ -1,0 +1,153 @@
+// OOM kills, provoked for real: who was the victim, who asked for memory, whose limit it was.
+#include "kernel/deaths.h"
+
+namespace memscope {
+namespace {
+
+// What a forked child has from the start, shared with us.
+std::size_t own_anon() { return status_number(::getpid(), "RssAnon") * 1024; }
+
+void expect_oom_kill(const Death& death, pid_t victim, std::size_t limit) {
+    EXPECT_EQ(name_of(death.cause), "oom_kill") << death.explanation;
+    EXPECT_EQ(name_of(death.sender), "kernel");
+    EXPECT_EQ(death.id.pid, victim);
+    EXPECT_EQ(death.signal, SIGKILL);
+    ASSERT_TRUE(death.oom);
+    EXPECT_EQ(name_of(death.oom->constraint), "cgroup");
+    EXPECT_EQ(death.oom->limit, Bytes{limit});
+    EXPECT_GT(death.oom->usage->n, limit / 10 * 9);
+    EXPECT_TRUE(death.news);
+}
+
+TEST(OomKills, AtItsOwnLimitNameTheVictimTheLimitAndWhatItHeld) {
+    const RealCgroup job("shared-oom");
+    job.limit(64 * kMiB);
+    Watched watched = Watched::shared();
+    Child child(job, [](const Child::Script&) { grow_for_ever(); });
+    wait_for(child);
+    const Death death = only_death(watched, job);
+    expect_oom_kill(death, child.pid(), 64 * kMiB);
+    EXPECT_EQ(death.oom->limit_owner, "own");
+    EXPECT_EQ(death.oom->trigger->pid, child.pid());
+    EXPECT_GT(death.rss_anon->n, 50 * kMiB);
+    EXPECT_LE(death.rss_anon->n, 64 * kMiB + own_anon()) << "what it has from its parent is charged there";
+    const DeathTally& tally = watched.find(job)->death_tally;
+    EXPECT_EQ(tally.of(DeathCause::oom_kill), 1U);
+    EXPECT_EQ(tally.of(OomConstraint::cgroup), 1U);
+    EXPECT_EQ(tally.of(DeathCause::sigkill), 0U);
+}
+
+TEST(OomKills, NeverNameWhoAskedForMemoryAsTheVictim) {
+    const RealCgroup job("shared-triggered");
+    job.limit(96 * kMiB);
+    Watched watched = Watched::shared();
+    Child big(job, [](const Child::Script& script) {
+        touch(70 * kMiB);
+        sleeper(script);
+    });
+    big.heard();
+    Child small(job, [](const Child::Script& script) {
+        touch(40 * kMiB);
+        sleeper(script);
+    });
+    small.heard();
+    const Death death = only_death(watched, job);
+    expect_oom_kill(death, big.pid(), 96 * kMiB);
+    EXPECT_EQ(death.oom->trigger->pid, small.pid());
+    EXPECT_NEAR(static_cast<double>(death.rss_anon->n), static_cast<double>(70 * kMiB + own_anon()), 8.0 * kMiB);
+}
+
+TEST(OomKills, OfAChildCgroupsLimitAreTheTargetsAndNameTheChild) {
+    const RealCgroup job("shared-outer");
+    const RealCgroup inner(job, "inner");
+    inner.limit(48 * kMiB);
+    Watched watched = Watched::shared();
+    Child child(inner, [](const Child::Script&) { grow_for_ever(); });
+    wait_for(child);
+    const Death death = only_death(watched, job);
+    expect_oom_kill(death, child.pid(), 48 * kMiB);
+    EXPECT_EQ(death.oom->limit_owner, inner.name());
+    EXPECT_EQ(death.oom->victim_cgroup, inner.name());
+}
+
+TEST(OomKills, OfAnAncestorsLimitNameTheAncestor) {
+    const RealCgroup outer("above");
+    const RealCgroup job(outer, "job");
+    const RealCgroup beside(outer, "beside");
+    outer.limit(96 * kMiB);
+    Watched watched({job.name()});
+    watched.tick();
+    Child big(job, [](const Child::Script& script) {
+        touch(70 * kMiB);
+        sleeper(script);
+    });
+    big.heard();
+    Child stranger(beside, [](const Child::Script& script) {
+        touch(40 * kMiB);
+        sleeper(script);
+    });
+    stranger.heard();
+    const Death death = only_death(watched, job);
+    expect_oom_kill(death, big.pid(), 96 * kMiB);
+    EXPECT_EQ(death.oom->limit_owner, outer.name());
+    EXPECT_EQ(death.oom->trigger->pid, stranger.pid()) << "who is not even watched";
+}
+
+// With memory.oom.group the whole cgroup dies with the victim. Only cgroup v2 has that.
+TEST(OomKills, OfAWholeCgroupAreADeathEach) {
+    const bool whole = RealCgroup::v2();
+    const RealCgroup job("shared-group");
+    job.limit(64 * kMiB);
+    if (whole) job.write("memory.oom.group", "1");
+    Watched watched = Watched::shared();
+    Child calm(job, sleeper);
+    calm.heard();
+    Child greedy(job, [](const Child::Script&) { grow_for_ever(); });
+    wait_for(greedy);
+    if (whole) wait_for(calm);
+    const auto deaths = deaths_of(watched, job, whole ? 2 : 1);
+    ASSERT_EQ(deaths.size(), whole ? 2U : 1U);
+    for (const Death& death : deaths) {
+        EXPECT_EQ(name_of(death.cause), "oom_kill");
+        EXPECT_EQ(death.oom->whole_cgroup, whole);
+        EXPECT_EQ(death.oom->trigger->pid, greedy.pid());
+    }
+}
+
+// Without the kernel's mark the log tells. Here it can be read: kernel tests are root's.
+TEST(OomKills, AreKnownFromTheKernelLogWhereNoHookTellsThem) {
+    const RealCgroup job("log-only");
+    job.limit(64 * kMiB);
+    KernelFacts facts = gather_kernel_facts({});
+    facts.tracepoints.erase("mark_victim");
+    facts.tracepoints.erase("signal_generate");
+    Watched watched = Watched::on(facts, {.cgroups = {job.name()}});
+    watched.tick();
+    EXPECT_FALSE(watched.has_probe("deaths_signal"));
+    Child child(job, [](const Child::Script&) { grow_for_ever(); });
+    wait_for(child);
+    const Death death = only_death(watched, job);
+    EXPECT_EQ(name_of(death.cause), "oom_kill");
+    EXPECT_EQ(name_of(death.oom->constraint), "cgroup");
+    EXPECT_EQ(death.oom->limit_owner, "own");
+    EXPECT_FALSE(death.oom->limit);
+}
+
+// As if nobody had let us read the log.
+TEST(OomKills, AreExplainedWithoutTheKernelLog) {
+    const RealCgroup job("no-log");
+    job.limit(64 * kMiB);
+    auto collector = Collector::start({.dev = "/nonexistent"}, {.cgroups = {job.name()}});
+    ASSERT_TRUE(collector) << collector.error().message();
+    ASSERT_TRUE(collector->tick());
+    Child child(job, [](const Child::Script&) { grow_for_ever(); });
+    wait_for(child);
+    const auto snapshot = collector->tick();
+    ASSERT_TRUE(snapshot);
+    ASSERT_EQ(snapshot->targets[0].deaths.size(), 1U);
+    expect_oom_kill(snapshot->targets[0].deaths[0], child.pid(), 64 * kMiB);
+    EXPECT_EQ(snapshot->targets[0].deaths[0].oom->limit_owner, "own");
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,155 @@
+#include "analysis/death.h"
+
+#include <csignal>
+
+#include "analysis/death_senders.h"
+#include "analysis/file_systems.h"
+#include "model/mappings.h"
+#include <memscope/shared/deaths.h>
+
+namespace memscope {
+namespace {
+
+int signal_of(int exit_code) { return exit_code & 0x7F; }
+int status_of(int exit_code) { return (exit_code >> 8) & 0xFF; }
+
+// What people and programs end a job with. Whoever did it knows; nothing has gone wrong.
+bool asks_to_end(int signal) {
+    return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGPIPE || signal == SIGTERM;
+}
+
+// How a program ends that has noticed, or has not, that it got no memory.
+bool gives_up_with(int signal) { return signal == SIGABRT || signal == SIGSEGV; }
+
+bool is_from_itself(const SentSignal& sent, const LastWords& words) { return sent.sender.pid == words.id.pid; }
+
+// A process did it, not the kernel of its own accord: what the end of a process tears down, that process does.
+bool is_from_a_process(const SentSignal& sent, const LastWords& words) {
+    return !sent.by_kernel || (sent.at_exit && !is_from_itself(sent, words));
+}
+
+bool is_oom_kill(const LastWords& words, const DeathScene& scene) {
+    if (signal_of(words.exit_code) != SIGKILL) return false;
+    const auto& kill = words.kill;
+    if (!kill) return words.oom || scene.logged;
+    if (!kill->by_kernel) return false;
+    if (kill->with_victim) return true;
+    // The killer also marks those that are ending anyway. It was the end only of whom it sent the signal, too: both
+    // come from the thread that asked for memory.
+    if (words.oom) return words.oom->trigger.pid == kill->sender.pid;
+    return scene.logged && !kill->at_exit;
+}
+
+bool is_explained_by_failure(const LastWords& words) {
+    if (!words.failure || words.time_ns < words.failure->time_ns) return false;
+    if (words.time_ns - words.failure->time_ns >= MS_FAILURE_EXPLAINS_NS) return false;
+    const int signal = signal_of(words.exit_code);
+    if (signal == 0) return status_of(words.exit_code) != 0;
+    const SentSignal* sent = deadly_signal(words);
+    return gives_up_with(signal) && (!sent || is_from_itself(*sent, words) || sent->by_kernel);
+}
+
+std::optional<DeathCause> cause_of(const LastWords& words, const DeathScene& scene) {
+    if (is_oom_kill(words, scene)) return DeathCause::oom_kill;
+    const int signal = signal_of(words.exit_code);
+    if (signal == SIGKILL) return DeathCause::sigkill;
+    if (signal == SIGBUS) return DeathCause::sigbus;
+    if (is_explained_by_failure(words)) return DeathCause::alloc_failed;
+    if (signal == 0) return std::nullopt;
+    const SentSignal* sent = deadly_signal(words);
+    if (asks_to_end(signal) && !(sent && is_from_a_process(*sent, words) && kills_for_memory(sent->sender.comm)))
+        return std::nullopt;
+    return DeathCause::signal;
+}
+
+DeathSender sender_of(const LastWords& words, const DeathScene& scene) {
+    const SentSignal* sent = deadly_signal(words);
+    if (!sent) return DeathSender::none;
+    if (!is_from_a_process(*sent, words)) return DeathSender::kernel;
+    if (is_from_itself(*sent, words))
+        return signal_of(words.exit_code) == SIGKILL ? DeathSender::tree : DeathSender::none;
+    if (scene.root_ending_ns && *scene.root_ending_ns <= sent->time_ns) return DeathSender::tree;
+    if (scene.sender_in_tree && !keeps_from_inside(sent->sender.comm)) return DeathSender::tree;
+    return DeathSender::outside;
+}
+
+// What the log says is what the kernel did; else what was full tells.
+OomConstraint constraint_of(const LastWords& words, const DeathScene& scene) {
+    if (scene.logged && scene.logged->constraint != OomConstraint::unknown) return scene.logged->constraint;
+    if (words.oom && words.oom->owner.id != kNoCgroup) return OomConstraint::cgroup;
+    return scene.host_short ? OomConstraint::host : OomConstraint::unknown;
+}
+
+OomKill oom_kill_of(const LastWords& words, const DeathScene& scene) {
+    OomKill oom{.constraint = constraint_of(words, scene), .marked = !(words.kill && words.kill->with_victim)};
+    if (scene.logged) {
+        oom.limit_owner = scene.logged->limit_owner;
+        oom.victim_cgroup = scene.logged->victim_cgroup;
+    }
+    if (oom.constraint == OomConstraint::host) oom.limit_owner = "host";
+    if (!words.oom) return oom;
+    if (oom.constraint == OomConstraint::cgroup && words.oom->owner.id != kNoCgroup) {
+        if (oom.limit_owner.empty()) oom.limit_owner = words.oom->owner.name;
+        oom.limit = words.oom->limit;
+        oom.usage = words.oom->usage;
+    }
+    if (oom.victim_cgroup.empty()) oom.victim_cgroup = words.oom->cgroup.name;
+    oom.trigger = words.oom->trigger;
+    oom.whole_cgroup = words.oom->whole_cgroup;
+    return oom;
+}
+
+FailedAllocation allocation_of(const LastWords& words) {
+    const LastFailure& failure = *words.failure;
+    FailedAllocation failed{.call = failed_call(failure.call),
+                            .reason = failure_reason(failure.reason),
+                            .before_exit = std::chrono::nanoseconds(words.time_ns - failure.time_ns)};
+    if (failure.size.n > 0) failed.size = failure.size;
+    if (failure.place) failed.file = FullFile{.name = {}, .file_system = file_system_name(failure.place->magic)};
+    return failed;
+}
+
+void describe_sender(Death& death, const LastWords& words, const DeathScene& scene) {
+    death.sender = sender_of(words, scene);
+    const SentSignal* sent = deadly_signal(words);
+    if (!sent || !is_from_a_process(*sent, words) || death.sender == DeathSender::none) return;
+    death.sent_by = sent->sender;
+    if (death.sender == DeathSender::outside) death.sent_for = keeper_of(sent->sender.comm, scene.target);
+}
+
+}  // namespace
+
+const SentSignal* deadly_signal(const LastWords& words) {
+    const int signal = signal_of(words.exit_code);
+    const auto& sent = signal == SIGKILL ? words.kill : words.other;
+    return sent && sent->number == signal ? &*sent : nullptr;
+}
+
+std::optional<Death> decide_death(const LastWords& words, const DeathScene& scene) {
+    const auto cause = cause_of(words, scene);
+    if (!cause) return std::nullopt;
+    Death death{.id = words.id, .parent = words.parent, .comm = words.comm, .cause = *cause};
+    if (const int signal = signal_of(words.exit_code))
+        death.signal = signal;
+    else
+        death.exit_status = status_of(words.exit_code);
+    death.memory = scene.memory;
+    if (scene.memory) death.rss_anon = scene.memory->anon;
+    if (*cause == DeathCause::oom_kill) {
+        death.sender = DeathSender::kernel;
+        death.oom = oom_kill_of(words, scene);
+        if (words.oom && words.oom->anon.n > 0) death.rss_anon = words.oom->anon;
+        return death;
+    }
+    if (*cause == DeathCause::alloc_failed) {
+        death.allocation = allocation_of(words);
+        return death;
+    }
+    describe_sender(death, words, scene);
+    if (*cause == DeathCause::sigbus && words.bus)
+        death.mapping = FullFile{.name = words.bus->name, .file_system = file_system_name(words.bus->place.magic)};
+    death.news = death.sender != DeathSender::tree;
+    return death;
+}
+
+}  // namespace memscope

@@ -1,0 +1,181 @@
+#include "watch/death_recorder.h"
+
+#include <algorithm>
+
+#include "analysis/explain_death.h"
+#include "sources/cgroup_by_id.h"
+#include "sources/device_mounts.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kMostSettled = 4096;
+constexpr std::size_t kMostLines = 1024;
+constexpr std::uint64_t kLineExplainsNs = 60'000'000'000;  // a pid comes round again some day
+// Who outlives the root of its tree by more than any manager waits before it kills is a tree of its own.
+constexpr std::uint64_t kTeardownNs = 120'000'000'000;
+constexpr double kHostShort = 0.05;  // of the machine's memory available
+constexpr std::size_t kMostNamespaces = 16;
+
+bool is_short(const HostMemory& host) {
+    return host.total.n > 0 && static_cast<double>(host.available.n) < kHostShort * static_cast<double>(host.total.n);
+}
+
+// A process of each mount namespace of the target, a few of them.
+std::vector<pid_t> namespace_members(const ProcessTable& processes, const Nesting& nesting, CgroupId target) {
+    std::set<std::uint64_t> seen;
+    std::vector<pid_t> members;
+    for (const auto& [pid, process] : processes.living()) {
+        const auto around = nesting.around(process.task.target);
+        if (std::ranges::find(around, target) == around.end()) continue;
+        if (seen.insert(process.task.mount_namespace).second) members.push_back(pid);
+        if (members.size() == kMostNamespaces) break;
+    }
+    return members;
+}
+
+}  // namespace
+
+DeathRecorder::DeathRecorder(SysRoot root, CgroupHierarchy hierarchy)
+    : root_(std::move(root)), hierarchy_(std::move(hierarchy)) {
+    if (auto log = KernelLog::open(root_)) log_ = std::move(*log);
+}
+
+void DeathRecorder::exited(const Exited& event) {
+    const auto known = ending_.try_emplace(event.id, event.time_ns).first;
+    known->second = std::min(known->second, event.time_ns);
+}
+
+void DeathRecorder::take(LastWords words) {
+    if (std::ranges::find(settled_, words.id) != settled_.end()) return;
+    settled_.push_back(words.id);
+    if (settled_.size() > kMostSettled) settled_.pop_front();
+    if (words.kill) {
+        const auto known = ending_.try_emplace(words.id, words.kill->time_ns).first;
+        known->second = std::min(known->second, words.kill->time_ns);
+    }
+    waiting_.push_back(std::move(words));
+}
+
+void DeathRecorder::read_log(std::uint64_t now_ns) {
+    if (!log_) return;
+    log_->take([&](const LoggedOomKill& kill) { lines_.push_back({now_ns, kill}); });
+    while (!lines_.empty() && (lines_.size() > kMostLines || now_ns - lines_.front().read_ns > kLineExplainsNs))
+        lines_.pop_front();
+}
+
+// The latest line on the process, or on the thread of it that the OOM killer named.
+const LoggedOomKill* DeathRecorder::logged(const LastWords& words) const {
+    const auto found = std::find_if(lines_.rbegin(), lines_.rend(), [&](const Line& line) {
+        return line.kill.thread == words.id.pid || (words.oom && line.kill.thread == words.oom->thread);
+    });
+    return found == lines_.rend() ? nullptr : &found->kill;
+}
+
+std::optional<std::uint64_t> DeathRecorder::root_ending(const LastWords& words, const TrackedProcess* process) const {
+    if (!process || process->root == words.id) return std::nullopt;
+    const auto ending = ending_.find(process->root);
+    if (ending == ending_.end() || words.time_ns - ending->second > kTeardownNs) return std::nullopt;
+    return ending->second;
+}
+
+// Whose limit it was: the target's own, or another cgroup by its path while it stands.
+void DeathRecorder::name_owner(Death& death, const LastWords& words, CgroupId target,
+                               const Surroundings& around) const {
+    OomKill& oom = *death.oom;
+    if (words.oom && oom.constraint == OomConstraint::cgroup && words.oom->owner.id != kNoCgroup) {
+        if (words.oom->owner.id == target)
+            oom.limit_owner = "own";
+        else if (auto path = cgroup_path_of(hierarchy_, words.oom->owner.id))
+            oom.limit_owner = path->empty() ? "/" : *path;
+    }
+    const auto info = around.targets.find(target);
+    if (info != around.targets.end() && !oom.limit_owner.empty() && oom.limit_owner == info->second.name)
+        oom.limit_owner = "own";
+    if (words.oom)
+        if (auto path = cgroup_path_of(hierarchy_, words.oom->cgroup.id)) oom.victim_cgroup = *path;
+    if (oom.constraint == OomConstraint::host && around.host.total.n > 0) {
+        oom.limit = around.host.total;
+        oom.usage = around.host.total - around.host.available;
+    }
+}
+
+void DeathRecorder::find_places(Death& death, const LastWords& words, CgroupId target,
+                                const Surroundings& around) const {
+    const auto find = [&](std::uint32_t device) {
+        return mount_of_device(root_, device, namespace_members(around.processes, around.nesting, target));
+    };
+    if (death.mapping && words.bus) death.mapping->mount = find(words.bus->place.device);
+    if (death.allocation && death.allocation->file) death.allocation->file->mount = find(words.failure->place->device);
+    if (death.oom) name_owner(death, words, target, around);
+}
+
+void DeathRecorder::settle_one(const LastWords& words, const TrackedProcess* process, const Surroundings& around) {
+    const SentSignal* sent = deadly_signal(words);
+    const auto of_sender = sent ? around.nesting.around(sent->sender_target) : std::vector<CgroupId>{};
+    for (const CgroupId target : around.nesting.around(words.target)) {
+        const auto info = around.targets.find(target);
+        DeathScene scene{.target = info == around.targets.end() ? std::string_view() : info->second.name,
+                         .sender_in_tree = std::ranges::find(of_sender, target) != of_sender.end(),
+                         .root_ending_ns = root_ending(words, process),
+                         .logged = logged(words),
+                         .host_short = is_short(around.host),
+                         .memory = process ? process->task.memory : std::nullopt};
+        auto death = decide_death(words, scene);
+        if (!death) return;
+        death->time = around.now.to_unix(words.time_ns);
+        if (process) {
+            death->role = process->role;
+            death->command = process->command;
+            death->parent = process->task.parent;
+        }
+        find_places(*death, words, target, around);
+        death->explanation = explain_death(*death);
+        Books& books = books_[target];
+        books.tally.add(*death);
+        if (death->news) books.last = *death;
+        books.news.push_back(std::move(*death));
+    }
+}
+
+void DeathRecorder::settle(const Surroundings& around) {
+    read_log(around.now.boot_ns);
+    if (waiting_.empty()) return;
+    std::map<ProcessId, const TrackedProcess*> known;
+    for (const LastWords& words : waiting_) known.try_emplace(words.id, nullptr);
+    const auto meet = [&](const TrackedProcess& process) {
+        if (const auto found = known.find(process.task.id); found != known.end()) found->second = &process;
+    };
+    for (const TrackedProcess& process : around.processes.ended()) meet(process);
+    for (const auto& [pid, process] : around.processes.living()) meet(process);  // whose exit event was lost
+    std::ranges::sort(waiting_, {}, &LastWords::time_ns);
+    for (const LastWords& words : waiting_) settle_one(words, known[words.id], around);
+    waiting_.clear();
+}
+
+std::vector<Death> DeathRecorder::hand_over(CgroupId target) {
+    const auto books = books_.find(target);
+    return books == books_.end() ? std::vector<Death>{} : std::exchange(books->second.news, {});
+}
+
+DeathTally DeathRecorder::tally(CgroupId target) const {
+    const auto books = books_.find(target);
+    return books == books_.end() ? DeathTally{} : books->second.tally;
+}
+
+std::optional<Death> DeathRecorder::last_news(CgroupId target) const {
+    const auto books = books_.find(target);
+    return books == books_.end() ? std::nullopt : books->second.last;
+}
+
+void DeathRecorder::forget(CgroupId target) { books_.erase(target); }
+
+void DeathRecorder::sweep(const ProcessTable& processes) {
+    if (ending_.empty()) return;
+    std::set<ProcessId> roots;
+    for (const auto& [pid, process] : processes.living())
+        if (process.root != process.task.id) roots.insert(process.root);
+    std::erase_if(ending_, [&](const auto& entry) { return !roots.contains(entry.first); });
+}
+
+}  // namespace memscope
