@@ -71,7 +71,7 @@ inline Death oom_kill_of_trainer() {
                         .usage = in_mib(512),
                         .victim_cgroup = "train",
                         .trigger = NamedProcess{110, "pt_data_worker"}};
-    death.explanation = "The kernel killed the trainer (pid 101, python3) at the limit of train, 512 MiB.";
+    death.explanation = "the kernel killed python3 (pid 101, trainer) at its own limit of 512 MiB, it held 441 MiB";
     return death;
 }
 

@@ -1,10 +1,9 @@
 #include "analysis/advice.h"
 
 #include <algorithm>
-#include <array>
-#include <cctype>
 #include <csignal>
 #include <fmt/format.h>
+#include <iterator>
 
 #include "analysis/advice_oom.h"
 #include "base/text.h"
@@ -25,57 +24,51 @@ std::string shm_advice(const std::string& mount) {
 
 bool is_memory_file_system(const FullFile& file) { return file.file_system == "tmpfs"; }
 
-// Those who kill by design, by what their processes or units are called, and where they say why.
+// Those who kill by design, by the words of keeper_of(), and where they say why.
 struct Killer {
-    std::string_view name;  // a part of it, in lower case
+    std::string_view who;
     const char* advice;
 };
-constexpr std::array kKillers{
-    Killer{"systemd-oomd",
-           "systemd-oomd kills a whole cgroup when pressure or swap use stays high, before the kernel "
-           "would: oomctl and journalctl -u systemd-oomd say why; ManagedOOMPreference=avoid spares a "
-           "unit."},
-    Killer{"earlyoom",
-           "earlyoom kills the largest process when the machine is nearly out of memory: its log says how "
-           "much was left; --avoid spares a program, -m sets the threshold. See who else held memory."},
-    Killer{"oomd", "oomd kills by the rules in its configuration: its log says which one it was."},
-    Killer{"kubelet",
-           "Kubernetes stopped the container: kubectl describe pod says why (an eviction, a probe that "
-           "failed, a deletion, the grace period over)."},
-    Killer{"containerd-shim", "The container's runtime stopped it: kubectl describe pod, or docker events, say why."},
-    Killer{"runc", "The container's runtime stopped it: kubectl describe pod, or docker events, say why."},
-    Killer{"docker", "Docker stopped the container: docker events and docker inspect say why."},
-    Killer{"slurm",
-           "Slurm ended the job step: sacct -j JOB -o State,Elapsed,Timelimit,ReqMem,MaxRSS says whether it was "
-           "the time limit, the memory limit or scancel."},
-    Killer{"systemd",
-           "systemd stopped the unit: systemctl status and journalctl -u say why (a timeout of its stop, a "
-           "limit of its run time)."},
+constexpr Killer kKillers[] = {
+    {"systemd-oomd",
+     "systemd-oomd kills a whole cgroup when pressure or swap use stays high, before the kernel would: oomctl and "
+     "journalctl -u systemd-oomd say why; ManagedOOMPreference=avoid spares a unit."},
+    {"earlyoom",
+     "earlyoom kills when the machine is nearly out of memory: its log says how much was left; --avoid spares a "
+     "program, -m sets the threshold. See who else held memory."},
+    {"nohang", "nohang kills when the machine is nearly out of memory or stalls: its log says why."},
+    {"bustd", "bustd kills when the machine stalls for want of memory: its log says why."},
+    {"oomd", "oomd kills by the rules in its configuration: its log says which one it was."},
+    {"the kubelet",
+     "Kubernetes stopped the container: kubectl describe pod says why (an eviction, a probe that failed, a deletion, "
+     "the grace period over)."},
+    {"the container runtime", "The container was stopped from outside: the log of its runtime says by whom."},
+    {"Docker", "Docker stopped the container: docker events and docker inspect say why."},
+    {"Podman", "Podman stopped the container: podman events and podman inspect say why."},
+    {"Slurm",
+     "Slurm ended the job step: sacct -j JOB -o State,Elapsed,Timelimit,ReqMem,MaxRSS says whether it was the time "
+     "limit, the memory limit or scancel."},
+    {"PBS", "PBS ended the job: tracejob or qstat -xf say why (wall time, memory, qdel)."},
+    {"Grid Engine", "Grid Engine ended the job: qacct -j says why (h_rt, h_vmem, qdel)."},
+    {"HTCondor", "HTCondor ended the job: its user log and condor_history say why."},
+    {"systemd",
+     "systemd stopped the unit: systemctl status and journalctl -u say why (a timeout of its stop, a limit of its run "
+     "time)."},
 };
 
-std::string lower(std::string_view text) {
-    std::string out(text);
-    std::ranges::transform(out, out.begin(), [](unsigned char c) { return std::tolower(c); });
-    return out;
-}
-
 void add_sender(const Death& death, std::vector<std::string>& advice) {
-    const std::string comm = death.sent_by ? death.sent_by->comm : "";
-    for (const std::string& name : {lower(death.sent_for), lower(comm)})
-        for (const Killer& killer : kKillers)
-            if (!name.empty() && name.find(killer.name) != std::string::npos) {
-                advice.emplace_back(killer.advice);
-                return;
-            }
-    if (death.sent_by)
+    const auto* known = std::ranges::find(kKillers, death.sent_for, &Killer::who);
+    if (known != std::end(kKillers))
+        advice.emplace_back(known->advice);
+    else if (death.sent_by)
         advice.push_back(
-            fmt::format("{} (pid {}) sent the signal: memory had no part in it that memscope knows of; "
-                        "ask whoever runs that.",
-                        comm.empty() ? "A process" : printable(comm), death.sent_by->pid));
+            fmt::format("{} (pid {}) sent the signal: nothing that memscope saw says that memory had a "
+                        "part in it; ask whoever runs that.",
+                        printable(death.sent_by->comm), death.sent_by->pid));
     else
         advice.emplace_back(
-            "Somebody sent the signal, and who is not known: memory had no part in it that memscope "
-            "knows of.");
+            "Somebody sent the signal, and who is not known: nothing that memscope saw says that memory had a part in "
+            "it.");
 }
 
 void add_sigbus(const Death& death, std::vector<std::string>& advice) {

@@ -80,7 +80,7 @@ const Snapshot* last_alive(const std::deque<SnapshotPtr>& recent, const std::str
     const Snapshot* any = nullptr;
     for (const SnapshotPtr& snapshot : recent | std::views::reverse) {
         const TargetSnapshot* found = find_target(*snapshot, target);
-        if (!found) continue;
+        if (!found || !found->up) continue;
         if (is_whole(*found, death)) return snapshot.get();
         if (!any) any = snapshot.get();
     }

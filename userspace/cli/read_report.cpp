@@ -23,7 +23,7 @@ nlohmann::json parse_json(std::string_view text) {
 std::optional<FullFile> read_file_part(const JsonFields& fields, const char* name) {
     if (!fields.has(name)) return std::nullopt;
     const JsonFields file = fields.object(name);
-    return FullFile{file.text("name"), file.text("file_system"), file.text("mount")};
+    return FullFile{file.text("file"), file.text("file_system"), file.text("mount")};
 }
 
 std::optional<NamedProcess> read_named(const JsonFields& fields, const char* pid, const char* comm) {
@@ -38,10 +38,9 @@ OomKill read_oom(const JsonFields& fields) {
             .limit_owner = fields.text("limit_owner"),
             .limit = fields.bytes("limit_bytes"),
             .usage = fields.bytes("usage_bytes"),
-            .victim_cgroup = fields.text("victim_cgroup"),
+            .victim_cgroup = fields.text("cgroup"),
             .trigger = read_named(fields, "triggered_by_pid", "triggered_by_comm"),
-            .whole_cgroup = fields.flag("whole_cgroup", false),
-            .marked = fields.flag("marked", true)};
+            .whole_cgroup = fields.flag("oom_group_kill", false)};
 }
 
 // The words are ours, so that they outlive the text.
@@ -55,7 +54,7 @@ FailedAllocation read_allocation(const JsonFields& fields) {
     return {.call = known_word(fields.text("call"), MS_FAILED_COUNT, failed_call),
             .reason = known_word(fields.text("reason"), MS_REASON_COUNT, failure_reason),
             .size = fields.bytes("size_bytes"),
-            .before_exit = fields.seconds("before_exit_seconds").value_or(Seconds{}),
+            .before_exit = fields.seconds("seconds_before_exit").value_or(Seconds{}),
             .file = read_file_part(fields, "file")};
 }
 

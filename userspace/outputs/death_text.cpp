@@ -15,7 +15,6 @@ namespace {
 
 constexpr std::size_t kWidth = 80;
 constexpr std::size_t kLabel = 11;
-constexpr std::size_t kMostSentenceLines = 3;
 constexpr std::size_t kMostAdviceLines = 3;
 constexpr std::size_t kMostRoles = 4;
 
@@ -127,11 +126,11 @@ std::string date_and_time(double unix_seconds) {
 }
 
 std::string death_sentence(const Death& death) {
-    if (!death.explanation.empty()) return printable(death.explanation);
-    std::string how = death.signal ? fmt::format(", signal {}", *death.signal) : "";
-    if (death.exit_status) how = fmt::format(", exit status {}", *death.exit_status);
-    return fmt::format("The {} (pid {}, {}) died: {}{}.", name_of(death.role.role), death.id.pid, printable(death.comm),
-                       name_of(death.cause), how);
+    std::string text = printable(death.explanation);
+    if (text.empty())
+        text = fmt::format("{} (pid {}) died: {}", printable(death.comm), death.id.pid, name_of(death.cause));
+    if (text.starts_with("the ")) text.front() = 'T';  // anything else may be a name
+    return text.ends_with('.') ? text : text + ".";
 }
 
 std::string held_sentence(const DeathReport& report) {
@@ -166,11 +165,9 @@ std::string top_site_of(const DeathReport& report, std::size_t width) {
 std::vector<std::string> death_block(const DeathReport& report, const std::string& file) {
     Block block;
     const TargetSnapshot& target = report.target();
-    const std::string head =
-        fmt::format("DEATH in {} at {}", printable(target.info.name), time_of_day(report.decisive().time));
-    block.plain(shortened_to(head, kWidth));
-    for (const std::string& line : some_lines(death_sentence(report.decisive()), kWidth - 2, kMostSentenceLines))
-        block.plain("  " + line);
+    std::string event = printable(report.decisive().explanation);
+    if (event.empty()) event = death_sentence(report.decisive());
+    block.plain(fmt::format("{}: death: {}", printable(target.info.name), event));
     block.add("with it", companions(report), 1);
     block.add("held", held_sentence(report), 2);
     block.add("", kinds(target.memory), 1);

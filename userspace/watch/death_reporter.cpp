@@ -30,6 +30,7 @@ void add_event(std::deque<PastEvent>& events, PastEvent event) {
 Snapshot only(const Snapshot& snapshot, const TargetSnapshot& target) {
     Snapshot one{.time = snapshot.time, .host = snapshot.host, .targets = {target}, .self = snapshot.self};
     one.targets.front().deaths.clear();  // those of an earlier tick
+    one.targets.front().last_death.reset();
     return one;
 }
 
@@ -111,6 +112,15 @@ void DeathReporter::take(const Snapshot& snapshot, Seconds now) {
     for (const TargetSnapshot& target : snapshot.targets)
         if (!target.processes.empty())  // what is left when everybody has gone is not what the job held
             histories_.at(target.info.name).held.add({snapshot.time, judged_memory(target), target.memory.usage});
+}
+
+SnapshotPtr DeathReporter::others(const SnapshotPtr& snapshot) const {
+    if (pending_.empty()) return snapshot;
+    auto copy = std::make_shared<Snapshot>(*snapshot);
+    for (const Pending& pending : pending_)
+        for (TargetSnapshot& target : copy->targets)
+            if (target.info.name == pending.report.target().info.name) target.deaths.clear();
+    return copy;
 }
 
 std::vector<std::vector<std::string>> DeathReporter::tell() {

@@ -28,6 +28,8 @@ class DeathReporter {
     void take(const Snapshot& snapshot, Seconds now);
     // The same tick, once it is complete: it may be the last that shows somebody alive.
     void remember(SnapshotPtr snapshot) { recent_.add(std::move(snapshot)); }
+    // The tick without those deaths that a block will tell of, for who says the others in a line each.
+    SnapshotPtr others(const SnapshotPtr& snapshot) const;
     // When others have seen the tick: what grew is added, whose names may take a while to find. The blocks to print.
     std::vector<std::vector<std::string>> tell();
 

@@ -205,7 +205,7 @@ class Loop {
     void show(const SnapshotPtr& now) {
         const Snapshot& snapshot = *now;
         if (view_) {
-            for (const std::string& line : notices(latest_.get(), snapshot)) tell(line);
+            for (const std::string& line : notices(latest_.get(), *reports_.others(now))) tell(line);
             if (!collector_.finished()) view_->update(now);  // what has ended stays in the picture: linger()
             return;
         }
@@ -216,7 +216,7 @@ class Loop {
                 if (target.up || !target.deaths.empty()) lines.push_back(tick_json(snapshot, target));
             }
         else if (!options_.quiet)
-            lines = notices(latest_.get(), snapshot);
+            lines = notices(latest_.get(), *reports_.others(now));
         if (status_due())
             for (const TargetSnapshot& target : snapshot.targets) lines.push_back(status_text(snapshot, target, false));
         if (!lines.empty()) output_closed_ = output_->write_tick(lines) == JsonStream::Outcome::closed;

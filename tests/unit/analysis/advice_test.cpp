@@ -3,6 +3,7 @@
 #include <csignal>
 #include <gmock/gmock.h>
 
+#include "analysis/death_senders.h"
 #include "support/dead_job.h"
 
 namespace memscope {
@@ -97,13 +98,26 @@ TEST(Advice, UnsharingAndSharedMemoryAreNamedWhereTheyWereSeen) {
 
 TEST(Advice, EachKillerIsToldApart) {
     const auto first = [](const Death& death) { return advice_for(died_of(death), "").at(0); };
-    EXPECT_THAT(first(killed_by("systemd-oomd")), HasSubstr("oomctl"));
-    EXPECT_THAT(first(killed_by("earlyoom")), HasSubstr("earlyoom kills"));
-    EXPECT_THAT(first(killed_by("runc", "kubelet")), HasSubstr("kubectl describe pod"));
-    EXPECT_THAT(first(killed_by("containerd-shim")), HasSubstr("runtime"));
+    EXPECT_THAT(first(killed_by("systemd-oomd", "systemd-oomd")), HasSubstr("oomctl"));
+    EXPECT_THAT(first(killed_by("earlyoom", "earlyoom")), HasSubstr("earlyoom kills"));
+    EXPECT_THAT(first(killed_by("runc", "the kubelet")), HasSubstr("kubectl describe pod"));
+    EXPECT_THAT(first(killed_by("containerd-shim", "the container runtime")), HasSubstr("runtime"));
     EXPECT_THAT(first(killed_by("slurmstepd", "Slurm")), HasSubstr("sacct"));
-    EXPECT_THAT(first(killed_by("systemd")), HasSubstr("systemctl status"));
-    EXPECT_THAT(first(killed_by("bash")), AllOf(HasSubstr("bash (pid 42)"), HasSubstr("memory had no part")));
+    EXPECT_THAT(first(killed_by("systemd", "systemd")), HasSubstr("systemctl status"));
+    EXPECT_THAT(first(killed_by("bash")), AllOf(HasSubstr("bash (pid 42)"), HasSubstr("nothing that memscope saw")));
+}
+
+// Every keeper that is told apart has its own words.
+TEST(Advice, KnowsAllThatSendersAreToldApartAs) {
+    for (const char* comm : {"runc", "conmon", "dockerd", "kubelet", "slurmstepd", "pbs_mom", "sge_shepherd",
+                             "condor_starter", "systemd", "systemd-oomd", "earlyoom", "nohang", "oomd", "bustd"})
+        for (const char* target : {"job", "kubepods.slice/pod", "docker/1", "libpod-1"}) {
+            const std::string keeper = keeper_of(comm, target);
+            ASSERT_FALSE(keeper.empty()) << comm;
+            EXPECT_THAT(advice_for(died_of(killed_by(comm, keeper.c_str())), ""),
+                        Each(Not(HasSubstr("ask whoever runs that"))))
+                << comm << " in " << target;
+        }
 }
 
 TEST(Advice, WhoSentItIsShownWithoutItsEscapes) {
