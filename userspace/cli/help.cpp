@@ -17,7 +17,7 @@ Usage:
                    [--fail-on WORDS]   judge a recorded series (t_seconds,bytes;
                                        - for standard input): does it leak?
   memscope report [FILE] [--json] [--report-dir DIR]
-                                       the last death, or the one in a file: what
+                                       the last death, or the one in FILE: what
                                        happened, who held what, what to do
   memscope doctor [--json]             what this machine offers, and what not
   memscope demo [leak|warmup|spikes|steps|workers|wrapper]

@@ -88,6 +88,16 @@ ScopeVerdict read_verdict(const JsonFields& fields) {
     verdict.judgement.floor_slope = fields.number("floor_slope_bytes_per_second").value_or(0);
     verdict.judgement.peak = size(fields, "peak_bytes");
     verdict.forecast = read_forecast(fields);
+    if (fields.has("grower")) {
+        const JsonFields grower = fields.object("grower");
+        verdict.grower = Grower{.pid = grower.small("pid").value_or(0),
+                                .comm = grower.text("comm"),
+                                .role = read_role(grower),
+                                .grown = size(grower, "grown_bytes"),
+                                .over = grower.seconds("over_seconds").value_or(Seconds{}),
+                                .levels = grower.small("levels_below_top").value_or(0),
+                                .top = grower.text("top")};
+    }
     verdict.explanation = printable(fields.text("explanation"));
     return verdict;
 }

@@ -84,9 +84,11 @@ std::string curve(const std::vector<HeldPoint>& series) {
     const auto [low, high] = std::ranges::minmax_element(series, {}, &HeldPoint::held);
     const double range = std::max(static_cast<double>((high->held - low->held).n), 1.0);
     std::string drawn;
-    for (const auto& column : columns)
-        drawn +=
-            column ? kGlyphs[static_cast<std::size_t>(static_cast<double>((*column - low->held).n) / range * 7)] : " ";
+    Bytes height = series.front().held;
+    for (const auto& column : columns) {
+        height = column.value_or(height);  // it goes on as it was until the next sample
+        drawn += kGlyphs[static_cast<std::size_t>(static_cast<double>((height - low->held).n) / range * 7)];
+    }
     return fmt::format("  {}\n  held {} to {} in the last {}, {} at the end\n", drawn, human_size(low->held),
                        human_size(high->held), human_duration(Seconds(length)), human_size(series.back().held));
 }

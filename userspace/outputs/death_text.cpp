@@ -179,8 +179,8 @@ std::vector<std::string> death_block(const DeathReport& report, const std::strin
         block.add("grew", human_growth(sites.front().bytes) + " at " + site, 1);
     }
     if (!report.advice.empty()) block.add("to do", printable(report.advice.front()), kMostAdviceLines);
-    if (!file.empty())
-        block.plain(shortened_to("  " + left("more", kLabel) + "memscope report " + printable(file), kWidth));
+    // A path that is cut is of no use.
+    if (!file.empty()) block.plain("  " + left("more", kLabel) + "memscope report " + printable(file));
     return std::move(block).lines();
 }
 

@@ -7,8 +7,8 @@
 namespace memscope {
 
 // A death for whoever finds it in a terminal or a journal the next morning: the plain line of the event, and below it
-// who held what, how it had been judged and what to do, in at most 13 lines of 80 columns. Printable. `file`: where all
-// of it was written; empty: nowhere.
+// who held what, how it had been judged and what to do, in at most 13 lines of 80 columns (a path may be longer).
+// Printable. `file`: where all of it was written; empty: nowhere.
 std::vector<std::string> death_block(const DeathReport& report, const std::string& file);
 
 // Pieces of it that the whole story has, too.

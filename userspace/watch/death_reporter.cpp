@@ -90,18 +90,20 @@ void DeathReporter::write(Pending& pending) {
         in_trouble_ = false;
         return;
     }
-    if (pending.file.empty()) ++failed_;  // else the first version of it is there
+    if (pending.file.empty() && !std::exchange(pending.failed, true)) ++failed_;  // else a first version is there
     if (!std::exchange(in_trouble_, true))
         troubles_.push_back("memscope: the report of a death could not be written: " + written.error().message());
 }
 
 void DeathReporter::take(const Snapshot& snapshot, Seconds now) {
     follow(snapshot);
+    told_.clear();
     for (const DeathMoment& moment : death_moments(snapshot)) {
         if (admit(moment, now)) {
             Pending pending{.report = describe(moment, snapshot)};
             write(pending);
             pending_.push_back(std::move(pending));
+            told_.insert(moment.target);
         }
         const Death& decisive = moment.deaths.front();
         const std::size_t others = moment.deaths.size() - 1;
@@ -115,11 +117,10 @@ void DeathReporter::take(const Snapshot& snapshot, Seconds now) {
 }
 
 SnapshotPtr DeathReporter::others(const SnapshotPtr& snapshot) const {
-    if (pending_.empty()) return snapshot;
+    if (told_.empty()) return snapshot;
     auto copy = std::make_shared<Snapshot>(*snapshot);
-    for (const Pending& pending : pending_)
-        for (TargetSnapshot& target : copy->targets)
-            if (target.info.name == pending.report.target().info.name) target.deaths.clear();
+    for (TargetSnapshot& target : copy->targets)
+        if (told_.contains(target.info.name)) target.deaths.clear();
     return copy;
 }
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -28,10 +29,10 @@ class DeathReporter {
     void take(const Snapshot& snapshot, Seconds now);
     // The same tick, once it is complete: it may be the last that shows somebody alive.
     void remember(SnapshotPtr snapshot) { recent_.add(std::move(snapshot)); }
-    // The tick without those deaths that a block will tell of, for who says the others in a line each.
-    SnapshotPtr others(const SnapshotPtr& snapshot) const;
-    // When others have seen the tick: what grew is added, whose names may take a while to find. The blocks to print.
+    // Once the tick is published: what grew is added, whose names may take a while to find. The blocks to print.
     std::vector<std::vector<std::string>> tell();
+    // That tick without those deaths that a block tells of, for who says the others in a line each.
+    SnapshotPtr others(const SnapshotPtr& snapshot) const;
 
     std::uint64_t failed() const { return failed_; }          // reports that could not be written
     std::uint64_t unreported() const { return unreported_; }  // deaths that made none, because there were too many
@@ -46,6 +47,7 @@ class DeathReporter {
     struct Pending {
         DeathReport report{};
         std::string file{};  // empty: not written
+        bool failed = false;
     };
 
     void follow(const Snapshot& snapshot);
@@ -59,6 +61,7 @@ class DeathReporter {
     std::map<std::string, History> histories_{};  // by name of the target
     Allowance allowance_;
     std::vector<Pending> pending_{};
+    std::set<std::string> told_{};  // targets whose deaths of this tick a block tells of
     std::vector<std::string> troubles_{};
     bool in_trouble_ = false;  // the last write failed, and that has been said
     std::uint64_t failed_ = 0;

@@ -179,8 +179,8 @@ class Loop {
         if (options_.on_snapshot) options_.on_snapshot(*snapshot);
         board_.publish(snapshot);
         if (command_ && !released_) return Done{};  // it may yet turn out that there is no such command
+        tell_deaths();                              // an end is often the end of what else there is to say
         show(snapshot);
-        tell_deaths();
         latest_ = std::move(snapshot);
         return Done{};
     }

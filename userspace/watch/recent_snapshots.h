@@ -1,11 +1,12 @@
 #pragma once
+#include <cstdint>
 #include <deque>
 
 #include "model/snapshot.h"
 
 namespace memscope {
 
-// Some snapshots of the last minute, the further back the further apart: about ten of them at any interval.
+// Some snapshots of the last minute, the further back the further apart: at most twenty of them at any interval.
 class RecentSnapshots {
   public:
     void add(SnapshotPtr snapshot);
@@ -14,6 +15,9 @@ class RecentSnapshots {
 
   private:
     std::deque<SnapshotPtr> snapshots_{};
+    std::deque<std::uint64_t> slots_{};  // of each
+    std::uint64_t slot_ = 0;             // the present one; counted from 1
+    double slot_began_ = 0;
 };
 
 }  // namespace memscope
