@@ -48,7 +48,7 @@ std::string shortage(const OomKill& oom) {
 
 std::string oom_kill_text(const Death& death) {
     const OomKill& oom = *death.oom;
-    std::string text = fmt::format("the kernel killed {} {}", subject(death), shortage(oom));
+    std::string text = fmt::format("the kernel's OOM killer killed {} {}", subject(death), shortage(oom));
     if (death.rss_anon) text += fmt::format(", it held {}", human_size(*death.rss_anon));
     if (!oom.marked) return text + ", because it shared the memory of the victim";
     if (oom.whole_cgroup) text += ", with all of its cgroup";

@@ -12,6 +12,7 @@
 #include "outputs/json_writer.h"
 #include "sources/cgroup_hierarchy.h"
 #include "sources/host.h"
+#include "sources/kernel_log.h"
 
 namespace memscope {
 namespace {
@@ -30,6 +31,12 @@ Finding pressure_finding(const SysRoot& root, const Result<CgroupHierarchy>& hie
     if (hierarchy && hierarchy->version == 1)
         return {"pressure (PSI)", true, "of the host; cgroup v1 has none per target, so those metrics are absent"};
     return {"pressure (PSI)", true, "of the host and of each target"};
+}
+
+Finding log_finding(const SysRoot& root) {
+    const auto log = KernelLog::open(root);
+    if (log) return {"kernel log", true, "tells which limit an OOM kill obeyed"};
+    return {"kernel log", false, log.error().message() + ": which limit an OOM kill obeyed is told by what was full"};
 }
 
 // Loading it is the only honest test; nothing of it is called.
@@ -107,6 +114,7 @@ Diagnosis diagnose(const SysRoot& root) {
         {"resident counters", facts.percpu_rss.has_value(),
          facts.percpu_rss.value_or(false) ? "per CPU, summed exactly" : "per address space and thread, summed exactly"},
         pressure_finding(root, hierarchy),
+        log_finding(root),
         library_finding("NVML", "libnvidia-ml.so.1"),
         library_finding("CUDA driver", "libcuda.so.1"),
         python_finding(),

@@ -379,6 +379,7 @@ void Collector::describe(Snapshot& snapshot, const Now& now) {
         describe_target(id, target, out, snapshot, now);
         std::vector<Process> processes = std::exchange(out.processes, {});
         last_shown_[id] = out;
+        last_shown_[id].deaths.clear();
         out.processes = std::move(processes);
         snapshot.targets.push_back(std::move(out));
     }

@@ -28,6 +28,7 @@ class Collector {
     int events_fd() const { return events_.get(); }
     void take_events();  // whenever events wait
     Result<Snapshot> tick();
+    bool has_news() const { return deaths_.news_waits(); }  // that should not wait for the next tick
     bool finished() const { return targets_->finished(processes_.living().size()); }
     const std::vector<Error>& refused() const { return session_.refused(); }
     // Null where growth is not followed. It lives as long as the collector and may be asked from any thread.

@@ -54,6 +54,9 @@ void DeathRecorder::take(LastWords words) {
         const auto known = ending_.try_emplace(words.id, words.kill->time_ns).first;
         known->second = std::min(known->second, words.kill->time_ns);
     }
+    const SentSignal* sent = deadly_signal(words);
+    const auto death = decide_death(words, {.sender_in_tree = sent && sent->sender_target == words.target});
+    news_waits_ = news_waits_ || (death && death->news);
     waiting_.push_back(std::move(words));
 }
 
@@ -151,6 +154,7 @@ void DeathRecorder::settle(const Surroundings& around) {
     std::ranges::sort(waiting_, {}, &LastWords::time_ns);
     for (const LastWords& words : waiting_) settle_one(words, known[words.id], around);
     waiting_.clear();
+    news_waits_ = false;
 }
 
 std::vector<Death> DeathRecorder::hand_over(CgroupId target) {

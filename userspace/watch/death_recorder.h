@@ -24,6 +24,7 @@ class DeathRecorder {
     void exited(const Exited& event);
     void take(LastWords words);
     bool anyone_waits() const { return !waiting_.empty(); }
+    bool news_waits() const { return news_waits_; }  // most likely: what is teardown shows when it is settled
 
     struct Surroundings {
         const ProcessTable& processes;  // with those that have ended since the tick before
@@ -68,6 +69,7 @@ class DeathRecorder {
     };
     std::deque<Line> lines_{};
     std::vector<LastWords> waiting_{};
+    bool news_waits_ = false;
     std::deque<ProcessId> settled_{};              // the latest: the last two threads of one may both tell its end
     std::map<ProcessId, std::uint64_t> ending_{};  // since when, on the boot clock
     std::map<CgroupId, Books> books_{};

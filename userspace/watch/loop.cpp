@@ -26,6 +26,7 @@ namespace {
 
 constexpr std::size_t kMostTold = 100;
 constexpr int kFailedOn = 3;
+constexpr std::uint64_t kTellAtOnceEveryNs = 250'000'000;
 constexpr Seconds kLastWords{1};  // for a reader of standard output that is slow, at the end
 
 void warn(const Error& error) {
@@ -130,7 +131,7 @@ class Loop {
                 case Wake::events:
                     collector_.take_events();
                     // How the last one ended is in no tick yet.
-                    if (!collector_.finished()) break;
+                    if (!collector_.finished() && !tells_at_once()) break;
                     [[fallthrough]];
                 case Wake::tick:
                     if (auto done = tick(); !done) return WatchFailure{done.error()};
@@ -160,6 +161,14 @@ class Loop {
 
   private:
     bool over() const { return command_ended_ || collector_.finished() || output_closed_ || duration_over(); }
+
+    // A death is told when it happens. Of many only some: whoever lets processes die in a storm gets no tick for each.
+    bool tells_at_once() {
+        const std::uint64_t now = read_clock().boot_ns;
+        if (!collector_.has_news() || now - told_at_once_ns_ < kTellAtOnceEveryNs) return false;
+        told_at_once_ns_ = now;
+        return true;
+    }
 
     bool duration_over() const {
         const double passed = static_cast<double>(read_clock().boot_ns - began_) * 1e-9;
@@ -290,6 +299,7 @@ class Loop {
     SnapshotPtr latest_{};
     std::uint64_t began_ = 0;
     std::uint64_t status_shown_ = 0;
+    std::uint64_t told_at_once_ns_ = 0;  // boot clock
     bool output_closed_ = false;
     bool command_ended_ = false;
     bool released_ = false;

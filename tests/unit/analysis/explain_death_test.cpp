@@ -20,10 +20,12 @@ std::string told(const LastWords& words, const DeathScene& scene = {}) {
 
 TEST(ExplainDeath, SaysWhoWasKilledWhyAndWhoAskedForMemory) {
     EXPECT_EQ(told(oom_killed()),
-              "the kernel killed python (pid 100, trainer, rank 3) at the limit of train of 512 MiB, it held 400 MiB; "
+              "the kernel's OOM killer killed python (pid 100, trainer, rank 3) at the limit of train of 512 MiB, it "
+              "held 400 MiB; "
               "loader (pid 200) had asked for memory");
     EXPECT_EQ(told(oom_killed(100)),
-              "the kernel killed python (pid 100, trainer, rank 3) at the limit of train of 512 MiB, it held 400 MiB")
+              "the kernel's OOM killer killed python (pid 100, trainer, rank 3) at the limit of train of 512 MiB, it "
+              "held 400 MiB")
         << "itself";
 }
 

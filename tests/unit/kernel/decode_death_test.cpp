@@ -35,19 +35,25 @@ TEST(DecodeDeath, WithoutWordsHasTheEndAlone) {
 
 TEST(DecodeDeath, KeepsEveryField) {
     ms_death e = record();
-    e.words.kill = {.time_ns = 90, .sender_target = 8, .sender = 200, .number = 9, .flags = MS_SENT_BY_KERNEL};
+    e.words.kill.time_ns = 90;
+    e.words.kill.sender_target = 8;
+    e.words.kill.sender = 200;
+    e.words.kill.number = 9;
+    e.words.kill.flags = MS_SENT_BY_KERNEL;
     std::strcpy(e.words.kill.comm, "loader");
-    e.words.oom = {.time_ns = 91,
-                   .cgroup = 10,
-                   .owner = 11,
-                   .limit_pages = 4,
-                   .usage_pages = 3,
-                   .anon_pages = 2,
-                   .thread = 101,
-                   .trigger = 200,
-                   .flags = MS_OOM_WHOLE_CGROUP};
+    ms_oom_mark& mark = e.words.oom;
+    mark.time_ns = 91;
+    mark.cgroup = 10;
+    mark.owner = 11;
+    mark.limit_pages = 4;
+    mark.usage_pages = 3;
+    mark.anon_pages = 2;
+    mark.thread = 101;
+    mark.trigger = 200;
+    mark.flags = MS_OOM_WHOLE_CGROUP;
     std::strcpy(e.words.oom.owner_name, "train");
-    e.words.bus = {.magic = 0x01021994, .device = 25};
+    e.words.bus.magic = 0x01021994;
+    e.words.bus.device = 25;
     std::strcpy(e.words.bus.name, "torch_1");
     e.failure = {.time_ns = 80, .bytes = 70, .magic = 6, .device = 5, .call = MS_FAILED_MREMAP, .reason = 1};
     const auto words = decoded(e);
@@ -76,7 +82,9 @@ TEST(DecodeDeath, IsNotLedAstrayByWhatAProcessCanWrite) {
     std::memset(e.comm, 'x', sizeof e.comm);
     std::memset(e.words.bus.name, 'y', sizeof e.words.bus.name);
     e.words.bus.magic = 1;
-    e.failure = {.time_ns = 80, .call = 999, .reason = 999};
+    e.failure.time_ns = 80;
+    e.failure.call = 999;
+    e.failure.reason = 999;
     e.words.oom.time_ns = 1;
     e.words.oom.anon_pages = -5;
     const auto words = decoded(e);

@@ -49,7 +49,8 @@ TEST(MetricTable, HelpIsOneSentenceThatNeedsNoEscape) {  // the serializer write
 }
 
 TEST(MetricTable, EveryReaderFillsExactlyItsLabels) {
-    const Snapshot snapshot = test::example();
+    Snapshot snapshot = test::example();
+    snapshot.targets[0].death_tally.add({});
     for (const Metric& metric : metric_table()) {
         Samples samples;
         metric.collect(snapshot, samples);

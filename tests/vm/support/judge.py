@@ -103,6 +103,19 @@ def _oom(told):
     return None if kills == [0, 1] else f"oom_kill went from {kills[0]} to {kills[1]}"
 
 
+def _deaths(told):
+    """One at the limit of a cgroup, one because the machine was full; each explained as what it was."""
+    if told.status("host-oom") != 137:
+        return f"the process that wanted all memory ended with {told.status('host-oom')}, not with SIGKILL"
+    for section, at_limit, of_host in (("metrics-churned", 0, 0), ("oom", 1, 0), ("host-oom", 1, 1)):
+        metrics = told.metrics(section)
+        found = [_total(metrics, "memscope_oom_kills_total", constraint=word) for word in ("cgroup", "host", "unknown")]
+        found.append(_total(metrics, "memscope_deaths_total", cause="oom_kill"))
+        if found != [at_limit, of_host, 0, at_limit + of_host]:
+            return f"{section}: kills of cgroup, host and unknown, and deaths by them are {found}"
+    return None
+
+
 def _nothing_lost(told):
     lost = {labels: value for labels, value in told.metrics("oom").get("memscope_events_dropped_total", {}).items() if value}
     if not told.metrics("oom").get("memscope_events_dropped_total"):
@@ -141,6 +154,7 @@ def judge(machine, told, stopped, wanted_tests, image_facts):
                ("mapped bytes add up to the virtual size", _mapped(told)),
                ("kinds of memory add up to the usage", _kinds(told)),
                ("an OOM kill is counted", _oom(told)),
+               ("OOM kills of a cgroup and of the machine are told apart", _deaths(told)),
                ("nothing was lost", _nothing_lost(told)),
                ("memscope ends with 0", _alike("its status", told.status("end"), 0)),
                ("kernel tests pass", _tests(told, wanted_tests))]

@@ -29,6 +29,12 @@ def _resident():
                      for pid, _, anon in PROCESSES)
 
 
+def _deaths(at_limit, of_host):
+    return (f'memscope_oom_kills_total{{constraint="cgroup"}} {at_limit}\nmemscope_oom_kills_total{{constraint="host"}} {of_host}\n'
+            f'memscope_oom_kills_total{{constraint="unknown"}} 0\n'
+            f'memscope_deaths_total{{cause="oom_kill",sender="kernel"}} {at_limit + of_host}')
+
+
 def _metrics(starts, exits, kills):
     living = (starts - exits) * SIZE_KB * 1024
     return (f'memscope_process_starts_total{{role="other"}} {starts}\nmemscope_process_exits_total{{role="other"}} {exits}\n'
@@ -42,8 +48,9 @@ def console(machine, tests):
                       if value and fact.startswith(("file ", "event ")))
     sections = {
         "kernel": machine.series, "files": files, "doctor": _doctor(facts), "metrics-before": _metrics(4, 0, 0),
-        "metrics-churned": _metrics(25, 21, 0), "tick": _tick(), "resident": _resident(),
-        "oom": f"status 137\n{_metrics(26, 22, 1)}", "end": "status 0",
+        "metrics-churned": f"{_deaths(0, 0)}\n{_metrics(25, 21, 0)}", "tick": _tick(), "resident": _resident(),
+        "oom": f"status 137\n{_deaths(1, 0)}\n{_metrics(26, 22, 1)}",
+        "host-oom": f"status 137\n{_deaths(1, 1)}\n{_metrics(27, 23, 2)}", "end": "status 0",
         "tests": "\n".join(f"[       OK ] {test} (7 ms)" for test in tests), "status": "tests 0"}
     return "".join(f"\n::section {name} 1.5\n{text}\n" for name, text in sections.items()) + "\n::exit 0\n"
 
