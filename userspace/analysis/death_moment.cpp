@@ -8,6 +8,7 @@
 namespace memscope {
 namespace {
 
+constexpr double kSoonAfter = 2;     // seconds
 constexpr double kStillWhole = 0.9;  // of what it held when it was chosen to die
 
 // Want of memory explains the others: those that were left alone end by themselves soon after.
@@ -71,9 +72,14 @@ std::vector<DeathMoment> death_moments(const Snapshot& now) {
         for (const Death& death : target.deaths)
             if (innermost[death.id] == &target) moment.deaths.push_back(death);
         std::ranges::stable_sort(moment.deaths, more_decisive);
-        if (!moment.deaths.empty() && moment.deaths.front().news) moments.push_back(std::move(moment));
+        if (!moment.deaths.empty()) moments.push_back(std::move(moment));
     }
     return moments;
+}
+
+bool belongs_to(const DeathMoment& later, const Death& decisive) {
+    const Death& next = later.deaths.front();
+    return next.time - decisive.time <= kSoonAfter && (!next.news || weight(next.cause) >= weight(decisive.cause));
 }
 
 const Snapshot* last_alive(const std::deque<SnapshotPtr>& recent, const std::string& target, const Death& death) {

@@ -19,6 +19,8 @@ constexpr Seconds kEachOfTarget = std::chrono::minutes(5);
 constexpr double kMostOfAll = 20;
 constexpr Seconds kEachOfAll = std::chrono::seconds(30);
 
+constexpr double kSettled = 10;  // seconds after which nobody follows a death any more
+
 constexpr std::size_t kMostEvents = DeathReportBounds::kEvents;
 constexpr std::size_t kSiteWidth = 200;
 
@@ -48,8 +50,20 @@ void DeathReporter::follow(const Snapshot& snapshot) {
             histories_.try_emplace(target.info.name, History{.allowance = Allowance(kMostOfTarget, kEachOfTarget)})
                 .first->second;
         for (PastEvent& event : events_between(was, target, snapshot.time)) add_event(history.events, std::move(event));
+        if (history.latest && snapshot.time - history.latest->report.decisive().time > kSettled) history.latest.reset();
     }
     std::erase_if(histories_, [&](const auto& each) { return !find_target(snapshot, each.first); });
+}
+
+// A tree seldom dies in one instant: who follows within a moment is added to the report that is there.
+bool DeathReporter::follows_another(const DeathMoment& moment) {
+    std::optional<Pending>& latest = histories_.at(moment.target).latest;
+    if (!latest || !belongs_to(moment, latest->report.decisive())) return false;
+    DeathReport& report = latest->report;
+    report.deaths.insert(report.deaths.end(), moment.deaths.begin(), moment.deaths.end());
+    keep_within_bounds(report);
+    write(*latest);
+    return true;
 }
 
 bool DeathReporter::admit(const DeathMoment& moment, Seconds now) {
@@ -99,7 +113,9 @@ void DeathReporter::take(const Snapshot& snapshot, Seconds now) {
     follow(snapshot);
     told_.clear();
     for (const DeathMoment& moment : death_moments(snapshot)) {
-        if (admit(moment, now)) {
+        const bool follows = follows_another(moment);
+        if (!moment.is_news()) continue;
+        if (!follows && admit(moment, now)) {
             Pending pending{.report = describe(moment, snapshot)};
             write(pending);
             pending_.push_back(std::move(pending));
@@ -135,6 +151,8 @@ std::vector<std::vector<std::string>> DeathReporter::tell() {
             write(pending);
         }
         blocks.push_back(death_block(report, pending.file));
+        if (const auto history = histories_.find(report.target().info.name); history != histories_.end())
+            history->second.latest = std::move(pending);
     }
     if (!troubles_.empty()) blocks.push_back(std::exchange(troubles_, {}));
     return blocks;

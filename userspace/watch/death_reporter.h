@@ -38,19 +38,21 @@ class DeathReporter {
     std::uint64_t unreported() const { return unreported_; }  // deaths that made none, because there were too many
 
   private:
-    struct History {
-        HeldHistory held{};
-        std::deque<PastEvent> events{};
-        Allowance allowance;
-        std::uint64_t unreported = 0;  // since the last report
-    };
     struct Pending {
         DeathReport report{};
         std::string file{};  // empty: not written
         bool failed = false;
     };
+    struct History {
+        HeldHistory held{};
+        std::deque<PastEvent> events{};
+        Allowance allowance;
+        std::uint64_t unreported = 0;     // since the last report
+        std::optional<Pending> latest{};  // for a moment: others may follow the one it is about
+    };
 
     void follow(const Snapshot& snapshot);
+    bool follows_another(const DeathMoment& moment);
     bool admit(const DeathMoment& moment, Seconds now);
     DeathReport describe(const DeathMoment& moment, const Snapshot& now);
     void write(Pending& pending);

@@ -12,6 +12,7 @@
 #include "outputs/routes.h"
 #include "outputs/status_text.h"
 #include "outputs/tick_json.h"
+#include "sources/descendants.h"
 #include "view/view.h"
 #include "watch/collector.h"
 #include "watch/death_reporter.h"
@@ -75,6 +76,11 @@ std::optional<Result<ReportStore>> open_reports(const WatchOptions& options) {
 DeathReporter::GrowthOf growth_at(GrowthRecorder* recorder) {
     if (!recorder) return {};
     return [recorder](const TargetSnapshot& target) { return recorder->report(target); };
+}
+
+std::string own_cgroup_path(const SysRoot& root) {
+    const auto hierarchy = find_hierarchy(root);
+    return hierarchy ? read_cgroup_path(root, ::getpid(), hierarchy->version).value_or("") : "";
 }
 
 // Every target keeps a few directories open; the soft limit of 1024 is for programs that use select().
@@ -339,7 +345,7 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
                  open_view(options, growth), DeathReporter(std::move(reports), growth_at(recorder)), board);
     if (auto prepared = loop->prepare(); !prepared) return cannot(prepared.error());
     if (const SnapshotPtr first = board.latest())
-        for (const std::string& target : targets_with(*first, ::getpid()))
+        for (const std::string& target : targets_around(*first, own_cgroup_path(root)))
             loop->warn_user(plain_error(inside_warning(target)));
 
     // Without it `memscope status` finds nobody; that is said, and no reason not to watch.

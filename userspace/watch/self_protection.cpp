@@ -1,6 +1,5 @@
 #include "watch/self_protection.h"
 
-#include <algorithm>
 #include <charconv>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -9,7 +8,7 @@
 
 namespace memscope {
 
-Status lower_own_oom_score(const SysRoot& root) {
+Result<int> own_oom_score(const SysRoot& root) {
     const fs::path path = root.proc / "self/oom_score_adj";
     const auto text = read_file(path);
     if (!text) return text.error();
@@ -17,7 +16,14 @@ Status lower_own_oom_score(const SysRoot& root) {
     int score = 0;
     if (std::from_chars(number.data(), number.data() + number.size(), score).ec != std::errc{})
         return plain_error(path.string() + ": is no number");
-    if (score <= kOwnOomScore) return Done{};
+    return score;
+}
+
+Status lower_own_oom_score(const SysRoot& root) {
+    const auto score = own_oom_score(root);
+    if (!score) return score.error();
+    if (*score <= kOwnOomScore) return Done{};
+    const fs::path path = root.proc / "self/oom_score_adj";
     const Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     const std::string wanted = std::to_string(kOwnOomScore);
     if (!file || ::write(file.get(), wanted.data(), wanted.size()) < 0)
@@ -25,11 +31,13 @@ Status lower_own_oom_score(const SysRoot& root) {
     return Done{};
 }
 
-std::vector<std::string> targets_with(const Snapshot& snapshot, pid_t pid) {
+std::vector<std::string> targets_around(const Snapshot& snapshot, const std::string& cgroup) {
     std::vector<std::string> names;
-    for (const TargetSnapshot& target : snapshot.targets)
-        if (std::ranges::any_of(target.processes, [pid](const Process& process) { return process.task.id.pid == pid; }))
-            names.push_back(target.info.name);
+    for (const TargetSnapshot& target : snapshot.targets) {
+        const std::string& name = target.info.name;
+        if (target.info.kind != "cgroup" || name.empty() || name == "/") continue;
+        if (cgroup == name || cgroup.starts_with(name + "/")) names.push_back(name);
+    }
     return names;
 }
 

@@ -60,9 +60,20 @@ TEST(DeathMoment, AmongOthersTheFirstIsTheDecisiveOne) {
     EXPECT_THAT(pids_of(moments[0].deaths), ElementsAre(3, 2, 1));
 }
 
-TEST(DeathMoment, TeardownAloneIsNoEvent) {
-    EXPECT_THAT(death_moments(with_deaths({death_of(1, DeathCause::sigkill, 1, false)})), IsEmpty());
+TEST(DeathMoment, TeardownAloneIsNoNews) {
+    EXPECT_FALSE(death_moments(with_deaths({death_of(1, DeathCause::sigkill, 1, false)})).at(0).is_news());
+    EXPECT_TRUE(death_moments(with_deaths({death_of(1, DeathCause::sigkill, 1)})).at(0).is_news());
     EXPECT_THAT(death_moments(with_deaths({})), IsEmpty());
+}
+
+TEST(DeathMoment, GoesOnWithWhatCameShortlyBeforeAndWasNoLess) {
+    const Death told = death_of(1, DeathCause::sigkill, 10);
+    const auto follows = [&](const Death& next) { return belongs_to({"train", {next}}, told); };
+    EXPECT_TRUE(follows(death_of(2, DeathCause::sigkill, 11)));
+    EXPECT_TRUE(follows(death_of(2, DeathCause::signal, 11)));
+    EXPECT_FALSE(follows(death_of(2, DeathCause::signal, 13)));
+    EXPECT_FALSE(follows(oom_kill_of(2, 11, 5)));
+    EXPECT_TRUE(follows(death_of(2, DeathCause::sigbus, 11, false)));
 }
 
 TEST(DeathMoment, ADeathCountsForTheInnermostTarget) {

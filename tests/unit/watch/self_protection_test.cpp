@@ -25,9 +25,13 @@ TEST(SelfProtection, WhatCannotBeLoweredIsAnError) {
 
 TEST(SelfProtection, TargetsThatItIsPartOfAreNamed) {
     Snapshot snapshot;
-    snapshot.targets = {test::nearly_full(), TargetSnapshot{}};
-    EXPECT_THAT(targets_with(snapshot, 110), testing::ElementsAre("train"));
-    EXPECT_THAT(targets_with(snapshot, 7), testing::IsEmpty());
+    snapshot.targets.resize(3, test::nearly_full());
+    snapshot.targets[1].info.name = "/";
+    snapshot.targets[2].info = {.name = "cmd:train", .kind = "command"};
+    EXPECT_THAT(targets_around(snapshot, "train"), testing::ElementsAre("train"));
+    EXPECT_THAT(targets_around(snapshot, "train/step"), testing::ElementsAre("train"));
+    EXPECT_THAT(targets_around(snapshot, "training"), testing::IsEmpty());
+    EXPECT_THAT(targets_around(snapshot, ""), testing::IsEmpty());
     EXPECT_EQ(inside_warning("a\x1b").find('\x1b'), std::string::npos);
 }
 
