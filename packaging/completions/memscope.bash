@@ -2,12 +2,12 @@
 _memscope() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= i
     local watching='--cgroup --pid --memory-max --user --wait --interval --duration --listen --http-status --linger
-        --json --quiet --no-maps --no-growth --no-python --growth-budget --warmup --fail-on --config --help --version'
+        --report-dir --json --quiet --no-maps --no-growth --no-python --growth-budget --warmup --fail-on --config --help --version'
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; ++i)); do
         case ${COMP_WORDS[i]} in
             --) return ;; # a command of the user's: default completion
-            status | growth | verdict | doctor | demo) command=${COMP_WORDS[i]} ;;
+            status | growth | verdict | report | doctor | demo) command=${COMP_WORDS[i]} ;;
         esac
     done
     case $before in
@@ -21,16 +21,18 @@ _memscope() {
             ;;
         --pid) mapfile -t COMPREPLY < <(cd /proc && compgen -W "$(echo [0-9]*)" -- "$word"); return ;;
         --user) mapfile -t COMPREPLY < <(compgen -u -- "$word"); return ;;
+        --report-dir) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
         --config) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
         --memory-max | --interval | --duration | --listen | --linger | --target | --top | --limit | --warmup) return ;;
         --fail-on) mapfile -t COMPREPLY < <(compgen -W 'insufficient warming_up stable spiky leaking' -- "$word"); return ;;
         --format) mapfile -t COMPREPLY < <(compgen -W 'text json folded pprof' -- "$word"); return ;;
     esac
-    local words="status growth verdict doctor demo $watching"
+    local words="status growth verdict report doctor demo $watching"
     case $command in
         status) words='--target --json --help' ;;
         growth) words='--target --top --format --help' ;;
         verdict) words='--limit --warmup --json --fail-on --help' ;;
+        report) words='--json --report-dir --help' ;;
         doctor) words='--json --help' ;;
         demo) words='leak warmup spikes steps workers wrapper --help' ;;
         *) [ "$COMP_CWORD" = 1 ] || words=$watching ;;

@@ -7,12 +7,13 @@ function __memscope_cgroups
     end
 end
 
-set -l commands status growth verdict doctor demo
+set -l commands status growth verdict report doctor demo
 set -l watching "not __fish_seen_subcommand_from $commands"
 complete -c memscope -f
 complete -c memscope -n "__fish_is_first_arg" -a status -d 'What a running watcher sees now'
 complete -c memscope -n "__fish_is_first_arg" -a growth -d 'What grew, by call site'
 complete -c memscope -n "__fish_is_first_arg" -a verdict -d 'Judge a recorded series'
+complete -c memscope -n "__fish_is_first_arg" -a report -d 'The last death: what happened, what to do'
 complete -c memscope -n "__fish_is_first_arg" -a doctor -d 'What this machine offers'
 complete -c memscope -n "__fish_is_first_arg" -a demo -d 'A small job with a known answer'
 complete -c memscope -n "__fish_seen_subcommand_from demo" -a 'leak warmup spikes steps workers wrapper'
@@ -23,7 +24,9 @@ complete -c memscope -n "__fish_seen_subcommand_from verdict" -F
 complete -c memscope -n "__fish_seen_subcommand_from verdict" -l limit -x -d 'When would it be reached'
 complete -c memscope -n "__fish_seen_subcommand_from verdict" -l warmup -x -d 'Growth since the start may last that long'
 complete -c memscope -n "__fish_seen_subcommand_from verdict" -l fail-on -x -a 'insufficient warming_up stable spiky leaking' -d 'Words that end with status 3'
-complete -c memscope -n "__fish_seen_subcommand_from status verdict doctor" -l json -d 'As JSON'
+complete -c memscope -n "__fish_seen_subcommand_from report" -F
+complete -c memscope -n "__fish_seen_subcommand_from report" -l report-dir -x -a '(__fish_complete_directories)' -d 'Where deaths were written down'
+complete -c memscope -n "__fish_seen_subcommand_from status verdict report doctor" -l json -d 'As JSON'
 complete -c memscope -n "$watching" -l cgroup -x -a '(__memscope_cgroups)' -d 'Watch a cgroup'
 complete -c memscope -n "$watching" -l pid -x -a '(__fish_complete_pids)' -d 'Watch a process and its descendants'
 complete -c memscope -n "$watching" -l memory-max -x -d 'Limit of the command'
@@ -34,6 +37,7 @@ complete -c memscope -n "$watching" -l duration -x -d 'End after this time'
 complete -c memscope -n "$watching" -l listen -x -d 'Where /metrics is served'
 complete -c memscope -n "$watching" -l http-status -d 'Serve /api/v1/status, too'
 complete -c memscope -n "$watching" -l linger -x -d 'Keep serving after the end'
+complete -c memscope -n "$watching" -l report-dir -x -a '(__fish_complete_directories)' -d 'Where deaths are written down'
 complete -c memscope -n "$watching" -l json -d 'One JSON object per sample and target'
 complete -c memscope -n "$watching" -l quiet -d 'Print errors only'
 complete -c memscope -n "$watching" -l no-maps -d 'Do not count mapped bytes'

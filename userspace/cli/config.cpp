@@ -92,6 +92,12 @@ Status set_listen(WatchOptions& options, std::string_view value) {
     return Done{};
 }
 
+Status set_report_dir(WatchOptions& options, std::string_view value) {
+    if (value.empty()) return plain_error("the name is empty", "name a directory, or none");
+    options.report_dir = value == "none" ? "" : value;
+    return Done{};
+}
+
 Status set_warmup(WatchOptions& options, std::string_view value) {
     const auto warmup = parse_warmup(value);
     if (!warmup) return warmup.error();
@@ -120,6 +126,7 @@ constexpr WatchSetting kSettings[] = {
     {"listen", Kind::text, "\"127.0.0.1:9750\"", set_listen},
     {"http-status", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return set_flag(o.http_status, v); }},
     {"linger", Kind::text, "\"60s\"", set_linger},
+    {"report-dir", Kind::text, "\"/var/lib/memscope\"", set_report_dir},
     {"json", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return set_flag(o.json, v); }},
     {"quiet", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return set_flag(o.quiet, v); }},
 };

@@ -4,6 +4,7 @@
 #include <ctime>
 #include <dlfcn.h>
 #include <fmt/format.h>
+#include <linux/capability.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "sources/cgroup_hierarchy.h"
 #include "sources/host.h"
 #include "sources/kernel_log.h"
+#include "watch/self_protection.h"
 
 namespace memscope {
 namespace {
@@ -52,6 +54,19 @@ Finding python_finding() {
         if (::access(path, X_OK) == 0)
             return {"Python", true, std::string(path) + "; this version does not use it yet"};
     return {"Python", false, "no system interpreter; jobs may bring their own"};
+}
+
+// Whether a watcher that is started like this outlives a machine that runs out of memory.
+Finding oom_finding(const SysRoot& root, CapabilitySet capabilities) {
+    const auto score = own_oom_score(root);
+    if (!score) return {"OOM protection", std::nullopt, score.error().message()};
+    if (*score <= kOwnOomScore) return {"OOM protection", true, fmt::format("its oom_score_adj is {}", *score)};
+    if (capabilities.has(CAP_SYS_RESOURCE))
+        return {"OOM protection", true, fmt::format("a watcher lowers its oom_score_adj to {}", kOwnOomScore)};
+    return {"OOM protection", false,
+            fmt::format("oom_score_adj is {}, and lowering it takes CAP_SYS_RESOURCE: when the machine runs out of "
+                        "memory, the watcher may be the victim",
+                        *score)};
 }
 
 // Nanoseconds of one cheap system call, of CPU time, since others use the machine, too. 5 ms are enough to tell.
@@ -118,6 +133,7 @@ Diagnosis diagnose(const SysRoot& root) {
         library_finding("NVML", "libnvidia-ml.so.1"),
         library_finding("CUDA driver", "libcuda.so.1"),
         python_finding(),
+        oom_finding(root, diagnosis.capabilities),
     };
 
     diagnosis.obstacle = obstacle(facts, privileges, diagnosis.plan);

@@ -16,6 +16,9 @@ Usage:
   memscope verdict FILE.csv [--limit SIZE] [--warmup TIME] [--json]
                    [--fail-on WORDS]   judge a recorded series (t_seconds,bytes;
                                        - for standard input): does it leak?
+  memscope report [FILE] [--json] [--report-dir DIR]
+                                       the last death, or the one in FILE: what
+                                       happened, who held what, what to do
   memscope doctor [--json]             what this machine offers, and what not
   memscope demo [leak|warmup|spikes|steps|workers|wrapper]
                                        a small job with a known answer (root)
@@ -38,6 +41,8 @@ Options of watching:
                      name processes and code
   --linger TIME      keep serving after the end (default 60s; 0 after a
                      command)
+  --report-dir DIR   where deaths are written down (default
+                     /var/lib/memscope); none for nowhere
   --json             one JSON object per sample and target on standard output
   --quiet            print errors only
   --no-maps          do not count mapped bytes

@@ -66,7 +66,7 @@ Error unexpected(const CLI::App& command, const std::string& word, bool cgroup_g
                            kSeeHelp);
     if (cgroup_given)
         return plain_error(shortened(word) + ": unexpected", "repeat --cgroup for each name, and put globs in quotes");
-    const std::vector<std::string> commands{"status", "growth", "verdict", "doctor", "demo", "help"};
+    const std::vector<std::string> commands{"status", "growth", "verdict", "report", "doctor", "demo", "help"};
     return plain_error(shortened(word) + ": unknown command", did_you_mean(word, commands, kSeeHelp));
 }
 
@@ -189,6 +189,19 @@ Result<Command> verdict_command(const CLI::App& command, const CLI::Option& file
     return Command(std::move(options));
 }
 
+Result<Command> report_command(const CLI::App& command, const CLI::Option& file) {
+    const auto path = value_of(file);
+    const auto directory = value_of(*command.get_option("--report-dir"));
+    for (const auto* value : {&path, &directory})
+        if (!*value) return value->error();
+    const auto json = flag_of(*command.get_option("--json"));
+    if (!json) return json.error();
+    ReportOptions options{.file = *path, .json = *json};
+    if (*path && *directory) return plain_error("--report-dir: a file is named, too", "name one of them");
+    options.directory = directory->value_or(options.directory);
+    return Command(std::move(options));
+}
+
 Result<Command> doctor_command(const CLI::App& command) {
     const auto json = flag_of(*command.get_option("--json"));
     if (!json) return json.error();
@@ -281,6 +294,10 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     for (const char* name : {"--limit", "--warmup", "--fail-on"}) add_text(*verdict, name);
     verdict->add_flag("--json");
     CLI::Option* file = verdict->add_option("file");
+    CLI::App* report = add_command("report");
+    add_text(*report, "--report-dir");
+    report->add_flag("--json");
+    CLI::Option* report_file = report->add_option("file");
     CLI::App* doctor = add_command("doctor");
     doctor->add_flag("--json");
     CLI::App* demo = add_command("demo");
@@ -294,7 +311,7 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
         return plain_error(error.what(), kSeeHelp);
     }
     const auto commands = app.get_subcommands();
-    for (const CLI::App* each : {status, growth, verdict, doctor, demo})
+    for (const CLI::App* each : {status, growth, verdict, report, doctor, demo})
         if (each->parsed() && !each->remaining().empty()) return unexpected(*each, each->remaining().front(), false);
     if (const auto left = app.remaining(); !left.empty())
         return unexpected(app, left.front(), app.count("--cgroup") > 0);
@@ -307,6 +324,7 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
                                "options of a command come after it, see memscope --help");
     if (demo->parsed()) return demo_command(*scenario);
     if (verdict->parsed()) return verdict_command(*verdict, *file);
+    if (report->parsed()) return report_command(*report, *report_file);
     if (doctor->parsed()) return doctor_command(*doctor);
     return growth->parsed() ? growth_command(*growth) : status_command(*status);
 }

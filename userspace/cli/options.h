@@ -32,6 +32,11 @@ struct VerdictOptions {
     bool json = false;
     std::vector<Verdict> fail_on{};
 };
+struct ReportOptions {
+    std::optional<std::string> file{};  // none: the last one
+    std::string directory = WatchOptions{}.report_dir;
+    bool json = false;
+};
 struct DoctorOptions {
     bool json = false;
 };
@@ -42,8 +47,8 @@ struct Help {
     std::string text{};  // to be printed as it is
 };
 struct Version {};
-using Command =
-    std::variant<WatchOptions, StatusOptions, GrowthOptions, VerdictOptions, DoctorOptions, DemoOptions, Help, Version>;
+using Command = std::variant<WatchOptions, StatusOptions, GrowthOptions, VerdictOptions, ReportOptions, DoctorOptions,
+                             DemoOptions, Help, Version>;
 
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 

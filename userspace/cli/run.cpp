@@ -6,6 +6,7 @@
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/print.h"
+#include "cli/report.h"
 #include "cli/status.h"
 #include "cli/verdict.h"
 #include "outputs/version.h"
@@ -51,6 +52,12 @@ int run_command(const VerdictOptions& options) {
     const auto answer = judge_file(options);
     if (!answer) return fail(answer.error(), 2);
     return print_and_end(answer->output, answer->matched ? 3 : 0);
+}
+
+int run_command(const ReportOptions& options) {
+    const auto answer = show_report(options, standard_output().terminal);
+    if (!answer) return fail(answer.error(), 2);
+    return print_and_end(*answer);
 }
 
 int run_command(const DoctorOptions& options) {

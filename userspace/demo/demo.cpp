@@ -32,6 +32,7 @@ WatchOptions watch_options(const Scenario& scenario, const TargetInfo& cgroup, S
     options.warmup = kScenarioWarmup / clock.speed();
     options.status_every = Seconds{10} / clock.speed();
     options.listen.reset();
+    options.report_dir.clear();  // how it ends is no news
     options.role_rules = role_rules_of(scenario.top);
     options.on_snapshot = [&clock, &seen, began = std::optional<double>()](const Snapshot& snapshot) mutable {
         if (!began) {

@@ -59,6 +59,12 @@ class JsonWriter {
         writer_.EndArray();
     }
 
+    // An object that another writer has made.
+    void raw_object(std::string_view name, std::string_view json) {
+        key(name);
+        writer_.RawValue(json.data(), json.size(), rapidjson::kObjectType);
+    }
+
     std::string text() const { return {buffer_.GetString(), buffer_.GetSize()}; }
 
   private:

@@ -12,11 +12,14 @@
 #include "outputs/routes.h"
 #include "outputs/status_text.h"
 #include "outputs/tick_json.h"
+#include "sources/descendants.h"
 #include "view/view.h"
 #include "watch/collector.h"
+#include "watch/death_reporter.h"
 #include "watch/least_privilege.h"
 #include "watch/own_command.h"
 #include "watch/rendezvous.h"
+#include "watch/self_protection.h"
 #include "watch/wakeups.h"
 
 namespace memscope {
@@ -61,6 +64,25 @@ GrowthSource growth_of(GrowthRecorder* recorder, const Board& board) {
     };
 }
 
+// A directory that was named, or that root should have, is worth a warning if it cannot be used; anybody else learns of
+// it when there is something to write.
+std::optional<Result<ReportStore>> open_reports(const WatchOptions& options) {
+    if (options.report_dir.empty()) return std::nullopt;
+    auto store = ReportStore::open(options.report_dir);
+    if (!store && (options.report_dir != kReportDirectory || ::geteuid() == 0)) warn(store.error());
+    return store;
+}
+
+DeathReporter::GrowthOf growth_at(GrowthRecorder* recorder) {
+    if (!recorder) return {};
+    return [recorder](const TargetSnapshot& target) { return recorder->report(target); };
+}
+
+std::string own_cgroup_path(const SysRoot& root) {
+    const auto hierarchy = find_hierarchy(root);
+    return hierarchy ? read_cgroup_path(root, ::getpid(), hierarchy->version).value_or("") : "";
+}
+
 // Every target keeps a few directories open; the soft limit of 1024 is for programs that use select().
 void allow_many_open_files() {
     rlimit files{};
@@ -73,13 +95,14 @@ void allow_many_open_files() {
 class Loop {
   public:
     Loop(const WatchOptions& options, OwnCommand* command, Wakeups wakeups, Collector collector,
-         std::optional<JsonStream> output, std::optional<View> view, Board& board)
+         std::optional<JsonStream> output, std::optional<View> view, DeathReporter reports, Board& board)
         : options_(options),
           command_(command),
           wakeups_(std::move(wakeups)),
           collector_(std::move(collector)),
           output_(std::move(output)),
           view_(std::move(view)),
+          reports_(std::move(reports)),
           board_(board) {}
 
     Status prepare() {  // the first tick: from here on there is something to see
@@ -161,15 +184,30 @@ class Loop {
     Status tick() {
         auto taken = collector_.tick();
         if (!taken) return taken.error();
-        if (collector_.finished() && taken->targets.empty()) return Done{};  // the last values stay
+        if (collector_.finished() && taken->targets.empty()) return Done{};                // the last values stay
+        reports_.take(*taken, Seconds(static_cast<double>(read_clock().boot_ns) * 1e-9));  // first: we may be next
         taken->self.dropped["json_tick_skipped"] = output_ ? output_->skipped() : 0;
+        taken->self.dropped["report_failed"] = reports_.failed();
+        taken->self.dropped["death_unreported"] = reports_.unreported();
         auto snapshot = std::make_shared<const Snapshot>(std::move(*taken));
+        reports_.remember(snapshot);
         if (options_.on_snapshot) options_.on_snapshot(*snapshot);
         board_.publish(snapshot);
         if (command_ && !released_) return Done{};  // it may yet turn out that there is no such command
+        tell_deaths();                              // an end is often the end of what else there is to say
         show(snapshot);
         latest_ = std::move(snapshot);
         return Done{};
+    }
+
+    void tell_deaths() {
+        for (const std::vector<std::string>& block : reports_.tell()) {
+            if (view_) {
+                for (const std::string& line : block) tell(line);
+            } else if (output_ && !options_.json && !options_.quiet) {
+                output_closed_ = output_->write_tick(block) == JsonStream::Outcome::closed || output_closed_;
+            }
+        }
     }
 
     // In the view now, and as a plain line when the view has given the screen back.
@@ -182,7 +220,7 @@ class Loop {
     void show(const SnapshotPtr& now) {
         const Snapshot& snapshot = *now;
         if (view_) {
-            for (const std::string& line : notices(latest_.get(), snapshot)) tell(line);
+            for (const std::string& line : notices(latest_.get(), *reports_.others(now))) tell(line);
             if (!collector_.finished()) view_->update(now);  // what has ended stays in the picture: linger()
             return;
         }
@@ -193,7 +231,7 @@ class Loop {
                 if (target.up || !target.deaths.empty()) lines.push_back(tick_json(snapshot, target));
             }
         else if (!options_.quiet)
-            lines = notices(latest_.get(), snapshot);
+            lines = notices(latest_.get(), *reports_.others(now));
         if (status_due())
             for (const TargetSnapshot& target : snapshot.targets) lines.push_back(status_text(snapshot, target, false));
         if (!lines.empty()) output_closed_ = output_->write_tick(lines) == JsonStream::Outcome::closed;
@@ -262,6 +300,7 @@ class Loop {
     std::optional<JsonStream> output_;
     std::optional<View> view_;
     std::vector<std::string> told_{};  // while the view was up
+    DeathReporter reports_;
     Board& board_;
     SnapshotPtr latest_{};
     std::uint64_t began_ = 0;
@@ -285,12 +324,15 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
     if (!collector) return cannot(collector.error());
 
     for (const Error& refused : collector->refused()) warn(refused);  // a signal we go on without
+    (void)lower_own_oom_score(root);                                  // where we may not: memscope doctor says so
+    auto reports = open_reports(options);
     // Before the servers start their threads: a thread keeps what it began with.
     if (auto dropped = drop_privileges(root, options); !dropped) warn(dropped.error());
 
-    Board board;               // outlives the servers that read it
-    std::optional<Loop> loop;  // outlives them, too: what grew is asked of its collector
-    const GrowthSource growth = growth_of(collector->growth(), board);
+    Board board;                                     // outlives the servers that read it
+    std::optional<Loop> loop;                        // outlives them, too: what grew is asked of its collector
+    GrowthRecorder* recorder = collector->growth();  // keeps its place when the collector is moved
+    const GrowthSource growth = growth_of(recorder, board);
     std::optional<HttpServer> http;
     if (options.listen) {
         const auto address = parse_listen(*options.listen);
@@ -300,8 +342,11 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
         http.emplace(std::move(*server));
     }
     loop.emplace(options, command, std::move(*wakeups), std::move(*collector), std::move(*output),
-                 open_view(options, growth), board);
+                 open_view(options, growth), DeathReporter(std::move(reports), growth_at(recorder)), board);
     if (auto prepared = loop->prepare(); !prepared) return cannot(prepared.error());
+    if (const SnapshotPtr first = board.latest())
+        for (const std::string& target : targets_around(*first, own_cgroup_path(root)))
+            loop->warn_user(plain_error(inside_warning(target)));
 
     // Without it `memscope status` finds nobody; that is said, and no reason not to watch.
     remove_stale_sockets(root);

@@ -34,8 +34,9 @@ struct WatchOptions {
     bool http_status = false;
     bool json = false;
     bool quiet = false;
-    std::optional<Seconds> linger{};        // by default 60 s, and not at all after a command
-    std::optional<Seconds> status_every{};  // print the whole status now and then, not only what happens
+    std::optional<Seconds> linger{};               // by default 60 s, and not at all after a command
+    std::optional<Seconds> status_every{};         // print the whole status now and then, not only what happens
+    std::string report_dir = "/var/lib/memscope";  // where deaths are written down; empty: nowhere
     PrecursorSettings precursors{};
     std::vector<RoleRule> role_rules{};                  // come before the built-in ones
     std::function<void(const Snapshot&)> on_snapshot{};  // called at each tick, for whoever runs the watcher

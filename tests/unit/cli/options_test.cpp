@@ -144,6 +144,20 @@ TEST(Options, AVerdictNeedsAFileAndNothingElse) {
     EXPECT_THAT(given.fail_on, testing::ElementsAre(Verdict::leaking, Verdict::warming_up));
 }
 
+TEST(Options, AReportIsTheLastOneUnlessAFileIsNamed) {
+    EXPECT_EQ(parsed<ReportOptions>({"report"}).file, std::nullopt);
+    EXPECT_EQ(parsed<ReportOptions>({"report"}).directory, "/var/lib/memscope");
+    EXPECT_EQ(parsed<ReportOptions>({"report", "a.json"}).file, "a.json");
+    EXPECT_TRUE(parsed<ReportOptions>({"report", "--json", "a.json"}).json);
+    EXPECT_EQ(parsed<ReportOptions>({"report", "--report-dir", "/x"}).directory, "/x");
+}
+
+TEST(Options, ReportsAreWrittenWhereItSaysOrNowhere) {
+    EXPECT_EQ(parsed<WatchOptions>({"--cgroup", "a"}).report_dir, "/var/lib/memscope");
+    EXPECT_EQ(parsed<WatchOptions>({"--cgroup", "a", "--report-dir", "/x"}).report_dir, "/x");
+    EXPECT_EQ(parsed<WatchOptions>({"--cgroup", "a", "--report-dir=none"}).report_dir, "");
+}
+
 TEST(Options, HelpHasManySpellings) {
     for (const auto& args : std::vector<std::vector<std::string>>{
              {"-h"}, {"--help"}, {"help"}, {"status", "--help"}, {"--cgroup", "a", "-h"}, {"--bogus", "--help"}})

@@ -1,0 +1,166 @@
+#include "analysis/advice.h"
+
+#include <algorithm>
+#include <csignal>
+#include <fmt/format.h>
+#include <iterator>
+
+#include "analysis/advice_oom.h"
+#include "base/text.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kMostSentences = 4;
+
+std::string shm_advice(const std::string& mount) {
+    if (mount.empty() || mount == "/dev/shm")
+        return "Shared memory was full: enlarge /dev/shm (docker run --shm-size, an emptyDir with medium Memory and a "
+               "larger sizeLimit in Kubernetes, mount -o remount,size= elsewhere), or use fewer DataLoader workers and "
+               "a lower prefetch_factor.";
+    return fmt::format("The file system at {} was full: enlarge it (mount -o remount,size=), or write less to it.",
+                       printable(mount));
+}
+
+bool is_memory_file_system(const FullFile& file) { return file.file_system == "tmpfs"; }
+
+// Those who kill by design, by the words of keeper_of(), and where they say why.
+struct Killer {
+    std::string_view who;
+    const char* advice;
+};
+constexpr Killer kKillers[] = {
+    {"systemd-oomd",
+     "systemd-oomd kills a whole cgroup when pressure or swap use stays high, before the kernel would: oomctl and "
+     "journalctl -u systemd-oomd say why; ManagedOOMPreference=avoid spares a unit."},
+    {"earlyoom",
+     "earlyoom kills when the machine is nearly out of memory: its log says how much was left; --avoid spares a "
+     "program, -m sets the threshold. See who else held memory."},
+    {"nohang", "nohang kills when the machine is nearly out of memory or stalls: its log says why."},
+    {"bustd", "bustd kills when the machine stalls for want of memory: its log says why."},
+    {"oomd", "oomd kills by the rules in its configuration: its log says which one it was."},
+    {"the kubelet",
+     "Kubernetes stopped the container: kubectl describe pod says why (an eviction, a probe that failed, a deletion, "
+     "the grace period over)."},
+    {"the container runtime", "The container was stopped from outside: the log of its runtime says by whom."},
+    {"Docker", "Docker stopped the container: docker events and docker inspect say why."},
+    {"Podman", "Podman stopped the container: podman events and podman inspect say why."},
+    {"Slurm",
+     "Slurm ended the job step: sacct -j JOB -o State,Elapsed,Timelimit,ReqMem,MaxRSS says whether it was the time "
+     "limit, the memory limit or scancel."},
+    {"PBS", "PBS ended the job: tracejob or qstat -xf say why (wall time, memory, qdel)."},
+    {"Grid Engine", "Grid Engine ended the job: qacct -j says why (h_rt, h_vmem, qdel)."},
+    {"HTCondor", "HTCondor ended the job: its user log and condor_history say why."},
+    {"systemd",
+     "systemd stopped the unit: systemctl status and journalctl -u say why (a timeout of its stop, a limit of its run "
+     "time)."},
+};
+
+void add_sender(const Death& death, std::vector<std::string>& advice) {
+    const auto* known = std::ranges::find(kKillers, death.sent_for, &Killer::who);
+    if (known != std::end(kKillers))
+        advice.emplace_back(known->advice);
+    else if (death.sent_by)
+        advice.push_back(
+            fmt::format("{} (pid {}) sent the signal: nothing that memscope saw says that memory had a "
+                        "part in it; ask whoever runs that.",
+                        printable(death.sent_by->comm), death.sent_by->pid));
+    else
+        advice.emplace_back(
+            "Somebody sent the signal, and who is not known: nothing that memscope saw says that memory had a part in "
+            "it.");
+}
+
+void add_sigbus(const Death& death, std::vector<std::string>& advice) {
+    if (!death.mapping) {
+        advice.emplace_back(
+            "A page of a mapped file could not be had: a full tmpfs (df -h /dev/shm), a file that was "
+            "cut, or storage that failed.");
+        return;
+    }
+    const FullFile& file = *death.mapping;
+    if (is_memory_file_system(file))
+        advice.push_back(shm_advice(file.mount));
+    else if (file.file_system == "hugetlbfs")
+        advice.emplace_back("The pool of huge pages was empty: reserve more (vm.nr_hugepages), or map fewer.");
+    else
+        advice.emplace_back(
+            "The file behind the mapping was cut while it was mapped, or its storage failed: the kernel "
+            "log has errors of storage (dmesg).");
+}
+
+void add_failed_allocation(const Death& death, std::vector<std::string>& advice) {
+    const FailedAllocation failed = death.allocation.value_or(FailedAllocation{});
+    if (failed.call == "fallocate" || failed.reason == "enospc") {
+        advice.push_back(shm_advice(failed.file ? failed.file->mount : ""));
+        return;
+    }
+    if (failed.call == "fork")
+        advice.emplace_back(
+            "A child could not be made for want of memory: where vm.overcommit_memory is 2, a fork "
+            "counts all of its parent's memory again; start workers before memory is taken, or by "
+            "spawn.");
+    else
+        advice.emplace_back(
+            "The kernel refused the request outright: look at ulimit -v (RLIMIT_AS), at "
+            "vm.overcommit_memory and CommitLimit in /proc/meminfo, and at vm.max_map_count.");
+    if (failed.size)
+        advice.push_back(fmt::format("It asked for {} at once: if that surprises you, look at what computes the size.",
+                                     human_size(*failed.size)));
+}
+
+void add_signal(const Death& death, std::vector<std::string>& advice) {
+    switch (death.signal.value_or(0)) {
+        case SIGSEGV:
+        case SIGABRT:
+        case SIGILL:
+        case SIGFPE:
+        case SIGTRAP:
+            advice.emplace_back(
+                "This is a crash, not want of memory: python -X faulthandler prints the line, "
+                "coredumpctl has the core where cores are kept.");
+            break;
+        case SIGXCPU:
+            advice.emplace_back("It had used up the CPU time it may have (ulimit -t).");
+            break;
+        default:
+            if (death.sender == DeathSender::outside)
+                add_sender(death, advice);
+            else
+                advice.emplace_back(
+                    "It ended by a signal; nothing that memscope saw says that memory had a part in it.");
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> advice_for(const DeathReport& report, const std::string& top_site) {
+    std::vector<std::string> advice;
+    const Death& death = report.decisive();
+    switch (death.cause) {
+        case DeathCause::oom_kill:
+            advice = advice_for_oom_kill(report, top_site);
+            break;
+        case DeathCause::sigkill:
+            add_sender(death, advice);
+            break;
+        case DeathCause::sigbus:
+            add_sigbus(death, advice);
+            break;
+        case DeathCause::signal:
+            add_signal(death, advice);
+            break;
+        case DeathCause::alloc_failed:
+            add_failed_allocation(death, advice);
+            break;
+        case DeathCause::cuda_oom:
+            advice.emplace_back(
+                "The GPU's memory had run out: a smaller batch, activation checkpointing, or "
+                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True where it is fragmented.");
+            break;
+    }
+    if (advice.size() > kMostSentences) advice.resize(kMostSentences);
+    return advice;
+}
+
+}  // namespace memscope

@@ -1,0 +1,16 @@
+#pragma once
+#include "cli/json_fields.h"
+#include "model/growth.h"
+#include "model/snapshot.h"
+
+namespace memscope {
+
+// A tick out of its JSON, as far as people are shown it again: one target. What is absent there is absent here.
+Snapshot read_tick(const JsonFields& tick);
+
+RoleKey read_role(const JsonFields& fields);
+
+// What `memscope growth --format json` prints.
+Growth read_growth(const JsonFields& growth);
+
+}  // namespace memscope

@@ -1,0 +1,67 @@
+#include "cli/report.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include "cli/read_report.h"
+#include "outputs/death_story.h"
+#include "outputs/report_store.h"
+
+namespace memscope {
+namespace {
+
+constexpr const char* kWhoMay = "use sudo, or become a member of the group memscope";
+
+bool is_forbidden(const Error& error) {
+    return error.code == std::errc::permission_denied || error.code == std::errc::operation_not_permitted;
+}
+
+Result<fs::path> newest(const std::string& directory) {
+    const auto reports = find_reports(directory);
+    if (!reports) {
+        if (reports.error().code == std::errc::no_such_file_or_directory)
+            return plain_error("no death has been written down: there is no " + directory,
+                               "memscope writes one when a watched process dies; --report-dir names another place");
+        return Error{reports.error().code, reports.error().where, is_forbidden(reports.error()) ? kWhoMay : ""};
+    }
+    if (reports->empty())
+        return plain_error("no death has been written down in " + directory,
+                           "memscope writes one when a watched process dies; --report-dir names another place");
+    return reports->back();
+}
+
+// A FIFO or a device would be waited for, or never end.
+Status must_be_plain(const fs::path& path) {
+    struct stat file{};
+    if (::stat(path.c_str(), &file) != 0) return system_error(errno, "open " + path.string());
+    if (!S_ISREG(file.st_mode)) return plain_error(path.string() + ": is no plain file");
+    if (static_cast<std::uint64_t>(file.st_size) >= kMostReportBytes)
+        return plain_error(path.string() + ": is too large for a report");
+    return Done{};
+}
+
+Result<std::string> content_of(const fs::path& path) {
+    if (auto plain = must_be_plain(path); !plain) return plain.error();
+    auto text = read_file(path, kMostReportBytes);
+    if (!text) return Error{text.error().code, text.error().where, is_forbidden(text.error()) ? kWhoMay : ""};
+    return text;
+}
+
+}  // namespace
+
+Result<std::string> show_report(const ReportOptions& options, bool colour) {
+    const auto path = options.file ? Result<fs::path>(*options.file) : newest(options.directory);
+    if (!path) return path.error();
+    const auto text = content_of(*path);
+    if (!text) return text.error();
+    if (options.json) {
+        const auto json = report_as_json(*text);
+        return json ? json : about(path->string(), json.error());
+    }
+    const auto report = parse_report(*text);
+    if (!report) return about(path->string(), report.error());
+    return death_story(*report, colour);
+}
+
+}  // namespace memscope

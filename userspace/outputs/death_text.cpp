@@ -1,0 +1,187 @@
+#include "outputs/death_text.h"
+
+#include <algorithm>
+#include <ctime>
+#include <fmt/format.h>
+
+#include "analysis/attribution.h"
+#include "analysis/explain_scope.h"
+#include "base/text.h"
+#include "outputs/growth_text.h"
+#include "outputs/text_layout.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kWidth = 80;
+constexpr std::size_t kLabel = 11;
+constexpr std::size_t kMostAdviceLines = 3;
+constexpr std::size_t kMostRoles = 4;
+
+std::tm calendar(double unix_seconds) {
+    constexpr double kYear9999 = 253402300799;
+    const auto seconds = static_cast<std::time_t>(unix_seconds >= 0 ? std::min(unix_seconds, kYear9999) : 0);
+    std::tm parts{};
+    ::gmtime_r(&seconds, &parts);
+    return parts;
+}
+
+std::string whose(const std::string& owner) {
+    if (owner == "own") return "its own limit";
+    if (owner == "host") return "the host's memory";
+    return "the limit of " + printable(owner);
+}
+
+// As many lines as there is room for; the last says that there was more.
+std::vector<std::string> some_lines(const std::string& text, std::size_t width, std::size_t most) {
+    std::vector<std::string> lines = wrapped_lines(text, width);
+    if (lines.size() > most) {
+        lines.resize(most);
+        lines.back() = shortened_to(lines.back() + " …", width);
+        if (!lines.back().ends_with("…")) lines.back() += "…";
+    }
+    return lines;
+}
+
+class Block {
+  public:
+    void add(const std::string& label, const std::string& text, std::size_t most = 2) {
+        if (text.empty()) return;
+        std::string head = label;
+        for (const std::string& line : some_lines(text, kWidth - 2 - kLabel, most)) {
+            lines_.push_back("  " + left(head, kLabel) + line);
+            head.clear();
+        }
+    }
+    void plain(const std::string& line) { lines_.push_back(line); }
+    std::vector<std::string> lines() && { return std::move(lines_); }
+
+  private:
+    std::vector<std::string> lines_{};
+};
+
+// "3 dataloader workers", "trainer of rank 0"
+std::string holder_text(const RoleKey& key, std::uint64_t processes) {
+    constexpr std::string_view kArticle = "The ";
+    const std::string text = role_text(key, processes);
+    return text.starts_with(kArticle) ? text.substr(kArticle.size()) : text;
+}
+
+// "trainer 31 GiB, 3 dataloader workers 8.0 GiB": anonymous and shared memory, the largest first.
+std::string holders(const TargetSnapshot& target) {
+    struct Holder {
+        std::string who;
+        Bytes size;
+    };
+    std::vector<Holder> all;
+    for (const auto& [key, totals] : target.roles)
+        if (totals.processes > 0) all.push_back({holder_text(key, totals.processes), totals.anon + totals.shmem});
+    std::ranges::stable_sort(all, [](const Holder& a, const Holder& b) { return a.size > b.size; });
+    std::string text;
+    for (std::size_t i = 0; i < std::min(all.size(), kMostRoles); ++i)
+        text += fmt::format("{}{} {}", i == 0 ? "" : ", ", all[i].who, human_size(all[i].size));
+    if (all.size() > kMostRoles) text += fmt::format(" and {} more roles", all.size() - kMostRoles);
+    return text;
+}
+
+std::string kinds(const MemoryState& memory) {
+    const MemoryByKind& kind = memory.by_kind;
+    std::string text = fmt::format("anon {}, shmem {}, file {}, kernel {}", human_size(kind.anon),
+                                   human_size(kind.shmem), human_size(kind.file), human_size(kind.kernel));
+    if (memory.swap.n > 0) text += fmt::format(", swapped out {}", human_size(memory.swap));
+    return text;
+}
+
+std::string precursors(const DeathReport& report) {
+    std::string text;
+    for (const Precursor& precursor : report.target().precursors) {
+        const Seconds age(std::max(1.0, report.decisive().time - precursor.since));
+        text += fmt::format("{}{} for {}", text.empty() ? "" : ", ", name_of(precursor.kind), human_duration(age));
+    }
+    return text;
+}
+
+std::string companions(const DeathReport& report) {
+    const std::uint64_t others = report.deaths.size() - 1 + report.deaths_left_out;
+    if (others == 0) return {};
+    std::string text = fmt::format("{} more of the tree died at the same time", others);
+    if (report.deaths.size() > 1) {
+        const Death& next = report.deaths[1];
+        text += fmt::format(", {} (pid {}) among them", printable(next.comm), next.id.pid);
+    }
+    return text;
+}
+
+}  // namespace
+
+std::string time_of_day(double unix_seconds) {
+    const std::tm at = calendar(unix_seconds);
+    return fmt::format("{:02}:{:02}:{:02}", at.tm_hour, at.tm_min, at.tm_sec);
+}
+
+std::string date_and_time(double unix_seconds) {
+    const std::tm at = calendar(unix_seconds);
+    return fmt::format("{}-{:02}-{:02} {} UTC", at.tm_year + 1900, at.tm_mon + 1, at.tm_mday,
+                       time_of_day(unix_seconds));
+}
+
+std::string death_sentence(const Death& death) {
+    std::string text = printable(death.explanation);
+    if (text.empty())
+        text = fmt::format("{} (pid {}) died: {}", printable(death.comm), death.id.pid, name_of(death.cause));
+    if (text.starts_with("the ")) text.front() = 'T';  // anything else may be a name
+    return text.ends_with('.') ? text : text + ".";
+}
+
+std::string held_sentence(const DeathReport& report) {
+    const MemoryState& memory = report.target().memory;
+    std::string text =
+        fmt::format("{} used, {} of it not reclaimable", human_size(memory.usage), human_size(memory.unreclaimable));
+    if (memory.effective)
+        text += fmt::format(", of {} ({})", human_size(memory.effective->limit), whose(memory.effective->owner));
+    const double before = report.decisive().time - report.then.time;
+    if (before > 0) text += fmt::format(", {} before", human_duration(Seconds(before)));
+    return text;
+}
+
+std::string verdict_sentence(const TargetSnapshot& target) {
+    const ScopeVerdict* verdict = target.verdict();
+    if (!verdict) return {};
+    std::string text(word(verdict->judgement.verdict));
+    if (verdict->forecast)
+        text += fmt::format("; the limit was expected {} ({} to {})",
+                            verdict->forecast->eta > Seconds{} ? "in " + human_duration(verdict->forecast->eta) : "now",
+                            human_duration(verdict->forecast->earliest),
+                            verdict->forecast->latest ? human_duration(*verdict->forecast->latest) : "never");
+    return text;
+}
+
+std::string top_site_of(const DeathReport& report, std::size_t width) {
+    if (!report.growth) return {};
+    const auto sites = merged_by_line(report.growth->resident.sites);
+    return sites.empty() || sites.front().bytes <= 0 ? std::string() : site_line(sites.front(), width);
+}
+
+std::vector<std::string> death_block(const DeathReport& report, const std::string& file) {
+    Block block;
+    const TargetSnapshot& target = report.target();
+    std::string event = printable(report.decisive().explanation);
+    if (event.empty()) event = death_sentence(report.decisive());
+    block.plain(fmt::format("{}: death: {}", printable(target.info.name), event));
+    block.add("with it", companions(report), 1);
+    block.add("held", held_sentence(report), 2);
+    block.add("", kinds(target.memory), 1);
+    block.add("by", holders(target), 1);
+    block.add("judged", verdict_sentence(target), 1);
+    block.add("announced", precursors(report), 1);
+    if (const std::string site = top_site_of(report, kWidth - 2 - kLabel - 14); !site.empty()) {
+        const auto sites = merged_by_line(report.growth->resident.sites);
+        block.add("grew", human_growth(sites.front().bytes) + " at " + site, 1);
+    }
+    if (!report.advice.empty()) block.add("to do", printable(report.advice.front()), kMostAdviceLines);
+    // A path that is cut is of no use.
+    if (!file.empty()) block.plain("  " + left("more", kLabel) + "memscope report " + printable(file));
+    return std::move(block).lines();
+}
+
+}  // namespace memscope

@@ -1,0 +1,161 @@
+#include "watch/death_reporter.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "analysis/advice.h"
+#include "analysis/past_events.h"
+#include "analysis/target_judge.h"
+#include "outputs/death_report_bounds.h"
+#include "outputs/death_report_json.h"
+#include "outputs/death_text.h"
+
+namespace memscope {
+namespace {
+
+// Of a target that crashes in a loop, and of a machine where everything does: so many at once, then one every so often.
+constexpr double kMostOfTarget = 5;
+constexpr Seconds kEachOfTarget = std::chrono::minutes(5);
+constexpr double kMostOfAll = 20;
+constexpr Seconds kEachOfAll = std::chrono::seconds(30);
+
+constexpr double kSettled = 10;  // seconds after which nobody follows a death any more
+
+constexpr std::size_t kMostEvents = DeathReportBounds::kEvents;
+constexpr std::size_t kSiteWidth = 200;
+
+void add_event(std::deque<PastEvent>& events, PastEvent event) {
+    events.push_back(std::move(event));
+    if (events.size() > kMostEvents) events.pop_front();
+}
+
+Snapshot only(const Snapshot& snapshot, const TargetSnapshot& target) {
+    Snapshot one{.time = snapshot.time, .host = snapshot.host, .targets = {target}, .self = snapshot.self};
+    one.targets.front().deaths.clear();  // those of an earlier tick
+    one.targets.front().last_death.reset();
+    return one;
+}
+
+}  // namespace
+
+DeathReporter::DeathReporter(std::optional<Result<ReportStore>> store, GrowthOf growth)
+    : store_(std::move(store)), growth_(std::move(growth)), allowance_(kMostOfAll, kEachOfAll) {}
+
+// Every target has a history of its own, for as long as it is there.
+void DeathReporter::follow(const Snapshot& snapshot) {
+    const Snapshot* before = recent_.latest();
+    for (const TargetSnapshot& target : snapshot.targets) {
+        const TargetSnapshot* was = before ? find_target(*before, target.info.name) : nullptr;
+        History& history =
+            histories_.try_emplace(target.info.name, History{.allowance = Allowance(kMostOfTarget, kEachOfTarget)})
+                .first->second;
+        for (PastEvent& event : events_between(was, target, snapshot.time)) add_event(history.events, std::move(event));
+        if (history.latest && snapshot.time - history.latest->report.decisive().time > kSettled) history.latest.reset();
+    }
+    std::erase_if(histories_, [&](const auto& each) { return !find_target(snapshot, each.first); });
+}
+
+// A tree seldom dies in one instant: who follows within a moment is added to the report that is there.
+bool DeathReporter::follows_another(const DeathMoment& moment) {
+    std::optional<Pending>& latest = histories_.at(moment.target).latest;
+    if (!latest || !belongs_to(moment, latest->report.decisive())) return false;
+    DeathReport& report = latest->report;
+    report.deaths.insert(report.deaths.end(), moment.deaths.begin(), moment.deaths.end());
+    keep_within_bounds(report);
+    write(*latest);
+    return true;
+}
+
+bool DeathReporter::admit(const DeathMoment& moment, Seconds now) {
+    History& history = histories_.at(moment.target);
+    if (history.allowance.may(now) && allowance_.may(now)) {
+        history.allowance.take();
+        allowance_.take();
+        return true;
+    }
+    history.unreported += moment.deaths.size();
+    unreported_ += moment.deaths.size();
+    return false;
+}
+
+DeathReport DeathReporter::describe(const DeathMoment& moment, const Snapshot& now) {
+    History& history = histories_.at(moment.target);
+    const Snapshot* alive = last_alive(recent_.all(), moment.target, moment.deaths.front());
+    const Snapshot& then = alive ? *alive : now;  // a target that began and died within one tick
+    DeathReport report{.deaths = moment.deaths,
+                       .unreported = std::exchange(history.unreported, 0),
+                       .then = only(then, *find_target(then, moment.target)),
+                       .series = history.held.points(),
+                       .events = events_of_series(*find_target(then, moment.target))};
+    report.events.insert(report.events.end(), history.events.begin(), history.events.end());
+    std::ranges::stable_sort(report.events, {}, &PastEvent::time);
+    report.advice = advice_for(report, "");
+    keep_within_bounds(report);
+    return report;
+}
+
+void DeathReporter::write(Pending& pending) {
+    if (!store_) return;
+    const DeathReport& report = pending.report;
+    const std::string name = report_name(report.decisive().time, report.target().info.name, report.decisive().id.pid);
+    const Status written = *store_ ? (**store_).write(name, death_report_json(report) + "\n") : Status(store_->error());
+    if (written) {
+        pending.file = ((**store_).path() / name).string();
+        in_trouble_ = false;
+        return;
+    }
+    if (pending.file.empty() && !std::exchange(pending.failed, true)) ++failed_;  // else a first version is there
+    if (!std::exchange(in_trouble_, true))
+        troubles_.push_back("memscope: the report of a death could not be written: " + written.error().message());
+}
+
+void DeathReporter::take(const Snapshot& snapshot, Seconds now) {
+    follow(snapshot);
+    told_.clear();
+    for (const DeathMoment& moment : death_moments(snapshot)) {
+        const bool follows = follows_another(moment);
+        if (!moment.is_news()) continue;
+        if (!follows && admit(moment, now)) {
+            Pending pending{.report = describe(moment, snapshot)};
+            write(pending);
+            pending_.push_back(std::move(pending));
+            told_.insert(moment.target);
+        }
+        const Death& decisive = moment.deaths.front();
+        const std::size_t others = moment.deaths.size() - 1;
+        add_event(histories_.at(moment.target).events,
+                  {decisive.time, "death",
+                   death_sentence(decisive) + (others > 0 ? fmt::format(" {} more died with it.", others) : "")});
+    }
+    for (const TargetSnapshot& target : snapshot.targets)
+        if (!target.processes.empty())  // what is left when everybody has gone is not what the job held
+            histories_.at(target.info.name).held.add({snapshot.time, judged_memory(target), target.memory.usage});
+}
+
+SnapshotPtr DeathReporter::others(const SnapshotPtr& snapshot) const {
+    if (told_.empty()) return snapshot;
+    auto copy = std::make_shared<Snapshot>(*snapshot);
+    for (TargetSnapshot& target : copy->targets)
+        if (told_.contains(target.info.name)) target.deaths.clear();
+    return copy;
+}
+
+std::vector<std::vector<std::string>> DeathReporter::tell() {
+    std::vector<std::vector<std::string>> blocks;
+    for (Pending& pending : std::exchange(pending_, {})) {
+        DeathReport& report = pending.report;
+        if (growth_) {
+            report.growth = growth_(report.target());
+            report.advice = advice_for(report, top_site_of(report, kSiteWidth));
+            keep_within_bounds(report);
+            write(pending);
+        }
+        blocks.push_back(death_block(report, pending.file));
+        if (const auto history = histories_.find(report.target().info.name); history != histories_.end())
+            history->second.latest = std::move(pending);
+    }
+    if (!troubles_.empty()) blocks.push_back(std::exchange(troubles_, {}));
+    return blocks;
+}
+
+}  // namespace memscope

@@ -1,0 +1,73 @@
+#pragma once
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/allowance.h"
+#include "analysis/death_moment.h"
+#include "model/death_report.h"
+#include "outputs/report_store.h"
+#include "watch/recent_snapshots.h"
+
+namespace memscope {
+
+// Keeps what one would like to know afterwards, and when processes die writes it down and says it.
+class DeathReporter {
+  public:
+    // Growth of a target as it was at a tick; empty: nobody follows growth.
+    using GrowthOf = std::function<Growth(const TargetSnapshot&)>;
+
+    // `store`: none where reports are switched off; an error where the directory cannot be used, which is told at each
+    // death.
+    DeathReporter(std::optional<Result<ReportStore>> store, GrowthOf growth);
+
+    // Before anything else is done with a tick: what is known of the dead is written at once. `now` is monotonic.
+    void take(const Snapshot& snapshot, Seconds now);
+    // The same tick, once it is complete: it may be the last that shows somebody alive.
+    void remember(SnapshotPtr snapshot) { recent_.add(std::move(snapshot)); }
+    // Once the tick is published: what grew is added, whose names may take a while to find. The blocks to print.
+    std::vector<std::vector<std::string>> tell();
+    // That tick without those deaths that a block tells of, for who says the others in a line each.
+    SnapshotPtr others(const SnapshotPtr& snapshot) const;
+
+    std::uint64_t failed() const { return failed_; }          // reports that could not be written
+    std::uint64_t unreported() const { return unreported_; }  // deaths that made none, because there were too many
+
+  private:
+    struct Pending {
+        DeathReport report{};
+        std::string file{};  // empty: not written
+        bool failed = false;
+    };
+    struct History {
+        HeldHistory held{};
+        std::deque<PastEvent> events{};
+        Allowance allowance;
+        std::uint64_t unreported = 0;     // since the last report
+        std::optional<Pending> latest{};  // for a moment: others may follow the one it is about
+    };
+
+    void follow(const Snapshot& snapshot);
+    bool follows_another(const DeathMoment& moment);
+    bool admit(const DeathMoment& moment, Seconds now);
+    DeathReport describe(const DeathMoment& moment, const Snapshot& now);
+    void write(Pending& pending);
+
+    std::optional<Result<ReportStore>> store_;
+    GrowthOf growth_;
+    RecentSnapshots recent_{};
+    std::map<std::string, History> histories_{};  // by name of the target
+    Allowance allowance_;
+    std::vector<Pending> pending_{};
+    std::set<std::string> told_{};  // targets whose deaths of this tick a block tells of
+    std::vector<std::string> troubles_{};
+    bool in_trouble_ = false;  // the last write failed, and that has been said
+    std::uint64_t failed_ = 0;
+    std::uint64_t unreported_ = 0;
+};
+
+}  // namespace memscope

@@ -1,0 +1,51 @@
+#include "watch/self_protection.h"
+
+#include <charconv>
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include "base/text.h"
+
+namespace memscope {
+
+Result<int> own_oom_score(const SysRoot& root) {
+    const fs::path path = root.proc / "self/oom_score_adj";
+    const auto text = read_file(path);
+    if (!text) return text.error();
+    const std::string_view number = trimmed(*text);
+    int score = 0;
+    if (std::from_chars(number.data(), number.data() + number.size(), score).ec != std::errc{})
+        return plain_error(path.string() + ": is no number");
+    return score;
+}
+
+Status lower_own_oom_score(const SysRoot& root) {
+    const auto score = own_oom_score(root);
+    if (!score) return score.error();
+    if (*score <= kOwnOomScore) return Done{};
+    const fs::path path = root.proc / "self/oom_score_adj";
+    const Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    const std::string wanted = std::to_string(kOwnOomScore);
+    if (!file || ::write(file.get(), wanted.data(), wanted.size()) < 0)
+        return system_error(errno, "write " + path.string());
+    return Done{};
+}
+
+std::vector<std::string> targets_around(const Snapshot& snapshot, const std::string& cgroup) {
+    std::vector<std::string> names;
+    for (const TargetSnapshot& target : snapshot.targets) {
+        const std::string& name = target.info.name;
+        if (target.info.kind != "cgroup" || name.empty() || name == "/") continue;
+        if (cgroup == name || cgroup.starts_with(name + "/")) names.push_back(name);
+    }
+    return names;
+}
+
+std::string inside_warning(const std::string& target) {
+    return fmt::format(
+        "memscope itself is inside {}, which it watches: it counts there, and may be killed with it; "
+        "start it from elsewhere (another shell, systemd-run, memscope.service)",
+        printable(target));
+}
+
+}  // namespace memscope
