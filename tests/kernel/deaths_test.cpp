@@ -266,9 +266,10 @@ TEST(Deaths, AreNoneWhereAProcessJustExits) {
         const rlimit small{.rlim_cur = 512 * kMiB, .rlim_max = RLIM_INFINITY};
         const rlimit large{.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};
         ::setrlimit(RLIMIT_AS, &small);
-        (void)::mmap(nullptr, 1024 * kMiB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        const void* refused = ::mmap(nullptr, 1024 * kMiB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
         ::setrlimit(RLIMIT_AS, &large);
-        (void)::mmap(nullptr, 1024 * kMiB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        const void* had = ::mmap(nullptr, 1024 * kMiB, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (refused != MAP_FAILED || had == MAP_FAILED) ::abort();  // which would be a death
         ::_exit(1);
     });
     EXPECT_EQ(watched.tick(job).death_tally.deaths, DeathTally{}.deaths);

@@ -21,7 +21,7 @@ TEST(Targets, AGlobGainsAndLosesMembersWhileRunning) {
     child.heard();
     EXPECT_TRUE(Watched::process(watched.tick(one), child.pid()));
     EXPECT_FALSE(watched.find(other));
-    child.kill();
+    child.finish();
     one.remove();
     EXPECT_TRUE(watched.tick().targets.empty());
     EXPECT_FALSE(watched.collector().finished());  // another one may come

@@ -2,16 +2,29 @@
 
 #include <cstring>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 namespace memscope {
 namespace {
 
 constexpr int kKernfsHandle = 0xFE;  // FILEID_KERNFS: the handle is the id
 
+std::optional<std::string> path_from(const CgroupHierarchy& hierarchy, CgroupId id, std::string path) {
+    for (;;) {
+        struct stat status{};
+        if (::stat((hierarchy.mount / path).c_str(), &status) == 0 && CgroupId{status.st_ino} == id) return path;
+        if (path.empty()) return std::nullopt;
+        const auto cut = path.rfind('/');
+        path.resize(cut == std::string::npos ? 0 : cut);
+    }
+}
+
 }  // namespace
 
-std::optional<std::string> cgroup_path_of(const CgroupHierarchy& hierarchy, CgroupId id) {
+std::optional<std::string> cgroup_path_of(const CgroupHierarchy& hierarchy, CgroupId id, const std::string& near) {
     if (id == kNoCgroup) return std::nullopt;
+    if (!near.starts_with('/'))
+        if (auto path = path_from(hierarchy, id, near)) return path;
     const auto mount = open_directory(hierarchy.mount);
     if (!mount) return std::nullopt;
     alignas(file_handle) char bytes[sizeof(file_handle) + sizeof id];

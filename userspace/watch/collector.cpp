@@ -13,13 +13,13 @@
 #include "sources/shm.h"
 #include "watch/cgroup_targets.h"
 #include "watch/process_target.h"
+#include "watch/shown_process.h"
 
 namespace memscope {
 namespace {
 
 // Reading /proc costs about 30 us a process: at most this many in a tick, the others in the next.
 constexpr std::size_t kMostDetailsPerTick = 1000;
-constexpr std::size_t kMostCommandBytes = 512;
 
 // Whoever makes cgroups in a storm does not get a walk of the hierarchy for each.
 constexpr std::uint64_t kRefreshAtMostEveryNs = 100'000'000;
@@ -28,17 +28,6 @@ constexpr std::uint64_t kShmEveryNs = 5'000'000'000;
 constexpr std::uint64_t kOwnEveryNs = 10'000'000'000;  // what memscope has of maps and open files
 
 bool was_killed(int exit_code) { return (exit_code & 0x7F) == 9; }
-
-std::shared_ptr<const std::string> joined_command(const std::vector<std::string>& argv) {
-    std::string command;
-    for (const std::string& argument : argv) {
-        if (!command.empty()) command += ' ';
-        command += argument;
-        if (command.size() >= kMostCommandBytes) break;
-    }
-    command.resize(std::min(command.size(), kMostCommandBytes));
-    return std::make_shared<const std::string>(std::move(command));
-}
 
 RoleBook::Subject subject_of(const TrackedProcess& process) {
     return {.id = process.task.id,
@@ -50,15 +39,6 @@ RoleBook::Subject subject_of(const TrackedProcess& process) {
             // Only a scan can tell.
             .own_memory = process.scanned ? std::optional(process.task.memory.has_value()) : std::nullopt,
             .exec_count = process.exec_count};
-}
-
-Process shown(TrackedProcess& tracked, const Now& now) {
-    if (!tracked.command) tracked.command = joined_command(tracked.argv);
-    return {.task = tracked.task,
-            .role = tracked.role.role,
-            .rank = tracked.role.rank,
-            .start_time = now.to_unix(tracked.task.id.start_ns),
-            .command = tracked.command};
 }
 
 std::vector<std::pair<std::uint64_t, pid_t>> mount_namespaces(const std::vector<Process>& processes) {
@@ -99,7 +79,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session ses
       deaths_(root_, hierarchy),
       roles_(options.role_rules),
       warmup_(options.warmup),
-      linger_(options.linger.value_or(kLinger)),
+      ended_(options.linger.value_or(kLinger)),
       precursors_(options.precursors) {
     if (GrowthSignal* signal = session_.growth())
         growth_ = std::make_unique<GrowthRecorder>(root_, *signal, options.python,
@@ -175,7 +155,7 @@ void Collector::take_events() {
             for (const CgroupId id : targets_->nesting().around(exit->target))
                 if (const auto target = targets_->all().find(id); target != targets_->all().end())
                     target->second.memory->note_kill();
-        if (const auto* exit = std::get_if<Exited>(&event)) deaths_.exited(*exit);
+        if (const auto* exit = std::get_if<Exited>(&event)) deaths_.exited(*exit, processes_);
         if (const auto* exec = std::get_if<Execed>(&event); exec && growth_) growth_->executed(exec->id);
         processes_.apply(event);
     });
@@ -204,7 +184,10 @@ void Collector::refresh_targets() {
     const Now now = read_clock();
     if (!changes.removed.empty()) settle_deaths(changes.removed_infos, now);
     for (const CgroupId id : changes.removed) {
-        keep_ended(id, changes.removed_infos.at(id), now);
+        TargetSnapshot last{.info = changes.removed_infos.at(id)};
+        deaths_.hand_over(id, last);
+        deaths_.forget(id);
+        ended_.end(id, std::move(last), now);
         stalls_.book(session_.reclaim(), id, targets_->nesting());  // its last ones belong to whoever is around it
         session_.unwatch(id);
         processes_.retarget(id, targets_->nesting().enclosing(id));
@@ -228,36 +211,6 @@ void Collector::settle_deaths(std::map<CgroupId, TargetInfo> removed, const Now&
                                        .now = now};
     for (const auto& [id, target] : targets_->all()) around.targets[id] = target.info;
     deaths_.settle(around);
-}
-
-// A cgroup is often removed right after its last process was killed: how it ended must be seen nevertheless.
-void Collector::keep_ended(CgroupId id, const TargetInfo& info, const Now& now) {
-    TargetSnapshot last = std::move(last_shown_[id]);
-    last_shown_.erase(id);
-    last.info = info;
-    last.up = false;
-    last.deaths = deaths_.hand_over(id);
-    last.death_tally = deaths_.tally(id);
-    last.last_death = deaths_.last_news(id);
-    deaths_.forget(id);
-    if (last.deaths.empty()) return;
-    const auto stay = std::chrono::duration_cast<std::chrono::nanoseconds>(linger_).count();
-    ended_.push_back({std::move(last), now.boot_ns + static_cast<std::uint64_t>(stay)});
-}
-
-// Once with its deaths, then its last values until a scrape has surely come by. One that is there again takes its
-// place.
-void Collector::show_ended(Snapshot& snapshot, const Now& now) {
-    std::erase_if(ended_, [&](const Ended& ended) {
-        return ended.last.deaths.empty() && (now.boot_ns >= ended.until_ns ||
-                                             std::ranges::any_of(snapshot.targets, [&](const TargetSnapshot& target) {
-                                                 return target.info.name == ended.last.info.name;
-                                             }));
-    });
-    for (Ended& ended : ended_) {
-        snapshot.targets.push_back(ended.last);
-        ended.last.deaths.clear();
-    }
 }
 
 void Collector::read_details() {
@@ -289,9 +242,8 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
         .first->second.consider(Seconds(static_cast<double>(now.boot_ns) * 1e-9), Seconds(now.unix_seconds), out);
     out.reclaim = stalls_.of(session_.reclaim(), id);
     out.precursors = precursors_.consider(id, out, snapshot.host, eta_of(out), now);
-    out.deaths = deaths_.hand_over(id);
-    out.death_tally = deaths_.tally(id);
-    out.last_death = deaths_.last_news(id);
+    deaths_.hand_over(id, out);
+    ended_.remember(id, out);
 }
 
 // Roles follow from who is there and what they are, which rarely changes from one tick to the next.
@@ -377,13 +329,9 @@ void Collector::describe(Snapshot& snapshot, const Now& now) {
         }
         out.memory = std::move(*memory);
         describe_target(id, target, out, snapshot, now);
-        std::vector<Process> processes = std::exchange(out.processes, {});
-        last_shown_[id] = out;
-        last_shown_[id].deaths.clear();
-        out.processes = std::move(processes);
         snapshot.targets.push_back(std::move(out));
     }
-    show_ended(snapshot, now);
+    ended_.show(snapshot, now);
     std::sort(snapshot.targets.begin(), snapshot.targets.end(),
               [](const TargetSnapshot& a, const TargetSnapshot& b) { return a.info.name < b.info.name; });
 }

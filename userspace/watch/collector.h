@@ -9,6 +9,7 @@
 #include "model/process_table.h"
 #include "watch/clock.h"
 #include "watch/death_recorder.h"
+#include "watch/ended_targets.h"
 #include "watch/growth_recorder.h"
 #include "watch/precursor_watch.h"
 #include "watch/sharing_recorder.h"
@@ -42,8 +43,6 @@ class Collector {
     Status follow_descendants(pid_t pid);
 
     void settle_deaths(std::map<CgroupId, TargetInfo> removed, const Now& now);
-    void keep_ended(CgroupId id, const TargetInfo& info, const Now& now);
-    void show_ended(Snapshot& snapshot, const Now& now);
     bool targets_may_have_changed();
     void refresh_targets();
     void read_details();
@@ -66,19 +65,13 @@ class Collector {
     StallRecorder stalls_;
     RoleBook roles_;
     Seconds warmup_;
-    Seconds linger_;
+    EndedTargets ended_;
     std::map<CgroupId, TargetJudge> judges_{};
     PrecursorWatch precursors_;
-    struct Ended {
-        TargetSnapshot last{};
-        std::uint64_t until_ns = 0;  // boot clock
-    };
-    std::vector<Ended> ended_{};                       // targets that have gone with deaths: scrapes should see them
-    std::map<CgroupId, TargetSnapshot> last_shown_{};  // without processes
-    HostMemory host_{};                                // of the last tick
-    std::optional<SelfSample> own_{};                  // of the last tick
-    std::uint64_t own_looked_up_ns_ = 0;               // boot clock; when all of it was read
-    bool told_of_cgroups_ = false;                     // the kernel says when a cgroup is made or removed
+    HostMemory host_{};                   // of the last tick
+    std::optional<SelfSample> own_{};     // of the last tick
+    std::uint64_t own_looked_up_ns_ = 0;  // boot clock; when all of it was read
+    bool told_of_cgroups_ = false;        // the kernel says when a cgroup is made or removed
     bool cgroups_changed_ = true;
     std::uint64_t refreshed_ns_ = 0;       // boot clock
     std::uint64_t detailed_revision_ = 0;  // of the process table, when all details had been read

@@ -41,7 +41,9 @@ DeathRecorder::DeathRecorder(SysRoot root, CgroupHierarchy hierarchy)
     if (auto log = KernelLog::open(root_)) log_ = std::move(*log);
 }
 
-void DeathRecorder::exited(const Exited& event) {
+void DeathRecorder::exited(const Exited& event, const ProcessTable& processes) {
+    const auto found = processes.living().find(event.id.pid);
+    if (found == processes.living().end() || found->second.root != event.id) return;  // as most in a storm
     const auto known = ending_.try_emplace(event.id, event.time_ns).first;
     known->second = std::min(known->second, event.time_ns);
 }
@@ -86,17 +88,17 @@ std::optional<std::uint64_t> DeathRecorder::root_ending(const LastWords& words, 
 void DeathRecorder::name_owner(Death& death, const LastWords& words, CgroupId target,
                                const Surroundings& around) const {
     OomKill& oom = *death.oom;
+    const auto info = around.targets.find(target);
+    const std::string near = info == around.targets.end() ? std::string() : info->second.name;
     if (words.oom && oom.constraint == OomConstraint::cgroup && words.oom->owner.id != kNoCgroup) {
         if (words.oom->owner.id == target)
             oom.limit_owner = "own";
-        else if (auto path = cgroup_path_of(hierarchy_, words.oom->owner.id))
+        else if (auto path = cgroup_path_of(hierarchy_, words.oom->owner.id, near))
             oom.limit_owner = path->empty() ? "/" : *path;
     }
-    const auto info = around.targets.find(target);
-    if (info != around.targets.end() && !oom.limit_owner.empty() && oom.limit_owner == info->second.name)
-        oom.limit_owner = "own";
+    if (!near.empty() && oom.limit_owner == near) oom.limit_owner = "own";
     if (words.oom)
-        if (auto path = cgroup_path_of(hierarchy_, words.oom->cgroup.id)) oom.victim_cgroup = *path;
+        if (auto path = cgroup_path_of(hierarchy_, words.oom->cgroup.id, near)) oom.victim_cgroup = *path;
     if (oom.constraint == OomConstraint::host && around.host.total.n > 0) {
         oom.limit = around.host.total;
         oom.usage = around.host.total - around.host.available;
@@ -157,19 +159,13 @@ void DeathRecorder::settle(const Surroundings& around) {
     news_waits_ = false;
 }
 
-std::vector<Death> DeathRecorder::hand_over(CgroupId target) {
-    const auto books = books_.find(target);
-    return books == books_.end() ? std::vector<Death>{} : std::exchange(books->second.news, {});
-}
-
-DeathTally DeathRecorder::tally(CgroupId target) const {
-    const auto books = books_.find(target);
-    return books == books_.end() ? DeathTally{} : books->second.tally;
-}
-
-std::optional<Death> DeathRecorder::last_news(CgroupId target) const {
-    const auto books = books_.find(target);
-    return books == books_.end() ? std::nullopt : books->second.last;
+void DeathRecorder::hand_over(CgroupId target, TargetSnapshot& out) {
+    const auto found = books_.find(target);
+    if (found == books_.end()) return;
+    Books& books = found->second;
+    out.deaths = std::exchange(books.news, {});
+    out.death_tally = books.tally;
+    out.last_death = books.last;
 }
 
 void DeathRecorder::forget(CgroupId target) { books_.erase(target); }

@@ -21,7 +21,8 @@ class DeathRecorder {
     // Opens the kernel log, which takes privileges that are given up later.
     DeathRecorder(SysRoot root, CgroupHierarchy hierarchy);
 
-    void exited(const Exited& event);
+    // Before the table forgets it: whether it is the root of others stands there.
+    void exited(const Exited& event, const ProcessTable& processes);
     void take(LastWords words);
     bool anyone_waits() const { return !waiting_.empty(); }
     bool news_waits() const { return news_waits_; }  // most likely: what is teardown shows when it is settled
@@ -36,9 +37,8 @@ class DeathRecorder {
     // Decides on all that wait. Everything that happened up to their ends has been told.
     void settle(const Surroundings& around);
 
-    std::vector<Death> hand_over(CgroupId target);  // those since it was last asked
-    DeathTally tally(CgroupId target) const;
-    std::optional<Death> last_news(CgroupId target) const;
+    // Puts those since it was last asked, and the sums, into what is shown of the target.
+    void hand_over(CgroupId target, TargetSnapshot& out);
     void forget(CgroupId target);
     // Now and then: roots that nobody descends from any more need not be remembered.
     void sweep(const ProcessTable& processes);

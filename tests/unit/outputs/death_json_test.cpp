@@ -1,7 +1,7 @@
 #include "outputs/death_json.h"
 
 #include <gtest/gtest.h>
-#include <rapidjson/document.h>
+#include <nlohmann/json.hpp>
 
 #include "example.h"
 #include "outputs/metric_table.h"
@@ -9,6 +9,8 @@
 
 namespace memscope {
 namespace {
+
+using Json = nlohmann::json;
 
 Death oom_kill() {
     Death death{.time = 1760000000.5, .id = {100, 5}, .parent = 1, .comm = "python", .cause = DeathCause::oom_kill};
@@ -26,32 +28,29 @@ Death oom_kill() {
     return death;
 }
 
-rapidjson::Document parsed(const Death& death) {
+Json parsed(const Death& death) {
     JsonWriter json;
     json.object([&] { write_death(json, death); });
-    rapidjson::Document document;
-    document.Parse(json.text().c_str());
-    EXPECT_FALSE(document.HasParseError()) << json.text();
-    return document;
+    return Json::parse(json.text());
 }
 
 TEST(DeathJson, OfAnOomKillHasVictimTriggerAndLimit) {
-    const auto json = parsed(oom_kill());
-    EXPECT_EQ(json["time"].GetDouble(), 1760000000.5);
-    EXPECT_EQ(json["pid"].GetInt(), 100);
-    EXPECT_STREQ(json["comm"].GetString(), "python");
-    EXPECT_STREQ(json["role"].GetString(), "trainer");
-    EXPECT_EQ(json["rank"].GetInt(), 0);
-    EXPECT_STREQ(json["cause"].GetString(), "oom_kill");
-    EXPECT_STREQ(json["constraint"].GetString(), "cgroup");
-    EXPECT_EQ(json["limit_bytes"].GetUint64(), 512U);
-    EXPECT_STREQ(json["limit_owner"].GetString(), "own");
-    EXPECT_EQ(json["usage_bytes"].GetUint64(), 511U);
-    EXPECT_EQ(json["rss_anon_bytes"].GetUint64(), 400U);
-    EXPECT_EQ(json["triggered_by_pid"].GetInt(), 200);
-    EXPECT_STREQ(json["triggered_by_comm"].GetString(), "lo\nader\xEF\xBF\xBD");
-    EXPECT_FALSE(json["oom_group_kill"].GetBool());
-    EXPECT_TRUE(json["sender_pid"].IsNull());
+    const Json json = parsed(oom_kill());
+    EXPECT_EQ(json["time"], 1760000000.5);
+    EXPECT_EQ(json["pid"], 100);
+    EXPECT_EQ(json["comm"], "python");
+    EXPECT_EQ(json["role"], "trainer");
+    EXPECT_EQ(json["rank"], 0);
+    EXPECT_EQ(json["cause"], "oom_kill");
+    EXPECT_EQ(json["constraint"], "cgroup");
+    EXPECT_EQ(json["limit_bytes"], 512U);
+    EXPECT_EQ(json["limit_owner"], "own");
+    EXPECT_EQ(json["usage_bytes"], 511U);
+    EXPECT_EQ(json["rss_anon_bytes"], 400U);
+    EXPECT_EQ(json["triggered_by_pid"], 200);
+    EXPECT_EQ(json["triggered_by_comm"], "lo\nader\xEF\xBF\xBD");
+    EXPECT_EQ(json["oom_group_kill"], false);
+    EXPECT_TRUE(json["sender_pid"].is_null());
 }
 
 TEST(DeathJson, LeavesOutWhatDoesNotBelongToTheCause) {
@@ -59,42 +58,39 @@ TEST(DeathJson, LeavesOutWhatDoesNotBelongToTheCause) {
     death.signal = 9;
     death.sender = DeathSender::outside;
     death.sent_by = NamedProcess{300, "bash"};
-    const auto json = parsed(death);
-    EXPECT_EQ(json["signal"].GetInt(), 9);
-    EXPECT_STREQ(json["sender"].GetString(), "outside");
-    EXPECT_EQ(json["sender_pid"].GetInt(), 300);
-    EXPECT_STREQ(json["sender_comm"].GetString(), "bash");
-    EXPECT_TRUE(json["rss_anon_bytes"].IsNull()) << "unknown, and not 0";
+    const Json json = parsed(death);
+    EXPECT_EQ(json["signal"], 9);
+    EXPECT_EQ(json["sender"], "outside");
+    EXPECT_EQ(json["sender_pid"], 300);
+    EXPECT_EQ(json["sender_comm"], "bash");
+    EXPECT_TRUE(json["rss_anon_bytes"].is_null()) << "unknown, and not 0";
     for (const char* key : {"constraint", "limit_bytes", "triggered_by_pid", "mapping", "allocation"})
-        EXPECT_FALSE(json.HasMember(key)) << key;
+        EXPECT_FALSE(json.contains(key)) << key;
 }
 
 TEST(DeathJson, HasTheMappingOfASigbusAndTheCallThatFailed) {
     Death bus{.cause = DeathCause::sigbus};
     bus.mapping = FullFile{.name = "torch_1", .file_system = "tmpfs", .mount = "/dev/shm"};
-    const auto with_mapping = parsed(bus);
-    EXPECT_STREQ(with_mapping["mapping"]["file"].GetString(), "torch_1");
-    EXPECT_STREQ(with_mapping["mapping"]["file_system"].GetString(), "tmpfs");
-    EXPECT_STREQ(with_mapping["mapping"]["mount"].GetString(), "/dev/shm");
+    const Json with_mapping = parsed(bus);
+    EXPECT_EQ(with_mapping["mapping"]["file"], "torch_1");
+    EXPECT_EQ(with_mapping["mapping"]["file_system"], "tmpfs");
+    EXPECT_EQ(with_mapping["mapping"]["mount"], "/dev/shm");
     bus.mapping.reset();
-    EXPECT_TRUE(parsed(bus)["mapping"].IsNull());
+    EXPECT_TRUE(parsed(bus)["mapping"].is_null());
     Death refused{.cause = DeathCause::alloc_failed};
     refused.exit_status = 1;
     refused.allocation = FailedAllocation{.call = "mmap", .reason = "enomem", .size = Bytes{64}};
-    const auto with_call = parsed(refused);
-    EXPECT_STREQ(with_call["allocation"]["call"].GetString(), "mmap");
-    EXPECT_EQ(with_call["allocation"]["size_bytes"].GetUint64(), 64U);
-    EXPECT_EQ(with_call["exit_status"].GetInt(), 1);
+    const Json with_call = parsed(refused);
+    EXPECT_EQ(with_call["allocation"]["call"], "mmap");
+    EXPECT_EQ(with_call["allocation"]["size_bytes"], 64U);
+    EXPECT_EQ(with_call["exit_status"], 1);
 }
 
 TEST(DeathJson, StandsInTheTickAsAListThatIsMostlyEmpty) {
     Snapshot snapshot = test::example();
-    rapidjson::Document document;
-    document.Parse(tick_json(snapshot, snapshot.targets[0]).c_str());
-    EXPECT_TRUE(document["deaths"].IsArray() && document["deaths"].Empty());
+    EXPECT_EQ(Json::parse(tick_json(snapshot, snapshot.targets[0]))["deaths"], Json::array());
     snapshot.targets[0].deaths = {oom_kill()};
-    document.Parse(tick_json(snapshot, snapshot.targets[0]).c_str());
-    EXPECT_EQ(document["deaths"].Size(), 1U);
+    EXPECT_EQ(Json::parse(tick_json(snapshot, snapshot.targets[0]))["deaths"].size(), 1U);
 }
 
 double sample(const Snapshot& snapshot, std::string_view name, const std::vector<std::string>& labels) {

@@ -173,5 +173,19 @@ TEST(StatusText, UnSharingIsExplainedInLinesThatFit) {
     expect_at_most_80_columns(text);
 }
 
+TEST(StatusText, SaysHowTheLastOneDied) {
+    Snapshot snapshot = test::example();
+    EXPECT_EQ(status_text(snapshot, snapshot.targets[0], false).find("ago: "), std::string::npos);
+    Death death{.time = snapshot.time - 12, .cause = DeathCause::sigkill};
+    death.explanation = "python3 was killed";
+    TargetSnapshot& target = snapshot.targets[0];
+    target.last_death = death;
+    target.death_tally.add(death);
+    EXPECT_NE(status_text(snapshot, target, false).find("\ndeath, 12 s ago: python3 was killed\n"), std::string::npos);
+    target.death_tally.add(death);
+    EXPECT_NE(status_text(snapshot, target, false).find("\nthe last of 2 deaths, 12 s ago: python3 was killed\n"),
+              std::string::npos);
+}
+
 }  // namespace
 }  // namespace memscope

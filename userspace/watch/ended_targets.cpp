@@ -1,0 +1,43 @@
+#include "watch/ended_targets.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace memscope {
+
+void EndedTargets::remember(CgroupId id, TargetSnapshot& shown) {
+    std::vector<Process> processes = std::exchange(shown.processes, {});
+    TargetSnapshot& kept = shown_[id] = shown;
+    kept.deaths.clear();
+    shown.processes = std::move(processes);
+}
+
+void EndedTargets::end(CgroupId id, TargetSnapshot last, const Now& now) {
+    TargetSnapshot ended = std::move(shown_[id]);
+    shown_.erase(id);
+    if (last.deaths.empty()) return;
+    ended.up = false;
+    ended.info = std::move(last.info);
+    ended.deaths = std::move(last.deaths);
+    ended.death_tally = last.death_tally;
+    ended.last_death = std::move(last.last_death);
+    const auto stay = std::chrono::duration_cast<std::chrono::nanoseconds>(linger_).count();
+    ended_.push_back({std::move(ended), now.boot_ns + static_cast<std::uint64_t>(stay)});
+}
+
+void EndedTargets::show(Snapshot& snapshot, const Now& now) {
+    const auto is_back = [&](const Ended& ended) {
+        return std::ranges::find(snapshot.targets, ended.last.info.name, [](const TargetSnapshot& target) {
+                   return target.info.name;
+               }) != snapshot.targets.end();
+    };
+    std::erase_if(ended_, [&](const Ended& ended) {
+        return ended.last.deaths.empty() && (now.boot_ns >= ended.until_ns || is_back(ended));
+    });
+    for (Ended& ended : ended_) {
+        snapshot.targets.push_back(ended.last);
+        ended.last.deaths.clear();
+    }
+}
+
+}  // namespace memscope
