@@ -11,7 +11,7 @@ check = checks
 
 
 def run(*args, **kw):
-    return subprocess.run([MEMSCOPE, '--listen', 'none', *args], capture_output=True, text=True, timeout=60, **kw)
+    return subprocess.run([MEMSCOPE, '--listen', 'none', '--report-dir', 'none', *args], capture_output=True, text=True, timeout=60, **kw)
 
 
 def left_behind():

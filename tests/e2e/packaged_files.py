@@ -80,7 +80,7 @@ def completions(options, commands, demos):
     zsh = (FILES / 'completions' / '_memscope').read_text()
     check('zsh can read its file', run('zsh', '-n', str(FILES / 'completions' / '_memscope')).returncode == 0)
     check('zsh offers the same', set(re.findall(r'--[a-z][a-z-]+(?=\[)', zsh)) == options, set(re.findall(r'--[a-z][a-z-]+(?=\[)', zsh)) ^ options)
-    check('zsh: commands and demos', f'({" ".join(["status", "growth", "verdict", "doctor", "demo"])})' in zsh and all(d in zsh for d in demos) and commands == {'status', 'growth', 'verdict', 'doctor', 'demo'}, commands)
+    check('zsh: commands and demos', f'({" ".join(["status", "growth", "verdict", "report", "doctor", "demo"])})' in zsh and all(d in zsh for d in demos) and commands == {'status', 'growth', 'verdict', 'report', 'doctor', 'demo'}, commands)
 
 
 def config():

@@ -37,6 +37,7 @@ void cut_processes(DeathReport& report) {
     if (processes.size() > Bounds::kProcesses) {
         const ProcessRows kept = process_rows(processes, Bounds::kProcesses);
         std::vector<Process> largest;
+        largest.reserve(kept.rows.size());
         for (const ProcessRow& row : kept.rows) largest.push_back(*row.process);
         std::ranges::sort(largest, {}, [](const Process& process) { return process.task.id; });
         report.processes_left_out += kept.left_out;

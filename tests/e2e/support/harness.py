@@ -209,7 +209,8 @@ class Watcher:
 
     def __init__(self, binary, folder, *options, stdout=None, defaults=True):
         self.port, self.out = free_port(), f'{folder}/out-{time.monotonic_ns()}'
-        given = ['--listen', f'127.0.0.1:{self.port}', *([] if '--interval' in options else ['--interval', '100ms'])]
+        given = ['--listen', f'127.0.0.1:{self.port}', *([] if '--interval' in options else ['--interval', '100ms']),
+                 *([] if '--report-dir' in options else ['--report-dir', 'none'])]
         self.argv = [binary, *options, *(given if defaults else [])]
         self.stdout = stdout
 
