@@ -52,7 +52,8 @@ Finding library_finding(const char* name, const char* library) {
 Finding python_finding() {
     for (const char* path : {"/usr/bin/python3", "/usr/local/bin/python3"})
         if (::access(path, X_OK) == 0)
-            return {"Python", true, std::string(path) + "; this version does not use it yet"};
+            return {"Python", true,
+                    std::string(path) + "; growth is told by line, in this one and in those that jobs bring"};
     return {"Python", false, "no system interpreter; jobs may bring their own"};
 }
 

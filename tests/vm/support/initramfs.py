@@ -36,7 +36,7 @@ def _strip(source, target):
 def build(folder, arch, busybox, program, tests, sysroot, tests_of):
     """Writes folder.cpio and returns its path."""
     shutil.rmtree(folder, ignore_errors=True)
-    for name in ("bin", "proc", "sys", "dev", "run", "tmp", "mnt", "etc", "lib"):
+    for name in ("bin", "proc", "sys", "dev", "run", "tmp", "mnt", "etc", "lib", "var/lib"):
         (folder / name).mkdir(parents=True)
     shutil.copy(busybox, folder / "bin/busybox")
     for script in ("init", "watch-check"):
