@@ -50,7 +50,7 @@ void measure_ticks(const Crowd& crowd, int threads) {
     std::vector<double> ticks, readers, ratios, pages;
     std::size_t sum = 0;
     for (int i = 0; i < kRounds; ++i) {
-        ticks.push_back(cpu_of(tick));
+        ticks.push_back(cpu_of(tick, RUSAGE_THREAD));
         readers.push_back(cpu_of([&] { sum += read_statuses(); }));
         ratios.push_back(readers.back() / std::max(ticks.back(), 1e-3));
         pages.push_back(cpu_of([&] { sum += render_prometheus(snapshot).size(); }));

@@ -6,7 +6,8 @@
 namespace memscope {
 namespace {
 
-constexpr int kMostLevels = 64;  // a tree that is read while it changes may go in circles
+constexpr double kLooksInAWindow = 64;  // who grows does not change from tick to tick
+constexpr int kMostLevels = 64;         // a tree that is read while it changes may go in circles
 
 // How far below the top of its tree a process stands, and who that is.
 std::pair<int, const Process*> depth_of(const Process& process, std::span<const Process> all) {
@@ -25,6 +26,8 @@ std::pair<int, const Process*> depth_of(const Process& process, std::span<const 
 }  // namespace
 
 void Growers::look_at(Seconds now, std::span<const Process> processes) {
+    if (now - looked_ < window_ / kLooksInAWindow) return;
+    looked_ = now;
     std::map<ProcessId, Past> still;
     for (const Process& process : processes) {
         if (!process.task.memory) continue;

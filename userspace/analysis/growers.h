@@ -28,6 +28,7 @@ class Growers {
         Look latest;
     };
     Seconds window_;
+    Seconds looked_{-1e9};
     std::map<ProcessId, Past> past_{};
 };
 

@@ -5,7 +5,8 @@
 
 namespace memscope {
 
-// Follows who shares memory with whom, in every target.
+// Follows who shares memory with whom, in every target. In a crowd not at every tick: copies are made over minutes, and
+// looking costs as much as all else of a tick.
 class SharingRecorder {
   public:
     explicit SharingRecorder(const SysRoot& root);
@@ -14,12 +15,18 @@ class SharingRecorder {
     void tick(const ProcessTable::Living& living, std::uint64_t scan_began_ns, std::uint64_t now_ns);
     // Once a tick for each target; its processes and its memory are known.
     Sharing describe(CgroupId id, const TargetSnapshot& target);
-    void forget(CgroupId id) { books_.erase(id); }
+    void forget(CgroupId id) {
+        books_.erase(id);
+        latest_.erase(id);
+    }
 
   private:
     Bytes page_;
     SharingReader reader_;
     std::map<CgroupId, SharingBook> books_{};
+    std::map<CgroupId, Sharing> latest_{};
+    std::size_t ticks_to_pass_ = 0;  // before the next look
+    bool looks_ = false;             // in this tick
     std::uint64_t scan_began_ns_ = 0;
     std::uint64_t now_ns_ = 0;
 };
