@@ -21,8 +21,8 @@ LEAK = '''
 import time
 keep = []
 def step():
-    keep.append(bytearray(b'x') * (4 << 20))
-while True:
+    keep.append(bytearray(b'x') * (1 << 20))
+while True:  # 200 MiB in ten seconds: long enough to be called what it is
     step(); time.sleep(0.05)
 '''
 HOLD = '''
