@@ -139,26 +139,5 @@ TEST_F(AStore, FindsReportsInTheDirectoryAndInFoldersBelow) {
     EXPECT_FALSE(find_reports(tree.at("nowhere")));
 }
 
-TEST_F(AStore, ADirectoryOfSomebodyElseGetsAFolderOfRoots) {
-    if (::geteuid() != 0) GTEST_SKIP() << "takes root";
-    fs::create_directory(directory);
-    ASSERT_EQ(::chown(directory.c_str(), 65534, 65534), 0);
-    auto reports = store();
-    ASSERT_TRUE(reports.write(numbered(1), "{}"));
-    EXPECT_EQ(reports.path(), directory / "0");
-    EXPECT_THAT(names_in(directory / "0"), ElementsAre(numbered(1)));
-}
-
-TEST_F(AStore, AFolderThatSomebodyElseMadeInItsPlaceIsRefused) {
-    if (::geteuid() != 0) GTEST_SKIP() << "takes root";
-    fs::create_directories(directory / "0");
-    ASSERT_EQ(::chown(directory.c_str(), 65534, 65534), 0);
-    ASSERT_EQ(::chown((directory / "0").c_str(), 65534, 65534), 0);
-    EXPECT_FALSE(ReportStore::open(directory));
-    fs::remove(directory / "0");
-    fs::create_directory_symlink("/tmp", directory / "0");
-    EXPECT_FALSE(ReportStore::open(directory));
-}
-
 }  // namespace
 }  // namespace memscope
