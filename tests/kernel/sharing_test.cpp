@@ -81,73 +81,67 @@ Found confirmed(Watched& watched, const RealCgroup& job, double at_least) {
 
 constexpr double kExpected = kWorkers * static_cast<double>(kDataset) / 2 / kMiB;
 
+// A job that is watched before its workers are forked. They have not written yet.
+struct SharingJob {
+    explicit SharingJob(const char* name) : job(name), parent(job, trainer) {
+        parent.heard();
+        watched = std::make_unique<Watched>(std::vector{job.name()});
+        watched->tick(job);
+        parent.go();
+        parent.heard();
+    }
+    void write() {
+        parent.go();
+        parent.heard();
+    }
+    const TargetSnapshot& tick() { return watched->tick(job); }
+
+    RealCgroup job;
+    Child parent;
+    std::unique_ptr<Watched> watched{};
+};
+
 TEST(Sharing, TheSumsTellOfCopiesAtOnce) {
-    const RealCgroup job("unshared-sums");
-    Child parent(job, trainer);
-    parent.heard();
-    Watched watched({job.name()});
-    watched.tick(job);
-    parent.go();
-    parent.heard();
-    EXPECT_LT(unshared(watched.tick(job)).mib, 1) << "forked, and nothing written";
-    parent.go();
-    parent.heard();
+    SharingJob scene("unshared-sums");
+    EXPECT_LT(unshared(scene.tick()).mib, 1) << "forked, and nothing written";
+    scene.write();
     std::this_thread::sleep_for(2100ms);  // the cgroup's counters may be that old
-    const TargetSnapshot& target = watched.tick(job);
+    const TargetSnapshot& target = scene.tick();
     EXPECT_NEAR(unshared(target).mib, kExpected, kExpected / 10);
     EXPECT_NE(target.sharing.explanation.find("3 forked processes "), std::string::npos) << target.sharing.explanation;
 }
 
 TEST(Sharing, ThePagesOfForkedWorkersConfirmTheirCopies) {
-    const RealCgroup job("unshared");
-    Child parent(job, trainer);
-    parent.heard();
-    Watched watched({job.name()});
-    watched.tick(job);
-    parent.go();
-    parent.heard();
-    EXPECT_LT(confirmed(watched, job, 0).mib, 1) << "forked, and nothing written";
-    parent.go();
-    parent.heard();
-    const Found found = confirmed(watched, job, kExpected * 0.9);
+    SharingJob scene("unshared");
+    EXPECT_LT(confirmed(*scene.watched, scene.job, 0).mib, 1) << "forked, and nothing written";
+    scene.write();
+    const Found found = confirmed(*scene.watched, scene.job, kExpected * 0.9);
     EXPECT_TRUE(found.confirmed);
     EXPECT_NEAR(found.mib, kExpected, kExpected / 10);
-    EXPECT_NE(watched.find(job)->sharing.explanation.find("3 forked processes have copied"), std::string::npos)
-        << watched.find(job)->sharing.explanation;
-    watched.expect_nothing_lost();
+    EXPECT_NE(scene.watched->find(scene.job)->sharing.explanation.find("3 forked processes have copied"),
+              std::string::npos)
+        << scene.watched->find(scene.job)->sharing.explanation;
+    scene.watched->expect_nothing_lost();
 }
 
 TEST(Sharing, CopiesOfBeforeTheFirstLookAreFoundToo) {
-    const RealCgroup job("unshared-at-once");
-    Child parent(job, trainer);
-    parent.heard();
-    Watched watched({job.name()});
-    watched.tick(job);
-    parent.go();
-    parent.heard();
-    parent.go();
-    parent.heard();
-    const Found found = confirmed(watched, job, kExpected * 0.9);
+    SharingJob scene("unshared-at-once");
+    scene.write();
+    const Found found = confirmed(*scene.watched, scene.job, kExpected * 0.9);
     EXPECT_TRUE(found.confirmed);
     EXPECT_NEAR(found.mib, kExpected, kExpected / 10);
 }
 
 TEST(Sharing, AForkWithoutWritingIsNone) {
-    const RealCgroup job("still-shared");
-    Child parent(job, trainer);
-    parent.heard();
-    Watched watched({job.name()});
-    watched.tick(job);
-    parent.go();
-    parent.heard();
-    EXPECT_TRUE(confirmed(watched, job, 0).confirmed);
+    SharingJob scene("still-shared");
+    EXPECT_TRUE(confirmed(*scene.watched, scene.job, 0).confirmed);
     for (int i = 0; i < 25; ++i) {
-        const Found found = unshared(watched.tick(job));
+        const Found found = unshared(scene.tick());
         EXPECT_GE(found.mib, 0);
         EXPECT_LT(found.mib, 1);
         std::this_thread::sleep_for(200ms);
     }
-    EXPECT_EQ(watched.find(job)->sharing.explanation, "");
+    EXPECT_EQ(scene.watched->find(scene.job)->sharing.explanation, "");
 }
 
 TEST(Sharing, EveryPageIsInOneRoleOnly) {
