@@ -203,7 +203,8 @@ class Loop {
     void tell_deaths() {
         for (const std::vector<std::string>& block : reports_.tell()) {
             if (view_) {
-                for (const std::string& line : block) tell(line);
+                view_->note(block.front());  // one line has room for what happened, not for what to do
+                for (const std::string& line : block) keep(line);
             } else if (output_ && !options_.json && !options_.quiet) {
                 output_closed_ = output_->write_tick(block) == JsonStream::Outcome::closed || output_closed_;
             }
@@ -213,6 +214,10 @@ class Loop {
     // In the view now, and as a plain line when the view has given the screen back.
     void tell(const std::string& line) {
         view_->note(line);
+        keep(line);
+    }
+
+    void keep(const std::string& line) {
         told_.push_back(line);
         if (told_.size() > kMostTold) told_.erase(told_.begin());
     }
