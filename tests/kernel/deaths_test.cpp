@@ -215,6 +215,24 @@ TEST(Deaths, AfterAFailedMappingNameTheCallAndTheSize) {
     EXPECT_LT(death.allocation->before_exit, Seconds{5});
 }
 
+TEST(Deaths, AfterABreakThatDidNotRiseNameTheCall) {
+    const RealCgroup job("shared-broken");
+    Watched watched = Watched::shared();
+    Child child(job, [](const Child::Script& script) {
+        sleeper(script);
+        const rlimit small{.rlim_cur = kMiB, .rlim_max = kMiB};
+        ::setrlimit(RLIMIT_DATA, &small);
+        if (::brk(static_cast<char*>(::sbrk(0)) + 512 * kMiB) != 0) ::_exit(1);
+    });
+    let_go_when_seen(watched, child);
+    const Death death = only_death(watched, job);
+    EXPECT_EQ(name_of(death.cause), "alloc_failed");
+    ASSERT_TRUE(death.allocation);
+    EXPECT_EQ(death.allocation->call, "brk");
+    EXPECT_EQ(death.allocation->reason, "enomem");
+    EXPECT_EQ(death.allocation->size, Bytes{512 * kMiB});
+}
+
 TEST(Deaths, AfterAFullFileSystemNameIt) {
     const RealCgroup job("shared-full");
     Watched watched = Watched::shared();
