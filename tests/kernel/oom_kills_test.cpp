@@ -39,22 +39,22 @@ TEST(OomKills, AtItsOwnLimitNameTheVictimTheLimitAndWhatItHeld) {
 
 TEST(OomKills, NeverNameWhoAskedForMemoryAsTheVictim) {
     const RealCgroup job("shared-triggered");
-    job.limit(96 * kMiB);
+    job.limit(48 * kMiB);
     Watched watched = Watched::shared();
     Child big(job, [](const Child::Script& script) {
-        touch(70 * kMiB);
+        touch(34 * kMiB);
         sleeper(script);
     });
     big.heard();
     Child small(job, [](const Child::Script& script) {
-        touch(40 * kMiB);
+        touch(20 * kMiB);
         sleeper(script);
     });
     small.heard();
     const Death death = only_death(watched, job);
-    expect_oom_kill(death, big.pid(), 96 * kMiB);
+    expect_oom_kill(death, big.pid(), 48 * kMiB);
     EXPECT_EQ(death.oom->trigger->pid, small.pid());
-    EXPECT_NEAR(static_cast<double>(death.rss_anon->n), static_cast<double>(70 * kMiB + own_anon()), 8.0 * kMiB);
+    EXPECT_NEAR(static_cast<double>(death.rss_anon->n), static_cast<double>(34 * kMiB + own_anon()), 4.0 * kMiB);
 }
 
 TEST(OomKills, OfAChildCgroupsLimitAreTheTargetsAndNameTheChild) {
