@@ -129,6 +129,30 @@ def check_tests(check):
         check(f'promtool test rules {path.name}', ok, said)
 
 
+def check_examples(check):
+    """The configurations people copy. Debian's Prometheus is built without the discovery of Kubernetes, so that is taken out."""
+    for path in sorted(files.PROMETHEUS.glob('*prometheus.example.yml')) + sorted(files.PROMETHEUS.glob('fleet-*.example.yml')):
+        content = yaml.safe_load(path.read_text())
+        for job in content['scrape_configs']:
+            for discovery in job.pop('kubernetes_sd_configs', []):
+                known = discovery['role'] == 'pod' and discovery.keys() <= {'role', 'namespaces'}
+                check(f'{path.name}: {job["job_name"]} looks for pods', known, discovery)
+        content['rule_files'] = [str(files.PROMETHEUS / name) for name in content.get('rule_files', [])]
+        with tempfile.NamedTemporaryFile('w', suffix='.yml') as copy:
+            yaml.safe_dump(content, copy)
+            copy.flush()
+            ok, said = promtool('check', 'config', copy.name)
+        check(f'{path.name}: promtool check config', ok, said)
+    names = yaml.safe_load((files.PROMETHEUS / 'relabel.example.yml').read_text())['metric_relabel_configs']
+    site = yaml.safe_load((files.PROMETHEUS / 'fleet-site.example.yml').read_text())
+    check('a site gives targets the names that are tested', all(job['metric_relabel_configs'] == names for job in site['scrape_configs']))
+    kept = re.compile(site['remote_write'][0]['write_relabel_configs'][0]['regex'])
+    asked = {m for d in files.dashboards().values() if d['uid'] == 'memscope-fleet' for e in files.expressions(d)
+             for m in re.findall(r'(?<![\w:])(?:\w+:)?memscope_[a-z0-9_:]+|\bALERTS\b|\bup(?={)', e)}
+    lost = sorted(m for m in asked if not kept.fullmatch(m))
+    check('what a site sends on is all that the fleet dashboard asks for', asked and not lost, lost)
+
+
 def broken(path, number, expression, tests):
     """Whether the tests pass although the rule of that number has that expression."""
     content = yaml.safe_load(path.read_text())
@@ -161,8 +185,7 @@ def main():
     check_rules(check)
     check_recording(check)
     check_tests(check)
-    ok, said = promtool('check', 'config', files.EXAMPLE)
-    check('promtool check config of the example', ok, said)
+    check_examples(check)
     if '--mutate' in sys.argv[1:]:
         check_mutations(check)
     return check.finish()

@@ -46,6 +46,18 @@ class Prometheus:
         return [a for a in self.get('/api/v1/alerts')['alerts'] if a['state'] == 'firing']
 
 
+def raised_by_itself(api, target):
+    """Names of the alerts that fired about a target while its own limit was the first to be reached.
+
+    A test has warm-ups of seconds, and on a busy machine the memory of the whole host may well be judged to run out in
+    that time: memscope then warns of the host's limit, and is right. A precursor stands for a minute after its reason.
+    """
+    here = f'target="{target}"'
+    host = f'max_over_time((memscope_memory_effective_limit_bytes{{{here}}} > bool on (target) memscope_memory_limit_bytes)[70s:1s]) > 0'
+    fired = api.query(f'count by (alertname) (count_over_time((ALERTS{{{here},alertstate="firing"}} unless on (target) {host})[10m:1s]))')
+    return sorted(f['metric']['alertname'] for f in fired)
+
+
 def serve(stack, folder, program, *options):
     """A program of the folder with its log there."""
     log = stack.enter_context(open(f'{folder}/{program}.log', 'w'))
