@@ -16,7 +16,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
 import dashboards as files  # noqa: E402
-from harness import Cgroup, Checks, GaveUp, Watcher, finite, memory_hierarchy, process, run_as_root, wait_for  # noqa: E402
+from harness import Cgroup, Checks, GaveUp, Watcher, finite, free_port, memory_hierarchy, process, run_as_root, wait_for  # noqa: E402
 from monitoring import raised_by_itself, start_prometheus  # noqa: E402
 
 MEMSCOPE = os.environ.get('MEMSCOPE', str(files.SOURCE / 'build' / 'memscope'))
@@ -159,15 +159,18 @@ def main():
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix='e2e-dashboards-'))
         cgroup = stack.enter_context(Cgroup(f'e2e-dashboards-{os.getpid()}', LIMIT))
+        # Prometheus first: what the verdict was in the first seconds is part of what is drawn.
+        port, since = free_port(), time.time()
+        api = start_prometheus(stack, folder, [port], [*files.ALERTS, files.RECORDING])
         start_tree(stack, cgroup)
         targets = [start_demo(stack, 'leak'), start_demo(stack, 'workers'), cgroup.name]
-        watcher = stack.enter_context(Watcher(MEMSCOPE, folder, '--interval', '500ms', '--warmup', '3s', *(x for t in targets for x in ('--cgroup', t))))
-        since = time.time()
-        api = start_prometheus(stack, folder, [watcher.port], [*files.ALERTS, files.RECORDING])
+        began = time.time()
+        watcher = stack.enter_context(Watcher(MEMSCOPE, folder, '--interval', '500ms', '--warmup', '3s', '--report-dir', 'none',
+                                              *(x for t in targets for x in ('--cgroup', t)), port=port))
         page = watcher.get('/metrics')[1].decode()
         run = subprocess.run(['promtool', 'check', 'metrics'], input=page, capture_output=True, text=True, timeout=20)
         check('promtool check metrics', run.returncode == 0, (run.stdout + run.stderr)[-500:])
-        time.sleep(max(0, since + SECONDS - 1 - time.time()))
+        time.sleep(max(0, began + SECONDS - 1 - time.time()))
         check_rules(api, cgroup.name)
         check_oom_kill(api, cgroup)
         for name, dashboard in files.dashboards().items():

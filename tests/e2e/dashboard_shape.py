@@ -44,6 +44,8 @@ def panel_faults(panel, uid):
         yield 'its data source is not the variable'
     if not panel.get('targets'):
         yield 'no query'
+    if panel['type'] == 'table' and not all(t['expr'].startswith('max without () (') for t in panel.get('targets', [])):
+        yield 'names of metrics would keep its rows apart'
     refs = [t['refId'] for t in panel.get('targets', [])]
     if len(set(refs)) != len(refs):
         yield f'a refId twice: {refs}'

@@ -116,13 +116,17 @@ export function timeline(size: [number, number], it: Words<TimelineField>): Plac
 
 export interface Column { label?: string; refId?: string; title: string; unit?: string; width?: number; properties?: Override['properties'] }
 
+/** Without the name of the metric, which would be one more label and keep the rows of two queries apart. */
+const nameless = (expr: string) => `max without () (${expr})`;
+
 /** One row for each set of labels, one column for each query and for each label that is named; other labels are hidden. */
 export function table(size: [number, number], it: Words<TableFieldOptions> & { columns: Column[]; sort?: { by: string; descending: boolean } }): Placed {
   const options = {
     cellHeight: TableCellHeight.Sm, frameIndex: 0, showHeader: true, showTypeIcons: false,
     ...(it.sort ? { sortBy: [{ displayName: it.sort.by, desc: it.sort.descending }] } : {}),
   } satisfies Omit<TableOptions, 'footer'>;
-  const made = panel('table', size, it, options, { align: 'auto', inspect: false } as TableFieldOptions, { ...NOW, format: 'table' });
+  const queries = Object.fromEntries(Object.entries(it.queries).map(([legend, expr]) => [legend, nameless(expr)]));
+  const made = panel('table', size, { ...it, queries }, options, { align: 'auto', inspect: false } as TableFieldOptions, { ...NOW, format: 'table' });
   const field = (c: Column) => c.label ?? (Object.keys(it.queries).length > 1 ? `Value #${c.refId}` : 'Value');
   made.transformations = [
     { id: 'merge', options: {} },

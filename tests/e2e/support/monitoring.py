@@ -65,7 +65,7 @@ def serve(stack, folder, program, *options):
 
 
 def start_prometheus(stack, folder, scraped, rules=(), alertmanager=None, relabel=None):
-    """Scrapes those ports of loopback each second, once it answers; relabel: metric_relabel_configs."""
+    """Its API, once it scrapes those ports of loopback, each second, whether they answer or not; relabel: metric_relabel_configs."""
     port, config = free_port(), f'{folder}/prometheus.yml'
     job = {'job_name': 'memscope', 'static_configs': [{'targets': [f'127.0.0.1:{p}' for p in scraped]}]}
     if relabel:
@@ -79,8 +79,8 @@ def start_prometheus(stack, folder, scraped, rules=(), alertmanager=None, relabe
     server = serve(stack, folder, 'prometheus', f'--config.file={config}', f'--storage.tsdb.path={folder}/data',
                    f'--web.listen-address=127.0.0.1:{port}', '--log.level=warn')
     api = Prometheus(port)
-    if not wait_for(lambda: server.poll() is not None or finite(api.query('up == 1')), 20, 0.2) or server.poll() is not None:
-        raise GaveUp(f'Prometheus scrapes nothing: {tail(f"{folder}/prometheus.log")}')
+    if not wait_for(lambda: server.poll() is not None or len(api.query('up')) == len(scraped), 20, 0.2) or server.poll() is not None:
+        raise GaveUp(f'no Prometheus: {tail(f"{folder}/prometheus.log")}')
     return api
 
 
