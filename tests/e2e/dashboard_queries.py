@@ -6,6 +6,7 @@ for memory in the end. Each panel, variable and annotation has to return data fo
 so has each rule. Needs root, prometheus and promtool; takes 35 s. MEMSCOPE names the binary.
 """
 import contextlib
+import json
 import os
 import shutil
 import subprocess
@@ -125,6 +126,16 @@ def check_query(api, name, title, ref, expression, port, targets, since, cgroup)
     check(what, drawn if due else not drawn, f'{expression} -> {drawn} points')
 
 
+def check_tables(api, name, dashboard, port, target):
+    """The queries of a table meet in one row only if the labels of their results are alike."""
+    values = {'instance': f'127.0.0.1:{port}', 'target': target}
+    for panel in files.panels(dashboard):
+        if panel['type'] == 'table' and len(panel['targets']) > 1:
+            answers = [api.query(files.substitute(t['expr'], values)) for t in panel['targets']]
+            rows = {json.dumps(sample['metric'], sort_keys=True) for answer in answers for sample in answer}
+            check(f'{name}: "{panel["title"]}" has one row for one job', len(rows) == 1 and all(len(a) <= 1 for a in answers), rows)
+
+
 def check_rules(api, tree):
     expected = sorted(r.get('alert') or r['record'] for path in (*files.ALERTS, files.RECORDING) for r in files.rules(path))
     rules = api.rules()
@@ -178,6 +189,7 @@ def main():
             asked = [*files.queries(dashboard), *((title, 'as annotation', e) for title, e in files.annotation_queries(dashboard))]
             for title, ref, expression in asked:
                 check_query(api, name, title, ref, expression, watcher.port, targets, since, cgroup)
+            check_tables(api, name, dashboard, watcher.port, cgroup.name)
             gone = GPU_PANELS[name] - {title for title, _, _ in asked}
             check(f'{name}: the panels that may be empty are there', not gone, gone)
     check('nothing is left behind', not os.path.exists(cgroup.path) and not os.path.exists(folder), (cgroup.path, folder))
