@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Installs what building and testing need, from Debian 12's own packages. Asks apt only for what is missing.
-#   install-deps.sh [build] [test] [bench] [python] [fuzz] [cross] [package] [vm] [vm-native]      (build and test when nothing is said)
+#   install-deps.sh [build] [test] [e2e] [bench] [python] [fuzz] [cross] [package] [vm] [vm-native]      (build and test when nothing is said)
 set -euo pipefail
 
 build="g++ cmake ninja-build pkg-config clang-19 llvm-19 bpftool libbpf-dev libelf-dev zlib1g-dev
        libfmt-dev libcli11-dev libtomlplusplus-dev prometheus-cpp-dev libmicrohttpd-dev rapidjson-dev nlohmann-json3-dev
        libcurl4-openssl-dev libcap-dev libncurses-dev libprotozero-dev"
-test="libgtest-dev libgmock-dev clang-format-19 clang-tidy-19 prometheus prometheus-process-exporter python3 git procps tmux
+test="libgtest-dev libgmock-dev clang-format-19 clang-tidy-19 prometheus prometheus-process-exporter python3 python3-yaml git procps tmux
       man-db zsh fish systemd util-linux"
+e2e="prometheus-alertmanager"  # and npm, from wherever it is
 bench="linux-perf bpftrace heaptrack"  # what memscope is measured beside
 vm="cpio zstd lz4 binutils python3 debian-archive-keyring"  # and qemu, for one architecture or both
 # The compiler for the other architecture; its libraries are not installed, see sysroot.sh.
@@ -21,6 +22,10 @@ for group in "${@:-build}"; do
     case "$group" in
         build) wanted+=($build) ;;
         test) wanted+=($build $test) ;;
+        e2e)
+            wanted+=($e2e)
+            command -v npm >/dev/null || wanted+=(nodejs npm)
+            ;;
         bench) wanted+=($bench) ;;
         python) wanted+=(gcc make xz-utils libffi-dev debian-archive-keyring) ;;  # to build CPython from source
         vm) wanted+=($build $vm qemu-system-arm qemu-system-x86) ;;
@@ -28,7 +33,7 @@ for group in "${@:-build}"; do
         fuzz) wanted+=($build libclang-rt-19-dev nlohmann-json3-dev) ;;
         cross) wanted+=($cross libgtest-dev libgmock-dev) ;;
         package) wanted+=(rpm cpio debootstrap qemu-user-static) ;;
-        *) echo "install-deps.sh: no group '$group'; there are: build, test, bench, python, fuzz, cross, package, vm, vm-native" >&2; exit 2 ;;
+        *) echo "install-deps.sh: no group '$group'; there are: build, test, e2e, bench, python, fuzz, cross, package, vm, vm-native" >&2; exit 2 ;;
     esac
 done
 [ $# -gt 0 ] || wanted+=($test)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The shape of dashboards and alert rules, read from the files alone: no root, no Prometheus, no memscope."""
+"""The shape of dashboards, read from the files alone: no root, no Prometheus, no memscope."""
 import itertools
 import os
 import re
@@ -12,7 +12,12 @@ from harness import Checks  # noqa: E402
 DATASOURCE = {'type': 'prometheus', 'uid': '${datasource}'}
 COLUMNS = 24
 # Metrics of the watcher itself: the only ones a panel may ask for without naming the job.
-OWN = re.compile(r'memscope_(build_info|last_tick_|tick_|self_|events_dropped_|probe_|gpu_)')
+OWN = re.compile(r'memscope_(build_info|last_tick_|tick_|self_|events_dropped_|probe_|gpu_(info|memory_|utilization_|xid_))|instance:')
+# How a page picks out what it shows: one job of one watcher, or as many as were chosen.
+PICKS = {'memscope-job': ('instance="$instance"', 'target="$target"'), 'memscope-fleet': ('instance=~"$instance"', 'target=~"$target"')}
+VARIABLES = {'memscope-job': ['datasource', 'instance', 'target', 'role', 'rank', 'gpu'], 'memscope-fleet': ['datasource', 'instance', 'target']}
+# The fleet page works on what recording rules keep: of raw metrics it may ask for these alone.
+FLEET_RAW = {'memscope_target_up', 'memscope_build_info', 'memscope_memory_headroom_bytes'}
 
 
 def overlap(a, b):
@@ -21,13 +26,14 @@ def overlap(a, b):
 
 def selectors(expression):
     """(metric, its braces or nothing) for each metric of an expression."""
-    return re.findall(r'\b(memscope_[a-z0-9_]+)(\{[^}]*\})?', expression)
+    return re.findall(r'(?<![\w:])((?:(?:target|instance):)?memscope_[a-z0-9_:]+)(\{[^}]*\})?', expression)
 
 
-def panel_faults(panel):
+def panel_faults(panel, uid):
     """What is wrong with one panel, in words."""
-    if not panel.get('title', '').strip():
-        yield 'no title'
+    title = panel.get('title', '').strip()
+    if not title.endswith('?') and title != 'What decides: unreclaimable memory against the limit':
+        yield 'its title is no question'
     if files.is_row(panel):
         return
     if len(panel.get('description', '')) < 20:
@@ -38,6 +44,8 @@ def panel_faults(panel):
         yield 'its data source is not the variable'
     if not panel.get('targets'):
         yield 'no query'
+    if panel['type'] == 'table' and not all(t['expr'].startswith('max without () (') for t in panel.get('targets', [])):
+        yield 'names of metrics would keep its rows apart'
     refs = [t['refId'] for t in panel.get('targets', [])]
     if len(set(refs)) != len(refs):
         yield f'a refId twice: {refs}'
@@ -45,10 +53,13 @@ def panel_faults(panel):
         if not target.get('legendFormat', '').strip():
             yield f'{target["refId"]}: no legend'
         for metric, braces in selectors(target['expr']):
-            if 'instance="$instance"' not in braces:
+            host, job = PICKS[uid]
+            if host not in braces:
                 yield f'{metric} is not limited to $instance'
-            if not OWN.match(metric) and 'target="$target"' not in braces:
+            if not OWN.match(metric) and job not in braces:
                 yield f'{metric} is not limited to $target'
+            if uid == 'memscope-fleet' and ':' not in metric and metric not in FLEET_RAW:
+                yield f'{metric} is not what recording rules keep'
     known = set(refs)
     for override in panel.get('fieldConfig', {}).get('overrides', []):
         if override['matcher']['id'] == 'byFrameRefID' and override['matcher']['options'] not in known:
@@ -63,7 +74,7 @@ def dashboard_faults(dashboard):
     if dashboard.get('schemaVersion', 0) < 36:
         yield 'old schemaVersion'
     names = [v['name'] for v in dashboard['templating']['list']]
-    if names[:3] != ['datasource', 'instance', 'target']:
+    if names != VARIABLES[dashboard['uid']]:
         yield f'variables are {names}'
     for v in dashboard['templating']['list']:
         if v.get('current'):
@@ -85,26 +96,17 @@ def check_dashboards(check, found):
         faults = list(dashboard_faults(dashboard))
         check(f'{name}: well formed', not faults, '; '.join(faults))
         for panel in files.panels(dashboard):
-            faults = list(panel_faults(panel))
+            faults = list(panel_faults(panel, dashboard['uid']))
             check(f'{name}: "{panel.get("title")}"', not faults, '; '.join(faults))
-    uids = [d.get('uid') for d in found.values()]
-    check('every dashboard has its own uid', len(set(uids)) == len(uids), uids)
+    check('there is one for a job and one for a fleet', sorted(d['uid'] for d in found.values()) == sorted(PICKS), list(found))
 
 
-def check_alerts(check, rules):
-    headings = files.anchors(files.RUNBOOK.read_text()) if files.RUNBOOK.exists() else set()
-    alerts = files.alerts(rules)
-    for wanted in ('MemscopeNearLimit', 'MemscopeOomKill', 'MemscopeWatcherDown'):
-        check(f'there is an alert {wanted}', any(name == wanted for name, _ in alerts))
-    for name, text in alerts:
-        label = name + ''.join(f' {r}' for r in re.findall(r'reason:\s*(\w+)', text))
-        missing = [key for key in ('severity', 'summary', 'description', 'runbook') if not re.search(rf'^\s+{key}:\s*\S', text, re.M)]
-        check(f'{label}: severity, summary, description, runbook', not missing, f'missing: {missing}')
-        anchor = re.search(r'runbook:\s*docs/alerts\.md#(\S+)', text)
-        check(f'{label}: its runbook section exists', anchor and anchor.group(1) in headings, f'{anchor and anchor.group(1)} not in {sorted(headings)}')
-    tested = files.RULE_TESTS.read_text()
-    untested = sorted({name for name, _ in alerts if not re.search(rf'alertname: {name}$', tested, re.M)})
-    check('every alert has a test', not untested, untested)
+def check_recorded(check, found):
+    """What the fleet page asks for is what the recording rules are called."""
+    recorded = {rule['record'] for rule in files.rules(files.RECORDING)}
+    used = {m for d in found.values() for e in files.expressions(d) for m, _ in selectors(e) if ':' in m}
+    check(f'its {len(used)} recorded metrics are recorded', used <= recorded, sorted(used - recorded))
+    check('and every recorded metric is used', recorded <= used, sorted(recorded - used))
 
 
 def check_runbook(check, found):
@@ -115,26 +117,20 @@ def check_runbook(check, found):
     check(f'{files.RUNBOOK.name}: the {len(named)} panels it names exist', named and not lost, lost or 'names none')
 
 
-def check_metric_names(check, found, rules):
+def check_metric_names(check, found):
     """A renamed metric has to fail here, not to leave a panel empty in production."""
-    if not check('docs/metrics.md is there', files.METRICS.exists(), files.METRICS):
-        return
-    known = files.metric_names(files.METRICS.read_text())
-    users = {name: ' '.join(files.expressions(d)) for name, d in found.items()}
-    users[files.RULES.name] = ' '.join(text for _, text in files.alerts(rules))
-    users[files.RULE_TESTS.name] = ' '.join(re.findall(r'series:\s*(\S+)', files.RULE_TESTS.read_text()))
-    for user, text in users.items():
-        used = files.metric_names(text)
-        check(f'{user}: its {len(used)} metrics are in docs/metrics.md', used and used <= known, sorted(used - known) or 'uses none')
+    for name, dashboard in found.items():
+        used = files.metric_names(' '.join(files.expressions(dashboard)))
+        check(f'{name}: its {len(used)} metrics are in docs/metrics.md', used and used <= files.known_metrics(), sorted(used - files.known_metrics()) or 'uses none')
 
 
 def main():
     check = Checks()
-    found, rules = files.dashboards(), files.RULES.read_text()
+    found = files.dashboards()
     check_dashboards(check, found)
-    check_alerts(check, rules)
+    check_recorded(check, found)
     check_runbook(check, found)
-    check_metric_names(check, found, rules)
+    check_metric_names(check, found)
     return check.finish()
 
 

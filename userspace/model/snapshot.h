@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/death.h"
+#include "model/gpu.h"
 #include "model/growth.h"
 #include "model/judgement.h"
 #include "model/memory.h"
@@ -92,6 +93,7 @@ struct TargetSnapshot {
     std::map<RoleKey, RoleCounters> counters{};
     std::optional<ShmUsage> shm{};
     Sharing sharing{};
+    std::optional<TargetGpu> gpu{};                  // none: it has no GPU memory, or nobody can tell
     std::optional<ReclaimStalls> reclaim{};          // none: the kernel has no hook for it
     std::vector<Precursor> precursors{};             // those that stand, in the order of kPrecursorKinds
     std::optional<std::vector<LineGrowth>> lines{};  // largest first; none: not looked at in this tick
@@ -127,6 +129,7 @@ struct SelfSample {
 struct Snapshot {
     double time = 0;  // seconds since 1970
     HostMemory host{};
+    std::vector<GpuDevice> gpus{};          // of the machine, by index; none without a driver
     std::vector<TargetSnapshot> targets{};  // by name
     SelfSample self{};
 };

@@ -4,19 +4,26 @@ import os
 import re
 from pathlib import Path
 
+import yaml
+
 SOURCE = Path(os.environ.get('MEMSCOPE_SOURCE_DIR', Path(__file__).resolve().parents[3]))
 GRAFANA = SOURCE / 'dashboards' / 'grafana'
 PROMETHEUS = SOURCE / 'dashboards' / 'prometheus'
-RULES = PROMETHEUS / 'memscope.rules.yml'
-RULE_TESTS = PROMETHEUS / 'memscope.rules.test.yml'
+ALERTS = sorted(PROMETHEUS.glob('memscope.*.rules.yml'))
+RECORDING = PROMETHEUS / 'memscope.recording.yml'
+RULE_TESTS = sorted(PROMETHEUS.glob('tests/*.test.yml'))
 EXAMPLE = PROMETHEUS / 'prometheus.example.yml'
 RUNBOOK = SOURCE / 'docs' / 'alerts.md'
 METRICS = SOURCE / 'docs' / 'metrics.md'
+# What is served only where there is a GPU. docs/metrics.md has these once the program does.
+GPU_METRICS = {f'memscope_{name}' for name in (
+    'gpu_info', 'gpu_memory_used_bytes', 'gpu_memory_total_bytes', 'gpu_utilization_ratio', 'gpu_xid_errors_total', 'gpu_process_memory_bytes',
+    'gpu_reserved_bytes', 'gpu_tensor_bytes', 'pinned_host_bytes', 'gpu_alloc_failures_total')}
 
 
 def dashboards():
     """{file name: dashboard}, at least one."""
-    found = {p.name: json.loads(p.read_text()) for p in sorted(GRAFANA.glob('*.json'))}
+    found = {p.name: json.loads(p.read_text()) for p in sorted(GRAFANA.glob('memscope-*.json'))}
     if not found:
         raise FileNotFoundError(f'no dashboards in {GRAFANA}')
     return found
@@ -78,7 +85,12 @@ def label_values(query):
 
 
 def metric_names(text):
-    return set(re.findall(r'\b(?:memscope|process)_[a-z0-9_]*[a-z0-9]\b', text))
+    """Metrics that the program serves; what recording rules make of them has a colon and is not among them."""
+    return set(re.findall(r'(?<![\w:-])(?:memscope|process)_[a-z0-9_]*[a-z0-9]\b(?!:)', text))
+
+
+def known_metrics():
+    return metric_names(METRICS.read_text()) | GPU_METRICS
 
 
 def emphasized(markdown):
@@ -86,11 +98,13 @@ def emphasized(markdown):
     return re.findall(r'(?<!\*)\*([^*\n]+)\*(?!\*)', re.sub(r'`[^`]*`', '', markdown))
 
 
-def alerts(text):
-    """[(name, text of the rule)] of a rule file, without a YAML parser: comments are left out."""
-    lines = [line for line in text.splitlines() if not line.lstrip().startswith('#')]
-    parts = re.split(r'^\s*- alert:\s*(\S+)\s*$', '\n'.join(lines), flags=re.M)
-    return list(zip(parts[1::2], parts[2::2]))
+def rules(path):
+    """Every rule of a file, as Prometheus reads it."""
+    return [rule for group in yaml.safe_load(path.read_text())['groups'] for rule in group['rules']]
+
+
+def rule_tests(path):
+    return yaml.safe_load(path.read_text())
 
 
 def anchors(markdown):

@@ -207,8 +207,8 @@ def finite(samples):
 class Watcher:
     """A memscope that watches, with its own port; standard output in a file unless told otherwise."""
 
-    def __init__(self, binary, folder, *options, stdout=None, defaults=True):
-        self.port, self.out = free_port(), f'{folder}/out-{time.monotonic_ns()}'
+    def __init__(self, binary, folder, *options, stdout=None, defaults=True, port=None):
+        self.port, self.out = port or free_port(), f'{folder}/out-{time.monotonic_ns()}'
         given = ['--listen', f'127.0.0.1:{self.port}', *([] if '--interval' in options else ['--interval', '100ms']),
                  *([] if '--report-dir' in options else ['--report-dir', 'none'])]
         self.argv = [binary, *options, *(given if defaults else [])]

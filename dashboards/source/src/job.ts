@@ -1,0 +1,27 @@
+import { annotation, dashboard, datasourceVariable, labelVariable } from './dashboard.js';
+import { glance } from './job/glance.js';
+import { gpu } from './job/gpu.js';
+import { deaths, faults, kinds, roles, sharing } from './job/rows.js';
+import { JOB, of, WATCHER } from './job/select.js';
+import { watcher } from './job/watcher.js';
+
+const verdict = of('verdict', JOB, 'scope="target"');
+
+export const job = dashboard('memscope-job', 'memscope: a job',
+  'One job as memscope sees it: is it a leak, when does it run out of memory, who holds it; then roles, kinds, faults, sharing, GPUs, deaths and what watching costs.', {
+  from: 'now-1h', refresh: '10s',
+  variables: [
+    datasourceVariable,
+    labelVariable('instance', 'Host', 'label_values(memscope_build_info, instance)'),
+    labelVariable('target', 'Job', `label_values(memscope_target_info{${WATCHER}}, target)`),
+    labelVariable('role', 'Role', `label_values(memscope_processes{${JOB}}, role)`, true),
+    labelVariable('rank', 'Rank', `label_values(memscope_processes{${JOB}}, rank)`, true),
+    labelVariable('gpu', 'GPU', `label_values(memscope_gpu_info{${WATCHER}}, gpu)`, true),
+  ],
+  annotations: [
+    annotation('Deaths', 'red', `increase(${of('deaths_total', JOB, 'sender!="tree"')}[1m]) > 0`, '{{cause}}, sent by {{sender}}'),
+    annotation('OOM kills', 'dark-red', `increase(${of('memory_events_total', JOB, 'event="oom_kill"')}[1m]) > 0`, 'OOM kill'),
+    annotation('Verdict', 'purple', `changes(${verdict}[1m]) > 0 and ${verdict} == 1`, '{{verdict}}'),
+  ],
+  rows: [glance, roles, kinds, faults, sharing, gpu, deaths, watcher],
+});
