@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -176,7 +177,7 @@ def without_root(folder):
     os.chmod(folder, 0o777)
     caps = '+bpf,+perfmon,+dac_read_search,+sys_ptrace,+kill'
     argv = ['setpriv', '--reuid', 'nobody', '--regid', 'nogroup', '--clear-groups', '--no-new-privs', f'--bounding-set=-all,{caps}',
-            f'--inh-caps=-all,{caps}', f'--ambient-caps=-all,{caps}', MEMSCOPE]
+            f'--inh-caps=-all,{caps}', f'--ambient-caps=-all,{caps}', shutil.copy(MEMSCOPE, folder)]  # where everybody may run it
     with Cgroup(f'ms-e2e-caps-{os.getpid()}', 200 * MIB) as cgroup, \
             process([*argv, '--cgroup', cgroup.name, '--listen', 'none', '--report-dir', 'none', '--interval', '100ms',
                      '--on-death', f'sh -c "cat /proc/self/status > {folder}/status.part; mv {folder}/status.part {folder}/status"'],
