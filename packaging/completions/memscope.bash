@@ -2,7 +2,7 @@
 _memscope() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= i
     local watching='--cgroup --pid --memory-max --user --wait --interval --duration --listen --http-status --linger
-        --report-dir --json --quiet --no-maps --no-growth --no-python --growth-budget --warmup --fail-on --config --help --version'
+        --report-dir --on-precursor --on-death --on-timeout --json --quiet --no-maps --no-growth --no-python --growth-budget --warmup --fail-on --config --help --version'
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; ++i)); do
         case ${COMP_WORDS[i]} in
@@ -20,10 +20,11 @@ _memscope() {
             return
             ;;
         --pid) mapfile -t COMPREPLY < <(cd /proc && compgen -W "$(echo [0-9]*)" -- "$word"); return ;;
+        --on-precursor | --on-death) mapfile -t COMPREPLY < <(compgen -c -- "$word"); return ;;
         --user) mapfile -t COMPREPLY < <(compgen -u -- "$word"); return ;;
         --report-dir) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
         --config) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
-        --memory-max | --interval | --duration | --listen | --linger | --target | --top | --limit | --warmup) return ;;
+        --memory-max | --interval | --duration | --listen | --linger | --on-timeout | --target | --top | --limit | --warmup) return ;;
         --fail-on) mapfile -t COMPREPLY < <(compgen -W 'insufficient warming_up stable spiky leaking' -- "$word"); return ;;
         --format) mapfile -t COMPREPLY < <(compgen -W 'text json folded pprof' -- "$word"); return ;;
     esac

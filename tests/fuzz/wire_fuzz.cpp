@@ -5,6 +5,7 @@
 #include "fuzz.h"
 #include "kernel/decode.h"
 #include "model/ledger.h"
+#include "watch/action_wire.h"
 #include <memscope/shared/wire.h>
 
 namespace memscope::fuzz {
@@ -65,6 +66,12 @@ void one(std::string_view bytes) {
     parsed(decode_tree_event(as_bytes(bytes), kPage));
     DecodedScan scan;
     parsed(decode_tasks(as_bytes(bytes), kPage, scan));
+    if (const auto request = parsed(decode_request(bytes))) {
+        for (const std::string& variable : request->environment)
+            require(variable.starts_with("MEMSCOPE_"), "no variable but ours", variable);
+        const auto again = encode_request(*request);
+        require(again && *again == bytes, "a request reads back as itself");
+    }
 
     ProcessTable table(1);
     Ledger ledger;

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "base/text.h"
+#include "base/words.h"
 #include "cli/config_precursors.h"
 
 namespace memscope {
@@ -112,6 +113,20 @@ Status set_fail_on(WatchOptions& options, std::string_view value) {
     return Done{};
 }
 
+Status set_command(std::vector<std::string>& command, std::string_view value) {
+    auto words = split_words(value);
+    if (!words) return words.error();
+    command = *std::move(words);
+    return Done{};
+}
+
+Status set_on_timeout(WatchOptions& options, std::string_view value) {
+    const auto timeout = duration_within(value, "100ms", "1h");
+    if (!timeout) return timeout.error();
+    options.on_timeout = *timeout;
+    return Done{};
+}
+
 constexpr WatchSetting kSettings[] = {
     {"cgroup", Kind::list, "[\"train\"]", add_cgroup},
     {"no-maps", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.maps, v); }},
@@ -127,6 +142,11 @@ constexpr WatchSetting kSettings[] = {
     {"http-status", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return set_flag(o.http_status, v); }},
     {"linger", Kind::text, "\"60s\"", set_linger},
     {"report-dir", Kind::text, "\"/var/lib/memscope\"", set_report_dir},
+    {"on-precursor", Kind::text, "\"/usr/local/bin/save-checkpoint\"",
+     [](WatchOptions& o, std::string_view v) { return set_command(o.on_precursor, v); }},
+    {"on-death", Kind::text, "\"/usr/local/bin/tell-people\"",
+     [](WatchOptions& o, std::string_view v) { return set_command(o.on_death, v); }},
+    {"on-timeout", Kind::text, "\"30s\"", set_on_timeout},
     {"json", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return set_flag(o.json, v); }},
     {"quiet", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return set_flag(o.quiet, v); }},
 };

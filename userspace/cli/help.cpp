@@ -27,7 +27,8 @@ Options of watching:
   --cgroup NAME      a path below the hierarchy, a cgroup directory, a systemd
                      unit or a glob in quotes; may be repeated
   --memory-max SIZE  with a command: its limit (512M, 4G)
-  --user NAME        with a command: who runs it (default: who called sudo)
+  --user NAME        with a command: who runs it (default: who called sudo);
+                     the commands of --on-precursor and --on-death, too
   --warmup TIME      growth since the start that ends within it is no leak
                      (default 20m)
   --fail-on WORDS    exit with 3 if a verdict of these stood at the end:
@@ -43,6 +44,12 @@ Options of watching:
                      command)
   --report-dir DIR   where deaths are written down (default
                      /var/lib/memscope); none for nowhere
+  --on-precursor CMD run this when an OOM kill announces itself, so that the
+                     job can be told to save its work. Without a shell; the
+                     facts are in MEMSCOPE_PID and the like, and as JSON on
+                     its standard input
+  --on-death CMD     run this when processes have died
+  --on-timeout TIME  how long each may take (default 30s)
   --json             one JSON object per sample and target on standard output
   --quiet            print errors only
   --no-maps          do not count mapped bytes
@@ -68,6 +75,7 @@ Examples:
   sudo memscope --cgroup train
   sudo memscope --cgroup 'system.slice/slurmstepd.scope/job_*' --quiet
   sudo memscope --memory-max 32G -- python train.py
+  sudo memscope --cgroup train --on-precursor 'sh -c "kill -USR1 $MEMSCOPE_PID"'
   memscope status --json
   memscope verdict run.csv --limit 32G --fail-on leaking
 )";

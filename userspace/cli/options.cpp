@@ -89,7 +89,8 @@ Status choose_subject(WatchOptions& options, const CLI::App& app, std::vector<st
         if (!*value) return value->error();
     if ((app.count("--cgroup") > 0) + pid->has_value() + !command.empty() > 1)
         return plain_error("--cgroup, --pid and -- COMMAND: only one of them can be watched", kSeeHelp);
-    if (command.empty() && (*memory_max || *user))
+    const bool acts = !options.on_precursor.empty() || !options.on_death.empty();
+    if (command.empty() && (*memory_max || (*user && !acts)))
         return plain_error(std::string(*memory_max ? "--memory-max" : "--user") + ": is for a command",
                            "add it: memscope --memory-max 4G -- python train.py");
     if (*pid || !command.empty()) options.cgroups.clear();

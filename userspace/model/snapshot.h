@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/action.h"
 #include "model/death.h"
 #include "model/gpu.h"
 #include "model/growth.h"
@@ -123,6 +124,7 @@ struct SelfSample {
     Seconds tick_duration{};
     std::map<std::string, std::uint64_t> dropped{};  // by reason, every reason present from the start
     std::vector<Probe> probes{};
+    ActionTally actions{};  // commands of the user's that were run
 };
 
 // The one value that flows: sources fill it, analysis reads it, outputs render it.

@@ -10,6 +10,14 @@
 #include "outputs/request_deadline.h"
 
 namespace memscope {
+namespace {
+
+// Not limited per address: on loopback every user of the machine has the same one. More than a few hundred readers at a
+// time there are not; who comes then takes the place of who has been there longest (RequestDeadline).
+constexpr std::size_t kMostAtATime = 448;
+constexpr unsigned kMostConnections = 512;  // with those that are being closed
+
+}  // namespace
 
 struct HttpServer::Running {
     HttpHandler handler;
@@ -19,7 +27,7 @@ struct HttpServer::Running {
     struct stat unix_file{};
     MHD_Daemon* daemon = nullptr;
 
-    Running(HttpHandler h, HttpLimits limits) : handler(std::move(h)), deadline(limits.request) {}
+    Running(HttpHandler h, HttpLimits limits) : handler(std::move(h)), deadline(limits.request, kMostAtATime) {}
     ~Running() {
         struct stat now{};
         // Not if another watcher has put its own socket there since.
@@ -33,9 +41,6 @@ struct HttpServer::Running {
 
 namespace {
 
-// Not limited per address: on loopback every user of the machine has the same one. Slow requests are ended after
-// HttpLimits::request, so that whoever fills all places has to come again and again.
-constexpr unsigned kMostConnections = 256;
 constexpr std::size_t kMemoryPerConnection = std::size_t{16} << 10U;  // longer headers: 414 or 431
 constexpr std::uint64_t kMostBody = std::uint64_t{64} << 10U;  // read and thrown away, so that the answer arrives
 

@@ -1,6 +1,6 @@
 #include "outputs/request_deadline.h"
 
-#include <string_view>
+#include <algorithm>
 #include <sys/socket.h>
 
 namespace memscope {
@@ -12,9 +12,14 @@ constexpr std::string_view kTooSlow =
     "HTTP/1.1 408 Request Timeout\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 17\r\n"
     "Cache-Control: no-store\r\nConnection: close\r\n\r\nrequest too slow\n";
 
+constexpr std::string_view kTooMany =
+    "HTTP/1.1 503 Service Unavailable\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 21\r\n"
+    "Cache-Control: no-store\r\nRetry-After: 1\r\nConnection: close\r\n\r\ntoo many connections\n";
+
 }  // namespace
 
-RequestDeadline::RequestDeadline(Seconds limit) : step_(limit / kStepsToArrive), thread_([this] { run(); }) {}
+RequestDeadline::RequestDeadline(Seconds limit, std::size_t most)
+    : step_(limit / kStepsToArrive), most_(most), thread_([this] { run(); }) {}
 
 RequestDeadline::~RequestDeadline() {
     {
@@ -27,7 +32,8 @@ RequestDeadline::~RequestDeadline() {
 
 void RequestDeadline::started(int socket) {
     const std::lock_guard lock(mutex_);
-    connections_[socket] = {};
+    connections_[socket] = {.number = ++arrived_};
+    make_room();
     wake_.notify_all();
 }
 
@@ -42,15 +48,25 @@ void RequestDeadline::ended(int socket) {
 }
 
 // Shutting down wakes the server's own thread, which then closes; the lock keeps the descriptor open until here.
+void RequestDeadline::cut_off(int socket, Connection& connection, std::string_view answer) {
+    if (!connection.answered) ::send(socket, answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+    ::shutdown(socket, SHUT_RDWR);
+    connection.ended = true;
+}
+
+void RequestDeadline::make_room() {
+    const auto open = [](const auto& each) { return !each.second.ended; };
+    if (static_cast<std::size_t>(std::ranges::count_if(connections_, open)) <= most_) return;
+    const auto age = [](const auto& each) { return std::pair(each.second.ended, each.second.number); };
+    const auto oldest = std::ranges::min_element(connections_, {}, age);
+    cut_off(oldest->first, oldest->second, kTooMany);
+}
+
 void RequestDeadline::age_all() {
     for (auto& [socket, connection] : connections_) {
         ++connection.age;
-        if (!connection.answered && connection.age == kStepsToArrive + 1) {
-            ::send(socket, kTooSlow.data(), kTooSlow.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
-            ::shutdown(socket, SHUT_RDWR);
-        } else if (connection.age == kStepsToRead + 1) {
-            ::shutdown(socket, SHUT_RDWR);
-        }
+        const int most = connection.answered ? kStepsToRead : kStepsToArrive;
+        if (!connection.ended && connection.age > most) cut_off(socket, connection, kTooSlow);
     }
 }
 

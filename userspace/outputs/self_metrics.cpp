@@ -26,6 +26,13 @@ void dropped(const Snapshot& snapshot, Samples& out) {
     for (const auto& [reason, count] : snapshot.self.dropped) out.add({reason}, number(count));
 }
 
+void actions(const Snapshot& snapshot, Samples& out) {
+    for (const ActionEvent event : kActionEvents)
+        for (const ActionOutcome outcome : kActionOutcomes)
+            out.add({std::string(name_of(event)), std::string(name_of(outcome))},
+                    number(snapshot.self.actions.of(event, outcome)));
+}
+
 void probes(const Snapshot& snapshot, Samples& out) {
     for (const Probe& probe : snapshot.self.probes) out.add({probe.name}, probe.attached ? 1 : 0);
 }
@@ -43,6 +50,11 @@ constexpr Metric kSelfMetrics[] = {
      "What could not be recorded, by reason. Nothing is lost silently.",
      {"reason"},
      dropped},
+    {"memscope_actions_total",
+     kCounter,
+     "Commands of --on-precursor and --on-death, by what became of them.",
+     {"event", "outcome"},
+     actions},
     {"memscope_probe_attached",
      kGauge,
      "1 if this kernel probe is attached, 0 if this machine refused it.",

@@ -75,6 +75,7 @@ bool DeathReporter::admit(const DeathMoment& moment, Seconds now) {
     }
     history.unreported += moment.deaths.size();
     unreported_ += moment.deaths.size();
+    ++unreported_moments_;
     return false;
 }
 
@@ -142,6 +143,7 @@ SnapshotPtr DeathReporter::others(const SnapshotPtr& snapshot) const {
 
 std::vector<std::vector<std::string>> DeathReporter::tell() {
     std::vector<std::vector<std::string>> blocks;
+    reported_.clear();
     for (Pending& pending : std::exchange(pending_, {})) {
         DeathReport& report = pending.report;
         if (growth_) {
@@ -151,6 +153,7 @@ std::vector<std::vector<std::string>> DeathReporter::tell() {
             write(pending);
         }
         blocks.push_back(death_block(report, pending.file));
+        reported_.push_back({report.target().info, report.deaths, report.deaths_left_out, pending.file});
         if (const auto history = histories_.find(report.target().info.name); history != histories_.end())
             history->second.latest = std::move(pending);
     }

@@ -10,6 +10,7 @@
 #include "analysis/allowance.h"
 #include "analysis/death_moment.h"
 #include "model/death_report.h"
+#include "outputs/action_facts.h"
 #include "outputs/report_store.h"
 #include "watch/recent_snapshots.h"
 
@@ -31,11 +32,14 @@ class DeathReporter {
     void remember(SnapshotPtr snapshot) { recent_.add(std::move(snapshot)); }
     // Once the tick is published: what grew is added, whose names may take a while to find. The blocks to print.
     std::vector<std::vector<std::string>> tell();
+    // The deaths that these blocks tell of, and where each report is.
+    const std::vector<ReportedDeath>& reported() const { return reported_; }
     // That tick without those deaths that a block tells of, for who says the others in a line each.
     SnapshotPtr others(const SnapshotPtr& snapshot) const;
 
     std::uint64_t failed() const { return failed_; }          // reports that could not be written
     std::uint64_t unreported() const { return unreported_; }  // deaths that made none, because there were too many
+    std::uint64_t unreported_moments() const { return unreported_moments_; }  // in which those were
 
   private:
     struct Pending {
@@ -63,11 +67,13 @@ class DeathReporter {
     std::map<std::string, History> histories_{};  // by name of the target
     Allowance allowance_;
     std::vector<Pending> pending_{};
+    std::vector<ReportedDeath> reported_{};
     std::set<std::string> told_{};  // targets whose deaths of this tick a block tells of
     std::vector<std::string> troubles_{};
     bool in_trouble_ = false;  // the last write failed, and that has been said
     std::uint64_t failed_ = 0;
     std::uint64_t unreported_ = 0;
+    std::uint64_t unreported_moments_ = 0;
 };
 
 }  // namespace memscope

@@ -7,16 +7,17 @@
 
 #include "outputs/board.h"
 #include "outputs/http_server.h"
-#include "outputs/json_stream.h"
 #include "outputs/notices.h"
 #include "outputs/routes.h"
 #include "outputs/status_text.h"
 #include "outputs/tick_json.h"
 #include "sources/descendants.h"
-#include "view/view.h"
+#include "sources/procfs.h"
+#include "watch/actions.h"
 #include "watch/collector.h"
 #include "watch/death_reporter.h"
 #include "watch/least_privilege.h"
+#include "watch/outlets.h"
 #include "watch/own_command.h"
 #include "watch/rendezvous.h"
 #include "watch/self_protection.h"
@@ -30,27 +31,7 @@ constexpr int kFailedOn = 3;
 constexpr std::uint64_t kTellAtOnceEveryNs = 250'000'000;
 constexpr Seconds kLastWords{1};  // for a reader of standard output that is slow, at the end
 
-void warn(const Error& error) {
-    const std::string line = "memscope: " + error.message() + "\n";
-    [[maybe_unused]] const auto ignored = ::write(STDERR_FILENO, line.data(), line.size());
-}
-
-// Nobody can read what has nowhere to go; for --json that is an error, for lines that matter to people it is not.
-Result<std::optional<JsonStream>> open_output(const WatchOptions& options) {
-    if (options.quiet && !options.json) return std::optional<JsonStream>{};
-    // Standard output belongs to the command, if there is one.
-    auto stream = JsonStream::open(options.command.empty() || options.json ? STDOUT_FILENO : STDERR_FILENO);
-    if (stream) return std::optional<JsonStream>(std::move(*stream));
-    if (options.json) return stream.error();
-    return std::optional<JsonStream>{};
-}
-
-// On a terminal that can show it, for a person who wants to see it. A command has the terminal for itself.
-std::optional<View> open_view(const WatchOptions& options, const GrowthSource& growth) {
-    if (options.json || options.quiet || !options.command.empty()) return std::nullopt;
-    auto view = View::open(growth);
-    return view ? std::optional<View>(std::move(*view)) : std::nullopt;
-}
+Seconds monotonic() { return std::chrono::nanoseconds(read_clock().boot_ns); }
 
 // Nothing where it is not followed. The recorder keeps its place when its collector is moved.
 GrowthSource growth_of(GrowthRecorder* recorder, const Board& board) {
@@ -62,15 +43,6 @@ GrowthSource growth_of(GrowthRecorder* recorder, const Board& board) {
             if (target.info.name == name) return recorder->report(target);
         return std::nullopt;
     };
-}
-
-// A directory that was named, or that root should have, is worth a warning if it cannot be used; anybody else learns of
-// it when there is something to write.
-std::optional<Result<ReportStore>> open_reports(const WatchOptions& options) {
-    if (options.report_dir.empty()) return std::nullopt;
-    auto store = ReportStore::open(options.report_dir);
-    if (!store && (options.report_dir != kReportDirectory || ::geteuid() == 0)) warn(store.error());
-    return store;
 }
 
 DeathReporter::GrowthOf growth_at(GrowthRecorder* recorder) {
@@ -95,7 +67,8 @@ void allow_many_open_files() {
 class Loop {
   public:
     Loop(const WatchOptions& options, OwnCommand* command, Wakeups wakeups, Collector collector,
-         std::optional<JsonStream> output, std::optional<View> view, DeathReporter reports, Board& board)
+         std::optional<JsonStream> output, std::optional<View> view, DeathReporter reports, Actions actions,
+         Board& board)
         : options_(options),
           command_(command),
           wakeups_(std::move(wakeups)),
@@ -103,12 +76,15 @@ class Loop {
           output_(std::move(output)),
           view_(std::move(view)),
           reports_(std::move(reports)),
+          actions_(std::move(actions)),
           board_(board) {}
 
     Status prepare() {  // the first tick: from here on there is something to see
         if (auto watched = wakeups_.watch_events(collector_.events_fd()); !watched) return watched;
         if (command_)
             if (auto watched = wakeups_.watch_command(command_->ended_fd()); !watched) return watched;
+        if (actions_.fd() >= 0)
+            if (auto watched = wakeups_.watch_actions(actions_.fd()); !watched) return watched;
         if (view_)
             if (auto watched = wakeups_.watch_terminal(view_->input_fd()); !watched) return watched;
         if (auto ticking = wakeups_.tick_every(options_.interval); !ticking) return ticking;
@@ -123,15 +99,11 @@ class Loop {
                 error.where += " '" + options_.command.front() + "'";
                 return WatchFailure{error, false, exit_status_of(error)};
             }
-        if (command_ && !std::exchange(released_, true)) {
-            const SnapshotPtr first = board_.latest();
-            show(first);
-            latest_ = first;
-        }
+        if (command_ && !std::exchange(released_, true)) tell_of(board_.latest());
         while (!over()) {
             switch (wakeups_.wait()) {
                 case Wake::stop:
-                    if (!command_) return finish();
+                    if (!command_) return stop();
                     if (!wakeups_.signal().from_terminal) command_->pass_on(wakeups_.signal().number);
                     break;
                 case Wake::events:
@@ -143,7 +115,11 @@ class Loop {
                     if (auto done = tick(); !done) return WatchFailure{done.error()};
                     break;
                 case Wake::keys:
-                    if (view_->on_input() == View::Wish::quit) return finish();
+                    if (view_->on_input() == View::Wish::quit) return stop();
+                    break;
+                case Wake::action_ended:
+                    actions_.pump();
+                    tell_actions();
                     break;
                 case Wake::resize:
                     view_->resized();
@@ -184,20 +160,51 @@ class Loop {
     Status tick() {
         auto taken = collector_.tick();
         if (!taken) return taken.error();
-        if (collector_.finished() && taken->targets.empty()) return Done{};                // the last values stay
-        reports_.take(*taken, Seconds(static_cast<double>(read_clock().boot_ns) * 1e-9));  // first: we may be next
+        if (collector_.finished() && taken->targets.empty()) return Done{};  // the last values stay
+        reports_.take(*taken, monotonic());                                  // first: we may be next
         taken->self.dropped["json_tick_skipped"] = output_ ? output_->skipped() : 0;
         taken->self.dropped["report_failed"] = reports_.failed();
         taken->self.dropped["death_unreported"] = reports_.unreported();
+        taken->self.actions = actions_.tally();
         auto snapshot = std::make_shared<const Snapshot>(std::move(*taken));
         reports_.remember(snapshot);
         if (options_.on_snapshot) options_.on_snapshot(*snapshot);
         board_.publish(snapshot);
         if (command_ && !released_) return Done{};  // it may yet turn out that there is no such command
-        tell_deaths();                              // an end is often the end of what else there is to say
+        tell_of(std::move(snapshot));
+        return Done{};
+    }
+
+    void tell_of(SnapshotPtr snapshot) {
+        actions_.take_precursors(latest_.get(), *snapshot, monotonic());  // first: every moment counts
+        tell_deaths();  // an end is often the end of what else there is to say
+        actions_.take_deaths(reports_.reported(), reports_.unreported_moments(), monotonic());
+        tell_actions();
         show(snapshot);
         latest_ = std::move(snapshot);
-        return Done{};
+    }
+
+    void tell_actions() {
+        std::vector<std::string> lines = actions_.take_lines();
+        const std::vector<std::string> troubles = actions_.take_troubles();
+        for (const std::string& trouble : troubles) lines.push_back("memscope: " + trouble);
+        if (lines.empty()) return;
+        if (view_)
+            for (const std::string& line : lines) tell(line);
+        else if (output_ && !options_.json && !options_.quiet)
+            output_closed_ = output_->write_tick(lines) == JsonStream::Outcome::closed || output_closed_;
+        else
+            for (const std::string& trouble : troubles) warn_in_passing(plain_error(trouble));
+    }
+
+    // Commands that were asked for are not cut short by an end that nobody asked for.
+    void await_actions() {
+        const Seconds until = monotonic() + actions_.patience();
+        while (!actions_.idle() && !stopped_ && monotonic() < until) {
+            stopped_ = wakeups_.stopped_within(until - monotonic(), actions_.fd());
+            actions_.pump();
+        }
+        tell_actions();
     }
 
     void tell_deaths() {
@@ -266,25 +273,35 @@ class Loop {
         }
         const Seconds time = options_.linger.value_or(command_ ? Seconds{0} : Seconds{60});
         if (!options_.listen || time <= Seconds{0}) return;
-        if (view_)
-            linger_in_view(time);
-        else
-            (void)wakeups_.stopped_within(time);
+        if (view_) return linger_in_view(time);
+        await_actions();
+        Snapshot last = *board_.latest();
+        last.self.actions = actions_.tally();
+        board_.publish(std::make_shared<const Snapshot>(std::move(last)));
+        stopped_ = stopped_ || wakeups_.stopped_within(time);
     }
 
     void linger_in_view(Seconds time) {
         const std::uint64_t began = read_clock().boot_ns;
         while (static_cast<double>(read_clock().boot_ns - began) * 1e-9 < time.count()) {
             const Wake wake = wakeups_.wait();  // the ticks go on, so this does not outlast the time by much
-            if (wake == Wake::stop || (wake == Wake::keys && view_->on_input() == View::Wish::quit)) return;
+            stopped_ = wake == Wake::stop || (wake == Wake::keys && view_->on_input() == View::Wish::quit);
+            if (stopped_) return;
+            if (wake == Wake::action_ended) actions_.pump();
             if (wake == Wake::resize) view_->resized();
             if (wake == Wake::events) collector_.take_events();
         }
     }
 
+    int stop() {
+        stopped_ = true;
+        return finish();
+    }
+
     int finish() {
         view_.reset();  // gives the screen back
         if (output_ && !told_.empty()) (void)output_->write_tick(told_);
+        await_actions();
         if (output_) output_->finish(kLastWords);
         const int status = command_ ? command_->exit_status() : 0;
         return status == 0 && failed() ? kFailedOn : status;
@@ -306,6 +323,7 @@ class Loop {
     std::optional<View> view_;
     std::vector<std::string> told_{};  // while the view was up
     DeathReporter reports_;
+    Actions actions_;
     Board& board_;
     SnapshotPtr latest_{};
     std::uint64_t began_ = 0;
@@ -314,13 +332,18 @@ class Loop {
     bool output_closed_ = false;
     bool command_ended_ = false;
     bool released_ = false;
+    bool stopped_ = false;  // somebody asked for the end
 };
 
 }  // namespace
 
 std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& options, OwnCommand* command) {
     const auto cannot = [](const Error& error) { return WatchFailure{error, true}; };
-    auto wakeups = Wakeups::open(command != nullptr);  // first: the threads of the servers inherit the blocked signals
+    const auto is_alive = [root](ProcessId id) { return static_cast<bool>(open_process(root, id)); };
+    auto actions = Actions::start(options, is_alive);  // first of all: its helper is to have nothing of ours
+    if (!actions) return cannot(actions.error());
+    for (const std::string& trouble : actions->take_troubles()) warn(plain_error(trouble));
+    auto wakeups = Wakeups::open(command != nullptr);  // now: the threads of the servers inherit the blocked signals
     if (!wakeups) return cannot(wakeups.error());
     allow_many_open_files();
     auto output = open_output(options);
@@ -347,7 +370,8 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
         http.emplace(std::move(*server));
     }
     loop.emplace(options, command, std::move(*wakeups), std::move(*collector), std::move(*output),
-                 open_view(options, growth), DeathReporter(std::move(reports), growth_at(recorder)), board);
+                 open_view(options, growth), DeathReporter(std::move(reports), growth_at(recorder)),
+                 std::move(*actions), board);
     if (auto prepared = loop->prepare(); !prepared) return cannot(prepared.error());
     if (const SnapshotPtr first = board.latest())
         for (const std::string& target : targets_around(*first, own_cgroup_path(root)))

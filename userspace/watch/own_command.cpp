@@ -20,16 +20,6 @@ std::optional<Identity> identity_of(const passwd* entry) {
     return Identity{entry->pw_uid, entry->pw_gid, entry->pw_name, entry->pw_dir};
 }
 
-// In the child. Groups before the user: afterwards we may not.
-bool become(const Identity& identity) {
-    if (::initgroups(identity.name.c_str(), identity.gid) != 0) return false;
-    if (::setgid(identity.gid) != 0 || ::setuid(identity.uid) != 0) return false;
-    ::setenv("HOME", identity.home.c_str(), 1);
-    ::setenv("USER", identity.name.c_str(), 1);
-    ::setenv("LOGNAME", identity.name.c_str(), 1);
-    return true;
-}
-
 [[noreturn]] void report(int failure_fd, int error) {
     [[maybe_unused]] const ssize_t told = ::write(failure_fd, &error, sizeof error);
     ::_exit(127);
@@ -61,6 +51,16 @@ Result<Pipe> make_pipe() {
 }
 
 }  // namespace
+
+// Groups before the user: afterwards we may not.
+bool become(const Identity& identity) {
+    if (::initgroups(identity.name.c_str(), identity.gid) != 0) return false;
+    if (::setgid(identity.gid) != 0 || ::setuid(identity.uid) != 0) return false;
+    ::setenv("HOME", identity.home.c_str(), 1);
+    ::setenv("USER", identity.name.c_str(), 1);
+    ::setenv("LOGNAME", identity.name.c_str(), 1);
+    return true;
+}
 
 Result<std::optional<Identity>> command_identity(const std::optional<std::string>& user) {
     if (user) {

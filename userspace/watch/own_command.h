@@ -18,6 +18,8 @@ struct Identity {
 };
 // `user` if given, else whoever called sudo; none: as we are.
 Result<std::optional<Identity>> command_identity(const std::optional<std::string>& user);
+// The calling process, which should be a child of ours, becomes that user for good.
+bool become(const Identity& identity);
 
 // A command that runs in a cgroup of its own. It is forked and put there at once, but starts only when it is released:
 // then somebody is watching.

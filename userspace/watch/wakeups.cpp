@@ -38,6 +38,7 @@ Result<Wakeups> Wakeups::open(bool for_command) {
 }
 
 Status Wakeups::watch_command(int ended_fd) { return add(epoll_, ended_fd, Wake::command_ended); }
+Status Wakeups::watch_actions(int fd) { return add(epoll_, fd, Wake::action_ended); }
 Status Wakeups::watch_events(int fd) { return add(epoll_, fd, Wake::events); }
 
 Status Wakeups::watch_terminal(int keys) {
@@ -59,9 +60,9 @@ Status Wakeups::tick_every(Seconds interval) {
 }
 
 Wake Wakeups::wait() {
-    epoll_event ready[6];
+    epoll_event ready[8];
     int count = 0;
-    do count = ::epoll_wait(epoll_.get(), ready, 6, -1);
+    do count = ::epoll_wait(epoll_.get(), ready, std::size(ready), -1);
     while (count < 0 && errno == EINTR);
     Wake wake = Wake::events;
     for (int i = 0; i < count; ++i) {
@@ -84,9 +85,9 @@ Wake Wakeups::wait() {
     return wake;
 }
 
-bool Wakeups::stopped_within(Seconds time) {
-    pollfd signals{.fd = signals_.get(), .events = POLLIN, .revents = 0};
-    return ::poll(&signals, 1, static_cast<int>(time.count() * 1000)) > 0;
+bool Wakeups::stopped_within(Seconds time, int fd) {
+    pollfd fds[] = {{signals_.get(), POLLIN, 0}, {fd, POLLIN, 0}};
+    return ::poll(fds, std::size(fds), static_cast<int>(time.count() * 1000)) > 0 && fds[0].revents != 0;
 }
 
 }  // namespace memscope

@@ -5,7 +5,7 @@
 
 namespace memscope {
 
-enum class Wake { tick, events, keys, resize, stop, command_ended };
+enum class Wake { tick, events, keys, resize, stop, command_ended, action_ended };
 
 struct Signal {
     int number = 0;
@@ -21,11 +21,13 @@ class Wakeups {
 
     Status watch_events(int fd);
     Status watch_command(int ended_fd);
+    Status watch_actions(int fd);
     Status watch_terminal(int keys);                  // and its size
     const Signal& signal() const { return signal_; }  // the one that woke us as a stop
     Status tick_every(Seconds interval);
-    Wake wait();                        // a stop before a tick, a tick before keys, keys before events
-    bool stopped_within(Seconds time);  // waits that long for a stop alone
+    Wake wait();  // a stop before a tick, a tick before keys, keys before events
+    // Waits that long for a stop alone, or for a descriptor: false if there is something to read.
+    bool stopped_within(Seconds time, int fd = -1);
 
   private:
     Wakeups(Fd epoll, Fd signals, Fd timer)

@@ -37,6 +37,9 @@ struct WatchOptions {
     std::optional<Seconds> linger{};               // by default 60 s, and not at all after a command
     std::optional<Seconds> status_every{};         // print the whole status now and then, not only what happens
     std::string report_dir = "/var/lib/memscope";  // where deaths are written down; empty: nowhere
+    std::vector<std::string> on_precursor{};       // words of a command to run when one comes to stand,
+    std::vector<std::string> on_death{};           // and when processes die; empty: none
+    Seconds on_timeout{30};                        // how long each may take
     PrecursorSettings precursors{};
     std::vector<RoleRule> role_rules{};                  // come before the built-in ones
     std::function<void(const Snapshot&)> on_snapshot{};  // called at each tick, for whoever runs the watcher

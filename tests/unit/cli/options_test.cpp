@@ -112,6 +112,16 @@ TEST(Options, ACommandIsTakenAsItIs) {
     EXPECT_FALSE(options.json);
 }
 
+TEST(Options, CommandsForEventsAreSplitAndMayRunAsSomebodyElse) {
+    const auto options =
+        parsed<WatchOptions>({"--cgroup", "a", "--on-precursor", "sh -c \"kill -USR1 $MEMSCOPE_PID\"",
+                              "--on-death=tell 'two words'", "--on-timeout", "5s", "--user", "nobody"});
+    EXPECT_THAT(options.on_precursor, testing::ElementsAre("sh", "-c", "kill -USR1 $MEMSCOPE_PID"));
+    EXPECT_THAT(options.on_death, testing::ElementsAre("tell", "two words"));
+    EXPECT_EQ(options.on_timeout, Seconds(5));
+    EXPECT_EQ(options.user, "nobody");
+}
+
 TEST(Options, APidIsEnough) {
     const auto options = parsed<WatchOptions>({"--pid", "4711", "--no-maps"});
     EXPECT_EQ(options.pid, 4711);

@@ -1,0 +1,169 @@
+#include <atomic>
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <thread>
+
+#include "base/files.h"
+#include "example.h"
+#include "outputs/http_client.h"
+#include "outputs/http_server.h"
+#include "outputs/prometheus.h"
+#include "outputs/routes.h"
+#include "raw_client.h"
+
+// Clients that mean harm, or behave as if they did.
+namespace memscope {
+namespace {
+
+using std::chrono::steady_clock;
+using test::connected;
+using test::get;
+using test::raw_exchange;
+using test::received;
+using test::send_text;
+using test::status_of;
+
+const ListenAddress kAnyPort{"127.0.0.1", 0};
+const std::string kScrape = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+
+struct HostileHttp : testing::Test {
+    Board board;
+    Result<HttpServer> server = HttpServer::on_tcp(kAnyPort, make_routes(board, {}));
+    std::string page = render_prometheus(test::example());
+
+    void SetUp() override {
+        board.publish(std::make_shared<const Snapshot>(test::example()));
+        rlimit files{};
+        ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+        files.rlim_cur = files.rlim_max;
+        ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
+        ASSERT_GE(files.rlim_cur, 4096) << "too few descriptors to play a crowd";
+    }
+    std::uint16_t port() { return server->port(); }
+    bool scrape_is_right() {
+        const auto answer = parse_http_response(get(port(), "/metrics"));
+        return answer && answer->status == 200 && answer->body == page;
+    }
+    static Seconds since(steady_clock::time_point began) { return steady_clock::now() - began; }
+};
+
+TEST_F(HostileHttp, TwoHundredScrapesAtOnceAreAllWholeAndRight) {
+    std::vector<Fd> clients;
+    for (int i = 0; i < 200; ++i) clients.push_back(connected(port()));  // all are there before one asks
+    std::atomic<int> right = 0;
+    std::vector<std::thread> threads;
+    threads.reserve(clients.size());
+    for (const Fd& client : clients)
+        threads.emplace_back([&] {
+            send_text(client, kScrape);
+            const auto answer = parse_http_response(received(client));
+            right += answer && answer->status == 200 && answer->body == page ? 1 : 0;
+        });
+    for (std::thread& thread : threads) thread.join();
+    EXPECT_EQ(right, 200);
+}
+
+TEST_F(HostileHttp, AThousandIdleConnectionsDoNotKeepAScrapeOut) {
+    std::vector<Fd> idle;
+    for (int i = 0; i < 1000; ++i) idle.push_back(connected(port()));
+    for (int i = 0; i < 5; ++i) {
+        const auto began = steady_clock::now();
+        EXPECT_TRUE(scrape_is_right());
+        EXPECT_LT(since(began), Seconds{5}) << "well before the idle ones are given up";
+    }
+    EXPECT_EQ(status_of(received(idle.front())), 503) << "who was there first had to go, and is told why";
+}
+
+TEST_F(HostileHttp, ManyThatDripAByteAtATimeDoNotKeepAScrapeOut) {
+    std::vector<Fd> slow;
+    for (int i = 0; i < 600; ++i) slow.push_back(connected(port()));
+    for (std::size_t byte = 0; byte < 5; ++byte) {
+        for (const Fd& client : slow) send_text(client, kScrape.substr(byte, 1));
+        EXPECT_TRUE(scrape_is_right());
+    }
+}
+
+TEST_F(HostileHttp, HeadersOfMegabytesAndRequestLinesWithoutEndAreCutOff) {
+    for (const std::string start : {"GET /metrics HTTP/1.1\r\nX: ", "GET /", "X"}) {
+        const Fd client = connected(port());
+        send_text(client, start);
+        const std::string chunk(64 << 10, 'a');
+        std::size_t taken = 0;
+        while (taken < (std::size_t{64} << 20)) {
+            const ssize_t n = ::send(client.get(), chunk.data(), chunk.size(), MSG_NOSIGNAL);
+            if (n <= 0) break;
+            taken += static_cast<std::size_t>(n);
+        }
+        EXPECT_LT(taken, std::size_t{32} << 20) << "the server stopped reading long before";
+        EXPECT_TRUE(scrape_is_right());
+    }
+}
+
+TEST_F(HostileHttp, AHundredThousandSmallHeadersAreTooMany) {
+    std::string request = "GET /metrics HTTP/1.1\r\nHost: x\r\n";
+    for (int i = 0; i < 100'000; ++i) request += "A: b\r\n";
+    const std::string answer = raw_exchange(port(), request + "\r\n");
+    EXPECT_TRUE(answer.empty() || status_of(answer) == 431) << answer.substr(0, 100);
+    EXPECT_TRUE(scrape_is_right());
+}
+
+TEST_F(HostileHttp, AHalfClosedClientStillGetsItsAnswer) {
+    const Fd client = connected(port());
+    send_text(client, kScrape);
+    ::shutdown(client.get(), SHUT_WR);
+    const auto answer = parse_http_response(received(client));
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->body, page);
+}
+
+TEST_F(HostileHttp, WhoGoesInTheMidstOfARequestIsForgotten) {
+    const auto began = steady_clock::now();
+    for (int i = 0; i < 2000; ++i) {
+        const Fd client = connected(port());
+        send_text(client, kScrape.substr(0, static_cast<std::size_t>(i) % kScrape.size()));
+        if (i % 2 == 0) ::shutdown(client.get(), SHUT_WR);
+    }
+    EXPECT_TRUE(scrape_is_right());
+    EXPECT_LT(since(began), Seconds{15});
+}
+
+TEST_F(HostileHttp, OnlyTheFirstOfPipelinedRequestsIsAnswered) {
+    const std::string answer = raw_exchange(port(), kScrape + kScrape + kScrape);
+    std::size_t answers = 0;
+    for (auto at = answer.find("HTTP/1.1 "); at != std::string::npos; at = answer.find("HTTP/1.1 ", at + 1)) ++answers;
+    EXPECT_EQ(answers, 1);
+    EXPECT_TRUE(scrape_is_right());
+}
+
+TEST_F(HostileHttp, HeadAndWrongMethodsAndPathsBetweenTheLines) {
+    const std::string head = get(port(), "/metrics", "HEAD");
+    EXPECT_EQ(status_of(head), 200);
+    EXPECT_TRUE(head.ends_with("\r\n\r\n"));
+    EXPECT_NE(head.find("Content-Length: " + std::to_string(page.size()) + "\r\n"), std::string::npos) << head;
+    for (const auto* method : {"POST", "CONNECT", "TRACE", "get", "M-SEARCH"})
+        EXPECT_EQ(status_of(get(port(), "/metrics", method)), 405) << method;
+    for (const auto* path : {"/%2e%2e/etc/passwd", "//metrics", "/metrics%00", "/METRICS", "*", "http://x/metrics"})
+        EXPECT_THAT(status_of(get(port(), path)), testing::AnyOf(400, 404)) << path;
+    EXPECT_TRUE(scrape_is_right());
+}
+
+TEST(SlowReader, OfALongAnswerIsCutOffAndHoldsNobodyUp) {
+    const std::string body(32 << 20, 'x');
+    auto server = HttpServer::on_tcp(
+        kAnyPort,
+        [&](const HttpRequest& request) { return HttpResponse{.body = request.path == "/long" ? body : "short"}; },
+        {.request = Seconds{0.2}});
+    ASSERT_TRUE(server);
+    const Fd slow = connected(server->port());
+    send_text(slow, "GET /long HTTP/1.1\r\nHost: x\r\n\r\n");
+    EXPECT_EQ(status_of(get(server->port(), "/")), 200);
+    std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // four times the limit, and some
+    const std::string got = received(slow);
+    EXPECT_GT(got.size(), 0);
+    EXPECT_LT(got.size(), body.size());
+    EXPECT_EQ(status_of(get(server->port(), "/")), 200);
+}
+
+}  // namespace
+}  // namespace memscope

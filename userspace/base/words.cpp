@@ -1,0 +1,88 @@
+#include "base/words.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace memscope {
+namespace {
+
+constexpr std::string_view kBlanks = " \t\r\n";
+constexpr std::string_view kForAShell = "$`|&;<>()*?[";
+constexpr std::string_view kForAShellInFront = "~#";
+constexpr std::string_view kAskAShell = R"(ask a shell: sh -c "...")";
+
+bool is_one_of(char c, std::string_view set) { return set.find(c) != std::string_view::npos; }
+
+class Splitter {
+  public:
+    explicit Splitter(std::string_view line) : rest_(line) {}
+
+    Result<std::vector<std::string>> words() {
+        while (!rest_.empty()) {
+            const char c = next();
+            if (is_one_of(c, kBlanks)) {
+                end_word();
+            } else if (c == '\'' || c == '"') {
+                if (!quoted(c)) return plain_error(std::string("a quote is not closed: ") + c, "close it");
+            } else if (c == '\\') {
+                if (rest_.empty()) return plain_error("ends with a backslash", "take it out");
+                add(next());
+            } else if (is_one_of(c, kForAShell) || (!word_ && is_one_of(c, kForAShellInFront))) {
+                return plain_error(std::string("only a shell knows ") + c, std::string(kAskAShell));
+            } else {
+                add(c);
+            }
+        }
+        end_word();
+        if (words_.empty()) return plain_error("names no command", "name a program and its arguments");
+        return std::move(words_);
+    }
+
+  private:
+    char next() {
+        const char c = rest_.front();
+        rest_.remove_prefix(1);
+        return c;
+    }
+    void add(char c) { word_ = word_.value_or("") + c; }
+    void end_word() {
+        if (word_) words_.push_back(*std::move(word_));
+        word_.reset();
+    }
+    bool quoted(char quote) {
+        if (!word_) word_.emplace();  // '' is a word, too
+        while (!rest_.empty()) {
+            const char c = next();
+            if (c == quote) return true;
+            const bool escapes =
+                quote == '"' && c == '\\' && !rest_.empty() && (rest_.front() == '"' || rest_.front() == '\\');
+            add(escapes ? next() : c);
+        }
+        return false;
+    }
+
+    std::string_view rest_;
+    std::optional<std::string> word_{};  // the one that was begun
+    std::vector<std::string> words_{};
+};
+
+// "-c", "-ec": what follows is for an interpreter.
+bool hands_on(const std::string& word) {
+    return word.size() >= 2 && word.front() == '-' && word[1] != '-' && word.ends_with('c');
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> split_words(std::string_view line) {
+    if (line.find('\0') != std::string_view::npos) return plain_error("holds a NUL character", "take it out");
+    auto words = Splitter(line).words();
+    if (!words) return words;
+    // In quotes a $ is a $; but nobody means the name of a variable of ours as it is.
+    const auto interpreter = std::ranges::find_if(*words, hands_on);
+    for (auto word = words->begin(); word != interpreter; ++word)
+        if (word->find("$MEMSCOPE_") != std::string::npos || word->find("${MEMSCOPE_") != std::string::npos)
+            return plain_error("only a shell knows variables", std::string(kAskAShell));
+    return words;
+}
+
+}  // namespace memscope
