@@ -76,6 +76,8 @@ void add_forks(std::vector<RoleRule>& rules) {
                      .argument = "*multiprocessing.forkserver import*",
                      .parent = Role::helper,
                      .forked_without_exec = true});
+    // A worker that loads data leaves the GPU alone; one rank of several, forked by the script, does not.
+    rules.push_back({.role = Role::trainer, .parent = Role::trainer, .forked_without_exec = true, .gpu_context = true});
     for (const auto& [parent, child] : kDescents)
         rules.push_back({.role = child, .parent = parent, .forked_without_exec = true});
 }
@@ -91,6 +93,8 @@ std::vector<RoleRule> make_rules() {
     for (const char* argument : kHelperArguments) rules.push_back({.role = Role::helper, .argument = argument});
     for (const auto program : split(kHelpers, ' '))
         rules.push_back({.role = Role::helper, .program = std::string(program)});
+    for (const char* argument : kSpawnArguments)  // torch.multiprocessing.spawn
+        rules.push_back({.role = Role::trainer, .argument = argument, .parent = Role::trainer, .gpu_context = true});
     for (const char* argument : kSpawnArguments)
         for (const auto& [parent, child] : kDescents)
             rules.push_back({.role = child, .argument = argument, .parent = parent});
@@ -107,6 +111,7 @@ std::vector<RoleRule> make_rules() {
         rules.push_back({.role = Role::trainer, .comm = title});
     for (const char* program : {"python*", "pypy*", "ipython*"})
         rules.push_back({.role = Role::trainer, .program = program});
+    rules.push_back({.role = Role::trainer, .gpu_context = true});  // in whatever language it is written
     return rules;
 }
 

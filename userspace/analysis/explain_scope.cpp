@@ -91,7 +91,8 @@ std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verd
 }
 
 bool adds_to(const TargetSnapshot& target, const ScopeVerdict& verdict) {
-    if (!verdict.role || verdict.judgement.verdict != Verdict::leaking) return false;
+    if (verdict.scope == VerdictScope::target || verdict.judgement.verdict != Verdict::leaking) return false;
+    if (!verdict.role) return true;
     const ScopeVerdict* whole = target.verdict();
     return !whole || !whole->grower || whole->grower->role != *verdict.role;
 }

@@ -9,7 +9,8 @@ namespace memscope {
 // big and flat is named as what it is, constant overhead.
 std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verdict);
 
-// Whether people should read it beside that of the target: a role that leaks, unless the target's names it already.
+// Whether people should read it beside that of the target: a GPU or a role that leaks, unless the target's names the
+// role already.
 bool adds_to(const TargetSnapshot& target, const ScopeVerdict& verdict);
 
 // "8 dataloader workers", "the trainer of rank 3"

@@ -3,6 +3,13 @@
 #include <algorithm>
 
 namespace memscope {
+namespace {
+
+std::optional<Seconds> moved(const std::optional<Seconds>& time, Seconds by) {
+    return time ? std::optional(*time + by) : std::nullopt;
+}
+
+}  // namespace
 
 void Judge::add(Seconds time, Bytes bytes) {
     series_.add(time, bytes);
@@ -14,5 +21,16 @@ void Judge::add(Seconds time, Bytes bytes) {
 }
 
 Judgement Judge::now() const { return judge(series_, settings_); }
+
+Judgement moved(Judgement judgement, Seconds by) {
+    judgement.since += by;
+    judgement.until += by;
+    judgement.last_spike = moved(judgement.last_spike, by);
+    judgement.warmup_ended = moved(judgement.warmup_ended, by);
+    judgement.leak_started = moved(judgement.leak_started, by);
+    judgement.restarted = moved(judgement.restarted, by);
+    if (judgement.steps) judgement.steps->last += by;
+    return judgement;
+}
 
 }  // namespace memscope

@@ -25,4 +25,7 @@ class Judge {
     double next_ = 0;  // seconds since the first sample
 };
 
+// The same, on a clock that is ahead by so much.
+Judgement moved(Judgement judgement, Seconds by);
+
 }  // namespace memscope

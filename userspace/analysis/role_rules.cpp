@@ -51,6 +51,7 @@ Role decide_role(const RoleFacts& facts, std::span<const RoleRule> rules) {
         if (rule.parent && rule.parent != facts.parent_role) continue;
         if (rule.forked_without_exec && *rule.forked_without_exec != facts.forked_without_exec) continue;
         if (rule.own_memory && *rule.own_memory != facts.own_memory) continue;
+        if (rule.gpu_context && *rule.gpu_context != facts.gpu_context) continue;
         if (!any_matches(rule.comm, std::array{facts.comm})) continue;
         if (!any_matches(rule.program, programs)) continue;
         if (!any_matches(rule.argument, facts.argv)) continue;

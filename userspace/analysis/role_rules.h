@@ -18,6 +18,7 @@ struct RoleRule {
     std::optional<Role> parent{};
     std::optional<bool> forked_without_exec{};
     std::optional<bool> own_memory{};  // false: in the address space of another process, as vfork leaves it
+    std::optional<bool> gpu_context{};
 };
 
 // What one process shows of itself.
@@ -26,6 +27,7 @@ struct RoleFacts {
     const std::vector<std::string>& argv;
     bool forked_without_exec = false;
     bool own_memory = true;
+    bool gpu_context = false;
     std::optional<Role> parent_role{};
 };
 

@@ -78,6 +78,7 @@ Role RoleBook::decide_alike(const RoleFacts& facts) {
     std::string question(facts.comm);
     question += facts.forked_without_exec ? "\1f" : "\1e";
     question += facts.own_memory ? 'm' : 'v';
+    question += facts.gpu_context ? 'g' : 'c';
     question += facts.parent_role ? name_of(*facts.parent_role) : "";
     for (const std::string& argument : facts.argv) {
         question += '\0';
@@ -110,6 +111,7 @@ RoleKey RoleBook::decide_one(const Subject& subject, const std::optional<Known>&
         .exec_count = subject.exec_count,
         .forked_without_exec = subject.forked_without_exec,
         .own_memory = entry.had_memory || !subject.own_memory,  // had it, or not known yet
+        .gpu_context = subject.gpu_context,
         .parent = entry.parent ? std::optional(entry.parent->role) : std::nullopt,
     };
     if (!entry.decided || evidence != entry.evidence) {
@@ -117,6 +119,7 @@ RoleKey RoleBook::decide_one(const Subject& subject, const std::optional<Known>&
                                    .argv = argv,
                                    .forked_without_exec = evidence.forked_without_exec,
                                    .own_memory = evidence.own_memory,
+                                   .gpu_context = evidence.gpu_context,
                                    .parent_role = evidence.parent});
         entry.evidence = std::move(evidence);
         entry.decided = true;

@@ -26,6 +26,7 @@ class RoleBook {
         std::optional<int> rank{};                       // its own
         bool forked_without_exec = false;
         std::optional<bool> own_memory = true;  // none: nothing has looked yet; taken as true until then
+        bool gpu_context = false;               // on a GPU, or was; never taken back but by exec
         std::uint32_t exec_count = 0;
     };
 
@@ -45,6 +46,7 @@ class RoleBook {
         std::uint32_t exec_count = 0;
         bool forked_without_exec = false;
         bool own_memory = false;
+        bool gpu_context = false;
         std::optional<Role> parent{};
         bool operator==(const Evidence&) const = default;
     };

@@ -1,5 +1,8 @@
 #include "analysis/target_judge.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "analysis/explain_scope.h"
 
 namespace memscope {
@@ -18,21 +21,6 @@ double bar_of(const std::optional<GrowingLines>& lines) {
     return at_same_lines(*lines) ? kSameLines : 1;
 }
 
-std::optional<Seconds> moved(const std::optional<Seconds>& time, Seconds by) {
-    return time ? std::optional(*time + by) : std::nullopt;
-}
-
-Judgement moved(Judgement judgement, Seconds by) {
-    judgement.since += by;
-    judgement.until += by;
-    judgement.last_spike = moved(judgement.last_spike, by);
-    judgement.warmup_ended = moved(judgement.warmup_ended, by);
-    judgement.leak_started = moved(judgement.leak_started, by);
-    judgement.restarted = moved(judgement.restarted, by);
-    if (judgement.steps) judgement.steps->last += by;
-    return judgement;
-}
-
 }  // namespace
 
 Bytes judged_memory(const TargetSnapshot& target) {
@@ -46,6 +34,7 @@ Bytes judged_memory(const TargetSnapshot& target) {
 TargetJudge::TargetJudge(Seconds warmup)
     : warmup_(warmup),
       whole_(Judge({.warmup = warmup})),
+      gpus_(warmup),
       growers_(warmup / 2),
       lines_(warmup / kLooksInWarmup),
       limits_(warmup) {}
@@ -69,7 +58,8 @@ void TargetJudge::look_at_lines(Seconds now, std::span<const LineGrowth> lines) 
 
 ScopeVerdict TargetJudge::verdict_of(const Scope& scope, const std::optional<RoleKey>& role, Seconds to_wall,
                                      const TargetSnapshot& target) const {
-    ScopeVerdict verdict{.role = role,
+    ScopeVerdict verdict{.scope = role ? VerdictScope::role : VerdictScope::target,
+                         .role = role,
                          .began = scope.judge.series().began() + to_wall,
                          .judgement = moved(scope.judge.latest(), to_wall)};
     if (verdict.judgement.verdict == Verdict::leaking || verdict.judgement.verdict == Verdict::warming_up) {
@@ -79,7 +69,7 @@ ScopeVerdict TargetJudge::verdict_of(const Scope& scope, const std::optional<Rol
     return verdict;
 }
 
-void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target) {
+void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target, std::span<const GpuDevice> gpus) {
     growers_.look_at(now, target.processes);
     if (target.lines) look_at_lines(now, *target.lines);
     // What is left when everybody has gone is not what the job held: its verdict stands.
@@ -90,6 +80,7 @@ void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target) {
                 totals.anon, totals.processes);
     std::erase_if(roles_, [&](const auto& role) { return now - role.second.seen >= kForgetRole; });
     limits_.add(now, target.memory.candidates);
+    gpus_.add(now, target);
 
     ScopeVerdict whole = verdict_of(whole_, std::nullopt, wall - now, target);
     if (auto first = limits_.first(whole_.judge.latest(), target.memory.candidates)) {
@@ -101,6 +92,7 @@ void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target) {
     for (const auto& [key, scope] : roles_)
         if (scope.seen == now) target.verdicts.push_back(verdict_of(scope, key, wall - now, target));
     for (ScopeVerdict& verdict : target.verdicts) verdict.explanation = explain_scope(target, verdict);
+    std::ranges::move(gpus_.verdicts(now, wall - now, gpus), std::back_inserter(target.verdicts));
 }
 
 }  // namespace memscope

@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 
+#include "analysis/gpu_judge.h"
 #include "analysis/growers.h"
 #include "analysis/judge.h"
 #include "analysis/limits.h"
@@ -8,15 +9,16 @@
 
 namespace memscope {
 
-// Judges a target tick by tick: all it holds, the memory of each role, and which limit comes first.
+// Judges a target tick by tick: all it holds, the memory of each role and GPU, and which limit comes first.
 class TargetJudge {
   public:
     explicit TargetJudge(Seconds warmup);
 
     // Whether it is time to look at the lines that grow: not in every tick, which would cost much and say little.
     bool wants_lines(Seconds now) const { return lines_.is_due(now); }
-    // Adds what this tick says and fills in what it means. `now` is monotonic, `wall` the same moment since 1970.
-    void consider(Seconds now, Seconds wall, TargetSnapshot& target);
+    // Adds what this tick says and fills in what it means. `now` is monotonic, `wall` the same moment since 1970,
+    // `gpus` are those of the machine.
+    void consider(Seconds now, Seconds wall, TargetSnapshot& target, std::span<const GpuDevice> gpus = {});
 
   private:
     // A series, what is known beside it, and when somebody last added to it.
@@ -37,6 +39,7 @@ class TargetJudge {
     Seconds warmup_;
     Scope whole_;
     std::map<RoleKey, Scope> roles_{};
+    GpuJudge gpus_;
     Growers growers_;
     LineHistory lines_;
     Limits limits_;

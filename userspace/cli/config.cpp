@@ -132,6 +132,7 @@ constexpr WatchSetting kSettings[] = {
     {"no-maps", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.maps, v); }},
     {"no-growth", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.growth, v); }},
     {"no-python", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.python, v); }},
+    {"no-gpu", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.gpu, v); }},
     {"growth-budget", Kind::text, "\"1%\"", set_growth_budget},
     {"warmup", Kind::text, "\"20m\"", set_warmup},
     {"fail-on", Kind::text, "\"leaking\"", set_fail_on},

@@ -8,6 +8,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "cli/doctor_gpu.h"
 #include "kernel/obstacles.h"
 #include "kernel/session.h"
 #include "outputs/json_writer.h"
@@ -15,6 +16,7 @@
 #include "sources/host.h"
 #include "sources/kernel_log.h"
 #include "watch/self_protection.h"
+#include "watch/watch_options.h"
 
 namespace memscope {
 namespace {
@@ -131,7 +133,7 @@ Diagnosis diagnose(const SysRoot& root) {
          facts.percpu_rss.value_or(false) ? "per CPU, summed exactly" : "per address space and thread, summed exactly"},
         pressure_finding(root, hierarchy),
         log_finding(root),
-        library_finding("NVML", "libnvidia-ml.so.1"),
+        nvml_finding(WatchOptions{}.nvml),
         library_finding("CUDA driver", "libcuda.so.1"),
         python_finding(),
         oom_finding(root, diagnosis.capabilities),

@@ -82,7 +82,12 @@ std::optional<Forecast> read_forecast(const JsonFields& fields) {
 
 ScopeVerdict read_verdict(const JsonFields& fields) {
     ScopeVerdict verdict;
-    if (fields.text("scope") == "role") verdict.role = read_role(fields);
+    constexpr VerdictScope kScopes[] = {VerdictScope::target, VerdictScope::role, VerdictScope::gpu,
+                                        VerdictScope::pinned};
+    verdict.scope =
+        fields.word("scope", kScopes, [](VerdictScope scope) { return name_of(scope); }).value_or(VerdictScope::target);
+    if (verdict.scope == VerdictScope::role) verdict.role = read_role(fields);
+    if (verdict.scope == VerdictScope::gpu) verdict.gpu = fields.text("gpu");
     verdict.judgement.verdict = verdict_of(fields.text("verdict")).value_or(Verdict::insufficient);
     verdict.judgement.floor = size(fields, "floor_bytes");
     verdict.judgement.floor_slope = fields.number("floor_slope_bytes_per_second").value_or(0);

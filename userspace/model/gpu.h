@@ -42,7 +42,10 @@ struct GpuDevice {
     std::optional<Bytes> total{};
     std::optional<double> utilization{};        // 0 to 1
     std::optional<std::uint64_t> xid_errors{};  // since we watch
-    std::vector<GpuHolder> holders{};           // by pid
+    std::vector<GpuHolder> holders{};           // by pid; those of a part are in the part alone
+    bool knows_holders = false;                 // else nobody can tell, which is not the same as nobody
+    GpuId part_of{};                            // of a MIG device: the GPU it is cut out of
+    std::string trouble{};                      // why values are absent that were there before
 };
 
 // What one process, or one role, holds on one device.

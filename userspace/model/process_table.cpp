@@ -107,6 +107,7 @@ void ProcessTable::on(const Execed& event) {
     if (!process) return;
     ++revision_;
     ++process->exec_count;
+    process->gpu_context = false;
     process->details_wanted = true;
     process->argv = event.argv;
     process->command.reset();
@@ -120,6 +121,10 @@ void ProcessTable::set_details(TrackedProcess& process, std::vector<std::string>
     process.argv = std::move(argv);
     process.command.reset();
     process.rank = rank;
+}
+
+void ProcessTable::note_gpu_context(TrackedProcess& process) {
+    if (!std::exchange(process.gpu_context, true)) ++revision_;
 }
 
 void ProcessTable::on(const Exited& event) {

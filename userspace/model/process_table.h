@@ -26,6 +26,7 @@ struct TrackedProcess {
     std::uint32_t exec_count = 0;
     bool details_wanted = true;    // argv and rank are to be read from /proc
     bool growth_begun = false;     // its growth is followed
+    bool gpu_context = false;      // has been seen on a GPU since its last exec
     bool born_here = false;        // all its faults are ours to count
     bool scanned = false;          // task has numbers of a scan, not only of events
     bool baseline_wanted = false;  // faults of before are not known yet, so that none can be booked
@@ -74,6 +75,7 @@ class ProcessTable {
     // Rises whenever a role may have to be decided anew: somebody came, went, executed another program.
     std::uint64_t revision() const { return revision_; }
     void set_details(TrackedProcess& process, std::vector<std::string> argv, std::optional<int> rank);
+    void note_gpu_context(TrackedProcess& process);
     std::vector<TrackedProcess>& ended() { return ended_; }
     const std::vector<TrackedProcess>& ended() const { return ended_; }
     std::uint64_t missed_exits() const { return missed_exits_; }

@@ -74,12 +74,19 @@ struct GrowingLines {
     int times = 0;        // that it was seen to grow
 };
 
-// What is judged: all of a target, or the memory of a role. Times are seconds since 1970.
+// CONTRACT: what is judged. All of a target, the anonymous memory of a role, what the target holds of a GPU, and the
+// host memory it has pinned.
+enum class VerdictScope { target, role, gpu, pinned };
+std::string_view name_of(VerdictScope scope);
+
+// Times are seconds since 1970.
 struct ScopeVerdict {
-    std::optional<RoleKey> role{};  // none: all of it
+    VerdictScope scope = VerdictScope::target;
+    std::optional<RoleKey> role{};  // of the scope `role` alone
+    GpuId gpu{};                    // and of the scope `gpu`
     Seconds began{};                // when its series did
     Judgement judgement{};
-    std::optional<Forecast> forecast{};   // of the effective limit, so of the target alone
+    std::optional<Forecast> forecast{};   // of the effective limit, so of the target alone; or of a GPU's memory
     std::optional<Grower> grower{};       // who grows
     std::optional<GrowingLines> lines{};  // and where; none: not known, or too early to say
     std::string explanation{};            // a sentence or two for people
@@ -98,7 +105,7 @@ struct TargetSnapshot {
     std::optional<ReclaimStalls> reclaim{};          // none: the kernel has no hook for it
     std::vector<Precursor> precursors{};             // those that stand, in the order of kPrecursorKinds
     std::optional<std::vector<LineGrowth>> lines{};  // largest first; none: not looked at in this tick
-    std::vector<ScopeVerdict> verdicts{};            // that of the target first, then by role
+    std::vector<ScopeVerdict> verdicts{};            // that of the target first, then by role, by GPU, pinned memory
     std::vector<Death> deaths{};                     // since the tick before, in their order
     DeathTally death_tally{};                        // all of them
     std::optional<Death> last_death{};               // the latest that was news, whenever that was

@@ -123,6 +123,19 @@ void verdict(const TargetSnapshot* before, const TargetSnapshot& now, std::vecto
     lines.push_back(fmt::format("{}: {}", word(is), now.verdict()->explanation));
 }
 
+// A GPU that leaks is news of its own: the target's word is of host memory.
+void gpu_verdicts(const TargetSnapshot* before, const TargetSnapshot& now, std::vector<std::string>& lines) {
+    const auto leaks = [](const TargetSnapshot& target, const GpuId& id) {
+        return std::ranges::any_of(target.verdicts, [&](const ScopeVerdict& verdict) {
+            return verdict.scope == VerdictScope::gpu && verdict.gpu == id &&
+                   verdict.judgement.verdict == Verdict::leaking;
+        });
+    };
+    for (const ScopeVerdict& verdict : now.verdicts)
+        if (verdict.scope == VerdictScope::gpu && leaks(now, verdict.gpu) && !(before && leaks(*before, verdict.gpu)))
+            lines.push_back(fmt::format("{}: {}", word(Verdict::leaking), verdict.explanation));
+}
+
 void unsharing(const TargetSnapshot* before, const TargetSnapshot& now, std::vector<std::string>& lines) {
     if (!now.sharing.explanation.empty() && !(before && !before->sharing.explanation.empty()))
         lines.push_back("copy-on-write un-sharing: " + now.sharing.explanation);
@@ -148,9 +161,30 @@ std::vector<std::string> target_lines(const TargetSnapshot* before, const Target
         lines.push_back(fmt::format("empty: all processes have ended, {} stay charged", human_size(now.memory.usage)));
     }
     verdict(before, now, lines);
+    gpu_verdicts(before, now, lines);
     limit_marks(before, now, lines);
     precursors(before, now, lines);
     unsharing(before, now, lines);
+    return lines;
+}
+
+std::vector<std::string> gpu_trouble(const Snapshot* before, const Snapshot& now) {
+    std::vector<std::string> lines;
+    for (const GpuDevice& gpu : now.gpus) {
+        const GpuDevice* was = nullptr;
+        if (before)
+            if (const auto found = std::ranges::find(before->gpus, gpu.id, &GpuDevice::id); found != before->gpus.end())
+                was = &*found;
+        const std::string name = fmt::format("GPU {} ({})", gpu.index, printable(gpu.name));
+        if (!gpu.trouble.empty() && !(was && !was->trouble.empty()))
+            lines.push_back(fmt::format("{} tells nothing: {}", name, gpu.trouble));
+        if (gpu.trouble.empty() && was && !was->trouble.empty()) lines.push_back(name + " answers again");
+        const std::uint64_t errors = gpu.xid_errors.value_or(0);
+        const std::uint64_t had = was ? was->xid_errors.value_or(0) : 0;
+        if (errors > had)
+            lines.push_back(fmt::format("{} had {} (Xid: the kernel log says which)", name,
+                                        counted(errors - had, "critical error")));
+    }
     return lines;
 }
 
@@ -167,6 +201,7 @@ std::vector<std::string> notices(const Snapshot* before, const Snapshot& now) {
         for (const TargetSnapshot& gone : before->targets)
             if (gone.up && !find(&now, gone.info.name))
                 append(gone.info.name, {fmt::format("ended, last seen with {}", human_size(gone.memory.usage))});
+    append("memscope", gpu_trouble(before, now));
     for (const auto& [reason, count] : now.self.dropped) {
         const auto known = before ? before->self.dropped.find(reason) : now.self.dropped.end();
         const std::uint64_t was = before && known != before->self.dropped.end() ? known->second : 0;

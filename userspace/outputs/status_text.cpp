@@ -5,6 +5,7 @@
 
 #include "analysis/explain_scope.h"
 #include "base/text.h"
+#include "outputs/gpu_text.h"
 #include "outputs/process_rows.h"
 #include "outputs/text_layout.h"
 
@@ -45,7 +46,7 @@ std::string verdict_lines(const TargetSnapshot& target, const Paint& paint) {
     std::ranges::replace(name, '_', ' ');
     std::string out = paint(is == Verdict::insufficient ? Colour::dim : colour, name) + "\n";
     for (const ScopeVerdict& each : target.verdicts)
-        if (!each.role || adds_to(target, each))
+        if (each.scope == VerdictScope::target || adds_to(target, each))
             for (const std::string& line : wrapped_lines(printable(each.explanation), kWidth)) out += line + "\n";
     return out;
 }
@@ -84,6 +85,25 @@ std::string kinds_line(const MemoryState& memory, const Paint& paint) {
            kind("other", memory.by_kind.other) + "\n";
 }
 
+// "GPU 0  ████▓░░░  71 % of 80 GiB  NVIDIA H200": held by the target, by others, free; then who holds it.
+std::string gpu_table(const Snapshot& snapshot, const TargetSnapshot& target, const Paint& paint) {
+    std::string out;
+    for (const GpuLine& gpu : gpu_lines(snapshot, target)) {
+        out += left(gpu.name, 8);
+        if (gpu.used && gpu.total && gpu.total->n > 0) {
+            const Bytes held = gpu.held.value_or(Bytes{});
+            const std::string drawn =
+                bar(24, {{share(held, *gpu.total), "█"}, {share(*gpu.used - held, *gpu.total), "▓"}}, "░");
+            out += paint(alarm(gpu.full()), drawn) +
+                   fmt::format("  {:.0f} % of {}", 100 * gpu.full(), human_size(*gpu.total));
+        }
+        out += "  " + paint(Colour::dim, shortened_to(gpu.model, 26)) + "\n";
+        if (const std::string facts = gpu_facts(gpu); !facts.empty())
+            out += std::string(8, ' ') + shortened_to(facts, kWidth - 8) + "\n";
+    }
+    return out.empty() ? out : "\n" + out;
+}
+
 std::string role_table(const TargetSnapshot& target, const Paint& paint) {
     struct Row {
         RoleKey key;
@@ -99,17 +119,21 @@ std::string role_table(const TargetSnapshot& target, const Paint& paint) {
     }
     if (rows.empty()) return {};
     std::ranges::stable_sort(rows, [](const Row& a, const Row& b) { return a.sum > b.sum; });
-    std::string out = "\n" +
-                      paint(Colour::dim, fmt::format("{:<17} {:>4} {:>5} {:>7} {:>8} {:>8} {:>8}  {}", "ROLE", "RANK",
-                                                     "PROCS", "THREADS", "ANON", "FILE", "SHMEM", "SHARE OF RSS")) +
-                      "\n";
+    // Where GPU memory is held, it stands in the place of the bar: there are 80 columns.
+    const bool gpu = target.gpu.has_value();
+    std::string out =
+        "\n" +
+        paint(Colour::dim, fmt::format("{:<17} {:>4} {:>5} {:>7} {:>8} {:>8} {:>8}  {}", "ROLE", "RANK", "PROCS",
+                                       "THREADS", "ANON", "FILE", "SHMEM", gpu ? "     GPU" : "SHARE OF RSS")) +
+        "\n";
     for (const Row& row : rows) {
         const double part = share(row.sum, all);
         out += left(name_of(row.key.role), 17) + " " + right(row.key.rank ? std::to_string(*row.key.rank) : "-", 4) +
                " " + right(std::to_string(row.totals.processes), 5) + " " +
                right(std::to_string(row.totals.threads), 7) + " " + right(human_size(row.totals.anon), 8) + " " +
-               right(human_size(row.totals.file), 8) + " " + right(human_size(row.totals.shmem), 8) + "  " +
-               bar(12, {{part, "█"}}, "░") + "\n";
+               right(human_size(row.totals.file), 8) + " " + right(human_size(row.totals.shmem), 8) + "  ";
+        const auto on_gpu = gpu_memory_of(target, row.key);
+        out += (gpu ? right(on_gpu ? human_size(*on_gpu) : "-", 8) : bar(12, {{part, "█"}}, "░")) + "\n";
     }
     return out;
 }
@@ -202,9 +226,10 @@ std::string precursor_lines(const Snapshot& snapshot, const TargetSnapshot& targ
 std::string status_text(const Snapshot& snapshot, const TargetSnapshot& target, bool color) {
     const Paint paint(color);
     return headline(target, paint) + verdict_lines(target, paint) + limit_lines(target.memory, paint) +
-           kinds_line(target.memory, paint) + role_table(target, paint) + process_table(target, paint) +
-           sharing_lines(target.sharing, paint) + precursor_lines(snapshot, target, paint) +
-           death_lines(snapshot, target, paint) + trouble_line(snapshot, target, paint);
+           kinds_line(target.memory, paint) + gpu_table(snapshot, target, paint) + role_table(target, paint) +
+           process_table(target, paint) + sharing_lines(target.sharing, paint) +
+           precursor_lines(snapshot, target, paint) + death_lines(snapshot, target, paint) +
+           trouble_line(snapshot, target, paint);
 }
 
 }  // namespace memscope

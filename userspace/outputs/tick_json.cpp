@@ -3,6 +3,7 @@
 #include <set>
 
 #include "outputs/death_json.h"
+#include "outputs/gpu_json.h"
 #include "outputs/json_writer.h"
 #include "outputs/sharing_json.h"
 #include "outputs/verdict_json.h"
@@ -133,10 +134,10 @@ void write_lines(JsonWriter& json, const std::optional<GrowingLines>& lines) {
 }
 
 void write_scope(JsonWriter& json, const ScopeVerdict& verdict) {
-    json.field("scope", verdict.role ? "role" : "target");
+    json.field("scope", name_of(verdict.scope));
     json.field("role", verdict.role ? std::optional(name_of(verdict.role->role)) : std::nullopt);
     json.field("rank", verdict.role ? verdict.role->rank : std::nullopt);
-    json.field("gpu", nullptr);
+    json.field("gpu", verdict.scope == VerdictScope::gpu ? std::optional(verdict.gpu) : std::nullopt);
     write_verdict(json, verdict.judgement, verdict.forecast, verdict.explanation);
     write_grower(json, verdict.grower);
     write_lines(json, verdict.lines);
@@ -218,7 +219,7 @@ std::string tick_json(const Snapshot& snapshot, const TargetSnapshot& target) {
                 });
         });
         write_sharing(json, target.sharing);
-        json.field("gpu", nullptr);
+        write_gpu(json, snapshot, target);
         json.list("deaths", [&] {
             for (const Death& death : target.deaths) json.object([&] { write_death(json, death); });
         });

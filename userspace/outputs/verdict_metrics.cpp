@@ -10,9 +10,9 @@ void each_scope(const Snapshot& snapshot, Read read) {
     for (std::size_t i = 0; i < targets.size(); ++i)
         for (const ScopeVerdict& verdict : snapshot.targets[i].verdicts) {
             const auto& role = verdict.role;
-            read(verdict, std::vector<std::string>{targets[i], role ? "role" : "target",
+            read(verdict, std::vector<std::string>{targets[i], std::string(name_of(verdict.scope)),
                                                    role ? std::string(name_of(role->role)) : "",
-                                                   role && role->rank ? std::to_string(*role->rank) : "", ""});
+                                                   role && role->rank ? std::to_string(*role->rank) : "", verdict.gpu});
         }
 }
 
@@ -52,7 +52,8 @@ constexpr auto kGauge = MetricKind::gauge;
 constexpr Metric kVerdictMetrics[] = {
     {"memscope_floor_bytes",
      kGauge,
-     "The floor under the memory of a scope (target: what cannot be reclaimed; role: anonymous memory).",
+     "The floor under the memory of a scope (target: what cannot be reclaimed; role: anonymous memory; gpu: what the "
+     "target holds of it; pinned: its pinned host memory).",
      {"target", "scope", "role", "rank", "gpu"},
      floor},
     {"memscope_floor_slope_bytes_per_second",
@@ -67,7 +68,8 @@ constexpr Metric kVerdictMetrics[] = {
      verdicts},
     {"memscope_oom_eta_seconds",
      kGauge,
-     "Time until the effective limit is reached if all goes on as it does; absent when nothing grows towards it.",
+     "Time until the effective limit is reached, or a GPU is full, if all goes on as it does; absent when nothing "
+     "grows towards it.",
      {"target", "scope", "role", "rank", "gpu", "basis"},
      eta},
 };

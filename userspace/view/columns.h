@@ -5,7 +5,7 @@
 
 namespace memscope::view {
 
-enum class Cell { pid, anon, file, shmem, rss, growth, faults, starts, exits, threads, trend };
+enum class Cell { pid, anon, file, shmem, rss, growth, faults, starts, exits, threads, trend, gpu };
 
 struct Column {
     Cell cell{};
@@ -18,6 +18,7 @@ struct Columns {
     std::size_t name = 0;
     std::vector<Column> columns{};
 };
-Columns fit_columns(std::size_t width);
+// `gpu`: GPU memory is held, and has a column.
+Columns fit_columns(std::size_t width, bool gpu = false);
 
 }  // namespace memscope::view

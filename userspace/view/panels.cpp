@@ -219,8 +219,9 @@ std::vector<Line> precursor_lines(const Snapshot& snapshot, const TargetSnapshot
 std::vector<Line> verdict_panel(const TargetSnapshot& target, std::size_t width, std::size_t rows) {
     std::vector<Line> lines;
     for (const ScopeVerdict& verdict : target.verdicts) {
-        if (verdict.role && !adds_to(target, verdict)) continue;
-        const Style style = verdict.role ? Style::dim : Style::plain;
+        const bool whole = verdict.scope == VerdictScope::target;
+        if (!whole && !adds_to(target, verdict)) continue;
+        const Style style = whole ? Style::plain : Style::dim;
         for (const std::string& text : wrapped_lines(printable(verdict.explanation), width > 2 ? width - 2 : 1))
             lines.push_back(Line{}.add(" " + text, style));
     }

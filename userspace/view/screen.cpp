@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "view/gpu_panel.h"
 #include "view/growth_panel.h"
 #include "view/help.h"
 #include "view/panels.h"
@@ -20,6 +21,7 @@ struct Layout {
     std::size_t kinds_gap = 0;
     std::size_t kinds_bar = 0;
     std::size_t kinds_legend = 0;
+    std::size_t gpus = 0;
     std::size_t trouble = 0;
     std::size_t precursors = 0;
     std::size_t verdict = 0;
@@ -30,7 +32,7 @@ struct Layout {
     std::size_t footer = 0;
 };
 
-Layout lay_out(std::size_t height, std::size_t targets, std::size_t precursors) {
+Layout lay_out(std::size_t height, std::size_t targets, std::size_t gpus, std::size_t precursors) {
     const auto from = [&](std::size_t least, std::size_t rows = 1) { return height >= least ? rows : 0; };
     Layout layout;
     layout.targets = targets > 1 ? std::min(from(12, height / 6), targets) : 0;
@@ -41,6 +43,7 @@ Layout lay_out(std::size_t height, std::size_t targets, std::size_t precursors) 
     layout.kinds_gap = from(28);
     layout.kinds_bar = from(14);
     layout.kinds_legend = from(11);
+    layout.gpus = std::min(from(12, height / 6), gpus);
     layout.trouble = from(16);  // kept when empty: what comes below should not jump
     layout.precursors = std::min(from(10, height / 8), precursors);
     layout.verdict = height >= 34 ? 3 : from(18, 2);
@@ -49,7 +52,7 @@ Layout lay_out(std::size_t height, std::size_t targets, std::size_t precursors) 
     layout.note = from(16);
     layout.footer = from(4);
     const std::size_t taken = layout.targets + layout.targets_gap + layout.title + layout.limit + layout.headroom +
-                              layout.kinds_gap + layout.kinds_bar + layout.kinds_legend + layout.trouble +
+                              layout.kinds_gap + layout.kinds_bar + layout.kinds_legend + layout.gpus + layout.trouble +
                               layout.precursors + layout.verdict + layout.gap + layout.header + layout.note +
                               layout.footer;
     layout.page = height - std::min(taken, height);
@@ -64,7 +67,8 @@ class Painter {
     Scene paint() {
         drop_old_notes(state_, snapshot_.time);
         const TargetSnapshot* target = settle_target(state_, snapshot_);
-        layout_ = lay_out(look_.height, snapshot_.targets.size(), target ? target->precursors.size() : 0);
+        layout_ = lay_out(look_.height, snapshot_.targets.size(), snapshot_.gpus.size(),
+                          target ? target->precursors.size() : 0);
         if (target) {
             fold_large_roles(state_, *target);
             scene_.tree = build_tree(*target, history_, state_);
@@ -104,6 +108,7 @@ class Painter {
         add({}, layout_.kinds_gap);
         add(kinds_bar(memory, width, look_.colour), layout_.kinds_bar);
         add(kinds_legend(memory, width, look_.colour), layout_.kinds_legend);
+        for (Line& line : gpu_panel(snapshot_, target, width, layout_.gpus)) add(std::move(line), 1);
         add(trouble_line(target), layout_.trouble);
         for (Line& line : precursor_lines(snapshot_, target, layout_.precursors)) add(std::move(line), 1);
         add({}, layout_.gap);
@@ -124,7 +129,7 @@ class Painter {
     }
 
     void paint_tree(const TargetSnapshot& target) {
-        const Columns columns = fit_columns(look_.width);
+        const Columns columns = fit_columns(look_.width, target.gpu.has_value());
         add(table_header(columns, state_), layout_.header);
         const auto& rows = scene_.tree.rows;
         const std::size_t end = std::min(state_.scroll + layout_.page, rows.size());

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "outputs/gpu_text.h"
 #include "outputs/process_rows.h"
 #include "outputs/text_layout.h"
 #include "view/compact.h"
@@ -25,7 +26,11 @@ Text growth(const Rates& rates) {
     return text;
 }
 
-Text process_cell(Cell cell, const Process& process, const Rates& rates) {
+Text gpu_cell(const std::optional<Bytes>& held) {
+    return held ? Text{compact_size(*held), Style::plain} : Text{"-", Style::dim};
+}
+
+Text process_cell(Cell cell, const Process& process, const Rates& rates, const TargetSnapshot& target) {
     const auto& memory = process.task.memory;
     const auto size = [&](Bytes AddressSpace::* part) { return quiet(memory ? compact_size((*memory).*part) : "-"); };
     switch (cell) {
@@ -45,6 +50,8 @@ Text process_cell(Cell cell, const Process& process, const Rates& rates) {
             return quiet(compact_count(rates.faults));
         case Cell::threads:
             return quiet(compact_count(static_cast<double>(process.task.threads)));
+        case Cell::gpu:
+            return gpu_cell(gpu_memory_of(target, process.task.id.pid));
         case Cell::starts:
         case Cell::exits:
         case Cell::trend:
@@ -87,6 +94,8 @@ Text group_cell(Cell cell, const Group& group, std::size_t width, const TargetSn
             return count(group.counters.exits);
         case Cell::threads:
             return count(group.totals.threads);
+        case Cell::gpu:
+            return gpu_cell(group.gpu);
         case Cell::trend:
             break;
     }
@@ -148,7 +157,7 @@ Line table_row(const Columns& columns, const Tree& tree, const Row& row, const T
                                 : "▾ ",
                  role_name(group.key), empty ? Style::dim : Style::bold);
     for (const Column& column : columns.columns) {
-        const Text text = row.process ? process_cell(column.cell, *row.process, rates)
+        const Text text = row.process ? process_cell(column.cell, *row.process, rates, target)
                                       : group_cell(column.cell, group, column.width, target, history, state);
         line.add(" ").add(right(text.text, column.width), text.style);
     }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "outputs/gpu_text.h"
+
 namespace memscope::view {
 namespace {
 
@@ -51,6 +53,11 @@ Groups group_roles(const TargetSnapshot& target, const History& history, const S
         sum.processes += totals.processes;
         sum.threads += totals.threads;
     }
+    for (const auto& [role, totals] : target.roles)
+        if (const auto held = gpu_memory_of(target, role)) {
+            Group& one = group(role);
+            one.gpu = one.gpu.value_or(Bytes{}) + *held;
+        }
     for (const auto& [role, counters] : target.counters) {
         Group& one = group(role);
         one.counters.starts += counters.starts;

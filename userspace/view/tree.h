@@ -13,6 +13,7 @@ struct Group {
     RoleTotals totals{};      // of all its processes
     RoleCounters counters{};  // of all that ever were
     Rates rates{};
+    std::optional<Bytes> gpu{};  // memory of GPUs; none: none is known of
     bool folded = false;
     std::vector<const Process*> processes{};
 };

@@ -99,6 +99,9 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
                                          .atomic_exchange = facts.atomic_exchange.value_or(true)});
     if (!session) return session.error();
     Collector collector(root, *hierarchy, std::move(*session), std::move(*targets), options);
+    if (options.gpu)
+        collector.gpus_ = std::make_unique<GpuWatch>(GpuWatch::Settings{
+            .library = options.nvml, .interval = options.interval, .host_pids = facts.initial_pid_namespace == true});
     if (auto ready = collector.watch_rings(); !ready) return ready.error();
     if (options.pid)
         if (auto followed = collector.follow_descendants(*options.pid); !followed) return followed.error();
@@ -220,6 +223,7 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
     out.roles = sum_by_role(out.processes);
     out.counters = ledger_.of(id);
     out.sharing = sharing_->describe(id, out);
+    if (gpus_) out.gpu = gpus_->of(out.processes);
     target.process_count = out.processes.size();
     if (target.shm_read_ns == 0 || now.boot_ns - target.shm_read_ns >= kShmEveryNs) {
         target.shm = fullest_shm(root_, mount_namespaces(out.processes));
@@ -229,7 +233,7 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
     const Seconds boot(static_cast<double>(now.boot_ns) * 1e-9);
     TargetJudge& judge = judges_.try_emplace(id, warmup_).first->second;
     if (growth_ && judge.wants_lines(boot)) out.lines = growth_->lines(out);
-    judge.consider(boot, Seconds(now.unix_seconds), out);
+    judge.consider(boot, Seconds(now.unix_seconds), out, snapshot.gpus);
     out.reclaim = stalls_.of(session_.reclaim(), id);
     out.precursors = precursors_.consider(id, out, snapshot.host, eta_of(out), now);
     deaths_.hand_over(id, out);
@@ -357,6 +361,10 @@ Result<Snapshot> Collector::tick() {
     auto host = read_host(root_);
     if (!host) return host.error();
     snapshot.host = *host;
+    if (gpus_) {
+        gpus_->tick(now.boot_ns, processes_);
+        snapshot.gpus = gpus_->devices();
+    }
     roles_.assign(processes_);
     settle_deaths({}, now);
     host_ = *host;  // after it: a kill has made room again

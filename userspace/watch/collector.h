@@ -9,6 +9,7 @@
 #include "watch/clock.h"
 #include "watch/death_recorder.h"
 #include "watch/ended_targets.h"
+#include "watch/gpu_watch.h"
 #include "watch/growth_recorder.h"
 #include "watch/precursor_watch.h"
 #include "watch/role_assigner.h"
@@ -56,7 +57,8 @@ class Collector {
     Session session_;
     std::unique_ptr<GrowthRecorder> growth_;
     std::unique_ptr<SharingRecorder> sharing_;
-    Fd events_;  // an epoll of all that can wake us between two ticks
+    std::unique_ptr<GpuWatch> gpus_{};  // null: not asked for
+    Fd events_;                         // an epoll of all that can wake us between two ticks
     std::unique_ptr<Targets> targets_;
     ProcessTable processes_;
     DeathRecorder deaths_;

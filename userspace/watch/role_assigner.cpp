@@ -14,6 +14,7 @@ RoleBook::Subject subject_of(const TrackedProcess& process) {
             .forked_without_exec = process.task.forked_without_exec,
             // Only a scan can tell.
             .own_memory = process.scanned ? std::optional(process.task.memory.has_value()) : std::nullopt,
+            .gpu_context = process.gpu_context,
             .exec_count = process.exec_count};
 }
 

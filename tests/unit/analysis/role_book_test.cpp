@@ -30,6 +30,39 @@ TEST(RoleBook, ADecisionStandsUntilExec) {
     EXPECT_EQ(tree.decided_by(book).at(1).role, Role::other);
 }
 
+TEST(RoleBook, AForkOfATrainerThatIsSeenOnAGpuIsATrainer) {
+    RoleBook book;
+    Tree tree{{.pid = 1, .comm = "python", .argv = kTrain},
+              {.pid = 2, .parent = 1, .comm = "python", .forked = true},
+              {.pid = 3, .parent = 1, .comm = "pt_data_worker", .forked = true, .gpu_context = true}};
+    EXPECT_EQ(tree.decided_by(book).at(2).role, Role::dataloader_worker);
+    tree.at(2).gpu_context = true;
+    EXPECT_EQ(tree.decided_by(book).at(2).role, Role::trainer);
+    EXPECT_EQ(tree.decided_by(book).at(3).role, Role::dataloader_worker) << "its name says so";
+}
+
+TEST(RoleBook, ARankThatIsSpawnedIsKnownByTheGpu) {
+    RoleBook book;
+    const std::vector<std::string> spawned{"python", "-c",
+                                           "from multiprocessing.spawn import spawn_main; spawn_main()"};
+    const Tree tree{{.pid = 1, .comm = "python", .argv = kTrain},
+                    {.pid = 2, .parent = 1, .comm = "python", .argv = spawned},
+                    {.pid = 3, .parent = 1, .comm = "python", .argv = spawned, .gpu_context = true}};
+    EXPECT_EQ(tree.decided_by(book).at(2).role, Role::dataloader_worker);
+    EXPECT_EQ(tree.decided_by(book).at(3).role, Role::trainer);
+}
+
+TEST(RoleBook, AnyProgramOnAGpuTrainsUnlessItIsKnownForSomethingElse) {
+    RoleBook book;
+    const Tree tree{{.pid = 1, .comm = "llm", .argv = {"llm"}, .gpu_context = true},
+                    {.pid = 2, .comm = "llm", .argv = {"llm"}},
+                    {.pid = 3, .comm = "nvidia-smi", .argv = {"nvidia-smi"}, .gpu_context = true}};
+    const auto roles = tree.decided_by(book);
+    EXPECT_EQ(roles.at(1).role, Role::trainer);
+    EXPECT_EQ(roles.at(2).role, Role::other);
+    EXPECT_EQ(roles.at(3).role, Role::helper);
+}
+
 TEST(RoleBook, ANewNameOrANewlyReadArgvIsLookedAt) {
     RoleBook book;
     Tree tree{{.pid = 1, .comm = "python", .argv = kTrain}, {.pid = 2, .parent = 1, .comm = "x"}};

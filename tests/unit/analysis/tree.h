@@ -23,6 +23,7 @@ class Tree {
         std::optional<int> rank{};
         bool forked = false;
         std::optional<bool> own_memory = true;
+        bool gpu_context = false;
         std::uint32_t exec_count = 0;
         std::uint64_t start_ns = 0;  // 0: in order of pids
     };
@@ -50,6 +51,7 @@ class Tree {
                            .rank = node.rank,
                            .forked_without_exec = node.forked,
                            .own_memory = node.own_memory,
+                           .gpu_context = node.gpu_context,
                            .exec_count = node.exec_count});
         return all;
     }

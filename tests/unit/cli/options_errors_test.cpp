@@ -34,11 +34,6 @@ TEST(OptionErrors, AFarOptionIsNotGuessed) {
     EXPECT_THAT(watch_refusal({"-"}), StartsWith("-: unknown option"));
 }
 
-TEST(OptionErrors, OptionsThatDoNotExistYetAreUnknown) {
-    for (const char* option : {"--no-gpu"})
-        EXPECT_THAT(watch_refusal({option}), StartsWith(std::string(option) + ": unknown option"));
-}
-
 TEST(OptionErrors, OnlyOneThingCanBeWatched) {
     EXPECT_THAT(refusal({"--cgroup", "a", "--pid", "1"}), HasSubstr("only one of them"));
     EXPECT_THAT(refusal({"--pid", "1", "--", "true"}), HasSubstr("only one of them"));

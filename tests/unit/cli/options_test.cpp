@@ -123,9 +123,9 @@ TEST(Options, CommandsForEventsAreSplitAndMayRunAsSomebodyElse) {
 }
 
 TEST(Options, APidIsEnough) {
-    const auto options = parsed<WatchOptions>({"--pid", "4711", "--no-maps"});
+    const auto options = parsed<WatchOptions>({"--pid", "4711", "--no-maps", "--no-gpu"});
     EXPECT_EQ(options.pid, 4711);
-    EXPECT_FALSE(options.maps);
+    EXPECT_FALSE(options.maps || options.gpu);
     EXPECT_TRUE(options.cgroups.empty());
 }
 

@@ -218,6 +218,20 @@ TEST(ProcessTable, AChildStartsWithItsParentsArguments) {
     EXPECT_FALSE(child.task.forked_without_exec);
 }
 
+TEST(ProcessTable, WhoWasSeenOnAGpuStaysKnownForItUntilExec) {
+    Watch w;
+    w.table.reconcile(std::vector{sample(kTrainer, 2000)}, 1990);
+    TrackedProcess& trainer = w.table.living().at(kTrainer.pid);
+    const std::uint64_t before = w.table.revision();
+    w.table.note_gpu_context(trainer);
+    EXPECT_GT(w.table.revision(), before) << "its role may be another now";
+    const std::uint64_t after = w.table.revision();
+    w.table.note_gpu_context(trainer);
+    EXPECT_EQ(w.table.revision(), after);
+    w.table.apply(Execed{.time_ns = 2200, .id = kTrainer, .target = kJob, .comm = "true"});
+    EXPECT_FALSE(trainer.gpu_context);
+}
+
 TEST(ProcessTable, ProcessesOfARemovedTargetGoToTheOneAroundIt) {
     Watch w;
     w.nesting.add(kInner, kJob);

@@ -72,17 +72,37 @@ std::vector<ScopeVerdict> leaking() {
     whole.explanation = "The floor has risen.";
     whole.grower = Grower{101, "python3", {Role::trainer, 0}, gib(2), Seconds{900}, 1, "torchrun"};
     ScopeVerdict trainer = whole;
+    trainer.scope = VerdictScope::role;
     trainer.role = RoleKey{Role::trainer, 0};
     trainer.forecast.reset();
     return {whole, trainer};
 }
 
-Snapshot example() {
+void add_gpus(Snapshot& snapshot) {
+    GpuDevice gpu{.id = "GPU-00", .index = 0, .name = "NVIDIA H200", .pci_bus_id = "00000000:01:00.0"};
+    gpu.used = gib(70);
+    gpu.total = gib(140);
+    gpu.utilization = 0.97;
+    gpu.xid_errors = 0;
+    gpu.holders = {{101, gib(60)}, {999, gib(8)}};
+    gpu.knows_holders = true;
+    GpuDevice lost{.id = "GPU-11", .index = 1, .name = "NVIDIA H200"};
+    lost.xid_errors = 1;
+    lost.trouble = "the GPU is lost";
+    snapshot.gpus = {gpu, lost};
+    for (TargetSnapshot& target : snapshot.targets) {
+        target.gpu.emplace().processes[101].devices["GPU-00"].used = gib(60);
+        target.gpu->roles[{{Role::trainer, 0}, "GPU-00"}].used = gib(60);
+    }
+}
+
+Snapshot example(bool with_gpus) {
     Snapshot snapshot;
     snapshot.time = 1760000000.5;
     snapshot.host = {gib(256), gib(128), {}, gib(8), gib(8), Pressure{}};
     snapshot.targets = {training()};
     snapshot.targets[0].verdicts = leaking();
+    if (with_gpus) add_gpus(snapshot);
     snapshot.self.cpu = Seconds{12.5};
     snapshot.self.resident = mib(21);
     snapshot.self.virtual_size = mib(90);

@@ -10,6 +10,7 @@ Process process(pid_t pid, pid_t parent, Role role, const char* comm, const char
 
 // A training job below a limit: a launcher, a trainer, three DataLoader workers.
 TargetSnapshot training(const char* name = "train");
-Snapshot example();  // with that one target
+// With that one target; and with two GPUs, one of them lost.
+Snapshot example(bool with_gpus = false);
 
 }  // namespace memscope::test

@@ -34,9 +34,9 @@ TEST(MetricTable, UnitsAreBaseUnits) {
 
 TEST(MetricTable, EveryLabelIsFromABoundedSet) {
     const std::set<std::string_view> bounded = {
-        "target", "kind",      "cgroup_version", "event",    "role",   "rank",   "type", "reason",
-        "probe",  "version",   "architecture",   "compiler", "call",   "scope",  "gpu",  "verdict",
-        "basis",  "precursor", "constraint",     "cause",    "sender", "outcome"};
+        "target",     "kind",         "cgroup_version", "event",   "role",  "rank", "type",      "reason", "probe",
+        "version",    "architecture", "compiler",       "call",    "scope", "gpu",  "verdict",   "basis",  "precursor",
+        "constraint", "cause",        "sender",         "outcome", "index", "name", "pci_bus_id"};
     for (const Metric& metric : metric_table())
         for (const auto name : metric.label_names()) EXPECT_TRUE(bounded.contains(name)) << metric.name << " " << name;
 }
@@ -49,7 +49,7 @@ TEST(MetricTable, HelpIsOneSentenceThatNeedsNoEscape) {  // the serializer write
 }
 
 TEST(MetricTable, EveryReaderFillsExactlyItsLabels) {
-    Snapshot snapshot = test::example();
+    Snapshot snapshot = test::example(true);
     snapshot.targets[0].death_tally.add({});
     for (const Metric& metric : metric_table()) {
         Samples samples;

@@ -285,5 +285,46 @@ TEST(ViewScreen, HelpOpensScrollsAndAnyKeyClosesIt) {
     EXPECT_EQ(screen.type("q"), Reaction::quit);
 }
 
+// Two GPUs: the job holds memory of one, the other is lost.
+Snapshot with_gpus() {
+    Snapshot snapshot = example();
+    GpuDevice gpu{.id = "GPU-00", .index = 0, .name = "H200"};
+    gpu.used = gib(70);
+    gpu.total = gib(140);
+    gpu.knows_holders = true;
+    GpuDevice lost{.id = "GPU-11", .index = 1};
+    lost.trouble = "the GPU is lost";
+    snapshot.gpus = {gpu, lost};
+    TargetSnapshot& target = snapshot.targets[0];
+    const auto trainer =
+        std::ranges::find(target.processes, Role::trainer, [](const Process& process) { return process.role; });
+    TargetGpu& held = target.gpu.emplace();
+    held.processes[trainer->task.id.pid].devices["GPU-00"].used = gib(60);
+    held.roles[{{Role::trainer, trainer->rank}, "GPU-00"}].used = gib(60);
+    return snapshot;
+}
+
+TEST(ViewScreen, GpusHaveALineEachAndRolesAColumn) {
+    Screen screen(with_gpus());
+    const std::string text = screen.text();
+    EXPECT_THAT(text, HasSubstr(" GPU 0 "));
+    EXPECT_THAT(text, HasSubstr("60 GiB here, 10 GiB others"));
+    EXPECT_THAT(text, HasSubstr(" GPU 1   the GPU is lost"));
+    EXPECT_THAT(text, HasSubstr("  GPU "));
+    EXPECT_THAT(text, HasSubstr("   60G"));
+}
+
+TEST(ViewScreen, WithoutGpusNothingIsSaidOfThem) {
+    Screen screen(example());
+    EXPECT_THAT(screen.text(), Not(HasSubstr("GPU")));
+}
+
+TEST(ViewScreen, ManyGpusOnASmallScreenAreCounted) {
+    Snapshot snapshot = with_gpus();
+    for (unsigned i = 2; i < 16; ++i) snapshot.gpus.push_back({.id = "GPU-" + std::to_string(i), .index = i});
+    Screen screen(std::move(snapshot));
+    EXPECT_THAT(screen.text(), HasSubstr("more GPUs"));
+}
+
 }  // namespace
 }  // namespace memscope::view

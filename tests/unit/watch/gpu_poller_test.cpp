@@ -1,0 +1,152 @@
+#include "watch/gpu_poller.h"
+
+#include <atomic>
+#include <gmock/gmock.h>
+#include <thread>
+
+#include "watch/clock.h"
+
+namespace memscope {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr Seconds kInterval{0.05};
+constexpr Seconds kEnough{10};
+
+GpuDevice device(std::uint64_t used) {
+    GpuDevice gpu{.id = "GPU-00", .name = "Fake"};
+    gpu.used = Bytes{used};
+    gpu.total = Bytes{100};
+    gpu.utilization = 0.5;
+    gpu.xid_errors = 2;
+    gpu.holders = {{.pid = 7, .used = Bytes{used}}};
+    gpu.knows_holders = true;
+    return gpu;
+}
+
+// A driver that hangs as long as it is told to. Shared with its poller, which may outlive the test.
+struct Driver {
+    std::atomic<bool> hangs = false;
+    std::atomic<int> reads = 0;
+    std::atomic<int> sessions = 0;
+};
+
+GpuPoller::Open open_driver(const std::shared_ptr<Driver>& driver) {
+    return [driver]() -> Result<GpuPoller::Read> {
+        ++driver->sessions;
+        const std::shared_ptr<void> session(nullptr, [driver](void*) { --driver->sessions; });
+        return GpuPoller::Read([driver, session] {
+            while (driver->hangs) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+            ++driver->reads;
+            return std::vector{device(40)};
+        });
+    };
+}
+
+double seconds_of(const std::function<void()>& work) {
+    const std::uint64_t before = read_clock().boot_ns;
+    work();
+    return static_cast<double>(read_clock().boot_ns - before) * 1e-9;
+}
+
+TEST(GpuPoller, TellsTheLatestSampleAndItsAge) {
+    const auto driver = std::make_shared<Driver>();
+    const GpuPoller poller(open_driver(driver), kInterval);
+    ASSERT_TRUE(poller.wait_for_first(kEnough));
+    const std::uint64_t now = read_clock().boot_ns;
+    const auto sample = poller.latest(now + 3'000'000'000);
+    ASSERT_THAT(sample.devices, SizeIs(1));
+    EXPECT_EQ(sample.devices[0].used, Bytes{40});
+    EXPECT_NEAR(sample.age.count(), 3, 0.5);
+    EXPECT_EQ(sample.why, "");
+}
+
+TEST(GpuPoller, ASampleThatIsTooOldHasNoValuesButItsDevicesAndCounters) {
+    const auto driver = std::make_shared<Driver>();
+    const GpuPoller poller(open_driver(driver), kInterval);
+    ASSERT_TRUE(poller.wait_for_first(kEnough));
+    driver->hangs = true;
+    const auto sample = poller.latest(read_clock().boot_ns + 15'000'000'000);
+    driver->hangs = false;
+    ASSERT_THAT(sample.devices, SizeIs(1));
+    const GpuDevice& gpu = sample.devices[0];
+    EXPECT_EQ(gpu.id, "GPU-00");
+    EXPECT_FALSE(gpu.used);
+    EXPECT_FALSE(gpu.total);
+    EXPECT_FALSE(gpu.utilization);
+    EXPECT_FALSE(gpu.knows_holders);
+    EXPECT_THAT(gpu.holders, IsEmpty());
+    EXPECT_EQ(gpu.xid_errors, 2U);
+    EXPECT_THAT(gpu.trouble, HasSubstr("not answered for 15 s"));
+}
+
+TEST(GpuPoller, ADriverThatHangsHoldsUpNeitherATickNorTheEnd) {
+    const auto driver = std::make_shared<Driver>();
+    driver->hangs = true;
+    const double took = seconds_of([&] {
+        const GpuPoller poller(open_driver(driver), kInterval);
+        EXPECT_FALSE(poller.wait_for_first(Seconds{0.1}));
+        EXPECT_LT(seconds_of([&] { EXPECT_THAT(poller.latest(read_clock().boot_ns).devices, IsEmpty()); }), 0.05);
+    });
+    EXPECT_LT(took, 3);
+    EXPECT_EQ(driver->sessions, 1) << "the thread was left behind, with what it uses";
+    driver->hangs = false;  // and when the call returns after all, nothing is left
+    for (int i = 0; i < 1000 && driver->sessions > 0; ++i) std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    EXPECT_EQ(driver->sessions, 0);
+}
+
+TEST(GpuPoller, ASessionThatHangsAtItsBeginHoldsUpNobodyEither) {
+    const auto hangs = std::make_shared<std::atomic<bool>>(true);
+    const double took = seconds_of([&] {
+        const GpuPoller poller(
+            [hangs]() -> Result<GpuPoller::Read> {
+                while (*hangs) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+                return plain_error("it was too late");
+            },
+            kInterval);
+        EXPECT_FALSE(poller.wait_for_first(Seconds{0.1}));
+    });
+    *hangs = false;
+    EXPECT_LT(took, 3);
+}
+
+TEST(GpuPoller, EndsItsSessionAtOnceWhenNothingIsUnderWay) {
+    const auto driver = std::make_shared<Driver>();
+    for (int i = 0; i < 20; ++i) {
+        auto poller = std::make_unique<GpuPoller>(open_driver(driver), kInterval);
+        ASSERT_TRUE(poller->wait_for_first(kEnough));
+        EXPECT_LT(seconds_of([&] { poller.reset(); }), 0.4);
+        EXPECT_EQ(driver->sessions, 0);
+    }
+}
+
+TEST(GpuPoller, ASessionThatFailsIsSaidAndShowsNothing) {
+    const GpuPoller poller([]() -> Result<GpuPoller::Read> { return plain_error("the driver is not loaded"); },
+                           kInterval);
+    ASSERT_TRUE(poller.wait_for_first(kEnough));
+    const auto sample = poller.latest(read_clock().boot_ns);
+    EXPECT_THAT(sample.devices, IsEmpty());
+    EXPECT_EQ(sample.taken_ns, 0U);
+    EXPECT_EQ(sample.why, "the driver is not loaded");
+}
+
+TEST(GpuPoller, AsksNoMoreOftenThanOnceASecond) {
+    const auto driver = std::make_shared<Driver>();
+    const GpuPoller poller(open_driver(driver), kInterval);
+    std::this_thread::sleep_for(std::chrono::milliseconds(700));
+    EXPECT_EQ(driver->reads, 1);
+}
+
+TEST(GpuPollPause, IsThatOfTheTicksUnlessReadingCostsTooMuch) {
+    EXPECT_EQ(gpu_poll_pause(Seconds{0.05}, Seconds{0}), Seconds{1});
+    EXPECT_EQ(gpu_poll_pause(Seconds{2}, Seconds{0.001}), Seconds{2});
+    EXPECT_EQ(gpu_poll_pause(Seconds{1}, Seconds{0.02}), Seconds{4}) << "0.5 % of a core";
+    EXPECT_EQ(gpu_poll_pause(Seconds{1}, Seconds{5}), Seconds{10});
+    EXPECT_EQ(gpu_poll_pause(Seconds{3600}, Seconds{0}), Seconds{10});
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,68 @@
+#include "analysis/gpu_join.h"
+
+#include <algorithm>
+
+namespace memscope {
+namespace {
+
+const Process* find(std::span<const Process> processes, pid_t pid) {
+    const auto found = std::ranges::lower_bound(processes, pid, {}, [](const Process& p) { return p.task.id.pid; });
+    return found != processes.end() && found->task.id.pid == pid ? &*found : nullptr;
+}
+
+}  // namespace
+
+TargetGpu join_gpu(std::span<const GpuDevice> devices, std::uint64_t taken_ns, std::span<const Process> processes) {
+    TargetGpu joined;
+    for (const GpuDevice& device : devices)
+        for (const GpuHolder& holder : device.holders) {
+            const Process* process = find(processes, holder.pid);
+            if (!process || process->task.id.start_ns > taken_ns) continue;
+            joined.processes[holder.pid].devices[device.id].used = holder.used;
+        }
+    return joined;
+}
+
+void sum_gpu_by_role(TargetGpu& gpu, std::span<const Process> processes) {
+    gpu.roles.clear();
+    gpu.pinned.clear();
+    for (const auto& [pid, held] : gpu.processes) {
+        const Process* process = find(processes, pid);
+        if (!process) continue;
+        const RoleKey key{process->role, process->rank};
+        for (const auto& [id, use] : held.devices) gpu.roles[{key, id}] += use;
+        if (held.pinned.total().n > 0) gpu.pinned[key] += held.pinned;
+    }
+}
+
+std::optional<Bytes> held_on(const GpuDevice& device, std::span<const GpuDevice> all, const TargetGpu& gpu) {
+    std::optional<Bytes> sum;
+    const auto add = [&](const GpuDevice& one) {
+        for (const auto& [pid, held] : gpu.processes) {
+            const auto use = held.devices.find(one.id);
+            if (use == held.devices.end()) continue;
+            if (!use->second.used) return false;
+            sum = sum.value_or(Bytes{}) + *use->second.used;
+        }
+        return true;
+    };
+    if (!add(device)) return std::nullopt;
+    for (const GpuDevice& part : all)
+        if (part.part_of == device.id && !add(part)) return std::nullopt;
+    return sum;
+}
+
+std::optional<Bytes> others_on(const GpuDevice& device, std::span<const GpuDevice> all,
+                               const std::optional<TargetGpu>& gpu) {
+    if (!device.used || !device.knows_holders) return std::nullopt;
+    const auto is_here = [&](const auto& held) {
+        return std::ranges::any_of(all, [&](const GpuDevice& one) {
+            return (one.id == device.id || one.part_of == device.id) && held.second.devices.contains(one.id);
+        });
+    };
+    if (!gpu || std::ranges::none_of(gpu->processes, is_here)) return device.used;
+    const auto ours = held_on(device, all, *gpu);
+    return ours ? std::optional(*device.used - *ours) : std::nullopt;
+}
+
+}  // namespace memscope

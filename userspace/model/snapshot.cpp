@@ -1,0 +1,10 @@
+#include "model/snapshot.h"
+
+namespace memscope {
+
+std::string_view name_of(VerdictScope scope) {
+    static constexpr std::string_view kNames[] = {"target", "role", "gpu", "pinned"};
+    return kNames[static_cast<std::size_t>(scope)];
+}
+
+}  // namespace memscope

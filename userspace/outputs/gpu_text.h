@@ -1,0 +1,33 @@
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/snapshot.h"
+
+namespace memscope {
+
+// A device as one line shows it. Absent is not known.
+struct GpuLine {
+    std::string name{};  // "GPU 0", "MIG 0.1"
+    std::string model{};
+    std::optional<Bytes> total{};
+    std::optional<Bytes> held{};    // by the target
+    std::optional<Bytes> others{};  // in use beyond that
+    std::optional<Bytes> used{};
+    std::optional<double> utilization{};
+    std::uint64_t xid_errors = 0;
+    std::string trouble{};
+
+    double full() const;  // 0 to 1
+};
+std::vector<GpuLine> gpu_lines(const Snapshot& snapshot, const TargetSnapshot& target);
+
+// "31 GiB here, 8 GiB others, 97 % busy, 2 Xid errors"
+std::string gpu_facts(const GpuLine& gpu);
+
+// What a role or a process holds on all devices, by the driver or else by its calls; none: nothing is known.
+std::optional<Bytes> gpu_memory_of(const TargetSnapshot& target, const RoleKey& role);
+std::optional<Bytes> gpu_memory_of(const TargetSnapshot& target, pid_t pid);
+
+}  // namespace memscope

@@ -1,0 +1,90 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+// The part of the ABI of libnvidia-ml.so.1 that we use. The library comes with the driver, is loaded when it is there,
+// and tells nobody the version of its structs: their sizes are asserted here, once.
+namespace memscope::nvml {
+
+using Device = void*;
+using EventSet = void*;
+
+enum Code : int {
+    kSuccess = 0,
+    kUninitialized = 1,
+    kInvalidArgument = 2,
+    kNotSupported = 3,
+    kNoPermission = 4,
+    kNotFound = 6,
+    kInsufficientSize = 7,
+    kDriverNotLoaded = 9,
+    kTimeout = 10,
+    kLibraryNotFound = 12,
+    kFunctionNotFound = 13,
+    kGpuIsLost = 15,
+    kResetRequired = 16,
+    kOperatingSystem = 17,
+    kVersionMismatch = 18,
+    kUnknown = 999,
+};
+
+// `used` has in it what the driver and the firmware keep for themselves.
+struct MemoryV1 {
+    std::uint64_t total = 0;
+    std::uint64_t free = 0;
+    std::uint64_t used = 0;
+};
+static_assert(sizeof(MemoryV1) == 24);
+
+// Here that is `reserved`, and not in `used`.
+struct MemoryV2 {
+    std::uint32_t version = 0x2000028;  // of the struct, and its size
+    std::uint64_t total = 0;
+    std::uint64_t reserved = 0;
+    std::uint64_t free = 0;
+    std::uint64_t used = 0;
+};
+static_assert(sizeof(MemoryV2) == 40);
+static_assert(offsetof(MemoryV2, total) == 8 && offsetof(MemoryV2, used) == 32);
+
+struct Utilization {
+    std::uint32_t gpu = 0;  // percent
+    std::uint32_t memory = 0;
+};
+static_assert(sizeof(Utilization) == 8);
+
+struct PciInfo {
+    char bus_id_legacy[16] = {};
+    std::uint32_t domain = 0;
+    std::uint32_t bus = 0;
+    std::uint32_t device = 0;
+    std::uint32_t pci_device_id = 0;
+    std::uint32_t pci_subsystem_id = 0;
+    char bus_id[32] = {};
+};
+static_assert(sizeof(PciInfo) == 68);
+static_assert(offsetof(PciInfo, bus_id) == 36);
+
+struct EventData {
+    Device device = nullptr;
+    std::uint64_t type = 0;
+    std::uint64_t data = 0;  // of an Xid: its number
+    std::uint32_t gpu_instance = 0;
+    std::uint32_t compute_instance = 0;
+};
+static_assert(sizeof(EventData) == 32);
+static_assert(offsetof(EventData, data) == 16);
+
+constexpr std::uint64_t kEventXid = 8;
+
+// An entry of a list of processes: pid at 0, used bytes at 8. Then, by the driver, nothing, the MIG instances, or the
+// instances and the protected memory of confidential computing.
+constexpr std::size_t kEntrySizes[] = {16, 24, 32};
+constexpr std::size_t kLargestEntry = 32;
+constexpr std::size_t kUsedAt = 8;
+constexpr std::uint64_t kUsedUnknown = ~std::uint64_t{0};
+
+constexpr std::size_t kUuidSize = 96;
+constexpr std::size_t kNameSize = 96;
+
+}  // namespace memscope::nvml

@@ -1,0 +1,50 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "model/gpu.h"
+
+namespace memscope {
+
+// Asks the driver for its GPUs now and then, on a thread of its own: a call into a driver may take seconds, or never
+// return. Nobody waits for it: at the end the thread is left behind if it hangs, with all it uses.
+class GpuPoller {
+  public:
+    using Read = std::function<std::vector<GpuDevice>()>;
+    using Open =
+        std::function<Result<Read>()>;  // begins a session with the driver; what it returns ends it when it goes
+
+    // Both are called on the thread, which keeps the privileges of who makes the poller. `interval` is that of the
+    // ticks: the driver is asked no more often than once a second, and less often where it costs much.
+    GpuPoller(Open open, Seconds interval);
+    GpuPoller(const GpuPoller&) = delete;
+    GpuPoller& operator=(const GpuPoller&) = delete;
+    ~GpuPoller();
+
+    struct Sample {
+        std::vector<GpuDevice> devices{};  // of an old sample: what they are, without their values
+        std::uint64_t taken_ns = 0;        // boot clock; 0: none yet
+        Seconds age{};
+        Seconds cost{};     // CPU time of it
+        Seconds pause{};    // until the next one
+        std::string why{};  // there is none, or no new one
+    };
+    Sample latest(std::uint64_t now_ns) const;
+    // Until the first sample or the first failure; false: neither within this time.
+    bool wait_for_first(Seconds most) const;
+
+  private:
+    struct Shared;  // by the thread and by us, whoever lives longer
+    std::shared_ptr<Shared> shared_;
+};
+
+// How long to wait after a read that took `cpu`, so that all of them take no more than a small part of a core.
+Seconds gpu_poll_pause(Seconds interval, Seconds cpu);
+
+// What a device is, without what it holds. Counters stay: they count on when it answers again.
+GpuDevice without_values(GpuDevice device, std::string trouble);
+
+}  // namespace memscope

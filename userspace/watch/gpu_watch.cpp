@@ -1,0 +1,43 @@
+#include "watch/gpu_watch.h"
+
+#include "analysis/gpu_join.h"
+#include "sources/nvml.h"
+
+namespace memscope {
+
+GpuPoller::Open open_nvml(const NvmlLibrary& library) {
+    return [library]() -> Result<GpuPoller::Read> {
+        auto started = Nvml::start(library);
+        if (!started) return started.error();
+        return GpuPoller::Read([nvml = std::make_shared<Nvml>(std::move(*started))] { return nvml->read(); });
+    };
+}
+
+void GpuWatch::start() {
+    started_ = true;
+    if (const auto library = NvmlLibrary::open(settings_.library))
+        poller_ = std::make_unique<GpuPoller>(open_nvml(*library), settings_.interval);
+}
+
+void GpuWatch::tick(std::uint64_t now_ns, ProcessTable& processes) {
+    if (!started_) start();
+    if (!poller_) return;
+    sample_ = poller_->latest(now_ns);
+    if (!settings_.host_pids) return;
+    auto& living = processes.living();
+    for (const GpuDevice& device : sample_.devices)
+        for (const GpuHolder& holder : device.holders)
+            if (const auto found = living.find(holder.pid);
+                found != living.end() && found->second.task.id.start_ns <= sample_.taken_ns)
+                processes.note_gpu_context(found->second);
+}
+
+std::optional<TargetGpu> GpuWatch::of(const std::vector<Process>& processes) const {
+    if (!settings_.host_pids) return std::nullopt;
+    TargetGpu gpu = join_gpu(sample_.devices, sample_.taken_ns, processes);
+    if (gpu.processes.empty()) return std::nullopt;
+    sum_gpu_by_role(gpu, processes);
+    return gpu;
+}
+
+}  // namespace memscope

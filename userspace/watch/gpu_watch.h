@@ -1,0 +1,43 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "model/process_table.h"
+#include "model/snapshot.h"
+#include "watch/gpu_poller.h"
+
+namespace memscope {
+
+class NvmlLibrary;
+
+// The GPUs of the machine, and what the targets hold of them. Everything here belongs to the thread of the ticks.
+class GpuWatch {
+  public:
+    struct Settings {
+        std::string library{};  // NVML, as for dlopen()
+        Seconds interval{1};    // of the ticks
+        bool host_pids = true;  // ours are those that the driver tells: else nobody is joined to what it says
+    };
+    explicit GpuWatch(Settings settings) : settings_(std::move(settings)) {}
+
+    // At every tick, before roles are given: whoever has a context on a GPU does its own work there. Loads the library
+    // at the first one, when privileges have been given up; without a library there is no thread.
+    void tick(std::uint64_t now_ns, ProcessTable& processes);
+    const std::vector<GpuDevice>& devices() const { return sample_.devices; }
+    // None where it holds nothing.
+    std::optional<TargetGpu> of(const std::vector<Process>& processes) const;
+
+  private:
+    void start();
+
+    Settings settings_;
+    bool started_ = false;
+    GpuPoller::Sample sample_{};
+    std::unique_ptr<GpuPoller> poller_{};
+};
+
+// A session with the driver, for a poller.
+GpuPoller::Open open_nvml(const NvmlLibrary& library);
+
+}  // namespace memscope
