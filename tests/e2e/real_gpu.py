@@ -1,0 +1,296 @@
+#!/usr/bin/env python3
+"""GPU memory on a machine that has a GPU: the portable tarball against real PyTorch jobs.
+
+    real_gpu.py TARBALL [RESULT.json]
+
+Needs root, a GPU and a Python with PyTorch. What memscope books is compared with what PyTorch says it holds, to the byte,
+for three settings of its allocator; then pinned memory, leaks by their line, a CUDA out of memory, and what being watched
+costs a training loop.
+"""
+import contextlib
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+from real_machine import try_here, unpack  # noqa: E402
+from support.harness import Cgroup, process, tail, wait_for  # noqa: E402
+
+# A job that does what it is told: a line of Python at a time, and answers each with one line of JSON.
+OBEDIENT = '''
+import json, sys, torch
+kept = []
+print(json.dumps('ready'), flush=True)
+for line in sys.stdin:
+    try:
+        answer = eval(line)
+    except torch.cuda.OutOfMemoryError:
+        raise
+    print(json.dumps(answer), flush=True)
+'''
+
+LEAKY = '''
+import sys, time, torch
+
+
+class Trainer:
+    def __init__(self):
+        self.model = torch.nn.Linear(256, 4096).cuda()
+        self.losses, self.pictures, self.batches = [], [], []
+
+    def step(self):
+        out = self.model(torch.randn(1024, 256, device='cuda'))
+        self.losses.append(out.detach() * 2)  # GPU
+        self.pictures.append(bytearray(4 << 20))  # HOST
+        self.batches.append(torch.empty(4 << 20, dtype=torch.uint8).pin_memory())  # PINNED
+
+
+trainer = Trainer()
+print('READY', flush=True)
+sys.stdin.readline()
+for _ in range(60):
+    trainer.step()
+torch.cuda.synchronize()
+print('GROWN', flush=True)
+sys.stdin.readline()
+'''
+
+TRAINING = '''
+import sys, time, torch
+from torch.utils.data import DataLoader, TensorDataset
+
+model = torch.nn.Sequential(torch.nn.Linear(512, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 10)).cuda()
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
+data = DataLoader(TensorDataset(torch.randn(65536, 512), torch.randint(0, 10, (65536,))), batch_size=256, num_workers=2,
+                  pin_memory=True, persistent_workers=True)
+steps, began = 0, time.monotonic()
+while True:
+    for x, y in data:
+        loss = torch.nn.functional.cross_entropy(model(x.cuda(non_blocking=True)), y.cuda(non_blocking=True))
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        steps += 1
+        if steps % 20 == 0:
+            print(steps, time.monotonic(), flush=True)
+'''
+
+ALLOCATORS = {
+    'default': ('', 'alloc', 'torch.cuda.memory_reserved()'),
+    'expandable segments': ('expandable_segments:True', 'vmm', 'torch.cuda.memory_reserved()'),
+    'cudaMallocAsync': ('backend:cudaMallocAsync', 'pool', 'torch.cuda.memory_allocated()'),
+}
+MIB = 1 << 20
+
+
+def line_of(script, mark):
+    return next(n for n, line in enumerate(script.splitlines(), 1) if line.endswith(f'# {mark}'))
+
+
+class Job:
+    """An obedient job in a cgroup, watched from before it starts."""
+
+    def __init__(self, program, folder, name, allocator='', options=()):
+        self.stack = contextlib.ExitStack()
+        self.program, self.log = program, Path(folder, f'{name}.log')
+        self.cgroup = self.stack.enter_context(Cgroup(f'ms-gpu-{name}-{os.getpid()}', 64 << 30))
+        self.ticks = Path(folder, f'{name}.ticks')
+        self.watcher = self.stack.enter_context(
+            process([str(program), '--cgroup', self.cgroup.name, '--listen', 'none', '--json', '--report-dir', folder,
+                     *options], stdout=self.ticks.open('w'), stderr=Path(folder, f'{name}.errors').open('w')))
+        wait_for(lambda: self.ticks.read_text().count('\n') > 0, 20)
+        script = Path(folder, f'{name}.py')
+        script.write_text(OBEDIENT)
+        environment = {**os.environ, 'HOME': folder, 'TMPDIR': folder, 'PYTORCH_CUDA_ALLOC_CONF': allocator,
+                       'PYTORCH_ALLOC_CONF': allocator}
+        self.job = self.stack.enter_context(
+            process([sys.executable, str(script)], self.cgroup, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                    stderr=self.log.open('w'), text=True, env=environment))
+        self.job.stdout.readline()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.stack.close()
+
+    def do(self, line):
+        self.job.stdin.write(line + '\n')
+        self.job.stdin.flush()
+        answer = self.job.stdout.readline()
+        if not answer:
+            raise RuntimeError(f'{line}: {tail(self.log, 600)}')
+        return json.loads(answer)
+
+    def last_tick(self):
+        """The first tick that began after now."""
+        before = self.ticks.read_text().count('\n')
+        wait_for(lambda: self.ticks.read_text().count('\n') >= before + 2, 10)
+        return json.loads(self.ticks.read_text().splitlines()[before + 1])
+
+    def reserved(self, api):
+        gpu = self.last_tick()['gpu'] or {'processes': []}
+        return sum(p.get('reserved_bytes', {}).get(api, 0) for p in gpu['processes'] if p['pid'] == self.job.pid)
+
+    def pinned(self, kind):
+        gpu = self.last_tick()['gpu'] or {'pinned': []}
+        return sum(role['bytes'][kind] for role in gpu['pinned'])
+
+
+def equal(check, what, ours, theirs):
+    check(f'{what}: {theirs >> 20} MiB to the byte', ours == theirs, f'memscope {ours}, PyTorch {theirs}')
+
+
+def allocators(check, program, folder):
+    seen = {}
+    for name, (setting, api, theirs) in ALLOCATORS.items():
+        with Job(program, folder, api, setting) as job:
+            job.do("kept.extend(torch.empty(n << 18, dtype=torch.float32, device='cuda') for n in (1, 3, 40, 500, 7)) or 1")
+            first = job.do(theirs)
+            equal(check, f'{name}, after five tensors', job.reserved(api), first)
+            job.do('kept.pop(3) is None or torch.cuda.synchronize()')
+            job.do('torch.cuda.empty_cache()')
+            after = job.do(theirs)
+            check(f'{name}: it gives memory back', after < first, (after, first))
+            equal(check, f'{name}, after a tensor is freed and the cache emptied', job.reserved(api), after)
+            job.do("kept.append(torch.randn(2048, 2048, device='cuda') @ torch.randn(2048, 2048, device='cuda')) or 1")
+            job.do('torch.cuda.synchronize()')
+            held, said = job.reserved(api), job.do(theirs)
+            check(f'{name}: libraries hold {held - said >> 10} KiB beside PyTorch', 0 <= held - said <= 256 * MIB, (held, said))
+            device = job.last_tick()['gpu']['devices'][0]
+            used = sum(p['used_bytes'] or 0 for p in job.last_tick()['gpu']['processes'])
+            check(f'{name}: NVML has the process with {used >> 20} MiB', used >= held, (used, held, device))
+            seen[name] = {'reserved_bytes': first, 'libraries_bytes': held - said, 'nvml_bytes': used}
+    return seen
+
+
+def pinned(check, program, folder):
+    with Job(program, folder, 'pinned') as job:
+        job.do("torch.cuda.init() or torch.zeros(1, device='cuda').item()")
+        job.do('kept.append(torch.empty(64 << 20, dtype=torch.uint8).pin_memory()) or 1')
+        equal(check, 'pinned: a tensor of 64 MiB', job.pinned('alloc'), 64 * MIB)
+        job.do('kept.append(torch.zeros(33 << 20, dtype=torch.uint8)) or 1')
+        code = job.do('int(torch.cuda.cudart().cudaHostRegister(kept[-1].data_ptr(), 33 << 20, 0))')
+        check('registering memory works', code == 0, code)
+        equal(check, 'registered: 33 MiB', job.pinned('register'), 33 * MIB)
+        job.do('int(torch.cuda.cudart().cudaHostUnregister(kept[-1].data_ptr()))')
+        equal(check, 'registered: none after unregistering', job.pinned('register'), 0)
+
+
+def leaks(check, program, folder):
+    script, log = Path(folder, 'leaky.py'), Path(folder, 'leaky.log')
+    script.write_text(LEAKY)
+    found = {}
+    with Cgroup(f'ms-gpu-leaky-{os.getpid()}', 64 << 30) as cgroup, log.open('w') as out, \
+            process([str(program), '--cgroup', cgroup.name, '--listen', 'none', '--quiet'], stderr=subprocess.PIPE), \
+            process([sys.executable, str(script)], cgroup, stdin=subprocess.PIPE, stdout=out, stderr=out, text=True) as job:
+        wait_for(lambda: 'READY' in tail(log, 4000), 120)
+        job.stdin.write('go\n')
+        job.stdin.flush()
+        if not check('the leaking job grows', wait_for(lambda: 'GROWN' in tail(log, 4000), 120), tail(log, 900)):
+            return found
+        time.sleep(2)
+        grown = json.loads(subprocess.run([str(program), 'growth', '--target', cgroup.name, '--format', 'json'],
+                                          capture_output=True, text=True).stdout)
+        text = subprocess.run([str(program), 'growth', '--target', cgroup.name, '--top', '4'], capture_output=True, text=True)
+        print(text.stdout, flush=True)
+    for plane, mark in (('gpu', 'GPU'), ('resident', 'HOST'), ('pinned', 'PINNED')):
+        sites = [s for s in grown.get(plane, []) if any(f['file'].endswith('leaky.py') for f in s['python'])]
+        own = next((f for f in sites[0]['python'] if f['file'].endswith('leaky.py')), None) if sites else None
+        check(f'the leak of {plane} memory is found by its line', own and own['line'] == line_of(LEAKY, mark), (own, len(sites)))
+        found[plane] = sites[0]['bytes'] if sites else 0
+    return {**found, 'text': text.stdout}
+
+
+def out_of_memory(check, program, folder):
+    with Job(program, folder, 'oom') as job:
+        job.do("kept.append(torch.empty(1 << 30, dtype=torch.uint8, device='cuda')) or 1")
+        job.job.stdin.write("torch.empty(1 << 42, dtype=torch.uint8, device='cuda')\n")
+        job.job.stdin.flush()
+        job.job.wait(60)
+        time.sleep(3)
+        ticks = [json.loads(line) for line in job.ticks.read_text().splitlines()]
+        deaths = [death for tick in ticks for death in tick['deaths']]
+        check('the job dies of CUDA out of memory', [d['cause'] for d in deaths] == ['cuda_oom'], deaths)
+        death = deaths[0] if deaths else {}
+        print(json.dumps(death)[:1500], flush=True)
+        failures = sum(f['count'] for f in (ticks[-1]['gpu'] or {'failures': []})['failures'])
+        check('the failure is counted', failures >= 1, failures)
+        check('what was asked for is said', '4.0 TiB' in death.get('explanation', '') or str(1 << 42) in json.dumps(death), death)
+        return death
+
+
+def steps(log):
+    with contextlib.suppress(Exception):
+        count, at = tail(log, 400).splitlines()[-1].split()
+        return int(count), float(at)
+    return 0, 0.0
+
+
+def rate(log, seconds):
+    first = steps(log)
+    time.sleep(seconds)
+    last = steps(log)
+    return (last[0] - first[0]) / (last[1] - first[1])
+
+
+def step_rates(check, program, folder, options, rounds=7, seconds=4):
+    script, log = Path(folder, 'training.py'), Path(folder, 'training.log')
+    script.write_text(TRAINING)
+    ratios, own = [], []
+    with Cgroup(f'ms-gpu-training-{os.getpid()}', 64 << 30) as cgroup, log.open('w') as out, \
+            process([sys.executable, str(script)], cgroup, stdout=out, stderr=out):
+        if not check('the training loop runs', wait_for(lambda: steps(log)[0] > 500, 120), tail(log, 900)):
+            return {}
+        for i in range(rounds * 2):
+            if i % 2 == 0:
+                without = rate(log, seconds)
+                continue
+            with process([str(program), '--cgroup', cgroup.name, '--listen', 'none', '--quiet', *options]) as watcher:
+                time.sleep(2)
+                before = cpu_of(watcher.pid)
+                ratios.append(rate(log, seconds) / without)
+                own.append((cpu_of(watcher.pid) - before) / seconds)
+    ratio = statistics.median(ratios)
+    quartiles = statistics.quantiles(ratios, n=4)
+    name = ' '.join(options) or 'all'
+    print(f'     step rate with memscope ({name}): {ratio:.3f} ({quartiles[0]:.3f} to {quartiles[2]:.3f}), '
+          f'{statistics.median(own) * 100:.2f} % of a core itself, {without:.0f} steps/s', flush=True)
+    return {'ratio': ratio, 'ratios': ratios, 'own_share': statistics.median(own), 'steps_per_second': without}
+
+
+def cpu_of(pid):
+    fields = Path(f'/proc/{pid}/stat').read_text().rsplit(')', 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
+
+
+def tensors(check, program, folder):
+    with Job(program, folder, 'tensors', options=('--torch',)) as job:
+        job.do("kept.extend(torch.empty(n << 20, dtype=torch.uint8, device='cuda') for n in (1, 3, 40, 500, 7)) or 1")
+        job.do('kept.pop(3) is None')
+        gpu = job.last_tick()['gpu']
+        ours = sum(p.get('tensor_bytes') or 0 for p in gpu['processes'])
+        equal(check, 'tensors, by the probes of PyTorch', ours, job.do('torch.cuda.memory_allocated()'))
+
+
+def run(check, tarball, folder):
+    program = unpack(tarball, folder)
+    import torch
+    result = {'kernel': os.uname().release, 'python': sys.version.split()[0], 'torch': torch.__version__,
+              'cuda': torch.version.cuda, 'gpu': torch.cuda.get_device_name(0)}
+    for part in (allocators, pinned, leaks, out_of_memory, tensors):
+        try:
+            result[part.__name__] = part(check, program, folder)
+        except Exception as failure:  # the next part may still tell something
+            check(f'{part.__name__} runs to its end', False, repr(failure))
+    for options in ((), ('--no-gpu',)):
+        result[f'step rate {" ".join(options)}'.strip()] = step_rates(check, program, folder, options)
+    return result
+
+
+if __name__ == '__main__':
+    sys.exit(try_here(run, __doc__))
