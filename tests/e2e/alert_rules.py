@@ -2,7 +2,7 @@
 """Every alert rule: that it says what it must, has a runbook section, and has tests that see it fire and see it silent.
 
 Reads files and runs promtool; no root, no Prometheus, no memscope. With --mutate it also breaks each rule, once so that it
-never fires and once so that it always does, and its tests have to notice: that takes half a minute.
+never fires and once so that it always does, and its tests have to notice: that takes a minute.
 """
 import os
 import re

@@ -3,7 +3,7 @@
 
 One memscope watches three jobs in limited cgroups: one leaks until it is killed, one warms up and stays flat, one has spikes.
 The rules and the configuration of Alertmanager are those that are shipped, addresses aside. Of the leak a webhook has to hear
-in time, of the other two never. Needs root; takes 110 s, most of it the leak. MEMSCOPE names the binary.
+in time, of the other two never. Needs root; takes 80 s, most of it the leak. MEMSCOPE names the binary.
 """
 import contextlib
 import json
@@ -106,7 +106,7 @@ def check_silence(api, hook, jobs):
         called = [(alert_name, alert['annotations']['description']) for _, alert_name, alert in hook.of(cgroup.name)]
         check(f'{name}: nobody was called', not any(limit in text for _, text in called), called)
         for other in called:
-            print(f'      the machine itself was short in this minute: {other}')
+            print(f'      of the limit of the machine, whose memory others made grow: {other}')
         judged = api.query(f'memscope_verdict{{target="{cgroup.name}",scope="target"}} == 1')
         print(f'      {name} is called {[j["metric"]["verdict"] for j in judged]}')
 
