@@ -162,7 +162,7 @@ def of_a_command(folder):
     argv = [MEMSCOPE, '--listen', 'none', '--report-dir', 'none', '--quiet']
     env = dict(os.environ, SUDO_UID='65534', SUDO_GID='65534')
     r = subprocess.run([*argv, '--memory-max', '64M', '--on-death', f'sh -c "sleep 1; echo $MEMSCOPE_CAUSE $(id -u) > {out}"', '--',
-                        sys.executable, '-c', 'x = bytearray(300 << 20)'], capture_output=True, text=True, timeout=60, env=env)
+                        'tail', '/dev/zero'], capture_output=True, text=True, timeout=60, env=env)
     told = pathlib.Path(out).read_text() if os.path.exists(out) else ''
     check('it is run to its end, as the user that memscope runs as', r.returncode == 137 and told == 'oom_kill 0\n', (r, told))
     os.chmod(folder, 0o777)

@@ -1,5 +1,6 @@
 #include "outputs/http_server.h"
 
+#include <algorithm>
 #include <exception>
 #include <fcntl.h>
 #include <microhttpd.h>
@@ -68,6 +69,14 @@ HttpResponse answer(const HttpHandler& handler, MHD_Connection* connection, cons
     }
 }
 
+// A path reaches us as text that ends with a NUL: %00 in it must not make it another path.
+std::size_t unescape(void*, MHD_Connection*, char* text) {
+    constexpr char kInNoPath = '\x01';
+    const std::size_t size = MHD_http_unescape(text);
+    std::replace(text, text + size, '\0', kInNoPath);
+    return size;
+}
+
 MHD_Result send(MHD_Connection* connection, const HttpResponse& response) {
     MHD_Response* out = MHD_create_response_from_buffer(response.body.size(), const_cast<char*>(response.body.data()),
                                                         MHD_RESPMEM_MUST_COPY);
@@ -124,11 +133,12 @@ Status HttpServer::Running::start(const Fd& socket, Seconds limit, const std::st
     if (owned_by_daemon < 0) return system_error(errno, where);
     errno = 0;
     // No MHD_USE_ERROR_LOG: clients must not be able to fill a log.
-    daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC, 0, nullptr, nullptr, &on_request<Running>,
-                              this, MHD_OPTION_LISTEN_SOCKET, owned_by_daemon, MHD_OPTION_CONNECTION_LIMIT,
-                              kMostConnections, MHD_OPTION_CONNECTION_TIMEOUT, silence,
-                              MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMemoryPerConnection, MHD_OPTION_NOTIFY_CONNECTION,
-                              &on_connection<Running>, this, MHD_OPTION_END);
+    daemon =
+        MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC, 0, nullptr, nullptr, &on_request<Running>, this,
+                         MHD_OPTION_LISTEN_SOCKET, owned_by_daemon, MHD_OPTION_CONNECTION_LIMIT, kMostConnections,
+                         MHD_OPTION_CONNECTION_TIMEOUT, silence, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                         kMemoryPerConnection, MHD_OPTION_UNESCAPE_CALLBACK, &unescape, nullptr,
+                         MHD_OPTION_NOTIFY_CONNECTION, &on_connection<Running>, this, MHD_OPTION_END);
     if (!daemon) return system_error(errno ? errno : ENOMEM, where);
     return Done{};
 }

@@ -10,7 +10,7 @@
 namespace memscope {
 namespace {
 
-constexpr int kBacklog = 128;  // connections beyond the server's limit wait here
+constexpr int kBacklog = 512;  // who finds no room here comes again a second later
 
 union SocketAddress {
     sockaddr any;

@@ -44,6 +44,7 @@ void arrange_output(bool silent) {
     if (null < 0) return;
     ::dup2(null, STDIN_FILENO);
     if (silent || ::fcntl(STDERR_FILENO, F_GETFD) < 0) ::dup2(null, STDERR_FILENO);
+    if (null > STDERR_FILENO) ::close(null);
     ::dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is for what memscope has to say
 }
 
