@@ -23,6 +23,8 @@ struct WatchOptions {
     bool maps = true;                           // count mapped bytes
     bool growth = true;                         // book growth to call stacks
     bool python = true;                         // and to Python lines
+    bool gpu = true;                            // ask the driver of GPUs
+    std::uint32_t gpu_live = 0;                 // CUDA allocations there is room for; 0: as many as there should be
     double growth_budget = 0.01;                // what that may cost of the CPU time of those that grow,
     Seconds growth_window{60};                  // in a while as long as this
     Seconds warmup = std::chrono::minutes(20);  // growth since the start that lasts no longer is no leak
