@@ -4,6 +4,7 @@
 #ifndef MEMSCOPE_LAST_WORDS_BPF_H
 #define MEMSCOPE_LAST_WORDS_BPF_H
 
+#include "gpu_failures.bpf.h"
 #include "mappings.bpf.h"
 #include "membership.bpf.h"
 #include <memscope/shared/deaths.h>
@@ -22,9 +23,9 @@ struct {
 	__uint(max_entries, 2 << 20);
 } deaths SEC(".maps");
 
-static __always_inline bool explains_exit(const struct ms_failure *failure, int code, __u64 now)
+static __always_inline bool explains_exit(__u64 failed_ns, int code, __u64 now)
 {
-	return code && failure->time_ns && now - failure->time_ns < MS_FAILURE_EXPLAINS_NS;
+	return code && failed_ns && now - failed_ns < MS_FAILURE_EXPLAINS_NS;
 }
 
 #define SIGNAL_OF(exit_code) ((exit_code) & 0x7f)
@@ -33,11 +34,13 @@ static __always_inline bool explains_exit(const struct ms_failure *failure, int 
 static __always_inline void send_death(struct task_struct *leader, __u32 pid, __u64 target, int code)
 {
 	struct address_space *space = follow_mappings ? mappings_of(pid) : NULL;
+	struct ms_gpu_failure *gpu = bpf_map_lookup_elem(&gpu_failures, &pid);
 	__u64 now = bpf_ktime_get_boot_ns();
 	struct ms_last_words *words;
 	struct ms_death *e;
 
-	if (!SIGNAL_OF(code) && !(space && explains_exit(&space->failure, code, now)))
+	if (!SIGNAL_OF(code) && !(space && explains_exit(space->failure.time_ns, code, now)) &&
+	    !(gpu && explains_exit(gpu->time_ns, code, now)))
 		return;
 	e = bpf_ringbuf_reserve(&deaths, sizeof(*e), 0);
 	if (!e) {
@@ -56,6 +59,8 @@ static __always_inline void send_death(struct task_struct *leader, __u32 pid, __
 	e->parent = BPF_CORE_READ(leader, real_parent, tgid);
 	if (space)
 		e->failure = space->failure;
+	if (gpu)
+		e->gpu_failure = *gpu;
 	words = bpf_map_lookup_elem(&last_words, &pid);
 	if (words && words->start_ns == e->h.start_ns)
 		__builtin_memcpy(&e->words, words, sizeof(e->words));

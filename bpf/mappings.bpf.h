@@ -22,6 +22,7 @@ struct address_space {
 	__u64 activity; /* rises with every booking, from a number no other entry had: what has not changed
 	                   need not be read */
 	struct ms_failure failure;
+	__u64 cuda_mapped; /* how often it has mapped what is named like the CUDA driver */
 };
 
 /* By process, not by address space: at the end of a process its address space may be gone already. A vfork

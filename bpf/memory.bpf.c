@@ -2,6 +2,7 @@
 /* Calls that map and unmap, and those that fail for want of memory. */
 #include "range_calls.bpf.h"
 #include "stacks.bpf.h"
+#include "tree_events.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -67,6 +68,34 @@ static __always_inline __u64 brk_bytes(struct pt_regs *regs, long ret)
 	__u64 wanted = first_argument_of(regs);
 
 	return wanted > (__u64)ret ? wanted - ret : 0;
+}
+
+/* The CUDA driver is followed in the very file that a process maps: the collector is told at once, for what
+ * is allocated until then is not seen. */
+#define MOST_TOLD_OF_CUDA 64 /* in one program: whoever maps more means to keep us busy */
+static __always_inline void tell_of_cuda(struct address_space *space, struct pt_regs *regs)
+{
+	static const char wanted[] = "libcuda.so";
+	struct file *file;
+	struct ms_header *h;
+	char name[sizeof(wanted)] = {};
+
+	if (!(argument_3_of(regs) & MS_RANGE_EXECUTABLE) || (argument_4_of(regs) & MAP_ANONYMOUS))
+		return;
+	file = file_of((void *)bpf_get_current_task(), argument_5_of(regs));
+	bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(file, f_path.dentry, d_name.name));
+	for (int i = 0; i < (int)sizeof(wanted) - 1; i++)
+		if (name[i] != wanted[i])
+			return;
+	if (space->cuda_mapped >= MOST_TOLD_OF_CUDA)
+		return;
+	space->cuda_mapped++;
+	h = begin_event(MS_EVENT_CUDA_MAPPED, sizeof(*h));
+	if (!h)
+		return;
+	h->start_ns = space->start_ns;
+	h->pid = bpf_get_current_pid_tgid() >> 32;
+	send_event(h, true);
 }
 
 static __always_inline __u64 own_pages(void)
@@ -207,6 +236,8 @@ static __always_inline int on_return(void *ctx, struct pt_regs *regs, long ret, 
 	case NR_MMAP:
 		count_outcome(space, regs, MS_FAILED_MMAP, ret, argument_2_of(regs));
 		book(space, own_pages(), MS_MAPPED_MMAP, MS_UNMAPPED_OTHER);
+		if (!has_failed(ret))
+			tell_of_cuda(space, regs);
 		break;
 	case NR_MUNMAP:
 		book(space, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_MUNMAP);

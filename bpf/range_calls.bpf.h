@@ -48,7 +48,7 @@ static __always_inline bool is_range(__u64 begin, __u64 end)
 	return (begin & (page_bytes - 1)) == 0 && end > begin;
 }
 
-static __always_inline struct inode *inode_of(struct task_struct *task, __u32 fd)
+static __always_inline struct file *file_of(struct task_struct *task, __u32 fd)
 {
 	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
 	struct file **files = BPF_CORE_READ(table, fd);
@@ -57,6 +57,13 @@ static __always_inline struct inode *inode_of(struct task_struct *task, __u32 fd
 	if (fd >= BPF_CORE_READ(table, max_fds))
 		return NULL;
 	bpf_probe_read_kernel(&file, sizeof(file), &files[fd]);
+	return file;
+}
+
+static __always_inline struct inode *inode_of(struct task_struct *task, __u32 fd)
+{
+	struct file *file = file_of(task, fd);
+
 	return BPF_CORE_READ(file, f_inode);
 }
 

@@ -3,47 +3,9 @@
 #include "last_words.bpf.h"
 #include "ranges.bpf.h"
 #include "threads.bpf.h"
+#include "tree_events.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
-
-/* Its own ring: bulk traffic of other signals can never push these out. 4 MiB hold 13,000 execs. */
-#define TREE_RING_BYTES (4 << 20)
-struct {
-	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, TREE_RING_BYTES);
-} tree_events SEC(".maps");
-
-static __always_inline void *begin_event(enum ms_event_kind kind, __u32 size)
-{
-	struct ms_header *h = bpf_ringbuf_reserve(&tree_events, size, 0);
-
-	if (!h) {
-		count_loss(MS_LOSS_RING_FULL);
-		return NULL;
-	}
-	__builtin_memset(h, 0, sizeof(*h));
-	h->time_ns = bpf_ktime_get_boot_ns();
-	h->kind = kind;
-	h->size = size;
-	return h;
-}
-
-/* A wake-up per event would cost the collector more than the event. It reads at every tick anyway, and is
- * woken early only for what must not wait and when a quarter of the ring is used. */
-static __always_inline void send_event(void *event, bool now)
-{
-	if (now || bpf_ringbuf_query(&tree_events, BPF_RB_AVAIL_DATA) > TREE_RING_BYTES / 4)
-		bpf_ringbuf_submit(event, BPF_RB_FORCE_WAKEUP);
-	else
-		bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
-}
-
-static __always_inline void identify(struct ms_header *h, struct task_struct *leader, __u64 target)
-{
-	h->start_ns = BPF_CORE_READ(leader, start_boottime);
-	h->target = target;
-	h->pid = BPF_CORE_READ(leader, tgid);
-}
 
 static __always_inline void read_comm(char *comm, struct task_struct *leader)
 {
@@ -123,20 +85,23 @@ static __always_inline void replace_mappings(struct task_struct *task)
 	space->ranges.generation++; /* no other thread is left */
 	space->ranges.last_break = 0;
 	space->failure.time_ns = 0;
+	space->cuda_mapped = 0;
 	send_turn(MS_RANGE_EXEC, space, pid, 0);
 }
 
 static __always_inline int on_exec(struct task_struct *task, struct linux_binprm *bprm)
 {
 	__u64 target = target_of(task);
+	__u32 pid = BPF_CORE_READ(task, tgid);
 	struct ms_exec *e;
 	unsigned long from;
 	__u64 bytes;
 
-	if (!target || BPF_CORE_READ(task, tgid) == watcher_pid)
+	if (!target || pid == watcher_pid)
 		return 0;
 	if (follow_mappings)
 		replace_mappings(task);
+	bpf_map_delete_elem(&gpu_failures, &pid); /* of the program before */
 	e = begin_event(MS_EVENT_EXEC, sizeof(*e));
 	if (!e)
 		return 0;
@@ -217,6 +182,7 @@ forget:
 		bpf_map_delete_elem(&members, &pid);
 forget_words:
 	bpf_map_delete_elem(&last_words, &pid);
+	bpf_map_delete_elem(&gpu_failures, &pid);
 	return 0;
 }
 

@@ -40,13 +40,20 @@ bool is_oom_kill(const LastWords& words, const DeathScene& scene) {
     return scene.logged && !kill->at_exit;
 }
 
-bool is_explained_by_failure(const LastWords& words) {
-    if (!words.failure || words.time_ns < words.failure->time_ns) return false;
-    if (words.time_ns - words.failure->time_ns >= MS_FAILURE_EXPLAINS_NS) return false;
+bool is_explained_by_failure_at(std::uint64_t failed_ns, const LastWords& words) {
+    if (words.time_ns < failed_ns || words.time_ns - failed_ns >= MS_FAILURE_EXPLAINS_NS) return false;
     const int signal = signal_of(words.exit_code);
     if (signal == 0) return status_of(words.exit_code) != 0;
     const SentSignal* sent = deadly_signal(words);
     return gives_up_with(signal) && (!sent || is_from_itself(*sent, words) || sent->by_kernel);
+}
+
+// The later of the two, if both kinds of memory were short.
+std::optional<DeathCause> failed_cause_of(const LastWords& words) {
+    const bool of_gpu = words.gpu_failure && is_explained_by_failure_at(words.gpu_failure->time_ns, words);
+    const bool of_host = words.failure && is_explained_by_failure_at(words.failure->time_ns, words);
+    if (of_gpu && (!of_host || words.gpu_failure->time_ns >= words.failure->time_ns)) return DeathCause::cuda_oom;
+    return of_host ? std::optional(DeathCause::alloc_failed) : std::nullopt;
 }
 
 std::optional<DeathCause> cause_of(const LastWords& words, const DeathScene& scene) {
@@ -54,7 +61,7 @@ std::optional<DeathCause> cause_of(const LastWords& words, const DeathScene& sce
     const int signal = signal_of(words.exit_code);
     if (signal == SIGKILL) return DeathCause::sigkill;
     if (signal == SIGBUS) return DeathCause::sigbus;
-    if (is_explained_by_failure(words)) return DeathCause::alloc_failed;
+    if (const auto failed = failed_cause_of(words)) return failed;
     if (signal == 0) return std::nullopt;
     const SentSignal* sent = deadly_signal(words);
     if (asks_to_end(signal) && !(sent && is_from_a_process(*sent, words) && kills_for_memory(sent->sender.comm)))
@@ -109,6 +116,15 @@ FailedAllocation allocation_of(const LastWords& words) {
     return failed;
 }
 
+GpuShortage shortage_of(const LastWords& words) {
+    const GpuFailure& failure = *words.gpu_failure;
+    GpuShortage shortage{.size = failure.size,
+                         .of_host = failure.of_host,
+                         .before_exit = std::chrono::nanoseconds(words.time_ns - failure.time_ns)};
+    if (failure.device) shortage.gpu = gpu_id(*failure.device);
+    return shortage;
+}
+
 void describe_sender(Death& death, const LastWords& words, const DeathScene& scene) {
     death.sender = sender_of(words, scene);
     const SentSignal* sent = deadly_signal(words);
@@ -143,6 +159,10 @@ std::optional<Death> decide_death(const LastWords& words, const DeathScene& scen
     }
     if (*cause == DeathCause::alloc_failed) {
         death.allocation = allocation_of(words);
+        return death;
+    }
+    if (*cause == DeathCause::cuda_oom) {
+        death.gpu = shortage_of(words);
         return death;
     }
     describe_sender(death, words, scene);

@@ -93,6 +93,48 @@ std::string alloc_failed_text(const Death& death) {
     return text;
 }
 
+std::string device_name(const GpuShortage& shortage) {
+    if (shortage.index) return fmt::format("GPU {}", *shortage.index);
+    return shortage.gpu.empty() ? "its GPU" : printable(shortage.gpu);
+}
+
+// "; python (pid 12) held 60.0 GiB, others (3) 2.0 GiB": those that held most, the process itself apart.
+std::string holders_text(const Death& death) {
+    constexpr std::size_t kMostNamed = 3;
+    std::string text;
+    std::size_t named_so_far = 0;
+    std::size_t others = 0;
+    Bytes others_used;
+    for (const GpuShortage::Holder& holder : death.gpu->holders) {
+        if (holder.process.pid == death.id.pid || !holder.used) continue;
+        if (named_so_far < kMostNamed) {
+            text += fmt::format("{} {} held {}", named_so_far == 0 ? ";" : ",", named(holder.process),
+                                human_size(*holder.used));
+            ++named_so_far;
+        } else {
+            ++others;
+            others_used += *holder.used;
+        }
+    }
+    if (others > 0) text += fmt::format(", {} others {}", others, human_size(others_used));
+    return text;
+}
+
+std::string cuda_oom_text(const Death& death) {
+    const GpuShortage& shortage = *death.gpu;
+    const std::string end =
+        death.signal ? "was ended by " + signal_name(*death.signal) : fmt::format("exited with {}", *death.exit_status);
+    std::string text = fmt::format("{} {} {:.1f} s after the CUDA driver had no {} for it", subject(death), end,
+                                   shortage.before_exit.count(), human_size(shortage.size));
+    if (shortage.of_host) return text + " of pinned host memory";
+    text += " on " + device_name(shortage);
+    if (shortage.free) text += fmt::format(": {} was free", human_size(*shortage.free));
+    if (shortage.free && shortage.total) text += fmt::format(" of {}", human_size(*shortage.total));
+    if (shortage.reserved)
+        text += fmt::format("{} it had reserved {} itself", shortage.free ? "," : ":", human_size(*shortage.reserved));
+    return text + holders_text(death);
+}
+
 }  // namespace
 
 std::string signal_name(int number) {
@@ -114,7 +156,7 @@ std::string explain_death(const Death& death) {
                                death.cause == DeathCause::sigkill ? "killed" : "ended", signal_name(*death.signal),
                                sender_text(death));
         case DeathCause::cuda_oom:
-            return subject(death) + " got no memory from its GPU";
+            return cuda_oom_text(death);
     }
     return "";
 }

@@ -106,6 +106,12 @@ Finding mapped_bytes_finding(Session& session) {
                     std::max(0.0, hooked - alone), hooked, alone)};
 }
 
+// They are attached when a process maps a driver; here the programs are loaded.
+Finding cuda_calls_finding(Session& session) {
+    if (auto started = session.start_gpu(); !started) return {"CUDA calls", false, started.error().message()};
+    return {"CUDA calls", true, "followed in whatever copies of the driver watched processes map"};
+}
+
 std::string yes_no(std::optional<bool> present) { return !present ? "?? " : *present ? "ok " : "-- "; }
 
 }  // namespace
@@ -146,10 +152,12 @@ Diagnosis diagnose(const SysRoot& root) {
     const bool v1 = hierarchy->version == 1;
     auto session =
         Session::start(diagnosis.plan, {.memory_on_v1 = v1, .atomic_exchange = facts.atomic_exchange.value_or(true)});
-    if (session)
+    if (session) {
         diagnosis.findings.push_back(mapped_bytes_finding(*session));
-    else
+        diagnosis.findings.push_back(cuda_calls_finding(*session));
+    } else {
         diagnosis.obstacle = session.error();
+    }
     return diagnosis;
 }
 

@@ -58,6 +58,22 @@ FailedAllocation read_allocation(const JsonFields& fields) {
             .file = read_file_part(fields, "file")};
 }
 
+GpuShortage read_gpu(const JsonFields& fields) {
+    constexpr std::size_t kMostHolders = 64;
+    GpuShortage shortage{.gpu = fields.text("id"),
+                         .size = fields.bytes("size_bytes").value_or(Bytes{}),
+                         .of_host = fields.flag("pinned_host_memory", false),
+                         .before_exit = fields.seconds("seconds_before_exit").value_or(Seconds{}),
+                         .free = fields.bytes("free_bytes"),
+                         .total = fields.bytes("total_bytes"),
+                         .reserved = fields.bytes("reserved_bytes")};
+    if (const auto index = fields.small("index"); index && *index >= 0) shortage.index = static_cast<unsigned>(*index);
+    fields.each("holders", kMostHolders, [&](const JsonFields& each) {
+        shortage.holders.push_back({{each.small("pid").value_or(0), each.text("comm")}, each.bytes("used_bytes")});
+    });
+    return shortage;
+}
+
 std::optional<Death> read_death(const JsonFields& fields) {
     const auto cause = fields.word("cause", kDeathCauses, [](DeathCause each) { return name_of(each); });
     if (!cause) return std::nullopt;
@@ -79,6 +95,7 @@ std::optional<Death> read_death(const JsonFields& fields) {
     if (*cause == DeathCause::oom_kill) death.oom = read_oom(fields);
     death.mapping = read_file_part(fields, "mapping");
     if (fields.has("allocation")) death.allocation = read_allocation(fields.object("allocation"));
+    if (fields.has("gpu")) death.gpu = read_gpu(fields.object("gpu"));
     death.explanation = fields.text("explanation");
     return death;
 }

@@ -152,8 +152,13 @@ Snapshot read_tick(const JsonFields& tick) {
 
 Growth read_growth(const JsonFields& growth) {
     Growth read;
-    growth.each("resident", kMost, [&](const JsonFields& each) { read.resident.sites.push_back(read_site(each)); });
-    growth.each("mapped", kMost, [&](const JsonFields& each) { read.mapped.sites.push_back(read_site(each)); });
+    const auto read_plane = [&](const char* name, GrowthPlane& plane) {
+        growth.each(name, kMost, [&](const JsonFields& each) { plane.sites.push_back(read_site(each)); });
+    };
+    read_plane("resident", read.resident);
+    read_plane("mapped", read.mapped);
+    read_plane("gpu", read.gpu);
+    read_plane("pinned", read.pinned);
     return read;
 }
 

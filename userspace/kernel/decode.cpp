@@ -123,6 +123,8 @@ Result<TreeEvent> decode_tree_event(std::span<const std::byte> record, std::uint
             return exited(record, page_size);
         case MS_EVENT_CGROUPS_CHANGED:
             return TreeEvent{CgroupsChanged{}};
+        case MS_EVENT_CUDA_MAPPED:
+            return TreeEvent{CudaMapped{{static_cast<pid_t>(header->pid), header->start_ns}}};
         default:
             return malformed("event of unknown kind");
     }

@@ -1,8 +1,10 @@
 #include "kernel/decode_death.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include <memscope/shared/deaths.h>
+#include <memscope/shared/gpu.h>
 
 namespace memscope {
 namespace {
@@ -55,6 +57,17 @@ std::optional<LastFailure> failure_of(const ms_failure& failure) {
     return last;
 }
 
+std::optional<GpuFailure> gpu_failure_of(const ms_gpu_failure& failure) {
+    if (failure.time_ns == 0) return std::nullopt;
+    GpuFailure last{.time_ns = failure.time_ns,
+                    .size = Bytes{failure.bytes},
+                    .device = {},
+                    .of_host = failure.kind >= MS_GPU_DEVICE_KINDS};
+    if (failure.has_uuid != 0)
+        std::copy(std::begin(failure.uuid), std::end(failure.uuid), last.device.emplace().begin());
+    return last;
+}
+
 }  // namespace
 
 Result<LastWords> decode_death(std::span<const std::byte> record, std::uint64_t page_size) {
@@ -74,7 +87,8 @@ Result<LastWords> decode_death(std::span<const std::byte> record, std::uint64_t 
                      .other = signal_of(e.words.other),
                      .oom = mark_of(e.words, page_size),
                      .bus = file_of(e.words.bus),
-                     .failure = failure_of(e.failure)};
+                     .failure = failure_of(e.failure),
+                     .gpu_failure = gpu_failure_of(e.gpu_failure)};
 }
 
 }  // namespace memscope

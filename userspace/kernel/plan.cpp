@@ -50,6 +50,7 @@ constexpr std::string_view kNoMemcgStalls = "time lost to reclaim at a cgroup's 
 constexpr std::string_view kNoDirectStalls = "time lost to reclaim when the machine is short of memory is not measured";
 constexpr std::string_view kNoSenders = "who sent the signal that ended a process is not known";
 constexpr std::string_view kNoVictims = "OOM kills are told from other kills by the kernel log alone";
+constexpr std::string_view kNoCuda = "what processes take of their GPUs is known from the driver's own sums at best";
 constexpr std::string_view kNoCgroups = "cgroups that come and go are noticed at the next tick only";
 
 constexpr Row kRows[] = {
@@ -102,6 +103,11 @@ constexpr Row kRows[] = {
      [](const KernelFacts& k) { return has<kVictim>(k) && k.victim_is_task == true; }},
     {"deaths", "victim", "deaths_victim_number", false, kNoVictims,
      [](const KernelFacts& k) { return has<kVictim>(k) && k.victim_is_task == false && has<kSignal>(k); }},
+    {"gpu", "calls", "gpu_return", false, kNoCuda,
+     [](const KernelFacts& k) { return has_both<kExec, kExit>(k) && k.loop_helper; }},
+    {"gpu", "calls", "gpu_return_bounded", false, kNoCuda, has_both<kExec, kExit>},
+    {"gpu", "exec", "gpu_exec", false, kNoCuda, has<kExec>},
+    {"gpu", "exit", "gpu_exit", false, kNoCuda, has<kExit>},
 };
 
 }  // namespace

@@ -13,7 +13,8 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
                                              !program_of(plan, "memory", "sys_exit").empty() &&
                                              !program_of(plan, "memory", "sys_enter").empty(),
                             .follow_descendants = wanted.follow_descendants,
-                            .atomic_exchange = wanted.atomic_exchange};
+                            .atomic_exchange = wanted.atomic_exchange,
+                            .gpu_live = wanted.gpu_live};
     auto tree = TreeSignal::start(plan, settings);
     if (!tree) return tree.error();
     settings.shared = tree->shared_maps();
@@ -60,6 +61,7 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
     }
     if (const auto& refusal = session.tasks_.refusal()) session.refused_.push_back(*refusal);
     for (const Choice& choice : plan) {
+        if (choice.signal == "gpu") continue;  // it is not wanted until somebody has mapped a driver
         const bool off =
             (choice.signal == "memory" && !session.memory_) || (choice.signal == "growth" && !session.growth_) ||
             (choice.signal == "reclaim" && !session.reclaim_) || (choice.signal == "deaths" && !session.deaths_) ||
@@ -68,7 +70,17 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
         session.probes_.push_back(
             {std::string(choice.signal) + "_" + std::string(choice.hook), !off && !choice.program.empty()});
     }
+    session.plan_ = plan;
+    session.settings_ = settings;
     return session;
+}
+
+Status Session::start_gpu() {
+    if (gpu_) return Done{};
+    auto gpu = GpuSignal::start(plan_, settings_);
+    if (!gpu) return gpu.error();
+    gpu_ = std::make_unique<GpuSignal>(std::move(*gpu));
+    return Done{};
 }
 
 Status Session::watch(CgroupId target) {
@@ -110,6 +122,8 @@ Losses Session::losses() const {
         for (const auto& [reason, count] : reclaim_->losses()) sum[reason] += count;
     if (deaths_)
         for (const auto& [reason, count] : deaths_->losses()) sum[reason] += count;
+    if (gpu_)
+        for (const auto& [reason, count] : gpu_->losses()) sum[reason] += count;
     return sum;
 }
 
@@ -117,7 +131,7 @@ Losses Session::losses() const {
 Bytes Session::map_memory() const {
     return tree_.map_memory() + tasks_.map_memory() + (memory_ ? memory_->map_memory() : Bytes{}) +
            (growth_ ? growth_->map_memory() : Bytes{}) + (reclaim_ ? reclaim_->map_memory() : Bytes{}) +
-           (deaths_ ? deaths_->map_memory() : Bytes{});
+           (deaths_ ? deaths_->map_memory() : Bytes{}) + (gpu_ ? gpu_->map_memory() : Bytes{});
 }
 
 }  // namespace memscope

@@ -5,6 +5,7 @@
 
 #include "kernel/death_ring.h"
 #include "kernel/deaths_signal.h"
+#include "kernel/gpu_signal.h"
 #include "kernel/growth_signal.h"
 #include "kernel/memory_signal.h"
 #include "kernel/range_ring.h"
@@ -22,6 +23,7 @@ struct SessionSettings {
     bool follow_growth = true;
     bool follow_ranges = false;   // needs the mappings
     bool atomic_exchange = true;  // see KernelFacts
+    std::uint32_t gpu_live = 0;   // CUDA allocations there is room for; 0: as many as there should be
 };
 
 // The kernel side while it runs: loads what the plan chose and owns it. Events are attached before the first
@@ -47,6 +49,10 @@ class Session {
     GrowthSignal* growth() { return growth_.get(); }
     // Time lost in reclaim; null where it is not measured.
     ReclaimSignal* reclaim() { return reclaim_ ? &*reclaim_ : nullptr; }
+    // Calls of the CUDA driver; null until it is started, which is when somebody has mapped one.
+    GpuSignal* gpu() { return gpu_.get(); }
+    Status start_gpu();
+    bool tells_of_cuda() const { return memory_.has_value(); }  // when somebody maps a driver; else one has to look
     // Changes of single ranges; nothing where they are not followed. Its own fd: it becomes readable when the ring
     // fills up between two ticks; -1 where there is none.
     bool follows_ranges() const { return ranges_ && memory_; }
@@ -78,6 +84,9 @@ class Session {
     std::optional<RangeRing> ranges_{};
     std::optional<ReclaimSignal> reclaim_{};
     std::optional<DeathsSignal> deaths_{};
+    std::unique_ptr<GpuSignal> gpu_{};
+    Plan plan_{};                // for what is started later
+    SignalSettings settings_{};  // the same
     std::vector<Probe> probes_{};
     std::vector<Error> refused_{};
 };

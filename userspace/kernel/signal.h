@@ -28,7 +28,8 @@ struct SignalSettings {
     bool follow_descendants = false;
     bool atomic_exchange = true;
     bool follow_growth = false;
-    SharedMaps shared{};  // made by other objects already
+    std::uint32_t gpu_live = 0;  // CUDA allocations there is room for; 0: as many as there should be
+    SharedMaps shared{};         // made by other objects already
 };
 
 inline std::uint32_t page_bytes() { return static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE)); }

@@ -69,7 +69,8 @@ int TreeSignal::members_map() const { return bpf_map__fd(state_->skeleton->maps.
 int TreeSignal::mappings_map() const { return bpf_map__fd(state_->skeleton->maps.mappings); }
 int TreeSignal::targets_map() const { return bpf_map__fd(state_->skeleton->maps.targets); }
 SharedMaps TreeSignal::shared_maps() const {
-    return maps_of(state_->skeleton->obj, {"targets", "members", "mappings", "ranges", "last_words", "deaths"});
+    return maps_of(state_->skeleton->obj,
+                   {"targets", "members", "mappings", "ranges", "last_words", "deaths", "gpu_failures", "tree_events"});
 }
 int TreeSignal::ring_fd() const { return ring_buffer__epoll_fd(state_->ring.get()); }
 

@@ -4,8 +4,10 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/units.h"
+#include "model/gpu.h"
 #include "model/process.h"
 
 namespace memscope {
@@ -63,6 +65,25 @@ struct FailedAllocation {
     std::optional<FullFile> file{};  // of fallocate
 };
 
+// What the CUDA driver refused shortly before the end, and who held the memory of that device then, as far as was
+// known.
+struct GpuShortage {
+    struct Holder {
+        NamedProcess process{};
+        std::optional<Bytes> used{};
+    };
+
+    GpuId gpu{};                      // empty: nobody can tell which
+    std::optional<unsigned> index{};  // of it on this machine
+    Bytes size{};                     // what was asked for
+    bool of_host = false;             // it was to be pinned memory of the host
+    Seconds before_exit{};            // how long before the end
+    std::optional<Bytes> free{};      // of the device
+    std::optional<Bytes> total{};     // the same
+    std::optional<Bytes> reserved{};  // there by the process itself, by its own calls
+    std::vector<Holder> holders{};    // of the device, most first; those of other jobs too
+};
+
 // One process that did not just exit, and why, decided at its end from all that was collected.
 struct Death {
     double time = 0;  // seconds since 1970
@@ -83,6 +104,7 @@ struct Death {
     std::optional<OomKill> oom{};           // with oom_kill
     std::optional<FullFile> mapping{};      // with sigbus
     std::optional<FailedAllocation> allocation{};  // with alloc_failed
+    std::optional<GpuShortage> gpu{};              // with cuda_oom
     std::string explanation{};                     // one sentence for people, without escapes
 };
 

@@ -48,6 +48,8 @@ struct GrowthPlane {
 struct Growth {
     GrowthPlane resident{};  // where anonymous RSS rose: first touched there
     GrowthPlane mapped{};    // private writable anonymous and shared memory mapped there and not unmapped since
+    GrowthPlane gpu{};       // memory of GPUs taken there from the CUDA driver and not given back since
+    GrowthPlane pinned{};    // host memory pinned there through the CUDA driver, and still
     // Mapped as well, but never growth.
     std::int64_t file_mapped_bytes = 0;
     std::int64_t reserved_bytes = 0;  // without access: PROT_NONE

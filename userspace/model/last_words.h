@@ -4,6 +4,7 @@
 #include <string>
 
 #include "model/death.h"
+#include "model/gpu_account.h"
 #include "model/process.h"
 
 namespace memscope {
@@ -57,18 +58,27 @@ struct LastFailure {
     std::optional<FileSystemId> place{};
 };
 
+// The same of the CUDA driver.
+struct GpuFailure {
+    std::uint64_t time_ns = 0;
+    Bytes size{};
+    std::optional<GpuUuid> device{};  // as the process was told; none: not known
+    bool of_host = false;             // it was to be pinned memory
+};
+
 struct LastWords {
     std::uint64_t time_ns = 0;  // of its end
     ProcessId id{};
     CgroupId target = kNoCgroup;  // the innermost watched cgroup around it
     pid_t parent = 0;
     std::string comm{};
-    int exit_code = 0;                     // as wait() has it
-    std::optional<SentSignal> kill{};      // the first SIGKILL
-    std::optional<SentSignal> other{};     // the last of the other signals
-    std::optional<OomMark> oom{};          // the OOM killer's choice
-    std::optional<FaultedFile> bus{};      // of the last SIGBUS
-    std::optional<LastFailure> failure{};  // the last allocation that failed
+    int exit_code = 0;                        // as wait() has it
+    std::optional<SentSignal> kill{};         // the first SIGKILL
+    std::optional<SentSignal> other{};        // the last of the other signals
+    std::optional<OomMark> oom{};             // the OOM killer's choice
+    std::optional<FaultedFile> bus{};         // of the last SIGBUS
+    std::optional<LastFailure> failure{};     // the last allocation that failed
+    std::optional<GpuFailure> gpu_failure{};  // and the last of a GPU
 };
 
 // What the kernel log says of an OOM kill, where it could be read.

@@ -27,6 +27,7 @@ struct TrackedProcess {
     bool details_wanted = true;    // argv and rank are to be read from /proc
     bool growth_begun = false;     // its growth is followed
     bool gpu_context = false;      // has been seen on a GPU since its last exec
+    bool cuda_begun = false;       // and its calls of the CUDA driver, if it has one
     bool born_here = false;        // all its faults are ours to count
     bool scanned = false;          // task has numbers of a scan, not only of events
     bool baseline_wanted = false;  // faults of before are not known yet, so that none can be booked
@@ -86,6 +87,7 @@ class ProcessTable {
     void on(const Exited& event);
     void on(const Moved& event);
     void on(const CgroupsChanged&) {}
+    void on(const CudaMapped&) {}
 
     struct Departure {
         ProcessId id{};

@@ -41,7 +41,10 @@ struct Moved {
     std::string comm{};
 };
 struct CgroupsChanged {};  // a cgroup was made, removed or renamed
+struct CudaMapped {        // the process has mapped what is called like the CUDA driver
+    ProcessId id{};
+};
 
-using TreeEvent = std::variant<Forked, Execed, Exited, Moved, CgroupsChanged>;
+using TreeEvent = std::variant<Forked, Execed, Exited, Moved, CgroupsChanged, CudaMapped>;
 
 }  // namespace memscope

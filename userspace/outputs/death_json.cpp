@@ -38,6 +38,25 @@ void write_allocation(JsonWriter& json, const FailedAllocation& failed) {
     write_file(json, "file", failed.file);
 }
 
+void write_gpu(JsonWriter& json, const GpuShortage& shortage) {
+    json.field("id", known(shortage.gpu));
+    json.field("index", shortage.index ? std::optional<std::uint64_t>(*shortage.index) : std::nullopt);
+    json.field("size_bytes", shortage.size);
+    json.field("pinned_host_memory", shortage.of_host);
+    json.field("seconds_before_exit", shortage.before_exit);
+    json.field("free_bytes", shortage.free);
+    json.field("total_bytes", shortage.total);
+    json.field("reserved_bytes", shortage.reserved);
+    json.list("holders", [&] {
+        for (const GpuShortage::Holder& holder : shortage.holders)
+            json.object([&] {
+                json.field("pid", holder.process.pid);
+                json.field("comm", holder.process.comm);
+                json.field("used_bytes", holder.used);
+            });
+    });
+}
+
 }  // namespace
 
 void write_death(JsonWriter& json, const Death& death) {
@@ -60,6 +79,7 @@ void write_death(JsonWriter& json, const Death& death) {
     json.field("sent_for", known(death.sent_for));
     if (death.oom) write_oom_kill(json, *death.oom);
     if (death.cause == DeathCause::sigbus) write_file(json, "mapping", death.mapping);
+    if (death.gpu) json.object("gpu", [&] { write_gpu(json, *death.gpu); });
     if (death.allocation) json.object("allocation", [&] { write_allocation(json, *death.allocation); });
 }
 

@@ -90,6 +90,8 @@ void keep_within_bounds(DeathReport& report) {
     if (report.growth) {
         cut_plane(report.growth->resident);
         cut_plane(report.growth->mapped);
+        cut_plane(report.growth->gpu);
+        cut_plane(report.growth->pinned);
     }
     keep_last(report.events, Bounds::kEvents);
 }

@@ -47,6 +47,8 @@ std::string growth_json(const GrowthReport& report) {
     const NamedPlane planes[] = {
         {"resident", growth.resident, shown_sites(growth.resident, report.top)},
         {"mapped", growth.mapped, shown_sites(growth.mapped, report.top)},
+        {"gpu", growth.gpu, shown_sites(growth.gpu, report.top)},
+        {"pinned", growth.pinned, shown_sites(growth.pinned, report.top)},
     };
     JsonWriter json;
     json.object([&] {

@@ -1,6 +1,7 @@
 #include "outputs/growth_pprof.h"
 
 #include <algorithm>
+#include <array>
 #include <fmt/format.h>
 #include <map>
 #include <set>
@@ -14,13 +15,12 @@
 namespace memscope {
 namespace {
 
-constexpr std::size_t kResident = 0;
-constexpr std::size_t kMapped = 1;
-constexpr const char* kPlanes[] = {"resident", "mapped"};
+constexpr const char* kPlanes[] = {"resident", "mapped", "gpu", "pinned"};
+using PlaneBytes = std::array<std::int64_t, std::size(kPlanes)>;
 
-// The same stack of the same role: its growth in both planes.
+// The same stack of the same role: its growth in all planes.
 struct Grown {
-    std::int64_t bytes[2] = {0, 0};
+    PlaneBytes bytes{};
     std::set<pid_t> pids{};
 };
 // With that part of the native stack that is shown.
@@ -38,7 +38,7 @@ std::vector<std::uint64_t> locations_of(ProfileProto& profile, const SiteKey& si
 }
 
 void add_apart(ProfileProto& profile, const std::string& name, std::size_t plane, std::int64_t bytes) {
-    std::int64_t values[2] = {0, 0};
+    PlaneBytes values{};
     values[plane] = bytes;
     profile.add_sample({profile.location(name, "", 0)}, values, {});
 }
@@ -48,13 +48,15 @@ void add_apart(ProfileProto& profile, const std::string& name, std::size_t plane
 std::string growth_pprof(const GrowthReport& report) {
     ProfileProto profile;
     for (const char* plane : kPlanes) profile.add_sample_type(plane, "bytes");
-    profile.set_default(kPlanes[kResident]);
+    profile.set_default(kPlanes[0]);
     profile.set_time(report.time);
     profile.add_comment(fmt::format("memscope {}, target {}", kVersion, report.target.name));
 
-    const GrowthPlane* planes[] = {&report.growth.resident, &report.growth.mapped};
+    const Growth& growth = report.growth;
+    const GrowthPlane* planes[] = {&growth.resident, &growth.mapped, &growth.gpu, &growth.pinned};
+    static_assert(std::size(planes) == std::size(kPlanes));
     std::map<SiteKey, Grown> grown;
-    for (const std::size_t plane : {kResident, kMapped}) {
+    for (std::size_t plane = 0; plane < std::size(kPlanes); ++plane) {
         const ShownSites shown = shown_sites(*planes[plane], report.top);
         for (const GrowthSite& site : shown.sites) {
             const std::span native = parts_of(site).native;

@@ -35,6 +35,13 @@ constexpr Explained kMapped{
     "MAPPED", "mapped here and not unmapped since",
     "Touched or not. Small objects show where their allocator asked for more, not where each was made."};
 
+constexpr Explained kGpu{"GPU", "taken here from the CUDA driver and not given back since",
+                         "What a caching allocator keeps is part of it: the line that filled the cache has it, not "
+                         "those that use it later."};
+constexpr Explained kPinned{"PINNED", "host memory pinned here through the CUDA driver, and still",
+                            "What was allocated so is shared memory of the process; what was registered moves no "
+                            "counter of the kernel."};
+
 struct Reason {
     std::string_view word;
     std::string_view meaning;
@@ -47,6 +54,7 @@ constexpr Reason kReasons[] = {
     {"paused", "while the hook was off because it cost too much"},
     {"below_step", "less than 512 KiB in a process, or not booked yet"},
     {"lost", "mapped while events were lost"},
+    {"no_room", "in more allocations than there is room for"},
     {"too_many_ranges", "in address spaces with too many ranges"},
 };
 
@@ -223,6 +231,8 @@ std::string growth_text(const GrowthReport& report, const TextLook& look) {
     writer.line(printable(report.target.name) + "  what grew since watching began, by call site", Colour::bold);
     writer.plane(kResident, report.growth.resident, report.top);
     writer.plane(kMapped, report.growth.mapped, report.top);
+    for (const auto& [explained, plane] : {std::pair(kGpu, &report.growth.gpu), {kPinned, &report.growth.pinned}})
+        if (!plane->sites.empty() || !plane->unattributed.empty()) writer.plane(explained, *plane, report.top);
     const Growth& growth = report.growth;
     if (growth.file_mapped_bytes != 0 || growth.reserved_bytes != 0)
         writer.line(fmt::format("  and not growth: {} of mapped files, {} reserved without access",

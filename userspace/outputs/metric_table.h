@@ -49,6 +49,7 @@ std::span<const Metric> target_metrics();
 std::span<const Metric> role_metrics();
 std::span<const Metric> verdict_metrics();
 std::span<const Metric> gpu_metrics();
+std::span<const Metric> gpu_call_metrics();
 std::span<const Metric> death_metrics();
 std::span<const Metric> self_metrics();
 

@@ -39,6 +39,7 @@ std::string render_metrics_page() {
            section("Roles", "Who in the process tree holds it.", role_metrics()) +
            section("Verdicts", "Whether it grows for good, and when that ends at the limit.", verdict_metrics()) +
            section("GPUs", "What is on the devices of the machine, and who holds it ([GPUs](gpu.md)).", gpu_metrics()) +
+           section("CUDA", "What processes take by calls of the CUDA driver.", gpu_call_metrics()) +
            section("Deaths", "Who died, and why ([deaths](deaths.md)).", death_metrics()) +
            section("The watcher", "What memscope itself costs, and what it could not see.", self_metrics());
 }

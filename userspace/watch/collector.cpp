@@ -61,6 +61,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session ses
                      const WatchOptions& options)
     : root_(std::move(root)),
       session_(std::move(session)),
+      cuda_(std::make_unique<GpuRecorder>(root_, options.gpu)),
       sharing_(std::make_unique<SharingRecorder>(root_)),
       targets_(std::move(targets)),
       processes_(read_clock().boot_ns),
@@ -70,7 +71,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session ses
       ended_(options.linger.value_or(kLinger)),
       precursors_(options.precursors) {
     if (GrowthSignal* signal = session_.growth())
-        growth_ = std::make_unique<GrowthRecorder>(root_, *signal, options.python,
+        growth_ = std::make_unique<GrowthRecorder>(root_, *signal, *cuda_, options.python,
                                                    HookBudget(options.growth_budget, options.growth_window));
     const auto probes = session_.probes();
     told_of_cgroups_ = std::all_of(probes.begin(), probes.end(), [](const Probe& probe) {
@@ -96,7 +97,8 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
                                          .follow_mappings = options.maps,
                                          .follow_growth = options.growth,
                                          .follow_ranges = options.growth && options.maps,
-                                         .atomic_exchange = facts.atomic_exchange.value_or(true)});
+                                         .atomic_exchange = facts.atomic_exchange.value_or(true),
+                                         .gpu_live = options.gpu_live});
     if (!session) return session.error();
     Collector collector(root, *hierarchy, std::move(*session), std::move(*targets), options);
     if (options.gpu)
@@ -147,9 +149,14 @@ void Collector::take_events() {
                 if (const auto target = targets_->all().find(id); target != targets_->all().end())
                     target->second.memory->note_kill();
         if (const auto* exit = std::get_if<Exited>(&event)) deaths_.exited(*exit, processes_);
-        if (const auto* exec = std::get_if<Execed>(&event); exec && growth_) growth_->executed(exec->id);
+        if (const auto* exec = std::get_if<Execed>(&event)) {
+            if (growth_) growth_->executed(exec->id);
+            cuda_->executed(exec->id);
+        }
+        if (const auto* mapped = std::get_if<CudaMapped>(&event)) cuda_->look_at(mapped->id);
         processes_.apply(event);
     });
+    cuda_->look(session_);
     // Last: by then all that led to them has been told, and of a cgroup that is gone all deaths are there.
     session_.drain_deaths([this](LastWords words) { deaths_.take(std::move(words)); });
     if (growth_) {
@@ -186,6 +193,7 @@ void Collector::refresh_targets() {
         stalls_.forget(id);
         precursors_.forget(id);
         sharing_->forget(id);
+        cuda_->forget(id);
         targets_->forget(id);
         judges_.erase(id);
     }
@@ -195,11 +203,14 @@ void Collector::refresh_targets() {
 
 void Collector::settle_deaths(std::map<CgroupId, TargetInfo> removed, const Now& now) {
     if (deaths_.anyone_waits()) roles_.assign(processes_);
-    DeathRecorder::Surroundings around{.processes = processes_,
-                                       .nesting = targets_->nesting(),
-                                       .targets = std::move(removed),
-                                       .host = host_,
-                                       .now = now};
+    DeathRecorder::Surroundings around{
+        .processes = processes_,
+        .nesting = targets_->nesting(),
+        .targets = std::move(removed),
+        .host = host_,
+        .now = now,
+        .gpus = gpus_seen_,
+        .reserved = [this](const ProcessId& process, const GpuId& device) { return cuda_->reserved(process, device); }};
     for (const auto& [id, target] : targets_->all()) around.targets[id] = target.info;
     deaths_.settle(around);
 }
@@ -224,6 +235,7 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
     out.counters = ledger_.of(id);
     out.sharing = sharing_->describe(id, out);
     if (gpus_) out.gpu = gpus_->of(out.processes);
+    cuda_->describe(id, out);
     target.process_count = out.processes.size();
     if (target.shm_read_ns == 0 || now.boot_ns - target.shm_read_ns >= kShmEveryNs) {
         target.shm = fullest_shm(root_, mount_namespaces(out.processes));
@@ -264,6 +276,16 @@ void Collector::follow_growth() {
                 names.push_back(target->second.info.name);
         return names;
     });
+}
+
+void Collector::follow_cuda(const std::vector<GpuDevice>& devices, const Now& now) {
+    if (cuda_revision_ != processes_.revision()) {
+        cuda_revision_ = processes_.revision();
+        for (auto& [pid, process] : processes_.living())
+            if (!std::exchange(process.cuda_begun, true)) cuda_->begin(process);
+    }
+    cuda_->tick(session_,
+                {.processes = processes_, .nesting = targets_->nesting(), .devices = devices, .now_ns = now.boot_ns});
 }
 
 // In one pass over the living, for each pass costs as much as what is done in it. Returns the living of each target, by
@@ -331,6 +353,7 @@ SelfSample Collector::describe_self(const Now& now) {
     self.dropped["unnamed_frame"] = growth_ ? growth_->unnamed_frames() : 0;
     self.dropped["missed_exit"] = processes_.missed_exits();
     self.dropped["kernel_log_overrun"] = deaths_.log_overruns();
+    self.dropped["cuda_library_refused"] = cuda_->refused();
     self.dropped["folded_rank"] = ledger_.folded_ranks();
     self.dropped["target_map_full"] = unwatched_targets_;
     self.dropped["target_unreadable"] = unreadable_targets_;
@@ -338,6 +361,7 @@ SelfSample Collector::describe_self(const Now& now) {
     if (growth_ && session_.growth()->is_paused())
         for (Probe& probe : self.probes)
             if (probe.name == "growth_resident") probe.attached = false;
+    if (cuda_->has_seen_any()) self.probes.push_back({"gpu", cuda_->is_following()});
     return self;
 }
 
@@ -368,8 +392,10 @@ Result<Snapshot> Collector::tick() {
     roles_.assign(processes_);
     settle_deaths({}, now);
     host_ = *host;  // after it: a kill has made room again
+    gpus_seen_ = snapshot.gpus;
     deaths_.sweep(processes_);
     follow_growth();
+    follow_cuda(snapshot.gpus, now);
     sharing_->tick(processes_.living(), scan_began_ns, now.boot_ns);
     describe(snapshot, now);
     snapshot.self = describe_self(now);

@@ -9,6 +9,7 @@
 #include "watch/clock.h"
 #include "watch/death_recorder.h"
 #include "watch/ended_targets.h"
+#include "watch/gpu_recorder.h"
 #include "watch/gpu_watch.h"
 #include "watch/growth_recorder.h"
 #include "watch/precursor_watch.h"
@@ -35,6 +36,7 @@ class Collector {
     const std::vector<Error>& refused() const { return session_.refused(); }
     // Null where growth is not followed. It lives as long as the collector and may be asked from any thread.
     GrowthRecorder* growth() { return growth_.get(); }
+    const GpuRecorder& cuda() const { return *cuda_; }
 
   private:
     Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session session, std::unique_ptr<Targets> targets,
@@ -48,6 +50,7 @@ class Collector {
     void refresh_targets();
     void read_details();
     void follow_growth();
+    void follow_cuda(const std::vector<GpuDevice>& devices, const Now& now);
     std::map<CgroupId, TargetSnapshot> book_and_describe(const Now& now);
     void describe(Snapshot& snapshot, const Now& now);
     void describe_target(CgroupId id, Target& target, TargetSnapshot& out, const Snapshot& snapshot, const Now& now);
@@ -55,6 +58,7 @@ class Collector {
 
     SysRoot root_;
     Session session_;
+    std::unique_ptr<GpuRecorder> cuda_;  // before the next one, which asks it from other threads
     std::unique_ptr<GrowthRecorder> growth_;
     std::unique_ptr<SharingRecorder> sharing_;
     std::unique_ptr<GpuWatch> gpus_{};  // null: not asked for
@@ -70,6 +74,7 @@ class Collector {
     std::map<CgroupId, TargetJudge> judges_{};
     PrecursorWatch precursors_;
     HostMemory host_{};                   // of the last tick
+    std::vector<GpuDevice> gpus_seen_{};  // the same
     std::optional<SelfSample> own_{};     // of the last tick
     std::uint64_t own_looked_up_ns_ = 0;  // boot clock; when all of it was read
     bool told_of_cgroups_ = false;        // the kernel says when a cgroup is made or removed
@@ -77,6 +82,7 @@ class Collector {
     std::uint64_t refreshed_ns_ = 0;       // boot clock
     std::uint64_t detailed_revision_ = 0;  // of the process table, when all details had been read
     std::uint64_t begun_revision_ = 0;     // and when growth was begun to be followed
+    std::uint64_t cuda_revision_ = 0;      // and calls of the CUDA driver
     std::uint64_t ring_losses_ = 0;
     std::uint64_t unwatched_targets_ = 0;   // the map of targets was full
     std::uint64_t unreadable_targets_ = 0;  // samples that failed though the cgroup is there

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "analysis/explain_death.h"
+#include "analysis/gpu_device.h"
+#include "base/text.h"
 #include "sources/cgroup_by_id.h"
 #include "sources/device_mounts.h"
 
@@ -105,6 +107,31 @@ void DeathRecorder::name_owner(Death& death, const LastWords& words, CgroupId ta
     }
 }
 
+// Who else was there: memory of a device is short because of all who hold it, whosever they are.
+void DeathRecorder::describe_gpu(Death& death, const LastWords& words, const Surroundings& around) const {
+    constexpr std::size_t kMostHolders = 16;
+    GpuShortage& shortage = *death.gpu;
+    shortage.gpu = device_of(words.gpu_failure->device, words.id.pid, around.gpus);
+    if (around.reserved) shortage.reserved = around.reserved(words.id, shortage.gpu);
+    const auto device = std::ranges::find(around.gpus, shortage.gpu, &GpuDevice::id);
+    if (device == around.gpus.end()) return;
+    shortage.index = device->index;
+    shortage.total = device->total;
+    if (device->total && device->used) shortage.free = *device->total - *device->used;
+    for (const GpuHolder& holder : device->holders) shortage.holders.push_back({{holder.pid, ""}, holder.used});
+    std::ranges::stable_sort(shortage.holders, std::greater{}, &GpuShortage::Holder::used);
+    if (shortage.holders.size() > kMostHolders) shortage.holders.resize(kMostHolders);
+    for (GpuShortage::Holder& holder : shortage.holders) {
+        const auto known = around.processes.living().find(holder.process.pid);
+        if (known != around.processes.living().end())
+            holder.process.comm = known->second.task.comm;
+        else if (holder.process.pid == words.id.pid)
+            holder.process.comm = words.comm;
+        else if (const auto comm = read_file(root_.proc / std::to_string(holder.process.pid) / "comm", 64))
+            holder.process.comm = trimmed(*comm);
+    }
+}
+
 void DeathRecorder::find_places(Death& death, const LastWords& words, CgroupId target,
                                 const Surroundings& around) const {
     const auto find = [&](std::uint32_t device) {
@@ -113,6 +140,7 @@ void DeathRecorder::find_places(Death& death, const LastWords& words, CgroupId t
     if (death.mapping && words.bus) death.mapping->mount = find(words.bus->place.device);
     if (death.allocation && death.allocation->file) death.allocation->file->mount = find(words.failure->place->device);
     if (death.oom) name_owner(death, words, target, around);
+    if (death.gpu) describe_gpu(death, words, around);
 }
 
 void DeathRecorder::settle_one(const LastWords& words, const TrackedProcess* process, const Surroundings& around) {

@@ -1,5 +1,6 @@
 #pragma once
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -33,6 +34,9 @@ class DeathRecorder {
         std::map<CgroupId, TargetInfo> targets{};
         HostMemory host{};  // at the tick before
         Now now{};
+        std::vector<GpuDevice> gpus{};  // at the tick before
+        // What a process had reserved on a device by its own calls; none: not known.
+        std::function<std::optional<Bytes>(const ProcessId&, const GpuId&)> reserved{};
     };
     // Decides on all that wait. Everything that happened up to their ends has been told.
     void settle(const Surroundings& around);
@@ -58,6 +62,7 @@ class DeathRecorder {
     void settle_one(const LastWords& words, const TrackedProcess* process, const Surroundings& around);
     std::optional<std::uint64_t> root_ending(const LastWords& words, const TrackedProcess* process) const;
     void find_places(Death& death, const LastWords& words, CgroupId target, const Surroundings& around) const;
+    void describe_gpu(Death& death, const LastWords& words, const Surroundings& around) const;
     void name_owner(Death& death, const LastWords& words, CgroupId target, const Surroundings& around) const;
 
     SysRoot root_;

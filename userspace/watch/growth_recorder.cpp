@@ -79,9 +79,11 @@ void say(GrowthPlane& plane, const char* reason, std::int64_t bytes) {
 
 }  // namespace
 
-GrowthRecorder::GrowthRecorder(SysRoot root, GrowthSignal& signal, bool python, HookBudget budget)
+GrowthRecorder::GrowthRecorder(SysRoot root, GrowthSignal& signal, const GpuRecorder& gpu, bool python,
+                               HookBudget budget)
     : root_(std::move(root)),
       signal_(signal),
+      gpu_(gpu),
       symbols_(root_),
       python_(root_, signal_, python),
       codes_([this](pid_t pid) { return signal_.python_of(pid); }),
@@ -166,7 +168,8 @@ void GrowthRecorder::read_spaces(const ProcessTable& processes, bool all) {
 
 void GrowthRecorder::make_room() {
     if (!book_.is_full()) return;
-    const std::set<StackId> held = mapped_.stacks();
+    std::set<StackId> held = mapped_.stacks();
+    held.merge(gpu_.stacks());
     const auto lost = book_.fold([&](StackId stack) -> std::optional<std::int64_t> {
         if (held.contains(stack)) return std::nullopt;
         signal_.forget_stack(stack);
@@ -267,13 +270,15 @@ GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
     return plane;
 }
 
-GrowthPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held) {
+// What living processes hold now, by the stacks it was taken at.
+template <class AtStack>
+GrowthPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks) {
     const Roles roles(target.processes);
     std::vector<BookedGrowth> booked;
     std::int64_t other = 0;
     {
         const std::lock_guard lock(mutex_);
-        for (const MappedRecorder::Held::AtStack& at : held.stacks) {
+        for (const AtStack& at : stacks) {
             const CallSitePtr* site = book_.site_of(at.stack);
             if (site)
                 booked.push_back({*site, at.process.pid, *roles.of(at.process), at.bytes, true});
@@ -283,6 +288,18 @@ GrowthPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const Map
     }
     GrowthPlane plane = to_plane(std::move(booked), symbols_);
     say(plane, "unknown_stack", other);
+    return plane;
+}
+
+GrowthPlane GrowthRecorder::gpu_plane(const TargetSnapshot& target, const GpuRecorder::Held& held) {
+    GrowthPlane plane = held_plane(target, held.stacks);
+    say(plane, "other", held.elsewhere);
+    say(plane, "no_room", held.lost);
+    return plane;
+}
+
+GrowthPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held) {
+    GrowthPlane plane = held_plane(target, held.stacks);
     say(plane, "lost", held.unknown);
     say(plane, "too_many_ranges", held.left_out);
     return plane;
@@ -300,8 +317,11 @@ std::vector<LineGrowth> GrowthRecorder::lines(const TargetSnapshot& target) {
 
 Growth GrowthRecorder::report(const TargetSnapshot& target) {
     const MappedRecorder::Held held = mapped_.held(target.processes);
+    const GpuRecorder::HeldPlanes cuda = gpu_.held(target.processes);
     return {.resident = resident_plane(target),
             .mapped = mapped_plane(target, held),
+            .gpu = gpu_plane(target, cuda.gpu),
+            .pinned = gpu_plane(target, cuda.pinned),
             .file_mapped_bytes = held.file,
             .reserved_bytes = held.reserved};
 }

@@ -9,6 +9,7 @@
 #include "model/nesting.h"
 #include "model/process_table.h"
 #include "model/snapshot.h"
+#include "watch/gpu_recorder.h"
 #include "watch/growth_book.h"
 #include "watch/mapped_recorder.h"
 #include "watch/python_codes.h"
@@ -25,7 +26,7 @@ class GrowthRecorder {
 
     // `budget`: the share of the CPU time of those that grow which the hook may cost before it is taken off for a
     // while.
-    GrowthRecorder(SysRoot root, GrowthSignal& signal, bool python, HookBudget budget);
+    GrowthRecorder(SysRoot root, GrowthSignal& signal, const GpuRecorder& gpu, bool python, HookBudget budget);
 
     void take_events();
     void look_again() { python_.look_again(); }
@@ -56,9 +57,13 @@ class GrowthRecorder {
     Seconds cpu_of_growing() const;
     GrowthPlane resident_plane(const TargetSnapshot& target);
     GrowthPlane mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held);
+    GrowthPlane gpu_plane(const TargetSnapshot& target, const GpuRecorder::Held& held);
+    template <class AtStack>
+    GrowthPlane held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks);
 
     SysRoot root_;
     GrowthSignal& signal_;
+    const GpuRecorder& gpu_;
     NativeSymbols symbols_;
     PythonWatch python_;
     PythonCodes codes_;

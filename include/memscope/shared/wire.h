@@ -31,20 +31,27 @@
 #define MS_STALLED_THREADS 4096
 
 /* Every way to lose something has its own counter: slot, word used as a metric label. */
-#define MS_LOSSES(X)                                                                                                  \
-    X(RING_FULL, "ring_full")                 /* an event found no room: the collector did not read fast enough */    \
-    X(CGROUP_TOO_DEEP, "cgroup_too_deep")     /* membership undecided after MS_CGROUP_DEPTH ancestors */              \
-    X(THREADS_TRUNCATED, "threads_truncated") /* faults of threads beyond MS_THREADS_SUMMED were not summed */        \
-    X(MAPPINGS_FULL, "mappings_full")         /* an address space found no room in the map of mapped bytes */         \
-    X(MAPPINGS_TORN, "mappings_torn")         /* mapped bytes changed all the while they were read */                 \
-    X(MEMBERS_FULL, "members_full")           /* a descendant found no room in the map of followed processes */       \
-    X(SPACES_FULL, "spaces_full")             /* a process found no room in the map of growing ones */                \
-    X(STACKS_FULL, "stacks_full")             /* a stack or a name found no room in its ring */                       \
-    X(PYTHON_UNREADABLE, "python_unreadable") /* a Python stack or name could not be read */                          \
-    X(RANGES_FULL, "ranges_full")             /* a change of a range found no room; /proc/PID/maps is read instead */ \
-    X(STALLS_FULL, "stalls_full")             /* a thread stalled in reclaim found no room in the map of those */     \
-    X(DEATHS_FULL, "deaths_full")             /* a death found no room in its ring */                                 \
-    X(LAST_WORDS_FULL, "last_words_full")     /* a process that was sent a signal found no room: its sender is lost */
+#define MS_LOSSES(X)                                                                                                   \
+    X(RING_FULL, "ring_full")                 /* an event found no room: the collector did not read fast enough */     \
+    X(CGROUP_TOO_DEEP, "cgroup_too_deep")     /* membership undecided after MS_CGROUP_DEPTH ancestors */               \
+    X(THREADS_TRUNCATED, "threads_truncated") /* faults of threads beyond MS_THREADS_SUMMED were not summed */         \
+    X(MAPPINGS_FULL, "mappings_full")         /* an address space found no room in the map of mapped bytes */          \
+    X(MAPPINGS_TORN, "mappings_torn")         /* mapped bytes changed all the while they were read */                  \
+    X(MEMBERS_FULL, "members_full")           /* a descendant found no room in the map of followed processes */        \
+    X(SPACES_FULL, "spaces_full")             /* a process found no room in the map of growing ones */                 \
+    X(STACKS_FULL, "stacks_full")             /* a stack or a name found no room in its ring */                        \
+    X(PYTHON_UNREADABLE, "python_unreadable") /* a Python stack or name could not be read */                           \
+    X(RANGES_FULL, "ranges_full")             /* a change of a range found no room; /proc/PID/maps is read instead */  \
+    X(STALLS_FULL, "stalls_full")             /* a thread stalled in reclaim found no room in the map of those */      \
+    X(DEATHS_FULL, "deaths_full")             /* a death found no room in its ring */                                  \
+    X(LAST_WORDS_FULL, "last_words_full")     /* a process that was sent a signal found no room: its sender is lost */ \
+    X(GPU_LIVE_FULL, "gpu_live_full")         /* a CUDA allocation found no room in the map of those that live */      \
+    X(GPU_ACCOUNTS_FULL, "gpu_accounts_full") /* a process that calls the CUDA driver found no room */                 \
+    X(GPU_SITES_FULL, "gpu_sites_full")       /* a CUDA allocation stands at no stack: too many, or walked at once */  \
+    X(GPU_CALLS_FULL, "gpu_calls_full")       /* a call of the CUDA driver found no room until it returned */          \
+    X(GPU_UNREADABLE, "gpu_unreadable")       /* what a call of the CUDA driver returned could not be read */          \
+    X(GPU_HANDLE_UNKNOWN, "gpu_handle_unknown") /* memory was mapped that was made before, or elsewhere */             \
+    X(GPU_UNMAP_CUT, "gpu_unmap_cut")           /* an unmapped range had too many parts to go through */
 
 enum ms_loss {
 #define X(slot, word) MS_LOSS_##slot,
@@ -59,6 +66,7 @@ enum ms_event_kind {
     MS_EVENT_EXIT = 3,
     MS_EVENT_MOVE = 4,
     MS_EVENT_CGROUPS_CHANGED = 5,
+    MS_EVENT_CUDA_MAPPED = 6, /* the header alone: a process has mapped a file named libcuda.so... */
 };
 
 struct ms_header {

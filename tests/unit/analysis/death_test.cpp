@@ -212,6 +212,34 @@ TEST(DeathAfterAFailedAllocation, MayBeACrashOfItsOwnButNotASignalOfOthers) {
     EXPECT_EQ(cause_of(interrupted), "none");
 }
 
+TEST(DeathAfterACudaFailure, HasTheDeviceAndTheSize) {
+    LastWords words = exited_with(1);
+    words.gpu_failure = GpuFailure{.time_ns = words.time_ns - kSecond, .size = Bytes{1 << 20}, .device = GpuUuid{1}};
+    const auto death = decide_death(words, {});
+    ASSERT_TRUE(death && death->gpu);
+    EXPECT_EQ(name_of(death->cause), "cuda_oom");
+    EXPECT_EQ(death->gpu->gpu, "GPU-01000000-0000-0000-0000-000000000000");
+    EXPECT_EQ(death->gpu->size, Bytes{1 << 20});
+    EXPECT_EQ(death->gpu->before_exit, Seconds{1});
+    words.gpu_failure->time_ns = words.time_ns - MS_FAILURE_EXPLAINS_NS;
+    EXPECT_EQ(cause_of(words), "none") << "too long ago";
+    words.gpu_failure->time_ns = words.time_ns - kSecond;
+    words.exit_code = 0;
+    EXPECT_EQ(cause_of(words), "none") << "it coped";
+    LastWords killed = ended_by(SIGKILL);
+    killed.gpu_failure = words.gpu_failure;
+    EXPECT_EQ(cause_of(killed), "sigkill");
+}
+
+TEST(DeathAfterACudaFailure, IsOfWhatFailedLast) {
+    LastWords words = exited_with(1);
+    words.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond);
+    words.gpu_failure = GpuFailure{.time_ns = words.time_ns - 2 * kSecond, .size = Bytes{1}};
+    EXPECT_EQ(cause_of(words), "alloc_failed");
+    words.gpu_failure->time_ns = words.time_ns - kSecond / 2;
+    EXPECT_EQ(cause_of(words), "cuda_oom");
+}
+
 TEST(DeathAfterAFailedAllocation, OfAFileNamesItsFileSystem) {
     LastWords words = exited_with(1);
     words.failure = failed(MS_FAILED_FALLOCATE, MS_REASON_ENOSPC, 1);

@@ -57,6 +57,28 @@ TEST(ExplainDeath, SaysWhatWasFull) {
               "python (pid 100, trainer, rank 3) exited with 1 0.5 s after mmap of 1.0 GiB failed, no memory left");
 }
 
+TEST(ExplainDeath, SaysWhoHeldTheMemoryOfTheGpu) {
+    constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+    LastWords words = exited_with(1);
+    words.gpu_failure = GpuFailure{.time_ns = words.time_ns - kSecond / 2, .size = Bytes{2 * kGiB}};
+    EXPECT_EQ(
+        told(words),
+        "python (pid 100, trainer, rank 3) exited with 1 0.5 s after the CUDA driver had no 2.0 GiB for it on its "
+        "GPU");
+    auto death = decide_death(words, {});
+    death->gpu->index = 3;
+    death->gpu->free = Bytes{kGiB};
+    death->gpu->total = Bytes{80 * kGiB};
+    death->gpu->reserved = Bytes{70 * kGiB};
+    death->gpu->holders = {{{100, "python"}, Bytes{71 * kGiB}}, {{7, "vllm\n"}, Bytes{8 * kGiB}}};
+    EXPECT_EQ(explain_death(*death),
+              "python (pid 100) exited with 1 0.5 s after the CUDA driver had no 2.0 GiB for it on GPU 3: 1.0 GiB was "
+              "free of 80 GiB, it had reserved 70 GiB itself; vllm\\n (pid 7) held 8.0 GiB");
+    death->gpu->of_host = true;
+    EXPECT_EQ(explain_death(*death),
+              "python (pid 100) exited with 1 0.5 s after the CUDA driver had no 2.0 GiB for it of pinned host memory");
+}
+
 TEST(ExplainDeath, IsOneSafeLineWhateverTheNamesHold) {
     LastWords words = oom_killed();
     words.comm = "a\x1b[2J\nb";

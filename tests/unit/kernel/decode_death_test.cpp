@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <memscope/shared/deaths.h>
+#include <memscope/shared/gpu.h>
 
 namespace memscope {
 namespace {
@@ -31,6 +32,24 @@ TEST(DecodeDeath, WithoutWordsHasTheEndAlone) {
     EXPECT_EQ(words->comm, "python");
     EXPECT_EQ(words->exit_code, 9);
     EXPECT_FALSE(words->kill || words->other || words->oom || words->bus || words->failure);
+}
+
+TEST(DecodeDeath, HasWhatTheCudaDriverRefused) {
+    ms_death e = record();
+    EXPECT_FALSE(decoded(e)->gpu_failure);
+    e.gpu_failure = {
+        .time_ns = 80, .bytes = 70, .device = 1, .kind = MS_GPU_POOL, .has_uuid = 1, .pad = 0, .uuid = {9}};
+    auto words = decoded(e);
+    ASSERT_TRUE(words && words->gpu_failure);
+    EXPECT_EQ(words->gpu_failure->time_ns, 80U);
+    EXPECT_EQ(words->gpu_failure->size, Bytes{70});
+    EXPECT_EQ(words->gpu_failure->device, GpuUuid{9});
+    EXPECT_FALSE(words->gpu_failure->of_host);
+    e.gpu_failure.kind = MS_GPU_PINNED_ALLOC;
+    e.gpu_failure.has_uuid = 0;
+    words = decoded(e);
+    EXPECT_TRUE(words->gpu_failure->of_host);
+    EXPECT_FALSE(words->gpu_failure->device);
 }
 
 TEST(DecodeDeath, KeepsEveryField) {

@@ -59,7 +59,8 @@ TEST(GrowthJson, WhatTheTopLeavesOutIsSummed) {
 
 TEST(GrowthJson, NothingGrewIsEmptyLists) {
     const Json json = json_of({});
-    for (const char* list : {"resident", "mapped", "unattributed"}) EXPECT_EQ(json[list], Json::array()) << list;
+    for (const char* list : {"resident", "mapped", "gpu", "pinned", "unattributed"})
+        EXPECT_EQ(json[list], Json::array()) << list;
     EXPECT_EQ(json["left_out"]["resident"]["sites"], 0);
 }
 

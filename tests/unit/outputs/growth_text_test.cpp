@@ -24,6 +24,15 @@ TEST(GrowthText, SaysWhatEachPlaneMeansAndWhereItsLimitIs) {
     EXPECT_THAT(text, HasSubstr("700 MiB of mapped files, 13 GiB reserved without access"));
 }
 
+TEST(GrowthText, HasPlanesOfGpusOnlyWhereThereIsSomethingInThem) {
+    GrowthReport report = test::grown();
+    EXPECT_THAT(text_of(report), Not(HasSubstr("GPU  ")));
+    report.growth.gpu = report.growth.mapped;
+    report.growth.pinned.unattributed = {{"no_room", test::kMiB}};
+    EXPECT_THAT(text_of(report), HasSubstr("GPU  2.0 GiB: taken here from the CUDA driver"));
+    EXPECT_THAT(text_of(report), HasSubstr("no_room: in more allocations than there is room for"));
+}
+
 TEST(GrowthText, TheUsersOwnLineComesFirstWithItsCallersBelow) {
     const std::string text = text_of(test::grown());
     EXPECT_THAT(text, HasSubstr("  900 MiB  72 %  trainer 0                1  /home/ada/job/history.py:41 "

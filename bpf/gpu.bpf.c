@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
+/*
+ * Calls of the CUDA driver that take and give memory, seen where they begin and where they return in whatever
+ * copies of libcuda processes have mapped. What is freed is taken off where the call begins, undone if it
+ * fails: another thread may be given the same address before it returns.
+ */
+#include "gpu_context_calls.bpf.h"
+#include "gpu_memory.bpf.h"
+#include "gpu_unmap.bpf.h"
+#include "stacks.bpf.h"
+#include "user_calls.bpf.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+const volatile __u32 follow_growth = 0;
+
+/* Programs at user probes can be preempted by others of their kind, so the room for a stack may be in use. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} stack_scratch_users SEC(".maps");
+
+/* Zero: it is ours until we write a zero there. */
+static __always_inline __u32 take_scratch(__u32 *users)
+{
+#ifdef MEMSCOPE_WITHOUT_EXCHANGE
+	/* Kernels that old do not preempt such a program. */
+	__u32 before = *users;
+
+	*users = 1;
+	return before;
+#else
+	return __sync_lock_test_and_set(users, 1);
+#endif
+}
+
+static __always_inline __u64 allocating_stack(void *ctx, __u32 pid, bool bounded)
+{
+	struct ms_space *space = follow_growth ? bpf_map_lookup_elem(&spaces, &pid) : NULL;
+	__u32 first = 0, *users = bpf_map_lookup_elem(&stack_scratch_users, &first);
+	__u64 stack = MS_STACK_OTHER;
+
+	if (!space || !users)
+		return MS_STACK_OTHER;
+	if (take_scratch(users)) {
+		count_loss(MS_LOSS_GPU_SITES_FULL);
+		return MS_STACK_OTHER;
+	}
+	stack = current_stack(ctx, space, pid, bounded);
+	*users = 0;
+	return stack;
+}
+
+/* A call of the driver that calls another one: the outer one counts. One that never returned is forgotten
+ * after a while. */
+#define LONGEST_CALL_NS 60000000000ull
+static __always_inline bool is_inside_another(__u64 thread, __u64 sp)
+{
+	struct gpu_call *outer = bpf_map_lookup_elem(&gpu_calls, &thread);
+
+	return outer && sp <= outer->stack_pointer &&
+	       bpf_ktime_get_boot_ns() - outer->time_ns < LONGEST_CALL_NS;
+}
+
+static __always_inline int on_call(struct pt_regs *regs, __u32 call)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	__u32 pid = thread >> 32;
+	struct ms_gpu_process *process = gpu_process(pid);
+	struct gpu_call begun = {.call = call, .stack_pointer = stack_pointer(regs)};
+	struct ms_gpu_live_key key;
+
+	if (!process || is_inside_another(thread, begun.stack_pointer))
+		return 0;
+	begun.time_ns = bpf_ktime_get_boot_ns();
+	begun.arguments[0] = call_argument_1(regs);
+	begun.arguments[1] = call_argument_2(regs);
+	begun.arguments[2] = call_argument_3(regs);
+	begun.arguments[3] = call_argument_4(regs);
+	begun.arguments[4] = call_argument_5(regs);
+	if (frees(call)) {
+		key = key_of(process, pid, call, begun.arguments[0]);
+		begun.has_taken = remove(process, pid, &key, &begun.taken);
+	}
+	if (bpf_map_update_elem(&gpu_calls, &thread, &begun, BPF_ANY))
+		count_loss(MS_LOSS_GPU_CALLS_FULL);
+	return 0;
+}
+
+/* These succeed but for nonsense, and some programs call them all the time: their return is not looked at. */
+static __always_inline int on_context_call(struct pt_regs *regs, __u32 call)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	struct ms_gpu_process *process = gpu_process(thread >> 32);
+
+	if (!process || is_inside_another(thread, stack_pointer(regs)))
+		return 0;
+	if (call == MS_CUDA_POP_CONTEXT)
+		pop_context(process);
+	else if (call == MS_CUDA_PUSH_CONTEXT)
+		push_context(process, device_of_context(process, call_argument_1(regs)));
+	else
+		set_context(process, call_argument_1(regs));
+	return 0;
+}
+
+static __always_inline void after_call(void *ctx, struct ms_gpu_process *process, __u32 pid,
+                                       struct gpu_call *begun, __u32 result, bool bounded)
+{
+	struct ms_gpu_live held = {};
+	struct ms_gpu_live_key key;
+	bool taken = false;
+
+	switch (begun->call) {
+	case MS_CUDA_ALLOC:
+	case MS_CUDA_ALLOC_PITCH:
+	case MS_CUDA_ALLOC_MANAGED:
+	case MS_CUDA_ALLOC_ASYNC:
+	case MS_CUDA_HOST_ALLOC:
+	case MS_CUDA_HOST_REGISTER:
+		taken = was_allocated(process, pid, begun, result, &key, &held);
+		break;
+	case MS_CUDA_CREATE:
+		after_create(process, pid, begun, result);
+		break;
+	case MS_CUDA_MAP:
+		taken = was_mapped(process, pid, begun, result, &key, &held);
+		break;
+	case MS_CUDA_UNMAP:
+		if (!result)
+			after_unmap(process, pid, begun, bounded);
+		break;
+	case MS_CUDA_FREE:
+	case MS_CUDA_HOST_FREE:
+	case MS_CUDA_HOST_UNREGISTER:
+	case MS_CUDA_RELEASE:
+		if (result && begun->has_taken) {
+			key = key_of(process, pid, begun->call, begun->arguments[0]);
+			enter(process, pid, &key, &begun->taken);
+		}
+		break;
+	default:
+		if (!result)
+			after_context_call(process, pid, begun);
+	}
+	if (!taken)
+		return;
+	held.stack = allocating_stack(ctx, pid, bounded); /* in one place: to verify a walk takes its time */
+	enter(process, pid, &key, &held);
+}
+
+static __always_inline int on_return(struct pt_regs *regs, bool bounded)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	struct gpu_call *begun = bpf_map_lookup_elem(&gpu_calls, &thread);
+	__u32 pid = thread >> 32;
+	struct ms_gpu_process *process;
+
+	/* Further down the stack a call returns that was made by the one we wait for. Where it returns
+	 * itself, its return address has been taken off the stack, or not. */
+	if (!begun || stack_pointer(regs) - begun->stack_pointer > sizeof(__u64))
+		return 0;
+	process = bpf_map_lookup_elem(&gpu_processes, &pid);
+	if (process)
+		after_call(regs, process, pid, begun, call_result(regs), bounded);
+	bpf_map_delete_elem(&gpu_calls, &thread);
+	return 0;
+}
+
+#define CALL(name, handler, call)                                                                            \
+	SEC("uprobe") int gpu_##name(struct pt_regs *ctx)                                                    \
+	{                                                                                                    \
+		return handler(ctx, MS_CUDA_##call);                                                         \
+	}
+
+CALL(alloc, on_call, ALLOC)
+CALL(alloc_pitch, on_call, ALLOC_PITCH)
+CALL(alloc_managed, on_call, ALLOC_MANAGED)
+CALL(alloc_async, on_call, ALLOC_ASYNC)
+CALL(free, on_call, FREE)
+CALL(create, on_call, CREATE)
+CALL(release, on_call, RELEASE)
+CALL(map, on_call, MAP)
+CALL(unmap, on_call, UNMAP)
+CALL(host_alloc, on_call, HOST_ALLOC)
+CALL(host_free, on_call, HOST_FREE)
+CALL(host_register, on_call, HOST_REGISTER)
+CALL(host_unregister, on_call, HOST_UNREGISTER)
+CALL(primary_retain, on_call, PRIMARY_RETAIN)
+CALL(primary_release, on_call, PRIMARY_RELEASE)
+CALL(primary_reset, on_call, PRIMARY_RESET)
+CALL(create_context, on_call, CREATE_CONTEXT)
+CALL(create_context_3, on_call, CREATE_CONTEXT_3)
+CALL(create_context_4, on_call, CREATE_CONTEXT_4)
+CALL(destroy_context, on_call, DESTROY_CONTEXT)
+CALL(set_context, on_context_call, SET_CONTEXT)
+CALL(push_context, on_context_call, PUSH_CONTEXT)
+CALL(pop_context, on_context_call, POP_CONTEXT)
+CALL(get_uuid, on_call, GET_UUID)
+
+SEC("uretprobe") int gpu_return(struct pt_regs *ctx)
+{
+	return on_return(ctx, false);
+}
+
+SEC("uretprobe") /* without bpf_loop() */
+int gpu_return_bounded(struct pt_regs *ctx)
+{
+	return on_return(ctx, true);
+}
+
+/* Another program: what the one before had of the driver is gone with it. */
+SEC("tp_btf/sched_process_exec") int BPF_PROG(gpu_exec, struct task_struct *task)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	__u32 pid = thread >> 32;
+
+	bpf_map_delete_elem(&gpu_processes, &pid);
+	bpf_map_delete_elem(&gpu_calls, &thread);
+	bpf_map_delete_elem(&gpu_threads, &thread);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit") int BPF_PROG(gpu_exit, struct task_struct *task)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	__u32 pid = thread >> 32;
+
+	bpf_map_delete_elem(&gpu_calls, &thread);
+	bpf_map_delete_elem(&gpu_threads, &thread);
+	if (BPF_CORE_READ(task, signal, live.counter) == 0)
+		bpf_map_delete_elem(&gpu_processes, &pid);
+	return 0;
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Who holds what of the CUDA driver: every allocation that lives, the sums of each process on each device,
+ * and the sums at each call stack. What is not in the first is in none of them, so that a free takes off only
+ * what was added.
+ */
+#ifndef MEMSCOPE_GPU_BOOKS_BPF_H
+#define MEMSCOPE_GPU_BOOKS_BPF_H
+
+#include "loss.bpf.h"
+#include "membership.bpf.h"
+#include <memscope/shared/gpu.h>
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MS_GPU_ACCOUNTS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct ms_gpu_process);
+} gpu_processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MS_GPU_ACCOUNTS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct ms_gpu_account_key);
+	__type(value, struct ms_gpu_account);
+} gpu_accounts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MS_GPU_LIVE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct ms_gpu_live_key);
+	__type(value, struct ms_gpu_live);
+} gpu_live SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MS_GPU_SITES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct ms_gpu_site_key);
+	__type(value, __s64);
+} gpu_sites SEC(".maps");
+
+/* Entries of gpu_live: those that no account has any more are for the collector to sweep out. */
+__s64 gpu_live_entries = 0;
+
+static const struct ms_gpu_account no_account = {};
+
+/* The current process, if it is watched. */
+static __always_inline struct ms_gpu_process *gpu_process(__u32 pid)
+{
+	struct ms_gpu_process *known = bpf_map_lookup_elem(&gpu_processes, &pid);
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct ms_gpu_process fresh = {.device = MS_GPU_NO_DEVICE};
+
+	if (known)
+		return known;
+	if (!target_of(task) || pid == watcher_pid)
+		return NULL;
+	fresh.id = bpf_ktime_get_boot_ns();
+	fresh.start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+	bpf_map_update_elem(&gpu_processes, &pid, &fresh, BPF_NOEXIST);
+	known = bpf_map_lookup_elem(&gpu_processes, &pid);
+	if (!known)
+		count_loss(MS_LOSS_GPU_ACCOUNTS_FULL);
+	return known;
+}
+
+static __always_inline struct ms_gpu_account *account_of(const struct ms_gpu_process *process, __u32 pid,
+                                                         __s32 device)
+{
+	struct ms_gpu_account_key key = {.process = process->id, .pid = pid, .device = device};
+	struct ms_gpu_account *account = bpf_map_lookup_elem(&gpu_accounts, &key);
+
+	if (account)
+		return account;
+	bpf_map_update_elem(&gpu_accounts, &key, &no_account, BPF_NOEXIST);
+	account = bpf_map_lookup_elem(&gpu_accounts, &key);
+	if (account)
+		account->start_ns = process->start_ns;
+	else
+		count_loss(MS_LOSS_GPU_ACCOUNTS_FULL);
+	return account;
+}
+
+/* False: it has no place, and what is held there stands at no stack. */
+static __always_inline bool add_to_site(const struct ms_gpu_process *process, __u32 pid,
+                                        const struct ms_gpu_live *held, __s64 bytes)
+{
+	struct ms_gpu_site_key key = {.process = process->id,
+	                              .stack = held->stack,
+	                              .generation = held->generation,
+	                              .pid = pid,
+	                              .device = held->device,
+	                              .kind = held->kind};
+	__s64 *sum = bpf_map_lookup_elem(&gpu_sites, &key);
+
+	if (!sum && bytes > 0) {
+		if (bpf_map_update_elem(&gpu_sites, &key, &bytes, BPF_NOEXIST) == 0)
+			return true;
+		sum = bpf_map_lookup_elem(&gpu_sites, &key);
+	}
+	if (!sum)
+		return false;
+	__sync_fetch_and_add(sum, bytes);
+	return true;
+}
+
+/* Handles are remembered, but hold nothing until they are mapped. */
+static __always_inline bool holds_memory(const struct ms_gpu_live_key *key)
+{
+	return key->kind_of_address != MS_GPU_HANDLE;
+}
+
+/* The sums without it. False: it is left over from contexts that have ended, and in none of them. */
+static __always_inline bool take_off(const struct ms_gpu_process *process, __u32 pid,
+                                     const struct ms_gpu_live_key *its_key, const struct ms_gpu_live *held)
+{
+	struct ms_gpu_account_key key = {.process = process->id, .pid = pid, .device = held->device};
+	struct ms_gpu_account *account = bpf_map_lookup_elem(&gpu_accounts, &key);
+	__u32 kind = held->kind;
+
+	if (!account || account->generation != held->generation || kind >= MS_GPU_KIND_COUNT)
+		return false;
+	__sync_fetch_and_add(&account->live, -1);
+	if (!holds_memory(its_key))
+		return true;
+	__sync_fetch_and_add(&account->bytes[kind], -held->bytes);
+	if (held->stack)
+		add_to_site(process, pid, held, -held->bytes);
+	return true;
+}
+
+/* Whatever was known of that address has been freed in a way that nobody saw. */
+static __always_inline void enter(struct ms_gpu_process *process, __u32 pid,
+                                  const struct ms_gpu_live_key *key, struct ms_gpu_live *held)
+{
+	struct ms_gpu_live *before = bpf_map_lookup_elem(&gpu_live, key);
+	struct ms_gpu_account *account = account_of(process, pid, held->device);
+	__u32 kind = held->kind;
+
+	if (!account || kind >= MS_GPU_KIND_COUNT)
+		return;
+	held->generation = account->generation;
+	if (before)
+		take_off(process, pid, key, before);
+	if (held->stack && !add_to_site(process, pid, held, held->bytes)) {
+		held->stack = 0;
+		count_loss(MS_LOSS_GPU_SITES_FULL);
+	}
+	if (bpf_map_update_elem(&gpu_live, key, held, BPF_ANY)) {
+		count_loss(MS_LOSS_GPU_LIVE_FULL);
+		if (before && bpf_map_delete_elem(&gpu_live, key) == 0)
+			__sync_fetch_and_add(&gpu_live_entries, -1);
+		if (holds_memory(key))
+			__sync_fetch_and_add(&account->lost_bytes, held->bytes);
+		if (held->stack)
+			add_to_site(process, pid, held, -held->bytes);
+		return;
+	}
+	if (!before)
+		__sync_fetch_and_add(&gpu_live_entries, 1);
+	__sync_fetch_and_add(&account->live, 1);
+	if (holds_memory(key))
+		__sync_fetch_and_add(&account->bytes[kind], held->bytes);
+}
+
+/* Out of the books, into `held`. False: it was in none of the sums. */
+static __always_inline bool remove(struct ms_gpu_process *process, __u32 pid,
+                                   const struct ms_gpu_live_key *key, struct ms_gpu_live *held)
+{
+	struct ms_gpu_live *known = bpf_map_lookup_elem(&gpu_live, key);
+
+	if (!known)
+		return false;
+	__builtin_memcpy(held, known, sizeof(*held));
+	if (bpf_map_delete_elem(&gpu_live, key)) /* somebody else was faster */
+		return false;
+	__sync_fetch_and_add(&gpu_live_entries, -1);
+	return take_off(process, pid, key, held);
+}
+
+/* With its last context all that a process holds on a device is gone: no frees are called. */
+static __always_inline void end_generation(struct ms_gpu_account *account)
+{
+	account->generation++;
+	for (int i = 0; i < MS_GPU_KIND_COUNT; i++)
+		account->bytes[i] = 0;
+	account->live = 0;
+}
+
+#endif

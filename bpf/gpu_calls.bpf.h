@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* A call of the CUDA driver from where it begins to where it returns, and what is known of it by its name. */
+#ifndef MEMSCOPE_GPU_CALLS_BPF_H
+#define MEMSCOPE_GPU_CALLS_BPF_H
+
+#include "gpu_contexts.bpf.h"
+
+struct gpu_call {
+	__u64 time_ns;
+	__u64 stack_pointer;
+	__u64 arguments[5];
+	struct ms_gpu_live taken; /* by a free, to be put back if it fails */
+	__u32 call;
+	__u32 has_taken;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, 16384);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u64); /* thread */
+	__type(value, struct gpu_call);
+} gpu_calls SEC(".maps");
+
+static __always_inline enum ms_gpu_class class_of(__u32 call)
+{
+	switch (call) {
+	case MS_CUDA_HOST_ALLOC:
+	case MS_CUDA_HOST_FREE:
+	case MS_CUDA_HOST_REGISTER:
+	case MS_CUDA_HOST_UNREGISTER:
+		return MS_GPU_OF_HOST;
+	case MS_CUDA_CREATE:
+	case MS_CUDA_RELEASE:
+		return MS_GPU_HANDLE;
+	case MS_CUDA_MAP:
+	case MS_CUDA_UNMAP:
+		return MS_GPU_MAPPED;
+	default:
+		return MS_GPU_OF_DEVICE;
+	}
+}
+
+static __always_inline enum ms_gpu_kind kind_of(__u32 call)
+{
+	switch (call) {
+	case MS_CUDA_ALLOC_ASYNC:
+		return MS_GPU_POOL;
+	case MS_CUDA_ALLOC_MANAGED:
+		return MS_GPU_MANAGED;
+	case MS_CUDA_HOST_ALLOC:
+		return MS_GPU_PINNED_ALLOC;
+	case MS_CUDA_HOST_REGISTER:
+		return MS_GPU_PINNED_REGISTER;
+	case MS_CUDA_CREATE:
+	case MS_CUDA_MAP:
+		return MS_GPU_VMM;
+	default:
+		return MS_GPU_ALLOC;
+	}
+}
+
+static __always_inline bool frees(__u32 call)
+{
+	return call == MS_CUDA_FREE || call == MS_CUDA_HOST_FREE || call == MS_CUDA_HOST_UNREGISTER ||
+	       call == MS_CUDA_RELEASE;
+}
+
+static __always_inline struct ms_gpu_live_key key_of(const struct ms_gpu_process *process, __u32 pid,
+                                                     __u32 call, __u64 address)
+{
+	return (struct ms_gpu_live_key){
+	    .process = process->id, .address = address, .pid = pid, .kind_of_address = class_of(call)};
+}
+
+/* A number that the call has written where it was told to. */
+static __always_inline __u64 result_at(__u64 address)
+{
+	__u64 result = 0;
+
+	if (bpf_probe_read_user(&result, sizeof(result), (void *)address))
+		count_loss(MS_LOSS_GPU_UNREADABLE);
+	return result;
+}
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* On which device a thread allocates: that of its current context. */
+#ifndef MEMSCOPE_GPU_CONTEXTS_BPF_H
+#define MEMSCOPE_GPU_CONTEXTS_BPF_H
+
+#include "gpu_books.bpf.h"
+
+struct gpu_context_key {
+	__u64 process;
+	__u64 context;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, struct gpu_context_key);
+	__type(value, __s32); /* device */
+} gpu_contexts SEC(".maps");
+
+/* Contexts are pushed and popped; whoever nests them deeper is not followed. */
+#define CONTEXTS_NESTED 8 /* a power of two: indexes are masked */
+
+struct thread_contexts {
+	__u64 process;
+	__u32 depth;
+	__s32 devices[CONTEXTS_NESTED];
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 16384);
+	__type(key, __u64); /* thread */
+	__type(value, struct thread_contexts);
+} gpu_threads SEC(".maps");
+
+/* As a process says it: nobody has that many, but it may say anything. */
+static __always_inline __s32 known_device(__s32 said)
+{
+	return said >= 0 && said < MS_GPU_DEVICES ? said : MS_GPU_NO_DEVICE;
+}
+
+static __always_inline __s32 device_of_context(const struct ms_gpu_process *process, __u64 context)
+{
+	struct gpu_context_key key = {.process = process->id, .context = context};
+	__s32 *device = bpf_map_lookup_elem(&gpu_contexts, &key);
+
+	return device ? *device : MS_GPU_NO_DEVICE;
+}
+
+static __always_inline void know_context(struct ms_gpu_process *process, __u64 context, __s32 device)
+{
+	struct gpu_context_key key = {.process = process->id, .context = context};
+
+	bpf_map_update_elem(&gpu_contexts, &key, &device, BPF_ANY);
+	if (process->device == MS_GPU_NO_DEVICE)
+		process->device = device;
+	else if (process->device != device)
+		process->several_devices = 1;
+}
+
+static __always_inline struct thread_contexts *contexts_of_thread(const struct ms_gpu_process *process)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	struct thread_contexts *known = bpf_map_lookup_elem(&gpu_threads, &thread);
+	struct thread_contexts fresh = {.process = process->id};
+
+	if (known && known->process == process->id)
+		return known;
+	bpf_map_update_elem(&gpu_threads, &thread, &fresh, BPF_ANY); /* the oldest makes room */
+	return bpf_map_lookup_elem(&gpu_threads, &thread);
+}
+
+static __always_inline void push_context(const struct ms_gpu_process *process, __s32 device)
+{
+	struct thread_contexts *its = contexts_of_thread(process);
+
+	if (!its)
+		return;
+	if (its->depth < CONTEXTS_NESTED)
+		its->devices[its->depth & (CONTEXTS_NESTED - 1)] = device;
+	its->depth++;
+}
+
+static __always_inline void pop_context(const struct ms_gpu_process *process)
+{
+	struct thread_contexts *its = contexts_of_thread(process);
+
+	if (its && its->depth > 0)
+		its->depth--;
+}
+
+/* Takes the place of the uppermost. */
+static __always_inline void set_context(const struct ms_gpu_process *process, __u64 context)
+{
+	pop_context(process);
+	if (context)
+		push_context(process, device_of_context(process, context));
+}
+
+/* A thread that has not said is taken to be on the only device there is. */
+static __always_inline __s32 current_device(const struct ms_gpu_process *process)
+{
+	__u64 thread = bpf_get_current_pid_tgid();
+	struct thread_contexts *its = bpf_map_lookup_elem(&gpu_threads, &thread);
+	__s32 device = MS_GPU_NO_DEVICE;
+
+	if (its && its->process == process->id && its->depth > 0 && its->depth <= CONTEXTS_NESTED)
+		device = its->devices[(its->depth - 1) & (CONTEXTS_NESTED - 1)];
+	if (device == MS_GPU_NO_DEVICE && !process->several_devices)
+		device = process->device;
+	return device;
+}
+
+/* Memory is gone with the last context of a device: that of others there cannot be told apart. */
+static __always_inline void end_if_last(struct ms_gpu_account *account)
+{
+	if (account->contexts <= 0 && account->retains <= 0)
+		end_generation(account);
+}
+
+#endif

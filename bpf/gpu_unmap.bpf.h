@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* One call unmaps many mappings. */
+#ifndef MEMSCOPE_GPU_UNMAP_BPF_H
+#define MEMSCOPE_GPU_UNMAP_BPF_H
+
+#include "gpu_calls.bpf.h"
+
+#define UNMAP_STEPS         16384
+#define UNMAP_STEPS_BOUNDED 4096 /* without bpf_loop() */
+/* Where nothing is known at an address: memory of devices is mapped in such pieces, or larger ones. */
+#define UNMAP_GRANULE (2ull << 20)
+
+/* Not on the stack of the program: a step is a function that is verified by itself, once, wherever it is
+ * called from. Only kernels without bpf_loop() need that, and those do not preempt a program at a user probe.
+ */
+struct unmap_walk {
+	struct ms_gpu_process process;
+	__u64 at;
+	__u64 end;
+	__u32 pid;
+	__u32 pad;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct unmap_walk);
+} unmap_walks SEC(".maps");
+
+static __always_inline bool unmap_next(struct unmap_walk *walk)
+{
+	struct ms_gpu_live_key key;
+	struct ms_gpu_live held = {};
+
+	if (walk->at >= walk->end)
+		return false;
+	key = key_of(&walk->process, walk->pid, MS_CUDA_UNMAP, walk->at);
+	remove(&walk->process, walk->pid, &key, &held);
+	walk->at += held.bytes ? held.bytes : UNMAP_GRANULE;
+	return true;
+}
+
+static long unmap_in_loop(__u32 index, struct unmap_walk *walk)
+{
+	return !unmap_next(walk);
+}
+
+__noinline int unmap_step(void)
+{
+	__u32 first = 0;
+	struct unmap_walk *walk = bpf_map_lookup_elem(&unmap_walks, &first);
+
+	return walk && unmap_next(walk);
+}
+
+static __always_inline __u64 unmap_bounded(const struct unmap_walk *from)
+{
+	__u32 first = 0;
+	struct unmap_walk *walk = bpf_map_lookup_elem(&unmap_walks, &first);
+
+	if (!walk)
+		return 0;
+	__builtin_memcpy(walk, from, sizeof(*walk));
+	for (int i = 0; i < UNMAP_STEPS_BOUNDED; i++)
+		if (!unmap_step())
+			break;
+	return walk->at;
+}
+
+/* A range of whole mappings. Its addresses are the caller's own, so nobody maps there before it has returned.
+ */
+static __always_inline void after_unmap(struct ms_gpu_process *process, __u32 pid,
+                                        const struct gpu_call *begun, bool bounded)
+{
+	struct unmap_walk walk = {.process = *process,
+	                          .at = begun->arguments[0],
+	                          .end = begun->arguments[0] + begun->arguments[1],
+	                          .pid = pid};
+
+	if (bounded)
+		walk.at = unmap_bounded(&walk);
+	else
+		bpf_loop(UNMAP_STEPS, unmap_in_loop, &walk, 0);
+	if (walk.at < walk.end)
+		count_loss(MS_LOSS_GPU_UNMAP_CUT);
+}
+
+#endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Arguments and results of C functions, where they begin and where they return: the ABI of the two
+ * architectures. */
+#ifndef MEMSCOPE_USER_CALLS_BPF_H
+#define MEMSCOPE_USER_CALLS_BPF_H
+
+#include "kernel_types.bpf.h"
+
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long di;
+	unsigned long si;
+	unsigned long dx;
+	unsigned long cx;
+	unsigned long r8;
+	unsigned long ax;
+	unsigned long sp;
+} __attribute__((preserve_access_index));
+
+#define call_argument_1(regs) ((regs)->di)
+#define call_argument_2(regs) ((regs)->si)
+#define call_argument_3(regs) ((regs)->dx)
+#define call_argument_4(regs) ((regs)->cx)
+#define call_argument_5(regs) ((regs)->r8)
+#define call_result(regs)     ((__u32)(regs)->ax)
+#elif defined(__TARGET_ARCH_arm64)
+struct pt_regs {
+	__u64 regs[31];
+	__u64 sp;
+} __attribute__((preserve_access_index));
+
+#define call_argument_1(regs) ((regs)->regs[0])
+#define call_argument_2(regs) ((regs)->regs[1])
+#define call_argument_3(regs) ((regs)->regs[2])
+#define call_argument_4(regs) ((regs)->regs[3])
+#define call_argument_5(regs) ((regs)->regs[4])
+#define call_result(regs)     ((__u32)(regs)->regs[0])
+#else
+#error "memscope knows x86 and arm64"
+#endif
+
+#define stack_pointer(regs) ((__u64)(regs)->sp)
+
+#endif

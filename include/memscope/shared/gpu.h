@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * What processes ask of the CUDA driver: which calls are followed, and the books that the BPF programs keep of them.
+ * Included by both sides, as wire.h is.
+ */
+#ifndef MEMSCOPE_SHARED_GPU_H
+#define MEMSCOPE_SHARED_GPU_H
+
+#include <memscope/shared/wire.h>
+
+/* Allocations that live at one time, of all processes. What finds no room is counted and not booked. */
+#define MS_GPU_LIVE (1u << 20)
+#define MS_GPU_ACCOUNTS 16384
+#define MS_GPU_SITES 16384
+/* Where it is not known on which device: of a process that was there before we were. */
+#define MS_GPU_NO_DEVICE (-1)
+#define MS_GPU_DEVICES 64 /* of one process; those beyond are not told apart */
+#define MS_GPU_UUID_BYTES 16
+
+/* One entry program each. Calls that differ in their name only, or in their stream, share one. */
+#define MS_CUDA_CALLS(X)                                          \
+    X(ALLOC, alloc)                                               \
+    X(ALLOC_PITCH, alloc_pitch)                                   \
+    X(ALLOC_MANAGED, alloc_managed)                               \
+    X(ALLOC_ASYNC, alloc_async) /* from a pool, named or not */   \
+    X(FREE, free)               /* and that of a pool's memory */ \
+    X(CREATE, create)                                             \
+    X(RELEASE, release)                                           \
+    X(MAP, map)                                                   \
+    X(UNMAP, unmap)                                               \
+    X(HOST_ALLOC, host_alloc)                                     \
+    X(HOST_FREE, host_free)                                       \
+    X(HOST_REGISTER, host_register)                               \
+    X(HOST_UNREGISTER, host_unregister)                           \
+    X(PRIMARY_RETAIN, primary_retain)                             \
+    X(PRIMARY_RELEASE, primary_release)                           \
+    X(PRIMARY_RESET, primary_reset)                               \
+    X(CREATE_CONTEXT, create_context)                             \
+    X(CREATE_CONTEXT_3, create_context_3)                         \
+    X(CREATE_CONTEXT_4, create_context_4)                         \
+    X(DESTROY_CONTEXT, destroy_context)                           \
+    X(SET_CONTEXT, set_context)                                   \
+    X(PUSH_CONTEXT, push_context)                                 \
+    X(POP_CONTEXT, pop_context)                                   \
+    X(GET_UUID, get_uuid)
+/* clang-format off */
+#define X(name, program) MS_CUDA_##name,
+enum ms_cuda_call { MS_CUDA_CALLS(X) MS_CUDA_CALL_COUNT };
+#undef X
+/* clang-format on */
+
+/* CUDA_ERROR_OUT_OF_MEMORY */
+#define MS_CUDA_OUT_OF_MEMORY 2
+
+/* What memory is held as: first that of devices, as enum GpuApi has it, then that of the host that is pinned, as enum
+ * PinnedKind has it. */
+enum ms_gpu_kind {
+    MS_GPU_ALLOC,
+    MS_GPU_VMM,
+    MS_GPU_POOL,
+    MS_GPU_MANAGED,
+    MS_GPU_PINNED_ALLOC,
+    MS_GPU_PINNED_REGISTER,
+    MS_GPU_KIND_COUNT,
+    MS_GPU_DEVICE_KINDS = MS_GPU_PINNED_ALLOC,
+};
+
+/* A process that has called the driver, by pid in the map `gpu_processes`. One that executes another program is another
+ * one. */
+struct ms_gpu_process {
+    __u64 id;
+    __u64 start_ns;
+    __s32 device; /* of its first context */
+    __u32 several_devices;
+};
+MS_LAYOUT(ms_gpu_process, 24);
+
+struct ms_gpu_account_key {
+    __u64 process; /* ms_gpu_process.id */
+    __u32 pid;
+    __s32 device; /* as the process counts them */
+};
+MS_LAYOUT(ms_gpu_account_key, 16);
+
+/* What one process holds on one device. When its contexts there end, all of it is gone at once and a new generation
+ * begins. */
+struct ms_gpu_account {
+    __u64 start_ns; /* of the process */
+    __u64 generation;
+    __s64 bytes[MS_GPU_KIND_COUNT];
+    __s64 live;         /* allocations and handles */
+    __u64 failures;     /* for want of memory */
+    __u64 failed_bytes; /* that the last of them asked for */
+    __u64 lost_bytes;   /* of allocations that found no room in the books, ever */
+    __s32 retains;      /* of the primary context */
+    __s32 contexts;     /* others */
+    __u32 has_uuid;
+    __u32 pad;
+    __u8 uuid[MS_GPU_UUID_BYTES];
+};
+MS_LAYOUT(ms_gpu_account, 128);
+
+/* Addresses of different classes may be equal and mean different things. */
+enum ms_gpu_class { MS_GPU_OF_DEVICE, MS_GPU_OF_HOST, MS_GPU_MAPPED, MS_GPU_HANDLE };
+
+struct ms_gpu_live_key {
+    __u64 process;
+    __u64 address; /* or handle */
+    __u32 pid;
+    __u32 kind_of_address; /* enum ms_gpu_class */
+};
+MS_LAYOUT(ms_gpu_live_key, 24);
+
+struct ms_gpu_live {
+    __u64 bytes;
+    __u64 stack; /* MS_STACK_OTHER: none */
+    __u64 generation;
+    __s32 device;
+    __u32 kind; /* enum ms_gpu_kind */
+};
+MS_LAYOUT(ms_gpu_live, 32);
+
+struct ms_gpu_site_key {
+    __u64 process;
+    __u64 stack;
+    __u64 generation;
+    __u32 pid;
+    __s32 device;
+    __u32 kind;
+    __u32 pad;
+};
+MS_LAYOUT(ms_gpu_site_key, 40);
+
+#endif

@@ -1,0 +1,114 @@
+#pragma once
+#include <cstdint>
+#include <dlfcn.h>
+#include <stdexcept>
+#include <string>
+
+#include "kernel/watched.h"
+
+namespace memscope {
+
+// The driver of tests/fake_cuda as a process has it that has loaded one of its copies.
+class FakeCuda {
+  public:
+    explicit FakeCuda(const std::string& copy = "first")
+        : FakeCuda(std::string(FAKE_CUDA "/") + copy + "/libcuda.so.1", RTLD_NOW) {}
+    FakeCuda(const std::string& path, int flags) : handle_(::dlopen(path.c_str(), flags)) {
+        if (!handle_) throw std::runtime_error(::dlerror());
+    }
+
+    template <class... Arguments>
+    int call(const char* name, Arguments... arguments) const {
+        auto* function = reinterpret_cast<int (*)(Arguments...)>(::dlsym(handle_, name));
+        if (!function) throw std::runtime_error(name);
+        return function(arguments...);
+    }
+
+    // The thread works on that device from now on.
+    void* use(int device) const {
+        unsigned char uuid[16];
+        call("cuDeviceGetUuid_v2", static_cast<unsigned char*>(uuid), device);
+        void* context = nullptr;
+        call("cuDevicePrimaryCtxRetain", &context, device);
+        call("cuCtxSetCurrent", context);
+        return context;
+    }
+    std::uint64_t alloc(std::size_t bytes, const char* name = "cuMemAlloc_v2") const {
+        std::uint64_t address = 0;
+        last_ = call(name, &address, bytes);
+        return address;
+    }
+    std::uint64_t alloc_async(std::size_t bytes, const char* name = "cuMemAllocAsync") const {
+        std::uint64_t address = 0;
+        last_ = call(name, &address, bytes, static_cast<void*>(nullptr), static_cast<void*>(nullptr));
+        return address;
+    }
+    void free(std::uint64_t address) const { last_ = call("cuMemFree_v2", address); }
+    std::uint64_t create(std::size_t bytes, int device) const {
+        const int prop[4] = {1, 0, 1, device};
+        std::uint64_t handle = 0;
+        last_ = call("cuMemCreate", &handle, bytes, static_cast<const int*>(prop), 0ULL);
+        return handle;
+    }
+    int last() const { return last_; }
+
+  private:
+    void* handle_ = nullptr;
+    mutable int last_ = 0;
+};
+
+inline GpuId fake_gpu(int device) { return "GPU-abababab-abab-abab-abab-ababababab0" + std::to_string(device); }
+
+// A job with one process that has loaded the driver when it is first seen, and then does what it is told.
+class CudaJob {
+  public:
+    using Body = std::function<void(const FakeCuda&, const Child::Script&)>;
+    using Watch = std::function<Watched(const RealCgroup&)>;
+    CudaJob(
+        const char* name, const Body& body, const Watch& watch = [](const RealCgroup&) { return Watched::shared(); })
+        : job(name), watched(watch(job)), child(job, [body](const Child::Script& script) {
+              const FakeCuda cuda;
+              script.say();
+              script.wait();
+              body(cuda, script);
+              script.say();
+              script.wait();
+          }) {
+        child.heard();
+        watched.tick(job);
+    }
+    // Lets it do all there is, and looks.
+    const TargetSnapshot& done() {
+        child.go();
+        child.heard();
+        return watched.tick(job);
+    }
+
+    RealCgroup job;
+    Watched watched;
+    Child child;
+};
+
+inline const GpuUse& use_of(const TargetSnapshot& target, pid_t pid, int device) {
+    static const GpuUse nothing{};
+    if (!target.gpu) return nothing;
+    const auto process = target.gpu->processes.find(pid);
+    if (process == target.gpu->processes.end()) return nothing;
+    const auto use = process->second.devices.find(fake_gpu(device));
+    return use == process->second.devices.end() ? nothing : use->second;
+}
+
+inline PinnedUse pinned_of(const TargetSnapshot& target, pid_t pid) {
+    if (!target.gpu) return {};
+    const auto process = target.gpu->processes.find(pid);
+    return process == target.gpu->processes.end() ? PinnedUse{} : process->second.pinned;
+}
+
+inline std::uint64_t failures_of(const TargetSnapshot& target) {
+    std::uint64_t sum = 0;
+    if (target.gpu)
+        for (const auto& [where, count] : target.gpu->failures) sum += count;
+    return sum;
+}
+
+}  // namespace memscope

@@ -1,0 +1,215 @@
+#include "kernel/gpu_signal.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include "gpu.skel.h"
+#include "gpu_plain.skel.h"
+
+namespace memscope {
+namespace {
+
+constexpr const char* kPrograms[] = {
+#define X(name, program) "gpu_" #program,
+    MS_CUDA_CALLS(X)
+#undef X
+};
+
+// What is done is done where they begin.
+bool returns_matter(ms_cuda_call call) {
+    return call != MS_CUDA_SET_CONTEXT && call != MS_CUDA_PUSH_CONTEXT && call != MS_CUDA_POP_CONTEXT;
+}
+
+CudaProcess process_of(__u32 pid, __u64 start_ns, __u64 instance) {
+    return {{static_cast<pid_t>(pid), start_ns}, instance};
+}
+
+// What is added and taken off at once on several CPUs may be seen in between.
+Bytes not_below_zero(__s64 bytes) { return Bytes{bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0}; }
+
+// Calls visit(key, value) for each entry. One that is deleted meanwhile may make it begin anew: bounded by `most`.
+template <class Key, class Value, class Visit>
+void for_each_entry(int map, std::size_t most, Visit visit) {
+    Key key{};
+    Value value{};
+    bool first = true;
+    for (std::size_t seen = 0; seen < most; ++seen) {
+        Key next{};
+        if (bpf_map_get_next_key(map, first ? nullptr : &key, &next) != 0) return;
+        first = false;
+        key = next;
+        if (bpf_map_lookup_elem(map, &key, &value) == 0) visit(key, value);
+    }
+}
+
+}  // namespace
+
+struct GpuSignal::State {
+    std::unique_ptr<gpu_bpf, Release<gpu_bpf__destroy>> skeleton;
+    std::string_view return_program;
+    std::vector<Link> links;  // of processes that end or execute another program
+    SharedMaps shared;
+    __u32 sweep_position = 0;
+    bool sweep_begins = true;
+
+    int map(const bpf_map* map) const { return bpf_map__fd(map); }
+    bpf_program* program(std::string_view name) const {
+        return bpf_object__find_program_by_name(skeleton->obj, std::string(name).c_str());
+    }
+};
+
+GpuSignal::GpuSignal(std::unique_ptr<State> state) : state_(std::move(state)) {}
+GpuSignal::GpuSignal(GpuSignal&&) noexcept = default;
+GpuSignal& GpuSignal::operator=(GpuSignal&&) noexcept = default;
+GpuSignal::~GpuSignal() = default;
+
+Result<GpuSignal> GpuSignal::start(const Plan& plan, const SignalSettings& settings) {
+    auto state = std::make_unique<State>();
+    state->return_program = program_of(plan, "gpu", "calls");
+    if (state->return_program.empty()) return plain_error("this kernel offers nothing for the signal 'gpu'");
+    state->skeleton.reset(open_object(settings, gpu_bpf__create_skeleton, gpu_bpf__destroy, gpu_plain_bpf__elf_bytes));
+    if (!state->skeleton) return load_error("gpu", errno);
+    apply_settings(*state->skeleton, settings);
+    if (settings.gpu_live > 0) bpf_map__set_max_entries(state->skeleton->maps.gpu_live, settings.gpu_live);
+    if (!share_maps(state->skeleton->obj, settings.shared)) return load_error("gpu", errno);
+    auto programs = programs_of(plan, "gpu");
+    auto ends = programs;
+    std::erase(ends, state->return_program);
+    programs.insert(programs.end(), std::begin(kPrograms), std::end(kPrograms));
+    load_only(state->skeleton->obj, programs);
+    if (const int error = gpu_bpf__load(state->skeleton.get())) return load_error("gpu", -error);
+    auto links = memscope::attach(state->skeleton->obj, ends);
+    if (!links) return links.error();
+    state->links = std::move(*links);
+    state->shared = settings.shared;
+    return GpuSignal(std::move(state));
+}
+
+// Returns before beginnings: a call that begins unseen and returns does no harm, the other way round it would wait for
+// its return for ever.
+Result<std::vector<Link>> GpuSignal::attach(const Fd& library, std::span<const CudaPlace> places) {
+    const std::string path = "/proc/self/fd/" + std::to_string(library.get());
+    std::vector<Link> links;
+    for (const bool at_return : {true, false}) {
+        for (const CudaPlace& place : places) {
+            if (at_return && !returns_matter(place.call)) continue;
+            LIBBPF_OPTS(bpf_uprobe_opts, options, .retprobe = at_return);
+            const bpf_program* program =
+                state_->program(at_return ? state_->return_program : std::string_view(kPrograms[place.call]));
+            Link link(bpf_program__attach_uprobe_opts(program, -1, path.c_str(), place.offset, &options));
+            if (!link) return system_error(errno, "follow calls of the CUDA driver");
+            links.push_back(std::move(link));
+        }
+    }
+    std::reverse(links.begin(), links.end());  // they go in the opposite order
+    return links;
+}
+
+std::vector<GpuAccount> GpuSignal::accounts() const {
+    std::vector<GpuAccount> accounts;
+    const int processes = state_->map(state_->skeleton->maps.gpu_processes);
+    const auto add = [&](const ms_gpu_account_key& key, const ms_gpu_account& value) {
+        GpuAccount account{.process = process_of(key.pid, value.start_ns, key.process),
+                           .device = key.device,
+                           .generation = value.generation,
+                           .allocations = not_below_zero(value.live).n,
+                           .failures = value.failures,
+                           .lost = Bytes{value.lost_bytes}};
+        for (std::size_t i = 0; i < account.reserved.size(); ++i) account.reserved[i] = not_below_zero(value.bytes[i]);
+        for (std::size_t i = 0; i < account.pinned.by_kind.size(); ++i)
+            account.pinned.by_kind[i] = not_below_zero(value.bytes[MS_GPU_DEVICE_KINDS + i]);
+        if (value.has_uuid != 0)
+            std::copy(std::begin(value.uuid), std::end(value.uuid), account.uuid.emplace().begin());
+        ms_gpu_process process{};
+        account.living = bpf_map_lookup_elem(processes, &key.pid, &process) == 0 && process.id == key.process;
+        accounts.push_back(std::move(account));
+    };
+    for_each_entry<ms_gpu_account_key, ms_gpu_account>(state_->map(state_->skeleton->maps.gpu_accounts),
+                                                       std::size_t{2} * MS_GPU_ACCOUNTS, add);
+    return accounts;
+}
+
+std::vector<GpuSite> GpuSignal::sites() const {
+    std::vector<GpuSite> sites;
+    for_each_entry<ms_gpu_site_key, __s64>(state_->map(state_->skeleton->maps.gpu_sites), std::size_t{2} * MS_GPU_SITES,
+                                           [&](const ms_gpu_site_key& key, __s64 bytes) {
+                                               if (key.kind >= MS_GPU_KIND_COUNT) return;
+                                               GpuSite site{.process = process_of(key.pid, 0, key.process),
+                                                            .device = key.device,
+                                                            .generation = key.generation,
+                                                            .stack = StackId{key.stack},
+                                                            .bytes = bytes};
+                                               if (key.kind < MS_GPU_DEVICE_KINDS)
+                                                   site.kind = static_cast<GpuApi>(key.kind);
+                                               else
+                                                   site.kind = static_cast<PinnedKind>(key.kind - MS_GPU_DEVICE_KINDS);
+                                               sites.push_back(site);
+                                           });
+    return sites;
+}
+
+void GpuSignal::forget(const CudaProcess& process) {
+    const int map = state_->map(state_->skeleton->maps.gpu_processes);
+    ms_gpu_process known{};
+    if (bpf_map_lookup_elem(map, &process.id.pid, &known) == 0 && known.id == process.instance)
+        bpf_map_delete_elem(map, &process.id.pid);
+}
+
+void GpuSignal::forget(const GpuAccount& account) {
+    const ms_gpu_account_key key{.process = account.process.instance,
+                                 .pid = static_cast<__u32>(account.process.id.pid),
+                                 .device = account.device};
+    bpf_map_delete_elem(state_->map(state_->skeleton->maps.gpu_accounts), &key);
+}
+
+void GpuSignal::forget(const GpuSite& site) {
+    const auto* api = std::get_if<GpuApi>(&site.kind);
+    const auto kind =
+        api ? static_cast<__u32>(*api) : MS_GPU_DEVICE_KINDS + static_cast<__u32>(std::get<PinnedKind>(site.kind));
+    const ms_gpu_site_key key{.process = site.process.instance,
+                              .stack = static_cast<__u64>(site.stack),
+                              .generation = site.generation,
+                              .pid = static_cast<__u32>(site.process.id.pid),
+                              .device = site.device,
+                              .kind = kind,
+                              .pad = 0};
+    bpf_map_delete_elem(state_->map(state_->skeleton->maps.gpu_sites), &key);
+}
+
+// An account is there before the first allocation in it, so one that is looked for after the allocation was read and is
+// not there is gone.
+void GpuSignal::sweep(std::size_t most) {
+    const int map = state_->map(state_->skeleton->maps.gpu_live);
+    std::vector<ms_gpu_live_key> keys(most);
+    std::vector<ms_gpu_live> values(most);
+    auto count = static_cast<__u32>(most);
+    const int error = bpf_map_lookup_batch(map, state_->sweep_begins ? nullptr : &state_->sweep_position,
+                                           &state_->sweep_position, keys.data(), values.data(), &count, nullptr);
+    state_->sweep_begins = error != 0;  // at the end, or it has to be tried anew
+    if (error != 0 && error != -ENOENT) return;
+    const int accounts = state_->map(state_->skeleton->maps.gpu_accounts);
+    std::map<std::tuple<__u64, __u32, __s32>, std::optional<__u64>> generations;
+    const auto generation_of = [&](const ms_gpu_live_key& key, __s32 device) {
+        const auto [known, fresh] = generations.try_emplace({key.process, key.pid, device});
+        const ms_gpu_account_key account_key{.process = key.process, .pid = key.pid, .device = device};
+        ms_gpu_account account{};
+        if (fresh && bpf_map_lookup_elem(accounts, &account_key, &account) == 0) known->second = account.generation;
+        return known->second;
+    };
+    __s64 swept = 0;
+    for (__u32 i = 0; i < count; ++i)
+        if (generation_of(keys[i], values[i].device) != values[i].generation && bpf_map_delete_elem(map, &keys[i]) == 0)
+            ++swept;
+    __atomic_fetch_sub(&state_->skeleton->bss->gpu_live_entries, swept, __ATOMIC_RELAXED);
+}
+
+std::uint64_t GpuSignal::live_entries() const {
+    return not_below_zero(__atomic_load_n(&state_->skeleton->bss->gpu_live_entries, __ATOMIC_RELAXED)).n;
+}
+
+Losses GpuSignal::losses() const { return read_losses(state_->skeleton->bss->losses); }
+Bytes GpuSignal::map_memory() const { return map_bytes(state_->skeleton->obj, state_->shared); }
+
+}  // namespace memscope

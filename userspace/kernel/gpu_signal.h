@@ -1,0 +1,52 @@
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/fd.h"
+#include "kernel/plan.h"
+#include "kernel/signal.h"
+#include "model/gpu_account.h"
+#include <memscope/shared/gpu.h>
+
+namespace memscope {
+
+// A call of the CUDA driver, and where its code begins in a file that has it.
+struct CudaPlace {
+    ms_cuda_call call{};
+    std::uint64_t offset = 0;
+    bool operator==(const CudaPlace&) const = default;
+};
+
+// What processes take and give by calls of the CUDA driver, in whatever copies of it they have mapped. Loaded when the
+// first is found: most machines have none.
+class GpuSignal {
+  public:
+    static Result<GpuSignal> start(const Plan& plan, const SignalSettings& settings);
+    GpuSignal(GpuSignal&&) noexcept;
+    GpuSignal& operator=(GpuSignal&&) noexcept;
+    ~GpuSignal();
+
+    // In everybody who maps that file, now or later, until the links are gone. All or nothing.
+    Result<std::vector<Link>> attach(const Fd& library, std::span<const CudaPlace> places);
+
+    std::vector<GpuAccount> accounts() const;
+    std::vector<GpuSite> sites() const;
+    // Of a process that is not watched any more.
+    void forget(const CudaProcess& process);
+    void forget(const GpuAccount& account);
+    void forget(const GpuSite& site);
+    // Allocations that no account has any more: looks at that many at most, and goes on there the next time.
+    void sweep(std::size_t most);
+    std::uint64_t live_entries() const;
+
+    Losses losses() const;
+    Bytes map_memory() const;
+
+  private:
+    struct State;
+    explicit GpuSignal(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace memscope

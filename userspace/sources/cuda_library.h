@@ -1,0 +1,30 @@
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "base/files.h"
+#include "kernel/gpu_signal.h"
+#include "sources/elf_file.h"
+#include "sources/mapped_file.h"
+#include "sources/process_maps.h"
+
+namespace memscope {
+
+// The files of a process that are named like the CUDA driver and mapped to be run, each once. Anybody can name a file
+// so.
+std::vector<MappedRange> cuda_mappings(std::string_view maps);
+Result<std::vector<MappedRange>> read_cuda_mappings(const SysRoot& root, pid_t pid);
+
+// Where the followed calls begin in the file, by offset, each place once. Those it does not export, or not in code, are
+// left out: older drivers have fewer.
+std::vector<CudaPlace> cuda_places(const ElfFile& file);
+
+struct CudaLibrary {
+    Fd file{};
+    FileIdentity identity{};
+    std::vector<CudaPlace> places{};
+};
+// The file behind a mapping. An error where it is not there any more, or is no such library.
+Result<CudaLibrary> open_cuda_library(const SysRoot& root, pid_t pid, const MappedRange& mapping);
+
+}  // namespace memscope
