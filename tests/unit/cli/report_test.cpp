@@ -1,7 +1,6 @@
 #include "cli/report.h"
 
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 #include <sys/stat.h>
 
 #include "base/text.h"
@@ -10,6 +9,7 @@
 #include "outputs/death_story.h"
 #include "support/dead_job.h"
 #include "support/fake_tree.h"
+#include "support/json.h"
 
 namespace memscope {
 namespace {

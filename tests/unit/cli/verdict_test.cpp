@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
 #include "support/fake_tree.h"
+#include "support/json.h"
 
 namespace memscope {
 namespace {

@@ -1,9 +1,9 @@
 #include "outputs/action_facts.h"
 
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
 #include "support/dead_job.h"
+#include "support/json.h"
 
 namespace memscope {
 namespace {

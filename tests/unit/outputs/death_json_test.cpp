@@ -1,11 +1,11 @@
 #include "outputs/death_json.h"
 
 #include <gtest/gtest.h>
-#include <nlohmann/json.hpp>
 
 #include "example.h"
 #include "outputs/metric_table.h"
 #include "outputs/tick_json.h"
+#include "support/json.h"
 
 namespace memscope {
 namespace {

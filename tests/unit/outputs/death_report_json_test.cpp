@@ -1,11 +1,11 @@
 #include "outputs/death_report_json.h"
 
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
 #include "outputs/death_report_bounds.h"
 #include "outputs/report_store.h"
 #include "support/dead_job.h"
+#include "support/json.h"
 
 namespace memscope {
 namespace {

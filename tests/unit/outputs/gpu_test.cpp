@@ -1,5 +1,4 @@
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
 #include "example.h"
 #include "outputs/gpu_text.h"
@@ -7,6 +6,7 @@
 #include "outputs/notices.h"
 #include "outputs/status_text.h"
 #include "outputs/tick_json.h"
+#include "support/json.h"
 
 namespace memscope {
 namespace {

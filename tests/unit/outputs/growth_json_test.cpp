@@ -1,9 +1,9 @@
 #include "outputs/growth_json.h"
 
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
 #include "growth_example.h"
+#include "support/json.h"
 
 namespace memscope {
 namespace {

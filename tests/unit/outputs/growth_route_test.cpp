@@ -1,9 +1,9 @@
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
 #include "example.h"
 #include "growth_example.h"
 #include "outputs/routes.h"
+#include "support/json.h"
 
 namespace memscope {
 namespace {

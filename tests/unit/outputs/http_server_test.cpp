@@ -2,7 +2,6 @@
 
 #include <atomic>
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <thread>
 
@@ -10,6 +9,7 @@
 #include "outputs/http_client.h"
 #include "outputs/routes.h"
 #include "raw_client.h"
+#include "support/json.h"
 
 namespace memscope {
 namespace {

@@ -3,9 +3,9 @@
 #include <cmath>
 #include <gmock/gmock.h>
 #include <limits>
-#include <nlohmann/json.hpp>
 
 #include "example.h"
+#include "support/json.h"
 
 namespace memscope {
 namespace {

@@ -3,7 +3,6 @@
 #include <csignal>
 #include <fstream>
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 #include <poll.h>
 #include <sstream>
 #include <sys/wait.h>
@@ -11,6 +10,7 @@
 
 #include "support/dead_job.h"
 #include "support/fake_tree.h"
+#include "support/json.h"
 
 namespace memscope {
 namespace {

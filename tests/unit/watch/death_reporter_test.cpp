@@ -2,10 +2,10 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
-#include <nlohmann/json.hpp>
 
 #include "support/dead_job.h"
 #include "support/fake_tree.h"
+#include "support/json.h"
 
 namespace memscope {
 namespace {

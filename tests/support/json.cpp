@@ -1,0 +1,3 @@
+#include "support/json.h"
+
+template class nlohmann::basic_json<>;
