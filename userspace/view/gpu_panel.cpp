@@ -36,6 +36,7 @@ std::vector<Line> gpu_panel(const Snapshot& snapshot, const TargetSnapshot& targ
     std::ranges::stable_partition(gpus, [](const GpuLine& gpu) { return gpu.held || !gpu.trouble.empty(); });
     const std::size_t whole = gpus.size() <= rows ? gpus.size() : rows - 1;
     std::vector<Line> lines;
+    lines.reserve(rows);
     for (std::size_t i = 0; i < whole; ++i) lines.push_back(gpu_line(gpus[i], width));
     if (whole < gpus.size())
         lines.push_back(Line{}.add(fmt::format(" and {} more GPUs", gpus.size() - whole), Style::dim));
