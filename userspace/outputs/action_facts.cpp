@@ -126,6 +126,7 @@ std::string death_json(const ReportedDeath& report, std::size_t most) {
 
 std::string trainers_fact(const std::vector<ProcessId>& trainers) {
     std::vector<pid_t> pids;
+    pids.reserve(trainers.size());
     for (const ProcessId& id : trainers) pids.push_back(id.pid);
     return fmt::format("MEMSCOPE_TRAINER_PIDS={}", fmt::join(pids, " "));
 }

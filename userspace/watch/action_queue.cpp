@@ -35,6 +35,7 @@ std::optional<PendingAction> ActionQueue::end(std::uint32_t id) {
 
 std::vector<PendingAction> ActionQueue::give_up() {
     std::vector<PendingAction> all;
+    all.reserve(running_.size() + waiting_.size());
     for (auto& [id, action] : running_) all.push_back(std::move(action));
     for (PendingAction& action : waiting_) all.push_back(std::move(action));
     running_.clear();
