@@ -48,9 +48,20 @@ TEST(MetricTable, HelpIsOneSentenceThatNeedsNoEscape) {  // the serializer write
     }
 }
 
+// What processes take by calls of the CUDA driver.
+void add_cuda_calls(TargetGpu& gpu) {
+    const RoleKey trainer{Role::trainer, 0};
+    GpuUse& use = gpu.roles[{trainer, "GPU-00"}];
+    use.reserved[0] = test::gib(50);
+    use.tensors = test::gib(40);
+    gpu.pinned[trainer].by_kind[0] = test::gib(1);
+    gpu.failures[{trainer, "GPU-00"}] = 1;
+}
+
 TEST(MetricTable, EveryReaderFillsExactlyItsLabels) {
     Snapshot snapshot = test::example(true);
     snapshot.targets[0].death_tally.add({});
+    add_cuda_calls(snapshot.targets[0].gpu.value());
     for (const Metric& metric : metric_table()) {
         Samples samples;
         metric.collect(snapshot, samples);
