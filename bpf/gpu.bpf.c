@@ -89,23 +89,6 @@ static __always_inline int on_call(struct pt_regs *regs, __u32 call)
 	return 0;
 }
 
-/* These succeed but for nonsense, and some programs call them all the time: their return is not looked at. */
-static __always_inline int on_context_call(struct pt_regs *regs, __u32 call)
-{
-	__u64 thread = bpf_get_current_pid_tgid();
-	struct ms_gpu_process *process = gpu_process(thread >> 32);
-
-	if (!process || is_inside_another(thread, stack_pointer(regs)))
-		return 0;
-	if (call == MS_CUDA_POP_CONTEXT)
-		pop_context(process);
-	else if (call == MS_CUDA_PUSH_CONTEXT)
-		push_context(process, device_of_context(process, call_argument_1(regs)));
-	else
-		set_context(process, call_argument_1(regs));
-	return 0;
-}
-
 static __always_inline void after_call(void *ctx, struct ms_gpu_process *process, __u32 pid,
                                        struct gpu_call *begun, __u32 result, bool bounded)
 {
@@ -140,6 +123,12 @@ static __always_inline void after_call(void *ctx, struct ms_gpu_process *process
 			key = key_of(process, pid, begun->call, begun->arguments[0]);
 			enter(process, pid, &key, &begun->taken);
 		}
+		break;
+	case MS_CUDA_SET_CONTEXT:
+	case MS_CUDA_PUSH_CONTEXT:
+	case MS_CUDA_POP_CONTEXT:
+		if (!result)
+			after_current_call(process, begun);
 		break;
 	default:
 		if (!result)
@@ -195,9 +184,9 @@ CALL(create_context, on_call, CREATE_CONTEXT)
 CALL(create_context_3, on_call, CREATE_CONTEXT_3)
 CALL(create_context_4, on_call, CREATE_CONTEXT_4)
 CALL(destroy_context, on_call, DESTROY_CONTEXT)
-CALL(set_context, on_context_call, SET_CONTEXT)
-CALL(push_context, on_context_call, PUSH_CONTEXT)
-CALL(pop_context, on_context_call, POP_CONTEXT)
+CALL(set_context, on_call, SET_CONTEXT)
+CALL(push_context, on_call, PUSH_CONTEXT)
+CALL(pop_context, on_call, POP_CONTEXT)
 CALL(get_uuid, on_call, GET_UUID)
 
 SEC("uretprobe") int gpu_return(struct pt_regs *ctx)

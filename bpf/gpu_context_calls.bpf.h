@@ -25,6 +25,17 @@ static __always_inline __s32 asked_device(const struct gpu_call *begun)
 	}
 }
 
+/* Which of its contexts a thread works in. */
+static __always_inline void after_current_call(struct ms_gpu_process *process, const struct gpu_call *begun)
+{
+	if (begun->call == MS_CUDA_POP_CONTEXT)
+		pop_context(process);
+	else if (begun->call == MS_CUDA_PUSH_CONTEXT)
+		push_context(process, device_of_context(process, begun->arguments[0]));
+	else
+		set_context(process, begun->arguments[0]);
+}
+
 static __always_inline void after_context_call(struct ms_gpu_process *process, __u32 pid,
                                                const struct gpu_call *begun)
 {

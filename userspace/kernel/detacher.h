@@ -6,8 +6,8 @@
 
 namespace memscope {
 
-// Takes user probes off without making anybody wait: the kernel lets go of each when nobody can be inside it any more,
-// which takes a tenth of a second, and there are dozens.
+// Takes user probes off without making anybody wait: the kernel lets go of them one after the other, of each when
+// nobody can be inside it any more, which takes a tenth of a second. What is attached meanwhile waits for that, too.
 class Detacher {
   public:
     Detacher() = default;

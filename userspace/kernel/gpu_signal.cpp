@@ -17,11 +17,6 @@ constexpr const char* kPrograms[] = {
 #undef X
 };
 
-// What is done is done where they begin.
-bool returns_matter(ms_cuda_call call) {
-    return call != MS_CUDA_SET_CONTEXT && call != MS_CUDA_PUSH_CONTEXT && call != MS_CUDA_POP_CONTEXT;
-}
-
 CudaProcess process_of(__u32 pid, __u64 start_ns, __u64 instance) {
     return {{static_cast<pid_t>(pid), start_ns}, instance};
 }
@@ -94,7 +89,6 @@ Result<std::vector<Link>> GpuSignal::attach(const Fd& library, std::span<const C
     std::vector<Link> links;
     for (const bool at_return : {true, false}) {
         for (const CudaPlace& place : places) {
-            if (at_return && !returns_matter(place.call)) continue;
             LIBBPF_OPTS(bpf_uprobe_opts, options, .retprobe = at_return);
             const bpf_program* program =
                 state_->program(at_return ? state_->return_program : std::string_view(kPrograms[place.call]));

@@ -361,7 +361,7 @@ SelfSample Collector::describe_self(const Now& now) {
     if (growth_ && session_.growth()->is_paused())
         for (Probe& probe : self.probes)
             if (probe.name == "growth_resident") probe.attached = false;
-    if (cuda_->has_seen_any()) self.probes.push_back({"gpu", cuda_->is_following()});
+    if (cuda_->has_any()) self.probes.push_back({"gpu", cuda_->is_following()});
     return self;
 }
 

@@ -13,6 +13,7 @@ constexpr std::size_t kMostLibraries = 16;     // some 110 files are open for ea
 constexpr std::size_t kMostKnown = 64;         // with those that cannot be followed
 constexpr std::size_t kMostLooksPerTurn = 50;  // a process with a driver has thousands of mappings: a millisecond
 constexpr std::size_t kMostSweptPerTick = 16384;
+constexpr std::uint64_t kLingerNs = 60'000'000'000;
 
 std::int64_t number(Bytes bytes) { return static_cast<std::int64_t>(bytes.n); }
 
@@ -98,14 +99,24 @@ void GpuRecorder::look_again(const Surroundings& around) {
     }
 }
 
+// A job that is started again soon finds its driver followed: to attach takes a moment, to let go seconds.
+void GpuRecorder::leave_unused(const Surroundings& around) {
+    for (const TrackedProcess& process : around.processes.ended())
+        for (auto& [key, library] : libraries_) library.users.erase(process.task.id.pid);
+    const auto is_unused = [&](const Library& library) {
+        return library.users.empty() && (library.links.empty() || around.now_ns - library.used_ns >= kLingerNs);
+    };
+    for (auto& [key, library] : libraries_) {
+        if (!library.users.empty()) library.used_ns = around.now_ns;
+        if (is_unused(library)) detacher_.let_go(std::move(library.links));
+    }
+    std::erase_if(libraries_, [&](const auto& entry) { return is_unused(entry.second); });
+}
+
 void GpuRecorder::tick(Session& session, const Surroundings& around) {
     if (on_ && !session.tells_of_cuda()) look_again(around);
     look(session);
-    for (const TrackedProcess& process : around.processes.ended())
-        for (auto& [key, library] : libraries_) library.users.erase(process.task.id.pid);
-    for (auto& [key, library] : libraries_)
-        if (library.users.empty()) detacher_.let_go(std::move(library.links));
-    std::erase_if(libraries_, [](const auto& entry) { return entry.second.users.empty(); });
+    leave_unused(around);
     if (GpuSignal* signal = session.gpu()) {
         read_accounts(*signal, around);
         live_entries_ = signal->live_entries();
@@ -173,8 +184,13 @@ bool GpuRecorder::is_stranger(const CudaProcess& process) const {
     });
 }
 
+bool GpuRecorder::has_any() const {
+    return std::ranges::any_of(libraries_, [](const auto& entry) { return !entry.second.users.empty(); });
+}
+
 bool GpuRecorder::is_following() const {
-    return std::ranges::any_of(libraries_, [](const auto& entry) { return !entry.second.links.empty(); });
+    return std::ranges::any_of(
+        libraries_, [](const auto& entry) { return !entry.second.users.empty() && !entry.second.links.empty(); });
 }
 
 std::optional<Bytes> GpuRecorder::reserved(const ProcessId& process, const GpuId& device) const {

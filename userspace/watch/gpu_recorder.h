@@ -66,8 +66,8 @@ class GpuRecorder {
     std::set<StackId> stacks() const;  // all that hold something
 
     std::uint64_t live_entries() const { return live_entries_; }  // in the kernel's books, as of the last tick
-    bool has_seen_any() const { return !libraries_.empty(); }
-    bool is_following() const;
+    bool has_any() const;                                         // somebody has mapped a driver, or what is named so
+    bool is_following() const;                                    // and at least one of them is followed
     std::uint64_t refused() const { return refused_; }  // files that are named like the driver, and cannot be followed
     const std::string& last_refusal() const { return last_refusal_; }
 
@@ -76,6 +76,7 @@ class GpuRecorder {
     struct Library {
         std::vector<Link> links{};  // none: it was refused
         std::set<pid_t> users{};
+        std::uint64_t used_ns = 0;  // at the last tick at which it had any
     };
     using AccountKey = std::tuple<pid_t, std::uint64_t, int>;  // process, instance, device
     static AccountKey key_of(const GpuAccount& account) {
@@ -91,6 +92,7 @@ class GpuRecorder {
     void count_failures(const Known& known, const TrackedProcess& process, const Nesting& nesting);
     bool is_stranger(const CudaProcess& process) const;
     void look_again(const Surroundings& around);
+    void leave_unused(const Surroundings& around);
     void read_accounts(GpuSignal& signal, const Surroundings& around);
     void sweep(GpuSignal& signal);
 
