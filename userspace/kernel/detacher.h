@@ -2,7 +2,7 @@
 #include <future>
 #include <vector>
 
-#include "kernel/handles.h"
+#include "kernel/user_probes.h"
 
 namespace memscope {
 
@@ -15,7 +15,7 @@ class Detacher {
     Detacher& operator=(const Detacher&) = delete;
     ~Detacher() = default;  // waits for all of them
 
-    void let_go(std::vector<Link> links);
+    void let_go(std::vector<UserProbe> probes);
 
   private:
     std::vector<std::future<void>> under_way_{};

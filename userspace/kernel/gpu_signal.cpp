@@ -46,6 +46,7 @@ struct GpuSignal::State {
     std::string_view return_program;
     std::vector<Link> links;  // of processes that end or execute another program
     SharedMaps shared;
+    bool many_at_once = false;
     __u32 sweep_position = 0;
     bool sweep_begins = true;
 
@@ -74,6 +75,11 @@ Result<GpuSignal> GpuSignal::start(const Plan& plan, const SignalSettings& setti
     std::erase(ends, state->return_program);
     programs.insert(programs.end(), std::begin(kPrograms), std::end(kPrograms));
     load_only(state->skeleton->obj, programs);
+    state->many_at_once = settings.many_user_probes;
+    if (state->many_at_once) {
+        prepare_for_many(state->program(state->return_program));
+        for (const char* program : kPrograms) prepare_for_many(state->program(program));
+    }
     if (const int error = gpu_bpf__load(state->skeleton.get())) return load_error("gpu", -error);
     auto links = memscope::attach(state->skeleton->obj, ends);
     if (!links) return links.error();
@@ -84,21 +90,38 @@ Result<GpuSignal> GpuSignal::start(const Plan& plan, const SignalSettings& setti
 
 // Returns before beginnings: a call that begins unseen and returns does no harm, the other way round it would wait for
 // its return for ever.
-Result<std::vector<Link>> GpuSignal::attach(const Fd& library, std::span<const CudaPlace> places) {
+Result<std::vector<UserProbe>> GpuSignal::attach(const Fd& library, std::span<const CudaPlace> places) {
     const std::string path = "/proc/self/fd/" + std::to_string(library.get());
-    std::vector<Link> links;
-    for (const bool at_return : {true, false}) {
-        for (const CudaPlace& place : places) {
-            LIBBPF_OPTS(bpf_uprobe_opts, options, .retprobe = at_return);
-            const bpf_program* program =
-                state_->program(at_return ? state_->return_program : std::string_view(kPrograms[place.call]));
-            Link link(bpf_program__attach_uprobe_opts(program, -1, path.c_str(), place.offset, &options));
-            if (!link) return system_error(errno, "follow calls of the CUDA driver");
-            links.push_back(std::move(link));
-        }
+    std::vector<std::uint64_t> returns;
+    std::map<ms_cuda_call, std::vector<std::uint64_t>> calls;
+    for (const CudaPlace& place : places) {
+        returns.push_back(place.offset);
+        calls[place.call].push_back(place.offset);
     }
-    std::reverse(links.begin(), links.end());  // they go in the opposite order
-    return links;
+    std::vector<UserProbe> probes;
+    if (auto done = probe(state_->return_program, path, returns, ProbeAt::return_, probes); !done) return done.error();
+    for (const auto& [call, offsets] : calls)
+        if (auto done = probe(kPrograms[call], path, offsets, ProbeAt::call, probes); !done) return done.error();
+    std::reverse(probes.begin(), probes.end());  // they go in the opposite order
+    return probes;
+}
+
+Status GpuSignal::probe(std::string_view name, const std::string& path, std::span<const std::uint64_t> offsets,
+                        ProbeAt at, std::vector<UserProbe>& probes) {
+    const bpf_program* program = state_->program(name);
+    if (state_->many_at_once) {
+        if (offsets.empty()) return Done{};
+        auto all = probe_many(program, path, offsets, at);
+        if (!all) return all.error();
+        probes.push_back(std::move(*all));
+        return Done{};
+    }
+    for (const std::uint64_t offset : offsets) {
+        auto one = probe_one(program, path, offset, at);
+        if (!one) return one.error();
+        probes.push_back(std::move(*one));
+    }
+    return Done{};
 }
 
 std::vector<GpuAccount> GpuSignal::accounts() const {
@@ -118,7 +141,7 @@ std::vector<GpuAccount> GpuSignal::accounts() const {
             std::copy(std::begin(value.uuid), std::end(value.uuid), account.uuid.emplace().begin());
         ms_gpu_process process{};
         account.living = bpf_map_lookup_elem(processes, &key.pid, &process) == 0 && process.id == key.process;
-        accounts.push_back(std::move(account));
+        accounts.push_back(account);
     };
     for_each_entry<ms_gpu_account_key, ms_gpu_account>(state_->map(state_->skeleton->maps.gpu_accounts),
                                                        std::size_t{2} * MS_GPU_ACCOUNTS, add);

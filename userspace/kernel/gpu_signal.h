@@ -6,6 +6,7 @@
 #include "base/fd.h"
 #include "kernel/plan.h"
 #include "kernel/signal.h"
+#include "kernel/user_probes.h"
 #include "model/gpu_account.h"
 #include <memscope/shared/gpu.h>
 
@@ -27,8 +28,8 @@ class GpuSignal {
     GpuSignal& operator=(GpuSignal&&) noexcept;
     ~GpuSignal();
 
-    // In everybody who maps that file, now or later, until the links are gone. All or nothing.
-    Result<std::vector<Link>> attach(const Fd& library, std::span<const CudaPlace> places);
+    // In everybody who maps that file, now or later, until the probes are gone. All or nothing.
+    Result<std::vector<UserProbe>> attach(const Fd& library, std::span<const CudaPlace> places);
 
     std::vector<GpuAccount> accounts() const;
     std::vector<GpuSite> sites() const;
@@ -46,6 +47,8 @@ class GpuSignal {
   private:
     struct State;
     explicit GpuSignal(std::unique_ptr<State> state);
+    Status probe(std::string_view name, const std::string& path, std::span<const std::uint64_t> offsets, ProbeAt at,
+                 std::vector<UserProbe>& probes);
     std::unique_ptr<State> state_;
 };
 

@@ -14,6 +14,7 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
                                              !program_of(plan, "memory", "sys_enter").empty(),
                             .follow_descendants = wanted.follow_descendants,
                             .atomic_exchange = wanted.atomic_exchange,
+                            .many_user_probes = wanted.many_user_probes,
                             .gpu_live = wanted.gpu_live};
     auto tree = TreeSignal::start(plan, settings);
     if (!tree) return tree.error();

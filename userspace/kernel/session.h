@@ -23,7 +23,8 @@ struct SessionSettings {
     bool follow_growth = true;
     bool follow_ranges = false;   // needs the mappings
     bool atomic_exchange = true;  // see KernelFacts
-    std::uint32_t gpu_live = 0;   // CUDA allocations there is room for; 0: as many as there should be
+    bool many_user_probes = false;
+    std::uint32_t gpu_live = 0;  // CUDA allocations there is room for; 0: as many as there should be
 };
 
 // The kernel side while it runs: loads what the plan chose and owns it. Events are attached before the first

@@ -27,6 +27,7 @@ struct SignalSettings {
     bool follow_ranges = false;
     bool follow_descendants = false;
     bool atomic_exchange = true;
+    bool many_user_probes = false;
     bool follow_growth = false;
     std::uint32_t gpu_live = 0;  // CUDA allocations there is room for; 0: as many as there should be
     SharedMaps shared{};         // made by other objects already

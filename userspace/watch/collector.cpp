@@ -98,6 +98,7 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
                                          .follow_growth = options.growth,
                                          .follow_ranges = options.growth && options.maps,
                                          .atomic_exchange = facts.atomic_exchange.value_or(true),
+                                         .many_user_probes = facts.many_user_probes,
                                          .gpu_live = options.gpu_live});
     if (!session) return session.error();
     Collector collector(root, *hierarchy, std::move(*session), std::move(*targets), options);

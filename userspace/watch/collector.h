@@ -34,6 +34,7 @@ class Collector {
     bool has_news() const { return deaths_.news_waits(); }  // that should not wait for the next tick
     bool finished() const { return targets_->finished(processes_.living().size()); }
     const std::vector<Error>& refused() const { return session_.refused(); }
+    std::vector<Error> take_refusals() { return cuda_->take_refusals(); }  // of what was to be followed since
     // Null where growth is not followed. It lives as long as the collector and may be asked from any thread.
     GrowthRecorder* growth() { return growth_.get(); }
     const GpuRecorder& cuda() const { return *cuda_; }

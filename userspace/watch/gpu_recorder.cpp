@@ -20,7 +20,7 @@ std::int64_t number(Bytes bytes) { return static_cast<std::int64_t>(bytes.n); }
 }  // namespace
 
 GpuRecorder::~GpuRecorder() {
-    for (auto& [key, library] : libraries_) detacher_.let_go(std::move(library.links));
+    for (auto& [key, library] : libraries_) detacher_.let_go(std::move(library.probes));
 }
 
 void GpuRecorder::begin(const TrackedProcess& process) {
@@ -41,15 +41,15 @@ void GpuRecorder::executed(const ProcessId& process) {
 
 Status GpuRecorder::follow(Session& session, pid_t pid, const MappedRange& mapping, Library& library) {
     std::size_t followed = 0;
-    for (const auto& [key, known] : libraries_) followed += known.links.empty() ? 0 : 1;
+    for (const auto& [key, known] : libraries_) followed += known.probes.empty() ? 0 : 1;
     if (followed >= kMostLibraries)
         return plain_error("there are too many copies of the CUDA driver to follow them all");
     const auto file = open_cuda_library(root_, pid, mapping);
     if (!file) return file.error();
     if (auto started = session.start_gpu(); !started) return started.error();
-    auto links = session.gpu()->attach(file->file, file->places);
-    if (!links) return links.error();
-    library.links = std::move(*links);
+    auto probes = session.gpu()->attach(file->file, file->places);
+    if (!probes) return probes.error();
+    library.probes = std::move(*probes);
     return Done{};
 }
 
@@ -61,7 +61,6 @@ void GpuRecorder::look_at_maps(Session& session, const ProcessId& process) {
         const bool known = libraries_.contains(key);
         if (!known && libraries_.size() >= kMostKnown) {
             ++refused_;
-            last_refusal_ = "there are too many files that are named like the CUDA driver";
             continue;
         }
         Library& library = libraries_[key];
@@ -69,7 +68,7 @@ void GpuRecorder::look_at_maps(Session& session, const ProcessId& process) {
         if (known) continue;
         if (auto followed = follow(session, process.pid, mapping, library); !followed) {
             ++refused_;
-            last_refusal_ = followed.error().message();
+            refusals_.push_back(followed.error());
         }
     }
 }
@@ -104,11 +103,11 @@ void GpuRecorder::leave_unused(const Surroundings& around) {
     for (const TrackedProcess& process : around.processes.ended())
         for (auto& [key, library] : libraries_) library.users.erase(process.task.id.pid);
     const auto is_unused = [&](const Library& library) {
-        return library.users.empty() && (library.links.empty() || around.now_ns - library.used_ns >= kLingerNs);
+        return library.users.empty() && (library.probes.empty() || around.now_ns - library.used_ns >= kLingerNs);
     };
     for (auto& [key, library] : libraries_) {
         if (!library.users.empty()) library.used_ns = around.now_ns;
-        if (is_unused(library)) detacher_.let_go(std::move(library.links));
+        if (is_unused(library)) detacher_.let_go(std::move(library.probes));
     }
     std::erase_if(libraries_, [&](const auto& entry) { return is_unused(entry.second); });
 }
@@ -190,7 +189,7 @@ bool GpuRecorder::has_any() const {
 
 bool GpuRecorder::is_following() const {
     return std::ranges::any_of(
-        libraries_, [](const auto& entry) { return !entry.second.users.empty() && !entry.second.links.empty(); });
+        libraries_, [](const auto& entry) { return !entry.second.users.empty() && !entry.second.probes.empty(); });
 }
 
 std::optional<Bytes> GpuRecorder::reserved(const ProcessId& process, const GpuId& device) const {

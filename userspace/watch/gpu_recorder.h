@@ -4,6 +4,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "base/files.h"
@@ -69,12 +70,12 @@ class GpuRecorder {
     bool has_any() const;                                         // somebody has mapped a driver, or what is named so
     bool is_following() const;                                    // and at least one of them is followed
     std::uint64_t refused() const { return refused_; }  // files that are named like the driver, and cannot be followed
-    const std::string& last_refusal() const { return last_refusal_; }
+    std::vector<Error> take_refusals() { return std::exchange(refusals_, {}); }  // why, once a file
 
   private:
     using FileKey = std::tuple<unsigned, unsigned, std::uint64_t>;  // as /proc/PID/maps has it
     struct Library {
-        std::vector<Link> links{};  // none: it was refused
+        std::vector<UserProbe> probes{};  // none: it was refused
         std::set<pid_t> users{};
         std::uint64_t used_ns = 0;  // at the last tick at which it had any
     };
@@ -108,7 +109,7 @@ class GpuRecorder {
     std::map<FileKey, Library> libraries_{};
     std::uint64_t refused_ = 0;
     std::uint64_t live_entries_ = 0;
-    std::string last_refusal_{};
+    std::vector<Error> refusals_{};
     std::map<CgroupId, std::map<TargetGpu::RoleDevice, std::uint64_t>> failures_{};
     std::map<AccountKey, std::uint64_t> counted_failures_{};
 

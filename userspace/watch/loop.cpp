@@ -160,6 +160,7 @@ class Loop {
     Status tick() {
         auto taken = collector_.tick();
         if (!taken) return taken.error();
+        for (const Error& refused : collector_.take_refusals()) warn_in_passing(refused);
         if (collector_.finished() && taken->targets.empty()) return Done{};  // the last values stay
         reports_.take(*taken, monotonic());                                  // first: we may be next
         taken->self.dropped["json_tick_skipped"] = output_ ? output_->skipped() : 0;
