@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "analysis/leak.h"
+#include "analysis/open_excursion.h"
 #include "analysis/restart.h"
 #include "analysis/saturation.h"
 
@@ -188,20 +189,8 @@ void decide(Judgement& judgement, const Findings& findings, const JudgeSettings&
     set_flat(judgement, findings);
 }
 
-}  // namespace
-
-Judgement judge(const Series& series, const JudgeSettings& settings) {
-    const Seconds began = series.began();
-    Judgement judgement{.since = began, .until = began + Seconds(series.length()), .peak = series.peak()};
-    judgement.warmup = settings.warmup;
-    std::vector<Bin> bins = series.bins();
-    if (const auto restart = find_restart(bins, settings.warmup)) {
-        const double at = bins[*restart].low_at;
-        judgement.restarted = judgement.since = began + Seconds(at);
-        bins = series.bins(at);
-    } else {
-        bins.resize(bins.size() - unsettled_end(bins));
-    }
+// `judgement`: what is known before anything is judged. `began`: what the times of bins count from.
+Judgement judge_bins(std::span<const Bin> bins, Judgement judgement, const JudgeSettings& settings, Seconds began) {
     judgement.samples = samples_in(bins);
     if (bins.empty()) return judgement;
     const double budget = std::max(settings.warmup.count(), 1.0);
@@ -221,6 +210,29 @@ Judgement judge(const Series& series, const JudgeSettings& settings) {
     decide(judgement, findings, settings, began);
     judgement.floor = std::min(judgement.floor, judgement.peak);  // a line may point higher than anything was
     return judgement;
+}
+
+}  // namespace
+
+Judgement judge(const Series& series, const JudgeSettings& settings) {
+    const Seconds began = series.began();
+    Judgement judgement{.since = began, .until = began + Seconds(series.length()), .peak = series.peak()};
+    judgement.warmup = settings.warmup;
+    std::vector<Bin> bins = series.bins();
+    if (const auto restart = find_restart(bins, settings.warmup)) {
+        const double at = bins[*restart].low_at;
+        judgement.restarted = judgement.since = began + Seconds(at);
+        bins = series.bins(at);
+    } else {
+        bins.resize(bins.size() - unsettled_end(bins));
+    }
+    const Judgement judged = judge_bins(bins, judgement, settings, began);
+    if (judged.verdict != Verdict::leaking) return judged;
+    // An accusation must stand without an excursion that may come back.
+    const std::size_t open = open_excursion(bins);
+    if (open == 0) return judged;
+    const Judgement without = judge_bins(std::span(bins).first(bins.size() - open), judgement, settings, began);
+    return without.verdict == Verdict::leaking ? judged : without;
 }
 
 }  // namespace memscope

@@ -44,11 +44,11 @@ Finding log_finding(const SysRoot& root) {
 }
 
 // Loading it is the only honest test; nothing of it is called.
-Finding library_finding(const char* name, const char* library) {
+Finding driver_finding(const char* library) {
     void* handle = ::dlopen(library, RTLD_LAZY | RTLD_LOCAL);
-    if (!handle) return {name, false, std::string(library) + " is not here: no GPU memory can be read on this machine"};
+    if (!handle) return {"CUDA driver", false, std::string(library) + " is not here; jobs may bring their own"};
     ::dlclose(handle);
-    return {name, true, std::string(library) + "; this version does not use it yet"};
+    return {"CUDA driver", true, std::string(library) + "; its calls are followed in those that map it"};
 }
 
 Finding python_finding() {
@@ -140,7 +140,7 @@ Diagnosis diagnose(const SysRoot& root) {
         pressure_finding(root, hierarchy),
         log_finding(root),
         nvml_finding(WatchOptions{}.nvml),
-        library_finding("CUDA driver", "libcuda.so.1"),
+        driver_finding("libcuda.so.1"),
         python_finding(),
         oom_finding(root, diagnosis.capabilities),
     };
@@ -151,7 +151,9 @@ Diagnosis diagnose(const SysRoot& root) {
     diagnosis.tried = true;
     const bool v1 = hierarchy->version == 1;
     auto session =
-        Session::start(diagnosis.plan, {.memory_on_v1 = v1, .atomic_exchange = facts.atomic_exchange.value_or(true)});
+        Session::start(diagnosis.plan, {.memory_on_v1 = v1,
+                                        .atomic_exchange = facts.atomic_exchange.value_or(true),
+                                        .many_user_probes = facts.many_user_probes});
     if (session) {
         diagnosis.findings.push_back(mapped_bytes_finding(*session));
         diagnosis.findings.push_back(cuda_calls_finding(*session));
