@@ -117,6 +117,7 @@ static_assert(sizeof(AllocationProp) == 16);
 
 }  // namespace
 
+// NOLINTBEGIN(readability-identifier-naming): the driver's own names
 extern "C" {
 #pragma GCC visibility push(default)
 
@@ -268,3 +269,4 @@ void fake_cuda_let_frees_fail(int fail) { driver().frees_fail = fail != 0; }
 
 #pragma GCC visibility pop
 }
+// NOLINTEND(readability-identifier-naming)

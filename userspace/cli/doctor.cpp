@@ -150,10 +150,9 @@ Diagnosis diagnose(const SysRoot& root) {
     if (diagnosis.obstacle) return diagnosis;
     diagnosis.tried = true;
     const bool v1 = hierarchy->version == 1;
-    auto session =
-        Session::start(diagnosis.plan, {.memory_on_v1 = v1,
-                                        .atomic_exchange = facts.atomic_exchange.value_or(true),
-                                        .many_user_probes = facts.many_user_probes});
+    auto session = Session::start(diagnosis.plan, {.memory_on_v1 = v1,
+                                                   .atomic_exchange = facts.atomic_exchange.value_or(true),
+                                                   .many_user_probes = facts.many_user_probes});
     if (session) {
         diagnosis.findings.push_back(mapped_bytes_finding(*session));
         diagnosis.findings.push_back(cuda_calls_finding(*session));

@@ -48,7 +48,9 @@ Result<UserProbe> probe_many(const bpf_program* program, const std::string& path
 }
 
 Result<UserProbe> probe_one(const bpf_program* program, const std::string& path, std::uint64_t offset, ProbeAt at) {
-    LIBBPF_OPTS(bpf_uprobe_opts, options, .retprobe = at == ProbeAt::return_);
+    bpf_uprobe_opts options{};
+    options.sz = sizeof(options);
+    options.retprobe = at == ProbeAt::return_;
     Link link(bpf_program__attach_uprobe_opts(program, -1, path.c_str(), offset, &options));
     if (!link) return failed(errno);
     return UserProbe{.one = std::move(link)};
