@@ -64,7 +64,7 @@ constexpr Metric kGpuCallMetrics[] = {
      reserved},
     {"memscope_gpu_tensor_bytes",
      kGauge,
-     "Memory of a device that PyTorch has handed out to tensors, by its own probes (--torch). The rest of what is "
+     "Memory of a device that PyTorch has handed out to tensors, by its own probes. The rest of what is "
      "reserved is cache and fragmentation.",
      {"target", "role", "rank", "gpu"},
      tensors},
