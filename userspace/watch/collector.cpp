@@ -7,11 +7,12 @@
 
 #include "analysis/role_totals.h"
 #include "kernel/obstacles.h"
+#include "sources/cgroup_directory.h"
 #include "sources/descendants.h"
 #include "sources/host.h"
 #include "sources/procfs.h"
 #include "sources/shm.h"
-#include "watch/cgroup_targets.h"
+#include "watch/open_targets.h"
 #include "watch/process_target.h"
 #include "watch/shown_process.h"
 
@@ -42,17 +43,6 @@ std::optional<PrecursorInputs::Eta> eta_of(const TargetSnapshot& target) {
     const ScopeVerdict* verdict = target.verdict();
     if (!verdict || !verdict->forecast) return std::nullopt;
     return PrecursorInputs::Eta{verdict->forecast->eta, verdict->forecast->basis == Forecast::Basis::warmup};
-}
-
-Result<std::unique_ptr<Targets>> open_targets(const SysRoot& root, const CgroupHierarchy& hierarchy,
-                                              const WatchOptions& options) {
-    const auto as_targets = [](auto opened) -> Result<std::unique_ptr<Targets>> {
-        if (!opened) return opened.error();
-        return std::unique_ptr<Targets>(std::move(*opened));
-    };
-    if (options.pid) return as_targets(ProcessTarget::open(root, hierarchy, *options.pid));
-    if (options.own_cgroup) return as_targets(CgroupTargets::open_own(hierarchy, *options.own_cgroup, options.shown));
-    return as_targets(CgroupTargets::open(hierarchy, options.cgroups, options.wait));
 }
 
 }  // namespace
