@@ -16,6 +16,8 @@ namespace memscope {
 namespace {
 
 constexpr std::size_t kPage = 65'536;  // a multiple of every page size
+// A reservation of 128 TiB succeeds on arm64.
+constexpr std::size_t kMoreThanThereIs = std::size_t{1} << 60;
 
 // One thread's part: it touches only what is its own, all others do the same beside it.
 class Stormer {
@@ -128,7 +130,7 @@ class Stormer {
         if (const Own* const own = any()) {
             ::munmap(own->at + 1, own->bytes);
             ::munmap(own->at, 0);
-            ::mremap(own->at, own->bytes, std::size_t{1} << 47, MREMAP_MAYMOVE);
+            ::mremap(own->at, own->bytes, kMoreThanThereIs, MREMAP_MAYMOVE);
         }
     }
 
