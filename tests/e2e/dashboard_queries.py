@@ -119,7 +119,8 @@ def check_query(api, name, title, ref, expression, port, targets, since, cgroup)
         if gpu and not due:
             return
     try:
-        drawn = points(api, expression, port, targets, since)
+        # The last step that is drawn may lie before what has just been recorded.
+        drawn = wait_for(lambda: points(api, expression, port, targets, since), 4 if due else 0, 0.5)
     except ValueError as e:
         check(what, False, e)
         return

@@ -62,11 +62,14 @@ Labelled collector_teeth(Chance& chance) {
     job.base = 1;
     const Sampling sampling = any_sampling(chance, length);
     const double period = std::max(length / chance.between(8, 60), 10 * sampling.interval);
-    job.shapes.push_back(teeth(chance, period, std::max(job.level * chance.scaled(0.06, 0.6), 14 * job.noise),
-                               chance.flip(0.5) ? 0 : chance.between(0, 0.25), length));
+    const double height = std::max(job.level * chance.scaled(0.06, 0.6), 14 * job.noise);
+    const double irregular = chance.flip(0.5) ? 0 : chance.between(0, 0.25);
+    job.shapes.push_back(teeth(chance, period, height, irregular, length));
     Labelled made = record(chance, job, length, sampling);
     made.verdict = Verdict::spiky;
     made.never_leaks = true;
+    const double longest = period * (1 + irregular);
+    if (longest > kBudget) made.knowable_from = 3 * longest;
     return made;
 }
 

@@ -19,6 +19,9 @@ struct Labelled {
     std::optional<double> leak_began{};  // seconds since the first sample
     bool stepped = false;
     bool never_leaks = false;  // at no moment may it be called a leak: a warm-up inside the budget, or no growth at all
+    // ... from this moment on. A tooth that lasts longer than the budget is no different from a leak until it was given
+    // back a few times.
+    double knowable_from = 0;
 };
 
 struct Family {

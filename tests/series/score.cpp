@@ -78,7 +78,7 @@ void Watching::add(const Labelled& made, std::uint64_t seed, const Evidence& evi
     Judge judge({.evidence = evidence});
     for (const auto& sample : made.samples) {
         judge.add(Seconds(sample.at), bytes_of(sample));
-        if (judge.latest().verdict != Verdict::leaking) continue;
+        if (judge.latest().verdict != Verdict::leaking || sample.at < made.knowable_from) continue;
         if (made.never_leaks || sample.at < *made.leak_began) {
             ++accused;
             cases.push_back(fmt::format("{} {}: at {:.0f} s", made.family, seed, sample.at));

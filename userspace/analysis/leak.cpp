@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "analysis/earlier_tooth.h"
 #include "analysis/saturation.h"
 
 namespace memscope {
@@ -238,6 +239,7 @@ std::optional<Leak> find_leak(const Findings& findings, const Evidence& evidence
         leak.doubt = Doubt::budget;
     }
     if (is_wander(findings, *rise) || is_tooth(findings, *rise)) return std::nullopt;
+    if (is_like_an_earlier_tooth(findings.bins, *rise, budget)) return std::nullopt;
     leak.rise = *rise;
     if (const auto to_come = to_come_if_decelerating(findings, *rise)) {
         leak.doubt = Doubt::decelerating;

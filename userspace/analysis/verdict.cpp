@@ -8,6 +8,7 @@
 #include "analysis/open_excursion.h"
 #include "analysis/restart.h"
 #include "analysis/saturation.h"
+#include "analysis/since_gap.h"
 
 namespace memscope {
 namespace {
@@ -228,10 +229,10 @@ Judgement judge(const Series& series, const JudgeSettings& settings) {
     }
     const Judgement judged = judge_bins(bins, judgement, settings, began);
     if (judged.verdict != Verdict::leaking) return judged;
-    // An accusation must stand without an excursion that may come back.
-    const std::size_t open = open_excursion(bins);
-    if (open == 0) return judged;
-    const Judgement without = judge_bins(std::span(bins).first(bins.size() - open), judgement, settings, began);
+    // An accusation must stand without an excursion that may come back, and without the few samples after a gap.
+    const std::size_t doubtful = std::max(open_excursion(bins), too_few_since_gap(bins));
+    if (doubtful == 0) return judged;
+    const Judgement without = judge_bins(std::span(bins).first(bins.size() - doubtful), judgement, settings, began);
     return without.verdict == Verdict::leaking ? judged : without;
 }
 
