@@ -1,6 +1,6 @@
 # memscope_library(NAME [OPTIMISED] USES lib... LINKS external...)
 #
-# OPTIMISED: in debug builds as well.
+# OPTIMISED: in debug builds as well, and with the same numbers on every architecture: nothing is fused.
 # One static library per folder below userspace/. USES is the dependency rule of the house: it is what the
 # linker gets, and it is written to layers.txt, which the include test reads. There is no second list.
 set(MEMSCOPE_LAYERS_FILE "${CMAKE_BINARY_DIR}/layers.txt")
@@ -21,7 +21,7 @@ function(memscope_library name)
       target_precompile_headers(memscope_${name} REUSE_FROM memscope_base)
     endif()
     if(arg_OPTIMISED)
-      target_compile_options(memscope_${name} PRIVATE $<$<CONFIG:Debug>:-O2>)
+      target_compile_options(memscope_${name} PRIVATE $<$<CONFIG:Debug>:-O2> -ffp-contract=off)
     endif()
   else()
     add_library(memscope_${name} INTERFACE)
