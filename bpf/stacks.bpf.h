@@ -207,10 +207,19 @@ static __always_inline void take_native(void *context, struct ms_stack *stack, s
 			walk->hash = mixed(walk->hash, stack->native[i]);
 }
 
+/* Whoever has sent that many leaves half of the ring to the others. */
+#define MODEST_STACKS 512
+
 static __always_inline bool may_have_another(const struct ms_space *space, __u32 pid)
 {
 	__u32 *more;
 
+	if (space->stacks < MODEST_STACKS)
+		return true;
+	if (bpf_ringbuf_query(&stack_events, BPF_RB_AVAIL_DATA) > STACK_RING_BYTES / 2) {
+		count_loss(MS_LOSS_STACKS_FULL);
+		return false;
+	}
 	if (space->stacks < MS_STACKS_PER_PROCESS)
 		return true;
 	more = bpf_map_lookup_elem(&more_stacks, &pid);

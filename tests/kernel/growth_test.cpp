@@ -319,17 +319,17 @@ std::int64_t at_sites(const GrowthPlane& plane) {
 }
 
 TEST(ResidentGrowth, StandsAtStacksWhateverTheirNames) {
-    const Grown grown("shared-growth-sites", [] { grow_here(64 * kMiB); });
-    expect_about(at_sites(grown.growth.resident), 64 * kMiB);
+    const Grown grown("shared-growth-sites", [] { grow_here(32 * kMiB); });
+    expect_about(at_sites(grown.growth.resident), 32 * kMiB);
     expect_about(sum(grown.growth.resident), grown.change);
 }
 
 TEST(MappedGrowth, StandsAtStacksWhateverTheirNames) {
     const Grown grown("shared-growth-ranges", [] {
-        char* memory = static_cast<char*>(map_here(64 * kMiB));
+        char* memory = static_cast<char*>(map_here(32 * kMiB));
         ::munmap(memory + 8 * kMiB, 4 * kMiB);
     });
-    expect_about(at_sites(grown.growth.mapped), 60 * kMiB);
+    expect_about(at_sites(grown.growth.mapped), 28 * kMiB);
 }
 
 }  // namespace

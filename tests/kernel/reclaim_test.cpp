@@ -25,7 +25,7 @@ TEST(Reclaim, AtTheLimitIsTimedAndBookedToTheTargetThatStalled) {
     job.limit(24 * kMiB);
     Child child(job, [](const Child::Script& script) {
         script.wait();
-        touch_and_leave(160 * kMiB);
+        touch_and_leave(72 * kMiB);
         sleeper(script);
     });
     Child calm(beside, sleeper);
@@ -70,7 +70,7 @@ TEST(Reclaim, OfATargetInsideAnotherIsTheOuterOnesTooAndStaysItsOwn) {
     watched.tick();
     Child child(inner, [](const Child::Script& script) {
         script.wait();
-        touch_and_leave(160 * kMiB);
+        touch_and_leave(72 * kMiB);
         sleeper(script);
     });
     time_of(child);
@@ -87,7 +87,7 @@ TEST(Reclaim, OfATreeOfProcessesIsFollowedByBirth) {
     job.limit(24 * kMiB);
     Child child(job, [](const Child::Script& script) {
         script.wait();
-        touch_and_leave(160 * kMiB);
+        touch_and_leave(72 * kMiB);
         sleeper(script);
     });
     Watched watched = Watched::by_pid(child.pid());

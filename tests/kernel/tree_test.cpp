@@ -93,7 +93,7 @@ TEST(Tree, AThreadThatEndsIsNoExit) {
 TEST(Tree, ManyThreadsThatEndAtOnceAreOneExit) {
     const RealCgroup job("shared-group");
     Watched watched = Watched::shared();
-    constexpr unsigned kRounds = 25;
+    constexpr unsigned kRounds = 12;
     for (unsigned i = 0; i < kRounds; ++i) {
         Child child(job, [](const Child::Script& script) {
             for (int t = 0; t < 8; ++t) std::thread([] { ::pause(); }).detach();

@@ -69,8 +69,9 @@ enum ms_stack_event_kind {
 /* Resident growth is booked in steps of this size: what a walk of the stack costs is spread over it. */
 #define MS_GROWTH_STEP_BYTES (512 << 10)
 #define MS_SITES 16384
-/* Stacks that one process may have at a time; the collector grants more as it forgets others. */
-#define MS_STACKS_PER_PROCESS 4096
+/* Stacks that one process may have at a time; the collector grants more as it forgets others. Four that invent stacks
+ * do not fill the map. */
+#define MS_STACKS_PER_PROCESS 3072
 
 /* The anonymous memory of one process: by pid in the map `spaces`. Pages are signed differences. */
 struct ms_space {
