@@ -37,10 +37,11 @@ export const glance: Row = {
     }),
     lines([17, 9], {
       title: 'What decides: unreclaimable memory against the limit', unit: 'bytes', legend: 'right',
-      description: 'When the unreclaimable line (with swap) meets the limit, the kernel kills. Usage may lie at the limit for days without harm: the difference is cache. The floor is what the verdict looks at. Marks: deaths and changes of the verdict.',
+      description: 'When the unreclaimable line (with swap) meets the limit, the kernel kills. Usage may lie at the limit for days without harm: the difference is cache. The legend says whose limit it is: the job\'s own, that of a cgroup above it, or the memory of the host. The floor is what the verdict looks at. Marks: deaths and changes of the verdict.',
       queries: {
         unreclaimable: of('memory_unreclaimable_bytes'), 'usage with cache': of('memory_usage_bytes'), 'swap in use': of('memory_swap_bytes'),
-        'nearest limit': of('memory_effective_limit_bytes'), floor: of('floor_bytes', JOB, 'scope="target"'),
+        'nearest limit: {{owner}}': `${of('memory_effective_limit_bytes')} * on (instance, job, target) group_left (owner) (${of('memory_limit_owner')} == 1)`,
+        floor: of('floor_bytes', JOB, 'scope="target"'),
       },
       field: { min: 0 },
       overrides: [

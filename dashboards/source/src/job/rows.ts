@@ -1,7 +1,8 @@
 // What one asks after the first screen, one row for each question.
+import { BigValueTextMode } from '@grafana/schema';
 import type { Row } from '../dashboard.js';
 import { byQuery, colour, lines, stat, steps, table, timeline, words } from '../panels.js';
-import { JOB, of, rate, ROLES } from './select.js';
+import { JOB, of, rate, ROLES, WATCHER } from './select.js';
 
 export const roles: Row = {
   title: 'Which roles and ranks?',
@@ -119,6 +120,8 @@ export const sharing: Row = {
   ],
 };
 
+const acted = (outcome: string) => `round(sum by (event, outcome) (increase(${of('actions_total', WATCHER, outcome)}[$__range])))`;
+
 export const deaths: Row = {
   title: 'Who died, and why?',
   panels: [
@@ -145,5 +148,12 @@ export const deaths: Row = {
         queries: { 'OOM kills': of('memory_events_total', JOB, 'event="oom_kill"') }, field: { decimals: 0, thresholds: steps('green', [1, 'red']) },
       }),
     ] },
+    stat([24, 3], {
+      title: 'Did memscope act?', unit: 'none',
+      description: 'Commands of --on-precursor and --on-death in the time shown, by what became of them; of all jobs that this memscope watches (docs/acting.md). No command is given, or none was due: no.',
+      queries: { '{{event}}: {{outcome}}': `${acted('outcome="ok"')} > 0`, '{{event}} failed: {{outcome}}': `${acted('outcome!="ok"')} > 0` },
+      field: { noValue: 'no', decimals: 0, color: colour('green') }, overrides: [byQuery('B', [{ id: 'color', value: colour('orange') }])],
+      text: BigValueTextMode.ValueAndName,
+    }),
   ],
 };
