@@ -2,6 +2,7 @@
 import { BigValueTextMode } from '@grafana/schema';
 import type { Row } from '../dashboard.js';
 import { byQuery, colour, lines, stat, steps, table, timeline, words } from '../panels.js';
+import { CODES, verdictCode } from '../verdict.js';
 import { JOB, of, rate, ROLES, WATCHER } from './select.js';
 
 export const roles: Row = {
@@ -16,6 +17,11 @@ export const roles: Row = {
       title: 'Which role holds the memory?', unit: 'bytes', legend: 'right',
       description: 'Resident memory by role, rank and kind. Shared pages stand in every process that has them: these lines do not add up to the usage.',
       queries: { '{{role}} {{rank}} {{kind}}': `sum by (role, rank, kind) (${of('role_resident_bytes', ROLES)})` }, field: { min: 0 },
+    }),
+    timeline([24, 7], {
+      title: 'Which ranks leak?', unit: 'none',
+      description: 'The verdict of each role and rank. One rank that leaks while the others are stable has data or code of its own.',
+      queries: { '{{role}} {{rank}}': verdictCode(`${ROLES},scope="role"`, 'role, rank') }, field: { mappings: CODES },
     }),
     lines([8, 7], {
       title: 'Which role\'s floor rises?', unit: 'Bps',
