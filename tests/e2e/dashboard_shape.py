@@ -12,10 +12,17 @@ from harness import Checks  # noqa: E402
 DATASOURCE = {'type': 'prometheus', 'uid': '${datasource}'}
 COLUMNS = 24
 # Metrics of the watcher itself: the only ones a panel may ask for without naming the job.
-OWN = re.compile(r'memscope_(build_info|last_tick_|tick_|self_|events_dropped_|probe_|gpu_(info|memory_|utilization_|xid_))|instance:')
+OWN = re.compile(r'memscope_(build_info|actions_|last_tick_|tick_|self_|events_dropped_|probe_|gpu_(info|memory_|utilization_|xid_))|instance:')
 # How a page picks out what it shows: one job of one watcher, or as many as were chosen.
 PICKS = {'memscope-job': ('instance="$instance"', 'target="$target"'), 'memscope-fleet': ('instance=~"$instance"', 'target=~"$target"')}
 VARIABLES = {'memscope-job': ['datasource', 'instance', 'target', 'role', 'rank', 'gpu'], 'memscope-fleet': ['datasource', 'instance', 'target']}
+# What has to be answered before anybody scrolls, and how far down that is: a window of 1080 lines shows 20 units.
+FIRST_SCREEN = {
+    'memscope-job': ('Is it a leak?', 'When does it run out of memory?', 'Who holds it?', 'What decides: unreclaimable memory against the limit',
+                     'What announces a kill?', 'Who died in the time shown?'),
+    'memscope-fleet': ('How many jobs leak?', 'How many die within the hour?', 'Which jobs run out of memory first?'),
+}
+SCREEN = 20
 # The fleet page works on what recording rules keep: of raw metrics it may ask for these alone.
 FLEET_RAW = {'memscope_target_up', 'memscope_build_info', 'memscope_memory_headroom_bytes'}
 
@@ -82,7 +89,16 @@ def dashboard_faults(dashboard):
     ids = [p['id'] for p in files.panels(dashboard)]
     if len(set(ids)) != len(ids):
         yield 'a panel id twice'
-    placed = dashboard['panels']
+    yield from place_faults(dashboard['panels'])
+    for row in dashboard['panels']:
+        yield from place_faults(row.get('panels', []))
+    seen = {p['title'] for p in dashboard['panels'] if p['gridPos']['y'] + p['gridPos']['h'] <= SCREEN}
+    for title in FIRST_SCREEN[dashboard['uid']]:
+        if title not in seen:
+            yield f'"{title}" is not on the first screen'
+
+
+def place_faults(placed):
     for p in placed:
         if p['gridPos']['x'] + p['gridPos']['w'] > COLUMNS:
             yield f'"{p["title"]}" is wider than the page'

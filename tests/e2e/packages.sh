@@ -68,6 +68,9 @@ must_have() {
         share/doc/memscope/copyright share/doc/memscope/licences/libgnutls30 share/memscope/terminfo/x/xterm-256color; do
         files_of "$1" | grep -qxF "$file" || { echo "no $file"; return 1; }
     done
+    # Dashboards, rules and examples, all of them; their tests stay here.
+    diff <(cd "$checkout/dashboards" && find grafana prometheus -type f -not -path '*/tests/*' | sort) \
+        <(files_of "$1" | sed -n 's#^share/memscope/dashboards/##p' | sort) || return 1
     ! files_of "$1" | grep -E '/(libc|libm|ld-linux[^/]*)\.so'  # glibc is the system's
 }
 small() { [ "$(stat -c %s "$1")" -lt $most ]; }

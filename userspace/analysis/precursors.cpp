@@ -25,6 +25,18 @@ std::optional<CounterRise> rise_of(const CounterWindow& window, Seconds length) 
     return CounterRise{*by, length};
 }
 
+bool concerns_host(PrecursorKind kind, const std::optional<EffectiveLimit>& limit) {
+    switch (kind) {
+        case PrecursorKind::eta:
+        case PrecursorKind::near_limit:
+            return limit && limit->owner == "host";
+        case PrecursorKind::host_low:
+            return true;
+        default:
+            return false;
+    }
+}
+
 }  // namespace
 
 Precursors::Precursors(const PrecursorSettings& settings)
@@ -39,8 +51,11 @@ std::vector<Precursor> Precursors::consider(Seconds now, const PrecursorInputs& 
     for (std::size_t i = 0; i < kKinds; ++i) {
         const PrecursorKind kind = kPrecursorKinds[i];
         State& state = states_[i];
-        settle(state, now, reason_for(kind, inputs), needed(kind));
-        if (state.standing_since) standing.push_back({kind, state.standing_since->count(), state.reason});
+        auto reason = reason_for(kind, inputs);
+        if (reason) state.of_host = concerns_host(kind, inputs.limit);
+        settle(state, now, std::move(reason), needed(kind));
+        if (state.standing_since)
+            standing.push_back({kind, state.standing_since->count(), state.reason, state.of_host});
     }
     return standing;
 }

@@ -42,6 +42,7 @@ class Precursors {
         Seconds reasoned_last{};
         std::optional<Seconds> standing_since{};
         std::string reason{};
+        bool of_host = false;  // as of the last reason: until it clears, another limit may have become the nearest
     };
     static constexpr std::size_t kKinds = std::size(kPrecursorKinds);
 

@@ -17,6 +17,7 @@ struct Precursor {
     PrecursorKind kind{};
     double since = 0;      // seconds, on the clock of who asked; seconds since 1970 in a snapshot
     std::string reason{};  // a sentence with numbers, as of the last time there was one
+    bool of_host = false;  // the reason was the memory of the host, which all its jobs share
 };
 
 }  // namespace memscope

@@ -52,6 +52,18 @@ void headroom(const Snapshot& snapshot, Samples& out) {
     });
 }
 
+void limit_owner(const Snapshot& snapshot, Samples& out) {
+    each_target(snapshot, [&](const TargetSnapshot& target, const std::string& label) {
+        if (!target.memory.effective) return;
+        const std::string& owner = target.memory.effective->owner;
+        const bool own = owner == "own";
+        const bool host = owner == "host";
+        out.add({label, "own"}, own ? 1 : 0);
+        out.add({label, "ancestor"}, !own && !host ? 1 : 0);  // its path would be a label of any length
+        out.add({label, "host"}, host ? 1 : 0);
+    });
+}
+
 void by_kind(const Snapshot& snapshot, Samples& out) {
     each_target(snapshot, [&](const TargetSnapshot& target, const std::string& label) {
         const MemoryByKind& kinds = target.memory.by_kind;
@@ -99,6 +111,15 @@ void precursors(const Snapshot& snapshot, Samples& out) {
     });
 }
 
+void precursors_of_host(const Snapshot& snapshot, Samples& out) {
+    each_target(snapshot, [&](const TargetSnapshot& target, const std::string& label) {
+        for (const PrecursorKind kind : {PrecursorKind::eta, PrecursorKind::near_limit}) {
+            const auto found = std::ranges::find(target.precursors, kind, &Precursor::kind);
+            out.add({label, std::string(name_of(kind))}, found != target.precursors.end() && found->of_host ? 1 : 0);
+        }
+    });
+}
+
 template <auto member>
 void shm_bytes(const Snapshot& snapshot, Samples& out) {
     each_target(snapshot, [&](const TargetSnapshot& target, const std::string& label) {
@@ -132,6 +153,11 @@ constexpr Metric kTargetMetrics[] = {
      "What is left below the effective limit, whoever else stands under it; absent if there is none.",
      {"target"},
      headroom},
+    {"memscope_memory_limit_owner",
+     kGauge,
+     "1 for whose limit the effective one is (own, ancestor, host), 0 for the others; absent if there is none.",
+     {"target", "owner"},
+     limit_owner},
     {"memscope_memory_unreclaimable_bytes",
      kGauge,
      "Memory the kernel cannot take back without killing: compare this with the limit, not the usage.",
@@ -166,6 +192,13 @@ constexpr Metric kTargetMetrics[] = {
      "shm_full, host_low).",
      {"target", "precursor"},
      precursors},
+    {"memscope_oom_precursor_of_host",
+     kGauge,
+     "1 while that precursor stands (eta, near_limit) and the limit in it is the memory of the host, which all its "
+     "jobs "
+     "share.",
+     {"target", "precursor"},
+     precursors_of_host},
     {"memscope_shm_used_bytes",
      kGauge,
      "Used bytes of the fullest /dev/shm that the target's processes see.",

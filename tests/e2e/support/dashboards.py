@@ -15,10 +15,6 @@ RULE_TESTS = sorted(PROMETHEUS.glob('tests/*.test.yml'))
 EXAMPLE = PROMETHEUS / 'prometheus.example.yml'
 RUNBOOK = SOURCE / 'docs' / 'alerts.md'
 METRICS = SOURCE / 'docs' / 'metrics.md'
-# What is served only where there is a GPU. docs/metrics.md has these once the program does.
-GPU_METRICS = {f'memscope_{name}' for name in (
-    'gpu_info', 'gpu_memory_used_bytes', 'gpu_memory_total_bytes', 'gpu_utilization_ratio', 'gpu_xid_errors_total', 'gpu_process_memory_bytes',
-    'gpu_reserved_bytes', 'gpu_tensor_bytes', 'pinned_host_bytes', 'gpu_alloc_failures_total')}
 
 
 def dashboards():
@@ -90,7 +86,7 @@ def metric_names(text):
 
 
 def known_metrics():
-    return metric_names(METRICS.read_text()) | GPU_METRICS
+    return metric_names(METRICS.read_text())
 
 
 def emphasized(markdown):

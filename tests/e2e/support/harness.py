@@ -207,16 +207,16 @@ def finite(samples):
 class Watcher:
     """A memscope that watches, with its own port; standard output in a file unless told otherwise."""
 
-    def __init__(self, binary, folder, *options, stdout=None, defaults=True, port=None):
+    def __init__(self, binary, folder, *options, stdout=None, defaults=True, port=None, env=None):
         self.port, self.out = port or free_port(), f'{folder}/out-{time.monotonic_ns()}'
         given = ['--listen', f'127.0.0.1:{self.port}', *([] if '--interval' in options else ['--interval', '100ms']),
                  *([] if '--report-dir' in options else ['--report-dir', 'none'])]
         self.argv = [binary, *options, *(given if defaults else [])]
-        self.stdout = stdout
+        self.stdout, self.env = stdout, env
 
     def __enter__(self):
         with open(self.out, 'wb') as out:
-            self.running = process(self.argv, stdout=self.stdout or out, stderr=subprocess.PIPE)
+            self.running = process(self.argv, stdout=self.stdout or out, stderr=subprocess.PIPE, env=self.env)
             self.child = self.running.__enter__()
         try:
             if not wait_for(lambda: self.get('/-/ready')[0] == 200 and os.path.exists(self.socket()), 15, 0.02):

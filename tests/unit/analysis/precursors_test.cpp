@@ -137,6 +137,45 @@ TEST(Precursors, NearLimitCountsSiblingsBelowTheLimitOfAnAncestor) {
               "killed");
 }
 
+TEST(Precursors, ItIsKnownWhichAreOfTheHostThatAllJobsShare) {
+    Watching w;
+    w.inputs.limit = EffectiveLimit{"host", gib(100), gib(5)};
+    w.inputs.eta = {Seconds{60}, false};
+    w.inputs.pressure_full = 0.5;
+    w.inputs.host = HostMemory{.total = gib(256), .available = gib(1)};
+    w.look_for(31);
+    for (const PrecursorKind kind : {PrecursorKind::eta, PrecursorKind::near_limit, PrecursorKind::host_low}) {
+        ASSERT_TRUE(w.found(kind)) << name_of(kind);
+        EXPECT_TRUE(w.found(kind)->of_host) << name_of(kind);
+    }
+    ASSERT_TRUE(w.found(PrecursorKind::pressure));
+    EXPECT_FALSE(w.found(PrecursorKind::pressure)->of_host);
+    for (const auto* owner : {"own", "jobs/user"}) {
+        w.inputs.limit->owner = owner;
+        w.look();
+        EXPECT_FALSE(w.found(PrecursorKind::eta)->of_host) << owner;
+        EXPECT_FALSE(w.found(PrecursorKind::near_limit)->of_host) << owner;
+    }
+}
+
+TEST(Precursors, WhoseReasonItWasIsKeptAsLongAsItStands) {
+    Watching killed;
+    killed.inputs.limit = held(0.95);
+    killed.look_for(31);
+    killed.inputs.limit = EffectiveLimit{"host", gib(256), gib(100)};  // what is nearest once it has let go
+    killed.look_for(30);
+    ASSERT_TRUE(killed.found(PrecursorKind::near_limit));
+    EXPECT_FALSE(killed.found(PrecursorKind::near_limit)->of_host);
+
+    Watching relieved;
+    relieved.inputs.limit = EffectiveLimit{"host", gib(100), gib(5)};
+    relieved.look_for(31);
+    relieved.inputs.limit = held(0.5);
+    relieved.look_for(30);
+    ASSERT_TRUE(relieved.found(PrecursorKind::near_limit));
+    EXPECT_TRUE(relieved.found(PrecursorKind::near_limit)->of_host);
+}
+
 TEST(Precursors, LooksThatAreFarApartAreLooksAllTheSame) {
     Watching w;
     w.inputs.limit = held(0.95);

@@ -36,7 +36,7 @@ TEST(MetricTable, EveryLabelIsFromABoundedSet) {
     const std::set<std::string_view> bounded = {
         "target",     "kind",         "cgroup_version", "event",   "role",  "rank", "type",       "reason", "probe",
         "version",    "architecture", "compiler",       "call",    "scope", "gpu",  "verdict",    "basis",  "precursor",
-        "constraint", "cause",        "sender",         "outcome", "index", "name", "pci_bus_id", "api"};
+        "constraint", "cause",        "sender",         "outcome", "index", "name", "pci_bus_id", "api",    "owner"};
     for (const Metric& metric : metric_table())
         for (const auto name : metric.label_names()) EXPECT_TRUE(bounded.contains(name)) << metric.name << " " << name;
 }

@@ -40,6 +40,29 @@ TEST(Prometheus, AllEightPrecursorsHaveALineAndThoseThatStandHaveAOne) {
                                     "\"} " + (std::string(word) == "shm_full" ? "1" : "0") + "\n"));
 }
 
+TEST(Prometheus, PrecursorsOfTheHostAreToldFromThoseOfTheJob) {
+    Snapshot snapshot = test::example();
+    snapshot.targets[0].precursors = {{PrecursorKind::eta, 1, "own", false},
+                                      {PrecursorKind::near_limit, 1, "host", true}};
+    const std::string text = render_prometheus(snapshot);
+    const std::string start = "memscope_oom_precursor_of_host{target=\"train\",precursor=\"";
+    EXPECT_THAT(text, HasSubstr(start + "eta\"} 0\n"));
+    EXPECT_THAT(text, HasSubstr(start + "near_limit\"} 1\n"));
+    EXPECT_THAT(text, Not(HasSubstr(start + "host_low"))) << "it is never of anything else";
+}
+
+TEST(Prometheus, OneOfThreeOwnsTheNearestLimit) {
+    Snapshot snapshot = test::example();
+    for (const auto& [owner, word] : {std::pair{"own", "own"}, {"jobs.slice/a", "ancestor"}, {"host", "host"}}) {
+        snapshot.targets[0].memory.effective = EffectiveLimit{owner, test::gib(64), test::gib(1)};
+        const std::string text = render_prometheus(snapshot);
+        for (const std::string each : {"own", "ancestor", "host"})
+            EXPECT_THAT(text, HasSubstr("memscope_memory_limit_owner{target=\"train\",owner=\"" + each + "\"} " +
+                                        (each == word ? "1" : "0") + "\n"))
+                << owner;
+    }
+}
+
 TEST(Prometheus, TimeLostInReclaimStandsAtZeroOrIsUnknown) {
     Snapshot snapshot = test::example();
     EXPECT_THAT(render_prometheus(snapshot), HasSubstr("memscope_reclaim_stall_seconds_total{target=\"train\"} 0\n"));
@@ -59,8 +82,8 @@ TEST(Prometheus, WhatIsUnknownHasNoLine) {
     target.shm.reset();
     const std::string text = render_prometheus(snapshot);
     for (const auto* name :
-         {"memscope_memory_limit_bytes", "memscope_memory_effective_limit_bytes", "memscope_memory_events_total",
-          "memscope_pressure_stalled_seconds_total", "memscope_shm_"})
+         {"memscope_memory_limit_bytes", "memscope_memory_effective_limit_bytes", "memscope_memory_limit_owner",
+          "memscope_memory_events_total", "memscope_pressure_stalled_seconds_total", "memscope_shm_"})
         EXPECT_THAT(text, Not(HasSubstr(name)));
     EXPECT_THAT(text, HasSubstr("memscope_memory_usage_bytes{target=\"train\"}"));
 }

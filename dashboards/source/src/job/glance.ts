@@ -7,7 +7,7 @@ import { JOB, of, WATCHER } from './select.js';
 
 export const glance: Row = {
   panels: [
-    stat([5, 5], {
+    stat([4, 5], {
       title: 'Is it a leak?', unit: 'none',
       description: 'The verdict of the whole job. Warming up: it grows since its start, and nobody can tell yet. Leaking: the floor keeps rising after the warm-up. `memscope status` gives the reason in a sentence.',
       queries: { verdict: verdictCode(`${JOB},scope="target"`, 'target') }, field: { mappings: CODES }, text: BigValueTextMode.Value,
@@ -24,7 +24,7 @@ export const glance: Row = {
       description: 'Memory by role, each page divided among those who share it, so that the bars add up. Some seconds slower than the rest.',
       queries: { '{{role}}': `sort_desc(sum by (role) (${of('role_pss_bytes')}))` }, field: { min: 0, color: colour('blue') },
     }),
-    gauge([4, 5], {
+    gauge([5, 5], {
       title: 'How much of the limit is held for good?', unit: 'percentunit',
       description: 'Memory that cannot be reclaimed (plus swap in use) over the nearest limit that can kill the job, siblings below it included. Page cache is not in it. MemscopeNearLimit fires at 90 %.',
       queries: { held: `1 - ${of('memory_headroom_bytes')} / ${of('memory_effective_limit_bytes')}` },
@@ -37,10 +37,11 @@ export const glance: Row = {
     }),
     lines([17, 9], {
       title: 'What decides: unreclaimable memory against the limit', unit: 'bytes', legend: 'right',
-      description: 'When the unreclaimable line (with swap) meets the limit, the kernel kills. Usage may lie at the limit for days without harm: the difference is cache. The floor is what the verdict looks at. Marks: deaths and changes of the verdict.',
+      description: 'When the unreclaimable line (with swap) meets the limit, the kernel kills. Usage may lie at the limit for days without harm: the difference is cache. The legend says whose limit it is: the job\'s own, that of a cgroup above it, or the memory of the host. The floor is what the verdict looks at. Marks: deaths and changes of the verdict.',
       queries: {
         unreclaimable: of('memory_unreclaimable_bytes'), 'usage with cache': of('memory_usage_bytes'), 'swap in use': of('memory_swap_bytes'),
-        'nearest limit': of('memory_effective_limit_bytes'), floor: of('floor_bytes', JOB, 'scope="target"'),
+        'nearest limit: {{owner}}': `${of('memory_effective_limit_bytes')} * on (instance, job, target) group_left (owner) (${of('memory_limit_owner')} == 1)`,
+        floor: of('floor_bytes', JOB, 'scope="target"'),
       },
       field: { min: 0 },
       overrides: [
@@ -76,8 +77,8 @@ export const glance: Row = {
     ] },
     timeline([24, 4], {
       title: 'What was the verdict, and when?', unit: 'none',
-      description: 'The verdict of the job over time, and of each role that is judged on its own.',
-      queries: { job: verdictCode(`${JOB},scope="target"`, 'target'), '{{role}} {{rank}}': verdictCode(`${JOB},scope="role",role=~"$role",rank=~"$rank"`, 'role, rank') },
+      description: 'The verdict of the job over time, and of each role: of its ranks the worst.',
+      queries: { job: verdictCode(`${JOB},scope="target"`, 'target'), '{{role}}': verdictCode(`${JOB},scope="role",role=~"$role",rank=~"$rank"`, 'role') },
       field: { mappings: CODES }, overrides: [byName('job', [{ id: 'displayName', value: 'the job' }])],
     }),
   ],

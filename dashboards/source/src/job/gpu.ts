@@ -5,6 +5,8 @@ import { CODES, verdictCode } from '../verdict.js';
 import { GPUS, JOB, of, rate, ROLES } from './select.js';
 
 const JOB_GPUS = `${ROLES},gpu=~"$gpu"`;
+/** With the number that people call it by; parts of one GPU (MIG) share it, so the name stays. */
+const numbered = (metric: string) => `${of(metric, GPUS)} * on (job, instance, gpu) group_left (index) ${of('gpu_info', GPUS)}`;
 
 export const gpu: Row = {
   title: 'What of the GPUs?', folded: true,
@@ -12,7 +14,7 @@ export const gpu: Row = {
     lines([12, 8], {
       title: 'How full is each GPU?', unit: 'bytes', legend: 'right',
       description: 'Memory in use on the device, whoever holds it, against what there is. A caching allocator keeps what it was once given.',
-      queries: { 'used {{gpu}}': of('gpu_memory_used_bytes', GPUS), 'total {{gpu}}': of('gpu_memory_total_bytes', GPUS) }, field: { min: 0 },
+      queries: { '{{index}} used {{gpu}}': numbered('gpu_memory_used_bytes'), '{{index}} total {{gpu}}': numbered('gpu_memory_total_bytes') }, field: { min: 0 },
       overrides: [byQuery('B', [{ id: 'color', value: colour('red') }, { id: 'custom.fillOpacity', value: 0 }])],
     }),
     lines([12, 8], {
@@ -34,7 +36,7 @@ export const gpu: Row = {
     lines([8, 7], {
       title: 'How busy is each GPU?', unit: 'percentunit',
       description: 'The share of time in which a kernel ran. It falls to zero when the trainer waits, for instance for memory.',
-      queries: { '{{gpu}}': of('gpu_utilization_ratio', GPUS) }, field: { min: 0, max: 1 },
+      queries: { '{{index}} {{gpu}}': numbered('gpu_utilization_ratio') }, field: { min: 0, max: 1 },
     }),
     lines([8, 7], {
       title: 'Was GPU memory refused?', unit: 'cps',

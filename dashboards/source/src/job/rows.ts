@@ -1,7 +1,9 @@
 // What one asks after the first screen, one row for each question.
+import { BigValueTextMode } from '@grafana/schema';
 import type { Row } from '../dashboard.js';
 import { byQuery, colour, lines, stat, steps, table, timeline, words } from '../panels.js';
-import { JOB, of, rate, ROLES } from './select.js';
+import { CODES, verdictCode } from '../verdict.js';
+import { JOB, of, rate, ROLES, WATCHER } from './select.js';
 
 export const roles: Row = {
   title: 'Which roles and ranks?',
@@ -15,6 +17,11 @@ export const roles: Row = {
       title: 'Which role holds the memory?', unit: 'bytes', legend: 'right',
       description: 'Resident memory by role, rank and kind. Shared pages stand in every process that has them: these lines do not add up to the usage.',
       queries: { '{{role}} {{rank}} {{kind}}': `sum by (role, rank, kind) (${of('role_resident_bytes', ROLES)})` }, field: { min: 0 },
+    }),
+    timeline([24, 7], {
+      title: 'Which ranks leak?', unit: 'none',
+      description: 'The verdict of each role and rank. One rank that leaks while the others are stable has data or code of its own.',
+      queries: { '{{role}} {{rank}}': verdictCode(`${ROLES},scope="role"`, 'role, rank') }, field: { mappings: CODES },
     }),
     lines([8, 7], {
       title: 'Which role\'s floor rises?', unit: 'Bps',
@@ -119,6 +126,8 @@ export const sharing: Row = {
   ],
 };
 
+const acted = (outcome: string) => `round(sum by (event, outcome) (increase(${of('actions_total', WATCHER, outcome)}[$__range])))`;
+
 export const deaths: Row = {
   title: 'Who died, and why?',
   panels: [
@@ -145,5 +154,12 @@ export const deaths: Row = {
         queries: { 'OOM kills': of('memory_events_total', JOB, 'event="oom_kill"') }, field: { decimals: 0, thresholds: steps('green', [1, 'red']) },
       }),
     ] },
+    stat([24, 3], {
+      title: 'Did memscope act?', unit: 'none',
+      description: 'Commands of --on-precursor and --on-death in the time shown, by what became of them; of all jobs that this memscope watches (docs/acting.md). No command is given, or none was due: no.',
+      queries: { '{{event}}: {{outcome}}': `${acted('outcome="ok"')} > 0`, '{{event}} failed: {{outcome}}': `${acted('outcome!="ok"')} > 0` },
+      field: { noValue: 'no', decimals: 0, color: colour('green') }, overrides: [byQuery('B', [{ id: 'color', value: colour('orange') }])],
+      text: BigValueTextMode.ValueAndName,
+    }),
   ],
 };

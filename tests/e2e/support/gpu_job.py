@@ -1,0 +1,82 @@
+"""A job on GPUs where there is none: it calls the driver of tests/fake_cuda, which is followed like a real one, and writes down
+what the management library of tests/support/fake_nvml then tells the watcher. FAKE_CUDA and FAKE_NVML name the two files."""
+import contextlib
+import os
+import subprocess
+import sys
+import textwrap
+
+from harness import GaveUp, process
+
+MIB = 1 << 20
+BUILT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../../build/dev/tests')
+CUDA = os.environ.get('FAKE_CUDA', f'{BUILT}/fake_cuda/first/libcuda.so.1')
+NVML = os.environ.get('FAKE_NVML', f'{BUILT}/fake_nvml/told/libnvidia-ml.so.1')
+FULL, OURS = (f'GPU-abababab-abab-abab-abab-ababababab0{n}' for n in range(2))  # as the driver calls them
+TOTAL, FULL_USED = 64 * 1024 * MIB, 62 * 1024 * MIB
+
+# GPU 0 is nearly full, of somebody else's. On GPU 1 the job leaks: four times a second a little more of its memory, and as
+# much pinned host memory. One request is refused and survived; at the word on its standard input one is refused and is its end.
+SCRIPT = textwrap.dedent(f'''
+    import ctypes, os, select, sys, time
+    cuda, says = ctypes.CDLL(sys.argv[1]), sys.argv[2]
+    context, pinned, address, began, held = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint64(), time.monotonic(), 0
+    cuda.cuDeviceGetUuid_v2(ctypes.create_string_buffer(16), 1)
+    cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 1)
+    cuda.cuCtxSetCurrent(context)
+    def take(mib):
+        return cuda.cuMemAlloc_v2(ctypes.byref(address), ctypes.c_size_t(mib << 20)) == 0
+    def tell():
+        with open(says + '.new', 'w') as f:
+            f.write(f'gpu {FULL} {TOTAL} {FULL_USED} 100 0\\n')
+            f.write(f'gpu {OURS} {TOTAL} {{held + 512 * {MIB}}} 40 {{int(refused)}}\\n')
+            f.write(f'process {{os.getpid()}} {{held}}\\n')
+        os.rename(says + '.new', says)
+    registered = ctypes.create_string_buffer({8 * MIB})
+    refused = late = False
+    tell()
+    print('READY', flush=True)
+    while not select.select([sys.stdin], [], [], 0.25)[0]:
+        take(32)
+        held += 32 * {MIB}
+        cuda.cuMemHostAlloc(ctypes.byref(pinned), ctypes.c_size_t({4 * MIB}), 0)
+        # Late enough for the watcher to have found the driver.
+        if not late and time.monotonic() - began > 5:
+            late = True
+            cuda.cuMemAllocAsync(ctypes.byref(address), ctypes.c_size_t({64 * MIB}), None)
+            cuda.cuMemHostRegister_v2(registered, ctypes.c_size_t(len(registered)), 0)
+            refused = not take(1 << 20)
+        tell()
+    sys.exit(1 if not take(1 << 20) else 0)
+''')
+
+
+class GpuJob:
+    """The job in a cgroup; `environment` is that of a watcher which is to see its GPUs."""
+
+    def __init__(self, folder, cgroup):
+        for file in (CUDA, NVML):
+            if not os.path.exists(file):
+                raise GaveUp(f'no {file}: build kernel_tests, or name what stands for the driver in FAKE_CUDA and FAKE_NVML')
+        self.says, self.cgroup = f'{folder}/gpus', cgroup
+        self.environment = {**os.environ, 'LD_LIBRARY_PATH': os.path.dirname(NVML), 'FAKE_NVML_SAYS': self.says}
+
+    def __enter__(self):
+        self.running = process([sys.executable, '-c', SCRIPT, CUDA, self.says], self.cgroup, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                               text=True, env={**os.environ, 'RANK': '0', 'FAKE_CUDA_BYTES': str(TOTAL)})
+        self.child = self.running.__enter__()
+        if self.child.stdout.readline().strip() != 'READY':
+            self.running.__exit__(None, None, None)
+            raise GaveUp(f'the job on GPUs did not start in {self.cgroup.path}')
+        return self
+
+    def __exit__(self, *how):
+        self.running.__exit__(*how)
+
+    def run_out_of_memory(self):
+        """Its exit status."""
+        self.child.stdin.write('\n')
+        self.child.stdin.flush()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self.child.wait(10)
+        return self.child.poll()

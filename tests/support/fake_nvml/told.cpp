@@ -1,0 +1,44 @@
+// For a test that is another process than who loads the library: the devices are those of the file that FAKE_NVML_SAYS
+// names.
+//   gpu UUID TOTAL USED BUSY XID_ERRORS     sizes in bytes, BUSY in percent, errors since the beginning
+//   process PID USED                        of the device above it
+#include <array>
+#include <cstdlib>
+#include <fstream>
+#include <string>
+
+#define FAKE_NVML ""
+#include "support/fake_nvml.h"
+
+namespace {
+
+struct Told {
+    std::array<std::string, 4> uuids{};
+    std::array<unsigned, 4> errors{};
+};
+
+}  // namespace
+
+extern "C" void fake_nvml_be_told(FakeNvml& fake) {
+    static Told told;
+    const char* path = std::getenv("FAKE_NVML_SAYS");
+    std::ifstream file(path ? path : "");
+    unsigned count = 0;
+    FakeNvml::Device* device = nullptr;
+    for (std::string word; file >> word;) {
+        if (word == "gpu" && count < told.uuids.size()) {
+            device = &fake.devices[count];
+            unsigned errors = 0;
+            file >> told.uuids[count] >> device->total >> device->used >> device->utilization >> errors;
+            device->uuid = told.uuids[count].c_str();
+            device->errors += errors - told.errors[count];
+            told.errors[count] = errors;
+            device->compute_count = 0;
+            ++count;
+        } else if (word == "process" && device && device->compute_count < std::size(device->compute)) {
+            FakeNvml::Process& process = device->compute[device->compute_count++];
+            file >> process.pid >> process.used;
+        }
+    }
+    fake.device_count = count;
+}
