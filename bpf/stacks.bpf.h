@@ -208,7 +208,7 @@ static __always_inline void take_native(void *context, struct ms_stack *stack, s
 }
 
 /* Whoever has sent that many leaves half of the ring to the others. */
-#define MODEST_STACKS 512
+#define MODEST_STACKS 64
 
 static __always_inline bool may_have_another(const struct ms_space *space, __u32 pid)
 {

@@ -67,8 +67,9 @@ Labelled collector_teeth(Chance& chance) {
     job.shapes.push_back(teeth(chance, period, height, irregular, length));
     Labelled made = record(chance, job, length, sampling);
     made.verdict = Verdict::spiky;
-    made.never_leaks = true;
     const double longest = period * (1 + irregular);
+    const bool falls_far = height > job.level / 3;
+    made.never_leaks = longest < kBudget || !falls_far;  // else it is a crash loop, as far as a curve can tell
     if (longest > kBudget) made.knowable_from = 3 * longest;
     return made;
 }

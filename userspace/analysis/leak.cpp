@@ -122,11 +122,14 @@ bool is_wander(const Findings& findings, const Rise& rise) {
     return !findings.spikes && fall_of_middle(findings) > 0.45 * rise.bytes;
 }
 
-// Teeth that are sampled now and then: the lowest sample of each wanders, and a long tooth is a rise.
+// Teeth that are sampled now and then: the lowest sample of each wanders, most of all where their period is nearly a
+// multiple of the samples', and a long tooth is a rise.
 bool is_tooth(const Findings& findings, const Rise& rise) {
     const Floor& floor = findings.floor;
     if (const auto& spikes = findings.spikes; spikes && spikes->blur > 0)
-        if (rise.bytes < 1.1 * spikes->blur || (rise.length < 3 * spikes->period && rise.scatter > 0.04)) return true;
+        if (rise.bytes < 1.8 * spikes->blur + 3 * findings.noise ||
+            (rise.length < 3 * spikes->period && rise.scatter > 0.04))
+            return true;
     const std::size_t begin = std::min(floor.first_since(rise.began), floor.size() - 1);
     std::size_t at = 0;
     double fall = 0;

@@ -230,7 +230,8 @@ Judgement judge(const Series& series, const JudgeSettings& settings) {
     const Judgement judged = judge_bins(bins, judgement, settings, began);
     if (judged.verdict != Verdict::leaking) return judged;
     // An accusation must stand without an excursion that may come back, and without the few samples after a gap.
-    const std::size_t doubtful = std::max(open_excursion(bins), too_few_since_gap(bins));
+    const double period = judged.spike ? judged.spike->period.count() : 0;
+    const std::size_t doubtful = std::max(open_excursion(bins), too_few_since_gap(bins, period));
     if (doubtful == 0) return judged;
     const Judgement without = judge_bins(std::span(bins).first(bins.size() - doubtful), judgement, settings, began);
     return without.verdict == Verdict::leaking ? judged : without;
