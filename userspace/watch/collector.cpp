@@ -52,6 +52,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session ses
     : root_(std::move(root)),
       session_(std::move(session)),
       cuda_(std::make_unique<GpuRecorder>(root_, options.gpu)),
+      torch_(std::make_unique<TorchRecorder>(root_, options.gpu && options.torch)),
       sharing_(std::make_unique<SharingRecorder>(root_)),
       targets_(std::move(targets)),
       processes_(read_clock().boot_ns),
@@ -89,7 +90,8 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
                                          .follow_ranges = options.growth && options.maps,
                                          .atomic_exchange = facts.atomic_exchange.value_or(true),
                                          .many_user_probes = facts.many_user_probes,
-                                         .gpu_live = options.gpu_live});
+                                         .gpu_live = options.gpu_live,
+                                         .tensors = options.tensors});
     if (!session) return session.error();
     Collector collector(root, *hierarchy, std::move(*session), std::move(*targets), options);
     if (options.gpu)
@@ -142,12 +144,15 @@ void Collector::take_events() {
         if (const auto* exit = std::get_if<Exited>(&event)) deaths_.exited(*exit, processes_);
         if (const auto* exec = std::get_if<Execed>(&event)) {
             if (growth_) growth_->executed(exec->id);
-            cuda_->executed(exec->id);
+            cuda_->libraries().executed(exec->id);
+            torch_->libraries().executed(exec->id);
         }
-        if (const auto* mapped = std::get_if<CudaMapped>(&event)) cuda_->look_at(mapped->id);
+        if (const auto* mapped = std::get_if<CudaMapped>(&event)) note_mapped(mapped->id);
         processes_.apply(event);
     });
-    cuda_->look(session_);
+    const std::uint64_t now_ns = read_clock().boot_ns;
+    torch_->libraries().look(session_, now_ns);  // first: it is the quicker one
+    cuda_->libraries().look(session_, now_ns);
     // Last: by then all that led to them has been told, and of a cgroup that is gone all deaths are there.
     session_.drain_deaths([this](LastWords words) { deaths_.take(std::move(words)); });
     if (growth_) {
@@ -227,6 +232,7 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
     out.sharing = sharing_->describe(id, out);
     if (gpus_) out.gpu = gpus_->of(out.processes);
     cuda_->describe(id, out);
+    torch_->describe(out);
     target.process_count = out.processes.size();
     if (target.shm_read_ns == 0 || now.boot_ns - target.shm_read_ns >= kShmEveryNs) {
         target.shm = fullest_shm(root_, mount_namespaces(out.processes));
@@ -269,14 +275,35 @@ void Collector::follow_growth() {
     });
 }
 
+// One that came to us a moment ago, or whose coming we missed, may have used for long what it maps again.
+void Collector::note_mapped(const ProcessId& id) {
+    const auto found = processes_.living().find(id.pid);
+    const TrackedProcess* process =
+        found != processes_.living().end() && found->second.task.id == id ? &found->second : nullptr;
+    const bool watched = process && (process->born_here || process->exec_count > 0 || process->cuda_begun);
+    cuda_->libraries().mapped(id, watched);
+    torch_->libraries().mapped(id, watched);
+}
+
+std::vector<Error> Collector::take_refusals() {
+    auto refusals = cuda_->libraries().take_refusals();
+    for (Error& refusal : torch_->libraries().take_refusals()) refusals.push_back(std::move(refusal));
+    return refusals;
+}
+
 void Collector::follow_cuda(const std::vector<GpuDevice>& devices, const Now& now) {
     if (cuda_revision_ != processes_.revision()) {
         cuda_revision_ = processes_.revision();
         for (auto& [pid, process] : processes_.living())
-            if (!std::exchange(process.cuda_begun, true)) cuda_->begin(process);
+            if (!std::exchange(process.cuda_begun, true)) {
+                cuda_->libraries().begin(process);
+                torch_->libraries().begin(process);
+            }
     }
-    cuda_->tick(session_,
-                {.processes = processes_, .nesting = targets_->nesting(), .devices = devices, .now_ns = now.boot_ns});
+    const GpuRecorder::Surroundings around{
+        .processes = processes_, .nesting = targets_->nesting(), .devices = devices, .now_ns = now.boot_ns};
+    cuda_->tick(session_, around);
+    torch_->tick(session_, *cuda_, around);
 }
 
 // In one pass over the living, for each pass costs as much as what is done in it. Returns the living of each target, by
@@ -344,7 +371,8 @@ SelfSample Collector::describe_self(const Now& now) {
     self.dropped["unnamed_frame"] = growth_ ? growth_->unnamed_frames() : 0;
     self.dropped["missed_exit"] = processes_.missed_exits();
     self.dropped["kernel_log_overrun"] = deaths_.log_overruns();
-    self.dropped["cuda_library_refused"] = cuda_->refused();
+    self.dropped["cuda_library_refused"] = cuda_->libraries().refused();
+    self.dropped["torch_library_refused"] = torch_->libraries().refused();
     self.dropped["folded_rank"] = ledger_.folded_ranks();
     self.dropped["target_map_full"] = unwatched_targets_;
     self.dropped["target_unreadable"] = unreadable_targets_;
@@ -352,7 +380,8 @@ SelfSample Collector::describe_self(const Now& now) {
     if (growth_ && session_.growth()->is_paused())
         for (Probe& probe : self.probes)
             if (probe.name == "growth_resident") probe.attached = false;
-    if (cuda_->has_any()) self.probes.push_back({"gpu", cuda_->is_following()});
+    if (cuda_->libraries().has_any()) self.probes.push_back({"gpu", cuda_->libraries().is_following()});
+    if (torch_->libraries().has_any()) self.probes.push_back({"torch", torch_->libraries().is_following()});
     return self;
 }
 

@@ -17,6 +17,7 @@
 #include "watch/sharing_recorder.h"
 #include "watch/stall_recorder.h"
 #include "watch/target.h"
+#include "watch/torch_recorder.h"
 #include "watch/watch_options.h"
 
 namespace memscope {
@@ -34,10 +35,11 @@ class Collector {
     bool has_news() const { return deaths_.news_waits(); }  // that should not wait for the next tick
     bool finished() const { return targets_->finished(processes_.living().size()); }
     const std::vector<Error>& refused() const { return session_.refused(); }
-    std::vector<Error> take_refusals() { return cuda_->take_refusals(); }  // of what was to be followed since
+    std::vector<Error> take_refusals();  // of what was to be followed since
     // Null where growth is not followed. It lives as long as the collector and may be asked from any thread.
     GrowthRecorder* growth() { return growth_.get(); }
     const GpuRecorder& cuda() const { return *cuda_; }
+    const TorchRecorder& torch() const { return *torch_; }
 
   private:
     Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session session, std::unique_ptr<Targets> targets,
@@ -51,6 +53,7 @@ class Collector {
     void refresh_targets();
     void read_details();
     void follow_growth();
+    void note_mapped(const ProcessId& id);
     void follow_cuda(const std::vector<GpuDevice>& devices, const Now& now);
     std::map<CgroupId, TargetSnapshot> book_and_describe(const Now& now);
     void describe(Snapshot& snapshot, const Now& now);
@@ -60,6 +63,7 @@ class Collector {
     SysRoot root_;
     Session session_;
     std::unique_ptr<GpuRecorder> cuda_;  // before the next one, which asks it from other threads
+    std::unique_ptr<TorchRecorder> torch_;
     std::unique_ptr<GrowthRecorder> growth_;
     std::unique_ptr<SharingRecorder> sharing_;
     std::unique_ptr<GpuWatch> gpus_{};  // null: not asked for
