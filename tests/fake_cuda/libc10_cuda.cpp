@@ -5,6 +5,10 @@
 #include <mutex>
 #include <vector>
 
+#ifdef __clang__  // a probe takes its arguments in whatever size they have
+#pragma clang diagnostic ignored "-Wasm-operand-widths"
+#endif
+
 namespace {
 
 // As <sys/sdt.h> writes them. The real library leaves the address of the base out, too.

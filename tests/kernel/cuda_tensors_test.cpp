@@ -71,6 +71,7 @@ TEST(CudaTensors, MayBeFreedByAnotherThreadThanAllocatedThem) {
         const std::uint64_t given = torch.malloc(2 * kMiB);
         std::thread([&] { torch.free(given); }).join();
         std::vector<std::thread> threads;
+        threads.reserve(kThreads);
         for (int i = 0; i < kThreads; ++i)
             threads.emplace_back([&] {
                 for (int round = 0; round < kRounds; ++round) torch.free(torch.malloc(4096));
@@ -117,7 +118,7 @@ TEST(CudaTensors, AreGoneWithTheirProcessOrProgram) {
         ::execl("/bin/sleep", "sleep", "100", nullptr);
     });
     EXPECT_EQ(tensors_of(job.done(), job.child.pid()), 100 * kMiB);
-    EXPECT_EQ(job.watched.collector().torch().entries(), 100U);
+    EXPECT_EQ(job.watched.collector().cuda().tensors().entries(), 100U);
     job.child.go();
     for (int i = 0; i < 50 && job.watched.tick(job.job).gpu; ++i)
         std::this_thread::sleep_for(std::chrono::milliseconds(20));
@@ -125,7 +126,7 @@ TEST(CudaTensors, AreGoneWithTheirProcessOrProgram) {
     ASSERT_EQ(target.processes.size(), 1U);
     EXPECT_FALSE(target.gpu);
     job.watched.tick();
-    EXPECT_EQ(job.watched.collector().torch().entries(), 0U);
+    EXPECT_EQ(job.watched.collector().cuda().tensors().entries(), 0U);
 }
 
 TEST(CudaTensors, OfProcessesThatWereThereBeforeAreNotKnown) {
@@ -195,8 +196,8 @@ TEST(CudaTensors, HundredThousandAreExactAndSweptOutWhenTheirProcessHasEnded) {
     EXPECT_EQ(tensors_of(job.done(), job.child.pid()), 512 * kMany);
     job.watched.expect_nothing_lost();
     job.child.finish();
-    for (int i = 0; i < 50 && job.watched.collector().torch().entries() > 0; ++i) job.watched.tick();
-    EXPECT_EQ(job.watched.collector().torch().entries(), 0U);
+    for (int i = 0; i < 50 && job.watched.collector().cuda().tensors().entries() > 0; ++i) job.watched.tick();
+    EXPECT_EQ(job.watched.collector().cuda().tensors().entries(), 0U);
 }
 
 // What the code of a library looks at before it does anything for a probe. A copy of its own: other tests watch theirs.

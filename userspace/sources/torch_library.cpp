@@ -16,7 +16,7 @@ ms_operand index_of_device(ms_operand device) {
     if (device.bytes != 2) return device;
     device.skipped_bits = 8;
     device.is_signed = 1;
-    if (device.kind == MS_OPERAND_CONSTANT) device.number = static_cast<std::int8_t>(device.number >> 8);
+    if (device.kind == MS_OPERAND_CONSTANT) device.number = device.number >> 8 & 0xFF;
     return device;
 }
 

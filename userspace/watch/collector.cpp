@@ -51,8 +51,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session ses
                      const WatchOptions& options)
     : root_(std::move(root)),
       session_(std::move(session)),
-      cuda_(std::make_unique<GpuRecorder>(root_, options.gpu)),
-      torch_(std::make_unique<TorchRecorder>(root_, options.gpu && options.torch)),
+      cuda_(std::make_unique<CudaWatch>(root_, options.gpu, options.torch)),
       sharing_(std::make_unique<SharingRecorder>(root_)),
       targets_(std::move(targets)),
       processes_(read_clock().boot_ns),
@@ -62,7 +61,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session ses
       ended_(options.linger.value_or(kLinger)),
       precursors_(options.precursors) {
     if (GrowthSignal* signal = session_.growth())
-        growth_ = std::make_unique<GrowthRecorder>(root_, *signal, *cuda_, options.python,
+        growth_ = std::make_unique<GrowthRecorder>(root_, *signal, cuda_->calls(), options.python,
                                                    HookBudget(options.growth_budget, options.growth_window));
     const auto probes = session_.probes();
     told_of_cgroups_ = std::all_of(probes.begin(), probes.end(), [](const Probe& probe) {
@@ -144,15 +143,12 @@ void Collector::take_events() {
         if (const auto* exit = std::get_if<Exited>(&event)) deaths_.exited(*exit, processes_);
         if (const auto* exec = std::get_if<Execed>(&event)) {
             if (growth_) growth_->executed(exec->id);
-            cuda_->libraries().executed(exec->id);
-            torch_->libraries().executed(exec->id);
+            cuda_->executed(exec->id);
         }
-        if (const auto* mapped = std::get_if<CudaMapped>(&event)) note_mapped(mapped->id);
+        if (const auto* mapped = std::get_if<CudaMapped>(&event)) cuda_->mapped(mapped->id, processes_);
         processes_.apply(event);
     });
-    const std::uint64_t now_ns = read_clock().boot_ns;
-    torch_->libraries().look(session_, now_ns);  // first: it is the quicker one
-    cuda_->libraries().look(session_, now_ns);
+    cuda_->look(session_, read_clock().boot_ns);
     // Last: by then all that led to them has been told, and of a cgroup that is gone all deaths are there.
     session_.drain_deaths([this](LastWords words) { deaths_.take(std::move(words)); });
     if (growth_) {
@@ -199,14 +195,15 @@ void Collector::refresh_targets() {
 
 void Collector::settle_deaths(std::map<CgroupId, TargetInfo> removed, const Now& now) {
     if (deaths_.anyone_waits()) roles_.assign(processes_);
-    DeathRecorder::Surroundings around{
-        .processes = processes_,
-        .nesting = targets_->nesting(),
-        .targets = std::move(removed),
-        .host = host_,
-        .now = now,
-        .gpus = gpus_seen_,
-        .reserved = [this](const ProcessId& process, const GpuId& device) { return cuda_->reserved(process, device); }};
+    DeathRecorder::Surroundings around{.processes = processes_,
+                                       .nesting = targets_->nesting(),
+                                       .targets = std::move(removed),
+                                       .host = host_,
+                                       .now = now,
+                                       .gpus = gpus_seen_,
+                                       .reserved = [this](const ProcessId& process, const GpuId& device) {
+                                           return cuda_->calls().reserved(process, device);
+                                       }};
     for (const auto& [id, target] : targets_->all()) around.targets[id] = target.info;
     deaths_.settle(around);
 }
@@ -232,7 +229,6 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
     out.sharing = sharing_->describe(id, out);
     if (gpus_) out.gpu = gpus_->of(out.processes);
     cuda_->describe(id, out);
-    torch_->describe(out);
     target.process_count = out.processes.size();
     if (target.shm_read_ns == 0 || now.boot_ns - target.shm_read_ns >= kShmEveryNs) {
         target.shm = fullest_shm(root_, mount_namespaces(out.processes));
@@ -273,37 +269,6 @@ void Collector::follow_growth() {
                 names.push_back(target->second.info.name);
         return names;
     });
-}
-
-// One that came to us a moment ago, or whose coming we missed, may have used for long what it maps again.
-void Collector::note_mapped(const ProcessId& id) {
-    const auto found = processes_.living().find(id.pid);
-    const TrackedProcess* process =
-        found != processes_.living().end() && found->second.task.id == id ? &found->second : nullptr;
-    const bool watched = process && (process->born_here || process->exec_count > 0 || process->cuda_begun);
-    cuda_->libraries().mapped(id, watched);
-    torch_->libraries().mapped(id, watched);
-}
-
-std::vector<Error> Collector::take_refusals() {
-    auto refusals = cuda_->libraries().take_refusals();
-    for (Error& refusal : torch_->libraries().take_refusals()) refusals.push_back(std::move(refusal));
-    return refusals;
-}
-
-void Collector::follow_cuda(const std::vector<GpuDevice>& devices, const Now& now) {
-    if (cuda_revision_ != processes_.revision()) {
-        cuda_revision_ = processes_.revision();
-        for (auto& [pid, process] : processes_.living())
-            if (!std::exchange(process.cuda_begun, true)) {
-                cuda_->libraries().begin(process);
-                torch_->libraries().begin(process);
-            }
-    }
-    const GpuRecorder::Surroundings around{
-        .processes = processes_, .nesting = targets_->nesting(), .devices = devices, .now_ns = now.boot_ns};
-    cuda_->tick(session_, around);
-    torch_->tick(session_, *cuda_, around);
 }
 
 // In one pass over the living, for each pass costs as much as what is done in it. Returns the living of each target, by
@@ -371,8 +336,6 @@ SelfSample Collector::describe_self(const Now& now) {
     self.dropped["unnamed_frame"] = growth_ ? growth_->unnamed_frames() : 0;
     self.dropped["missed_exit"] = processes_.missed_exits();
     self.dropped["kernel_log_overrun"] = deaths_.log_overruns();
-    self.dropped["cuda_library_refused"] = cuda_->libraries().refused();
-    self.dropped["torch_library_refused"] = torch_->libraries().refused();
     self.dropped["folded_rank"] = ledger_.folded_ranks();
     self.dropped["target_map_full"] = unwatched_targets_;
     self.dropped["target_unreadable"] = unreadable_targets_;
@@ -380,8 +343,7 @@ SelfSample Collector::describe_self(const Now& now) {
     if (growth_ && session_.growth()->is_paused())
         for (Probe& probe : self.probes)
             if (probe.name == "growth_resident") probe.attached = false;
-    if (cuda_->libraries().has_any()) self.probes.push_back({"gpu", cuda_->libraries().is_following()});
-    if (torch_->libraries().has_any()) self.probes.push_back({"torch", torch_->libraries().is_following()});
+    cuda_->describe(self);
     return self;
 }
 
@@ -415,7 +377,7 @@ Result<Snapshot> Collector::tick() {
     gpus_seen_ = snapshot.gpus;
     deaths_.sweep(processes_);
     follow_growth();
-    follow_cuda(snapshot.gpus, now);
+    cuda_->tick(session_, processes_, targets_->nesting(), snapshot.gpus, now.boot_ns);
     sharing_->tick(processes_.living(), scan_began_ns, now.boot_ns);
     describe(snapshot, now);
     snapshot.self = describe_self(now);

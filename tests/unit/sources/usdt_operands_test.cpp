@@ -118,7 +118,7 @@ TEST(UsdtOperands, StandWhereTheKernelHasTheRegisters) {
 }
 #else
 TEST(UsdtOperands, StandWhereTheKernelHasTheRegisters) {
-    EXPECT_EQ(only("8@x30", kArm).register_at, offsetof(user_regs_struct, regs) + 30 * 8);
+    EXPECT_EQ(only("8@x30", kArm).register_at, offsetof(user_regs_struct, regs) + 30 * sizeof(std::uint64_t));
     EXPECT_EQ(only("8@sp", kArm).register_at, offsetof(user_regs_struct, sp));
 }
 #endif
