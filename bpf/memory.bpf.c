@@ -70,23 +70,30 @@ static __always_inline __u64 brk_bytes(struct pt_regs *regs, long ret)
 	return wanted > (__u64)ret ? wanted - ret : 0;
 }
 
-/* The CUDA driver is followed in the very file that a process maps: the collector is told at once, for what
- * is allocated until then is not seen. */
+static __always_inline bool begins_with(const char *name, const char *wanted, int bytes)
+{
+	for (int i = 0; i < bytes; i++)
+		if (name[i] != wanted[i])
+			return false;
+	return true;
+}
+
+/* The CUDA driver and PyTorch's allocator are followed in the very files that a process maps: the collector
+ * is told at once, for what is allocated until then is not seen. */
 #define MOST_TOLD_OF_CUDA 64 /* in one program: whoever maps more means to keep us busy */
 static __always_inline void tell_of_cuda(struct address_space *space, struct pt_regs *regs)
 {
-	static const char wanted[] = "libcuda.so";
+	static const char driver[] = "libcuda.so", torch[] = "libc10_cuda.so";
 	struct file *file;
 	struct ms_header *h;
-	char name[sizeof(wanted)] = {};
+	char name[sizeof(torch)] = {};
 
 	if (!(argument_3_of(regs) & MS_RANGE_EXECUTABLE) || (argument_4_of(regs) & MAP_ANONYMOUS))
 		return;
 	file = file_of((void *)bpf_get_current_task(), argument_5_of(regs));
 	bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(file, f_path.dentry, d_name.name));
-	for (int i = 0; i < (int)sizeof(wanted) - 1; i++)
-		if (name[i] != wanted[i])
-			return;
+	if (!begins_with(name, driver, sizeof(driver) - 1) && !begins_with(name, torch, sizeof(torch) - 1))
+		return;
 	if (space->cuda_mapped >= MOST_TOLD_OF_CUDA)
 		return;
 	space->cuda_mapped++;

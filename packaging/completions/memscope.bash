@@ -2,7 +2,7 @@
 _memscope() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= i
     local watching='--cgroup --pid --memory-max --user --wait --interval --duration --listen --http-status --linger
-        --report-dir --on-precursor --on-death --on-timeout --json --quiet --no-maps --no-growth --no-python --no-gpu --growth-budget --warmup --fail-on --config --help --version'
+        --report-dir --on-precursor --on-death --on-timeout --json --quiet --no-maps --no-growth --no-python --no-gpu --torch --growth-budget --warmup --fail-on --config --help --version'
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; ++i)); do
         case ${COMP_WORDS[i]} in

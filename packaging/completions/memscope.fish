@@ -47,6 +47,7 @@ complete -c memscope -n "$watching" -l no-maps -d 'Do not count mapped bytes'
 complete -c memscope -n "$watching" -l no-growth -d 'Do not book growth to the lines that made it'
 complete -c memscope -n "$watching" -l no-python -d 'Book growth to native code only'
 complete -c memscope -n "$watching" -l no-gpu -d "Do not ask NVIDIA's driver for GPU memory"
+complete -c memscope -n "$watching" -l torch -d "Count the bytes of PyTorch's tensors"
 complete -c memscope -n "$watching" -l warmup -x -d 'Growth since the start that ends within it is no leak'
 complete -c memscope -n "$watching" -l fail-on -x -a 'insufficient warming_up stable spiky leaking' -d 'Exit with 3 if such a verdict stood at the end'
 complete -c memscope -n "$watching" -l growth-budget -x -d 'What that may cost of the CPU time before it pauses'

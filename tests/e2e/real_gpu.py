@@ -276,6 +276,10 @@ def tensors(check, program, folder):
         gpu = job.last_tick()['gpu']
         ours = sum(p.get('tensor_bytes') or 0 for p in gpu['processes'])
         equal(check, 'tensors, by the probes of PyTorch', ours, job.do('torch.cuda.memory_allocated()'))
+        cached = sum(p.get('cached_bytes') or 0 for p in gpu['processes'])
+        reserved = job.do('torch.cuda.memory_reserved()')
+        equal(check, 'cached or fragmented', cached, reserved - ours)
+        return {'tensor_bytes': ours, 'cached_bytes': cached}
 
 
 def run(check, tarball, folder):
@@ -288,7 +292,7 @@ def run(check, tarball, folder):
             result[part.__name__] = part(check, program, folder)
         except Exception as failure:  # the next part may still tell something
             check(f'{part.__name__} runs to its end', False, repr(failure))
-    for options in ((), ('--no-gpu',)):
+    for options in ((), ('--torch',), ('--no-gpu',)):
         result[f'step rate {" ".join(options)}'.strip()] = step_rates(check, program, folder, options)
     return result
 

@@ -213,12 +213,12 @@ TEST(CudaAllocations, AMillionOfThemAreExactAndSweptOutWhenTheirProcessHasEnded)
     EXPECT_EQ(held(job.done(), job.child.pid()).n, 512 * kMany);
     job.watched.expect_nothing_lost();
     job.child.finish();
-    const std::uint64_t most = job.watched.collector().cuda().live_entries();
+    const std::uint64_t most = job.watched.collector().cuda().calls().live_entries();
     EXPECT_GE(most, kMany);
     std::uint64_t left = most;
     for (int i = 0; i < 100 && left > 0; ++i) {
         job.watched.tick();
-        left = job.watched.collector().cuda().live_entries();
+        left = job.watched.collector().cuda().calls().live_entries();
     }
     EXPECT_EQ(left, 0U);
 }

@@ -1,6 +1,8 @@
 #include "analysis/gpu_join.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace memscope {
 namespace {
@@ -33,6 +35,24 @@ void sum_gpu_by_role(TargetGpu& gpu, std::span<const Process> processes) {
         for (const auto& [id, use] : held.devices) gpu.roles[{key, id}] += use;
         if (held.pinned.total().n > 0) gpu.pinned[key] += held.pinned;
     }
+}
+
+void sum_tensors_by_role(TargetGpu& gpu, std::span<const Process> processes) {
+    std::set<TargetGpu::RoleDevice> unknown;
+    std::map<TargetGpu::RoleDevice, Bytes> sums;
+    for (const auto& [pid, held] : gpu.processes) {
+        const Process* process = find(processes, pid);
+        if (!process) continue;
+        const RoleKey key{process->role, process->rank};
+        for (const auto& [id, use] : held.devices) {
+            if (use.tensors)
+                sums[{key, id}] += *use.tensors;
+            else if (use.reserved_total().n > 0)
+                unknown.insert({key, id});
+        }
+    }
+    for (const auto& [where, sum] : sums)
+        if (!unknown.contains(where)) gpu.roles[where].tensors = sum;
 }
 
 std::optional<Bytes> held_on(const GpuDevice& device, std::span<const GpuDevice> all, const TargetGpu& gpu) {

@@ -13,6 +13,9 @@ TargetGpu join_gpu(std::span<const GpuDevice> devices, std::uint64_t taken_ns, s
 
 // Sums what processes hold, from wherever it is known, into roles and pinned memory of roles.
 void sum_gpu_by_role(TargetGpu& gpu, std::span<const Process> processes);
+// And their tensors. Those of a role are known where those of all its processes are that have reserved memory there:
+// else what is reserved for no tensor would seem to be more than it is.
+void sum_tensors_by_role(TargetGpu& gpu, std::span<const Process> processes);
 
 // What the target holds of a device, by the driver; of a GPU that is cut into MIG devices, all of its parts. None where
 // the driver does not tell of one of its processes, or of none.

@@ -133,6 +133,7 @@ constexpr WatchSetting kSettings[] = {
     {"no-growth", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.growth, v); }},
     {"no-python", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.python, v); }},
     {"no-gpu", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.gpu, v); }},
+    {"torch", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return set_flag(o.torch, v); }},
     {"growth-budget", Kind::text, "\"1%\"", set_growth_budget},
     {"warmup", Kind::text, "\"20m\"", set_warmup},
     {"fail-on", Kind::text, "\"leaking\"", set_fail_on},

@@ -114,6 +114,12 @@ Finding cuda_calls_finding(Session& session, bool driver) {
     return {"CUDA calls", true, "followed in whatever copies of the driver watched processes map"};
 }
 
+// The same, and only when somebody asks for them.
+Finding tensors_finding(Session& session) {
+    if (auto started = session.start_torch(); !started) return {"tensors", false, started.error().message()};
+    return {"tensors", true, "counted with --torch, in builds of PyTorch that have probes (release wheels for x86_64)"};
+}
+
 std::string yes_no(std::optional<bool> present) { return !present ? "?? " : *present ? "ok " : "-- "; }
 
 }  // namespace
@@ -159,6 +165,7 @@ Diagnosis diagnose(const SysRoot& root) {
     if (session) {
         diagnosis.findings.push_back(mapped_bytes_finding(*session));
         diagnosis.findings.push_back(cuda_calls_finding(*session, driver.present == true));
+        diagnosis.findings.push_back(tensors_finding(*session));
     } else {
         diagnosis.obstacle = session.error();
     }

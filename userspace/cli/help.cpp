@@ -56,6 +56,8 @@ Options of watching:
   --no-growth        do not book growth to the lines that made it
   --no-python        book it to native code only
   --no-gpu           do not ask NVIDIA's driver for GPU memory
+  --torch            count the bytes of PyTorch's tensors, at probes of its own:
+                     what is reserved beyond is cached or fragmented
   --growth-budget N% what that may cost of the CPU time of those that grow
                      before it pauses (default 1%)
   --config FILE      settings in TOML (default /etc/memscope.toml, if there);

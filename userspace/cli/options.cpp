@@ -128,6 +128,9 @@ Result<Command> watch_command(const CLI::App& app, const ReadFile& read_config, 
     if (auto chosen = choose_subject(options, app, std::move(command)); !chosen) return chosen.error();
     if (options.http_status && !options.listen)
         return plain_error("--http-status: needs an address, and --listen is none", "leave one of them out");
+    if (options.torch && (!options.gpu || !options.maps))
+        return plain_error(fmt::format("--torch: needs what {} switches off", options.gpu ? "--no-maps" : "--no-gpu"),
+                           "leave one of them out");
     return Command(std::move(options));
 }
 

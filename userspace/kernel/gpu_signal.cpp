@@ -7,6 +7,7 @@
 
 #include "gpu.skel.h"
 #include "gpu_plain.skel.h"
+#include "kernel/map_entries.h"
 
 namespace memscope {
 namespace {
@@ -23,21 +24,6 @@ CudaProcess process_of(__u32 pid, __u64 start_ns, __u64 instance) {
 
 // What is added and taken off at once on several CPUs may be seen in between.
 Bytes not_below_zero(__s64 bytes) { return Bytes{bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0}; }
-
-// Calls visit(key, value) for each entry. One that is deleted meanwhile may make it begin anew: bounded by `most`.
-template <class Key, class Value, class Visit>
-void for_each_entry(int map, std::size_t most, Visit visit) {
-    Key key{};
-    Value value{};
-    bool first = true;
-    for (std::size_t seen = 0; seen < most; ++seen) {
-        Key next{};
-        if (bpf_map_get_next_key(map, first ? nullptr : &key, &next) != 0) return;
-        first = false;
-        key = next;
-        if (bpf_map_lookup_elem(map, &key, &value) == 0) visit(key, value);
-    }
-}
 
 }  // namespace
 

@@ -51,6 +51,7 @@ constexpr std::string_view kNoDirectStalls = "time lost to reclaim when the mach
 constexpr std::string_view kNoSenders = "who sent the signal that ended a process is not known";
 constexpr std::string_view kNoVictims = "OOM kills are told from other kills by the kernel log alone";
 constexpr std::string_view kNoCuda = "what processes take of their GPUs is known from the driver's own sums at best";
+constexpr std::string_view kNoTensors = "how much of it PyTorch has handed out to tensors is not known";
 constexpr std::string_view kNoCgroups = "cgroups that come and go are noticed at the next tick only";
 
 constexpr Row kRows[] = {
@@ -108,6 +109,10 @@ constexpr Row kRows[] = {
     {"gpu", "calls", "gpu_return_bounded", false, kNoCuda, has_both<kExec, kExit>},
     {"gpu", "exec", "gpu_exec", false, kNoCuda, has<kExec>},
     {"gpu", "exit", "gpu_exit", false, kNoCuda, has<kExit>},
+    {"torch", "probes", "torch_site", false, kNoTensors,
+     [](const KernelFacts& k) { return has_both<kExec, kExit>(k) && k.attach_cookie; }},
+    {"torch", "exec", "torch_exec", false, kNoTensors, has<kExec>},
+    {"torch", "exit", "torch_exit", false, kNoTensors, has<kExit>},
 };
 
 }  // namespace

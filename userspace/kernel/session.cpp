@@ -15,7 +15,8 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
                             .follow_descendants = wanted.follow_descendants,
                             .atomic_exchange = wanted.atomic_exchange,
                             .many_user_probes = wanted.many_user_probes,
-                            .gpu_live = wanted.gpu_live};
+                            .gpu_live = wanted.gpu_live,
+                            .tensors = wanted.tensors};
     auto tree = TreeSignal::start(plan, settings);
     if (!tree) return tree.error();
     settings.shared = tree->shared_maps();
@@ -62,7 +63,8 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
     }
     if (const auto& refusal = session.tasks_.refusal()) session.refused_.push_back(*refusal);
     for (const Choice& choice : plan) {
-        if (choice.signal == "gpu") continue;  // it is not wanted until somebody has mapped a driver
+        // Not wanted until somebody has mapped a driver, or PyTorch.
+        if (choice.signal == "gpu" || choice.signal == "torch") continue;
         const bool off =
             (choice.signal == "memory" && !session.memory_) || (choice.signal == "growth" && !session.growth_) ||
             (choice.signal == "reclaim" && !session.reclaim_) || (choice.signal == "deaths" && !session.deaths_) ||
@@ -81,6 +83,14 @@ Status Session::start_gpu() {
     auto gpu = GpuSignal::start(plan_, settings_);
     if (!gpu) return gpu.error();
     gpu_ = std::make_unique<GpuSignal>(std::move(*gpu));
+    return Done{};
+}
+
+Status Session::start_torch() {
+    if (torch_) return Done{};
+    auto torch = TorchSignal::start(plan_, settings_);
+    if (!torch) return torch.error();
+    torch_ = std::make_unique<TorchSignal>(std::move(*torch));
     return Done{};
 }
 
@@ -125,6 +135,8 @@ Losses Session::losses() const {
         for (const auto& [reason, count] : deaths_->losses()) sum[reason] += count;
     if (gpu_)
         for (const auto& [reason, count] : gpu_->losses()) sum[reason] += count;
+    if (torch_)
+        for (const auto& [reason, count] : torch_->losses()) sum[reason] += count;
     return sum;
 }
 
@@ -132,7 +144,8 @@ Losses Session::losses() const {
 Bytes Session::map_memory() const {
     return tree_.map_memory() + tasks_.map_memory() + (memory_ ? memory_->map_memory() : Bytes{}) +
            (growth_ ? growth_->map_memory() : Bytes{}) + (reclaim_ ? reclaim_->map_memory() : Bytes{}) +
-           (deaths_ ? deaths_->map_memory() : Bytes{}) + (gpu_ ? gpu_->map_memory() : Bytes{});
+           (deaths_ ? deaths_->map_memory() : Bytes{}) + (gpu_ ? gpu_->map_memory() : Bytes{}) +
+           (torch_ ? torch_->map_memory() : Bytes{});
 }
 
 }  // namespace memscope

@@ -11,6 +11,7 @@
 #include "kernel/range_ring.h"
 #include "kernel/reclaim_signal.h"
 #include "kernel/tasks_signal.h"
+#include "kernel/torch_signal.h"
 #include "kernel/tree_signal.h"
 #include "model/snapshot.h"
 
@@ -25,6 +26,7 @@ struct SessionSettings {
     bool atomic_exchange = true;  // see KernelFacts
     bool many_user_probes = false;
     std::uint32_t gpu_live = 0;  // CUDA allocations there is room for; 0: as many as there should be
+    std::uint32_t tensors = 0;   // tensors there is room for; the same
 };
 
 // The kernel side while it runs: loads what the plan chose and owns it. Events are attached before the first
@@ -53,6 +55,9 @@ class Session {
     // Calls of the CUDA driver; null until it is started, which is when somebody has mapped one.
     GpuSignal* gpu() { return gpu_.get(); }
     Status start_gpu();
+    // PyTorch's own probes; null until they are started, which is when somebody has asked for it and mapped them.
+    TorchSignal* torch() { return torch_.get(); }
+    Status start_torch();
     bool tells_of_cuda() const { return memory_.has_value(); }  // when somebody maps a driver; else one has to look
     // Changes of single ranges; nothing where they are not followed. Its own fd: it becomes readable when the ring
     // fills up between two ticks; -1 where there is none.
@@ -86,6 +91,7 @@ class Session {
     std::optional<ReclaimSignal> reclaim_{};
     std::optional<DeathsSignal> deaths_{};
     std::unique_ptr<GpuSignal> gpu_{};
+    std::unique_ptr<TorchSignal> torch_{};
     Plan plan_{};                // for what is started later
     SignalSettings settings_{};  // the same
     std::vector<Probe> probes_{};

@@ -30,6 +30,7 @@ struct SignalSettings {
     bool many_user_probes = false;
     bool follow_growth = false;
     std::uint32_t gpu_live = 0;  // CUDA allocations there is room for; 0: as many as there should be
+    std::uint32_t tensors = 0;   // tensors there is room for; the same
     SharedMaps shared{};         // made by other objects already
 };
 

@@ -25,4 +25,14 @@ Result<UserProbe> probe_many(const bpf_program* program, const std::string& path
                              std::span<const std::uint64_t> offsets, ProbeAt at);
 Result<UserProbe> probe_one(const bpf_program* program, const std::string& path, std::uint64_t offset, ProbeAt at);
 
+// A probe that the file has of its own, and that its code passes by while nobody watches: the kernel counts up the
+// semaphore of each process that has the file mapped, and down again.
+struct OwnProbe {
+    std::uint64_t offset = 0;
+    std::uint64_t semaphore = 0;  // offset in the file; 0: it has none
+    std::uint64_t cookie = 0;     // for the program to know it by
+};
+Result<UserProbe> probe_many(const bpf_program* program, const std::string& path, std::span<const OwnProbe> probes);
+Result<UserProbe> probe_one(const bpf_program* program, const std::string& path, const OwnProbe& probe);
+
 }  // namespace memscope

@@ -21,6 +21,12 @@ std::string_view name_of(PinnedKind kind) { return kind == PinnedKind::allocated
 
 Bytes GpuUse::reserved_total() const { return std::accumulate(reserved.begin(), reserved.end(), Bytes{}); }
 
+std::optional<Bytes> GpuUse::cached() const {
+    const Bytes reserved_bytes = reserved_total();
+    if (!tensors || reserved_bytes.n == 0) return std::nullopt;
+    return reserved_bytes - *tensors;
+}
+
 GpuUse& GpuUse::operator+=(const GpuUse& other) {
     add(used, other.used);
     add(tensors, other.tensors);

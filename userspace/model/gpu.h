@@ -56,6 +56,8 @@ struct GpuUse {
 
     Bytes of(GpuApi api) const { return reserved[static_cast<std::size_t>(api)]; }
     Bytes reserved_total() const;
+    // Reserved, but in no tensor: cached, fragmented, or taken by libraries beside PyTorch. None: not known.
+    std::optional<Bytes> cached() const;
     GpuUse& operator+=(const GpuUse& other);  // sums what either knows
 };
 

@@ -64,8 +64,9 @@ constexpr Metric kGpuCallMetrics[] = {
      reserved},
     {"memscope_gpu_tensor_bytes",
      kGauge,
-     "Memory of a device that PyTorch has handed out to tensors, by its own probes. The rest of what is "
-     "reserved is cache and fragmentation.",
+     "Memory of a device that PyTorch has handed out to tensors, by its own probes (--torch). The rest of what is "
+     "reserved is cached or fragmented. Absent where some of a role's tensors were not seen: of processes that were "
+     "there before.",
      {"target", "role", "rank", "gpu"},
      tensors},
     {"memscope_pinned_host_bytes",

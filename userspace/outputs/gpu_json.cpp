@@ -33,6 +33,7 @@ void write_use(JsonWriter& json, const GpuId& id, const GpuUse& use) {
             for (const GpuApi api : kGpuApis) json.field(name_of(api), use.of(api));
         });
     if (use.tensors) json.field("tensor_bytes", *use.tensors);
+    if (const auto cached = use.cached()) json.field("cached_bytes", *cached);
 }
 
 void write_role(JsonWriter& json, const RoleKey& key) {

@@ -13,6 +13,19 @@ void add(std::optional<Bytes>& sum, const GpuUse& use) {
     if (use.used || use.reserved_total().n > 0) sum = sum.value_or(Bytes{}) + use.used.value_or(use.reserved_total());
 }
 
+// Known where it is of everybody who has reserved memory there.
+std::optional<Bytes> cached_on(const GpuId& device, const TargetGpu& gpu) {
+    std::optional<Bytes> sum;
+    for (const auto& [pid, held] : gpu.processes) {
+        const auto use = held.devices.find(device);
+        if (use == held.devices.end() || use->second.reserved_total().n == 0) continue;
+        const auto cached = use->second.cached();
+        if (!cached) return std::nullopt;
+        sum = sum.value_or(Bytes{}) + *cached;
+    }
+    return sum;
+}
+
 }  // namespace
 
 double GpuLine::full() const {
@@ -30,6 +43,7 @@ std::vector<GpuLine> gpu_lines(const Snapshot& snapshot, const TargetSnapshot& t
                          .model = printable(device.name),
                          .total = device.total,
                          .held = target.gpu ? held_on(device, snapshot.gpus, *target.gpu) : std::nullopt,
+                         .cached = target.gpu ? cached_on(device.id, *target.gpu) : std::nullopt,
                          .others = others_on(device, snapshot.gpus, target.gpu),
                          .used = device.used,
                          .utilization = device.utilization,
@@ -43,7 +57,8 @@ std::string gpu_facts(const GpuLine& gpu) {
     if (!gpu.trouble.empty()) return gpu.trouble;
     std::string text;
     const auto append = [&](const std::string& fact) { text += (text.empty() ? "" : ", ") + fact; };
-    if (gpu.held) append(human_size(*gpu.held) + " here");
+    const std::string cached = gpu.cached ? " (" + human_size(*gpu.cached) + " cached or fragmented)" : "";
+    if (gpu.held) append(human_size(*gpu.held) + " here" + cached);
     if (gpu.others && gpu.others->n > 0) append(human_size(*gpu.others) + " others");
     if (gpu.utilization) append(fmt::format("{:.0f} % busy", 100 * *gpu.utilization));
     if (gpu.xid_errors > 0) append(fmt::format("{} Xid error{}", gpu.xid_errors, gpu.xid_errors == 1 ? "" : "s"));

@@ -13,6 +13,7 @@ struct GpuLine {
     std::string model{};
     std::optional<Bytes> total{};
     std::optional<Bytes> held{};    // by the target
+    std::optional<Bytes> cached{};  // of that, by PyTorch for no tensor
     std::optional<Bytes> others{};  // in use beyond that
     std::optional<Bytes> used{};
     std::optional<double> utilization{};
@@ -23,7 +24,7 @@ struct GpuLine {
 };
 std::vector<GpuLine> gpu_lines(const Snapshot& snapshot, const TargetSnapshot& target);
 
-// "31 GiB here, 8 GiB others, 97 % busy, 2 Xid errors"
+// "31 GiB here (4 GiB cached or fragmented), 8 GiB others, 97 % busy, 2 Xid errors"
 std::string gpu_facts(const GpuLine& gpu);
 
 // What a role or a process holds on all devices, by the driver or else by its calls; none: nothing is known.

@@ -4,9 +4,7 @@
 
 #include "base/files.h"
 #include "kernel/gpu_signal.h"
-#include "sources/elf_file.h"
-#include "sources/mapped_file.h"
-#include "sources/process_maps.h"
+#include "sources/mapped_library.h"
 
 namespace memscope {
 

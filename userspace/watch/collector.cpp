@@ -51,7 +51,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session ses
                      const WatchOptions& options)
     : root_(std::move(root)),
       session_(std::move(session)),
-      cuda_(std::make_unique<GpuRecorder>(root_, options.gpu)),
+      cuda_(std::make_unique<CudaWatch>(root_, options.gpu, options.torch)),
       sharing_(std::make_unique<SharingRecorder>(root_)),
       targets_(std::move(targets)),
       processes_(read_clock().boot_ns),
@@ -61,7 +61,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session ses
       ended_(options.linger.value_or(kLinger)),
       precursors_(options.precursors) {
     if (GrowthSignal* signal = session_.growth())
-        growth_ = std::make_unique<GrowthRecorder>(root_, *signal, *cuda_, options.python,
+        growth_ = std::make_unique<GrowthRecorder>(root_, *signal, cuda_->calls(), options.python,
                                                    HookBudget(options.growth_budget, options.growth_window));
     const auto probes = session_.probes();
     told_of_cgroups_ = std::all_of(probes.begin(), probes.end(), [](const Probe& probe) {
@@ -89,7 +89,8 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
                                          .follow_ranges = options.growth && options.maps,
                                          .atomic_exchange = facts.atomic_exchange.value_or(true),
                                          .many_user_probes = facts.many_user_probes,
-                                         .gpu_live = options.gpu_live});
+                                         .gpu_live = options.gpu_live,
+                                         .tensors = options.tensors});
     if (!session) return session.error();
     Collector collector(root, *hierarchy, std::move(*session), std::move(*targets), options);
     if (options.gpu)
@@ -144,10 +145,10 @@ void Collector::take_events() {
             if (growth_) growth_->executed(exec->id);
             cuda_->executed(exec->id);
         }
-        if (const auto* mapped = std::get_if<CudaMapped>(&event)) cuda_->look_at(mapped->id);
+        if (const auto* mapped = std::get_if<CudaMapped>(&event)) cuda_->mapped(mapped->id, processes_);
         processes_.apply(event);
     });
-    cuda_->look(session_);
+    cuda_->look(session_, read_clock().boot_ns);
     // Last: by then all that led to them has been told, and of a cgroup that is gone all deaths are there.
     session_.drain_deaths([this](LastWords words) { deaths_.take(std::move(words)); });
     if (growth_) {
@@ -194,14 +195,15 @@ void Collector::refresh_targets() {
 
 void Collector::settle_deaths(std::map<CgroupId, TargetInfo> removed, const Now& now) {
     if (deaths_.anyone_waits()) roles_.assign(processes_);
-    DeathRecorder::Surroundings around{
-        .processes = processes_,
-        .nesting = targets_->nesting(),
-        .targets = std::move(removed),
-        .host = host_,
-        .now = now,
-        .gpus = gpus_seen_,
-        .reserved = [this](const ProcessId& process, const GpuId& device) { return cuda_->reserved(process, device); }};
+    DeathRecorder::Surroundings around{.processes = processes_,
+                                       .nesting = targets_->nesting(),
+                                       .targets = std::move(removed),
+                                       .host = host_,
+                                       .now = now,
+                                       .gpus = gpus_seen_,
+                                       .reserved = [this](const ProcessId& process, const GpuId& device) {
+                                           return cuda_->calls().reserved(process, device);
+                                       }};
     for (const auto& [id, target] : targets_->all()) around.targets[id] = target.info;
     deaths_.settle(around);
 }
@@ -269,16 +271,6 @@ void Collector::follow_growth() {
     });
 }
 
-void Collector::follow_cuda(const std::vector<GpuDevice>& devices, const Now& now) {
-    if (cuda_revision_ != processes_.revision()) {
-        cuda_revision_ = processes_.revision();
-        for (auto& [pid, process] : processes_.living())
-            if (!std::exchange(process.cuda_begun, true)) cuda_->begin(process);
-    }
-    cuda_->tick(session_,
-                {.processes = processes_, .nesting = targets_->nesting(), .devices = devices, .now_ns = now.boot_ns});
-}
-
 // In one pass over the living, for each pass costs as much as what is done in it. Returns the living of each target, by
 // pid.
 std::map<CgroupId, TargetSnapshot> Collector::book_and_describe(const Now& now) {
@@ -344,7 +336,6 @@ SelfSample Collector::describe_self(const Now& now) {
     self.dropped["unnamed_frame"] = growth_ ? growth_->unnamed_frames() : 0;
     self.dropped["missed_exit"] = processes_.missed_exits();
     self.dropped["kernel_log_overrun"] = deaths_.log_overruns();
-    self.dropped["cuda_library_refused"] = cuda_->refused();
     self.dropped["folded_rank"] = ledger_.folded_ranks();
     self.dropped["target_map_full"] = unwatched_targets_;
     self.dropped["target_unreadable"] = unreadable_targets_;
@@ -352,7 +343,7 @@ SelfSample Collector::describe_self(const Now& now) {
     if (growth_ && session_.growth()->is_paused())
         for (Probe& probe : self.probes)
             if (probe.name == "growth_resident") probe.attached = false;
-    if (cuda_->has_any()) self.probes.push_back({"gpu", cuda_->is_following()});
+    cuda_->describe(self);
     return self;
 }
 
@@ -386,7 +377,7 @@ Result<Snapshot> Collector::tick() {
     gpus_seen_ = snapshot.gpus;
     deaths_.sweep(processes_);
     follow_growth();
-    follow_cuda(snapshot.gpus, now);
+    cuda_->tick(session_, processes_, targets_->nesting(), snapshot.gpus, now.boot_ns);
     sharing_->tick(processes_.living(), scan_began_ns, now.boot_ns);
     describe(snapshot, now);
     snapshot.self = describe_self(now);

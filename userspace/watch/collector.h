@@ -7,9 +7,9 @@
 #include "model/ledger.h"
 #include "model/process_table.h"
 #include "watch/clock.h"
+#include "watch/cuda_watch.h"
 #include "watch/death_recorder.h"
 #include "watch/ended_targets.h"
-#include "watch/gpu_recorder.h"
 #include "watch/gpu_watch.h"
 #include "watch/growth_recorder.h"
 #include "watch/precursor_watch.h"
@@ -37,7 +37,7 @@ class Collector {
     std::vector<Error> take_refusals() { return cuda_->take_refusals(); }  // of what was to be followed since
     // Null where growth is not followed. It lives as long as the collector and may be asked from any thread.
     GrowthRecorder* growth() { return growth_.get(); }
-    const GpuRecorder& cuda() const { return *cuda_; }
+    const CudaWatch& cuda() const { return *cuda_; }
 
   private:
     Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session session, std::unique_ptr<Targets> targets,
@@ -51,7 +51,6 @@ class Collector {
     void refresh_targets();
     void read_details();
     void follow_growth();
-    void follow_cuda(const std::vector<GpuDevice>& devices, const Now& now);
     std::map<CgroupId, TargetSnapshot> book_and_describe(const Now& now);
     void describe(Snapshot& snapshot, const Now& now);
     void describe_target(CgroupId id, Target& target, TargetSnapshot& out, const Snapshot& snapshot, const Now& now);
@@ -59,7 +58,7 @@ class Collector {
 
     SysRoot root_;
     Session session_;
-    std::unique_ptr<GpuRecorder> cuda_;  // before the next one, which asks it from other threads
+    std::unique_ptr<CudaWatch> cuda_;  // before the next one, which asks it from other threads
     std::unique_ptr<GrowthRecorder> growth_;
     std::unique_ptr<SharingRecorder> sharing_;
     std::unique_ptr<GpuWatch> gpus_{};  // null: not asked for
@@ -83,7 +82,6 @@ class Collector {
     std::uint64_t refreshed_ns_ = 0;       // boot clock
     std::uint64_t detailed_revision_ = 0;  // of the process table, when all details had been read
     std::uint64_t begun_revision_ = 0;     // and when growth was begun to be followed
-    std::uint64_t cuda_revision_ = 0;      // and calls of the CUDA driver
     std::uint64_t ring_losses_ = 0;
     std::uint64_t unwatched_targets_ = 0;   // the map of targets was full
     std::uint64_t unreadable_targets_ = 0;  // samples that failed though the cgroup is there

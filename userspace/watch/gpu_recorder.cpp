@@ -9,113 +9,26 @@
 namespace memscope {
 namespace {
 
-constexpr std::size_t kMostLibraries = 16;     // some 110 files are open for each
-constexpr std::size_t kMostKnown = 64;         // with those that cannot be followed
-constexpr std::size_t kMostLooksPerTurn = 50;  // a process with a driver has thousands of mappings: a millisecond
 constexpr std::size_t kMostSweptPerTick = 16384;
-constexpr std::uint64_t kLingerNs = 60'000'000'000;
 
 std::int64_t number(Bytes bytes) { return static_cast<std::int64_t>(bytes.n); }
 
 }  // namespace
 
-GpuRecorder::~GpuRecorder() {
-    for (auto& [key, library] : libraries_) detacher_.let_go(std::move(library.probes));
-}
-
-void GpuRecorder::begin(const TrackedProcess& process) {
-    if (!on_) return;
-    const ProcessId& id = process.task.id;
-    if (!process.born_here) return look_at(id);
-    // One that executed another program since will say so when it maps a driver.
-    if (libraries_.empty() || process.exec_count > 0) return;
-    bool inherits = false;
-    for (auto& [key, library] : libraries_)
-        if (library.users.contains(process.task.parent)) inherits = library.users.insert(id.pid).second || inherits;
-    if (!inherits) look_at(id);  // its parent may have ended, or have mapped one just now
-}
-
-void GpuRecorder::executed(const ProcessId& process) {
-    for (auto& [key, library] : libraries_) library.users.erase(process.pid);
-}
-
-Status GpuRecorder::follow(Session& session, pid_t pid, const MappedRange& mapping, Library& library) {
-    std::size_t followed = 0;
-    for (const auto& [key, known] : libraries_) followed += known.probes.empty() ? 0 : 1;
-    if (followed >= kMostLibraries)
-        return plain_error("there are too many copies of the CUDA driver to follow them all");
-    const auto file = open_cuda_library(root_, pid, mapping);
-    if (!file) return file.error();
-    if (auto started = session.start_gpu(); !started) return started.error();
-    auto probes = session.gpu()->attach(file->file, file->places);
-    if (!probes) return probes.error();
-    library.probes = std::move(*probes);
-    return Done{};
-}
-
-void GpuRecorder::look_at_maps(Session& session, const ProcessId& process) {
-    const auto mappings = read_cuda_mappings(root_, process.pid);
-    if (!mappings) return;  // it has ended
-    for (const MappedRange& mapping : *mappings) {
-        const FileKey key{mapping.dev_major, mapping.dev_minor, mapping.inode};
-        const bool known = libraries_.contains(key);
-        if (!known && libraries_.size() >= kMostKnown) {
-            ++refused_;
-            continue;
-        }
-        Library& library = libraries_[key];
-        library.users.insert(process.pid);
-        if (known) continue;
-        if (auto followed = follow(session, process.pid, mapping, library); !followed) {
-            ++refused_;
-            refusals_.push_back(followed.error());
-        }
-    }
-}
-
-void GpuRecorder::look(Session& session) {
-    for (std::size_t looked = 0; !to_look_at_.empty() && looked < kMostLooksPerTurn; ++looked)
-        look_at_maps(session, to_look_at_.extract(to_look_at_.begin()).value());
-}
-
-// A program maps its driver some time after it was executed: the longer it lives without one, the more rarely it is
-// looked at.
-void GpuRecorder::look_again(const Surroundings& around) {
-    constexpr std::uint64_t kFirst = 1'000'000'000;
-    constexpr std::uint64_t kLast = 60 * kFirst;
-    const auto& living = around.processes.living();
-    std::erase_if(looks_, [&](const auto& entry) {
-        const auto found = living.find(entry.first.pid);
-        return found == living.end() || found->second.task.id != entry.first;
-    });
-    for (const auto& [pid, process] : living) {
-        if (to_look_at_.size() >= kMostLooksPerTurn) return;
-        Look& look = looks_[process.task.id];
-        if (around.now_ns < look.next_ns) continue;
-        look.wait_ns = std::clamp(2 * look.wait_ns, kFirst, kLast);
-        look.next_ns = around.now_ns + look.wait_ns;
-        look_at(process.task.id);
-    }
-}
-
-// A job that is started again soon finds its driver followed: to attach takes a moment, to let go seconds.
-void GpuRecorder::leave_unused(const Surroundings& around) {
-    for (const TrackedProcess& process : around.processes.ended())
-        for (auto& [key, library] : libraries_) library.users.erase(process.task.id.pid);
-    const auto is_unused = [&](const Library& library) {
-        return library.users.empty() && (library.probes.empty() || around.now_ns - library.used_ns >= kLingerNs);
-    };
-    for (auto& [key, library] : libraries_) {
-        if (!library.users.empty()) library.used_ns = around.now_ns;
-        if (is_unused(library)) detacher_.let_go(std::move(library.probes));
-    }
-    std::erase_if(libraries_, [&](const auto& entry) { return is_unused(entry.second); });
-}
+GpuRecorder::GpuRecorder(const SysRoot& root, bool on)
+    : libraries_(
+          {.name = "copies of the CUDA driver",
+           .find = [root](pid_t pid) { return read_cuda_mappings(root, pid); },
+           .follow = [root](Session& session, pid_t pid, const MappedRange& mapping) -> Result<std::vector<UserProbe>> {
+               const auto library = open_cuda_library(root, pid, mapping);
+               if (!library) return library.error();
+               if (auto started = session.start_gpu(); !started) return started.error();
+               return session.gpu()->attach(library->file, library->places);
+           }},
+          on) {}
 
 void GpuRecorder::tick(Session& session, const Surroundings& around) {
-    if (on_ && !session.tells_of_cuda()) look_again(around);
-    look(session);
-    leave_unused(around);
+    libraries_.tick(session, around.processes, around.now_ns);
     if (GpuSignal* signal = session.gpu()) {
         read_accounts(*signal, around);
         live_entries_ = signal->live_entries();
@@ -183,13 +96,12 @@ bool GpuRecorder::is_stranger(const CudaProcess& process) const {
     });
 }
 
-bool GpuRecorder::has_any() const {
-    return std::ranges::any_of(libraries_, [](const auto& entry) { return !entry.second.users.empty(); });
-}
-
-bool GpuRecorder::is_following() const {
-    return std::ranges::any_of(
-        libraries_, [](const auto& entry) { return !entry.second.users.empty() && !entry.second.probes.empty(); });
+std::optional<GpuId> GpuRecorder::device(const ProcessId& process, int ordinal) const {
+    for (auto each = accounts_.lower_bound({process.pid, 0, INT_MIN});
+         each != accounts_.end() && std::get<0>(each->first) == process.pid; ++each)
+        if (each->second.account.process.id == process && each->second.account.device == ordinal)
+            return each->second.device;
+    return std::nullopt;
 }
 
 std::optional<Bytes> GpuRecorder::reserved(const ProcessId& process, const GpuId& device) const {

@@ -26,6 +26,8 @@ struct WatchOptions {
     bool gpu = true;                            // ask the driver of GPUs
     std::string nvml = "libnvidia-ml.so.1";     // by this library; no setting, for its code runs with our privileges
     std::uint32_t gpu_live = 0;                 // CUDA allocations there is room for; 0: as many as there should be
+    bool torch = false;                         // read tensor bytes at PyTorch's own probes
+    std::uint32_t tensors = 0;                  // tensors there is room for; 0: as many as there should be
     double growth_budget = 0.01;                // what that may cost of the CPU time of those that grow,
     Seconds growth_window{60};                  // in a while as long as this
     Seconds warmup = std::chrono::minutes(20);  // growth since the start that lasts no longer is no leak

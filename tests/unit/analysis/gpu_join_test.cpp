@@ -95,5 +95,26 @@ TEST(SumGpuByRole, SumsWhatTheLedgerKnowsAsWell) {
     EXPECT_EQ(gpu.pinned.at({Role::trainer, {}}).total(), Bytes{9});
 }
 
+TEST(TensorsByRole, AreKnownWhereThoseOfAllWhoReserveAre) {
+    const std::vector<Process> processes = {process(9, Role::trainer), process(10, Role::trainer),
+                                            process(11, Role::other)};
+    TargetGpu gpu;
+    const RoleKey trainer{Role::trainer, {}};
+    gpu.processes[9].devices["a"] = {.used = {}, .reserved = {Bytes{100}}, .tensors = Bytes{60}};
+    gpu.processes[10].devices["a"] = {.used = {}, .reserved = {Bytes{50}}, .tensors = Bytes{20}};
+    gpu.processes[11].devices["a"] = {.used = {}, .reserved = {Bytes{50}}, .tensors = {}};
+    gpu.processes[10].devices["b"] = {.used = Bytes{500}, .reserved = {}, .tensors = {}};
+    gpu.processes[9].devices["b"] = {.used = {}, .reserved = {Bytes{10}}, .tensors = Bytes{10}};
+    sum_tensors_by_role(gpu, processes);
+    EXPECT_EQ((gpu.roles.at({trainer, "a"}).tensors), Bytes{80});
+    EXPECT_EQ((gpu.roles.at({trainer, "b"}).tensors), Bytes{10}) << "who reserves nothing has none";
+    EXPECT_FALSE((gpu.roles.contains({{Role::other, {}}, "a"})));
+
+    gpu.roles.clear();
+    gpu.processes[10].devices["a"].tensors.reset();
+    sum_tensors_by_role(gpu, processes);
+    EXPECT_FALSE((gpu.roles.contains({trainer, "a"}))) << "a part of them would make the rest look cached";
+}
+
 }  // namespace
 }  // namespace memscope

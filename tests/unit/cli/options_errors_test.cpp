@@ -28,6 +28,13 @@ TEST(OptionErrors, ANearOptionIsOffered) {
     EXPECT_THAT(refusal({"--hlep"}), HasSubstr("did you mean --help?"));
 }
 
+TEST(OptionErrors, TensorsNeedWhatTheyAreFoundBy) {
+    EXPECT_EQ(watch_refusal({"--torch", "--no-gpu"}),
+              "--torch: needs what --no-gpu switches off; leave one of them out");
+    EXPECT_EQ(watch_refusal({"--torch", "--no-maps"}),
+              "--torch: needs what --no-maps switches off; leave one of them out");
+}
+
 TEST(OptionErrors, AFarOptionIsNotGuessed) {
     EXPECT_EQ(watch_refusal({"--colour"}), "--colour: unknown option; see memscope --help");
     EXPECT_THAT(watch_refusal({"-x"}), StartsWith("-x: unknown option"));

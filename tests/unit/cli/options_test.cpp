@@ -129,6 +129,11 @@ TEST(Options, APidIsEnough) {
     EXPECT_TRUE(options.cgroups.empty());
 }
 
+TEST(Options, TensorsAreCountedOnlyWhenAskedFor) {
+    EXPECT_FALSE(parsed<WatchOptions>({"--cgroup", "a"}).torch);
+    EXPECT_TRUE(parsed<WatchOptions>({"--cgroup", "a", "--torch"}).torch);
+}
+
 TEST(Options, GrowthIsTextOfTheOnlyTargetUnlessSaid) {
     const auto usual = parsed<GrowthOptions>({"growth"});
     EXPECT_EQ(usual.format, "text");

@@ -104,6 +104,35 @@ TEST(GpuJson, WhatCallsTellIsThereWhereItIsKnown) {
     EXPECT_EQ(gpu["failures"][0]["count"], 2);
 }
 
+TEST(GpuJson, HasTensorsAndWhatIsCachedWhereBothAreKnown) {
+    Snapshot snapshot = test::example();
+    auto& roles = snapshot.targets[0].gpu.emplace().roles;
+    GpuUse& known = roles[{{Role::trainer, 0}, "GPU-00"}];
+    known.reserved = {Bytes{50}, Bytes{50}};
+    known.tensors = Bytes{70};
+    roles[{{Role::trainer, 1}, "GPU-00"}].reserved[0] = Bytes{50};
+    roles[{{Role::trainer, 2}, "GPU-00"}].tensors = Bytes{50};
+    const Json gpu = Json::parse(tick_json(snapshot, snapshot.targets[0]))["gpu"];
+    EXPECT_EQ(gpu["roles"][0]["tensor_bytes"], 70);
+    EXPECT_EQ(gpu["roles"][0]["cached_bytes"], 30);
+    for (const auto* key : {"tensor_bytes", "cached_bytes"}) EXPECT_FALSE(gpu["roles"][1].contains(key)) << key;
+    EXPECT_FALSE(gpu["roles"][2].contains("cached_bytes")) << "of a driver that is not followed";
+    EXPECT_THAT(values(snapshot, "memscope_gpu_tensor_bytes"),
+                ElementsAre(Pair(ElementsAre("train", "trainer", "0", "GPU-00"), 70),
+                            Pair(ElementsAre("train", "trainer", "2", "GPU-00"), 50)));
+}
+
+TEST(GpuText, WhatIsCachedStandsWithWhatIsHeldIfItIsKnownOfAll) {
+    Snapshot snapshot = test::example(true);
+    GpuUse& use = snapshot.targets[0].gpu->processes[101].devices["GPU-00"];
+    use.reserved[0] = test::gib(50);
+    use.tensors = test::gib(38);
+    const auto text = [&] { return status_text(snapshot, snapshot.targets[0], false); };
+    EXPECT_THAT(text(), HasSubstr("60 GiB here (12 GiB cached or fragmented), 10 GiB others"));
+    snapshot.targets[0].gpu->processes[102].devices["GPU-00"].reserved[0] = Bytes{1};
+    EXPECT_THAT(text(), Not(HasSubstr("cached")));
+}
+
 TEST(GpuText, StatusShowsDevicesAndWhatRolesHold) {
     const Snapshot snapshot = test::example(true);
     const std::string text = status_text(snapshot, snapshot.targets[0], false);

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
+/*
+ * Tensors that PyTorch hands out and takes back, seen at the probes it has for that. Every process that has
+ * the library mapped comes here, watched or not, and often: what runs is kept short.
+ */
+#include "membership.bpf.h"
+#include <memscope/shared/torch.h>
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* Written by the collector before a probe has the number of an entry; an entry is never changed. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MS_TORCH_SITES);
+	__type(key, __u32);
+	__type(value, struct ms_torch_site);
+} torch_sites SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MS_TENSOR_ACCOUNTS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, __u32);
+	__type(value, struct ms_torch_process);
+} torch_processes SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MS_TENSOR_ACCOUNTS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct ms_tensor_account_key);
+	__type(value, struct ms_tensor_account);
+} tensor_accounts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MS_TENSORS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct ms_tensor_key);
+	__type(value, struct ms_tensor);
+} tensors SEC(".maps");
+
+/* Entries of `tensors`: those that no account has any more are for the collector to sweep out. */
+__s64 tensor_entries = 0;
+
+/* False: it could not be read. */
+static __always_inline bool read_operand(void *regs, const struct ms_operand *operand, __u64 *value)
+{
+	__u32 bytes = operand->bytes, unused_bits = 64 - 8 * bytes;
+	__u64 raw = 0, address;
+
+	if (operand->kind == MS_OPERAND_CONSTANT) {
+		*value = operand->number;
+		return true;
+	}
+	/* By a number that is not known when the program is loaded: such a field of a context can only be
+	 * read so. */
+	if (bpf_probe_read_kernel(&raw, sizeof(raw), regs + operand->register_at))
+		return false;
+	if (operand->kind == MS_OPERAND_MEMORY) {
+		address = raw + operand->number;
+		raw = 0;
+		if (bytes > sizeof(raw) || bpf_probe_read_user(&raw, bytes, (void *)address))
+			return false;
+	}
+	raw <<= unused_bits & 63;
+	if (operand->is_signed)
+		*value = (__s64)raw >> ((unused_bits + operand->skipped_bits) & 63);
+	else
+		*value = raw >> ((unused_bits + operand->skipped_bits) & 63);
+	return true;
+}
+
+static __always_inline void miss(struct ms_torch_process *process)
+{
+	__sync_fetch_and_add(&process->missed, 1);
+}
+
+/* The current process, if it is watched. */
+static __always_inline struct ms_torch_process *torch_process(__u32 pid)
+{
+	struct ms_torch_process *known = bpf_map_lookup_elem(&torch_processes, &pid);
+	struct task_struct *task = (void *)bpf_get_current_task();
+	struct ms_torch_process fresh = {};
+
+	if (known)
+		return known;
+	if (!target_of(task) || pid == watcher_pid)
+		return NULL;
+	fresh.id = bpf_ktime_get_boot_ns();
+	fresh.start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
+	bpf_map_update_elem(&torch_processes, &pid, &fresh, BPF_NOEXIST);
+	known = bpf_map_lookup_elem(&torch_processes, &pid);
+	if (!known)
+		count_loss(MS_LOSS_TENSOR_ACCOUNTS_FULL);
+	return known;
+}
+
+static __always_inline struct ms_tensor_account *account_of(const struct ms_torch_process *process, __u32 pid,
+                                                            __s32 device)
+{
+	struct ms_tensor_account_key key = {.process = process->id, .pid = pid, .device = device};
+	struct ms_tensor_account *account = bpf_map_lookup_elem(&tensor_accounts, &key);
+	struct ms_tensor_account fresh = {.start_ns = process->start_ns};
+
+	if (account)
+		return account;
+	bpf_map_update_elem(&tensor_accounts, &key, &fresh, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&tensor_accounts, &key);
+}
+
+static __always_inline void take_off(const struct ms_torch_process *process, __u32 pid,
+                                     const struct ms_tensor *tensor)
+{
+	struct ms_tensor_account *account = account_of(process, pid, tensor->device);
+
+	if (!account)
+		return;
+	__sync_fetch_and_add(&account->bytes, -tensor->bytes);
+	__sync_fetch_and_add(&account->tensors, -1);
+}
+
+/* As a process says it: nobody has that many, but it may say anything. */
+static __always_inline __s32 known_device(__s64 said)
+{
+	return said >= 0 && said < MS_TORCH_DEVICES ? (__s32)said : MS_TORCH_NO_DEVICE;
+}
+
+static __always_inline void on_malloc(void *regs, const struct ms_torch_site *site, __u32 pid)
+{
+	struct ms_torch_process *process = torch_process(pid);
+	struct ms_tensor_key key = {.pid = pid};
+	struct ms_tensor_account *account;
+	struct ms_tensor tensor = {}, *before;
+	__u64 device = 0;
+
+	if (!process)
+		return;
+	if (!read_operand(regs, &site->pointer, &key.address) ||
+	    !read_operand(regs, &site->size, &tensor.bytes) || !read_operand(regs, &site->device, &device)) {
+		count_loss(MS_LOSS_TENSOR_UNREADABLE);
+		miss(process);
+		return;
+	}
+	if (!key.address || !tensor.bytes)
+		return;
+	key.process = process->id;
+	tensor.device = known_device(device);
+	account = account_of(process, pid, tensor.device);
+	if (!account) {
+		count_loss(MS_LOSS_TENSOR_ACCOUNTS_FULL);
+		miss(process);
+		return;
+	}
+	/* Whatever was known of that address has been freed in a way that nobody saw. */
+	before = bpf_map_lookup_elem(&tensors, &key);
+	if (before) {
+		take_off(process, pid, before);
+		miss(process);
+	}
+	if (bpf_map_update_elem(&tensors, &key, &tensor, BPF_ANY)) {
+		count_loss(MS_LOSS_TENSORS_FULL);
+		miss(process);
+		if (before && bpf_map_delete_elem(&tensors, &key) == 0)
+			__sync_fetch_and_add(&tensor_entries, -1);
+		return;
+	}
+	if (!before)
+		__sync_fetch_and_add(&tensor_entries, 1);
+	__sync_fetch_and_add(&account->bytes, tensor.bytes);
+	__sync_fetch_and_add(&account->tensors, 1);
+}
+
+/* A child that was forked drops what is its parent's, and has no tensors: it is not known here. */
+static __always_inline void on_free(void *regs, const struct ms_torch_site *site, __u32 pid)
+{
+	struct ms_torch_process *process = bpf_map_lookup_elem(&torch_processes, &pid);
+	struct ms_tensor_key key = {.pid = pid};
+	struct ms_tensor tensor, *known;
+
+	if (!process)
+		return;
+	if (!read_operand(regs, &site->pointer, &key.address)) {
+		count_loss(MS_LOSS_TENSOR_UNREADABLE);
+		miss(process);
+		return;
+	}
+	if (!key.address)
+		return;
+	key.process = process->id;
+	known = bpf_map_lookup_elem(&tensors, &key);
+	if (!known) { /* made before we watched, or in a way that nobody saw */
+		miss(process);
+		return;
+	}
+	__builtin_memcpy(&tensor, known, sizeof(tensor));
+	if (bpf_map_delete_elem(&tensors, &key)) /* somebody else was faster */
+		return;
+	__sync_fetch_and_add(&tensor_entries, -1);
+	take_off(process, pid, &tensor);
+}
+
+SEC("uprobe") int torch_site(struct pt_regs *ctx)
+{
+	__u32 number = bpf_get_attach_cookie(ctx);
+	const struct ms_torch_site *site = bpf_map_lookup_elem(&torch_sites, &number);
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+
+	if (!site)
+		return 0;
+	if (site->event == MS_TORCH_MALLOC)
+		on_malloc(ctx, site, pid);
+	else
+		on_free(ctx, site, pid);
+	return 0;
+}
+
+/* Another program: what the one before had is gone with it. */
+SEC("tp_btf/sched_process_exec") int BPF_PROG(torch_exec, struct task_struct *task)
+{
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+
+	bpf_map_delete_elem(&torch_processes, &pid);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit") int BPF_PROG(torch_exit, struct task_struct *task)
+{
+	__u32 pid = bpf_get_current_pid_tgid() >> 32;
+
+	if (BPF_CORE_READ(task, signal, live.counter) == 0)
+		bpf_map_delete_elem(&torch_processes, &pid);
+	return 0;
+}

@@ -1,0 +1,171 @@
+#include "kernel/torch_signal.h"
+
+#include <cstring>
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+
+#include "kernel/map_entries.h"
+#include "torch.skel.h"
+#include "torch_plain.skel.h"
+
+namespace memscope {
+namespace {
+
+constexpr const char* kSite = "torch_site";
+
+// What is added and taken off at once on several CPUs may be seen in between.
+std::uint64_t not_below_zero(__s64 number) { return number > 0 ? static_cast<std::uint64_t>(number) : 0; }
+
+std::string bytes_of(const ms_torch_site& site) {
+    std::string bytes(sizeof(site), '\0');
+    std::memcpy(bytes.data(), &site, sizeof(site));
+    return bytes;
+}
+
+}  // namespace
+
+struct TorchSignal::State {
+    std::unique_ptr<torch_bpf, Release<torch_bpf__destroy>> skeleton;
+    std::vector<Link> links;  // of processes that end or execute another program
+    SharedMaps shared;
+    bool many_at_once = false;
+    std::map<std::string, std::uint32_t> numbers;  // of sites, by their bytes
+    __u32 sweep_position = 0;
+    bool sweep_begins = true;
+
+    int map(const bpf_map* map) const { return bpf_map__fd(map); }
+};
+
+TorchSignal::TorchSignal(std::unique_ptr<State> state) : state_(std::move(state)) {}
+TorchSignal::TorchSignal(TorchSignal&&) noexcept = default;
+TorchSignal& TorchSignal::operator=(TorchSignal&&) noexcept = default;
+TorchSignal::~TorchSignal() = default;
+
+Result<TorchSignal> TorchSignal::start(const Plan& plan, const SignalSettings& settings) {
+    auto state = std::make_unique<State>();
+    if (program_of(plan, "torch", "probes").empty())
+        return plain_error("this kernel offers nothing for the signal 'torch'");
+    state->skeleton.reset(
+        open_object(settings, torch_bpf__create_skeleton, torch_bpf__destroy, torch_plain_bpf__elf_bytes));
+    if (!state->skeleton) return load_error("torch", errno);
+    apply_settings(*state->skeleton, settings);
+    if (settings.tensors > 0) bpf_map__set_max_entries(state->skeleton->maps.tensors, settings.tensors);
+    if (!share_maps(state->skeleton->obj, settings.shared)) return load_error("torch", errno);
+    const auto programs = programs_of(plan, "torch");
+    load_only(state->skeleton->obj, programs);
+    state->many_at_once = settings.many_user_probes;
+    if (state->many_at_once) prepare_for_many(state->skeleton->progs.torch_site);
+    if (const int error = torch_bpf__load(state->skeleton.get())) return load_error("torch", -error);
+    auto ends = programs;
+    std::erase(ends, kSite);
+    auto links = memscope::attach(state->skeleton->obj, ends);
+    if (!links) return links.error();
+    state->links = std::move(*links);
+    state->shared = settings.shared;
+    return TorchSignal(std::move(state));
+}
+
+// Equal ones share an entry, and none is ever changed: a probe that is being taken off still has its number.
+Result<std::uint32_t> TorchSignal::number_of(const ms_torch_site& site) {
+    const std::string bytes = bytes_of(site);
+    if (const auto known = state_->numbers.find(bytes); known != state_->numbers.end()) return known->second;
+    const auto number = static_cast<std::uint32_t>(state_->numbers.size());
+    if (number >= MS_TORCH_SITES) return plain_error("there are too many builds of PyTorch to follow them all");
+    if (bpf_map_update_elem(state_->map(state_->skeleton->maps.torch_sites), &number, &site, BPF_ANY) != 0)
+        return system_error(errno, "remember a probe of PyTorch");
+    state_->numbers.emplace(bytes, number);
+    return number;
+}
+
+Result<std::vector<UserProbe>> TorchSignal::attach(const Fd& library, std::span<const TorchPlace> places) {
+    const std::string path = "/proc/self/fd/" + std::to_string(library.get());
+    const bpf_program* program = state_->skeleton->progs.torch_site;
+    std::vector<OwnProbe> wanted;
+    for (const TorchPlace& place : places) {
+        const auto number = number_of(place.site);
+        if (!number) return number.error();
+        wanted.push_back({.offset = place.offset, .semaphore = place.semaphore, .cookie = *number});
+    }
+    std::vector<UserProbe> probes;
+    if (state_->many_at_once) {
+        auto all = probe_many(program, path, wanted);
+        if (!all) return all.error();
+        probes.push_back(std::move(*all));
+        return probes;
+    }
+    for (const OwnProbe& each : wanted) {
+        auto one = probe_one(program, path, each);
+        if (!one) return one.error();
+        probes.push_back(std::move(*one));
+    }
+    return probes;
+}
+
+std::vector<TensorAccount> TorchSignal::accounts() const {
+    std::vector<TensorAccount> accounts;
+    const int processes = state_->map(state_->skeleton->maps.torch_processes);
+    const auto add = [&](const ms_tensor_account_key& key, const ms_tensor_account& value) {
+        TensorAccount account{.process = {{static_cast<pid_t>(key.pid), value.start_ns}, key.process},
+                              .device = key.device,
+                              .bytes = Bytes{not_below_zero(value.bytes)},
+                              .tensors = not_below_zero(value.tensors)};
+        ms_torch_process process{};
+        account.living = bpf_map_lookup_elem(processes, &key.pid, &process) == 0 && process.id == key.process;
+        account.missed_some = process.missed > 0;
+        accounts.push_back(account);
+    };
+    for_each_entry<ms_tensor_account_key, ms_tensor_account>(state_->map(state_->skeleton->maps.tensor_accounts),
+                                                             std::size_t{2} * MS_TENSOR_ACCOUNTS, add);
+    return accounts;
+}
+
+void TorchSignal::forget(const CudaProcess& process) {
+    const int map = state_->map(state_->skeleton->maps.torch_processes);
+    ms_torch_process known{};
+    if (bpf_map_lookup_elem(map, &process.id.pid, &known) == 0 && known.id == process.instance)
+        bpf_map_delete_elem(map, &process.id.pid);
+}
+
+void TorchSignal::forget(const TensorAccount& account) {
+    const ms_tensor_account_key key{.process = account.process.instance,
+                                    .pid = static_cast<__u32>(account.process.id.pid),
+                                    .device = account.device};
+    bpf_map_delete_elem(state_->map(state_->skeleton->maps.tensor_accounts), &key);
+}
+
+// An account is there before the first tensor in it, so one that is looked for after the tensor was read and is not
+// there is gone.
+void TorchSignal::sweep(std::size_t most) {
+    const int map = state_->map(state_->skeleton->maps.tensors);
+    std::vector<ms_tensor_key> keys(most);
+    std::vector<ms_tensor> values(most);
+    auto count = static_cast<__u32>(most);
+    const int error = bpf_map_lookup_batch(map, state_->sweep_begins ? nullptr : &state_->sweep_position,
+                                           &state_->sweep_position, keys.data(), values.data(), &count, nullptr);
+    state_->sweep_begins = error != 0;  // at the end, or it has to be tried anew
+    if (error != 0 && error != -ENOENT) return;
+    const int accounts = state_->map(state_->skeleton->maps.tensor_accounts);
+    std::map<std::tuple<__u64, __u32, __s32>, bool> living;
+    const auto has_account = [&](const ms_tensor_key& key, __s32 device) {
+        const auto [known, fresh] = living.try_emplace({key.process, key.pid, device});
+        const ms_tensor_account_key account_key{.process = key.process, .pid = key.pid, .device = device};
+        ms_tensor_account account{};
+        if (fresh) known->second = bpf_map_lookup_elem(accounts, &account_key, &account) == 0;
+        return known->second;
+    };
+    __s64 swept = 0;
+    for (__u32 i = 0; i < count; ++i)
+        if (!has_account(keys[i], values[i].device) && bpf_map_delete_elem(map, &keys[i]) == 0) ++swept;
+    __atomic_fetch_sub(&state_->skeleton->bss->tensor_entries, swept, __ATOMIC_RELAXED);
+}
+
+std::uint64_t TorchSignal::entries() const {
+    return not_below_zero(__atomic_load_n(&state_->skeleton->bss->tensor_entries, __ATOMIC_RELAXED));
+}
+
+Losses TorchSignal::losses() const { return read_losses(state_->skeleton->bss->losses); }
+Bytes TorchSignal::map_memory() const { return map_bytes(state_->skeleton->obj, state_->shared); }
+
+}  // namespace memscope

@@ -1,0 +1,51 @@
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/fd.h"
+#include "kernel/plan.h"
+#include "kernel/signal.h"
+#include "kernel/user_probes.h"
+#include "model/tensor_account.h"
+#include <memscope/shared/torch.h>
+
+namespace memscope {
+
+// A probe of PyTorch's in a file that has it.
+struct TorchPlace {
+    std::uint64_t offset = 0;
+    std::uint64_t semaphore = 0;  // offset in the file; 0: it has none
+    ms_torch_site site{};
+};
+
+// Tensors, by PyTorch's own probes, in whatever copies of its library processes have mapped. Loaded when that is asked
+// for and the first is found.
+class TorchSignal {
+  public:
+    static Result<TorchSignal> start(const Plan& plan, const SignalSettings& settings);
+    TorchSignal(TorchSignal&&) noexcept;
+    TorchSignal& operator=(TorchSignal&&) noexcept;
+    ~TorchSignal();
+
+    // In everybody who maps that file, now or later, until the probes are gone. All or nothing.
+    Result<std::vector<UserProbe>> attach(const Fd& library, std::span<const TorchPlace> places);
+
+    std::vector<TensorAccount> accounts() const;
+    void forget(const CudaProcess& process);  // one that is not watched any more
+    void forget(const TensorAccount& account);
+    // Tensors that no account has any more: looks at that many at most, and goes on there the next time.
+    void sweep(std::size_t most);
+    std::uint64_t entries() const;
+
+    Losses losses() const;
+    Bytes map_memory() const;
+
+  private:
+    struct State;
+    explicit TorchSignal(std::unique_ptr<State> state);
+    Result<std::uint32_t> number_of(const ms_torch_site& site);
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace memscope

@@ -1,0 +1,24 @@
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "kernel/torch_signal.h"
+#include "sources/mapped_library.h"
+#include "sources/usdt_operands.h"
+
+namespace memscope {
+
+// The files of a process that are named like the library with PyTorch's allocator, each once.
+Result<std::vector<MappedRange>> read_torch_mappings(const SysRoot& root, pid_t pid);
+
+// Where tensors are handed out and taken back. All of the places, or an error: with some of them the sums are wrong.
+Result<std::vector<TorchPlace>> torch_places(const ElfFile& file, Machine machine = kThisMachine);
+
+struct TorchLibrary {
+    Fd file{};
+    std::vector<TorchPlace> places{};
+};
+// The file behind a mapping. An error where it is not there any more, or has no such probes.
+Result<TorchLibrary> open_torch_library(const SysRoot& root, pid_t pid, const MappedRange& mapping);
+
+}  // namespace memscope

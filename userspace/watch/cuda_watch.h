@@ -1,0 +1,35 @@
+#pragma once
+#include <vector>
+
+#include "model/snapshot.h"
+#include "watch/gpu_recorder.h"
+#include "watch/torch_recorder.h"
+
+namespace memscope {
+
+// What processes take of their GPUs, as they do it: by calls of the CUDA driver, and in it PyTorch's tensors.
+class CudaWatch {
+  public:
+    CudaWatch(const SysRoot& root, bool calls, bool tensors) : calls_(root, calls), tensors_(root, calls && tensors) {}
+
+    const GpuRecorder& calls() const { return calls_; }
+    const TorchRecorder& tensors() const { return tensors_; }
+
+    void executed(const ProcessId& process);
+    void mapped(const ProcessId& process, const ProcessTable& processes);  // one of the libraries, a moment ago
+    void look(Session& session, std::uint64_t now_ns);
+    void tick(Session& session, ProcessTable& processes, const Nesting& nesting, const std::vector<GpuDevice>& devices,
+              std::uint64_t now_ns);
+
+    void describe(CgroupId target, TargetSnapshot& out) const;
+    void describe(SelfSample& self) const;  // probes and losses
+    void forget(CgroupId target) { calls_.forget(target); }
+    std::vector<Error> take_refusals();  // of libraries that were to be followed since
+
+  private:
+    GpuRecorder calls_;
+    TorchRecorder tensors_;
+    std::uint64_t revision_ = 0;  // of the process table, when all in it were begun
+};
+
+}  // namespace memscope
