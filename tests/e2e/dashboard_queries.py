@@ -33,8 +33,6 @@ SECONDS = 20  # of the demos
 CONDITIONAL = {
     'memscope_pressure_stalled_seconds_total':
         ('the cgroup has PSI', lambda cgroup: cgroup.has_pressure(), "v1 has no memory.pressure, and the host's is never put under a target"),
-    'memscope_gpu_tensor_bytes':
-        ('PyTorch is there', lambda cgroup: False, 'its own probes tell it, and no job here is of PyTorch'),
 }
 # What fires of the job on GPUs, and what its words must have in them.
 GPU_ALERTS = {
@@ -198,7 +196,7 @@ def main():
         job = stack.enter_context(GpuJob(folder, gpus))
         targets = [gpus.name, start_demo(stack, 'leak'), start_demo(stack, 'workers'), cgroup.name]
         began = time.time()
-        watcher = stack.enter_context(Watcher(MEMSCOPE, folder, '--interval', '500ms', '--warmup', '3s', '--report-dir', 'none',
+        watcher = stack.enter_context(Watcher(MEMSCOPE, folder, '--interval', '500ms', '--warmup', '3s', '--torch', '--report-dir', 'none',
                                               '--on-death', ON_DEATH, *(x for t in targets for x in ('--cgroup', t)), port=port,
                                               env=job.environment))
         page = watcher.get('/metrics')[1].decode()

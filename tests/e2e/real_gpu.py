@@ -5,7 +5,7 @@
 
 Needs root, a GPU and a Python with PyTorch. What memscope books is compared with what PyTorch says it holds, to the byte,
 for three settings of its allocator; then pinned memory, leaks by their line, a CUDA out of memory, and what being watched
-costs a training loop.
+costs a training loop. PARTS="tensors step_rates" in the environment runs those alone, in that order.
 """
 import contextlib
 import json
@@ -239,29 +239,39 @@ def rate(log, seconds):
     return (last[0] - first[0]) / (last[1] - first[1])
 
 
-def step_rates(check, program, folder, options, rounds=7, seconds=4):
+# What is watched how, and how often: a block is a time without memscope, twice that with it, and one without again, so
+# that what drifts during a block cancels out.
+BLOCKS = (((), 8), (('--torch',), 5), (('--no-gpu',), 3))
+
+
+def block(program, cgroup, log, options, seconds=3):
+    """(steps with memscope for one without, its own share of a core)."""
+    before = rate(log, seconds)
+    with process([str(program), '--cgroup', cgroup.name, '--listen', 'none', '--quiet', *options]) as watcher:
+        time.sleep(1.5)
+        own = cpu_of(watcher.pid)
+        watched = rate(log, 2 * seconds)
+        own = (cpu_of(watcher.pid) - own) / (2 * seconds)
+    time.sleep(0.5)
+    return watched / statistics.mean((before, rate(log, seconds))), own
+
+
+def step_rates(check, program, folder):
     script, log = Path(folder, 'training.py'), Path(folder, 'training.log')
     script.write_text(TRAINING)
-    ratios, own = [], []
+    result = {}
     with Cgroup(f'ms-gpu-training-{os.getpid()}', 64 << 30) as cgroup, log.open('w') as out, \
             process([sys.executable, str(script)], cgroup, stdout=out, stderr=out):
-        if not check('the training loop runs', wait_for(lambda: steps(log)[0] > 500, 120), tail(log, 900)):
-            return {}
-        for i in range(rounds * 2):
-            if i % 2 == 0:
-                without = rate(log, seconds)
-                continue
-            with process([str(program), '--cgroup', cgroup.name, '--listen', 'none', '--quiet', *options]) as watcher:
-                time.sleep(2)
-                before = cpu_of(watcher.pid)
-                ratios.append(rate(log, seconds) / without)
-                own.append((cpu_of(watcher.pid) - before) / seconds)
-    ratio = statistics.median(ratios)
-    quartiles = statistics.quantiles(ratios, n=4)
-    name = ' '.join(options) or 'all'
-    print(f'     step rate with memscope ({name}): {ratio:.3f} ({quartiles[0]:.3f} to {quartiles[2]:.3f}), '
-          f'{statistics.median(own) * 100:.2f} % of a core itself, {without:.0f} steps/s', flush=True)
-    return {'ratio': ratio, 'ratios': ratios, 'own_share': statistics.median(own), 'steps_per_second': without}
+        if not check('the training loop runs', wait_for(lambda: steps(log)[0] > 2000, 120), tail(log, 900)):
+            return result
+        for options, count in BLOCKS:
+            blocks = [block(program, cgroup, log, options) for _ in range(count)]
+            ratios, own = sorted(ratio for ratio, _ in blocks), statistics.median(share for _, share in blocks)
+            name = ' '.join(options) or 'all'
+            result[name] = {'ratio': statistics.median(ratios), 'ratios': ratios, 'own_share': own}
+            print(f'     step rate with memscope ({name}): {statistics.median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f}, '
+                  f'{count} blocks), {own * 100:.2f} % of a core itself, {rate(log, 2):.0f} steps/s', flush=True)
+    return result
 
 
 def cpu_of(pid):
@@ -282,18 +292,20 @@ def tensors(check, program, folder):
         return {'tensor_bytes': ours, 'cached_bytes': cached}
 
 
+PARTS = (allocators, pinned, leaks, out_of_memory, tensors, step_rates)
+
+
 def run(check, tarball, folder):
     program = unpack(tarball, folder)
     import torch
     result = {'kernel': os.uname().release, 'python': sys.version.split()[0], 'torch': torch.__version__,
               'cuda': torch.version.cuda, 'gpu': torch.cuda.get_device_name(0)}
-    for part in (allocators, pinned, leaks, out_of_memory, tensors):
+    wanted = os.environ.get('PARTS', '').split()
+    for part in [part for name in wanted for part in PARTS if part.__name__ == name] or PARTS:
         try:
             result[part.__name__] = part(check, program, folder)
         except Exception as failure:  # the next part may still tell something
             check(f'{part.__name__} runs to its end', False, repr(failure))
-    for options in ((), ('--torch',), ('--no-gpu',)):
-        result[f'step rate {" ".join(options)}'.strip()] = step_rates(check, program, folder, options)
     return result
 
 

@@ -1,5 +1,6 @@
-"""A job on GPUs where there is none: it calls the driver of tests/fake_cuda, which is followed like a real one, and writes down
-what the management library of tests/support/fake_nvml then tells the watcher. FAKE_CUDA and FAKE_NVML name the two files."""
+"""A job on GPUs where there is none: it calls the driver and PyTorch's allocator of tests/fake_cuda, which are followed like
+real ones, and writes down what the management library of tests/support/fake_nvml then tells the watcher. FAKE_CUDA, FAKE_TORCH
+and FAKE_NVML name the files."""
 import contextlib
 import os
 import subprocess
@@ -11,6 +12,7 @@ from harness import GaveUp, process
 MIB = 1 << 20
 BUILT = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../../../build/dev/tests')
 CUDA = os.environ.get('FAKE_CUDA', f'{BUILT}/fake_cuda/first/libcuda.so.1')
+TORCH = os.environ.get('FAKE_TORCH', f'{BUILT}/fake_torch/probed/libc10_cuda.so')
 NVML = os.environ.get('FAKE_NVML', f'{BUILT}/fake_nvml/told/libnvidia-ml.so.1')
 FULL, OURS = (f'GPU-abababab-abab-abab-abab-ababababab0{n}' for n in range(2))  # as the driver calls them
 TOTAL, FULL_USED = 64 * 1024 * MIB, 62 * 1024 * MIB
@@ -33,7 +35,7 @@ SCRIPT = textwrap.dedent(f'''
             f.write(f'process {{os.getpid()}} {{held}}\\n')
         os.rename(says + '.new', says)
     registered = ctypes.create_string_buffer({8 * MIB})
-    refused = late = False
+    refused, torch = False, None
     tell()
     print('READY', flush=True)
     while not select.select([sys.stdin], [], [], 0.25)[0]:
@@ -41,11 +43,13 @@ SCRIPT = textwrap.dedent(f'''
         held += 32 * {MIB}
         cuda.cuMemHostAlloc(ctypes.byref(pinned), ctypes.c_size_t({4 * MIB}), 0)
         # Late enough for the watcher to have found the driver.
-        if not late and time.monotonic() - began > 5:
-            late = True
+        if not torch and time.monotonic() - began > 5:
+            torch = ctypes.CDLL(sys.argv[3])
             cuda.cuMemAllocAsync(ctypes.byref(address), ctypes.c_size_t({64 * MIB}), None)
             cuda.cuMemHostRegister_v2(registered, ctypes.c_size_t(len(registered)), 0)
             refused = not take(1 << 20)
+        elif torch:
+            torch.fake_torch_malloc(ctypes.c_uint64({8 * MIB}), 1)
         tell()
     sys.exit(1 if not take(1 << 20) else 0)
 ''')
@@ -55,14 +59,14 @@ class GpuJob:
     """The job in a cgroup; `environment` is that of a watcher which is to see its GPUs."""
 
     def __init__(self, folder, cgroup):
-        for file in (CUDA, NVML):
+        for file in (CUDA, TORCH, NVML):
             if not os.path.exists(file):
-                raise GaveUp(f'no {file}: build kernel_tests, or name what stands for the driver in FAKE_CUDA and FAKE_NVML')
+                raise GaveUp(f'no {file}: build kernel_tests, or name it in FAKE_CUDA, FAKE_TORCH or FAKE_NVML')
         self.says, self.cgroup = f'{folder}/gpus', cgroup
         self.environment = {**os.environ, 'LD_LIBRARY_PATH': os.path.dirname(NVML), 'FAKE_NVML_SAYS': self.says}
 
     def __enter__(self):
-        self.running = process([sys.executable, '-c', SCRIPT, CUDA, self.says], self.cgroup, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        self.running = process([sys.executable, '-c', SCRIPT, CUDA, self.says, TORCH], self.cgroup, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                text=True, env={**os.environ, 'RANK': '0', 'FAKE_CUDA_BYTES': str(TOTAL)})
         self.child = self.running.__enter__()
         if self.child.stdout.readline().strip() != 'READY':
