@@ -68,11 +68,12 @@ static __always_inline void tell_of_growth(struct ms_space *space, __u32 pid)
 
 	if (space->told)
 		return;
-	space->told = 1;
 	identify_space(&h, space, pid, MS_EVENT_GREW, sizeof(h));
 	if (bpf_ringbuf_output(&stack_events, &h, sizeof(h),
 	                       someone_grew ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP))
-		count_loss(MS_LOSS_STACKS_FULL);
+		count_loss(MS_LOSS_STACKS_FULL); /* until it is heard */
+	else
+		space->told = 1;
 	someone_grew = 1;
 }
 

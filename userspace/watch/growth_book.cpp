@@ -9,6 +9,7 @@ namespace {
 constexpr std::size_t kMostPastPids = 64;  // named at each
 // Of the room for names: what one address space may take, and how much there is in reserve between two ticks.
 constexpr std::size_t kSharesOfNames = 4;
+constexpr std::size_t kModest = 16;  // of a share
 
 auto place_of(const NativeLocation& location) { return std::tuple(location.module.get(), location.offset); }
 
@@ -62,9 +63,22 @@ bool GrowthBook::learn(const RawStack& stack, CallSite site) {
     space.stacks.insert(stack.id);
     const std::size_t bytes = memscope::name_bytes(site);
     const std::size_t share = limits_.name_bytes / kSharesOfNames;
-    if (space.name_bytes + bytes > share || name_bytes_ + bytes > limits_.name_bytes + share) return false;
+    // What others make up until the next fold leaves room for who has few names.
+    const bool modest = space.name_bytes + bytes <= share / kModest;
+    const std::size_t most = limits_.name_bytes + (modest ? 2 : 1) * share;
+    if (space.name_bytes + bytes > share || name_bytes_ + bytes > most) return false;
     rename(known, space, interned(std::move(site)));
     return true;
+}
+
+void GrowthBook::give_up(StackId stack, std::int64_t bytes) {
+    const auto known = stacks_.find(stack);
+    if (known == stacks_.end()) return;
+    Space& space = spaces_[known->second.space];
+    rename(known->second, space, nullptr);
+    space.folded += bytes;
+    space.stacks.erase(stack);
+    stacks_.erase(known);
 }
 
 void GrowthBook::set_resident(std::span<const StackGrowth> growth) {

@@ -55,6 +55,8 @@ class GrowthBook {
 
     // False where its names found no room: what grew there is known, but not where it is.
     bool learn(const RawStack& stack, CallSite site);
+    // A stack without names is not worth its place: what grew there so far is its process's alone.
+    void give_up(StackId stack, std::int64_t bytes);
     bool knows(StackId stack) const { return stacks_.contains(stack); }
     // Everything the kernel has booked, in total.
     void set_resident(std::span<const StackGrowth> growth);

@@ -127,8 +127,10 @@ void GrowthRecorder::take_events() {
                        [this](const RawStack& stack) {
                            CallSite site = named(stack);
                            const std::lock_guard lock(mutex_);
-                           // Once there is room again, it may come again.
-                           if (!book_.learn(stack, std::move(site))) signal_.forget_stack(stack.id);
+                           if (book_.learn(stack, std::move(site))) return;
+                           // Once there is room again, it may come again: one that has a site is not sent anew.
+                           signal_.forget_stack(stack.id);
+                           book_.give_up(stack.id, signal_.take_site(stack.id));
                        },
                    .grew = [this](const ProcessId& process) { look_at(process); }});
 }

@@ -170,6 +170,18 @@ TEST(GrowthBook, OneProcessGetsAPartOfTheRoomForNames) {
     EXPECT_TRUE(book.learn(stack_of(3, 1000), site_at("honest")));
 }
 
+// Six that fill all there is before anybody folds.
+TEST(GrowthBook, LeavesRoomForWhoeverHasFewNames) {
+    GrowthBook book(GrowthBook::Limits{.name_bytes = 160'000});
+    for (pid_t pid = 2; pid < 8; ++pid)
+        for (std::uint64_t id = 0; id < 60; ++id)
+            book.learn(stack_of(pid, 1000 * static_cast<std::uint64_t>(pid) + id),
+                       site_at(std::string(1000, 'n'), static_cast<int>(1000 * pid + static_cast<int>(id))));
+    ASSERT_TRUE(book.is_full());
+    EXPECT_FALSE(book.learn(stack_of(9, 1), site_at(std::string(5000, 'n')))) << "not few";
+    EXPECT_TRUE(book.learn(stack_of(10, 2), site_at("honest")));
+}
+
 TEST(GrowthBook, MakesRoomForNames) {
     GrowthBook book(GrowthBook::Limits{.name_bytes = 40'000});
     book.learn(stack_of(1, 1000), site_at("honest"));
@@ -184,6 +196,17 @@ TEST(GrowthBook, MakesRoomForNames) {
     book.fold(takes({}));
     EXPECT_LE(book.name_bytes(), 30'000U);
     EXPECT_TRUE(book.site_of(stack_id(1000)));
+}
+
+TEST(GrowthBook, KeepsTheBytesOfAStackThatIsGivenUp) {
+    GrowthBook book;
+    book.learn(stack_of(5, 1), site_at("load"));
+    book.set_resident(std::vector{grown(5, 1, kMiB)});
+    book.give_up(stack_id(1), kMiB);
+    EXPECT_FALSE(book.knows(stack_id(1)));
+    EXPECT_EQ(book.folded(stack_of(5, 1).process).other, kMiB);
+    book.give_up(stack_id(7), kMiB);
+    EXPECT_EQ(book.folded(stack_of(5, 1).process).other, kMiB) << "nobody's";
 }
 
 // A stack comes again when the kernel has forgotten that it was sent.
