@@ -47,7 +47,7 @@ __s64 tensor_entries = 0;
 static __always_inline bool read_operand(void *regs, const struct ms_operand *operand, __u64 *value)
 {
 	__u32 bytes = operand->bytes, unused_bits = 64 - 8 * bytes;
-	__u64 raw = 0, address;
+	__u64 raw = 0, read[2] = {}, address;
 
 	if (operand->kind == MS_OPERAND_CONSTANT) {
 		*value = operand->number;
@@ -59,9 +59,10 @@ static __always_inline bool read_operand(void *regs, const struct ms_operand *op
 		return false;
 	if (operand->kind == MS_OPERAND_MEMORY) {
 		address = raw + operand->number;
-		raw = 0;
-		if (bytes > sizeof(raw) || bpf_probe_read_user(&raw, bytes, (void *)address))
+		/* 8 at most. With a mask, for older verifiers forget what a number was compared with. */
+		if (bpf_probe_read_user(read, bytes & (sizeof(read) - 1), (void *)address))
 			return false;
+		raw = read[0];
 	}
 	raw <<= unused_bits & 63;
 	if (operand->is_signed)
