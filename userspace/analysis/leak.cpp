@@ -127,7 +127,7 @@ bool is_wander(const Findings& findings, const Rise& rise) {
 bool is_tooth(const Findings& findings, const Rise& rise) {
     const Floor& floor = findings.floor;
     if (const auto& spikes = findings.spikes; spikes && spikes->blur > 0)
-        if (rise.bytes < 1.2 * spikes->blur + 2 * findings.floor.noise ||
+        if (rise.bytes < 1.8 * spikes->blur + 3 * findings.noise ||
             (rise.length < 3 * spikes->period && rise.scatter > 0.04))
             return true;
     const std::size_t begin = std::min(floor.first_since(rise.began), floor.size() - 1);
