@@ -57,7 +57,8 @@ def main():
     with tempfile.TemporaryDirectory() as folder, Cgroup(f'ms-lies-{os.getpid()}', 4096 * MIB) as group:
         program = f'{folder}/lying_python'
         subprocess.run(['c++', '-std=c++20', '-O2', '-o', program, str(SOURCE / 'tests/e2e/lying_python.cpp')], check=True)
-        with Watcher(MEMSCOPE, folder, '--cgroup', group.name) as watcher, \
+        # Lies that last longer than a minute would have the hook taken off for what it costs.
+        with Watcher(MEMSCOPE, folder, '--cgroup', group.name, '--growth-budget', '100%') as watcher, \
                 Script([sys.executable], group, ['arrays', 'objects', 'deep']) as honest:
             time.sleep(1)
             maps = watcher.value('memscope_self_bpf_map_bytes')
