@@ -44,6 +44,7 @@ LAUNCHER = ['sh', '-c', f'{shlex.quote(sys.executable)} -c {shlex.quote(TRAINER)
 SESSION = 'ulimit -c 0; stty -g >before; {environment} {program}; echo $? >rc; stty -g >after; echo "BACK IN THE SHELL"; sleep 1000'
 
 check = Checks()
+PATIENCE = 15  # seconds: only what fails waits that long, and a machine may be busy
 
 
 class Screen:
@@ -71,10 +72,10 @@ class Screen:
     def text(self):
         return self.tmux('capture-pane', '-p').stdout
 
-    def shows(self, pattern, seconds=5):
+    def shows(self, pattern, seconds=PATIENCE):
         return wait_for(lambda: re.search(pattern, self.text(), re.M), seconds, 0.05)
 
-    def hides(self, pattern, seconds=5):
+    def hides(self, pattern, seconds=PATIENCE):
         return wait_for(lambda: not re.search(pattern, self.text(), re.M), seconds, 0.05)
 
     def keys(self, *names):
@@ -83,16 +84,13 @@ class Screen:
     def resize(self, width, height):
         self.tmux('resize-window', '-x', str(width), '-y', str(height))
 
-    def row(self, pattern):
-        return next((i for i, line in enumerate(self.text().splitlines()) if re.search(pattern, line)), -9)
-
     def child(self):
         shell = self.tmux('display', '-p', '#{pane_pid}').stdout.strip()
         return int(pathlib.Path(f'/proc/{shell}/task/{shell}/children').read_text().split()[0])
 
-    def ended(self, seconds=5):
+    def ended(self):
         """The exit status, as the shell has it."""
-        wait_for((self.folder / 'after').exists, seconds, 0.05)
+        wait_for((self.folder / 'after').exists, PATIENCE, 0.05)
         return tail(self.folder / 'rc')
 
     def restored(self):
@@ -110,8 +108,8 @@ def narrow(folder, job):
         check('kinds with sizes', s.shows(r'anon \d+ MiB +■ shmem .*■ file .*■ kernel .*■ other '), s.text())
         check('roles with counts and sizes', s.shows(r'▾ trainer +×1 +\d+M ') and s.shows(r'▾ dataloader_worker +×2 +\d+M ')
               and s.shows(r'▾ launcher +×1 '), s.text())
-        check('the trainer grows, its trend rises', s.shows(r'▾ trainer .*\+\d\.\dM .*[▁▂▃▄▅▆▇█]{5}', 8), s.text())
-        check('its process stands below it', s.row('   python') == s.row('▾ trainer') + 1 > 0, s.text())
+        check('the trainer grows, its trend rises', s.shows(r'▾ trainer .*\+[\d.]+M .*[▁▂▃▄▅▆▇█]{5}'), s.text())
+        check('its process stands below it', s.shows(r'▾ trainer .*\n   python'), s.text())
         check('a hostile name is shown harmless', s.shows(r'\\x1b\[2J\\n界'), s.text())
         check('the footer has keys and own cost', s.shows(r' q quit .*sort: size.*tick \d+\.\d ms +\d+ MiB$'), s.text())
         s.keys('Enter')
@@ -122,12 +120,10 @@ def narrow(folder, job):
         check('a worker folds its role', s.shows('▸ dataloader_worker'), s.text())
         s.keys('Right')
         check('Right unfolds', s.shows('▾ dataloader_worker'), s.text())
-        orders = []
-        for name in 'growth', 'name', 'pid', 'size':
+        for name, first, second in ('growth', 'trainer', 'launcher'), ('name', 'launcher', 'trainer'), \
+                ('pid', 'launcher', 'trainer'), ('size', 'trainer', 'launcher'):
             s.keys('s')
-            s.shows(f'sort: {name}')
-            orders.append([s.row(f'▾ {role}') for role in ('launcher', 'trainer')])
-        check('sort by growth, name, pid, size', [a < b for a, b in orders] == [False, True, True, False], orders)
+            check(f'sort by {name}', s.shows(rf'(?s)▾ {first} .*▾ {second} .*sort: {name}'), s.text())
         s.keys('/', 'W', 'O', 'R', 'K')
         check('a filter shows what matches', s.shows('/WORK▏') and s.hides('[▾▸] launcher') and s.shows('dataloader_worker'), s.text())
         s.keys('Enter')
@@ -149,7 +145,7 @@ def narrow(folder, job):
         check('sizes down to 1x1 do no harm', s.shows(r'▾ trainer .*\d+M') and s.shows(r'^ q quit '), s.text())
         s.keys('C-s', 'C-l')
         before = s.text()
-        check('Ctrl-S does not freeze it', wait_for(lambda: s.text() != before, 5), s.text())
+        check('Ctrl-S does not freeze it', wait_for(lambda: s.text() != before, PATIENCE), s.text())
         s.keys('q')
         check('q ends it with 0', s.ended() == '0', s.ended())
         check('... the terminal is as before', s.restored() is None, s.restored())
@@ -160,11 +156,11 @@ def between_ticks(folder, job):
     with Screen(folder, 80, 24, '--cgroup', job.name, '--interval', '1h', '--listen', f'127.0.0.1:{free_port()}') as s:
         s.shows('▾ trainer')
         s.resize(120, 40)
-        check('a resize does not wait for the next tick', s.shows(r'START +EXIT +TREND', 2), s.text())
+        check('a resize does not wait for the next tick', s.shows(r'START +EXIT +TREND'), s.text())
         s.keys('Enter')
-        check('nor does a key', s.shows('▸ ', 2), s.text())
+        check('nor does a key', s.shows('▸ '), s.text())
         s.keys('q')
-        check('nor does q', s.ended(2) == '0', s.ended())
+        check('nor does q', s.ended() == '0', s.ended())
 
 
 def wide_with_two_targets(folder, job):
@@ -177,11 +173,12 @@ def wide_with_two_targets(folder, job):
         s.keys('p')
         check('p goes back', s.shows(f'▸ {calm.name}') and s.hides('▾ dataloader_worker'), s.text())
         calm._remove()
-        # One line is shown: of its end, or of the death in it, whichever came last.
-        check('a removed target gives way, and a notice says so', s.shows('▾ dataloader_worker') and s.shows(f'{calm.name}: (ended|death)'), s.text())
+        check('a removed target gives way', s.shows('▾ dataloader_worker') and s.hides(calm.name + ' .*% '), s.text())
         os.kill(s.child(), signal.SIGTERM)
         check('SIGTERM ends it with 0', s.ended() == '0', s.ended())
         check('... the terminal is as before', s.restored() is None, s.restored())
+        # Here, since the view has one row for what happened: of two things at once it shows the later.
+        check('... and a plain line tells of the target that ended', s.shows(f'{calm.name}: ended'), s.text())
 
 
 def other_ends(folder, job):
@@ -228,11 +225,10 @@ def frozen_terminal(folder, job):
                 time.sleep(0.02)
             time.sleep(0.3)
             before = w.value('memscope_last_tick_timestamp_seconds')
-            time.sleep(1)
-            passed = w.value('memscope_last_tick_timestamp_seconds') - before
-            check('a terminal that nobody reads: ticks go on', passed > 0.7, passed)
+            check('a terminal that nobody reads: ticks go on',
+                  wait_for(lambda: w.value('memscope_last_tick_timestamp_seconds') - before > 1, PATIENCE))
             os.write(master, b'q')
-            check('... and q ends it', wait_for(lambda: child.poll() is not None, 5) and child.returncode == 0, child.returncode)
+            check('... and q ends it', wait_for(lambda: child.poll() is not None, PATIENCE) and child.returncode == 0, child.returncode)
         finally:
             child.kill()
             child.wait()
