@@ -2,6 +2,7 @@
 // hostile.
 #include "fuzz.h"
 #include "sources/cgroup_hierarchy.h"
+#include "sources/pagemap.h"
 #include "sources/process_maps.h"
 #include "sources/procfs.h"
 #include "sources/shm.h"
@@ -35,8 +36,10 @@ void one(std::string_view bytes) {
     (void)parse_process_stat(bytes);
     (void)parse_max_open_files(bytes);
     if (const auto pages = parse_smaps_rollup(bytes)) {
-        const auto own = pages->private_anon();
-        require(!own || *own <= pages->anonymous, "private anonymous memory is a part of all");
+        require(pages->own_anon <= pages->anonymous, "what is its own is a part of all");
+    }
+    if (const auto pages = extrapolate({.own_anon = 3, .shared_anon = 1}, bytes, {65536})) {
+        require(pages->own_anon <= pages->anonymous && pages->anonymous <= pages->resident, "parts of all");
     }
     (void)parse_boot_time(bytes);
 

@@ -12,13 +12,17 @@ constexpr Seconds kOpening{20e-6};  // and closing: what the smallest process co
 constexpr double kMebibyte = 1 << 20;
 constexpr double kLearnFrom = 16;  // MiB; less tells nothing about the cost of a page
 constexpr double kForget = 0.5;    // a slow one does not make all others wait for ever
+constexpr double kUsualWalk =
+    38'400;  // ns a MiB, 150 a page; huge pages are faster, but the next process may have none
 
 // A minute over what may be held in it.
 const double kRestPerHeld = Seconds{60} / ReadSchedule::kMostHeldPerMinute;
 
 }  // namespace
 
-Seconds ReadSchedule::foreseen(Bytes resident) const {
+ReadSchedule::ReadSchedule() : ns_per_mib_(kUsualWalk) {}
+
+Seconds ReadSchedule::walk_of(Bytes resident) const {
     return kOpening + Seconds{static_cast<double>(resident.n) / kMebibyte * ns_per_mib_ * 1e-9};
 }
 
@@ -28,7 +32,7 @@ void ReadSchedule::earn(Seconds now) {
     earned_at_ = now;
 }
 
-std::vector<ProcessId> ReadSchedule::choose(Seconds now, std::span<const Candidate> candidates) {
+std::vector<ReadSchedule::Choice> ReadSchedule::choose(Seconds now, std::span<const Candidate> candidates) {
     earn(now);
     ++round_;
     struct Due {
@@ -50,17 +54,19 @@ std::vector<ProcessId> ReadSchedule::choose(Seconds now, std::span<const Candida
         if (a.record->next != b.record->next) return a.record->next < b.record->next;
         return a.candidate->resident > b.candidate->resident;
     });
-    std::vector<ProcessId> chosen;
+    std::vector<Choice> chosen;
     Seconds left = earned_;
     for (const Due& next : due) {
-        const Seconds cost = foreseen(next.candidate->resident);
-        // One that costs more than can ever be saved up is read on credit, and those behind it wait until it is paid.
-        if (cost > left && !(left >= kMostEarned && cost > kMostEarned)) break;
+        const Seconds walk = walk_of(next.candidate->resident);
+        const bool whole = walk <= kLongestWalk;
+        const Seconds cost = whole ? walk : kLongestSample;
+        if (cost > left) break;
         left -= cost;
         next.record->resident = next.candidate->resident;
         next.record->forked = next.candidate->forked;
         next.record->next = now + cost * kRestPerHeld;  // until it is known what it took
-        chosen.push_back(next.candidate->id);
+        next.record->whole = whole;
+        chosen.push_back({next.candidate->id, whole});
     }
     return chosen;
 }
@@ -74,8 +80,8 @@ void ReadSchedule::took(Seconds now, ProcessId id, Cost cost) {
     if (cost.held > kMostHeldPerMinute) ++record.too_long;
     record.next =
         now + std::max(cost.held * kRestPerHeld * (1 + record.too_long), record.forked ? kForkedEvery : kOthersEvery);
-    if (const double mib = static_cast<double>(record.resident.n) / kMebibyte; mib >= kLearnFrom)
-        ns_per_mib_ = std::max((cost.cpu - kOpening).count() * 1e9 / mib, ns_per_mib_ * kForget);
+    if (const double mib = static_cast<double>(record.resident.n) / kMebibyte; record.whole && mib >= kLearnFrom)
+        ns_per_mib_ = std::max({(cost.cpu - kOpening).count() * 1e9 / mib, ns_per_mib_ * kForget, kUsualWalk});
 }
 
 }  // namespace memscope

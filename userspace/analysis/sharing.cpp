@@ -136,14 +136,14 @@ void SharingBook::read(const SharingReadings& readings, const Sharers& now) {
         worker.just_read = found != readings.end() && found->second.pages && found->second.read_ns != worker.read_ns;
         if (!worker.just_read) continue;
         worker.read_ns = found->second.read_ns;
-        const auto own = found->second.pages->private_anon();
-        if (!own || worker.parents) continue;
+        if (worker.parents) continue;
+        const Bytes own = found->second.pages->own_anon;
         worker.booked_until_read = booked_before;  // it was read between two ticks
         const Bytes anon = found->second.pages->anonymous;
-        if (!worker.baseline) worker.baseline = {.own = *own, .anon = anon};
+        if (!worker.baseline) worker.baseline = {.own = own, .anon = anon};
         const double faults =
             static_cast<double>(find_sharer(now, id)->minor_faults) - static_cast<double>(worker.faults_began);
-        const double became_own = number(*own - worker.baseline->own) - number(anon - worker.baseline->anon);
+        const double became_own = number(own - worker.baseline->own) - number(anon - worker.baseline->anon);
         worker.copied = std::max(std::min(became_own, faults * number(page_)), worker.copied.value_or(0));
     }
 }

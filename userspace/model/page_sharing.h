@@ -8,22 +8,22 @@
 
 namespace memscope {
 
-// How the pages of one process are shared: what /proc/PID/smaps_rollup tells, as far as we use it. Shared means mapped
-// by more than one process; private pages are in this one alone.
+// How the pages of one process are shared. Own pages are mapped by this one alone, all others by more than one process.
 struct PageSharing {
-    Bytes resident{};
-    Bytes pss{};                       // each page divided by the number of those who map it
-    std::optional<Bytes> pss_anon{};   // since Linux 5.3
-    std::optional<Bytes> pss_shmem{};  // since Linux 5.3
-    Bytes anonymous{};
-    Bytes private_dirty{};
-    Bytes private_clean{};
-    Bytes shared_dirty{};
-    Bytes shared_clean{};
+    // Each page divided by the number of those who map it.
+    struct Pss {
+        Bytes all{};
+        Bytes anon{};
+    };
 
-    // Anonymous memory that nobody else maps: at least that much. Private_Dirty has shared memory in it that only one
-    // process has mapped so far; its part of Pss is no smaller. None where the kernel does not tell them apart.
-    std::optional<Bytes> private_anon() const;
+    Bytes resident{};
+    Bytes anonymous{};
+    Bytes own_anon{};          // at least
+    Bytes own_mapped{};        // of files and shared memory, at most
+    std::optional<Pss> pss{};  // none: only some of its pages were looked at, which do not say who else maps them
+
+    Bytes shared_anon() const { return anonymous - own_anon; }
+    Bytes shared_mapped() const { return resident - anonymous - own_mapped; }
 };
 
 // The latest that is known of a process.

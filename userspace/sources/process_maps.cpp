@@ -84,7 +84,13 @@ ProcessMaps parse_process_maps(std::string_view text) {
 }
 
 Result<ProcessMaps> read_process_maps(const SysRoot& root, pid_t pid) {
-    auto text = read_file(root.proc / std::to_string(pid) / "maps", kMapsTextLimit);
+    const auto process = open_directory(root.proc / std::to_string(pid));
+    if (!process) return process.error();
+    return read_process_maps(*process);
+}
+
+Result<ProcessMaps> read_process_maps(const Fd& process) {
+    auto text = read_file_at(process, "maps", kMapsTextLimit);
     if (!text) return text.error();
     const bool cut = text->size() == kMapsTextLimit;
     if (cut) text->resize(text->rfind('\n') + 1);  // npos + 1 is 0

@@ -38,5 +38,6 @@ constexpr std::size_t kMapsRangeLimit = std::size_t{1} << 18;
 // Lines that are not understood or not behind the one before are left out.
 ProcessMaps parse_process_maps(std::string_view text);
 Result<ProcessMaps> read_process_maps(const SysRoot& root, pid_t pid);
+Result<ProcessMaps> read_process_maps(const Fd& process);  // its directory
 
 }  // namespace memscope

@@ -1,5 +1,6 @@
 #include "sources/smaps_rollup.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 
@@ -29,16 +30,9 @@ std::optional<Bytes> parse_kibibytes(std::string_view text) {
 }  // namespace
 
 std::optional<PageSharing> parse_smaps_rollup(std::string_view text) {
-    enum { rss, pss, anonymous, private_dirty, private_clean, shared_dirty, shared_clean, pss_anon, pss_shmem };
-    std::array<RollupLine, 9> lines = {{{"Rss"},
-                                        {"Pss"},
-                                        {"Anonymous"},
-                                        {"Private_Dirty"},
-                                        {"Private_Clean"},
-                                        {"Shared_Dirty"},
-                                        {"Shared_Clean"},
-                                        {"Pss_Anon"},
-                                        {"Pss_Shmem"}}};
+    enum { rss, pss, pss_anon, pss_shmem, anonymous, private_dirty, private_clean, all };
+    std::array<RollupLine, all> lines = {
+        {{"Rss"}, {"Pss"}, {"Pss_Anon"}, {"Pss_Shmem"}, {"Anonymous"}, {"Private_Dirty"}, {"Private_Clean"}}};
     for_each_line(text.substr(0, kRollupLimit), [&](std::string_view line) {
         const auto colon = line.find(':');
         if (colon == std::string_view::npos) return;
@@ -46,17 +40,15 @@ std::optional<PageSharing> parse_smaps_rollup(std::string_view text) {
             if (wanted.key == line.substr(0, colon) && !wanted.value)
                 wanted.value = parse_kibibytes(line.substr(colon + 1));
     });
-    for (const int always : {rss, pss, anonymous, private_dirty, private_clean, shared_dirty, shared_clean})
-        if (!lines.at(static_cast<std::size_t>(always)).value) return std::nullopt;
-    return PageSharing{.resident = *lines[rss].value,
-                       .pss = *lines[pss].value,
-                       .pss_anon = lines[pss_anon].value,
-                       .pss_shmem = lines[pss_shmem].value,
-                       .anonymous = *lines[anonymous].value,
-                       .private_dirty = *lines[private_dirty].value,
-                       .private_clean = *lines[private_clean].value,
-                       .shared_dirty = *lines[shared_dirty].value,
-                       .shared_clean = *lines[shared_clean].value};
+    if (!std::ranges::all_of(lines, [](const RollupLine& line) { return line.value.has_value(); })) return std::nullopt;
+    const auto value = [&](int line) { return *lines.at(static_cast<std::size_t>(line)).value; };
+    // Private_Dirty has shared memory in it that only one process has mapped so far; its part of Pss is no smaller.
+    const Bytes own_anon = std::min(value(private_dirty) - value(pss_shmem), value(anonymous));
+    return PageSharing{.resident = value(rss),
+                       .anonymous = value(anonymous),
+                       .own_anon = own_anon,
+                       .own_mapped = value(private_dirty) + value(private_clean) - own_anon,
+                       .pss = PageSharing::Pss{.all = value(pss), .anon = value(pss_anon)}};
 }
 
 Result<PageSharing> read_smaps_rollup(const Fd& process) {

@@ -6,7 +6,7 @@
 
 namespace memscope {
 
-// Nothing where one of the lines that every kernel writes is missing or no number.
+// Nothing where one of the lines that every kernel since 5.3 writes is missing or no number.
 std::optional<PageSharing> parse_smaps_rollup(std::string_view text);
 
 // Walks all page tables of the process and holds its mmap_lock meanwhile, which stops it from mapping memory: 1 GiB

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "sources/pagemap.h"
 #include "sources/procfs.h"
 #include "sources/smaps_rollup.h"
 #include "watch/clock.h"
@@ -45,27 +46,29 @@ void SharingReader::take(std::uint64_t now_ns) {
 
 void SharingReader::run(const std::stop_token& stop) {
     while (!stop.stop_requested()) {
-        std::vector<ProcessId> wanted;
+        std::vector<ReadSchedule::Choice> wanted;
         {
             std::unique_lock lock(mutex_);
             if (!woken_.wait(lock, stop, [this] { return !wanted_.empty(); })) return;
             wanted.swap(wanted_);
         }
-        for (const ProcessId& id : wanted) {
+        for (const ReadSchedule::Choice& choice : wanted) {
             if (stop.stop_requested()) return;
-            const Outcome outcome = read_one(id);
+            const Outcome outcome = read_one(choice);
             const std::lock_guard lock(mutex_);
             outcomes_.push_back(outcome);
         }
     }
 }
 
-SharingReader::Outcome SharingReader::read_one(const ProcessId& id) const {
+SharingReader::Outcome SharingReader::read_one(const ReadSchedule::Choice& choice) const {
+    const ProcessId id = choice.id;
     const Seconds began_cpu = thread_cpu_time();
     const auto process = open_process(root_, id);
     if (!process) return {.id = id, .cost = {.cpu = thread_cpu_time() - began_cpu}, .gone = true};
     const std::uint64_t began_ns = read_clock().boot_ns;
-    const auto pages = read_smaps_rollup(*process);
+    const auto pages =
+        choice.whole ? read_smaps_rollup(*process) : read_page_sample(*process, ReadSchedule::kLongestSample);
     const std::uint64_t ended_ns = read_clock().boot_ns;
     // ENOENT may be a process that ends, or a kernel without the file.
     const bool gone = !pages && (pages.error().code == std::errc::no_such_process || !open_process(root_, id));

@@ -32,7 +32,7 @@ class SharingReader {
 
     void take(std::uint64_t now_ns);
     void run(const std::stop_token& stop);
-    Outcome read_one(const ProcessId& id) const;
+    Outcome read_one(const ReadSchedule::Choice& choice) const;
 
     SysRoot root_;
     ReadSchedule schedule_{};
@@ -41,7 +41,7 @@ class SharingReader {
 
     std::mutex mutex_{};  // of what follows
     std::condition_variable_any woken_{};
-    std::vector<ProcessId> wanted_{};
+    std::vector<ReadSchedule::Choice> wanted_{};
     std::vector<Outcome> outcomes_{};
 
     // The last member: it ends before what it uses goes.

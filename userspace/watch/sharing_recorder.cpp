@@ -39,12 +39,11 @@ Sharing SharingRecorder::describe(CgroupId id, const TargetSnapshot& target) {
     const MemoryState& memory = target.memory;
     // Measured further up, the cgroup has others in it, who grow as they like.
     const bool alone = memory.measured_at.empty();
-    Sharing sharing = book.take({.time_ns = scan_began_ns_,
-                                 .processes = target.processes,
-                                 .cgroup_anon = alone ? std::optional(memory.by_kind.anon) : std::nullopt,
-                                 .usage = memory.usage},
-                                reader_.readings());
-    sharing.pss = sum_pss(target.processes, reader_.readings(), now_ns_);
+    const auto cgroup_anon = alone ? std::optional(memory.by_kind.anon) : std::nullopt;
+    Sharing sharing = book.take(
+        {.time_ns = scan_began_ns_, .processes = target.processes, .cgroup_anon = cgroup_anon, .usage = memory.usage},
+        reader_.readings());
+    sharing.pss = sum_pss(target.processes, reader_.readings(), cgroup_anon, now_ns_);
     latest_.insert_or_assign(id, sharing);
     return sharing;
 }

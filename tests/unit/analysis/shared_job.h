@@ -72,9 +72,7 @@ class SharedJob {
             if (!read) continue;
             SharingReading& reading = readings_[process.task.id];
             reading.read_ns = now_ns_;
-            if (readable)
-                reading.pages = PageSharing{
-                    .pss_shmem = Bytes{}, .anonymous = process.task.memory->anon, .private_dirty = own_[pid]};
+            if (readable) reading.pages = PageSharing{.anonymous = process.task.memory->anon, .own_anon = own_[pid]};
         }
         const Bytes cgroup{static_cast<std::uint64_t>(static_cast<std::int64_t>(cgroup_.n) + noise_)};
         latest_ = book_.take({.time_ns = now_ns_,

@@ -24,27 +24,15 @@ TEST(SmapsRollup, HasItsNumbersInBytes) {
     const auto pages = parse_smaps_rollup(kText);
     ASSERT_TRUE(pages);
     EXPECT_EQ(pages->resident.n, 1332U << 10);
-    EXPECT_EQ(pages->pss.n, 167U << 10);
-    EXPECT_EQ(pages->pss_anon->n, 104U << 10);
-    EXPECT_EQ(pages->pss_shmem->n, 4U << 10);
-    EXPECT_EQ(pages->shared_clean.n, 1192U << 10);
-    EXPECT_EQ(pages->shared_dirty.n, 2U << 10);
-    EXPECT_EQ(pages->private_clean.n, 32U << 10);
-    EXPECT_EQ(pages->private_dirty.n, 106U << 10);
     EXPECT_EQ(pages->anonymous.n, 108U << 10);
-    EXPECT_EQ(pages->private_anon()->n, 102U << 10);
+    EXPECT_EQ(pages->own_anon.n, 102U << 10);
+    EXPECT_EQ(pages->own_mapped.n, 36U << 10);
+    EXPECT_EQ(pages->pss->all.n, 167U << 10);
+    EXPECT_EQ(pages->pss->anon.n, 104U << 10);
 }
 
-TEST(SmapsRollup, AKernelThatDoesNotSplitPssLeavesPrivateMemoryUnknown) {
-    const auto pages = parse_smaps_rollup(without(without(kText, "Pss_Anon"), "Pss_Shmem"));
-    ASSERT_TRUE(pages);
-    EXPECT_FALSE(pages->pss_anon);
-    EXPECT_FALSE(pages->private_anon());
-}
-
-TEST(SmapsRollup, WithoutOneOfTheOtherLinesThereIsNothing) {
-    for (const char* key :
-         {"Rss", "Pss", "Shared_Clean", "Shared_Dirty", "Private_Clean", "Private_Dirty", "Anonymous"})
+TEST(SmapsRollup, WithoutOneOfItsLinesThereIsNothing) {
+    for (const char* key : {"Rss", "Pss", "Pss_Anon", "Pss_Shmem", "Private_Clean", "Private_Dirty", "Anonymous"})
         EXPECT_FALSE(parse_smaps_rollup(without(kText, key))) << key;
 }
 

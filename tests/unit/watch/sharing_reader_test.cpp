@@ -35,7 +35,7 @@ TEST(SharingReader, ReadsWhoIsThereAndForgetsWhoIsGone) {
     const ProcessId id = started_at(42, 777);
     SharingReader reader(tree.root());
     ASSERT_TRUE(until(reader, {{id, {1 << 20}, true}}, [&] { return reader.readings().contains(id); }));
-    EXPECT_EQ(reader.readings().at(id).pages->pss.n, 167U << 10);
+    EXPECT_EQ(reader.readings().at(id).pages->pss->all.n, 167U << 10);
     EXPECT_GT(reader.readings().at(id).read_ns, 0U);
     reader.tick(20'000'000'000'000, {});
     EXPECT_TRUE(reader.readings().empty());
