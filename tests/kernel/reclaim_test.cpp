@@ -22,10 +22,10 @@ Seconds time_of(const Child& child) {
 TEST(Reclaim, AtTheLimitIsTimedAndBookedToTheTargetThatStalled) {
     const RealCgroup job("shared-stalled");
     const RealCgroup beside("shared-beside");
-    job.limit(24 * kMiB);
+    job.limit(8 * kMiB);
     Child child(job, [](const Child::Script& script) {
         script.wait();
-        touch_and_leave(72 * kMiB);
+        touch_and_leave(24 * kMiB);
         sleeper(script);
     });
     Child calm(beside, sleeper);
