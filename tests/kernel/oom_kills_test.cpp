@@ -37,9 +37,12 @@ TEST(OomKills, AtItsOwnLimitNameTheVictimTheLimitAndWhatItHeld) {
     EXPECT_EQ(tally.of(DeathCause::sigkill), 0U);
 }
 
-TEST(OomKills, NeverNameWhoAskedForMemoryAsTheVictim) {
-    const RealCgroup job("shared-triggered");
-    job.limit(48 * kMiB);
+// Another process is killed than the one that asked for memory.
+struct Triggered {
+    Death death{};
+    pid_t big = 0, small = 0;
+};
+std::optional<Triggered> trigger_oom_kill(const RealCgroup& job) {
     Watched watched = Watched::shared();
     Child big(job, [](const Child::Script& script) {
         touch(34 * kMiB);
@@ -53,11 +56,29 @@ TEST(OomKills, NeverNameWhoAskedForMemoryAsTheVictim) {
     wait_for(big);
     // Linux 7.2 gives back what the victim held so late that the other may be killed as well.
     const auto deaths = deaths_of(watched, job, 1);
-    ASSERT_FALSE(deaths.empty());
-    const Death& death = deaths.front();
-    expect_oom_kill(death, big.pid(), 48 * kMiB);
-    EXPECT_EQ(death.oom->trigger->pid, small.pid());
-    EXPECT_NEAR(static_cast<double>(death.rss_anon->n), static_cast<double>(34 * kMiB + own_anon()), 4.0 * kMiB);
+    if (deaths.empty()) return std::nullopt;
+    return Triggered{deaths.front(), big.pid(), small.pid()};
+}
+
+TEST(OomKills, NeverNameWhoAskedForMemoryAsTheVictim) {
+    // The kernel kills first and marks then, both from the process that asked. Where that one has to wait in between,
+    // the victim is gone before it is marked, and nobody says whose limit it was.
+    constexpr int kMostAttempts = 5;
+    for (int attempt = 1; attempt <= kMostAttempts; ++attempt) {
+        const RealCgroup job("shared-triggered-" + std::to_string(attempt));
+        job.limit(48 * kMiB);
+        const auto triggered = trigger_oom_kill(job);
+        ASSERT_TRUE(triggered);
+        const auto& [death, big, small] = *triggered;
+        ASSERT_EQ(death.id.pid, big);
+        ASSERT_TRUE(death.oom);
+        if (!death.oom->trigger && attempt < kMostAttempts) continue;
+        expect_oom_kill(death, big, 48 * kMiB);
+        ASSERT_TRUE(death.oom->trigger);
+        EXPECT_EQ(death.oom->trigger->pid, small);
+        EXPECT_NEAR(static_cast<double>(death.rss_anon->n), static_cast<double>(34 * kMiB + own_anon()), 4.0 * kMiB);
+        return;
+    }
 }
 
 TEST(OomKills, OfAChildCgroupsLimitAreTheTargetsAndNameTheChild) {
