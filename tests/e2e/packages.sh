@@ -24,6 +24,8 @@ check() {  # NAME COMMAND...
     fi
 }
 not() { ! "$@"; }
+# Reads all: `grep -q` ends at what it seeks, and whoever still writes dies of it, which `pipefail` takes for "not there".
+has() { [ "$(grep -c "$@")" != 0 ]; }
 
 become_inside() { exec env -i HOME=/root TERM=xterm PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$root" "$@"; }
 inside() { (become_inside "$@"); }
@@ -66,7 +68,7 @@ must_have() {
         share/bash-completion/completions/memscope share/zsh/site-functions/_memscope \
         share/fish/vendor_completions.d/memscope.fish share/doc/memscope/examples/memscope.toml \
         share/doc/memscope/copyright share/doc/memscope/licences/libgnutls30 share/memscope/terminfo/x/xterm-256color; do
-        files_of "$1" | grep -qxF "$file" || { echo "no $file"; return 1; }
+        files_of "$1" | has -xF "$file" || { echo "no $file"; return 1; }
     done
     # Dashboards, rules and examples, all of them; their tests stay here.
     diff <(cd "$checkout/dashboards" && find grafana prometheus -type f -not -path '*/tests/*' | sort) \
@@ -86,7 +88,7 @@ check_contents() {  # of one architecture
 }
 
 says_version() { [ "$("$@" --version)" = "memscope $version" ]; }
-helps() { "$@" --help | grep -q '^Usage:'; }
+helps() { "$@" --help | has '^Usage:'; }
 
 check_foreign() {  # the program of each package, under qemu, with Debian's own C library of that architecture
     local run=(env -i "qemu-$2-static" -L "/usr/$2-linux-gnu") kind
@@ -128,8 +130,8 @@ settings() {  # the example, with what is here to be watched
         "$root/usr/share/doc/memscope/examples/memscope.toml" >"$root/etc/memscope.toml"
 }
 get() { inside bash -c "exec 3<>/dev/tcp/127.0.0.1/$port; printf 'GET /$1 HTTP/1.0\r\n\r\n' >&3; cat <&3"; }
-sees_job() { as_user 65532 "$1" memscope status --json | grep -q '"comm":"sleep".*"rank":3'; }
-metrics_have_job() { get metrics | grep -q "^memscope_target_up{target=\"$target\"} 1"; }
+sees_job() { as_user 65532 "$1" memscope status --json | has '"comm":"sleep".*"rank":3'; }
+metrics_have_job() { get metrics | has "^memscope_target_up{target=\"$target\"} 1"; }
 ends_well() { kill -TERM $service && wait $service; }
 
 socket_is_the_groups() {  # of a watcher that root starts
@@ -195,10 +197,10 @@ own_libraries() {  # all but the C library's from beside the program
     ! grep -q 'not found' <<<"$loaded" && [ "$(grep -c "=> $place/" <<<"$loaded")" -gt 10 ] &&
         ! grep -v -e "=> $place/" -e '/lib[cm]\.so\.6 ' -e ld-linux -e linux-vdso <<<"$loaded"
 }
-watches() { inside "$place/bin/memscope" --cgroup "$target" --json --listen none --duration 1s | grep -q '"comm":"sleep"'; }
+watches() { inside "$place/bin/memscope" --cgroup "$target" --json --listen none --duration 1s | has '"comm":"sleep"'; }
 shows_view() {  # in a terminal of its own, the escape sequences included
     script -qec "TERM=$1 chroot '$root' '$place/bin/memscope' --cgroup $target --listen none --duration 2s" /dev/null </dev/null |
-        cat -v | tee "$work/view.log" | grep -qF '[?1049h'
+        cat -v | tee "$work/view.log" | has -F '[?1049h'
 }
 check_tarball() {
     root=$work/tarball
