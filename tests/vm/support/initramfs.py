@@ -28,7 +28,7 @@ def _libraries(program, folders, found):
 
 
 def _strip(source, target):
-    """Debug information is most of a test program, and a guest has 256 MiB for everything."""
+    """Debug information is most of a test program, and a guest has 384 MiB for everything."""
     subprocess.run(["llvm-strip-19", "--strip-debug", source, "-o", target], check=True)
     target.chmod(0o755)
 

@@ -3,7 +3,9 @@ import os
 import subprocess
 import time
 
-MEMORY_MIB = 256  # with half of that the kernel has too little to spare, and an OOM kill in a cgroup does not happen
+# With 128 the kernel has too little to spare, and an OOM kill in a cgroup does not happen; with 256 the tests, which have
+# two collectors at a time, may be killed themselves.
+MEMORY_MIB = 384
 COMMON = ["-m", str(MEMORY_MIB), "-smp", "2", "-nographic", "-nodefaults", "-serial", "stdio", "-no-reboot", "-net", "none"]
 # One thread for all CPUs of a guest: x86's memory order is too strict for more on an arm64 host, and two guests side by
 # side leave no CPU idle anyway.
