@@ -57,7 +57,8 @@ static __always_inline __u64 exchange_total(struct ms_mappings *m, __u64 pages)
 {
 #ifdef MEMSCOPE_WITHOUT_EXCHANGE
 	/* Kernels before 5.12. Two threads that book at once may both book the same pages: against what was
-	 * really booked, so that the next booking, the scan's at the latest, takes them back. */
+	 * really booked, so that the next booking, the scan's at the latest, takes them back. What others
+	 * book while it is summed may even make this less than nothing. */
 	__u64 before = booked_pages(m);
 
 	m->total_pages = pages;
@@ -70,14 +71,14 @@ static __always_inline __u64 exchange_total(struct ms_mappings *m, __u64 pages)
 static __always_inline void book(struct address_space *space, __u64 pages, enum ms_mapped_by up,
                                  enum ms_unmapped_by down)
 {
-	__u64 before = exchange_total(&space->mappings, pages);
+	__s64 grown = pages - exchange_total(&space->mappings, pages);
 
-	if (pages == before)
+	if (!grown)
 		return;
-	if (pages > before)
-		add(&space->mappings.mapped[up], pages - before);
+	if (grown > 0)
+		add(&space->mappings.mapped[up], grown);
 	else
-		add(&space->mappings.unmapped[down], before - pages);
+		add(&space->mappings.unmapped[down], -grown);
 	add(&space->activity, 1);
 }
 

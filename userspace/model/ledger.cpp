@@ -57,12 +57,9 @@ void Ledger::book_mappings(const TrackedProcess& process, RoleKey role, const Ne
     const auto before = nesting.around(process.settled_target);
     const auto now = nesting.around(process.last_target());
     const Mappings rise = *process.mappings - process.mappings_booked;
-    Mappings arrival;
-    arrival.mapped[MS_MAPPED_OTHER] = process.mappings->outstanding();
-    Mappings departure;
-    departure.unmapped[MS_UNMAPPED_OTHER] = process.mappings_booked.outstanding();
-    Mappings rest;
-    if (process.ended) rest.unmapped[MS_UNMAPPED_OTHER] = process.mappings->outstanding();
+    const Mappings arrival = process.mappings->summed();
+    const Mappings departure = process.mappings_booked.summed().reversed();
+    const Mappings rest = process.ended ? arrival.reversed() : Mappings{};
 
     for (const CgroupId target : now) {
         Mappings& booked = mappings_entry(target, role);

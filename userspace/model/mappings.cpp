@@ -1,5 +1,7 @@
 #include "model/mappings.h"
 
+#include <numeric>
+
 namespace memscope {
 namespace {
 
@@ -17,12 +19,22 @@ std::string_view unmapped_by(std::size_t index) { return kUnmappedBy[index]; }
 std::string_view failed_call(std::size_t index) { return kFailedCalls[index]; }
 std::string_view failure_reason(std::size_t index) { return kFailureReasons[index]; }
 
-Bytes Mappings::outstanding() const {
-    Bytes up;
-    Bytes down;
-    for (const Bytes bytes : mapped) up += bytes;
-    for (const Bytes bytes : unmapped) down += bytes;
-    return up - down;
+Bytes Mappings::outstanding() const { return summed().mapped[MS_MAPPED_OTHER]; }
+
+Mappings Mappings::summed() const {
+    const Bytes up = std::accumulate(mapped.begin(), mapped.end(), Bytes{});
+    const Bytes down = std::accumulate(unmapped.begin(), unmapped.end(), Bytes{});
+    Mappings difference;
+    difference.mapped[MS_MAPPED_OTHER] = up - down;  // one of the two is nothing
+    difference.unmapped[MS_UNMAPPED_OTHER] = down - up;
+    return difference;
+}
+
+Mappings Mappings::reversed() const {
+    Mappings taken_back;
+    taken_back.mapped[MS_MAPPED_OTHER] = unmapped[MS_UNMAPPED_OTHER];
+    taken_back.unmapped[MS_UNMAPPED_OTHER] = mapped[MS_MAPPED_OTHER];
+    return taken_back;
 }
 
 Mappings& Mappings::operator+=(const Mappings& other) {

@@ -22,6 +22,10 @@ struct Mappings {
     std::array<std::array<std::uint64_t, MS_REASON_COUNT>, MS_FAILED_COUNT> failures{};
 
     Bytes outstanding() const;
+    // The same as one difference, of no known call. Where threads booked at once it may be less than nothing for a
+    // while.
+    Mappings summed() const;
+    Mappings reversed() const;  // of such a difference: what takes it back
     Mappings& operator+=(const Mappings& other);
     bool operator==(const Mappings&) const = default;
 };

@@ -19,6 +19,23 @@ TEST(Ledger, FoldsRanksBeyondItsBound) {
     EXPECT_EQ(starts, 5000U);
 }
 
+// Threads that unmap at once may both book it, where the kernel cannot exchange a value.
+TEST(Ledger, LeavesNothingOfAProcessThatUnmappedMoreThanItHad) {
+    Watch w;
+    TrackedProcess process{.task = sample({200, 2000}, 2000).task};
+    process.task.target = kJob;
+    process.mappings.emplace();
+    process.mappings->mapped[MS_MAPPED_MMAP] = Bytes{100};
+    process.mappings->unmapped[MS_UNMAPPED_EXIT] = Bytes{140};
+    process.ended = true;
+    w.ledger.book(process, {Role::trainer}, w.nesting);
+    const auto& booked = w.ledger.of(kJob).at({Role::trainer}).mappings;
+    ASSERT_TRUE(booked);
+    EXPECT_EQ(booked->summed(), Mappings{});
+    EXPECT_EQ(booked->mapped[MS_MAPPED_OTHER], Bytes{40});
+    EXPECT_EQ(booked->unmapped[MS_UNMAPPED_EXIT], Bytes{140});
+}
+
 TEST(Nesting, RemovingTheMiddleOneJoinsTheOthers) {
     Nesting nesting;
     nesting.add(CgroupId{1}, kNoCgroup);
