@@ -121,6 +121,23 @@ static __always_inline void take_off(const struct ms_torch_process *process, __u
 	__sync_fetch_and_add(&account->tensors, -1);
 }
 
+/* False: it was not in the books. */
+static __always_inline bool forget_tensor(const struct ms_torch_process *process,
+                                          const struct ms_tensor_key *key)
+{
+	const struct ms_tensor *known = bpf_map_lookup_elem(&tensors, key);
+	struct ms_tensor tensor;
+
+	if (!known)
+		return false;
+	__builtin_memcpy(&tensor, known, sizeof(tensor));
+	if (bpf_map_delete_elem(&tensors, key)) /* somebody else was faster */
+		return true;
+	__sync_fetch_and_add(&tensor_entries, -1);
+	take_off(process, key->pid, &tensor);
+	return true;
+}
+
 /* As a process says it: nobody has that many, but it may say anything. */
 static __always_inline __s32 known_device(__s64 said)
 {
@@ -132,7 +149,7 @@ static __always_inline void on_malloc(void *regs, const struct ms_torch_site *si
 	struct ms_torch_process *process = torch_process(pid);
 	struct ms_tensor_key key = {.pid = pid};
 	struct ms_tensor_account *account;
-	struct ms_tensor tensor = {}, *before;
+	struct ms_tensor tensor = {};
 	__u64 device = 0;
 
 	if (!process)
@@ -153,21 +170,16 @@ static __always_inline void on_malloc(void *regs, const struct ms_torch_site *si
 		miss(process);
 		return;
 	}
-	/* Whatever was known of that address has been freed in a way that nobody saw. */
-	before = bpf_map_lookup_elem(&tensors, &key);
-	if (before) {
-		take_off(process, pid, before);
+	if (bpf_map_update_elem(&tensors, &key, &tensor, BPF_NOEXIST)) {
 		miss(process);
+		/* Whatever was known of that address has been freed in a way that nobody saw. */
+		if (!forget_tensor(process, &key) ||
+		    bpf_map_update_elem(&tensors, &key, &tensor, BPF_NOEXIST)) {
+			count_loss(MS_LOSS_TENSORS_FULL);
+			return;
+		}
 	}
-	if (bpf_map_update_elem(&tensors, &key, &tensor, BPF_ANY)) {
-		count_loss(MS_LOSS_TENSORS_FULL);
-		miss(process);
-		if (before && bpf_map_delete_elem(&tensors, &key) == 0)
-			__sync_fetch_and_add(&tensor_entries, -1);
-		return;
-	}
-	if (!before)
-		__sync_fetch_and_add(&tensor_entries, 1);
+	__sync_fetch_and_add(&tensor_entries, 1);
 	__sync_fetch_and_add(&account->bytes, tensor.bytes);
 	__sync_fetch_and_add(&account->tensors, 1);
 }
@@ -177,7 +189,6 @@ static __always_inline void on_free(void *regs, const struct ms_torch_site *site
 {
 	struct ms_torch_process *process = bpf_map_lookup_elem(&torch_processes, &pid);
 	struct ms_tensor_key key = {.pid = pid};
-	struct ms_tensor tensor, *known;
 
 	if (!process)
 		return;
@@ -189,16 +200,8 @@ static __always_inline void on_free(void *regs, const struct ms_torch_site *site
 	if (!key.address)
 		return;
 	key.process = process->id;
-	known = bpf_map_lookup_elem(&tensors, &key);
-	if (!known) { /* made before we watched, or in a way that nobody saw */
+	if (!forget_tensor(process, &key)) /* made before we watched, or in a way that nobody saw */
 		miss(process);
-		return;
-	}
-	__builtin_memcpy(&tensor, known, sizeof(tensor));
-	if (bpf_map_delete_elem(&tensors, &key)) /* somebody else was faster */
-		return;
-	__sync_fetch_and_add(&tensor_entries, -1);
-	take_off(process, pid, &tensor);
 }
 
 SEC("uprobe") int torch_site(struct pt_regs *ctx)
