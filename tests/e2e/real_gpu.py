@@ -18,6 +18,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 from real_machine import try_here, unpack  # noqa: E402
+from support import bpf_time  # noqa: E402
 from support.harness import Cgroup, process, tail, wait_for  # noqa: E402
 
 # A job that does what it is told: a line of Python at a time, and answers each with one line of JSON.
@@ -59,15 +60,53 @@ print('GROWN', flush=True)
 sys.stdin.readline()
 '''
 
-TRAINING = '''
-import sys, time, torch
+# A small language model whose steps keep the GPU busy for some tens of milliseconds, as training does.
+TRANSFORMER = '''
+import time, torch
+from torch.utils.data import DataLoader, Dataset
+
+
+class Tokens(Dataset):
+    def __len__(self):
+        return 1 << 20
+
+    def __getitem__(self, index):
+        return torch.randint(0, 32000, (513,))
+
+
+embed = torch.nn.Embedding(32000, 1024).cuda()
+layer = torch.nn.TransformerEncoderLayer(1024, 16, 4096, dropout=0.0, batch_first=True, norm_first=True)
+model = torch.nn.TransformerEncoder(layer, 12, enable_nested_tensor=False).cuda()
+head = torch.nn.Linear(1024, 32000).cuda()
+parameters = [*embed.parameters(), *model.parameters(), *head.parameters()]
+optimizer = torch.optim.AdamW(parameters, lr=1e-4)
+mask = torch.nn.Transformer.generate_square_subsequent_mask(512, device='cuda')
+steps = 0
+for tokens in DataLoader(Tokens(), batch_size=32, num_workers=2, pin_memory=True):
+    tokens = tokens.cuda(non_blocking=True)
+    with torch.autocast('cuda', torch.bfloat16):
+        said = head(model(embed(tokens[:, :-1]), mask=mask, is_causal=True))
+        loss = torch.nn.functional.cross_entropy(said.flatten(0, 1), tokens[:, 1:].flatten())
+    loss.backward()
+    optimizer.step()
+    optimizer.zero_grad()
+    steps += 1
+    if steps % 10 == 0:
+        torch.cuda.synchronize()
+        print(steps, time.monotonic(), flush=True)
+'''
+
+# A model that is nothing beside its input: the two workers and the thread that pins decide how fast it goes. Every batch
+# is a new piece of shared memory, so nothing calls the kernel more often for its size.
+INPUT_BOUND = '''
+import time, torch
 from torch.utils.data import DataLoader, TensorDataset
 
 model = torch.nn.Sequential(torch.nn.Linear(512, 1024), torch.nn.ReLU(), torch.nn.Linear(1024, 10)).cuda()
 optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
 data = DataLoader(TensorDataset(torch.randn(65536, 512), torch.randint(0, 10, (65536,))), batch_size=256, num_workers=2,
                   pin_memory=True, persistent_workers=True)
-steps, began = 0, time.monotonic()
+steps = 0
 while True:
     for x, y in data:
         loss = torch.nn.functional.cross_entropy(model(x.cuda(non_blocking=True)), y.cuda(non_blocking=True))
@@ -232,46 +271,78 @@ def steps(log):
     return 0, 0.0
 
 
-def rate(log, seconds):
-    first = steps(log)
+def rate(cgroup, log, seconds):
+    """(steps a second, CPU seconds of the whole job a step)."""
+    first, cpu = steps(log), sum(map(cpu_of, cgroup.pids()))
     time.sleep(seconds)
-    last = steps(log)
-    return (last[0] - first[0]) / (last[1] - first[1])
+    last, cpu = steps(log), sum(map(cpu_of, cgroup.pids())) - cpu
+    pace = (last[0] - first[0]) / (last[1] - first[1])
+    return pace, cpu / seconds / pace
 
 
 # What is watched how, and how often: a block is a time without memscope, twice that with it, and one without again, so
 # that what drifts during a block cancels out.
-BLOCKS = (((), 8), (('--torch',), 5), (('--no-gpu',), 3))
+BLOCKS = (((), 8), (('--torch',), 5), (('--no-gpu',), 5))
+
+
+@contextlib.contextmanager
+def watched(program, cgroup, options):
+    with process([str(program), '--cgroup', cgroup.name, '--listen', 'none', '--quiet', *options]) as watcher:
+        time.sleep(1.5)
+        yield watcher
+    time.sleep(0.5)
 
 
 def block(program, cgroup, log, options, seconds=3):
-    """(steps with memscope for one without, its own share of a core)."""
-    before = rate(log, seconds)
-    with process([str(program), '--cgroup', cgroup.name, '--listen', 'none', '--quiet', *options]) as watcher:
-        time.sleep(1.5)
+    """(steps and CPU time a step with memscope for one without, its own share of a core)."""
+    before = rate(cgroup, log, seconds)
+    with watched(program, cgroup, options) as watcher:
         own = cpu_of(watcher.pid)
-        watched = rate(log, 2 * seconds)
+        during = rate(cgroup, log, 2 * seconds)
         own = (cpu_of(watcher.pid) - own) / (2 * seconds)
-    time.sleep(0.5)
-    return watched / statistics.mean((before, rate(log, seconds))), own
+    after = rate(cgroup, log, seconds)
+    return *(with_it / statistics.mean(without) for with_it, without in zip(during, zip(before, after))), own
 
 
-def step_rates(check, program, folder):
+def kernel_time(program, cgroup, log, options, seconds=6):
+    """{BPF program: microseconds and runs a step}, the dearest first."""
+    with watched(program, cgroup, options) as watcher, bpf_time.measured():
+        (begun, _), before = steps(log), bpf_time.of(watcher.pid)
+        time.sleep(seconds)
+        (ended, _), after = steps(log), bpf_time.of(watcher.pid)
+    spent = {name: ((ns - before[name][0]) / 1e3, runs - before[name][1]) for name, (ns, runs) in after.items() if name in before}
+    return {name: (us / (ended - begun), runs / (ended - begun))
+            for name, (us, runs) in sorted(spent.items(), key=lambda entry: -entry[1][0]) if runs}
+
+
+def spread(values):
+    return f'{statistics.median(values):.4f} ({min(values):.4f} to {max(values):.4f})'
+
+
+def step_rates(check, program, folder, training=TRANSFORMER, first=100, how=BLOCKS):
     script, log = Path(folder, 'training.py'), Path(folder, 'training.log')
-    script.write_text(TRAINING)
+    script.write_text(training)
     result = {}
     with Cgroup(f'ms-gpu-training-{os.getpid()}', 64 << 30) as cgroup, log.open('w') as out, \
             process([sys.executable, str(script)], cgroup, stdout=out, stderr=out):
-        if not check('the training loop runs', wait_for(lambda: steps(log)[0] > 2000, 120), tail(log, 900)):
+        if not check('the training loop runs', wait_for(lambda: steps(log)[0] > first, 120), tail(log, 900)):
             return result
-        for options, count in BLOCKS:
-            blocks = [block(program, cgroup, log, options) for _ in range(count)]
-            ratios, own = sorted(ratio for ratio, _ in blocks), statistics.median(share for _, share in blocks)
+        for options, count in how:
             name = ' '.join(options) or 'all'
-            result[name] = {'ratio': statistics.median(ratios), 'ratios': ratios, 'own_share': own}
-            print(f'     step rate with memscope ({name}): {statistics.median(ratios):.3f} ({ratios[0]:.3f} to {ratios[-1]:.3f}, '
-                  f'{count} blocks), {own * 100:.2f} % of a core itself, {rate(log, 2):.0f} steps/s', flush=True)
+            rates, cpu, own = zip(*(block(program, cgroup, log, options) for _ in range(count)))
+            pace, spent = rate(cgroup, log, 2)[0], kernel_time(program, cgroup, log, options)
+            bpf = sum(us for us, _ in spent.values())
+            result[name] = {'rates': rates, 'cpu': cpu, 'own_share': own, 'bpf_us_per_step': bpf, 'bpf': spent,
+                            'steps_per_second': pace}
+            print(f'     {name}, {count} blocks: step rate {spread(rates)}, CPU time of the job {spread(cpu)}; {pace:.1f} steps/s, '
+                  f'BPF programs {bpf:.0f} us a step, memscope {statistics.median(own) * 100:.2f} % of a core', flush=True)
+            for hook, (us, runs) in list(spent.items())[:5]:
+                print(f'         {hook:<16} {us:8.1f} us in {runs:8.1f} runs a step', flush=True)
     return result
+
+
+def input_bound_rates(check, program, folder):
+    return step_rates(check, program, folder, INPUT_BOUND, 2000, (((), 8), (('--no-gpu', '--no-maps'), 6)))
 
 
 def cpu_of(pid):
@@ -292,7 +363,7 @@ def tensors(check, program, folder):
         return {'tensor_bytes': ours, 'cached_bytes': cached}
 
 
-PARTS = (allocators, pinned, leaks, out_of_memory, tensors, step_rates)
+PARTS = (allocators, pinned, leaks, out_of_memory, tensors, step_rates, input_bound_rates)
 
 
 def run(check, tarball, folder):
