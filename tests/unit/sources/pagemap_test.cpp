@@ -44,12 +44,11 @@ class Fork {
         pid_ = ::fork();
         if (pid_ == 0) {
             does();
-            static_cast<void>(::write(ends[1], "r", 1));
-            ::pause();
+            if (::write(ends[1], "r", 1) == 1) ::pause();
             ::_exit(0);
         }
         char ready = 0;
-        static_cast<void>(::read(ends[0], &ready, 1));
+        EXPECT_EQ(::read(ends[0], &ready, 1), 1);
         ::close(ends[0]);
         ::close(ends[1]);
     }
