@@ -40,7 +40,7 @@ struct kept {
 /* Other threads book meanwhile: each changes the total first and then the sum it belongs to. If no copy has
  * them equal (the one that books may wait for this CPU), the sums are taken for the size: one tick late, but
  * mapped minus unmapped is the size in every row. */
-static __always_inline void copy_mappings(struct ms_task *row, const struct address_space *space)
+static __always_inline void copy_mappings(struct ms_task *row, struct address_space *space)
 {
 	__u64 sum = 0;
 
@@ -50,6 +50,11 @@ static __always_inline void copy_mappings(struct ms_task *row, const struct addr
 		sum = booked_pages(&row->mappings);
 		if (sum == row->mappings.total_pages)
 			break;
+	}
+	if ((__s64)sum < 0) { /* threads that booked at once have unmapped twice: this takes it back */
+		book(space, row->virtual_pages, MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
+		row->mappings = space->mappings;
+		sum = booked_pages(&row->mappings);
 	}
 	if ((__s64)sum < 0) {
 		count_loss(MS_LOSS_MAPPINGS_TORN);
