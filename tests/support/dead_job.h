@@ -102,4 +102,29 @@ inline DeathReport dead_job() {
     return report;
 }
 
+// The same on a machine with two GPUs, of which the trainer holds one and somebody else a part of it.
+inline DeathReport dead_job_on_gpus() {
+    constexpr auto gib = [](std::uint64_t n) { return Bytes{n << 30U}; };
+    DeathReport report = dead_job();
+    GpuDevice first{.id = "GPU-00",
+                    .index = 0,
+                    .name = "NVIDIA H200",
+                    .pci_bus_id = "0000:01:00.0",
+                    .used = gib(70),
+                    .total = gib(140),
+                    .utilization = 0.97,
+                    .xid_errors = 2,
+                    .knows_holders = true};
+    GpuDevice second{.id = "GPU-01", .index = 1, .name = "NVIDIA H200", .used = gib(0), .total = gib(140)};
+    report.then.gpus = {first, second};
+    GpuUse use{.used = gib(60), .tensors = gib(40)};
+    use.reserved[0] = gib(58);
+    TargetGpu& gpu = report.then.targets.front().gpu.emplace();
+    gpu.processes[101].devices[first.id] = use;
+    gpu.roles[{{Role::trainer, {}}, first.id}] = use;
+    gpu.pinned[{Role::trainer, {}}].by_kind = {in_mib(64), in_mib(33)};
+    gpu.failures[{{Role::trainer, {}}, first.id}] = 3;
+    return report;
+}
+
 }  // namespace memscope::test

@@ -1,6 +1,7 @@
 #include "cli/read_tick.h"
 
 #include "base/text.h"
+#include "cli/read_gpu.h"
 
 namespace memscope {
 namespace {
@@ -143,7 +144,9 @@ Snapshot read_tick(const JsonFields& tick) {
         if (kind) target.precursors.push_back({*kind, each.time("since"), printable(each.text("reason"))});
     });
     target.sharing.explanation = printable(tick.object("sharing").text("explanation"));
-    Snapshot snapshot{.time = tick.time("time"), .targets = {std::move(target)}};
+    Snapshot snapshot{.time = tick.time("time")};
+    if (tick.has("gpu")) read_gpu(tick.object("gpu"), snapshot, target);
+    snapshot.targets.push_back(std::move(target));
     const JsonFields host = tick.object("host");
     snapshot.host = {size(host, "total_bytes"),      size(host, "available_bytes"), size(host, "hugetlb_bytes"),
                      size(host, "swap_total_bytes"), size(host, "swap_free_bytes"), std::nullopt};

@@ -7,6 +7,7 @@
 #include "analysis/attribution.h"
 #include "analysis/explain_scope.h"
 #include "base/text.h"
+#include "outputs/gpu_text.h"
 #include "outputs/growth_text.h"
 #include "outputs/text_layout.h"
 
@@ -92,6 +93,17 @@ std::string kinds(const MemoryState& memory) {
     return text;
 }
 
+// "GPU 0: 60 GiB here, 10 GiB others, of 140 GiB": those that the target held memory of, or that are in trouble.
+std::string gpus(const DeathReport& report) {
+    std::string text;
+    for (const GpuLine& gpu : gpu_lines(report.then, report.target())) {
+        if (!gpu.held && gpu.trouble.empty()) continue;
+        text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", gpu.name, gpu_facts(gpu));
+        if (gpu.total) text += ", of " + human_size(*gpu.total);
+    }
+    return text;
+}
+
 std::string precursors(const DeathReport& report) {
     std::string text;
     for (const Precursor& precursor : report.target().precursors) {
@@ -172,6 +184,7 @@ std::vector<std::string> death_block(const DeathReport& report, const std::strin
     block.add("held", held_sentence(report), 2);
     block.add("", kinds(target.memory), 1);
     block.add("by", holders(target), 1);
+    block.add("on GPUs", gpus(report), 2);
     block.add("judged", verdict_sentence(target), 1);
     block.add("announced", precursors(report), 1);
     if (const std::string site = top_site_of(report, kWidth - 2 - kLabel - 14); !site.empty()) {

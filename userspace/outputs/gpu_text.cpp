@@ -48,7 +48,7 @@ std::vector<GpuLine> gpu_lines(const Snapshot& snapshot, const TargetSnapshot& t
                          .used = device.used,
                          .utilization = device.utilization,
                          .xid_errors = device.xid_errors.value_or(0),
-                         .trouble = device.trouble});
+                         .trouble = printable(device.trouble)});
     }
     return lines;
 }

@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::Not;
 
 TEST(ReadReport, ReadsBackAllThatPeopleAreShown) {
-    DeathReport report = test::dead_job();
+    DeathReport report = test::dead_job_on_gpus();
     Death bus = report.deaths[0];
     bus.cause = DeathCause::sigbus;
     bus.oom.reset();
@@ -36,10 +36,13 @@ TEST(ReadReport, ReadsBackAllThatPeopleAreShown) {
     const auto read = parse_report(death_report_json(report));
     ASSERT_TRUE(read) << read.error().message();
     EXPECT_EQ(death_story(*read, false), death_story(report, false));
+    EXPECT_THAT(death_story(*read, false), HasSubstr("60 GiB here (18 GiB cached or fragmented), 10 GiB others"));
     // Written again it is the same: nothing was lost on the way.
     DeathReport again = *read;
     EXPECT_EQ(json::parse(death_report_json(again))["deaths"], json::parse(death_report_json(report))["deaths"]);
     EXPECT_EQ(json::parse(death_report_json(again))["series"], json::parse(death_report_json(report))["series"]);
+    EXPECT_EQ(json::parse(death_report_json(again))["then"]["gpu"],
+              json::parse(death_report_json(report))["then"]["gpu"]);
 }
 
 TEST(ReadReport, EveryTruncationIsAnErrorOfOneLine) {
@@ -64,7 +67,7 @@ TEST(ReadReport, OtherFilesAreToldApart) {
 
 // Every value of a right report, replaced by some that nobody would write there.
 TEST(ReadReport, AnyFieldMayBeAnything) {
-    DeathReport report = test::dead_job();
+    DeathReport report = test::dead_job_on_gpus();
     report.series.resize(2);
     const json right = json::parse(death_report_json(report));
     const std::vector<json> odd{nullptr,

@@ -33,9 +33,17 @@ TEST(DeathBlock, SaysWhatHappenedWhoHeldWhatAndWhatToDo) {
                     "  more       memscope report /var/lib/memscope/death-1.json"));
 }
 
+TEST(DeathBlock, SaysWhatTheJobHeldOfItsGpusAndNothingOfTheOthers) {
+    const auto lines = death_block(test::dead_job_on_gpus(), "");
+    EXPECT_THAT(lines,
+                testing::Contains("  on GPUs    GPU 0: 60 GiB here (18 GiB cached or fragmented), 10 GiB others, 97"));
+    EXPECT_THAT(lines, testing::Contains("             % busy, 2 Xid errors, of 140 GiB"));
+    EXPECT_THAT(lines, Each(Not(HasSubstr("GPU 1"))));
+}
+
 // Everything as long as it may be.
 DeathReport crowded() {
-    DeathReport report = test::dead_job();
+    DeathReport report = test::dead_job_on_gpus();
     const std::string endless(5000, 'x');
     std::string sentence;
     for (int i = 0; i < 400; ++i) sentence += "word ";
@@ -46,6 +54,7 @@ DeathReport crowded() {
     TargetSnapshot& target = report.then.targets.front();
     target.info.name = endless;
     target.memory.effective->owner = sentence;
+    for (GpuDevice& gpu : report.then.gpus) gpu.trouble = sentence;
     for (int rank = 0; rank < 200; ++rank) target.roles[{Role::trainer, rank}] = {.anon = {1}, .processes = 1};
     for (const PrecursorKind kind : kPrecursorKinds) target.precursors.push_back({kind, 1, sentence});
     report.growth->resident.sites[0].python[0] = {endless, endless, 5};
@@ -54,14 +63,14 @@ DeathReport crowded() {
 
 TEST(DeathBlock, IsShortAndNarrowWhateverItHasToSay) {
     const auto lines = death_block(crowded(), std::string(300, 'f'));
-    EXPECT_LE(lines.size(), 14);
+    EXPECT_LE(lines.size(), 16);
     EXPECT_THAT(lines.back(), testing::EndsWith(std::string(300, 'f')));  // a path that is cut is of no use
     for (std::size_t i = 1; i + 1 < lines.size(); ++i) EXPECT_LE(display_width(lines[i]), 80) << lines[i];
 }
 
 // Names that try to steer the terminal that shows them.
 DeathReport hostile() {
-    DeathReport report = test::dead_job();
+    DeathReport report = test::dead_job_on_gpus();
     const std::string evil = "\x1b[2J\x07\n\xe2\x80\xae\xff";
     Death& death = report.deaths.front();
     death.comm = evil;
@@ -69,6 +78,7 @@ DeathReport hostile() {
     TargetSnapshot& target = report.then.targets.front();
     target.info.name = evil;
     target.info.kind = evil;
+    for (GpuDevice& gpu : report.then.gpus) gpu.name = gpu.trouble = evil;
     target.memory.effective->owner = evil;
     for (Process& process : target.processes) {
         process.task.comm = evil;
