@@ -25,6 +25,17 @@ TargetGpu join_gpu(std::span<const GpuDevice> devices, std::uint64_t taken_ns, s
     return joined;
 }
 
+std::map<pid_t, std::optional<int>> gpu_index_of_holders(std::span<const GpuDevice> devices) {
+    std::map<pid_t, std::optional<int>> indices;
+    for (const GpuDevice& device : devices)
+        for (const GpuHolder& holder : device.holders) {
+            const auto own = device.part_of.empty() ? std::optional(static_cast<int>(device.index)) : std::nullopt;
+            const auto [found, is_new] = indices.try_emplace(holder.pid, own);
+            if (!is_new) found->second.reset();
+        }
+    return indices;
+}
+
 void sum_gpu_by_role(TargetGpu& gpu, std::span<const Process> processes) {
     gpu.roles.clear();
     gpu.pinned.clear();

@@ -1,4 +1,5 @@
 #pragma once
+#include <map>
 #include <optional>
 #include <span>
 
@@ -10,6 +11,9 @@ namespace memscope {
 // it said so: a process that is younger only has the pid of one that was there before. The driver knows processes by
 // their pids on the host, and so must `processes` (by pid). Roles are not summed yet.
 TargetGpu join_gpu(std::span<const GpuDevice> devices, std::uint64_t taken_ns, std::span<const Process> processes);
+
+// Whoever holds memory of a device, with the index of the GPU: none for those on several, and on parts of one.
+std::map<pid_t, std::optional<int>> gpu_index_of_holders(std::span<const GpuDevice> devices);
 
 // Sums what processes hold, from wherever it is known, into roles and pinned memory of roles.
 void sum_gpu_by_role(TargetGpu& gpu, std::span<const Process> processes);

@@ -125,6 +125,7 @@ RoleKey RoleBook::decide_one(const Subject& subject, const std::optional<Known>&
         entry.decided = true;
     }
     std::optional<int> rank = subject.rank;
+    if (!rank && entry.role == Role::trainer) rank = subject.gpu_index;
     if (!rank && entry.parent) rank = entry.parent->rank;
     return {entry.role, rank};
 }

@@ -27,12 +27,14 @@ class RoleBook {
         bool forked_without_exec = false;
         std::optional<bool> own_memory = true;  // none: nothing has looked yet; taken as true until then
         bool gpu_context = false;               // on a GPU, or was; never taken back but by exec
+        std::optional<int> gpu_index{};         // of that GPU, if it is one alone
         std::uint32_t exec_count = 0;
     };
 
     // The roles and ranks of all, in their order. Parents are decided before their children, however they are
     // sorted; a missing parent or a cycle costs only what would have followed from it. A rank is the process's own,
-    // else that of its nearest ancestor that has one. Processes that are not among the subjects are forgotten.
+    // else for a trainer the index of its GPU, else that of its nearest ancestor that has one. Processes that are not
+    // among the subjects are forgotten.
     std::vector<RoleKey> decide(std::span<const Subject> subjects);
 
     std::size_t remembered() const { return entries_.size(); }

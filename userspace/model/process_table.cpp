@@ -108,6 +108,7 @@ void ProcessTable::on(const Execed& event) {
     ++revision_;
     ++process->exec_count;
     process->gpu_context = false;
+    process->gpu_index.reset();
     process->details_wanted = true;
     process->argv = event.argv;
     process->command.reset();
@@ -123,8 +124,10 @@ void ProcessTable::set_details(TrackedProcess& process, std::vector<std::string>
     process.rank = rank;
 }
 
-void ProcessTable::note_gpu_context(TrackedProcess& process) {
-    if (!std::exchange(process.gpu_context, true)) ++revision_;
+void ProcessTable::note_gpu_context(TrackedProcess& process, std::optional<int> only_index) {
+    if (std::exchange(process.gpu_context, true)) return;
+    process.gpu_index = only_index;
+    ++revision_;
 }
 
 void ProcessTable::on(const Exited& event) {

@@ -24,14 +24,15 @@ struct TrackedProcess {
     RoleKey role{};
     std::optional<int> slot{};  // of a worker, within its job
     std::uint32_t exec_count = 0;
-    bool details_wanted = true;    // argv and rank are to be read from /proc
-    bool growth_begun = false;     // its growth is followed
-    bool gpu_context = false;      // has been seen on a GPU since its last exec
-    bool cuda_begun = false;       // and its calls of the CUDA driver, if it has one
-    bool born_here = false;        // all its faults are ours to count
-    bool scanned = false;          // task has numbers of a scan, not only of events
-    bool baseline_wanted = false;  // faults of before are not known yet, so that none can be booked
-    bool missing = false;          // was not in the last scan
+    bool details_wanted = true;      // argv and rank are to be read from /proc
+    bool growth_begun = false;       // its growth is followed
+    bool gpu_context = false;        // has been seen on a GPU since its last exec
+    std::optional<int> gpu_index{};  // of that GPU, if it was seen on one alone
+    bool cuda_begun = false;         // and its calls of the CUDA driver, if it has one
+    bool born_here = false;          // all its faults are ours to count
+    bool scanned = false;            // task has numbers of a scan, not only of events
+    bool baseline_wanted = false;    // faults of before are not known yet, so that none can be booked
+    bool missing = false;            // was not in the last scan
     bool ended = false;
     int exit_code = 0;
     ProcessId root{};  // the one at the top of its tree when it came; stays, whoever becomes its parent
@@ -76,7 +77,8 @@ class ProcessTable {
     // Rises whenever a role may have to be decided anew: somebody came, went, executed another program.
     std::uint64_t revision() const { return revision_; }
     void set_details(TrackedProcess& process, std::vector<std::string> argv, std::optional<int> rank);
-    void note_gpu_context(TrackedProcess& process);
+    // On the GPU of that index, or on several. The first time counts: who is a rank does not become another one.
+    void note_gpu_context(TrackedProcess& process, std::optional<int> only_index);
     std::vector<TrackedProcess>& ended() { return ended_; }
     const std::vector<TrackedProcess>& ended() const { return ended_; }
     std::uint64_t missed_exits() const { return missed_exits_; }

@@ -25,11 +25,10 @@ void GpuWatch::tick(std::uint64_t now_ns, ProcessTable& processes) {
     sample_ = poller_->latest(now_ns);
     if (!settings_.host_pids) return;
     auto& living = processes.living();
-    for (const GpuDevice& device : sample_.devices)
-        for (const GpuHolder& holder : device.holders)
-            if (const auto found = living.find(holder.pid);
-                found != living.end() && found->second.task.id.start_ns <= sample_.taken_ns)
-                processes.note_gpu_context(found->second);
+    for (const auto& [pid, index] : gpu_index_of_holders(sample_.devices))
+        if (const auto found = living.find(pid);
+            found != living.end() && found->second.task.id.start_ns <= sample_.taken_ns)
+            processes.note_gpu_context(found->second, index);
 }
 
 std::optional<TargetGpu> GpuWatch::of(const std::vector<Process>& processes) const {

@@ -15,6 +15,7 @@ RoleBook::Subject subject_of(const TrackedProcess& process) {
             // Only a scan can tell.
             .own_memory = process.scanned ? std::optional(process.task.memory.has_value()) : std::nullopt,
             .gpu_context = process.gpu_context,
+            .gpu_index = process.gpu_index,
             .exec_count = process.exec_count};
 }
 

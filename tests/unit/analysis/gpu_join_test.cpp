@@ -83,6 +83,17 @@ TEST(JoinGpu, AGpuThatIsCutIntoPartsHoldsWhatItsPartsHold) {
     EXPECT_EQ(others_on(devices[1], devices, gpu), Bytes{50});
 }
 
+TEST(GpuIndexOfHolders, IsKnownOfThoseOnOneWholeGpu) {
+    std::vector<GpuDevice> devices = {device("a", 500, {{11, {}}, {12, {}}}), device("b", 500, {{12, {}}, {13, {}}}),
+                                      device("c", 500, {}), device("part", 100, {{14, {}}})};
+    for (unsigned i = 0; i < 3; ++i) devices[i].index = i;
+    devices[3].index = 2;
+    devices[3].part_of = "c";
+    EXPECT_THAT(gpu_index_of_holders(devices),
+                testing::ElementsAre(testing::Pair(11, 0), testing::Pair(12, std::nullopt), testing::Pair(13, 1),
+                                     testing::Pair(14, std::nullopt)));
+}
+
 TEST(SumGpuByRole, SumsWhatTheLedgerKnowsAsWell) {
     const std::vector<Process> processes = {process(11, Role::trainer), process(12, Role::trainer)};
     TargetGpu gpu;

@@ -52,6 +52,22 @@ TEST(RoleBook, ARankThatIsSpawnedIsKnownByTheGpu) {
     EXPECT_EQ(tree.decided_by(book).at(3).role, Role::trainer);
 }
 
+TEST(RoleBook, ATrainerWithoutARankHasTheIndexOfItsGpu) {
+    RoleBook book;
+    const Tree tree{
+        {.pid = 1, .comm = "python", .argv = kTrain},
+        {.pid = 2, .parent = 1, .comm = "python", .argv = kTrain, .gpu_context = true, .gpu_index = 3},
+        {.pid = 3, .parent = 2, .comm = "pt_data_worker", .forked = true},
+        {.pid = 4, .parent = 1, .comm = "python", .argv = kTrain, .rank = 7, .gpu_context = true, .gpu_index = 2},
+        {.pid = 5, .comm = "nvidia-smi", .argv = {"nvidia-smi"}, .gpu_context = true, .gpu_index = 1}};
+    const auto roles = tree.decided_by(book);
+    EXPECT_EQ(roles.at(1).rank, std::nullopt);
+    EXPECT_EQ(roles.at(2).rank, 3);
+    EXPECT_EQ(roles.at(3).rank, 3) << "its worker";
+    EXPECT_EQ(roles.at(4).rank, 7) << "its own comes first";
+    EXPECT_EQ(roles.at(5).rank, std::nullopt) << "it is no trainer";
+}
+
 TEST(RoleBook, AnyProgramOnAGpuTrainsUnlessItIsKnownForSomethingElse) {
     RoleBook book;
     const Tree tree{{.pid = 1, .comm = "llm", .argv = {"llm"}, .gpu_context = true},

@@ -24,6 +24,7 @@ class Tree {
         bool forked = false;
         std::optional<bool> own_memory = true;
         bool gpu_context = false;
+        std::optional<int> gpu_index{};
         std::uint32_t exec_count = 0;
         std::uint64_t start_ns = 0;  // 0: in order of pids
     };
@@ -52,6 +53,7 @@ class Tree {
                            .forked_without_exec = node.forked,
                            .own_memory = node.own_memory,
                            .gpu_context = node.gpu_context,
+                           .gpu_index = node.gpu_index,
                            .exec_count = node.exec_count});
         return all;
     }

@@ -223,13 +223,15 @@ TEST(ProcessTable, WhoWasSeenOnAGpuStaysKnownForItUntilExec) {
     w.table.reconcile(std::vector{sample(kTrainer, 2000)}, 1990);
     TrackedProcess& trainer = w.table.living().at(kTrainer.pid);
     const std::uint64_t before = w.table.revision();
-    w.table.note_gpu_context(trainer);
+    w.table.note_gpu_context(trainer, 3);
     EXPECT_GT(w.table.revision(), before) << "its role may be another now";
     const std::uint64_t after = w.table.revision();
-    w.table.note_gpu_context(trainer);
+    w.table.note_gpu_context(trainer, std::nullopt);
     EXPECT_EQ(w.table.revision(), after);
+    EXPECT_EQ(trainer.gpu_index, 3) << "as it was first seen";
     w.table.apply(Execed{.time_ns = 2200, .id = kTrainer, .target = kJob, .comm = "true"});
     EXPECT_FALSE(trainer.gpu_context);
+    EXPECT_FALSE(trainer.gpu_index);
 }
 
 TEST(ProcessTable, ProcessesOfARemovedTargetGoToTheOneAroundIt) {

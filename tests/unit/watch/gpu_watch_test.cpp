@@ -71,6 +71,7 @@ TEST(GpuWatch, JoinsWhatTheDriverSaysToTheProcessesOfATarget) {
     EXPECT_EQ(gpu->processes.at(101).devices.at("GPU-00").used, Bytes{4 * kGiB});
     EXPECT_EQ(gpu->roles.at({{Role::trainer, {}}, "GPU-00"}).used, Bytes{4 * kGiB});
     EXPECT_TRUE(table.living()[101].gpu_context);
+    EXPECT_EQ(table.living()[101].gpu_index, 0);
     EXPECT_FALSE(table.living()[102].gpu_context);
 }
 
