@@ -26,19 +26,28 @@ std::optional<FileIdentity> identity_of(const Fd& file) {
                         .changed_ns = status.stx_ctime.tv_sec * kNsPerSecond + status.stx_ctime.tv_nsec};
 }
 
-Result<Fd> root_of(const SysRoot& root, const std::string& process) {
+std::string path_below(std::string_view root, const std::string& mapped_path) {
+    while (root.ends_with('/')) root.remove_suffix(1);
+    const bool is_below =
+        mapped_path.starts_with(root) && mapped_path.size() > root.size() && mapped_path[root.size()] == '/';
+    return is_below ? mapped_path.substr(root.size()) : mapped_path;
+}
+
+Result<ProcessRoot> root_of(const SysRoot& root, const std::string& process) {
     const fs::path path = root.proc / process / "root";
     const int fd = ::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) return system_error(errno, "open " + path.native());
-    return Fd(fd);
+    std::error_code unknown;
+    return ProcessRoot{.directory = Fd(fd), .shown_as = fs::read_symlink(path, unknown)};
 }
 
-Result<Fd> find_below(const Fd& root, const std::string& path, Lookup lookup) {
+Result<Fd> find_below(const ProcessRoot& root, const std::string& mapped_path, Lookup lookup) {
+    const std::string path = path_below(root.shown_as, mapped_path);
     open_how how{};
     how.flags = O_PATH | O_CLOEXEC;
     how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
     if (lookup == Lookup::in_memory_only) how.resolve |= RESOLVE_CACHED;
-    const long fd = ::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how);
+    const long fd = ::syscall(SYS_openat2, root.directory.get(), path.c_str(), &how, sizeof how);
     if (fd < 0) return system_error(errno, "find " + path);
     return Fd(static_cast<int>(fd));
 }

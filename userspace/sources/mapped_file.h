@@ -2,6 +2,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <sys/types.h>
 
 #include "base/fd.h"
@@ -24,16 +25,23 @@ struct FileIdentity {
 // Regular files only. Asks the kernel's own copy, never the server of a network file system.
 std::optional<FileIdentity> identity_of(const Fd& file);
 
-// A handle to the root directory of a process, that asks no file system either.
-Result<Fd> root_of(const SysRoot& root, const std::string& process);  // a pid, or "self"
+// Paths in /proc/PID/maps do not begin at the root of the process where it is behind chroot, nor where we are: they
+// begin where the name does that /proc shows us of that root. What is not below it stays as it is.
+std::string path_below(std::string_view root, const std::string& mapped_path);
+
+struct ProcessRoot {
+    Fd directory{};  // a handle that asks no file system either
+    std::string shown_as{};
+};
+Result<ProcessRoot> root_of(const SysRoot& root, const std::string& process);  // a pid, or "self"
 
 enum class Lookup {
     in_memory_only,  // fails with EAGAIN (or EINVAL, before 5.12) rather than ask a file system, which may hang
     may_wait,
 };
-// Finds a file as a process with that root does: absolute links and ".." stay below it. The descriptor is a handle
-// (O_PATH): nothing has been opened, so a FIFO or a device that lies there does not notice.
-Result<Fd> find_below(const Fd& root, const std::string& path, Lookup lookup);
+// Finds a mapped file as a process with that root does: absolute links and ".." stay below it. The descriptor is a
+// handle (O_PATH): nothing has been opened, so a FIFO or a device that lies there does not notice.
+Result<Fd> find_below(const ProcessRoot& root, const std::string& mapped_path, Lookup lookup);
 // For reading what identity_of() has found to be a regular file.
 Result<Fd> open_found(const Fd& found);
 

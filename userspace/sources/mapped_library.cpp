@@ -16,7 +16,8 @@ bool is_named(std::string_view path, std::string_view name) {
     return path.substr(path.rfind('/') + 1).starts_with(name);
 }
 
-// As the process has it: below its own root, then below ours, then by its addresses, which takes more privileges.
+// As the process has it: below its own root, then (mapped before it called chroot) below ours, then by its addresses,
+// which takes more privileges.
 Result<Fd> find_file(const SysRoot& root, pid_t pid, const MappedRange& mapping) {
     Error last = plain_error("find " + mapping.path);
     for (const std::string& process : {std::to_string(pid), std::string("self")}) {

@@ -50,8 +50,8 @@ std::shared_ptr<const ModuleSymbols> Module::symbols(const SysRoot& root, Symbol
 
 // Where it has not been found yet or was let go: through the process that had it last, then as we have it ourselves.
 Fd Module::look_up(const SysRoot& root) const {
-    const auto below = [&](const Fd& directory) -> Fd {
-        auto found = find_below(directory, name_, Lookup::may_wait);
+    const auto below = [&](const ProcessRoot& its_root) -> Fd {
+        auto found = find_below(its_root, name_, Lookup::may_wait);
         const auto identity = found ? identity_of(*found) : std::nullopt;
         return identity && identity->inode == file_.inode ? std::move(*found) : Fd();
     };

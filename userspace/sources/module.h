@@ -18,10 +18,10 @@ using OpenFiles = std::atomic<std::size_t>;
 
 // Where the file of a module is to be found, when its symbols are wanted.
 struct ModuleFile {
-    Fd handle{};                             // to the file itself, if it was found
-    std::shared_ptr<const Fd> root{};        // else to the root of the process, where it has not been looked for yet
-    std::optional<FileIdentity> identity{};  // of `handle`
-    unsigned dev_major = 0;                  // as /proc/PID/maps has it
+    Fd handle{};                                // to the file itself, if it was found
+    std::shared_ptr<const ProcessRoot> root{};  // else to the root of the process, where it has not been looked for yet
+    std::optional<FileIdentity> identity{};     // of `handle`
+    unsigned dev_major = 0;                     // as /proc/PID/maps has it
     unsigned dev_minor = 0;
     std::uint64_t inode = 0;
     bool has_device_of(const FileIdentity& found) const;

@@ -133,7 +133,8 @@ std::shared_ptr<Module> NativeSymbols::module_of(pid_t pid, const ProcessCode::R
 
 std::shared_ptr<Module> NativeSymbols::file_module(pid_t pid, const ProcessCode::Range& range) {
     const MappedRange& mapped = range.mapped;
-    const auto file_with = [&](Fd handle, std::optional<FileIdentity> identity, std::shared_ptr<const Fd> root) {
+    const auto file_with = [&](Fd handle, std::optional<FileIdentity> identity,
+                               std::shared_ptr<const ProcessRoot> root) {
         return ModuleFile{.handle = std::move(handle),
                           .root = std::move(root),
                           .identity = identity,
@@ -142,15 +143,14 @@ std::shared_ptr<Module> NativeSymbols::file_module(pid_t pid, const ProcessCode:
                           .inode = mapped.inode,
                           .first_page = {}};
     };
-    std::shared_ptr<const Fd> undecided;  // a root below which only waiting would tell
-    // The path is the one from the root of the mount namespace, or from our own root in our own namespace. That is not
-    // the root of a process behind chroot: there the second attempt finds it.
+    std::shared_ptr<const ProcessRoot> undecided;  // a root below which only waiting would tell
+    // What a process has mapped before it called chroot lies below our root, if anywhere that we can see.
     for (const std::string& process : {std::to_string(pid), std::string("self")}) {
         auto root = root_of(root_, process);
         if (!root) continue;
         auto found = find_below(*root, mapped.path, Lookup::in_memory_only);
         if (!found && may_be_there(found.error()) && !undecided)
-            undecided = std::make_shared<const Fd>(std::move(*root));
+            undecided = std::make_shared<const ProcessRoot>(std::move(*root));
         const auto identity = found ? identity_of(*found) : std::nullopt;
         if (!identity || identity->inode != mapped.inode) continue;
         ModuleFile file = file_with(std::move(*found), identity, {});

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "sources/mapped_file.h"
 #include "sources/process_maps.h"
 #include "sources/python_layout.h"
 #include "sources/python_threads.h"
@@ -41,12 +42,14 @@ Result<Fd> open_regular_file(const fs::path& path, struct stat& status) {
     return file;
 }
 
-// Paths are as the process sees them. Behind chroot they are not: they begin where its mount namespace does, which
-// often is our own root. What has no path is still there by its addresses, for those who are allowed to open that.
+// Below the root of the process; what it mapped before it called chroot lies below ours. What has no path is still
+// there by its addresses, for those who are allowed to open that.
 std::vector<fs::path> places_of(const fs::path& proc, const fs::path& process, const MappedRange& range) {
     const fs::path by_address = process / fmt::format("map_files/{:x}-{:x}", range.start, range.end);
     if (range.deleted) return {by_address};
-    return {process / ("root" + range.path), proc / ("self/root" + range.path), by_address};
+    std::error_code unknown;
+    const std::string its_root = fs::read_symlink(process / "root", unknown);
+    return {process / ("root" + path_below(its_root, range.path)), proc / ("self/root" + range.path), by_address};
 }
 
 Result<ms_python> layout_at(const ProcessMemory& memory, const PythonElf& elf, std::uint64_t moved) {

@@ -97,6 +97,15 @@ TEST(PythonSearch, FindsTheLibraryOfAProgramThatHasNone) {
     EXPECT_EQ(process.find().outcome, Outcome::found);
 }
 
+// Its paths begin at our root then, as the name of its own does.
+TEST(PythonSearch, FindsTheLibraryOfAProcessBehindChroot) {
+    FakeProcess process(FakeElf().bytes());
+    process.tree.write("root/lib/libpython3.11.so.1.0", interpreter_311());
+    process.tree.write("proc/42/maps",
+                       FakeProcess::line(kBase, process.tree.at("root/lib/libpython3.11.so.1.0").string()));
+    EXPECT_EQ(process.find().outcome, Outcome::found);
+}
+
 TEST(PythonSearch, FindsNothingWhereThereIsNothing) {
     FakeProcess process(FakeElf().bytes());
     process.tree.remove("proc/42/exe");
