@@ -45,12 +45,7 @@ class Judging(unittest.TestCase):
         self.expect("kernel tests pass", "tests 0", "tests 139")
 
     def test_requests_without_an_answer(self):
-        once = "::section hangs 9.1\nno answer at 20.5 s\n"
-        self.expect("requests are answered", "::exit 0", once + "::exit 0")
-        old = Machine("5.10", "arm64", 2)
-        good = sample.console(old, TESTS)
-        self.assertEqual(failures(good.replace("::exit 0", once + "::exit 0"), old), [])
-        self.assertEqual(failures(good.replace("::exit 0", once + once + "::exit 0"), old), ["requests are answered"])
+        self.expect("requests are answered", "::exit 0", "::section hangs 9.1\nno answer at 20.5 s\n::exit 0")
 
     def test_what_a_kernel_offers(self):
         self.expect("works", '"works": true', '"works": false')
