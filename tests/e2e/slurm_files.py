@@ -87,6 +87,10 @@ def prolog(node):
         server.shutdown()
     check('a watched one is not', run.returncode == 0 and len(node.said('logger')) == before, node.said('logger'))
 
+    alone = {'PATH': f'{node.folder}/bin', 'SLURM_JOB_ID': '12'}
+    subprocess.run([SLURM / 'prolog.sh'], env=alone, check=True, timeout=20)
+    check('without curl nothing is claimed', node.said('logger')[before:][-1:] == ['job 12 starts on a node without curl: whether memscope watches it is not known'], node.said('logger'))
+
 
 def epilog(node):
     for name in ('death-20261115T154846Z-system.slice_slurmstepd.scope_job_123-9.json', 'death-20261115T154847Z-train-4711.json'):
