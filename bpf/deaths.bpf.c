@@ -4,8 +4,10 @@
  * here: which of them was the end of a process shows when it ends (tree), and the collector decides from all
  * of it.
  *
- * The OOM killer sends its SIGKILL first and marks the victim then, in the thread that asked for memory. It
- * also marks processes that are ending anyway, without a signal.
+ * The OOM killer sends its SIGKILL first and marks the victim then, in the thread that asked for memory.
+ * Where that has to wait in between, the victim may be gone before it is marked: so what is full is noted at
+ * the signal, and the mark only says that it was the OOM killer. It also marks processes that are ending
+ * anyway, without a signal.
  */
 #include "anon_pages.bpf.h"
 #include "last_words.bpf.h"
@@ -90,6 +92,21 @@ static __always_inline void describe(struct ms_sent_signal *sent, int number, un
 	bpf_core_read_str(sent->comm, sizeof(sent->comm), &leader->comm);
 }
 
+/* What the OOM killer would choose it for, in the thread that asked for memory. */
+static __always_inline void note_shortage(struct ms_oom_mark *mark, struct task_struct *victim)
+{
+	struct task_struct *trigger = (void *)bpf_get_current_task();
+	struct task_struct *trigger_leader = BPF_CORE_READ(trigger, group_leader);
+	struct mm_struct *mm = BPF_CORE_READ(victim, mm);
+
+	__builtin_memset(mark, 0, sizeof(*mark));
+	mark->thread = BPF_CORE_READ(victim, pid);
+	mark->trigger = BPF_CORE_READ(trigger, tgid);
+	bpf_core_read_str(mark->trigger_comm, sizeof(mark->trigger_comm), &trigger_leader->comm);
+	mark->anon_pages = mm ? anon_pages_of(mm) : 0;
+	find_full_cgroup(mark, BPF_CORE_READ(victim, group_leader));
+}
+
 /* After its victim the OOM killer kills whoever else lives in the same address space, and does not mark them.
  */
 static __always_inline void kill_with_victim(struct ms_last_words *words, __u32 pid)
@@ -125,6 +142,8 @@ static __always_inline void on_kill(struct ms_last_words *words, struct task_str
 	kill_with_victim(words, BPF_CORE_READ(task, tgid));
 	if (words->kill.flags & MS_SENT_WITH_VICTIM)
 		return;
+	if (!(words->kill.flags & MS_SENT_AT_EXIT) && !words->oom.time_ns)
+		note_shortage(&words->oom, task);
 	now.time_ns = words->kill.time_ns;
 	bpf_map_update_elem(&killers, &thread, &now, BPF_ANY); /* the oldest makes room */
 }
@@ -173,13 +192,9 @@ static __always_inline int on_signal(int number, unsigned long info, struct task
 static __always_inline int on_victim(struct task_struct *victim)
 {
 	struct task_struct *leader = BPF_CORE_READ(victim, group_leader);
-	struct task_struct *trigger = (void *)bpf_get_current_task();
-	struct task_struct *trigger_leader = BPF_CORE_READ(trigger, group_leader);
 	__u32 pid = BPF_CORE_READ(victim, tgid), thread = bpf_get_current_pid_tgid();
 	struct killing *killing = bpf_map_lookup_elem(&killers, &thread);
 	struct ms_last_words *words;
-	struct ms_oom_mark *mark;
-	struct mm_struct *mm;
 
 	if (killing && killing->thread == BPF_CORE_READ(victim, pid))
 		killing->victim = pid;
@@ -188,14 +203,9 @@ static __always_inline int on_victim(struct task_struct *victim)
 	words = words_of(leader);
 	if (!words || words->oom.time_ns)
 		return 0;
-	mark = &words->oom;
-	mark->time_ns = bpf_ktime_get_boot_ns();
-	mark->thread = BPF_CORE_READ(victim, pid);
-	mark->trigger = BPF_CORE_READ(trigger, tgid);
-	bpf_core_read_str(mark->trigger_comm, sizeof(mark->trigger_comm), &trigger_leader->comm);
-	mm = BPF_CORE_READ(victim, mm);
-	mark->anon_pages = mm ? anon_pages_of(mm) : 0;
-	find_full_cgroup(mark, leader);
+	if (words->oom.trigger != bpf_get_current_pid_tgid() >> 32)
+		note_shortage(&words->oom, victim);
+	words->oom.time_ns = bpf_ktime_get_boot_ns();
 	return 0;
 }
 

@@ -31,13 +31,14 @@ bool is_from_a_process(const SentSignal& sent, const LastWords& words) {
 bool is_oom_kill(const LastWords& words, const DeathScene& scene) {
     if (signal_of(words.exit_code) != SIGKILL) return false;
     const auto& kill = words.kill;
-    if (!kill) return words.oom || scene.logged;
+    if (!kill) return (words.oom && words.oom->chosen) || scene.logged;
     if (!kill->by_kernel) return false;
     if (kill->with_victim) return true;
     // The killer also marks those that are ending anyway. It was the end only of whom it sent the signal, too: both
     // come from the thread that asked for memory.
-    if (words.oom) return words.oom->trigger.pid == kill->sender.pid;
-    return scene.logged && !kill->at_exit;
+    if (words.oom && words.oom->chosen) return words.oom->trigger.pid == kill->sender.pid;
+    if (kill->at_exit) return false;
+    return scene.logged || (words.oom && words.oom->owner.id != kNoCgroup);
 }
 
 bool is_explained_by_failure_at(std::uint64_t failed_ns, const LastWords& words) {

@@ -31,8 +31,9 @@ std::optional<SentSignal> signal_of(const ms_sent_signal& sent) {
 
 std::optional<OomMark> mark_of(const ms_last_words& words, std::uint64_t page_size) {
     const ms_oom_mark& mark = words.oom;
-    if (mark.time_ns == 0 && (words.kill.flags & MS_SENT_WITH_VICTIM) == 0) return std::nullopt;
+    if (mark.time_ns == 0 && mark.trigger == 0) return std::nullopt;
     return OomMark{.time_ns = mark.time_ns,
+                   .chosen = mark.time_ns != 0 || (words.kill.flags & MS_SENT_WITH_VICTIM) != 0,
                    .thread = static_cast<pid_t>(mark.thread),
                    .trigger = {static_cast<pid_t>(mark.trigger), text_of(mark.trigger_comm)},
                    .cgroup = {CgroupId{mark.cgroup}, text_of(mark.cgroup_name)},

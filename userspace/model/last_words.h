@@ -29,6 +29,7 @@ struct NamedCgroup {
 
 struct OomMark {
     std::uint64_t time_ns = 0;  // 0: only whose memory it shares was chosen
+    bool chosen = true;         // false: it had ended when the mark came, if one came; this is how it was at the signal
     pid_t thread = 0;           // that was named
     NamedProcess trigger{};
     NamedCgroup cgroup{};  // the victim's own

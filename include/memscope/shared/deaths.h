@@ -29,17 +29,18 @@ MS_LAYOUT(ms_sent_signal, 48);
 
 #define MS_OOM_WHOLE_CGROUP 1u /* memory.oom.group of a cgroup around the victim */
 
-/* The OOM killer's choice. Limit and usage are those of the innermost cgroup around the victim that was full just then
- * and has been out of memory; there is none when it was the machine that was short. */
+/* The OOM killer's choice, or what it looked like when the kernel sent a SIGKILL of its own accord. Limit and usage are
+ * those of the innermost cgroup around the victim that was full just then and has been out of memory; there is none
+ * when it was the machine that was short. */
 struct ms_oom_mark {
-    __u64 time_ns; /* 0: it was not chosen */
+    __u64 time_ns; /* 0: it was not marked, or not yet when it ended */
     __u64 cgroup;  /* the victim's own */
     __u64 owner;   /* 0: none was full */
     __u64 limit_pages;
     __u64 usage_pages;
     __s64 anon_pages; /* of the victim */
     __u32 thread;     /* that was named: not always the first one */
-    __u32 trigger;    /* the process that asked for memory */
+    __u32 trigger;    /* the process that asked for memory, 0: nothing is known */
     __u32 flags;      /* MS_OOM_... */
     __u32 pad;
     char trigger_comm[MS_COMM_BYTES];

@@ -60,6 +60,26 @@ TEST(DeathByOomKiller, IsAlsoThatOfWhoSharesTheVictimsMemory) {
     EXPECT_EQ(tally.of(OomConstraint::cgroup), 0U) << "the kernel counts one kill";
 }
 
+TEST(DeathByOomKiller, IsKnownWithoutAMarkByTheLogOrAFullCgroup) {
+    const LoggedOomKill line{.thread = 100, .constraint = OomConstraint::host};
+    LastWords late = oom_killed();
+    late.oom->time_ns = 0;
+    late.oom->chosen = false;
+    const auto death = decide_death(late, {});
+    ASSERT_TRUE(death && death->oom);
+    EXPECT_EQ(name_of(death->cause), "oom_kill");
+    EXPECT_EQ(death->oom->limit, Bytes{512 << 20});
+    EXPECT_EQ(death->oom->trigger->pid, 200);
+    late.oom->owner = {};
+    EXPECT_EQ(cause_of(late), "sigkill") << "the kernel did it, nobody knows why";
+    EXPECT_EQ(cause_of(late, {.logged = &line}), "oom_kill");
+    EXPECT_EQ(decide_death(late, {.logged = &line})->oom->trigger->pid, 200);
+    late.kill->at_exit = true;
+    EXPECT_EQ(cause_of(late, {.logged = &line}), "sigkill") << "its PID namespace was ending";
+    late.kill.reset();
+    EXPECT_EQ(cause_of(late), "sigkill");
+}
+
 TEST(DeathByOomKiller, HasTheConstraintOfTheLogBeforeAnyOther) {
     const LoggedOomKill host{.thread = 100, .constraint = OomConstraint::host};
     const auto death = decide_death(oom_killed(), {.logged = &host});

@@ -96,6 +96,17 @@ TEST(DecodeDeath, KeepsEveryField) {
     EXPECT_EQ(words->failure->place->magic, 6U);
 }
 
+TEST(DecodeDeath, TellsAMarkFromWhatWasNotedAtTheSignal) {
+    ms_death e = record();
+    e.words.oom.trigger = 200;
+    EXPECT_FALSE(decoded(e)->oom->chosen);
+    e.words.kill.flags = MS_SENT_WITH_VICTIM;
+    EXPECT_TRUE(decoded(e)->oom->chosen) << "whose memory it shares was";
+    e.words.kill.flags = 0;
+    e.words.oom.time_ns = 91;
+    EXPECT_TRUE(decoded(e)->oom->chosen);
+}
+
 TEST(DecodeDeath, IsNotLedAstrayByWhatAProcessCanWrite) {
     ms_death e = record();
     std::memset(e.comm, 'x', sizeof e.comm);
