@@ -18,19 +18,11 @@ struct {
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MS_TENSOR_ACCOUNTS);
+	__uint(max_entries, MS_TORCH_PROCESSES);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, __u32);
 	__type(value, struct ms_torch_process);
 } torch_processes SEC(".maps");
-
-struct {
-	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, MS_TENSOR_ACCOUNTS);
-	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__type(key, struct ms_tensor_account_key);
-	__type(value, struct ms_tensor_account);
-} tensor_accounts SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -40,7 +32,7 @@ struct {
 	__type(value, struct ms_tensor);
 } tensors SEC(".maps");
 
-/* Entries of `tensors`: those that no account has any more are for the collector to sweep out. */
+/* Entries of `tensors`: those of processes that are gone are for the collector to sweep out. */
 __s64 tensor_entries = 0;
 
 /* False: it could not be read. */
@@ -77,53 +69,33 @@ static __always_inline void miss(struct ms_torch_process *process)
 	__sync_fetch_and_add(&process->missed, 1);
 }
 
-/* The current process, if it is watched. */
-static __always_inline struct ms_torch_process *torch_process(__u32 pid)
+/* The current process, if it is watched. Not inlined: the others need not clear the stack for it. */
+static __noinline struct ms_torch_process *add_process(__u32 pid)
 {
-	struct ms_torch_process *known = bpf_map_lookup_elem(&torch_processes, &pid);
 	struct task_struct *task = (void *)bpf_get_current_task();
-	struct ms_torch_process fresh = {};
+	struct ms_torch_process fresh = {}, *added;
 
-	if (known)
-		return known;
 	if (!target_of(task) || pid == watcher_pid)
 		return NULL;
 	fresh.id = bpf_ktime_get_boot_ns();
 	fresh.start_ns = BPF_CORE_READ(task, group_leader, start_boottime);
 	bpf_map_update_elem(&torch_processes, &pid, &fresh, BPF_NOEXIST);
-	known = bpf_map_lookup_elem(&torch_processes, &pid);
-	if (!known)
+	added = bpf_map_lookup_elem(&torch_processes, &pid);
+	if (!added)
 		count_loss(MS_LOSS_TENSOR_ACCOUNTS_FULL);
-	return known;
+	return added;
 }
 
-static __always_inline struct ms_tensor_account *account_of(const struct ms_torch_process *process, __u32 pid,
-                                                            __s32 device)
+static __always_inline void book(struct ms_torch_process *process, __u32 device, __s64 bytes, __s64 tensors)
 {
-	struct ms_tensor_account_key key = {.process = process->id, .pid = pid, .device = device};
-	struct ms_tensor_account *account = bpf_map_lookup_elem(&tensor_accounts, &key);
-	struct ms_tensor_account fresh = {.start_ns = process->start_ns};
-
-	if (account)
-		return account;
-	bpf_map_update_elem(&tensor_accounts, &key, &fresh, BPF_NOEXIST);
-	return bpf_map_lookup_elem(&tensor_accounts, &key);
-}
-
-static __always_inline void take_off(const struct ms_torch_process *process, __u32 pid,
-                                     const struct ms_tensor *tensor)
-{
-	struct ms_tensor_account *account = account_of(process, pid, tensor->device);
-
-	if (!account)
+	if (device >= MS_TORCH_SLOTS)
 		return;
-	__sync_fetch_and_add(&account->bytes, -tensor->bytes);
-	__sync_fetch_and_add(&account->tensors, -1);
+	__sync_fetch_and_add(&process->bytes[device], bytes);
+	__sync_fetch_and_add(&process->tensors, tensors);
 }
 
 /* False: it was not in the books. */
-static __always_inline bool forget_tensor(const struct ms_torch_process *process,
-                                          const struct ms_tensor_key *key)
+static __always_inline bool forget_tensor(struct ms_torch_process *process, const struct ms_tensor_key *key)
 {
 	const struct ms_tensor *known = bpf_map_lookup_elem(&tensors, key);
 	struct ms_tensor tensor;
@@ -134,24 +106,25 @@ static __always_inline bool forget_tensor(const struct ms_torch_process *process
 	if (bpf_map_delete_elem(&tensors, key)) /* somebody else was faster */
 		return true;
 	__sync_fetch_and_add(&tensor_entries, -1);
-	take_off(process, key->pid, &tensor);
+	book(process, tensor.device, -tensor.bytes, -1);
 	return true;
 }
 
 /* As a process says it: nobody has that many, but it may say anything. */
-static __always_inline __s32 known_device(__s64 said)
+static __always_inline __u32 known_device(__u64 said)
 {
-	return said >= 0 && said < MS_TORCH_DEVICES ? (__s32)said : MS_TORCH_NO_DEVICE;
+	return said < MS_TORCH_DEVICES ? (__u32)said : MS_TORCH_NO_DEVICE;
 }
 
 static __always_inline void on_malloc(void *regs, const struct ms_torch_site *site, __u32 pid)
 {
-	struct ms_torch_process *process = torch_process(pid);
+	struct ms_torch_process *process = bpf_map_lookup_elem(&torch_processes, &pid);
 	struct ms_tensor_key key = {.pid = pid};
-	struct ms_tensor_account *account;
 	struct ms_tensor tensor = {};
 	__u64 device = 0;
 
+	if (!process)
+		process = add_process(pid);
 	if (!process)
 		return;
 	if (!read_operand(regs, &site->pointer, &key.address) ||
@@ -164,12 +137,8 @@ static __always_inline void on_malloc(void *regs, const struct ms_torch_site *si
 		return;
 	key.process = process->id;
 	tensor.device = known_device(device);
-	account = account_of(process, pid, tensor.device);
-	if (!account) {
-		count_loss(MS_LOSS_TENSOR_ACCOUNTS_FULL);
-		miss(process);
-		return;
-	}
+	if (tensor.device < MS_TORCH_SLOTS)
+		process->used[tensor.device] = 1;
 	if (bpf_map_update_elem(&tensors, &key, &tensor, BPF_NOEXIST)) {
 		miss(process);
 		/* Whatever was known of that address has been freed in a way that nobody saw. */
@@ -180,8 +149,7 @@ static __always_inline void on_malloc(void *regs, const struct ms_torch_site *si
 		}
 	}
 	__sync_fetch_and_add(&tensor_entries, 1);
-	__sync_fetch_and_add(&account->bytes, tensor.bytes);
-	__sync_fetch_and_add(&account->tensors, 1);
+	book(process, tensor.device, tensor.bytes, 1);
 }
 
 /* A child that was forked drops what is its parent's, and has no tensors: it is not known here. */

@@ -4,7 +4,6 @@
 #include <map>
 #include <optional>
 #include <string>
-#include <tuple>
 
 #include "kernel/map_entries.h"
 #include "torch.skel.h"
@@ -105,19 +104,18 @@ Result<std::vector<UserProbe>> TorchSignal::attach(const Fd& library, std::span<
 
 std::vector<TensorAccount> TorchSignal::accounts() const {
     std::vector<TensorAccount> accounts;
-    const int processes = state_->map(state_->skeleton->maps.torch_processes);
-    const auto add = [&](const ms_tensor_account_key& key, const ms_tensor_account& value) {
-        TensorAccount account{.process = {{static_cast<pid_t>(key.pid), value.start_ns}, key.process},
-                              .device = key.device,
-                              .bytes = Bytes{not_below_zero(value.bytes)},
-                              .tensors = not_below_zero(value.tensors)};
-        ms_torch_process process{};
-        account.living = bpf_map_lookup_elem(processes, &key.pid, &process) == 0 && process.id == key.process;
-        account.missed_some = process.missed > 0;
-        accounts.push_back(account);
+    const auto add = [&](__u32 pid, const ms_torch_process& process) {
+        TensorAccount account{.process = {{static_cast<pid_t>(pid), process.start_ns}, process.id},
+                              .tensors = not_below_zero(process.tensors),
+                              .missed_some = process.missed > 0};
+        for (int device = 0; device < MS_TORCH_SLOTS; ++device)
+            if (process.used[device] != 0)
+                account.devices.push_back({.number = device == MS_TORCH_NO_DEVICE ? -1 : device,
+                                           .bytes = Bytes{not_below_zero(process.bytes[device])}});
+        accounts.push_back(std::move(account));
     };
-    for_each_entry<ms_tensor_account_key, ms_tensor_account>(state_->map(state_->skeleton->maps.tensor_accounts),
-                                                             std::size_t{2} * MS_TENSOR_ACCOUNTS, add);
+    for_each_entry<__u32, ms_torch_process>(state_->map(state_->skeleton->maps.torch_processes),
+                                            std::size_t{2} * MS_TORCH_PROCESSES, add);
     return accounts;
 }
 
@@ -128,15 +126,8 @@ void TorchSignal::forget(const CudaProcess& process) {
         bpf_map_delete_elem(map, &process.id.pid);
 }
 
-void TorchSignal::forget(const TensorAccount& account) {
-    const ms_tensor_account_key key{.process = account.process.instance,
-                                    .pid = static_cast<__u32>(account.process.id.pid),
-                                    .device = account.device};
-    bpf_map_delete_elem(state_->map(state_->skeleton->maps.tensor_accounts), &key);
-}
-
-// An account is there before the first tensor in it, so one that is looked for after the tensor was read and is not
-// there is gone.
+// A process is there before its first tensor, so one that is looked for after the tensor was read and is not there is
+// gone.
 void TorchSignal::sweep(std::size_t most) {
     const int map = state_->map(state_->skeleton->maps.tensors);
     std::vector<ms_tensor_key> keys(most);
@@ -146,18 +137,17 @@ void TorchSignal::sweep(std::size_t most) {
                                            &state_->sweep_position, keys.data(), values.data(), &count, nullptr);
     state_->sweep_begins = error != 0;  // at the end, or it has to be tried anew
     if (error != 0 && error != -ENOENT) return;
-    const int accounts = state_->map(state_->skeleton->maps.tensor_accounts);
-    std::map<std::tuple<__u64, __u32, __s32>, bool> living;
-    const auto has_account = [&](const ms_tensor_key& key, __s32 device) {
-        const auto [known, fresh] = living.try_emplace({key.process, key.pid, device});
-        const ms_tensor_account_key account_key{.process = key.process, .pid = key.pid, .device = device};
-        ms_tensor_account account{};
-        if (fresh) known->second = bpf_map_lookup_elem(accounts, &account_key, &account) == 0;
-        return known->second;
+    const int processes = state_->map(state_->skeleton->maps.torch_processes);
+    std::map<std::pair<__u64, __u32>, bool> living;
+    const auto is_gone = [&](const ms_tensor_key& key) {
+        const auto [known, fresh] = living.try_emplace({key.process, key.pid});
+        ms_torch_process process{};
+        if (fresh) known->second = bpf_map_lookup_elem(processes, &key.pid, &process) == 0 && process.id == key.process;
+        return !known->second;
     };
     __s64 swept = 0;
     for (__u32 i = 0; i < count; ++i)
-        if (!has_account(keys[i], values[i].device) && bpf_map_delete_elem(map, &keys[i]) == 0) ++swept;
+        if (is_gone(keys[i]) && bpf_map_delete_elem(map, &keys[i]) == 0) ++swept;
     __atomic_fetch_sub(&state_->skeleton->bss->tensor_entries, swept, __ATOMIC_RELAXED);
 }
 

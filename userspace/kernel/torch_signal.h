@@ -31,10 +31,9 @@ class TorchSignal {
     // In everybody who maps that file, now or later, until the probes are gone. All or nothing.
     Result<std::vector<UserProbe>> attach(const Fd& library, std::span<const TorchPlace> places);
 
-    std::vector<TensorAccount> accounts() const;
-    void forget(const CudaProcess& process);  // one that is not watched any more
-    void forget(const TensorAccount& account);
-    // Tensors that no account has any more: looks at that many at most, and goes on there the next time.
+    std::vector<TensorAccount> accounts() const;  // of those that have neither ended nor executed another program
+    void forget(const CudaProcess& process);      // one that is not watched any more
+    // Tensors of processes that are gone: looks at that many at most, and goes on there the next time.
     void sweep(std::size_t most);
     std::uint64_t entries() const;
 

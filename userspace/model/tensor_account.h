@@ -1,17 +1,21 @@
 #pragma once
+#include <vector>
+
 #include "base/units.h"
 #include "model/gpu_account.h"
 
 namespace memscope {
 
-// What PyTorch has handed out to tensors of one process on one device, by its own probes.
+// What PyTorch has handed out to tensors of one process, by its own probes.
 struct TensorAccount {
+    struct Device {
+        int number = -1;  // as the process counts them; -1: not known
+        Bytes bytes{};
+    };
     CudaProcess process{};
-    int device = -1;  // as the process counts them; -1: not known
-    Bytes bytes{};
+    std::vector<Device> devices{};  // that it ever had a tensor on
     std::uint64_t tensors = 0;
-    bool missed_some = false;  // of the process: the sums of all its devices are not to be relied on
-    bool living = true;        // false: the process has ended, or executed another program
+    bool missed_some = false;  // the sums are not to be relied on
 };
 
 }  // namespace memscope

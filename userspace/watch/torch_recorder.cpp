@@ -39,10 +39,6 @@ void TorchRecorder::read_accounts(TorchSignal& signal, const GpuRecorder& calls,
     tensors_.clear();
     booked_ = 0;
     for (const TensorAccount& account : signal.accounts()) {
-        if (!account.living) {
-            signal.forget(account);
-            continue;
-        }
         booked_ += account.tensors;
         const ProcessId& id = account.process.id;
         if (const auto found = living.find(id.pid); found == living.end() || found->second.task.id != id) {
@@ -50,10 +46,12 @@ void TorchRecorder::read_accounts(TorchSignal& signal, const GpuRecorder& calls,
             continue;
         }
         if (account.missed_some || !libraries_.is_followed_from_its_start(id)) continue;
-        const auto told = calls.device(id, account.device);
-        const GpuId device = told ? *told : device_of(std::nullopt, id.pid, around.devices);
-        Bytes& sum = tensors_[id][device];
-        sum = sum + account.bytes;
+        for (const auto& [number, bytes] : account.devices) {
+            const auto told = calls.device(id, number);
+            const GpuId device = told ? *told : device_of(std::nullopt, id.pid, around.devices);
+            Bytes& sum = tensors_[id][device];
+            sum = sum + bytes;
+        }
     }
     // One that was born a moment ago is known by the next tick; one that was moved out never will be.
     for (const CudaProcess& stranger : strangers)

@@ -10,11 +10,12 @@
 
 /* Tensors that live at one time, of all processes. What finds no room is counted and not booked. */
 #define MS_TENSORS (1u << 20)
-#define MS_TENSOR_ACCOUNTS 16384
+#define MS_TORCH_PROCESSES 16384
 /* Ways to pass arguments that are known at one time: each build of PyTorch has three. */
 #define MS_TORCH_SITES 256
-#define MS_TORCH_DEVICES 64     /* of one process */
-#define MS_TORCH_NO_DEVICE (-1) /* what the probe says cannot be one */
+#define MS_TORCH_DEVICES 32                 /* of one process */
+#define MS_TORCH_NO_DEVICE MS_TORCH_DEVICES /* what the probe says cannot be one */
+#define MS_TORCH_SLOTS (MS_TORCH_DEVICES + 1)
 
 enum ms_operand_kind { MS_OPERAND_CONSTANT, MS_OPERAND_REGISTER, MS_OPERAND_MEMORY };
 
@@ -48,25 +49,15 @@ struct ms_torch_process {
     __u64 id;
     __u64 start_ns;
     __u64 missed; /* tensors of which it is certain that they are not in the books, or stand there too long */
-};
-MS_LAYOUT(ms_torch_process, 24);
-
-struct ms_tensor_account_key {
-    __u64 process; /* ms_torch_process.id */
-    __u32 pid;
-    __s32 device;
-};
-MS_LAYOUT(ms_tensor_account_key, 16);
-
-struct ms_tensor_account {
-    __u64 start_ns; /* of the process */
-    __s64 bytes;
     __s64 tensors;
+    __s64 bytes[MS_TORCH_SLOTS]; /* by device, as the process counts them, or MS_TORCH_NO_DEVICE */
+    __u8 used[MS_TORCH_SLOTS];   /* whether there ever was a tensor */
+    __u8 pad[7];
 };
-MS_LAYOUT(ms_tensor_account, 24);
+MS_LAYOUT(ms_torch_process, 336);
 
 struct ms_tensor_key {
-    __u64 process;
+    __u64 process; /* ms_torch_process.id */
     __u64 address;
     __u32 pid;
     __u32 pad;
@@ -75,7 +66,7 @@ MS_LAYOUT(ms_tensor_key, 24);
 
 struct ms_tensor {
     __u64 bytes;
-    __s32 device;
+    __u32 device; /* a slot of ms_torch_process */
     __u32 pad;
 };
 MS_LAYOUT(ms_tensor, 16);
