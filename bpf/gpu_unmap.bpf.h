@@ -19,6 +19,9 @@ struct unmap_walk {
 	__u64 end;
 	__u32 pid;
 	__u32 pad;
+	/* Of a step: in those kernels its stack and that of its caller together are too small. */
+	struct ms_gpu_live_key key;
+	struct ms_gpu_live held;
 };
 
 struct {
@@ -30,14 +33,12 @@ struct {
 
 static __always_inline bool unmap_next(struct unmap_walk *walk)
 {
-	struct ms_gpu_live_key key;
-	struct ms_gpu_live held = {};
-
 	if (walk->at >= walk->end)
 		return false;
-	key = key_of(&walk->process, walk->pid, MS_CUDA_UNMAP, walk->at);
-	remove(&walk->process, walk->pid, &key, &held);
-	walk->at += held.bytes ? held.bytes : UNMAP_GRANULE;
+	walk->key = key_of(&walk->process, walk->pid, MS_CUDA_UNMAP, walk->at);
+	walk->held.bytes = 0;
+	remove(&walk->process, walk->pid, &walk->key, &walk->held);
+	walk->at += walk->held.bytes ? walk->held.bytes : UNMAP_GRANULE;
 	return true;
 }
 
@@ -54,18 +55,38 @@ __noinline int unmap_step(void)
 	return walk && unmap_next(walk);
 }
 
-static __always_inline __u64 unmap_bounded(const struct unmap_walk *from)
+static __always_inline void begin_walk(struct unmap_walk *walk, const struct ms_gpu_process *process,
+                                       __u32 pid, const struct gpu_call *begun)
+{
+	walk->process = *process;
+	walk->at = begun->arguments[0];
+	walk->end = begun->arguments[0] + begun->arguments[1];
+	walk->pid = pid;
+}
+
+static __always_inline bool unmap_in_steps(const struct ms_gpu_process *process, __u32 pid,
+                                           const struct gpu_call *begun)
 {
 	__u32 first = 0;
 	struct unmap_walk *walk = bpf_map_lookup_elem(&unmap_walks, &first);
 
 	if (!walk)
-		return 0;
-	__builtin_memcpy(walk, from, sizeof(*walk));
+		return false;
+	begin_walk(walk, process, pid, begun);
 	for (int i = 0; i < UNMAP_STEPS_BOUNDED; i++)
 		if (!unmap_step())
 			break;
-	return walk->at;
+	return walk->at >= walk->end;
+}
+
+static __always_inline bool unmap_at_once(const struct ms_gpu_process *process, __u32 pid,
+                                          const struct gpu_call *begun)
+{
+	struct unmap_walk walk = {};
+
+	begin_walk(&walk, process, pid, begun);
+	bpf_loop(UNMAP_STEPS, unmap_in_loop, &walk, 0);
+	return walk.at >= walk.end;
 }
 
 /* A range of whole mappings. Its addresses are the caller's own, so nobody maps there before it has returned.
@@ -73,16 +94,7 @@ static __always_inline __u64 unmap_bounded(const struct unmap_walk *from)
 static __always_inline void after_unmap(struct ms_gpu_process *process, __u32 pid,
                                         const struct gpu_call *begun, bool bounded)
 {
-	struct unmap_walk walk = {.process = *process,
-	                          .at = begun->arguments[0],
-	                          .end = begun->arguments[0] + begun->arguments[1],
-	                          .pid = pid};
-
-	if (bounded)
-		walk.at = unmap_bounded(&walk);
-	else
-		bpf_loop(UNMAP_STEPS, unmap_in_loop, &walk, 0);
-	if (walk.at < walk.end)
+	if (!(bounded ? unmap_in_steps(process, pid, begun) : unmap_at_once(process, pid, begun)))
 		count_loss(MS_LOSS_GPU_UNMAP_CUT);
 }
 

@@ -106,10 +106,8 @@ Finding mapped_bytes_finding(Session& session) {
                     std::max(0.0, hooked - alone), hooked, alone)};
 }
 
-// They are attached when a process maps a driver. The programs are loaded here only where there is one: they are the
-// largest, and old kernels take long to verify them.
-Finding cuda_calls_finding(Session& session, bool driver) {
-    if (!driver) return {"CUDA calls", true, "will be followed when a watched process maps a driver"};
+// They are attached when a process maps a driver.
+Finding cuda_calls_finding(Session& session) {
     if (auto started = session.start_gpu(); !started) return {"CUDA calls", false, started.error().message()};
     return {"CUDA calls", true, "followed in whatever copies of the driver watched processes map"};
 }
@@ -136,7 +134,6 @@ Diagnosis diagnose(const SysRoot& root) {
     diagnosis.capabilities = parse_capabilities(status ? *status : "", "CapEff");
 
     const bool privileged = privileges.bpf && privileges.perfmon;
-    const Finding driver = driver_finding("libcuda.so.1");
     diagnosis.findings = {
         {"privileges", privileged, privileged ? "CAP_BPF and CAP_PERFMON" : "run it with sudo to watch"},
         {"kernel types (BTF)", facts.btf, facts.btf ? "/sys/kernel/btf/vmlinux" : "without them nothing can be loaded"},
@@ -149,7 +146,7 @@ Diagnosis diagnose(const SysRoot& root) {
         pressure_finding(root, hierarchy),
         log_finding(root),
         nvml_finding(WatchOptions{}.nvml),
-        driver,
+        driver_finding("libcuda.so.1"),
         python_finding(),
         oom_finding(root, diagnosis.capabilities),
     };
@@ -161,10 +158,11 @@ Diagnosis diagnose(const SysRoot& root) {
     const bool v1 = hierarchy->version == 1;
     auto session = Session::start(diagnosis.plan, {.memory_on_v1 = v1,
                                                    .atomic_exchange = facts.atomic_exchange.value_or(true),
-                                                   .many_user_probes = facts.many_user_probes});
+                                                   .many_user_probes = facts.many_user_probes,
+                                                   .allocates_at_probes = facts.allocates_at_probes});
     if (session) {
         diagnosis.findings.push_back(mapped_bytes_finding(*session));
-        diagnosis.findings.push_back(cuda_calls_finding(*session, driver.present == true));
+        diagnosis.findings.push_back(cuda_calls_finding(*session));
         diagnosis.findings.push_back(tensors_finding(*session));
     } else {
         diagnosis.obstacle = session.error();

@@ -74,6 +74,7 @@ void read_types(const btf* types, KernelFacts& facts) {
     facts.find_vma_helper = has_enumerator(types, "bpf_func_id", "BPF_FUNC_find_vma");
     facts.attach_cookie = has_enumerator(types, "bpf_func_id", "BPF_FUNC_get_attach_cookie");
     facts.many_user_probes = has_enumerator(types, "bpf_attach_type", "BPF_TRACE_UPROBE_MULTI");
+    facts.allocates_at_probes = has_struct(types, "bpf_mem_alloc");  // what made it safe
     facts.memory_subsystem = has_enumerator(types, "cgroup_subsys_id", "memory_cgrp_id");
     facts.percpu_rss = !has_struct(types, "mm_rss_stat");
 }

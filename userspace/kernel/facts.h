@@ -19,6 +19,7 @@ struct KernelFacts {
     bool find_vma_helper = false;                 // bpf_find_vma() (5.17 and later)
     bool attach_cookie = false;                   // a program knows at which of its places it runs (5.15 and later)
     bool many_user_probes = false;                // a program at many places of a file at once (6.6 and later)
+    bool allocates_at_probes = false;             // programs at user probes may, without a warning (6.1 and later)
     std::optional<bool> atomic_exchange{};        // programs may exchange a value atomically (5.12 and later)
     bool task_loop = false;                       // programs can loop over the processes themselves (6.7 and later)
     bool memory_subsystem = false;                // compiled with the cgroup memory controller

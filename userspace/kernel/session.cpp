@@ -15,6 +15,7 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
                             .follow_descendants = wanted.follow_descendants,
                             .atomic_exchange = wanted.atomic_exchange,
                             .many_user_probes = wanted.many_user_probes,
+                            .allocates_at_probes = wanted.allocates_at_probes,
                             .gpu_live = wanted.gpu_live,
                             .tensors = wanted.tensors};
     auto tree = TreeSignal::start(plan, settings);

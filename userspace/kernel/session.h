@@ -25,6 +25,7 @@ struct SessionSettings {
     bool follow_ranges = false;   // needs the mappings
     bool atomic_exchange = true;  // see KernelFacts
     bool many_user_probes = false;
+    bool allocates_at_probes = true;
     std::uint32_t gpu_live = 0;  // CUDA allocations there is room for; 0: as many as there should be
     std::uint32_t tensors = 0;   // tensors there is room for; the same
 };

@@ -45,6 +45,26 @@ int keep_message(libbpf_print_level level, const char* format, va_list arguments
     return 0;
 }
 
+// An entry of a hash as the kernel keeps it.
+std::uint64_t entry_bytes(const bpf_map* map) {
+    constexpr std::uint64_t kOverhead = 48;
+    const auto rounded = [](std::uint64_t bytes) { return (bytes + 7) / 8 * 8; };
+    return kOverhead + rounded(bpf_map__key_size(map)) + rounded(bpf_map__value_size(map));
+}
+
+// What programs at user probes use that is allocated while they run, and how much of it is worth having from the start.
+struct AtUserProbes {
+    const char* map;
+    std::uint64_t most_bytes;
+};
+constexpr std::uint64_t kMiB = 1U << 20U;
+constexpr AtUserProbes kAtUserProbes[] = {
+    {"targets", 2 * kMiB},      {"members", 2 * kMiB},      {"spaces", 2 * kMiB},        {"more_stacks", 2 * kMiB},
+    {"interpreters", 2 * kMiB}, {"gpu_failures", 2 * kMiB}, {"gpu_processes", 2 * kMiB}, {"gpu_accounts", 2 * kMiB},
+    {"gpu_sites", 2 * kMiB},    {"gpu_calls", 2 * kMiB},    {"gpu_live", 16 * kMiB},     {"torch_processes", 2 * kMiB},
+    {"tensors", 16 * kMiB},
+};
+
 constexpr const char* kLossWords[] = {
 #define X(slot, word) word,
     MS_LOSSES(X)
@@ -54,6 +74,17 @@ constexpr const char* kLossWords[] = {
 }  // namespace
 
 void capture_libbpf_messages() { libbpf_set_print(keep_message); }
+
+// Before 6.1 the kernel warns of a program at a user probe whose maps are allocated while it runs, and is tainted then.
+void preallocate(bpf_object* object) {
+    for (const auto& [name, most_bytes] : kAtUserProbes) {
+        bpf_map* map = bpf_object__find_map_by_name(object, name);
+        if (!map) continue;
+        const auto room = static_cast<__u32>(most_bytes / entry_bytes(map));
+        (void)bpf_map__set_map_flags(map, bpf_map__map_flags(map) & ~static_cast<__u32>(BPF_F_NO_PREALLOC));
+        (void)bpf_map__set_max_entries(map, std::min(bpf_map__max_entries(map), room));
+    }
+}
 
 bool share_maps(bpf_object* object, const SharedMaps& shared) {
     for (const auto& [name, fd] : shared)

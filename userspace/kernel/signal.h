@@ -28,6 +28,7 @@ struct SignalSettings {
     bool follow_descendants = false;
     bool atomic_exchange = true;
     bool many_user_probes = false;
+    bool allocates_at_probes = true;
     bool follow_growth = false;
     std::uint32_t gpu_live = 0;  // CUDA allocations there is room for; 0: as many as there should be
     std::uint32_t tensors = 0;   // tensors there is room for; the same
@@ -53,7 +54,10 @@ Skeleton* open_object(const SignalSettings& settings, int (*create)(Skeleton*), 
     return nullptr;
 }
 
-// Puts the settings into the read-only data of a skeleton that has them.
+// Gives the maps that programs at user probes use all their room at once, and less of it.
+void preallocate(bpf_object* object);
+
+// Puts the settings into the read-only data of a skeleton that has them, and its maps into shape.
 template <class Skeleton>
 void apply_settings(Skeleton& skeleton, const SignalSettings& settings) {
     if constexpr (requires { skeleton.rodata->memory_on_v1; }) {
@@ -79,6 +83,7 @@ void apply_settings(Skeleton& skeleton, const SignalSettings& settings) {
     if constexpr (requires { skeleton.rodata->step_pages; })
         skeleton.rodata->step_pages = std::max<std::int64_t>(MS_GROWTH_STEP_BYTES / page_bytes(), 1);
     if constexpr (requires { skeleton.rodata->page_bytes; }) skeleton.rodata->page_bytes = page_bytes();
+    if (!settings.allocates_at_probes) preallocate(skeleton.obj);
 }
 
 // Uses the maps of other objects instead of own ones, before loading.

@@ -61,6 +61,10 @@ def build(folder, arch, busybox, program, tests, sysroot, tests_of):
     for name, path in libraries.items():
         shutil.copy(path, folder / "lib" / triplet / name)
 
+    drivers = Path(tests).resolve().parent / "fake_cuda"  # the tests have their path
+    if drivers.is_dir():
+        shutil.copytree(drivers, folder / drivers.relative_to("/"))
+
     image = folder.with_suffix(".cpio")
     names = "\n".join(str(path.relative_to(folder)) for path in sorted(folder.rglob("*")))
     with open(image, "wb") as out:

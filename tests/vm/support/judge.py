@@ -33,7 +33,30 @@ def _ended(told, stopped):
         return stopped
     if told.lines("failure"):
         return told.lines("failure")[0]
-    return None if told.exit == 0 else "no exit line: the guest died"
+    if told.exit is None:
+        return "no exit line: the guest died"
+    return None if told.exit == 0 else f"it ended with {told.exit}"
+
+
+def _kernel(machine, told):
+    release = (told.lines("kernel") or ["nothing"])[0]
+    return None if release.startswith(f"{machine.series}.") else f"it is {release}"
+
+
+def _warnings(told):
+    """Of the kernel: memscope's programs and maps must be none that it has to say something about."""
+    tainted, *said = told.lines("warnings") or ["not told"]
+    return None if tainted == "0" and not said else f"tainted {tainted}: {'; '.join(said)}"
+
+
+def _probes(told):
+    """What `doctor` chose must be attached in the program, and nothing else. Those of GPUs are not before there is one."""
+    hooks = (_json(told.lines("doctor")) or {"hooks": []})["hooks"]
+    chosen = {f"{hook['signal']}_{hook['hook']}": float(bool(hook["program"])) for hook in hooks
+              if hook["signal"] not in ("gpu", "torch")}
+    attached = {dict(labels)["probe"]: value
+                for labels, value in told.metrics("metrics-before").get("memscope_probe_attached", {}).items()}
+    return _alike("what is attached", attached, chosen)
 
 
 def _resident(told):
@@ -81,6 +104,12 @@ def _mapped(told):
     up, down = _total(metrics, "memscope_mapped_bytes_total"), _total(metrics, "memscope_unmapped_bytes_total")
     if tick is None or up is None or down is None:
         return "there are no mapped bytes"
+    # A scan finds what was mapped, too, and books it to no call: that the calls were seen shows in what they did.
+    for name, call in (("mapped", "brk"), ("mapped", "fork"), ("mapped", "exec"), ("unmapped", "exit")):
+        before, after = (_total(told.metrics(section), f"memscope_{name}_bytes_total", call=call)
+                         for section in ("metrics-before", "metrics-churned"))
+        if before is None or after is None or after <= before:
+            return f"{name} by {call} went from {before} to {after} while 21 processes came and went"
     return _alike("mapped less unmapped", up - down, sum(process["virtual_bytes"] for process in tick["processes"]))
 
 
@@ -117,9 +146,10 @@ def _deaths(told):
 
 
 def _nothing_lost(told):
-    lost = {labels: value for labels, value in told.metrics("oom").get("memscope_events_dropped_total", {}).items() if value}
-    if not told.metrics("oom").get("memscope_events_dropped_total"):
+    counted = told.metrics("host-oom").get("memscope_events_dropped_total")
+    if not counted:
         return "there is no count of what was lost"
+    lost = {labels: value for labels, value in counted.items() if value}
     return f"lost: {lost}" if lost else None
 
 
@@ -151,7 +181,8 @@ def _answers(told):
 
 def judge(machine, told, stopped, wanted_tests, image_facts):
     """[(check, None or what is wrong)], the first of them about the boot itself."""
-    checks = [("boots and ends", _ended(told, stopped))]
+    checks = [("boots and ends", _ended(told, stopped)), ("is the kernel it should be", _kernel(machine, told)),
+              ("the kernel warns of nothing", _warnings(told)), ("every probe is attached", _probes(told))]
     facts = {**image_facts, **expected.facts_of(_json(told.lines("doctor")), told.lines("files"))}
     checks += expected.compare(machine, facts)
     checks += [("resident bytes by kind are exact", _resident(told)),

@@ -38,8 +38,14 @@ def _deaths(at_limit, of_host):
 def _metrics(starts, exits, kills):
     living = (starts - exits) * SIZE_KB * 1024
     return (f'memscope_process_starts_total{{role="other"}} {starts}\nmemscope_process_exits_total{{role="other"}} {exits}\n'
-            f'memscope_mapped_bytes_total{{call="brk"}} {living + 5}\nmemscope_unmapped_bytes_total{{call="exit"}} 5\n'
+            f'memscope_mapped_bytes_total{{call="brk"}} {living + exits}\nmemscope_mapped_bytes_total{{call="fork"}} {exits}\n'
+            f'memscope_mapped_bytes_total{{call="exec"}} {exits}\nmemscope_unmapped_bytes_total{{call="exit"}} {3 * exits}\n'
             f'memscope_memory_events_total{{event="oom_kill"}} {kills}\nmemscope_events_dropped_total{{reason="ring_full"}} 0')
+
+
+def _probes(facts):
+    return "\n".join(f'memscope_probe_attached{{probe="{fact.removeprefix("hook ").replace(" ", "_")}"}} {int(bool(value))}'
+                     for fact, value in facts.items() if fact.startswith("hook ") and fact.split()[1] not in ("gpu", "torch"))
 
 
 def console(machine, tests):
@@ -47,11 +53,13 @@ def console(machine, tests):
     files = "\n".join(fact.removeprefix("file ") for fact, value in facts.items()
                       if value and fact.startswith(("file ", "event ")))
     sections = {
-        "kernel": machine.series, "files": files, "doctor": _doctor(facts), "metrics-before": _metrics(4, 0, 0),
+        "kernel": f"{machine.series}.0-1", "files": files, "doctor": _doctor(facts),
+        "metrics-before": f"{_probes(facts)}\n{_metrics(4, 0, 0)}",
         "metrics-churned": f"{_deaths(0, 0)}\n{_metrics(25, 21, 0)}", "tick": _tick(), "resident": _resident(),
         "oom": f"status 137\n{_deaths(1, 0)}\n{_metrics(26, 22, 1)}",
         "host-oom": f"status 137\n{_deaths(1, 1)}\n{_metrics(27, 23, 2)}", "end": "status 0",
-        "tests": "\n".join(f"[       OK ] {test} (7 ms)" for test in tests), "status": "tests 0"}
+        "tests": "\n".join(f"[       OK ] {test} (7 ms)" for test in tests),
+        "warnings": "0", "status": "tests 0"}
     return "".join(f"\n::section {name} 1.5\n{text}\n" for name, text in sections.items()) + "\n::exit 0\n"
 
 
