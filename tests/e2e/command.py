@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`memscope -- CMD`: its identity, its signals, its exit status, its cgroup; and --pid to its end."""
-import json, os, signal, subprocess, sys, time
+import json, os, signal, subprocess, sys, threading, time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
 from harness import *
 
@@ -68,6 +68,26 @@ def killed():
     # What a job leaves running does not outlive it.
     run('--quiet', '--', 'sh', '-c', 'sleep 31 & exit 0')
     check('what the command leaves running goes with its cgroup', left_behind() == [] and not subprocess.run(['pgrep', '-fx', 'sleep 31'], capture_output=True).stdout)
+    inside = f'c={ROOT}$(sed -n "s/^[0-9]*:\\(memory\\)*://p" /proc/self/cgroup | grep memscope-run); mkdir -p $c/a/b; echo $$ >$c/a/b/cgroup.procs; sleep 32 & exit 3'
+    r = run('--quiet', '--', 'sh', '-c', inside)
+    check('also in cgroups that the command has made', r.returncode == 3 and left_behind() == [] and not subprocess.run(['pgrep', '-fx', 'sleep 32'], capture_output=True).stdout, (r, left_behind()))
+
+
+def readers():
+    """Who reads what memscope says may go away: the job must not."""
+    job = 'exec 2>/dev/null; sh -c "kill -9 \\$\\$"; sleep 0.5; sh -c "kill -9 \\$\\$"; sleep 0.5; exit 5'
+    for what, to in (('standard error', 'stderr'), ('standard output', 'stdout')):
+        p = subprocess.Popen([MEMSCOPE, '--listen', 'none', '--report-dir', 'none', *(['--json', '--interval', '100ms'] if to == 'stdout' else []), '--', 'sh', '-c', job],
+                             **{'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL, to: subprocess.PIPE})
+        getattr(p, to).close()
+        check(f'nobody reads its {what} any more: the job goes on', p.wait(20) == 5, p.returncode)
+
+
+def full_disk():
+    with open('/dev/full', 'w') as full:
+        r = subprocess.run([MEMSCOPE, '--listen', 'none', '--json', '--interval', '100ms', '--pid', str(os.getpid()), '--duration', '1s'],
+                           stdout=full, stderr=subprocess.PIPE, text=True, timeout=30)
+    check('a full disk is said once', r.returncode == 0 and r.stderr.count('No space left') == 1 and len(r.stderr.splitlines()) == 1, r)
 
 
 def by_pid():
@@ -82,8 +102,14 @@ def by_pid():
     check('the cgroup that was measured is named', 'cgroup' in last['memory'] and 'others_bytes' in last['memory'], last['memory'])
     r = run('--pid', '4194304')
     check('a pid nobody has: 2, one line', r.returncode == 2 and len(r.stderr.splitlines()) == 1, r.stderr)
+    hold = threading.Event()
+    thread = threading.Thread(target=hold.wait)
+    thread.start()
+    r = run('--pid', str(thread.native_id))
+    hold.set()
+    check('the id of a thread: 2, and whose it is', r.returncode == 2 and f'--pid {os.getpid()}' in r.stderr and len(r.stderr.splitlines()) == 1, r.stderr)
 
 
-for part in (statuses, identity, signals, killed, by_pid):
+for part in (statuses, identity, signals, killed, readers, full_disk, by_pid):
     part()
 sys.exit(checks.finish())

@@ -60,6 +60,25 @@ TEST(Targets, AnEmptyCgroupIsNoEndAndItsRemovalIs) {
     EXPECT_TRUE(watched.collector().finished());
 }
 
+TEST(Targets, OneThatWasNamedEndsWithItsRemovalEvenIfItIsMadeAgainAtOnce) {
+    RealCgroup job("once");
+    Watched watched({job.name()});
+    {
+        Child child(job, sleeper);
+        child.heard();
+        watched.tick(job);
+        child.kill();
+    }
+    job.remove();
+    const RealCgroup again("once");
+    const Snapshot& last = watched.tick();
+    EXPECT_TRUE(watched.collector().finished());
+    ASSERT_EQ(last.targets.size(), 1U);
+    EXPECT_FALSE(last.targets[0].up);
+    EXPECT_EQ(Watched::counters(last.targets[0]).exits, 1U) << "who ended since the last tick has ended";
+    EXPECT_TRUE(last.targets[0].roles.empty());
+}
+
 TEST(Targets, OneThatIsWaitedForIsWatchedFromItsFirstProcess) {
     const RealCgroup top("wait");
     Watched watched({top.name() + "/late"}, true);

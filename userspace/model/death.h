@@ -114,6 +114,7 @@ struct DeathTally {
     std::array<std::uint64_t, std::size(kOomConstraints)> oom_kills{};
     std::array<std::optional<double>, std::size(kDeathCauses)> last{};  // seconds since 1970
 
+    bool operator==(const DeathTally&) const = default;
     void add(const Death& death);
     std::uint64_t of(DeathCause cause, DeathSender sender) const;
     std::uint64_t of(DeathCause cause) const;

@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <utility>
 
 #include "outputs/deadline.h"
 
@@ -80,6 +81,7 @@ JsonStream::Push JsonStream::push() {
             closed_ = true;
             return Push::closed;
         } else {
+            if (n < 0 && errno != EAGAIN && failed_with_ == 0) failed_with_ = errno;
             return Push::blocked;
         }
     }
@@ -96,6 +98,11 @@ JsonStream::Push JsonStream::push_while_read() {
         if (result != Push::blocked || !progress || kind_ == Kind::file || waits == kMostWaits) return result;
         if (!ready_to_write(fd_.get(), kPatienceMs)) return result;
     }
+}
+
+std::optional<Error> JsonStream::take_trouble() {
+    if (failed_with_ == 0 || std::exchange(trouble_told_, true)) return std::nullopt;
+    return system_error(failed_with_, "write to standard output", "what it would have had is lost");
 }
 
 JsonStream::Outcome JsonStream::skip() {

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,7 +24,9 @@ class JsonStream {
     enum class Outcome { written, skipped, closed };
     Outcome write_tick(const std::vector<std::string>& lines);  // lines without newline
     std::uint64_t skipped() const { return skipped_; }          // ticks
-    void finish(Seconds at_most);                               // the rest of a tick that was begun
+    // Why the file cannot be written, if that is so: told once. A reader that is slow is no such reason.
+    std::optional<Error> take_trouble();
+    void finish(Seconds at_most);  // the rest of a tick that was begun
 
   private:
     enum class Kind { nonblocking, socket, file, polled };
@@ -41,6 +44,8 @@ class JsonStream {
     std::string pending_{};
     std::size_t done_ = 0;  // bytes of pending_ that are written
     std::uint64_t skipped_ = 0;
+    int failed_with_ = 0;  // errno of the first write that failed for another reason than a slow reader
+    bool trouble_told_ = false;
 };
 
 }  // namespace memscope

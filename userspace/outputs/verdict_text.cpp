@@ -27,7 +27,7 @@ std::string verdict_text(const Judgement& judgement, Seconds began, const std::o
     std::string text = fmt::format("{}: {}\n", word(judgement.verdict), explain(judgement, began, limit));
     if (judgement.verdict == Verdict::insufficient) return text;
     const auto line = [&](const char* name, const std::string& value) {
-        text += fmt::format("  {:<11}{}\n", name, value);
+        text += fmt::format("  {:<12}{}\n", name, value);
     };
     const auto at = [&](const char* name, const std::optional<Seconds>& time) {
         if (time)

@@ -62,19 +62,19 @@ std::vector<std::string> CgroupTargets::paths_of(const CgroupName& name) const {
     return {};
 }
 
-bool CgroupTargets::add(const std::string& path, Changes& changes) {
+std::optional<CgroupId> CgroupTargets::add(const std::string& path, Changes& changes) {
     auto directory = CgroupDirectory::open(hierarchy_, path);
-    if (!directory) return false;  // gone again
+    if (!directory) return std::nullopt;  // gone again
     const CgroupId id = directory->id();
-    if (targets_.contains(id)) return true;
+    if (targets_.contains(id)) return id;
     auto memory = CgroupMemory::open(hierarchy_, path);
-    if (!memory) return false;
+    if (!memory) return std::nullopt;
     const TargetInfo info =
         shown_.value_or(TargetInfo{.name = path.empty() ? "/" : path, .cgroup_version = hierarchy_.version});
     targets_.emplace(id, Target{.info = info, .memory = std::make_unique<OfCgroup>(std::move(*memory))});
     directories_.emplace(id, std::move(*directory));
     changes.added.push_back(id);
-    return true;
+    return id;
 }
 
 void CgroupTargets::nest_anew() {
@@ -93,13 +93,21 @@ Targets::Changes CgroupTargets::refresh() {
     for (const auto& [id, directory] : directories_)
         if (!directory.exists()) changes.removed.push_back(id);
     for (const CgroupId id : changes.removed) {
+        // Where it was named its removal is the end, even if there is another one of that name by now.
+        std::erase_if(names_, [&](const CgroupName& name) {
+            const auto found = found_.find(name.path);
+            return !name.glob && found != found_.end() && found->second == id;
+        });
         changes.removed_infos[id] = targets_.at(id).info;
         targets_.erase(id);
         directories_.erase(id);
     }
     for (const CgroupName& name : names_)
         for (const std::string& path : paths_of(name))
-            if (add(path, changes) && !name.glob) waiting_ = false;
+            if (const auto added = add(path, changes); added && !name.glob) {
+                waiting_ = false;
+                found_[name.path] = *added;
+            }
     if (!changes.added.empty()) nest_anew();
     return changes;
 }

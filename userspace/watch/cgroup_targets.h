@@ -29,11 +29,12 @@ class CgroupTargets : public Targets {
         : hierarchy_(std::move(hierarchy)), names_(std::move(names)) {}
 
     std::vector<std::string> paths_of(const CgroupName& name) const;
-    bool add(const std::string& path, Changes& changes);
+    std::optional<CgroupId> add(const std::string& path, Changes& changes);
     void nest_anew();
 
     CgroupHierarchy hierarchy_;
     std::vector<CgroupName> names_;
+    std::map<std::string, CgroupId> found_{};  // which one a plain name meant
     std::map<CgroupId, CgroupDirectory> directories_;
     std::optional<TargetInfo> shown_{};
     bool waiting_ = false;  // for plain names none of which has appeared yet

@@ -89,6 +89,7 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
                                          .follow_ranges = options.growth && options.maps,
                                          .atomic_exchange = facts.atomic_exchange.value_or(true),
                                          .many_user_probes = facts.many_user_probes,
+                                         .allocates_at_probes = facts.allocates_at_probes,
                                          .gpu_live = options.gpu_live,
                                          .tensors = options.tensors});
     if (!session) return session.error();
@@ -172,9 +173,16 @@ void Collector::refresh_targets() {
     refreshed_ns_ = read_clock().boot_ns;
     const auto changes = targets_->refresh();
     const Now now = read_clock();
-    if (!changes.removed.empty()) settle_deaths(changes.removed_infos, now);
+    Ledger at_their_end;
+    if (!changes.removed.empty()) {
+        settle_deaths(changes.removed_infos, now);
+        roles_.assign(processes_);
+        at_their_end = ledger_;  // those that have ended are booked at the next tick, when this target is forgotten
+        for (const TrackedProcess& process : processes_.ended())
+            at_their_end.book(process, process.role, targets_->nesting());
+    }
     for (const CgroupId id : changes.removed) {
-        TargetSnapshot last{.info = changes.removed_infos.at(id)};
+        TargetSnapshot last{.info = changes.removed_infos.at(id), .counters = at_their_end.of(id)};
         deaths_.hand_over(id, last);
         deaths_.forget(id);
         ended_.end(id, std::move(last), now);
@@ -316,7 +324,7 @@ void Collector::describe(Snapshot& snapshot, const Now& now) {
         describe_target(id, target, out, snapshot, now);
         snapshot.targets.push_back(std::move(out));
     }
-    ended_.show(snapshot, now);
+    ended_.show(snapshot, now, finished());
     std::sort(snapshot.targets.begin(), snapshot.targets.end(),
               [](const TargetSnapshot& a, const TargetSnapshot& b) { return a.info.name < b.info.name; });
 }

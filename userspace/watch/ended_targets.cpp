@@ -15,9 +15,13 @@ void EndedTargets::remember(CgroupId id, TargetSnapshot& shown) {
 void EndedTargets::end(CgroupId id, TargetSnapshot last, const Now& now) {
     TargetSnapshot ended = std::move(shown_[id]);
     shown_.erase(id);
-    if (last.deaths.empty()) return;
     ended.up = false;
     ended.info = std::move(last.info);
+    // Nobody lives in it any more, so nobody holds anything.
+    ended.roles.clear();
+    ended.gpu.reset();
+    ended.sharing = {};
+    ended.counters = std::move(last.counters);
     ended.deaths = std::move(last.deaths);
     ended.death_tally = last.death_tally;
     ended.last_death = std::move(last.last_death);
@@ -25,14 +29,16 @@ void EndedTargets::end(CgroupId id, TargetSnapshot last, const Now& now) {
     ended_.push_back({std::move(ended), now.boot_ns + static_cast<std::uint64_t>(stay)});
 }
 
-void EndedTargets::show(Snapshot& snapshot, const Now& now) {
+void EndedTargets::show(Snapshot& snapshot, const Now& now, bool nothing_else) {
     const auto is_back = [&](const Ended& ended) {
         return std::ranges::find(snapshot.targets, ended.last.info.name, [](const TargetSnapshot& target) {
                    return target.info.name;
                }) != snapshot.targets.end();
     };
     std::erase_if(ended_, [&](const Ended& ended) {
-        return ended.last.deaths.empty() && (now.boot_ns >= ended.until_ns || is_back(ended));
+        if (!ended.last.deaths.empty()) return false;
+        const bool all_is_told = ended.last.death_tally == DeathTally{} && !nothing_else;
+        return all_is_told || now.boot_ns >= ended.until_ns || is_back(ended);
     });
     for (Ended& ended : ended_) {
         snapshot.targets.push_back(ended.last);

@@ -7,7 +7,7 @@
 
 namespace memscope {
 
-// Targets that were removed right after somebody in them had died, as a cgroup often is: how they ended must be seen
+// Targets that were removed, as a cgroup often is right after somebody in it has died: how they ended must be seen
 // nevertheless.
 class EndedTargets {
   public:
@@ -15,10 +15,11 @@ class EndedTargets {
 
     // As it is shown at this tick; its processes are not kept.
     void remember(CgroupId id, TargetSnapshot& shown);
-    // It is gone. `last` has its name and its deaths since the last tick; without any it is just forgotten.
+    // It is gone. `last` has its name, its counters, and its deaths since the last tick.
     void end(CgroupId id, TargetSnapshot last, const Now& now);
-    // Puts them behind the living: once with their deaths, then their last values until a scrape has surely come by.
-    void show(Snapshot& snapshot, const Now& now);
+    // Puts those in which somebody ever died behind the living: once with the latest deaths, then their last values
+    // until a scrape has surely come by. The others too when nothing else is watched: they are how all of it ended.
+    void show(Snapshot& snapshot, const Now& now, bool nothing_else);
 
   private:
     struct Ended {

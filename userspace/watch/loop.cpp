@@ -5,6 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "outputs/board.h"
 #include "outputs/http_server.h"
 #include "outputs/notices.h"
@@ -61,6 +62,13 @@ void allow_many_open_files() {
     if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
     files.rlim_cur = files.rlim_max;
     (void)::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+// A name that was mistyped looks the same as one that is not there yet.
+std::string waiting_notice(const std::vector<std::string>& names) {
+    std::vector<std::string> quoted;
+    for (const std::string& name : names) quoted.push_back("'" + printable(name) + "'");
+    return fmt::format("memscope: no cgroup is called {} yet: waiting for one", fmt::join(quoted, " or "));
 }
 
 // One run of the watcher: what it shows, to whom, and when it ends.
@@ -141,8 +149,18 @@ class Loop {
             warn(error);
     }
 
+    void tell_user(const std::string& line) {
+        if (view_)
+            tell(line);
+        else if (output_ && !options_.json && !options_.quiet)
+            output_closed_ = output_->write_tick({line}) == JsonStream::Outcome::closed;
+    }
+
   private:
-    bool over() const { return command_ended_ || collector_.finished() || output_closed_ || duration_over(); }
+    // Nobody reads any more what is written: that ends a watcher, but not the job of somebody who closed a terminal.
+    bool over() const {
+        return command_ended_ || collector_.finished() || (output_closed_ && !command_) || duration_over();
+    }
 
     // A death is told when it happens. Of many only some: whoever lets processes die in a storm gets no tick for each.
     bool tells_at_once() {
@@ -178,11 +196,17 @@ class Loop {
 
     void tell_of(SnapshotPtr snapshot) {
         actions_.take_precursors(latest_.get(), *snapshot, monotonic());  // first: every moment counts
+        warn_of_output();
         tell_deaths();  // an end is often the end of what else there is to say
         actions_.take_deaths(reports_.reported(), reports_.unreported_moments(), monotonic());
         tell_actions();
         show(snapshot);
         latest_ = std::move(snapshot);
+    }
+
+    void warn_of_output() {
+        if (!output_) return;
+        if (const auto trouble = output_->take_trouble()) warn_in_passing(*trouble);
     }
 
     void tell_actions() {
@@ -304,6 +328,7 @@ class Loop {
         if (output_ && !told_.empty()) (void)output_->write_tick(told_);
         await_actions();
         if (output_) output_->finish(kLastWords);
+        warn_of_output();
         const int status = command_ ? command_->exit_status() : 0;
         return status == 0 && failed() ? kFailedOn : status;
     }
@@ -374,9 +399,11 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
                  open_view(options, growth), DeathReporter(std::move(reports), growth_at(recorder)),
                  std::move(*actions), board);
     if (auto prepared = loop->prepare(); !prepared) return cannot(prepared.error());
-    if (const SnapshotPtr first = board.latest())
+    if (const SnapshotPtr first = board.latest()) {
         for (const std::string& target : targets_around(*first, own_cgroup_path(root)))
             loop->warn_user(plain_error(inside_warning(target)));
+        if (first->targets.empty()) loop->tell_user(waiting_notice(options.cgroups));
+    }
 
     // Without it `memscope status` finds nobody; that is said, and no reason not to watch.
     remove_stale_sockets(root);

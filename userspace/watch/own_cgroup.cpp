@@ -1,11 +1,13 @@
 #include "watch/own_cgroup.h"
 
+#include <algorithm>
 #include <csignal>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <thread>
 #include <unistd.h>
+#include <vector>
 
 #include "base/files.h"
 #include "base/text.h"
@@ -34,13 +36,31 @@ Status set_limit(const Fd& directory, int version, Bytes limit) {
     return Done{};
 }
 
-void kill_members(const Fd& directory) {
-    const auto members = read_file_at(directory, "cgroup.procs");
+void kill_members(const fs::path& cgroup) {
+    const auto members = read_file(cgroup / "cgroup.procs");
     if (!members) return;
     for_each_line(*members, [](std::string_view line) {
         // 0 stands for a process of another PID namespace; kill(0) would end us.
         if (const auto pid = parse_number(line); pid && *pid > 1) ::kill(static_cast<pid_t>(*pid), SIGKILL);
     });
+}
+
+// It and those below it, innermost first: a command may have made some of its own, as deep as it liked.
+std::vector<fs::path> from_below(const fs::path& cgroup) {
+    constexpr std::size_t kMost = 4096;
+    std::vector<fs::path> found{cgroup};
+    std::error_code gone;
+    for (std::size_t i = 0; i < found.size() && found.size() < kMost; ++i)
+        for (const auto& entry : fs::directory_iterator(fs::path(found[i]), gone))
+            if (entry.is_directory(gone) && !entry.is_symlink(gone)) found.push_back(entry.path());
+    std::ranges::reverse(found);
+    return found;
+}
+
+bool remove_with_children(const fs::path& cgroup) {
+    bool removed = true;
+    for (const fs::path& each : from_below(cgroup)) removed = ::rmdir(each.c_str()) == 0 || errno == ENOENT;
+    return removed;  // the last one was the outermost
 }
 
 }  // namespace
@@ -64,8 +84,8 @@ OwnCgroup::~OwnCgroup() {
     if (!directory_) return;
     const fs::path path = parent_ / name_;
     for (int i = 0; i < 50; ++i) {
-        kill_members(directory_);
-        if (::rmdir(path.c_str()) == 0 || errno == ENOENT) return;
+        for (const fs::path& each : from_below(path)) kill_members(each);
+        if (remove_with_children(path)) return;
         std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the killed need a moment to be gone
     }
 }
@@ -78,7 +98,7 @@ void OwnCgroup::remove_left_behind(const CgroupHierarchy& hierarchy, const std::
         const std::string found = entry.path().filename();
         if (!found.starts_with(name + "-")) continue;
         const auto pid = parse_number(std::string_view(found).substr(name.size() + 1));
-        if (pid && ::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH) ::rmdir(entry.path().c_str());
+        if (pid && ::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH) (void)remove_with_children(entry.path());
     }
 }
 

@@ -69,6 +69,19 @@ class OfTree : public TargetMemory {
     std::optional<CgroupMemory> memory_;
 };
 
+// /proc has threads by their ids, too, though it does not list them.
+std::optional<pid_t> thread_group_of(const SysRoot& root, pid_t pid) {
+    std::optional<pid_t> group;
+    if (const auto status = read_file(root.proc / std::to_string(pid) / "status"))
+        for_each_line(*status, [&](std::string_view line) {
+            constexpr std::string_view kKey = "Tgid:";
+            if (!line.starts_with(kKey)) return;
+            if (const auto number = parse_number(trimmed(line.substr(kKey.size()))))
+                group = static_cast<pid_t>(*number);
+        });
+    return group;
+}
+
 }  // namespace
 
 ProcessTarget::ProcessTarget(Target target) {
@@ -80,6 +93,8 @@ Result<std::unique_ptr<ProcessTarget>> ProcessTarget::open(const SysRoot& root, 
                                                            pid_t pid) {
     const auto comm = read_file(root.proc / std::to_string(pid) / "comm", 64);
     if (!comm) return plain_error(fmt::format("no process has the pid {}", pid), "`ps` lists those there are");
+    if (const auto leader = thread_group_of(root, pid); leader && *leader != pid)
+        return plain_error(fmt::format("{} is a thread, not a process", pid), fmt::format("--pid {}", *leader));
     Target target{
         .info = {.name = "pid:" + std::string(trimmed(*comm)), .kind = "pid", .cgroup_version = hierarchy.version},
         .memory = std::make_unique<OfTree>(root, hierarchy)};

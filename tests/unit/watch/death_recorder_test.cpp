@@ -125,20 +125,21 @@ TEST(EndedTargets, AreShownOnceWithTheirDeathsAndLingerWithoutThem) {
     EXPECT_EQ(shown.processes.size(), 1U);
     TargetSnapshot last{.info = {.name = "job"}};
     last.deaths.emplace_back();
+    last.death_tally.add(last.deaths.front());
     ended.end(CgroupId{1}, last, {.boot_ns = 100 * kSecond});
     Snapshot first;
-    ended.show(first, {.boot_ns = 100 * kSecond});
+    ended.show(first, {.boot_ns = 100 * kSecond}, false);
     ASSERT_EQ(first.targets.size(), 1U);
     EXPECT_FALSE(first.targets[0].up);
     EXPECT_EQ(first.targets[0].memory.usage, Bytes{5});
     EXPECT_TRUE(first.targets[0].processes.empty());
     EXPECT_EQ(first.targets[0].deaths.size(), 1U);
     Snapshot second;
-    ended.show(second, {.boot_ns = 159 * kSecond});
+    ended.show(second, {.boot_ns = 159 * kSecond}, false);
     ASSERT_EQ(second.targets.size(), 1U);
     EXPECT_TRUE(second.targets[0].deaths.empty());
     Snapshot third;
-    ended.show(third, {.boot_ns = 160 * kSecond});
+    ended.show(third, {.boot_ns = 160 * kSecond}, false);
     EXPECT_TRUE(third.targets.empty());
 }
 
@@ -147,15 +148,45 @@ TEST(EndedTargets, MakeRoomForOneThatIsBackAndForgetThoseNobodyDiedIn) {
     TargetSnapshot last{.info = {.name = "job"}};
     ended.end(CgroupId{2}, last, {});
     Snapshot none;
-    ended.show(none, {});
+    ended.show(none, {}, false);
     EXPECT_TRUE(none.targets.empty());
     last.deaths.emplace_back();
     ended.end(CgroupId{1}, last, {});
-    ended.show(none, {});
+    ended.show(none, {}, false);
     Snapshot back;
     back.targets.push_back({.info = {.name = "job"}});
-    ended.show(back, {});
+    ended.show(back, {}, false);
     EXPECT_EQ(back.targets.size(), 1U);
+}
+
+// A death is told when it happens, so the cgroup is often removed after that.
+TEST(EndedTargets, LingerAlsoWhereTheDeathWasToldBefore) {
+    EndedTargets ended(Seconds{60});
+    TargetSnapshot last{.info = {.name = "job"}};
+    last.death_tally.add({.cause = DeathCause::oom_kill, .oom = OomKill{.constraint = OomConstraint::cgroup}});
+    ended.end(CgroupId{1}, last, {});
+    for (const std::uint64_t second : {0U, 59U}) {
+        Snapshot snapshot;
+        ended.show(snapshot, {.boot_ns = second * kSecond}, false);
+        ASSERT_EQ(snapshot.targets.size(), 1U);
+        EXPECT_EQ(snapshot.targets[0].death_tally.of(DeathCause::oom_kill), 1U);
+    }
+}
+
+TEST(EndedTargets, HoldNothingAnyMoreAndAreShownWhenNothingElseIs) {
+    EndedTargets ended(Seconds{60});
+    TargetSnapshot shown{.info = {.name = "job"}};
+    shown.roles[{Role::trainer}].processes = 1;
+    ended.remember(CgroupId{1}, shown);
+    TargetSnapshot last{.info = {.name = "job"}};
+    last.counters[{Role::trainer}].exits = 1;
+    ended.end(CgroupId{1}, last, {});
+    Snapshot snapshot;
+    ended.show(snapshot, {}, true);
+    ASSERT_EQ(snapshot.targets.size(), 1U);
+    EXPECT_FALSE(snapshot.targets[0].up);
+    EXPECT_TRUE(snapshot.targets[0].roles.empty());
+    EXPECT_EQ(snapshot.targets[0].counters[{Role::trainer}].exits, 1U);
 }
 
 }  // namespace
