@@ -8,8 +8,9 @@ getent group memscope >/dev/null || groupadd --system memscope
 getent passwd memscope >/dev/null ||
     useradd --system --gid memscope --no-create-home --home-dir /var/lib/memscope --shell /usr/sbin/nologin memscope
 
-# Nothing is enabled: it is the administrator who says what to watch. A service that runs gets the new version.
+# Nothing is enabled: it is the administrator who says what to watch. A service that runs gets the new version;
+# one that does not come up with it is no reason to leave the package half installed.
 if [ -d /run/systemd/system ]; then
     systemctl daemon-reload
-    systemctl try-restart memscope.service
+    systemctl try-restart memscope.service || true
 fi

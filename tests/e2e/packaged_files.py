@@ -15,7 +15,7 @@ from harness import Checks, exit_on_signals  # noqa: E402
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
 FILES = SOURCE / 'packaging'
-EXPOSURE = 3.5  # of systemd's 10, at most
+EXPOSURE = 2.7  # of systemd's 10, at most
 
 check = Checks()
 

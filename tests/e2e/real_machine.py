@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """The portable tarball on a machine that trains: unpacked, not installed, against a real PyTorch job.
 
-    real_machine.py TARBALL [RESULT.json]
+    real_machine.py [--without-compile] TARBALL [RESULT.json]
 
 Needs root, cgroup v2 (or v1) and a Python with PyTorch; nothing of what memscope is built with. The job has DataLoader
-workers and, where a C compiler is there, compiles its model: roles must be right, and numbers must agree with /proc and
-the cgroup's own files.
+workers and compiles its model, which takes a C compiler: roles must be right, and numbers must agree with /proc and the
+cgroup's own files. A machine without a compiler fails unless --without-compile says that the roles of compile workers
+need not be seen.
 """
 import json
 import os
@@ -91,17 +92,24 @@ def check_numbers(check, tick, cgroup):
     check('usage is the cgroup\'s own', close(tick['memory']['usage_bytes'], current), (tick['memory'], current))
     kinds = tick['memory']['by_kind']
     check('kinds add up to usage', close(sum(kinds.values()), tick['memory']['usage_bytes'], 0.02), kinds)
-    check('every process of the cgroup is there', set(cgroup.pids()) >= {p['pid'] for p in tick['processes']} and
-          len(tick['processes']) >= WORKERS + 1, (cgroup.pids(), [p['pid'] for p in tick['processes']]))
     for p in tick['processes']:
         try:
-            anon, file, size = (status_bytes(p['pid'], k) for k in ('RssAnon', 'RssFile', 'VmSize'))
+            anon, file, shmem, size = (status_bytes(p['pid'], k) for k in ('RssAnon', 'RssFile', 'RssShmem', 'VmSize'))
         except OSError:
             continue  # gone meanwhile
         name = f'{p["role"]} {p["pid"]}'
         check(f'{name}: anonymous memory is that of /proc', close(p['rss_anon_bytes'], anon), (p['rss_anon_bytes'], anon))
         check(f'{name}: file memory is that of /proc', close(p['rss_file_bytes'], file), (p['rss_file_bytes'], file))
+        check(f'{name}: shared memory is that of /proc', close(p['rss_shmem_bytes'], shmem), (p['rss_shmem_bytes'], shmem))
         check(f'{name}: virtual size is that of /proc', close(p['virtual_bytes'], size, 0.01), (p['virtual_bytes'], size))
+
+
+def check_processes(check, tick, before, after):
+    """The tick against those in the cgroup before and after it: who came or went meanwhile may be in it or not."""
+    seen = {p['pid'] for p in tick['processes']}
+    pids = [sorted(some) for some in (before, seen, after)]
+    check('every process that stayed in the cgroup is there', before & after <= seen and len(seen) >= WORKERS + 1, pids)
+    check('and none that was not in it', seen <= before | after, pids)
 
 
 def check_roles(check, tick, compiled):
@@ -117,7 +125,7 @@ def check_roles(check, tick, compiled):
     return {role: len(who) for role, who in roles.items()}
 
 
-def run(check, tarball, folder):
+def run(check, tarball, folder, compiles=True):
     program = unpack(tarball, folder)
     linked = subprocess.run(['ldd', str(program)], capture_output=True, text=True).stdout
     check('every library is found', 'not found' not in linked, linked)
@@ -128,8 +136,9 @@ def run(check, tarball, folder):
 
     job = Path(folder, 'train.py')
     job.write_text(JOB)
-    compiled = bool(shutil.which('cc') or shutil.which('gcc'))
-    print('     the model is', 'compiled' if compiled else 'not compiled: this machine has no C compiler', flush=True)
+    compiled = compiles and check('a C compiler is there to compile the model, else say --without-compile',
+                                  shutil.which('cc') or shutil.which('gcc'))
+    print('     the model is', 'compiled' if compiled else 'not compiled', flush=True)
     argv = [sys.executable, str(job), *(['--compile'] if compiled else [])]
     environment = {**os.environ, 'TORCHINDUCTOR_COMPILE_THREADS': '4', 'HOME': folder, 'TMPDIR': folder}
     log = Path(folder, 'job.log')
@@ -140,9 +149,12 @@ def run(check, tarball, folder):
             return result
         print('     ' + tail(log, 60).splitlines()[-1], flush=True)
         time.sleep(3)
+        before = set(cgroup.pids())
         tick, first = last_tick(program, '--cgroup', cgroup.name)
+        after = set(cgroup.pids())
         result.update(first_tick_seconds=round(first, 3), roles=check_roles(check, tick, compiled), self=tick['self'])
         check('the first tick comes within a second', first < 1, first)
+        check_processes(check, tick, before, after)
         check_numbers(check, tick, cgroup)
         dropped = {k: v for k, v in tick['self'].get('dropped', {}).items() if v}
         check('nothing was lost', not dropped, dropped)
@@ -171,5 +183,12 @@ def try_here(run, usage):
     return check.finish()
 
 
+def main():
+    compiles = '--without-compile' not in sys.argv
+    if not compiles:
+        sys.argv.remove('--without-compile')
+    return try_here(lambda *given: run(*given, compiles), __doc__)
+
+
 if __name__ == '__main__':
-    sys.exit(try_here(run, __doc__))
+    sys.exit(main())
