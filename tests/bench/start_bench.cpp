@@ -30,7 +30,9 @@ struct Times {
     }
 };
 
-Times measure_loading() {
+enum class Objects { without_gpus, all };
+
+Times measure_loading(Objects objects) {
     const KernelFacts facts = gather_kernel_facts({});
     const auto hierarchy = find_hierarchy({});
     if (!hierarchy) throw std::runtime_error(hierarchy.error().message());
@@ -39,11 +41,17 @@ Times measure_loading() {
         std::optional<Session> session;  // ends after the measurement: detaching waits for the kernel
         times.take(
             [&] {
-                auto started = Session::start(
-                    make_plan(facts),
-                    {.memory_on_v1 = hierarchy->version == 1, .atomic_exchange = facts.atomic_exchange.value_or(true)});
+                auto started =
+                    Session::start(make_plan(facts), {.memory_on_v1 = hierarchy->version == 1,
+                                                      .follow_ranges = true,
+                                                      .atomic_exchange = facts.atomic_exchange.value_or(true),
+                                                      .many_user_probes = facts.many_user_probes,
+                                                      .allocates_at_probes = facts.allocates_at_probes});
                 if (!started) throw std::runtime_error(started.error().message());
                 session = std::move(*started);
+                if (objects == Objects::without_gpus) return;
+                if (auto gpu = session->start_gpu(); !gpu) throw std::runtime_error(gpu.error().message());
+                if (auto torch = session->start_torch(); !torch) throw std::runtime_error(torch.error().message());
             },
             RUSAGE_SELF);
         if (!session->refused().empty()) throw std::runtime_error(session->refused().front().message());
@@ -74,7 +82,8 @@ Times measure_first_tick() {
 void measure_all() {
     fmt::print("Until there is something to see; {} rounds\n\n", kRounds);
     fmt::print("| | best | median | CPU time, median |\n| --- | --- | --- | --- |\n");
-    measure_loading().print("all BPF objects loaded and attached");
+    measure_loading(Objects::without_gpus).print("BPF objects loaded and attached, as on every machine");
+    measure_loading(Objects::all).print("with those for CUDA and PyTorch, which wait for a process that has them");
     measure_first_tick().print("from the start of the program to its first tick");
 }
 

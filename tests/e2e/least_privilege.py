@@ -108,6 +108,57 @@ def as_a_service(program, cgroup):
         shutil.rmtree(own)
 
 
+# Grows by what it is told to, then until it is killed.
+GROWS = """import sys
+sys.stdin.readline()
+kept = [b'x' * (1 << 20) for _ in range(64)]
+print('grown', flush=True)
+sys.stdin.readline()
+while True:
+    kept.append(b'x' * (1 << 22))
+"""
+
+
+def growth_and_death(program, folder, capabilities):
+    """What is said, without root, of where a job of somebody else grew and of what it died: the site, the lines."""
+    script, told = pathlib.Path(folder, 'grows.py'), pathlib.Path(folder, 'told')
+    script.write_text(GROWS)
+    own = tempfile.mkdtemp(dir='/run/memscope', prefix='e2e-')
+    os.chown(own, ANOTHER, ANOTHER)
+    job = ['setpriv', f'--reuid={SOMEBODY}', f'--regid={SOMEBODY}', '--clear-groups', '/usr/bin/python3', str(script)]
+    try:
+        with Cgroup(f'ms-privilege-grows-{os.getpid()}', 256 << 20) as cgroup, open(told, 'wb') as out, \
+                process(job, cgroup, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as grows, \
+                process(as_user(capabilities, program, '--cgroup', cgroup.name, '--listen', 'none', '--interval', '100ms', '--report-dir', 'none'),
+                        stdout=out, env={**os.environ, 'RUNTIME_DIRECTORY': own}):
+            def largest():
+                run = subprocess.run([MEMSCOPE, 'growth', '--target', cgroup.name, '--format', 'json'], capture_output=True, timeout=20)
+                sites = json.loads(run.stdout)['resident'] if run.returncode == 0 else []
+                return sites[0] if sites and sites[0]['bytes'] > 48 << 20 else None
+            wait_for(lambda: os.listdir(own), 10)
+            wait_for(lambda: False, 1)  # until the interpreter is known
+            grows.stdin.write('\n')
+            grows.stdin.flush()
+            grows.stdout.readline()
+            wait_for(largest, 5)
+            site = largest()
+            grows.stdin.write('\n')
+            grows.stdin.flush()
+            wait_for(lambda: 'death:' in told.read_text(), 15)
+            return site, told.read_text()
+    finally:
+        shutil.rmtree(own)
+
+
+def of_others(program, folder):
+    site, told = growth_and_death(program, folder, ALL)
+    check('with all four: the line of Python that grew', site and site['python'] and site['python'][0]['line'] == 3, site)
+    check('and the OOM kill is explained', "the kernel's OOM killer killed python3" in told and 'its own limit of 256 MiB' in told, told)
+    site, told = growth_and_death(program, folder, [c for c in ALL if c != 'sys_ptrace'])
+    check('without sys_ptrace: no line of Python, but the native stack', site and not site['python'] and site['native'], site)
+    check('and the OOM kill all the same', "the kernel's OOM killer killed python3" in told and 'its own limit of 256 MiB' in told, told)
+
+
 def main():
     exit_on_signals()
     job = ['setpriv', f'--reuid={SOMEBODY}', f'--regid={SOMEBODY}', '--clear-groups', 'sleep', '120']
@@ -120,6 +171,7 @@ def main():
             doctor(program)
             as_root(folder, cgroup)
             as_a_service(program, cgroup)
+        of_others(program, folder)
     return check.finish()
 
 

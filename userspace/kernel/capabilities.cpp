@@ -14,8 +14,8 @@ constexpr CapabilityUse kUses[] = {
      "nothing can be watched"},
     {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "/proc/PID/environ of other users",
      "no ranks of other users' processes"},
-    {CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "/proc/PID/root of other users; on older kernels their environ, too",
-     "no /dev/shm of other users' processes; on older kernels no ranks either"},
+    {CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "memory and /proc/PID/root of other users; on older kernels their environ, too",
+     "no Python lines and no /dev/shm of other users' processes; on older kernels no ranks either"},
 };
 
 }  // namespace

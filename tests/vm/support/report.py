@@ -12,14 +12,14 @@ def write(folder, results):
 
 def markdown(results):
     """One row a machine: what it is, whether it works, and which of memscope's ways it takes there."""
-    rows = ["| kernel | architecture | cgroup | works | exits by | scan | quick scan | growth by | memory.peak | PSI |",
-            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
+    rows = ["| kernel | architecture | cgroup | works | exits by | scan | quick scan | growth by | CUDA calls | tensors | PSI of the cgroup |",
+            "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for result in results:
         facts = result["facts"]
         cells = [result["release"] or result["series"], result["arch"], f"v{result['cgroup']}",
                  "yes" if result["passed"] else "**no**"]
         cells += [f"`{facts[name]}`" if facts.get(name) else "no"
                   for name in ("hook tree exit", "hook tasks scan", "hook tasks quick_scan", "hook growth resident")]
-        cells += [WORDS[bool(facts.get(name))] for name in ("file memory.peak", "finding pressure (PSI)")]
+        cells += [WORDS[bool(facts.get(name))] for name in ("finding CUDA calls", "finding tensors", "file memory.pressure")]
         rows.append(f"| {' | '.join(cells)} |")
     return "\n".join(rows) + "\n"
