@@ -206,16 +206,17 @@ void ProcessTable::admit(const ScannedTask& scanned) {
     process.take(scanned.mappings, scanned.mappings_activity);
 }
 
-void ProcessTable::miss(Living::iterator process, std::uint64_t scan_began_ns) {
+void ProcessTable::miss(Living::iterator process, std::uint64_t scan_began_ns, const IsEnding& is_ending) {
     if (process->second.task.time_ns >= scan_began_ns) return;
     // Once may be a process just between its last breath and its exit event.
     if (!std::exchange(process->second.missing, true)) return;
+    if (is_ending && is_ending(process->second.task.id)) return;
     ++missed_exits_;
     end(process);
 }
 
 // Table and scan side by side, both by pid.
-void ProcessTable::reconcile(std::span<const ScannedTask> scan, std::uint64_t began_ns) {
+void ProcessTable::reconcile(std::span<const ScannedTask> scan, std::uint64_t began_ns, const IsEnding& is_ending) {
     std::ranges::sort(departed_);
     in_order_.clear();
     for (const ScannedTask& scanned : scan) in_order_.push_back(&scanned);
@@ -225,7 +226,7 @@ void ProcessTable::reconcile(std::span<const ScannedTask> scan, std::uint64_t be
     auto known = living_.begin();
     for (const ScannedTask* scanned : in_order_) {
         const ProcessId id = scanned->task.id;
-        while (known != living_.end() && known->first < id.pid) miss(known++, began_ns);
+        while (known != living_.end() && known->first < id.pid) miss(known++, began_ns, is_ending);
         if (known == living_.end() || known->second.task.id != id) {
             if (known != living_.end() && known->first == id.pid) ++known;  // a predecessor: admit() ends it
             admit(*scanned);
@@ -233,7 +234,7 @@ void ProcessTable::reconcile(std::span<const ScannedTask> scan, std::uint64_t be
             see((known++)->second, *scanned);
         }
     }
-    while (known != living_.end()) miss(known++, began_ns);
+    while (known != living_.end()) miss(known++, began_ns, is_ending);
 }
 
 void TrackedProcess::retarget(CgroupId gone, CgroupId enclosing) {

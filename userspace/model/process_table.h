@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <span>
@@ -65,7 +66,9 @@ class ProcessTable {
     void apply(const TreeEvent& event);
     // The result of a scan that began at `began_ns`; all events up to its end have been applied. A process that is
     // missing twice without an exit event has gone with its event lost.
-    void reconcile(std::span<const ScannedTask> scan, std::uint64_t began_ns);
+    // `is_ending` is asked of those that no scan meets any more: it takes a large process a while to end.
+    using IsEnding = std::function<bool(ProcessId)>;
+    void reconcile(std::span<const ScannedTask> scan, std::uint64_t began_ns, const IsEnding& is_ending = {});
     // The target is watched no more: its processes are in what encloses it, or leave.
     void retarget(CgroupId gone, CgroupId enclosing);
     // They were booked. The living are settled one by one.
@@ -102,7 +105,7 @@ class ProcessTable {
     void admit(const ScannedTask& scanned);
     void see(TrackedProcess& known, const ScannedTask& scanned);
     void refresh(TrackedProcess& known, const TaskSample& sample);
-    void miss(Living::iterator process, std::uint64_t scan_began_ns);
+    void miss(Living::iterator process, std::uint64_t scan_began_ns, const IsEnding& is_ending);
     void place(TrackedProcess& process, CgroupId target);
     void end(Living::iterator process);
 

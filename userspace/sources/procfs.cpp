@@ -19,6 +19,11 @@ bool started_then(const ProcessStat& stat, std::uint64_t start_ns) {
     return apart <= 1;  // the kernel may round the other way
 }
 
+std::optional<ProcessStat> stat_of(const Fd& process) {
+    const auto text = read_file_at(process, "stat");
+    return text ? parse_process_stat(*text) : std::nullopt;
+}
+
 // The first definition counts, as for getenv.
 std::optional<int> rank_in(const std::vector<std::string_view>& variables, std::string_view name) {
     constexpr std::size_t kMostDigits = 6;
@@ -37,10 +42,18 @@ Result<Fd> open_process(const SysRoot& root, ProcessId id) {
     const auto gone = [] { return system_error(ESRCH, "open a process that has gone"); };
     auto directory = open_directory(root.proc / std::to_string(id.pid));
     if (!directory) return gone();
-    const auto stat_text = read_file_at(*directory, "stat");
-    const auto stat = stat_text ? parse_process_stat(*stat_text) : std::nullopt;
+    const auto stat = stat_of(*directory);
     if (!stat || !started_then(*stat, id.start_ns)) return gone();
     return directory;
+}
+
+// The first thread may have ended long before the last one, which gives the memory back.
+bool is_ending(const SysRoot& root, ProcessId id) {
+    const auto directory = open_process(root, id);
+    const auto stat = directory ? stat_of(*directory) : std::nullopt;
+    if (!stat || !stat->exiting) return false;
+    const bool has_ended = stat->state == 'Z' || stat->state == 'X';
+    return !has_ended || stat->threads > 1;
 }
 
 std::optional<ProcessDetails> read_details(const SysRoot& root, ProcessId id) {
@@ -85,7 +98,16 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
     const auto user = field(14), system = field(15), children = field(16), their_system = field(17);
     const auto threads = field(20), start = field(22), size = field(23);
     if (!user || !system || !children || !their_system || !threads || !start || !size) return std::nullopt;
-    return ProcessStat{*user, *system, *children + *their_system, *threads, *start, *size};
+    constexpr std::uint64_t kExiting = 0x4;  // PF_EXITING
+    const std::string_view state = fields.front();
+    return ProcessStat{.user = *user,
+                       .system = *system,
+                       .children = *children + *their_system,
+                       .threads = *threads,
+                       .start = *start,
+                       .virtual_size = *size,
+                       .state = state.empty() ? '?' : state.front(),
+                       .exiting = (field(9).value_or(0) & kExiting) != 0};
 }
 
 }  // namespace memscope

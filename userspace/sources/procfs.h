@@ -34,8 +34,13 @@ struct ProcessStat {
     std::uint64_t threads = 0;
     std::uint64_t start = 0;
     std::uint64_t virtual_size = 0;  // bytes
+    char state = '?';
+    bool exiting = false;
 };
 std::optional<ProcessStat> parse_process_stat(std::string_view text);
+
+// It has begun to end and has not ended yet: to give back the memory of a large process takes the kernel a while.
+bool is_ending(const SysRoot& root, ProcessId id);
 
 // What the watcher itself uses; the other fields of the sample are not of /proc.
 // When it was started, its limits and open files are slow to find out: they are taken from `known` if there is one.

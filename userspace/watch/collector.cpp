@@ -366,7 +366,7 @@ Result<Snapshot> Collector::tick() {
     const auto scan = session_.scan();
     if (!scan) return scan.error();
     take_events();  // of what happened until here, so that nothing is told twice and nothing undone
-    processes_.reconcile(*scan, scan_began_ns);
+    processes_.reconcile(*scan, scan_began_ns, [this](ProcessId id) { return is_ending(root_, id); });
     read_details();
 
     Snapshot snapshot;

@@ -46,7 +46,7 @@ TEST_F(VerdictOfAFile, IsTextForPeople) {
     const auto answer = of("run.csv");
     ASSERT_TRUE(answer);
     EXPECT_THAT(answer->output, StartsWith("leaking: The floor has risen steadily by 1.0 GiB/h"));
-    EXPECT_THAT(answer->output, HasSubstr("  peak       7.0 GiB\n"));
+    EXPECT_THAT(answer->output, HasSubstr("  peak        7.0 GiB\n"));
 }
 
 TEST_F(VerdictOfAFile, MatchesWhatItIsToFailOn) {

@@ -73,6 +73,20 @@ TEST(ProcessTable, LeavesAProcessThatIsMissingOnceAndEndsItTheSecondTime) {
     w.expect_balance();
 }
 
+// Scans do not meet it any more, and its exit is told when the last of its memory is given back.
+TEST(ProcessTable, WaitsForTheExitOfOneThatIsEnding) {
+    Watch w;
+    bool ending = true;
+    const auto is_ending = [&](ProcessId id) { return id == kTrainer && ending; };
+    w.table.reconcile(std::vector{sample(kTrainer, 2000)}, 1990);
+    for (std::uint64_t began = 3000; began < 9000; began += 1000) w.table.reconcile({}, began, is_ending);
+    EXPECT_EQ(w.table.living().size(), 1U);
+    ending = false;
+    w.table.reconcile({}, 9000, is_ending);
+    EXPECT_TRUE(w.table.living().empty());
+    EXPECT_EQ(w.table.missed_exits(), 1U);
+}
+
 TEST(ProcessTable, ForgetsThatAProcessWasMissingOnceItIsBack) {
     Watch w;
     w.table.reconcile(std::vector{sample(kTrainer, 2000)}, 1990);

@@ -49,6 +49,20 @@ TEST(ProcessStat, IsNothingWhenCutShort) {
     EXPECT_FALSE(parse_process_stat("42 (a)"));
 }
 
+TEST(Process, IsEndingFromItsLastBreathUntilItsMemoryIsGivenBack) {
+    const auto is_ending_with = [](const std::string& state, const std::string& flags, const std::string& threads) {
+        const std::string stat =
+            "42 (a) " + state + " 1 42 42 0 -1 " + flags + " 0 0 0 0 150 50 0 0 20 0 " + threads + " 0 777 8192000 1";
+        return is_ending(FakeTree{{"proc/42/stat", stat}}.root(), started_at(42, 777));
+    };
+    EXPECT_TRUE(is_ending_with("R", "4194564", "1"));  // 0x400104
+    EXPECT_TRUE(is_ending_with("Z", "4194564", "2")) << "its first thread has ended, not the last one";
+    EXPECT_FALSE(is_ending_with("Z", "4194564", "1"));
+    EXPECT_FALSE(is_ending_with("X", "4194564", "1"));
+    EXPECT_FALSE(is_ending_with("S", "4194560", "1")) << "it is somewhere else now";
+    EXPECT_FALSE(is_ending(FakeTree{}.root(), started_at(42, 777)));
+}
+
 TEST(Details, BelongToTheProcessWithThatStartTime) {
     FakeTree tree{{"proc/42/stat", stat_line("a (b", 777)},
                   {"proc/42/cmdline", nul("python|train.py||--x|")},
