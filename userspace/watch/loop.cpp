@@ -66,9 +66,9 @@ void allow_many_open_files() {
 
 // A name that was mistyped looks the same as one that is not there yet.
 std::string waiting_notice(const std::vector<std::string>& names) {
-    std::vector<std::string> quoted;
-    for (const std::string& name : names) quoted.push_back("'" + printable(name) + "'");
-    return fmt::format("memscope: no cgroup is called {} yet: waiting for one", fmt::join(quoted, " or "));
+    std::string quoted;
+    for (const std::string& name : names) quoted += (quoted.empty() ? "'" : " or '") + printable(name) + "'";
+    return "memscope: no cgroup is called " + quoted + " yet: waiting for one";
 }
 
 // One run of the watcher: what it shows, to whom, and when it ends.
