@@ -1,7 +1,9 @@
 #include "watch/loop.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
+#include <functional>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -69,6 +71,16 @@ std::string waiting_notice(const std::vector<std::string>& names) {
     std::string quoted;
     for (const std::string& name : names) quoted += (quoted.empty() ? "'" : " or '") + printable(name) + "'";
     return "memscope: no cgroup is called " + quoted + " yet: waiting for one";
+}
+
+// What has ended lingers for scrapes. On a screen it gives way to what goes on.
+SnapshotPtr living(const SnapshotPtr& snapshot) {
+    const auto is_up = [](const TargetSnapshot& target) { return target.up; };
+    if (std::ranges::none_of(snapshot->targets, is_up) || std::ranges::all_of(snapshot->targets, is_up))
+        return snapshot;
+    Snapshot without_ended = *snapshot;
+    std::erase_if(without_ended.targets, std::not_fn(is_up));
+    return std::make_shared<const Snapshot>(std::move(without_ended));
 }
 
 // One run of the watcher: what it shows, to whom, and when it ends.
@@ -258,7 +270,7 @@ class Loop {
         const Snapshot& snapshot = *now;
         if (view_) {
             for (const std::string& line : notices(latest_.get(), *reports_.others(now))) tell(line);
-            if (!collector_.finished()) view_->update(now);  // what has ended stays in the picture: linger()
+            if (!collector_.finished()) view_->update(living(now));  // what ended last stays in the picture: linger()
             return;
         }
         if (!output_) return;
