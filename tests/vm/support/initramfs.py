@@ -50,7 +50,7 @@ def build(folder, arch, busybox, program, tests, sysroot, tests_of):
     folders = [Path(program).parent / "lib", sysroot / "lib" / triplet, sysroot / "usr/lib" / triplet,
                Path("/usr") / triplet / "lib"]
     libraries = {}
-    for source, target in ((program, "memscope"), (tests, "kernel_tests")):
+    for source, target in ((program, "bin/memscope"), (tests, "bin/kernel_tests")):
         _strip(source, folder / target)
         _libraries(source, folders, libraries)
         loader = re.search(r"program interpreter: (\S+)\]", _headers(source)).group(1)
@@ -61,9 +61,10 @@ def build(folder, arch, busybox, program, tests, sysroot, tests_of):
     for name, path in libraries.items():
         shutil.copy(path, folder / "lib" / triplet / name)
 
-    drivers = Path(tests).resolve().parent / "fake_cuda"  # the tests have their path
+    drivers = Path(tests).resolve().parent / "fake_cuda"
     if drivers.is_dir():
-        shutil.copytree(drivers, folder / drivers.relative_to("/"))
+        shutil.copytree(drivers, folder / "fake_cuda")
+        (folder / "fake_cuda.path").write_text(str(drivers))  # where the tests look for them
 
     image = folder.with_suffix(".cpio")
     names = "\n".join(str(path.relative_to(folder)) for path in sorted(folder.rglob("*")))
