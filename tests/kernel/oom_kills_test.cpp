@@ -19,10 +19,9 @@ void expect_oom_kill(const Death& death, pid_t victim, std::size_t limit) {
     EXPECT_TRUE(death.news);
 }
 
-TEST(OomKills, AtItsOwnLimitNameTheVictimTheLimitAndWhatItHeld) {
-    const RealCgroup job("shared-oom");
+// A process that grows until it is killed: it is the victim, and it asked for the memory.
+Death expect_kill_at_own_limit(Watched& watched, const RealCgroup& job) {
     job.limit(64 * kMiB);
-    Watched watched = Watched::shared();
     Child child(job, [](const Child::Script&) { grow_for_ever(); });
     wait_for(child);
     const Death death = only_death(watched, job);
@@ -30,6 +29,13 @@ TEST(OomKills, AtItsOwnLimitNameTheVictimTheLimitAndWhatItHeld) {
     EXPECT_EQ(death.oom->limit_owner, "own");
     EXPECT_EQ(death.oom->trigger->pid, child.pid());
     EXPECT_GT(death.rss_anon->n, 50 * kMiB);
+    return death;
+}
+
+TEST(OomKills, AtItsOwnLimitNameTheVictimTheLimitAndWhatItHeld) {
+    const RealCgroup job("shared-oom");
+    Watched watched = Watched::shared();
+    const Death death = expect_kill_at_own_limit(watched, job);
     EXPECT_LE(death.rss_anon->n, 64 * kMiB + own_anon()) << "what it has from its parent is charged there";
     const DeathTally& tally = watched.find(job)->death_tally;
     EXPECT_EQ(tally.of(DeathCause::oom_kill), 1U);
@@ -133,18 +139,11 @@ TEST(OomKills, OfAWholeCgroupAreADeathEach) {
 // victim is gone before it is marked: as if there were no mark.
 TEST(OomKills, AreExplainedWhereTheMarkIsLate) {
     const RealCgroup job("late-mark");
-    job.limit(64 * kMiB);
     KernelFacts facts = gather_kernel_facts({});
     facts.tracepoints.erase("mark_victim");
     Watched watched = Watched::on(facts, {.cgroups = {job.name()}});
     watched.tick();
-    Child child(job, [](const Child::Script&) { grow_for_ever(); });
-    wait_for(child);
-    const Death death = only_death(watched, job);
-    expect_oom_kill(death, child.pid(), 64 * kMiB);
-    EXPECT_EQ(death.oom->limit_owner, "own");
-    EXPECT_EQ(death.oom->trigger->pid, child.pid());
-    EXPECT_GT(death.rss_anon->n, 50 * kMiB);
+    expect_kill_at_own_limit(watched, job);
 }
 
 // Without the kernel's mark and signal the log tells. Here it can be read: kernel tests are root's.

@@ -212,4 +212,10 @@ std::vector<std::string> notices(const Snapshot* before, const Snapshot& now) {
     return all;
 }
 
+std::string waiting_notice(const std::vector<std::string>& names) {
+    std::string quoted;
+    for (const std::string& name : names) quoted += (quoted.empty() ? "'" : " or '") + printable(name) + "'";
+    return "memscope: no cgroup is called " + quoted + " yet: waiting for one";
+}
+
 }  // namespace memscope

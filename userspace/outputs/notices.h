@@ -10,4 +10,7 @@ namespace memscope {
 // begins with the target's name. `before` is null at the first tick.
 std::vector<std::string> notices(const Snapshot* before, const Snapshot& now);
 
+// Where there is no target yet. A name that was mistyped looks the same as one that is not there yet.
+std::string waiting_notice(const std::vector<std::string>& names);
+
 }  // namespace memscope

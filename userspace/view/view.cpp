@@ -1,5 +1,7 @@
 #include "view/view.h"
 
+#include <algorithm>
+#include <functional>
 #include <unistd.h>
 
 #include "view/keys.h"
@@ -9,6 +11,16 @@ namespace {
 
 constexpr int kMostKeys = 256;  // of one call: a pasted file does not hold up the ticks
 
+// What has ended lingers for scrapes. On a screen it gives way to what goes on.
+SnapshotPtr living(const SnapshotPtr& snapshot) {
+    const auto is_up = [](const TargetSnapshot& target) { return target.up; };
+    if (std::ranges::none_of(snapshot->targets, is_up) || std::ranges::all_of(snapshot->targets, is_up))
+        return snapshot;
+    Snapshot without_ended = *snapshot;
+    std::erase_if(without_ended.targets, std::not_fn(is_up));
+    return std::make_shared<const Snapshot>(std::move(without_ended));
+}
+
 }  // namespace
 
 Result<View> View::open(GrowthSource growth) {
@@ -17,7 +29,8 @@ Result<View> View::open(GrowthSource growth) {
     return View(std::move(*terminal), std::move(growth));
 }
 
-void View::update(SnapshotPtr snapshot) {
+void View::update(const SnapshotPtr& latest) {
+    SnapshotPtr snapshot = living(latest);
     history_.add(*snapshot);
     for (std::string& line : new_notes_) view::add_note(state_, snapshot->time, std::move(line));
     new_notes_.clear();

@@ -21,7 +21,7 @@ class View {
     static Result<View> open(GrowthSource growth = {});
 
     int input_fd() const { return terminal_->input_fd(); }  // readable when keys wait
-    void update(SnapshotPtr snapshot);                      // a new tick: redraw
+    void update(const SnapshotPtr& latest);                 // a new tick: redraw
     enum class Wish { none, quit };
     Wish on_input();                     // takes the keys that wait, redraws if they changed something
     void resized() { redraw(); }         // after SIGWINCH; without it the next tick sees the new size

@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
-#include <functional>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/text.h"
 #include "outputs/board.h"
 #include "outputs/http_server.h"
 #include "outputs/notices.h"
@@ -51,36 +48,6 @@ GrowthSource growth_of(GrowthRecorder* recorder, const Board& board) {
 DeathReporter::GrowthOf growth_at(GrowthRecorder* recorder) {
     if (!recorder) return {};
     return [recorder](const TargetSnapshot& target) { return recorder->report(target); };
-}
-
-std::string own_cgroup_path(const SysRoot& root) {
-    const auto hierarchy = find_hierarchy(root);
-    return hierarchy ? read_cgroup_path(root, ::getpid(), hierarchy->version).value_or("") : "";
-}
-
-// Every target keeps a few directories open; the soft limit of 1024 is for programs that use select().
-void allow_many_open_files() {
-    rlimit files{};
-    if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
-    files.rlim_cur = files.rlim_max;
-    (void)::setrlimit(RLIMIT_NOFILE, &files);
-}
-
-// A name that was mistyped looks the same as one that is not there yet.
-std::string waiting_notice(const std::vector<std::string>& names) {
-    std::string quoted;
-    for (const std::string& name : names) quoted += (quoted.empty() ? "'" : " or '") + printable(name) + "'";
-    return "memscope: no cgroup is called " + quoted + " yet: waiting for one";
-}
-
-// What has ended lingers for scrapes. On a screen it gives way to what goes on.
-SnapshotPtr living(const SnapshotPtr& snapshot) {
-    const auto is_up = [](const TargetSnapshot& target) { return target.up; };
-    if (std::ranges::none_of(snapshot->targets, is_up) || std::ranges::all_of(snapshot->targets, is_up))
-        return snapshot;
-    Snapshot without_ended = *snapshot;
-    std::erase_if(without_ended.targets, std::not_fn(is_up));
-    return std::make_shared<const Snapshot>(std::move(without_ended));
 }
 
 // One run of the watcher: what it shows, to whom, and when it ends.
@@ -270,7 +237,7 @@ class Loop {
         const Snapshot& snapshot = *now;
         if (view_) {
             for (const std::string& line : notices(latest_.get(), *reports_.others(now))) tell(line);
-            if (!collector_.finished()) view_->update(living(now));  // what ended last stays in the picture: linger()
+            if (!collector_.finished()) view_->update(now);  // what ended last stays in the picture: linger()
             return;
         }
         if (!output_) return;

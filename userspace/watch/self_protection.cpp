@@ -3,8 +3,12 @@
 #include <charconv>
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "base/text.h"
+#include "sources/cgroup_hierarchy.h"
+#include "sources/descendants.h"
 
 namespace memscope {
 
@@ -29,6 +33,18 @@ Status lower_own_oom_score(const SysRoot& root) {
     if (!file || ::write(file.get(), wanted.data(), wanted.size()) < 0)
         return system_error(errno, "write " + path.string());
     return Done{};
+}
+
+void allow_many_open_files() {
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+    files.rlim_cur = files.rlim_max;
+    (void)::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+std::string own_cgroup_path(const SysRoot& root) {
+    const auto hierarchy = find_hierarchy(root);
+    return hierarchy ? read_cgroup_path(root, ::getpid(), hierarchy->version).value_or("") : "";
 }
 
 std::vector<std::string> targets_around(const Snapshot& snapshot, const std::string& cgroup) {

@@ -16,6 +16,10 @@ Result<int> own_oom_score(const SysRoot& root);
 // CAP_SYS_RESOURCE; to be called after a command of the user's has been forked, which must not inherit it.
 Status lower_own_oom_score(const SysRoot& root);
 
+// Every target keeps a few directories open; the soft limit of 1024 is for programs that use select().
+void allow_many_open_files();
+
+std::string own_cgroup_path(const SysRoot& root);  // below the hierarchy; empty: not known
 // The targets around a cgroup, by path below the hierarchy: what is in it counts there, and may be killed there. The
 // root of the hierarchy, where everybody is, is none.
 std::vector<std::string> targets_around(const Snapshot& snapshot, const std::string& cgroup);
