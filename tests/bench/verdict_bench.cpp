@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "analysis/judge.h"
+#include "analysis/statistics.h"
 #include "bench.h"
 #include "series/rivals.h"
 #include "series/score.h"
@@ -89,12 +90,11 @@ struct Results {
         for (const Family& family : families()) {
             const Labelled made = make(family, seed);
             judge_with(memscope, made, seed,
-                       [&](const Labelled& each) { return memscope_says(each, request.evidence); });
+                       [&](const Labelled& each) { return watching.add(each, seed, request.evidence); });
             for (std::size_t i = 0; i < rivals.size(); ++i) judge_with(rivals[i], made, seed, made::rivals()[i].says);
             if (request.beside && (seed * families().size() + index) % kBesideEvery == 0)
                 judge_with(beside, made, seed,
                            [&](const Labelled& each) { return beside_says(*request.beside, each); });
-            watching.add(made, seed, request.evidence);
             ++index;
         }
         for (const bool stepped : {false, true}) forecasts.add(make_dying(seed, stepped));
@@ -153,12 +153,16 @@ void report(const Results& results, const Request& request) {
     fmt::print("from the start of a late leak to the word: {:.0f} s (median of {}; {} were not called)\n",
                median(watching.delays), watching.delays.size(), watching.never);
     fmt::print(
+        "changes of the word, by what is shown at 60 moments of a series: {:.0f} (median), {:.0f} (90 of 100), {:.0f} "
+        "(most)\n",
+        median(watching.changes), quantile(watching.changes, 0.9), quantile(watching.changes, 1));
+    fmt::print(
         "error of the forecast 60 s before the limit: {:.1f} % on {} steady leaks, {:.1f} % on {} in steps "
         "(medians; {} without a forecast)\n",
         percent(results.forecasts.steady), results.forecasts.steady.size(), percent(results.forecasts.stepped),
         results.forecasts.stepped.size(), results.forecasts.silent);
     for (const auto& [what, count] : score.wrong) fmt::print("  wrong {}x {}\n", count, what);
-    for (const std::string& what : watching.cases) fmt::print("  accused {}\n", what);
+    for (const std::string& what : watching.cases) fmt::print("  while watching: {}\n", what);
 }
 
 // What a tick costs a watcher: three days at 1 Hz, judged whenever it is due.

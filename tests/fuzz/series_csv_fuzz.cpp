@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "analysis/forecast.h"
+#include "analysis/judge.h"
 #include "base/text.h"
 #include "fuzz.h"
 #include "outputs/verdict_json.h"
@@ -33,14 +34,17 @@ void check(const Judgement& judgement, const Series& series) {
 }  // namespace
 
 void one(std::string_view bytes) {
-    SeriesCsv csv;
+    Judge usual;
+    Judge hasty({.warmup = Seconds(1)});
+    SeriesCsv csv([&](Seconds time, Bytes size) {
+        usual.add(time, size);
+        hasty.add(time, size);
+    });
     bool right = true;
     for_each_line(bytes, [&](std::string_view line) { right = right && parsed(csv.add_line(line)).has_value(); });
-    if (!right) return;
-    if (const auto series = parsed(csv.finish())) {
-        check(judge(*series), *series);
-        check(judge(*series, {.warmup = Seconds(1)}), *series);
-    }
+    if (!right || !parsed(csv.finish())) return;
+    check(usual.now(), usual.series());
+    check(hasty.now(), hasty.series());
 }
 
 }  // namespace memscope::fuzz

@@ -74,13 +74,59 @@ Labelled collector_teeth(Chance& chance) {
     return made;
 }
 
-Labelled crash_loop(Chance& chance) {  // the same job dies and is started again and again
+Labelled deep_teeth(Chance& chance) {  // goes on from where it landed, however deep
     Job job = any_job(chance);
     job.base = chance.between(0.05, 0.3);
     const double length = chance.between(1 * kHour, 5 * kHour);
     job.shapes.push_back(teeth(chance, length / chance.between(5, 20), job.level - job.cold(), 0.1, length));
     Labelled made = record(chance, job, length, {.interval = chance.flip(0.5) ? 5.0 : 10.0});
     made.verdict = Verdict::spiky;
+    return made;
+}
+
+// A small trainer that fills a large buffer in every epoch and frees it.
+Labelled epoch_buffer(Chance& chance) {
+    Job job = any_job(chance);
+    job.base = chance.between(0.04, 0.2);
+    job.noise = job.cold() * 0.002;
+    const double period = chance.between(5 * kMinute, 60 * kMinute);
+    const double length = period * chance.between(4.2, 10);
+    const double irregular = chance.flip(0.5) ? 0 : 0.1;
+    job.shapes.push_back(teeth(chance, period, job.level - job.cold(), irregular, length));
+    Labelled made = record(chance, job, length, {.interval = chance.flip(0.5) ? 2.0 : 10.0});
+    made.verdict = Verdict::spiky;
+    made.never_leaks = true;
+    made.knowable_from = 2 * period * (1 + irregular);  // the first one that is longer than the budget is a leak so far
+    return made;
+}
+
+// Time limits, preemption: each run loads its model, warms up and is flat.
+Labelled healthy_and_restarted(Chance& chance) {
+    Labelled made = restarted_runs(chance, {});
+    made.verdict = Verdict::stable;
+    made.never_leaks = true;
+    return made;
+}
+
+// The allocator keeps what a spike needed: the floor rises for good, the peaks do not.
+Labelled same_peaks_higher_floor(Chance& chance) {
+    Job job = any_job(chance);
+    job.base = 1;
+    job.noise = job.level * 0.001;
+    const double length = chance.between(3 * kHour, 9 * kHour);
+    const double at = length * chance.between(0.4, 0.75);
+    const double height = job.level * chance.between(0.3, 0.8);
+    const double kept = height * chance.between(0.3, 0.8);
+    const double period = chance.between(5 * kMinute, 40 * kMinute);
+    const double width = std::max(30.0, period * chance.between(0.02, 0.2));
+    job.shapes.push_back([=](double t) {
+        if (std::fmod(t, period) < width) return height;
+        return t < at ? 0.0 : kept;
+    });
+    Labelled made = record(chance, job, length, {.interval = chance.flip(0.5) ? 1.0 : 10.0});
+    made.verdict = Verdict::spiky;
+    made.never_leaks = true;
+    made.limit = job.level + 1.03 * height;
     return made;
 }
 
@@ -162,7 +208,10 @@ constexpr Family kFamilies[] = {
     {"blips", blips},
     {"validation spikes", validation_spikes},
     {"collector's teeth", collector_teeth},
-    {"crash loop", crash_loop},
+    {"deep teeth", deep_teeth},
+    {"epoch buffer", epoch_buffer},
+    {"healthy and restarted", healthy_and_restarted},
+    {"same peaks, higher floor", same_peaks_higher_floor},
     {"smooth wander", smooth_wander},
     {"rough wander", rough_wandering},
     {"decline", decline},

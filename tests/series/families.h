@@ -22,6 +22,7 @@ struct Labelled {
     // ... from this moment on. A tooth that lasts longer than the budget is no different from a leak until it was given
     // back a few times.
     double knowable_from = 0;
+    std::optional<double> limit{};  // a limit that it never reaches, if all goes on as it does
 };
 
 struct Family {

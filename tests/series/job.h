@@ -22,6 +22,12 @@ void maybe_warm_up(Chance& chance, Job& job, double latest);
 Labelled record(Chance& chance, const Job& job, double length, const Sampling& sampling);
 Labelled record(Chance& chance, const Job& job, double length);
 
+// A job that ends and is started again: it holds little, loads its model, and then leaks or warms up.
+struct Restarting {
+    bool leaks = false;
+};
+Labelled restarted_runs(Chance& chance, const Restarting& restarting);
+
 std::span<const Family> calm_families();
 std::span<const Family> growing_families();
 std::span<const Family> leaking_families();

@@ -144,6 +144,39 @@ Labelled for_days(Chance& chance) {
     return leaks(record(chance, job, length, {.interval = chance.flip(0.3) ? 2.0 : 30.0}), rate, job.warm);
 }
 
+// Leaks until the limit kills it, and is started again: torchrun, Slurm, a loop in a shell.
+Labelled killed_and_restarted(Chance& chance) {
+    Labelled made = restarted_runs(chance, {.leaks = true});
+    made.verdict = Verdict::leaking;
+    return made;
+}
+
+// Each epoch keeps a little of what it took and gives back the rest.
+Labelled epochs_that_keep_a_little(Chance& chance) {
+    Job job = any_job(chance);
+    warm_up(chance, job, 1.5 * kMinute, 10 * kMinute, Growth::straight);
+    const double period = chance.between(5 * kMinute, 25 * kMinute);
+    const double length = std::max(period * chance.between(8, 14), 100 * kMinute);
+    const double kept = std::max(job.level * chance.between(0.008, 0.03), 6 * job.noise);
+    const double given_back = kept * chance.between(3, 12);
+    job.shapes.push_back(
+        [=](double t) { return kept * std::floor(t / period) + given_back * std::fmod(t, period) / period; });
+    return leaks(record(chance, job, length, {.interval = chance.flip(0.5) ? 2.0 : 10.0}), kept / period, job.warm);
+}
+
+// A collector's teeth on a leak, after a warm-up.
+Labelled under_short_teeth(Chance& chance) {
+    Job job = any_job(chance);
+    warm_up(chance, job, 1.5 * kMinute, 10 * kMinute, Growth::straight);
+    const double length = chance.between(60 * kMinute, 2.5 * kHour);
+    const double rate = job.level * chance.scaled(0.06, 0.4) / kHour;
+    const double period = chance.between(30, 300);
+    const double height = std::max(job.level * chance.between(0.08, 0.4), 14 * job.noise);
+    job.shapes.push_back(leak(0, rate));
+    job.shapes.push_back(teeth(chance, period, height, chance.flip(0.5) ? 0 : 0.15, length));
+    return leaks(record(chance, job, length, {.interval = chance.flip(0.5) ? 1.0 : 3.0}), rate, 0);
+}
+
 constexpr Family kFamilies[] = {
     {"leak from the start", from_the_start},
     {"leak after the warm-up", after_warm_up},
@@ -156,6 +189,9 @@ constexpr Family kFamilies[] = {
     {"leak with wander", with_wander},
     {"leak after a restart", after_restart},
     {"leak for days", for_days},
+    {"leak, killed and restarted", killed_and_restarted},
+    {"leak by epochs", epochs_that_keep_a_little},
+    {"leak under short teeth", under_short_teeth},
 };
 
 }  // namespace

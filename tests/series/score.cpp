@@ -26,7 +26,9 @@ Series series_of(const Labelled& made) {
 }
 
 Answer memscope_says(const Labelled& made, const Evidence& evidence) {
-    const Judgement judgement = judge(series_of(made), {.evidence = evidence});
+    Judge judge({.evidence = evidence});
+    for (const auto& sample : made.samples) judge.add(Seconds(sample.at), bytes_of(sample));
+    const Judgement judgement = judge.now();
     return {judgement.verdict, judgement.floor_slope};
 }
 
@@ -71,23 +73,39 @@ void Score::join(const Score& other) {
     append(cases, other.cases);
 }
 
-void Watching::add(const Labelled& made, std::uint64_t seed, const Evidence& evidence) {
+Answer Watching::add(const Labelled& made, std::uint64_t seed, const Evidence& evidence) {
+    constexpr std::size_t kMoments = 60;
     const bool late = made.verdict == Verdict::leaking && made.family.starts_with("late leak");
-    if (!made.never_leaks && !late) return;
     healthy += made.never_leaks ? 1 : 0;
     Judge judge({.evidence = evidence});
-    for (const auto& sample : made.samples) {
+    Verdict shown = Verdict::insufficient;
+    int changed = -1;  // the first word is no change
+    bool called = false;
+    std::size_t moment = 1;
+    for (std::size_t i = 0; i < made.samples.size(); ++i) {
+        const auto& sample = made.samples[i];
         judge.add(Seconds(sample.at), bytes_of(sample));
-        if (judge.latest().verdict != Verdict::leaking || sample.at < made.knowable_from) continue;
-        if (made.never_leaks || sample.at < *made.leak_began) {
+        const Verdict is = judge.latest().verdict;
+        for (; moment <= kMoments && made.samples.size() * moment / kMoments <= i + 1; ++moment)
+            if (is != Verdict::insufficient && is != shown) {
+                shown = is;
+                ++changed;
+            }
+        if (called || is != Verdict::leaking || sample.at < made.knowable_from) continue;
+        if (made.never_leaks || (late && sample.at < *made.leak_began)) {
             ++accused;
             cases.push_back(fmt::format("{} {}: at {:.0f} s", made.family, seed, sample.at));
-            return;
+        } else if (late) {
+            delays.push_back(sample.at - *made.leak_began);
         }
-        delays.push_back(sample.at - *made.leak_began);
-        return;
+        called = true;
     }
-    never += late ? 1 : 0;
+    never += late && !called ? 1 : 0;
+    changes.push_back(std::max(changed, 0));
+    constexpr int kTooMany = 6;
+    if (changed > kTooMany) cases.push_back(fmt::format("{} {}: {} changes of the word", made.family, seed, changed));
+    const Judgement judgement = judge.now();
+    return {judgement.verdict, judgement.floor_slope};
 }
 
 void Watching::join(const Watching& other) {
@@ -95,19 +113,20 @@ void Watching::join(const Watching& other) {
     accused += other.accused;
     never += other.never;
     append(delays, other.delays);
+    append(changes, other.changes);
     append(cases, other.cases);
 }
 
 void ForecastErrors::add(const Dying& made) {
     constexpr double kBefore = 60;
     const double death = made.job.samples.back().at;
-    Series series;
+    Judge judge;
     for (const auto& sample : made.job.samples) {
         if (sample.at > death - kBefore) break;
-        series.add(Seconds(sample.at), bytes_of(sample));
+        judge.add(Seconds(sample.at), bytes_of(sample));
     }
-    const double left = death - series.length();
-    const auto expected = forecast(judge(series), {static_cast<std::uint64_t>(made.limit)});
+    const double left = death - judge.series().length();
+    const auto expected = forecast(judge.now(), {static_cast<std::uint64_t>(made.limit)});
     if (!expected) {
         ++silent;
         return;

@@ -40,13 +40,14 @@ struct Score {
 
 // And while it watches: every judgement that is due, not only the last.
 struct Watching {
-    int healthy = 0;               // that may never be called leaking
-    int accused = 0;               // and were
-    std::vector<double> delays{};  // of late leaks, in seconds
-    int never = 0;                 // late leaks that were not called by the end
+    int healthy = 0;                // that may never be called leaking
+    int accused = 0;                // and were
+    std::vector<double> delays{};   // of late leaks, in seconds
+    int never = 0;                  // late leaks that were not called by the end
+    std::vector<double> changes{};  // how often the word changed, by what is shown at 60 moments of each series
     std::vector<std::string> cases{};
 
-    void add(const Labelled& made, std::uint64_t seed, const Evidence& evidence = {});
+    Answer add(const Labelled& made, std::uint64_t seed, const Evidence& evidence = {});  // the last word
     void join(const Watching& other);
 };
 

@@ -32,46 +32,70 @@ std::string until_limit(const Judgement& judgement, const std::optional<Bytes>& 
                        human_size(*limit), reached);
 }
 
-std::string leaking(const Judgement& judgement, Seconds began, const std::string& eta) {
+// "restarted 5 times; each of the last runs leaked 4.0 GiB/h and ended at 15 GiB, its limit, after about 2.0 h"
+std::string loop_text(const RestartLoop& loop, const std::optional<Bytes>& limit) {
+    constexpr double kNear = 0.9;  // of the limit
+    const bool at_limit = limit && static_cast<double>(loop.top.n) >= kNear * static_cast<double>(limit->n);
+    const std::string end =
+        at_limit ? fmt::format("died at the limit of {}", human_size(*limit)) : "ended at " + human_size(loop.top);
+    const std::string after = "after about " + human_duration(loop.length);
+    std::string text = fmt::format("the job was restarted {} times", loop.restarts);
+    if (loop.all_leaked)
+        return text + fmt::format(", and each of the last runs leaked {} and {} {}", rate(loop.slope), end, after);
+    if (loop.all_settled)
+        return text + fmt::format(", and each of the last runs reached a plateau, at most {}, and ended {}",
+                                  human_size(loop.top), after);
+    return text + fmt::format(", and a run ended at {} {} (medians of the last ones)", human_size(loop.top), after);
+}
+
+std::string leaking(const Judgement& judgement, Seconds began, const std::string& eta,
+                    const std::optional<std::string>& advice) {
     const Seconds since = judgement.leak_started.value_or(judgement.since);
     const std::string when = since - began < Seconds(1) ? "its start" : human_duration(since - began);
+    if (judgement.loop && judgement.loop->decides)
+        return fmt::format("this run is too young to be judged by itself, and nothing in it differs so far{}: {}", eta,
+                           advice.value_or("look at what is kept from step to step"));
     if (judgement.doubt == Doubt::decelerating)
         return fmt::format(
             "the floor still rises after more than three times the warm-up of {}, though ever more slowly ({} now "
-            "{}){}: "
-            "if a cache is filling, allow for it with a longer --warmup; if not, look at what is kept",
-            human_duration(judgement.warmup), human_size(judgement.floor), rate(judgement.floor_slope), eta);
+            "{}){}: {}",
+            human_duration(judgement.warmup), human_size(judgement.floor), rate(judgement.floor_slope), eta,
+            advice.value_or(
+                "if a cache is filling, allow for it with a longer --warmup; if not, look at what is kept"));
     if (judgement.steps)
         return fmt::format(
-            "the floor has risen in {} steps of about {}, one every {}, since {}, and is now {}{}: look at what is "
-            "kept "
-            "from one validation, checkpoint or epoch to the next",
+            "the floor has risen in {} steps of about {}, one every {}, since {}, and is now {}{}: {}",
             judgement.steps->count, human_size(whole(judgement.steps->height)), human_duration(judgement.steps->period),
-            when, human_size(judgement.floor), eta);
-    return fmt::format(
-        "the floor has risen steadily by {} since {} ({} in {}) and is now {}{}: look at what is kept from step to "
-        "step",
-        rate(judgement.floor_slope), when, human_size(whole(judgement.rise)), human_duration(judgement.until - since),
-        human_size(judgement.floor), eta);
+            when, human_size(judgement.floor), eta,
+            advice.value_or("look at what is kept from one validation, checkpoint or epoch to the next"));
+    return fmt::format("the floor has risen steadily by {} since {} ({} in {}) and is now {}{}: {}",
+                       rate(judgement.floor_slope), when, human_size(whole(judgement.rise)),
+                       human_duration(judgement.until - since), human_size(judgement.floor), eta,
+                       advice.value_or("look at what is kept from step to step"));
 }
 
 std::string warming_up(const Judgement& judgement, const std::string& eta) {
-    const Seconds elapsed = judgement.until - judgement.since;
+    const std::string elapsed = human_duration(judgement.until - judgement.since);
     if (judgement.doubt == Doubt::decelerating)
         return fmt::format(
             "memory grows ever more slowly, by {} now, and has reached no plateau after {}{}: a warm-up that slows "
-            "down "
-            "is given three times --warmup {}, so wait, or say how long it may take with --warmup",
-            rate(judgement.floor_slope), human_duration(elapsed), eta, human_duration(judgement.warmup));
+            "down is given three times --warmup {}",
+            rate(judgement.floor_slope), elapsed, eta, human_duration(judgement.warmup));
+    if (judgement.steady)
+        return fmt::format(
+            "memory grew at a constant rate of {} for {} and gave nothing back{}: a warm-up usually slows down, so "
+            "look at what is kept from step to step; growth within the first {} (--warmup) is not called a leak yet",
+            rate(judgement.floor_slope), elapsed, eta, human_duration(judgement.warmup));
     return fmt::format(
-        "memory has grown by {} since the start, by {} now, and no plateau is seen after {} of the {} that a warm-up "
-        "may "
-        "take (--warmup){}: too early to call it a leak, wait for the plateau",
-        human_size(whole(judgement.rise)), rate(judgement.floor_slope), human_duration(elapsed),
-        human_duration(judgement.warmup), eta);
+        "memory has grown by {} since the start, by {} now, and no plateau is seen after {}{}: growth within the first "
+        "{} (--warmup) is not called a leak yet",
+        human_size(whole(judgement.rise)), rate(judgement.floor_slope), elapsed, eta, human_duration(judgement.warmup));
 }
 
 std::string flat(const Judgement& judgement, const std::string& eta) {
+    if (judgement.loop && judgement.loop->decides)
+        return fmt::format("this run holds {} so far, not more than those before it{}: no leak",
+                           human_size(judgement.floor), eta);
     const Seconds flat_for = judgement.until - judgement.warmup_ended.value_or(judgement.since);
     const std::string after =
         judgement.warmup_ended
@@ -82,14 +106,16 @@ std::string flat(const Judgement& judgement, const std::string& eta) {
             "the floor is flat at {} for {}{}, under spikes of {} about every {}{}: no leak, but leave "
             "room for {}",
             human_size(judgement.floor), human_duration(flat_for), after, human_size(judgement.spike->height),
-            human_duration(judgement.spike->period), eta, human_size(judgement.floor + judgement.spike->height));
+            human_duration(judgement.spike->period), eta,
+            human_size(std::max(judgement.floor + judgement.spike->height, judgement.room)));
     return fmt::format("the floor is flat at {} for {}{}{}: no leak", human_size(judgement.floor),
                        human_duration(flat_for), after, eta);
 }
 
 }  // namespace
 
-std::string explain(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit) {
+std::string explain(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit,
+                    const std::optional<std::string>& advice) {
     const std::string eta = until_limit(judgement, limit);
     std::string text;
     switch (judgement.verdict) {
@@ -104,11 +130,13 @@ std::string explain(const Judgement& judgement, Seconds began, const std::option
             text = flat(judgement, eta);
             break;
         case Verdict::leaking:
-            text = leaking(judgement, began, eta);
+            text = leaking(judgement, began, eta, advice);
             break;
     }
-    if (judgement.restarted)
-        return fmt::format("Since the restart at {}, {}.", human_duration(*judgement.restarted - began), text);
+    if (judgement.loop)
+        text = loop_text(*judgement.loop, limit) + "; " + text;
+    else if (judgement.restarted)
+        text = fmt::format("since the restart at {}, {}", human_duration(*judgement.restarted - began), text);
     text[0] = text[0] >= 'a' && text[0] <= 'z' ? static_cast<char>(text[0] - 'a' + 'A') : text[0];
     return text + ".";
 }

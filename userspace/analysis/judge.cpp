@@ -15,12 +15,16 @@ void Judge::add(Seconds time, Bytes bytes) {
     series_.add(time, bytes);
     const double length = series_.length();
     if (length < next_) return;
-    judgement_ = judge(series_, settings_);
+    judgement_ = hysteresis_.settle(judge(series_, settings_), series_);
     const double budget = settings_.warmup.count();
-    next_ = length + std::clamp(length / 64, budget / 120, budget / 20);
+    constexpr double kMostSeldom = 500;  // of the length: a file of weeks is judged in seconds
+    next_ = length + std::max(std::clamp(length / 64, budget / 120, budget / 20), length / kMostSeldom);
 }
 
-Judgement Judge::now() const { return judge(series_, settings_); }
+Judgement Judge::now() const {
+    VerdictHysteresis hysteresis = hysteresis_;  // a question changes nothing
+    return hysteresis.settle(judge(series_, settings_), series_);
+}
 
 Judgement moved(Judgement judgement, Seconds by) {
     judgement.since += by;

@@ -1,4 +1,5 @@
 #pragma once
+#include "analysis/hysteresis.h"
 #include "analysis/verdict.h"
 #include "model/series.h"
 
@@ -14,13 +15,15 @@ class Judge {
     // Evidence may change while the series grows; it counts from the next judgement on.
     void set_evidence(const Evidence& evidence) { settings_.evidence = evidence; }
 
-    const Judgement& latest() const { return judgement_; }  // the last one that was due
-    Judgement now() const;                                  // of all samples up to the last: for the end
+    // With hysteresis: the last one that was due, and one of all samples up to the last, for the end.
+    const Judgement& latest() const { return judgement_; }
+    Judgement now() const;
     const Series& series() const { return series_; }
 
   private:
     JudgeSettings settings_;
     Series series_{};
+    VerdictHysteresis hysteresis_{};
     Judgement judgement_{};
     double next_ = 0;  // seconds since the first sample
 };

@@ -99,6 +99,12 @@ std::optional<Rise> stepped(const Floor& floor, Rise rise, const std::vector<Ste
         if (after < (steps.size() >= 5 ? 2 : 3)) return std::nullopt;
     }
     if (floor.end() - stairs->first_at < bar.shortest) return std::nullopt;
+    // The later half of the steps must bring its part: on a curve that flattens out, noise looks like steps.
+    const double middle = 0.5 * (stairs->first_at + floor.end());
+    const std::size_t half = std::min(floor.first_since(middle), floor.size() - 1);
+    const std::size_t first = std::min(floor.first_since(stairs->first_at), floor.size() - 1);
+    const double all = floor.bytes.back() - floor.bytes[first > 0 ? first - 1 : 0];
+    if (floor.bytes.back() - floor.bytes[half] < 0.25 * all) return std::nullopt;
     // Growth between the steps counts as well.
     if (std::abs(stairs->slope() - rise.slope) <= 0.25 * rise.slope) rise.slope = stairs->slope();
     rise.began = stairs->first_at;

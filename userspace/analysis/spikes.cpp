@@ -9,10 +9,12 @@ namespace {
 
 constexpr double kLeastHeight = 0.025;  // of the level
 constexpr std::size_t kLeastCount = 3;
+constexpr std::size_t kLatest = 8;  // excursions that tell what the next one will be like
 
 struct AboveFloor {
     double at;
     double above;  // bytes above the floor
+    double bytes;
 };
 
 // The series as a line through its lows and highs, measured from the floor.
@@ -32,7 +34,7 @@ std::vector<AboveFloor> points_above(std::span<const Bin> bins, const Floor& flo
             // Between near points the higher one is taken: what lies below is the step from one to the other.
             under = floor.size() >= kManyPoints ? std::max(under, next) : under + (next - under) * part;
         }
-        points.push_back({at, bytes - under});
+        points.push_back({at, bytes - under, bytes});
     };
     for (const Bin& bin : bins) {
         if (bin.high_at < bin.low_at) add(bin.high_at, bin.high);
@@ -44,7 +46,9 @@ std::vector<AboveFloor> points_above(std::span<const Bin> bins, const Floor& flo
 
 struct Excursion {
     double began = 0;
-    double height = 0;
+    double height = 0;  // above the floor
+    double top = 0;     // bytes
+    double top_at = 0;
     std::size_t low_before = 0;  // points around it
     std::size_t low_after = 0;
 };
@@ -55,8 +59,13 @@ std::vector<Excursion> find_excursions(const std::vector<AboveFloor>& points, do
     std::size_t low = 0;
     for (std::size_t i = 0; i < points.size(); ++i) {
         const double above = points[i].above;
-        if (!open && above > up) open = Excursion{points[i].at, above, low, points.size() - 1};
+        if (!open && above > up)
+            open = Excursion{.began = points[i].at, .low_before = low, .low_after = points.size() - 1};
         if (open) open->height = std::max(open->height, above);
+        if (open && points[i].bytes > open->top) {
+            open->top = points[i].bytes;
+            open->top_at = points[i].at;
+        }
         if (above >= down) continue;
         low = i;
         if (!open) continue;
@@ -145,10 +154,17 @@ std::optional<Spikes> find_spikes(std::span<const Bin> bins, const Floor& floor,
             large, [&](const Excursion& each) { return is_abrupt(points, each, 0.02 * period, noise); });
         if (static_cast<double>(abrupt) < 0.6 * static_cast<double>(large.size())) return std::nullopt;
     }
+    // The floor may have risen for good since the first ones: what comes next is like the latest.
+    const std::span<const Excursion> latest = std::span(large).last(std::min(large.size(), kLatest));
+    tops.clear();
+    for (const Excursion& each : latest) tops.push_back(each.height);
+    const Excursion& highest = *std::ranges::max_element(latest, {}, &Excursion::top);
     return Spikes{.count = static_cast<int>(large.size()),
-                  .height = height,
+                  .height = median_value(tops),
                   .period = period,
                   .last_at = large.back().began,
+                  .top = highest.top,
+                  .top_at = highest.top_at,
                   .blur = quiet ? 0 : height * usual_step / std::max(period, 1e-9)};
 }
 

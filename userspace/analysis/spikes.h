@@ -10,9 +10,11 @@ namespace memscope {
 // Excursions that come again and again, and the floor between them.
 struct Spikes {
     int count = 0;
-    double height = 0;  // above the floor, bytes
+    double height = 0;  // above the floor, bytes: the median of the latest ones
     double period = 0;  // seconds
     double last_at = 0;
+    double top = 0;     // the highest that one of the latest ones reached, in bytes,
+    double top_at = 0;  // and when
     // A sawtooth has no floor between its teeth: sampled now and then, its lowest sample wanders by about that much.
     double blur = 0;
 };

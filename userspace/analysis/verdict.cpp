@@ -26,6 +26,13 @@ std::uint64_t samples_in(std::span<const Bin> bins) {
     return n;
 }
 
+Bytes highest_since(std::span<const Bin> bins, double since) {
+    double highest = 0;
+    for (const Bin& bin : bins)
+        if (bin.high_at >= since) highest = std::max(highest, bin.high);
+    return bytes_of(highest);
+}
+
 Findings find_out(std::span<const Bin> bins, double budget) {
     Findings findings{.bins = bins, .floor = find_floor(bins), .budget = budget};
     findings.noise = sample_noise(bins, findings.floor.level);
@@ -144,6 +151,15 @@ void set_leak(Judgement& judgement, const Findings& findings, const Leak& leak, 
     judgement.confidence = std::min(0.99, 0.75 + 0.02 * std::min(12.0, rise.strength - 4));
 }
 
+// Growth on one straight line since the start, of which nothing was given back.
+bool grows_steadily(const Floor& floor) {
+    constexpr double kStraight = 0.05;  // of the rise: how far points may stand off the line
+    const Line line = floor.line_since(0);
+    const double risen = line.slope * floor.length();
+    const double spread = std::sqrt(line.squares / static_cast<double>(std::max<std::size_t>(floor.size(), 3) - 2));
+    return risen > kMaterial * floor.end_level() && spread < kStraight * risen && !find_saturation(floor, 0);
+}
+
 void set_warming_up(Judgement& judgement, const Findings& findings, Doubt doubt) {
     const Floor& floor = findings.floor;
     const std::size_t k = std::min(floor.first_since(floor.end() - 0.5 * floor.length()), floor.size() - 3);
@@ -154,6 +170,7 @@ void set_warming_up(Judgement& judgement, const Findings& findings, Doubt doubt)
     judgement.rise = floor.end_level() - findings.warmup.start_level;
     judgement.warmup_ended.reset();
     judgement.doubt = doubt;
+    judgement.steady = doubt == Doubt::budget && grows_steadily(floor);
     judgement.confidence = 0.7;
 }
 
@@ -190,6 +207,17 @@ void decide(Judgement& judgement, const Findings& findings, const JudgeSettings&
     set_flat(judgement, findings);
 }
 
+// A spike is never foreseen higher than the latest ones reached: the floor may have risen for good below the same tops.
+// Where the floor still rises, the tops rise with it.
+void cap_spike(Judgement& judgement, const Findings& findings) {
+    if (!findings.spikes) return;
+    const bool grows = judgement.verdict == Verdict::leaking || judgement.verdict == Verdict::warming_up;
+    const double risen = grows ? std::max(judgement.floor_slope, 0.0) * (findings.now() - findings.spikes->top_at) : 0;
+    const double most = std::max(0.0, findings.spikes->top + risen - static_cast<double>(judgement.floor.n));
+    judgement.overhang = std::min(judgement.overhang, most);
+    judgement.spike->height = std::min(judgement.spike->height, bytes_of(most));
+}
+
 // `judgement`: what is known before anything is judged. `began`: what the times of bins count from.
 Judgement judge_bins(std::span<const Bin> bins, Judgement judgement, const JudgeSettings& settings, Seconds began) {
     judgement.samples = samples_in(bins);
@@ -208,9 +236,87 @@ Judgement judge_bins(std::span<const Bin> bins, Judgement judgement, const Judge
     }
     if (findings.warmup.grew && findings.warmup.ended) judgement.warmup_ended = began + Seconds(*findings.warmup.ended);
     judgement.overhang = overhang_of(findings);
+    judgement.room = highest_since(bins, findings.warmup.ended.value_or(findings.start()));
     decide(judgement, findings, settings, began);
     judgement.floor = std::min(judgement.floor, judgement.peak);  // a line may point higher than anything was
+    cap_spike(judgement, findings);
     return judgement;
+}
+
+// One run of a job, from its start or restart on.
+Judgement judge_run(std::span<const Bin> bins, const Judgement& known, const JudgeSettings& settings, Seconds began) {
+    const Judgement judged = judge_bins(bins, known, settings, began);
+    if (judged.verdict != Verdict::leaking) return judged;
+    // An accusation must stand without an excursion that may come back, and without the few samples after a gap.
+    const double period = judged.spike ? judged.spike->period.count() : 0;
+    const std::size_t doubtful = std::max(open_excursion(bins), too_few_since_gap(bins, period));
+    if (doubtful == 0) return judged;
+    const Judgement without = judge_bins(bins.first(bins.size() - doubtful), known, settings, began);
+    return without.verdict == Verdict::leaking ? judged : without;
+}
+
+std::optional<std::vector<double>> told_restarts(const Evidence& evidence, Seconds began) {
+    if (!evidence.restarts) return std::nullopt;
+    std::vector<double> told;
+    for (const Seconds at : *evidence.restarts) told.push_back((at - began).count());
+    return told;
+}
+
+// What the last runs did that are over. Older ones say less, and cost as much to judge.
+std::optional<RestartLoop> find_loop(std::span<const Bin> bins, const std::vector<std::size_t>& restarts,
+                                     const Judgement& known, const JudgeSettings& settings, Seconds began) {
+    constexpr std::size_t kMostRuns = 3;
+    constexpr std::size_t kFewestRuns = 2;
+    if (restarts.size() < kFewestRuns) return std::nullopt;
+    RestartLoop loop{.restarts = static_cast<int>(restarts.size())};
+    std::vector<double> slopes;
+    std::vector<double> lengths;
+    std::vector<double> tops;
+    std::size_t settled = 0;
+    for (std::size_t i = restarts.size() - std::min(restarts.size(), kMostRuns); i < restarts.size(); ++i) {
+        const std::size_t from = i == 0 ? 0 : restarts[i - 1];
+        auto run = bins.subspan(from, restarts[i] - from);
+        // Without its end: the fall, and the time until the next run begins.
+        while (run.size() > 1 && run.back().low < 0.5 * run[run.size() / 2].low) run = run.first(run.size() - 1);
+        Judgement start = known;
+        start.since = began + Seconds(run.front().low_at);
+        start.until = began + Seconds(run.back().low_at);
+        const Judgement judged = judge_run(run, start, settings, began);
+        if (judged.verdict == Verdict::leaking) slopes.push_back(judged.floor_slope);
+        settled += judged.verdict == Verdict::stable || judged.verdict == Verdict::spiky ? 1 : 0;
+        lengths.push_back((judged.until - judged.since).count());
+        tops.push_back(std::ranges::max(run, {}, &Bin::high).high);
+    }
+    loop.all_leaked = slopes.size() == lengths.size();
+    loop.all_settled = settled == lengths.size();
+    loop.slope = median_value(std::move(slopes));
+    loop.length = Seconds(median_value(std::move(lengths)));
+    loop.top = bytes_of(median_value(std::move(tops)));
+    return loop;
+}
+
+// A run that is too young to be judged by itself is taken for one like the runs before it, as long as it does not look
+// different: nothing else changed but that it was started again.
+void follow_earlier_runs(Judgement& judged, RestartLoop loop) {
+    const Seconds age = judged.until - judged.since;
+    const bool flat = judged.verdict == Verdict::stable || judged.verdict == Verdict::spiky;
+    if (loop.all_leaked && judged.verdict != Verdict::leaking && !(flat && age > 0.5 * loop.length)) {
+        loop.decides = true;
+        judged.verdict = Verdict::leaking;
+        judged.doubt = Doubt::none;
+        judged.floor_slope = loop.slope;
+        judged.leak_started = judged.since;
+        judged.warmup_ended.reset();
+        judged.steps.reset();
+        judged.confidence = 0.75;
+    } else if (loop.all_settled && (judged.verdict == Verdict::insufficient || judged.verdict == Verdict::warming_up) &&
+               static_cast<double>(judged.floor.n) < 1.1 * static_cast<double>(loop.top.n)) {
+        loop.decides = true;
+        judged.verdict = Verdict::stable;
+        judged.doubt = Doubt::none;
+        judged.confidence = 0.6;
+    }
+    judged.loop = loop;
 }
 
 }  // namespace
@@ -220,21 +326,21 @@ Judgement judge(const Series& series, const JudgeSettings& settings) {
     Judgement judgement{.since = began, .until = began + Seconds(series.length()), .peak = series.peak()};
     judgement.warmup = settings.warmup;
     std::vector<Bin> bins = series.bins();
-    if (const auto restart = find_restart(bins, settings.warmup)) {
-        const double at = bins[*restart].low_at;
-        judgement.restarted = judgement.since = began + Seconds(at);
-        bins = series.bins(at);
+    const auto restarts = find_restarts(bins, told_restarts(settings.evidence, began));
+    const auto loop = find_loop(bins, restarts, judgement, settings, began);
+    if (!restarts.empty()) {
+        judgement.restarted = judgement.since = began + Seconds(bins[restarts.back()].low_at);
+        bins.erase(bins.begin(), bins.begin() + static_cast<std::ptrdiff_t>(restarts.back()));
+    }
+    if (const auto collapse = find_collapse(bins, settings.warmup)) {
+        judgement.restarted = judgement.since = began + Seconds(bins[*collapse].low_at);
+        bins.erase(bins.begin(), bins.begin() + static_cast<std::ptrdiff_t>(*collapse));
     } else {
         bins.resize(bins.size() - unsettled_end(bins));
     }
-    const Judgement judged = judge_bins(bins, judgement, settings, began);
-    if (judged.verdict != Verdict::leaking) return judged;
-    // An accusation must stand without an excursion that may come back, and without the few samples after a gap.
-    const double period = judged.spike ? judged.spike->period.count() : 0;
-    const std::size_t doubtful = std::max(open_excursion(bins), too_few_since_gap(bins, period));
-    if (doubtful == 0) return judged;
-    const Judgement without = judge_bins(std::span(bins).first(bins.size() - doubtful), judgement, settings, began);
-    return without.verdict == Verdict::leaking ? judged : without;
+    Judgement judged = judge_run(bins, judgement, settings, began);
+    if (loop) follow_earlier_runs(judged, *loop);
+    return judged;
 }
 
 }  // namespace memscope

@@ -1,4 +1,6 @@
 #pragma once
+#include <vector>
+
 #include "model/judgement.h"
 #include "model/series.h"
 
@@ -9,6 +11,9 @@ struct Evidence {
     // What a rise must be worth before it is called a leak, as a multiple of the usual: above 1 where something speaks
     // for the job (its growth sites are new lines each time), below 1 where something speaks against it.
     double bar = 1;
+    // When the process tree says that the trainer was replaced, on the clock of the series. None: nobody knows the
+    // tree (a recorded file), and the curve decides what a restart was.
+    std::optional<std::vector<Seconds>> restarts{};
 };
 
 struct JudgeSettings {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "analysis/judge.h"
 #include "outputs/verdict_json.h"
 #include "outputs/verdict_text.h"
 #include "sources/series_csv.h"
@@ -9,11 +10,14 @@
 namespace memscope {
 
 Result<VerdictAnswer> judge_file(const VerdictOptions& options) {
-    const auto series = read_series_csv(options.file);
-    if (!series) return series.error();
-    const Judgement judgement = judge(*series, {.warmup = options.warmup});
-    return VerdictAnswer{options.json ? verdict_json(judgement, series->began(), options.limit) + "\n"
-                                      : verdict_text(judgement, series->began(), options.limit),
+    // Judged sample by sample, as a watcher does: the answer is what a watcher would show at the last sample.
+    Judge judge({.warmup = options.warmup});
+    const auto read = read_series_csv(options.file, [&](Seconds time, Bytes bytes) { judge.add(time, bytes); });
+    if (!read) return read.error();
+    const Judgement judgement = judge.now();
+    const Seconds began = judge.series().began();
+    return VerdictAnswer{options.json ? verdict_json(judgement, began, options.limit) + "\n"
+                                      : verdict_text(judgement, began, options.limit),
                          std::ranges::find(options.fail_on, judgement.verdict) != options.fail_on.end()};
 }
 

@@ -25,6 +25,17 @@ struct LeakSteps {
     Seconds last{};  // when the last one was
 };
 
+// A job that was restarted again and again: what its earlier runs did. At least two runs are over.
+struct RestartLoop {
+    int restarts = 0;
+    bool all_leaked = false;   // each of the last runs leaked
+    bool all_settled = false;  // each of the last runs reached a plateau
+    double slope = 0;          // bytes per second, the median of the last runs that leaked
+    Seconds length{};          // of a run, the median of the last ones
+    Bytes top{};               // the highest of a run, the median of the last ones
+    bool decides = false;      // the present run is too young to judge by itself: the word is that of the earlier runs
+};
+
 // Why the word is not `leaking` although the floor rises, where that is so.
 enum class Doubt { none, budget, decelerating };
 
@@ -45,10 +56,13 @@ struct Judgement {
     std::optional<Seconds> leak_started{};
     std::optional<Seconds> restarted{};
     std::optional<LeakSteps> steps{};
+    std::optional<RestartLoop> loop{};
+    Bytes room{};         // the highest judged value since the warm-up: what the job needs at least
     double rise = 0;      // bytes by which the floor rose: since the leak began, or since the start
     double overhang = 0;  // bytes by which the highest of a usual minute stands above the floor, spikes included
     Doubt doubt = Doubt::none;
-    Seconds warmup{};  // the budget it was judged by
+    bool steady = false;  // of `warming_up`: it grows on one straight line and gave nothing back
+    Seconds warmup{};     // the budget it was judged by
 };
 
 // When a limit is reached if all goes on as it does. Times count from the last sample that was judged.

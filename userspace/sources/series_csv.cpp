@@ -79,16 +79,16 @@ Status SeriesCsv::add_line(std::string_view line) {
     if (*bytes < 0 || *bytes > kLargestSize) return wrong("no size", line);
     if (last_ && *time < *last_) return wrong("time runs back", line);
     last_ = time;
-    series_.add(Seconds(*time), Bytes{static_cast<std::uint64_t>(*bytes)});
+    take_(Seconds(*time), Bytes{static_cast<std::uint64_t>(*bytes)});
     return Done{};
 }
 
-Result<Series> SeriesCsv::finish() {
+Status SeriesCsv::finish() const {
     if (columns_ == 0) return plain_error("is empty", kForm);
-    return std::move(series_);
+    return Done{};
 }
 
-Result<Series> read_series_csv(const std::string& path) {
+Status read_series_csv(const std::string& path, const SeriesCsv::Take& take) {
     const bool standard_input = path == "-";
     const std::string name = standard_input ? "standard input" : path;
     Fd file;
@@ -96,12 +96,11 @@ Result<Series> read_series_csv(const std::string& path) {
         file = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
         if (!file) return system_error(errno, "open " + name, "name a CSV file with the header t_seconds,bytes");
     }
-    SeriesCsv csv;
+    SeriesCsv csv(take);
     const auto in_file = [&](const Error& error) { return Error{error.code, name + ": " + error.where, error.advice}; };
     if (auto read = read_lines(standard_input ? STDIN_FILENO : file.get(), csv); !read) return in_file(read.error());
-    auto series = csv.finish();
-    if (!series) return in_file(series.error());
-    return series;
+    if (auto finished = csv.finish(); !finished) return in_file(finished.error());
+    return Done{};
 }
 
 }  // namespace memscope

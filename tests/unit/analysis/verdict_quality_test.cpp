@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <gmock/gmock.h>
 
+#include "analysis/forecast.h"
+#include "analysis/judge.h"
 #include "analysis/statistics.h"
 #include "series/score.h"
 
@@ -32,6 +34,29 @@ TEST(VerdictQuality, NoHealthyJobIsAccusedAtAnyMoment) {
             if (family.name.find("days") == std::string_view::npos) watching.add(make(family, seed), seed);
     EXPECT_EQ(watching.accused, 0) << testing::PrintToString(watching.cases);
     EXPECT_GT(watching.healthy, 50);
+}
+
+TEST(VerdictQuality, TheWordSeldomChanges) {
+    Watching watching;
+    for (std::uint64_t seed = kSeed; seed < kSeed + 5; ++seed)
+        for (const Family& family : families())
+            if (family.name.find("days") == std::string_view::npos) watching.add(make(family, seed), seed);
+    EXPECT_LE(quantile(watching.changes, 0.5), 2);
+    EXPECT_LE(quantile(watching.changes, 0.9), 3);
+    EXPECT_LE(quantile(watching.changes, 1), 6) << testing::PrintToString(watching.cases);
+}
+
+TEST(VerdictQuality, NoSpikeIsForeseenHigherThanTheLatestOnes) {
+    for (const Family& family : families())
+        for (std::uint64_t seed = kSeed; family.name == "same peaks, higher floor" && seed < kSeed + 20; ++seed) {
+            const Labelled made = make(family, seed);
+            Judge judge;
+            for (const auto& sample : made.samples) {
+                judge.add(Seconds(sample.at), Bytes{static_cast<std::uint64_t>(sample.bytes)});
+                const auto expected = forecast(judge.latest(), Bytes{static_cast<std::uint64_t>(*made.limit)});
+                ASSERT_FALSE(expected) << "seed " << seed << " at " << sample.at;
+            }
+        }
 }
 
 TEST(VerdictQuality, ALateLeakIsCalledWithinMinutes) {

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/text.h"
+#include "model/series.h"
 #include "support/fake_tree.h"
 
 namespace memscope {
@@ -11,13 +12,22 @@ namespace {
 using testing::HasSubstr;
 
 Result<Series> parse(std::string_view text) {
-    SeriesCsv csv;
+    Series series;
+    SeriesCsv csv([&](Seconds time, Bytes bytes) { series.add(time, bytes); });
     Status status = Done{};
     for_each_line(text, [&](std::string_view line) {
         if (status) status = csv.add_line(line);
     });
+    if (status) status = csv.finish();
     if (!status) return status.error();
-    return csv.finish();
+    return series;
+}
+
+Result<Series> read(const std::string& path) {
+    Series series;
+    const auto status = read_series_csv(path, [&](Seconds time, Bytes bytes) { series.add(time, bytes); });
+    if (!status) return status.error();
+    return series;
 }
 
 std::string refusal(std::string_view text) {
@@ -72,13 +82,13 @@ TEST(SeriesCsv, AFileIsReadToItsEndWhateverItsLength) {
     text.pop_back();  // the last line may lack its newline
     FakeTree tree;
     tree.write("run.csv", text);
-    const auto series = read_series_csv(tree.at("run.csv").string());
+    const auto series = read(tree.at("run.csv").string());
     ASSERT_TRUE(series);
     EXPECT_EQ(series->count(), 30000U);
 }
 
 TEST(SeriesCsv, AFileThatCannotBeReadIsNamed) {
-    const auto series = read_series_csv("/nowhere/run.csv");
+    const auto series = read("/nowhere/run.csv");
     ASSERT_FALSE(series);
     EXPECT_THAT(series.error().message(), HasSubstr("/nowhere/run.csv"));
 }
@@ -86,7 +96,7 @@ TEST(SeriesCsv, AFileThatCannotBeReadIsNamed) {
 TEST(SeriesCsv, AFileWithoutLinesIsNotKept) {
     FakeTree tree;
     tree.write("run.csv", "t_seconds,bytes\n" + std::string(1 << 20, '1'));
-    const auto series = read_series_csv(tree.at("run.csv").string());
+    const auto series = read(tree.at("run.csv").string());
     ASSERT_FALSE(series);
     EXPECT_THAT(series.error().message(), HasSubstr("longer than"));
 }

@@ -1,0 +1,198 @@
+#include "analysis/hysteresis.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscope {
+namespace {
+
+// As parts of the warm-up budget: how long a calmer or a more alarming word must have been the answer.
+constexpr double kFlatFor = 0.15;
+constexpr double kPlateau =
+    0.4;  // of the time that was judged, up to the budget: a shorter one is a pause of a warm-up
+constexpr double kGrowsFor = 0.05;
+constexpr double kOfElapsed = 0.05;  // and of the time that was judged,
+constexpr double kAtMost = 0.5;      // but not more than this part of the budget
+
+constexpr double kFlatAfterLeak = 0.2;
+constexpr double kSameRun = 0.1;  // two restarts are at least so far apart
+constexpr double kLeaksFor = 0.04;
+constexpr double kSure = 0.9;  // confidence from which one judgement is enough for an accusation
+constexpr double kForgetAccusation = 0.2;
+constexpr double kNewHeight = 0.1;  // of the floor: growth after a plateau is another warm-up from this on
+
+constexpr double kSpikesMissing = 3;   // periods without a spike end `spiky`
+constexpr double kStillASpike = 0.4;   // of the usual height
+constexpr double kRefutedBelow = 0.5;  // of the rise that the old slope would have brought
+constexpr double kMaterial = 0.01;     // of the level: a smaller rise would not be seen
+constexpr double kGivenBack = 0.5;     // of the rise of the leak
+
+// A word that was left and shown again needs so many times the evidence to be left once more.
+constexpr double kHarder = 4;
+
+std::size_t index(Verdict verdict) { return static_cast<std::size_t>(verdict); }
+
+bool is_flat(Verdict verdict) { return verdict == Verdict::stable || verdict == Verdict::spiky; }
+
+double level_of(const Judgement& judgement) { return std::max(1.0, static_cast<double>(judgement.floor.n)); }
+
+// How long the floor must be flat before that is an answer.
+Seconds plateau_of(const Judgement& judgement) {
+    const Seconds elapsed = judgement.until - judgement.since;
+    return std::max(kFlatFor * judgement.warmup, kPlateau * std::min(elapsed, judgement.warmup));
+}
+
+struct Low {
+    double at = 0;
+    double bytes = 0;
+};
+
+// The lowest since then (seconds since the first sample).
+std::optional<Low> lowest_since(const Series& series, double since) {
+    std::optional<Low> lowest;
+    for (const Bin& bin : series.bins(since))
+        if (!lowest || bin.low <= lowest->bytes) lowest = {bin.low_at, bin.low};
+    return lowest;
+}
+
+}  // namespace
+
+Judgement VerdictHysteresis::settle(const Judgement& judged, const Series& series) {
+    const Judgement fresh = doubted(judged);
+    if (shown_.verdict == Verdict::insufficient || is_new_run(fresh) || fresh.verdict == shown_.verdict ||
+        may_replace(fresh, series))
+        return take(fresh);
+    return keep(fresh, series);
+}
+
+// A plateau that has only begun may be a pause of the warm-up; and after a run that leaked it may be the same leak,
+// which is slow beside the loading of the model.
+Judgement VerdictHysteresis::doubted(Judgement fresh) {
+    if (is_new_run(fresh) && shown_.verdict != Verdict::insufficient) after_leak_ = shown_.verdict == Verdict::leaking;
+    if (!is_flat(fresh.verdict)) return fresh;
+    const Seconds flat_for = fresh.until - fresh.warmup_ended.value_or(fresh.since);
+    const bool is_first_word = shown_.verdict == Verdict::insufficient || is_new_run(fresh);
+    const bool has_begun = fresh.warmup_ended && is_first_word && flat_for < plateau_of(fresh);
+    after_leak_ = after_leak_ && flat_for < kFlatAfterLeak * fresh.warmup;
+    if (!has_begun && !after_leak_) return fresh;
+    fresh.verdict = Verdict::warming_up;
+    fresh.doubt = Doubt::budget;
+    fresh.warmup_ended.reset();
+    return fresh;
+}
+
+// The time of a restart moves a little when old samples are joined, and while the new run begins.
+bool VerdictHysteresis::is_new_run(const Judgement& fresh) const {
+    if (!fresh.restarted) return false;
+    const Seconds slack = std::max(kSameRun * fresh.warmup, 0.02 * (fresh.until - fresh.since));
+    return !shown_.restarted || *fresh.restarted > *shown_.restarted + slack;
+}
+
+bool VerdictHysteresis::may_replace(const Judgement& fresh, const Series& series) {
+    if (fresh.verdict == Verdict::insufficient) return false;
+    if (fresh.verdict == Verdict::leaking) return is_confirmed(fresh);
+    if (shown_.verdict == Verdict::leaking) return is_refuted(fresh, series);
+    const Seconds elapsed = fresh.until - fresh.since;
+    const Seconds most = kAtMost * fresh.warmup;
+    const Seconds part = std::min(kOfElapsed * elapsed, most);
+    const double again = std::pow(kHarder, shown_before_[index(shown_.verdict)]);
+    const Seconds needed = std::min(again * plateau_of(fresh), kPlateau * fresh.warmup);
+    if (shown_.verdict == Verdict::spiky && fresh.verdict == Verdict::stable)
+        return has_lasted(fresh, std::max({needed, spiky_for_, kSpikesMissing * shown_.spike->period})) ||
+               !spikes_go_on(fresh, series);
+    if (shown_.verdict == Verdict::stable && fresh.verdict == Verdict::spiky)
+        return has_lasted(fresh, again * kGrowsFor * fresh.warmup);
+    const bool spiky = shown_.verdict == Verdict::spiky || fresh.spike;
+    if (fresh.verdict == Verdict::warming_up)
+        return level_of(fresh) > std::max((1 + again * kNewHeight) * calm_floor_, spiky ? 0 : calm_top_) &&
+               has_lasted(fresh, again * std::max(kGrowsFor * fresh.warmup, part));
+    // The curve itself may show how long the floor has been flat.
+    const bool seen = fresh.warmup_ended && fresh.until - *fresh.warmup_ended >= needed;
+    return has_lasted(fresh, needed) || seen;
+}
+
+// The old slope is ruled out once it would have brought a rise that can be seen and at most half of it came, or once
+// half of what had leaked was given back.
+bool VerdictHysteresis::is_refuted(const Judgement& fresh, const Series& series) const {
+    if (!accusation_) return true;
+    const Seconds passed = fresh.until - accusation_->at;
+    if (accusation_->weak) return true;
+    const Seconds window = std::max({passed / 2, 1.2 * accusation_->period, Seconds(1)});
+    if (passed < window) return false;
+    const auto low = lowest_since(series, (fresh.until - window - series.began()).count());
+    if (!low) return false;
+    const double risen = low->bytes - accusation_->floor;
+    if (risen < -kGivenBack * std::max(accusation_->rise, kMaterial * level_of(fresh)))
+        return passed >= kFlatFor * fresh.warmup;
+    const double expected = accusation_->slope * (passed - window / 2).count();
+    const double again = std::pow(kHarder, shown_before_[index(Verdict::leaking)]);
+    if (expected < again * std::min(kMaterial * level_of(fresh), kGivenBack * accusation_->rise)) return false;
+    return risen < kRefutedBelow * expected;
+}
+
+bool VerdictHysteresis::spikes_go_on(const Judgement& fresh, const Series& series) {
+    if (!shown_.spike || !shown_.last_spike) return false;
+    const double height = static_cast<double>(shown_.spike->height.n);
+    const double high = static_cast<double>(fresh.floor.n) + kStillASpike * height;
+    for (const Bin& bin : series.bins((*shown_.last_spike - series.began()).count()))
+        if (bin.high >= high) shown_.last_spike = series.began() + Seconds(bin.high_at);
+    const Seconds missing = std::max(kSpikesMissing * shown_.spike->period, kFlatFor * fresh.warmup);
+    return fresh.until - *shown_.last_spike < missing;
+}
+
+// An accusation must be made twice, some judgements in between may differ.
+bool VerdictHysteresis::is_confirmed(const Judgement& fresh) {
+    if (!accused_since_ || fresh.until - accused_last_ > kForgetAccusation * fresh.warmup) accused_since_ = fresh.until;
+    accused_last_ = fresh.until;
+    const int times = left_leaking_;
+    return (times == 0 && fresh.confidence >= kSure) ||
+           fresh.until - *accused_since_ >= std::pow(2 * kHarder, times) * kLeaksFor * fresh.warmup;
+}
+
+// `stable` and `spiky` are one answer here: the floor is flat.
+bool VerdictHysteresis::has_lasted(const Judgement& fresh, Seconds needed) {
+    if (!pending_ || (*pending_ != fresh.verdict && !(is_flat(*pending_) && is_flat(fresh.verdict))))
+        pending_since_ = fresh.until;
+    pending_ = fresh.verdict;
+    return fresh.until - pending_since_ >= needed;
+}
+
+Judgement VerdictHysteresis::take(const Judgement& fresh) {
+    const bool same = fresh.verdict == shown_.verdict && !is_new_run(fresh);
+    if (is_new_run(fresh)) {
+        shown_before_ = {};
+        left_leaking_ = 0;
+    } else if (!same) {
+        ++shown_before_[index(shown_.verdict)];
+        if (shown_.verdict == Verdict::leaking) ++left_leaking_;
+    }
+    if (!is_flat(fresh.verdict)) calm_floor_ = 0;
+    if (is_flat(fresh.verdict) && (!same || calm_floor_ == 0)) {
+        calm_floor_ = level_of(fresh);
+        calm_top_ = static_cast<double>(fresh.room.n);
+    }
+    spiky_for_ = fresh.verdict == Verdict::spiky && same ? spiky_for_ + (fresh.until - shown_.until) : Seconds{};
+    shown_ = fresh;
+    pending_.reset();
+    accusation_.reset();
+    if (fresh.verdict != Verdict::leaking) return shown_;
+    Seconds period{};
+    if (fresh.spike) period = fresh.spike->period;
+    if (fresh.steps) period = std::max(period, fresh.steps->period);
+    accusation_ = Accusation{fresh.until, static_cast<double>(fresh.floor.n), fresh.floor_slope, fresh.rise,
+                             period,      fresh.doubt == Doubt::decelerating};
+    return shown_;
+}
+
+// The word stays; what was measured since is shown with it.
+Judgement VerdictHysteresis::keep(const Judgement& fresh, const Series&) {
+    if (!pending_ || fresh.verdict == Verdict::insufficient) pending_.reset();
+    shown_.until = fresh.until;
+    shown_.samples = fresh.samples;
+    shown_.peak = fresh.peak;
+    shown_.room = std::max(shown_.room, fresh.room);
+    if (fresh.verdict != Verdict::insufficient) shown_.floor = fresh.floor;
+    return shown_;
+}
+
+}  // namespace memscope
