@@ -12,24 +12,15 @@ Bytes whole(double bytes) {
     return {static_cast<std::uint64_t>(std::clamp(std::round(bytes), 0.0, kMost))};
 }
 
-// "1.0 GiB/h", "540 MiB/min": whichever unit a person can picture.
-std::string rate(double bytes_per_second) {
-    constexpr double kFast = 10.0 * (1U << 30U);  // per hour
-    const double size = std::abs(bytes_per_second);
-    const char* sign = bytes_per_second < 0 ? "-" : "";
-    if (size * 3600 > kFast) return fmt::format("{}{}/min", sign, human_size(whole(size * 60)));
-    return fmt::format("{}{}/h", sign, human_size(whole(size * 3600)));
-}
+std::string rate(double bytes_per_second) { return human_rate(bytes_per_second); }
 
-std::string until_limit(const Judgement& judgement, const std::optional<Bytes>& limit) {
-    if (!limit) return {};
-    const auto expected = forecast(judgement, *limit);
+std::string until_limit(const Judgement& judgement, Bytes limit, const std::optional<Forecast>& expected) {
     if (!expected) return {};
     const std::string reached = expected->eta > Seconds(0) ? "in " + human_duration(expected->eta) : "now";
     if (expected->basis == Forecast::Basis::spike)
-        return fmt::format("; the next spike would cross the limit of {}, {}", human_size(*limit), reached);
+        return fmt::format("; the next spike would cross the limit of {}, {}", human_size(limit), reached);
     return fmt::format("; at this rate{} the limit of {} is reached {}", judgement.spike ? " a spike over" : "",
-                       human_size(*limit), reached);
+                       human_size(limit), reached);
 }
 
 std::string leaking(const Judgement& judgement, Seconds began, const std::string& eta) {
@@ -90,7 +81,11 @@ std::string flat(const Judgement& judgement, const std::string& eta) {
 }  // namespace
 
 std::string explain(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit) {
-    const std::string eta = until_limit(judgement, limit);
+    return explain(judgement, began, limit.value_or(Bytes{}), limit ? forecast(judgement, *limit) : std::nullopt);
+}
+
+std::string explain(const Judgement& judgement, Seconds began, Bytes limit, const std::optional<Forecast>& expected) {
+    const std::string eta = until_limit(judgement, limit, expected);
     std::string text;
     switch (judgement.verdict) {
         case Verdict::insufficient:

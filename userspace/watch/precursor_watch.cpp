@@ -6,6 +6,10 @@ namespace {
 PrecursorInputs inputs_of(const TargetSnapshot& target, const HostMemory& host) {
     const MemoryState& memory = target.memory;
     PrecursorInputs inputs;
+    if (const ScopeVerdict* verdict = target.verdict()) {
+        inputs.forecast = verdict->forecast;
+        inputs.verdict = verdict->judgement.verdict;
+    }
     inputs.limit = memory.effective;
     if (memory.pressure) inputs.pressure_full = memory.pressure->full_avg10;
     if (target.reclaim) inputs.reclaim_stalled = target.reclaim->total();
@@ -20,11 +24,11 @@ PrecursorInputs inputs_of(const TargetSnapshot& target, const HostMemory& host) 
 }  // namespace
 
 std::vector<Precursor> PrecursorWatch::consider(CgroupId id, const TargetSnapshot& target, const HostMemory& host,
-                                                const std::optional<PrecursorInputs::Eta>& eta, const Now& now) {
+                                                std::optional<Seconds> job_ended, const Now& now) {
     Precursors& precursors = targets_.try_emplace(id, settings_).first->second;
     const Seconds time = std::chrono::nanoseconds(now.boot_ns);
     PrecursorInputs inputs = inputs_of(target, host);
-    inputs.eta = eta;
+    inputs.job_ended = job_ended;
     auto standing = precursors.consider(time, inputs);
     for (Precursor& each : standing) each.since = now.unix_seconds - (time.count() - each.since);
     return standing;

@@ -12,9 +12,10 @@ class PrecursorWatch {
   public:
     explicit PrecursorWatch(const PrecursorSettings& settings) : settings_(settings) {}
 
-    // Of a target whose memory, shared memory and stalls are described already.
+    // Of a target whose memory, shared memory, stalls and verdicts are described already. `job_ended`: when the
+    // processes that held most of it, or made it grow, were last gone; on the boot clock.
     std::vector<Precursor> consider(CgroupId id, const TargetSnapshot& target, const HostMemory& host,
-                                    const std::optional<PrecursorInputs::Eta>& eta, const Now& now);
+                                    std::optional<Seconds> job_ended, const Now& now);
     void forget(CgroupId id) { targets_.erase(id); }
 
   private:
