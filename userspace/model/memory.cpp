@@ -20,9 +20,12 @@ std::optional<EffectiveLimit> nearest_limit(const std::vector<LimitCandidate>& c
 
 Bytes held_by_target(const MemoryState& memory) {
     if (!memory.effective) return {};
-    // Of its own limit all is its own. Swap is in what is held where the limit counts it.
     const Bytes held = memory.effective->held();
-    return memory.effective->owner == "own" ? held : std::min(held, memory.unreclaimable + memory.swap);
+    if (memory.effective->owner == "own") return held;
+    // A tree of processes is measured at a cgroup that holds others, too.
+    if (memory.others) return std::min(held, memory.usage - *memory.others);
+    // Swap is in what is held where the limit counts it.
+    return std::min(held, memory.unreclaimable + memory.swap);
 }
 
 }  // namespace memscope
