@@ -321,8 +321,10 @@ TEST(TargetJudge, WhenTheTrainerIsReplacedWhatWasForeseenOfTheOldOneIsOver) {
         target.processes[2].task.id = {99, 99};
         return target;
     };
-    watched.run(100, replaced, 1);
-    EXPECT_FALSE(watched.forecast()) << watched.forecast()->eta.count();
+    watched.run(1, replaced, 1);
+    EXPECT_FALSE(watched.forecast());
+    watched.run(99, [&](double t) { return replaced(1 + t); }, 1);
+    EXPECT_FALSE(watched.forecast());
     watched.run(3600, [&](double t) { return replaced(100 + t); });
     EXPECT_TRUE(watched.forecast()) << "the new one leaks as well";
 }
