@@ -96,22 +96,24 @@ std::optional<Forecast> Limits::trend(Seconds now, const Track& track, const Jud
                     .own_share = is_own ? 1 : share(own_.mean_rate(rise->window), rise->rate)};
 }
 
-std::optional<Forecast> Limits::first(Seconds now, const Judgement& own,
+std::vector<Forecast> Limits::foresee(Seconds now, const Judgement& own,
                                       const std::vector<LimitCandidate>& candidates) const {
-    std::optional<Forecast> first;
+    std::vector<Forecast> all;
     for (const LimitCandidate& candidate : candidates) {
         const auto track = tracks_.find(candidate.owner);
         if (track == tracks_.end()) continue;
         auto expected = judged(now, track->second, own, candidate);
-        // Where a judgement says nearly the same, it stays: a basis that alternates would interrupt alerts.
-        constexpr double kClearlyEarlier = 0.5;
         const auto soon = trend(now, track->second, own, candidate);
-        if (soon && (!expected || soon->eta < kClearlyEarlier * expected->eta)) expected = soon;
-        if (!expected || (first && first->eta <= expected->eta)) continue;
-        first = expected;
-        first->limit = as_limit(candidate);
+        // A leak that says nearly the same stays: alerts ask for its basis, and one that alternates would interrupt
+        // them.
+        const double clearly = expected && expected->basis != Forecast::Basis::warmup ? 0.5 : 1;
+        if (soon && (!expected || soon->eta < clearly * expected->eta)) expected = soon;
+        if (!expected) continue;
+        expected->limit = as_limit(candidate);
+        all.push_back(*std::move(expected));
     }
-    return first;
+    std::ranges::stable_sort(all, {}, &Forecast::eta);
+    return all;
 }
 
 }  // namespace memscope

@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 #include <string>
+#include <vector>
 
 #include "analysis/judge.h"
 #include "analysis/trend.h"
@@ -25,8 +26,9 @@ class Limits {
     // The processes that held most of the target, or made it grow, are gone: what was foreseen because of their growth
     // holds no longer. `own` is the judgement of the target until then.
     void job_ended(Seconds now, const Judgement& own);
-    // The forecast of the limit that is reached first at its own rate, as of now. `own` is the judgement of the target.
-    std::optional<Forecast> first(Seconds now, const Judgement& own,
+    // The forecast of each limit that is reached at its own rate, as of now, the earliest first. `own` is the judgement
+    // of the target.
+    std::vector<Forecast> foresee(Seconds now, const Judgement& own,
                                   const std::vector<LimitCandidate>& candidates) const;
 
   private:

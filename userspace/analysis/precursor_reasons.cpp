@@ -78,15 +78,24 @@ std::string trend_reason(const Forecast& forecast, Verdict own) {
 
 }  // namespace
 
+const Forecast* alarming(const PrecursorSettings& settings, const PrecursorInputs& inputs) {
+    const auto is_near = [&](const std::optional<EffectiveLimit>& limit) {
+        return limit && limit->held_share() > settings.eta_warmup_held;
+    };
+    for (const Forecast& forecast : inputs.forecasts) {
+        if (!forecast.limit) continue;
+        const bool by_verdict = forecast.basis == Forecast::Basis::leak || forecast.basis == Forecast::Basis::spike;
+        // A warm-up may end, and a rise of a minute, too: these count only near the limit.
+        if (!by_verdict && !is_near(forecast.limit) && !is_near(inputs.limit)) continue;
+        if (forecast.eta < (by_verdict ? settings.eta : settings.eta_warmup)) return &forecast;
+    }
+    return nullptr;
+}
+
 Reason eta_reason(const PrecursorSettings& settings, const PrecursorInputs& inputs) {
-    if (!inputs.forecast || !inputs.forecast->limit) return std::nullopt;
-    const Forecast& forecast = *inputs.forecast;
-    const bool by_verdict = forecast.basis == Forecast::Basis::leak || forecast.basis == Forecast::Basis::spike;
-    if (forecast.eta >= (by_verdict ? settings.eta : settings.eta_warmup)) return std::nullopt;
-    // A warm-up may end, and a rise of a minute, too: these count only near the limit.
-    const bool near = forecast.limit->held_share() > settings.eta_warmup_held ||
-                      (inputs.limit && inputs.limit->held_share() > settings.eta_warmup_held);
-    if (!by_verdict && !near) return std::nullopt;
+    const Forecast* found = alarming(settings, inputs);
+    if (!found) return std::nullopt;
+    const Forecast& forecast = *found;
     switch (forecast.basis) {
         case Forecast::Basis::leak:
             return leak_reason(forecast, inputs.verdict);

@@ -27,10 +27,11 @@ std::optional<CounterRise> rise_of(const CounterWindow& window, Seconds length) 
 
 bool is_of_host(const std::optional<EffectiveLimit>& limit) { return limit && limit->owner == "host"; }
 
-bool concerns_host(PrecursorKind kind, const PrecursorInputs& inputs) {
+// `kind` has a reason.
+bool concerns_host(PrecursorKind kind, const PrecursorSettings& settings, const PrecursorInputs& inputs) {
     switch (kind) {
         case PrecursorKind::eta:
-            return inputs.forecast && is_of_host(inputs.forecast->limit);
+            return is_of_host(alarming(settings, inputs)->limit);
         case PrecursorKind::near_limit:
             return is_of_host(inputs.limit);
         case PrecursorKind::host_low:
@@ -62,7 +63,7 @@ std::vector<Precursor> Precursors::consider(Seconds now, const PrecursorInputs& 
         State& state = states_[i];
         if (just_ended && is_about_processes(kind)) state.reasoned_since.reset();  // it was about the dead
         auto reason = reason_for(kind, inputs);
-        if (reason) state.of_host = concerns_host(kind, inputs);
+        if (reason) state.of_host = concerns_host(kind, settings_, inputs);
         const bool of_the_dead = inputs.job_ended && state.standing_since && is_about_processes(kind) &&
                                  *state.standing_since <= *inputs.job_ended;
         settle(state, now, std::move(reason), needed(kind), of_the_dead ? Seconds{} : settings_.clear_after);

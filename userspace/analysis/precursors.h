@@ -13,7 +13,7 @@ namespace memscope {
 
 // What is known of a target at one moment. Of what is not known here no precursor can stand.
 struct PrecursorInputs {
-    std::optional<Forecast> forecast{};        // of the limit that is reached first
+    std::vector<Forecast> forecasts{};         // one for each limit that is reached, the earliest first
     Verdict verdict = Verdict::insufficient;   // of the target itself: a limit may fill up by others
     std::optional<EffectiveLimit> limit{};     // the one with the least headroom
     std::optional<double> pressure_full{};     // PSI full avg10 of the target, 0 to 1

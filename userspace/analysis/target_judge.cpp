@@ -88,7 +88,8 @@ void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target, st
 
     ScopeVerdict whole = verdict_of(whole_, std::nullopt, wall - now, target);
     grower_ = whole.grower ? std::optional(whole.grower->pid) : std::nullopt;
-    whole.forecast = limits_.first(now, whole_.judge.latest(), target.memory.candidates);
+    forecasts_ = limits_.foresee(now, whole_.judge.latest(), target.memory.candidates);
+    if (!forecasts_.empty()) whole.forecast = forecasts_.front();
     target.verdicts.clear();
     target.verdicts.push_back(std::move(whole));
     for (const auto& [key, scope] : roles_)

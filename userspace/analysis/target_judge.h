@@ -20,6 +20,9 @@ class TargetJudge {
     // Adds what this tick says and fills in what it means. `now` is monotonic, `wall` the same moment since 1970,
     // `gpus` are those of the machine. The deaths of this tick are in `target` already.
     void consider(Seconds now, Seconds wall, TargetSnapshot& target, std::span<const GpuDevice> gpus = {});
+    // The forecasts of all limits at that tick, the earliest first: a warm-up that is foreseen to reach one limit must
+    // not hide a leak that reaches another a little later.
+    const std::vector<Forecast>& forecasts() const { return forecasts_; }
     // When the processes that held most of the target, or made it grow, were last gone; monotonic.
     std::optional<Seconds> job_ended() const { return job_ended_; }
 
@@ -46,6 +49,7 @@ class TargetJudge {
     Growers growers_;
     LineHistory lines_;
     Limits limits_;
+    std::vector<Forecast> forecasts_{};
     JobEnd end_{};
     std::optional<pid_t> grower_{};  // the process that grew most, at the tick before
     std::optional<Seconds> job_ended_{};

@@ -243,7 +243,7 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
     if (growth_ && judge.wants_lines(boot)) out.lines = growth_->lines(out);
     judge.consider(boot, Seconds(now.unix_seconds), out, snapshot.gpus);
     out.reclaim = stalls_.of(session_.reclaim(), id);
-    out.precursors = precursors_.consider(id, out, snapshot.host, judge.job_ended(), now);
+    out.precursors = precursors_.consider(id, out, snapshot.host, judge, now);
     ended_.remember(id, out);
 }
 

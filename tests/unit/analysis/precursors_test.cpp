@@ -82,10 +82,10 @@ TEST(Precursors, NoneStandOfWhatIsNotKnown) {
 TEST(Precursors, EtaStandsBelowTenMinutesOfALeak) {
     for (const Basis basis : {Basis::leak, Basis::spike}) {
         Watching w;
-        w.inputs.forecast = in(600, basis);
+        w.inputs.forecasts = {in(600, basis)};
         w.look();
         EXPECT_FALSE(w.found(PrecursorKind::eta));
-        w.inputs.forecast = in(599, basis);
+        w.inputs.forecasts = {in(599, basis)};
         w.look();
         EXPECT_THAT(w.reason(PrecursorKind::eta), HasSubstr("in 10 min"));
     }
@@ -95,17 +95,17 @@ TEST(Precursors, EtaOfAWarmUpOrATrendStandsBelowTwoMinutesAndAboveFourFifthsOfTh
     for (const Basis basis : {Basis::warmup, Basis::trend}) {
         Watching w;
         w.inputs.limit = held(0.80);
-        w.inputs.forecast = in(119, basis, *w.inputs.limit);
+        w.inputs.forecasts = {in(119, basis, *w.inputs.limit)};
         w.look();
         EXPECT_FALSE(w.found(PrecursorKind::eta));
         w.inputs.limit = held(0.81);
-        w.inputs.forecast = in(119, basis, *w.inputs.limit);
+        w.inputs.forecasts = {in(119, basis, *w.inputs.limit)};
         w.look();
         EXPECT_THAT(w.reason(PrecursorKind::eta), HasSubstr("81 GiB of its own limit of 100 GiB (81 %)"));
 
         Watching later;
         later.inputs.limit = held(0.99);
-        later.inputs.forecast = in(120, basis, *later.inputs.limit);
+        later.inputs.forecasts = {in(120, basis, *later.inputs.limit)};
         later.look();
         EXPECT_FALSE(later.found(PrecursorKind::eta));
     }
@@ -114,15 +114,29 @@ TEST(Precursors, EtaOfAWarmUpOrATrendStandsBelowTwoMinutesAndAboveFourFifthsOfTh
 TEST(Precursors, EtaOfATrendIsMeasuredAtTheLimitThatFillsUpOrAtTheEffectiveOne) {
     Watching w;
     w.inputs.limit = held(0.5);
-    w.inputs.forecast = in(60, Basis::trend, {"host", gib(100), gib(15)});
+    w.inputs.forecasts = {in(60, Basis::trend, {"host", gib(100), gib(15)})};
     w.look();
     EXPECT_TRUE(w.found(PrecursorKind::eta)) << "the host is at 85 %";
 
     Watching tight;
     tight.inputs.limit = held(0.95);
-    tight.inputs.forecast = in(60, Basis::warmup, {"host", gib(1000), gib(300)});
+    tight.inputs.forecasts = {in(60, Basis::warmup, {"host", gib(1000), gib(300)})};
     tight.look();
     EXPECT_TRUE(tight.found(PrecursorKind::eta)) << "its own limit is at 95 %";
+}
+
+TEST(Precursors, AWarmUpThatIsFarFromItsLimitDoesNotHideALeakElsewhere) {
+    Watching w;
+    w.inputs.limit = held(0.4);
+    w.inputs.forecasts = {in(100, Basis::warmup, held(0.4)), in(300, Basis::leak, {"host", gib(256), gib(20)})};
+    w.look();
+    EXPECT_THAT(w.reason(PrecursorKind::eta), HasSubstr("the host's memory of 256 GiB fills up"));
+    EXPECT_TRUE(w.found(PrecursorKind::eta)->of_host);
+    w.inputs.limit = held(0.85);
+    w.inputs.forecasts[0].limit = held(0.85);
+    w.look();
+    EXPECT_THAT(w.reason(PrecursorKind::eta), HasSubstr("still warming up")) << "it comes first";
+    EXPECT_FALSE(w.found(PrecursorKind::eta)->of_host);
 }
 
 TEST(Precursors, EtaSaysWhoseGrowthItIs) {
@@ -132,7 +146,7 @@ TEST(Precursors, EtaSaysWhoseGrowthItIs) {
     const auto reason = [](Forecast forecast, double own_share = 1, Verdict verdict = Verdict::stable) {
         Watching w;
         forecast.own_share = own_share;
-        w.inputs.forecast = forecast;
+        w.inputs.forecasts = {forecast};
         w.inputs.verdict = verdict;
         w.look();
         return w.reason(PrecursorKind::eta);
@@ -204,7 +218,7 @@ TEST(Precursors, NearLimitCountsSiblingsBelowTheLimitOfAnAncestor) {
 TEST(Precursors, ItIsKnownWhichAreOfTheHostThatAllJobsShare) {
     Watching w;
     w.inputs.limit = EffectiveLimit{"host", gib(100), gib(5)};
-    w.inputs.forecast = in(60, Basis::leak, *w.inputs.limit);
+    w.inputs.forecasts = {in(60, Basis::leak, *w.inputs.limit)};
     w.inputs.pressure_full = 0.5;
     w.inputs.host = HostMemory{.total = gib(256), .available = gib(1)};
     w.look_for(31);
@@ -216,7 +230,7 @@ TEST(Precursors, ItIsKnownWhichAreOfTheHostThatAllJobsShare) {
     EXPECT_FALSE(w.found(PrecursorKind::pressure)->of_host);
     for (const auto* owner : {"own", "jobs/user"}) {
         w.inputs.limit->owner = owner;
-        w.inputs.forecast->limit = w.inputs.limit;
+        w.inputs.forecasts[0].limit = w.inputs.limit;
         w.look();
         EXPECT_FALSE(w.found(PrecursorKind::eta)->of_host) << owner;
         EXPECT_FALSE(w.found(PrecursorKind::near_limit)->of_host) << owner;
@@ -226,7 +240,7 @@ TEST(Precursors, ItIsKnownWhichAreOfTheHostThatAllJobsShare) {
 TEST(Precursors, TheHostMayBeFullFirstThoughItsOwnLimitIsNearer) {
     Watching w;
     w.inputs.limit = held(0.95);
-    w.inputs.forecast = in(60, Basis::leak, {"host", gib(256), gib(20)});
+    w.inputs.forecasts = {in(60, Basis::leak, {"host", gib(256), gib(20)})};
     w.look_for(31);
     ASSERT_TRUE(w.found(PrecursorKind::eta));
     EXPECT_TRUE(w.found(PrecursorKind::eta)->of_host);
@@ -412,13 +426,13 @@ TEST(Precursors, OneThatComesBackWithinTheMinuteHasStoodAllTheTime) {
 TEST(Precursors, WhatAnnouncedADeathIsOverWithIt) {
     Watching w;
     w.inputs.limit = held(0.95);
-    w.inputs.forecast = in(60, Basis::leak, held(0.95));
+    w.inputs.forecasts = {in(60, Basis::leak, held(0.95))};
     w.inputs.pressure_full = 0.5;
     w.inputs.shm = ShmUsage{mib(950), mib(1000)};
     w.look_for(40);
     ASSERT_EQ(w.standing().size(), 4U);
     w.inputs.job_ended = w.now + Seconds{1};
-    w.inputs.forecast.reset();
+    w.inputs.forecasts.clear();
     w.look();  // it takes a while until the memory of the dead is given back
     EXPECT_FALSE(w.found(PrecursorKind::eta));
     EXPECT_TRUE(w.found(PrecursorKind::near_limit));
@@ -436,9 +450,9 @@ TEST(Precursors, WhatBeganAfterADeathIsHeldAsUsual) {
     w.look();
     w.inputs.job_ended = w.now;
     w.look();
-    w.inputs.forecast = in(60, Basis::leak, held(0.95));
+    w.inputs.forecasts = {in(60, Basis::leak, held(0.95))};
     w.look();
-    w.inputs.forecast.reset();
+    w.inputs.forecasts.clear();
     w.look_for(59);
     EXPECT_TRUE(w.found(PrecursorKind::eta));
     w.look();

@@ -194,6 +194,9 @@ TEST(TargetJudge, TheEarlierOfTwoForecastsIsTold) {
     ASSERT_TRUE(watched.forecast());
     EXPECT_EQ(watched.forecast()->limit->owner, "jobs");
     EXPECT_NEAR(watched.forecast()->own_share, 1.0 / 7, 0.03);
+    ASSERT_EQ(watched.judge.forecasts().size(), 2U) << "the other one is not forgotten";
+    EXPECT_EQ(watched.judge.forecasts()[1].limit->owner, "own");
+    EXPECT_LT(watched.judge.forecasts()[0].eta, watched.judge.forecasts()[1].eta);
 }
 
 TEST(TargetJudge, TheForecastAgesBetweenTwoJudgements) {
