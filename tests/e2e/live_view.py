@@ -181,6 +181,21 @@ def wide_with_two_targets(folder, job):
         check('... and a plain line tells of the target that ended', s.shows(f'{calm.name}: ended'), s.text())
 
 
+def a_death_stands_first(folder):
+    with Cgroup(f'{ME}-dies', 64 * MIB) as dies, Screen(folder, 80, 24, '--cgroup', dies.name) as s:
+        with process(SLEEPER, cgroup=dies) as sleeper:
+            s.shows('▾ trainer')
+            sleeper.kill()
+            sleeper.wait(10)
+        check('a death stands in the first line', s.shows(rf'\A DEATH \d+ s ago in {dies.name}: python'), s.text())
+        s.keys('Down')
+        check('... and stays there', s.hides('▾ trainer') and s.shows(r'\A DEATH'), s.text())
+        s.keys('x')
+        check('... until it was seen', s.shows(rf'\A {dies.name}  '), s.text())
+        s.keys('q')
+        check('... and q ends it with 0', s.ended() == '0', s.ended())
+
+
 def other_ends(folder, job):
     for number, status in (signal.SIGINT, '0'), (signal.SIGSEGV, '139'), (signal.SIGQUIT, '131'):
         with Screen(folder, 80, 24, '--cgroup', job.name, environment='ASAN_OPTIONS=handle_segv=0') as s:
@@ -244,6 +259,7 @@ def main():
         narrow(folder, job)
         between_ticks(folder, job)
         wide_with_two_targets(folder, job)
+        a_death_stands_first(folder)
         other_ends(folder, job)
         plain_lines_instead(folder, job)
         frozen_terminal(folder, job)

@@ -68,7 +68,8 @@ void one(std::string_view bytes) {
     now.targets = {any_target(input), any_target(input)};
     now.self.dropped = {{"ring_full", input.number()}};
     for (const TargetSnapshot& target : now.targets) check(now, target);
-    for (const std::string& line : notices(&before, now)) require(is_clean(line), "a notice is one clean line", line);
+    for (const std::string& line : NoticeWriter().write(&before, now))
+        require(is_clean(line), "a notice is one clean line", line);
     const std::string metrics = render_prometheus(now);
     require(is_utf8(metrics) && metrics.ends_with('\n'), "metrics are UTF-8", metrics);
     for_each_line(metrics, [&](std::string_view line) {

@@ -135,6 +135,43 @@ TEST(PrecursorsForReal, EtaStandsBeforeALeakIsKilled) {
     EXPECT_EQ(target.memory.effective->owner, "own");
 }
 
+// A job that had run for a while when watching began. No verdict is possible before its end: that takes two minutes.
+TEST(PrecursorsForReal, EtaStandsOnTheTrendOfAJobThatWasMetLateAndIsOverWithItsDeath) {
+    constexpr std::size_t kLimit = 256 * kMiB;
+    const RealCgroup job("late");
+    job.limit(kLimit);
+    Child child(job, [](const Child::Script& script) {
+        touch(120 * kMiB);
+        script.say();
+        for (;;) {  // 4 MiB/s: killed after about 34 s
+            touch(kMiB);
+            std::this_thread::sleep_for(std::chrono::milliseconds(250));
+        }
+    });
+    child.heard();
+    Watched watched = Watched::on(gather_kernel_facts({}), {.cgroups = {job.name()}});
+    ASSERT_TRUE(comes_to(watched, job, PrecursorKind::eta, true, 1000));
+    const TargetSnapshot& alive = *watched.find(job);
+    ASSERT_EQ(alive.processes.size(), 1U) << "it still lives";
+    ASSERT_TRUE(alive.verdict()->forecast);
+    EXPECT_EQ(alive.verdict()->judgement.verdict, Verdict::insufficient);
+    EXPECT_EQ(alive.verdict()->forecast->basis, Forecast::Basis::trend);
+    EXPECT_EQ(alive.verdict()->forecast->limit->owner, "own");
+    EXPECT_EQ(alive.verdict()->forecast->limit->limit.n, kLimit);
+    EXPECT_LT(alive.memory.effective->held_share(), 0.95) << "in time to save something";
+    EXPECT_FALSE(standing(alive, PrecursorKind::near_limit));
+
+    bool died = false;
+    for (int i = 0; i < 1000 && !died; ++i) {
+        died = watched.tick(job).processes.empty();
+        if (!died) std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    }
+    ASSERT_TRUE(died);
+    EXPECT_TRUE(comes_to(watched, job, PrecursorKind::eta, false, 10)) << "the hold of a minute is for the living";
+    EXPECT_FALSE(watched.find(job)->verdict()->forecast);
+    EXPECT_TRUE(watched.find(job)->last_death);
+}
+
 // Where the machine's memory is short is a setting: one that no machine can meet, and one that none can miss.
 TEST(PrecursorsForReal, HostLowStandsByWhatTheMachineHas) {
     const RealCgroup job("anywhere");

@@ -47,7 +47,11 @@ inline TargetSnapshot nearly_full() {
     verdict.judgement.floor_slope = 1 << 20U;
     verdict.judgement.warmup_ended = Seconds(kDied - 500);
     verdict.judgement.leak_started = Seconds(kDied - 500);
-    verdict.forecast = Forecast{Seconds{12}, Seconds{10}, Seconds{15}, Forecast::Basis::leak};
+    verdict.forecast = Forecast{.eta = Seconds{12},
+                                .earliest = Seconds{10},
+                                .latest = Seconds{15},
+                                .basis = Forecast::Basis::leak,
+                                .limit = target.memory.effective};
     verdict.explanation = "The floor has risen steadily.";
     target.verdicts = {verdict};
     target.precursors = {{PrecursorKind::near_limit, kDied - 45, "97 % of its own limit of 512 MiB"}};

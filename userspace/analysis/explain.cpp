@@ -12,19 +12,11 @@ Bytes whole(double bytes) {
     return {static_cast<std::uint64_t>(std::clamp(std::round(bytes), 0.0, kMost))};
 }
 
-// "1.0 GiB/h", "540 MiB/min": whichever unit a person can picture.
-std::string rate(double bytes_per_second) {
-    constexpr double kFast = 10.0 * (1U << 30U);  // per hour
-    const double size = std::abs(bytes_per_second);
-    const char* sign = bytes_per_second < 0 ? "-" : "";
-    if (size * 3600 > kFast) return fmt::format("{}{}/min", sign, human_size(whole(size * 60)));
-    return fmt::format("{}{}/h", sign, human_size(whole(size * 3600)));
-}
+std::string rate(double bytes_per_second) { return human_rate(bytes_per_second); }
 
-std::string until_limit(const Judgement& judgement, const std::optional<Bytes>& limit) {
-    if (!limit) return {};
-    const auto expected = forecast(judgement, *limit);
-    if (!expected) return {};
+std::string until_limit(const Judgement& judgement, const Circumstances& known) {
+    if (!known.expected || !known.limit) return {};
+    const auto& [limit, expected, advice] = known;
     const std::string reached = expected->eta > Seconds(0) ? "in " + human_duration(expected->eta) : "now";
     if (expected->basis == Forecast::Basis::spike)
         return fmt::format("; the next spike would cross the limit of {}, {}", human_size(*limit), reached);
@@ -114,9 +106,13 @@ std::string flat(const Judgement& judgement, const std::string& eta) {
 
 }  // namespace
 
-std::string explain(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit,
-                    const std::optional<std::string>& advice) {
-    const std::string eta = until_limit(judgement, limit);
+std::string explain(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit) {
+    return explain(judgement, began,
+                   Circumstances{.limit = limit, .expected = limit ? forecast(judgement, *limit) : std::nullopt});
+}
+
+std::string explain(const Judgement& judgement, Seconds began, const Circumstances& known) {
+    const std::string eta = until_limit(judgement, known);
     std::string text;
     switch (judgement.verdict) {
         case Verdict::insufficient:
@@ -130,11 +126,11 @@ std::string explain(const Judgement& judgement, Seconds began, const std::option
             text = flat(judgement, eta);
             break;
         case Verdict::leaking:
-            text = leaking(judgement, began, eta, advice);
+            text = leaking(judgement, began, eta, known.advice);
             break;
     }
     if (judgement.loop)
-        text = loop_text(*judgement.loop, limit) + "; " + text;
+        text = loop_text(*judgement.loop, known.limit) + "; " + text;
     else if (judgement.restarted)
         text = fmt::format("since the restart at {}, {}", human_duration(*judgement.restarted - began), text);
     text[0] = text[0] >= 'a' && text[0] <= 'z' ? static_cast<char>(text[0] - 'a' + 'A') : text[0];

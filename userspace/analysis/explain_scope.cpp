@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "analysis/explain.h"
+#include "analysis/limit_text.h"
 #include "analysis/line_history.h"
 #include "base/text.h"
 
@@ -36,12 +37,20 @@ std::string lines_text(const GrowingLines& lines) {
     return "It grows at some lines again, at others for the first time, " + where;
 }
 
-std::string limit_text(const MemoryState& memory, const Forecast& forecast) {
-    if (!memory.effective || memory.effective->owner == "own") return {};  // the sentence of the curve has said it
-    const std::string whose =
-        memory.effective->owner == "host" ? "the host's memory" : "the limit of " + printable(memory.effective->owner);
-    return fmt::format("With what others hold there, {} ({}) is reached in {}.", whose,
-                       human_size(memory.effective->limit), human_duration(forecast.eta));
+// What the sentence of the curve does not say: a limit of an ancestor or of the host, and what the last minute alone
+// foretells.
+std::string limit_text(const Forecast& forecast) {
+    if (!forecast.limit) return {};
+    const EffectiveLimit& limit = *forecast.limit;
+    const std::string whose = fmt::format("{} ({})", limit_name(limit.owner), human_size(limit.limit));
+    if (forecast.basis == Forecast::Basis::trend)
+        return fmt::format("What is held below {} has lately risen by {}: at this rate it is full in {}.", whose,
+                           human_rate(forecast.rate), human_duration(forecast.eta));
+    if (limit.owner == "own") return {};
+    if (forecast.basis == Forecast::Basis::spike)
+        return fmt::format("With what others hold there, the next spike would cross {} in {}.", whose,
+                           human_duration(forecast.eta));
+    return fmt::format("With what others hold there, {} is reached in {}.", whose, human_duration(forecast.eta));
 }
 
 // Which kind of memory it is, where that is not anonymous memory.
@@ -76,9 +85,12 @@ std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verd
         std::string overhead = overhead_text(verdict, processes, target);
         if (!overhead.empty()) return overhead;
     }
-    const auto& effective = target.memory.effective;
-    const bool own = !verdict.role && effective && effective->owner == "own";
-    std::string text = explain(verdict.judgement, verdict.began, own ? std::optional(effective->limit) : std::nullopt);
+    const auto& expected = verdict.forecast;
+    const bool own =
+        expected && expected->limit && expected->limit->owner == "own" && expected->basis != Forecast::Basis::trend;
+    std::string text =
+        explain(verdict.judgement, verdict.began,
+                own ? Circumstances{.limit = expected->limit->limit, .expected = expected} : Circumstances{});
     const auto append = [&text](const std::string& sentence) {
         if (!sentence.empty()) text += " " + sentence;
     };
@@ -86,7 +98,7 @@ std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verd
     if (verdict.lines) append(lines_text(*verdict.lines));
     if (verdict.role) return role_text(*verdict.role, processes) + ": " + text;
     if (verdict.judgement.verdict == Verdict::leaking) append(kind_text(target.memory));
-    if (verdict.forecast) append(limit_text(target.memory, *verdict.forecast));
+    if (verdict.forecast) append(limit_text(*verdict.forecast));
     return text;
 }
 

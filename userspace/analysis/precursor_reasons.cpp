@@ -3,7 +3,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "base/text.h"
+#include "analysis/limit_text.h"
 
 namespace memscope {
 namespace {
@@ -18,38 +18,102 @@ std::string percent(double share) {
     return value < 10 ? fmt::format("{:.1f} %", value) : fmt::format("{:.0f} %", std::floor(value));
 }
 
-// Whatever stands below that limit: of an ancestor's or the host's, siblings have their part.
-Bytes held(const EffectiveLimit& limit) { return limit.limit - limit.headroom; }
+std::string_view plain_word(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::insufficient:
+            return "is not judged yet";
+        case Verdict::warming_up:
+            return "is warming up";
+        case Verdict::stable:
+            return "is stable";
+        case Verdict::spiky:
+            return "is spiky";
+        case Verdict::leaking:
+            return "leaks, too";
+    }
+    return "";
+}
 
-std::string owner_of(const EffectiveLimit& limit) {
-    const std::string size = human_size(limit.limit);
-    if (limit.owner == "own") return "its own limit of " + size;
-    if (limit.owner == "host") return "the host's memory of " + size;
-    return fmt::format("the limit of {}, {}", printable(limit.owner), size);
+std::string left_text(const Forecast& forecast) {
+    return forecast.eta > Seconds{} ? "in " + human_duration(forecast.eta) : "now";
+}
+
+bool is_own(const EffectiveLimit& limit) { return limit.owner == "own"; }
+
+// Whose growth fills the limit of an ancestor or of the host. It may be a neighbour's, and then this job is healthy.
+std::string by_whom(const Forecast& forecast, Verdict own) {
+    if (is_own(*forecast.limit)) return "";
+    if (forecast.own_share >= 0.5) return ", mostly by this job";
+    return fmt::format(", mostly by others (this job {})", plain_word(own));
+}
+
+std::string held_text(const EffectiveLimit& limit) {
+    return fmt::format("{} of {} ({})", human_size(limit.held()), limit_and_size(limit), percent(limit.held_share()));
+}
+
+std::string leak_reason(const Forecast& forecast, Verdict own) {
+    if (is_own(*forecast.limit))
+        return fmt::format("it leaks, and at this rate {} is full {}: save a checkpoint now",
+                           limit_and_size(*forecast.limit), left_text(forecast));
+    return fmt::format("{} fills up by {}{}, and is full {}: save a checkpoint now", limit_and_size(*forecast.limit),
+                       human_rate(forecast.rate), by_whom(forecast, own), left_text(forecast));
+}
+
+std::string spike_reason(const Forecast& forecast) {
+    const std::string whose = is_own(*forecast.limit) ? "the next spike" : "the next spike of all that is held there";
+    return fmt::format("{} would cross {} {}", whose, limit_and_size(*forecast.limit), left_text(forecast));
+}
+
+std::string warmup_reason(const Forecast& forecast) {
+    const bool alone = is_own(*forecast.limit);
+    return fmt::format("it is still warming up and holds{} {}: at this rate memory runs out {}",
+                       alone ? "" : ", with what others hold there,", held_text(*forecast.limit), left_text(forecast));
+}
+
+std::string trend_reason(const Forecast& forecast, Verdict own) {
+    return fmt::format("{} are held and have lately risen by {}{}: at this rate it is full {}, save a checkpoint now",
+                       held_text(*forecast.limit), human_rate(forecast.rate), by_whom(forecast, own),
+                       left_text(forecast));
 }
 
 }  // namespace
 
-Reason eta_reason(const PrecursorSettings& settings, const PrecursorInputs& inputs) {
-    if (!inputs.eta) return std::nullopt;
-    const std::string left = human_duration(inputs.eta->left);
-    if (!inputs.eta->warmup) {
-        if (inputs.eta->left >= settings.eta) return std::nullopt;
-        return fmt::format("it leaks, and at this rate memory runs out in {}: save a checkpoint now", left);
+const Forecast* alarming(const PrecursorSettings& settings, const PrecursorInputs& inputs) {
+    const auto is_near = [&](const std::optional<EffectiveLimit>& limit) {
+        return limit && limit->held_share() > settings.eta_warmup_held;
+    };
+    for (const Forecast& forecast : inputs.forecasts) {
+        if (!forecast.limit) continue;
+        const bool by_verdict = forecast.basis == Forecast::Basis::leak || forecast.basis == Forecast::Basis::spike;
+        // A warm-up may end, and a rise of a minute, too: these count only near the limit.
+        if (!by_verdict && !is_near(forecast.limit) && !is_near(inputs.limit)) continue;
+        if (forecast.eta < (by_verdict ? settings.eta : settings.eta_warmup)) return &forecast;
     }
-    if (!inputs.limit || inputs.eta->left >= settings.eta_warmup) return std::nullopt;
-    if (share(held(*inputs.limit), inputs.limit->limit) <= settings.eta_warmup_held) return std::nullopt;
-    return fmt::format("it is still warming up and holds {} of {} ({}): at this rate memory runs out in {}",
-                       human_size(held(*inputs.limit)), owner_of(*inputs.limit),
-                       percent(share(held(*inputs.limit), inputs.limit->limit)), left);
+    return nullptr;
+}
+
+Reason eta_reason(const PrecursorSettings& settings, const PrecursorInputs& inputs) {
+    const Forecast* found = alarming(settings, inputs);
+    if (!found) return std::nullopt;
+    const Forecast& forecast = *found;
+    switch (forecast.basis) {
+        case Forecast::Basis::leak:
+            return leak_reason(forecast, inputs.verdict);
+        case Forecast::Basis::spike:
+            return spike_reason(forecast);
+        case Forecast::Basis::warmup:
+            return warmup_reason(forecast);
+        case Forecast::Basis::trend:
+            return trend_reason(forecast, inputs.verdict);
+    }
+    return std::nullopt;
 }
 
 Reason near_limit_reason(const PrecursorSettings& settings, const std::optional<EffectiveLimit>& limit) {
     if (!limit || limit->limit.n == 0) return std::nullopt;
-    const double full = share(held(*limit), limit->limit);
-    if (full < settings.near_limit) return std::nullopt;
-    return fmt::format("{} of {} cannot be reclaimed ({}): with {} more a process is killed", human_size(held(*limit)),
-                       owner_of(*limit), percent(full), human_size(limit->headroom));
+    if (limit->held_share() < settings.near_limit) return std::nullopt;
+    return fmt::format("{} of {} cannot be reclaimed ({}): with {} more a process is killed", human_size(limit->held()),
+                       limit_and_size(*limit), percent(limit->held_share()), human_size(limit->headroom));
 }
 
 Reason pressure_reason(const PrecursorSettings& settings, const std::optional<double>& full) {

@@ -15,6 +15,8 @@ struct CounterRise {
     Seconds in{};
 };
 
+// The earliest forecast that `eta` stands for; null: none is near enough.
+const Forecast* alarming(const PrecursorSettings& settings, const PrecursorInputs& inputs);
 Reason eta_reason(const PrecursorSettings& settings, const PrecursorInputs& inputs);
 Reason near_limit_reason(const PrecursorSettings& settings, const std::optional<EffectiveLimit>& limit);
 Reason pressure_reason(const PrecursorSettings& settings, const std::optional<double>& full);

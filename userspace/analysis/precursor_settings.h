@@ -5,8 +5,8 @@ namespace memscope {
 
 // When a precursor stands. Shares are 0 to 1.
 struct PrecursorSettings {
-    Seconds eta = std::chrono::minutes(10);        // time to OOM of a leak
-    Seconds eta_warmup = std::chrono::minutes(2);  // of a warm-up,
+    Seconds eta = std::chrono::minutes(10);        // time to OOM of a leak, or to a spike that crosses the limit
+    Seconds eta_warmup = std::chrono::minutes(2);  // of a warm-up or of the trend of the last minute,
     double eta_warmup_held = 0.8;                  // and only above this share of the limit
     double near_limit = 0.9;
     Seconds near_limit_for{30};

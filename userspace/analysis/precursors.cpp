@@ -25,16 +25,25 @@ std::optional<CounterRise> rise_of(const CounterWindow& window, Seconds length) 
     return CounterRise{*by, length};
 }
 
-bool concerns_host(PrecursorKind kind, const std::optional<EffectiveLimit>& limit) {
+bool is_of_host(const std::optional<EffectiveLimit>& limit) { return limit && limit->owner == "host"; }
+
+// `kind` has a reason.
+bool concerns_host(PrecursorKind kind, const PrecursorSettings& settings, const PrecursorInputs& inputs) {
     switch (kind) {
         case PrecursorKind::eta:
+            return is_of_host(alarming(settings, inputs)->limit);
         case PrecursorKind::near_limit:
-            return limit && limit->owner == "host";
+            return is_of_host(inputs.limit);
         case PrecursorKind::host_low:
             return true;
         default:
             return false;
     }
+}
+
+// The others are about /dev/shm and the host, which remain when processes die.
+bool is_about_processes(PrecursorKind kind) {
+    return kind != PrecursorKind::shm_full && kind != PrecursorKind::host_low;
 }
 
 }  // namespace
@@ -47,13 +56,17 @@ Precursors::Precursors(const PrecursorSettings& settings)
 
 std::vector<Precursor> Precursors::consider(Seconds now, const PrecursorInputs& inputs) {
     count(now, inputs);
+    const bool just_ended = std::exchange(job_ended_, inputs.job_ended) != inputs.job_ended;
     std::vector<Precursor> standing;
     for (std::size_t i = 0; i < kKinds; ++i) {
         const PrecursorKind kind = kPrecursorKinds[i];
         State& state = states_[i];
+        if (just_ended && is_about_processes(kind)) state.reasoned_since.reset();  // it was about the dead
         auto reason = reason_for(kind, inputs);
-        if (reason) state.of_host = concerns_host(kind, inputs.limit);
-        settle(state, now, std::move(reason), needed(kind));
+        if (reason) state.of_host = concerns_host(kind, settings_, inputs);
+        const bool of_the_dead = inputs.job_ended && state.standing_since && is_about_processes(kind) &&
+                                 *state.standing_since <= *inputs.job_ended;
+        settle(state, now, std::move(reason), needed(kind), of_the_dead ? Seconds{} : settings_.clear_after);
         if (state.standing_since)
             standing.push_back({kind, state.standing_since->count(), state.reason, state.of_host});
     }
@@ -101,10 +114,11 @@ Seconds Precursors::needed(PrecursorKind kind) const {
     }
 }
 
-void Precursors::settle(State& state, Seconds now, std::optional<std::string> reason, Seconds needed) const {
+void Precursors::settle(State& state, Seconds now, std::optional<std::string> reason, Seconds needed,
+                        Seconds hold) const {
     if (!reason) {
         state.reasoned_since.reset();
-        if (state.standing_since && now - state.reasoned_last >= settings_.clear_after) state.standing_since.reset();
+        if (state.standing_since && now - state.reasoned_last >= hold) state.standing_since.reset();
         return;
     }
     if (!state.reasoned_since) state.reasoned_since = now;

@@ -31,13 +31,13 @@ Bytes judged_memory(const TargetSnapshot& target) {
     return anon;
 }
 
-TargetJudge::TargetJudge(Seconds warmup)
+TargetJudge::TargetJudge(Seconds warmup, const TrendSettings& trend)
     : warmup_(warmup),
       whole_(Judge({.warmup = warmup})),
       gpus_(warmup),
       growers_(warmup / 2),
       lines_(warmup / kLooksInWarmup),
-      limits_(warmup) {}
+      limits_(warmup, trend) {}
 
 void TargetJudge::add(Scope& scope, Seconds now, Bytes held, std::uint64_t processes) const {
     if (now - scope.counted >= warmup_ / 2) {
@@ -70,6 +70,10 @@ ScopeVerdict TargetJudge::verdict_of(const Scope& scope, const std::optional<Rol
 }
 
 void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target, std::span<const GpuDevice> gpus) {
+    if (end_.look_at(target, judged_memory(target), grower_)) {
+        job_ended_ = now;
+        limits_.job_ended(now, whole_.judge.latest());
+    }
     growers_.look_at(now, target.processes);
     if (target.lines) look_at_lines(now, *target.lines);
     // What is left when everybody has gone is not what the job held: its verdict stands.
@@ -79,14 +83,13 @@ void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target, st
             add(roles_.try_emplace(key, Scope{Judge({.warmup = warmup_}), totals.processes, now}).first->second, now,
                 totals.anon, totals.processes);
     std::erase_if(roles_, [&](const auto& role) { return now - role.second.seen >= kForgetRole; });
-    limits_.add(now, target.memory.candidates);
+    limits_.add(now, target.memory.candidates, judged_memory(target));
     gpus_.add(now, target);
 
     ScopeVerdict whole = verdict_of(whole_, std::nullopt, wall - now, target);
-    if (auto first = limits_.first(whole_.judge.latest(), target.memory.candidates)) {
-        target.memory.effective = std::move(first->limit);
-        whole.forecast = first->forecast;
-    }
+    grower_ = whole.grower ? std::optional(whole.grower->pid) : std::nullopt;
+    forecasts_ = limits_.foresee(now, whole_.judge.latest(), target.memory.candidates);
+    if (!forecasts_.empty()) whole.forecast = forecasts_.front();
     target.verdicts.clear();
     target.verdicts.push_back(std::move(whole));
     for (const auto& [key, scope] : roles_)

@@ -3,22 +3,28 @@
 
 #include "analysis/gpu_judge.h"
 #include "analysis/growers.h"
+#include "analysis/job_end.h"
 #include "analysis/judge.h"
 #include "analysis/limits.h"
 #include "analysis/line_history.h"
 
 namespace memscope {
 
-// Judges a target tick by tick: all it holds, the memory of each role and GPU, and which limit comes first.
+// Judges a target tick by tick: all it holds, the memory of each role and GPU, and which limit is reached first.
 class TargetJudge {
   public:
-    explicit TargetJudge(Seconds warmup);
+    explicit TargetJudge(Seconds warmup, const TrendSettings& trend = {});
 
     // Whether it is time to look at the lines that grow: not in every tick, which would cost much and say little.
     bool wants_lines(Seconds now) const { return lines_.is_due(now); }
     // Adds what this tick says and fills in what it means. `now` is monotonic, `wall` the same moment since 1970,
-    // `gpus` are those of the machine.
+    // `gpus` are those of the machine. The deaths of this tick are in `target` already.
     void consider(Seconds now, Seconds wall, TargetSnapshot& target, std::span<const GpuDevice> gpus = {});
+    // The forecasts of all limits at that tick, the earliest first: a warm-up that is foreseen to reach one limit must
+    // not hide a leak that reaches another a little later.
+    const std::vector<Forecast>& forecasts() const { return forecasts_; }
+    // When the processes that held most of the target, or made it grow, were last gone; monotonic.
+    std::optional<Seconds> job_ended() const { return job_ended_; }
 
   private:
     // A series, what is known beside it, and when somebody last added to it.
@@ -43,6 +49,10 @@ class TargetJudge {
     Growers growers_;
     LineHistory lines_;
     Limits limits_;
+    std::vector<Forecast> forecasts_{};
+    JobEnd end_{};
+    std::optional<pid_t> grower_{};  // the process that grew most, at the tick before
+    std::optional<Seconds> job_ended_{};
 };
 
 // What is judged of a target: what cannot be reclaimed, and what has been swapped out; where the target is not a cgroup

@@ -61,6 +61,16 @@ std::string human_size(Bytes size) {
                                   : fmt::format("{:.0f} {}", value, kNames[unit]);
 }
 
+std::string human_rate(double bytes_per_second) {
+    constexpr double kFast = 10 * kKibi * kKibi * kKibi;  // per hour
+    constexpr double kMost = 1.8e19;                      // what 64 bits hold
+    const double size = std::abs(bytes_per_second);
+    const bool fast = size * 3600 > kFast;
+    const double shown = std::clamp(std::round(size * (fast ? 60 : 3600)), 0.0, kMost);
+    return fmt::format("{}{}/{}", bytes_per_second < 0 ? "-" : "", human_size({static_cast<std::uint64_t>(shown)}),
+                       fast ? "min" : "h");
+}
+
 std::string human_duration(Seconds duration) {
     const double s = duration.count();
     if (s < 1) return fmt::format("{:.0f} ms", s * 1000);

@@ -41,6 +41,8 @@ Result<Bytes> parse_size(std::string_view text);
 Result<Seconds> parse_duration(std::string_view text);
 // For people: "1.9 GiB", "312 KiB".
 std::string human_size(Bytes size);
+// For people: "1.0 GiB/h", "540 MiB/min", whichever unit a person can picture.
+std::string human_rate(double bytes_per_second);
 // For people: "45 s", "12 min", "3.2 h".
 std::string human_duration(Seconds duration);
 

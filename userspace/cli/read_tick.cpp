@@ -75,9 +75,8 @@ std::optional<Forecast> read_forecast(const JsonFields& fields) {
         forecast.latest = JsonFields(ends).seconds("latest");
     }
     using Basis = Forecast::Basis;
-    constexpr Basis kBases[] = {Basis::leak, Basis::warmup, Basis::spike};
     forecast.basis =
-        fields.word("oom_eta_basis", kBases, [](Basis basis) { return word(basis); }).value_or(Basis::leak);
+        fields.word("oom_eta_basis", kForecastBases, [](Basis basis) { return word(basis); }).value_or(Basis::leak);
     return forecast;
 }
 
@@ -139,6 +138,12 @@ Snapshot read_tick(const JsonFields& tick) {
         target.shm = ShmUsage{size(shm, "used_bytes"), size(shm, "size_bytes")};
     }
     tick.each("verdicts", kMost, [&](const JsonFields& each) { target.verdicts.push_back(read_verdict(each)); });
+    // The limit of the target's forecast stands beside the verdicts.
+    const JsonFields forecast = tick.object("forecast");
+    const auto limit = forecast.bytes("limit_bytes");
+    if (limit && !target.verdicts.empty() && target.verdicts.front().forecast)
+        target.verdicts.front().forecast->limit =
+            EffectiveLimit{forecast.text("limit_owner"), *limit, size(forecast, "headroom_bytes")};
     tick.each("precursors", kMost, [&](const JsonFields& each) {
         const auto kind = each.word("precursor", kPrecursorKinds, [](PrecursorKind k) { return name_of(k); });
         if (kind) target.precursors.push_back({*kind, each.time("since"), printable(each.text("reason"))});

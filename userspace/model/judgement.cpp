@@ -27,6 +27,8 @@ std::string_view word(Forecast::Basis basis) {
             return "warmup";
         case Forecast::Basis::spike:
             return "spike";
+        case Forecast::Basis::trend:
+            return "trend";
     }
     return "";
 }

@@ -4,6 +4,7 @@
 #include <string_view>
 
 #include "base/units.h"
+#include "model/memory.h"
 
 namespace memscope {
 
@@ -65,16 +66,23 @@ struct Judgement {
     Seconds warmup{};     // the budget it was judged by
 };
 
-// When a limit is reached if all goes on as it does. Times count from the last sample that was judged.
+// When a limit is reached if all goes on as it does. Times count from now: of a recorded series, from its last sample.
 struct Forecast {
-    // What the time rests on: a leak's rate, a warm-up's rate, or the next of the recurring spikes.
-    enum class Basis { leak, warmup, spike };
+    // What the time rests on: a leak's rate, a warm-up's rate, the next of the recurring spikes, or an extrapolation of
+    // the last minute that needs no verdict.
+    enum class Basis { leak, warmup, spike, trend };
 
     Seconds eta{};
     Seconds earliest{};
     std::optional<Seconds> latest{};  // none: it may as well never come
     Basis basis = Basis::leak;
+    // The limit that is reached then. None for the memory of a GPU and for the limit of a recorded series.
+    std::optional<EffectiveLimit> limit{};
+    double rate = 0;       // bytes per second by which the memory below that limit grows; 0 where a spike crosses it
+    double own_share = 1;  // the target's own part of that growth, 0 to 1
 };
+inline constexpr Forecast::Basis kForecastBases[] = {Forecast::Basis::leak, Forecast::Basis::warmup,
+                                                     Forecast::Basis::spike, Forecast::Basis::trend};
 std::string_view word(Forecast::Basis basis);
 
 }  // namespace memscope

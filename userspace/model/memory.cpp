@@ -1,15 +1,31 @@
 #include "model/memory.h"
 
+#include <algorithm>
+#include <utility>
+
 namespace memscope {
+
+EffectiveLimit as_limit(const LimitCandidate& candidate) {
+    return {candidate.owner, candidate.limit, candidate.limit - candidate.held};
+}
 
 std::optional<EffectiveLimit> nearest_limit(const std::vector<LimitCandidate>& candidates) {
     std::optional<EffectiveLimit> nearest;
     for (const LimitCandidate& candidate : candidates) {
-        const Bytes headroom = candidate.limit - candidate.held;
-        if (!nearest || headroom < nearest->headroom)
-            nearest = EffectiveLimit{candidate.owner, candidate.limit, headroom};
+        EffectiveLimit limit = as_limit(candidate);
+        if (!nearest || limit.headroom < nearest->headroom) nearest = std::move(limit);
     }
     return nearest;
+}
+
+Bytes held_by_target(const MemoryState& memory) {
+    if (!memory.effective) return {};
+    const Bytes held = memory.effective->held();
+    if (memory.effective->owner == "own") return held;
+    // A tree of processes is measured at a cgroup that holds others, too.
+    if (memory.others) return std::min(held, memory.usage - *memory.others);
+    // Swap is in what is held where the limit counts it.
+    return std::min(held, memory.unreclaimable + memory.swap);
 }
 
 }  // namespace memscope

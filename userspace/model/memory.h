@@ -42,10 +42,17 @@ struct LimitCandidate {
     Bytes held{};  // unreclaimable memory below that limit, and swap where the limit counts it
 };
 
+// A limit and what is left below it.
 struct EffectiveLimit {
-    std::string owner{};
+    std::string owner{};  // "own", the path of an ancestor, "host"
     Bytes limit{};
     Bytes headroom{};
+
+    // Unreclaimable memory below the limit: of an ancestor's or the host's, siblings included; swap where it counts.
+    Bytes held() const { return limit - headroom; }
+    double held_share() const {  // 0 to 1
+        return limit.n == 0 ? 0 : static_cast<double>(held().n) / static_cast<double>(limit.n);
+    }
 };
 
 // The memory of a target at a tick. CONTRACT: usage, kinds, unreclaimable, limits.
@@ -56,14 +63,17 @@ struct MemoryState {
     Bytes swap{};
     Limit limit{};  // the target's own
     std::vector<LimitCandidate> candidates{};
-    std::optional<EffectiveLimit> effective{};
-    std::optional<MemoryEvents> events{};  // none for the root
-    std::optional<Pressure> pressure{};    // none where the cgroup has no PSI
+    std::optional<EffectiveLimit> effective{};  // the one with the least headroom
+    std::optional<MemoryEvents> events{};       // none for the root
+    std::optional<Pressure> pressure{};         // none where the cgroup has no PSI
     // Pages that came back soon after they had been evicted, since the cgroup was made; none where nobody counts them.
     std::optional<Bytes> refaulted{};
     std::string measured_at{};      // the cgroup that was measured, when it is not the target itself
     std::optional<Bytes> others{};  // then: what the target's processes do not hold of it
 };
+
+// The target's part of what is held below its effective limit; the rest is held by others. 0 without a limit.
+Bytes held_by_target(const MemoryState& memory);
 
 // The fullest /dev/shm among the mount namespaces of a tree.
 struct ShmUsage {
@@ -80,7 +90,9 @@ struct HostMemory {
     std::optional<Pressure> pressure{};
 };
 
-// The limit with the least headroom. Its own slope is a later refinement; ties go to the first.
+EffectiveLimit as_limit(const LimitCandidate& candidate);
+
+// The limit with the least headroom; ties go to the first.
 std::optional<EffectiveLimit> nearest_limit(const std::vector<LimitCandidate>& candidates);
 
 }  // namespace memscope

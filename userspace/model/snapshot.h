@@ -86,7 +86,9 @@ struct ScopeVerdict {
     GpuId gpu{};                    // and of the scope `gpu`
     Seconds began{};                // when its series did
     Judgement judgement{};
-    std::optional<Forecast> forecast{};   // of the effective limit, so of the target alone; or of a GPU's memory
+    // Of the limit that is reached first, so of the target alone, or of a GPU's memory. It holds now: it is aged by the
+    // clock and by what is held, however old the judgement is.
+    std::optional<Forecast> forecast{};
     std::optional<Grower> grower{};       // who grows
     std::optional<GrowingLines> lines{};  // and where; none: not known, or too early to say
     std::string explanation{};            // a sentence or two for people

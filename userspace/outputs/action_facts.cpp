@@ -89,6 +89,9 @@ std::string precursor_json(const Snapshot& snapshot, const TargetSnapshot& targe
         json.field("reason", precursor.reason);
         json.field("oom_eta_seconds", forecast ? std::optional(to_millis(forecast->eta)) : std::nullopt);
         json.field("oom_eta_basis", forecast ? std::optional(word(forecast->basis)) : std::nullopt);
+        const bool of_limit = forecast && forecast->limit;
+        json.field("oom_eta_limit_bytes", of_limit ? std::optional(forecast->limit->limit) : std::nullopt);
+        json.field("oom_eta_limit_owner", of_limit ? std::optional(forecast->limit->owner) : std::nullopt);
         json.field("verdict", word(target.verdict() ? target.verdict()->judgement.verdict : Verdict::insufficient));
         json.object("memory", [&] {
             json.field("usage_bytes", memory.usage);
@@ -140,8 +143,14 @@ ActionFacts precursor_facts(const Snapshot& snapshot, const TargetSnapshot& targ
     environment.add("TARGET", target.info.name);
     environment.add("PRECURSOR", name_of(precursor.kind));
     environment.add("REASON", precursor.reason);
-    if (const Forecast* forecast = forecast_of(target))
+    if (const Forecast* forecast = forecast_of(target)) {
         environment.add("OOM_ETA_SECONDS", fmt::format("{:.3f}", forecast->eta.count()));
+        environment.add("OOM_ETA_BASIS", word(forecast->basis));
+        if (forecast->limit) {
+            environment.add("OOM_ETA_LIMIT_BYTES", forecast->limit->limit);
+            environment.add("OOM_ETA_LIMIT_OWNER", forecast->limit->owner);
+        }
+    }
     environment.add("USAGE_BYTES", memory.usage);
     environment.add("UNRECLAIMABLE_BYTES", memory.unreclaimable);
     if (memory.effective) {

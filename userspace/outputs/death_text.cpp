@@ -6,6 +6,7 @@
 
 #include "analysis/attribution.h"
 #include "analysis/explain_scope.h"
+#include "analysis/limit_text.h"
 #include "base/text.h"
 #include "outputs/gpu_text.h"
 #include "outputs/growth_text.h"
@@ -25,12 +26,6 @@ std::tm calendar(double unix_seconds) {
     std::tm parts{};
     ::gmtime_r(&seconds, &parts);
     return parts;
-}
-
-std::string whose(const std::string& owner) {
-    if (owner == "own") return "its own limit";
-    if (owner == "host") return "the host's memory";
-    return "the limit of " + printable(owner);
 }
 
 // As many lines as there is room for; the last says that there was more.
@@ -150,7 +145,7 @@ std::string held_sentence(const DeathReport& report) {
     std::string text =
         fmt::format("{} used, {} of it not reclaimable", human_size(memory.usage), human_size(memory.unreclaimable));
     if (memory.effective)
-        text += fmt::format(", of {} ({})", human_size(memory.effective->limit), whose(memory.effective->owner));
+        text += fmt::format(", of {} ({})", human_size(memory.effective->limit), limit_name(memory.effective->owner));
     const double before = report.decisive().time - report.then.time;
     if (before > 0) text += fmt::format(", {} before", human_duration(Seconds(before)));
     return text;
@@ -161,7 +156,8 @@ std::string verdict_sentence(const TargetSnapshot& target) {
     if (!verdict) return {};
     std::string text(word(verdict->judgement.verdict));
     if (verdict->forecast)
-        text += fmt::format("; the limit was expected {} ({} to {})",
+        text += fmt::format("; {} was expected {} ({} to {})",
+                            verdict->forecast->limit ? limit_name(verdict->forecast->limit->owner) : "the limit",
                             verdict->forecast->eta > Seconds{} ? "in " + human_duration(verdict->forecast->eta) : "now",
                             human_duration(verdict->forecast->earliest),
                             verdict->forecast->latest ? human_duration(*verdict->forecast->latest) : "never");

@@ -40,4 +40,12 @@ std::vector<std::string> target_labels(const Snapshot& snapshot) {
     return labels;
 }
 
+void add_owner(Samples& out, const std::string& target, const std::string& owner) {
+    const bool own = owner == "own";
+    const bool host = owner == "host";
+    out.add({target, "own"}, own ? 1 : 0);
+    out.add({target, "ancestor"}, !own && !host ? 1 : 0);  // its path would be a label of any length
+    out.add({target, "host"}, host ? 1 : 0);
+}
+
 }  // namespace memscope

@@ -53,6 +53,9 @@ std::span<const Metric> gpu_call_metrics();
 std::span<const Metric> death_metrics();
 std::span<const Metric> self_metrics();
 
+// The values of a metric with the labels target and owner: 1 for the owner of a limit, 0 for the others.
+void add_owner(Samples& out, const std::string& target, const std::string& owner);
+
 // The `target` label of each target, in the order of the snapshot. Names that differ only in bytes that are not
 // UTF-8 would become the same series, and Prometheus refuses duplicates: the later ones get "#2", "#3".
 std::vector<std::string> target_labels(const Snapshot& snapshot);

@@ -1,16 +1,13 @@
 #include "outputs/notices.h"
 
 #include <algorithm>
-#include <array>
 #include <fmt/format.h>
+#include <iterator>
 
 #include "base/text.h"
 
 namespace memscope {
 namespace {
-
-constexpr std::array kMarks = {50, 75, 90, 95};  // percent of the effective limit
-constexpr int kRelief = 90;                      // falling below this one is news too
 
 const TargetSnapshot* find(const Snapshot* snapshot, const std::string& name) {
     if (!snapshot) return nullptr;
@@ -34,35 +31,6 @@ std::string census(const TargetSnapshot& target) {
         if (n > 0) roles += (roles.empty() ? "" : ", ") + counted(n, std::string(name_of(role)));
     const std::string total = counted(target.processes.size(), "process");
     return roles.empty() ? total : total + " (" + roles + ")";
-}
-
-std::string owner_of(const EffectiveLimit& limit) {
-    if (limit.owner == "own") return "its own limit";
-    if (limit.owner == "host") return "the host's memory";
-    return "the limit of " + printable(limit.owner);
-}
-
-double held_percent(const TargetSnapshot& target) {
-    const auto& limit = target.memory.effective;
-    if (!limit || limit->limit.n == 0) return 0;
-    return 100.0 * static_cast<double>(target.memory.unreclaimable.n) / static_cast<double>(limit->limit.n);
-}
-
-void limit_marks(const TargetSnapshot* before, const TargetSnapshot& now, std::vector<std::string>& lines) {
-    if (!now.memory.effective) return;
-    const double was = before ? held_percent(*before) : 0;
-    const double is = held_percent(now);
-    const EffectiveLimit& limit = *now.memory.effective;
-    // A jump over several marks is one event: the highest speaks for all.
-    const auto mark = std::find_if(kMarks.rbegin(), kMarks.rend(), [&](int m) { return was < m && is >= m; });
-    if (mark != kMarks.rend())
-        lines.push_back(fmt::format("{} of unreclaimable memory, above {} % of {} ({}); {} of headroom",
-                                    human_size(now.memory.unreclaimable), *mark, owner_of(limit),
-                                    human_size(limit.limit), human_size(limit.headroom)));
-    else if (was >= kRelief && is < kRelief)
-        lines.push_back(fmt::format("{} of unreclaimable memory, fell below {} % of {} ({})",
-                                    human_size(now.memory.unreclaimable), kRelief, owner_of(limit),
-                                    human_size(limit.limit)));
 }
 
 void oom_kills(const TargetSnapshot& before, const TargetSnapshot& now, std::vector<std::string>& lines) {
@@ -141,33 +109,6 @@ void unsharing(const TargetSnapshot* before, const TargetSnapshot& now, std::vec
         lines.push_back("copy-on-write un-sharing: " + now.sharing.explanation);
 }
 
-std::vector<std::string> target_lines(const TargetSnapshot* before, const TargetSnapshot& now) {
-    std::vector<std::string> lines;
-    const bool was_up = before && before->up;
-    deaths(now, lines);  // first: an end is often the end of this story
-    if (was_up) oom_kills(*before, now, lines);
-    if (!now.up) {
-        if (was_up) lines.push_back(fmt::format("ended, last seen with {}", human_size(before->memory.usage)));
-        return lines;
-    }
-    if (!was_up) {
-        lines.push_back(now.processes.empty()
-                            ? fmt::format("watching, {}, no processes yet", human_size(now.memory.usage))
-                            : fmt::format("watching, {}, {}", human_size(now.memory.usage), census(now)));
-        before = nullptr;
-    } else if (before->processes.empty() && !now.processes.empty()) {
-        lines.push_back(fmt::format("no longer empty: {}, {}", human_size(now.memory.usage), census(now)));
-    } else if (!before->processes.empty() && now.processes.empty()) {
-        lines.push_back(fmt::format("empty: all processes have ended, {} stay charged", human_size(now.memory.usage)));
-    }
-    verdict(before, now, lines);
-    gpu_verdicts(before, now, lines);
-    limit_marks(before, now, lines);
-    precursors(before, now, lines);
-    unsharing(before, now, lines);
-    return lines;
-}
-
 std::vector<std::string> gpu_trouble(const Snapshot* before, const Snapshot& now) {
     std::vector<std::string> lines;
     for (const GpuDevice& gpu : now.gpus) {
@@ -190,13 +131,46 @@ std::vector<std::string> gpu_trouble(const Snapshot* before, const Snapshot& now
 
 }  // namespace
 
-std::vector<std::string> notices(const Snapshot* before, const Snapshot& now) {
+std::vector<std::string> NoticeWriter::target_lines(double time, const TargetSnapshot* before,
+                                                    const TargetSnapshot& now) {
+    std::vector<std::string> lines;
+    const bool was_up = before && before->up;
+    deaths(now, lines);  // first: the other lines of this tick refer to them
+    if (was_up) oom_kills(*before, now, lines);
+    if (!now.up) {
+        if (was_up) lines.push_back(fmt::format("ended, last seen with {}", human_size(before->memory.usage)));
+        return lines;
+    }
+    if (!was_up) {
+        lines.push_back(now.processes.empty()
+                            ? fmt::format("watching, {}, no processes yet", human_size(now.memory.usage))
+                            : fmt::format("watching, {}, {}", human_size(now.memory.usage), census(now)));
+        before = nullptr;
+        marks_.erase(now.info.name);
+    } else if (before->processes.empty() && !now.processes.empty()) {
+        lines.push_back(fmt::format("no longer empty: {}, {}", human_size(now.memory.usage), census(now)));
+    } else if (!before->processes.empty() && now.processes.empty()) {
+        lines.push_back(fmt::format("empty: all processes have ended, {} stay charged", human_size(now.memory.usage)));
+    }
+    verdict(before, now, lines);
+    gpu_verdicts(before, now, lines);
+    std::ranges::move(marks_[now.info.name].tell(time, now.memory), std::back_inserter(lines));
+    precursors(before, now, lines);
+    unsharing(before, now, lines);
+    return lines;
+}
+
+std::vector<std::string> NoticeWriter::write(const Snapshot* before, const Snapshot& now) {
+    std::erase_if(marks_, [&](const auto& entry) {
+        const TargetSnapshot* target = find(&now, entry.first);
+        return !target || !target->up;
+    });
     std::vector<std::string> all;
     const auto append = [&](const std::string& name, const std::vector<std::string>& lines) {
         for (const std::string& line : lines) all.push_back(printable(name) + ": " + line);
     };
     for (const TargetSnapshot& target : now.targets)
-        append(target.info.name, target_lines(find(before, target.info.name), target));
+        append(target.info.name, target_lines(now.time, find(before, target.info.name), target));
     if (before)
         for (const TargetSnapshot& gone : before->targets)
             if (gone.up && !find(&now, gone.info.name))

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "analysis/explain_scope.h"
+#include "analysis/limit_text.h"
 #include "base/text.h"
 #include "outputs/gpu_text.h"
 #include "outputs/process_rows.h"
@@ -20,12 +21,6 @@ double share(Bytes part, Bytes whole) {
 }
 
 Colour alarm(double held) { return held >= 0.9 ? Colour::red : held >= 0.75 ? Colour::yellow : Colour::green; }
-
-std::string owner_text(const std::string& owner) {
-    if (owner == "own") return "its own limit";
-    if (owner == "host") return "the host's memory";
-    return "the limit of " + printable(owner);
-}
 
 std::string headline(const TargetSnapshot& target, const Paint& paint) {
     const std::string kind =
@@ -58,22 +53,32 @@ std::string limit_lines(const MemoryState& memory, const Paint& paint) {
     if (memory.swap.n > 0) used += fmt::format(", {} in swap", human_size(memory.swap));
     if (!memory.effective) return used + ", no limit\n";
     const EffectiveLimit& limit = *memory.effective;
-    const Bytes held = limit.limit - limit.headroom;
-    const Bytes others = held - memory.unreclaimable - memory.swap;
-    const double full = std::max(share(held, limit.limit), share(memory.unreclaimable, limit.limit));
+    const Bytes own = held_by_target(memory);
+    const Bytes others = limit.held() - own;
+    const double full = limit.held_share();
     constexpr std::size_t kBar = 56;
     const std::string drawn = bar(kBar,
-                                  {{share(memory.unreclaimable, limit.limit), "█"},
-                                   {limit.owner == "own" ? 0 : share(others, limit.limit), "▓"},
+                                  {{share(own, limit.limit), "█"},
+                                   {share(others, limit.limit), "▓"},
                                    {share(memory.usage - memory.unreclaimable, limit.limit), "▒"}},
                                   "░");
     std::string out = paint(alarm(full), drawn) +
                       fmt::format("  {:.0f} % of {}\n", 100 * std::min(full, 9.99), human_size(limit.limit)) + used +
                       "\n";
-    const std::string owner = owner_text(limit.owner);
-    std::string headroom = fmt::format("{} of headroom below {}", human_size(limit.headroom), owner);
-    if (limit.owner != "own" && others.n > 0) headroom += fmt::format(", where others hold {}", human_size(others));
+    std::string headroom = fmt::format("{} of headroom below {}", human_size(limit.headroom), limit_name(limit.owner));
+    if (others.n > 0) headroom += fmt::format(", where others hold {}", human_size(others));
     return out + shortened_to(headroom, kWidth) + "\n";
+}
+
+// The limit that is reached first: it need not be the one with the least headroom.
+std::string forecast_line(const TargetSnapshot& target, const Paint& paint) {
+    const ScopeVerdict* verdict = target.verdict();
+    if (!verdict || !verdict->forecast || !verdict->forecast->limit) return {};
+    const Forecast& forecast = *verdict->forecast;
+    const std::string when = forecast.eta > Seconds{} ? "full in " + human_duration(forecast.eta) : "full now";
+    const std::string line = fmt::format("{}: {} ({}), basis {}", when, limit_name(forecast.limit->owner),
+                                         human_size(forecast.limit->limit), word(forecast.basis));
+    return paint(Colour::bold, shortened_to(line, kWidth)) + "\n";
 }
 
 std::string kinds_line(const MemoryState& memory, const Paint& paint) {
@@ -194,6 +199,12 @@ std::string trouble_line(const Snapshot& snapshot, const TargetSnapshot& target,
     return "\n" + paint(killed ? Colour::red : Colour::yellow, shortened_to(line, kWidth)) + "\n";
 }
 
+// A death is the first thing to read while it is fresh; later it is a fact among others.
+bool died_lately(const Snapshot& snapshot, const TargetSnapshot& target) {
+    constexpr double kLately = 3600;  // seconds
+    return target.last_death && snapshot.time - target.last_death->time < kLately;
+}
+
 // How the last one died, for as long as the target is watched.
 std::string death_lines(const Snapshot& snapshot, const TargetSnapshot& target, const Paint& paint) {
     if (!target.last_death) return {};
@@ -201,12 +212,12 @@ std::string death_lines(const Snapshot& snapshot, const TargetSnapshot& target, 
     for (const DeathCause cause : kDeathCauses)
         all += target.death_tally.of(cause) - target.death_tally.of(cause, DeathSender::tree);
     const Seconds age(std::max(0.0, snapshot.time - target.last_death->time));
-    const std::string text =
-        fmt::format("{}, {} ago: {}", all == 1 ? "death" : fmt::format("the last of {} deaths", all),
-                    human_duration(age), target.last_death->explanation);
+    const std::string text = fmt::format("{}: {}, {} ago: {}", printable(target.info.name),
+                                         all == 1 ? "death" : fmt::format("the last of {} deaths", all),
+                                         human_duration(age), printable(target.last_death->explanation));
     std::string out;
     for (const std::string& line : wrapped_lines(text, kWidth)) out += paint(Colour::red, line) + "\n";
-    return "\n" + out;
+    return out;
 }
 
 // One that stands is a sentence, and is not cut: lines break between words.
@@ -225,11 +236,13 @@ std::string precursor_lines(const Snapshot& snapshot, const TargetSnapshot& targ
 
 std::string status_text(const Snapshot& snapshot, const TargetSnapshot& target, bool color) {
     const Paint paint(color);
-    return headline(target, paint) + verdict_lines(target, paint) + limit_lines(target.memory, paint) +
-           kinds_line(target.memory, paint) + gpu_table(snapshot, target, paint) + role_table(target, paint) +
-           process_table(target, paint) + sharing_lines(target.sharing, paint) +
-           precursor_lines(snapshot, target, paint) + death_lines(snapshot, target, paint) +
-           trouble_line(snapshot, target, paint);
+    const std::string death = death_lines(snapshot, target, paint);
+    const bool first = died_lately(snapshot, target);
+    return (first ? death + "\n" : "") + headline(target, paint) + verdict_lines(target, paint) +
+           limit_lines(target.memory, paint) + forecast_line(target, paint) + kinds_line(target.memory, paint) +
+           gpu_table(snapshot, target, paint) + role_table(target, paint) + process_table(target, paint) +
+           sharing_lines(target.sharing, paint) + precursor_lines(snapshot, target, paint) +
+           (first || death.empty() ? "" : "\n" + death) + trouble_line(snapshot, target, paint);
 }
 
 }  // namespace memscope

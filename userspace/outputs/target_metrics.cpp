@@ -54,13 +54,7 @@ void headroom(const Snapshot& snapshot, Samples& out) {
 
 void limit_owner(const Snapshot& snapshot, Samples& out) {
     each_target(snapshot, [&](const TargetSnapshot& target, const std::string& label) {
-        if (!target.memory.effective) return;
-        const std::string& owner = target.memory.effective->owner;
-        const bool own = owner == "own";
-        const bool host = owner == "host";
-        out.add({label, "own"}, own ? 1 : 0);
-        out.add({label, "ancestor"}, !own && !host ? 1 : 0);  // its path would be a label of any length
-        out.add({label, "host"}, host ? 1 : 0);
+        if (target.memory.effective) add_owner(out, label, target.memory.effective->owner);
     });
 }
 
@@ -145,7 +139,9 @@ constexpr Metric kTargetMetrics[] = {
     {"memscope_memory_limit_bytes", kGauge, "The target's own memory limit; absent if it has none.", {"target"}, limit},
     {"memscope_memory_effective_limit_bytes",
      kGauge,
-     "The nearest limit that can kill the target: its own, an ancestor's or the host's; absent if there is none.",
+     "The limit with the least headroom that can kill the target: its own, an ancestor's or the host's; absent if "
+     "there "
+     "is none.",
      {"target"},
      effective_limit},
     {"memscope_memory_headroom_bytes",

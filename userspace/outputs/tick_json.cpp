@@ -143,18 +143,20 @@ void write_scope(JsonWriter& json, const ScopeVerdict& verdict) {
     write_lines(json, verdict.lines);
 }
 
-// Of the limit that comes first.
+// Of the limit that is reached first. The effective limit, the one with the least headroom, may be another.
 void write_forecast(JsonWriter& json, const TargetSnapshot& target) {
     const ScopeVerdict* verdict = target.verdict();
-    if (!verdict || !verdict->forecast || !target.memory.effective) return json.field("forecast", nullptr);
+    if (!verdict || !verdict->forecast || !verdict->forecast->limit) return json.field("forecast", nullptr);
     const Forecast& forecast = *verdict->forecast;
     json.object("forecast", [&] {
         json.field("oom_eta_seconds", forecast.eta);
         json.field("earliest_seconds", forecast.earliest);
         json.field("latest_seconds", forecast.latest);
         json.field("basis", word(forecast.basis));
-        json.field("limit_bytes", target.memory.effective->limit);
-        json.field("limit_owner", target.memory.effective->owner);
+        json.field("limit_bytes", forecast.limit->limit);
+        json.field("limit_owner", forecast.limit->owner);
+        json.field("headroom_bytes", forecast.limit->headroom);
+        json.field("own_share_ratio", forecast.own_share);
     });
 }
 

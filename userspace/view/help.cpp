@@ -19,6 +19,7 @@ constexpr Entry kEntries[] = {
     {"Tab  n p", "next and previous target"},
     {"g", "what grew, by call site: resident, mapped, back; Esc closes"},
     {"r", "ranks apart or together"},
+    {"x", "a death was seen: take it off the first lines"},
     {"?  h", "this help"},
     {"", ""},
     {"█ ▓ ▒", "held by it, by others below the same limit, reclaimable"},

@@ -113,6 +113,10 @@ Reaction command(State& state, char letter, const Snapshot& snapshot, const Tree
         case ' ':
             toggle(state, tree);
             break;
+        case 'x':
+            if (state.deaths.empty()) return Reaction::none;
+            state.deaths.clear();
+            break;
         case 's':
             state.sort = static_cast<Sort>((static_cast<int>(state.sort) + 1) % 4);
             break;

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "analysis/explain_scope.h"
+#include "analysis/limit_text.h"
 #include "base/text.h"
 #include "outputs/text_layout.h"
 #include "view/compact.h"
@@ -21,25 +22,23 @@ Style alarm(double full) { return full >= 0.9 ? Style::bad : full >= 0.75 ? Styl
 
 std::string percent(double part) { return fmt::format("{:.0f} %", 100 * std::min(part, 9.99)); }
 
-// Of the effective limit: what cannot be reclaimed, siblings below the same limit included.
-double fullness(const MemoryState& memory) {
-    if (!memory.effective) return 0;
-    const EffectiveLimit& limit = *memory.effective;
-    return std::max(share(limit.limit - limit.headroom, limit.limit), share(memory.unreclaimable, limit.limit));
-}
+double fullness(const MemoryState& memory) { return memory.effective ? memory.effective->held_share() : 0; }
 
-Bytes held_by_others(const MemoryState& memory) {
-    const EffectiveLimit& limit = *memory.effective;
-    if (limit.owner == "own") return {};
-    return limit.limit - limit.headroom - memory.unreclaimable - memory.swap;
-}
+Bytes held_by_others(const MemoryState& memory) { return memory.effective->held() - held_by_target(memory); }
 
 std::vector<BarSpan> limit_parts(const MemoryState& memory) {
     const Bytes limit = memory.effective->limit;
     const Style style = alarm(fullness(memory));
-    return {{share(memory.unreclaimable, limit), "█", style},
+    return {{share(held_by_target(memory), limit), "█", style},
             {share(held_by_others(memory), limit), "▓", style},
             {share(memory.usage - memory.unreclaimable, limit), "▒", Style::dim}};
+}
+
+// "full in 12 min"; with the name of the limit where the bar shows another one.
+std::string forecast_text(const MemoryState& memory, const Forecast& forecast) {
+    const std::string when = forecast.eta > Seconds{} ? "full in " + human_duration(forecast.eta) : "full now";
+    if (!forecast.limit || (memory.effective && memory.effective->owner == forecast.limit->owner)) return when;
+    return limit_name(forecast.limit->owner) + " " + when;
 }
 
 Style style_of(Verdict verdict) {
@@ -70,6 +69,24 @@ constexpr Kind kKinds[] = {{"anon", &MemoryByKind::anon, "█", Style::anon},
                            {"other", &MemoryByKind::other, "·", Style::other}};
 
 }  // namespace
+
+std::vector<Line> death_panel(const Snapshot& snapshot, const State& state, std::size_t width, std::size_t rows) {
+    if (state.deaths.empty() || rows == 0) return {};
+    const UnseenDeath& newest = state.deaths.back();
+    const Seconds age(std::max(1.0, snapshot.time - newest.time));
+    std::string text =
+        fmt::format("DEATH {} ago in {}: {}", human_duration(age), printable(newest.target), newest.text);
+    if (newest.others > 0) text += fmt::format(" {} more died with it.", newest.others);
+    if (state.deaths.size() > 1) text += fmt::format(" {} more before.", state.deaths.size() - 1);
+    Line tail;
+    tail.add(" x", Style::bold).add(" seen ", Style::dim);
+    std::vector<Line> lines;
+    const std::size_t room = width > tail.width() + 1 ? width - tail.width() - 1 : 1;
+    for (const std::string& line : wrapped_lines(text, room)) lines.push_back(Line{}.add(" " + line, Style::bad));
+    if (lines.size() > rows) lines.resize(rows);
+    lines.back() = spread(std::move(lines.back()), tail, width);
+    return lines;
+}
 
 std::vector<Line> target_list(const Snapshot& snapshot, const State& state, std::size_t width, std::size_t rows) {
     const auto& targets = snapshot.targets;
@@ -109,7 +126,7 @@ Line title_line(const Snapshot& snapshot, const TargetSnapshot& target, const Hi
         std::string name(word(verdict->judgement.verdict));
         std::ranges::replace(name, '_', ' ');
         head.add("  " + name, style_of(verdict->judgement.verdict));
-        if (verdict->forecast) head.add(", full in " + human_duration(verdict->forecast->eta), Style::bold);
+        if (verdict->forecast) head.add(", " + forecast_text(target.memory, *verdict->forecast), Style::bold);
     }
     if (!target.up) head.add("  ended", Style::warn);
     Line tail;

@@ -9,6 +9,9 @@ namespace memscope::view {
 
 // The parts of the screen around the tree. Each line may be too long; the screen cuts it.
 
+// Deaths that nobody has confirmed, the newest first and in full; the last row says which key confirms them.
+std::vector<Line> death_panel(const Snapshot& snapshot, const State& state, std::size_t width, std::size_t rows);
+
 // `rows` targets around the selected one, each with its bar.
 std::vector<Line> target_list(const Snapshot& snapshot, const State& state, std::size_t width, std::size_t rows);
 

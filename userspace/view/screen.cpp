@@ -13,6 +13,7 @@ namespace {
 
 // How many rows each part gets; what matters most stays longest as the screen shrinks.
 struct Layout {
+    std::size_t deaths = 0;
     std::size_t targets = 0;
     std::size_t targets_gap = 0;
     std::size_t title = 0;
@@ -32,7 +33,7 @@ struct Layout {
     std::size_t footer = 0;
 };
 
-Layout lay_out(std::size_t height, std::size_t targets, std::size_t gpus, std::size_t precursors) {
+Layout lay_out(std::size_t height, std::size_t targets, std::size_t gpus, std::size_t precursors, std::size_t deaths) {
     const auto from = [&](std::size_t least, std::size_t rows = 1) { return height >= least ? rows : 0; };
     Layout layout;
     layout.targets = targets > 1 ? std::min(from(12, height / 6), targets) : 0;
@@ -51,10 +52,11 @@ Layout lay_out(std::size_t height, std::size_t targets, std::size_t gpus, std::s
     layout.header = from(6);
     layout.note = from(16);
     layout.footer = from(4);
-    const std::size_t taken = layout.targets + layout.targets_gap + layout.title + layout.limit + layout.headroom +
-                              layout.kinds_gap + layout.kinds_bar + layout.kinds_legend + layout.gpus + layout.trouble +
-                              layout.precursors + layout.verdict + layout.gap + layout.header + layout.note +
-                              layout.footer;
+    layout.deaths = std::min(deaths, height >= 16 ? 3 : from(2));
+    const std::size_t taken = layout.deaths + layout.targets + layout.targets_gap + layout.title + layout.limit +
+                              layout.headroom + layout.kinds_gap + layout.kinds_bar + layout.kinds_legend +
+                              layout.gpus + layout.trouble + layout.precursors + layout.verdict + layout.gap +
+                              layout.header + layout.note + layout.footer;
     layout.page = height - std::min(taken, height);
     return layout;
 }
@@ -67,14 +69,17 @@ class Painter {
     Scene paint() {
         drop_old_notes(state_, snapshot_.time);
         const TargetSnapshot* target = settle_target(state_, snapshot_);
+        constexpr std::size_t kMostRows = 3;
+        const auto deaths = death_panel(snapshot_, state_, look_.width, kMostRows);
         layout_ = lay_out(look_.height, snapshot_.targets.size(), snapshot_.gpus.size(),
-                          target ? target->precursors.size() : 0);
+                          target ? target->precursors.size() : 0, state_.help ? 0 : deaths.size());
         if (target) {
             fold_large_roles(state_, *target);
             scene_.tree = build_tree(*target, history_, state_);
         }
         scene_.page = layout_.page;
         settle_rows(state_, scene_.tree, layout_.page);
+        for (Line& line : death_panel(snapshot_, state_, look_.width, layout_.deaths)) add(std::move(line), 1);
         if (state_.help)
             paint_help();
         else if (target)

@@ -1,12 +1,17 @@
 #include "view/state.h"
 
 #include <algorithm>
+#include <iterator>
+
+#include "analysis/death_moment.h"
+#include "outputs/death_text.h"
 
 namespace memscope::view {
 namespace {
 
 constexpr double kNoteStands = 15;  // seconds
 constexpr std::size_t kMostNotes = 20;
+constexpr std::ptrdiff_t kMostDeaths = 20;
 
 void take_target(State& state, const Snapshot& snapshot, std::size_t index) {
     state.target_index = index;
@@ -53,6 +58,21 @@ void add_note(State& state, double now, std::string line) {
 
 void drop_old_notes(State& state, double now) {
     std::erase_if(state.notes, [&](const Note& note) { return now < note.time || now - note.time > kNoteStands; });
+}
+
+void add_deaths(State& state, const Snapshot& snapshot) {
+    for (const DeathMoment& moment : death_moments(snapshot)) {
+        if (!moment.is_news()) continue;
+        const Death& decisive = moment.deaths.front();
+        const auto known = [&](const UnseenDeath& each) {
+            return each.target == moment.target && each.time == decisive.time && each.pid == decisive.id.pid;
+        };
+        if (std::ranges::any_of(state.deaths, known)) continue;
+        state.deaths.push_back(
+            {moment.target, decisive.time, decisive.id.pid, death_sentence(decisive), moment.deaths.size() - 1});
+    }
+    if (std::ssize(state.deaths) > kMostDeaths)
+        state.deaths.erase(state.deaths.begin(), state.deaths.end() - kMostDeaths);
 }
 
 }  // namespace memscope::view

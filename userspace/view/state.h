@@ -27,6 +27,15 @@ struct Note {
     std::string line{};
 };
 
+// A death that the user has not confirmed yet.
+struct UnseenDeath {
+    std::string target{};
+    double time = 0;  // seconds since 1970
+    pid_t pid = 0;    // of the decisive one
+    std::string text{};
+    std::size_t others = 0;  // that died at the same time
+};
+
 // All that keys change. Nothing here is derived from a snapshot that the next one could not correct (`settle`).
 struct State {
     std::string target{};  // by name; empty before the first tick
@@ -50,6 +59,8 @@ struct State {
     bool help = false;
     std::size_t help_scroll = 0;
     std::vector<Note> notes{};  // oldest first
+    // Of all targets, oldest first. They stay until a key is pressed, also when their target has gone from the screen.
+    std::vector<UnseenDeath> deaths{};
 };
 
 // The target that is selected; a vanished one gives way to its neighbour. Null where there is none.
@@ -59,5 +70,8 @@ void select_target(State& state, const Snapshot& snapshot, std::ptrdiff_t step);
 // Notes stand for a while, on the clock of the snapshots, and the newest few are kept.
 void add_note(State& state, double now, std::string line);
 void drop_old_notes(State& state, double now);
+
+// The deaths of this tick, teardown left out; the newest few are kept. The same tick may be given twice.
+void add_deaths(State& state, const Snapshot& snapshot);
 
 }  // namespace memscope::view

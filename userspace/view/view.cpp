@@ -30,6 +30,7 @@ Result<View> View::open(GrowthSource growth) {
 }
 
 void View::update(const SnapshotPtr& latest) {
+    view::add_deaths(state_, *latest);  // of all: a target that died with its cgroup is not shown any more
     SnapshotPtr snapshot = living(latest);
     history_.add(*snapshot);
     for (std::string& line : new_notes_) view::add_note(state_, snapshot->time, std::move(line));

@@ -38,13 +38,6 @@ std::vector<std::pair<std::uint64_t, pid_t>> mount_namespaces(const std::vector<
     return {namespaces.begin(), namespaces.end()};
 }
 
-// A spike that would cross the limit is as near a death as a leak.
-std::optional<PrecursorInputs::Eta> eta_of(const TargetSnapshot& target) {
-    const ScopeVerdict* verdict = target.verdict();
-    if (!verdict || !verdict->forecast) return std::nullopt;
-    return PrecursorInputs::Eta{verdict->forecast->eta, verdict->forecast->basis == Forecast::Basis::warmup};
-}
-
 }  // namespace
 
 Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session session, std::unique_ptr<Targets> targets,
@@ -58,6 +51,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session ses
       deaths_(root_, hierarchy),
       roles_(options.role_rules),
       warmup_(options.warmup),
+      trend_{.held = options.precursors.eta_warmup_held, .horizon = options.precursors.eta_warmup},
       ended_(options.linger.value_or(kLinger)),
       precursors_(options.precursors) {
     if (GrowthSignal* signal = session_.growth())
@@ -243,13 +237,13 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
         target.shm_read_ns = now.boot_ns;
     }
     out.shm = target.shm;
-    const Seconds boot(static_cast<double>(now.boot_ns) * 1e-9);
-    TargetJudge& judge = judges_.try_emplace(id, warmup_).first->second;
+    const Seconds boot = std::chrono::nanoseconds(now.boot_ns);
+    deaths_.hand_over(id, out);  // first: a death ends what was foreseen for the dead
+    TargetJudge& judge = judges_.try_emplace(id, warmup_, trend_).first->second;
     if (growth_ && judge.wants_lines(boot)) out.lines = growth_->lines(out);
     judge.consider(boot, Seconds(now.unix_seconds), out, snapshot.gpus);
     out.reclaim = stalls_.of(session_.reclaim(), id);
-    out.precursors = precursors_.consider(id, out, snapshot.host, eta_of(out), now);
-    deaths_.hand_over(id, out);
+    out.precursors = precursors_.consider(id, out, snapshot.host, judge, now);
     ended_.remember(id, out);
 }
 

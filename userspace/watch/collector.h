@@ -70,6 +70,7 @@ class Collector {
     StallRecorder stalls_;
     RoleAssigner roles_;
     Seconds warmup_;
+    TrendSettings trend_;
     EndedTargets ended_;
     std::map<CgroupId, TargetJudge> judges_{};
     PrecursorWatch precursors_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/end_target.h"
+
 namespace memscope {
 
 void EndedTargets::remember(CgroupId id, TargetSnapshot& shown) {
@@ -15,8 +17,8 @@ void EndedTargets::remember(CgroupId id, TargetSnapshot& shown) {
 void EndedTargets::end(CgroupId id, TargetSnapshot last, const Now& now) {
     TargetSnapshot ended = std::move(shown_[id]);
     shown_.erase(id);
-    ended.up = false;
     ended.info = std::move(last.info);
+    end_target(ended);
     // Nobody lives in it any more, so nobody holds anything.
     ended.roles.clear();
     ended.gpu.reset();

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include "analysis/end_target.h"
 #include "outputs/board.h"
 #include "outputs/http_server.h"
 #include "outputs/notices.h"
@@ -236,7 +237,7 @@ class Loop {
     void show(const SnapshotPtr& now) {
         const Snapshot& snapshot = *now;
         if (view_) {
-            for (const std::string& line : notices(latest_.get(), *reports_.others(now))) tell(line);
+            for (const std::string& line : notices_.write(latest_.get(), *reports_.others(now))) tell(line);
             if (!collector_.finished()) view_->update(now);  // what ended last stays in the picture: linger()
             return;
         }
@@ -247,7 +248,7 @@ class Loop {
                 if (target.up || !target.deaths.empty()) lines.push_back(tick_json(snapshot, target));
             }
         else if (!options_.quiet)
-            lines = notices(latest_.get(), *reports_.others(now));
+            lines = notices_.write(latest_.get(), *reports_.others(now));
         if (status_due())
             for (const TargetSnapshot& target : snapshot.targets) lines.push_back(status_text(snapshot, target, false));
         if (!lines.empty()) output_closed_ = output_->write_tick(lines) == JsonStream::Outcome::closed;
@@ -270,7 +271,7 @@ class Loop {
                 after.targets.clear();
                 show(std::make_shared<const Snapshot>(std::move(after)));
             }
-            for (TargetSnapshot& target : last.targets) target.up = false;
+            for (TargetSnapshot& target : last.targets) end_target(target);
             const auto ended = std::make_shared<const Snapshot>(std::move(last));
             if (view_) view_->update(ended);
             board_.publish(ended);
@@ -331,6 +332,7 @@ class Loop {
     Actions actions_;
     Board& board_;
     SnapshotPtr latest_{};
+    NoticeWriter notices_{};
     std::uint64_t began_ = 0;
     std::uint64_t status_shown_ = 0;
     std::uint64_t told_at_once_ns_ = 0;  // boot clock

@@ -6,6 +6,7 @@ namespace {
 PrecursorInputs inputs_of(const TargetSnapshot& target, const HostMemory& host) {
     const MemoryState& memory = target.memory;
     PrecursorInputs inputs;
+    if (const ScopeVerdict* verdict = target.verdict()) inputs.verdict = verdict->judgement.verdict;
     inputs.limit = memory.effective;
     if (memory.pressure) inputs.pressure_full = memory.pressure->full_avg10;
     if (target.reclaim) inputs.reclaim_stalled = target.reclaim->total();
@@ -20,11 +21,12 @@ PrecursorInputs inputs_of(const TargetSnapshot& target, const HostMemory& host) 
 }  // namespace
 
 std::vector<Precursor> PrecursorWatch::consider(CgroupId id, const TargetSnapshot& target, const HostMemory& host,
-                                                const std::optional<PrecursorInputs::Eta>& eta, const Now& now) {
+                                                const TargetJudge& judge, const Now& now) {
     Precursors& precursors = targets_.try_emplace(id, settings_).first->second;
     const Seconds time = std::chrono::nanoseconds(now.boot_ns);
     PrecursorInputs inputs = inputs_of(target, host);
-    inputs.eta = eta;
+    inputs.forecasts = judge.forecasts();
+    inputs.job_ended = judge.job_ended();
     auto standing = precursors.consider(time, inputs);
     for (Precursor& each : standing) each.since = now.unix_seconds - (time.count() - each.since);
     return standing;

@@ -2,6 +2,7 @@
 #include <map>
 
 #include "analysis/precursors.h"
+#include "analysis/target_judge.h"
 #include "model/snapshot.h"
 #include "watch/clock.h"
 
@@ -12,9 +13,9 @@ class PrecursorWatch {
   public:
     explicit PrecursorWatch(const PrecursorSettings& settings) : settings_(settings) {}
 
-    // Of a target whose memory, shared memory and stalls are described already.
+    // Of a target whose memory, shared memory, stalls and verdicts are described already, by `judge`.
     std::vector<Precursor> consider(CgroupId id, const TargetSnapshot& target, const HostMemory& host,
-                                    const std::optional<PrecursorInputs::Eta>& eta, const Now& now);
+                                    const TargetJudge& judge, const Now& now);
     void forget(CgroupId id) { targets_.erase(id); }
 
   private:

@@ -71,6 +71,19 @@ TEST(GpuJudge, AGpuThatFillsUpIsALeakAndWhatOthersHoldComesOff) {
     EXPECT_EQ(watched.latest.verdict()->scope, VerdictScope::target) << "that of the target stays the first";
 }
 
+TEST(GpuJudge, TheTimeUntilItIsFullPassesBetweenTwoJudgements) {
+    WatchedGpu watched;
+    watched.run(3600, 20 * kGiB, [](double t) { return used(rising(t)); });
+    std::vector<double> etas;
+    for (double t = 3600; t < 3720; t += 5) {
+        watched.run(5, 20 * kGiB, [&](double) { return used(rising(t)); });
+        ASSERT_TRUE(watched.of(VerdictScope::gpu)->forecast);
+        etas.push_back(watched.of(VerdictScope::gpu)->forecast->eta.count());
+    }
+    for (std::size_t i = 1; i < etas.size(); ++i) EXPECT_NEAR(etas[i], etas[i - 1] - 5, 20) << i;
+    EXPECT_NEAR(etas.back(), etas.front() - 5 * static_cast<double>(etas.size() - 1), 20);
+}
+
 TEST(GpuJudge, AGpuThatIsFlatIsStableAndPeopleNeedNotReadIt) {
     WatchedGpu watched;
     watched.run(3600, 0, [](double) { return used(10 * kGiB); });

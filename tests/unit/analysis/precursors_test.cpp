@@ -30,6 +30,13 @@ EffectiveLimit held(double share) {
     return {"own", gib(100), gib(100) - held};
 }
 
+using Basis = Forecast::Basis;
+
+Forecast in(double seconds, Basis basis, const EffectiveLimit& limit = held(0.5)) {
+    return {
+        .eta = Seconds{seconds}, .basis = basis, .limit = limit, .rate = 1.2 / 3600 * static_cast<double>(gib(1).n)};
+}
+
 // One target, looked at every second.
 class Watching {
   public:
@@ -73,34 +80,104 @@ TEST(Precursors, NoneStandOfWhatIsNotKnown) {
 }
 
 TEST(Precursors, EtaStandsBelowTenMinutesOfALeak) {
-    Watching w;
-    w.inputs.eta = {Seconds{600}, false};
-    w.look();
-    EXPECT_FALSE(w.found(PrecursorKind::eta));
-    w.inputs.eta = {Seconds{599}, false};
-    w.look();
-    EXPECT_THAT(w.reason(PrecursorKind::eta), HasSubstr("10 min"));
+    for (const Basis basis : {Basis::leak, Basis::spike}) {
+        Watching w;
+        w.inputs.forecasts = {in(600, basis)};
+        w.look();
+        EXPECT_FALSE(w.found(PrecursorKind::eta));
+        w.inputs.forecasts = {in(599, basis)};
+        w.look();
+        EXPECT_THAT(w.reason(PrecursorKind::eta), HasSubstr("in 10 min"));
+    }
 }
 
-TEST(Precursors, EtaOfAWarmUpStandsBelowTwoMinutesAndAboveFourFifthsOfTheLimit) {
-    Watching w;
-    w.inputs.eta = {Seconds{119}, true};
-    w.inputs.limit = held(0.80);
-    w.look();
-    EXPECT_FALSE(w.found(PrecursorKind::eta));
-    w.inputs.limit = held(0.81);
-    w.look();
-    EXPECT_THAT(w.reason(PrecursorKind::eta), testing::AllOf(HasSubstr("warming up"), HasSubstr("81 GiB")));
+TEST(Precursors, EtaOfAWarmUpOrATrendStandsBelowTwoMinutesAndAboveFourFifthsOfTheLimit) {
+    for (const Basis basis : {Basis::warmup, Basis::trend}) {
+        Watching w;
+        w.inputs.limit = held(0.80);
+        w.inputs.forecasts = {in(119, basis, *w.inputs.limit)};
+        w.look();
+        EXPECT_FALSE(w.found(PrecursorKind::eta));
+        w.inputs.limit = held(0.81);
+        w.inputs.forecasts = {in(119, basis, *w.inputs.limit)};
+        w.look();
+        EXPECT_THAT(w.reason(PrecursorKind::eta), HasSubstr("81 GiB of its own limit of 100 GiB (81 %)"));
 
-    Watching later;
-    later.inputs.eta = {Seconds{121}, true};
-    later.inputs.limit = held(0.99);
-    later.look();
-    EXPECT_FALSE(later.found(PrecursorKind::eta));
-    later.inputs.eta->left = Seconds{60};
-    later.inputs.limit.reset();
-    later.look();
-    EXPECT_FALSE(later.found(PrecursorKind::eta)) << "without a limit there is no share of it";
+        Watching later;
+        later.inputs.limit = held(0.99);
+        later.inputs.forecasts = {in(120, basis, *later.inputs.limit)};
+        later.look();
+        EXPECT_FALSE(later.found(PrecursorKind::eta));
+    }
+}
+
+TEST(Precursors, EtaOfATrendIsMeasuredAtTheLimitThatFillsUpOrAtTheEffectiveOne) {
+    Watching w;
+    w.inputs.limit = held(0.5);
+    w.inputs.forecasts = {in(60, Basis::trend, {"host", gib(100), gib(15)})};
+    w.look();
+    EXPECT_TRUE(w.found(PrecursorKind::eta)) << "the host is at 85 %";
+
+    Watching tight;
+    tight.inputs.limit = held(0.95);
+    tight.inputs.forecasts = {in(60, Basis::warmup, {"host", gib(1000), gib(300)})};
+    tight.look();
+    EXPECT_TRUE(tight.found(PrecursorKind::eta)) << "its own limit is at 95 %";
+}
+
+TEST(Precursors, AWarmUpThatIsFarFromItsLimitDoesNotHideALeakElsewhere) {
+    Watching w;
+    w.inputs.limit = held(0.4);
+    w.inputs.forecasts = {in(100, Basis::warmup, held(0.4)), in(300, Basis::leak, {"host", gib(256), gib(20)})};
+    w.look();
+    EXPECT_THAT(w.reason(PrecursorKind::eta), HasSubstr("the host's memory of 256 GiB fills up"));
+    EXPECT_TRUE(w.found(PrecursorKind::eta)->of_host);
+    w.inputs.limit = held(0.85);
+    w.inputs.forecasts[0].limit = held(0.85);
+    w.look();
+    EXPECT_THAT(w.reason(PrecursorKind::eta), HasSubstr("still warming up")) << "it comes first";
+    EXPECT_FALSE(w.found(PrecursorKind::eta)->of_host);
+}
+
+TEST(Precursors, EtaSaysWhoseGrowthItIs) {
+    const EffectiveLimit own{"own", gib(16), gib(2)};
+    const EffectiveLimit host{"host", gib(64), gib(1)};
+    const EffectiveLimit jobs{"jobs", gib(64), gib(1)};
+    const auto reason = [](Forecast forecast, double own_share = 1, Verdict verdict = Verdict::stable) {
+        Watching w;
+        forecast.own_share = own_share;
+        w.inputs.forecasts = {forecast};
+        w.inputs.verdict = verdict;
+        w.look();
+        return w.reason(PrecursorKind::eta);
+    };
+    EXPECT_EQ(reason(in(480, Basis::leak, own), 1, Verdict::leaking),
+              "it leaks, and at this rate its own limit of 16 GiB is full in 8 min: save a checkpoint now");
+    EXPECT_EQ(
+        reason(in(480, Basis::leak, host), 0.1),
+        "the host's memory of 64 GiB fills up by 1.2 GiB/h, mostly by others (this job is stable), and is full in "
+        "8 min: save a checkpoint now");
+    EXPECT_EQ(
+        reason(in(480, Basis::leak, jobs), 0.1, Verdict::leaking),
+        "the limit of jobs (64 GiB) fills up by 1.2 GiB/h, mostly by others (this job leaks, too), and is full in "
+        "8 min: save a checkpoint now");
+    EXPECT_EQ(reason(in(480, Basis::leak, host), 0.9, Verdict::leaking),
+              "the host's memory of 64 GiB fills up by 1.2 GiB/h, mostly by this job, and is full in 8 min: save a "
+              "checkpoint now");
+    EXPECT_EQ(reason(in(5, Basis::spike, own)), "the next spike would cross its own limit of 16 GiB in 5 s");
+    EXPECT_EQ(reason(in(0, Basis::spike, host), 0),
+              "the next spike of all that is held there would cross the host's memory of 64 GiB now");
+    EXPECT_EQ(reason(in(60, Basis::warmup, own), 1, Verdict::warming_up),
+              "it is still warming up and holds 14 GiB of its own limit of 16 GiB (87 %): at this rate memory runs out "
+              "in 60 s");
+    EXPECT_EQ(
+        reason(in(60, Basis::trend, own), 1, Verdict::insufficient),
+        "14 GiB of its own limit of 16 GiB (87 %) are held and have lately risen by 1.2 GiB/h: at this rate it is "
+        "full in 60 s, save a checkpoint now");
+    EXPECT_EQ(
+        reason(in(60, Basis::trend, host), 0.2, Verdict::insufficient),
+        "63 GiB of the host's memory of 64 GiB (98 %) are held and have lately risen by 1.2 GiB/h, mostly by others "
+        "(this job is not judged yet): at this rate it is full in 60 s, save a checkpoint now");
 }
 
 TEST(Precursors, NearLimitStandsAfterThirtySecondsOfNinetyPercent) {
@@ -132,15 +209,16 @@ TEST(Precursors, NearLimitCountsSiblingsBelowTheLimitOfAnAncestor) {
     Watching w;
     w.inputs.limit = EffectiveLimit{"jobs\n/user", gib(100), gib(5)};
     w.look_for(31);
-    EXPECT_EQ(w.reason(PrecursorKind::near_limit),
-              "95 GiB of the limit of jobs\\n/user, 100 GiB cannot be reclaimed (95 %): with 5.0 GiB more a process is "
-              "killed");
+    EXPECT_EQ(
+        w.reason(PrecursorKind::near_limit),
+        "95 GiB of the limit of jobs\\n/user (100 GiB) cannot be reclaimed (95 %): with 5.0 GiB more a process is "
+        "killed");
 }
 
 TEST(Precursors, ItIsKnownWhichAreOfTheHostThatAllJobsShare) {
     Watching w;
     w.inputs.limit = EffectiveLimit{"host", gib(100), gib(5)};
-    w.inputs.eta = {Seconds{60}, false};
+    w.inputs.forecasts = {in(60, Basis::leak, *w.inputs.limit)};
     w.inputs.pressure_full = 0.5;
     w.inputs.host = HostMemory{.total = gib(256), .available = gib(1)};
     w.look_for(31);
@@ -152,10 +230,22 @@ TEST(Precursors, ItIsKnownWhichAreOfTheHostThatAllJobsShare) {
     EXPECT_FALSE(w.found(PrecursorKind::pressure)->of_host);
     for (const auto* owner : {"own", "jobs/user"}) {
         w.inputs.limit->owner = owner;
+        w.inputs.forecasts[0].limit = w.inputs.limit;
         w.look();
         EXPECT_FALSE(w.found(PrecursorKind::eta)->of_host) << owner;
         EXPECT_FALSE(w.found(PrecursorKind::near_limit)->of_host) << owner;
     }
+}
+
+TEST(Precursors, TheHostMayBeFullFirstThoughItsOwnLimitIsNearer) {
+    Watching w;
+    w.inputs.limit = held(0.95);
+    w.inputs.forecasts = {in(60, Basis::leak, {"host", gib(256), gib(20)})};
+    w.look_for(31);
+    ASSERT_TRUE(w.found(PrecursorKind::eta));
+    EXPECT_TRUE(w.found(PrecursorKind::eta)->of_host);
+    ASSERT_TRUE(w.found(PrecursorKind::near_limit));
+    EXPECT_FALSE(w.found(PrecursorKind::near_limit)->of_host);
 }
 
 TEST(Precursors, WhoseReasonItWasIsKeptAsLongAsItStands) {
@@ -331,6 +421,51 @@ TEST(Precursors, OneThatComesBackWithinTheMinuteHasStoodAllTheTime) {
     }
     ASSERT_TRUE(w.found(PrecursorKind::near_limit));
     EXPECT_EQ(w.found(PrecursorKind::near_limit)->since, since);
+}
+
+TEST(Precursors, WhatAnnouncedADeathIsOverWithIt) {
+    Watching w;
+    w.inputs.limit = held(0.95);
+    w.inputs.forecasts = {in(60, Basis::leak, held(0.95))};
+    w.inputs.pressure_full = 0.5;
+    w.inputs.shm = ShmUsage{mib(950), mib(1000)};
+    w.look_for(40);
+    ASSERT_EQ(w.standing().size(), 4U);
+    w.inputs.job_ended = w.now + Seconds{1};
+    w.inputs.forecasts.clear();
+    w.look();  // it takes a while until the memory of the dead is given back
+    EXPECT_FALSE(w.found(PrecursorKind::eta));
+    EXPECT_TRUE(w.found(PrecursorKind::near_limit));
+    w.inputs.limit = held(0.01);
+    w.inputs.pressure_full = 0;
+    w.inputs.shm = ShmUsage{mib(10), mib(1000)};
+    w.look();
+    EXPECT_FALSE(w.found(PrecursorKind::near_limit));
+    EXPECT_FALSE(w.found(PrecursorKind::pressure));
+    EXPECT_TRUE(w.found(PrecursorKind::shm_full)) << "files in /dev/shm do not die with a process";
+}
+
+TEST(Precursors, WhatBeganAfterADeathIsHeldAsUsual) {
+    Watching w;
+    w.look();
+    w.inputs.job_ended = w.now;
+    w.look();
+    w.inputs.forecasts = {in(60, Basis::leak, held(0.95))};
+    w.look();
+    w.inputs.forecasts.clear();
+    w.look_for(59);
+    EXPECT_TRUE(w.found(PrecursorKind::eta));
+    w.look();
+    EXPECT_FALSE(w.found(PrecursorKind::eta));
+}
+
+TEST(Precursors, TheLastSecondsOfTheDeadDoNotCountForNearLimit) {
+    Watching w;
+    w.inputs.limit = held(0.95);
+    w.look_for(25);
+    w.inputs.job_ended = w.now + Seconds{1};
+    w.look_for(10);  // its memory is given back slowly
+    EXPECT_FALSE(w.found(PrecursorKind::near_limit));
 }
 
 TEST(Precursors, WhatIsNoLongerKnownClearsLikeWhatIsOver) {

@@ -1,5 +1,6 @@
 #include "analysis/target_judge.h"
 
+#include <cmath>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -37,7 +38,13 @@ TargetSnapshot job(std::uint64_t trainer, std::size_t workers = 0) {
     target.roles = sum_by_role(target.processes);
     for (const auto& [key, totals] : target.roles) target.memory.unreclaimable += totals.anon;
     target.memory.candidates = {{"own", {16 * kGiB}, target.memory.unreclaimable}};
+    target.memory.effective = nearest_limit(target.memory.candidates);
     return target;
+}
+
+void add_limit(TargetSnapshot& target, const char* owner, std::uint64_t limit, std::uint64_t by_others) {
+    target.memory.candidates.push_back({owner, {limit}, Bytes{target.memory.unreclaimable.n + by_others}});
+    target.memory.effective = nearest_limit(target.memory.candidates);
 }
 
 struct Watched {
@@ -46,12 +53,13 @@ struct Watched {
     TargetSnapshot latest{};
 
     template <class Make>
-    void run(double seconds, Make make) {
-        for (double i = 0; i < seconds; i += 5, now += 5) {
+    void run(double seconds, Make make, double interval = 5) {
+        for (double i = 0; i < seconds; i += interval, now += interval) {
             latest = make(i);
             judge.consider(Seconds(now), kWall + Seconds(now), latest);
         }
     }
+    const std::optional<Forecast>& forecast() const { return latest.verdict()->forecast; }
     const ScopeVerdict* of(Role role) const {
         for (const ScopeVerdict& verdict : latest.verdicts)
             if (verdict.role && verdict.role->role == role) return &verdict;
@@ -133,7 +141,7 @@ TEST(TargetJudge, ForetellsWhenTheLimitIsReached) {
     const double left = static_cast<double>(16 * kGiB - 24 * kMiB - 2 * kGiB) / (0.5 * kMiB) - 3600;
     EXPECT_NEAR(watched.latest.verdict()->forecast->eta.count(), left, 0.05 * left);
     EXPECT_EQ(watched.latest.verdict()->forecast->basis, Forecast::Basis::leak);
-    EXPECT_EQ(watched.latest.memory.effective->owner, "own");
+    EXPECT_EQ(watched.latest.verdict()->forecast->limit->owner, "own");
 }
 
 TEST(TargetJudge, TimesAreOnTheWallClock) {
@@ -143,27 +151,219 @@ TEST(TargetJudge, TimesAreOnTheWallClock) {
     EXPECT_GT(watched.latest.verdict()->judgement.until, kWall);
 }
 
-TEST(TargetJudge, ALimitThatSiblingsFillComesFirst) {
+TEST(TargetJudge, ALimitThatSiblingsFillIsForeseen) {
     Watched watched;
     watched.run(3600, [](double t) {
         TargetSnapshot target = job(2 * kGiB);
-        const auto others = static_cast<std::uint64_t>(t) * 4 * kMiB;
-        target.memory.candidates.push_back(
-            {"host", {64 * kGiB}, Bytes{target.memory.unreclaimable.n + 8 * kGiB + others}});
+        add_limit(target, "host", 64 * kGiB, 8 * kGiB + static_cast<std::uint64_t>(t) * 4 * kMiB);
+        return target;
+    });
+    ASSERT_TRUE(watched.forecast());
+    ASSERT_TRUE(watched.forecast()->limit);
+    EXPECT_EQ(watched.forecast()->limit->owner, "host");
+    EXPECT_EQ(watched.forecast()->limit->limit.n, 64 * kGiB);
+    EXPECT_LT(watched.forecast()->own_share, 0.05) << "the job itself does not grow";
+    EXPECT_EQ(watched.latest.verdict()->judgement.verdict, Verdict::stable);
+    EXPECT_THAT(watched.latest.verdict()->explanation, HasSubstr("the host's memory (64 GiB) is reached in"));
+}
+
+// A job that is flat at 95 % of its own limit, on a host that others fill within days.
+TEST(TargetJudge, AForecastElsewhereDoesNotHideTheLimitWithTheLeastHeadroom) {
+    Watched watched;
+    watched.run(7200, [](double t) {
+        TargetSnapshot target = job(15 * kGiB);
+        add_limit(target, "host", 512 * kGiB, 64 * kGiB + static_cast<std::uint64_t>(t) * 3 * kMiB);
         return target;
     });
     ASSERT_TRUE(watched.latest.memory.effective);
-    EXPECT_EQ(watched.latest.memory.effective->owner, "host");
-    ASSERT_TRUE(watched.latest.verdict()->forecast);
-    EXPECT_EQ(watched.latest.verdict()->judgement.verdict, Verdict::stable);
-    EXPECT_THAT(watched.latest.verdict()->explanation, HasSubstr("the host's memory (64 GiB) is reached in"));
+    EXPECT_EQ(watched.latest.memory.effective->owner, "own");
+    EXPECT_EQ(watched.latest.memory.effective->headroom.n, kGiB - 24 * kMiB);
+    ASSERT_TRUE(watched.forecast());
+    EXPECT_EQ(watched.forecast()->limit->owner, "host");
+    EXPECT_GT(watched.forecast()->eta, std::chrono::hours(24));
+}
+
+TEST(TargetJudge, TheEarlierOfTwoForecastsIsTold) {
+    Watched watched;
+    watched.run(3600, [](double t) {
+        const auto grown = static_cast<std::uint64_t>(t) * kMiB / 2;
+        TargetSnapshot target = job(2 * kGiB + grown);
+        add_limit(target, "jobs", 32 * kGiB, 8 * kGiB + static_cast<std::uint64_t>(t) * 3 * kMiB);
+        return target;
+    });
+    ASSERT_TRUE(watched.forecast());
+    EXPECT_EQ(watched.forecast()->limit->owner, "jobs");
+    EXPECT_NEAR(watched.forecast()->own_share, 1.0 / 7, 0.03);
+    ASSERT_EQ(watched.judge.forecasts().size(), 2U) << "the other one is not forgotten";
+    EXPECT_EQ(watched.judge.forecasts()[1].limit->owner, "own");
+    EXPECT_LT(watched.judge.forecasts()[0].eta, watched.judge.forecasts()[1].eta);
+}
+
+TEST(TargetJudge, TheForecastAgesBetweenTwoJudgements) {
+    Watched watched;
+    std::vector<double> etas;
+    watched.run(
+        3720,
+        [&](double t) {
+            if (t > 3600 && watched.forecast()) etas.push_back(watched.forecast()->eta.count());
+            return job(2 * kGiB + static_cast<std::uint64_t>(t) * kMiB / 2);
+        },
+        1);
+    ASSERT_GT(etas.size(), 100U);
+    for (std::size_t i = 1; i < etas.size(); ++i) {
+        EXPECT_LT(etas[i], etas[i - 1] + 20) << i;  // a new judgement may correct the rate a little
+        EXPECT_GT(etas[i], etas[i - 1] - 20) << i;
+    }
+    EXPECT_NEAR(etas.back(), etas.front() - static_cast<double>(etas.size() - 1), 40);
+}
+
+TEST(TargetJudge, ALimitThatIsRaisedCountsAtOnce) {
+    Watched watched;
+    const auto grow = [](double t) { return job(2 * kGiB + static_cast<std::uint64_t>(t) * kMiB / 2); };
+    watched.run(3600, grow);
+    const Seconds before = watched.forecast()->eta;
+    watched.run(1, [](double) {
+        TargetSnapshot target = job(2 * kGiB + 1800 * kMiB);
+        target.memory.candidates[0].limit = {32 * kGiB};
+        return target;
+    });
+    EXPECT_GT(watched.forecast()->eta, 1.5 * before);
+}
+
+// A job that had run for a while when it was met, and grows to its limit within 90 s.
+TEST(TargetJudge, ARiseNearTheLimitIsForeseenWithoutAVerdict) {
+    Watched watched;
+    std::optional<double> foreseen_at;
+    watched.run(
+        91,
+        [&](double t) {
+            if (t > 0 && !foreseen_at && watched.forecast()) foreseen_at = t;
+            return job(static_cast<std::uint64_t>((60 + t) / 151 * 16 * kGiB));
+        },
+        1);
+    EXPECT_EQ(watched.latest.verdict()->judgement.verdict, Verdict::insufficient);
+    ASSERT_TRUE(foreseen_at);
+    EXPECT_NEAR(*foreseen_at, 0.8 * 151 - 60, 3) << "as soon as four fifths are held";
+    ASSERT_TRUE(watched.forecast());
+    EXPECT_EQ(watched.forecast()->basis, Forecast::Basis::trend);
+    EXPECT_EQ(watched.forecast()->limit->owner, "own");
+    EXPECT_LT(watched.forecast()->eta, Seconds{3});
+    EXPECT_FALSE(watched.forecast()->latest) << "it may end";
+    EXPECT_THAT(watched.latest.verdict()->explanation, HasSubstr("has lately risen by"));
+}
+
+TEST(TargetJudge, BelowFourFifthsARiseOfAMinuteSaysNothing) {
+    Watched watched;
+    watched.run(60, [&](double t) { return job(static_cast<std::uint64_t>((20 + 0.95 * t) / 100 * 16 * kGiB)); }, 1);
+    EXPECT_FALSE(watched.forecast());
+}
+
+// Validations that take the job from 70 to 93 % in 20 s, every five minutes.
+TEST(TargetJudge, ASpikeThatIsKnownAndFitsIsNoTrend) {
+    Watched watched;
+    int foreseen = 0;
+    const auto validations = [&](double t) {
+        if (t > 0 && watched.forecast()) ++foreseen;
+        const double phase = std::fmod(t, 300);
+        const double share = phase < 20 ? 0.70 + 0.23 * phase / 20 : phase < 30 ? 0.93 : 0.70;
+        return job(static_cast<std::uint64_t>(share * 16 * kGiB));
+    };
+    watched.run(1800, validations, 1);
+    EXPECT_GT(foreseen, 0) << "the first ones cannot be told from the end";
+    foreseen = 0;
+    watched.run(3600, validations, 1);
+    EXPECT_EQ(watched.latest.verdict()->judgement.verdict, Verdict::spiky);
+    EXPECT_EQ(foreseen, 0);
+    // One that goes on beyond the usual top is another matter.
+    bool beyond = false;
+    watched.run(
+        26,
+        [&](double t) {
+            beyond = beyond || (t > 0 && watched.forecast());
+            return job(static_cast<std::uint64_t>((0.70 + 0.23 * t / 20) * 16 * kGiB));
+        },
+        1);
+    EXPECT_TRUE(beyond);
+}
+
+TEST(TargetJudge, TheTrendFollowsItsSettings) {
+    Watched watched;
+    watched.judge = TargetJudge(std::chrono::minutes(20), {.held = 0.5, .horizon = Seconds{1000}});
+    watched.run(61, [&](double t) { return job(static_cast<std::uint64_t>((0.3 + 0.005 * t) * 16 * kGiB)); }, 1);
+    ASSERT_TRUE(watched.forecast());
+    EXPECT_EQ(watched.forecast()->basis, Forecast::Basis::trend);
+    EXPECT_NEAR(watched.forecast()->eta.count(), 80, 5);
+}
+
+TEST(TargetJudge, WhenTheJobIsGoneNothingIsForeseenForIt) {
+    Watched watched;
+    watched.run(3600, [](double t) { return job(2 * kGiB + static_cast<std::uint64_t>(t) * kMiB / 2); });
+    ASSERT_TRUE(watched.forecast());
+    EXPECT_FALSE(watched.judge.job_ended());
+    const double ended = watched.now;
+    const auto empty = [](double) {
+        TargetSnapshot target;
+        target.memory.unreclaimable = {20 * kMiB};
+        target.memory.candidates = {{"own", {16 * kGiB}, {20 * kMiB}}};
+        return target;
+    };
+    watched.run(1, empty, 1);
+    EXPECT_FALSE(watched.forecast());
+    EXPECT_EQ(watched.judge.job_ended(), Seconds(ended));
+    EXPECT_THAT(watched.latest.verdict()->explanation, testing::Not(HasSubstr("reached")));
+    watched.run(600, empty, 1);
+    EXPECT_FALSE(watched.forecast());
+}
+
+TEST(TargetJudge, WhenTheTrainerIsReplacedWhatWasForeseenOfTheOldOneIsOver) {
+    Watched watched;
+    watched.run(3600, [](double t) { return job(2 * kGiB + static_cast<std::uint64_t>(t) * kMiB / 2); });
+    ASSERT_TRUE(watched.forecast());
+    const auto replaced = [](double t) {
+        TargetSnapshot target = job(kGiB / 4 + static_cast<std::uint64_t>(t) * kMiB / 2);
+        target.processes[2].task.id = {99, 99};
+        return target;
+    };
+    watched.run(1, replaced, 1);
+    EXPECT_FALSE(watched.forecast());
+    watched.run(99, [&](double t) { return replaced(1 + t); }, 1);
+    EXPECT_FALSE(watched.forecast());
+    watched.run(3600, [&](double t) { return replaced(100 + t); });
+    EXPECT_TRUE(watched.forecast()) << "the new one leaks as well";
+}
+
+TEST(TargetJudge, WhatOthersFillIsStillForeseenWhenTheJobIsGone) {
+    Watched watched;
+    const auto on_host = [](TargetSnapshot target, double t) {
+        add_limit(target, "host", 64 * kGiB, 8 * kGiB + static_cast<std::uint64_t>(t) * 4 * kMiB);
+        return target;
+    };
+    watched.run(3600, [&](double t) { return on_host(job(2 * kGiB), t); });
+    ASSERT_TRUE(watched.forecast());
+    watched.run(5, [&](double t) { return on_host({}, 3600 + t); });
+    ASSERT_TRUE(watched.forecast());
+    EXPECT_EQ(watched.forecast()->limit->owner, "host");
+}
+
+TEST(TargetJudge, WhatTheJobFilledIsNotForeseenAnyMoreWhenItIsGone) {
+    Watched watched;
+    const auto on_host = [](TargetSnapshot target) {
+        target.memory.candidates.clear();
+        add_limit(target, "host", 16 * kGiB, 8 * kGiB);
+        return target;
+    };
+    watched.run(3600, [&](double t) { return on_host(job(2 * kGiB + static_cast<std::uint64_t>(t) * kMiB / 2)); });
+    ASSERT_TRUE(watched.forecast());
+    EXPECT_GT(watched.forecast()->own_share, 0.9);
+    watched.run(5, [&](double) { return on_host({}); });
+    EXPECT_FALSE(watched.forecast());
 }
 
 TEST(TargetJudge, WithoutGrowthTheNearestLimitIsTheEffectiveOne) {
     Watched watched;
     watched.run(1800, [](double) {
         TargetSnapshot target = job(2 * kGiB);
-        target.memory.candidates.push_back({"above", {3 * kGiB}, target.memory.unreclaimable});
+        add_limit(target, "above", 3 * kGiB, 0);
         return target;
     });
     EXPECT_EQ(watched.latest.memory.effective->owner, "above");

@@ -34,7 +34,8 @@ TEST(ActionFacts, OfAPrecursorSayWhatComesWhenAndWhomToTell) {
     for (const auto* entry :
          {"MEMSCOPE_EVENT=precursor", "MEMSCOPE_TARGET=train", "MEMSCOPE_PRECURSOR=eta", "MEMSCOPE_PID=101",
           "MEMSCOPE_COMM=python3", "MEMSCOPE_ROLE=trainer", "MEMSCOPE_RANK=3", "MEMSCOPE_OOM_ETA_SECONDS=12.000",
-          "MEMSCOPE_LIMIT_BYTES=536870912", "MEMSCOPE_LIMIT_OWNER=own", "MEMSCOPE_UNRECLAIMABLE_BYTES=524288000"})
+          "MEMSCOPE_LIMIT_BYTES=536870912", "MEMSCOPE_LIMIT_OWNER=own", "MEMSCOPE_UNRECLAIMABLE_BYTES=524288000",
+          "MEMSCOPE_OOM_ETA_BASIS=leak", "MEMSCOPE_OOM_ETA_LIMIT_BYTES=536870912", "MEMSCOPE_OOM_ETA_LIMIT_OWNER=own"})
         EXPECT_THAT(facts.environment, Contains(entry));
     EXPECT_THAT(facts.environment, Contains("MEMSCOPE_REASON=" + kEta.reason));
     const json told = json::parse(facts.json);
@@ -42,6 +43,8 @@ TEST(ActionFacts, OfAPrecursorSayWhatComesWhenAndWhomToTell) {
     EXPECT_EQ(told["target"]["name"], "train");
     EXPECT_EQ(told["precursor"], "eta");
     EXPECT_EQ(told["oom_eta_seconds"], 12.0);
+    EXPECT_EQ(told["oom_eta_limit_owner"], "own");
+    EXPECT_EQ(told["oom_eta_limit_bytes"], 536870912);
     EXPECT_EQ(told["verdict"], "leaking");
     EXPECT_EQ(told["process"]["pid"], 101);
     EXPECT_EQ(told["process"]["rank"], 3);

@@ -27,7 +27,7 @@ TEST(DeathBlock, SaysWhatHappenedWhoHeldWhatAndWhatToDo) {
                     "             limit), 1 s before",
                     "             anon 490 MiB, shmem 2.0 MiB, file 8.0 MiB, kernel 8.0 MiB",
                     "  by         trainer 440 MiB, dataloader worker 40 MiB, launcher 10 MiB",
-                    "  judged     leaking; the limit was expected in 12 s (10 s to 15 s)",
+                    "  judged     leaking; its own limit was expected in 12 s (10 s to 15 s)",
                     "  announced  near_limit for 45 s", "  grew       400 MiB at /job/history.py:41 History.append",
                     "  to do      It was leaking: look at what is kept.",
                     "  more       memscope report /var/lib/memscope/death-1.json"));

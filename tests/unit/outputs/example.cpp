@@ -1,5 +1,7 @@
 #include "example.h"
 
+#include "outputs/notices.h"
+
 namespace memscope::test {
 
 Process process(pid_t pid, pid_t parent, Role role, const char* comm, const char* command, Bytes anon) {
@@ -68,7 +70,12 @@ std::vector<ScopeVerdict> leaking() {
     whole.judgement.samples = 3600;
     whole.judgement.floor = gib(40);
     whole.judgement.floor_slope = 4e6;
-    whole.forecast = Forecast{Seconds{600}, Seconds{500}, Seconds{900}, Forecast::Basis::leak};
+    whole.forecast = Forecast{.eta = Seconds{600},
+                              .earliest = Seconds{500},
+                              .latest = Seconds{900},
+                              .basis = Forecast::Basis::leak,
+                              .limit = EffectiveLimit{"own", gib(64), gib(23)},
+                              .rate = 4e6};
     whole.explanation = "The floor has risen.";
     whole.grower = Grower{101, "python3", {Role::trainer, 0}, gib(2), Seconds{900}, 1, "torchrun"};
     ScopeVerdict trainer = whole;
@@ -115,6 +122,12 @@ Snapshot example(bool with_gpus) {
     snapshot.self.dropped = {{"tree_ring_full", 0}, {"unknown_parent", 0}};
     snapshot.self.probes = {{"tree", true}, {"tasks", false}};
     return snapshot;
+}
+
+std::vector<std::string> notices(const Snapshot* before, const Snapshot& now) {
+    NoticeWriter writer;
+    if (before) (void)writer.write(nullptr, *before);
+    return writer.write(before, now);
 }
 
 }  // namespace memscope::test

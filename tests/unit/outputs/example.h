@@ -13,4 +13,7 @@ TargetSnapshot training(const char* name = "train");
 // With that one target; and with two GPUs, one of them lost.
 Snapshot example(bool with_gpus = false);
 
+// The lines of the second of two ticks; `before` is null where there is only one.
+std::vector<std::string> notices(const Snapshot* before, const Snapshot& now);
+
 }  // namespace memscope::test

@@ -165,12 +165,12 @@ TEST(GpuNotices, ADeviceThatFallsSilentIsToldOfOnceAndSoIsItsReturn) {
     before.gpus[1].trouble.clear();
     before.gpus[1].xid_errors = 0;
     const Snapshot now = test::example(true);
-    EXPECT_THAT(notices(&before, now), ElementsAre("memscope: GPU 1 (NVIDIA H200) tells nothing: the GPU is lost",
-                                                   HasSubstr("GPU 1 (NVIDIA H200) had 1 critical error (Xid")));
-    EXPECT_THAT(notices(&now, now), IsEmpty());
+    EXPECT_THAT(test::notices(&before, now), ElementsAre("memscope: GPU 1 (NVIDIA H200) tells nothing: the GPU is lost",
+                                                         HasSubstr("GPU 1 (NVIDIA H200) had 1 critical error (Xid")));
+    EXPECT_THAT(test::notices(&now, now), IsEmpty());
     Snapshot back = now;
     back.gpus[1].trouble.clear();
-    EXPECT_THAT(notices(&now, back), ElementsAre("memscope: GPU 1 (NVIDIA H200) answers again"));
+    EXPECT_THAT(test::notices(&now, back), ElementsAre("memscope: GPU 1 (NVIDIA H200) answers again"));
 }
 
 TEST(GpuNotices, AGpuThatBeginsToLeakIsNews) {
@@ -181,8 +181,8 @@ TEST(GpuNotices, AGpuThatBeginsToLeakIsNews) {
     gpu.gpu = "GPU-00";
     gpu.explanation = "GPU 0: The floor has risen.";
     now.targets[0].verdicts.push_back(gpu);
-    EXPECT_THAT(notices(&before, now), ElementsAre("train: leaking: GPU 0: The floor has risen."));
-    EXPECT_THAT(notices(&now, now), IsEmpty());
+    EXPECT_THAT(test::notices(&before, now), ElementsAre("train: leaking: GPU 0: The floor has risen."));
+    EXPECT_THAT(test::notices(&now, now), IsEmpty());
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 namespace memscope {
 namespace {
 
+using test::notices;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -36,7 +37,7 @@ TEST(Notices, ATargetThatComesLaterIsAnnounced) {
     Snapshot now = before;
     now.targets.push_back(test::training("b"));
     now.targets[1].processes.clear();
-    now.targets[1].memory.unreclaimable = {};
+    now.targets[1].memory.effective->headroom = test::gib(64);
     EXPECT_THAT(notices(&before, now), ElementsAre("b: watching, 47 GiB, no processes yet"));
 }
 
@@ -101,9 +102,40 @@ TEST(Notices, EachMarkOfTheLimitIsSaidOnTheWayUp) {
 
 TEST(Notices, ReliefIsSaidToo) {
     const Snapshot high = held(91);
-    const Snapshot lower = held(89);
+    const Snapshot lower = held(84);
     EXPECT_THAT(notices(&high, lower),
-                ElementsAre("train: 57 GiB of unreclaimable memory, fell below 90 % of its own limit (64 GiB)"));
+                ElementsAre("train: 54 GiB of unreclaimable memory, fell below 90 % of its own limit (64 GiB)"));
+}
+
+TEST(Notices, AJobThatWaversAroundNinetyPercentMakesOneLine) {
+    NoticeWriter writer;
+    Snapshot before = held(10);
+    (void)writer.write(nullptr, before);
+    std::vector<std::string> lines;
+    for (int i = 0; i < 60; ++i) {
+        Snapshot now = held(i % 3 == 0 ? 91 : 88);
+        now.time += i;
+        std::ranges::copy(writer.write(&before, now), std::back_inserter(lines));
+        before = now;
+    }
+    EXPECT_EQ(lines.size(), 1U);
+}
+
+TEST(Notices, ATargetThatComesBackIsToldOfItsMarksAnew) {
+    NoticeWriter writer;
+    const Snapshot high = held(91);
+    Snapshot gone = high;
+    gone.targets.clear();
+    (void)writer.write(nullptr, high);
+    (void)writer.write(&high, gone);
+    EXPECT_THAT(writer.write(&gone, high), testing::Contains(testing::HasSubstr("above 90 %")));
+}
+
+TEST(Notices, MarksCountWhatIsHeldBelowTheLimitOfAnAncestor) {
+    const Snapshot before = held(10);
+    Snapshot now = before;
+    now.targets[0].memory.effective = EffectiveLimit{"jobs", test::gib(64), test::gib(3)};
+    EXPECT_THAT(notices(&before, now), ElementsAre(testing::HasSubstr("above 95 % of the limit of jobs (64 GiB)")));
 }
 
 TEST(Notices, APrecursorIsSaidWhenItBeginsAndWhenItIsOver) {

@@ -63,6 +63,33 @@ TEST(Prometheus, OneOfThreeOwnsTheNearestLimit) {
     }
 }
 
+TEST(Prometheus, TheLimitThatIsReachedFirstHasAnOwnerOfItsOwn) {
+    Snapshot snapshot = test::example();
+    Forecast& forecast = *snapshot.targets[0].verdicts[0].forecast;
+    forecast.limit = EffectiveLimit{"host", test::gib(256), test::gib(100)};
+    std::string text = render_prometheus(snapshot);
+    EXPECT_THAT(text, HasSubstr("memscope_memory_limit_owner{target=\"train\",owner=\"own\"} 1\n"));
+    EXPECT_THAT(text, HasSubstr("memscope_oom_eta_limit_owner{target=\"train\",owner=\"own\"} 0\n"));
+    EXPECT_THAT(text, HasSubstr("memscope_oom_eta_limit_owner{target=\"train\",owner=\"host\"} 1\n"));
+    EXPECT_THAT(text, HasSubstr("memscope_oom_eta_limit_bytes{target=\"train\"} 274877906944\n"));
+    snapshot.targets[0].verdicts[0].forecast.reset();
+    text = render_prometheus(snapshot);
+    EXPECT_THAT(text, Not(HasSubstr("memscope_oom_eta_limit_owner{")));
+    EXPECT_THAT(text, Not(HasSubstr("memscope_oom_eta_limit_bytes{")));
+}
+
+TEST(Prometheus, TheBasisOfAForecastIsOneOfThreeWords) {
+    using Basis = Forecast::Basis;
+    Snapshot snapshot = test::example();
+    for (const auto& [basis, label] :
+         {std::pair{Basis::leak, "leak"}, {Basis::spike, "leak"}, {Basis::warmup, "warmup"}, {Basis::trend, "trend"}}) {
+        snapshot.targets[0].verdicts[0].forecast->basis = basis;
+        EXPECT_THAT(
+            render_prometheus(snapshot),
+            HasSubstr(std::string("scope=\"target\",role=\"\",rank=\"\",gpu=\"\",basis=\"") + label + "\"} 600\n"));
+    }
+}
+
 TEST(Prometheus, TimeLostInReclaimStandsAtZeroOrIsUnknown) {
     Snapshot snapshot = test::example();
     EXPECT_THAT(render_prometheus(snapshot), HasSubstr("memscope_reclaim_stall_seconds_total{target=\"train\"} 0\n"));

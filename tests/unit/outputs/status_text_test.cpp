@@ -173,18 +173,57 @@ TEST(StatusText, UnSharingIsExplainedInLinesThatFit) {
     expect_at_most_80_columns(text);
 }
 
-TEST(StatusText, SaysHowTheLastOneDied) {
+TEST(StatusText, ShowsTheLimitThatIsReachedFirstBesideTheOneWithTheLeastHeadroom) {
     Snapshot snapshot = test::example();
-    EXPECT_EQ(status_text(snapshot, snapshot.targets[0], false).find("ago: "), std::string::npos);
-    Death death{.time = snapshot.time - 12, .cause = DeathCause::sigkill};
+    EXPECT_THAT(text_of(snapshot), HasSubstr("\nfull in 10 min: its own limit (64 GiB), basis leak\n"));
+    snapshot.targets[0].verdicts[0].forecast->limit = EffectiveLimit{"host", test::gib(256), test::gib(100)};
+    snapshot.targets[0].verdicts[0].forecast->basis = Forecast::Basis::trend;
+    const std::string text = text_of(snapshot);
+    EXPECT_THAT(text, HasSubstr("23 GiB of headroom below its own limit"));
+    EXPECT_THAT(text, HasSubstr("\nfull in 10 min: the host's memory (256 GiB), basis trend\n"));
+    snapshot.targets[0].verdicts[0].forecast.reset();
+    EXPECT_THAT(text_of(snapshot), Not(HasSubstr("full in")));
+}
+
+TEST(StatusText, TheBarCountsSwapWhereTheLimitDoes) {
+    Snapshot snapshot = test::example();
+    auto& memory = snapshot.targets[0].memory;
+    memory.unreclaimable = memory.usage = test::gib(16);
+    memory.swap = test::gib(32);
+    memory.effective = EffectiveLimit{"own", test::gib(64), test::gib(16)};
+    const std::string text = text_of(snapshot);
+    EXPECT_THAT(text, HasSubstr("75 % of 64 GiB"));
+    std::size_t filled = 0;
+    for (auto at = text.find("█"); at < text.find(" % of 64 GiB"); at = text.find("█", at + 1)) ++filled;
+    EXPECT_EQ(filled, 42U) << "three quarters of 56 columns";
+}
+
+Snapshot with_death(double seconds_ago) {
+    Snapshot snapshot = test::example();
+    Death death{.time = snapshot.time - seconds_ago, .cause = DeathCause::sigkill};
     death.explanation = "python3 was killed";
+    snapshot.targets[0].last_death = death;
+    snapshot.targets[0].death_tally.add(death);
+    return snapshot;
+}
+
+TEST(StatusText, ADeathOfTheLastHourStandsFirst) {
+    EXPECT_THAT(text_of(with_death(12)), testing::StartsWith("train: death, 12 s ago: python3 was killed\n\ntrain"));
+    EXPECT_THAT(text_of(with_death(3599)), testing::StartsWith("train: death, 60 min ago"));
+}
+
+TEST(StatusText, AnOlderDeathStandsBelow) {
+    const std::string text = text_of(with_death(3700));
+    EXPECT_THAT(text, testing::StartsWith("train  "));
+    EXPECT_THAT(text, HasSubstr("\n\ntrain: death, 62 min ago: python3 was killed\n"));
+}
+
+TEST(StatusText, SaysHowManyDied) {
+    EXPECT_EQ(text_of(test::example()).find("ago: "), std::string::npos);
+    Snapshot snapshot = with_death(12);
     TargetSnapshot& target = snapshot.targets[0];
-    target.last_death = death;
-    target.death_tally.add(death);
-    EXPECT_NE(status_text(snapshot, target, false).find("\ndeath, 12 s ago: python3 was killed\n"), std::string::npos);
-    target.death_tally.add(death);
-    EXPECT_NE(status_text(snapshot, target, false).find("\nthe last of 2 deaths, 12 s ago: python3 was killed\n"),
-              std::string::npos);
+    target.death_tally.add(*target.last_death);
+    EXPECT_THAT(text_of(snapshot), testing::StartsWith("train: the last of 2 deaths, 12 s ago: python3 was killed\n"));
 }
 
 }  // namespace

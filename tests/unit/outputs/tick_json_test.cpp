@@ -55,6 +55,25 @@ TEST(TickJson, VerdictsSayOfWhatTheyAre) {
     EXPECT_EQ(json["forecast"]["oom_eta_seconds"], 600);
     EXPECT_EQ(json["forecast"]["latest_seconds"], 900);
     EXPECT_EQ(json["forecast"]["limit_owner"], "own");
+    EXPECT_EQ(json["forecast"]["limit_bytes"], test::gib(64).n);
+}
+
+TEST(TickJson, TheLimitThatIsReachedFirstNeedNotBeTheEffectiveOne) {
+    Snapshot snapshot = test::example();
+    Forecast& forecast = *snapshot.targets[0].verdicts[0].forecast;
+    forecast.limit = EffectiveLimit{"host", test::gib(256), test::gib(100)};
+    forecast.basis = Forecast::Basis::trend;
+    forecast.own_share = 0.25;
+    const Json json = tick(snapshot);
+    EXPECT_EQ(json["memory"]["limit_owner"], "own");
+    EXPECT_EQ(json["memory"]["effective_limit_bytes"], test::gib(64).n);
+    EXPECT_EQ(json["memory"]["headroom_bytes"], test::gib(23).n);
+    EXPECT_EQ(json["forecast"]["limit_owner"], "host");
+    EXPECT_EQ(json["forecast"]["limit_bytes"], test::gib(256).n);
+    EXPECT_EQ(json["forecast"]["headroom_bytes"], test::gib(100).n);
+    EXPECT_EQ(json["forecast"]["own_share_ratio"], 0.25);
+    EXPECT_EQ(json["forecast"]["basis"], "trend");
+    EXPECT_EQ(json["verdicts"][0]["oom_eta_basis"], "trend");
 }
 
 TEST(TickJson, WithoutGrowthThereIsNoForecast) {

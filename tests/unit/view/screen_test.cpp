@@ -177,6 +177,88 @@ TEST(ViewScreen, TheVerdictStandsInTheFirstLineAndWhatItMeansBelow) {
     EXPECT_THAT(screen.text(), Not(HasSubstr("The floor")));
 }
 
+TEST(ViewScreen, NamesTheLimitThatIsReachedFirstWhereTheBarShowsAnother) {
+    Screen screen;
+    ScopeVerdict verdict;
+    verdict.judgement.verdict = Verdict::stable;
+    verdict.forecast = Forecast{.eta = std::chrono::minutes(12), .limit = EffectiveLimit{"host", gib(256), gib(9)}};
+    screen.snapshot.targets[0].verdicts = {verdict};
+    screen.look = {120, 40, true};
+    screen.draw();
+    EXPECT_THAT(screen.text(), testing::StartsWith(" train  stable, the host's memory full in 12 min"));
+    EXPECT_THAT(screen.text(), HasSubstr("23 GiB headroom below its own limit"));
+}
+
+// The trainer died, and a worker with it.
+Snapshot with_death(double time = 1000) {
+    Snapshot snapshot = example(time);
+    Death death{.time = time - 3, .id = {101, 1}, .comm = "python3", .cause = DeathCause::oom_kill};
+    death.explanation = "the kernel killed python3 (pid 101)";
+    Death worker{.time = time - 3, .id = {110, 1}, .comm = "python3", .cause = DeathCause::signal};
+    worker.news = false;
+    snapshot.targets[0].deaths = {death, worker};
+    snapshot.targets[0].last_death = death;
+    return snapshot;
+}
+
+TEST(ViewScreen, ADeathIsTheFirstThingUntilItsKeyIsPressed) {
+    Screen screen;
+    screen.tick(with_death());
+    EXPECT_THAT(screen.text(),
+                testing::StartsWith(" DEATH 3 s ago in train: The kernel killed python3 (pid 101). 1 more"));
+    EXPECT_THAT(screen.text(), HasSubstr(" x seen"));
+    screen.tick(example(1600));
+    EXPECT_THAT(screen.text(), testing::StartsWith(" DEATH 10 min ago in train:"));
+    screen.key(Code::down);
+    screen.type("s");
+    EXPECT_THAT(screen.text(), testing::StartsWith(" DEATH")) << "other keys do other things";
+    screen.type("x");
+    EXPECT_THAT(screen.text(), testing::StartsWith(" train"));
+    EXPECT_THAT(screen.text(), Not(HasSubstr("x seen")));
+    EXPECT_EQ(screen.type("x"), Reaction::none);
+}
+
+TEST(ViewScreen, ADeathStaysWhenItsTargetHasGoneAndIsToldOnce) {
+    Screen screen;
+    screen.tick(with_death());
+    screen.tick(with_death());  // the same tick, drawn again
+    Snapshot gone = example(1010);
+    gone.targets.clear();
+    screen.tick(gone);
+    EXPECT_THAT(screen.text(), testing::StartsWith(" DEATH 13 s ago in train:"));
+    EXPECT_THAT(screen.text(), HasSubstr("no target yet"));
+    EXPECT_THAT(screen.text(), Not(HasSubstr("more before")));
+    screen.tick(with_death(1020));
+    EXPECT_THAT(screen.text(), HasSubstr("1 more before."));
+}
+
+TEST(ViewScreen, TeardownIsNotPutFirst) {
+    Screen screen;
+    Snapshot snapshot = with_death();
+    for (Death& death : snapshot.targets[0].deaths) death.news = false;
+    screen.tick(snapshot);
+    EXPECT_THAT(screen.text(), testing::StartsWith(" train"));
+}
+
+TEST(ViewScreen, DeathsFitOnAScreenOfAnySize) {
+    Screen screen;
+    for (int i = 0; i < 50; ++i) {
+        Snapshot snapshot = with_death(1000 + i);
+        snapshot.targets[0].info.name = "日本語\x1b[2J" + std::string(60, 'n');
+        snapshot.targets[0].deaths[0].explanation = "\x1b[31m" + std::string(300, 'w');
+        screen.tick(snapshot);
+    }
+    EXPECT_LE(screen.state.deaths.size(), 20U);
+    for (std::size_t width = 1; width <= 120; width += 7)
+        for (std::size_t height = 1; height <= 40; ++height) {
+            screen.look = {width, height, true};
+            screen.draw();
+            expect_inside(screen.scene, screen.look);
+            if (height < 2 || width < 20) continue;
+            EXPECT_THAT(screen.text(), testing::StartsWith(" DEATH")) << height;
+        }
+}
+
 TEST(ViewScreen, ASmallScreenKeepsTheBarAndTheTree) {
     Screen screen;
     screen.look = {40, 10, true};

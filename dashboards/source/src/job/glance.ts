@@ -14,8 +14,8 @@ export const glance: Row = {
     }),
     stat([5, 5], {
       title: 'When does it run out of memory?', unit: 's',
-      description: 'Time until the nearest limit is reached if all goes on as it does. Basis leak: believe it. Basis warmup: only if the warm-up never ended.',
-      queries: { 'basis {{basis}}': of('oom_eta_seconds', JOB, 'scope="target"') },
+      description: 'Time until the first limit is reached if all goes on as it does, and whose limit that is: the job\'s own, that of a cgroup above it, or the memory of the host. Basis leak: believe it. Basis warmup: only if the warm-up never ended. Basis trend: the last minute goes on like this; there was no time for a verdict.',
+      queries: { '{{owner}}, basis {{basis}}': `${of('oom_eta_seconds', JOB, 'scope="target"')} * on (instance, job, target) group_left (owner) (${of('oom_eta_limit_owner')} == 1)` },
       field: { noValue: 'no end in sight', thresholds: steps('red', [600, 'orange'], [3600, 'green']) },
       text: BigValueTextMode.ValueAndName,
     }),
@@ -32,16 +32,17 @@ export const glance: Row = {
     }),
     stat([3, 5], {
       title: 'How many bytes are left?', unit: 'bytes',
-      description: 'The nearest limit minus what is held for good. Siblings below the same limit can use this up, too.',
+      description: 'The limit with the least room minus what is held for good below it. Siblings below the same limit can use this up, too.',
       queries: { headroom: of('memory_headroom_bytes') }, field: { color: colour('blue') }, graph: true,
     }),
     lines([17, 9], {
       title: 'What decides: unreclaimable memory against the limit', unit: 'bytes', legend: 'right',
-      description: 'When the unreclaimable line (with swap) meets the limit, the kernel kills. Usage may lie at the limit for days without harm: the difference is cache. The legend says whose limit it is: the job\'s own, that of a cgroup above it, or the memory of the host. The floor is what the verdict looks at. Marks: deaths and changes of the verdict.',
+      description: 'When the unreclaimable line (with swap) meets the limit, the kernel kills. Usage may lie at the limit for days without harm: the difference is cache. The nearest limit is the one with the least room below it; where memory grows, the limit that is reached first may be another. The legend says whose they are: the job\'s own, that of a cgroup above it, or the memory of the host. The floor is what the verdict looks at. Marks: deaths and changes of the verdict.',
       queries: {
         unreclaimable: of('memory_unreclaimable_bytes'), 'usage with cache': of('memory_usage_bytes'), 'swap in use': of('memory_swap_bytes'),
         'nearest limit: {{owner}}': `${of('memory_effective_limit_bytes')} * on (instance, job, target) group_left (owner) (${of('memory_limit_owner')} == 1)`,
         floor: of('floor_bytes', JOB, 'scope="target"'),
+        'reached first: {{owner}}': `${of('oom_eta_limit_bytes')} * on (instance, job, target) group_left (owner) (${of('oom_eta_limit_owner')} == 1)`,
       },
       field: { min: 0 },
       overrides: [
@@ -49,6 +50,7 @@ export const glance: Row = {
         byQuery('B', [{ id: 'custom.fillOpacity', value: 0 }, { id: 'color', value: colour('blue') }]),
         byQuery('D', [{ id: 'custom.fillOpacity', value: 0 }, { id: 'custom.lineWidth', value: 2 }, { id: 'color', value: colour('red') }]),
         byQuery('E', [{ id: 'custom.fillOpacity', value: 0 }, { id: 'custom.lineStyle', value: { fill: 'dash', dash: [8, 6] } }, { id: 'color', value: colour('purple') }]),
+        byQuery('F', [{ id: 'custom.fillOpacity', value: 0 }, { id: 'custom.lineStyle', value: { fill: 'dash', dash: [8, 6] } }, { id: 'color', value: colour('red') }]),
       ],
     }),
     { w: 7, block: [

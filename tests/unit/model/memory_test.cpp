@@ -1,0 +1,50 @@
+#include "model/memory.h"
+
+#include <gtest/gtest.h>
+
+namespace memscope {
+namespace {
+
+constexpr Bytes gib(std::uint64_t n) { return {n << 30U}; }
+
+TEST(NearestLimit, IsTheOneWithTheLeastHeadroom) {
+    EXPECT_FALSE(nearest_limit({}));
+    const auto nearest = nearest_limit({{"own", gib(16), gib(10)}, {"jobs", gib(64), gib(60)}, {"host", gib(256), {}}});
+    ASSERT_TRUE(nearest);
+    EXPECT_EQ(nearest->owner, "jobs");
+    EXPECT_EQ(nearest->headroom, gib(4));
+    EXPECT_EQ(nearest->held(), gib(60));
+    EXPECT_DOUBLE_EQ(nearest->held_share(), 60.0 / 64);
+}
+
+TEST(NearestLimit, OneThatIsOverrunHasNoHeadroom) {
+    const auto nearest = nearest_limit({{"own", gib(16), gib(20)}});
+    EXPECT_EQ(nearest->headroom, Bytes{});
+    EXPECT_DOUBLE_EQ(nearest->held_share(), 1);
+    EXPECT_EQ(EffectiveLimit{}.held_share(), 0) << "nothing can be held of nothing";
+}
+
+TEST(HeldByTarget, OfItsOwnLimitAllIsItsOwn) {
+    MemoryState memory{.unreclaimable = gib(4), .swap = gib(2)};
+    EXPECT_EQ(held_by_target(memory), Bytes{}) << "there is no limit";
+    memory.effective = EffectiveLimit{"own", gib(16), gib(10)};
+    EXPECT_EQ(held_by_target(memory), gib(6));
+}
+
+TEST(HeldByTarget, OfAnotherLimitItIsWhatTheTargetHoldsAndHasSwappedOut) {
+    const MemoryState memory{
+        .unreclaimable = gib(4), .swap = gib(2), .effective = EffectiveLimit{"host", gib(64), gib(24)}};
+    EXPECT_EQ(held_by_target(memory), gib(6));
+}
+
+TEST(HeldByTarget, OfATreeOfProcessesItIsWhatTheOthersDoNotHold) {
+    const MemoryState memory{.usage = gib(20),
+                             .unreclaimable = gib(18),
+                             .effective = EffectiveLimit{"user.slice", gib(64), gib(46)},
+                             .measured_at = "user.slice",
+                             .others = gib(15)};
+    EXPECT_EQ(held_by_target(memory), gib(5));
+}
+
+}  // namespace
+}  // namespace memscope
