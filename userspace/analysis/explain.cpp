@@ -32,27 +32,27 @@ std::string until_limit(const Judgement& judgement, const std::optional<Bytes>& 
                        human_size(*limit), reached);
 }
 
-std::string leaking(const Judgement& judgement, Seconds began, const std::string& eta) {
+std::string leaking(const Judgement& judgement, Seconds began, const std::string& eta,
+                    const std::optional<std::string>& advice) {
     const Seconds since = judgement.leak_started.value_or(judgement.since);
     const std::string when = since - began < Seconds(1) ? "its start" : human_duration(since - began);
     if (judgement.doubt == Doubt::decelerating)
         return fmt::format(
             "the floor still rises after more than three times the warm-up of {}, though ever more slowly ({} now "
-            "{}){}: "
-            "if a cache is filling, allow for it with a longer --warmup; if not, look at what is kept",
-            human_duration(judgement.warmup), human_size(judgement.floor), rate(judgement.floor_slope), eta);
+            "{}){}: {}",
+            human_duration(judgement.warmup), human_size(judgement.floor), rate(judgement.floor_slope), eta,
+            advice.value_or(
+                "if a cache is filling, allow for it with a longer --warmup; if not, look at what is kept"));
     if (judgement.steps)
         return fmt::format(
-            "the floor has risen in {} steps of about {}, one every {}, since {}, and is now {}{}: look at what is "
-            "kept "
-            "from one validation, checkpoint or epoch to the next",
+            "the floor has risen in {} steps of about {}, one every {}, since {}, and is now {}{}: {}",
             judgement.steps->count, human_size(whole(judgement.steps->height)), human_duration(judgement.steps->period),
-            when, human_size(judgement.floor), eta);
-    return fmt::format(
-        "the floor has risen steadily by {} since {} ({} in {}) and is now {}{}: look at what is kept from step to "
-        "step",
-        rate(judgement.floor_slope), when, human_size(whole(judgement.rise)), human_duration(judgement.until - since),
-        human_size(judgement.floor), eta);
+            when, human_size(judgement.floor), eta,
+            advice.value_or("look at what is kept from one validation, checkpoint or epoch to the next"));
+    return fmt::format("the floor has risen steadily by {} since {} ({} in {}) and is now {}{}: {}",
+                       rate(judgement.floor_slope), when, human_size(whole(judgement.rise)),
+                       human_duration(judgement.until - since), human_size(judgement.floor), eta,
+                       advice.value_or("look at what is kept from step to step"));
 }
 
 std::string warming_up(const Judgement& judgement, const std::string& eta) {
@@ -82,14 +82,16 @@ std::string flat(const Judgement& judgement, const std::string& eta) {
             "the floor is flat at {} for {}{}, under spikes of {} about every {}{}: no leak, but leave "
             "room for {}",
             human_size(judgement.floor), human_duration(flat_for), after, human_size(judgement.spike->height),
-            human_duration(judgement.spike->period), eta, human_size(judgement.floor + judgement.spike->height));
+            human_duration(judgement.spike->period), eta,
+            human_size(std::max(judgement.floor + judgement.spike->height, judgement.room)));
     return fmt::format("the floor is flat at {} for {}{}{}: no leak", human_size(judgement.floor),
                        human_duration(flat_for), after, eta);
 }
 
 }  // namespace
 
-std::string explain(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit) {
+std::string explain(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit,
+                    const std::optional<std::string>& advice) {
     const std::string eta = until_limit(judgement, limit);
     std::string text;
     switch (judgement.verdict) {
@@ -104,7 +106,7 @@ std::string explain(const Judgement& judgement, Seconds began, const std::option
             text = flat(judgement, eta);
             break;
         case Verdict::leaking:
-            text = leaking(judgement, began, eta);
+            text = leaking(judgement, began, eta, advice);
             break;
     }
     if (judgement.restarted)

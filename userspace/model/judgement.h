@@ -39,6 +39,7 @@ struct Judgement {
     double floor_slope = 0;        // bytes per second
     double floor_slope_error = 0;  // standard error of it
     Bytes peak{};
+    Bytes room{};  // what a limit should leave room for: the highest judged value since the warm-up
     std::optional<Spike> spike{};
     std::optional<Seconds> last_spike{};
     std::optional<Seconds> warmup_ended{};
