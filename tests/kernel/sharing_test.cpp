@@ -179,7 +179,7 @@ TEST(Sharing, ATreeIsJudgedByEachPageOnce) {
         return target.processes.size() == 1U + kWorkers &&
                std::ranges::all_of(target.processes, [](const Process& process) { return process.own_known; });
     };
-    for (int i = 0; i < 50 && !all_known(); ++i) std::this_thread::sleep_for(200ms);
+    for (int i = 0; i < 450 && !all_known(); ++i) std::this_thread::sleep_for(200ms);
     const TargetSnapshot& target = watched.latest().targets.at(0);
     EXPECT_NEAR(static_cast<double>(judged_memory(target).n), static_cast<double>(kDataset), kDataset * 0.1);
     EXPECT_GT(static_cast<double>(target.sharing.summed_anon.n), (1 + kWorkers) * static_cast<double>(kDataset));

@@ -48,7 +48,8 @@ Layout lay_out(std::size_t height, std::size_t targets, std::size_t gpus, std::s
     layout.trouble = from(16);  // kept when empty: what comes below should not jump
     layout.precursors = std::min(from(10, height / 8), precursors);
     // Some are kept when empty: what comes below should not jump. A cause and what helps take more, and are not cut.
-    layout.verdict = from(18, std::clamp(verdict, std::size_t{height >= 34 ? 3U : 2U}, height / 5 + 1));
+    layout.verdict =
+        from(18, std::clamp(verdict, std::size_t{height >= 34 ? 3U : 2U}, std::max<std::size_t>(height / 4, 3)));
     layout.gap = from(28);
     layout.header = from(6);
     layout.note = from(16);
