@@ -71,6 +71,18 @@ TEST(StatusText, ASmallParentOfALargeProcessIsKept) {
     EXPECT_EQ(tree.left_out, 1);
 }
 
+TEST(StatusText, ProcessesStandInTheOrderOfWhatTheyHoldForThemselves) {
+    std::vector<Process> processes = {test::process(1, 0, Role::trainer, "python3", "python3", test::gib(31)),
+                                      test::process(2, 1, Role::dataloader_worker, "w", "w", test::gib(31)),
+                                      test::process(3, 1, Role::compile_worker, "c", "c", test::gib(2))};
+    processes[1].inherited = test::gib(30);
+    const auto tree = process_rows(processes, 3);
+    ASSERT_EQ(tree.rows.size(), 3);
+    EXPECT_EQ(tree.rows[1].process->task.id.pid, 3);
+    EXPECT_EQ(process_rows(processes, 2).rows[1].process->task.id.pid, 3) << "nor is the larger one left out";
+    EXPECT_EQ(process_rows(processes, 2).left_out_held, test::gib(1) + test::mib(8));
+}
+
 TEST(StatusText, ARingOfParentsIsDrawnOnce) {
     std::vector<Process> processes = {test::process(1, 2, Role::other, "a", "a", {}),
                                       test::process(2, 1, Role::other, "b", "b", {}),
