@@ -34,7 +34,8 @@ void Growers::look_at(Seconds now, const TargetSnapshot& target, Bytes judged) {
     for (const Process& process : target.processes) {
         if (!process.task.memory || !process.own_known) continue;
         const auto role = target.roles.find({process.role, process.rank});
-        const Look look{now, process.own_anon(), judged,
+        // Orphaned pages became its own because its parent wrote to them: that is no growth of this process.
+        const Look look{now, process.own_anon() - process.orphaned, judged,
                         role == target.roles.end() ? Bytes{} : role->second.own_anon()};
         auto known = past_.extract(process.task.id);
         Past past = known.empty() ? Past{look, look, look} : known.mapped();

@@ -67,6 +67,7 @@ void OwnMemory::follow(std::uint64_t scan_began_ns, std::span<Process> processes
     std::vector<const Process*> unknown;
     for (Process& process : processes) {
         process.inherited = {};
+        process.orphaned = {};
         process.own_known = true;
         if (is_forked(process) && !records_.contains(process.task.id)) unknown.push_back(&process);
     }
@@ -125,11 +126,12 @@ void OwnMemory::read(std::uint64_t scan_began_ns, std::span<Process> processes, 
 }
 
 void OwnMemory::count_orphaned_pages(std::span<Process> processes, const SharingReadings& readings) const {
-    struct Most {
-        Process* process = nullptr;
-        Bytes orphaned{};  // pages of it that the holder does not have
+    struct Siblings {
+        std::vector<std::pair<Process*, Bytes>> members{};  // and the pages of each that the holder does not have
+        Bytes most{};                                       // those pages are mostly the same ones
+        Bytes sum{};
     };
-    std::map<ProcessId, Most> by_holder;
+    std::map<ProcessId, Siblings> by_holder;
     for (const auto& [id, record] : records_) {
         Process& process = *find_process(processes, id);
         const Process* holder = nullptr;
@@ -143,12 +145,18 @@ void OwnMemory::count_orphaned_pages(std::span<Process> processes, const Sharing
         // A sample's upper bound lies above the truth by up to twice its error.
         if (record.sampled) inherited = inherited - Bytes{2 * process.task.memory->anon.n / kSampleError};
         const Bytes orphaned = holder ? inherited - shareable(*holder, readings, id.start_ns) : inherited;
-        Most& most = by_holder[holder ? holder->task.id : record.ancestors.back()];
-        const bool more = !most.process || orphaned > most.orphaned ||
-                          (orphaned == most.orphaned && id.start_ns < most.process->task.id.start_ns);
-        if (more) most = {&process, orphaned};
+        if (orphaned.n == 0) continue;
+        Siblings& siblings = by_holder[holder ? holder->task.id : record.ancestors.back()];
+        siblings.members.emplace_back(&process, orphaned);
+        siblings.most = std::max(siblings.most, orphaned);
+        siblings.sum += orphaned;
     }
-    for (const auto& [holder, most] : by_holder) most.process->inherited = most.process->inherited - most.orphaned;
+    for (const auto& [holder, siblings] : by_holder)
+        for (const auto& [process, orphaned] : siblings.members) {
+            const double part = static_cast<double>(orphaned.n) / static_cast<double>(siblings.sum.n);
+            process->orphaned = {static_cast<std::uint64_t>(part * static_cast<double>(siblings.most.n))};
+            process->inherited = process->inherited - process->orphaned;
+        }
 }
 
 }  // namespace memscope

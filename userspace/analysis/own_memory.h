@@ -18,15 +18,15 @@ namespace memscope {
 // - A process that has executed a program inherits nothing. It is counted for the pages that its children share.
 // - A forked process inherits at most what its parent had at the fork. A reading of its pages (private or shared) makes
 //   that exact; copies that the sums have found since that reading count, too.
-// - Where the parent has freed or rewritten pages that its children still share, one of the children is counted for
-//   them.
+// - Pages that the parent has freed or rewritten and that its children still share are orphaned. They are divided among
+//   the children: together the children are counted for each of these pages once.
 class OwnMemory {
   public:
     // How much a process has copied since its pages were read last. Readings come every 2 s to some minutes.
     using CopiedSinceRead = std::function<Bytes(const ProcessId&)>;
 
-    // Sets `inherited` and `own_known` of every process. Once a tick; `processes` are sorted by pid. `scan_began_ns`:
-    // when the scan that they are from began, boot clock.
+    // Sets `inherited`, `orphaned` and `own_known` of every process. Once a tick; `processes` are sorted by pid.
+    // `scan_began_ns`: when the scan that they are from began, boot clock.
     void fill(std::uint64_t scan_began_ns, std::span<Process> processes, const SharingReadings& readings,
               const CopiedSinceRead& copied_since_read);
 

@@ -28,8 +28,10 @@ struct Process {
     double start_time = 0;                         // seconds since 1970
     std::shared_ptr<const std::string> command{};  // argv joined by spaces, bounded, any bytes; null: none
     // Anonymous pages that a fork gave it, that it still shares, and that another process is counted for: its parent,
-    // or a sibling where the parent has them no more. analysis/own_memory fills it in.
+    // or its siblings where the parent has them no more. analysis/own_memory fills it in.
     Bytes inherited{};
+    // Its part of inherited pages that its parent has no more, so that it is counted for them.
+    Bytes orphaned{};
     bool own_known = true;  // false: nothing but an upper bound of `inherited` is known yet
 
     // Anonymous memory that it holds for itself. Over all processes of a target this counts each page once.

@@ -178,6 +178,10 @@ TEST(OwnMemory, PagesThatTheTrainerRewroteAreThereTwice) {
     tree.read(10, mib(600));  // after the fork: it has copied 600 MiB by writing to them
     tree.tick();
     EXPECT_EQ(tree.all(), 1600U);
+    for (pid_t pid = 11; pid <= 18; ++pid) {
+        EXPECT_EQ(tree.own(pid), 75U) << "no worker looks larger than another by that";
+        EXPECT_EQ(tree.process(pid).orphaned, mib(75));
+    }
     tree.fork(10, 19);  // shares all of them again
     tree.tick();
     EXPECT_EQ(tree.all(), 1600U) << "what the older workers keep is still there";

@@ -324,6 +324,22 @@ TEST(TargetJudge, DoesNotNameAProcessWhoseGrowthIsARoundingError) {
     EXPECT_TRUE(adds_to(watched.latest, *workers)) << "that the role grows is said";
 }
 
+TEST(TargetJudge, AWorkerDoesNotGrowBecauseItsTrainerRewritesPages) {
+    Watched watched;
+    watched.run(3600, [](double t) {
+        const auto rewritten = static_cast<std::uint64_t>(t) * kMiB / 4;
+        TargetSnapshot target = job_with_workers(2 * kGiB, 50 * kMiB);
+        target.processes.resize(2);  // the trainer and one worker
+        target.processes[1].inherited = Bytes{2 * kGiB - rewritten};
+        target.processes[1].orphaned = Bytes{rewritten};
+        target.roles = sum_by_role(target.processes);
+        target.memory.unreclaimable = {2 * kGiB + 50 * kMiB + rewritten};
+        return target;
+    });
+    EXPECT_EQ(watched.latest.verdict()->judgement.verdict, Verdict::leaking);
+    EXPECT_FALSE(watched.latest.verdict()->grower);
+}
+
 TEST(TargetJudge, LeavesRoomForTheKernelsMark) {
     Watched watched;
     watched.run(7200,
