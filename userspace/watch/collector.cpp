@@ -5,7 +5,6 @@
 #include <sys/epoll.h>
 #include <utility>
 
-#include "analysis/own_memory.h"
 #include "analysis/role_totals.h"
 #include "kernel/obstacles.h"
 #include "sources/cgroup_directory.h"
@@ -236,8 +235,6 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
     out.counters = ledger_.of(id);
     sharing_->describe(id, out);
     out.roles = sum_by_role(out.processes);
-    // Measured further up: what of it the target's processes do not hold.
-    if (!out.memory.measured_at.empty()) out.memory.others = out.memory.usage - sum_own_anon(out.processes);
     if (gpus_) out.gpu = gpus_->of(out.processes);
     cuda_->describe(id, out);
     target.process_count = out.processes.size();

@@ -40,6 +40,9 @@ void SharingRecorder::describe(CgroupId id, TargetSnapshot& target) {
     // At every tick: a worker that was just forked must not pass for one that holds all its parent's memory.
     own_[id].fill(latest_scan_ns_, target.processes, reader_.readings(),
                   [&book](const ProcessId& process) { return book.copied_since_read(process); });
+    // Measured further up: what of it the processes of the target do not hold.
+    MemoryState& memory = target.memory;
+    if (!memory.measured_at.empty()) memory.others = memory.usage - sum_own_anon(target.processes);
 }
 
 Sharing SharingRecorder::look_at(CgroupId id, const TargetSnapshot& target) {

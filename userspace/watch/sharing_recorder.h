@@ -14,8 +14,8 @@ class SharingRecorder {
 
     // At every tick, before targets are described. `scan_began_ns`: of the scan that `living` is of, boot clock.
     void tick(const ProcessTable::Living& living, std::uint64_t scan_began_ns, std::uint64_t now_ns);
-    // Once a tick for each target, whose processes and memory are known: fills in `sharing`, and how much of its memory
-    // each process has inherited.
+    // Once a tick for each target, whose processes and memory are known: fills in `sharing`, how much of its memory
+    // each process has inherited, and what others hold where the memory was measured further up.
     void describe(CgroupId id, TargetSnapshot& target);
     void forget(CgroupId id) {
         books_.erase(id);
