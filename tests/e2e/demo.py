@@ -154,8 +154,10 @@ def scenarios():
             check(f'{scenario}: the answer is given', ANSWERS[scenario] in answer and 'does not show' not in text, output[-400:])
             fine, judged = shows(scenario, whole(samples)) if samples else (False, 'no samples')
             check(f'{scenario}: its shape is there for others to see', fine, judged)
+            leaks = [part for part in output.splitlines() if ': leaking: ' in part]
+            if scenario == 'leak':
+                check('leak: the verdict names the trainer', any('Most of it is the trainer' in part for part in leaks), leaks)
             if scenario == 'workers':
-                leaks = [part for part in output.splitlines() if ': leaking: ' in part]
                 check('workers: the verdict names the copies as the cause, and nothing else',
                       leaks and all('copy-on-write un-sharing' in part and 'look at what is kept' not in part for part in leaks), leaks)
             peak = max((anon for anon, _ in samples), default=0)

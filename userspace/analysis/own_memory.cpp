@@ -108,16 +108,19 @@ void OwnMemory::read(std::uint64_t scan_began_ns, std::span<Process> processes, 
         record.shared = std::min(record.shared, memory.anon + memory.swap);
         const SharingReading* reading = reading_of(readings, id);
         if (reading && !reading->pages) record.known = true;  // as well as it will ever be
-        // What a process shares with children of its own is not inherited.
-        if (reading && reading->pages && reading->read_ns != record.read_ns && !parents.contains(id.pid)) {
+        if (reading && reading->pages && reading->read_ns != record.read_ns) {
             const PageSharing& pages = *reading->pages;
             record.read_ns = reading->read_ns;
             record.known = true;
-            record.sampled.reset();
+            // Pages that it shares with children of its own are in these figures, too, so that they are upper bounds:
+            // then what was known before they were forked may be nearer the truth.
+            const bool has_children = parents.contains(id.pid);
+            if (!has_children) record.sampled.reset();
+            const Bytes most = pages.shared_anon() + sample_error(pages);
             if (pages.pss)
-                record.shared = std::min(record.shared, pages.shared_anon() + memory.swap);
+                record.shared = std::min(record.shared, most + memory.swap);
             else
-                record.sampled = pages.shared_anon() + sample_error(pages);
+                record.sampled = std::min(record.sampled.value_or(most), most);
         }
         const Bytes shared = std::min(record.shared, record.sampled.value_or(record.shared));
         process.inherited = std::min(shared, memory.anon) - copied_since_read(id);

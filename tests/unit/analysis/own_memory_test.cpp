@@ -152,6 +152,34 @@ TEST(OwnMemory, OfWorkersThatAreOlderThanTheWatcherLittleIsKnownBeforeTheyAreRea
     EXPECT_EQ(tree.own(11), 350U);
 }
 
+TEST(OwnMemory, AForkedTrainerThatHasWorkersIsKnownOnceItIsRead) {
+    ForkedTree tree;
+    tree.start(10, mib(20));  // a launcher
+    tree.fork(10, 11);
+    tree.anon(11) = mib(400);
+    tree.fork(11, 12);
+    tree.tick();
+    EXPECT_FALSE(tree.process(11).own_known);
+    tree.read(11, mib(0));  // it shares all with its worker, and what it had from the launcher is not told apart
+    tree.tick();
+    EXPECT_TRUE(tree.process(11).own_known);
+    EXPECT_EQ(tree.own(11), 380U);
+    EXPECT_EQ(tree.own(12), 0U);
+    EXPECT_EQ(tree.all(), 400U);
+}
+
+TEST(OwnMemory, AParentsSampleDoesNotTakeBackWhatWasKnownBeforeItForked) {
+    ForkedTree tree = trainer_and_workers();
+    tree.sample(11, mib(400));
+    tree.tick();
+    EXPECT_EQ(tree.own(11), 390U);
+    tree.fork(11, 30);
+    tree.tick();
+    tree.sample(11, mib(0));  // all is shared with its child now
+    tree.tick();
+    EXPECT_EQ(tree.own(11), 390U);
+}
+
 TEST(OwnMemory, WaitsAMinuteForAReadingAndNoLonger) {
     ForkedTree tree;
     tree.start(10, mib(1000));
