@@ -154,6 +154,12 @@ def scenarios():
             check(f'{scenario}: the answer is given', ANSWERS[scenario] in answer and 'does not show' not in text, output[-400:])
             fine, judged = shows(scenario, whole(samples)) if samples else (False, 'no samples')
             check(f'{scenario}: its shape is there for others to see', fine, judged)
+            leaks = [part for part in output.splitlines() if ': leaking: ' in part]
+            if scenario == 'leak':
+                check('leak: the verdict names the trainer', any('Most of it is the trainer' in part for part in leaks), leaks)
+            if scenario == 'workers':
+                check('workers: the verdict names the copies as the cause, and nothing else',
+                      leaks and all('copy-on-write un-sharing' in part and 'look at what is kept' not in part for part in leaks), leaks)
             peak = max((anon for anon, _ in samples), default=0)
             check(f'{scenario}: below 768 MiB', 0 < peak < 768 * MIB, peak)
             check(f'{scenario}: no process and no cgroup is left', not left and not cgroup_left, (left, cgroup_left))

@@ -53,7 +53,7 @@ def well_formed(tick):
     shapes = [
         (tick, dict(time=float, target=dict, memory=dict, processes=list, roles=list, gpu=(list, type(None)), self=dict)),
         (tick['target'], dict(name=str, kind=str, cgroup_version=int)),
-        (tick['memory'], dict(usage_bytes=size, limit_bytes=absent, effective_limit_bytes=absent, limit_owner=(str, type(None)),
+        (tick['memory'], dict(usage_bytes=size, peak_bytes=absent, limit_bytes=absent, effective_limit_bytes=absent, limit_owner=(str, type(None)),
                               unreclaimable_bytes=size, swap_bytes=size, by_kind=dict)),
         (tick['memory']['by_kind'], dict(anon=size, shmem=size, file=size, kernel=size, other=size))]
     for one in tick['processes']:

@@ -17,11 +17,14 @@ from harness import Cgroup, Checks, Watcher, process, run_as_root, wait_for  # n
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
 WORKERS = 3
+MIB = 1 << 20
+HELD = 60  # MiB, by the trainer
 TRAINER = f'''
 import multiprocessing, sys
 def work(i, stop):
     stop.wait(60)
 if __name__ == '__main__':
+    held = b'x' * ({HELD} << 20)
     context = multiprocessing.get_context(sys.argv[1])
     for line in sys.stdin:  # an epoch each
         stop = context.Event()
@@ -74,6 +77,13 @@ def started_by(method, script, folder):
                   sum(one['role'] == 'dataloader_worker' for one in seen.values()) == WORKERS)
             check(f'{method}: the second epoch has other processes', before is None or not set(before) & set(pids))
             before = pids
+            own, resident = ([w.get(key, 0) // MIB for w in workers] for key in ('own_anon_bytes', 'rss_anon_bytes'))
+            check(f'{method}, epoch {number}: a worker holds what is its own', all(mib < HELD / 2 for mib in own), own)
+            if method == 'fork':
+                check(f'{method}, epoch {number}: ... and not what it shares with its trainer', all(mib > HELD for mib in resident), resident)
+            trainer = seen.get(job.pid, {})
+            check(f'{method}, epoch {number}: the trainer holds all it has',
+                  trainer.get('own_anon_bytes') == trainer.get('rss_anon_bytes') and trainer.get('own_anon_bytes', 0) > HELD * MIB, trainer)
 
 
 def main():

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <thread>
+#include <unistd.h>
 
 #include "kernel/watched.h"
 
@@ -142,6 +143,46 @@ TEST(Sharing, AForkWithoutWritingIsNone) {
         std::this_thread::sleep_for(200ms);
     }
     EXPECT_EQ(scene.watched->find(scene.job)->sharing.explanation, "");
+}
+
+double own_of_workers(const TargetSnapshot& target) {
+    double own = 0;
+    for (const Process& process : target.processes)
+        if (process.task.parent != ::getpid()) own += static_cast<double>(process.own_anon().n) / kMiB;
+    return own;
+}
+
+TEST(Sharing, AWorkerHoldsWhatItCopiedAndNotWhatItInherited) {
+    SharingJob scene("own");
+    const TargetSnapshot& forked = scene.tick();
+    ASSERT_EQ(forked.processes.size(), 1U + kWorkers);
+    EXPECT_LT(own_of_workers(forked), 2) << "at the first look";
+    double inherited = 0;
+    for (const Process& process : forked.processes) inherited += static_cast<double>(process.inherited.n) / kMiB;
+    EXPECT_GT(inherited, kWorkers * static_cast<double>(kDataset) / kMiB);
+    scene.write();
+    confirmed(*scene.watched, scene.job, kExpected * 0.9);
+    EXPECT_NEAR(own_of_workers(*scene.watched->find(scene.job)), kExpected, kExpected / 10);
+    EXPECT_NEAR(static_cast<double>(sum_own_anon(scene.watched->find(scene.job)->processes).n) / kMiB,
+                kExpected + static_cast<double>(kDataset) / kMiB, kExpected / 5);
+}
+
+TEST(Sharing, ATreeIsJudgedByEachPageOnce) {
+    const RealCgroup job("own-by-pid");
+    Child parent(job, trainer);
+    parent.heard();
+    parent.go();
+    parent.heard();  // forked before anybody looked
+    Watched watched = Watched::by_pid(parent.pid());
+    const auto all_known = [&] {
+        const auto& target = watched.tick().targets.at(0);
+        return target.processes.size() == 1U + kWorkers &&
+               std::ranges::all_of(target.processes, [](const Process& process) { return process.own_known; });
+    };
+    for (int i = 0; i < 450 && !all_known(); ++i) std::this_thread::sleep_for(200ms);
+    const TargetSnapshot& target = watched.latest().targets.at(0);
+    EXPECT_NEAR(static_cast<double>(judged_memory(target).n), static_cast<double>(kDataset), kDataset * 0.1);
+    EXPECT_GT(static_cast<double>(target.sharing.summed_anon.n), (1 + kWorkers) * static_cast<double>(kDataset));
 }
 
 TEST(Sharing, EveryPageIsInOneRoleOnly) {

@@ -6,6 +6,7 @@
 #include "analysis/explain.h"
 #include "analysis/limit_text.h"
 #include "analysis/line_history.h"
+#include "analysis/memory_peak.h"
 #include "base/text.h"
 
 namespace memscope {
@@ -23,7 +24,8 @@ std::string grower_text(const Grower& grower) {
     if (grower.levels > 0)
         place +=
             fmt::format(", {} level{} below {}", grower.levels, grower.levels == 1 ? "" : "s", printable(grower.top));
-    return fmt::format("Most of it is the {}{}: it grew by {} in {} ({}).", role, rank_text(grower.role),
+    const std::string_view part = grower.share > 0.5 ? "Most of it is" : "The largest part of it is";
+    return fmt::format("{} the {}{}: it grew by {} in {} ({}).", part, role, rank_text(grower.role),
                        human_size(grower.grown), human_duration(grower.over), place);
 }
 
@@ -53,10 +55,58 @@ std::string limit_text(const Forecast& forecast) {
     return fmt::format("With what others hold there, {} is reached in {}.", whose, human_duration(forecast.eta));
 }
 
-// Which kind of memory it is, where that is not anonymous memory.
-std::string kind_text(const MemoryState& memory) {
-    if (memory.by_kind.shmem > memory.by_kind.anon)
-        return "Most of it is shared memory: files in /dev/shm and other tmpfs, or segments that processes share.";
+// "3 dataloader workers made of the trainer's pages"
+std::string copiers_text(const Sharing& sharing, const std::optional<RoleKey>& role) {
+    Copiers by = sharing.copiers.value_or(Copiers{.confirmed = false});
+    if (role) {
+        by.role = role->role;
+        if (const auto found = sharing.unshared.find(*role); found != sharing.unshared.end())
+            by.processes = found->second.processes;
+    }
+    std::string name = by.role == Role::dataloader_worker ? "dataloader worker"
+                       : by.role == Role::compile_worker  ? "compile worker"
+                                                          : "forked process";
+    const bool one = by.processes == 1;
+    if (!one) name += name.ends_with("s") ? "es" : "s";
+    const std::string_view whose = by.parent == Role::trainer ? "the trainer's"
+                                   : one                      ? "its parent's"
+                                                              : "their parent's";
+    return fmt::format("{} {} made of {} pages", by.processes, name, whose);
+}
+
+// What growth is made of, where that is not memory which the program keeps, and what helps against it.
+std::string cause_text(const TargetSnapshot& target, const ScopeVerdict& verdict) {
+    const GrowthCause& cause = *verdict.cause;
+    // Of the rise of the floor, which is what the sentence has just told.
+    const double rise = verdict.judgement.rise;
+    const std::string size = human_size(rise > 0 ? Bytes{static_cast<std::uint64_t>(cause.share * rise)} : cause.bytes);
+    switch (cause.kind) {
+        case GrowthCause::Kind::unsharing: {
+            const auto& copiers = target.sharing.copiers;
+            const bool python = verdict.role ? verdict.role->role == Role::dataloader_worker
+                                             : copiers && copiers->role == Role::dataloader_worker;
+            return fmt::format("{} of it {} copies that {} (copy-on-write un-sharing); {}", size,
+                               copiers && copiers->confirmed ? "are" : "seem to be",
+                               copiers_text(target.sharing, verdict.role),
+                               python ? "keep the dataset in arrays, not in lists of objects"
+                                      : "a page is copied when one of those who share it writes to it");
+        }
+        case GrowthCause::Kind::shared_memory:
+            return fmt::format(
+                "{} of it are shared memory, which ends with its files and not with its processes; look at files in "
+                "/dev/shm and other tmpfs, and at tensors that are kept in shared memory",
+                size);
+        case GrowthCause::Kind::page_tables:
+            return fmt::format(
+                "{} of it are page tables; fewer processes that map the same large memory need less of them, and so "
+                "do huge pages",
+                size);
+        case GrowthCause::Kind::kernel:
+            return fmt::format(
+                "{} of it are kernel memory that cannot be reclaimed; look at open files, sockets and processes that "
+                "are left behind",
+                size);
+    }
     return {};
 }
 
@@ -88,16 +138,27 @@ std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verd
     const auto& expected = verdict.forecast;
     const bool own =
         expected && expected->limit && expected->limit->owner == "own" && expected->basis != Forecast::Basis::trend;
-    std::string text =
-        explain(verdict.judgement, verdict.began,
-                own ? Circumstances{.limit = expected->limit->limit, .expected = expected} : Circumstances{});
+    Judgement judgement = verdict.judgement;
+    if (!verdict.role) judgement.room = room_for(target, judgement.room);
+    const std::string cause = verdict.cause ? cause_text(target, verdict) : "";
+    const bool leaks = judgement.verdict == Verdict::leaking;
+    Circumstances known;
+    if (!verdict.role && std::holds_alternative<Bytes>(target.memory.limit))
+        known.limit = std::get<Bytes>(target.memory.limit);
+    if (own) {
+        known.limit = expected->limit->limit;
+        known.expected = expected;
+    }
+    if (leaks && !cause.empty()) known.advice = cause;
+    std::string text = explain(judgement, verdict.began, known);
     const auto append = [&text](const std::string& sentence) {
         if (!sentence.empty()) text += " " + sentence;
     };
-    if (verdict.grower) append(grower_text(*verdict.grower));
-    if (verdict.lines) append(lines_text(*verdict.lines));
+    if (!leaks && !cause.empty()) append(cause + ".");  // a leak has said it already
+    // Neither tells of what is no memory that a program keeps: a second diagnosis would contradict the first.
+    if (verdict.grower && !verdict.cause) append(grower_text(*verdict.grower));
+    if (verdict.lines && !verdict.cause) append(lines_text(*verdict.lines));
     if (verdict.role) return role_text(*verdict.role, processes) + ": " + text;
-    if (verdict.judgement.verdict == Verdict::leaking) append(kind_text(target.memory));
     if (verdict.forecast) append(limit_text(*verdict.forecast));
     return text;
 }
@@ -106,7 +167,13 @@ bool adds_to(const TargetSnapshot& target, const ScopeVerdict& verdict) {
     if (verdict.scope == VerdictScope::target || verdict.judgement.verdict != Verdict::leaking) return false;
     if (!verdict.role) return true;
     const ScopeVerdict* whole = target.verdict();
+    if (whole && whole->cause) return !verdict.cause || verdict.cause->kind != whole->cause->kind;
     return !whole || !whole->grower || whole->grower->role != *verdict.role;
+}
+
+bool says_unsharing(const TargetSnapshot& target) {
+    const ScopeVerdict* whole = target.verdict();
+    return whole && whole->cause && whole->cause->kind == GrowthCause::Kind::unsharing;
 }
 
 }  // namespace memscope

@@ -13,6 +13,9 @@ std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verd
 // role already.
 bool adds_to(const TargetSnapshot& target, const ScopeVerdict& verdict);
 
+// The verdict of the target says that copies of shared pages are why it grows: nothing else need say so.
+bool says_unsharing(const TargetSnapshot& target);
+
 // "8 dataloader workers", "the trainer of rank 3"
 std::string role_text(const RoleKey& key, std::uint64_t processes);
 

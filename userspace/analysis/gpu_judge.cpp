@@ -81,8 +81,9 @@ std::vector<ScopeVerdict> GpuJudge::verdicts(Seconds now, Seconds to_wall, std::
         std::optional<Bytes> limit;
         if (device && device->total && device->used) limit = held.latest + (*device->total - *device->used);
         if (limit) verdict.forecast = forecast_at(verdict.judgement, *limit, now + to_wall, held.latest);
-        verdict.explanation = name_of(id, device) + ": " +
-                              explain(verdict.judgement, verdict.began, limit.value_or(Bytes{}), verdict.forecast);
+        verdict.explanation =
+            name_of(id, device) + ": " +
+            explain(verdict.judgement, verdict.began, Circumstances{.limit = limit, .expected = verdict.forecast});
         if (verdict.forecast && *device->used > held.latest)
             verdict.explanation += fmt::format(" Others hold {} of its {}, contexts included.",
                                                human_size(*device->used - held.latest), human_size(*device->total));

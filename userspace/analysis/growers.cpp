@@ -7,7 +7,9 @@ namespace memscope {
 namespace {
 
 constexpr double kLooksInAWindow = 64;  // who grows does not change from tick to tick
-constexpr int kMostLevels = 64;         // a tree that is read while it changes may go in circles
+constexpr Bytes kLeastGrowth{1ULL << 20};
+constexpr double kLeastShare = 0.2;  // of the rise of its role or target
+constexpr int kMostLevels = 64;      // a tree that is read while it changes may go in circles
 
 // How far below the top of its tree a process stands, and who that is.
 std::pair<int, const Process*> depth_of(const Process& process, std::span<const Process> all) {
@@ -25,13 +27,16 @@ std::pair<int, const Process*> depth_of(const Process& process, std::span<const 
 
 }  // namespace
 
-void Growers::look_at(Seconds now, std::span<const Process> processes) {
+void Growers::look_at(Seconds now, const TargetSnapshot& target, Bytes judged) {
     if (now - looked_ < window_ / kLooksInAWindow) return;
     looked_ = now;
     std::map<ProcessId, Past> still;
-    for (const Process& process : processes) {
-        if (!process.task.memory) continue;
-        const Look look{now, process.task.memory->anon};
+    for (const Process& process : target.processes) {
+        if (!process.task.memory || !process.own_known) continue;
+        const auto role = target.roles.find({process.role, process.rank});
+        // Orphaned pages became its own because its parent wrote to them: that is no growth of this process.
+        const Look look{now, process.own_anon() - process.orphaned, judged,
+                        role == target.roles.end() ? Bytes{} : role->second.own_anon()};
         auto known = past_.extract(process.task.id);
         Past past = known.empty() ? Past{look, look, look} : known.mapped();
         past.latest = look;
@@ -51,11 +56,15 @@ std::optional<Grower> Growers::most_grown(std::span<const Process> processes,
     for (const Process& process : processes) {
         const auto past = past_.find(process.task.id);
         if (past == past_.end() || (role && *role != RoleKey{process.role, process.rank})) continue;
-        const Bytes grown = past->second.latest.anon - past->second.before.anon;
-        if (grown <= grower.grown) continue;
+        const auto& [before, since, latest] = past->second;
+        const Bytes grown = latest.own - before.own;
+        const Bytes rise = role ? latest.role - before.role : latest.target - before.target;
+        const double share = rise.n == 0 ? 1 : static_cast<double>(grown.n) / static_cast<double>(rise.n);
+        if (grown <= grower.grown || grown < kLeastGrowth || share < kLeastShare) continue;
         most = &process;
         grower.grown = grown;
-        grower.over = past->second.latest.at - past->second.before.at;
+        grower.share = std::min(share, 1.0);
+        grower.over = latest.at - before.at;
     }
     if (!most) return std::nullopt;
     const auto [levels, top] = depth_of(*most, processes);

@@ -21,6 +21,15 @@ void Judge::add(Seconds time, Bytes bytes) {
     next_ = length + std::max(std::clamp(length / 64, budget / 120, budget / 20), length / kMostSeldom);
 }
 
+void Judge::restart(Seconds at) {
+    constexpr std::size_t kMost = 32;  // the last runs are what a verdict is about
+    auto& told = settings_.evidence.restarts;
+    if (!told) told.emplace();
+    if (told->size() == kMost) told->erase(told->begin());
+    told->push_back(at);
+    next_ = series_.length();  // what was said of the run before ends with it
+}
+
 Judgement Judge::now() const {
     VerdictHysteresis hysteresis = hysteresis_;  // a question changes nothing
     return hysteresis.settle(judge(series_, settings_), series_);

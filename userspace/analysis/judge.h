@@ -12,8 +12,11 @@ class Judge {
     explicit Judge(JudgeSettings settings = {}) : settings_(settings) {}
 
     void add(Seconds time, Bytes bytes);
-    // Evidence may change while the series grows; it counts from the next judgement on.
-    void set_evidence(const Evidence& evidence) { settings_.evidence = evidence; }
+    // What speaks for or against the job may change while the series grows; it counts from the next judgement on.
+    void set_bar(double bar) { settings_.evidence.bar = bar; }
+    // The process tree says that the job ended and may begin anew. From the first time on, or with an empty list of
+    // restarts in the settings, only what is told is a restart.
+    void restart(Seconds at);
 
     // With hysteresis: the last one that was due, and one of all samples up to the last, for the end.
     const Judgement& latest() const { return judgement_; }

@@ -19,6 +19,8 @@ std::map<RoleKey, RoleTotals> sum_by_role(std::span<const Process> processes) {
             sum->file += memory->file;
             sum->shmem += memory->shmem;
             sum->swap += memory->swap;
+            sum->inherited += process.inherited;
+            sum->own_known = sum->own_known && process.own_known;
         }
     }
     return sums;

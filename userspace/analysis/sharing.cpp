@@ -168,6 +168,13 @@ void SharingBook::show() {
     }
 }
 
+Bytes SharingBook::copied_since_read(const ProcessId& id) const {
+    const auto found = workers_.find(id);
+    if (found == workers_.end()) return {};
+    const Worker& worker = found->second;
+    return {static_cast<std::uint64_t>(worker.copied ? worker.since_read() : worker.booked)};
+}
+
 void SharingBook::describe_unshared(Sharing& out, Bytes usage) {
     UnsharingStory story;
     for (const auto& [id, worker] : workers_) {
@@ -184,6 +191,7 @@ void SharingBook::describe_unshared(Sharing& out, Bytes usage) {
                    .since_fork = worker.since_fork,
                    .confirmed = worker.is_confirmed()});
     }
+    out.copiers = story.copiers();
     material_ = story.is_material(material_ ? Bytes{} : usage);
     if (material_) out.explanation = story.tell();
 }

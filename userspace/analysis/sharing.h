@@ -31,6 +31,8 @@ class SharingBook {
     explicit SharingBook(Bytes page) : page_(page) {}
 
     Sharing take(const Tick& tick, const SharingReadings& readings);
+    // Bytes that the sums say a process has copied and that its pages, when they were read last, did not show yet.
+    Bytes copied_since_read(const ProcessId& id) const;
 
   private:
     struct Worker {

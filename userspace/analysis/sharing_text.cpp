@@ -37,10 +37,21 @@ bool UnsharingStory::is_material(Bytes target) const {
     return all >= kMaterial && all.n >= target.n / kMaterialPart;
 }
 
+std::map<UnsharingStory::Kind, UnsharingStory::Sum>::const_iterator UnsharingStory::most() const {
+    return std::ranges::max_element(kinds_, {}, [](const auto& entry) { return entry.second.copied; });
+}
+
+std::optional<Copiers> UnsharingStory::copiers() const {
+    const auto found = most();
+    if (found == kinds_.end()) return std::nullopt;
+    const auto& [kind, sum] = *found;
+    return Copiers{.role = kind.role, .parent = kind.parent, .processes = sum.processes, .confirmed = sum.confirmed};
+}
+
 std::string UnsharingStory::tell() const {
-    const auto most = std::ranges::max_element(kinds_, {}, [](const auto& entry) { return entry.second.copied; });
-    if (most == kinds_.end()) return {};
-    const auto& [kind, sum] = *most;
+    const auto found = most();
+    if (found == kinds_.end()) return {};
+    const auto& [kind, sum] = *found;
     const bool one = sum.processes == 1;
     const std::string whose = kind.parent == Role::trainer ? "the trainer's" : one ? "its parent's" : "their parent's";
     const std::string_view since = sum.since_fork ? (one ? "since it was forked" : "since they were forked")

@@ -1,9 +1,10 @@
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 
 #include "base/units.h"
-#include "model/process.h"
+#include "model/sharing.h"
 
 namespace memscope {
 
@@ -21,6 +22,7 @@ class UnsharingStory {
     // Enough to speak of, in a target of that size.
     bool is_material(Bytes target) const;
     std::string tell() const;  // one sentence
+    std::optional<Copiers> copiers() const;
 
   private:
     struct Kind {
@@ -35,6 +37,8 @@ class UnsharingStory {
         bool confirmed = true;   // all of them
     };
     std::map<Kind, Sum> kinds_{};
+
+    std::map<Kind, Sum>::const_iterator most() const;
 };
 
 }  // namespace memscope

@@ -4,6 +4,7 @@
 #include <iterator>
 
 #include "analysis/explain_scope.h"
+#include "analysis/own_memory.h"
 
 namespace memscope {
 namespace {
@@ -11,6 +12,7 @@ namespace {
 constexpr Seconds kForgetRole = std::chrono::hours(1);  // workers may be away for a validation, not for an hour
 constexpr double kMoreProcesses = 1.5;                  // more of them is a reason to hold more, so the bar is higher
 constexpr double kLooksInWarmup = 20;                   // at the lines that grow
+constexpr double kPartsInWarmup = 240;                  // how finely it is known what memory was made of
 
 constexpr double kNewLines = 1.5;
 constexpr double kSameLines = 0.8;
@@ -25,29 +27,51 @@ double bar_of(const std::optional<GrowingLines>& lines) {
 
 Bytes judged_memory(const TargetSnapshot& target) {
     if (target.memory.measured_at.empty()) return target.memory.unreclaimable + target.memory.swap;
-    Bytes anon;
-    for (const Process& process : target.processes)
-        if (process.task.memory) anon += process.task.memory->anon;
-    return anon;
+    return sum_own_anon(target.processes);
 }
 
 TargetJudge::TargetJudge(Seconds warmup, const TrendSettings& trend)
     : warmup_(warmup),
-      whole_(Judge({.warmup = warmup})),
+      whole_(new_scope(Seconds{}, 0)),
       gpus_(warmup),
       growers_(warmup / 2),
       lines_(warmup / kLooksInWarmup),
-      limits_(warmup, trend) {}
+      limits_(warmup, trend) {
+    // The process tree tells when the job begins anew: a fall of the curve alone is no restart.
+    whole_.judge = Judge({.warmup = warmup, .evidence = {.restarts = std::vector<Seconds>{}}});
+}
 
-void TargetJudge::add(Scope& scope, Seconds now, Bytes held, std::uint64_t processes) const {
+TargetJudge::Scope TargetJudge::new_scope(Seconds now, std::uint64_t processes) const {
+    return {.judge = Judge({.warmup = warmup_}),
+            .parts = PartsHistory(warmup_ / kPartsInWarmup),
+            .processes = processes,
+            .counted = now};
+}
+
+void TargetJudge::add(Scope& scope, Seconds now, const HeldParts& held, std::uint64_t processes) const {
     if (now - scope.counted >= warmup_ / 2) {
         scope.more_processes = processes > scope.processes;
         scope.processes = processes;
         scope.counted = now;
     }
-    scope.judge.set_evidence({.bar = scope.more_processes ? kMoreProcesses : bar_of(scope.lines)});
-    scope.judge.add(now, held);
+    scope.judge.set_bar(scope.more_processes ? kMoreProcesses : bar_of(scope.lines));
+    scope.judge.add(now, held.judged);
+    scope.parts.add(now, held);
     scope.seen = now;
+}
+
+void TargetJudge::add_roles(Seconds now, const TargetSnapshot& target) {
+    for (const auto& [key, totals] : target.roles) {
+        // Before the pages of workers that are older than the watcher were read, their own memory is only guessed.
+        if (totals.processes == 0 || !totals.own_known) continue;
+        HeldParts held{.judged = totals.own_anon()};
+        if (const auto unshared = target.sharing.unshared.find(key); unshared != target.sharing.unshared.end())
+            held.unshared = unshared->second.bytes;
+        auto scope = roles_.find(key);
+        if (scope == roles_.end()) scope = roles_.emplace(key, new_scope(now, totals.processes)).first;
+        add(scope->second, now, held, totals.processes);
+    }
+    std::erase_if(roles_, [&](const auto& role) { return now - role.second.seen >= kForgetRole; });
 }
 
 void TargetJudge::look_at_lines(Seconds now, std::span<const LineGrowth> lines) {
@@ -65,25 +89,29 @@ ScopeVerdict TargetJudge::verdict_of(const Scope& scope, const std::optional<Rol
     if (verdict.judgement.verdict == Verdict::leaking || verdict.judgement.verdict == Verdict::warming_up) {
         verdict.grower = growers_.most_grown(target.processes, role);
         verdict.lines = scope.lines;
+        const Judgement& judgement = scope.judge.latest();  // on the clock of the series
+        verdict.cause = scope.parts.cause_since(judgement.leak_started.value_or(judgement.since));
     }
     return verdict;
 }
 
 void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target, std::span<const GpuDevice> gpus) {
-    if (end_.look_at(target, judged_memory(target), grower_)) {
+    const Bytes judged = judged_memory(target);
+    if (end_.look_at(target, judged, grower_)) {
         job_ended_ = now;
         limits_.job_ended(now, whole_.judge.latest());
+        whole_.judge.restart(now);
     }
-    growers_.look_at(now, target.processes);
+    peak_.look_at(target.memory);
+    target.memory.peak_in_run = peak_.reached();
+    growers_.look_at(now, target, judged);
     if (target.lines) look_at_lines(now, *target.lines);
     // What is left when everybody has gone is not what the job held: its verdict stands.
-    if (!target.processes.empty()) add(whole_, now, judged_memory(target), target.processes.size());
-    for (const auto& [key, totals] : target.roles)
-        if (totals.processes > 0)
-            add(roles_.try_emplace(key, Scope{Judge({.warmup = warmup_}), totals.processes, now}).first->second, now,
-                totals.anon, totals.processes);
-    std::erase_if(roles_, [&](const auto& role) { return now - role.second.seen >= kForgetRole; });
-    limits_.add(now, target.memory.candidates, judged_memory(target));
+    const bool known = target.memory.measured_at.empty() ||
+                       std::ranges::all_of(target.processes, [](const Process& process) { return process.own_known; });
+    if (!target.processes.empty() && known) add(whole_, now, held_parts(target, judged), target.processes.size());
+    add_roles(now, target);
+    limits_.add(now, target.memory.candidates, judged);
     gpus_.add(now, target);
 
     ScopeVerdict whole = verdict_of(whole_, std::nullopt, wall - now, target);

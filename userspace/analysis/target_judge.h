@@ -3,10 +3,12 @@
 
 #include "analysis/gpu_judge.h"
 #include "analysis/growers.h"
+#include "analysis/growth_cause.h"
 #include "analysis/job_end.h"
 #include "analysis/judge.h"
 #include "analysis/limits.h"
 #include "analysis/line_history.h"
+#include "analysis/memory_peak.h"
 
 namespace memscope {
 
@@ -30,6 +32,7 @@ class TargetJudge {
     // A series, what is known beside it, and when somebody last added to it.
     struct Scope {
         Judge judge;
+        PartsHistory parts;
         std::uint64_t processes = 0;  // a window ago, and since when
         Seconds counted{};
         bool more_processes = false;          // than in the window before
@@ -39,7 +42,9 @@ class TargetJudge {
 
     ScopeVerdict verdict_of(const Scope& scope, const std::optional<RoleKey>& role, Seconds to_wall,
                             const TargetSnapshot& target) const;
-    void add(Scope& scope, Seconds now, Bytes held, std::uint64_t processes) const;
+    Scope new_scope(Seconds now, std::uint64_t processes) const;
+    void add(Scope& scope, Seconds now, const HeldParts& held, std::uint64_t processes) const;
+    void add_roles(Seconds now, const TargetSnapshot& target);
     void look_at_lines(Seconds now, std::span<const LineGrowth> lines);
 
     Seconds warmup_;
@@ -53,10 +58,11 @@ class TargetJudge {
     JobEnd end_{};
     std::optional<pid_t> grower_{};  // the process that grew most, at the tick before
     std::optional<Seconds> job_ended_{};
+    PeakWatch peak_{};
 };
 
 // What is judged of a target: what cannot be reclaimed, and what has been swapped out; where the target is not a cgroup
-// of its own, the anonymous memory of its processes.
+// of its own, the anonymous memory of its processes, each page once.
 Bytes judged_memory(const TargetSnapshot& target);
 
 }  // namespace memscope

@@ -10,7 +10,7 @@ constexpr int kMostLevels = 64;  // a tree that is read while it changes may go 
 
 std::uint64_t held(const Process& process) {
     const auto& memory = process.task.memory;
-    return memory ? (memory->anon + memory->shmem + memory->swap).n : 0;
+    return memory ? (process.own_anon() + memory->shmem + memory->swap).n : 0;
 }
 
 bool holds_more(const Process* a, const Process* b) { return held(*a) > held(*b); }

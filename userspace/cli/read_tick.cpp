@@ -15,6 +15,7 @@ MemoryState read_memory(const JsonFields& fields) {
     MemoryState memory{.usage = size(fields, "usage_bytes"),
                        .unreclaimable = size(fields, "unreclaimable_bytes"),
                        .swap = size(fields, "swap_bytes"),
+                       .peak = fields.bytes("peak_bytes"),
                        .measured_at = fields.text("cgroup"),
                        .others = fields.bytes("others_bytes")};
     const JsonFields kinds = fields.object("by_kind");
@@ -48,6 +49,9 @@ Process read_process(const JsonFields& fields) {
                                            .swap = size(fields, "swap_bytes"),
                                            .virtual_size = size(fields, "virtual_bytes"),
                                            .page_tables = size(fields, "page_tables_bytes")};
+    // Reports of before have no such field: there all of it is its own.
+    if (const auto own = fields.bytes("own_anon_bytes"); own && process.task.memory)
+        process.inherited = process.task.memory->anon - *own;
     const RoleKey role = read_role(fields);
     process.role = role.role;
     process.rank = role.rank;
@@ -57,12 +61,14 @@ Process read_process(const JsonFields& fields) {
 }
 
 RoleTotals read_totals(const JsonFields& fields) {
-    return {.anon = size(fields, "rss_anon_bytes"),
+    const Bytes anon = size(fields, "rss_anon_bytes");
+    return {.anon = anon,
             .file = size(fields, "rss_file_bytes"),
             .shmem = size(fields, "rss_shmem_bytes"),
             .swap = size(fields, "swap_bytes"),
             .processes = fields.count("processes"),
-            .threads = fields.count("threads")};
+            .threads = fields.count("threads"),
+            .inherited = anon - fields.bytes("own_anon_bytes").value_or(anon)};
 }
 
 std::optional<Forecast> read_forecast(const JsonFields& fields) {
@@ -101,8 +107,15 @@ ScopeVerdict read_verdict(const JsonFields& fields) {
                                 .grown = size(grower, "grown_bytes"),
                                 .over = grower.seconds("over_seconds").value_or(Seconds{}),
                                 .levels = grower.small("levels_below_top").value_or(0),
-                                .top = grower.text("top")};
+                                .top = grower.text("top"),
+                                .share = grower.number("share_ratio").value_or(1)};
     }
+    using Kind = GrowthCause::Kind;
+    constexpr Kind kCauses[] = {Kind::unsharing, Kind::shared_memory, Kind::page_tables, Kind::kernel};
+    const JsonFields cause = fields.object("cause");
+    if (const auto kind = cause.word("cause", kCauses, [](Kind each) { return name_of(each); }))
+        verdict.cause =
+            GrowthCause{.kind = *kind, .bytes = size(cause, "bytes"), .share = cause.number("share_ratio").value_or(0)};
     verdict.explanation = printable(fields.text("explanation"));
     return verdict;
 }

@@ -51,6 +51,7 @@ struct Judgement {
     double floor_slope = 0;        // bytes per second
     double floor_slope_error = 0;  // standard error of it
     Bytes peak{};
+    Bytes room{};  // what a limit should leave room for: the highest judged value since the warm-up
     std::optional<Spike> spike{};
     std::optional<Seconds> last_spike{};
     std::optional<Seconds> warmup_ended{};
@@ -58,7 +59,6 @@ struct Judgement {
     std::optional<Seconds> restarted{};
     std::optional<LeakSteps> steps{};
     std::optional<RestartLoop> loop{};
-    Bytes room{};         // the highest judged value since the warm-up: what the job needs at least
     double rise = 0;      // bytes by which the floor rose: since the leak began, or since the start
     double overhang = 0;  // bytes by which the highest of a usual minute stands above the floor, spikes included
     Doubt doubt = Doubt::none;

@@ -61,7 +61,12 @@ struct MemoryState {
     MemoryByKind by_kind{};
     Bytes unreclaimable{};
     Bytes swap{};
-    Limit limit{};  // the target's own
+    // The kernel's own high-water mark of the usage, page cache included, since the cgroup was made; none where the
+    // kernel keeps none (memory.peak came with 5.19).
+    std::optional<Bytes> peak{};
+    std::optional<Bytes> peak_in_run{};  // the same, if it rose while it was watched and page cache had no part in it
+    std::optional<Bytes> page_tables{};  // of `by_kind.kernel`; none where memory.stat does not say (cgroup v1)
+    Limit limit{};                       // the target's own
     std::vector<LimitCandidate> candidates{};
     std::optional<EffectiveLimit> effective{};  // the one with the least headroom
     std::optional<MemoryEvents> events{};       // none for the root

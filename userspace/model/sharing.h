@@ -16,6 +16,14 @@ struct Unshared {
     std::uint64_t processes = 0;  // forked ones that live
 };
 
+// The kind of forked processes that has made most copies.
+struct Copiers {
+    Role role = Role::other;
+    Role parent = Role::other;  // whose pages they are
+    std::uint64_t processes = 0;
+    bool confirmed = true;
+};
+
 // Each page once: for stacking.
 struct RolePss {
     Bytes bytes{};
@@ -29,7 +37,8 @@ struct Sharing {
     std::optional<Bytes> cgroup_anon{};  // each page once; none where the cgroup is not the target's alone
     std::map<RoleKey, Unshared> unshared{};
     std::map<RoleKey, RolePss> pss{};
-    std::string explanation{};  // one sentence, once un-sharing matters; empty before
+    std::optional<Copiers> copiers{};  // none: nobody has copied 1 MiB
+    std::string explanation{};         // one sentence, once un-sharing matters; empty before
 };
 
 }  // namespace memscope

@@ -27,7 +27,15 @@ struct Process {
     std::optional<int> slot{};                     // of a worker: the same for its successor after it
     double start_time = 0;                         // seconds since 1970
     std::shared_ptr<const std::string> command{};  // argv joined by spaces, bounded, any bytes; null: none
+    // Anonymous pages that a fork gave it, that it still shares, and that another process is counted for: its parent,
+    // or its siblings where the parent has them no more. analysis/own_memory fills it in.
+    Bytes inherited{};
+    // Its part of inherited pages that its parent has no more, so that it is counted for them.
+    Bytes orphaned{};
+    bool own_known = true;  // false: nothing but an upper bound of `inherited` is known yet
 
+    // Anonymous memory that it holds for itself. Over all processes of a target this counts each page once.
+    Bytes own_anon() const { return task.memory ? task.memory->anon - inherited : Bytes{}; }
     std::string_view command_text() const { return command ? std::string_view(*command) : std::string_view(); }
 };
 
@@ -39,6 +47,10 @@ struct RoleTotals {
     Bytes swap{};
     std::uint64_t processes = 0;
     std::uint64_t threads = 0;
+    Bytes inherited{};  // of `anon`, as a process has it
+    bool own_known = true;
+
+    Bytes own_anon() const { return anon - inherited; }
 };
 
 // Counters of a role: they live on across generations of workers and never go down.
@@ -60,10 +72,11 @@ struct Grower {
     pid_t pid = 0;
     std::string comm{};  // any bytes
     RoleKey role{};
-    Bytes grown{};
+    Bytes grown{};  // of what it holds for itself
     Seconds over{};
     int levels = 0;     // below the top of the tree
     std::string top{};  // the comm of that one
+    double share = 1;   // of what the target, or the role, rose by in that time: 0 to 1
 };
 
 // Where a scope has grown lately, line by line.
@@ -74,8 +87,17 @@ struct GrowingLines {
     int times = 0;        // that it was seen to grow
 };
 
-// CONTRACT: what is judged. All of a target, the anonymous memory of a role, what the target holds of a GPU, and the
-// host memory it has pinned.
+// What made up most of the rise since a leak or a warm-up began, where that is not memory that a program keeps.
+struct GrowthCause {
+    enum class Kind { unsharing, shared_memory, page_tables, kernel };
+    Kind kind = Kind::unsharing;
+    Bytes bytes{};
+    double share = 0;  // of the rise, 0 to 1
+};
+std::string_view name_of(GrowthCause::Kind kind);
+
+// CONTRACT: what is judged. All of a target, the anonymous memory that a role holds for itself, what the target holds
+// of a GPU, and the host memory it has pinned.
 enum class VerdictScope { target, role, gpu, pinned };
 std::string_view name_of(VerdictScope scope);
 
@@ -91,6 +113,7 @@ struct ScopeVerdict {
     std::optional<Forecast> forecast{};
     std::optional<Grower> grower{};       // who grows
     std::optional<GrowingLines> lines{};  // and where; none: not known, or too early to say
+    std::optional<GrowthCause> cause{};   // of the growth; none: memory that a program keeps, or nothing is known
     std::string explanation{};            // a sentence or two for people
 };
 

@@ -54,7 +54,7 @@ void cut_roles(TargetSnapshot& target) {
     target.sharing.pss.clear();
     while (target.roles.size() > Bounds::kRoles)
         target.roles.erase(std::ranges::min_element(
-            target.roles, {}, [](const auto& role) { return role.second.anon + role.second.shmem; }));
+            target.roles, {}, [](const auto& role) { return role.second.own_anon() + role.second.shmem; }));
     if (target.verdicts.size() > Bounds::kRoles) target.verdicts.resize(Bounds::kRoles);
 }
 

@@ -63,7 +63,7 @@ std::string holder_text(const RoleKey& key, std::uint64_t processes) {
     return text.starts_with(kArticle) ? text.substr(kArticle.size()) : text;
 }
 
-// "trainer 31 GiB, 3 dataloader workers 8.0 GiB": anonymous and shared memory, the largest first.
+// "trainer 31 GiB, 3 dataloader workers 8.0 GiB": what they held for themselves and shared memory, the largest first.
 std::string holders(const TargetSnapshot& target) {
     struct Holder {
         std::string who;
@@ -71,7 +71,7 @@ std::string holders(const TargetSnapshot& target) {
     };
     std::vector<Holder> all;
     for (const auto& [key, totals] : target.roles)
-        if (totals.processes > 0) all.push_back({holder_text(key, totals.processes), totals.anon + totals.shmem});
+        if (totals.processes > 0) all.push_back({holder_text(key, totals.processes), totals.own_anon() + totals.shmem});
     std::ranges::stable_sort(all, [](const Holder& a, const Holder& b) { return a.size > b.size; });
     std::string text;
     for (std::size_t i = 0; i < std::min(all.size(), kMostRoles); ++i)

@@ -10,6 +10,7 @@
 namespace memscope {
 namespace {
 
+constexpr Bytes kWorthAColumn{1ULL << 20};
 constexpr std::size_t kDeepest = 6;  // deeper branches are drawn at this depth, or no room is left for the name
 
 class Ancestry {
@@ -59,6 +60,16 @@ Bytes resident(const Process& process) {
     return memory ? memory->anon + memory->file + memory->shmem : Bytes{};
 }
 
+Bytes held(const Process& process) {
+    return process.task.memory ? process.own_anon() + process.task.memory->shmem : Bytes{};
+}
+
+bool inherits_pages(const std::vector<Process>& processes) {
+    return std::ranges::any_of(processes, [](const Process& process) { return process.inherited >= kWorthAColumn; });
+}
+
+Bytes held(const RoleTotals& role) { return role.own_anon() + role.shmem; }
+
 std::string title_of(const Process& process) {
     const std::string comm = printable(process.task.comm);
     const std::string_view command = process.command_text();
@@ -75,7 +86,7 @@ ProcessRows process_rows(const std::vector<Process>& processes, std::size_t most
     std::vector<const Process*> largest;
     largest.reserve(processes.size());
     for (const Process& process : processes) largest.push_back(&process);
-    std::ranges::stable_sort(largest, [](auto* a, auto* b) { return resident(*a) > resident(*b); });
+    std::ranges::stable_sort(largest, [](auto* a, auto* b) { return held(*a) > held(*b); });
 
     std::set<const Process*> chosen;
     std::map<const Process*, Bytes> subtree;
@@ -84,7 +95,7 @@ ProcessRows process_rows(const std::vector<Process>& processes, std::size_t most
         const auto missing =
             static_cast<std::size_t>(std::ranges::count_if(line, [&](auto* p) { return !chosen.contains(p); }));
         if (chosen.size() + missing <= most) chosen.insert(line.begin(), line.end());
-        for (const Process* p : line) subtree[p] += resident(*process);
+        for (const Process* p : line) subtree[p] += held(*process);
     }
 
     Drawing drawing;
@@ -101,6 +112,7 @@ ProcessRows process_rows(const std::vector<Process>& processes, std::size_t most
         if (!chosen.contains(&process)) {
             ++result.left_out;
             result.left_out_resident += resident(process);
+            result.left_out_held += held(process);
         }
     return result;
 }

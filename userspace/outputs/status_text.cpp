@@ -90,6 +90,12 @@ std::string kinds_line(const MemoryState& memory, const Paint& paint) {
            kind("other", memory.by_kind.other) + "\n";
 }
 
+// It counts what can be reclaimed, too: not what a limit must leave room for.
+std::string peak_line(const MemoryState& memory) {
+    if (!memory.peak) return {};
+    return fmt::format("the kernel's high-water mark is {}, with page cache\n", human_size(*memory.peak));
+}
+
 // "GPU 0  ████▓░░░  71 % of 80 GiB  NVIDIA H200": held by the target, by others, free; then who holds it.
 std::string gpu_table(const Snapshot& snapshot, const TargetSnapshot& target, const Paint& paint) {
     std::string out;
@@ -113,32 +119,38 @@ std::string role_table(const TargetSnapshot& target, const Paint& paint) {
     struct Row {
         RoleKey key;
         RoleTotals totals;
-        Bytes sum;
     };
     std::vector<Row> rows;
     Bytes all;
     for (const auto& [key, totals] : target.roles) {
         if (totals.processes == 0) continue;
-        rows.push_back({key, totals, totals.anon + totals.file + totals.shmem});
-        all += rows.back().sum;
+        rows.push_back({key, totals});
+        all += held(totals);
     }
     if (rows.empty()) return {};
-    std::ranges::stable_sort(rows, [](const Row& a, const Row& b) { return a.sum > b.sum; });
-    // Where GPU memory is held, it stands in the place of the bar: there are 80 columns.
+    std::ranges::stable_sort(rows, [](const Row& a, const Row& b) { return held(a.totals) > held(b.totals); });
+    // There are 80 columns. GPU memory stands in the place of the bar, and inherited pages beside it in that of
+    // threads.
     const bool gpu = target.gpu.has_value();
-    std::string out =
-        "\n" +
-        paint(Colour::dim, fmt::format("{:<17} {:>4} {:>5} {:>7} {:>8} {:>8} {:>8}  {}", "ROLE", "RANK", "PROCS",
-                                       "THREADS", "ANON", "FILE", "SHMEM", gpu ? "     GPU" : "SHARE OF RSS")) +
-        "\n";
-    for (const Row& row : rows) {
-        const double part = share(row.sum, all);
-        out += left(name_of(row.key.role), 17) + " " + right(row.key.rank ? std::to_string(*row.key.rank) : "-", 4) +
-               " " + right(std::to_string(row.totals.processes), 5) + " " +
-               right(std::to_string(row.totals.threads), 7) + " " + right(human_size(row.totals.anon), 8) + " " +
-               right(human_size(row.totals.file), 8) + " " + right(human_size(row.totals.shmem), 8) + "  ";
-        const auto on_gpu = gpu_memory_of(target, row.key);
-        out += (gpu ? right(on_gpu ? human_size(*on_gpu) : "-", 8) : bar(12, {{part, "█"}}, "░")) + "\n";
+    const bool cow = inherits_pages(target.processes);
+    const bool threads = !(gpu && cow);
+    const std::size_t bar_width = cow ? 6 : 12;
+    const auto column = [](bool wanted, const std::string& text, std::size_t width) {
+        return wanted ? " " + right(text, width) : std::string();
+    };
+    const std::string head = left("ROLE", 17) + column(true, "RANK", 4) + column(true, "PROCS", 5) +
+                             column(threads, "THREADS", 7) + column(true, "OWN", 8) + column(cow, "COW", 8) +
+                             column(true, "FILE", 8) + column(true, "SHMEM", 8) + (gpu ? "       GPU" : "  SHARE");
+    std::string out = "\n" + paint(Colour::dim, head) + "\n";
+    for (const auto& [key, totals] : rows) {
+        const auto on_gpu = gpu_memory_of(target, key);
+        out += left(name_of(key.role), 17) + column(true, key.rank ? std::to_string(*key.rank) : "-", 4) +
+               column(true, std::to_string(totals.processes), 5) + column(threads, std::to_string(totals.threads), 7) +
+               column(true, human_size(totals.own_anon()), 8) + column(cow, human_size(totals.inherited), 8) +
+               column(true, human_size(totals.file), 8) + column(true, human_size(totals.shmem), 8) + "  " +
+               (gpu ? right(on_gpu ? human_size(*on_gpu) : "-", 8)
+                    : bar(bar_width, {{share(held(totals), all), "█"}}, "░")) +
+               "\n";
     }
     return out;
 }
@@ -146,31 +158,39 @@ std::string role_table(const TargetSnapshot& target, const Paint& paint) {
 std::string process_table(const TargetSnapshot& target, const Paint& paint) {
     if (target.processes.empty()) return "\n" + paint(Colour::dim, "no processes") + "\n";
     const ProcessRows tree = process_rows(target.processes, kMostProcesses);
-    std::string out =
-        "\n" +
-        paint(Colour::dim, fmt::format("{:>7}  {:<31} {:<21} {:>8} {:>8}", "PID", "PROCESS", "ROLE", "ANON", "RSS")) +
-        "\n";
+    const bool cow = inherits_pages(target.processes);
+    const std::size_t name = cow ? 22 : 31;
+    const auto sizes = [&](const std::string& own, const std::string& inherited, const std::string& rss) {
+        return " " + right(own, 8) + (cow ? " " + right(inherited, 8) : "") + " " + right(rss, 8) + "\n";
+    };
+    std::string head = right("PID", 7) + "  " + left("PROCESS", name) + " " + left("ROLE", 21);
+    head += sizes("OWN", "COW", "RSS");
+    head.pop_back();
+    std::string out = "\n" + paint(Colour::dim, head) + "\n";
     for (const ProcessRow& row : tree.rows) {
         const Process& process = *row.process;
-        const auto& memory = process.task.memory;
         std::string role(name_of(process.role));
         if (process.rank) role += fmt::format(" {}", *process.rank);
-        const std::size_t room = 31 - display_width(row.branches);
+        const std::size_t room = name - std::min(display_width(row.branches), name);
         out += right(std::to_string(process.task.id.pid), 7) + "  " + paint(Colour::dim, row.branches) +
-               left(title_of(process), room) + " " + left(role, 21) + " " +
-               right(memory ? human_size(memory->anon) : "-", 8) + " " +
-               right(memory ? human_size(resident(process)) : "-", 8) + "\n";
+               left(title_of(process), room) + " " + left(role, 21) +
+               (process.task.memory ? sizes(human_size(process.own_anon()), human_size(process.inherited),
+                                            human_size(resident(process)))
+                                    : sizes("-", "-", "-"));
     }
     if (tree.left_out > 0)
-        out += fmt::format("{:9}... and {} more, {}\n", "", tree.left_out, human_size(tree.left_out_resident));
+        out += fmt::format("{:9}... and {} more, {}\n", "", tree.left_out, human_size(tree.left_out_held));
+    if (cow)
+        out +=
+            paint(Colour::dim, "COW: pages it still shares with the process it was forked from, counted there.") + "\n";
     return out;
 }
 
 // Who stopped sharing, once it matters.
-std::string sharing_lines(const Sharing& sharing, const Paint& paint) {
-    if (sharing.explanation.empty()) return {};
+std::string sharing_lines(const TargetSnapshot& target, const Paint& paint) {
+    if (target.sharing.explanation.empty() || says_unsharing(target)) return {};
     std::string out = "\n";
-    for_each_line(wrapped(sharing.explanation + ".", kWidth),
+    for_each_line(wrapped(target.sharing.explanation + ".", kWidth),
                   [&](std::string_view line) { out += paint(Colour::yellow, line) + "\n"; });
     return out;
 }
@@ -240,8 +260,8 @@ std::string status_text(const Snapshot& snapshot, const TargetSnapshot& target, 
     const bool first = died_lately(snapshot, target);
     return (first ? death + "\n" : "") + headline(target, paint) + verdict_lines(target, paint) +
            limit_lines(target.memory, paint) + forecast_line(target, paint) + kinds_line(target.memory, paint) +
-           gpu_table(snapshot, target, paint) + role_table(target, paint) + process_table(target, paint) +
-           sharing_lines(target.sharing, paint) + precursor_lines(snapshot, target, paint) +
+           peak_line(target.memory) + gpu_table(snapshot, target, paint) + role_table(target, paint) +
+           process_table(target, paint) + sharing_lines(target, paint) + precursor_lines(snapshot, target, paint) +
            (first || death.empty() ? "" : "\n" + death) + trouble_line(snapshot, target, paint);
 }
 

@@ -23,6 +23,12 @@ void memory_bytes(const Snapshot& snapshot, Samples& out) {
     });
 }
 
+void peak(const Snapshot& snapshot, Samples& out) {
+    each_target(snapshot, [&](const TargetSnapshot& target, const std::string& label) {
+        if (target.memory.peak) out.add({label}, number(*target.memory.peak));
+    });
+}
+
 void target_info(const Snapshot& snapshot, Samples& out) {
     each_target(snapshot, [&](const TargetSnapshot& target, const std::string& label) {
         out.add({label, target.info.kind, std::to_string(target.info.cgroup_version)}, 1);
@@ -136,6 +142,12 @@ constexpr Metric kTargetMetrics[] = {
      "Memory charged to the target, page cache included.",
      {"target"},
      memory_bytes<&MemoryState::usage>},
+    {"memscope_memory_peak_bytes",
+     kGauge,
+     "The kernel's own high-water mark since the target was made, page cache included; absent where the kernel keeps "
+     "none.",
+     {"target"},
+     peak},
     {"memscope_memory_limit_bytes", kGauge, "The target's own memory limit; absent if it has none.", {"target"}, limit},
     {"memscope_memory_effective_limit_bytes",
      kGauge,

@@ -36,6 +36,7 @@ void write_events(JsonWriter& json, const std::optional<MemoryEvents>& events) {
 void write_memory(JsonWriter& json, const MemoryState& memory, const std::optional<ReclaimStalls>& reclaim) {
     const auto& effective = memory.effective;
     json.field("usage_bytes", memory.usage);
+    json.field("peak_bytes", memory.peak);
     json.field("limit_bytes", finite(memory.limit));
     json.field("effective_limit_bytes", effective ? std::optional(effective->limit) : std::nullopt);
     json.field("limit_owner", effective ? std::optional(effective->owner) : std::nullopt);
@@ -71,6 +72,7 @@ void write_process(JsonWriter& json, const Process& process) {
     json.field("rank", process.rank);
     json.field("slot", process.slot);
     json.field("rss_anon_bytes", size(&AddressSpace::anon));
+    json.field("own_anon_bytes", task.memory ? std::optional(process.own_anon()) : std::nullopt);
     json.field("rss_file_bytes", size(&AddressSpace::file));
     json.field("rss_shmem_bytes", size(&AddressSpace::shmem));
     json.field("swap_bytes", size(&AddressSpace::swap));
@@ -94,6 +96,7 @@ void write_role(JsonWriter& json, const TargetSnapshot& target, const RoleKey& k
     json.field("processes", totals.processes);
     json.field("threads", totals.threads);
     json.field("rss_anon_bytes", totals.anon);
+    json.field("own_anon_bytes", totals.own_anon());
     json.field("rss_file_bytes", totals.file);
     json.field("rss_shmem_bytes", totals.shmem);
     json.field("swap_bytes", totals.swap);
@@ -118,6 +121,7 @@ void write_grower(JsonWriter& json, const std::optional<Grower>& grower) {
         json.field("role", name_of(grower->role.role));
         json.field("rank", grower->role.rank);
         json.field("grown_bytes", grower->grown);
+        json.field("share_ratio", grower->share);
         json.field("over_seconds", grower->over);
         json.field("levels_below_top", grower->levels);
         json.field("top", grower->top);
@@ -133,6 +137,15 @@ void write_lines(JsonWriter& json, const std::optional<GrowingLines>& lines) {
     });
 }
 
+void write_cause(JsonWriter& json, const std::optional<GrowthCause>& cause) {
+    if (!cause) return json.field("cause", nullptr);
+    json.object("cause", [&] {
+        json.field("cause", name_of(cause->kind));
+        json.field("bytes", cause->bytes);
+        json.field("share_ratio", cause->share);
+    });
+}
+
 void write_scope(JsonWriter& json, const ScopeVerdict& verdict) {
     json.field("scope", name_of(verdict.scope));
     json.field("role", verdict.role ? std::optional(name_of(verdict.role->role)) : std::nullopt);
@@ -141,6 +154,7 @@ void write_scope(JsonWriter& json, const ScopeVerdict& verdict) {
     write_verdict(json, verdict.judgement, verdict.forecast, verdict.explanation);
     write_grower(json, verdict.grower);
     write_lines(json, verdict.lines);
+    write_cause(json, verdict.cause);
 }
 
 // Of the limit that is reached first. The effective limit, the one with the least headroom, may be another.

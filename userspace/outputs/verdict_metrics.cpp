@@ -79,7 +79,8 @@ constexpr auto kGauge = MetricKind::gauge;
 constexpr Metric kVerdictMetrics[] = {
     {"memscope_floor_bytes",
      kGauge,
-     "The floor under the memory of a scope (target: what cannot be reclaimed; role: anonymous memory; gpu: what the "
+     "The floor under the memory of a scope (target: what cannot be reclaimed; role: anonymous memory that it holds "
+     "for itself; gpu: what the "
      "target holds of it; pinned: its pinned host memory).",
      {"target", "scope", "role", "rank", "gpu"},
      floor},

@@ -62,6 +62,10 @@ Result<LevelUsage> read_parts(const Fd& directory, int version, Bytes usage) {
     return level;
 }
 
+Result<std::optional<Bytes>> read_peak(const Fd& directory, int version) {
+    return parse_if_there<Bytes>(directory, version == 1 ? "memory.max_usage_in_bytes" : "memory.peak", parse_bytes);
+}
+
 Result<CgroupLimits> read_limits(const Fd& directory, int version) {
     CgroupLimits limits{.version = version, .memory = {}, .swap = {}};
     const auto memory =

@@ -15,6 +15,8 @@ struct LevelUsage {
 
 Result<Bytes> read_usage(const Fd& directory, int version);
 Result<LevelUsage> read_parts(const Fd& directory, int version, Bytes usage);
+// The kernel's own high-water mark of the usage, page cache included. None: this kernel keeps none (v2 before 5.19).
+Result<std::optional<Bytes>> read_peak(const Fd& directory, int version);
 // A directory without limit files (the root of v2, no controller) is unlimited.
 Result<CgroupLimits> read_limits(const Fd& directory, int version);
 Result<std::optional<MemoryEvents>> read_events_v2(const Fd& directory);

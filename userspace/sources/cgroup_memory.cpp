@@ -65,11 +65,15 @@ Result<MemoryState> CgroupMemory::sample_level(std::size_t measured, Bytes usage
     state.unreclaimable = level->parts.unreclaimable;
     state.swap = level->swap.value_or(Bytes{});
     state.refaulted = level->refaulted;
+    state.page_tables = level->parts.page_tables;
     if (measured > 0) state.measured_at = shown_path(at);
     if (const auto done = add_candidates(measured, host, state); !done) return done.error();
     state.candidates.push_back(host_candidate(host, host.swap_total.n > 0 && level->swap));
     state.effective = nearest_limit(state.candidates);
 
+    const auto peak = read_peak(at.fd(), version_);
+    if (!peak) return in_cgroup(peak.error(), at);
+    state.peak = *peak;
     const auto events = read_events(at);
     if (!events) return in_cgroup(events.error(), at);
     state.events = *events;

@@ -34,7 +34,7 @@ Result<MemoryParts> take_apart(Bytes usage, const MemoryStat& stat) {
                        .other = {}};
     kinds.other = usage - (kinds.anon + kinds.shmem + kinds.file + kinds.kernel);
     const Bytes anonymous = anonymous_that_stays(stat, kinds.anon + kinds.shmem);
-    return MemoryParts{kinds, anonymous + (kernel - or_none(stat.slab_reclaimable))};
+    return MemoryParts{kinds, anonymous + (kernel - or_none(stat.slab_reclaimable)), stat.pagetables};
 }
 
 std::optional<LimitCandidate> limit_candidate(std::string owner, const CgroupLimits& limits, const HeldMemory& held,

@@ -11,6 +11,7 @@ namespace memscope {
 struct MemoryParts {
     MemoryByKind by_kind{};
     Bytes unreclaimable{};
+    std::optional<Bytes> page_tables{};  // none: memory.stat does not say
 };
 Result<MemoryParts> take_apart(Bytes usage, const MemoryStat& stat);
 

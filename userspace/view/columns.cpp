@@ -12,10 +12,11 @@ struct Rule {
 
 constexpr Rule kRules[] = {
     // in the order they are drawn
-    {{Cell::pid, "PID", 8}, 3},      {{Cell::threads, "THR", 4}, 11},  {{Cell::anon, "ANON", 5}, 1},
-    {{Cell::file, "FILE", 5}, 6},    {{Cell::shmem, "SHMEM", 5}, 7},   {{Cell::rss, "RSS", 5}, 4},
-    {{Cell::gpu, "GPU", 5}, 2},      {{Cell::growth, "ANON/s", 6}, 2}, {{Cell::faults, "FLT/s", 5}, 8},
-    {{Cell::starts, "START", 5}, 9}, {{Cell::exits, "EXIT", 5}, 10},   {{Cell::trend, "TREND", 10}, 5},
+    {{Cell::pid, "PID", 8}, 3},       {{Cell::threads, "THR", 4}, 12},  {{Cell::own, "OWN", 5}, 1},
+    {{Cell::inherited, "COW", 5}, 5}, {{Cell::file, "FILE", 5}, 7},     {{Cell::shmem, "SHMEM", 5}, 8},
+    {{Cell::rss, "RSS", 5}, 4},       {{Cell::gpu, "GPU", 5}, 2},       {{Cell::growth, "OWN/s", 6}, 2},
+    {{Cell::faults, "FLT/s", 5}, 9},  {{Cell::starts, "START", 5}, 10}, {{Cell::exits, "EXIT", 5}, 11},
+    {{Cell::trend, "TREND", 10}, 6},
 };
 constexpr std::size_t kLeastName = 21;  // "▾ dataloader_worker 0"
 constexpr std::size_t kGoodName = 44;
@@ -23,9 +24,12 @@ constexpr std::size_t kLongTrend = 40;
 
 }  // namespace
 
-Columns fit_columns(std::size_t width, bool gpu) {
+Columns fit_columns(std::size_t width, const Present& present) {
     std::vector<Rule> chosen(std::begin(kRules), std::end(kRules));
-    if (!gpu) std::erase_if(chosen, [](const Rule& rule) { return rule.column.cell == Cell::gpu; });
+    std::erase_if(chosen, [&](const Rule& rule) {
+        return (rule.column.cell == Cell::gpu && !present.gpu) ||
+               (rule.column.cell == Cell::inherited && !present.inherited);
+    });
     std::ranges::stable_sort(chosen, {}, &Rule::importance);
     std::size_t taken = 0;
     std::size_t count = 0;

@@ -5,7 +5,7 @@
 
 namespace memscope::view {
 
-enum class Cell { pid, anon, file, shmem, rss, growth, faults, starts, exits, threads, trend, gpu };
+enum class Cell { pid, own, inherited, file, shmem, rss, growth, faults, starts, exits, threads, trend, gpu };
 
 struct Column {
     Cell cell{};
@@ -18,7 +18,11 @@ struct Columns {
     std::size_t name = 0;
     std::vector<Column> columns{};
 };
-// `gpu`: GPU memory is held, and has a column.
-Columns fit_columns(std::size_t width, bool gpu = false);
+// What has a column only where there is some of it.
+struct Present {
+    bool gpu = false;        // GPU memory
+    bool inherited = false;  // pages that processes still share with the process they were forked from
+};
+Columns fit_columns(std::size_t width, const Present& present = {});
 
 }  // namespace memscope::view

@@ -23,13 +23,14 @@ constexpr Entry kEntries[] = {
     {"?  h", "this help"},
     {"", ""},
     {"█ ▓ ▒", "held by it, by others below the same limit, reclaimable"},
-    {"ANON", "memory only it can free: what leaks"},
+    {"OWN", "anonymous memory it holds for itself: what leaks"},
+    {"COW", "pages it still shares with the process it was forked from, counted there"},
     {"FILE SHMEM", "mapped files, shared memory: shared pages stand in each process"},
-    {"RSS", "their sum"},
-    {"ANON/s", "change of ANON per second over the last 10 s"},
+    {"RSS", "the sum of these: all that is mapped and resident"},
+    {"OWN/s", "change of OWN per second over the last 10 s"},
     {"FLT/s", "page faults per second"},
     {"×8 -16", "processes of the role, and how many have ended"},
-    {"TREND", "ANON of the role over the last 120 ticks"},
+    {"TREND", "OWN of the role over the last 120 ticks"},
     {"ms  MiB", "what the last tick took, and memscope's own memory"},
 };
 

@@ -37,15 +37,15 @@ void History::add_target(TargetTrack& track, double time, const TargetSnapshot& 
     for (auto& [role, kept] : track.roles) {
         const auto totals = target.roles.find(role);
         const auto counters = target.counters.find(role);
-        const Bytes anon = totals == target.roles.end() ? Bytes{} : totals->second.anon;
-        if (kept.anon.size() == kTicks) kept.anon.erase(kept.anon.begin());
-        kept.anon.push_back(anon.n);
-        kept.recent.add(time, anon, counters == target.counters.end() ? 0 : all(counters->second.faults));
+        const Bytes own = totals == target.roles.end() ? Bytes{} : totals->second.own_anon();
+        if (kept.own.size() == kTicks) kept.own.erase(kept.own.begin());
+        kept.own.push_back(own.n);
+        kept.recent.add(time, own, counters == target.counters.end() ? 0 : all(counters->second.faults));
     }
     // A role without processes keeps its line while there is something to see on it.
     std::erase_if(track.roles, [&](const auto& entry) {
         return !target.roles.contains(entry.first) &&
-               std::ranges::all_of(entry.second.anon, [](auto n) { return n == 0; });
+               std::ranges::all_of(entry.second.own, [](auto n) { return n == 0; });
     });
 }
 
@@ -58,7 +58,7 @@ void History::add_processes(double time, const TargetSnapshot& target) {
             found = processes_.emplace(process.task.id, ProcessTrack{}).first;
         }
         found->second.seen = round_;
-        found->second.recent.add(time, process.task.memory->anon, all(process.task.faults));
+        found->second.recent.add(time, process.own_anon(), all(process.task.faults));
     }
 }
 
@@ -79,9 +79,9 @@ Rates History::rates(const ProcessId& process) const {
     return found == processes_.end() ? Rates{} : found->second.recent.rates();
 }
 
-Series History::anon(const std::string& target, const RoleKey& role) const {
+Series History::own(const std::string& target, const RoleKey& role) const {
     const RoleTrack* track = find(target, role);
-    return track ? Series{track->anon, targets_.at(target).tick} : Series{};
+    return track ? Series{track->own, targets_.at(target).tick} : Series{};
 }
 
 Seconds History::watched(const std::string& target) const {

@@ -8,8 +8,9 @@
 
 namespace memscope::view {
 
-// What the view remembers of past ticks: the anon of each role for its sparkline, a few points of each process for
-// its rate. Bounded, whatever is watched; what is beyond a bound has no sparkline or no rate, and all else is shown.
+// What the view remembers of past ticks: the own memory of each role for its sparkline, a few points of each process
+// for its rate. Bounded, whatever is watched; what is beyond a bound has no sparkline or no rate, and all else is
+// shown.
 class History {
   public:
     static constexpr std::size_t kTicks = 120;
@@ -21,12 +22,12 @@ class History {
 
     Rates rates(const std::string& target, const RoleKey& role) const;
     Rates rates(const ProcessId& process) const;
-    Series anon(const std::string& target, const RoleKey& role) const;
+    Series own(const std::string& target, const RoleKey& role) const;
     Seconds watched(const std::string& target) const;
 
   private:
     struct RoleTrack {
-        std::vector<std::uint64_t> anon{};  // the last ticks, newest last
+        std::vector<std::uint64_t> own{};  // the last ticks, newest last
         Recent recent{};
     };
     struct TargetTrack {

@@ -210,7 +210,9 @@ Line trouble_line(const TargetSnapshot& target) {
         if (events->high > 0) line.add(fmt::format(" throttled {} times ", events->high), Style::warn);
     }
     if (const auto& shm = target.shm; shm && share(shm->used, shm->size) >= 0.5)
-        line.add(" /dev/shm " + percent(share(shm->used, shm->size)) + " full", alarm(share(shm->used, shm->size)));
+        line.add(" /dev/shm " + percent(share(shm->used, shm->size)) + " full ", alarm(share(shm->used, shm->size)));
+    if (const auto& peak = target.memory.peak)  // the kernel's high-water mark
+        line.add(" peak ", Style::dim).add(human_size(*peak)).add(" with page cache", Style::dim);
     return line;
 }
 
@@ -233,16 +235,19 @@ std::vector<Line> precursor_lines(const Snapshot& snapshot, const TargetSnapshot
     return lines;
 }
 
-std::vector<Line> verdict_panel(const TargetSnapshot& target, std::size_t width, std::size_t rows) {
+std::vector<Line> verdict_panel(const TargetSnapshot& target, std::size_t width) {
     std::vector<Line> lines;
+    const auto add = [&](const std::string& sentence, Style style) {
+        for (const std::string& text : wrapped_lines(printable(sentence), width > 2 ? width - 2 : 1))
+            lines.push_back(Line{}.add(" " + text, style));
+    };
     for (const ScopeVerdict& verdict : target.verdicts) {
         const bool whole = verdict.scope == VerdictScope::target;
         if (!whole && !adds_to(target, verdict)) continue;
-        const Style style = whole ? Style::plain : Style::dim;
-        for (const std::string& text : wrapped_lines(printable(verdict.explanation), width > 2 ? width - 2 : 1))
-            lines.push_back(Line{}.add(" " + text, style));
+        add(verdict.explanation, whole ? Style::plain : Style::dim);
     }
-    lines.resize(rows);  // kept when empty: what comes below should not jump
+    if (!target.sharing.explanation.empty() && !says_unsharing(target))
+        add(target.sharing.explanation + ".", Style::warn);
     return lines;
 }
 

@@ -26,8 +26,9 @@ Line trouble_line(const TargetSnapshot& target);  // pressure where there is PSI
 // What announces an OOM kill, a line each; where there are more than rows, the last one names the others.
 std::vector<Line> precursor_lines(const Snapshot& snapshot, const TargetSnapshot& target, std::size_t rows);
 
-// What the verdict of the target means, and of a role or GPU that leaks.
-std::vector<Line> verdict_panel(const TargetSnapshot& target, std::size_t width, std::size_t rows);
+// What the verdict of the target means, and of a role or GPU that leaks; and who copies shared pages, where no verdict
+// has said so. As many lines as that takes.
+std::vector<Line> verdict_panel(const TargetSnapshot& target, std::size_t width);
 
 Line note_line(const State& state, std::size_t first_row, std::size_t last_row, std::size_t rows, std::size_t width);
 Line footer_line(const SelfSample& self, const State& state, bool several_targets, std::size_t width);

@@ -8,10 +8,10 @@ constexpr double kStep = 2;     // seconds between the points that are kept
 
 }  // namespace
 
-void Recent::add(double time, Bytes anon, std::uint64_t faults) {
+void Recent::add(double time, Bytes own, std::uint64_t faults) {
     if (!points_.empty() && time == points_.back().time) return;          // the same tick again
     if (!points_.empty() && time < points_.back().time) points_.clear();  // the clock was set back
-    const Point now{time, anon.n, faults};
+    const Point now{time, own.n, faults};
     if (points_.size() >= 2 && points_.back().time - points_[points_.size() - 2].time < kStep)
         points_.back() = now;
     else
@@ -24,7 +24,7 @@ Rates Recent::rates() const {
     const Point& then = points_.front();
     const Point& now = points_.back();
     const double dt = now.time - then.time;
-    Rates rates{.anon = (static_cast<double>(now.anon) - static_cast<double>(then.anon)) / dt};
+    Rates rates{.own = (static_cast<double>(now.own) - static_cast<double>(then.own)) / dt};
     if (now.faults >= then.faults) rates.faults = static_cast<double>(now.faults - then.faults) / dt;
     return rates;
 }

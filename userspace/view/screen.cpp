@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "outputs/process_rows.h"
 #include "view/gpu_panel.h"
 #include "view/growth_panel.h"
 #include "view/help.h"
@@ -33,7 +34,8 @@ struct Layout {
     std::size_t footer = 0;
 };
 
-Layout lay_out(std::size_t height, std::size_t targets, std::size_t gpus, std::size_t precursors, std::size_t deaths) {
+Layout lay_out(std::size_t height, std::size_t targets, std::size_t gpus, std::size_t precursors, std::size_t verdict,
+               std::size_t deaths) {
     const auto from = [&](std::size_t least, std::size_t rows = 1) { return height >= least ? rows : 0; };
     Layout layout;
     layout.targets = targets > 1 ? std::min(from(12, height / 6), targets) : 0;
@@ -47,7 +49,9 @@ Layout lay_out(std::size_t height, std::size_t targets, std::size_t gpus, std::s
     layout.gpus = std::min(from(12, height / 6), gpus);
     layout.trouble = from(16);  // kept when empty: what comes below should not jump
     layout.precursors = std::min(from(10, height / 8), precursors);
-    layout.verdict = height >= 34 ? 3 : from(18, 2);
+    // Some are kept when empty: what comes below should not jump. A cause and what helps take more, and are not cut.
+    layout.verdict =
+        from(18, std::clamp(verdict, std::size_t{height >= 34 ? 3U : 2U}, std::max<std::size_t>(height / 4, 3)));
     layout.gap = from(28);
     layout.header = from(6);
     layout.note = from(16);
@@ -69,10 +73,11 @@ class Painter {
     Scene paint() {
         drop_old_notes(state_, snapshot_.time);
         const TargetSnapshot* target = settle_target(state_, snapshot_);
+        if (target) verdict_ = verdict_panel(*target, look_.width);
         constexpr std::size_t kMostRows = 3;
         const auto deaths = death_panel(snapshot_, state_, look_.width, kMostRows);
         layout_ = lay_out(look_.height, snapshot_.targets.size(), snapshot_.gpus.size(),
-                          target ? target->precursors.size() : 0, state_.help ? 0 : deaths.size());
+                          target ? target->precursors.size() : 0, verdict_.size(), state_.help ? 0 : deaths.size());
         if (target) {
             fold_large_roles(state_, *target);
             scene_.tree = build_tree(*target, history_, state_);
@@ -107,7 +112,8 @@ class Painter {
         for (Line& line : target_list(snapshot_, state_, width, layout_.targets)) add(std::move(line), 1);
         add({}, layout_.targets_gap);
         add(title_line(snapshot_, target, history_, state_, width), layout_.title);
-        for (Line& line : verdict_panel(target, width, layout_.verdict)) add(std::move(line), 1);
+        verdict_.resize(layout_.verdict);
+        for (Line& line : verdict_) add(std::move(line), 1);
         add(limit_line(memory, width), layout_.limit);
         add(headroom_line(memory, width), layout_.headroom);
         add({}, layout_.kinds_gap);
@@ -134,7 +140,8 @@ class Painter {
     }
 
     void paint_tree(const TargetSnapshot& target) {
-        const Columns columns = fit_columns(look_.width, target.gpu.has_value());
+        const Columns columns =
+            fit_columns(look_.width, {.gpu = target.gpu.has_value(), .inherited = inherits_pages(target.processes)});
         add(table_header(columns, state_), layout_.header);
         const auto& rows = scene_.tree.rows;
         const std::size_t end = std::min(state_.scroll + layout_.page, rows.size());
@@ -181,6 +188,7 @@ class Painter {
     const Look& look_;
     const Growth* growth_;
     Rows growth_rows_{};
+    std::vector<Line> verdict_{};
     Layout layout_{};
     Scene scene_{};
 };

@@ -21,7 +21,7 @@ Text quiet(std::string text) {  // what is nothing does not ask for attention
 }
 
 Text growth(const Rates& rates) {
-    Text text = quiet(compact_change(rates.anon));
+    Text text = quiet(compact_change(rates.own));
     if (text.text.starts_with('-')) text.style = Style::dim;
     return text;
 }
@@ -36,8 +36,10 @@ Text process_cell(Cell cell, const Process& process, const Rates& rates, const T
     switch (cell) {
         case Cell::pid:
             return {std::to_string(process.task.id.pid), Style::dim};
-        case Cell::anon:
-            return size(&AddressSpace::anon);
+        case Cell::own:
+            return quiet(memory ? compact_size(process.own_anon()) : "-");
+        case Cell::inherited:
+            return {memory ? compact_size(process.inherited) : "-", Style::dim};
         case Cell::file:
             return size(&AddressSpace::file);
         case Cell::shmem:
@@ -76,8 +78,10 @@ Text group_cell(Cell cell, const Group& group, std::size_t width, const TargetSn
             if (group.processes.size() < group.totals.processes)
                 return {fmt::format("{} of {}", group.processes.size(), group.totals.processes), Style::dim};
             return {counts(group, width), Style::dim};
-        case Cell::anon:
-            return quiet(compact_size(group.totals.anon));
+        case Cell::own:
+            return quiet(compact_size(group.totals.own_anon()));
+        case Cell::inherited:
+            return {compact_size(group.totals.inherited), Style::dim};
         case Cell::file:
             return quiet(compact_size(group.totals.file));
         case Cell::shmem:
@@ -99,7 +103,7 @@ Text group_cell(Cell cell, const Group& group, std::size_t width, const TargetSn
         case Cell::trend:
             break;
     }
-    return {sparkline(anon_series(target, history, group.key, state.by_rank), width), Style::anon};
+    return {sparkline(own_series(target, history, group.key, state.by_rank), width), Style::anon};
 }
 
 void add_name(Line& line, const Columns& columns, const std::string& before, const std::string& name, Style style) {
@@ -120,7 +124,7 @@ Sort sort_of(Cell cell) {
             return Sort::pid;
         case Cell::growth:
             return Sort::growth;
-        case Cell::rss:
+        case Cell::own:
             return Sort::size;
         default:
             return Sort::name;  // that is the first column's

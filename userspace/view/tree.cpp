@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "outputs/gpu_text.h"
+#include "outputs/process_rows.h"
 
 namespace memscope::view {
 namespace {
@@ -18,11 +19,6 @@ bool contains(std::string_view text, std::string_view part) {
 
 bool passes(const Process& process, const std::string& filter) {
     return contains(process.task.comm, filter) || contains(process.command_text(), filter);
-}
-
-Bytes resident_of(const Process& process) {
-    const auto& memory = process.task.memory;
-    return memory ? memory->anon + memory->file + memory->shmem : Bytes{};
 }
 
 RoleKey key_of(Role role, std::optional<int> rank, const State& state) {
@@ -50,6 +46,7 @@ Groups group_roles(const TargetSnapshot& target, const History& history, const S
         sum.file += totals.file;
         sum.shmem += totals.shmem;
         sum.swap += totals.swap;
+        sum.inherited += totals.inherited;
         sum.processes += totals.processes;
         sum.threads += totals.threads;
     }
@@ -63,7 +60,7 @@ Groups group_roles(const TargetSnapshot& target, const History& history, const S
         one.counters.starts += counters.starts;
         one.counters.exits += counters.exits;
         const Rates rates = history.rates(target.info.name, role);
-        one.rates = {plus(one.rates.anon, rates.anon), plus(one.rates.faults, rates.faults)};
+        one.rates = {plus(one.rates.own, rates.own), plus(one.rates.faults, rates.faults)};
     }
     return groups;
 }
@@ -86,15 +83,15 @@ void sort_processes(std::vector<const Process*>& processes, const History& histo
     std::vector<Ranked> ranked;
     ranked.reserve(processes.size());
     for (const Process* process : processes)
-        ranked.push_back({process, sort == Sort::size ? static_cast<double>(resident_of(*process).n)
-                                                      : history.rates(process->task.id).anon.value_or(-1e300)});
+        ranked.push_back({process, sort == Sort::size ? static_cast<double>(held(*process).n)
+                                                      : history.rates(process->task.id).own.value_or(-1e300)});
     std::ranges::stable_sort(ranked, [](const Ranked& a, const Ranked& b) { return a.weight > b.weight; });
     std::ranges::transform(ranked, processes.begin(), &Ranked::process);
 }
 
 void sort_groups(std::vector<Group>& groups, Sort sort) {
-    const auto size = [](const Group& g) { return g.totals.anon + g.totals.file + g.totals.shmem; };
-    const auto growth = [](const Group& g) { return g.rates.anon.value_or(-1e300); };
+    const auto size = [](const Group& g) { return held(g.totals); };
+    const auto growth = [](const Group& g) { return g.rates.own.value_or(-1e300); };
     const auto first_pid = [](const Group& g) { return g.processes.empty() ? 0 : g.processes[0]->task.id.pid; };
     std::ranges::stable_sort(groups, [&](const Group& a, const Group& b) {
         switch (sort) {
@@ -159,12 +156,12 @@ Tree build_tree(const TargetSnapshot& target, const History& history, const Stat
     return tree;
 }
 
-Series anon_series(const TargetSnapshot& target, const History& history, const RoleKey& key, bool by_rank) {
-    if (by_rank) return history.anon(target.info.name, key);
+Series own_series(const TargetSnapshot& target, const History& history, const RoleKey& key, bool by_rank) {
+    if (by_rank) return history.own(target.info.name, key);
     Series sum;
     for (const auto& [role, counters] : target.counters) {
         if (role.role != key.role) continue;
-        const Series one = history.anon(target.info.name, role);
+        const Series one = history.own(target.info.name, role);
         const std::size_t longer = std::max(sum.values.size(), one.values.size());
         sum.values.insert(sum.values.begin(), longer - sum.values.size(), 0);  // series end at the same tick
         for (std::size_t i = 0; i < one.values.size(); ++i) sum.values[longer - one.values.size() + i] += one.values[i];

@@ -33,7 +33,7 @@ struct Tree {
 
 Tree build_tree(const TargetSnapshot& target, const History& history, const State& state);
 // Sums the ranks where the state does not tell them apart.
-Series anon_series(const TargetSnapshot& target, const History& history, const RoleKey& key, bool by_rank);
+Series own_series(const TargetSnapshot& target, const History& history, const RoleKey& key, bool by_rank);
 
 // Puts the selection on a row that exists and the scroll where it is visible; `page` rows fit the screen.
 void settle_rows(State& state, const Tree& tree, std::size_t page);

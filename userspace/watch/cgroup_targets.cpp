@@ -10,15 +10,10 @@ namespace {
 class OfCgroup : public TargetMemory {
   public:
     explicit OfCgroup(CgroupMemory memory) : memory_(std::move(memory)) {}
-    Result<MemoryState> sample(const HostMemory& host, const std::vector<Process>& processes) override {
+    Result<MemoryState> sample(const HostMemory& host, const std::vector<Process>&) override {
         auto state = memory_.sample(host);
         // A cgroup that is removed while it is read may answer with anything, an empty file included.
         if (!state && !memory_.directory().exists()) return system_error(ENODEV, "read a cgroup that was removed");
-        if (!state || state->measured_at.empty()) return state;
-        Bytes held;  // measured further up: what of it is not ours
-        for (const Process& process : processes)
-            if (process.task.memory) held += process.task.memory->anon;
-        state->others = state->usage - held;
         return state;
     }
     void note_kill() override { memory_.note_kill(); }

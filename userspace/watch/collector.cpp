@@ -226,9 +226,9 @@ void Collector::read_details() {
 void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out, const Snapshot& snapshot,
                                 const Now& now) {
     out.info = target.info;
-    out.roles = sum_by_role(out.processes);
     out.counters = ledger_.of(id);
-    out.sharing = sharing_->describe(id, out);
+    sharing_->describe(id, out);
+    out.roles = sum_by_role(out.processes);
     if (gpus_) out.gpu = gpus_->of(out.processes);
     cuda_->describe(id, out);
     target.process_count = out.processes.size();

@@ -27,7 +27,7 @@ class OfTree : public TargetMemory {
             memory_.reset();  // the tree has moved on; the next tick finds out where to
             return plain_error("the cgroup of the tree is gone");
         }
-        claim(*state, processes);
+        claim(*state);
         return state;
     }
 
@@ -49,17 +49,13 @@ class OfTree : public TargetMemory {
         }
     }
 
-    void claim(MemoryState& state, const std::vector<Process>& processes) const {
+    void claim(MemoryState& state) const {
         const std::string shown = path_.empty() ? "/" : path_;
         if (state.measured_at.empty()) state.measured_at = shown;
         state.limit = Unlimited{};  // a tree of processes has none of its own
         for (LimitCandidate& candidate : state.candidates)
             if (candidate.owner == "own") candidate.owner = shown;
         if (state.effective && state.effective->owner == "own") state.effective->owner = shown;
-        Bytes held;
-        for (const Process& process : processes)
-            if (process.task.memory) held += process.task.memory->anon;
-        state.others = state.usage - held;
     }
 
     SysRoot root_;

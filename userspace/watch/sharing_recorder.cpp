@@ -15,6 +15,7 @@ SharingRecorder::SharingRecorder(const SysRoot& root)
     : page_{static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))}, reader_(root) {}
 
 void SharingRecorder::tick(const ProcessTable::Living& living, std::uint64_t scan_began_ns, std::uint64_t now_ns) {
+    latest_scan_ns_ = scan_began_ns;
     looks_ = ticks_to_pass_ == 0;
     if (!looks_) {
         --ticks_to_pass_;
@@ -33,7 +34,18 @@ void SharingRecorder::tick(const ProcessTable::Living& living, std::uint64_t sca
     reader_.tick(now_ns, candidates);
 }
 
-Sharing SharingRecorder::describe(CgroupId id, const TargetSnapshot& target) {
+void SharingRecorder::describe(CgroupId id, TargetSnapshot& target) {
+    target.sharing = look_at(id, target);
+    const SharingBook& book = books_.at(id);
+    // At every tick: a worker that was just forked must not pass for one that holds all its parent's memory.
+    own_[id].fill(latest_scan_ns_, target.processes, reader_.readings(),
+                  [&book](const ProcessId& process) { return book.copied_since_read(process); });
+    // Measured further up: what of it the processes of the target do not hold.
+    MemoryState& memory = target.memory;
+    if (!memory.measured_at.empty()) memory.others = memory.usage - sum_own_anon(target.processes);
+}
+
+Sharing SharingRecorder::look_at(CgroupId id, const TargetSnapshot& target) {
     if (const auto known = latest_.find(id); !looks_ && known != latest_.end()) return known->second;
     SharingBook& book = books_.try_emplace(id, page_).first->second;
     const MemoryState& memory = target.memory;

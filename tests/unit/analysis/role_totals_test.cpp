@@ -36,6 +36,19 @@ TEST(RoleTotals, EachKindIsSummedWithinItsRoleAndRank) {
     EXPECT_EQ(sums.at({Role::helper, std::nullopt}).shmem.n, 7U);
 }
 
+TEST(RoleTotals, WhatIsInheritedIsNotItsOwn) {
+    Process workers[] = {process(Role::dataloader_worker, 0, AddressSpace{.anon = {100}}, 1),
+                         process(Role::dataloader_worker, 0, AddressSpace{.anon = {100}}, 1)};
+    workers[0].inherited = {90};
+    workers[1].inherited = {70};
+    const RoleTotals sum = sum_by_role(workers).at({Role::dataloader_worker, 0});
+    EXPECT_EQ(sum.anon.n, 200U);
+    EXPECT_EQ(sum.own_anon().n, 40U);
+    EXPECT_TRUE(sum.own_known);
+    workers[1].own_known = false;
+    EXPECT_FALSE(sum_by_role(workers).at({Role::dataloader_worker, 0}).own_known);
+}
+
 TEST(RoleTotals, AProcessWithoutMemoryOfItsOwnIsStillAProcess) {
     const Process all[] = {process(Role::other, std::nullopt, std::nullopt, 1)};
     const auto sums = sum_by_role(all);

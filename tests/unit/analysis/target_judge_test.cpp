@@ -11,6 +11,7 @@ namespace memscope {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kGiB = 1 << 30;
@@ -387,6 +388,174 @@ TEST(TargetJudge, ARoleThatIsAwayHasNoVerdictUntilItIsBack) {
     watched.run(5, [](double) { return job(2 * kGiB, 4); });
     ASSERT_NE(watched.of(Role::compile_worker), nullptr);
     EXPECT_GT(watched.of(Role::compile_worker)->judgement.samples, 100U);  // as it was
+}
+
+// A trainer and eight workers that share all it had at the fork, and hold `added` for themselves.
+TargetSnapshot job_with_workers(std::uint64_t trainer, std::uint64_t added, std::uint64_t unshared = 0) {
+    TargetSnapshot target;
+    target.processes = {process(12, 1, Role::trainer, "python3", trainer)};
+    for (pid_t pid = 20; pid < 28; ++pid) {
+        Process worker = process(pid, 12, Role::dataloader_worker, "pt_data_worker", trainer + added);
+        worker.inherited = Bytes{trainer - unshared};
+        target.processes.push_back(worker);
+    }
+    target.roles = sum_by_role(target.processes);
+    const RoleKey workers{Role::dataloader_worker, std::nullopt};
+    target.memory.by_kind.anon = {trainer + 8 * (added + unshared)};
+    target.memory.unreclaimable = target.memory.by_kind.anon;
+    target.memory.candidates = {{"own", {64 * kGiB}, target.memory.unreclaimable}};
+    target.sharing.unshared[workers] = {.bytes = {8 * unshared}, .confirmed = true, .processes = 8};
+    target.sharing.copiers =
+        Copiers{.role = Role::dataloader_worker, .parent = Role::trainer, .processes = 8, .confirmed = true};
+    return target;
+}
+
+TEST(TargetJudge, WorkersAreNotAccusedOfWhatTheirTrainerLeaks) {
+    Watched watched;
+    watched.run(3600, [](double t) {  // forked anew every five minutes, with all the trainer has by then
+        const auto trainer = 2 * kGiB + static_cast<std::uint64_t>(t) * kMiB;
+        const auto at_fork = 2 * kGiB + static_cast<std::uint64_t>(t) / 300 * 300 * kMiB;
+        TargetSnapshot target = job_with_workers(at_fork, 50 * kMiB);
+        target.processes[0].task.memory->anon = {trainer};
+        target.roles = sum_by_role(target.processes);
+        target.memory.unreclaimable = {trainer + 400 * kMiB};
+        return target;
+    });
+    EXPECT_EQ(watched.latest.verdict()->judgement.verdict, Verdict::leaking);
+    EXPECT_EQ(watched.latest.verdict()->grower->role.role, Role::trainer);
+    EXPECT_EQ(watched.of(Role::trainer)->judgement.verdict, Verdict::leaking);
+    EXPECT_EQ(watched.of(Role::dataloader_worker)->judgement.verdict, Verdict::stable);
+    EXPECT_EQ(watched.of(Role::dataloader_worker)->judgement.floor.n, 400 * kMiB);
+}
+
+TEST(TargetJudge, ARoleIsNotJudgedWhileItsOwnMemoryIsGuessed) {
+    Watched watched;
+    watched.run(60, [](double t) {
+        TargetSnapshot target = job_with_workers(2 * kGiB, 50 * kMiB);
+        target.processes[3].own_known = t >= 30;
+        target.roles = sum_by_role(target.processes);
+        target.memory.measured_at = "user.slice";
+        return target;
+    });
+    EXPECT_GT(watched.of(Role::trainer)->judgement.samples, 6U);
+    EXPECT_LE(watched.of(Role::dataloader_worker)->judgement.samples, 6U);
+    EXPECT_GT(watched.of(Role::dataloader_worker)->judgement.samples, 0U);
+    EXPECT_LE(watched.latest.verdict()->judgement.samples, 6U) << "with --pid nor is the whole";
+}
+
+TEST(TargetJudge, SaysThatUnSharingIsWhyItLeaksAndNothingElse) {
+    Watched watched;
+    watched.run(3600, [](double t) {
+        return job_with_workers(2 * kGiB, 50 * kMiB, static_cast<std::uint64_t>(t) * kMiB / 10);
+    });
+    const ScopeVerdict& whole = *watched.latest.verdict();
+    EXPECT_EQ(whole.judgement.verdict, Verdict::leaking);
+    ASSERT_TRUE(whole.cause);
+    EXPECT_EQ(whole.cause->kind, GrowthCause::Kind::unsharing);
+    EXPECT_GT(whole.cause->share, 0.9);
+    EXPECT_THAT(
+        whole.explanation,
+        HasSubstr("are copies that 8 dataloader workers made of the trainer's pages (copy-on-write un-sharing); "
+                  "keep the dataset in arrays, not in lists of objects."));
+    EXPECT_THAT(whole.explanation, Not(HasSubstr("look at what is kept")));
+    EXPECT_TRUE(says_unsharing(watched.latest));
+    const ScopeVerdict* workers = watched.of(Role::dataloader_worker);
+    EXPECT_EQ(workers->judgement.verdict, Verdict::leaking) << "they hold their copies for themselves";
+    EXPECT_THAT(workers->explanation, HasSubstr("un-sharing"));
+    EXPECT_FALSE(adds_to(watched.latest, *workers)) << "the same again";
+}
+
+TEST(TargetJudge, SaysSoInAWarmUpToo) {
+    Watched watched;
+    watched.run(
+        900, [](double t) { return job_with_workers(2 * kGiB, 50 * kMiB, static_cast<std::uint64_t>(t) * kMiB / 10); });
+    const ScopeVerdict& whole = *watched.latest.verdict();
+    EXPECT_EQ(whole.judgement.verdict, Verdict::warming_up);
+    EXPECT_THAT(whole.explanation, HasSubstr("wait for the plateau. "));
+    EXPECT_THAT(whole.explanation,
+                HasSubstr(" of it are copies that 8 dataloader workers made of the trainer's pages"));
+    EXPECT_THAT(whole.explanation, Not(HasSubstr("it grew by"))) << "no worker is accused";
+}
+
+TEST(TargetJudge, SharedMemoryPageTablesAndKernelMemoryAreNamedAsTheCause) {
+    struct Case {
+        GrowthCause::Kind kind;
+        const char* words;
+    };
+    for (const auto& [kind, words] : {Case{GrowthCause::Kind::shared_memory, "of it are shared memory"},
+                                      Case{GrowthCause::Kind::page_tables, "of it are page tables"},
+                                      Case{GrowthCause::Kind::kernel, "of it are kernel memory"}}) {
+        Watched watched;
+        watched.run(3600, [kind](double t) {
+            TargetSnapshot target = job(2 * kGiB);
+            const Bytes grown{static_cast<std::uint64_t>(t) * kMiB / 2};
+            target.memory.by_kind.anon = target.memory.unreclaimable;
+            target.memory.unreclaimable += grown;
+            if (kind == GrowthCause::Kind::shared_memory) target.memory.by_kind.shmem = grown;
+            if (kind != GrowthCause::Kind::shared_memory) target.memory.by_kind.kernel = grown;
+            if (kind == GrowthCause::Kind::page_tables) target.memory.page_tables = grown;
+            return target;
+        });
+        const ScopeVerdict& whole = *watched.latest.verdict();
+        EXPECT_EQ(whole.judgement.verdict, Verdict::leaking);
+        ASSERT_TRUE(whole.cause) << words;
+        EXPECT_EQ(whole.cause->kind, kind);
+        EXPECT_THAT(whole.explanation, HasSubstr(words));
+        EXPECT_THAT(whole.explanation, Not(HasSubstr("look at what is kept")));
+    }
+}
+
+TEST(TargetJudge, DoesNotNameAProcessWhoseGrowthIsARoundingError) {
+    Watched watched;
+    watched.run(3600, [](double t) {  // 30 processes that grow alike, and one that grows a little more
+        TargetSnapshot target = job(2 * kGiB, 30);
+        for (Process& each : target.processes)
+            if (each.role == Role::compile_worker)
+                each.task.memory->anon += Bytes{static_cast<std::uint64_t>(t) * kMiB / 60};
+        target.roles = sum_by_role(target.processes);
+        target.memory.unreclaimable = {};
+        for (const auto& [key, totals] : target.roles) target.memory.unreclaimable += totals.anon;
+        return target;
+    });
+    EXPECT_EQ(watched.latest.verdict()->judgement.verdict, Verdict::leaking);
+    EXPECT_FALSE(watched.latest.verdict()->grower);
+    const ScopeVerdict* workers = watched.of(Role::compile_worker);
+    EXPECT_FALSE(workers->grower);
+    EXPECT_TRUE(adds_to(watched.latest, *workers)) << "that the role grows is said";
+}
+
+TEST(TargetJudge, AWorkerDoesNotGrowBecauseItsTrainerRewritesPages) {
+    Watched watched;
+    watched.run(3600, [](double t) {
+        const auto rewritten = static_cast<std::uint64_t>(t) * kMiB / 4;
+        TargetSnapshot target = job_with_workers(2 * kGiB, 50 * kMiB);
+        target.processes.resize(2);  // the trainer and one worker
+        target.processes[1].inherited = Bytes{2 * kGiB - rewritten};
+        target.processes[1].orphaned = Bytes{rewritten};
+        target.roles = sum_by_role(target.processes);
+        target.memory.unreclaimable = {2 * kGiB + 50 * kMiB + rewritten};
+        return target;
+    });
+    EXPECT_EQ(watched.latest.verdict()->judgement.verdict, Verdict::leaking);
+    EXPECT_FALSE(watched.latest.verdict()->grower);
+}
+
+TEST(TargetJudge, LeavesRoomForTheKernelsMark) {
+    Watched watched;
+    watched.run(7200,
+                [](double t) {  // half a minute at 3 GiB every ten minutes; the kernel saw 3.5 GiB between two ticks
+                    TargetSnapshot target = job(static_cast<int>(t) % 600 < 30 ? 3 * kGiB : 2 * kGiB);
+                    target.memory.peak = Bytes{(t < 1000 ? 3 * kGiB : 7 * kGiB / 2)};
+                    return target;
+                });
+    EXPECT_EQ(watched.latest.verdict()->judgement.verdict, Verdict::spiky);
+    EXPECT_THAT(watched.latest.verdict()->explanation, HasSubstr("leave room for 3.5 GiB"));
+}
+
+TEST(JudgedMemory, CountsEachPageOfATreeOnce) {
+    TargetSnapshot target = job_with_workers(400 * kMiB, 5 * kMiB, 10 * kMiB);
+    target.memory.measured_at = "user.slice";
+    EXPECT_EQ(judged_memory(target).n, (400 + 8 * 15) * kMiB);
 }
 
 TEST(JudgedMemory, IsTheTreesAnonWhereTheTargetIsNoCgroup) {

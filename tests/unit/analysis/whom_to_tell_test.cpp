@@ -81,6 +81,14 @@ TEST(WhomToTell, WithoutATrainerWhoeverGrowsOrHoldsMostAndLaunchersLast) {
     EXPECT_EQ(told(job({})), 0);
 }
 
+TEST(WhomToTell, PagesThatAProcessInheritedAreNotWhatItHolds) {
+    TargetSnapshot target =
+        job({member(2, 0, Role::other, "a", "", in_mib(300)), member(3, 2, Role::other, "b", "", in_mib(310))});
+    EXPECT_EQ(told(target), 3);
+    target.processes[1].inherited = in_mib(300);
+    EXPECT_EQ(told(target), 2);
+}
+
 TEST(WhomToTell, ATreeThatGoesInCirclesIsNoTrap) {
     TargetSnapshot target =
         job({member(1, 2, Role::other, "a", "", in_mib(1)), member(2, 1, Role::other, "b", "", in_mib(2))});

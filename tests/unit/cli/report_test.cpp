@@ -33,6 +33,10 @@ TEST(ReadReport, ReadsBackAllThatPeopleAreShown) {
     report.deaths.insert(report.deaths.end(), {bus, failed});
     report.then.targets[0].sharing.explanation = "3 workers copied";
     report.then.targets[0].shm = ShmUsage{Bytes{1}, Bytes{2}};
+    report.then.targets[0].memory.peak = Bytes{600 << 20};
+    Process& worker = report.then.targets[0].processes.back();
+    worker.inherited = Bytes{worker.task.memory->anon.n / 2};
+    report.then.targets[0].roles[{worker.role, worker.rank}].inherited = worker.inherited;
     const auto read = parse_report(death_report_json(report));
     ASSERT_TRUE(read) << read.error().message();
     EXPECT_EQ(death_story(*read, false), death_story(report, false));
@@ -43,6 +47,15 @@ TEST(ReadReport, ReadsBackAllThatPeopleAreShown) {
     EXPECT_EQ(json::parse(death_report_json(again))["series"], json::parse(death_report_json(report))["series"]);
     EXPECT_EQ(json::parse(death_report_json(again))["then"]["gpu"],
               json::parse(death_report_json(report))["then"]["gpu"]);
+}
+
+TEST(ReadReport, KnowsWhatTheVerdictHasSaidAlready) {
+    DeathReport report = test::dead_job();
+    TargetSnapshot& target = report.then.targets[0];
+    target.sharing.explanation = "3 workers copied";
+    EXPECT_THAT(death_story(*parse_report(death_report_json(report)), false), HasSubstr("3 workers copied"));
+    target.verdicts.at(0).cause = GrowthCause{.kind = GrowthCause::Kind::unsharing, .bytes = {1}, .share = 0.9};
+    EXPECT_THAT(death_story(*parse_report(death_report_json(report)), false), Not(HasSubstr("3 workers copied")));
 }
 
 TEST(ReadReport, EveryTruncationIsAnErrorOfOneLine) {

@@ -33,6 +33,17 @@ TEST(DeathBlock, SaysWhatHappenedWhoHeldWhatAndWhatToDo) {
                     "  more       memscope report /var/lib/memscope/death-1.json"));
 }
 
+TEST(DeathBlock, WorkersHeldWhatTheyDidNotShareWithTheirTrainer) {
+    DeathReport report = test::dead_job();
+    auto& roles = report.then.targets.front().roles;
+    const auto worker =
+        std::ranges::find_if(roles, [](const auto& r) { return r.first.role == Role::dataloader_worker; });
+    worker->second.anon += Bytes{800 << 20};
+    worker->second.inherited += Bytes{800 << 20};
+    EXPECT_THAT(death_block(report, ""),
+                testing::Contains("  by         trainer 440 MiB, dataloader worker 40 MiB, launcher 10 MiB"));
+}
+
 TEST(DeathBlock, SaysWhatTheJobHeldOfItsGpusAndNothingOfTheOthers) {
     const auto lines = death_block(test::dead_job_on_gpus(), "");
     EXPECT_THAT(lines,

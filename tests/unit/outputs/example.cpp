@@ -30,6 +30,7 @@ TargetSnapshot training(const char* name) {
     memory.usage = gib(47);
     memory.by_kind = {gib(40), gib(1), gib(5), mib(600), mib(424)};
     memory.unreclaimable = gib(41);
+    memory.peak = gib(50);
     memory.limit = gib(64);
     memory.effective = EffectiveLimit{"own", gib(64), gib(23)};
     memory.events = MemoryEvents{};

@@ -90,6 +90,14 @@ TEST(Prometheus, TheBasisOfAForecastIsOneOfThreeWords) {
     }
 }
 
+TEST(Prometheus, TheKernelsHighWaterMarkIsAbsentWhereThereIsNone) {
+    Snapshot snapshot = test::example();
+    snapshot.targets[0].memory.peak = Bytes{123456};
+    EXPECT_THAT(render_prometheus(snapshot), HasSubstr("memscope_memory_peak_bytes{target=\"train\"} 123456\n"));
+    snapshot.targets[0].memory.peak.reset();
+    EXPECT_THAT(render_prometheus(snapshot), Not(HasSubstr("memscope_memory_peak_bytes")));
+}
+
 TEST(Prometheus, TimeLostInReclaimStandsAtZeroOrIsUnknown) {
     Snapshot snapshot = test::example();
     EXPECT_THAT(render_prometheus(snapshot), HasSubstr("memscope_reclaim_stall_seconds_total{target=\"train\"} 0\n"));

@@ -71,6 +71,18 @@ TEST(StatusText, ASmallParentOfALargeProcessIsKept) {
     EXPECT_EQ(tree.left_out, 1);
 }
 
+TEST(StatusText, ProcessesStandInTheOrderOfWhatTheyHoldForThemselves) {
+    std::vector<Process> processes = {test::process(1, 0, Role::trainer, "python3", "python3", test::gib(31)),
+                                      test::process(2, 1, Role::dataloader_worker, "w", "w", test::gib(31)),
+                                      test::process(3, 1, Role::compile_worker, "c", "c", test::gib(2))};
+    processes[1].inherited = test::gib(30);
+    const auto tree = process_rows(processes, 3);
+    ASSERT_EQ(tree.rows.size(), 3);
+    EXPECT_EQ(tree.rows[1].process->task.id.pid, 3);
+    EXPECT_EQ(process_rows(processes, 2).rows[1].process->task.id.pid, 3) << "nor is the larger one left out";
+    EXPECT_EQ(process_rows(processes, 2).left_out_held, test::gib(1) + test::mib(8));
+}
+
 TEST(StatusText, ARingOfParentsIsDrawnOnce) {
     std::vector<Process> processes = {test::process(1, 2, Role::other, "a", "a", {}),
                                       test::process(2, 1, Role::other, "b", "b", {}),
@@ -224,6 +236,52 @@ TEST(StatusText, SaysHowManyDied) {
     TargetSnapshot& target = snapshot.targets[0];
     target.death_tally.add(*target.last_death);
     EXPECT_THAT(text_of(snapshot), testing::StartsWith("train: the last of 2 deaths, 12 s ago: python3 was killed\n"));
+}
+
+// Two workers that share 30 of the trainer's 31 GiB.
+Snapshot with_inherited_pages() {
+    Snapshot snapshot = test::example();
+    TargetSnapshot& target = snapshot.targets[0];
+    target.processes.pop_back();
+    target.roles.erase({Role::dataloader_worker, 0});
+    for (Process& process : target.processes) {
+        if (process.role != Role::dataloader_worker) continue;
+        process.task.memory->anon = test::gib(31);
+        process.inherited = test::gib(30);
+        RoleTotals& totals = target.roles[{process.role, process.rank}];
+        totals.anon += test::gib(31);
+        totals.inherited += test::gib(30);
+        ++totals.processes;
+    }
+    return snapshot;
+}
+
+TEST(StatusText, WorkersThatShareTheTrainersPagesAreNotLargerThanIt) {
+    const std::string text = text_of(with_inherited_pages());
+    EXPECT_LT(text.find("\ntrainer "), text.find("\ndataloader_worker "));
+    EXPECT_THAT(text, HasSubstr("dataloader_worker    0     2       0  2.0 GiB   60 GiB "));
+    EXPECT_THAT(text, testing::ContainsRegex("pt_data_worker:.* dataloader_worker 0 +1.0 GiB +30 GiB +31 GiB\n"));
+    EXPECT_THAT(text, HasSubstr("COW: pages it still shares with the process it was forked from"));
+    expect_at_most_80_columns(text);
+    Snapshot with_gpus = test::example(true);
+    with_gpus.targets[0].processes = with_inherited_pages().targets[0].processes;
+    expect_at_most_80_columns(text_of(with_gpus));
+    EXPECT_THAT(text_of(test::example()), Not(HasSubstr("COW"))) << "nobody shares any";
+}
+
+TEST(StatusText, HasTheKernelsHighWaterMarkAndWhatIsInIt) {
+    Snapshot snapshot = test::example();
+    EXPECT_THAT(text_of(snapshot), HasSubstr("\nthe kernel's high-water mark is 50 GiB, with page cache\n"));
+    snapshot.targets[0].memory.peak.reset();
+    EXPECT_THAT(text_of(snapshot), Not(HasSubstr("high-water")));
+}
+
+TEST(StatusText, UnSharingIsNotToldTwice) {
+    Snapshot snapshot = test::example();
+    snapshot.targets[0].sharing.explanation = "3 workers have copied 2.1 GiB";
+    EXPECT_THAT(text_of(snapshot), HasSubstr("3 workers have copied"));
+    snapshot.targets[0].verdicts[0].cause = GrowthCause{.kind = GrowthCause::Kind::unsharing};
+    EXPECT_THAT(text_of(snapshot), Not(HasSubstr("3 workers have copied"))) << "the verdict has said so";
 }
 
 }  // namespace

@@ -76,6 +76,39 @@ TEST(TickJson, TheLimitThatIsReachedFirstNeedNotBeTheEffectiveOne) {
     EXPECT_EQ(json["verdicts"][0]["oom_eta_basis"], "trend");
 }
 
+TEST(TickJson, AVerdictHasTheCauseOfALeakWhereItIsKnown) {
+    Snapshot snapshot = test::example();
+    EXPECT_TRUE(tick(snapshot)["verdicts"][0].at("cause").is_null());
+    snapshot.targets[0].verdicts[0].cause =
+        GrowthCause{.kind = GrowthCause::Kind::unsharing, .bytes = test::gib(2), .share = 0.75};
+    const Json cause = tick(snapshot)["verdicts"][0]["cause"];
+    EXPECT_EQ(cause["cause"], "unsharing");
+    EXPECT_EQ(cause["bytes"], test::gib(2).n);
+    EXPECT_EQ(cause["share_ratio"], 0.75);
+}
+
+TEST(TickJson, TheKernelsHighWaterMarkIsThereOrNull) {
+    Snapshot snapshot = test::example();
+    EXPECT_EQ(tick(snapshot)["memory"]["peak_bytes"], test::gib(50).n);
+    snapshot.targets[0].memory.peak.reset();
+    EXPECT_TRUE(tick(snapshot)["memory"].at("peak_bytes").is_null());
+}
+
+TEST(TickJson, WhatIsInheritedIsInTheResidentMemoryAndNotInOnesOwn) {
+    Snapshot snapshot = test::example();
+    TargetSnapshot& target = snapshot.targets[0];
+    target.processes[2].inherited = test::gib(2);
+    target.roles[{Role::dataloader_worker, 0}].inherited = test::gib(2);
+    const Json json = tick(snapshot);
+    EXPECT_EQ(json["processes"][2]["rss_anon_bytes"], test::gib(3).n);
+    EXPECT_EQ(json["processes"][2]["own_anon_bytes"], test::gib(1).n);
+    for (const Json& role : json["roles"])
+        if (role["role"] == "dataloader_worker") {
+            EXPECT_EQ(role["rss_anon_bytes"], test::gib(8).n);
+            EXPECT_EQ(role["own_anon_bytes"], test::gib(6).n);
+        }
+}
+
 TEST(TickJson, WithoutGrowthThereIsNoForecast) {
     Snapshot snapshot = test::example();
     snapshot.targets[0].verdicts[0].forecast.reset();
@@ -134,8 +167,8 @@ TEST(TickJson, AbsentIsNullOrLeftOutNeverZero) {
     EXPECT_FALSE(json["memory"].contains("cgroup"));
     EXPECT_FALSE(json["memory"].contains("others_bytes"));
     EXPECT_TRUE(json["shm"].is_null());
-    for (const auto* key :
-         {"rss_anon_bytes", "rss_file_bytes", "rss_shmem_bytes", "swap_bytes", "virtual_bytes", "rank"})
+    for (const auto* key : {"rss_anon_bytes", "own_anon_bytes", "rss_file_bytes", "rss_shmem_bytes", "swap_bytes",
+                            "virtual_bytes", "rank"})
         EXPECT_TRUE(json["processes"][0].at(key).is_null()) << key;
 }
 

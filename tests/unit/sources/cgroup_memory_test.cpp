@@ -54,6 +54,26 @@ TEST(CgroupMemoryV2, HasTheNumbersOfItsFiles) {
     EXPECT_EQ(memory->sample(kHost)->refaulted, Bytes{3 * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))});
 }
 
+TEST(CgroupMemoryV2, HasTheKernelsHighWaterMarkWhereThereIsOne) {
+    FakeTree tree{{"cg/cgroup.procs", ""}};
+    add_v2(tree, "a", "5000\n", 1000);
+    auto memory = CgroupMemory::open(v2(tree), "a", tree.root());
+    EXPECT_FALSE(memory->sample(kHost)->peak) << "no memory.peak before 5.19";
+    tree.write("cg/a/memory.peak", "2300\n");
+    EXPECT_EQ(memory->sample(kHost)->peak, Bytes{2300});
+    tree.write("cg/a/memory.peak", "much\n");
+    EXPECT_FALSE(memory->sample(kHost)) << "a mark that is no number is an error, not 0";
+}
+
+TEST(CgroupMemoryV2, HasThePageTablesWhereMemoryStatDoes) {
+    FakeTree tree{{"cg/cgroup.procs", ""}};
+    add_v2(tree, "a", "5000\n", 1000);
+    auto memory = CgroupMemory::open(v2(tree), "a", tree.root());
+    EXPECT_FALSE(memory->sample(kHost)->page_tables);
+    tree.write("cg/a/memory.stat", "anon 1\nfile 1\nkernel 50\npagetables 30\n");
+    EXPECT_EQ(memory->sample(kHost)->page_tables, Bytes{30});
+}
+
 TEST(CgroupMemoryV2, HasNoPressureWithoutPsi) {
     FakeTree tree{{"cg/cgroup.procs", ""}};
     add_v2(tree, "a", "max\n", 1000);

@@ -55,6 +55,13 @@ TEST(CgroupMemoryV1, HasTheNumbersOfItsFiles) {
     EXPECT_EQ(state->effective->owner, "own");
 }
 
+TEST(CgroupMemoryV1, HasTheKernelsHighWaterMark) {
+    FakeTree tree{{"cg/cgroup.sane_behavior", "0\n"}};
+    add_v1(tree, "a", "5000\n", 1000);
+    tree.write("cg/a/memory.max_usage_in_bytes", "2300\n");
+    EXPECT_EQ(CgroupMemory::open(v1(tree), "a", tree.root())->sample(kHost)->peak, Bytes{2300});
+}
+
 TEST(CgroupMemoryV1, TakesTheLargestNumberForUnlimited) {
     FakeTree tree{{"cg/cgroup.sane_behavior", "0\n"}};
     add_v1(tree, "a", kNoLimit, 1000);

@@ -31,6 +31,7 @@ void count_roles(TargetSnapshot& target) {
             totals.anon += memory->anon;
             totals.file += memory->file;
             totals.shmem += memory->shmem;
+            totals.inherited += process.inherited;
         }
         totals.processes += 1;
         totals.threads += process.task.threads;

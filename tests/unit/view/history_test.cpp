@@ -25,11 +25,11 @@ Snapshot grown(double time, std::uint64_t mebibytes, std::uint64_t faults = 1000
 TEST(History, ARateNeedsTwoTicks) {
     History history;
     history.add(grown(0, 100));
-    EXPECT_FALSE(history.rates(kTrainerId).anon);
+    EXPECT_FALSE(history.rates(kTrainerId).own);
     EXPECT_FALSE(history.rates("train", kTrainer).faults);
     history.add(grown(1, 108, 1500));
-    EXPECT_DOUBLE_EQ(*history.rates(kTrainerId).anon, 8.0 * (1 << 20));
-    EXPECT_DOUBLE_EQ(*history.rates("train", kTrainer).anon, 8.0 * (1 << 20));
+    EXPECT_DOUBLE_EQ(*history.rates(kTrainerId).own, 8.0 * (1 << 20));
+    EXPECT_DOUBLE_EQ(*history.rates("train", kTrainer).own, 8.0 * (1 << 20));
     EXPECT_DOUBLE_EQ(*history.rates(kTrainerId).faults, 500);
     EXPECT_DOUBLE_EQ(*history.rates("train", kTrainer).faults, 500);
 }
@@ -37,9 +37,9 @@ TEST(History, ARateNeedsTwoTicks) {
 TEST(History, RatesAreOverTheLastTenSeconds) {
     History history;
     for (int t = 0; t <= 60; ++t) history.add(grown(t, t < 30 ? 100 : 200));  // a step, long ago
-    EXPECT_DOUBLE_EQ(*history.rates(kTrainerId).anon, 0);
+    EXPECT_DOUBLE_EQ(*history.rates(kTrainerId).own, 0);
     for (int t = 61; t <= 66; ++t) history.add(grown(t, 260));
-    const double rate = *history.rates(kTrainerId).anon / (1 << 20);  // 60 MiB over 10 to 12 seconds
+    const double rate = *history.rates(kTrainerId).own / (1 << 20);  // 60 MiB over 10 to 12 seconds
     EXPECT_GE(rate, 5);
     EXPECT_LE(rate, 6);
 }
@@ -47,7 +47,7 @@ TEST(History, RatesAreOverTheLastTenSeconds) {
 TEST(History, LongTicksUseTheTickBefore) {
     History history;
     for (int t = 0; t <= 300; t += 60) history.add(grown(t, static_cast<std::uint64_t>(100 + t)));
-    EXPECT_DOUBLE_EQ(*history.rates(kTrainerId).anon, 1 << 20);
+    EXPECT_DOUBLE_EQ(*history.rates(kTrainerId).own, 1 << 20);
 }
 
 TEST(History, AVanishedProcessIsForgotten) {
@@ -57,11 +57,11 @@ TEST(History, AVanishedProcessIsForgotten) {
     Snapshot without = grown(2, 100);
     without.targets[0].processes.erase(without.targets[0].processes.begin() + 1);
     history.add(without);
-    EXPECT_FALSE(history.rates(kTrainerId).anon);
+    EXPECT_FALSE(history.rates(kTrainerId).own);
     Snapshot reused = grown(3, 900);  // the pid again, another process
     reused.targets[0].processes[1].task.id.start_ns = 5;
     history.add(reused);
-    EXPECT_FALSE(history.rates({101, 5}).anon);
+    EXPECT_FALSE(history.rates({101, 5}).own);
 }
 
 TEST(History, ARoleWithoutProcessesFallsToZeroAndKeepsItsLine) {
@@ -70,7 +70,7 @@ TEST(History, ARoleWithoutProcessesFallsToZeroAndKeepsItsLine) {
     Snapshot without = grown(1, 100);
     without.targets[0].roles.erase(kTrainer);
     history.add(without);
-    EXPECT_EQ(history.anon("train", kTrainer).values, (std::vector<std::uint64_t>{mib(100).n, 0}));
+    EXPECT_EQ(history.own("train", kTrainer).values, (std::vector<std::uint64_t>{mib(100).n, 0}));
 }
 
 TEST(History, TheSameTickTwiceCountsOnce) {  // the last one comes again, marked as ended
@@ -78,8 +78,8 @@ TEST(History, TheSameTickTwiceCountsOnce) {  // the last one comes again, marked
     history.add(grown(0, 100));
     history.add(grown(1, 101));
     history.add(grown(1, 101));
-    EXPECT_EQ(history.anon("train", kTrainer).values.size(), 2);
-    EXPECT_DOUBLE_EQ(*history.rates(kTrainerId).anon, 1 << 20);
+    EXPECT_EQ(history.own("train", kTrainer).values.size(), 2);
+    EXPECT_DOUBLE_EQ(*history.rates(kTrainerId).own, 1 << 20);
 }
 
 TEST(History, AClockThatIsSetBackBeginsAnew) {
@@ -87,8 +87,8 @@ TEST(History, AClockThatIsSetBackBeginsAnew) {
     history.add(grown(100, 100));
     history.add(grown(101, 101));
     history.add(grown(50, 102));
-    EXPECT_FALSE(history.rates(kTrainerId).anon);
-    EXPECT_EQ(history.anon("train", kTrainer).values.size(), 1);
+    EXPECT_FALSE(history.rates(kTrainerId).own);
+    EXPECT_EQ(history.own("train", kTrainer).values.size(), 1);
     EXPECT_EQ(history.watched("train"), Seconds{0});
 }
 
@@ -109,7 +109,7 @@ TEST(History, KeepsRatesOfSomeThousandProcesses) {
     history.add(many);
     std::size_t with_rate = 0;
     for (const Process& process : many.targets[0].processes)
-        with_rate += history.rates(process.task.id).anon.has_value();
+        with_rate += history.rates(process.task.id).own.has_value();
     EXPECT_EQ(with_rate, History::kProcesses);
 }
 
@@ -128,11 +128,11 @@ TEST(History, KeepsLinesOfSoManyTargetsRolesAndTicks) {
         history.add(many);
     }
     std::size_t with_line = 0;
-    for (const auto& [role, totals] : crowd.roles) with_line += !history.anon("t1000", role).values.empty();
+    for (const auto& [role, totals] : crowd.roles) with_line += !history.own("t1000", role).values.empty();
     EXPECT_EQ(with_line, History::kRoles);
-    EXPECT_EQ(history.anon("t1000", kTrainer).values.size(), History::kTicks);
-    EXPECT_FALSE(history.anon("t1255", kTrainer).values.empty());
-    EXPECT_TRUE(history.anon("t1256", kTrainer).values.empty());
+    EXPECT_EQ(history.own("t1000", kTrainer).values.size(), History::kTicks);
+    EXPECT_FALSE(history.own("t1255", kTrainer).values.empty());
+    EXPECT_TRUE(history.own("t1256", kTrainer).values.empty());
 }
 
 }  // namespace

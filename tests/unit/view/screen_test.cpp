@@ -110,6 +110,21 @@ TEST(ViewScreen, SaysHowMuchIsLeftAndBelowWhoseLimit) {
     EXPECT_THAT(screen.text(), HasSubstr("47 GiB used, no limit"));
 }
 
+TEST(ViewScreen, PagesThatAWorkerInheritedHaveAColumnOfTheirOwn) {
+    Snapshot snapshot = example();
+    EXPECT_THAT(Screen(snapshot).text(), Not(HasSubstr(" COW ")));
+    Process& worker = snapshot.targets[0].processes[3];
+    worker.task.memory->anon = gib(31);
+    worker.inherited = gib(30);
+    test::count_roles(snapshot.targets[0]);
+    Screen screen(snapshot);
+    EXPECT_THAT(screen.text(), testing::ContainsRegex(" OWN +COW +FILE"));
+    EXPECT_THAT(screen.text(), testing::ContainsRegex("pt_data_worker.* 111 +1.0G +30G "));
+    EXPECT_THAT(screen.text(), testing::ContainsRegex("dataloader_worker +×3 +4.0G +30G "));
+    EXPECT_THAT(screen.names(),
+                testing::ElementsAre("trainer", "101", "dataloader_worker", "110", "111", "112", "launcher", "100"));
+}
+
 TEST(ViewScreen, KindsAreToldApartWithoutColour) {
     Screen screen;
     screen.look.colour = false;
@@ -257,6 +272,44 @@ TEST(ViewScreen, DeathsFitOnAScreenOfAnySize) {
             if (height < 2 || width < 20) continue;
             EXPECT_THAT(screen.text(), testing::StartsWith(" DEATH")) << height;
         }
+}
+
+TEST(ViewScreen, TheCauseOfALeakAndWhatHelpsAreShownInFull) {
+    Screen screen;
+    ScopeVerdict verdict;
+    verdict.judgement.verdict = Verdict::leaking;
+    verdict.explanation =
+        "The floor has risen steadily by 450 MiB/min since 5 s (353 MiB in 47 s) and is now 520 MiB; at this rate the "
+        "limit of 768 MiB is reached in 33 s: 340 MiB of it are copies that 3 dataloader workers made of the trainer's "
+        "pages (copy-on-write un-sharing); keep the dataset in arrays, not in lists of objects.";
+    screen.snapshot.targets[0].verdicts = {verdict};
+    screen.look = {80, 24, true};
+    screen.draw();
+    EXPECT_THAT(screen.text(), HasSubstr("not in lists of\n objects.\n"));
+    EXPECT_THAT(screen.text(), HasSubstr("trainer "));
+    expect_inside(screen.scene, screen.look);
+}
+
+TEST(ViewScreen, UnSharingIsToldOnce) {
+    Screen screen;
+    screen.look = {120, 40, true};
+    screen.snapshot.targets[0].sharing.explanation = "3 workers have copied 2.1 GiB";
+    ScopeVerdict verdict;
+    verdict.explanation = "Too early.";
+    screen.snapshot.targets[0].verdicts = {verdict};
+    screen.draw();
+    EXPECT_THAT(screen.text(), HasSubstr("3 workers have copied 2.1 GiB."));
+    screen.snapshot.targets[0].verdicts[0].cause = GrowthCause{.kind = GrowthCause::Kind::unsharing};
+    screen.draw();
+    EXPECT_THAT(screen.text(), Not(HasSubstr("3 workers have copied"))) << "the verdict has said so";
+}
+
+TEST(ViewScreen, HasTheKernelsHighWaterMarkAndWhatIsInIt) {
+    Screen screen;
+    EXPECT_THAT(screen.text(), Not(HasSubstr("peak")));
+    screen.snapshot.targets[0].memory.peak = gib(50);
+    screen.draw();
+    EXPECT_THAT(screen.text(), HasSubstr(" peak 50 GiB with page cache"));
 }
 
 TEST(ViewScreen, ASmallScreenKeepsTheBarAndTheTree) {

@@ -131,7 +131,7 @@ TEST(Tree, RanksStandApartOrTogether) {
     EXPECT_EQ(screen.names().size(), 9);
     EXPECT_THAT(screen.text(), testing::Not(HasSubstr("trainer 1")));
     EXPECT_THAT(screen.text(), HasSubstr(" 32G"));  // both
-    const Series series = anon_series(screen.snapshot.targets[0], screen.history, {Role::trainer, {}}, false);
+    const Series series = own_series(screen.snapshot.targets[0], screen.history, {Role::trainer, {}}, false);
     EXPECT_EQ(series.values, std::vector<std::uint64_t>{mib(32 * 1024).n});
 }
 
