@@ -18,18 +18,29 @@ std::string per_minute(double bytes_per_second) {
     return human_size(Bytes{static_cast<std::uint64_t>(size)}) + " a minute";
 }
 
+// A leak, or growth that looks like one though the warm-up was not over.
 void add_leak(const Judgement& judgement, const std::string& top_site, std::vector<std::string>& advice) {
+    const bool leaks = judgement.verdict == Verdict::leaking;
+    const std::string what =
+        leaks
+            ? "It was leaking"
+            : fmt::format("It grew at a constant rate of {} and gave nothing back, while a warm-up usually slows down",
+                          per_minute(judgement.floor_slope));
     if (top_site.empty())
-        advice.emplace_back(
-            "It was leaking, and no call site is known: run it again with growth followed (no --no-growth, no "
-            "--no-python), and memscope growth names the lines.");
+        advice.push_back(what +
+                         ", and no call site is known: run it again with growth followed (no --no-growth, no "
+                         "--no-python), and memscope growth names the lines.");
     else
-        advice.push_back(fmt::format(
-            "It was leaking, and most of what grew was first touched at {}: look at what is kept there from step to "
-            "step (lists of losses, caches, hooks, tensors with their graph).",
-            top_site));
+        advice.push_back(
+            fmt::format("{}, and most of what grew was first touched at {}: look at what is kept there from "
+                        "step to step (lists of losses, caches, hooks, tensors with their graph).",
+                        what, top_site));
     advice.push_back(
-        fmt::format("A higher limit only delays the next one: it grew by {}.", per_minute(judgement.floor_slope)));
+        leaks
+            ? fmt::format("A higher limit only delays the next one: it grew by {}.", per_minute(judgement.floor_slope))
+            : fmt::format("A higher limit ({}) only tells more if that growth is its start: {} of growth "
+                          "were seen.",
+                          kRaise, human_duration(judgement.until - judgement.since)));
 }
 
 // The curve has been flat, or nobody can tell.
@@ -115,7 +126,7 @@ std::vector<std::string> advice_for_oom_kill(const DeathReport& report, const st
         advice.emplace_back("Which limit it was is not known here: the kernel log says it (dmesg, journalctl -k).");
     const ScopeVerdict* verdict = target.verdict();
     const Judgement judgement = verdict ? verdict->judgement : Judgement{};
-    if (judgement.verdict == Verdict::leaking)
+    if (judgement.verdict == Verdict::leaking || (judgement.verdict == Verdict::warming_up && judgement.steady))
         add_leak(judgement, top_site, advice);
     else if (own && oom.constraint != OomConstraint::host)
         add_size(judgement.verdict, judgement, advice);

@@ -1,0 +1,179 @@
+// When a verdict changes, and when it stays.
+#include "analysis/hysteresis.h"
+
+#include <cmath>
+#include <gmock/gmock.h>
+
+#include "analysis/explain.h"
+#include "analysis/judge.h"
+#include "curves.h"
+
+namespace memscope {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// What a watcher shows at each of its judgements.
+struct Watched {
+    std::vector<Verdict> words{};  // each that differs from the one before, `insufficient` left out
+    std::vector<double> since{};
+    Judge judge{};
+
+    Verdict last() const { return judge.now().verdict; }
+};
+
+Watched watch(double length, double interval, const std::function<double(double)>& bytes,
+              const JudgeSettings& settings = {}) {
+    Watched watched{.judge = Judge(settings)};
+    for (double t = 0; t <= length; t += interval) {
+        watched.judge.add(Seconds(t), Bytes{static_cast<std::uint64_t>(bytes(t))});
+        const Verdict is = watched.judge.latest().verdict;
+        if (is == Verdict::insufficient || (!watched.words.empty() && watched.words.back() == is)) continue;
+        watched.words.push_back(is);
+        watched.since.push_back(t);
+    }
+    return watched;
+}
+
+// 6 GiB of model are loaded within half a minute, then memory grows by `grown` GiB until the job ends.
+std::function<double(double)> loop_of(double length, double grown, double warm) {
+    return [=](double t) {
+        const double age = std::fmod(t, length);
+        if (age < 20) return 0.3 * kGiB;
+        return kGiB * (0.3 + 5.7 * std::min(1.0, (age - 20) / 30) + grown * std::min(1.0, age / warm));
+    };
+}
+
+TEST(Hysteresis, ALeakStaysUntilItsSlopeIsRuledOut) {
+    const auto stopped = through({{0, 4 * kGiB}, {4000, 6 * kGiB}, {9000, 6 * kGiB}});
+    const Watched watched = watch(9000, 5, stopped);
+    ASSERT_THAT(watched.words, ElementsAre(Verdict::warming_up, Verdict::leaking, Verdict::stable));
+    EXPECT_GT(watched.since[2], 4000);
+    EXPECT_LT(watched.since[2], 5500);
+}
+
+TEST(Hysteresis, ALeakThatPausesBrieflyStaysOne) {
+    const auto paused = [](double t) { return kGiB * (4 + (t < 4000 ? t : t < 4120 ? 4000 : t - 120) / 2000); };
+    EXPECT_THAT(watch(9000, 5, paused).words, ElementsAre(Verdict::warming_up, Verdict::leaking));
+}
+
+TEST(Hysteresis, SpikyStaysWhileSpikesKeepComing) {
+    const auto spikes = [](double until) {
+        return [=](double t) { return kGiB * (4 + (t < until && std::fmod(t, 300) < 20 ? 1 : 0)); };
+    };
+    EXPECT_THAT(watch(9000, 3, spikes(1e9)).words, ElementsAre(Verdict::stable, Verdict::spiky));
+    // Long after the last of them the curve has no spikes any more that a judgement would find.
+    const Watched over = watch(90000, 10, spikes(1500));
+    EXPECT_THAT(over.words, ElementsAre(Verdict::stable, Verdict::spiky, Verdict::stable));
+    EXPECT_GT(over.since.back(), 1500 + 2 * 300);
+}
+
+TEST(Hysteresis, APauseOfAWarmUpIsNotStable) {
+    // Flat from 60 s to 130 s: the first judgement is at 120 s.
+    const auto paused = through({{0, kGiB}, {60, 3 * kGiB}, {130, 3 * kGiB}, {400, 6 * kGiB}, {3000, 6 * kGiB}});
+    const Watched watched = watch(3000, 1, paused);
+    EXPECT_THAT(watched.words, ElementsAre(Verdict::warming_up, Verdict::stable));
+    EXPECT_GT(watched.since[1], 400);
+}
+
+TEST(Hysteresis, AFileIsJudgedAsAWatcherWouldAtItsLastSample) {
+    const auto noisy = [](double t) {
+        return kGiB * (5 + 0.4 * std::fmod(t, 700) / 700 + 0.05 * std::floor(t / 700) + 0.02 * std::sin(t));
+    };
+    Judge watcher;
+    for (double t = 0; t < 9000; t += 5) {
+        const Bytes size{static_cast<std::uint64_t>(noisy(t))};
+        watcher.add(Seconds(t), size);
+        if (std::fmod(t, 900) != 0) continue;
+        Judge file;
+        for (double u = 0; u <= t; u += 5) file.add(Seconds(u), Bytes{static_cast<std::uint64_t>(noisy(u))});
+        EXPECT_EQ(file.now().verdict, watcher.now().verdict) << t;
+    }
+}
+
+TEST(CrashLoop, EveryRunThatLeaksIsALeakHoweverOftenItIsRestarted) {
+    for (const int runs : {2, 4, 7}) {
+        const Watched watched = watch(5400 * (runs - 0.3), 5, loop_of(5400, 8, 5400));
+        EXPECT_EQ(watched.last(), Verdict::leaking) << runs;
+        EXPECT_LE(watched.words.size(), 4U) << runs;
+    }
+}
+
+TEST(CrashLoop, TheLoopIsTold) {
+    const Watched watched = watch(5400 * 5 + 600, 5, loop_of(5400, 8, 5400));
+    const Judgement judgement = watched.judge.now();
+    ASSERT_TRUE(judgement.loop);
+    EXPECT_EQ(judgement.loop->restarts, 5);
+    EXPECT_TRUE(judgement.loop->all_leaked);
+    EXPECT_TRUE(judgement.loop->decides) << "a run of ten minutes says nothing by itself";
+    EXPECT_NEAR(judgement.loop->slope, 8 * kGiB / 5400, 0.4 * kGiB / 5400);
+    const std::string text = explain(judgement, Seconds(0), Bytes{14ULL << 30U});
+    EXPECT_THAT(text, HasSubstr("The job was restarted 5 times, and each of the last runs leaked 5.3 GiB/h and died at "
+                                "the limit of 14 GiB after about 90 min"));
+    EXPECT_THAT(explain(judgement, Seconds(0)), HasSubstr("ended at 14 GiB after"));
+}
+
+TEST(CrashLoop, AHealthyJobThatIsRestartedStaysHealthy) {
+    const Watched watched = watch(5400 * 6.5, 5, loop_of(5400, 4, 300));
+    EXPECT_THAT(watched.words, testing::Not(testing::Contains(Verdict::leaking)));
+    EXPECT_LE(watched.words.size(), 4U);
+}
+
+TEST(CrashLoop, ATrainerThatFreesItsEpochBufferIsNone) {
+    // 50 minutes an epoch: the first one cannot be told from a leak before it was given back.
+    const Watched watched = watch(3000 * 6.5, 5, [](double t) { return kGiB * (1 + 9 * std::fmod(t, 3000) / 3000); });
+    EXPECT_EQ(watched.last(), Verdict::spiky);
+    EXPECT_FALSE(watched.judge.now().restarted);
+    EXPECT_EQ(std::ranges::count(watched.words, Verdict::leaking), 1);
+}
+
+TEST(CrashLoop, OfAKnownProcessTreeOnlyWhatItTellsIsARestart) {
+    const auto loop = loop_of(5400, 8, 5400);
+    Judge told({.evidence = {.restarts = std::vector<Seconds>{}}});
+    Judge untold({.evidence = {.restarts = std::vector<Seconds>{}}});
+    for (double t = 0; t <= 5400 * 1.3; t += 5) {
+        const Bytes size{static_cast<std::uint64_t>(loop(t))};
+        if (t == 5405) told.restart(Seconds(t));
+        told.add(Seconds(t), size);
+        untold.add(Seconds(t), size);
+    }
+    ASSERT_TRUE(told.now().restarted);
+    EXPECT_NEAR(told.now().restarted->count(), 5400, 60);
+    EXPECT_EQ(told.now().verdict, Verdict::leaking) << "27 minutes of the second run";
+}
+
+TEST(CrashLoop, ARestartEndsWhatWasSaidOfTheRunBefore) {
+    Judge judge({.evidence = {.restarts = std::vector<Seconds>{}}});
+    for (double t = 0; t < 3600; t += 5) judge.add(Seconds(t), Bytes{static_cast<std::uint64_t>(kGiB * (4 + t / 900))});
+    EXPECT_EQ(judge.latest().verdict, Verdict::leaking);
+    judge.restart(Seconds(3600));
+    for (double t = 3600; t < 3660; t += 5) {
+        judge.add(Seconds(t), Bytes{1ULL << 30U});
+        if (t > 3620) EXPECT_NE(judge.latest().verdict, Verdict::leaking) << t;
+    }
+}
+
+TEST(Explain, GrowthAtAConstantRateIsNotToldToWait) {
+    const Watched watched = watch(240, 1, [](double t) { return kGiB * (1 + 0.2 * t / 60); });
+    const std::string text = explain(watched.judge.now(), Seconds(0), Bytes{2ULL << 30U});
+    EXPECT_EQ(watched.last(), Verdict::warming_up);
+    EXPECT_THAT(text, HasSubstr("grew at a constant rate of 205 MiB/min for 4 min and gave nothing back"));
+    EXPECT_THAT(text, HasSubstr("the limit of 2.0 GiB is reached in 60 s"));
+    EXPECT_THAT(text, HasSubstr("a warm-up usually slows down"));
+    EXPECT_THAT(text, testing::Not(HasSubstr("wait")));
+}
+
+TEST(Explain, RoomIsNeverLessThanTheHighestSinceTheWarmUp) {
+    const auto uneven = [](double t) {
+        if (std::fmod(t, 300) >= 20) return 4 * kGiB;
+        return kGiB * (std::fmod(t, 1500) < 300 ? 7 : 5);  // every fifth spike is three times as high
+    };
+    const Judgement judgement = watch(7200, 5, uneven).judge.now();
+    EXPECT_EQ(judgement.verdict, Verdict::spiky);
+    EXPECT_EQ(judgement.room, Bytes{7ULL << 30U});
+    EXPECT_THAT(explain(judgement, Seconds(0)), HasSubstr("leave room for 7.0 GiB"));
+}
+
+}  // namespace
+}  // namespace memscope
