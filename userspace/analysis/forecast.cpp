@@ -8,6 +8,8 @@ namespace {
 
 using Basis = Forecast::Basis;
 
+constexpr Seconds kNever = std::chrono::years(1);  // a rate that is next to nothing foretells nothing
+
 // The limit is reached by the first step that crosses it.
 Forecast after_steps(const LeakSteps& steps, double room, Seconds until) {
     const double needed = std::max(1.0, std::ceil(room / std::max(steps.height, 1.0)));
@@ -98,7 +100,8 @@ std::optional<Forecast> forecast_at(Judgement judgement, Bytes limit, Seconds no
     judgement.until += passed;
     skip_missed_spikes(judgement);
     auto aged = forecast(judgement, limit);
-    if (!aged || !at_rate) return aged;
+    if (!aged || aged->eta > kNever) return std::nullopt;
+    if (!at_rate) return aged;
     const Seconds most(static_cast<double>((limit - held).n) / judgement.floor_slope);
     if (aged->eta > most) {
         aged->eta = most;

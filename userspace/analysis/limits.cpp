@@ -11,6 +11,7 @@ constexpr std::string_view kOwn = "own";
 constexpr double kMost = 0.5;                             // of the growth below a limit
 constexpr Seconds kFreshAfter = std::chrono::minutes(2);  // a verdict needs that long
 constexpr double kSpikesVary = 0.1;                       // of their height
+constexpr double kTopsVary = 0.03;                        // of the level
 
 double rate_of(const Judgement& judgement) {
     const bool grows = judgement.verdict == Verdict::leaking || judgement.verdict == Verdict::warming_up;
@@ -30,13 +31,23 @@ bool is_of_before(const std::optional<Seconds>& ended, const Judgement& judgemen
     return ended && judgement.since < *ended && judgement.until < *ended + kFreshAfter;
 }
 
-// The usual top of recurring spikes, where there are any and it stays below the limit. A rise to that top is no news.
-std::optional<double> usual_top(const Judgement& judgement, Seconds now, Bytes limit) {
+// The top of the spikes that a judgement knows.
+std::optional<double> top_of_spikes(const Judgement& judgement, Seconds now) {
     if (!judgement.spike) return std::nullopt;
     const double passed = std::max((now - judgement.until).count(), 0.0);
-    const double top = static_cast<double>(judgement.floor.n) + rate_of(judgement) * passed +
-                       (1 + kSpikesVary) * static_cast<double>(judgement.spike->height.n);
-    return top < static_cast<double>(limit.n) ? std::optional(top) : std::nullopt;
+    return static_cast<double>(judgement.floor.n) + rate_of(judgement) * passed +
+           (1 + kSpikesVary) * static_cast<double>(judgement.spike->height.n);
+}
+
+// The level from which memory came back twice, before a judgement knows spikes.
+std::optional<double> top_of_returns(const ReturnedTops& tops) {
+    const auto usual = tops.usual();
+    return usual ? std::optional((1 + kTopsVary) * static_cast<double>(usual->n)) : std::nullopt;
+}
+
+// A rise to a usual top is no news, where that top stays below the limit.
+bool is_usual(const LimitCandidate& candidate, const std::optional<double>& top) {
+    return top && *top < static_cast<double>(candidate.limit.n) && static_cast<double>(candidate.held.n) <= *top;
 }
 
 }  // namespace
@@ -50,6 +61,7 @@ void Limits::add(Seconds now, const std::vector<LimitCandidate>& candidates, Byt
         Track& track =
             tracks_.try_emplace(candidate.owner, Track{Judge(JudgeSettings{.warmup = warmup_})}).first->second;
         track.trend.add(now, candidate.held);
+        track.tops.add(now, candidate.held);
         if (candidate.owner != kOwn) track.judge.add(now, candidate.held);
     }
 }
@@ -60,6 +72,7 @@ void Limits::job_ended(Seconds now, const Judgement& own) {
         if (owner != kOwn && share(rate_of(own), rate_of(track.judge.latest())) < kMost) continue;
         track.ended = now;
         track.trend.clear();
+        track.tops.clear();
     }
 }
 
@@ -83,8 +96,8 @@ std::optional<Forecast> Limits::trend(Seconds now, const Track& track, const Jud
     if (limit.held_share() <= trend_.held) return std::nullopt;
     const bool is_own = candidate.owner == kOwn;
     const Judgement& held = is_own ? own : track.judge.latest();
-    const auto top = usual_top(held, now, candidate.limit);
-    if (top && static_cast<double>(candidate.held.n) <= *top) return std::nullopt;
+    if (is_usual(candidate, top_of_spikes(held, now)) || is_usual(candidate, top_of_returns(track.tops)))
+        return std::nullopt;
     const auto rise = track.trend.reaching(limit.headroom, trend_.horizon);
     if (!rise) return std::nullopt;
     const Seconds eta(static_cast<double>(limit.headroom.n) / rise->rate);

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "analysis/judge.h"
+#include "analysis/returned_tops.h"
 #include "analysis/trend.h"
 #include "model/memory.h"
 
@@ -35,6 +36,7 @@ class Limits {
     struct Track {
         Judge judge;                     // unused for the target's own limit: its series is judged elsewhere
         Trend trend{};                   // of what is held below the limit
+        ReturnedTops tops{};             // the same
         std::optional<Seconds> ended{};  // when what made it grow was gone
     };
     std::optional<Forecast> judged(Seconds now, const Track& track, const Judgement& own,

@@ -47,6 +47,7 @@ double largest_fall(std::span<const double> bytes) {
 // How far samples are from the line with that slope, but for the worst tenth of them.
 double distance(Times at, std::span<const double> bytes, double slope) {
     std::vector<double> heights;
+    heights.reserve(at.size());
     for (std::size_t i = 0; i < at.size(); ++i) heights.push_back(bytes[i] - slope * (at[i] - at[0]));
     const double line = median_value(heights);
     for (double& height : heights) height = std::abs(height - line);

@@ -36,7 +36,7 @@ std::vector<BarSpan> limit_parts(const MemoryState& memory) {
 
 // "full in 12 min"; with the name of the limit where the bar shows another one.
 std::string forecast_text(const MemoryState& memory, const Forecast& forecast) {
-    const std::string when = forecast.eta > Seconds{} ? "full in " + human_duration(forecast.eta) : "full now";
+    std::string when = forecast.eta > Seconds{} ? "full in " + human_duration(forecast.eta) : "full now";
     if (!forecast.limit || (memory.effective && memory.effective->owner == forecast.limit->owner)) return when;
     return limit_name(forecast.limit->owner) + " " + when;
 }

@@ -140,6 +140,12 @@ TEST(ForecastAt, ASpikeThatStayedAwayIsFollowedByTheNext) {
     EXPECT_NEAR(forecast_at(spiky, gib(9.5), Seconds(3600 + due + 100), gib(6))->eta.count(), 200, 10);
 }
 
+TEST(ForecastAt, ARateThatIsNextToNothingForetellsNothing) {
+    Judgement warming = judge(drawn(900, 1, [](double t) { return kGiB * (2 + t / 100); }));
+    warming.floor_slope = 1;
+    EXPECT_FALSE(forecast_at(warming, gib(20), Seconds(900), gib(11)));
+}
+
 TEST(ForecastAt, TheRateIsThatOfTheJudgement) {
     EXPECT_NEAR(forecast_at(leak_of_a_gibibyte_an_hour(), gib(8), Seconds(3600), gib(5))->rate, kGiB / 3600, 1000);
 }
