@@ -15,7 +15,8 @@ constexpr double kOfElapsed = 0.05;  // and of the time that was judged,
 constexpr double kAtMost = 0.5;      // but not more than this part of the budget
 
 constexpr double kFlatAfterLeak = 0.2;
-constexpr double kSameRun = 0.1;  // two restarts are at least so far apart
+constexpr double kStillGrows = 0.03;  // of the level
+constexpr double kSameRun = 0.1;      // two restarts are at least so far apart
 constexpr double kLeaksFor = 0.04;
 constexpr double kSure = 0.9;  // confidence from which one judgement is enough for an accusation
 constexpr double kForgetAccusation = 0.2;
@@ -69,12 +70,15 @@ Judgement VerdictHysteresis::settle(const Judgement& judged, const Series& serie
 // which is slow beside the loading of the model.
 Judgement VerdictHysteresis::doubted(Judgement fresh) {
     if (is_new_run(fresh) && shown_.verdict != Verdict::insufficient) after_leak_ = shown_.verdict == Verdict::leaking;
-    if (!is_flat(fresh.verdict)) return fresh;
+    if (!is_flat(fresh.verdict) || (fresh.loop && fresh.loop->all_settled)) return fresh;
     const Seconds flat_for = fresh.until - fresh.warmup_ended.value_or(fresh.since);
     const bool is_first_word = shown_.verdict == Verdict::insufficient || is_new_run(fresh);
     const bool has_begun = fresh.warmup_ended && is_first_word && flat_for < plateau_of(fresh);
     after_leak_ = after_leak_ && flat_for < kFlatAfterLeak * fresh.warmup;
-    if (!has_begun && !after_leak_) return fresh;
+    // The growth after a pause may be too short to be found by itself.
+    const Seconds elapsed = fresh.until - fresh.since;
+    const bool goes_on = elapsed < fresh.warmup && fresh.floor_slope * flat_for.count() > kStillGrows * level_of(fresh);
+    if (!has_begun && !after_leak_ && !goes_on) return fresh;
     fresh.verdict = Verdict::warming_up;
     fresh.doubt = Doubt::budget;
     fresh.warmup_ended.reset();

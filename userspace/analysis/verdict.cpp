@@ -154,10 +154,13 @@ void set_leak(Judgement& judgement, const Findings& findings, const Leak& leak, 
 // Growth on one straight line since the start, of which nothing was given back.
 bool grows_steadily(const Floor& floor) {
     constexpr double kStraight = 0.05;  // of the rise: how far points may stand off the line
+    constexpr double kAsFast = 0.8;     // of the rate of the first half
     const Line line = floor.line_since(0);
     const double risen = line.slope * floor.length();
     const double spread = std::sqrt(line.squares / static_cast<double>(std::max<std::size_t>(floor.size(), 3) - 2));
-    return risen > kMaterial * floor.end_level() && spread < kStraight * risen && !find_saturation(floor, 0);
+    const std::size_t middle = floor.size() / 2;
+    const bool slows = floor.line_since(middle).slope < kAsFast * floor.line(0, middle).slope;
+    return risen > kMaterial * floor.end_level() && spread < kStraight * risen && !slows;
 }
 
 void set_warming_up(Judgement& judgement, const Findings& findings, Doubt doubt) {
@@ -174,10 +177,19 @@ void set_warming_up(Judgement& judgement, const Findings& findings, Doubt doubt)
     judgement.confidence = 0.7;
 }
 
+constexpr double kSpikesOver = 10;  // periods without one
+
 void set_flat(Judgement& judgement, const Findings& findings) {
     const Floor& floor = findings.floor;
     const std::size_t k = std::min(floor.first_since(floor.end() - floor.length() / 3), floor.size() - 3);
-    judgement.verdict = findings.spikes ? Verdict::spiky : Verdict::stable;
+    // Spikes that have not come for a long time are over.
+    const bool over = findings.spikes && findings.now() - findings.spikes->last_at >
+                                             std::max(kSpikesOver * findings.spikes->period, 0.5 * findings.budget);
+    if (over) {
+        judgement.spike.reset();
+        judgement.last_spike.reset();
+    }
+    judgement.verdict = findings.spikes && !over ? Verdict::spiky : Verdict::stable;
     judgement.floor_slope = floor.line_since(k).slope;
     judgement.confidence = 0.9 * std::min(1.0, 0.6 + 0.8 * floor.length() / findings.budget);
     if (findings.warmup.grew && !judgement.warmup_ended)
@@ -215,7 +227,7 @@ void cap_spike(Judgement& judgement, const Findings& findings) {
     const double risen = grows ? std::max(judgement.floor_slope, 0.0) * (findings.now() - findings.spikes->top_at) : 0;
     const double most = std::max(0.0, findings.spikes->top + risen - static_cast<double>(judgement.floor.n));
     judgement.overhang = std::min(judgement.overhang, most);
-    judgement.spike->height = std::min(judgement.spike->height, bytes_of(most));
+    if (judgement.spike) judgement.spike->height = std::min(judgement.spike->height, bytes_of(most));
 }
 
 // `judgement`: what is known before anything is judged. `began`: what the times of bins count from.

@@ -96,7 +96,7 @@ TEST(CrashLoop, EveryRunThatLeaksIsALeakHoweverOftenItIsRestarted) {
     for (const int runs : {2, 4, 7}) {
         const Watched watched = watch(5400 * (runs - 0.3), 5, loop_of(5400, 8, 5400));
         EXPECT_EQ(watched.last(), Verdict::leaking) << runs;
-        EXPECT_LE(watched.words.size(), 4U) << runs;
+        EXPECT_LE(watched.words.size(), 4U) << runs << testing::PrintToString(watched.since);
     }
 }
 
@@ -150,7 +150,8 @@ TEST(CrashLoop, ARestartEndsWhatWasSaidOfTheRunBefore) {
     judge.restart(Seconds(3600));
     for (double t = 3600; t < 3660; t += 5) {
         judge.add(Seconds(t), Bytes{1ULL << 30U});
-        if (t > 3620) EXPECT_NE(judge.latest().verdict, Verdict::leaking) << t;
+        if (t <= 3620) continue;
+        EXPECT_NE(judge.latest().verdict, Verdict::leaking) << t;
     }
 }
 

@@ -473,7 +473,7 @@ TEST(TargetJudge, SaysSoInAWarmUpToo) {
         900, [](double t) { return job_with_workers(2 * kGiB, 50 * kMiB, static_cast<std::uint64_t>(t) * kMiB / 10); });
     const ScopeVerdict& whole = *watched.latest.verdict();
     EXPECT_EQ(whole.judgement.verdict, Verdict::warming_up);
-    EXPECT_THAT(whole.explanation, HasSubstr("wait for the plateau. "));
+    EXPECT_THAT(whole.explanation, HasSubstr("is not called a leak yet. "));
     EXPECT_THAT(whole.explanation,
                 HasSubstr(" of it are copies that 8 dataloader workers made of the trainer's pages"));
     EXPECT_THAT(whole.explanation, Not(HasSubstr("it grew by"))) << "no worker is accused";
