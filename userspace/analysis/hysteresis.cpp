@@ -6,30 +6,32 @@
 namespace memscope {
 namespace {
 
-// As parts of the warm-up budget: how long a calmer or a more alarming word must have been the answer.
-constexpr double kFlatFor = 0.15;
-constexpr double kPlateau =
-    0.4;  // of the time that was judged, up to the budget: a shorter one is a pause of a warm-up
-constexpr double kGrowsFor = 0.05;
-constexpr double kOfElapsed = 0.05;  // and of the time that was judged,
-constexpr double kAtMost = 0.5;      // but not more than this part of the budget
+// Times are parts of the warm-up budget.
+constexpr double kFlatFor = 0.15;          // the floor must be flat for so long at least,
+constexpr double kPlateau = 0.4;           // and for this part of the time since the start; both at most this long
+constexpr double kFlatAfterLeak = 0.2;     // after a run that leaked
+constexpr double kGrowsFor = 0.05;         // growth after a plateau, or spikes, must have been the answer for so long,
+constexpr double kOfElapsed = 0.05;        // growth also for this part of the time that was judged,
+constexpr double kAtMost = 0.5;            // but at most for so long
+constexpr double kLeaksFor = 0.04;         // two judgements that accuse are at least so far apart,
+constexpr double kForgetAccusation = 0.2;  // and at most so far from the next one
+constexpr double kSameRun = 0.1;           // two restarts are at least so far apart
 
-constexpr double kFlatAfterLeak = 0.2;
-constexpr double kStillGrows = 0.03;  // of the level
-constexpr double kSameRun = 0.1;      // two restarts are at least so far apart
-constexpr double kLeaksFor = 0.04;
-constexpr double kSure = 0.9;  // confidence from which one judgement is enough for an accusation
-constexpr double kForgetAccusation = 0.2;
-constexpr double kNewHeight = 0.1;  // of the floor: growth after a plateau is another warm-up from this on
-
+constexpr double kStillGrows = 0.03;   // of the level: a plateau that rises by more is none
+constexpr double kNewHeight = 0.1;     // of the floor: growth after a plateau is another warm-up from this on
+constexpr double kSure = 0.9;          // confidence from which one judgement is enough for an accusation
 constexpr double kSpikesMissing = 3;   // periods without a spike end `spiky`
 constexpr double kStillASpike = 0.4;   // of the usual height
 constexpr double kRefutedBelow = 0.5;  // of the rise that the old slope would have brought
 constexpr double kMaterial = 0.01;     // of the level: a smaller rise would not be seen
 constexpr double kGivenBack = 0.5;     // of the rise of the leak
 
-// A word that was left and shown again needs so many times the evidence to be left once more.
+// A word that was left and shown again needs so many times the evidence to be left once more; that counts twice at
+// most, so that no word is shown for ever.
 constexpr double kHarder = 4;
+constexpr int kHarderTimes = 2;
+
+double harder(double factor, int times) { return std::pow(factor, std::min(times, kHarderTimes)); }
 
 std::size_t index(Verdict verdict) { return static_cast<std::size_t>(verdict); }
 
@@ -43,16 +45,11 @@ Seconds plateau_of(const Judgement& judgement) {
     return std::max(kFlatFor * judgement.warmup, kPlateau * std::min(elapsed, judgement.warmup));
 }
 
-struct Low {
-    double at = 0;
-    double bytes = 0;
-};
-
 // The lowest since then (seconds since the first sample).
-std::optional<Low> lowest_since(const Series& series, double since) {
-    std::optional<Low> lowest;
+std::optional<double> lowest_since(const Series& series, double since) {
+    std::optional<double> lowest;
     for (const Bin& bin : series.bins(since))
-        if (!lowest || bin.low <= lowest->bytes) lowest = {bin.low_at, bin.low};
+        if (!lowest || bin.low < *lowest) lowest = bin.low;
     return lowest;
 }
 
@@ -63,7 +60,7 @@ Judgement VerdictHysteresis::settle(const Judgement& judged, const Series& serie
     if (shown_.verdict == Verdict::insufficient || is_new_run(fresh) || fresh.verdict == shown_.verdict ||
         may_replace(fresh, series))
         return take(fresh);
-    return keep(fresh, series);
+    return keep(fresh);
 }
 
 // A plateau that has only begun may be a pause of the warm-up; and after a run that leaked it may be the same leak,
@@ -99,11 +96,11 @@ bool VerdictHysteresis::may_replace(const Judgement& fresh, const Series& series
     const Seconds elapsed = fresh.until - fresh.since;
     const Seconds most = kAtMost * fresh.warmup;
     const Seconds part = std::min(kOfElapsed * elapsed, most);
-    const double again = std::pow(kHarder, shown_before_[index(shown_.verdict)]);
+    const double again = harder(kHarder, shown_before_[index(shown_.verdict)]);
     const Seconds needed = std::min(again * plateau_of(fresh), kPlateau * fresh.warmup);
     if (shown_.verdict == Verdict::spiky && fresh.verdict == Verdict::stable)
-        return has_lasted(fresh, std::max({needed, spiky_for_, kSpikesMissing * shown_.spike->period})) ||
-               !spikes_go_on(fresh, series);
+        return !spikes_go_on(fresh, series) ||
+               has_lasted(fresh, std::max({needed, spiky_for_, kSpikesMissing * shown_.spike->period}));
     if (shown_.verdict == Verdict::stable && fresh.verdict == Verdict::spiky)
         return has_lasted(fresh, again * kGrowsFor * fresh.warmup);
     const bool spiky = shown_.verdict == Verdict::spiky || fresh.spike;
@@ -125,11 +122,11 @@ bool VerdictHysteresis::is_refuted(const Judgement& fresh, const Series& series)
     if (passed < window) return false;
     const auto low = lowest_since(series, (fresh.until - window - series.began()).count());
     if (!low) return false;
-    const double risen = low->bytes - accusation_->floor;
+    const double risen = *low - accusation_->floor;
     if (risen < -kGivenBack * std::max(accusation_->rise, kMaterial * level_of(fresh)))
         return passed >= kFlatFor * fresh.warmup;
     const double expected = accusation_->slope * (passed - window / 2).count();
-    const double again = std::pow(kHarder, shown_before_[index(Verdict::leaking)]);
+    const double again = harder(kHarder, shown_before_[index(Verdict::leaking)]);
     if (expected < again * std::min(kMaterial * level_of(fresh), kGivenBack * accusation_->rise)) return false;
     return risen < kRefutedBelow * expected;
 }
@@ -148,9 +145,9 @@ bool VerdictHysteresis::spikes_go_on(const Judgement& fresh, const Series& serie
 bool VerdictHysteresis::is_confirmed(const Judgement& fresh) {
     if (!accused_since_ || fresh.until - accused_last_ > kForgetAccusation * fresh.warmup) accused_since_ = fresh.until;
     accused_last_ = fresh.until;
-    const int times = left_leaking_;
+    const int times = shown_before_[index(Verdict::leaking)];
     return (times == 0 && fresh.confidence >= kSure) ||
-           fresh.until - *accused_since_ >= std::pow(2 * kHarder, times) * kLeaksFor * fresh.warmup;
+           fresh.until - *accused_since_ >= harder(2 * kHarder, times) * kLeaksFor * fresh.warmup;
 }
 
 // `stable` and `spiky` are one answer here: the floor is flat.
@@ -163,13 +160,10 @@ bool VerdictHysteresis::has_lasted(const Judgement& fresh, Seconds needed) {
 
 Judgement VerdictHysteresis::take(const Judgement& fresh) {
     const bool same = fresh.verdict == shown_.verdict && !is_new_run(fresh);
-    if (is_new_run(fresh)) {
+    if (is_new_run(fresh))
         shown_before_ = {};
-        left_leaking_ = 0;
-    } else if (!same) {
+    else if (!same)
         ++shown_before_[index(shown_.verdict)];
-        if (shown_.verdict == Verdict::leaking) ++left_leaking_;
-    }
     if (!is_flat(fresh.verdict)) calm_floor_ = 0;
     if (is_flat(fresh.verdict) && (!same || calm_floor_ == 0)) {
         calm_floor_ = level_of(fresh);
@@ -189,8 +183,8 @@ Judgement VerdictHysteresis::take(const Judgement& fresh) {
 }
 
 // The word stays; what was measured since is shown with it.
-Judgement VerdictHysteresis::keep(const Judgement& fresh, const Series&) {
-    if (!pending_ || fresh.verdict == Verdict::insufficient) pending_.reset();
+Judgement VerdictHysteresis::keep(const Judgement& fresh) {
+    if (fresh.verdict == Verdict::insufficient) pending_.reset();
     shown_.until = fresh.until;
     shown_.samples = fresh.samples;
     shown_.peak = fresh.peak;

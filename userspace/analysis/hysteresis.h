@@ -37,7 +37,7 @@ class VerdictHysteresis {
     bool is_confirmed(const Judgement& fresh);
     bool has_lasted(const Judgement& fresh, Seconds needed);
     Judgement take(const Judgement& fresh);
-    Judgement keep(const Judgement& fresh, const Series& series);
+    Judgement keep(const Judgement& fresh);
 
     Judgement shown_{};
     std::optional<Accusation> accusation_{};
@@ -48,9 +48,8 @@ class VerdictHysteresis {
     double calm_floor_ = 0;  // bytes: the floor when the word became `stable` or `spiky`,
     double calm_top_ = 0;    // and the highest value until then
     std::array<int, std::size(kVerdicts)> shown_before_{};  // in this run: how often each word was shown and left
-    int left_leaking_ = 0;
-    bool after_leak_ = false;  // the run before this one leaked
-    Seconds spiky_for_{};      // how long judgements in a row have said `spiky`
+    bool after_leak_ = false;                               // the run before this one leaked
+    Seconds spiky_for_{};                                   // how long judgements in a row have said `spiky`
 };
 
 }  // namespace memscope

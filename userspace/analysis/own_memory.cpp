@@ -37,7 +37,8 @@ Bytes sample_error(const PageSharing& pages) { return pages.pss ? Bytes{} : Byte
 Bytes shareable(const Process& holder, const SharingReadings& readings, std::uint64_t forked_ns) {
     const Bytes all = holder.task.memory->anon;
     const SharingReading* reading = reading_of(readings, holder.task.id);
-    if (!reading || !reading->pages || reading->read_ns <= forked_ns) return all;
+    // A fork in the middle of a reading shares pages that were read as private a moment before.
+    if (!reading || !reading->pages || reading->began_ns <= forked_ns) return all;
     return std::min(all, reading->pages->shared_anon() + sample_error(*reading->pages));
 }
 

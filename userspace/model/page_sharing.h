@@ -28,7 +28,8 @@ struct PageSharing {
 
 // The latest that is known of a process.
 struct SharingReading {
-    std::uint64_t read_ns = 0;           // boot clock
+    std::uint64_t began_ns = 0;          // boot clock: when the reading began
+    std::uint64_t read_ns = 0;           // and when it ended
     std::optional<PageSharing> pages{};  // none: we may not read it
 };
 using SharingReadings = std::map<ProcessId, SharingReading>;

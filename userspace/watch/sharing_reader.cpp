@@ -72,10 +72,11 @@ SharingReader::Outcome SharingReader::read_one(const ReadSchedule::Choice& choic
     const std::uint64_t ended_ns = read_clock().boot_ns;
     // ENOENT may be a process that ends, or a kernel without the file.
     const bool gone = !pages && (pages.error().code == std::errc::no_such_process || !open_process(root_, id));
-    return {.id = id,
-            .cost = {.cpu = thread_cpu_time() - began_cpu, .held = seconds(ended_ns - began_ns)},
-            .gone = gone,
-            .reading = {.read_ns = ended_ns, .pages = pages ? std::optional(*pages) : std::nullopt}};
+    return {
+        .id = id,
+        .cost = {.cpu = thread_cpu_time() - began_cpu, .held = seconds(ended_ns - began_ns)},
+        .gone = gone,
+        .reading = {.began_ns = began_ns, .read_ns = ended_ns, .pages = pages ? std::optional(*pages) : std::nullopt}};
 }
 
 }  // namespace memscope

@@ -22,11 +22,13 @@ class ForkedTree {
     // All its pages, of which so much is private.
     void read(pid_t pid, Bytes own) {
         readings_[process(pid).task.id] = {
-            now_ns_, PageSharing{.anonymous = anon(pid), .own_anon = own, .pss = PageSharing::Pss{}}};
+            now_ns_, now_ns_, PageSharing{.anonymous = anon(pid), .own_anon = own, .pss = PageSharing::Pss{}}};
     }
     void sample(pid_t pid, Bytes own) {
-        readings_[process(pid).task.id] = {now_ns_, PageSharing{.anonymous = anon(pid), .own_anon = own}};
+        readings_[process(pid).task.id] = {now_ns_, now_ns_, PageSharing{.anonymous = anon(pid), .own_anon = own}};
     }
+    // Its pages were read while it forked.
+    void reading_began_earlier(pid_t pid) { readings_[process(pid).task.id].began_ns -= 2'000'000'000; }
     void copied_since_read(pid_t pid, Bytes bytes) { copied_[process(pid).task.id] = bytes; }
     void tick() {
         now_ns_ += 1'000'000'000;
@@ -61,6 +63,15 @@ ForkedTree trainer_and_workers() {
     for (pid_t pid = 11; pid <= 18; ++pid) tree.fork(10, pid);
     tree.tick();
     return tree;
+}
+
+TEST(OwnMemory, AForkInTheMiddleOfAReadingSharesWhatWasReadAsPrivate) {
+    ForkedTree tree = trainer_and_workers();
+    tree.read(10, mib(1000));
+    tree.reading_began_earlier(10);
+    tree.tick();
+    for (pid_t pid = 11; pid <= 18; ++pid) EXPECT_EQ(tree.own(pid), 0U) << pid;
+    EXPECT_EQ(tree.all(), 1000U);
 }
 
 TEST(OwnMemory, AWorkerThatWasJustForkedHoldsNothing) {
