@@ -335,6 +335,36 @@ TEST(TargetJudge, WhenTheTrainerIsReplacedWhatWasForeseenOfTheOldOneIsOver) {
     EXPECT_TRUE(watched.forecast()) << "the new one leaks as well";
 }
 
+// Loads 6 GiB within 30 s and leaks 8 GiB an hour, in runs of an hour. `replaced`: each run is another process.
+TargetSnapshot crash_loop(double seconds, bool replaced) {
+    constexpr double kRun = 3600;
+    const double age = std::fmod(seconds, kRun);
+    const double gib = 0.3 + 5.7 * std::min(1.0, age / 30) + 8 * age / kRun;
+    TargetSnapshot target = job(static_cast<std::uint64_t>(gib * kGiB));
+    if (replaced) {
+        const auto run = static_cast<pid_t>(seconds / kRun);
+        target.processes.back().task.id = {100 + run, static_cast<std::uint64_t>(100 + run)};
+    }
+    return target;
+}
+
+TEST(TargetJudge, ATrainerThatWasReplacedIsARestartAndTheLoopIsTold) {
+    Watched watched;
+    watched.run(3600 * 3.1, [](double t) { return crash_loop(t, true); });
+    const ScopeVerdict* whole = watched.latest.verdict();
+    EXPECT_EQ(whole->judgement.verdict, Verdict::leaking) << "six minutes of a run say nothing, the runs before do";
+    ASSERT_TRUE(whole->judgement.loop);
+    EXPECT_EQ(whole->judgement.loop->restarts, 3);
+    EXPECT_THAT(whole->explanation,
+                HasSubstr("The job was restarted 3 times, and each of the last runs leaked 8.0 GiB/h"));
+}
+
+TEST(TargetJudge, AFallOfTheSameTrainerIsNoRestart) {
+    Watched watched;
+    watched.run(3600 * 3.1, [](double t) { return crash_loop(t, false); });
+    EXPECT_FALSE(watched.latest.verdict()->judgement.loop);
+}
+
 TEST(TargetJudge, WhatOthersFillIsStillForeseenWhenTheJobIsGone) {
     Watched watched;
     const auto on_host = [](TargetSnapshot target, double t) {
