@@ -17,7 +17,7 @@ void Judge::add(Seconds time, Bytes bytes) {
     if (length < next_) return;
     judgement_ = hysteresis_.settle(judge(series_, settings_), series_);
     const double budget = settings_.warmup.count();
-    constexpr double kMostSeldom = 500;  // of the length: a file of weeks is judged in seconds
+    constexpr double kMostSeldom = 1500;  // of the length: a file of weeks is judged in seconds
     next_ = length + std::max(std::clamp(length / 64, budget / 120, budget / 20), length / kMostSeldom);
 }
 

@@ -54,6 +54,17 @@ TEST(Advice, ALineIsNoSuspectUnlessTheSeriesLeaks) {
     }
 }
 
+TEST(Advice, GrowthAtAConstantRateIsNotToldToGetMoreRoom) {
+    DeathReport report = job_called(Verdict::warming_up);
+    Judgement& judgement = report.then.targets[0].verdicts[0].judgement;
+    judgement.steady = true;
+    judgement.until = judgement.since + std::chrono::minutes(4);
+    EXPECT_THAT(advice_for(report, "/job/history.py:41 f"),
+                ElementsAre(AllOf(HasSubstr("grew at a constant rate of"), HasSubstr("/job/history.py:41 f"),
+                                  HasSubstr("what is kept there")),
+                            AllOf(HasSubstr("only tells more if that growth is its start"), HasSubstr("4 min"))));
+}
+
 TEST(Advice, WithoutACallSiteItSaysHowToGetOne) {
     EXPECT_THAT(advice_for(test::dead_job(), ""), Contains(HasSubstr("no call site is known")));
 }
