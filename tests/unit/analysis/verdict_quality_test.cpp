@@ -16,7 +16,7 @@ constexpr std::uint64_t kSeed = 20260000;
 bool lasts_days(const Family& family) { return family.name.find("days") != std::string_view::npos; }
 
 TEST(VerdictQuality, HundredsOfSeriesAreJudgedRightAndTheWordSeldomChanges) {
-    constexpr std::uint64_t kSeeds = 12;
+    constexpr std::uint64_t kSeeds = 6;
     Score score;
     Watching watching;
     for (std::uint64_t seed = kSeed; seed < kSeed + kSeeds; ++seed)
@@ -27,12 +27,12 @@ TEST(VerdictQuality, HundredsOfSeriesAreJudgedRightAndTheWordSeldomChanges) {
         }
     EXPECT_GE(score.right, score.series * 99 / 100) << testing::PrintToString(score.cases);
     EXPECT_EQ(score.accused, 0) << testing::PrintToString(score.cases);
-    EXPECT_LE(score.missed, score.leaks / 100) << testing::PrintToString(score.cases);
+    EXPECT_LE(score.missed, 1) << testing::PrintToString(score.cases);
     EXPECT_GE(score.slopes_near, score.slopes * 97 / 100);
-    EXPECT_GT(score.leaks, 120);
-    EXPECT_GT(score.healthy, 280);
+    EXPECT_GT(score.leaks, 60);
+    EXPECT_GT(score.healthy, 140);
     EXPECT_EQ(watching.accused, 0) << testing::PrintToString(watching.cases);
-    EXPECT_GT(watching.healthy, 150);
+    EXPECT_GT(watching.healthy, 75);
     EXPECT_LE(quantile(watching.changes, 0.5), 2);
     EXPECT_LE(quantile(watching.changes, 0.9), 3);
     EXPECT_LE(quantile(watching.changes, 1), 6) << testing::PrintToString(watching.cases);
