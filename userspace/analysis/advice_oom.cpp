@@ -35,12 +35,11 @@ void add_leak(const Judgement& judgement, const std::string& top_site, std::vect
             fmt::format("{}, and most of what grew was first touched at {}: look at what is kept there from "
                         "step to step (lists of losses, caches, hooks, tensors with their graph).",
                         what, top_site));
-    advice.push_back(
-        leaks
-            ? fmt::format("A higher limit only delays the next one: it grew by {}.", per_minute(judgement.floor_slope))
-            : fmt::format("A higher limit ({}) only tells more if that growth is its start: {} of growth "
-                          "were seen.",
-                          kRaise, human_duration(judgement.until - judgement.since)));
+    advice.push_back(leaks ? fmt::format("A higher limit only delays the next one: it grew by {}.",
+                                         per_minute(judgement.floor_slope))
+                           : fmt::format("A higher limit ({}) helps only if the growth was a warm-up that would have "
+                                         "ended; memscope saw {} of it.",
+                                         kRaise, human_duration(judgement.until - judgement.since)));
 }
 
 // The curve has been flat, or nobody can tell.

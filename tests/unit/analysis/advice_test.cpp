@@ -62,7 +62,8 @@ TEST(Advice, GrowthAtAConstantRateIsNotToldToGetMoreRoom) {
     EXPECT_THAT(advice_for(report, "/job/history.py:41 f"),
                 ElementsAre(AllOf(HasSubstr("grew at a constant rate of"), HasSubstr("/job/history.py:41 f"),
                                   HasSubstr("what is kept there")),
-                            AllOf(HasSubstr("only tells more if that growth is its start"), HasSubstr("4 min"))));
+                            AllOf(HasSubstr("helps only if the growth was a warm-up that would have ended"),
+                                  HasSubstr("4 min"))));
 }
 
 TEST(Advice, WithoutACallSiteItSaysHowToGetOne) {
