@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace memscope {
 namespace {
@@ -15,21 +16,28 @@ constexpr double kOfElapsed = 0.05;        // growth also for this part of the t
 constexpr double kAtMost = 0.5;            // but at most for so long
 constexpr double kLeaksFor = 0.04;         // two judgements that accuse are at least so far apart,
 constexpr double kForgetAccusation = 0.2;  // and at most so far from the next one
+constexpr double kSlowsFor = 0.1;          // growth that slows down, after a leak, is the answer from then on
+constexpr double kRunBegins = 0.2;         // a fall of a spiky curve is a restart after so long
 constexpr double kSameRun = 0.1;           // two restarts are at least so far apart
 
-constexpr double kStillGrows = 0.03;   // of the level: a plateau that rises by more is none
+constexpr double kStillGrows = 0.02;   // of the level: a plateau that rises by more is none
 constexpr double kNewHeight = 0.1;     // of the floor: growth after a plateau is another warm-up from this on
 constexpr double kSure = 0.9;          // confidence from which one judgement is enough for an accusation
 constexpr double kSpikesMissing = 3;   // periods without a spike end `spiky`
 constexpr double kStillASpike = 0.4;   // of the usual height
 constexpr double kRefutedBelow = 0.5;  // of the rise that the old slope would have brought
 constexpr double kMaterial = 0.01;     // of the level: a smaller rise would not be seen
+constexpr double kSinceLong = 0.1;     // of the time that was judged: no judgement in it accuses, so `leaking` ends
 constexpr double kGivenBack = 0.5;     // of the rise of the leak
 
 // A word that was left and shown again needs so many times the evidence to be left once more; that counts twice at
 // most, so that no word is shown for ever.
 constexpr double kHarder = 4;
 constexpr int kHarderTimes = 2;
+
+// After so many changes in one run the curve is known to be ambiguous: each word but `leaking` needs more evidence
+// again.
+constexpr int kManyChanges = 4;
 
 double harder(double factor, int times) { return std::pow(factor, std::min(times, kHarderTimes)); }
 
@@ -55,7 +63,8 @@ std::optional<double> lowest_since(const Series& series, double since) {
 
 }  // namespace
 
-Judgement VerdictHysteresis::settle(const Judgement& judged, const Series& series) {
+Judgement VerdictHysteresis::settle(const Judgement& judged, const Series& series, bool restarts_are_told) {
+    restarts_are_told_ = restarts_are_told;
     const Judgement fresh = doubted(judged);
     if (shown_.verdict == Verdict::insufficient || is_new_run(fresh) || fresh.verdict == shown_.verdict ||
         may_replace(fresh, series))
@@ -74,7 +83,8 @@ Judgement VerdictHysteresis::doubted(Judgement fresh) {
     after_leak_ = after_leak_ && flat_for < kFlatAfterLeak * fresh.warmup;
     // The growth after a pause may be too short to be found by itself.
     const Seconds elapsed = fresh.until - fresh.since;
-    const bool goes_on = elapsed < fresh.warmup && fresh.floor_slope * flat_for.count() > kStillGrows * level_of(fresh);
+    const Seconds ahead = fresh.warmup_ended ? std::max(flat_for, fresh.warmup - elapsed) : flat_for;
+    const bool goes_on = elapsed < fresh.warmup && fresh.floor_slope * ahead.count() > kStillGrows * level_of(fresh);
     if (!has_begun && !after_leak_ && !goes_on) return fresh;
     fresh.verdict = Verdict::warming_up;
     fresh.doubt = Doubt::budget;
@@ -85,6 +95,9 @@ Judgement VerdictHysteresis::doubted(Judgement fresh) {
 // The time of a restart moves a little when old samples are joined, and while the new run begins.
 bool VerdictHysteresis::is_new_run(const Judgement& fresh) const {
     if (!fresh.restarted) return false;
+    // On a curve alone, a fall under a spiky floor may still turn out to be the end of a spike.
+    const bool may_be_spike = !restarts_are_told_ && shown_.verdict == Verdict::spiky;
+    if (may_be_spike && fresh.until - *fresh.restarted < kRunBegins * fresh.warmup) return false;
     const Seconds slack = std::max(kSameRun * fresh.warmup, 0.02 * (fresh.until - fresh.since));
     return !shown_.restarted || *fresh.restarted > *shown_.restarted + slack;
 }
@@ -92,12 +105,14 @@ bool VerdictHysteresis::is_new_run(const Judgement& fresh) const {
 bool VerdictHysteresis::may_replace(const Judgement& fresh, const Series& series) {
     if (fresh.verdict == Verdict::insufficient) return false;
     if (fresh.verdict == Verdict::leaking) return is_confirmed(fresh);
-    if (shown_.verdict == Verdict::leaking) return is_refuted(fresh, series);
     const Seconds elapsed = fresh.until - fresh.since;
+    if (shown_.verdict == Verdict::leaking)
+        return has_lasted(fresh, std::max(fresh.warmup, kSinceLong * elapsed)) ||
+               (is_refuted(fresh, series) && (is_flat(fresh.verdict) || has_lasted(fresh, kSlowsFor * fresh.warmup)));
     const Seconds most = kAtMost * fresh.warmup;
     const Seconds part = std::min(kOfElapsed * elapsed, most);
-    const double again = harder(kHarder, shown_before_[index(shown_.verdict)]);
-    const Seconds needed = std::min(again * plateau_of(fresh), kPlateau * fresh.warmup);
+    const double again = effort();
+    const Seconds needed = std::min(again * plateau_of(fresh), ambiguous() * kPlateau * fresh.warmup);
     if (shown_.verdict == Verdict::spiky && fresh.verdict == Verdict::stable)
         return !spikes_go_on(fresh, series) ||
                has_lasted(fresh, std::max({needed, spiky_for_, kSpikesMissing * shown_.spike->period}));
@@ -126,9 +141,17 @@ bool VerdictHysteresis::is_refuted(const Judgement& fresh, const Series& series)
     if (risen < -kGivenBack * std::max(accusation_->rise, kMaterial * level_of(fresh)))
         return passed >= kFlatFor * fresh.warmup;
     const double expected = accusation_->slope * (passed - window / 2).count();
-    const double again = harder(kHarder, shown_before_[index(Verdict::leaking)]);
+    const double again = effort();
     if (expected < again * std::min(kMaterial * level_of(fresh), kGivenBack * accusation_->rise)) return false;
     return risen < kRefutedBelow * expected;
+}
+
+// How many times the usual evidence it takes to leave the word that is shown.
+double VerdictHysteresis::effort() const { return ambiguous() * harder(kHarder, shown_before_[index(shown_.verdict)]); }
+
+double VerdictHysteresis::ambiguous() const {
+    const int changes = std::accumulate(shown_before_.begin(), shown_before_.end(), 0);
+    return changes >= kManyChanges ? kHarder : 1;
 }
 
 bool VerdictHysteresis::spikes_go_on(const Judgement& fresh, const Series& series) {
@@ -162,7 +185,7 @@ Judgement VerdictHysteresis::take(const Judgement& fresh) {
     const bool same = fresh.verdict == shown_.verdict && !is_new_run(fresh);
     if (is_new_run(fresh))
         shown_before_ = {};
-    else if (!same)
+    else if (!same && shown_.verdict != Verdict::insufficient)
         ++shown_before_[index(shown_.verdict)];
     if (!is_flat(fresh.verdict)) calm_floor_ = 0;
     if (is_flat(fresh.verdict) && (!same || calm_floor_ == 0)) {

@@ -15,8 +15,9 @@ namespace memscope {
 // watcher judged them ends with the word that the watcher showed.
 class VerdictHysteresis {
   public:
-    // The judgement to show. `judged` is the latest judgement of `series`.
-    Judgement settle(const Judgement& judged, const Series& series);
+    // The judgement to show. `judged` is the latest judgement of `series`; its restarts were told by the process tree,
+    // or found on the curve.
+    Judgement settle(const Judgement& judged, const Series& series, bool restarts_are_told = false);
 
   private:
     // What a leak must go on doing: the floor when the curve last said `leaking`, and the rate at which it rose.
@@ -33,6 +34,8 @@ class VerdictHysteresis {
     bool is_new_run(const Judgement& fresh) const;
     bool may_replace(const Judgement& fresh, const Series& series);
     bool is_refuted(const Judgement& fresh, const Series& series) const;
+    double effort() const;
+    double ambiguous() const;
     bool spikes_go_on(const Judgement& fresh, const Series& series);
     bool is_confirmed(const Judgement& fresh);
     bool has_lasted(const Judgement& fresh, Seconds needed);
@@ -40,6 +43,7 @@ class VerdictHysteresis {
     Judgement keep(const Judgement& fresh);
 
     Judgement shown_{};
+    bool restarts_are_told_ = false;
     std::optional<Accusation> accusation_{};
     std::optional<Verdict> pending_{};  // the word that waits to be shown, and since when
     Seconds pending_since_{};

@@ -15,7 +15,7 @@ void Judge::add(Seconds time, Bytes bytes) {
     series_.add(time, bytes);
     const double length = series_.length();
     if (length < next_) return;
-    judgement_ = hysteresis_.settle(judge(series_, settings_), series_);
+    judgement_ = hysteresis_.settle(judge(series_, settings_), series_, settings_.evidence.restarts.has_value());
     const double budget = settings_.warmup.count();
     constexpr double kMostSeldom = 1500;  // of the length: a file of weeks is judged in seconds
     next_ = length + std::max(std::clamp(length / 64, budget / 120, budget / 20), length / kMostSeldom);
@@ -32,7 +32,7 @@ void Judge::restart(Seconds at) {
 
 Judgement Judge::now() const {
     VerdictHysteresis hysteresis = hysteresis_;  // a question changes nothing
-    return hysteresis.settle(judge(series_, settings_), series_);
+    return hysteresis.settle(judge(series_, settings_), series_, settings_.evidence.restarts.has_value());
 }
 
 Judgement moved(Judgement judgement, Seconds by) {

@@ -77,6 +77,36 @@ TEST(Hysteresis, APauseOfAWarmUpIsNotStable) {
     EXPECT_GT(watched.since[1], 400);
 }
 
+TEST(Hysteresis, SlowGrowthRightAfterLoadingIsNotStable) {
+    // 20 % an hour after a quick start: flat beside the loading, not beside the level.
+    const auto slow = through({{0, 4 * kGiB}, {400, 9 * kGiB}, {6400, 12 * kGiB}});
+    const auto noisy = [=](double t) { return slow(t) + 0.03 * kGiB * std::sin(t * 1.7); };
+    EXPECT_THAT(watch(1100, 5, noisy).words, ElementsAre(Verdict::warming_up));
+    EXPECT_EQ(watch(6400, 5, noisy).words.back(), Verdict::leaking);
+}
+
+TEST(Hysteresis, AFallOfASpikyCurveIsNoRestartYetUnlessTheProcessTreeSaysSo) {
+    VerdictHysteresis hysteresis;
+    Series series;
+    const auto settle = [&](Verdict verdict, double until, std::optional<double> restarted, bool told) {
+        Judgement judged{.verdict = verdict, .floor = Bytes{4ULL << 30U}};
+        judged.since = Seconds(restarted.value_or(0));
+        judged.until = Seconds(until);
+        judged.warmup = Seconds(1200);
+        if (restarted) judged.restarted = Seconds(*restarted);
+        if (verdict == Verdict::spiky) judged.spike = Spike{.height = Bytes{8ULL << 30U}, .period = Seconds(1500)};
+        if (verdict == Verdict::spiky) judged.last_spike = Seconds(until - 10);
+        series.add(Seconds(until), Bytes{4ULL << 30U});
+        return hysteresis.settle(judged, series, told).verdict;
+    };
+    ASSERT_EQ(settle(Verdict::spiky, 3000, {}, false), Verdict::spiky);
+    const VerdictHysteresis before = hysteresis;
+    EXPECT_EQ(settle(Verdict::warming_up, 3150, 3050, false), Verdict::spiky);
+    EXPECT_EQ(settle(Verdict::warming_up, 3300, 3050, false), Verdict::warming_up);
+    hysteresis = before;
+    EXPECT_EQ(settle(Verdict::warming_up, 3310, 3200, true), Verdict::warming_up);
+}
+
 TEST(Hysteresis, AFileIsJudgedAsAWatcherWouldAtItsLastSample) {
     const auto noisy = [](double t) {
         return kGiB * (5 + 0.4 * std::fmod(t, 700) / 700 + 0.05 * std::floor(t / 700) + 0.02 * std::sin(t));
