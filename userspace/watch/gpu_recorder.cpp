@@ -119,16 +119,6 @@ std::optional<GpuId> GpuRecorder::device(const ProcessId& process, int ordinal) 
     return std::nullopt;
 }
 
-std::optional<Bytes> GpuRecorder::reserved(const ProcessId& process, const GpuId& device) const {
-    std::optional<Bytes> sum;
-    for (auto each = accounts_.lower_bound({process.pid, 0, INT_MIN});
-         each != accounts_.end() && std::get<0>(each->first) == process.pid; ++each) {
-        if (each->second.account.process.id != process || each->second.device != device) continue;
-        for (const Bytes bytes : each->second.account.reserved) sum = sum.value_or(Bytes{}) + bytes;
-    }
-    return sum;
-}
-
 void GpuRecorder::describe(CgroupId target, TargetSnapshot& out) const {
     const auto failures = failures_.find(target);
     if (failures != failures_.end()) {

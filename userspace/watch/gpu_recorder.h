@@ -37,8 +37,6 @@ class GpuRecorder {
 
     // Puts what the processes of a target hold into what is shown of it, with what others have put there.
     void describe(CgroupId target, TargetSnapshot& out) const;
-    // By the calls of a process, as of the last tick, its end included; none: it has made none.
-    std::optional<Bytes> reserved(const ProcessId& process, const GpuId& device) const;
     // As a process counts them, by its calls.
     std::optional<GpuId> device(const ProcessId& process, int ordinal) const;
     void forget(CgroupId target) { failures_.erase(target); }
