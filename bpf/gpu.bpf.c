@@ -82,8 +82,13 @@ static __always_inline int on_call(struct pt_regs *regs, __u32 call)
 	begun.arguments[4] = call_argument_5(regs);
 	if (frees(call)) {
 		key = key_of(process, pid, call, begun.arguments[0]);
-		begun.has_taken = remove(process, pid, &key, &begun.taken);
+		if (remove(process, pid, &key, &begun.taken))
+			begun.has_taken = GPU_TAKEN_MEMORY;
 	}
+	if (call == MS_CUDA_RELEASE)
+		before_release(process, pid, &begun);
+	if (call == MS_CUDA_MAP)
+		before_map(process, pid, &begun);
 	if (bpf_map_update_elem(&gpu_calls, &thread, &begun, BPF_ANY))
 		count_loss(MS_LOSS_GPU_CALLS_FULL);
 	return 0;
@@ -106,10 +111,14 @@ static __always_inline void after_call(void *ctx, struct ms_gpu_process *process
 		taken = was_allocated(process, pid, begun, result, &key, &held);
 		break;
 	case MS_CUDA_CREATE:
-		after_create(process, pid, begun, result);
+		taken = was_created(process, pid, begun, result, &key, &held);
+		break;
+	case MS_CUDA_RETAIN:
+		if (!result)
+			after_retain(process, pid, begun);
 		break;
 	case MS_CUDA_MAP:
-		taken = was_mapped(process, pid, begun, result, &key, &held);
+		after_map(process, pid, begun, result);
 		break;
 	case MS_CUDA_UNMAP:
 		if (!result)
@@ -119,10 +128,15 @@ static __always_inline void after_call(void *ctx, struct ms_gpu_process *process
 	case MS_CUDA_HOST_FREE:
 	case MS_CUDA_HOST_UNREGISTER:
 	case MS_CUDA_RELEASE:
-		if (result && begun->has_taken) {
-			key = key_of(process, pid, begun->call, begun->arguments[0]);
-			enter(process, pid, &key, &begun->taken);
+		if (!result || !begun->has_taken)
+			break;
+		key = key_of(process, pid, begun->call, begun->arguments[0]);
+		if (begun->call == MS_CUDA_RELEASE) {
+			begun->taken.uses = MS_GPU_REFERENCE;
+			undo_release(&key, begun);
 		}
+		if (begun->has_taken == GPU_TAKEN_MEMORY)
+			enter(process, pid, &key, &begun->taken);
 		break;
 	case MS_CUDA_SET_CONTEXT:
 	case MS_CUDA_PUSH_CONTEXT:
@@ -171,6 +185,7 @@ CALL(alloc_async, on_call, ALLOC_ASYNC)
 CALL(free, on_call, FREE)
 CALL(create, on_call, CREATE)
 CALL(release, on_call, RELEASE)
+CALL(retain, on_call, RETAIN)
 CALL(map, on_call, MAP)
 CALL(unmap, on_call, UNMAP)
 CALL(host_alloc, on_call, HOST_ALLOC)
@@ -207,6 +222,7 @@ SEC("tp_btf/sched_process_exec") int BPF_PROG(gpu_exec, struct task_struct *task
 	__u32 pid = thread >> 32;
 
 	bpf_map_delete_elem(&gpu_processes, &pid);
+	bpf_map_delete_elem(&gpu_seen_from_start, &pid);
 	bpf_map_delete_elem(&gpu_calls, &thread);
 	bpf_map_delete_elem(&gpu_threads, &thread);
 	return 0;
@@ -219,7 +235,9 @@ SEC("tp_btf/sched_process_exit") int BPF_PROG(gpu_exit, struct task_struct *task
 
 	bpf_map_delete_elem(&gpu_calls, &thread);
 	bpf_map_delete_elem(&gpu_threads, &thread);
-	if (BPF_CORE_READ(task, signal, live.counter) == 0)
+	if (BPF_CORE_READ(task, signal, live.counter) == 0) {
 		bpf_map_delete_elem(&gpu_processes, &pid);
+		bpf_map_delete_elem(&gpu_seen_from_start, &pid);
+	}
 	return 0;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Who holds what of the CUDA driver: every allocation that lives, the sums of each process on each device,
- * and the sums at each call stack. What is not in the first is in none of them, so that a free takes off only
- * what was added.
+ * What processes hold of the CUDA driver: every live allocation, the sums of each process on each device, and
+ * the sums at each call stack. An allocation that is not in the first map is in none of the sums, so that a
+ * free subtracts only what was added.
  */
 #ifndef MEMSCOPE_GPU_BOOKS_BPF_H
 #define MEMSCOPE_GPU_BOOKS_BPF_H
@@ -108,10 +108,10 @@ static __always_inline bool add_to_site(const struct ms_gpu_process *process, __
 	return true;
 }
 
-/* Handles are remembered, but hold nothing until they are mapped. */
+/* Physical memory is that of its handle: a mapping takes none, however many there are of one handle. */
 static __always_inline bool holds_memory(const struct ms_gpu_live_key *key)
 {
-	return key->kind_of_address != MS_GPU_HANDLE;
+	return key->kind_of_address != MS_GPU_MAPPED;
 }
 
 /* The sums without it. False: it is left over from contexts that have ended, and in none of them. */
@@ -133,8 +133,8 @@ static __always_inline bool take_off(const struct ms_gpu_process *process, __u32
 	return true;
 }
 
-/* Whatever was known of that address has been freed in a way that nobody saw. */
-static __always_inline void enter(struct ms_gpu_process *process, __u32 pid,
+/* An entry that is already at that address was freed in a way that no probe saw. False: there is no room. */
+static __always_inline bool enter(struct ms_gpu_process *process, __u32 pid,
                                   const struct ms_gpu_live_key *key, struct ms_gpu_live *held)
 {
 	struct ms_gpu_live *before = bpf_map_lookup_elem(&gpu_live, key);
@@ -142,7 +142,7 @@ static __always_inline void enter(struct ms_gpu_process *process, __u32 pid,
 	__u32 kind = held->kind;
 
 	if (!account || kind >= MS_GPU_KIND_COUNT)
-		return;
+		return false;
 	held->generation = account->generation;
 	if (before)
 		take_off(process, pid, key, before);
@@ -158,28 +158,35 @@ static __always_inline void enter(struct ms_gpu_process *process, __u32 pid,
 			__sync_fetch_and_add(&account->lost_bytes, held->bytes);
 		if (held->stack)
 			add_to_site(process, pid, held, -held->bytes);
-		return;
+		return false;
 	}
 	if (!before)
 		__sync_fetch_and_add(&gpu_live_entries, 1);
 	__sync_fetch_and_add(&account->live, 1);
 	if (holds_memory(key))
 		__sync_fetch_and_add(&account->bytes[kind], held->bytes);
+	return true;
 }
 
-/* Out of the books, into `held`. False: it was in none of the sums. */
-static __always_inline bool remove(struct ms_gpu_process *process, __u32 pid,
-                                   const struct ms_gpu_live_key *key, struct ms_gpu_live *held)
+/* Out of the map of live allocations, into `held`. False: it is not there, or another thread was faster. */
+static __always_inline bool take_out(const struct ms_gpu_live_key *key, struct ms_gpu_live *held)
 {
 	struct ms_gpu_live *known = bpf_map_lookup_elem(&gpu_live, key);
 
 	if (!known)
 		return false;
 	__builtin_memcpy(held, known, sizeof(*held));
-	if (bpf_map_delete_elem(&gpu_live, key)) /* somebody else was faster */
+	if (bpf_map_delete_elem(&gpu_live, key))
 		return false;
 	__sync_fetch_and_add(&gpu_live_entries, -1);
-	return take_off(process, pid, key, held);
+	return true;
+}
+
+/* Out of the map and the sums, into `held`. False: it was in none of the sums. */
+static __always_inline bool remove(struct ms_gpu_process *process, __u32 pid,
+                                   const struct ms_gpu_live_key *key, struct ms_gpu_live *held)
+{
+	return take_out(key, held) && take_off(process, pid, key, held);
 }
 
 /* With its last context all that a process holds on a device is gone: no frees are called. */

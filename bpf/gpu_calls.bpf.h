@@ -5,13 +5,20 @@
 
 #include "gpu_contexts.bpf.h"
 
+/* What a call has taken off where it began, to be undone if it fails. */
+enum gpu_taken {
+	GPU_TAKEN_NOTHING,
+	GPU_TAKEN_MEMORY, /* an entry of gpu_live */
+	GPU_TAKEN_USE,    /* one use of a handle; by cuMemMap: added */
+};
+
 struct gpu_call {
 	__u64 time_ns;
 	__u64 stack_pointer;
 	__u64 arguments[5];
-	struct ms_gpu_live taken; /* by a free, to be put back if it fails */
+	struct ms_gpu_live taken;
 	__u32 call;
-	__u32 has_taken;
+	__u32 has_taken; /* enum gpu_taken */
 };
 
 struct {
@@ -53,7 +60,6 @@ static __always_inline enum ms_gpu_kind kind_of(__u32 call)
 	case MS_CUDA_HOST_REGISTER:
 		return MS_GPU_PINNED_REGISTER;
 	case MS_CUDA_CREATE:
-	case MS_CUDA_MAP:
 		return MS_GPU_VMM;
 	default:
 		return MS_GPU_ALLOC;
@@ -62,8 +68,7 @@ static __always_inline enum ms_gpu_kind kind_of(__u32 call)
 
 static __always_inline bool frees(__u32 call)
 {
-	return call == MS_CUDA_FREE || call == MS_CUDA_HOST_FREE || call == MS_CUDA_HOST_UNREGISTER ||
-	       call == MS_CUDA_RELEASE;
+	return call == MS_CUDA_FREE || call == MS_CUDA_HOST_FREE || call == MS_CUDA_HOST_UNREGISTER;
 }
 
 static __always_inline struct ms_gpu_live_key key_of(const struct ms_gpu_process *process, __u32 pid,

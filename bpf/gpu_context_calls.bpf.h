@@ -54,7 +54,7 @@ static __always_inline void after_context_call(struct ms_gpu_process *process, _
 	case MS_CUDA_PRIMARY_RELEASE:
 		if (account->retains > 0) {
 			__sync_fetch_and_add(&account->retains, -1);
-			end_if_last(account);
+			end_if_last(process, pid, account);
 		}
 		break;
 	case MS_CUDA_PRIMARY_RESET:
@@ -64,7 +64,7 @@ static __always_inline void after_context_call(struct ms_gpu_process *process, _
 	case MS_CUDA_DESTROY_CONTEXT:
 		if (account->contexts > 0) {
 			__sync_fetch_and_add(&account->contexts, -1);
-			end_if_last(account);
+			end_if_last(process, pid, account);
 		}
 		break;
 	case MS_CUDA_GET_UUID:

@@ -112,10 +112,24 @@ static __always_inline __s32 current_device(const struct ms_gpu_process *process
 	return device;
 }
 
-/* Memory is gone with the last context of a device: that of others there cannot be told apart. */
-static __always_inline void end_if_last(struct ms_gpu_account *account)
+/* Processes whose calls have all been seen, by pid; written by the collector when a process maps a driver
+ * while it is watched. */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, 4096);
+	__type(key, __u32);
+	__type(value, __u64); /* when the process was started, as ms_gpu_process has it */
+} gpu_seen_from_start SEC(".maps");
+
+/* All that a process holds on a device is gone with its last context there. Contexts that a process had
+ * before memscope was there are not counted, so of such a process nobody can tell which one is the last: its
+ * memory stays in the sums until the process ends, resets the device or frees it. */
+static __always_inline void end_if_last(const struct ms_gpu_process *process, __u32 pid,
+                                        struct ms_gpu_account *account)
 {
-	if (account->contexts <= 0 && account->retains <= 0)
+	__u64 *start_ns = bpf_map_lookup_elem(&gpu_seen_from_start, &pid);
+
+	if (start_ns && *start_ns == process->start_ns && account->contexts <= 0 && account->retains <= 0)
 		end_generation(account);
 }
 

@@ -3,7 +3,7 @@
 #ifndef MEMSCOPE_GPU_UNMAP_BPF_H
 #define MEMSCOPE_GPU_UNMAP_BPF_H
 
-#include "gpu_calls.bpf.h"
+#include "gpu_handles.bpf.h"
 
 #define UNMAP_STEPS         16384
 #define UNMAP_STEPS_BOUNDED 4096 /* without bpf_loop() */
@@ -33,12 +33,12 @@ struct {
 
 static __always_inline bool unmap_next(struct unmap_walk *walk)
 {
+	__u64 bytes;
+
 	if (walk->at >= walk->end)
 		return false;
-	walk->key = key_of(&walk->process, walk->pid, MS_CUDA_UNMAP, walk->at);
-	walk->held.bytes = 0;
-	remove(&walk->process, walk->pid, &walk->key, &walk->held);
-	walk->at += walk->held.bytes ? walk->held.bytes : UNMAP_GRANULE;
+	bytes = forget_mapping(&walk->process, walk->pid, walk->at, &walk->key, &walk->held);
+	walk->at += bytes ? bytes : UNMAP_GRANULE;
 	return true;
 }
 

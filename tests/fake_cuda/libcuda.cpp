@@ -33,6 +33,18 @@ struct Allocation {
     bool of_host = false;
 };
 
+struct Handle {
+    std::uint64_t bytes = 0;
+    int device = 0;
+    int references = 1;
+    int mappings = 0;
+};
+
+struct Mapping {
+    std::uint64_t bytes = 0;
+    std::uint64_t handle = 0;
+};
+
 struct Driver {
     std::mutex mutex{};
     std::uint64_t budget = number_from("FAKE_CUDA_BYTES", std::uint64_t{1} << 50);
@@ -40,8 +52,8 @@ struct Driver {
     std::map<int, std::uint64_t> used{};
     std::map<int, Context> primaries{};
     std::unordered_map<std::uint64_t, Allocation> live{};
-    std::map<std::uint64_t, Allocation> mapped{};
-    std::unordered_map<std::uint64_t, Allocation> handles{};
+    std::map<std::uint64_t, Mapping> mapped{};
+    std::unordered_map<std::uint64_t, Handle> handles{};                    // as long as their memory lives
     std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> freed{};  // by size
     std::uint64_t next_address = 0x700000000000;
     std::uint64_t next_handle = 1;
@@ -96,6 +108,14 @@ void forget_device(int device) {
     const std::lock_guard lock(its.mutex);
     std::erase_if(its.live, [&](const auto& entry) { return entry.second.device == device; });
     its.used[device] = 0;
+}
+
+// Physical memory lives until its handle has neither a reference nor a mapping left.
+void free_if_unused(Driver& its, std::uint64_t handle) {
+    const auto found = its.handles.find(handle);
+    if (found->second.references > 0 || found->second.mappings > 0) return;
+    its.used[found->second.device] -= found->second.bytes;
+    its.handles.erase(found);
 }
 
 int create_context(void** context, int device) {
@@ -207,9 +227,26 @@ int cuMemRelease(std::uint64_t handle) {
     Driver& its = driver();
     const std::lock_guard lock(its.mutex);
     const auto found = its.handles.find(handle);
-    if (found == its.handles.end()) return kInvalidValue;
-    its.used[found->second.device] -= found->second.bytes;
-    its.handles.erase(found);
+    if (found == its.handles.end() || found->second.references == 0 || its.frees_fail) return kInvalidValue;
+    --found->second.references;
+    free_if_unused(its, handle);
+    return kDone;
+}
+int cuMemRetainAllocationHandle(std::uint64_t* handle, void* address) {
+    Driver& its = driver();
+    const std::lock_guard lock(its.mutex);
+    const auto found = its.mapped.find(reinterpret_cast<std::uint64_t>(address));
+    if (found == its.mapped.end()) return kInvalidValue;
+    *handle = found->second.handle;
+    ++its.handles[*handle].references;
+    return kDone;
+}
+// Of another process's memory: what it takes is not this process's.
+int cuMemImportFromShareableHandle(std::uint64_t* handle, void*, int) {
+    Driver& its = driver();
+    const std::lock_guard lock(its.mutex);
+    *handle = its.next_handle++;
+    its.handles[*handle] = {};
     return kDone;
 }
 int cuMemAddressReserve(std::uint64_t* address, std::size_t bytes, std::size_t, std::uint64_t, unsigned long long) {
@@ -225,7 +262,8 @@ int cuMemMap(std::uint64_t address, std::size_t bytes, std::size_t, std::uint64_
     Driver& its = driver();
     const std::lock_guard lock(its.mutex);
     if (!its.handles.contains(handle) || its.mapped.contains(address)) return kInvalidValue;
-    its.mapped[address] = {bytes, 0};
+    its.mapped[address] = {bytes, handle};
+    ++its.handles[handle].mappings;
     return kDone;
 }
 int cuMemUnmap(std::uint64_t address, std::size_t bytes) {
@@ -233,7 +271,12 @@ int cuMemUnmap(std::uint64_t address, std::size_t bytes) {
     const std::lock_guard lock(its.mutex);
     auto each = its.mapped.lower_bound(address);
     if (each == its.mapped.end() || each->first != address) return kInvalidValue;
-    while (each != its.mapped.end() && each->first < address + bytes) each = its.mapped.erase(each);
+    while (each != its.mapped.end() && each->first < address + bytes) {
+        const std::uint64_t handle = each->second.handle;
+        each = its.mapped.erase(each);
+        --its.handles[handle].mappings;
+        free_if_unused(its, handle);
+    }
     return kDone;
 }
 

@@ -75,31 +75,6 @@ TEST(CudaCalls, OfManyThreadsThatGetEachOthersAddressesAddUp) {
     job.watched.expect_nothing_lost();
 }
 
-TEST(CudaCalls, ThatMapMemoryCountWhatIsMappedUntilItIsUnmapped) {
-    CudaJob job("shared-cuda-vmm", [](const FakeCuda& cuda, const Child::Script& script) {
-        std::uint64_t base = 0;
-        cuda.use(1);
-        cuda.use(0);  // where it is made is said with the memory
-        cuda.call("cuMemAddressReserve", &base, 64 * kMiB, std::size_t{0}, std::uint64_t{0}, 0ULL);
-        for (int i = 0; i < 8; ++i) {
-            const std::uint64_t handle = cuda.create(2 * kMiB, 1);
-            cuda.call("cuMemMap", base + i * 2 * kMiB, 2 * kMiB, std::size_t{0}, handle, 0ULL);
-            cuda.call("cuMemRelease", handle);
-        }
-        script.say();
-        script.wait();
-        cuda.call("cuMemUnmap", base + 2 * kMiB, 10 * kMiB);
-        script.say();
-        script.wait();
-        cuda.call("cuMemUnmap", base + 40 * kMiB, 2 * kMiB);
-        cuda.call("cuMemUnmap", base, 2 * kMiB);
-    });
-    EXPECT_EQ(use_of(job.done(), job.child.pid(), 1).of(GpuApi::vmm).n, 16 * kMiB);
-    EXPECT_EQ(use_of(job.done(), job.child.pid(), 1).of(GpuApi::vmm).n, 6 * kMiB);
-    EXPECT_EQ(use_of(job.done(), job.child.pid(), 1).of(GpuApi::vmm).n, 4 * kMiB);
-    job.watched.expect_nothing_lost();
-}
-
 TEST(CudaCalls, ThatPinHostMemoryAreOfTheHost) {
     CudaJob job("shared-cuda-pinned", [](const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(0);

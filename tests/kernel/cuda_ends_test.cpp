@@ -15,6 +15,21 @@ Bytes held(const TargetSnapshot& target, pid_t pid, int device = 0) {
     return use_of(target, pid, device).reserved_total();
 }
 
+std::pair<Fd, Fd> make_pipe() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe");
+    return {Fd(ends[0]), Fd(ends[1])};
+}
+
+void say_byte(const Fd& pipe) {
+    if (::write(pipe.get(), "x", 1) != 1) throw std::runtime_error("nobody listens");
+}
+
+void wait_for_byte(const Fd& pipe) {
+    char byte = 0;
+    if (::read(pipe.get(), &byte, 1) != 1) throw std::runtime_error("nobody is left to say anything");
+}
+
 // As many allocations as there is room for; the rest is counted.
 Watched with_room_for(std::uint32_t allocations, const RealCgroup& job) {
     return Watched::on(gather_kernel_facts({}), {.cgroups = {job.name()}, .gpu_live = allocations});
@@ -64,6 +79,56 @@ TEST(CudaContexts, OfOwnMakingAreFollowedWhoeverPushesThem) {
     EXPECT_EQ(held(after, job.child.pid(), 1).n, 0U);
 }
 
+// A library that retains the primary context and releases it again, in a process that holds it already.
+TEST(CudaContexts, OfAProcessFromBeforeTheWatcherAreNotTheLastWhenTheyEnd) {
+    const RealCgroup job("cuda-pair-before");
+    Child child(job, [](const Child::Script& script) {
+        const FakeCuda cuda;
+        cuda.use(0);  // which nobody sees
+        script.say();
+        script.wait();
+        void* library = nullptr;
+        cuda.use(0);
+        cuda.alloc(3 * kMiB);
+        cuda.call("cuDevicePrimaryCtxRelease_v2", 0);
+        script.say();
+        script.wait();
+        cuda.call("cuCtxCreate_v2", &library, 0U, 0);
+        cuda.call("cuCtxPopCurrent_v2", &library);
+        cuda.call("cuCtxDestroy_v2", library);
+        script.say();
+        script.wait();
+        cuda.call("cuDevicePrimaryCtxReset_v2", 0);
+        script.say();
+        script.wait();
+    });
+    child.heard();
+    Watched watched({job.name()});
+    watched.tick(job);
+    const auto next = [&] {
+        child.go();
+        child.heard();
+        return held(watched.tick(job), child.pid()).n;
+    };
+    EXPECT_EQ(next(), 3 * kMiB);
+    EXPECT_EQ(next(), 3 * kMiB) << "nor with a context of its own";
+    EXPECT_EQ(next(), 0U) << "a reset ends all of them";
+}
+
+TEST(CudaContexts, OfAProcessThatIsSeenFromItsStartCanBeTheLast) {
+    CudaJob job("shared-cuda-pairs", [](const FakeCuda& cuda, const Child::Script& script) {
+        cuda.use(0);
+        cuda.alloc(3 * kMiB);
+        cuda.use(0);
+        cuda.call("cuDevicePrimaryCtxRelease_v2", 0);
+        script.say();
+        script.wait();
+        cuda.call("cuDevicePrimaryCtxRelease_v2", 0);
+    });
+    EXPECT_EQ(held(job.done(), job.child.pid()).n, 3 * kMiB);
+    EXPECT_EQ(held(job.done(), job.child.pid()).n, 0U);
+}
+
 TEST(CudaProcesses, ThatAreForkedOwnNothing) {
     CudaJob job("shared-cuda-fork", [](const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(0);
@@ -87,22 +152,24 @@ TEST(CudaProcesses, ThatAreForkedOwnNothing) {
 }
 
 TEST(CudaProcesses, ThatEndOrExecuteAnotherProgramHoldNothingAnyMore) {
-    CudaJob job("shared-cuda-ends", [](const FakeCuda& cuda, const Child::Script& script) {
+    auto [executed, says_executed] = make_pipe();
+    CudaJob job("shared-cuda-ends", [&](const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(0);
         cuda.alloc(3 * kMiB);
         script.say();
         script.wait();
-        ::execl("/bin/sleep", "sleep", "100", nullptr);
+        ::dup2(says_executed.get(), STDOUT_FILENO);
+        ::execl("/bin/sh", "sh", "-c", "echo executed; exec sleep 100", nullptr);
     });
+    says_executed = Fd();  // so that a child that fails is noticed
     EXPECT_EQ(held(job.done(), job.child.pid()).n, 3 * kMiB);
     EXPECT_TRUE(job.watched.has_probe("gpu"));
     job.child.go();
-    for (int i = 0; i < 50 && held(job.watched.tick(job.job), job.child.pid()).n > 0; ++i)
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    wait_for_byte(executed);  // the new program says so itself, so the kernel has told of it
     const TargetSnapshot& target = job.watched.tick(job.job);
     ASSERT_EQ(target.processes.size(), 1U);
     EXPECT_FALSE(target.gpu);
-    EXPECT_FALSE(job.watched.has_probe("gpu")) << "nobody has the driver mapped any more";
+    EXPECT_FALSE(job.watched.has_probe("gpu")) << "no process has the driver mapped any more";
 }
 
 TEST(CudaProcesses, ThatWereThereBeforeAreFollowedFromThenOn) {
@@ -134,30 +201,33 @@ TEST(CudaProcesses, ThatWereThereBeforeAreFollowedFromThenOn) {
 }
 
 TEST(CudaLibraries, OfTwoCopiesInOneTreeAreBothFollowed) {
-    CudaJob job("shared-cuda-copies", [](const FakeCuda& cuda, const Child::Script& script) {
+    const auto [from_second, second_says] = make_pipe();
+    const auto [to_second, says_to_second] = make_pipe();
+    CudaJob job("shared-cuda-copies", [&](const FakeCuda& cuda, const Child::Script& script) {
         const pid_t child = ::fork();
         if (child == 0) {
             const FakeCuda other("second");
-            ::sleep(1);  // until it is followed
+            say_byte(second_says);
+            wait_for_byte(to_second);
             other.use(1);
             other.alloc(7 * kMiB);
+            say_byte(second_says);
             ::pause();
         }
+        wait_for_byte(from_second);
+        script.say();  // both copies are mapped
+        script.wait();
+        say_byte(says_to_second);
         cuda.use(0);
         cuda.alloc(3 * kMiB);
-        ::sleep(2);
+        wait_for_byte(from_second);
         script.say();
         script.wait();
         ::kill(child, SIGKILL);
         ::waitpid(child, nullptr, 0);
     });
-    job.child.go();
-    for (int i = 0; i < 20; ++i) {  // as a watcher is woken
-        job.watched.collector().take_events();
-        std::this_thread::sleep_for(std::chrono::milliseconds(50));
-    }
-    job.child.heard();
-    const TargetSnapshot& target = job.watched.tick(job.job);
+    job.done();  // and with this tick both are followed
+    const TargetSnapshot& target = job.done();
     ASSERT_TRUE(target.gpu);
     EXPECT_EQ(target.gpu->roles.at({RoleKey{Role::other}, fake_gpu(0)}).reserved_total().n, 3 * kMiB);
     EXPECT_EQ(target.gpu->roles.at({RoleKey{Role::other}, fake_gpu(1)}).reserved_total().n, 7 * kMiB);

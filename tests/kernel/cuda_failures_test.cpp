@@ -3,6 +3,11 @@
 
 #include "kernel/deaths.h"
 #include "kernel/fake_cuda.h"
+#include "sources/nvml_abi.h"
+#define FAKE_NVML ""
+#include "support/fake_nvml.h"
+
+extern "C" FakeNvml* fake_nvml_state();  // the NVML that is linked into this program
 
 namespace memscope {
 namespace {
@@ -49,6 +54,63 @@ TEST(CudaFailures, ShortlyBeforeAnExitInFailureExplainIt) {
     EXPECT_EQ(death.exit_status, 1);
     EXPECT_NE(death.explanation.find("had no 4.0 MiB for it on " + fake_gpu(1)), std::string::npos)
         << death.explanation;
+}
+
+TEST(CudaFailures, AreExplainedByWhatTheDriverSaysAtTheFailedCall) {
+    const Budget budget;
+    static const std::string gpu = fake_gpu(1);  // the fake NVML keeps a pointer to it
+    FakeNvml& nvml = *fake_nvml_state();
+    nvml.hangs = false;
+    nvml.device_count = 1;
+    FakeNvml::Device& device = nvml.devices[0];
+    device.uuid = gpu.c_str();
+    device.total = 100 * kMiB;
+    device.reserved = 5 * kMiB;
+    device.used = 90 * kMiB;
+    device.compute_count = 0;
+    CudaJob job(
+        "cuda-death-now",
+        [](const FakeCuda& cuda, const Child::Script& script) {
+            cuda.use(1);
+            const std::uint64_t cached = cuda.alloc(3 * kMiB);
+            cuda.alloc(7 * kMiB);
+            cuda.free(cached);  // as PyTorch does before it tries again
+            script.say();
+            script.wait();
+            cuda.alloc(4 * kMiB);
+            script.say();
+            script.wait();
+            ::_exit(1);
+        },
+        [](const RealCgroup& cgroup) {
+            // The driver is polled every 10 s: what is known sooner comes from the failed call.
+            return Watched::on(gather_kernel_facts({}),
+                               {.cgroups = {cgroup.name()}, .nvml = "", .interval = std::chrono::seconds(10)});
+        });
+    const auto tick_until_used = [&](Bytes wanted) {
+        for (int i = 0; i < 250; ++i) {
+            job.watched.tick(job.job);
+            const auto& gpus = job.watched.latest().gpus;
+            if (gpus.size() == 1 && gpus[0].used == wanted) return true;
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+        return false;
+    };
+    ASSERT_TRUE(tick_until_used(Bytes{90 * kMiB}));
+    job.done();
+    device.used = 80 * kMiB;  // at the failed call
+    job.done();
+    ASSERT_TRUE(tick_until_used(Bytes{80 * kMiB})) << "nobody asked the driver";
+    device.used = 0;  // when it is over
+    job.child.go();
+    const Death death = only_death(job.watched, job.job);
+    ASSERT_TRUE(death.gpu);
+    EXPECT_EQ(death.gpu->gpu, gpu);
+    EXPECT_EQ(death.gpu->free, Bytes{15 * kMiB});
+    EXPECT_EQ(death.gpu->total, Bytes{100 * kMiB});
+    EXPECT_EQ(death.gpu->reserved, Bytes{7 * kMiB}) << "what it had freed by then does not count";
+    ASSERT_TRUE(death.gpu->read_after);
+    EXPECT_GE(death.gpu->read_after->count(), 0);
 }
 
 TEST(CudaFailures, AreForgottenWhenAsMuchIsHadAfterAll) {

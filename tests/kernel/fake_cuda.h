@@ -50,6 +50,17 @@ class FakeCuda {
         last_ = call("cuMemCreate", &handle, bytes, static_cast<const int*>(prop), 0ULL);
         return handle;
     }
+    // Makes room for `bytes` of addresses.
+    std::uint64_t reserve(std::size_t bytes) const {
+        std::uint64_t base = 0;
+        call("cuMemAddressReserve", &base, bytes, std::size_t{0}, std::uint64_t{0}, 0ULL);
+        return base;
+    }
+    int map(std::uint64_t address, std::size_t bytes, std::uint64_t handle) const {
+        return call("cuMemMap", address, bytes, std::size_t{0}, handle, 0ULL);
+    }
+    int unmap(std::uint64_t address, std::size_t bytes) const { return call("cuMemUnmap", address, bytes); }
+    int release(std::uint64_t handle) const { return call("cuMemRelease", handle); }
     int last() const { return last_; }
 
   private:
@@ -59,7 +70,7 @@ class FakeCuda {
 
 inline GpuId fake_gpu(int device) { return "GPU-abababab-abab-abab-abab-ababababab0" + std::to_string(device); }
 
-// A job with one process that has loaded the driver when it is first seen, and then does what it is told.
+// A job with one process that loads the driver while it is watched, and then does what it is told.
 class CudaJob {
   public:
     using Body = std::function<void(const FakeCuda&, const Child::Script&)>;
@@ -67,6 +78,8 @@ class CudaJob {
     CudaJob(
         const char* name, const Body& body, const Watch& watch = [](const RealCgroup&) { return Watched::shared(); })
         : job(name), watched(watch(job)), child(job, [body](const Child::Script& script) {
+              script.say();
+              script.wait();
               const FakeCuda cuda;
               script.say();
               script.wait();
@@ -74,6 +87,9 @@ class CudaJob {
               script.say();
               script.wait();
           }) {
+        child.heard();
+        watched.tick(job);
+        child.go();
         child.heard();
         watched.tick(job);
     }

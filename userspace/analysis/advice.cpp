@@ -109,6 +109,40 @@ void add_failed_allocation(const Death& death, std::vector<std::string>& advice)
                                      human_size(*failed.size)));
 }
 
+// What processes other than the one that died held of the GPU.
+Bytes held_by_others(const Death& death) {
+    Bytes sum;
+    for (const GpuShortage::Holder& holder : death.gpu->holders)
+        if (holder.process.pid != death.id.pid) sum += holder.used.value_or(Bytes{});
+    return sum;
+}
+
+void add_cuda_oom(const Death& death, std::vector<std::string>& advice) {
+    const GpuShortage shortage = death.gpu.value_or(GpuShortage{});
+    if (shortage.of_host) {
+        advice.emplace_back(
+            "The driver could not pin so much host memory: pin less (fewer DataLoader workers, a lower "
+            "prefetch_factor, "
+            "pin_memory=False), or give the machine or the container more memory.");
+        return;
+    }
+    if (shortage.asked_for_more_than_all()) {
+        advice.push_back(fmt::format(
+            "It asked for {} at once, and the whole GPU has {}: no setting of the allocator and no other process would "
+            "change that. Look at what computes the size (a shape, a sequence length, an index that was meant for "
+            "another axis), or split that one tensor.",
+            human_size(shortage.size), human_size(*shortage.total)));
+        return;
+    }
+    if (death.gpu && shortage.free && *shortage.free + held_by_others(death) >= shortage.size &&
+        *shortage.free < shortage.size)
+        advice.push_back(fmt::format("Other processes held {} of the GPU: without them it would have fitted.",
+                                     human_size(held_by_others(death))));
+    advice.emplace_back(
+        "The GPU's memory had run out: a smaller batch, activation checkpointing, or "
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True where it is fragmented.");
+}
+
 void add_signal(const Death& death, std::vector<std::string>& advice) {
     switch (death.signal.value_or(0)) {
         case SIGSEGV:
@@ -154,9 +188,7 @@ std::vector<std::string> advice_for(const DeathReport& report, const std::string
             add_failed_allocation(death, advice);
             break;
         case DeathCause::cuda_oom:
-            advice.emplace_back(
-                "The GPU's memory had run out: a smaller batch, activation checkpointing, or "
-                "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True where it is fragmented.");
+            add_cuda_oom(death, advice);
             break;
     }
     if (advice.size() > kMostSentences) advice.resize(kMostSentences);

@@ -121,7 +121,8 @@ GpuShortage shortage_of(const LastWords& words) {
     const GpuFailure& failure = *words.gpu_failure;
     GpuShortage shortage{.size = failure.size,
                          .of_host = failure.of_host,
-                         .before_exit = std::chrono::nanoseconds(words.time_ns - failure.time_ns)};
+                         .before_exit = std::chrono::nanoseconds(words.time_ns - failure.time_ns),
+                         .reserved = failure.reserved};
     if (failure.device) shortage.gpu = gpu_id(*failure.device);
     return shortage;
 }

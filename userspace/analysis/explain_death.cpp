@@ -120,6 +120,17 @@ std::string holders_text(const Death& death) {
     return text;
 }
 
+// "1.0 GiB was free of 80 GiB", and when, unless that was right after the call that failed.
+std::string free_text(const GpuShortage& shortage) {
+    constexpr Seconds kAtTheCall{1};
+    std::string text = fmt::format("{} was free", human_size(*shortage.free));
+    if (shortage.total) text += fmt::format(" of {}", human_size(*shortage.total));
+    const Seconds after = shortage.read_after.value_or(Seconds{});
+    if (after < Seconds{}) text += fmt::format(" {:.1f} s before that call", -after.count());
+    if (after > kAtTheCall) text += fmt::format(" {:.1f} s after that call", after.count());
+    return text;
+}
+
 std::string cuda_oom_text(const Death& death) {
     const GpuShortage& shortage = *death.gpu;
     const std::string end =
@@ -128,9 +139,10 @@ std::string cuda_oom_text(const Death& death) {
                                    shortage.before_exit.count(), human_size(shortage.size));
     if (shortage.of_host) return text + " of pinned host memory";
     text += " on " + device_name(shortage);
-    if (shortage.free) text += fmt::format(": {} was free", human_size(*shortage.free));
-    if (shortage.free && shortage.total) text += fmt::format(" of {}", human_size(*shortage.total));
-    if (shortage.reserved)
+    if (shortage.asked_for_more_than_all())
+        return text + fmt::format(": that is more than the whole GPU has ({})", human_size(*shortage.total));
+    if (shortage.free) text += ": " + free_text(shortage);
+    if (shortage.reserved && shortage.reserved->n > 0)
         text += fmt::format("{} it had reserved {} itself", shortage.free ? "," : ":", human_size(*shortage.reserved));
     return text + holders_text(death);
 }

@@ -13,8 +13,7 @@ namespace {
 constexpr Seconds kForget = std::chrono::hours(1);  // a GPU may be given up for a while
 
 struct Sum {
-    bool told = true;  // by the driver, of every process
-    Bytes driver{};
+    std::optional<Bytes> driver{};  // none: NVML tells the memory of no process of the target on this GPU
     Bytes calls{};
 };
 
@@ -23,8 +22,9 @@ std::map<GpuId, Sum> sums_of(const TargetGpu& gpu) {
     for (const auto& [pid, held] : gpu.processes)
         for (const auto& [id, use] : held.devices) {
             Sum& sum = sums[id];
-            sum.told = sum.told && use.used;
-            sum.driver += use.used.value_or(Bytes{});
+            // NVML lists a new process up to a poll after its first CUDA call. Until then the process has taken next to
+            // nothing, so the sum without it is a sample like any other.
+            if (use.used) sum.driver = sum.driver.value_or(Bytes{}) + *use.used;
             sum.calls += use.reserved_total();
         }
     return sums;
@@ -49,12 +49,13 @@ void GpuJudge::add(Seconds now, const TargetSnapshot& target) {
     const auto fresh = [&](Source source) { return Held{Judge({.warmup = warmup_}), source}; };
     if (target.gpu) {
         for (const auto& [id, sum] : sums_of(*target.gpu)) {
-            if (!sum.told && sum.calls.n == 0 && !gpus_.contains(id)) continue;
-            Held& held = gpus_.try_emplace(id, fresh(sum.told ? Source::driver : Source::calls)).first->second;
+            if (!sum.driver && sum.calls.n == 0 && !gpus_.contains(id)) continue;
+            Held& held = gpus_.try_emplace(id, fresh(sum.driver ? Source::driver : Source::calls)).first->second;
+            if (sum.driver && held.source == Source::calls) held = fresh(Source::driver);
             if (held.source == Source::calls)
                 add(held, now, sum.calls);
-            else if (sum.told)
-                add(held, now, sum.driver);
+            else if (sum.driver)
+                add(held, now, *sum.driver);
         }
         Bytes pinned;
         for (const auto& [key, use] : target.gpu->pinned) pinned += use.total();
@@ -79,12 +80,12 @@ std::vector<ScopeVerdict> GpuJudge::verdicts(Seconds now, Seconds to_wall, std::
         const auto found = std::ranges::find(devices, id, &GpuDevice::id);
         const GpuDevice* device = found == devices.end() ? nullptr : &*found;
         std::optional<Bytes> limit;
-        if (device && device->total && device->used) limit = held.latest + (*device->total - *device->used);
+        if (device && device->free) limit = held.latest + *device->free;
         if (limit) verdict.forecast = forecast_at(verdict.judgement, *limit, now + to_wall, held.latest);
         verdict.explanation =
             name_of(id, device) + ": " +
             explain(verdict.judgement, verdict.began, Circumstances{.limit = limit, .expected = verdict.forecast});
-        if (verdict.forecast && *device->used > held.latest)
+        if (verdict.forecast && device->used && device->total && *device->used > held.latest)
             verdict.explanation += fmt::format(" Others hold {} of its {}, contexts included.",
                                                human_size(*device->used - held.latest), human_size(*device->total));
         all.push_back(std::move(verdict));

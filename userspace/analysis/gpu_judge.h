@@ -14,13 +14,15 @@ class GpuJudge {
     explicit GpuJudge(Seconds warmup) : warmup_(warmup) {}
 
     void add(Seconds now, const TargetSnapshot& target);
-    // Of those that had a sample at `now`, by id, then pinned memory. The limit is what the target may reach before the
-    // device is full, so what others hold there counts. `to_wall` leads from the clock of samples to that of the wall.
+    // Of those that had a sample at `now`, by id, then pinned memory. The limit of a GPU is what the target holds plus
+    // what is free there. `to_wall` leads from the clock of samples to that of the wall.
     std::vector<ScopeVerdict> verdicts(Seconds now, Seconds to_wall, std::span<const GpuDevice> devices) const;
 
   private:
-    // What the driver says counts what was taken before we watched, and contexts; where it says nothing, the calls of
-    // processes do. A series stays with what it began with: a change from one to the other would be a step.
+    // NVML decides where it tells anything: its sums contain contexts and what was taken before memscope watched. The
+    // sums of CUDA calls are judged only while NVML tells nothing. The two differ by gigabytes, so they are never in
+    // one series: the first answer of NVML begins a new series, and while NVML is silent a series of it gets no
+    // samples.
     enum class Source { driver, calls };
     struct Held {
         Judge judge;

@@ -14,6 +14,8 @@ GpuDevice read_device(const JsonFields& fields) {
                      .name = fields.text("name"),
                      .pci_bus_id = fields.text("pci_bus_id"),
                      .used = fields.bytes("used_bytes"),
+                     .free = fields.bytes("free_bytes"),
+                     .reserved = fields.bytes("driver_reserved_bytes"),
                      .total = fields.bytes("total_bytes"),
                      .utilization = fields.number("utilization_ratio"),
                      .knows_holders = fields.has("others_bytes"),

@@ -66,6 +66,7 @@ GpuShortage read_gpu(const JsonFields& fields) {
                          .before_exit = fields.seconds("seconds_before_exit").value_or(Seconds{}),
                          .free = fields.bytes("free_bytes"),
                          .total = fields.bytes("total_bytes"),
+                         .read_after = fields.seconds("read_seconds_after_failure"),
                          .reserved = fields.bytes("reserved_bytes")};
     if (const auto index = fields.small("index"); index && *index >= 0) shortage.index = static_cast<unsigned>(*index);
     fields.each("holders", kMostHolders, [&](const JsonFields& each) {

@@ -63,6 +63,7 @@ std::optional<GpuFailure> gpu_failure_of(const ms_gpu_failure& failure) {
     GpuFailure last{.time_ns = failure.time_ns,
                     .size = Bytes{failure.bytes},
                     .device = {},
+                    .reserved = Bytes{failure.held_bytes},
                     .of_host = failure.kind >= MS_GPU_DEVICE_KINDS};
     if (failure.has_uuid != 0)
         std::copy(std::begin(failure.uuid), std::end(failure.uuid), last.device.emplace().begin());

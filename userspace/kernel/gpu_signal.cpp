@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 #include <tuple>
+#include <utility>
 
 #include "gpu.skel.h"
 #include "gpu_plain.skel.h"
@@ -31,6 +32,8 @@ struct GpuSignal::State {
     std::unique_ptr<gpu_bpf, Release<gpu_bpf__destroy>> skeleton;
     std::string_view return_program;
     std::vector<Link> links;  // of processes that end or execute another program
+    Ring refusals{};
+    std::uint64_t refused = 0;  // since the last take_failures()
     SharedMaps shared;
     bool many_at_once = false;
     __u32 sweep_position = 0;
@@ -70,6 +73,13 @@ Result<GpuSignal> GpuSignal::start(const Plan& plan, const SignalSettings& setti
     auto links = memscope::attach(state->skeleton->obj, ends);
     if (!links) return links.error();
     state->links = std::move(*links);
+    const auto count = [](void* refused, void*, std::size_t) {
+        ++*static_cast<std::uint64_t*>(refused);
+        return 0;
+    };
+    state->refusals.reset(
+        ring_buffer__new(state->map(state->skeleton->maps.gpu_refusals), count, &state->refused, nullptr));
+    if (!state->refusals) return system_error(errno, "open the ring of refused CUDA allocations");
     state->shared = settings.shared;
     return GpuSignal(std::move(state));
 }
@@ -156,8 +166,23 @@ std::vector<GpuSite> GpuSignal::sites() const {
 void GpuSignal::forget(const CudaProcess& process) {
     const int map = state_->map(state_->skeleton->maps.gpu_processes);
     ms_gpu_process known{};
-    if (bpf_map_lookup_elem(map, &process.id.pid, &known) == 0 && known.id == process.instance)
-        bpf_map_delete_elem(map, &process.id.pid);
+    if (bpf_map_lookup_elem(map, &process.id.pid, &known) != 0 || known.id != process.instance) return;
+    // What it does until it is watched again is not seen.
+    bpf_map_delete_elem(state_->map(state_->skeleton->maps.gpu_seen_from_start), &process.id.pid);
+    bpf_map_delete_elem(map, &process.id.pid);
+}
+
+void GpuSignal::seen_from_start(const ProcessId& process) {
+    const auto pid = static_cast<__u32>(process.pid);
+    const __u64 start_ns = process.start_ns;
+    bpf_map_update_elem(state_->map(state_->skeleton->maps.gpu_seen_from_start), &pid, &start_ns, BPF_ANY);
+}
+
+int GpuSignal::failures_fd() const { return ring_buffer__epoll_fd(state_->refusals.get()); }
+
+bool GpuSignal::take_failures() {
+    ring_buffer__consume(state_->refusals.get());
+    return std::exchange(state_->refused, 0) > 0;
 }
 
 void GpuSignal::forget(const GpuAccount& account) {

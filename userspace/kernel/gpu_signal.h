@@ -33,6 +33,11 @@ class GpuSignal {
 
     std::vector<GpuAccount> accounts() const;
     std::vector<GpuSite> sites() const;
+    // All calls of this process are seen: it mapped the driver while it was watched.
+    void seen_from_start(const ProcessId& process);
+    // Readable when the driver has refused memory to a watched process.
+    int failures_fd() const;
+    bool take_failures();  // whether it did since the last time
     // Of a process that is not watched any more.
     void forget(const CudaProcess& process);
     void forget(const GpuAccount& account);

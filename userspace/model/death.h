@@ -65,8 +65,7 @@ struct FailedAllocation {
     std::optional<FullFile> file{};  // of fallocate
 };
 
-// What the CUDA driver refused shortly before the end, and who held the memory of that device then, as far as was
-// known.
+// What the CUDA driver refused shortly before the end, and which processes held the memory of that device.
 struct GpuShortage {
     struct Holder {
         NamedProcess process{};
@@ -80,8 +79,12 @@ struct GpuShortage {
     Seconds before_exit{};            // how long before the end
     std::optional<Bytes> free{};      // of the device
     std::optional<Bytes> total{};     // the same
-    std::optional<Bytes> reserved{};  // there by the process itself, by its own calls
+    // When the driver told `free` and `holders`, counted from the failed call. Negative: before that call.
+    std::optional<Seconds> read_after{};
+    std::optional<Bytes> reserved{};  // there by the process itself, by its own calls, when that call failed
     std::vector<Holder> holders{};    // of the device, most first; those of other jobs too
+
+    bool asked_for_more_than_all() const { return !of_host && total && size > *total; }
 };
 
 // One process that did not just exit, and why, decided at its end from all that was collected.

@@ -39,6 +39,10 @@ struct GpuDevice {
     std::string name{};
     std::string pci_bus_id{};
     std::optional<Bytes> used{};
+    std::optional<Bytes> free{};  // what processes can still get; total - used also contains `reserved`
+    // Memory that the driver and the firmware keep for themselves. Not in `used`. None: this driver counts it in
+    // `used`.
+    std::optional<Bytes> reserved{};
     std::optional<Bytes> total{};
     std::optional<double> utilization{};        // 0 to 1
     std::optional<std::uint64_t> xid_errors{};  // since we watch

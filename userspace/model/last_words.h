@@ -64,6 +64,7 @@ struct GpuFailure {
     std::uint64_t time_ns = 0;
     Bytes size{};
     std::optional<GpuUuid> device{};  // as the process was told; none: not known
+    Bytes reserved{};                 // by calls of the process on that device, when this one failed
     bool of_host = false;             // it was to be pinned memory
 };
 

@@ -46,6 +46,7 @@ void write_gpu(JsonWriter& json, const GpuShortage& shortage) {
     json.field("seconds_before_exit", shortage.before_exit);
     json.field("free_bytes", shortage.free);
     json.field("total_bytes", shortage.total);
+    json.field("read_seconds_after_failure", shortage.read_after);
     json.field("reserved_bytes", shortage.reserved);
     json.list("holders", [&] {
         for (const GpuShortage::Holder& holder : shortage.holders)

@@ -88,7 +88,17 @@ std::string kinds(const MemoryState& memory) {
     return text;
 }
 
-// "GPU 0: 60 GiB here, 10 GiB others, of 140 GiB": those that the target held memory of, or that are in trouble.
+// How long before the CUDA driver refused memory the tick was that the block shows; empty: it did not, or not before.
+std::string before_the_call(const DeathReport& report) {
+    const Death& death = report.decisive();
+    if (!death.gpu) return {};
+    const double before = death.time - death.gpu->before_exit.count() - report.then.time;
+    return before > 0 ? fmt::format("{:.1f} s before that call: ", before) : std::string();
+}
+
+// "GPU 0: 60 GiB here, 10 GiB others, of 140 GiB": those that the target held memory of, or that are in trouble. Before
+// CUDA out of memory also how old that is: an allocator frees its cache before it gives up, so the sentence above,
+// which is about the failed call, can differ by gigabytes.
 std::string gpus(const DeathReport& report) {
     std::string text;
     for (const GpuLine& gpu : gpu_lines(report.then, report.target())) {
@@ -96,7 +106,7 @@ std::string gpus(const DeathReport& report) {
         text += fmt::format("{}{}: {}", text.empty() ? "" : "; ", gpu.name, gpu_facts(gpu));
         if (gpu.total) text += ", of " + human_size(*gpu.total);
     }
-    return text;
+    return text.empty() ? text : before_the_call(report) + text;
 }
 
 std::string precursors(const DeathReport& report) {

@@ -16,6 +16,8 @@ void write_device(JsonWriter& json, const GpuDevice& device, const Snapshot& sna
     json.field("pci_bus_id", or_null(device.pci_bus_id));
     json.field("part_of", or_null(device.part_of));
     json.field("used_bytes", device.used);
+    json.field("free_bytes", device.free);
+    json.field("driver_reserved_bytes", device.reserved);
     json.field("total_bytes", device.total);
     json.field("target_bytes", target.gpu ? held_on(device, snapshot.gpus, *target.gpu) : std::nullopt);
     json.field("others_bytes", others_on(device, snapshot.gpus, target.gpu));

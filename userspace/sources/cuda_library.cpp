@@ -25,6 +25,8 @@ constexpr CudaSymbol kSymbols[] = {
     {"cuMemFreeAsync_ptsz", MS_CUDA_FREE},
     {"cuMemCreate", MS_CUDA_CREATE},
     {"cuMemRelease", MS_CUDA_RELEASE},
+    {"cuMemRetainAllocationHandle", MS_CUDA_RETAIN},
+    {"cuMemImportFromShareableHandle", MS_CUDA_RETAIN},
     {"cuMemMap", MS_CUDA_MAP},
     {"cuMemUnmap", MS_CUDA_UNMAP},
     {"cuMemHostAlloc", MS_CUDA_HOST_ALLOC},

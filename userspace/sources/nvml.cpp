@@ -124,12 +124,15 @@ int Nvml::read_memory(nvml::Device handle, GpuDevice& out) const {
         const int code = calls_.memory_v2(handle, &memory);
         if (code != nvml::kSuccess) return code;
         out.used = sensible(memory.used);
+        out.free = sensible(memory.free);
+        out.reserved = sensible(memory.reserved);
         out.total = sensible(memory.total);
     } else if (calls_.memory_v1) {
         nvml::MemoryV1 memory{};
         const int code = calls_.memory_v1(handle, &memory);
         if (code != nvml::kSuccess) return code;
         out.used = sensible(memory.used);
+        out.free = sensible(memory.free);
         out.total = sensible(memory.total);
     }
     return nvml::kSuccess;

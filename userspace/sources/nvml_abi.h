@@ -28,7 +28,7 @@ enum Code : int {
     kUnknown = 999,
 };
 
-// `used` has in it what the driver and the firmware keep for themselves.
+// `used` contains what the driver and the firmware keep for themselves; `free` does not.
 struct MemoryV1 {
     std::uint64_t total = 0;
     std::uint64_t free = 0;
@@ -36,7 +36,7 @@ struct MemoryV1 {
 };
 static_assert(sizeof(MemoryV1) == 24);
 
-// Here that is `reserved`, and not in `used`.
+// What the driver and the firmware keep for themselves is `reserved`; neither `used` nor `free` contains it.
 struct MemoryV2 {
     std::uint32_t version = 0x2000028;  // of the struct, and its size
     std::uint64_t total = 0;
@@ -45,7 +45,8 @@ struct MemoryV2 {
     std::uint64_t used = 0;
 };
 static_assert(sizeof(MemoryV2) == 40);
-static_assert(offsetof(MemoryV2, total) == 8 && offsetof(MemoryV2, used) == 32);
+static_assert(offsetof(MemoryV2, total) == 8 && offsetof(MemoryV2, reserved) == 16);
+static_assert(offsetof(MemoryV2, free) == 24 && offsetof(MemoryV2, used) == 32);
 
 struct Utilization {
     std::uint32_t gpu = 0;  // percent

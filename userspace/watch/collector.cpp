@@ -102,13 +102,15 @@ Status Collector::watch_rings() {
     std::vector<int> sources{session_.ring_fd(), session_.deaths_fd()};
     if (growth_) sources.insert(sources.end(), {session_.growth()->ring_fd(), growth_->retry_fd()});
     if (session_.follows_ranges()) sources.push_back(session_.ranges_fd());
-    for (const int fd : sources) {
-        epoll_event event{};
-        event.events = EPOLLIN;
-        if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
-            return system_error(errno, "wait for events of the kernel");
-    }
+    for (const int fd : sources)
+        if (!wakes_at(fd)) return system_error(errno, "wait for events of the kernel");
     return Done{};
+}
+
+bool Collector::wakes_at(int fd) const {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    return ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
 // From the moment a process is in the map its children are followed by birth. Those it has already are looked up until
@@ -144,6 +146,7 @@ void Collector::take_events() {
         processes_.apply(event);
     });
     cuda_->look(session_, read_clock().boot_ns);
+    watch_cuda_failures();
     // Last: by then all that led to them has been told, and of a cgroup that is gone all deaths are there.
     session_.drain_deaths([this](LastWords words) { deaths_.take(std::move(words)); });
     if (growth_) {
@@ -153,6 +156,15 @@ void Collector::take_events() {
     }
     // At once, not at the next tick: what starts in a new cgroup right away is then seen from its start.
     if (cgroups_changed_ && read_clock().boot_ns - refreshed_ns_ >= kRefreshAtMostEveryNs) refresh_targets();
+}
+
+// When an allocation fails the driver is asked at once: a process that ends for it frees its memory within moments.
+void Collector::watch_cuda_failures() {
+    GpuSignal* signal = session_.gpu();
+    if (!signal || !gpus_) return;
+    // The signal is started when the first driver is mapped. Tried again at the next event if epoll has no room.
+    if (!told_of_cuda_failures_) told_of_cuda_failures_ = wakes_at(signal->failures_fd());
+    if (signal->take_failures()) gpus_->ask();
 }
 
 // At a tick. The event of a new cgroup comes a moment before its directory can be seen, so what was looked up early
@@ -202,9 +214,8 @@ void Collector::settle_deaths(std::map<CgroupId, TargetInfo> removed, const Now&
                                        .targets = std::move(removed),
                                        .host = host_,
                                        .now = now,
-                                       .gpus = gpus_seen_,
-                                       .reserved = [this](const ProcessId& process, const GpuId& device) {
-                                           return cuda_->calls().reserved(process, device);
+                                       .gpus = [this](std::uint64_t failed_ns, std::uint64_t ended_ns) {
+                                           return gpus_ ? gpus_->between(failed_ns, ended_ns) : GpuPoller::Sample{};
                                        }};
     for (const auto& [id, target] : targets_->all()) around.targets[id] = target.info;
     deaths_.settle(around);
@@ -376,7 +387,6 @@ Result<Snapshot> Collector::tick() {
     roles_.assign(processes_);
     settle_deaths({}, now);
     host_ = *host;  // after it: a kill has made room again
-    gpus_seen_ = snapshot.gpus;
     deaths_.sweep(processes_);
     follow_growth();
     cuda_->tick(session_, processes_, targets_->nesting(), snapshot.gpus, now.boot_ns);

@@ -44,7 +44,9 @@ class Collector {
               const WatchOptions& options);
 
     Status watch_rings();
+    bool wakes_at(int fd) const;
     Status follow_descendants(pid_t pid);
+    void watch_cuda_failures();
 
     void settle_deaths(std::map<CgroupId, TargetInfo> removed, const Now& now);
     bool targets_may_have_changed();
@@ -75,10 +77,10 @@ class Collector {
     std::map<CgroupId, TargetJudge> judges_{};
     PrecursorWatch precursors_;
     HostMemory host_{};                   // of the last tick
-    std::vector<GpuDevice> gpus_seen_{};  // the same
     std::optional<SelfSample> own_{};     // of the last tick
     std::uint64_t own_looked_up_ns_ = 0;  // boot clock; when all of it was read
     bool told_of_cgroups_ = false;        // the kernel says when a cgroup is made or removed
+    bool told_of_cuda_failures_ = false;  // the ring of the GPU signal is among `events_`
     bool cgroups_changed_ = true;
     std::uint64_t refreshed_ns_ = 0;       // boot clock
     std::uint64_t detailed_revision_ = 0;  // of the process table, when all details had been read

@@ -21,7 +21,7 @@ void CudaWatch::mapped(const ProcessId& process, const ProcessTable& processes) 
 
 void CudaWatch::look(Session& session, std::uint64_t now_ns) {
     tensors_.libraries().look(session, now_ns);  // first: it is the quicker one
-    calls_.libraries().look(session, now_ns);
+    calls_.look(session, now_ns);
 }
 
 void CudaWatch::tick(Session& session, ProcessTable& processes, const Nesting& nesting,

@@ -107,17 +107,20 @@ void DeathRecorder::name_owner(Death& death, const LastWords& words, CgroupId ta
     }
 }
 
-// Who else was there: memory of a device is short because of all who hold it, whosever they are.
+// Lists every process that holds memory of the device: also those of other jobs make it short.
 void DeathRecorder::describe_gpu(Death& death, const LastWords& words, const Surroundings& around) const {
     constexpr std::size_t kMostHolders = 16;
     GpuShortage& shortage = *death.gpu;
-    shortage.gpu = device_of(words.gpu_failure->device, words.id.pid, around.gpus);
-    if (around.reserved) shortage.reserved = around.reserved(words.id, shortage.gpu);
-    const auto device = std::ranges::find(around.gpus, shortage.gpu, &GpuDevice::id);
-    if (device == around.gpus.end()) return;
+    const std::uint64_t failed_ns = words.gpu_failure->time_ns;
+    const auto sample = around.gpus ? around.gpus(failed_ns, words.time_ns) : GpuPoller::Sample{};
+    shortage.gpu = device_of(words.gpu_failure->device, words.id.pid, sample.devices);
+    const auto device = std::ranges::find(sample.devices, shortage.gpu, &GpuDevice::id);
+    if (device == sample.devices.end()) return;
     shortage.index = device->index;
     shortage.total = device->total;
-    if (device->total && device->used) shortage.free = *device->total - *device->used;
+    shortage.free = device->free;
+    if (shortage.free || device->knows_holders)
+        shortage.read_after = Seconds((static_cast<double>(sample.taken_ns) - static_cast<double>(failed_ns)) * 1e-9);
     for (const GpuHolder& holder : device->holders) shortage.holders.push_back({{holder.pid, ""}, holder.used});
     std::ranges::stable_sort(shortage.holders, std::greater{}, &GpuShortage::Holder::used);
     if (shortage.holders.size() > kMostHolders) shortage.holders.resize(kMostHolders);

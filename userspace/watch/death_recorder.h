@@ -13,6 +13,7 @@
 #include "sources/cgroup_hierarchy.h"
 #include "sources/kernel_log.h"
 #include "watch/clock.h"
+#include "watch/gpu_poller.h"
 
 namespace memscope {
 
@@ -34,9 +35,8 @@ class DeathRecorder {
         std::map<CgroupId, TargetInfo> targets{};
         HostMemory host{};  // at the tick before
         Now now{};
-        std::vector<GpuDevice> gpus{};  // at the tick before
-        // What a process had reserved on a device by its own calls; none: not known.
-        std::function<std::optional<Bytes>(const ProcessId&, const GpuId&)> reserved{};
+        // What the GPU driver said after an allocation failed and before the process ended, or last before the failure.
+        std::function<GpuPoller::Sample(std::uint64_t failed_ns, std::uint64_t ended_ns)> gpus{};
     };
     // Decides on all that wait. Everything that happened up to their ends has been told.
     void settle(const Surroundings& around);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <deque>
 #include <fmt/format.h>
 #include <mutex>
 #include <thread>
@@ -11,6 +12,15 @@
 namespace memscope {
 namespace {
 
+using Clock = std::chrono::steady_clock;
+
+// What is asked for comes at once, but so long after the read before, and at most this part of a core, because a job
+// can fail in a loop. PyTorch fails twice before it gives up and frees its cache in between; its end takes longer than
+// this.
+constexpr Seconds kAskedEvery{0.05};
+constexpr double kMostOfACoreAsked = 0.05;
+// More than there are in the 5 s for which a failed allocation explains an exit.
+constexpr std::size_t kMostRecent = 128;
 constexpr Seconds kShortestPause{1};
 constexpr Seconds kLongestPause{10};
 constexpr double kMostOfACore = 0.005;
@@ -27,11 +37,22 @@ struct GpuPoller::Shared {
     bool ended = false;  // the thread has let go of the driver
     bool tried = false;
     Sample latest{};
+    std::deque<Sample> recent{};  // oldest first
 
-    // False: it is time to stop.
-    bool pause(Seconds length) {
+    bool asked = false;
+
+    // Until the next poll is due, or one is asked for, after one that took `cost`. False: it is time to stop.
+    bool pause(Seconds length, Seconds cost) {
         std::unique_lock lock(mutex);
-        return !changed.wait_for(lock, length, [this] { return stop; });
+        const auto in = [now = Clock::now()](Seconds time) {
+            return now + std::chrono::duration_cast<Clock::duration>(time);
+        };
+        const auto due = in(length);
+        const auto soonest = std::min(due, in(std::max(kAskedEvery, cost / kMostOfACoreAsked)));
+        changed.wait_until(lock, due, [this] { return stop || asked; });
+        changed.wait_until(lock, soonest, [this] { return stop; });
+        asked = false;
+        return !stop;
     }
 
     void fail(std::string why) {
@@ -43,6 +64,8 @@ struct GpuPoller::Shared {
 
     void publish(Sample sample) {
         const std::lock_guard lock(mutex);
+        recent.push_back(sample);
+        if (recent.size() > kMostRecent) recent.pop_front();
         latest = std::move(sample);
         tried = true;
         changed.notify_all();
@@ -54,16 +77,19 @@ struct GpuPoller::Shared {
             auto read = open();
             if (!read) {
                 fail(read.error().message());
-                going = pause(kTryAgain);
+                going = pause(kTryAgain, {});
                 continue;
             }
             while (going) {
                 const Seconds before = thread_cpu_time();
-                Sample sample{.devices = (*read)(), .taken_ns = read_clock().boot_ns};
+                Sample sample{.began_ns = read_clock().boot_ns};
+                sample.devices = (*read)();
+                sample.taken_ns = read_clock().boot_ns;
                 sample.cost = thread_cpu_time() - before;
-                const Seconds until_next = sample.pause = gpu_poll_pause(interval, sample.cost);
+                const Seconds cost = sample.cost;
+                const Seconds until_next = sample.pause = gpu_poll_pause(interval, cost);
                 publish(std::move(sample));
-                going = pause(until_next);
+                going = pause(until_next, cost);
             }
         }
     }
@@ -76,6 +102,8 @@ Seconds gpu_poll_pause(Seconds interval, Seconds cpu) {
 
 GpuDevice without_values(GpuDevice device, std::string trouble) {
     device.used.reset();
+    device.free.reset();
+    device.reserved.reset();
     device.total.reset();
     device.utilization.reset();
     device.holders.clear();
@@ -100,18 +128,41 @@ GpuPoller::~GpuPoller() {
     shared_->changed.wait_for(lock, kLastChance, [this] { return shared_->ended; });
 }
 
-GpuPoller::Sample GpuPoller::latest(std::uint64_t now_ns) const {
-    Sample sample;
-    {
-        const std::lock_guard lock(shared_->mutex);
-        sample = shared_->latest;
-    }
+namespace {
+
+// As it is at `now_ns`: without values if it is too old.
+GpuPoller::Sample aged(GpuPoller::Sample sample, std::uint64_t now_ns) {
     if (sample.taken_ns == 0) return sample;
     sample.age = Seconds(now_ns > sample.taken_ns ? static_cast<double>(now_ns - sample.taken_ns) * 1e-9 : 0);
     if (sample.age <= sample.pause + kStale) return sample;
     sample.why = fmt::format("the driver has not answered for {}", human_duration(sample.age));
     for (GpuDevice& device : sample.devices) device = without_values(std::move(device), sample.why);
     return sample;
+}
+
+}  // namespace
+
+GpuPoller::Sample GpuPoller::latest(std::uint64_t now_ns) const {
+    const std::lock_guard lock(shared_->mutex);
+    return aged(shared_->latest, now_ns);
+}
+
+GpuPoller::Sample GpuPoller::between(std::uint64_t from_ns, std::uint64_t to_ns) const {
+    const std::lock_guard lock(shared_->mutex);
+    Sample before;
+    for (const Sample& sample : shared_->recent) {
+        if (sample.began_ns < from_ns)
+            before = sample;
+        else if (sample.taken_ns <= to_ns)
+            return sample;
+    }
+    return aged(std::move(before), from_ns);
+}
+
+void GpuPoller::ask() {
+    const std::lock_guard lock(shared_->mutex);
+    shared_->asked = true;
+    shared_->changed.notify_all();
 }
 
 bool GpuPoller::wait_for_first(Seconds most) const {

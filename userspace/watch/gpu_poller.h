@@ -26,18 +26,25 @@ class GpuPoller {
 
     struct Sample {
         std::vector<GpuDevice> devices{};  // of an old sample: what they are, without their values
-        std::uint64_t taken_ns = 0;        // boot clock; 0: none yet
+        std::uint64_t began_ns = 0;        // boot clock: nothing in the sample is older
+        std::uint64_t taken_ns = 0;        // boot clock: nothing in the sample is newer; 0: there is no sample yet
         Seconds age{};
         Seconds cost{};     // CPU time of it
         Seconds pause{};    // until the next one
         std::string why{};  // there is none, or no new one
     };
     Sample latest(std::uint64_t now_ns) const;
+    // The first sample that was begun and finished between two moments; where there is none, the latest of those begun
+    // before. Its age is that at `from_ns`.
+    Sample between(std::uint64_t from_ns, std::uint64_t to_ns) const;
+    // Asks the driver at once, not only when the next poll is due; as soon as the rate limit allows if that was asked
+    // for a moment ago.
+    void ask();
     // Until the first sample or the first failure; false: neither within this time.
     bool wait_for_first(Seconds most) const;
 
   private:
-    struct Shared;  // by the thread and by us, whoever lives longer
+    struct Shared;  // by the thread and by this object, whichever lives longer
     std::shared_ptr<Shared> shared_;
 };
 

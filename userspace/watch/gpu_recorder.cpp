@@ -24,11 +24,26 @@ GpuRecorder::GpuRecorder(const SysRoot& root, bool on)
                if (!library) return library.error();
                if (auto started = session.start_gpu(); !started) return started.error();
                return session.gpu()->attach(library->file, library->places);
-           }},
+           },
+           .tells_from_start = true},
           on) {}
+
+void GpuRecorder::look(Session& session, std::uint64_t now_ns) {
+    libraries_.look(session, now_ns);
+    mark_followed(session);
+}
+
+// The BPF programs need to know of whom they see all calls: only then is the last context that ends known to be the
+// last.
+void GpuRecorder::mark_followed(Session& session) {
+    const auto processes = libraries_.take_followed_from_start();
+    if (GpuSignal* signal = session.gpu())
+        for (const ProcessId& process : processes) signal->seen_from_start(process);
+}
 
 void GpuRecorder::tick(Session& session, const Surroundings& around) {
     libraries_.tick(session, around.processes, around.now_ns);
+    mark_followed(session);
     if (GpuSignal* signal = session.gpu()) {
         read_accounts(*signal, around);
         live_entries_ = signal->live_entries();
@@ -102,16 +117,6 @@ std::optional<GpuId> GpuRecorder::device(const ProcessId& process, int ordinal) 
         if (each->second.account.process.id == process && each->second.account.device == ordinal)
             return each->second.device;
     return std::nullopt;
-}
-
-std::optional<Bytes> GpuRecorder::reserved(const ProcessId& process, const GpuId& device) const {
-    std::optional<Bytes> sum;
-    for (auto each = accounts_.lower_bound({process.pid, 0, INT_MIN});
-         each != accounts_.end() && std::get<0>(each->first) == process.pid; ++each) {
-        if (each->second.account.process.id != process || each->second.device != device) continue;
-        for (const Bytes bytes : each->second.account.reserved) sum = sum.value_or(Bytes{}) + bytes;
-    }
-    return sum;
 }
 
 void GpuRecorder::describe(CgroupId target, TargetSnapshot& out) const {

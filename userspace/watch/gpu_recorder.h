@@ -32,12 +32,11 @@ class GpuRecorder {
         const std::vector<GpuDevice>& devices;
         std::uint64_t now_ns = 0;  // boot clock
     };
+    void look(Session& session, std::uint64_t now_ns);  // at processes that have mapped a driver a moment ago
     void tick(Session& session, const Surroundings& around);
 
     // Puts what the processes of a target hold into what is shown of it, with what others have put there.
     void describe(CgroupId target, TargetSnapshot& out) const;
-    // By the calls of a process, as of the last tick, its end included; none: it has made none.
-    std::optional<Bytes> reserved(const ProcessId& process, const GpuId& device) const;
     // As a process counts them, by its calls.
     std::optional<GpuId> device(const ProcessId& process, int ordinal) const;
     void forget(CgroupId target) { failures_.erase(target); }
@@ -76,6 +75,7 @@ class GpuRecorder {
     bool is_stranger(const CudaProcess& process) const;
     void read_accounts(GpuSignal& signal, const Surroundings& around);
     void sweep(GpuSignal& signal);
+    void mark_followed(Session& session);
 
     LibraryFollower libraries_;
     std::uint64_t live_entries_ = 0;

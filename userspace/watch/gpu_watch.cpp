@@ -31,6 +31,14 @@ void GpuWatch::tick(std::uint64_t now_ns, ProcessTable& processes) {
             processes.note_gpu_context(found->second, index);
 }
 
+void GpuWatch::ask() {
+    if (poller_) poller_->ask();
+}
+
+GpuPoller::Sample GpuWatch::between(std::uint64_t from_ns, std::uint64_t to_ns) const {
+    return poller_ ? poller_->between(from_ns, to_ns) : GpuPoller::Sample{};
+}
+
 std::optional<TargetGpu> GpuWatch::of(const std::vector<Process>& processes) const {
     if (!settings_.host_pids) return std::nullopt;
     TargetGpu gpu = join_gpu(sample_.devices, sample_.taken_ns, processes);

@@ -25,6 +25,10 @@ class GpuWatch {
     // at the first one, when privileges have been given up; without a library there is no thread.
     void tick(std::uint64_t now_ns, ProcessTable& processes);
     const std::vector<GpuDevice>& devices() const { return sample_.devices; }
+    // The driver is asked at once: something has happened that the next tick comes too late for.
+    void ask();
+    // What the driver said between two moments, or last before the first of them.
+    GpuPoller::Sample between(std::uint64_t from_ns, std::uint64_t to_ns) const;
     // None where it holds nothing.
     std::optional<TargetGpu> of(const std::vector<Process>& processes) const;
 

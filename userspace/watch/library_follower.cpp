@@ -34,6 +34,7 @@ void LibraryFollower::begin(const TrackedProcess& process) {
             const bool from_start = parent->second && id.start_ns >= library.followed_ns;
             inherits = library.users.try_emplace(id.pid, from_start).second || inherits;
         }
+    tell_if_from_start(id);
     if (!inherits) look_at(id, false);  // its parent may have ended, or have mapped one just now
 }
 
@@ -71,6 +72,7 @@ void LibraryFollower::look_at_maps(Session& session, const ProcessId& process, b
             refusals_.push_back(followed.error());
         }
     }
+    tell_if_from_start(process);
 }
 
 void LibraryFollower::look(Session& session, std::uint64_t now_ns) {
@@ -118,6 +120,10 @@ void LibraryFollower::tick(Session& session, const ProcessTable& processes, std:
     if (on_ && !session.tells_of_cuda()) look_again(processes, now_ns);
     look(session, now_ns);
     leave_unused(processes, now_ns);
+}
+
+void LibraryFollower::tell_if_from_start(const ProcessId& process) {
+    if (kind_.tells_from_start && is_followed_from_its_start(process)) followed_from_start_.push_back(process);
 }
 
 bool LibraryFollower::is_followed_from_its_start(const ProcessId& process) const {

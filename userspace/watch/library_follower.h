@@ -22,6 +22,7 @@ class LibraryFollower {
         std::string name{};  // of many, for people
         std::function<Result<std::vector<MappedRange>>(pid_t)> find{};
         std::function<Result<std::vector<UserProbe>>(Session&, pid_t, const MappedRange&)> follow{};
+        bool tells_from_start = false;  // take_followed_from_start() is asked for
     };
     LibraryFollower(Kind kind, bool on) : kind_(std::move(kind)), on_(on) {}
     LibraryFollower(const LibraryFollower&) = delete;
@@ -36,6 +37,8 @@ class LibraryFollower {
     void look(Session& session, std::uint64_t now_ns);  // boot clock
     void tick(Session& session, const ProcessTable& processes, std::uint64_t now_ns);
 
+    // Processes that map such files since the last time, of whom all use of the files is seen.
+    std::vector<ProcessId> take_followed_from_start() { return std::exchange(followed_from_start_, {}); }
     // Its files have been followed since before it could use them.
     bool is_followed_from_its_start(const ProcessId& process) const;
     bool has_any() const;                               // somebody has mapped one, or what is named so
@@ -55,6 +58,7 @@ class LibraryFollower {
     void look_at(const ProcessId& process, bool just_mapped);
     void look_at_maps(Session& session, const ProcessId& process, bool just_mapped, std::uint64_t now_ns);
     Status follow(Session& session, pid_t pid, const MappedRange& mapping, Library& library);
+    void tell_if_from_start(const ProcessId& process);
     void look_again(const ProcessTable& processes, std::uint64_t now_ns);
     void leave_unused(const ProcessTable& processes, std::uint64_t now_ns);
 
@@ -68,6 +72,7 @@ class LibraryFollower {
     std::map<ProcessId, Look> looks_{};  // where nobody tells of files that are mapped
     Detacher detacher_{};
     std::map<FileKey, Library> libraries_{};
+    std::vector<ProcessId> followed_from_start_{};
     std::uint64_t refused_ = 0;
     std::vector<Error> refusals_{};
 };

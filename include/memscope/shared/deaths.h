@@ -81,15 +81,16 @@ MS_LAYOUT(ms_failure, 32);
 /* The last of its allocations that the CUDA driver refused for want of memory, if nothing as large was had since. */
 #define MS_GPU_FAILURES 1024
 struct ms_gpu_failure {
-    __u64 time_ns; /* 0: none */
-    __u64 bytes;   /* that were asked for */
-    __s32 device;  /* as the process counts them; -1: not known */
-    __u32 kind;    /* enum ms_gpu_kind */
+    __u64 time_ns;    /* 0: none */
+    __u64 bytes;      /* that were asked for */
+    __u64 held_bytes; /* of the device, by calls of the process, when this one failed */
+    __s32 device;     /* as the process counts them; -1: not known */
+    __u32 kind;       /* enum ms_gpu_kind */
     __u32 has_uuid;
     __u32 pad;
     __u8 uuid[16]; /* of the device */
 };
-MS_LAYOUT(ms_gpu_failure, 48);
+MS_LAYOUT(ms_gpu_failure, 56);
 
 /* Of a process that was ended by a signal, or in failure after an allocation had failed. */
 #define MS_EVENT_DEATH 128
@@ -102,6 +103,6 @@ struct ms_death {
     struct ms_last_words words;
     struct ms_gpu_failure gpu_failure;
 };
-MS_LAYOUT(ms_death, 528);
+MS_LAYOUT(ms_death, 536);
 
 #endif

@@ -26,6 +26,7 @@
     X(FREE, free)               /* and that of a pool's memory */ \
     X(CREATE, create)                                             \
     X(RELEASE, release)                                           \
+    X(RETAIN, retain) /* of a handle, or import of one */         \
     X(MAP, map)                                                   \
     X(UNMAP, unmap)                                               \
     X(HOST_ALLOC, host_alloc)                                     \
@@ -111,14 +112,22 @@ struct ms_gpu_live_key {
 };
 MS_LAYOUT(ms_gpu_live_key, 24);
 
+/* Memory made by cuMemCreate lives until its handle has neither a reference nor a mapping left. Both are counted in one
+ * word, so that the thread that drops the last one of either sees that nothing is left. */
+#define MS_GPU_REFERENCE (1ull << 32)
+#define MS_GPU_MAPPING 1ull
+
 struct ms_gpu_live {
     __u64 bytes;
     __u64 stack; /* MS_STACK_OTHER: none */
     __u64 generation;
+    __u64 uses;       /* of a handle: MS_GPU_REFERENCE for each reference, MS_GPU_MAPPING for each mapping */
+    __u64 handle;     /* of a mapping: whose memory it is */
+    __u64 created_ns; /* of a handle, and of its mappings: the driver may hand out the same value again */
     __s32 device;
     __u32 kind; /* enum ms_gpu_kind */
 };
-MS_LAYOUT(ms_gpu_live, 32);
+MS_LAYOUT(ms_gpu_live, 56);
 
 struct ms_gpu_site_key {
     __u64 process;

@@ -50,9 +50,8 @@
     X(GPU_SITES_FULL, "gpu_sites_full")       /* a CUDA allocation stands at no stack: too many, or walked at once */  \
     X(GPU_CALLS_FULL, "gpu_calls_full")       /* a call of the CUDA driver found no room until it returned */          \
     X(GPU_UNREADABLE, "gpu_unreadable")       /* what a call of the CUDA driver returned could not be read */          \
-    X(GPU_HANDLE_UNKNOWN, "gpu_handle_unknown")     /* memory was mapped that was made before, or elsewhere */         \
-    X(GPU_UNMAP_CUT, "gpu_unmap_cut")               /* an unmapped range had too many parts to go through */           \
-    X(TENSORS_FULL, "tensors_full")                 /* a tensor found no room in the map of those that live */         \
+    X(GPU_UNMAP_CUT, "gpu_unmap_cut")         /* an unmapped range had too many parts to go through */                 \
+    X(TENSORS_FULL, "tensors_full")           /* a tensor found no room in the map of those that live */               \
     X(TENSOR_ACCOUNTS_FULL, "tensor_accounts_full") /* a process that allocates tensors found no room */               \
     X(TENSOR_UNREADABLE, "tensor_unreadable")       /* an argument of a probe of PyTorch could not be read */
 

@@ -173,5 +173,39 @@ TEST(Advice, EveryCauseHasSome) {
     }
 }
 
+Death without_gpu_memory(std::uint64_t gib, std::uint64_t others_gib = 0) {
+    constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+    Death death;
+    death.cause = DeathCause::cuda_oom;
+    death.id = {100, 1};
+    death.exit_status = 1;
+    death.gpu = GpuShortage{.size = Bytes{gib * kGiB}, .free = Bytes{kGiB}, .total = Bytes{140 * kGiB}};
+    death.gpu->holders = {{{100, "python"}, Bytes{60 * kGiB}}, {{7, "vllm"}, Bytes{others_gib * kGiB}}};
+    return death;
+}
+
+TEST(Advice, AFullGpuNeedsLessInIt) {
+    EXPECT_THAT(advice_for(died_of(without_gpu_memory(2)), ""),
+                ElementsAre(AllOf(HasSubstr("a smaller batch"), HasSubstr("expandable_segments"))));
+}
+
+TEST(Advice, NoSettingHelpsAJobThatAsksForMoreThanTheWholeGpu) {
+    EXPECT_THAT(advice_for(died_of(without_gpu_memory(167)), ""),
+                ElementsAre(AllOf(HasSubstr("asked for 167 GiB at once, and the whole GPU has 140 GiB"),
+                                  Not(HasSubstr("smaller batch")), Not(HasSubstr("expandable_segments")))));
+}
+
+TEST(Advice, OtherProcessesOnTheGpuAreNamedWhereItWouldHaveFittedWithoutThem) {
+    EXPECT_THAT(advice_for(died_of(without_gpu_memory(20, 70)), ""),
+                ElementsAre(HasSubstr("Other processes held 70 GiB"), HasSubstr("a smaller batch")));
+}
+
+TEST(Advice, PinnedMemoryIsTheHosts) {
+    Death death = without_gpu_memory(2);
+    death.gpu->of_host = true;
+    EXPECT_THAT(advice_for(died_of(death), ""),
+                ElementsAre(AllOf(HasSubstr("host memory"), Not(HasSubstr("expandable_segments")))));
+}
+
 }  // namespace
 }  // namespace memscope

@@ -74,6 +74,18 @@ TEST(ExplainDeath, SaysWhoHeldTheMemoryOfTheGpu) {
     EXPECT_EQ(explain_death(*death),
               "python (pid 100) exited with 1 0.5 s after the CUDA driver had no 2.0 GiB for it on GPU 3: 1.0 GiB was "
               "free of 80 GiB, it had reserved 70 GiB itself; vllm\\n (pid 7) held 8.0 GiB");
+    death->gpu->read_after = Seconds{-1.25};
+    EXPECT_NE(explain_death(*death).find("1.0 GiB was free of 80 GiB 1.2 s before that call, it"), std::string::npos)
+        << explain_death(*death);
+    death->gpu->read_after = Seconds{0.1};
+    EXPECT_NE(explain_death(*death).find("1.0 GiB was free of 80 GiB, it"), std::string::npos);
+    death->gpu->read_after = Seconds{2};
+    EXPECT_NE(explain_death(*death).find("1.0 GiB was free of 80 GiB 2.0 s after that call, it"), std::string::npos);
+    death->gpu->size = Bytes{96 * kGiB};
+    EXPECT_EQ(explain_death(*death),
+              "python (pid 100) exited with 1 0.5 s after the CUDA driver had no 96 GiB for it on GPU 3: that is more "
+              "than the whole GPU has (80 GiB)");
+    death->gpu->size = Bytes{2 * kGiB};
     death->gpu->of_host = true;
     EXPECT_EQ(explain_death(*death),
               "python (pid 100) exited with 1 0.5 s after the CUDA driver had no 2.0 GiB for it of pinned host memory");

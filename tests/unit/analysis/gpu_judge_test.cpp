@@ -16,6 +16,7 @@ constexpr Seconds kWall{1.7e9};
 struct WatchedGpu {
     TargetJudge judge{std::chrono::minutes(20)};
     std::vector<GpuDevice> devices{};
+    Bytes kept_by_driver{};
     double now = 1000;
     TargetSnapshot latest{};
 
@@ -29,6 +30,7 @@ struct WatchedGpu {
             devices = {GpuDevice{.id = "GPU-00", .index = 3, .name = "H200"}};
             devices[0].total = Bytes{80 * kGiB};
             devices[0].used = held.used.value_or(held.reserved_total()) + Bytes{others};
+            devices[0].free = *devices[0].total - *devices[0].used - kept_by_driver;
             judge.consider(Seconds(now), kWall + Seconds(now), latest, devices);
         }
     }
@@ -111,6 +113,42 @@ TEST(GpuJudge, AnotherSourceInMidRunIsNoStep) {
     EXPECT_EQ(watched.of(VerdictScope::gpu)->judgement.verdict, Verdict::stable);
     EXPECT_GT(watched.of(VerdictScope::gpu)->judgement.samples, samples);
     EXPECT_EQ(watched.of(VerdictScope::gpu)->judgement.floor, Bytes{10 * kGiB});
+}
+
+TEST(GpuJudge, WhatTheDriverKeepsForItselfIsNotLeftForTheJob) {
+    WatchedGpu watched;
+    watched.kept_by_driver = Bytes{5 * kGiB};
+    watched.run(3600, 20 * kGiB, [](double t) { return used(rising(t)); });
+    const ScopeVerdict* gpu = watched.of(VerdictScope::gpu);
+    ASSERT_TRUE(gpu && gpu->forecast);
+    EXPECT_THAT(gpu->explanation, HasSubstr("the limit of 55 GiB is reached in"));
+}
+
+TEST(GpuJudge, NvmlDecidesHoweverLateItsFirstAnswerIs) {
+    WatchedGpu watched;
+    watched.run(10, 0, [](double) { return reserved(2 * kGiB); });
+    watched.run(3600, 0, [](double) {
+        GpuUse both = reserved(2 * kGiB);
+        both.used = Bytes{10 * kGiB};
+        return both;
+    });
+    const ScopeVerdict* gpu = watched.of(VerdictScope::gpu);
+    ASSERT_NE(gpu, nullptr);
+    EXPECT_EQ(gpu->judgement.floor, Bytes{10 * kGiB});
+    EXPECT_EQ(gpu->judgement.verdict, Verdict::stable) << "the change of the source is no growth";
+    EXPECT_NEAR(gpu->began.count(), kWall.count() + 1010, 1);
+}
+
+TEST(GpuJudge, AProcessThatNvmlDoesNotListYetDoesNotInterruptTheSeries) {
+    WatchedGpu watched;
+    watched.run(3600, 0, [](double) { return used(10 * kGiB); });
+    watched.latest = {};
+    watched.latest.gpu.emplace().processes[12].devices["GPU-00"] = used(10 * kGiB);
+    watched.latest.gpu->processes[13].devices["GPU-00"] = reserved(kMiB);
+    watched.judge.consider(Seconds(watched.now), kWall + Seconds(watched.now), watched.latest, watched.devices);
+    const ScopeVerdict* gpu = watched.of(VerdictScope::gpu);
+    ASSERT_NE(gpu, nullptr) << "it has a sample at this tick";
+    EXPECT_EQ(gpu->judgement.floor, Bytes{10 * kGiB});
 }
 
 TEST(GpuJudge, WithoutGpuMemoryThereIsNothingToJudge) {

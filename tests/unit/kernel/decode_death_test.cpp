@@ -37,12 +37,19 @@ TEST(DecodeDeath, WithoutWordsHasTheEndAlone) {
 TEST(DecodeDeath, HasWhatTheCudaDriverRefused) {
     ms_death e = record();
     EXPECT_FALSE(decoded(e)->gpu_failure);
-    e.gpu_failure = {
-        .time_ns = 80, .bytes = 70, .device = 1, .kind = MS_GPU_POOL, .has_uuid = 1, .pad = 0, .uuid = {9}};
+    e.gpu_failure = {.time_ns = 80,
+                     .bytes = 70,
+                     .held_bytes = 60,
+                     .device = 1,
+                     .kind = MS_GPU_POOL,
+                     .has_uuid = 1,
+                     .pad = 0,
+                     .uuid = {9}};
     auto words = decoded(e);
     ASSERT_TRUE(words && words->gpu_failure);
     EXPECT_EQ(words->gpu_failure->time_ns, 80U);
     EXPECT_EQ(words->gpu_failure->size, Bytes{70});
+    EXPECT_EQ(words->gpu_failure->reserved, Bytes{60});
     EXPECT_EQ(words->gpu_failure->device, GpuUuid{9});
     EXPECT_FALSE(words->gpu_failure->of_host);
     e.gpu_failure.kind = MS_GPU_PINNED_ALLOC;

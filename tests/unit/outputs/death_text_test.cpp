@@ -52,6 +52,14 @@ TEST(DeathBlock, SaysWhatTheJobHeldOfItsGpusAndNothingOfTheOthers) {
     EXPECT_THAT(lines, Each(Not(HasSubstr("GPU 1"))));
 }
 
+TEST(DeathBlock, SaysHowLongBeforeAFailedCudaAllocationTheGpuWasSo) {
+    DeathReport report = test::dead_job_on_gpus();
+    report.deaths.front().gpu = GpuShortage{.before_exit = Seconds{0.3}};
+    report.deaths.front().time = report.then.time + 1.1;
+    EXPECT_THAT(death_block(report, ""),
+                testing::Contains(HasSubstr("on GPUs    0.8 s before that call: GPU 0: 60 GiB")));
+}
+
 // Everything as long as it may be.
 DeathReport crowded() {
     DeathReport report = test::dead_job_on_gpus();

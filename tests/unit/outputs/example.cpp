@@ -89,6 +89,8 @@ std::vector<ScopeVerdict> leaking() {
 void add_gpus(Snapshot& snapshot) {
     GpuDevice gpu{.id = "GPU-00", .index = 0, .name = "NVIDIA H200", .pci_bus_id = "00000000:01:00.0"};
     gpu.used = gib(70);
+    gpu.free = gib(69);
+    gpu.reserved = gib(1);
     gpu.total = gib(140);
     gpu.utilization = 0.97;
     gpu.xid_errors = 0;

@@ -77,11 +77,14 @@ TEST(GpuJson, HasDevicesRolesAndProcesses) {
     const Json gpu = Json::parse(tick_json(snapshot, snapshot.targets[0]))["gpu"];
     ASSERT_EQ(gpu["devices"].size(), 2);
     EXPECT_EQ(gpu["devices"][0]["used_bytes"], test::gib(70).n);
+    EXPECT_EQ(gpu["devices"][0]["free_bytes"], test::gib(69).n);
+    EXPECT_EQ(gpu["devices"][0]["driver_reserved_bytes"], test::gib(1).n);
     EXPECT_EQ(gpu["devices"][0]["target_bytes"], test::gib(60).n);
     EXPECT_EQ(gpu["devices"][0]["others_bytes"], test::gib(10).n);
     EXPECT_TRUE(gpu["devices"][0]["trouble"].is_null());
     EXPECT_EQ(gpu["devices"][1]["trouble"], "the GPU is lost");
-    for (const auto* key : {"used_bytes", "total_bytes", "others_bytes", "utilization_ratio", "target_bytes"})
+    for (const auto* key : {"used_bytes", "free_bytes", "driver_reserved_bytes", "total_bytes", "others_bytes",
+                            "utilization_ratio", "target_bytes"})
         EXPECT_TRUE(gpu["devices"][1].at(key).is_null()) << key;
     EXPECT_EQ(gpu["roles"][0]["role"], "trainer");
     EXPECT_EQ(gpu["roles"][0]["used_bytes"], test::gib(60).n);

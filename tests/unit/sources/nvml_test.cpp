@@ -66,6 +66,8 @@ TEST(Nvml, ADeviceTellsWhatItIsAndWhatItHolds) {
     EXPECT_EQ(gpu.pci_bus_id, "00000000:01:00.0");
     EXPECT_EQ(gpu.used, Bytes{31 * kGiB});
     EXPECT_EQ(gpu.total, Bytes{80 * kGiB});
+    EXPECT_EQ(gpu.reserved, Bytes{kGiB / 2});
+    EXPECT_EQ(gpu.free, Bytes{80 * kGiB - 31 * kGiB - kGiB / 2}) << "what the driver keeps for itself is not free";
     EXPECT_EQ(gpu.utilization, 0.97);
     EXPECT_EQ(gpu.xid_errors, 0U);
     EXPECT_TRUE(gpu.knows_holders);
@@ -227,6 +229,8 @@ TEST(Nvml, AnOldLibraryTellsLessAndItsGapsAreKnown) {
     const auto devices = read("old");
     ASSERT_THAT(devices, SizeIs(2));
     EXPECT_EQ(devices[0].used, Bytes{31 * kGiB + kGiB / 2}) << "the older struct has the reserved memory in it";
+    EXPECT_EQ(devices[0].free, Bytes{80 * kGiB - 31 * kGiB - kGiB / 2});
+    EXPECT_FALSE(devices[0].reserved) << "and does not tell it";
     EXPECT_FALSE(devices[0].utilization);
     EXPECT_FALSE(devices[0].xid_errors);
     ASSERT_THAT(devices[0].holders, SizeIs(1));

@@ -37,7 +37,8 @@ class Recorded : public testing::Test {
         recorder_.settle({.processes = processes_,
                           .nesting = nesting_,
                           .targets = {{kOuter, {.name = "outer"}}, {kInner, {.name = "outer/inner"}}},
-                          .now = {.unix_seconds = 1760000000, .boot_ns = 500 * kSecond}});
+                          .now = {.unix_seconds = 1760000000, .boot_ns = 500 * kSecond},
+                          .gpus = gpus_});
         TargetSnapshot out;
         recorder_.hand_over(target, out);
         return out;
@@ -45,6 +46,7 @@ class Recorded : public testing::Test {
 
     static constexpr ProcessId kRoot{10, 5};
     static constexpr ProcessId kWorker{11, 6};
+    std::function<GpuPoller::Sample(std::uint64_t, std::uint64_t)> gpus_{};
     ProcessTable processes_{1};
     Nesting nesting_;
     DeathRecorder recorder_{{.proc = "/nonexistent", .dev = "/nonexistent"}, {.mount = "/nonexistent"}};
@@ -187,6 +189,41 @@ TEST(EndedTargets, HoldNothingAnyMoreAndAreShownWhenNothingElseIs) {
     EXPECT_FALSE(snapshot.targets[0].up);
     EXPECT_TRUE(snapshot.targets[0].roles.empty());
     EXPECT_EQ(snapshot.targets[0].counters[{Role::trainer}].exits, 1U);
+}
+
+TEST_F(Recorded, AFailedCudaAllocationIsExplainedByWhatTheDriverSaidThen) {
+    constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+    const GpuUuid uuid{1};
+    std::uint64_t said_ns = 498 * kSecond + 10'000'000;
+    gpus_ = [&](std::uint64_t failed_ns, std::uint64_t ended_ns) {
+        EXPECT_EQ(failed_ns, 498 * kSecond);
+        EXPECT_EQ(ended_ns, 499 * kSecond);
+        GpuDevice gpu{.id = gpu_id(uuid), .index = 2};
+        gpu.used = Bytes{139 * kGiB};
+        gpu.free = Bytes{3 << 20};
+        gpu.reserved = Bytes{615 << 20};
+        gpu.total = Bytes{140 * kGiB};
+        gpu.knows_holders = true;
+        gpu.holders = {{11, Bytes{139 * kGiB}}};
+        return GpuPoller::Sample{.devices = {gpu}, .began_ns = said_ns, .taken_ns = said_ns};
+    };
+    LastWords words{.time_ns = 499 * kSecond, .id = kWorker, .target = kInner, .comm = "python", .exit_code = 1 << 8};
+    words.gpu_failure =
+        GpuFailure{.time_ns = 498 * kSecond, .size = Bytes{2 * kGiB}, .device = uuid, .reserved = Bytes{8 * kGiB}};
+    recorder_.take(words);
+    const Death then = settled(kInner).deaths.at(0);
+    ASSERT_TRUE(then.gpu);
+    EXPECT_EQ(then.gpu->free, Bytes{3 << 20}) << "what the driver keeps for itself is not free";
+    EXPECT_EQ(then.gpu->reserved, Bytes{8 * kGiB});
+    EXPECT_NEAR(then.gpu->read_after.value_or(Seconds{-1}).count(), 0.01, 1e-6);
+    EXPECT_NE(then.explanation.find("3.0 MiB was free of 140 GiB, it had reserved 8.0 GiB itself"), std::string::npos)
+        << then.explanation;
+    said_ns = 497 * kSecond + kSecond / 2;
+    words.id = {12, 7};
+    recorder_.take(words);
+    const Death before = settled(kInner).deaths.at(0);
+    EXPECT_NE(before.explanation.find("3.0 MiB was free of 140 GiB 0.5 s before that call"), std::string::npos)
+        << before.explanation;
 }
 
 }  // namespace

@@ -1,7 +1,9 @@
 #include "watch/gpu_poller.h"
 
 #include <atomic>
+#include <condition_variable>
 #include <gmock/gmock.h>
+#include <mutex>
 #include <thread>
 
 #include "watch/clock.h"
@@ -19,6 +21,7 @@ constexpr Seconds kEnough{10};
 GpuDevice device(std::uint64_t used) {
     GpuDevice gpu{.id = "GPU-00", .name = "Fake"};
     gpu.used = Bytes{used};
+    gpu.free = Bytes{60};
     gpu.total = Bytes{100};
     gpu.utilization = 0.5;
     gpu.xid_errors = 2;
@@ -30,8 +33,23 @@ GpuDevice device(std::uint64_t used) {
 // A driver that hangs as long as it is told to. Shared with its poller, which may outlive the test.
 struct Driver {
     std::atomic<bool> hangs = false;
-    std::atomic<int> reads = 0;
     std::atomic<int> sessions = 0;
+
+    void read() {
+        const std::lock_guard lock(mutex);
+        begun_ns.push_back(read_clock().boot_ns);
+        changed.notify_all();
+    }
+    // When each of the first `count` reads began; fewer if that takes too long.
+    std::vector<std::uint64_t> first_reads(std::size_t count, Seconds most = kEnough) {
+        std::unique_lock lock(mutex);
+        changed.wait_for(lock, most, [&] { return begun_ns.size() >= count; });
+        return begun_ns;
+    }
+
+    std::mutex mutex{};
+    std::condition_variable changed{};
+    std::vector<std::uint64_t> begun_ns{};
 };
 
 GpuPoller::Open open_driver(const std::shared_ptr<Driver>& driver) {
@@ -40,7 +58,7 @@ GpuPoller::Open open_driver(const std::shared_ptr<Driver>& driver) {
         const std::shared_ptr<void> session(nullptr, [driver](void*) { --driver->sessions; });
         return GpuPoller::Read([driver, session] {
             while (driver->hangs) std::this_thread::sleep_for(std::chrono::milliseconds(1));
-            ++driver->reads;
+            driver->read();
             return std::vector{device(40)};
         });
     };
@@ -75,6 +93,7 @@ TEST(GpuPoller, ASampleThatIsTooOldHasNoValuesButItsDevicesAndCounters) {
     const GpuDevice& gpu = sample.devices[0];
     EXPECT_EQ(gpu.id, "GPU-00");
     EXPECT_FALSE(gpu.used);
+    EXPECT_FALSE(gpu.free);
     EXPECT_FALSE(gpu.total);
     EXPECT_FALSE(gpu.utilization);
     EXPECT_FALSE(gpu.knows_holders);
@@ -133,11 +152,68 @@ TEST(GpuPoller, ASessionThatFailsIsSaidAndShowsNothing) {
     EXPECT_EQ(sample.why, "the driver is not loaded");
 }
 
-TEST(GpuPoller, AsksNoMoreOftenThanOnceASecond) {
+TEST(GpuPoller, AsksAgainAndAgainButNoMoreOftenThanOnceASecond) {
     const auto driver = std::make_shared<Driver>();
     const GpuPoller poller(open_driver(driver), kInterval);
-    std::this_thread::sleep_for(std::chrono::milliseconds(700));
-    EXPECT_EQ(driver->reads, 1);
+    const auto reads = driver->first_reads(3);
+    ASSERT_GE(reads.size(), 3U);
+    for (std::size_t i = 1; i < reads.size(); ++i) EXPECT_GE(reads[i] - reads[i - 1], 1'000'000'000U) << i;
+}
+
+constexpr Seconds kSeldom{10};  // of a poller that is not to read by itself while a test runs
+
+// Until the poller has a sample that was begun after `since_ns`.
+bool wait_for_sample(const GpuPoller& poller, std::uint64_t since_ns) {
+    for (int i = 0; i < 1000; ++i) {
+        if (poller.latest(read_clock().boot_ns).began_ns > since_ns) return true;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return false;
+}
+
+TEST(GpuPoller, ReadsAtOnceWhenItIsAskedTo) {
+    const auto driver = std::make_shared<Driver>();
+    GpuPoller poller(open_driver(driver), kSeldom);
+    ASSERT_TRUE(poller.wait_for_first(kEnough));
+    const std::uint64_t before = read_clock().boot_ns;
+    poller.ask();
+    EXPECT_TRUE(wait_for_sample(poller, before)) << "the next poll is due in 10 s";
+}
+
+TEST(GpuPoller, HasARateLimitForWhatItIsAskedTo) {
+    const auto driver = std::make_shared<Driver>();
+    GpuPoller poller(open_driver(driver), kSeldom);
+    constexpr std::size_t kReads = 5;
+    for (std::size_t count = 1; count <= kReads; ++count) {
+        ASSERT_GE(driver->first_reads(count).size(), count);
+        poller.ask();
+    }
+    const auto reads = driver->first_reads(kReads);
+    for (std::size_t i = 1; i < kReads; ++i) EXPECT_GE(reads[i] - reads[i - 1], 50'000'000U) << i;
+}
+
+TEST(GpuPoller, TellsWhatWasSoBetweenTwoMoments) {
+    const auto driver = std::make_shared<Driver>();
+    GpuPoller poller(open_driver(driver), kSeldom);
+    const std::uint64_t start = read_clock().boot_ns;
+    ASSERT_TRUE(poller.wait_for_first(kEnough));
+    const auto first = poller.latest(read_clock().boot_ns);
+    const std::uint64_t failed = read_clock().boot_ns;
+    EXPECT_EQ(poller.between(failed, failed + 1).taken_ns, first.taken_ns) << "the last before it";
+    EXPECT_NEAR(poller.between(failed, failed + 1).age.count(), static_cast<double>(failed - first.taken_ns) * 1e-9,
+                1e-6);
+    poller.ask();
+    ASSERT_TRUE(wait_for_sample(poller, failed));
+    const auto second = poller.latest(read_clock().boot_ns);
+    poller.ask();
+    ASSERT_TRUE(wait_for_sample(poller, second.taken_ns));
+    const std::uint64_t ended = read_clock().boot_ns;
+    EXPECT_EQ(poller.between(failed, ended).taken_ns, second.taken_ns) << "the first after it, not the latest";
+    EXPECT_EQ(poller.between(failed, second.taken_ns - 1).taken_ns, first.taken_ns) << "one that came too late";
+    EXPECT_EQ(poller.between(start - 1, start).taken_ns, 0U) << "there is none";
+    const auto old = poller.between(first.taken_ns + 100'000'000'000, first.taken_ns + 100'000'000'001);
+    ASSERT_THAT(old.devices, SizeIs(1));
+    EXPECT_FALSE(old.devices[0].free) << "too old to say anything";
 }
 
 TEST(GpuPollPause, IsThatOfTheTicksUnlessReadingCostsTooMuch) {
