@@ -8,10 +8,10 @@
 #include "analysis/role_totals.h"
 #include "kernel/obstacles.h"
 #include "sources/cgroup_directory.h"
-#include "sources/descendants.h"
 #include "sources/host.h"
 #include "sources/procfs.h"
 #include "sources/shm.h"
+#include "watch/follow_tree.h"
 #include "watch/open_targets.h"
 #include "watch/process_target.h"
 #include "watch/shown_process.h"
@@ -111,21 +111,10 @@ Status Collector::watch_rings() {
     return Done{};
 }
 
-// From the moment a process is in the map its children are followed by birth. Those it has already are looked up until
-// a look finds nobody new: whoever was forked by one not yet in the map is found by the next look.
 Status Collector::follow_descendants(pid_t pid) {
-    constexpr int kMostLooks = 100;  // a tree that forks faster than we read is caught up with by then, or never
-    std::set<pid_t> followed;
-    for (int look = 0; look < kMostLooks; ++look) {
-        bool anyone_new = false;
-        for (const pid_t member : read_descendants(root_, pid)) {
-            if (!followed.insert(member).second) continue;
-            anyone_new = true;
-            if (auto added = session_.follow(member, ProcessTarget::kTree); !added) return added;
-        }
-        if (!anyone_new) break;
-    }
-    return Done{};
+    return follow_tree(root_, pid,
+                       {.add = [this](pid_t member) { return session_.follow(member, ProcessTarget::kTree); },
+                        .remove = [this](pid_t member) { session_.unfollow(member); }});
 }
 
 void Collector::take_events() {
