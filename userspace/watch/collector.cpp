@@ -307,7 +307,8 @@ void Collector::describe(Snapshot& snapshot, const Now& now) {
         describe_target(id, target, out, snapshot, now);
         snapshot.targets.push_back(std::move(out));
     }
-    ended_.show(snapshot, now, finished());
+    const std::set<std::string> gone = ended_.show(snapshot, now, finished());
+    if (growth_) growth_->forget_targets(gone);
     std::sort(snapshot.targets.begin(), snapshot.targets.end(),
               [](const TargetSnapshot& a, const TargetSnapshot& b) { return a.info.name < b.info.name; });
 }
