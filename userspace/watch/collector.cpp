@@ -149,12 +149,15 @@ void Collector::take_events() {
 bool Collector::targets_may_have_changed() {
     const std::uint64_t losses = session_.losses()["ring_full"];
     const bool lost = std::exchange(ring_losses_, losses) != losses;
-    return cgroups_changed_ || lost || !told_of_cgroups_;
+    // Descriptors may be free again without any cgroup having changed.
+    return cgroups_changed_ || lost || !told_of_cgroups_ || targets_without_descriptor_ > 0;
 }
 
 void Collector::refresh_targets() {
     refreshed_ns_ = read_clock().boot_ns;
     const auto changes = targets_->refresh();
+    const std::size_t refused_before = std::exchange(targets_without_descriptor_, changes.no_descriptor);
+    no_descriptors_ += changes.no_descriptor - std::min(changes.no_descriptor, refused_before);
     const Now now = read_clock();
     Ledger at_their_end;
     if (!changes.removed.empty()) {
@@ -293,12 +296,16 @@ void Collector::describe(Snapshot& snapshot, const Now& now) {
     for (const auto& [id, target] : targets_->all())  // all, before any is shown
         stalls_.book(session_.reclaim(), id, targets_->nesting());
     stalls_.sweep(session_.reclaim(), now.boot_ns);
+    samples_without_descriptor_ = 0;
+    targets_->begin_tick();
     for (auto& [id, target] : targets_->all()) {
         TargetSnapshot& out = described[id];
         auto memory = target.memory->sample(snapshot.host, out.processes);
         if (!memory) {
             if (is_gone(memory.error()))
                 cgroups_changed_ = true;  // removed a moment ago; the next tick says so
+            else if (is_out_of_descriptors(memory.error()))
+                ++samples_without_descriptor_;
             else
                 ++unreadable_targets_;
             continue;
@@ -307,6 +314,7 @@ void Collector::describe(Snapshot& snapshot, const Now& now) {
         describe_target(id, target, out, snapshot, now);
         snapshot.targets.push_back(std::move(out));
     }
+    no_descriptors_ += samples_without_descriptor_;
     const std::set<std::string> gone = ended_.show(snapshot, now, finished());
     if (growth_) growth_->forget_targets(gone);
     std::sort(snapshot.targets.begin(), snapshot.targets.end(),
@@ -331,6 +339,8 @@ SelfSample Collector::describe_self(const Now& now) {
     self.dropped["folded_rank"] = ledger_.folded_ranks();
     self.dropped["target_map_full"] = unwatched_targets_;
     self.dropped["target_unreadable"] = unreadable_targets_;
+    self.dropped["target_no_descriptor"] = no_descriptors_;
+    self.unwatched_targets = targets_without_descriptor_ + samples_without_descriptor_;
     self.probes = session_.probes();
     if (growth_ && session_.growth()->is_paused())
         for (Probe& probe : self.probes)

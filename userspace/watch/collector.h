@@ -86,6 +86,11 @@ class Collector {
     std::uint64_t ring_losses_ = 0;
     std::uint64_t unwatched_targets_ = 0;   // the map of targets was full
     std::uint64_t unreadable_targets_ = 0;  // samples that failed though the cgroup is there
+    // No file descriptor was left: for targets that were to be added, at the last refresh, and for samples of targets,
+    // at the last tick. `no_descriptors_` is the sum of all rises of the former and of all of the latter.
+    std::size_t targets_without_descriptor_ = 0;
+    std::size_t samples_without_descriptor_ = 0;
+    std::uint64_t no_descriptors_ = 0;
 };
 
 }  // namespace memscope
