@@ -53,7 +53,8 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session ses
       warmup_(options.warmup),
       trend_{.held = options.precursors.eta_warmup_held, .horizon = options.precursors.eta_warmup},
       ended_(options.linger.value_or(kLinger)),
-      precursors_(options.precursors) {
+      precursors_(options.precursors),
+      numa_(root_) {
     if (GrowthSignal* signal = session_.growth())
         growth_ = std::make_unique<GrowthRecorder>(root_, *signal, cuda_->calls(), options.python,
                                                    HookBudget(options.growth_budget, options.growth_window));
@@ -297,6 +298,7 @@ void Collector::describe(Snapshot& snapshot, const Now& now) {
         stalls_.book(session_.reclaim(), id, targets_->nesting());
     stalls_.sweep(session_.reclaim(), now.boot_ns);
     samples_without_descriptor_ = 0;
+    numa_.begin_tick(now.boot_ns);
     targets_->begin_tick();
     for (auto& [id, target] : targets_->all()) {
         TargetSnapshot& out = described[id];
@@ -311,6 +313,7 @@ void Collector::describe(Snapshot& snapshot, const Now& now) {
             continue;
         }
         out.memory = std::move(*memory);
+        numa_.add(out.processes, snapshot.host, out.memory);
         describe_target(id, target, out, snapshot, now);
         snapshot.targets.push_back(std::move(out));
     }

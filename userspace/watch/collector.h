@@ -12,6 +12,7 @@
 #include "watch/ended_targets.h"
 #include "watch/gpu_watch.h"
 #include "watch/growth_recorder.h"
+#include "watch/numa_limits.h"
 #include "watch/precursor_watch.h"
 #include "watch/role_assigner.h"
 #include "watch/sharing_recorder.h"
@@ -74,6 +75,7 @@ class Collector {
     EndedTargets ended_;
     std::map<CgroupId, TargetJudge> judges_{};
     PrecursorWatch precursors_;
+    NumaLimits numa_;
     HostMemory host_{};                   // of the last tick
     std::vector<GpuDevice> gpus_seen_{};  // the same
     std::optional<SelfSample> own_{};     // of the last tick
