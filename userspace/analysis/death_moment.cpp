@@ -52,12 +52,6 @@ bool is_whole(const TargetSnapshot& target, const Death& death) {
 
 }  // namespace
 
-const TargetSnapshot* find_target(const Snapshot& snapshot, const std::string& name) {
-    const auto found =
-        std::ranges::find(snapshot.targets, name, [](const TargetSnapshot& target) { return target.info.name; });
-    return found == snapshot.targets.end() ? nullptr : &*found;
-}
-
 std::vector<DeathMoment> death_moments(const Snapshot& now) {
     // The path of an inner cgroup is longer than that of one around it.
     std::map<ProcessId, const TargetSnapshot*> innermost;

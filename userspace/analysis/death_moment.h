@@ -26,6 +26,4 @@ const Snapshot* last_alive(const std::deque<SnapshotPtr>& recent, const std::str
 // worse. Teardown always does.
 bool belongs_to(const DeathMoment& later, const Death& decisive);
 
-const TargetSnapshot* find_target(const Snapshot& snapshot, const std::string& name);
-
 }  // namespace memscope

@@ -111,7 +111,7 @@ std::string cause_text(const TargetSnapshot& target, const ScopeVerdict& verdict
 }
 
 std::string overhead_text(const ScopeVerdict& verdict, std::uint64_t processes, const TargetSnapshot& target) {
-    const Bytes held = target.memory.unreclaimable + target.memory.swap;
+    const Bytes held = target.memory.held();
     const Judgement& judgement = verdict.judgement;
     if (judgement.verdict != Verdict::stable || processes < 2) return {};
     if (static_cast<double>(judgement.floor.n) < kBig * static_cast<double>(held.n)) return {};

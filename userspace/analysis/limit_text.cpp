@@ -7,6 +7,7 @@ namespace memscope {
 std::string limit_name(const std::string& owner) {
     if (owner == "own") return "its own limit";
     if (owner == "host") return "the host's memory";
+    if (is_numa_owner(owner)) return "the memory of NUMA" + owner.substr(std::string_view("numa").size());
     return "the limit of " + printable(owner);
 }
 

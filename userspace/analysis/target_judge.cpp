@@ -26,7 +26,7 @@ double bar_of(const std::optional<GrowingLines>& lines) {
 }  // namespace
 
 Bytes judged_memory(const TargetSnapshot& target) {
-    if (target.memory.measured_at.empty()) return target.memory.unreclaimable + target.memory.swap;
+    if (target.memory.measured_at.empty()) return target.memory.held();
     return sum_own_anon(target.processes);
 }
 

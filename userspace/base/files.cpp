@@ -35,6 +35,9 @@ Result<std::string> read_file(const fs::path& path, std::size_t most) { return r
 Result<std::string> read_file_at(const Fd& directory, const char* name, std::size_t most) {
     return read_all(directory.get(), name, most);
 }
+bool is_out_of_descriptors(const Error& error) {
+    return error.code == std::errc::too_many_files_open || error.code == std::errc::too_many_files_open_in_system;
+}
 Result<Fd> open_directory(const fs::path& path) { return open_at(AT_FDCWD, path.c_str(), O_RDONLY | O_DIRECTORY); }
 Result<Fd> open_directory_at(const Fd& directory, const char* name) {
     return open_at(directory.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);

@@ -25,4 +25,7 @@ Result<std::string> read_file_at(const Fd& directory, const char* name, std::siz
 Result<Fd> open_directory(const fs::path& path);
 Result<Fd> open_directory_at(const Fd& directory, const char* name);
 
+// The process (EMFILE) or the machine (ENFILE) has no file descriptor left: says nothing about what was to be opened.
+bool is_out_of_descriptors(const Error& error);
+
 }  // namespace memscope

@@ -14,7 +14,9 @@ Bytes size(const JsonFields& fields, const char* name) { return fields.bytes(nam
 MemoryState read_memory(const JsonFields& fields) {
     MemoryState memory{.usage = size(fields, "usage_bytes"),
                        .unreclaimable = size(fields, "unreclaimable_bytes"),
+                       .kernel_partly_counted = fields.text("kernel_counted") == "page_tables_and_stacks",
                        .swap = size(fields, "swap_bytes"),
+                       .swap_cached = fields.bytes("swap_cached_bytes"),
                        .peak = fields.bytes("peak_bytes"),
                        .measured_at = fields.text("cgroup"),
                        .others = fields.bytes("others_bytes")};
@@ -166,8 +168,13 @@ Snapshot read_tick(const JsonFields& tick) {
     if (tick.has("gpu")) read_gpu(tick.object("gpu"), snapshot, target);
     snapshot.targets.push_back(std::move(target));
     const JsonFields host = tick.object("host");
-    snapshot.host = {size(host, "total_bytes"),      size(host, "available_bytes"), size(host, "hugetlb_bytes"),
-                     size(host, "swap_total_bytes"), size(host, "swap_free_bytes"), std::nullopt};
+    snapshot.host = {size(host, "total_bytes"),
+                     size(host, "available_bytes"),
+                     size(host, "hugetlb_bytes"),
+                     size(host, "swap_total_bytes"),
+                     size(host, "swap_free_bytes"),
+                     size(host, "swap_cached_bytes"),
+                     std::nullopt};
     return snapshot;
 }
 

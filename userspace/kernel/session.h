@@ -40,6 +40,7 @@ class Session {
     Status watch(CgroupId target);
     void unwatch(CgroupId target);
     Status follow(pid_t process, CgroupId tree) { return tree_.follow(process, tree); }
+    void unfollow(pid_t process) { tree_.unfollow(process); }
 
     int ring_fd() const { return tree_.ring_fd(); }
     void drain(const std::function<void(const TreeEvent&)>& visit) { tree_.drain(visit); }

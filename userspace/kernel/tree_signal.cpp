@@ -64,6 +64,7 @@ Status TreeSignal::follow(pid_t process, CgroupId tree) {
         return system_error(errno, "add a process to the map of followed ones");
     return Done{};
 }
+void TreeSignal::unfollow(pid_t process) { bpf_map_delete_elem(members_map(), &process); }
 
 int TreeSignal::members_map() const { return bpf_map__fd(state_->skeleton->maps.members); }
 int TreeSignal::mappings_map() const { return bpf_map__fd(state_->skeleton->maps.mappings); }

@@ -20,6 +20,7 @@ class TreeSignal {
     void unwatch(CgroupId target);
     // Instead of cgroups: that process, and whatever it and its descendants fork from now on.
     Status follow(pid_t process, CgroupId tree);
+    void unfollow(pid_t process);
 
     SharedMaps shared_maps() const;  // who is watched, what they have mapped, their last words
     int mappings_map() const;

@@ -5,6 +5,10 @@
 
 namespace memscope {
 
+bool is_numa_owner(const std::string& owner) {
+    return owner.starts_with("numa node ") || owner.starts_with("numa nodes ");
+}
+
 EffectiveLimit as_limit(const LimitCandidate& candidate) {
     return {candidate.owner, candidate.limit, candidate.limit - candidate.held};
 }
@@ -25,7 +29,7 @@ Bytes held_by_target(const MemoryState& memory) {
     // A tree of processes is measured at a cgroup that holds others, too.
     if (memory.others) return std::min(held, memory.usage - *memory.others);
     // Swap is in what is held where the limit counts it.
-    return std::min(held, memory.unreclaimable + memory.swap);
+    return std::min(held, memory.held());
 }
 
 }  // namespace memscope

@@ -37,14 +37,17 @@ struct Pressure {
 
 // One limit that could kill the target, and what stands against it there (siblings included).
 struct LimitCandidate {
-    std::string owner{};  // "own", the path of an ancestor, "host"
+    std::string owner{};  // "own", the path of an ancestor, "host", "numa node 0", "numa nodes 0-1"
     Bytes limit{};
     Bytes held{};  // unreclaimable memory below that limit, and swap where the limit counts it
 };
 
+// The memory of the NUMA nodes that processes of the target are bound to.
+bool is_numa_owner(const std::string& owner);
+
 // A limit and what is left below it.
 struct EffectiveLimit {
-    std::string owner{};  // "own", the path of an ancestor, "host"
+    std::string owner{};  // as a candidate has it
     Bytes limit{};
     Bytes headroom{};
 
@@ -60,7 +63,13 @@ struct MemoryState {
     Bytes usage{};
     MemoryByKind by_kind{};
     Bytes unreclaimable{};
+    // cgroup v1: of kernel memory only page tables and the kernel stacks of threads are in `unreclaimable`. Its
+    // memory.stat has no slab lines, so caches of inodes and dentries cannot be told from memory that stays.
+    bool kernel_partly_counted = false;
     Bytes swap{};
+    // Pages that are in memory and in swap at once, so that both `unreclaimable` and `swap` have them. 0 on v1, which
+    // takes a page out of its swap count when it comes back. None: this kernel does not say (v2 before 5.12).
+    std::optional<Bytes> swap_cached{};
     // The kernel's own high-water mark of the usage, page cache included, since the cgroup was made; none where the
     // kernel keeps none (memory.peak came with 5.19).
     std::optional<Bytes> peak{};
@@ -75,6 +84,9 @@ struct MemoryState {
     std::optional<Bytes> refaulted{};
     std::string measured_at{};      // the cgroup that was measured, when it is not the target itself
     std::optional<Bytes> others{};  // then: what the target's processes do not hold of it
+
+    // Unreclaimable and swapped out, each page once where the kernel says which ones are both.
+    Bytes held() const { return unreclaimable + (swap - swap_cached.value_or(Bytes{})); }
 };
 
 // The target's part of what is held below its effective limit; the rest is held by others. 0 without a limit.
@@ -92,6 +104,7 @@ struct HostMemory {
     Bytes hugetlb{};  // set aside, in use or not
     Bytes swap_total{};
     Bytes swap_free{};
+    Bytes swap_cached{};  // in memory and in swap at once
     std::optional<Pressure> pressure{};
 };
 

@@ -1,12 +1,34 @@
 #include "model/nesting.h"
 
+#include <utility>
+
 namespace memscope {
 
+void Nesting::take_out(CgroupId inner, CgroupId outer) {
+    const auto found = inside_.find(outer);
+    if (found == inside_.end()) return;
+    found->second.erase(inner);
+    if (found->second.empty()) inside_.erase(found);
+}
+
+void Nesting::add(CgroupId target, CgroupId enclosing) {
+    const auto [known, is_new] = enclosing_.try_emplace(target, enclosing);
+    if (!is_new) take_out(target, std::exchange(known->second, enclosing));
+    if (enclosing != kNoCgroup) inside_[enclosing].insert(target);
+}
+
 void Nesting::remove(CgroupId target) {
-    const CgroupId outer = enclosing(target);
-    enclosing_.erase(target);
-    for (auto& [inner, enclosed_by] : enclosing_)
-        if (enclosed_by == target) enclosed_by = outer;
+    const auto known = enclosing_.find(target);
+    if (known == enclosing_.end()) return;
+    const CgroupId outer = known->second;
+    enclosing_.erase(known);
+    take_out(target, outer);
+    const auto inner = inside_.extract(target);
+    if (inner.empty()) return;
+    for (const CgroupId each : inner.mapped()) {
+        enclosing_[each] = outer;
+        if (outer != kNoCgroup) inside_[outer].insert(each);
+    }
 }
 
 CgroupId Nesting::enclosing(CgroupId target) const {

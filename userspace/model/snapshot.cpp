@@ -1,5 +1,7 @@
 #include "model/snapshot.h"
 
+#include <algorithm>
+
 namespace memscope {
 
 std::string_view name_of(VerdictScope scope) {
@@ -10,6 +12,12 @@ std::string_view name_of(VerdictScope scope) {
 std::string_view name_of(GrowthCause::Kind kind) {
     static constexpr std::string_view kNames[] = {"unsharing", "shared_memory", "page_tables", "kernel"};
     return kNames[static_cast<std::size_t>(kind)];
+}
+
+const TargetSnapshot* find_target(const Snapshot& snapshot, const std::string& name) {
+    const auto name_of_target = [](const TargetSnapshot& target) -> const std::string& { return target.info.name; };
+    const auto found = std::ranges::lower_bound(snapshot.targets, name, {}, name_of_target);
+    return found == snapshot.targets.end() || found->info.name != name ? nullptr : &*found;
 }
 
 }  // namespace memscope

@@ -155,6 +155,8 @@ struct SelfSample {
     Bytes bpf_maps{};
     Seconds tick_duration{};
     std::map<std::string, std::uint64_t> dropped{};  // by reason, every reason present from the start
+    // Cgroups that should be watched and are not at this tick, because memscope has no file descriptor left for them.
+    std::uint64_t unwatched_targets = 0;
     std::vector<Probe> probes{};
     ActionTally actions{};  // commands of the user's that were run
 };
@@ -168,5 +170,8 @@ struct Snapshot {
     SelfSample self{};
 };
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
+
+// By binary search, because there can be thousands of targets. Null: it has no target of that name.
+const TargetSnapshot* find_target(const Snapshot& snapshot, const std::string& name);
 
 }  // namespace memscope

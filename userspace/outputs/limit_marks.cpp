@@ -33,8 +33,7 @@ std::optional<EffectiveLimit> limit_of(const std::string& owner, const MemorySta
 std::string held_text(const EffectiveLimit& limit, const MemoryState& memory) {
     std::string text = human_size(limit.held()) + " of unreclaimable memory";
     if (limit.owner == "own") return text;
-    return text + fmt::format(" ({} of it by this job)",
-                              human_size(std::min(limit.held(), memory.unreclaimable + memory.swap)));
+    return text + fmt::format(" ({} of it by this job)", human_size(std::min(limit.held(), memory.held())));
 }
 
 }  // namespace

@@ -44,8 +44,10 @@ void add_owner(Samples& out, const std::string& target, const std::string& owner
     const bool own = owner == "own";
     const bool host = owner == "host";
     out.add({target, "own"}, own ? 1 : 0);
-    out.add({target, "ancestor"}, !own && !host ? 1 : 0);  // its path would be a label of any length
+    const bool numa = is_numa_owner(owner);
+    out.add({target, "ancestor"}, !own && !host && !numa ? 1 : 0);  // its path would be a label of any length
     out.add({target, "host"}, host ? 1 : 0);
+    out.add({target, "numa"}, numa ? 1 : 0);
 }
 
 }  // namespace memscope

@@ -10,10 +10,7 @@ namespace memscope {
 namespace {
 
 const TargetSnapshot* find(const Snapshot* snapshot, const std::string& name) {
-    if (!snapshot) return nullptr;
-    const auto found =
-        std::ranges::find_if(snapshot->targets, [&](const TargetSnapshot& t) { return t.info.name == name; });
-    return found == snapshot->targets.end() ? nullptr : &*found;
+    return snapshot ? find_target(*snapshot, name) : nullptr;
 }
 
 std::string counted(std::uint64_t n, std::string noun) {
@@ -176,7 +173,9 @@ std::vector<std::string> NoticeWriter::write(const Snapshot* before, const Snaps
             if (gone.up && !find(&now, gone.info.name))
                 append(gone.info.name, {fmt::format("ended, last seen with {}", human_size(gone.memory.usage))});
     append("memscope", gpu_trouble(before, now));
+    append("memscope", unwatched_targets(before ? &before->self : nullptr, now.self));
     for (const auto& [reason, count] : now.self.dropped) {
+        if (reason == "target_no_descriptor") continue;  // said above
         const auto known = before ? before->self.dropped.find(reason) : now.self.dropped.end();
         const std::uint64_t was = before && known != before->self.dropped.end() ? known->second : 0;
         if (count > was)
@@ -184,6 +183,18 @@ std::vector<std::string> NoticeWriter::write(const Snapshot* before, const Snaps
                    {fmt::format("{} could not be recorded ({})", counted(count - was, "event"), printable(reason))});
     }
     return all;
+}
+
+std::vector<std::string> unwatched_targets(const SelfSample* before, const SelfSample& now) {
+    const bool was_short = before && before->unwatched_targets > 0;
+    if (was_short == (now.unwatched_targets > 0)) return {};
+    if (was_short) return {"file descriptors suffice again: every cgroup that matches is watched"};
+    return {
+        fmt::format("{} not watched, because memscope has no file descriptor left (its limit is {}): raise the hard "
+                    "limit (LimitNOFILE= of a service, ulimit -Hn in a shell) or watch fewer cgroups",
+                    now.unwatched_targets == 1 ? std::string("at least 1 cgroup that matches is")
+                                               : fmt::format("{} cgroups that match are", now.unwatched_targets),
+                    now.max_open_files)};
 }
 
 std::string waiting_notice(const std::vector<std::string>& names) {

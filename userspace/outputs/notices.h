@@ -21,6 +21,10 @@ class NoticeWriter {
     std::map<std::string, LimitMarks> marks_{};  // by name of the target, while it is up
 };
 
+// A line when file descriptors run out and one when they suffice again, however often targets are refused in between.
+// Without "memscope: ". `before`: of the tick before; null at the first one.
+std::vector<std::string> unwatched_targets(const SelfSample* before, const SelfSample& now);
+
 // Where there is no target yet. A name that was mistyped looks the same as one that is not there yet.
 std::string waiting_notice(const std::vector<std::string>& names);
 

@@ -50,6 +50,7 @@ std::string verdict_lines(const TargetSnapshot& target, const Paint& paint) {
 std::string limit_lines(const MemoryState& memory, const Paint& paint) {
     std::string used = fmt::format("{} used, {} of it cannot be reclaimed", human_size(memory.usage),
                                    human_size(memory.unreclaimable));
+    if (memory.kernel_partly_counted) used += " (kernel slab not counted: cgroup v1)";
     if (memory.swap.n > 0) used += fmt::format(", {} in swap", human_size(memory.swap));
     if (!memory.effective) return used + ", no limit\n";
     const EffectiveLimit& limit = *memory.effective;

@@ -42,7 +42,9 @@ void write_memory(JsonWriter& json, const MemoryState& memory, const std::option
     json.field("limit_owner", effective ? std::optional(effective->owner) : std::nullopt);
     json.field("headroom_bytes", effective ? std::optional(effective->headroom) : std::nullopt);
     json.field("unreclaimable_bytes", memory.unreclaimable);
+    json.field("kernel_counted", memory.kernel_partly_counted ? "page_tables_and_stacks" : "all_but_reclaimable_slab");
     json.field("swap_bytes", memory.swap);
+    json.field("swap_cached_bytes", memory.swap_cached);
     json.object("by_kind", [&] {
         json.field("anon", memory.by_kind.anon);
         json.field("shmem", memory.by_kind.shmem);
@@ -180,6 +182,7 @@ void write_host(JsonWriter& json, const HostMemory& host) {
     json.field("hugetlb_bytes", host.hugetlb);
     json.field("swap_total_bytes", host.swap_total);
     json.field("swap_free_bytes", host.swap_free);
+    json.field("swap_cached_bytes", host.swap_cached);
     write_pressure(json, host.pressure);
 }
 
@@ -187,6 +190,7 @@ void write_self(JsonWriter& json, const SelfSample& self) {
     json.field("cpu_seconds", self.cpu);
     json.field("resident_bytes", self.resident);
     json.field("bpf_map_bytes", self.bpf_maps);
+    json.field("unwatched_targets", self.unwatched_targets);
     json.field("tick_duration_seconds", self.tick_duration);
     json.object("dropped", [&] {
         for (const auto& [reason, count] : self.dropped) json.field(reason, count);

@@ -116,7 +116,8 @@ constexpr Metric kVerdictMetrics[] = {
      eta_headroom},
     {"memscope_oom_eta_limit_owner",
      kGauge,
-     "1 for the owner of the limit that is reached first (own, ancestor, host), 0 for the others; absent where nothing "
+     "1 for the owner of the limit that is reached first (own, ancestor, host, numa), 0 for the others; absent where "
+     "nothing "
      "grows towards a limit.",
      {"target", "owner"},
      eta_limit_owner},

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "sources/cgroup_path.h"
@@ -60,9 +61,32 @@ Result<CgroupDirectory> CgroupDirectory::open(const CgroupHierarchy& hierarchy, 
     return std::move(chain->front());
 }
 
+// Without opening the file: it must not depend on a free descriptor.
 bool CgroupDirectory::exists() const {
-    const Fd file(::openat(fd_.get(), "cgroup.procs", O_RDONLY | O_CLOEXEC));
-    return file || (errno != ENOENT && errno != ENODEV);
+    return ::faccessat(fd_.get(), "cgroup.procs", F_OK, 0) == 0 || (errno != ENOENT && errno != ENODEV);
+}
+
+Result<std::vector<CgroupDirectoryPtr>> SharedCgroups::open_chain(const std::string& path) {
+    auto opened = CgroupDirectory::open_chain(hierarchy_, path);
+    if (!opened) return opened.error();
+    constexpr std::size_t kSweepFrom = 64;
+    if (open_.size() > kSweepFrom + 2 * swept_size_) {
+        std::erase_if(open_, [](const auto& entry) { return entry.second.expired(); });
+        swept_size_ = open_.size();
+    }
+    std::vector<CgroupDirectoryPtr> chain;
+    chain.reserve(opened->size());
+    for (CgroupDirectory& directory : *opened) {
+        auto& known = open_[directory.id()];
+        CgroupDirectoryPtr shared = known.lock();
+        // A directory of cgroup v1 can be renamed: then the two have one id and two paths.
+        if (!shared || shared->path() != directory.path()) {
+            shared = std::make_shared<const CgroupDirectory>(std::move(directory));
+            known = shared;
+        }
+        chain.push_back(std::move(shared));
+    }
+    return chain;
 }
 
 }  // namespace memscope

@@ -1,4 +1,6 @@
 #pragma once
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -32,6 +34,24 @@ class CgroupDirectory {
     std::string path_;
 };
 
+using CgroupDirectoryPtr = std::shared_ptr<const CgroupDirectory>;
+
+// Opens chains of cgroups and shares their descriptors: a cgroup that is in several chains (the ancestor of many
+// targets) is open once.
+class SharedCgroups {
+  public:
+    explicit SharedCgroups(CgroupHierarchy hierarchy) : hierarchy_(std::move(hierarchy)) {}
+
+    // The cgroup and every ancestor, itself first, the root last. They stay open as long as somebody holds them.
+    Result<std::vector<CgroupDirectoryPtr>> open_chain(const std::string& path);
+    std::size_t remembered() const { return open_.size(); }
+
+  private:
+    CgroupHierarchy hierarchy_;
+    std::map<CgroupId, std::weak_ptr<const CgroupDirectory>> open_{};
+    std::size_t swept_size_ = 0;  // entries after the last removal of those that nobody holds any more
+};
+
 // The inode of the directory is the id the kernel knows the cgroup by.
 Result<CgroupId> cgroup_id(const Fd& directory);
 // The cgroup, or the file of it that was read, is not there any more.
@@ -40,9 +60,16 @@ bool is_gone(const Error& error);
 // Everything below `below` ("" for all), as sorted paths from the root of the hierarchy.
 std::vector<std::string> list_cgroups(const CgroupHierarchy& hierarchy, const std::string& below,
                                       const WalkBounds& bounds = {});
-// The cgroups a glob names now, sorted. Goes down only where a match is possible. Never the root.
-std::vector<std::string> find_matching(const CgroupHierarchy& hierarchy, const std::string& glob,
-                                       const WalkBounds& bounds = {});
+struct FoundCgroup {
+    std::string path{};
+    CgroupId id{};
+};
+struct MatchingCgroups {
+    std::vector<FoundCgroup> found{};  // sorted by path
+    bool no_descriptors = false;       // some may be missing, because no file descriptor was left to look for them
+};
+// The cgroups a glob names now. Goes down only where a match is possible. Never the root.
+MatchingCgroups find_matching(const CgroupHierarchy& hierarchy, const std::string& glob, const WalkBounds& bounds = {});
 // The path of a cgroup that exists: as typed, or the one directory of a systemd unit. When there is none the error
 // has the code ENOENT and names what is alike; a unit that stands in several places is an error without code.
 Result<std::string> resolve_plain(const CgroupHierarchy& hierarchy, const std::string& path);

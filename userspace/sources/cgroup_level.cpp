@@ -37,7 +37,7 @@ Result<Bytes> read_usage(const Fd& directory, int version) {
     return parse_bytes(*text);
 }
 
-Result<LevelUsage> read_parts(const Fd& directory, int version, Bytes usage) {
+Result<LevelUsage> read_parts(const Fd& directory, int version, Bytes usage, Bytes countable_kernel) {
     const auto text = read_file_at(directory, "memory.stat");
     if (!text) return text.error();
     auto stat = version == 1 ? parse_memory_stat_v1(*text) : parse_memory_stat_v2(*text);
@@ -47,7 +47,7 @@ Result<LevelUsage> read_parts(const Fd& directory, int version, Bytes usage) {
         if (!kernel) return kernel.error();
         stat->kernel = *kernel;
     }
-    const auto parts = take_apart(usage, *stat);
+    const auto parts = take_apart(usage, *stat, version == 1 ? std::optional(countable_kernel) : std::nullopt);
     if (!parts) return parts.error();
 
     const char* swap_file = version == 1 ? "memory.memsw.usage_in_bytes" : "memory.swap.current";
@@ -55,7 +55,7 @@ Result<LevelUsage> read_parts(const Fd& directory, int version, Bytes usage) {
     if (!swap) return swap.error();
     const auto refaulted = parse_refaulted_pages(*text, version);
     if (!refaulted) return refaulted.error();
-    LevelUsage level{*parts, *swap, {}};
+    LevelUsage level{*parts, *swap, version == 1 ? std::optional(Bytes{}) : stat->swapcached, {}};
     if (*refaulted) level.refaulted = Bytes{**refaulted * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))};
     // memsw is memory and swap together. memory.stat has swap alone, read at one moment with the rest.
     if (version == 1 && *swap) level.swap = stat->swap ? *stat->swap : **swap - usage;

@@ -1,6 +1,7 @@
 #include "sources/cgroup_memory.h"
 
-#include "sources/cgroup_level.h"
+#include <algorithm>
+
 #include "sources/host.h"
 #include "sources/memory_parts.h"
 
@@ -20,10 +21,30 @@ Error in_cgroup(Error error, const CgroupDirectory& directory) {
 
 Result<CgroupMemory> CgroupMemory::open(const CgroupHierarchy& hierarchy, const std::string& path,
                                         const SysRoot& root) {
-    auto chain = CgroupDirectory::open_chain(hierarchy, path);
+    auto chain = SharedCgroups(hierarchy).open_chain(path);
     if (!chain) return chain.error();
-    const bool at_machine_root = is_machine_root(chain->back().fd(), hierarchy.version);
-    return CgroupMemory(hierarchy.version, *std::move(chain), at_machine_root, root);
+    return of(hierarchy, *std::move(chain), root);
+}
+
+Result<AncestorReadings::Reading> AncestorReadings::read(const CgroupDirectory& level, int version) {
+    if (const auto known = readings_.find(level.id()); known != readings_.end()) return known->second;
+    const auto limits = read_limits(level.fd(), version);
+    if (!limits) return in_cgroup(limits.error(), level);
+    Reading reading{.limits = *limits};
+    if (finite(limits->memory) && (version == 2 || charges_children_v1(level.fd()))) {
+        const auto usage = read_usage(level.fd(), version);
+        if (!usage) return in_cgroup(usage.error(), level);
+        const auto parts = read_parts(level.fd(), version, *usage, Bytes{});
+        if (!parts) return in_cgroup(parts.error(), level);
+        reading.usage = *parts;
+    }
+    return readings_.emplace(level.id(), reading).first->second;
+}
+
+CgroupMemory CgroupMemory::of(const CgroupHierarchy& hierarchy, std::vector<CgroupDirectoryPtr> chain,
+                              const SysRoot& root, std::shared_ptr<AncestorReadings> ancestors) {
+    const bool at_machine_root = is_machine_root(chain.back()->fd(), hierarchy.version);
+    return {hierarchy.version, std::move(chain), at_machine_root, root, std::move(ancestors)};
 }
 
 // The first level from the target up that has the controller; the number of levels when only the machine is left.
@@ -31,43 +52,46 @@ Result<CgroupMemory> CgroupMemory::open(const CgroupHierarchy& hierarchy, const 
 Result<std::size_t> CgroupMemory::find_measured(Bytes& usage) const {
     const std::size_t levels = chain_.size() - (ends_at_machine_root_ ? 1 : 0);
     for (std::size_t level = 0; level < levels; ++level) {
-        const auto read = read_usage(chain_[level].fd(), version_);
+        const auto read = read_usage(chain_[level]->fd(), version_);
         if (read) {
             usage = *read;
             return level;
         }
-        if (!is_gone(read.error())) return in_cgroup(read.error(), chain_[level]);
+        if (!is_gone(read.error())) return in_cgroup(read.error(), *chain_[level]);
     }
     return chain_.size();
 }
 
-Result<MemoryState> CgroupMemory::sample(const HostMemory& host) {
+Result<MemoryState> CgroupMemory::sample(const HostMemory& host, Bytes countable_kernel) {
     Bytes usage;
     const auto measured = find_measured(usage);
     if (!measured) return measured.error();
     if (*measured > 0 && !directory().exists())
         return system_error(ENOENT, "read memory of cgroup '" + shown_path(directory()) + "'");
-    if (*measured < chain_.size()) return sample_level(*measured, usage, host);
+    if (*measured < chain_.size()) return sample_level(*measured, usage, host, countable_kernel);
 
     auto state = read_root_memory(root_, host);
     if (state && !directory().path().empty() && version_ == 2) state->pressure = read_pressure_v2(directory().fd());
     return state;
 }
 
-Result<MemoryState> CgroupMemory::sample_level(std::size_t measured, Bytes usage, const HostMemory& host) {
-    const CgroupDirectory& at = chain_[measured];
-    const auto level = read_parts(at.fd(), version_, usage);
+Result<MemoryState> CgroupMemory::sample_level(std::size_t measured, Bytes usage, const HostMemory& host,
+                                               Bytes countable_kernel) {
+    const CgroupDirectory& at = *chain_[measured];
+    const auto level = read_parts(at.fd(), version_, usage, countable_kernel);
     if (!level) return in_cgroup(level.error(), at);
 
     MemoryState state;
     state.usage = usage;
     state.by_kind = level->parts.by_kind;
     state.unreclaimable = level->parts.unreclaimable;
+    state.kernel_partly_counted = version_ == 1;
     state.swap = level->swap.value_or(Bytes{});
+    state.swap_cached = level->swap_cached;
     state.refaulted = level->refaulted;
     state.page_tables = level->parts.page_tables;
     if (measured > 0) state.measured_at = shown_path(at);
-    if (const auto done = add_candidates(measured, host, state); !done) return done.error();
+    if (const auto done = add_candidates(measured, host, countable_kernel, state); !done) return done.error();
     state.candidates.push_back(host_candidate(host, host.swap_total.n > 0 && level->swap));
     state.effective = nearest_limit(state.candidates);
 
@@ -82,25 +106,28 @@ Result<MemoryState> CgroupMemory::sample_level(std::size_t measured, Bytes usage
     return state;
 }
 
-Status CgroupMemory::add_candidates(std::size_t measured, const HostMemory& host, MemoryState& state) const {
-    for (std::size_t i = measured; i < chain_.size(); ++i) {
-        const CgroupDirectory& level = chain_[i];
-        const auto limits = read_limits(level.fd(), version_);
-        if (!limits) return in_cgroup(limits.error(), level);
-        if (i == 0) state.limit = limits->memory;
-        if (!finite(limits->memory)) continue;
-        if (i > measured && version_ == 1 && !charges_children_v1(level.fd())) continue;
-
-        HeldMemory held{state.unreclaimable, state.swap};
-        if (i > measured) {  // its own numbers: siblings count against its limit too
-            const auto usage = read_usage(level.fd(), version_);
-            if (!usage) return in_cgroup(usage.error(), level);
-            const auto parts = read_parts(level.fd(), version_, *usage);
-            if (!parts) return in_cgroup(parts.error(), level);
-            held = {parts->parts.unreclaimable, parts->swap.value_or(Bytes{})};
-        }
-        if (auto candidate = limit_candidate(i == 0 ? "own" : shown_path(level), *limits, held, host))
+Status CgroupMemory::add_candidates(std::size_t measured, const HostMemory& host, Bytes countable_kernel,
+                                    MemoryState& state) const {
+    const auto add = [&](std::string owner, const CgroupLimits& limits, const HeldMemory& held) {
+        if (auto candidate = limit_candidate(std::move(owner), limits, held, host))
             state.candidates.push_back(*std::move(candidate));
+    };
+    const auto own = read_limits(chain_[measured]->fd(), version_);
+    if (!own) return in_cgroup(own.error(), *chain_[measured]);
+    if (measured == 0) state.limit = own->memory;
+    add(measured == 0 ? "own" : shown_path(*chain_[measured]), *own,
+        {state.unreclaimable, state.swap, state.swap_cached.value_or(Bytes{})});
+
+    AncestorReadings unshared;
+    for (std::size_t i = measured + 1; i < chain_.size(); ++i) {
+        const auto reading = (ancestors_ ? *ancestors_ : unshared).read(*chain_[i], version_);
+        if (!reading) return reading.error();
+        if (!reading->usage) continue;
+        // Its own numbers: siblings count against its limit too. Of their kernel memory nothing is known on v1.
+        const LevelUsage& usage = *reading->usage;
+        const Bytes kernel = version_ == 1 ? std::min(usage.parts.by_kind.kernel, countable_kernel) : Bytes{};
+        add(shown_path(*chain_[i]), reading->limits,
+            {usage.parts.unreclaimable + kernel, usage.swap.value_or(Bytes{}), usage.swap_cached.value_or(Bytes{})});
     }
     return Done{};
 }

@@ -1,41 +1,75 @@
 #pragma once
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/files.h"
 #include "model/memory.h"
 #include "sources/cgroup_directory.h"
+#include "sources/cgroup_level.h"
 #include "sources/oom_kills.h"
 
 namespace memscope {
 
-// Reads the memory of one target at each tick. Its directory and those of its ancestors stay open.
+// Limit and memory of cgroups that are ancestors of targets, each read once a tick: many targets have the same ones.
+class AncestorReadings {
+  public:
+    struct Reading {
+        CgroupLimits limits{};
+        std::optional<LevelUsage> usage{};  // none where it has no limit, or its limit does not bind its children
+    };
+
+    void begin_tick() { readings_.clear(); }
+    // On v1 without any kernel memory in what is unreclaimable.
+    Result<Reading> read(const CgroupDirectory& level, int version);
+    std::size_t files_read_of() const { return readings_.size(); }  // cgroups, in this tick
+
+  private:
+    std::map<CgroupId, Reading> readings_{};
+};
+
+// Reads the memory of one target at each tick. Its directory and those of its ancestors stay open; the ancestors' are
+// shared with other targets.
 class CgroupMemory {
   public:
     static Result<CgroupMemory> open(const CgroupHierarchy& hierarchy, const std::string& path,
                                      const SysRoot& root = {});
+    // `chain`: the cgroup and every ancestor, as SharedCgroups::open_chain() gives them. `ancestors` are shared with
+    // other targets; their owner calls begin_tick(). Null: they are read anew for each sample.
+    static CgroupMemory of(const CgroupHierarchy& hierarchy, std::vector<CgroupDirectoryPtr> chain,
+                           const SysRoot& root = {}, std::shared_ptr<AncestorReadings> ancestors = nullptr);
 
     // Once the cgroup was removed: an error for which is_gone() is true. Where the target has no memory controller
     // (v2) its nearest ancestor that has one is measured, the events are that one's, and `measured_at` names it.
-    Result<MemoryState> sample(const HostMemory& host);
+    // `countable_kernel`: page tables and kernel stacks of the target's processes, which is all that is counted of
+    // kernel memory on v1.
+    Result<MemoryState> sample(const HostMemory& host, Bytes countable_kernel = {});
     // v1: somebody in it was killed by SIGKILL, so the next sample sums the OOM kills of the subtree up again.
     void note_kill() { kill_noted_ = true; }
 
-    const CgroupDirectory& directory() const { return chain_.front(); }
+    const CgroupDirectory& directory() const { return *chain_.front(); }
 
   private:
-    CgroupMemory(int version, std::vector<CgroupDirectory> chain, bool at_machine_root, SysRoot root)
-        : version_(version), chain_(std::move(chain)), ends_at_machine_root_(at_machine_root), root_(std::move(root)) {}
+    CgroupMemory(int version, std::vector<CgroupDirectoryPtr> chain, bool at_machine_root, SysRoot root,
+                 std::shared_ptr<AncestorReadings> ancestors)
+        : version_(version),
+          chain_(std::move(chain)),
+          ends_at_machine_root_(at_machine_root),
+          root_(std::move(root)),
+          ancestors_(std::move(ancestors)) {}
 
     Result<std::size_t> find_measured(Bytes& usage) const;
-    Result<MemoryState> sample_level(std::size_t measured, Bytes usage, const HostMemory& host);
-    Status add_candidates(std::size_t measured, const HostMemory& host, MemoryState& state) const;
+    Result<MemoryState> sample_level(std::size_t measured, Bytes usage, const HostMemory& host, Bytes countable_kernel);
+    Status add_candidates(std::size_t measured, const HostMemory& host, Bytes countable_kernel,
+                          MemoryState& state) const;
     Result<std::optional<MemoryEvents>> read_events(const CgroupDirectory& measured);
 
     int version_;
-    std::vector<CgroupDirectory> chain_;  // the target first, the root of the hierarchy last
-    bool ends_at_machine_root_;           // its root is the machine, which has no limit
+    std::vector<CgroupDirectoryPtr> chain_;  // the target first, the root of the hierarchy last
+    bool ends_at_machine_root_;              // its root is the machine, which has no limit
     SysRoot root_;
+    std::shared_ptr<AncestorReadings> ancestors_;
     OomKills kills_;
     bool kill_noted_ = false;
     std::uint64_t samples_ = 0;

@@ -37,8 +37,7 @@ std::vector<std::string> list_cgroups(const CgroupHierarchy& hierarchy, const st
     return paths;
 }
 
-std::vector<std::string> find_matching(const CgroupHierarchy& hierarchy, const std::string& glob,
-                                       const WalkBounds& bounds) {
+MatchingCgroups find_matching(const CgroupHierarchy& hierarchy, const std::string& glob, const WalkBounds& bounds) {
     const auto pattern = split(glob, '/');
     GlobProgress start(pattern);
     std::string prefix;
@@ -47,20 +46,25 @@ std::vector<std::string> find_matching(const CgroupHierarchy& hierarchy, const s
         prefix = joined(prefix, component);
         start = start.after(component);
     }
-    std::vector<std::string> paths;
+    MatchingCgroups matching;
     const auto top = CgroupDirectory::open(hierarchy, prefix);
-    if (!top) return paths;
-    if (start.matches() && !prefix.empty()) paths.push_back(prefix);
+    if (!top) {
+        matching.no_descriptors = is_out_of_descriptors(top.error());
+        return matching;
+    }
+    if (start.matches() && !prefix.empty()) matching.found.push_back({prefix, top->id()});
 
     std::vector<GlobProgress> levels{start};  // of the directories between the top and the visited one
-    walk_directories(top->fd(), prefix, bounds, [&](const WalkedDirectory& directory) {
+    const WalkResult walked = walk_directories(top->fd(), prefix, bounds, [&](const WalkedDirectory& directory) {
         levels.erase(levels.begin() + static_cast<std::ptrdiff_t>(directory.depth), levels.end());
         levels.push_back(levels.back().after(directory.name));
-        if (levels.back().matches()) paths.push_back(directory.path);
+        if (levels.back().matches())
+            if (const auto id = cgroup_id(directory.fd)) matching.found.push_back({directory.path, *id});
         return levels.back().can_match_below();
     });
-    std::sort(paths.begin(), paths.end());
-    return paths;
+    matching.no_descriptors = walked.no_descriptors;
+    std::ranges::sort(matching.found, {}, &FoundCgroup::path);
+    return matching;
 }
 
 Result<std::string> resolve_plain(const CgroupHierarchy& hierarchy, const std::string& path) {

@@ -74,6 +74,7 @@ constexpr StatKey kKeysV1[] = {
     {"total_rss", &MemoryStat::anon},
     {"total_cache", &MemoryStat::file},
     {"total_shmem", &MemoryStat::shmem},
+    {"total_swapcached", &MemoryStat::swapcached},
     {"total_active_anon", &MemoryStat::active_anon},
     {"total_inactive_anon", &MemoryStat::inactive_anon},
     {"total_unevictable", &MemoryStat::unevictable},

@@ -21,9 +21,15 @@ struct WalkedDirectory {
     const Fd& fd;
 };
 
+struct WalkResult {
+    bool complete = true;         // false: a bound or an error cut the walk short
+    bool no_descriptors = false;  // the error was that no file descriptor was left
+    explicit operator bool() const { return complete; }
+};
+
 // Visits every directory below `top`, parents first; `visit` says whether to go down into it. Directories that
-// vanish on the way are left out. False when a bound or an error cut the walk short.
-bool walk_directories(const Fd& top, const std::string& top_path, const WalkBounds& bounds,
-                      const std::function<bool(const WalkedDirectory&)>& visit);
+// vanish on the way are left out.
+WalkResult walk_directories(const Fd& top, const std::string& top_path, const WalkBounds& bounds,
+                            const std::function<bool(const WalkedDirectory&)>& visit);
 
 }  // namespace memscope

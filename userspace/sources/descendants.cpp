@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "sources/cgroup_hierarchy.h"
+#include "sources/procfs.h"
 
 namespace memscope {
 namespace {
@@ -17,31 +18,55 @@ std::optional<pid_t> parse_parent(std::string_view stat) {
     return parent ? std::optional(static_cast<pid_t>(*parent)) : std::nullopt;
 }
 
+constexpr std::size_t kStatLimit = 1024;
+
+std::optional<ProcessStat> read_stat(const fs::path& directory) {
+    const auto text = read_file(directory / "stat", kStatLimit);
+    return text ? parse_process_stat(*text) : std::nullopt;
+}
+
 }  // namespace
 
-std::vector<pid_t> descendants_of(pid_t pid, const std::vector<std::pair<pid_t, pid_t>>& parents) {
-    std::multimap<pid_t, pid_t> children;
-    for (const auto& [child, parent] : parents)
-        if (child != parent) children.emplace(parent, child);
-    std::vector<pid_t> found{pid};
+std::vector<FoundProcess> descendants_of(pid_t pid, const std::vector<std::pair<FoundProcess, pid_t>>& parents) {
+    std::multimap<pid_t, FoundProcess> children;
+    std::vector<FoundProcess> found;
+    for (const auto& [child, parent] : parents) {
+        if (child.pid == pid) found.push_back(child);
+        if (child.pid != parent) children.emplace(parent, child);
+    }
     for (std::size_t i = 0; i < found.size() && found.size() <= parents.size() + 1; ++i) {
-        const auto [begin, end] = children.equal_range(found[i]);
-        for (auto it = begin; it != end; ++it) found.push_back(it->second);
+        const auto [begin, end] = children.equal_range(found[i].pid);
+        // A child is never older than its parent: an older one has another parent, whose pid was given away since.
+        for (auto it = begin; it != end; ++it)
+            if (it->second.start >= found[i].start) found.push_back(it->second);
     }
     return found;
 }
 
-std::vector<pid_t> read_descendants(const SysRoot& root, pid_t pid) {
-    std::vector<std::pair<pid_t, pid_t>> parents;
+std::vector<FoundProcess> read_descendants(const SysRoot& root, pid_t pid) {
+    std::vector<std::pair<FoundProcess, pid_t>> parents;
     std::error_code ignored;
     for (const auto& entry : fs::directory_iterator(root.proc, ignored)) {
         const auto number = parse_number(entry.path().filename().native());
         if (!number) continue;
-        const auto stat = read_file(entry.path() / "stat", 1024);
-        const auto parent = stat ? parse_parent(*stat) : std::nullopt;
-        if (parent) parents.emplace_back(static_cast<pid_t>(*number), *parent);
+        const auto text = read_file(entry.path() / "stat", kStatLimit);
+        const auto parent = text ? parse_parent(*text) : std::nullopt;
+        const auto stat = text ? parse_process_stat(*text) : std::nullopt;
+        if (parent && stat) parents.push_back({{static_cast<pid_t>(*number), stat->start}, *parent});
     }
     return descendants_of(pid, parents);
+}
+
+bool still_lives(const SysRoot& root, const FoundProcess& process) {
+    const fs::path directory = root.proc / std::to_string(process.pid);
+    const auto leader = read_stat(directory);
+    if (!leader || leader->start != process.start) return false;
+    if (!leader->exiting) return true;
+    // The first thread can exit long before the others.
+    std::error_code ignored;
+    for (const auto& thread : fs::directory_iterator(directory / "task", ignored))
+        if (const auto stat = read_stat(thread.path()); stat && !stat->exiting) return true;
+    return false;
 }
 
 std::optional<std::string> parse_cgroup_path(std::string_view proc_pid_cgroup, int version) {

@@ -1,4 +1,5 @@
 #pragma once
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,10 +9,19 @@
 
 namespace memscope {
 
-// A process and everyone who descends from it now, itself first. Who forks meanwhile may be missing.
-std::vector<pid_t> read_descendants(const SysRoot& root, pid_t pid);
-// The parents' pids of a list of (pid, parent): the pure part of it.
-std::vector<pid_t> descendants_of(pid_t pid, const std::vector<std::pair<pid_t, pid_t>>& parents);
+struct FoundProcess {
+    pid_t pid = 0;
+    std::uint64_t start = 0;  // clock ticks since boot: tells it from another process that gets the pid later
+    auto operator<=>(const FoundProcess&) const = default;
+};
+
+// A process and all that descend from it now, itself first. Processes that are forked meanwhile may be missing.
+std::vector<FoundProcess> read_descendants(const SysRoot& root, pid_t pid);
+// The pure part of it: from a list of (process, pid of its parent).
+std::vector<FoundProcess> descendants_of(pid_t pid, const std::vector<std::pair<FoundProcess, pid_t>>& parents);
+// Whether the pid still belongs to that process, and one of its threads has not begun to exit. The kernel marks a
+// thread as exiting before it reports the exit, so a process for which this is true has its exit still to be reported.
+bool still_lives(const SysRoot& root, const FoundProcess& process);
 
 // The cgroup of a process in the hierarchy of the memory controller, without slashes around it; "" is the root.
 std::optional<std::string> parse_cgroup_path(std::string_view proc_pid_cgroup, int version);

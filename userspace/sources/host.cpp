@@ -62,6 +62,7 @@ Result<HostMemory> parse_meminfo(std::string_view text) {
                           .hugetlb = hugetlb_pool(values),
                           .swap_total = values.or_none("SwapTotal"),
                           .swap_free = values.or_none("SwapFree"),
+                          .swap_cached = values.or_none("SwapCached"),
                           .pressure = std::nullopt};
     if (values.error()) return *values.error();
     return host;
@@ -104,6 +105,7 @@ Result<MemoryState> root_memory(const MeminfoDetail& detail, const HostMemory& h
     state.by_kind = parts->by_kind;
     state.unreclaimable = parts->unreclaimable;
     state.swap = host.swap_total - host.swap_free;
+    state.swap_cached = host.swap_cached;
     state.limit = Unlimited{};
     state.candidates = {host_candidate(host, host.swap_total.n > 0)};
     state.effective = nearest_limit(state.candidates);

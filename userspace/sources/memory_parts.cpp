@@ -1,6 +1,7 @@
 #include "sources/memory_parts.h"
 
 #include <algorithm>
+#include <unistd.h>
 
 namespace memscope {
 namespace {
@@ -22,7 +23,7 @@ Bytes anonymous_that_stays(const MemoryStat& stat, Bytes counted) {
 
 }  // namespace
 
-Result<MemoryParts> take_apart(Bytes usage, const MemoryStat& stat) {
+Result<MemoryParts> take_apart(Bytes usage, const MemoryStat& stat, const std::optional<Bytes>& countable_kernel) {
     if (!stat.anon || !stat.file)
         return Error{
             std::make_error_code(std::errc::bad_message), "memory.stat lacks the anonymous or file memory", {}};
@@ -34,7 +35,21 @@ Result<MemoryParts> take_apart(Bytes usage, const MemoryStat& stat) {
                        .other = {}};
     kinds.other = usage - (kinds.anon + kinds.shmem + kinds.file + kinds.kernel);
     const Bytes anonymous = anonymous_that_stays(stat, kinds.anon + kinds.shmem);
-    return MemoryParts{kinds, anonymous + (kernel - or_none(stat.slab_reclaimable)), stat.pagetables};
+    const Bytes kernel_that_stays =
+        countable_kernel ? std::min(kernel, *countable_kernel) : kernel - or_none(stat.slab_reclaimable);
+    return MemoryParts{kinds, anonymous + kernel_that_stays, stat.pagetables};
+}
+
+Bytes countable_kernel_memory(const std::vector<Process>& processes) {
+    // THREAD_SIZE: 16 KiB on x86-64 and arm64, and at least a page.
+    static const std::uint64_t stack =
+        std::max<std::uint64_t>(16384, static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
+    Bytes sum;
+    for (const Process& process : processes) {
+        sum += Bytes{process.task.threads * stack};
+        if (process.task.memory) sum += process.task.memory->page_tables;
+    }
+    return sum;
 }
 
 std::optional<LimitCandidate> limit_candidate(std::string owner, const CgroupLimits& limits, const HeldMemory& held,
@@ -48,14 +63,14 @@ std::optional<LimitCandidate> limit_candidate(std::string owner, const CgroupLim
     const auto cap = finite(*limits.swap);
     Bytes limit = *memory + room;
     if (cap) limit = limits.version == 1 ? std::min(*cap, limit) : *memory + std::min(*cap, room);
-    return LimitCandidate{std::move(owner), limit, held.unreclaimable + held.swap};
+    return LimitCandidate{std::move(owner), limit, held.unreclaimable + (held.swap - held.swap_cached)};
 }
 
 LimitCandidate host_candidate(const HostMemory& host, bool swap_counts) {
     Bytes limit = host.total - host.hugetlb, free = host.available;
     if (swap_counts) {
         limit += host.swap_total;
-        free += host.swap_free;
+        free += host.swap_free + host.swap_cached;  // those pages are in use twice, and need one place
     }
     return {"host", limit, limit - free};
 }

@@ -3,6 +3,7 @@
 
 #include "base/result.h"
 #include "model/memory.h"
+#include "model/snapshot.h"
 #include "sources/cgroup_stat.h"
 
 namespace memscope {
@@ -13,7 +14,13 @@ struct MemoryParts {
     Bytes unreclaimable{};
     std::optional<Bytes> page_tables{};  // none: memory.stat does not say
 };
-Result<MemoryParts> take_apart(Bytes usage, const MemoryStat& stat);
+// `countable_kernel`: cgroup v1, see countable_kernel_memory(); none: memory.stat says what of the slab can be
+// reclaimed.
+Result<MemoryParts> take_apart(Bytes usage, const MemoryStat& stat, const std::optional<Bytes>& countable_kernel = {});
+
+// Kernel memory that can be counted by process, and that stays as long as the process does: page tables and the kernel
+// stack of each thread.
+Bytes countable_kernel_memory(const std::vector<Process>& processes);
 
 // The limits of one cgroup. `swap` is memory.swap.max on v2 (swap alone), memory.memsw.limit_in_bytes on v1 (memory
 // and swap together), absent where the kernel does not count swap by cgroup.
@@ -22,10 +29,11 @@ struct CgroupLimits {
     Limit memory{};
     std::optional<Limit> swap{};
 };
-// What stands against that limit: unreclaimable, swap used.
+// What stands against that limit.
 struct HeldMemory {
     Bytes unreclaimable{};
     Bytes swap{};
+    Bytes swap_cached{};  // in both
 };
 
 // Nothing when the cgroup has no limit. Swap counts only where there is some: then both sides hold it.

@@ -160,15 +160,15 @@ Line headroom_line(const MemoryState& memory, std::size_t width) {
     Line line;
     line.add(" ");
     if (const auto& limit = memory.effective) {
-        const std::string owner = limit->owner == "own"    ? "its own limit"
-                                  : limit->owner == "host" ? "the host's memory"
-                                                           : shortened_to(printable(limit->owner), width / 3);
+        const bool is_path = limit->owner != "own" && limit->owner != "host" && !is_numa_owner(limit->owner);
+        const std::string owner = is_path ? shortened_to(printable(limit->owner), width / 3) : limit_name(limit->owner);
         line.add(human_size(limit->headroom), Style::bold).add(" headroom below " + owner);
         if (const Bytes others = held_by_others(memory); others.n > 0)
             line.add(", where others hold " + human_size(others));
         line.add("  ·  ", Style::dim);
     }
     line.add(human_size(memory.unreclaimable), Style::bold).add(" of " + human_size(memory.usage) + " unreclaimable");
+    if (memory.kernel_partly_counted) line.add(" (without slab: cgroup v1)", Style::dim);
     if (memory.swap.n > 0) line.add("  ·  ", Style::dim).add(human_size(memory.swap), Style::bold).add(" in swap");
     return line;
 }

@@ -2,7 +2,8 @@
 
 #include <algorithm>
 
-#include "sources/cgroup_memory.h"
+#include "sources/memory_parts.h"
+#include "watch/self_protection.h"
 
 namespace memscope {
 namespace {
@@ -10,8 +11,8 @@ namespace {
 class OfCgroup : public TargetMemory {
   public:
     explicit OfCgroup(CgroupMemory memory) : memory_(std::move(memory)) {}
-    Result<MemoryState> sample(const HostMemory& host, const std::vector<Process>&) override {
-        auto state = memory_.sample(host);
+    Result<MemoryState> sample(const HostMemory& host, const std::vector<Process>& processes) override {
+        auto state = memory_.sample(host, countable_kernel_memory(processes));
         // A cgroup that is removed while it is read may answer with anything, an empty file included.
         if (!state && !memory_.directory().exists()) return system_error(ENODEV, "read a cgroup that was removed");
         return state;
@@ -21,11 +22,6 @@ class OfCgroup : public TargetMemory {
   private:
     CgroupMemory memory_;
 };
-
-bool encloses(const std::string& outer, const std::string& inner) {
-    if (outer.size() >= inner.size()) return false;
-    return outer.empty() || (inner.starts_with(outer) && inner[outer.size()] == '/');
-}
 
 }  // namespace
 
@@ -51,42 +47,50 @@ Result<std::unique_ptr<CgroupTargets>> CgroupTargets::open_own(const CgroupHiera
     return targets;
 }
 
-std::vector<std::string> CgroupTargets::paths_of(const CgroupName& name) const {
+MatchingCgroups CgroupTargets::find(const CgroupName& name) const {
     if (name.glob) return find_matching(hierarchy_, name.path);
-    if (auto path = resolve_plain(hierarchy_, name.path)) return {std::move(*path)};
-    return {};
+    MatchingCgroups matching;
+    const auto path = resolve_plain(hierarchy_, name.path);
+    const auto directory = path ? CgroupDirectory::open(hierarchy_, *path) : Result<CgroupDirectory>(path.error());
+    if (directory)
+        matching.found.push_back({*path, directory->id()});
+    else
+        matching.no_descriptors = is_out_of_descriptors(directory.error());
+    return matching;
 }
 
-std::optional<CgroupId> CgroupTargets::add(const std::string& path, Changes& changes) {
-    auto directory = CgroupDirectory::open(hierarchy_, path);
-    if (!directory) return std::nullopt;  // gone again
-    const CgroupId id = directory->id();
+// The id of the target; none where the cgroup is gone again, or no descriptor is left for it.
+std::optional<CgroupId> CgroupTargets::add(const FoundCgroup& found, Changes& changes) {
+    if (targets_.contains(found.id)) return found.id;
+    auto chain = shared_.open_chain(found.path);
+    if (!chain) {
+        if (is_out_of_descriptors(chain.error())) ++changes.no_descriptor;
+        return std::nullopt;
+    }
+    const CgroupDirectoryPtr directory = chain->front();
+    const CgroupId id = directory->id();  // another one where the cgroup was made anew since it was found
     if (targets_.contains(id)) return id;
-    auto memory = CgroupMemory::open(hierarchy_, path);
-    if (!memory) return std::nullopt;
-    const TargetInfo info =
-        shown_.value_or(TargetInfo{.name = path.empty() ? "/" : path, .cgroup_version = hierarchy_.version});
-    targets_.emplace(id, Target{.info = info, .memory = std::make_unique<OfCgroup>(std::move(*memory))});
-    directories_.emplace(id, std::move(*directory));
+    if (is_near_open_file_limit(directory->fd())) {
+        ++changes.no_descriptor;
+        return std::nullopt;
+    }
+    const TargetInfo info = shown_.value_or(
+        TargetInfo{.name = found.path.empty() ? "/" : found.path, .cgroup_version = hierarchy_.version});
+    targets_.emplace(
+        id,
+        Target{.info = info,
+               .memory = std::make_unique<OfCgroup>(CgroupMemory::of(hierarchy_, *std::move(chain), {}, ancestors_))});
+    directories_.emplace(id, directory);
+    const TargetPaths::Place place = paths_.add(directory->path(), id);
+    nesting_.add(id, place.enclosing);
+    for (const CgroupId inner : place.inside) nesting_.add(inner, id);
     changes.added.push_back(id);
     return id;
 }
 
-void CgroupTargets::nest_anew() {
-    for (const auto& [id, directory] : directories_) {
-        const CgroupDirectory* nearest = nullptr;
-        for (const auto& [other_id, other] : directories_) {
-            if (!encloses(other.path(), directory.path())) continue;
-            if (!nearest || nearest->path().size() < other.path().size()) nearest = &other;
-        }
-        nesting_.add(id, nearest ? nearest->id() : kNoCgroup);
-    }
-}
-
-Targets::Changes CgroupTargets::refresh() {
-    Changes changes;
+void CgroupTargets::remove_gone(Changes& changes) {
     for (const auto& [id, directory] : directories_)
-        if (!directory.exists()) changes.removed.push_back(id);
+        if (!directory->exists()) changes.removed.push_back(id);
     for (const CgroupId id : changes.removed) {
         // Where it was named its removal is the end, even if there is another one of that name by now.
         std::erase_if(names_, [&](const CgroupName& name) {
@@ -94,16 +98,26 @@ Targets::Changes CgroupTargets::refresh() {
             return !name.glob && found != found_.end() && found->second == id;
         });
         changes.removed_infos[id] = targets_.at(id).info;
+        paths_.remove(directories_.at(id)->path(), id);
         targets_.erase(id);
         directories_.erase(id);
     }
-    for (const CgroupName& name : names_)
-        for (const std::string& path : paths_of(name))
-            if (const auto added = add(path, changes); added && !name.glob) {
+}
+
+Targets::Changes CgroupTargets::refresh() {
+    Changes changes;
+    remove_gone(changes);
+    bool search_failed = false;
+    for (const CgroupName& name : names_) {
+        const MatchingCgroups matching = find(name);
+        search_failed = search_failed || matching.no_descriptors;
+        for (const FoundCgroup& found : matching.found)
+            if (const auto added = add(found, changes); added && !name.glob) {
                 waiting_ = false;
                 found_[name.path] = *added;
             }
-    if (!changes.added.empty()) nest_anew();
+    }
+    if (search_failed && changes.no_descriptor == 0) changes.no_descriptor = 1;
     return changes;
 }
 

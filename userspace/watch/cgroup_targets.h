@@ -3,7 +3,9 @@
 #include <string>
 #include <vector>
 
+#include "model/target_paths.h"
 #include "sources/cgroup_directory.h"
+#include "sources/cgroup_memory.h"
 #include "sources/cgroup_path.h"
 #include "watch/target.h"
 
@@ -20,22 +22,26 @@ class CgroupTargets : public Targets {
     static Result<std::unique_ptr<CgroupTargets>> open_own(const CgroupHierarchy& hierarchy, const std::string& path,
                                                            TargetInfo shown);
 
+    void begin_tick() override { ancestors_->begin_tick(); }
     Changes refresh() override;
     // Every cgroup that was named is gone again, and no glob can bring a new one.
     bool finished(std::size_t living) const override;
 
   private:
     CgroupTargets(CgroupHierarchy hierarchy, std::vector<CgroupName> names)
-        : hierarchy_(std::move(hierarchy)), names_(std::move(names)) {}
+        : hierarchy_(std::move(hierarchy)), names_(std::move(names)), shared_(hierarchy_) {}
 
-    std::vector<std::string> paths_of(const CgroupName& name) const;
-    std::optional<CgroupId> add(const std::string& path, Changes& changes);
-    void nest_anew();
+    void remove_gone(Changes& changes);
+    MatchingCgroups find(const CgroupName& name) const;
+    std::optional<CgroupId> add(const FoundCgroup& found, Changes& changes);
 
     CgroupHierarchy hierarchy_;
     std::vector<CgroupName> names_;
     std::map<std::string, CgroupId> found_{};  // which one a plain name meant
-    std::map<CgroupId, CgroupDirectory> directories_;
+    SharedCgroups shared_;
+    std::map<CgroupId, CgroupDirectoryPtr> directories_;
+    TargetPaths paths_{};
+    std::shared_ptr<AncestorReadings> ancestors_ = std::make_shared<AncestorReadings>();
     std::optional<TargetInfo> shown_{};
     bool waiting_ = false;  // for plain names none of which has appeared yet
 };

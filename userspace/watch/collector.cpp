@@ -8,10 +8,10 @@
 #include "analysis/role_totals.h"
 #include "kernel/obstacles.h"
 #include "sources/cgroup_directory.h"
-#include "sources/descendants.h"
 #include "sources/host.h"
 #include "sources/procfs.h"
 #include "sources/shm.h"
+#include "watch/follow_tree.h"
 #include "watch/open_targets.h"
 #include "watch/process_target.h"
 #include "watch/shown_process.h"
@@ -53,7 +53,8 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session ses
       warmup_(options.warmup),
       trend_{.held = options.precursors.eta_warmup_held, .horizon = options.precursors.eta_warmup},
       ended_(options.linger.value_or(kLinger)),
-      precursors_(options.precursors) {
+      precursors_(options.precursors),
+      numa_(root_) {
     if (GrowthSignal* signal = session_.growth())
         growth_ = std::make_unique<GrowthRecorder>(root_, *signal, cuda_->calls(), options.python,
                                                    HookBudget(options.growth_budget, options.growth_window));
@@ -113,21 +114,10 @@ bool Collector::wakes_at(int fd) const {
     return ::epoll_ctl(events_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-// From the moment a process is in the map its children are followed by birth. Those it has already are looked up until
-// a look finds nobody new: whoever was forked by one not yet in the map is found by the next look.
 Status Collector::follow_descendants(pid_t pid) {
-    constexpr int kMostLooks = 100;  // a tree that forks faster than we read is caught up with by then, or never
-    std::set<pid_t> followed;
-    for (int look = 0; look < kMostLooks; ++look) {
-        bool anyone_new = false;
-        for (const pid_t member : read_descendants(root_, pid)) {
-            if (!followed.insert(member).second) continue;
-            anyone_new = true;
-            if (auto added = session_.follow(member, ProcessTarget::kTree); !added) return added;
-        }
-        if (!anyone_new) break;
-    }
-    return Done{};
+    return follow_tree(root_, pid,
+                       {.add = [this](pid_t member) { return session_.follow(member, ProcessTarget::kTree); },
+                        .remove = [this](pid_t member) { session_.unfollow(member); }});
 }
 
 void Collector::take_events() {
@@ -172,12 +162,15 @@ void Collector::watch_cuda_failures() {
 bool Collector::targets_may_have_changed() {
     const std::uint64_t losses = session_.losses()["ring_full"];
     const bool lost = std::exchange(ring_losses_, losses) != losses;
-    return cgroups_changed_ || lost || !told_of_cgroups_;
+    // Descriptors may be free again without any cgroup having changed.
+    return cgroups_changed_ || lost || !told_of_cgroups_ || targets_without_descriptor_ > 0;
 }
 
 void Collector::refresh_targets() {
     refreshed_ns_ = read_clock().boot_ns;
     const auto changes = targets_->refresh();
+    const std::size_t refused_before = std::exchange(targets_without_descriptor_, changes.no_descriptor);
+    no_descriptors_ += changes.no_descriptor - std::min(changes.no_descriptor, refused_before);
     const Now now = read_clock();
     Ledger at_their_end;
     if (!changes.removed.empty()) {
@@ -315,21 +308,29 @@ void Collector::describe(Snapshot& snapshot, const Now& now) {
     for (const auto& [id, target] : targets_->all())  // all, before any is shown
         stalls_.book(session_.reclaim(), id, targets_->nesting());
     stalls_.sweep(session_.reclaim(), now.boot_ns);
+    samples_without_descriptor_ = 0;
+    numa_.begin_tick(now.boot_ns);
+    targets_->begin_tick();
     for (auto& [id, target] : targets_->all()) {
         TargetSnapshot& out = described[id];
         auto memory = target.memory->sample(snapshot.host, out.processes);
         if (!memory) {
             if (is_gone(memory.error()))
                 cgroups_changed_ = true;  // removed a moment ago; the next tick says so
+            else if (is_out_of_descriptors(memory.error()))
+                ++samples_without_descriptor_;
             else
                 ++unreadable_targets_;
             continue;
         }
         out.memory = std::move(*memory);
+        numa_.add(out.processes, snapshot.host, out.memory);
         describe_target(id, target, out, snapshot, now);
         snapshot.targets.push_back(std::move(out));
     }
-    ended_.show(snapshot, now, finished());
+    no_descriptors_ += samples_without_descriptor_;
+    const std::set<std::string> gone = ended_.show(snapshot, now, finished());
+    if (growth_) growth_->forget_targets(gone);
     std::sort(snapshot.targets.begin(), snapshot.targets.end(),
               [](const TargetSnapshot& a, const TargetSnapshot& b) { return a.info.name < b.info.name; });
 }
@@ -352,6 +353,8 @@ SelfSample Collector::describe_self(const Now& now) {
     self.dropped["folded_rank"] = ledger_.folded_ranks();
     self.dropped["target_map_full"] = unwatched_targets_;
     self.dropped["target_unreadable"] = unreadable_targets_;
+    self.dropped["target_no_descriptor"] = no_descriptors_;
+    self.unwatched_targets = targets_without_descriptor_ + samples_without_descriptor_;
     self.probes = session_.probes();
     if (growth_ && session_.growth()->is_paused())
         for (Probe& probe : self.probes)

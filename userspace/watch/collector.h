@@ -12,6 +12,7 @@
 #include "watch/ended_targets.h"
 #include "watch/gpu_watch.h"
 #include "watch/growth_recorder.h"
+#include "watch/numa_limits.h"
 #include "watch/precursor_watch.h"
 #include "watch/role_assigner.h"
 #include "watch/sharing_recorder.h"
@@ -76,6 +77,7 @@ class Collector {
     EndedTargets ended_;
     std::map<CgroupId, TargetJudge> judges_{};
     PrecursorWatch precursors_;
+    NumaLimits numa_;
     HostMemory host_{};                   // of the last tick
     std::optional<SelfSample> own_{};     // of the last tick
     std::uint64_t own_looked_up_ns_ = 0;  // boot clock; when all of it was read
@@ -88,6 +90,11 @@ class Collector {
     std::uint64_t ring_losses_ = 0;
     std::uint64_t unwatched_targets_ = 0;   // the map of targets was full
     std::uint64_t unreadable_targets_ = 0;  // samples that failed though the cgroup is there
+    // No file descriptor was left: for targets that were to be added, at the last refresh, and for samples of targets,
+    // at the last tick. `no_descriptors_` is the sum of all rises of the former and of all of the latter.
+    std::size_t targets_without_descriptor_ = 0;
+    std::size_t samples_without_descriptor_ = 0;
+    std::uint64_t no_descriptors_ = 0;
 };
 
 }  // namespace memscope

@@ -147,6 +147,12 @@ std::vector<StackId> GrowthBook::end(const SpaceGrowth& last, const Holder& hold
     return gone;
 }
 
+void GrowthBook::forget_targets(const std::set<std::string>& targets) {
+    std::erase_if(past_, [&](const auto& entry) { return targets.contains(entry.first.target); });
+    for (const std::string& target : targets) past_unnamed_.erase(target);
+    forget_unused_sites();
+}
+
 // The smallest half loses its names.
 void GrowthBook::fold_past() {
     std::vector<std::map<PastKey, Past>::iterator> by_size;

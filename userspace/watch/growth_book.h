@@ -64,6 +64,9 @@ class GrowthBook {
     // The process has ended, or executed another program. Returns its stacks, which are not known any more.
     std::vector<StackId> end(const SpaceGrowth& last, const Holder& holder);
     std::vector<SpaceId> spaces_of(pid_t pid) const;
+    // These targets have ended and are not shown any more: what their processes held at their ends is dropped, so that
+    // targets that come and go do not pile up.
+    void forget_targets(const std::set<std::string>& targets);
     std::set<pid_t> growing() const;  // processes that have stacks
 
     // When there are more stacks or names than there is room for: the smallest of those processes that have most are
@@ -89,6 +92,7 @@ class GrowthBook {
     Unnamed folded(const ProcessId& process) const;  // of a living one
 
     std::size_t stack_count() const { return stacks_.size(); }
+    std::size_t past_count() const { return past_.size() + past_unnamed_.size(); }
     std::size_t name_bytes() const { return name_bytes_; }
 
   private:

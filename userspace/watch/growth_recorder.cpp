@@ -211,6 +211,12 @@ void GrowthRecorder::tick(ProcessTable& processes, const Around& around) {
     mind_budget();
 }
 
+void GrowthRecorder::forget_targets(const std::set<std::string>& names) {
+    if (names.empty()) return;
+    const std::lock_guard lock(mutex_);
+    book_.forget_targets(names);
+}
+
 // CPU time of those that grow and of their children that have ended: the hook's cost is theirs.
 Seconds GrowthRecorder::cpu_of_growing() const {
     constexpr std::size_t kMost = 256;

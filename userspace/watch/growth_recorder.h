@@ -36,6 +36,8 @@ class GrowthRecorder {
     void begin(const TrackedProcess& process);
     void executed(const ProcessId& process);
     void tick(ProcessTable& processes, const Around& around);
+    // These have ended, and no report on them can be asked for any more.
+    void forget_targets(const std::set<std::string>& names);
 
     // Of the resident plane, by line: cheap enough for a tick now and then.
     std::vector<LineGrowth> lines(const TargetSnapshot& target);

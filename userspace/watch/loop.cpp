@@ -40,9 +40,8 @@ GrowthSource growth_of(GrowthRecorder* recorder, const Board& board) {
     return [recorder, &board](const std::string& name) -> std::optional<Growth> {
         const SnapshotPtr latest = board.latest();
         if (!latest) return std::nullopt;
-        for (const TargetSnapshot& target : latest->targets)
-            if (target.info.name == name) return recorder->report(target);
-        return std::nullopt;
+        const TargetSnapshot* target = find_target(*latest, name);
+        return target ? std::optional(recorder->report(*target)) : std::nullopt;
     };
 }
 
@@ -241,6 +240,10 @@ class Loop {
             if (!collector_.finished()) view_->update(now);  // what ended last stays in the picture: linger()
             return;
         }
+        // An error, too: where no notices are printed it goes to standard error.
+        if (!output_ || options_.json || options_.quiet)
+            for (const std::string& line : unwatched_targets(latest_ ? &latest_->self : nullptr, snapshot.self))
+                warn_in_passing(plain_error(line));
         if (!output_) return;
         std::vector<std::string> lines;
         if (options_.json)

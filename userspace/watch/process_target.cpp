@@ -6,6 +6,7 @@
 #include "base/text.h"
 #include "sources/cgroup_memory.h"
 #include "sources/descendants.h"
+#include "sources/memory_parts.h"
 
 namespace memscope {
 namespace {
@@ -22,7 +23,7 @@ class OfTree : public TargetMemory {
             if (!opened) return opened.error();
             memory_.emplace(std::move(*opened));
         }
-        auto state = memory_->sample(host);
+        auto state = memory_->sample(host, countable_kernel_memory(processes));
         if (!state) {
             memory_.reset();  // the tree has moved on; the next tick finds out where to
             return plain_error("the cgroup of the tree is gone");

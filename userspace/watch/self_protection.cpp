@@ -1,5 +1,6 @@
 #include "watch/self_protection.h"
 
+#include <algorithm>
 #include <charconv>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -40,6 +41,14 @@ void allow_many_open_files() {
     if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return;
     files.rlim_cur = files.rlim_max;
     (void)::setrlimit(RLIMIT_NOFILE, &files);
+}
+
+bool is_near_open_file_limit(const Fd& newest) {
+    constexpr rlim_t kMostReserved = 64;
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY) return false;
+    const rlim_t reserved = std::min(kMostReserved, files.rlim_cur / 8);
+    return static_cast<rlim_t>(newest.get()) >= files.rlim_cur - reserved;
 }
 
 std::string own_cgroup_path(const SysRoot& root) {

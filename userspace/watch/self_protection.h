@@ -16,8 +16,13 @@ Result<int> own_oom_score(const SysRoot& root);
 // CAP_SYS_RESOURCE; to be called after a command of the user's has been forked, which must not inherit it.
 Status lower_own_oom_score(const SysRoot& root);
 
-// Every target keeps a few directories open; the soft limit of 1024 is for programs that use select().
+// Raises the soft limit to the hard one, because every target keeps its directory open; the usual soft limit of 1024 is
+// for programs that use select(). To be called after a command of the user's has been forked, which must not inherit
+// it.
 void allow_many_open_files();
+// Whether so few descriptors are left beyond this one, which was opened last, that they are needed for reading files
+// and for connections. The kernel always gives the lowest free number.
+bool is_near_open_file_limit(const Fd& newest);
 
 std::string own_cgroup_path(const SysRoot& root);  // below the hierarchy; empty: not known
 // The targets around a cgroup, by path below the hierarchy: what is in it counts there, and may be killed there. The

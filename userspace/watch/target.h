@@ -33,6 +33,9 @@ class Targets {
         std::vector<CgroupId> added{};
         std::vector<CgroupId> removed{};
         std::map<CgroupId, TargetInfo> removed_infos{};  // what those were
+        // Cgroups that match but could not be opened, because no file descriptor was left. At least 1 where even
+        // looking for them failed for that reason.
+        std::size_t no_descriptor = 0;
     };
 
     Targets() = default;
@@ -40,6 +43,7 @@ class Targets {
     Targets& operator=(const Targets&) = delete;
     virtual ~Targets() = default;
 
+    virtual void begin_tick() {}  // before the memory of any target is sampled
     // Finds out who is new and who is gone. `removed` still stand in nesting() until forget().
     virtual Changes refresh() = 0;
     // Nothing is left to watch, and nothing can come any more. `living`: processes that are watched now.

@@ -109,7 +109,7 @@ void add_gpus(Snapshot& snapshot) {
 Snapshot example(bool with_gpus) {
     Snapshot snapshot;
     snapshot.time = 1760000000.5;
-    snapshot.host = {gib(256), gib(128), {}, gib(8), gib(8), Pressure{}};
+    snapshot.host = {gib(256), gib(128), {}, gib(8), gib(8), {}, Pressure{}};
     snapshot.targets = {training()};
     snapshot.targets[0].verdicts = leaking();
     if (with_gpus) add_gpus(snapshot);

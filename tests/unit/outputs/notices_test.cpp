@@ -35,10 +35,10 @@ TEST(Notices, AQuietTickSaysNothing) {
 TEST(Notices, ATargetThatComesLaterIsAnnounced) {
     const Snapshot before = held(10);
     Snapshot now = before;
-    now.targets.push_back(test::training("b"));
+    now.targets.push_back(test::training("z"));
     now.targets[1].processes.clear();
     now.targets[1].memory.effective->headroom = test::gib(64);
-    EXPECT_THAT(notices(&before, now), ElementsAre("b: watching, 47 GiB, no processes yet"));
+    EXPECT_THAT(notices(&before, now), ElementsAre("z: watching, 47 GiB, no processes yet"));
 }
 
 TEST(Notices, AnEndIsSaidOnce) {
@@ -235,6 +235,24 @@ TEST(Notices, AnOomKillThatIsToldAsADeathIsNotToldTwice) {
     now.targets[0].deaths = {death};
     now.targets[0].death_tally.add(death);
     EXPECT_THAT(notices(&before, now), ElementsAre("train: death: the kernel killed it"));
+}
+
+TEST(Notices, TargetsWithoutADescriptorAreSaidOncePerEpisode) {
+    const Snapshot all = test::example();
+    Snapshot few = all, fewer = all;
+    few.self.max_open_files = 1024;
+    few.self.unwatched_targets = 37;
+    few.self.dropped["target_no_descriptor"] += 37;
+    fewer.self.unwatched_targets = 40;
+    fewer.self.dropped["target_no_descriptor"] += 40;
+    EXPECT_THAT(
+        notices(&all, few),
+        ElementsAre("memscope: 37 cgroups that match are not watched, because memscope has no file descriptor "
+                    "left (its limit is 1024): raise the hard limit (LimitNOFILE= of a service, ulimit -Hn in a "
+                    "shell) or watch fewer cgroups"));
+    EXPECT_THAT(notices(&few, fewer), IsEmpty());
+    EXPECT_THAT(notices(&fewer, all),
+                ElementsAre("memscope: file descriptors suffice again: every cgroup that matches is watched"));
 }
 
 }  // namespace

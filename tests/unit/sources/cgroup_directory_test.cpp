@@ -14,6 +14,13 @@ using testing::IsEmpty;
 
 CgroupHierarchy hierarchy_of(const FakeTree& tree) { return {2, tree.at("cg"), false}; }
 
+std::vector<std::string> matching_paths(const CgroupHierarchy& hierarchy, const std::string& glob,
+                                        const WalkBounds& bounds = {}) {
+    std::vector<std::string> paths;
+    for (const FoundCgroup& cgroup : find_matching(hierarchy, glob, bounds).found) paths.push_back(cgroup.path);
+    return paths;
+}
+
 TEST(CgroupDirectory, IsItsInode) {
     FakeTree tree{{"cg/a/cgroup.procs", ""}, {"cg/b/cgroup.procs", ""}};
     const auto a = CgroupDirectory::open(hierarchy_of(tree), "a"), b = CgroupDirectory::open(hierarchy_of(tree), "b");
@@ -109,13 +116,13 @@ TEST(FindMatching, FindsWhatTheGlobMatches) {
                   {"cg/job_1/step/", ""},
                   {"cg/job_2/", ""}};
     const auto hierarchy = hierarchy_of(tree);
-    EXPECT_THAT(find_matching(hierarchy, "kubepods.slice/**/cri-*.scope"),
+    EXPECT_THAT(matching_paths(hierarchy, "kubepods.slice/**/cri-*.scope"),
                 ElementsAre("kubepods.slice/cri-2.scope", "kubepods.slice/pod1/cri-1.scope"));
-    EXPECT_THAT(find_matching(hierarchy, "job_*"), ElementsAre("job_1", "job_2"));
-    EXPECT_THAT(find_matching(hierarchy, "job_1/**"), ElementsAre("job_1", "job_1/step"));
-    EXPECT_THAT(find_matching(hierarchy, "*/step"), ElementsAre("job_1/step"));
-    EXPECT_THAT(find_matching(hierarchy, "missing/*"), IsEmpty());
-    EXPECT_EQ(find_matching(hierarchy, "**"), list_cgroups(hierarchy, "")) << "all, but not the root";
+    EXPECT_THAT(matching_paths(hierarchy, "job_*"), ElementsAre("job_1", "job_2"));
+    EXPECT_THAT(matching_paths(hierarchy, "job_1/**"), ElementsAre("job_1", "job_1/step"));
+    EXPECT_THAT(matching_paths(hierarchy, "*/step"), ElementsAre("job_1/step"));
+    EXPECT_THAT(matching_paths(hierarchy, "missing/*"), IsEmpty());
+    EXPECT_EQ(matching_paths(hierarchy, "**"), list_cgroups(hierarchy, "")) << "all, but not the root";
 }
 
 TEST(FindMatching, GoesDownOnlyWhereAMatchIsPossible) {
@@ -125,8 +132,8 @@ TEST(FindMatching, GoesDownOnlyWhereAMatchIsPossible) {
         tree.write("cg/other_" + std::string(n) + "/step/deeper/", "");
     }
     // Ten directories at the top and the five steps: enough only if the others are left alone.
-    EXPECT_EQ(find_matching(hierarchy_of(tree), "job_*/step", {.directories = 15, .depth = 64}).size(), 5U);
-    EXPECT_THAT(find_matching(hierarchy_of(tree), "job_1/s*", {.directories = 1, .depth = 64}),
+    EXPECT_EQ(matching_paths(hierarchy_of(tree), "job_*/step", {.directories = 15, .depth = 64}).size(), 5U);
+    EXPECT_THAT(matching_paths(hierarchy_of(tree), "job_1/s*", {.directories = 1, .depth = 64}),
                 ElementsAre("job_1/step"))
         << "starts below what has no wildcard";
 }

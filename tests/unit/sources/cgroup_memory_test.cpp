@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include "sources/memory_parts.h"
 #include "support/fake_tree.h"
 
 namespace memscope {
@@ -201,6 +202,59 @@ TEST(CgroupMemory, WithAnOddFileHasNotEnded) {
     ASSERT_FALSE(state);
     EXPECT_FALSE(is_gone(state.error()));
     EXPECT_NE(state.error().message().find("memory.stat of cgroup 'a'"), std::string::npos);
+}
+
+TEST(CountableKernelMemory, IsPageTablesAndAStackForEachThread) {
+    std::vector<Process> processes(2);
+    processes[0].task.threads = 3;
+    processes[0].task.memory = AddressSpace{.page_tables = Bytes{4096}};
+    processes[1].task.threads = 1;  // runs in the memory of another
+    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    EXPECT_EQ(countable_kernel_memory(processes), Bytes{4096 + 4 * std::max<std::uint64_t>(16384, page)});
+}
+
+TEST(SwapCache, IsCountedOnce) {
+    const CgroupLimits limits{.version = 2, .memory = Bytes{5000}, .swap = Limit{Unlimited{}}};
+    const HostMemory host{.swap_total = Bytes{2000}, .swap_free = Bytes{1500}};
+    const HeldMemory held{.unreclaimable = Bytes{1000}, .swap = Bytes{300}, .swap_cached = Bytes{120}};
+    const auto candidate = limit_candidate("own", limits, held, host);
+    EXPECT_EQ(candidate->held, Bytes{1180});
+    EXPECT_EQ(candidate->limit, Bytes{5000 + 300 + 1500}) << "the slots are taken all the same";
+    MemoryState memory{.unreclaimable = Bytes{1000}, .swap = Bytes{300}, .swap_cached = Bytes{120}};
+    EXPECT_EQ(memory.held(), Bytes{1180});
+    memory.swap_cached.reset();
+    EXPECT_EQ(memory.held(), Bytes{1300}) << "not known";
+    memory.swap_cached = Bytes{500};
+    EXPECT_EQ(memory.held(), Bytes{1000});
+}
+
+TEST(SwapCache, OfTheHostIsCountedOnce) {
+    const HostMemory host{.total = Bytes{10000},
+                          .available = Bytes{4000},
+                          .swap_total = Bytes{2000},
+                          .swap_free = Bytes{1500},
+                          .swap_cached = Bytes{200}};
+    EXPECT_EQ(host_candidate(host, true).held, Bytes{6000 + 500 - 200});
+    EXPECT_EQ(host_candidate(host, false).held, Bytes{6000});
+}
+
+TEST(AncestorReadings, AnAncestorOfManyTargetsIsReadOnceATick) {
+    FakeTree tree{{"cg/cgroup.procs", ""}};
+    add_v2(tree, "a", "5000\n", 2000);
+    add_v2(tree, "a/b", "max\n", 1000);
+    add_v2(tree, "a/c", "max\n", 1000);
+    SharedCgroups shared(v2(tree));
+    const auto ancestors = std::make_shared<AncestorReadings>();
+    CgroupMemory b = CgroupMemory::of(v2(tree), *shared.open_chain("a/b"), tree.root(), ancestors);
+    CgroupMemory c = CgroupMemory::of(v2(tree), *shared.open_chain("a/c"), tree.root(), ancestors);
+    const auto headroom = b.sample(kHost)->effective->headroom;
+    EXPECT_EQ(ancestors->files_read_of(), 2U) << "a and the root";
+    add_v2(tree, "a", "5000\n", 3000);
+    EXPECT_EQ(c.sample(kHost)->effective->headroom, headroom) << "of the same tick";
+    EXPECT_EQ(ancestors->files_read_of(), 2U);
+    ancestors->begin_tick();
+    EXPECT_EQ(c.sample(kHost)->effective->headroom, headroom - Bytes{1000});
+    EXPECT_EQ(c.sample(kHost)->effective->owner, "a");
 }
 
 }  // namespace

@@ -12,18 +12,26 @@ using testing::IsEmpty;
 using testing::UnorderedElementsAre;
 
 TEST(Descendants, AreFoundWhateverTheOrder) {
-    EXPECT_THAT(descendants_of(10, {{13, 12}, {11, 10}, {12, 11}, {20, 1}, {10, 1}}),
-                UnorderedElementsAre(10, 11, 12, 13));
+    EXPECT_THAT(
+        descendants_of(10, {{{13, 9}, 12}, {{11, 8}, 10}, {{12, 9}, 11}, {{20, 1}, 1}, {{10, 7}, 1}}),
+        UnorderedElementsAre(FoundProcess{10, 7}, FoundProcess{11, 8}, FoundProcess{12, 9}, FoundProcess{13, 9}));
 }
 
-TEST(Descendants, ACycleOfLiesHasAnEnd) { EXPECT_LE(descendants_of(1, {{1, 2}, {2, 1}, {3, 3}}).size(), 5U); }
+// The pid of a dead parent was given to a process that is younger than the orphan.
+TEST(Descendants, AreNeverOlderThanTheirParent) {
+    EXPECT_THAT(descendants_of(10, {{{10, 7}, 1}, {{11, 6}, 10}}), UnorderedElementsAre(FoundProcess{10, 7}));
+}
+
+TEST(Descendants, ACycleOfLiesHasAnEnd) {
+    EXPECT_LE(descendants_of(1, {{{1, 0}, 2}, {{2, 0}, 1}, {{3, 0}, 3}}).size(), 5U);
+}
 
 TEST(Descendants, AreReadFromProcWithAnyName) {
-    const FakeTree tree{{"proc/10/stat", "10 (sh) S 1 10 10 0\n"},
-                        {"proc/11/stat", "11 (a) b) (c) S 10 10 10 0\n"},
+    const FakeTree tree{{"proc/10/stat", "10 (sh) S 1 10 10 0 0 0 0 0 0 0 1 1 0 0 20 0 1 0 70 4096\n"},
+                        {"proc/11/stat", "11 (a) b) (c) S 10 10 10 0 0 0 0 0 0 0 1 1 0 0 20 0 1 0 80 4096\n"},
                         {"proc/12/stat", "12 (x"},
                         {"proc/self/stat", "99 (me) S 10 1 1 0\n"}};
-    EXPECT_THAT(read_descendants(tree.root(), 10), UnorderedElementsAre(10, 11));
+    EXPECT_THAT(read_descendants(tree.root(), 10), UnorderedElementsAre(FoundProcess{10, 70}, FoundProcess{11, 80}));
 }
 
 TEST(CgroupPath, IsThatOfTheMemoryController) {

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include "support/fake_tree.h"
 
@@ -96,6 +97,65 @@ TEST(CgroupTargets, TwoNamesOfOneCgroupAreOneTarget) {
     fake.make("jobs/a");
     const auto set = fake.open({"jobs/a", "jobs/*", "/jobs/a"});
     EXPECT_THAT(set->refresh().added, SizeIs(1));
+}
+
+std::size_t open_descriptors() {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator()));
+}
+
+TEST(CgroupTargets, ATargetKeepsOneDescriptorAndItsAncestorsAreShared) {
+    FakeHierarchy fake;
+    for (int i = 0; i < 20; ++i) fake.make("jobs/user/job_" + std::to_string(i));
+    const std::size_t before = open_descriptors();
+    const auto set = fake.open({"jobs/user/*"});
+    ASSERT_THAT(set->refresh().added, SizeIs(20));
+    EXPECT_EQ(open_descriptors() - before, 20U + 3) << "the root, jobs and jobs/user are open once";
+    fake.tree.remove("cg/jobs");
+    EXPECT_THAT(set->refresh().removed, SizeIs(20));
+    EXPECT_EQ(open_descriptors(), before);
+}
+
+// Lowers the limit for the rest of a scope.
+class FewDescriptors {
+  public:
+    explicit FewDescriptors(rlim_t most) {
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        const rlimit lowered{most, before_.rlim_max};
+        ::setrlimit(RLIMIT_NOFILE, &lowered);
+    }
+    ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+  private:
+    rlimit before_{};
+};
+
+TEST(CgroupTargets, CgroupsThatFindNoDescriptorAreCountedAndAddedOnceThereIsRoom) {
+    FakeHierarchy fake;
+    for (int i = 0; i < 100; ++i) fake.make("jobs/job_" + std::to_string(i));
+    const auto set = fake.open({"jobs/*"});
+    std::size_t added = 0;
+    {
+        const FewDescriptors few(80);
+        const auto changes = set->refresh();
+        added = changes.added.size();
+        EXPECT_GT(added, 20U);
+        EXPECT_EQ(added + changes.no_descriptor, 100U);
+        const auto again = set->refresh();
+        EXPECT_THAT(again.removed, testing::IsEmpty()) << "those that are watched are not gone";
+        EXPECT_EQ(again.no_descriptor, 100 - added);
+        EXPECT_TRUE(open_directory(fake.tree.at("cg"))) << "some are left for reading files";
+    }
+    const auto later = set->refresh();
+    EXPECT_EQ(later.added.size(), 100 - added);
+    EXPECT_EQ(later.no_descriptor, 0U);
+}
+
+TEST(CgroupTargets, ASearchThatFindsNoDescriptorIsCounted) {
+    FakeHierarchy fake;
+    fake.make("jobs/job_1");
+    const auto set = fake.open({"jobs/*"});
+    const FewDescriptors none(3);
+    EXPECT_EQ(set->refresh().no_descriptor, 1U);
 }
 
 }  // namespace

@@ -230,5 +230,24 @@ TEST(GrowthBook, AProgramThatExecutedAnotherHasTwoSpaces) {
     EXPECT_THAT(book.spaces_of(5), UnorderedElementsAre(space_of(5), SpaceId{9}));
 }
 
+TEST(GrowthBook, KeepsNothingOfTargetsThatHaveEnded) {
+    GrowthBook book;
+    for (std::uint64_t i = 1; i <= 1000; ++i) {
+        const auto pid = static_cast<pid_t>(i);
+        const std::string target = "jobs/job_" + std::to_string(i);
+        ASSERT_TRUE(book.learn(stack_of(pid, i), site_at("load")));
+        book.set_resident(std::vector{grown(pid, i, kMiB)});
+        book.end(last_of(pid, 3), {.role = kLoader, .targets = {target, "jobs"}});
+        book.forget_targets({target});
+    }
+    EXPECT_EQ(book.past_count(), 2U) << "the site and the sums of the target that is still there";
+    EXPECT_THAT(rows(book, "jobs/job_7"), IsEmpty());
+    EXPECT_EQ(book.past("jobs/job_7").external, 0);
+    EXPECT_EQ(book.past("jobs").external, 3000);
+    book.forget_targets({"jobs"});
+    EXPECT_EQ(book.past_count(), 0U);
+    EXPECT_EQ(book.name_bytes(), 0U);
+}
+
 }  // namespace
 }  // namespace memscope

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+"""How long a tick takes with thousands of targets, at rest and while cgroups are made.
+
+Empty cgroups are made below one parent and watched by a glob. The length of the last tick is read from /metrics after
+each tick: first with nothing new, then with one new cgroup before each tick. Nothing here asserts a time.
+many_targets.py [TARGETS...]     default 500 5000; needs root; MEMSCOPE names the binary
+"""
+import os
+import statistics
+import sys
+import tempfile
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../e2e/support'))
+from harness import Cgroup, Watcher, exit_on_signals, wait_for  # noqa: E402
+
+SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')
+MEMSCOPE = os.environ.get('MEMSCOPE', os.path.join(SOURCE, 'build/release/memscope'))
+MIB = 1 << 20
+TICKS = 8
+
+
+def next_tick(watcher, before):
+    """(time of a later tick, its length in seconds, open files)"""
+    def later():
+        samples = {k: v for k, v in watcher.metrics().items() if '{' not in k}
+        when = samples['memscope_last_tick_timestamp_seconds']
+        return when > before and (when, samples['memscope_tick_duration_seconds'], samples['process_open_fds'])
+    return wait_for(later, 60, 0.2)
+
+
+def measure(count, folder):
+    made = []
+    with Cgroup(f'ms-many-{os.getpid()}', 1024 * MIB) as parent:
+        def make():
+            made.append(f'{parent.path}/job-{len(made):06d}')
+            os.mkdir(made[-1])
+        try:
+            for _ in range(count):
+                make()
+            began = time.monotonic()
+            with Watcher(MEMSCOPE, folder, '--cgroup', f'{parent.name}/*', '--interval', '1s', '--no-growth') as watcher:
+                ready, at, rest, busy, files = time.monotonic() - began, 0.0, [], [], 0
+                for lengths, new in ((rest, False), (busy, True)):
+                    at, _, _ = next_tick(watcher, at)
+                    for _ in range(TICKS):
+                        if new:
+                            make()
+                        at, length, files = next_tick(watcher, at)
+                        lengths.append(length * 1e3)
+            print(f'{count} targets: ready after {ready:.1f} s, {files:.0f} open files; a tick takes '
+                  f'{statistics.median(rest):.0f} ms at rest (at most {max(rest):.0f}), '
+                  f'{statistics.median(busy):.0f} ms with a new cgroup (at most {max(busy):.0f})', flush=True)
+        finally:
+            for path in made:
+                os.rmdir(path)
+
+
+def main():
+    exit_on_signals()
+    with tempfile.TemporaryDirectory() as folder:
+        for count in [int(n) for n in sys.argv[1:]] or [500, 5000]:
+            measure(count, folder)
+
+
+if __name__ == '__main__':
+    main()

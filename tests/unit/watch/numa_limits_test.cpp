@@ -1,0 +1,135 @@
+#include "watch/numa_limits.h"
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/fake_tree.h"
+
+namespace memscope {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+constexpr std::uint64_t kSecond = 1'000'000'000;
+const HostMemory kHost{.total = Bytes{3000 << 10}, .available = Bytes{2000 << 10}};
+
+struct FakeMachine {
+    explicit FakeMachine(std::string_view nodes) {
+        tree.write("sys/devices/system/node/has_memory", nodes);
+        set_free(0, 900);
+        set_free(1, 100);
+        set_free(2, 500);
+    }
+    void set_free(int node, int kib) {
+        tree.write(fmt::format("sys/devices/system/node/node{}/meminfo", node),
+                   fmt::format("Node {0} MemTotal: 1000 kB\nNode {0} MemFree: {1} kB\n", node, kib));
+    }
+    void allow(pid_t pid, std::string_view nodes) {
+        tree.write(fmt::format("proc/{}/status", pid), fmt::format("Mems_allowed_list:\t{}\n", nodes));
+    }
+    FakeTree tree{{"proc/self/", ""}};
+};
+
+std::vector<Process> processes(std::initializer_list<pid_t> pids) {
+    std::vector<Process> all;
+    for (const pid_t pid : pids) all.emplace_back().task.id = {pid, 1};
+    return all;
+}
+
+MemoryState with_host() {
+    MemoryState memory;
+    memory.candidates = {{"host", kHost.total, kHost.total - kHost.available}};
+    memory.effective = nearest_limit(memory.candidates);
+    return memory;
+}
+
+std::vector<std::string> owners(const MemoryState& memory) {
+    std::vector<std::string> names;
+    for (const LimitCandidate& candidate : memory.candidates) names.push_back(candidate.owner);
+    return names;
+}
+
+TEST(NumaLimits, AJobThatIsBoundToFullNodesHasTheirHeadroom) {
+    FakeMachine machine("0-2\n");
+    machine.allow(7, "1-2");
+    NumaLimits limits(machine.tree.root());
+    MemoryState memory = with_host();
+    limits.begin_tick(1 * kSecond);
+    limits.add(processes({7}), kHost, memory);
+    EXPECT_THAT(owners(memory), ElementsAre("host", "numa nodes 1-2"));
+    EXPECT_EQ(memory.effective->owner, "numa nodes 1-2");
+    EXPECT_EQ(memory.effective->limit, Bytes{2000 << 10});
+    EXPECT_EQ(memory.effective->headroom, Bytes{600 << 10});
+
+    machine.set_free(2, 20);
+    memory = with_host();
+    limits.begin_tick(2 * kSecond);
+    limits.add(processes({7}), kHost, memory);
+    EXPECT_EQ(memory.effective->headroom, Bytes{120 << 10}) << "read at each tick";
+}
+
+TEST(NumaLimits, NothingChangesForAJobThatMayUseAllNodes) {
+    FakeMachine machine("0-2\n");
+    machine.allow(7, "0-3");
+    NumaLimits limits(machine.tree.root());
+    MemoryState memory = with_host();
+    limits.begin_tick(1 * kSecond);
+    limits.add(processes({7, 8}), kHost, memory);
+    EXPECT_THAT(owners(memory), ElementsAre("host"));
+    EXPECT_EQ(memory.effective->owner, "host");
+}
+
+TEST(NumaLimits, NothingChangesOnAMachineWithOneNode) {
+    FakeMachine machine("0\n");
+    machine.allow(7, "0");
+    NumaLimits limits(machine.tree.root());
+    MemoryState memory = with_host();
+    limits.begin_tick(1 * kSecond);
+    limits.add(processes({7}), kHost, memory);
+    EXPECT_THAT(owners(memory), ElementsAre("host"));
+}
+
+TEST(NumaLimits, RanksThatAreBoundToDifferentNodesHaveALimitEach) {
+    FakeMachine machine("0-2\n");
+    machine.allow(7, "0");
+    machine.allow(8, "1");
+    machine.allow(9, "1");
+    NumaLimits limits(machine.tree.root());
+    MemoryState memory = with_host();
+    limits.begin_tick(1 * kSecond);
+    limits.add(processes({7, 8, 9}), kHost, memory);
+    EXPECT_THAT(owners(memory), ElementsAre("host", "numa node 0", "numa node 1"));
+    EXPECT_EQ(memory.effective->owner, "numa node 1");
+}
+
+TEST(NumaLimits, ABindingThatChangesIsSeenAfterAWhile) {
+    FakeMachine machine("0-2\n");
+    machine.allow(7, "0");
+    NumaLimits limits(machine.tree.root());
+    const auto at = [&](std::uint64_t second) {
+        MemoryState memory = with_host();
+        limits.begin_tick(second * kSecond);
+        limits.add(processes({7}), kHost, memory);
+        return owners(memory);
+    };
+    EXPECT_THAT(at(1), ElementsAre("host", "numa node 0"));
+    machine.allow(7, "0-2");
+    EXPECT_THAT(at(2), ElementsAre("host", "numa node 0"));
+    EXPECT_THAT(at(11), ElementsAre("host"));
+}
+
+TEST(NumaLimits, ANodeThatCannotBeReadGivesNoLimit) {
+    FakeMachine machine("0-2\n");
+    machine.allow(7, "1");
+    machine.tree.remove("sys/devices/system/node/node1");
+    NumaLimits limits(machine.tree.root());
+    MemoryState memory = with_host();
+    limits.begin_tick(1 * kSecond);
+    limits.add(processes({7}), kHost, memory);
+    EXPECT_THAT(owners(memory), ElementsAre("host"));
+}
+
+}  // namespace
+}  // namespace memscope
