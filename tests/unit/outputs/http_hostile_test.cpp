@@ -26,7 +26,6 @@ using test::send_text;
 using test::status_of;
 
 const ListenAddress kAnyPort{"127.0.0.1", 0};
-constexpr int kPatienceMs = 60'000;  // a server that never acts fails the test instead of hanging it
 const std::string kScrape = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 // The server gives up on no client in the time of a test: each scrape must be answered while the others stay.
@@ -146,22 +145,30 @@ TEST_F(HostileHttp, HeadAndWrongMethodsAndPathsBetweenTheLines) {
 }
 
 TEST(SlowReader, OfALongAnswerIsCutOffAndHoldsNobodyUp) {
-    const std::string body(32 << 20, 'x');
+    const std::string body(64 << 20, 'x');
     auto server = HttpServer::on_tcp(
         kAnyPort,
         [&](const HttpRequest& request) { return HttpResponse{.body = request.path == "/long" ? body : "short"}; },
         {.request = Seconds{0.5}});
     ASSERT_TRUE(server);
     const Fd slow = connected(server->port());
-    // The bytes after the request are never read. So when the server closes, the kernel sends a reset at once, which is
-    // the event to wait for. A FIN would come only after the response, for which this client makes no room.
+    // The server never reads the bytes after the request. So when it closes the connection, the kernel sends a reset at
+    // once, which is the event to wait for: a FIN would come only after the response.
     send_text(slow, "GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n" + std::string(64 << 10, 'x'));
     EXPECT_EQ(status_of(get(server->port(), "/")), 200);
-    pollfd reset{.fd = slow.get(), .events = 0, .revents = 0};  // reported without being asked for: POLLERR, POLLHUP
-    ASSERT_EQ(::poll(&reset, 1, kPatienceMs), 1) << "the server never cut the slow reader off";
-    const std::string got = received(slow);
+    pollfd reset{.fd = slow.get(), .events = 0, .revents = 0};  // POLLERR and POLLHUP need not be asked for
+    std::string got;
+    std::vector<char> chunk(128 << 10);
+    // 6 MiB/s: the whole response would take 10 s, and the server can write often enough for libmicrohttpd, which has a
+    // limit of its own for idle connections.
+    while (::poll(&reset, 1, 20) == 0) {
+        const ssize_t n = ::recv(slow.get(), chunk.data(), chunk.size(), 0);
+        if (n <= 0) break;
+        got.append(chunk.data(), static_cast<std::size_t>(n));
+    }
+    got += received(slow);
     EXPECT_GT(got.size(), 0);
-    EXPECT_LT(got.size(), body.size());
+    EXPECT_LT(got.size(), body.size() / 2);
     EXPECT_EQ(status_of(get(server->port(), "/")), 200);
 }
 
