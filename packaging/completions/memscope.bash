@@ -1,7 +1,7 @@
 # Completion of memscope for bash.
 _memscope() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= i
-    local watching='--cgroup --pid --memory-max --user --wait --interval --duration --listen --http-status --linger
+    local watching='--cgroup --pid --memory-max --user --wait --interval --duration --listen --http-status --http-host --linger
         --report-dir --on-precursor --on-death --on-timeout --json --quiet --no-maps --no-growth --no-python --no-gpu --torch --growth-budget --warmup --fail-on --config --help --version'
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; ++i)); do
@@ -24,7 +24,7 @@ _memscope() {
         --user) mapfile -t COMPREPLY < <(compgen -u -- "$word"); return ;;
         --report-dir) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
         --config) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
-        --memory-max | --interval | --duration | --listen | --linger | --on-timeout | --target | --top | --limit | --warmup) return ;;
+        --memory-max | --interval | --duration | --listen | --http-host | --linger | --on-timeout | --target | --top | --limit | --warmup) return ;;
         --fail-on) mapfile -t COMPREPLY < <(compgen -W 'insufficient warming_up stable spiky leaking' -- "$word"); return ;;
         --format) mapfile -t COMPREPLY < <(compgen -W 'text json folded pprof' -- "$word"); return ;;
     esac

@@ -226,10 +226,14 @@ def http(folder):
                     codes = [w.get('/metrics')[0] for _ in range(10)]
                 check(f'{count} slow clients hold up nobody', codes == [200] * 10 and time.monotonic() - began < 2, codes)
         check('it lives on', wait_for(lambda: w.get('/-/healthy')[0] == 200, 5) and w.ends(0.1) is None)
-    with group('http') as g, Watcher(MEMSCOPE, folder, '--cgroup', g.name, '--http-status') as w:
+    with group('http') as g, Watcher(MEMSCOPE, folder, '--cgroup', g.name, '--http-status', '--http-host', 'node7') as w:
         code, body = w.get('/api/v1/status')
         check('/api/v1/status with --http-status', code == 200 and well_formed(json.loads(body)) is None, (code, body[:200]))
         check('... and of a target that is not watched: 404', w.get('/api/v1/status?target=nosuch')[0] == 404)
+        for host, wanted in {'evil.example': 421, f'evil.example:{w.port}': 421, f'localhost:{w.port}': 200, f'NODE7:{w.port}': 200}.items():
+            for path in '/api/v1/status', '/metrics':
+                code, body = w.get(path, headers={'Host': host})
+                check(f'{path} asked of {host}: {wanted}', code == wanted and (code == 200 or b'--http-host' in body), (code, body[:200]))
 
 
 def hostile_names(folder):

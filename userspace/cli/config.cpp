@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "base/words.h"
 #include "cli/config_precursors.h"
+#include "outputs/host_check.h"
 
 namespace memscope {
 namespace {
@@ -93,6 +94,13 @@ Status set_listen(WatchOptions& options, std::string_view value) {
     return Done{};
 }
 
+Status add_http_host(WatchOptions& options, std::string_view value) {
+    auto name = parse_host_name(value);
+    if (!name) return name.error();
+    options.http_hosts.push_back(*std::move(name));
+    return Done{};
+}
+
 Status set_report_dir(WatchOptions& options, std::string_view value) {
     if (value.empty()) return plain_error("the name is empty", "name a directory, or none");
     options.report_dir = value == "none" ? "" : value;
@@ -128,7 +136,7 @@ Status set_on_timeout(WatchOptions& options, std::string_view value) {
 }
 
 constexpr WatchSetting kSettings[] = {
-    {"cgroup", Kind::list, "[\"train\"]", add_cgroup},
+    {"cgroup", Kind::list, "[\"train\"]", add_cgroup, [](WatchOptions& o) { o.cgroups.clear(); }},
     {"no-maps", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.maps, v); }},
     {"no-growth", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.growth, v); }},
     {"no-python", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return clear_flag(o.python, v); }},
@@ -142,6 +150,8 @@ constexpr WatchSetting kSettings[] = {
     {"duration", Kind::text, "\"10m\"", set_duration},
     {"listen", Kind::text, "\"127.0.0.1:9750\"", set_listen},
     {"http-status", Kind::flag, "true", [](WatchOptions& o, std::string_view v) { return set_flag(o.http_status, v); }},
+    {"http-host", Kind::list, "[\"node7.cluster.example\"]", add_http_host,
+     [](WatchOptions& o) { o.http_hosts.clear(); }},
     {"linger", Kind::text, "\"60s\"", set_linger},
     {"report-dir", Kind::text, "\"/var/lib/memscope\"", set_report_dir},
     {"on-precursor", Kind::text, "\"/usr/local/bin/save-checkpoint\"",

@@ -15,6 +15,7 @@ struct WatchSetting {
     Kind kind;
     std::string_view example;                                      // a value of it, for messages
     Status (*set)(WatchOptions& options, std::string_view value);  // flag: "true" or "false"; list: adds one
+    void (*clear)(WatchOptions& options) = nullptr;                // list: forgets all of them
 };
 std::span<const WatchSetting> watch_settings();
 

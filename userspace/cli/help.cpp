@@ -40,6 +40,10 @@ Options of watching:
                      none for nowhere
   --http-status      serve /api/v1/status and /api/v1/growth there, too: they
                      name processes and code
+  --http-host NAME   a name by which clients reach that address, as in the Host
+                     header of a proxy; may be repeated. localhost and numeric
+                     addresses need none; others get 421, because a web page
+                     could use its own name to read what is served
   --linger TIME      keep serving after the end (default 60s; 0 after a
                      command)
   --report-dir DIR   where deaths are written down (default

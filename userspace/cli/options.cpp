@@ -121,7 +121,8 @@ Result<Command> watch_command(const CLI::App& app, const ReadFile& read_config, 
         const std::string name = "--" + std::string(setting.name);
         const auto values = values_of(*app.get_option(name), setting.kind != Kind::text);
         if (!values) return values.error();
-        if (setting.kind == Kind::list && !values->empty()) options.cgroups.clear();  // the only list there is
+        // A list on the command line replaces the list of the config file.
+        if (setting.kind == Kind::list && !values->empty()) setting.clear(options);
         for (const std::string& value : *values)
             if (auto set = setting.set(options, value); !set) return about(name, set.error());
     }

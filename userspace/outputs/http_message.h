@@ -3,6 +3,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace memscope {
 
@@ -18,6 +19,8 @@ struct HttpResponse {
 struct HttpRequest {
     std::string path{};                               // decoded, without the query
     std::map<std::string, std::string> parameters{};  // of the query, decoded; any bytes
+    std::string version{};                            // "HTTP/1.1"
+    std::vector<std::string> hosts{};                 // values of all Host headers; any bytes
 
     std::optional<std::string> query(const std::string& name) const {
         const auto found = parameters.find(name);

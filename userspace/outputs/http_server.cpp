@@ -4,9 +4,11 @@
 #include <exception>
 #include <fcntl.h>
 #include <microhttpd.h>
+#include <strings.h>
 #include <sys/stat.h>
 
 #include "base/text.h"
+#include "outputs/host_check.h"
 #include "outputs/listen_socket.h"
 #include "outputs/request_deadline.h"
 
@@ -57,12 +59,20 @@ MHD_Result add_parameter(void* out, MHD_ValueKind, const char* key, std::size_t 
     return MHD_YES;
 }
 
-HttpResponse answer(const HttpHandler& handler, MHD_Connection* connection, const char* path, std::string_view method) {
+MHD_Result add_host(void* out, MHD_ValueKind, const char* key, std::size_t, const char* value, std::size_t value_size) {
+    if (::strcasecmp(key, MHD_HTTP_HEADER_HOST) == 0)
+        static_cast<HttpRequest*>(out)->hosts.emplace_back(value ? std::string(value, value_size) : std::string());
+    return MHD_YES;
+}
+
+HttpResponse answer(const HttpHandler& handler, MHD_Connection* connection, const char* path, std::string_view method,
+                    const char* version) {
     if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD)
         return {.status = MHD_HTTP_METHOD_NOT_ALLOWED, .body = "only GET and HEAD\n"};
     try {
-        HttpRequest request{.path = path};
+        HttpRequest request{.path = path, .version = version};
         MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, &add_parameter, &request);
+        MHD_get_connection_values_n(connection, MHD_HEADER_KIND, &add_host, &request);
         return handler(request);
     } catch (const std::exception&) {  // a bug of ours must not end the watching
         return {.status = MHD_HTTP_INTERNAL_SERVER_ERROR, .body = "internal error\n"};
@@ -101,7 +111,7 @@ bool has_short_body(MHD_Connection* connection) {
 }
 
 template <class Running>
-MHD_Result on_request(void* self, MHD_Connection* connection, const char* path, const char* method, const char*,
+MHD_Result on_request(void* self, MHD_Connection* connection, const char* path, const char* method, const char* version,
                       const char*, std::size_t* body_size, void** state) {
     auto& server = *static_cast<Running*>(self);
     const bool first_call = *state == nullptr;
@@ -112,7 +122,7 @@ MHD_Result on_request(void* self, MHD_Connection* connection, const char* path, 
         return MHD_YES;
     }
     server.deadline.answered(socket_of(connection));
-    return send(connection, answer(server.handler, connection, path, method));
+    return send(connection, answer(server.handler, connection, path, method, version));
 }
 
 template <class Running>
@@ -149,10 +159,15 @@ HttpServer& HttpServer::operator=(HttpServer&&) noexcept = default;
 HttpServer::~HttpServer() = default;
 std::uint16_t HttpServer::port() const { return running_->port; }
 
-Result<HttpServer> HttpServer::on_tcp(const ListenAddress& address, HttpHandler handler, HttpLimits limits) {
+Result<HttpServer> HttpServer::on_tcp(const ListenAddress& address, HttpHandler handler, HttpLimits limits,
+                                      std::vector<std::string> names) {
     auto socket = listen_on_tcp(address);
     if (!socket) return socket.error();
-    auto running = std::make_unique<Running>(std::move(handler), limits);
+    auto checked = [check = HostCheck(address, std::move(names)), handler = std::move(handler)](const HttpRequest& r) {
+        auto refused = check.refusal(r);
+        return refused ? *std::move(refused) : handler(r);
+    };
+    auto running = std::make_unique<Running>(std::move(checked), limits);
     if (auto started = running->start(*socket, limits.request, "serve " + address.text()); !started)
         return started.error();
     return HttpServer(std::move(running));

@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "base/files.h"
 #include "base/result.h"
@@ -18,7 +20,9 @@ struct HttpLimits {
 // its own; ends with its destructor, which waits for that thread.
 class HttpServer {
   public:
-    static Result<HttpServer> on_tcp(const ListenAddress& address, HttpHandler handler, HttpLimits limits = {});
+    // Answers only requests whose Host header passes HostCheck; `names` come from parse_host_name.
+    static Result<HttpServer> on_tcp(const ListenAddress& address, HttpHandler handler, HttpLimits limits = {},
+                                     std::vector<std::string> names = {});
     // Mode 0660, group `memscope` where it exists; the file goes with the server.
     static Result<HttpServer> on_unix(const fs::path& socket, HttpHandler handler, HttpLimits limits = {});
 

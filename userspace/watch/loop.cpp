@@ -375,7 +375,8 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
     if (options.listen) {
         const auto address = parse_listen(*options.listen);
         if (!address) return cannot(address.error());
-        auto server = HttpServer::on_tcp(*address, make_routes(board, {options.http_status, growth}));
+        auto server =
+            HttpServer::on_tcp(*address, make_routes(board, {options.http_status, growth}), {}, options.http_hosts);
         if (!server) return cannot(server.error());
         http.emplace(std::move(*server));
     }

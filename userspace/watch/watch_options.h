@@ -37,6 +37,7 @@ struct WatchOptions {
     std::optional<Seconds> duration{};
     std::optional<std::string> listen = "127.0.0.1:9750";  // none: no HTTP
     bool http_status = false;
+    std::vector<std::string> http_hosts{};  // further names that clients may use for us, from parse_host_name
     bool json = false;
     bool quiet = false;
     std::optional<Seconds> linger{};               // by default 60 s, and not at all after a command

@@ -232,8 +232,8 @@ class Watcher:
     def socket(self):
         return f'/run/memscope/{self.child.pid}.sock'
 
-    def get(self, path, method='GET'):
-        request = urllib.request.Request(f'http://127.0.0.1:{self.port}{path}', method=method)
+    def get(self, path, method='GET', headers={}):
+        request = urllib.request.Request(f'http://127.0.0.1:{self.port}{path}', method=method, headers=headers)
         try:
             with urllib.request.urlopen(request, timeout=5) as reply:
                 return reply.status, reply.read()

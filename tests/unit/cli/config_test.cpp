@@ -39,6 +39,7 @@ quiet = true
     EXPECT_TRUE(options.json);
     EXPECT_TRUE(options.quiet);
     EXPECT_TRUE(from("cgroup = 'a'\nhttp-status = true").http_status);
+    EXPECT_THAT(from("cgroup = 'a'\nhttp-host = ['n7', 'N8']").http_hosts, ElementsAre("n7", "n8"));
 }
 
 TEST(Config, OneCgroupNeedsNoList) { EXPECT_THAT(from("cgroup = 'train'").cgroups, ElementsAre("train")); }
@@ -56,10 +57,13 @@ TEST(Config, EverySettingIsAKeyAndAnOption) {
 TEST(Config, TheCommandLineWins) {
     const auto file = config_at(kDefaultConfig,
                                 "cgroup = ['a', 'b']\ninterval = '5s'\njson = true\nlisten = '[::1]:1'\nquiet = true\n"
-                                "duration = '1m'\n");
+                                "duration = '1m'\nhttp-host = ['n7', 'n8']\n");
     const auto options =
         parsed<WatchOptions>({"--cgroup", "c", "--interval", "2s", "--json=false", "--listen=127.0.0.1:9751"}, file);
     EXPECT_THAT(options.cgroups, ElementsAre("c"));
+    EXPECT_THAT(options.http_hosts, ElementsAre("n7", "n8")) << "another list of the command line leaves it alone";
+    EXPECT_THAT(parsed<WatchOptions>({"--http-host", "n9"}, file).http_hosts, ElementsAre("n9"));
+    EXPECT_THAT(parsed<WatchOptions>({"--http-host", "n9"}, file).cgroups, ElementsAre("a", "b"));
     EXPECT_EQ(options.interval, Seconds(2));
     EXPECT_FALSE(options.json);
     EXPECT_EQ(options.listen, "127.0.0.1:9751");

@@ -119,6 +119,10 @@ TEST(OptionErrors, Addresses) {
                               "[]:80", "127.0.0.1:-1", "http://127.0.0.1:80", "a b:80", "None"})
         EXPECT_THAT(watch_refusal({"--listen", value}), AllOf(StartsWith("--listen: '"), HasSubstr("127.0.0.1:9750")))
             << value;
+    for (const char* value : {"n7:9750", "http://n7", "*.example", "a b"})
+        EXPECT_THAT(watch_refusal({"--http-host", value}),
+                    AllOf(StartsWith("--http-host: '"), HasSubstr("without port")))
+            << value;
     EXPECT_THAT(watch_refusal({"--listen", "none", "--http-status"}), StartsWith("--http-status: needs an address"));
 }
 

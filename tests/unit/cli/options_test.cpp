@@ -56,6 +56,12 @@ TEST(Options, EveryOptionWithAnEqualsSign) {
     EXPECT_FALSE(options.quiet);
 }
 
+TEST(Options, HttpHostMayBeRepeatedAndIsKnownInAnyCase) {
+    EXPECT_THAT(parsed<Watch>({"--cgroup", "a"}).http_hosts, testing::IsEmpty());
+    EXPECT_THAT(parsed<Watch>({"--cgroup", "a", "--http-host", "Node7", "--http-host=metrics.example."}).http_hosts,
+                ElementsAre("node7", "metrics.example"));
+}
+
 TEST(Options, ListenNoneSwitchesHttpOff) {
     EXPECT_EQ(parsed<Watch>({"--cgroup", "a", "--listen", "none"}).listen, std::nullopt);
 }
@@ -187,9 +193,9 @@ TEST(Options, HelpFitsATerminalAndNamesEverything) {
         EXPECT_FALSE(line.ends_with(' ')) << line;
     });
     for (const char* word :
-         {"--cgroup", "--wait",   "--interval", "--duration", "--listen", "--http-status", "--linger", "--json",
-          "--quiet",  "--config", "--help",     "--version",  "status",   "growth",        "doctor",   "demo",
-          "--target", "--top",    "--format",   "verdict",    "--limit",  "--warmup",      "--fail-on"})
+         {"--cgroup",    "--wait",   "--interval", "--duration", "--listen",  "--http-status", "--linger", "--json",
+          "--http-host", "--quiet",  "--config",   "--help",     "--version", "status",        "growth",   "doctor",
+          "demo",        "--target", "--top",      "--format",   "verdict",   "--limit",       "--warmup", "--fail-on"})
         EXPECT_THAT(text, HasSubstr(word));
     EXPECT_TRUE(text.ends_with('\n'));
 }

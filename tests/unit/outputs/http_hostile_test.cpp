@@ -1,5 +1,7 @@
 #include <atomic>
+#include <chrono>
 #include <gmock/gmock.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <thread>
@@ -16,7 +18,6 @@
 namespace memscope {
 namespace {
 
-using std::chrono::steady_clock;
 using test::connected;
 using test::get;
 using test::raw_exchange;
@@ -25,11 +26,13 @@ using test::send_text;
 using test::status_of;
 
 const ListenAddress kAnyPort{"127.0.0.1", 0};
-const std::string kScrape = "GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n";
+const std::string kScrape = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
+// The server gives up on no client in the time of a test: each scrape must be answered while the others stay.
 struct HostileHttp : testing::Test {
     Board board;
-    Result<HttpServer> server = HttpServer::on_tcp(kAnyPort, make_routes(board, {}));
+    Result<HttpServer> server =
+        HttpServer::on_tcp(kAnyPort, make_routes(board, {}), {.request = std::chrono::hours(1)});
     std::string page = render_prometheus(test::example());
 
     void SetUp() override {
@@ -45,7 +48,6 @@ struct HostileHttp : testing::Test {
         const auto answer = parse_http_response(get(port(), "/metrics"));
         return answer && answer->status == 200 && answer->body == page;
     }
-    static Seconds since(steady_clock::time_point began) { return steady_clock::now() - began; }
 };
 
 TEST_F(HostileHttp, TwoHundredScrapesAtOnceAreAllWholeAndRight) {
@@ -67,12 +69,8 @@ TEST_F(HostileHttp, TwoHundredScrapesAtOnceAreAllWholeAndRight) {
 TEST_F(HostileHttp, AThousandIdleConnectionsDoNotKeepAScrapeOut) {
     std::vector<Fd> idle;
     for (int i = 0; i < 1000; ++i) idle.push_back(connected(port()));
-    for (int i = 0; i < 5; ++i) {
-        const auto began = steady_clock::now();
-        EXPECT_TRUE(scrape_is_right());
-        EXPECT_LT(since(began), Seconds{5}) << "well before the idle ones are given up";
-    }
-    EXPECT_EQ(status_of(received(idle.front())), 503) << "who was there first had to go, and is told why";
+    for (int i = 0; i < 5; ++i) EXPECT_TRUE(scrape_is_right());
+    EXPECT_EQ(status_of(received(idle.front())), 503) << "the oldest connection had to go, and is told why";
 }
 
 TEST_F(HostileHttp, ManyThatDripAByteAtATimeDoNotKeepAScrapeOut) {
@@ -101,7 +99,7 @@ TEST_F(HostileHttp, HeadersOfMegabytesAndRequestLinesWithoutEndAreCutOff) {
 }
 
 TEST_F(HostileHttp, AHundredThousandSmallHeadersAreTooMany) {
-    std::string request = "GET /metrics HTTP/1.1\r\nHost: x\r\n";
+    std::string request = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n";
     for (int i = 0; i < 100'000; ++i) request += "A: b\r\n";
     const std::string answer = raw_exchange(port(), request + "\r\n");
     EXPECT_TRUE(answer.empty() || status_of(answer) == 431) << answer.substr(0, 100);
@@ -118,14 +116,12 @@ TEST_F(HostileHttp, AHalfClosedClientStillGetsItsAnswer) {
 }
 
 TEST_F(HostileHttp, WhoGoesInTheMidstOfARequestIsForgotten) {
-    const auto began = steady_clock::now();
     for (int i = 0; i < 2000; ++i) {
         const Fd client = connected(port());
         send_text(client, kScrape.substr(0, static_cast<std::size_t>(i) % kScrape.size()));
         if (i % 2 == 0) ::shutdown(client.get(), SHUT_WR);
     }
     EXPECT_TRUE(scrape_is_right());
-    EXPECT_LT(since(began), Seconds{15});
 }
 
 TEST_F(HostileHttp, OnlyTheFirstOfPipelinedRequestsIsAnswered) {
@@ -149,19 +145,32 @@ TEST_F(HostileHttp, HeadAndWrongMethodsAndPathsBetweenTheLines) {
 }
 
 TEST(SlowReader, OfALongAnswerIsCutOffAndHoldsNobodyUp) {
-    const std::string body(32 << 20, 'x');
+    const std::string body(24 << 20, 'x');
     auto server = HttpServer::on_tcp(
         kAnyPort,
         [&](const HttpRequest& request) { return HttpResponse{.body = request.path == "/long" ? body : "short"}; },
-        {.request = Seconds{0.2}});
+        {.request = Seconds{1}});
     ASSERT_TRUE(server);
     const Fd slow = connected(server->port());
-    send_text(slow, "GET /long HTTP/1.1\r\nHost: x\r\n\r\n");
+    const int room = 256 << 10;  // else the kernel would take most of the response for us
+    ASSERT_EQ(::setsockopt(slow.get(), SOL_SOCKET, SO_RCVBUF, &room, sizeof room), 0);
+    // The server never reads the bytes after the request. So when it closes the connection, the kernel sends a reset at
+    // once, which is the event to wait for: a FIN would come only after the response.
+    send_text(slow, "GET /long HTTP/1.1\r\nHost: localhost\r\n\r\n" + std::string(64 << 10, 'x'));
+    std::vector<char> chunk(16 << 10);
+    ASSERT_EQ(::recv(slow.get(), chunk.data(), 1, 0), 1);  // the server has made the response
     EXPECT_EQ(status_of(get(server->port(), "/")), 200);
-    std::this_thread::sleep_for(std::chrono::milliseconds(1500));  // four times the limit, and some
-    const std::string got = received(slow);
-    EXPECT_GT(got.size(), 0);
-    EXPECT_LT(got.size(), body.size());
+    pollfd reset{.fd = slow.get(), .events = 0, .revents = 0};  // POLLERR and POLLHUP need not be asked for
+    std::string got;
+    // 1.6 MiB/s: the whole response would take 15 s, and the server can write often enough for libmicrohttpd, which has
+    // a limit of its own for idle connections.
+    while (::poll(&reset, 1, 10) == 0) {
+        const ssize_t n = ::recv(slow.get(), chunk.data(), chunk.size(), 0);
+        if (n <= 0) break;
+        got.append(chunk.data(), static_cast<std::size_t>(n));
+    }
+    got += received(slow);
+    EXPECT_LT(got.size(), body.size() / 2);
     EXPECT_EQ(status_of(get(server->port(), "/")), 200);
 }
 

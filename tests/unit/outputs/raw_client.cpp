@@ -40,7 +40,7 @@ std::string raw_exchange(std::uint16_t port, const std::string& request) {
 }
 
 std::string get(std::uint16_t port, const std::string& path, const std::string& method) {
-    return raw_exchange(port, method + " " + path + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    return raw_exchange(port, method + " " + path + " HTTP/1.1\r\nHost: localhost\r\n\r\n");
 }
 
 int status_of(const std::string& answer) { return answer.size() < 12 ? 0 : std::stoi(answer.substr(9, 3)); }

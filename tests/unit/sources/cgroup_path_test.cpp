@@ -1,6 +1,5 @@
 #include "sources/cgroup_path.h"
 
-#include <chrono>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -95,11 +94,10 @@ TEST(NearNames, CountEditsRight) {
     EXPECT_TRUE(near_names("ab", {"cd"}).empty());
 }
 
-TEST(NearNames, AreFastOnManyLongNames) {
-    const std::vector<std::string> existing(2000, std::string(250, 'a') + "bbbbb");
-    const auto start = std::chrono::steady_clock::now();
-    EXPECT_TRUE(near_names(std::string(255, 'a'), existing).empty());
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5));
+// Only cells near the diagonal are computed. All of them would be 4e10, which do not end before the test's time limit.
+TEST(NearNames, TakeTimeInProportionToTheLengthOfTheNames) {
+    constexpr std::size_t kLength = 200'000;
+    EXPECT_TRUE(near_names(std::string(kLength, 'a'), {std::string(kLength - 5, 'a') + "bbbbb"}).empty());
 }
 
 }  // namespace
