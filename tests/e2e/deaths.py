@@ -30,6 +30,8 @@ import sys, time
 keep = bytearray(b'x') * (int(sys.argv[1]) << 20)
 print('ready', flush=True); time.sleep(60)
 '''
+# Seconds between two deaths that are to be two events: those that are at most 2 s apart are told as one.
+APART = 2.2
 check = Checks()
 
 
@@ -44,6 +46,11 @@ def read(folder, count=1):
 
 def report(*args):
     return subprocess.run([MEMSCOPE, 'report', *args], capture_output=True, text=True, timeout=20)
+
+
+def counts(watcher, deaths):
+    """Waits until the watcher has counted that many deaths. Their reports are written before they are counted."""
+    return wait_for(lambda: watcher.value('memscope_deaths_total') >= deaths, 10, 0.02)
 
 
 def oom_score(pid):
@@ -100,8 +107,7 @@ def several(folder):
     with Cgroup(f'ms-e2e-tree-{os.getpid()}', 200 * MIB) as cgroup, \
             Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name, '--report-dir', state) as w:
         with process(['sh', '-c', tree], cgroup=cgroup):
-            wait_for(lambda: len(cgroup.pids()) == 4, 5)
-            time.sleep(0.5)
+            check('the whole tree is seen', wait_for(lambda: w.value('memscope_processes') == 4, 10, 0.02), w.value('memscope_processes'))
             for pid in cgroup.pids():
                 os.kill(pid, 9)
         found = read(state)
@@ -110,7 +116,7 @@ def several(folder):
         check('a tree that is killed is one report with all its deaths', len(found) == 1 and len(found[0]['deaths']) == 4, [(r['target'], len(r['deaths'])) for r in found])
         with process(['sh', '-c', 'sleep 60 & sleep 0.5; kill -9 $!; exit 0'], cgroup=cgroup) as job:
             job.wait(10)
-        time.sleep(1)
+        check('the child that it kills is counted', counts(w, 5), w.value('memscope_deaths_total'))
         check('a job that kills its own child makes none', len(reports(state)) == 1, os.listdir(state))
         check('nothing was lost', w.value('memscope_events_dropped_total{reason="report_failed"}') == 0)
 
@@ -120,10 +126,12 @@ def crash_loop(folder):
     state = f'{folder}/loop'
     with Cgroup(f'ms-e2e-loop-{os.getpid()}', 200 * MIB) as cgroup, \
             Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name, '--report-dir', state) as w:
-        for _ in range(12):
+        for run in range(12):
             with process(['sh', '-c', 'kill -SEGV $$'], cgroup=cgroup) as job:
                 job.wait(10)
-            time.sleep(2.2)
+            if not counts(w, run + 1):
+                check(f'death {run + 1} is counted', False, w.value('memscope_deaths_total'))
+            time.sleep(APART)
         left_out = wait_for(lambda: w.value('memscope_events_dropped_total{reason="death_unreported"}'), 5)
         check('the first five are written, the others counted', len(reports(state)) == 5 and left_out == 7, (len(reports(state)), left_out))
         check('each of them is said', sum(': death: ' in line for line in w.lines()) == 12, w.lines())
@@ -149,7 +157,7 @@ def full_disk(folder):
             check('the death is told', w.says(': death: '), w.lines())
             check('no half of a report is left', os.listdir(f'{disk}/reports') == [], os.listdir(f'{disk}/reports'))
             f.truncate(0)
-            time.sleep(2.5)
+            time.sleep(APART)
             with process(['sh', '-c', 'kill -SEGV $$'], cgroup=cgroup) as job:
                 job.wait(10)
             check('once there is room it goes on', len(read(f'{disk}/reports')) == 1)
