@@ -19,6 +19,8 @@ class LineHistory {
     bool is_due(Seconds now) const { return now - looked_ >= every_; }
     void look_at(Seconds now, std::span<const LineGrowth> lines);
 
+    void forget(const RoleKey& role) { roles_.erase(role); }
+
     // Of a role, or of all. None where there were too few looks, or what one line took another gave back.
     std::optional<GrowingLines> growing(const std::optional<RoleKey>& role) const;
 

@@ -74,6 +74,11 @@ void TargetJudge::add_roles(Seconds now, const TargetSnapshot& target) {
     std::erase_if(roles_, [&](const auto& role) { return now - role.second.seen >= kForgetRole; });
 }
 
+void TargetJudge::forget(const RoleKey& role) {
+    roles_.erase(role);
+    lines_.forget(role);
+}
+
 void TargetJudge::look_at_lines(Seconds now, std::span<const LineGrowth> lines) {
     lines_.look_at(now, lines);
     whole_.lines = lines_.growing(std::nullopt);

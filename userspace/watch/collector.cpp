@@ -170,7 +170,7 @@ void Collector::refresh_targets() {
     Ledger at_their_end;
     if (!changes.removed.empty()) {
         settle_deaths(changes.removed_infos, now);
-        roles_.assign(processes_);
+        assign_roles(now);
         at_their_end = ledger_;  // those that have ended are booked at the next tick, when this target is forgotten
         for (const TrackedProcess& process : processes_.ended())
             at_their_end.book(process, process.role, targets_->nesting());
@@ -189,14 +189,29 @@ void Collector::refresh_targets() {
         sharing_->forget(id);
         cuda_->forget(id);
         targets_->forget(id);
+        roles_.forget(id);
         judges_.erase(id);
     }
     for (const CgroupId id : changes.added)
         if (!session_.watch(id)) ++unwatched_targets_;
 }
 
+// What is kept of a pair of role and rank that lost its place is given up in all targets that shared the place.
+void Collector::assign_roles(const Now& now) {
+    const Nesting& nesting = targets_->nesting();
+    roles_.assign(processes_, nesting, std::chrono::nanoseconds(now.boot_ns));
+    for (const auto& [outermost, role] : roles_.take_vacated())
+        for (const auto& [id, target] : targets_->all()) {
+            const auto around = nesting.around(id);
+            if (around.empty() || around.back() != outermost) continue;
+            ledger_.fold_rank(id, role);
+            cuda_->fold_rank(id, role);
+            if (const auto judge = judges_.find(id); judge != judges_.end()) judge->second.forget(role);
+        }
+}
+
 void Collector::settle_deaths(std::map<CgroupId, TargetInfo> removed, const Now& now) {
-    if (deaths_.anyone_waits()) roles_.assign(processes_);
+    if (deaths_.anyone_waits()) assign_roles(now);
     DeathRecorder::Surroundings around{.processes = processes_,
                                        .nesting = targets_->nesting(),
                                        .targets = std::move(removed),
@@ -338,7 +353,7 @@ SelfSample Collector::describe_self(const Now& now) {
     self.dropped["unnamed_frame"] = growth_ ? growth_->unnamed_frames() : 0;
     self.dropped["missed_exit"] = processes_.missed_exits();
     self.dropped["kernel_log_overrun"] = deaths_.log_overruns();
-    self.dropped["folded_rank"] = ledger_.folded_ranks();
+    self.dropped["folded_rank"] = roles_.folded_ranks();
     self.dropped["target_map_full"] = unwatched_targets_;
     self.dropped["target_unreadable"] = unreadable_targets_;
     self.probes = session_.probes();
@@ -373,7 +388,7 @@ Result<Snapshot> Collector::tick() {
         gpus_->tick(now.boot_ns, processes_);
         snapshot.gpus = gpus_->devices();
     }
-    roles_.assign(processes_);
+    assign_roles(now);
     settle_deaths({}, now);
     host_ = *host;  // after it: a kill has made room again
     gpus_seen_ = snapshot.gpus;

@@ -46,6 +46,7 @@ class Collector {
     Status watch_rings();
     Status follow_descendants(pid_t pid);
 
+    void assign_roles(const Now& now);
     void settle_deaths(std::map<CgroupId, TargetInfo> removed, const Now& now);
     bool targets_may_have_changed();
     void refresh_targets();
