@@ -25,6 +25,13 @@ def step():
 while True:  # 200 MiB in ten seconds: long enough to be called what it is
     step(); time.sleep(0.05)
 '''
+BURST = '''
+keep = []
+def burst():
+    keep.append(bytearray(b'x') * (1 << 20))
+while True:  # into the limit at once
+    burst()
+'''
 HOLD = '''
 import sys, time
 keep = bytearray(b'x') * (int(sys.argv[1]) << 20)
@@ -137,6 +144,44 @@ def crash_loop(folder):
         check('each of them is said', sum(': death: ' in line for line in w.lines()) == 12, w.lines())
 
 
+def grown_at(entries, function):
+    """Bytes of growth at the stacks that have that Python function in them."""
+    return sum(e['bytes'] for e in entries if any(f['function'] == function for f in e['python']))
+
+
+def growth(cgroup):
+    shown = subprocess.run([MEMSCOPE, 'growth', '--target', cgroup.name, '--format', 'json'], capture_output=True, text=True, timeout=20)
+    return json.loads(shown.stdout)['resident'] if shown.returncode == 0 else []
+
+
+def runs(folder):
+    """A report speaks of the run that died: not of runs before it, nor of a cgroup of the same name that was removed."""
+    state, name = f'{folder}/runs', f'ms-e2e-runs-{os.getpid()}'
+    with Watcher(MEMSCOPE, folder, '--cgroup', f'{name}*', '--report-dir', state) as w:
+        def die(cgroup, function):
+            with process([sys.executable, '-c', BURST.replace('burst', function)], cgroup=cgroup) as job:
+                job.wait(30)
+            def told():
+                found = (json.loads(path.read_text()) for path in reports(state))
+                return [r['growth']['resident'] for r in found if r['deaths'][0]['pid'] == job.pid and r['growth']]
+            has_report = check(f'the run of {function} has a report', wait_for(told, 10, 0.05), reports(state))
+            time.sleep(APART)
+            return told()[0] if has_report else []
+        for made in range(2):
+            with Cgroup(name, 200 * MIB) as cgroup:
+                check('the cgroup is watched', wait_for(lambda: w.value(f'memscope_target_up{{target="{name}"}}') == 1, 10, 0.02))
+                for run in range(2):
+                    function = f'burst_{made}_{run}'
+                    told = die(cgroup, function)
+                    grown = grown_at(told, function)
+                    check(f'run {run + 1} of cgroup {made + 1}: what it grew by itself', 150 * MIB < grown < 210 * MIB, grown)
+                    # Growth is counted in steps of 512 KiB, so a small part of an interpreter's start may stand in it.
+                    everything = sum(e['bytes'] for e in told)
+                    check('and nothing of the runs before', everything < 230 * MIB, everything)
+                    check('until another begins `memscope growth` shows it', 150 * MIB < grown_at(growth(cgroup), function) < 210 * MIB)
+            check('the cgroup is gone', wait_for(lambda: not os.path.exists(cgroup.path), 5))
+
+
 def full_disk(folder):
     """Where nothing can be written, deaths are told all the same."""
     disk = f'{folder}/disk'
@@ -192,7 +237,7 @@ def errors(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in (leak_to_the_end, several, crash_loop, full_disk, inside, errors):
+        for part in (leak_to_the_end, several, runs, crash_loop, full_disk, inside, errors):
             part(folder)
 
 

@@ -61,6 +61,7 @@ class TargetJudge {
     std::optional<pid_t> grower_{};  // the process that grew most, at the tick before
     std::optional<Seconds> job_ended_{};
     PeakWatch peak_{};
+    RunId run_ = kNoRun;  // of the job, at the tick before
 };
 
 // What is judged of a target: what cannot be reclaimed, and what has been swapped out; where the target is not a cgroup

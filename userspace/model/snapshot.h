@@ -123,7 +123,8 @@ struct ScopeVerdict {
 
 struct TargetSnapshot {
     TargetInfo info{};
-    bool up = true;  // false once the target has ended and its last values linger
+    RunId run = kNoRun;  // the current run of its job, or the last one until another begins
+    bool up = true;      // false once the target has ended and its last values linger
     MemoryState memory{};
     std::vector<Process> processes{};  // by pid
     std::map<RoleKey, RoleTotals> roles{};

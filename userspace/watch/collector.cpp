@@ -8,12 +8,11 @@
 #include "analysis/role_totals.h"
 #include "kernel/obstacles.h"
 #include "sources/cgroup_directory.h"
-#include "sources/descendants.h"
 #include "sources/host.h"
 #include "sources/procfs.h"
 #include "sources/shm.h"
+#include "watch/follow_tree.h"
 #include "watch/open_targets.h"
-#include "watch/process_target.h"
 #include "watch/shown_process.h"
 
 namespace memscope {
@@ -29,14 +28,6 @@ constexpr std::uint64_t kShmEveryNs = 5'000'000'000;
 constexpr std::uint64_t kOwnEveryNs = 10'000'000'000;  // what memscope has of maps and open files
 
 bool was_killed(int exit_code) { return (exit_code & 0x7F) == 9; }
-
-std::vector<std::pair<std::uint64_t, pid_t>> mount_namespaces(const std::vector<Process>& processes) {
-    std::map<std::uint64_t, pid_t> namespaces;
-    for (const Process& process : processes)
-        if (process.task.mount_namespace != 0)
-            namespaces.try_emplace(process.task.mount_namespace, process.task.id.pid);
-    return {namespaces.begin(), namespaces.end()};
-}
 
 }  // namespace
 
@@ -93,7 +84,7 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
             .library = options.nvml, .interval = options.interval, .host_pids = facts.initial_pid_namespace == true});
     if (auto ready = collector.watch_rings(); !ready) return ready.error();
     if (options.pid)
-        if (auto followed = collector.follow_descendants(*options.pid); !followed) return followed.error();
+        if (auto followed = follow_tree(collector.session_, root, *options.pid); !followed) return followed.error();
     return collector;
 }
 
@@ -107,23 +98,6 @@ Status Collector::watch_rings() {
         event.events = EPOLLIN;
         if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
             return system_error(errno, "wait for events of the kernel");
-    }
-    return Done{};
-}
-
-// From the moment a process is in the map its children are followed by birth. Those it has already are looked up until
-// a look finds nobody new: whoever was forked by one not yet in the map is found by the next look.
-Status Collector::follow_descendants(pid_t pid) {
-    constexpr int kMostLooks = 100;  // a tree that forks faster than we read is caught up with by then, or never
-    std::set<pid_t> followed;
-    for (int look = 0; look < kMostLooks; ++look) {
-        bool anyone_new = false;
-        for (const pid_t member : read_descendants(root_, pid)) {
-            if (!followed.insert(member).second) continue;
-            anyone_new = true;
-            if (auto added = session_.follow(member, ProcessTarget::kTree); !added) return added;
-        }
-        if (!anyone_new) break;
     }
     return Done{};
 }
@@ -171,6 +145,10 @@ void Collector::refresh_targets() {
     if (!changes.removed.empty()) {
         settle_deaths(changes.removed_infos, now);
         assign_roles(now);
+        if (growth_) {
+            runs_.look_at(processes_, targets_->nesting());
+            growth_->end_processes(processes_, runs_of());
+        }
         at_their_end = ledger_;  // those that have ended are booked at the next tick, when this target is forgotten
         for (const TrackedProcess& process : processes_.ended())
             at_their_end.book(process, process.role, targets_->nesting());
@@ -179,6 +157,8 @@ void Collector::refresh_targets() {
         TargetSnapshot last{.info = changes.removed_infos.at(id), .counters = at_their_end.of(id)};
         deaths_.hand_over(id, last);
         deaths_.forget(id);
+        runs_.name(id, last);
+        runs_.forget(id);
         ended_.end(id, std::move(last), now);
         stalls_.book(session_.reclaim(), id, targets_->nesting());  // its last ones belong to whoever is around it
         session_.unwatch(id);
@@ -254,9 +234,12 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
     out.shm = target.shm;
     const Seconds boot = std::chrono::nanoseconds(now.boot_ns);
     deaths_.hand_over(id, out);  // first: a death ends what was foreseen for the dead
+    runs_.name(id, out);
     TargetJudge& judge = judges_.try_emplace(id, warmup_, trend_).first->second;
     if (growth_ && judge.wants_lines(boot)) out.lines = growth_->lines(out);
     judge.consider(boot, Seconds(now.unix_seconds), out, snapshot.gpus);
+    if (judge.job_ended() == boot) runs_.job_ended(id);
+    out.run = runs_.current(id);
     out.reclaim = stalls_.of(session_.reclaim(), id);
     out.precursors = precursors_.consider(id, out, snapshot.host, judge, now);
     ended_.remember(id, out);
@@ -279,13 +262,13 @@ void Collector::follow_growth() {
         if (all) begun_revision_ = processes_.revision();
     }
     growth_->mapped().tick(session_, processes_);
-    growth_->tick(processes_, [this](CgroupId innermost) {
-        std::vector<std::string> names;
-        for (const CgroupId id : targets_->nesting().around(innermost))
-            if (const auto target = targets_->all().find(id); target != targets_->all().end())
-                names.push_back(target->second.info.name);
-        return names;
-    });
+    runs_.look_at(processes_, targets_->nesting());
+    growth_->keep_only(runs_.kept());
+    growth_->tick(processes_, runs_of());
+}
+
+GrowthRecorder::RunsOf Collector::runs_of() {
+    return [this](const TrackedProcess& process) { return runs_.around(process, targets_->nesting()); };
 }
 
 // In one pass over the living, for each pass costs as much as what is done in it. Returns the living of each target, by
@@ -334,8 +317,8 @@ void Collector::describe(Snapshot& snapshot, const Now& now) {
         snapshot.targets.push_back(std::move(out));
     }
     ended_.show(snapshot, now, finished());
-    std::sort(snapshot.targets.begin(), snapshot.targets.end(),
-              [](const TargetSnapshot& a, const TargetSnapshot& b) { return a.info.name < b.info.name; });
+    runs_.end_tick(snapshot);
+    std::ranges::sort(snapshot.targets, {}, [](const TargetSnapshot& target) { return target.info.name; });
 }
 
 SelfSample Collector::describe_self(const Now& now) {

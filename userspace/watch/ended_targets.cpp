@@ -18,6 +18,7 @@ void EndedTargets::end(CgroupId id, TargetSnapshot last, const Now& now) {
     TargetSnapshot ended = std::move(shown_[id]);
     shown_.erase(id);
     ended.info = std::move(last.info);
+    ended.run = last.run;
     end_target(ended);
     // Nobody lives in it any more, so nobody holds anything.
     ended.roles.clear();
