@@ -25,11 +25,20 @@ def step():
 while True:  # 200 MiB in ten seconds: long enough to be called what it is
     step(); time.sleep(0.05)
 '''
+BURST = '''
+keep = []
+def burst():
+    keep.append(bytearray(b'x') * (1 << 20))
+while True:  # into the limit at once
+    burst()
+'''
 HOLD = '''
 import sys, time
 keep = bytearray(b'x') * (int(sys.argv[1]) << 20)
 print('ready', flush=True); time.sleep(60)
 '''
+# Seconds between two deaths that are to be two events: those that are at most 2 s apart are told as one.
+APART = 2.2
 check = Checks()
 
 
@@ -44,6 +53,11 @@ def read(folder, count=1):
 
 def report(*args):
     return subprocess.run([MEMSCOPE, 'report', *args], capture_output=True, text=True, timeout=20)
+
+
+def counts(watcher, deaths):
+    """Waits until the watcher has counted that many deaths. Their reports are written before they are counted."""
+    return wait_for(lambda: watcher.value('memscope_deaths_total') >= deaths, 10, 0.02)
 
 
 def oom_score(pid):
@@ -100,8 +114,7 @@ def several(folder):
     with Cgroup(f'ms-e2e-tree-{os.getpid()}', 200 * MIB) as cgroup, \
             Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name, '--report-dir', state) as w:
         with process(['sh', '-c', tree], cgroup=cgroup):
-            wait_for(lambda: len(cgroup.pids()) == 4, 5)
-            time.sleep(0.5)
+            check('the whole tree is seen', wait_for(lambda: w.value('memscope_processes') == 4, 10, 0.02), w.value('memscope_processes'))
             for pid in cgroup.pids():
                 os.kill(pid, 9)
         found = read(state)
@@ -110,7 +123,7 @@ def several(folder):
         check('a tree that is killed is one report with all its deaths', len(found) == 1 and len(found[0]['deaths']) == 4, [(r['target'], len(r['deaths'])) for r in found])
         with process(['sh', '-c', 'sleep 60 & sleep 0.5; kill -9 $!; exit 0'], cgroup=cgroup) as job:
             job.wait(10)
-        time.sleep(1)
+        check('the child that it kills is counted', counts(w, 5), w.value('memscope_deaths_total'))
         check('a job that kills its own child makes none', len(reports(state)) == 1, os.listdir(state))
         check('nothing was lost', w.value('memscope_events_dropped_total{reason="report_failed"}') == 0)
 
@@ -120,13 +133,53 @@ def crash_loop(folder):
     state = f'{folder}/loop'
     with Cgroup(f'ms-e2e-loop-{os.getpid()}', 200 * MIB) as cgroup, \
             Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name, '--report-dir', state) as w:
-        for _ in range(12):
+        for run in range(12):
             with process(['sh', '-c', 'kill -SEGV $$'], cgroup=cgroup) as job:
                 job.wait(10)
-            time.sleep(2.2)
+            if not counts(w, run + 1):
+                check(f'death {run + 1} is counted', False, w.value('memscope_deaths_total'))
+            time.sleep(APART)
         left_out = wait_for(lambda: w.value('memscope_events_dropped_total{reason="death_unreported"}'), 5)
         check('the first five are written, the others counted', len(reports(state)) == 5 and left_out == 7, (len(reports(state)), left_out))
         check('each of them is said', sum(': death: ' in line for line in w.lines()) == 12, w.lines())
+
+
+def grown_at(entries, function):
+    """Bytes of growth at the stacks that have that Python function in them."""
+    return sum(e['bytes'] for e in entries if any(f['function'] == function for f in e['python']))
+
+
+def growth(cgroup):
+    shown = subprocess.run([MEMSCOPE, 'growth', '--target', cgroup.name, '--format', 'json'], capture_output=True, text=True, timeout=20)
+    return json.loads(shown.stdout)['resident'] if shown.returncode == 0 else []
+
+
+def runs(folder):
+    """A report speaks of the run that died: not of runs before it, nor of a cgroup of the same name that was removed."""
+    state, name = f'{folder}/runs', f'ms-e2e-runs-{os.getpid()}'
+    with Watcher(MEMSCOPE, folder, '--cgroup', f'{name}*', '--report-dir', state) as w:
+        def die(cgroup, function):
+            with process([sys.executable, '-c', BURST.replace('burst', function)], cgroup=cgroup) as job:
+                job.wait(30)
+            def told():
+                found = (json.loads(path.read_text()) for path in reports(state))
+                return [r['growth']['resident'] for r in found if r['deaths'][0]['pid'] == job.pid and r['growth']]
+            has_report = check(f'the run of {function} has a report', wait_for(told, 10, 0.05), reports(state))
+            time.sleep(APART)
+            return told()[0] if has_report else []
+        for made in range(2):
+            with Cgroup(name, 200 * MIB) as cgroup:
+                check('the cgroup is watched', wait_for(lambda: w.value(f'memscope_target_up{{target="{name}"}}') == 1, 10, 0.02))
+                for run in range(2):
+                    function = f'burst_{made}_{run}'
+                    told = die(cgroup, function)
+                    grown = grown_at(told, function)
+                    check(f'run {run + 1} of cgroup {made + 1}: what it grew by itself', 150 * MIB < grown < 210 * MIB, grown)
+                    # Growth is counted in steps of 512 KiB, so a small part of an interpreter's start may stand in it.
+                    everything = sum(e['bytes'] for e in told)
+                    check('and nothing of the runs before', everything < 230 * MIB, everything)
+                    check('until another begins `memscope growth` shows it', 150 * MIB < grown_at(growth(cgroup), function) < 210 * MIB)
+            check('the cgroup is gone', wait_for(lambda: not os.path.exists(cgroup.path), 5))
 
 
 def full_disk(folder):
@@ -149,7 +202,7 @@ def full_disk(folder):
             check('the death is told', w.says(': death: '), w.lines())
             check('no half of a report is left', os.listdir(f'{disk}/reports') == [], os.listdir(f'{disk}/reports'))
             f.truncate(0)
-            time.sleep(2.5)
+            time.sleep(APART)
             with process(['sh', '-c', 'kill -SEGV $$'], cgroup=cgroup) as job:
                 job.wait(10)
             check('once there is room it goes on', len(read(f'{disk}/reports')) == 1)
@@ -184,7 +237,7 @@ def errors(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        for part in (leak_to_the_end, several, crash_loop, full_disk, inside, errors):
+        for part in (leak_to_the_end, several, runs, crash_loop, full_disk, inside, errors):
             part(folder)
 
 

@@ -1,8 +1,10 @@
 // Growth of anonymous memory: what stands at the stacks and what is said to stand at none add up to the growth there
 // was.
+#include <chrono>
 #include <cstring>
 #include <fstream>
 #include <numeric>
+#include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
@@ -164,12 +166,16 @@ TEST(ResidentGrowth, IsNetOfWhatWasGivenBack) {
 
 TEST(ResidentGrowth, OfAForkedChildIsWhatItGrewAfterTheFork) {
     const Grown grown("shared-growth-fork", [] {
+        int grown_pipe[2];
+        if (::pipe(grown_pipe) != 0) ::_exit(9);
         grow_here(32 * kMiB);
         if (::fork() == 0) {
             grow_here(48 * kMiB);
+            if (::write(grown_pipe[1], "g", 1) != 1) ::_exit(9);
             ::pause();
         }
-        ::usleep(300'000);
+        char byte = 0;
+        if (::read(grown_pipe[0], &byte, 1) != 1) ::_exit(9);
     });
     expect_about(at(grown.growth.resident, "grow_here"), 80 * kMiB);
     EXPECT_EQ(grown.growth.resident.sites.front().pids.size(), 2U);
@@ -199,6 +205,24 @@ TEST(ResidentGrowth, OfAProcessThatWasMovedInIsFollowed) {
     expect_about(at(growth.mapped, "map_here"), 64 * kMiB);
 }
 
+// Ticks whenever the kernel has sent events, until `done` is true of the target. False after 10 s without it.
+template <class Done>
+bool ticks_until(Watched& watched, const RealCgroup& job, Done done) {
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+    while (!done(watched.tick(job))) {
+        if (std::chrono::steady_clock::now() >= give_up) return false;
+        pollfd events{.fd = watched.collector().events_fd(), .events = POLLIN, .revents = 0};
+        ::poll(&events, 1, 100);  // ms; a scan finds some changes without an event
+    }
+    return true;
+}
+
+std::int64_t living_bytes(const GrowthPlane& plane) {
+    std::int64_t bytes = 0;
+    for (const GrowthSite& site : plane.sites) bytes += site.living_bytes;
+    return bytes;
+}
+
 // Grows by 40 MiB, is looked at, then does its last.
 void expect_past_growth(const char* name, const std::function<void()>& last, bool ends) {
     const RealCgroup job(name);
@@ -217,10 +241,10 @@ void expect_past_growth(const char* name, const std::function<void()>& last, boo
     child.heard();
     watched.collector().take_events();
     child.go();
-    ::usleep(300'000);
-    const TargetSnapshot& target = watched.tick(job);
-    EXPECT_EQ(target.processes.empty(), ends);
-    const Growth growth = watched.collector().growth()->report(target);
+    ASSERT_TRUE(ticks_until(watched, job, [&](const TargetSnapshot& now) {
+        return now.processes.empty() == ends && living_bytes(watched.collector().growth()->report(now).resident) == 0;
+    }));
+    const Growth growth = watched.collector().growth()->report(*watched.find(job));
     expect_about(at(growth.resident, "grow_here"), 40 * kMiB);
     ASSERT_FALSE(growth.resident.sites.empty());
     EXPECT_EQ(growth.resident.sites.front().living_bytes, 0);
@@ -285,12 +309,10 @@ TEST(ResidentGrowth, IsNobodysWhileAHookIsOffThatCostTooMuch) {
         child.heard();
         watched.tick(job);
     };
+    // The budget is looked at in ticks, at most once in a window: there is no event to wait for.
     const auto wait_until = [&](bool attached) {
-        for (int i = 0; i < 100 && watched.has_probe("growth_resident") != attached; ++i) {
-            ::usleep(50'000);
-            watched.tick(job);
-        }
-        return watched.has_probe("growth_resident") == attached;
+        return ticks_until(watched, job,
+                           [&](const TargetSnapshot&) { return watched.has_probe("growth_resident") == attached; });
     };
     grow();
     ASSERT_TRUE(wait_until(false)) << "a budget of next to nothing";

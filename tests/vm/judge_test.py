@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """The runner must not call a broken machine good: a made-up good console passes, and every single defect is found."""
 import os
+import subprocess
 import tempfile
 import unittest
 from unittest import mock
 
 from support import console, debian, judge, sample
-from support.kernels import Machine, matrix
+from support.kernels import HERE, Machine, matrix
 
 TESTS = ["Exact.One", "Tree.Two"]
 MACHINE = Machine("6.1", "arm64", 2)
@@ -55,6 +56,11 @@ class Judging(unittest.TestCase):
         self.expect("every probe is attached", 'probe="tree_fork"} 1', 'probe="tree_fork"} 0')
         self.expect("every probe is attached", 'memscope_probe_attached{probe="tree_fork"} 1\n', "")
 
+    def test_ticks(self):
+        check = "memscope makes its ticks"
+        self.expect(check, "::section watched 1.5\nstatus 0", "::section watched 1.5\nno two ticks in 60 s\nstatus 1")
+        self.expect(check, "::section watched 1.5\nstatus 0", "")
+
     def test_requests_without_an_answer(self):
         self.expect("requests are answered", "::exit 0", "::section hangs 9.1\nno answer at 20.5 s\n::exit 0")
 
@@ -91,6 +97,29 @@ class Judging(unittest.TestCase):
         head, oom, tail = self.good.partition("::section host-oom")
         self.good = oom + tail
         self.assertIn("nothing was lost", failures(head + self.good.replace('"ring_full"} 0', '"ring_full"} 3')))
+
+
+class WatchCheck(unittest.TestCase):
+    """The functions of `watch-check`, without a guest: all that stands before the first thing it makes."""
+
+    def run_pass(self, watcher):
+        functions, separator, _ = (HERE / "watch-check").read_text(encoding="utf-8").partition("mkdir $job")
+        self.assertTrue(separator)
+        # No ticks, no time that passes, and nobody is killed.
+        fakes = "ticks() { echo 7; }\nsleep() { :; }\nwhere_it_hangs() { :; }\ncat() { :; }\n"
+        fakes += "kill() { [ \"$1\" = -0 ] && [ \"$2\" = alive ]; }\n"
+        return subprocess.run(["sh", "-c", f"{functions}\n{fakes}\nwatcher={watcher}\npass\necho went on"],
+                              capture_output=True, text=True, timeout=60, check=False)
+
+    def test_a_watcher_that_makes_no_ticks_fails(self):
+        done = self.run_pass("alive")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertEqual(console.parse(done.stdout).lines("watched"), ["no two ticks in 60 s, after 7"])
+
+    def test_a_watcher_that_ended_fails(self):
+        done = self.run_pass("gone")
+        self.assertEqual(done.returncode, 1, done.stdout)
+        self.assertEqual(console.parse(done.stdout).lines("watched"), ["memscope ended after 7 ticks"])
 
 
 class Fetching(unittest.TestCase):

@@ -1,8 +1,9 @@
 #include "analysis/attribution.h"
 
 #include <algorithm>
-#include <string_view>
 #include <tuple>
+
+#include "analysis/library_frame.h"
 
 namespace memscope {
 namespace {
@@ -16,14 +17,6 @@ bool comes_before(const NativeFrame& a, const NativeFrame& b) {
     const std::uint64_t a_offset = a.symbol.empty() ? a.offset : 0;
     const std::uint64_t b_offset = b.symbol.empty() ? b.offset : 0;
     return std::tie(a.module, a.symbol, a_offset) < std::tie(b.module, b.symbol, b_offset);
-}
-
-// Where Python keeps what others wrote: its own library, and what was installed.
-constexpr std::string_view kLibraries[] = {"/site-packages/", "/dist-packages/", "/lib/python", "<frozen "};
-
-bool is_in_library(const PythonFrame& frame) {
-    return std::ranges::any_of(kLibraries,
-                               [&](std::string_view part) { return frame.file.find(part) != std::string::npos; });
 }
 
 struct SamePlaceFirst {
@@ -87,7 +80,7 @@ std::vector<GrowthSite> merged_by_line(std::vector<GrowthSite> sites) {
 }
 
 const PythonFrame* telling_frame(const std::vector<PythonFrame>& frames) {
-    const auto own = std::ranges::find_if_not(frames, is_in_library);
+    const auto own = std::ranges::find_if_not(frames, is_library);
     if (own != frames.end()) return &*own;
     return frames.empty() ? nullptr : &frames.front();
 }

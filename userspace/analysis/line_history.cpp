@@ -44,7 +44,8 @@ void LineHistory::look_at(Seconds now, std::span<const LineGrowth> lines) {
         Key key{each.role, each.place};
         const auto known = lines_.find(key);
         Line line = known == lines_.end() ? Line{} : known->second;
-        const auto change = static_cast<double>(each.bytes) - static_cast<double>(line.bytes);
+        auto change = static_cast<double>(each.bytes) - static_cast<double>(line.bytes);
+        if (run_began_ && change < 0) change = static_cast<double>(each.bytes);
         line.bytes = each.bytes;
         Line& kept = seen.insert_or_assign(std::move(key), line).first->second;
         if (first_) continue;  // what was there before has grown, but nobody knows when
@@ -57,6 +58,7 @@ void LineHistory::look_at(Seconds now, std::span<const LineGrowth> lines) {
     }
     lines_ = std::move(seen);
     first_ = false;
+    run_began_ = false;
     add(all_, all.grown, all.repeated, all.given_back);
     for (const auto& [role, change] : roles) add(roles_[role], change.grown, change.repeated, change.given_back);
     if (all.grown < kLittle) return;

@@ -18,6 +18,10 @@ class LineHistory {
 
     bool is_due(Seconds now) const { return now - looked_ >= every_; }
     void look_at(Seconds now, std::span<const LineGrowth> lines);
+    // The lines of the next look are those of another run of the job, which may be at a line with less than before.
+    void run_began() { run_began_ = true; }
+
+    void forget(const RoleKey& role) { roles_.erase(role); }
 
     // Of a role, or of all. None where there were too few looks, or what one line took another gave back.
     std::optional<GrowingLines> growing(const std::optional<RoleKey>& role) const;
@@ -45,6 +49,7 @@ class LineHistory {
     Seconds every_;
     Seconds looked_{-1e9};
     bool first_ = true;
+    bool run_began_ = false;  // since the last look
     std::map<Key, Line> lines_{};
     std::map<RoleKey, Sum> roles_{};
     Sum all_{};

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <utility>
 
 #include "analysis/explain_scope.h"
 #include "analysis/own_memory.h"
@@ -74,6 +75,11 @@ void TargetJudge::add_roles(Seconds now, const TargetSnapshot& target) {
     std::erase_if(roles_, [&](const auto& role) { return now - role.second.seen >= kForgetRole; });
 }
 
+void TargetJudge::forget(const RoleKey& role) {
+    roles_.erase(role);
+    lines_.forget(role);
+}
+
 void TargetJudge::look_at_lines(Seconds now, std::span<const LineGrowth> lines) {
     lines_.look_at(now, lines);
     whole_.lines = lines_.growing(std::nullopt);
@@ -105,6 +111,7 @@ void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target, st
     peak_.look_at(target.memory);
     target.memory.peak_in_run = peak_.reached();
     growers_.look_at(now, target, judged);
+    if (std::exchange(run_, target.run) != target.run) lines_.run_began();
     if (target.lines) look_at_lines(now, *target.lines);
     // What is left when everybody has gone is not what the job held: its verdict stands.
     const bool known = target.memory.measured_at.empty() ||

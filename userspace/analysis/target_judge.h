@@ -22,6 +22,8 @@ class TargetJudge {
     // Adds what this tick says and fills in what it means. `now` is monotonic, `wall` the same moment since 1970,
     // `gpus` are those of the machine. The deaths of this tick are in `target` already.
     void consider(Seconds now, Seconds wall, TargetSnapshot& target, std::span<const GpuDevice> gpus = {});
+    // The pair of role and rank has no series any more.
+    void forget(const RoleKey& role);
     // The forecasts of all limits at that tick, the earliest first: a warm-up that is foreseen to reach one limit must
     // not hide a leak that reaches another a little later.
     const std::vector<Forecast>& forecasts() const { return forecasts_; }
@@ -59,6 +61,7 @@ class TargetJudge {
     std::optional<pid_t> grower_{};  // the process that grew most, at the tick before
     std::optional<Seconds> job_ended_{};
     PeakWatch peak_{};
+    RunId run_ = kNoRun;  // of the job, at the tick before
 };
 
 // What is judged of a target: what cannot be reclaimed, and what has been swapped out; where the target is not a cgroup

@@ -95,6 +95,7 @@ struct Death {
     std::string comm{};                            // any bytes
     std::shared_ptr<const std::string> command{};  // as in Process; null: not known
     RoleKey role{};
+    RunId run = kNoRun;  // of the job in that target, which the process belonged to
     DeathCause cause = DeathCause::signal;
     std::optional<int> signal{};       // that ended it
     std::optional<int> exit_status{};  // or the status it chose

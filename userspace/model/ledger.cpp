@@ -5,25 +5,20 @@
 namespace memscope {
 namespace {
 
-// Far above any real job on one machine; a process can put any RANK into its environment.
-constexpr std::size_t kMostSeries = 2048;
-
 bool contains(const std::vector<CgroupId>& targets, CgroupId target) {
     return std::find(targets.begin(), targets.end(), target) != targets.end();
 }
 
 }  // namespace
 
-RoleCounters& Ledger::entry(CgroupId target, RoleKey role) {
-    auto& counters = counters_[target];
-    if (role.rank && counters.size() >= kMostSeries && !counters.contains(role)) {
-        ++folded_ranks_;
-        role.rank.reset();
-    }
-    return counters[role];
+void Ledger::fold_rank(CgroupId target, const RoleKey& role) {
+    const auto found = counters_.find(target);
+    if (found == counters_.end() || !role.rank) return;
+    const auto folded = found->second.extract(role);
+    if (!folded.empty()) found->second[{role.role, std::nullopt}] += folded.mapped();
 }
 
-Mappings& Ledger::mappings_entry(CgroupId target, RoleKey role) {
+Mappings& Ledger::mappings_entry(CgroupId target, const RoleKey& role) {
     auto& mappings = entry(target, role).mappings;
     if (!mappings) mappings.emplace();
     return *mappings;

@@ -16,6 +16,11 @@ namespace memscope {
 enum class CgroupId : std::uint64_t {};
 constexpr CgroupId kNoCgroup{};
 
+// One run of the job in a target, from its start to its end. No two runs of a watcher have the same number, and a later
+// run has a larger one.
+enum class RunId : std::uint64_t {};
+constexpr RunId kNoRun{};
+
 // A pid alone is reused; with the start time it is not. Nanoseconds on the boot clock.
 struct ProcessId {
     pid_t pid = 0;

@@ -22,8 +22,9 @@ struct TrackedProcess {
     std::vector<std::string> argv{};
     std::shared_ptr<const std::string> command{};  // the same joined, for people; null: not made yet
     std::optional<int> rank{};
-    RoleKey role{};
-    std::optional<int> slot{};  // of a worker, within its job
+    RoleKey role{};                    // that its series are kept by
+    std::optional<int> folded_rank{};  // its rank, where `role` has none because the target has too many ranks
+    std::optional<int> slot{};         // of a worker, within its job
     std::uint32_t exec_count = 0;
     bool details_wanted = true;      // argv and rank are to be read from /proc
     bool growth_begun = false;       // its growth is followed

@@ -9,6 +9,18 @@ std::string_view name_of(VerdictScope scope) {
     return kNames[static_cast<std::size_t>(scope)];
 }
 
+RoleCounters& RoleCounters::operator+=(const RoleCounters& other) {
+    starts += other.starts;
+    exits += other.exits;
+    faults.minor += other.faults.minor;
+    faults.major += other.faults.major;
+    if (other.mappings) {
+        if (!mappings) mappings.emplace();
+        *mappings += *other.mappings;
+    }
+    return *this;
+}
+
 std::string_view name_of(GrowthCause::Kind kind) {
     static constexpr std::string_view kNames[] = {"unsharing", "shared_memory", "page_tables", "kernel"};
     return kNames[static_cast<std::size_t>(kind)];

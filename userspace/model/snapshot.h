@@ -23,7 +23,8 @@ namespace memscope {
 struct Process {
     TaskSample task{};
     Role role = Role::other;
-    std::optional<int> rank{};
+    std::optional<int> rank{};                     // that its series are kept by
+    std::optional<int> folded_rank{};              // its rank, where `rank` is left out because there are too many
     std::optional<int> slot{};                     // of a worker: the same for its successor after it
     double start_time = 0;                         // seconds since 1970
     std::shared_ptr<const std::string> command{};  // argv joined by spaces, bounded, any bytes; null: none
@@ -36,6 +37,7 @@ struct Process {
 
     // Anonymous memory that it holds for itself. Over all processes of a target this counts each page once.
     Bytes own_anon() const { return task.memory ? task.memory->anon - inherited : Bytes{}; }
+    std::optional<int> own_rank() const { return rank ? rank : folded_rank; }
     std::string_view command_text() const { return command ? std::string_view(*command) : std::string_view(); }
 };
 
@@ -59,6 +61,8 @@ struct RoleCounters {
     std::uint64_t exits = 0;
     Faults faults{};
     std::optional<Mappings> mappings{};  // none: the signal is off
+
+    RoleCounters& operator+=(const RoleCounters& other);
 };
 
 struct TargetInfo {
@@ -119,7 +123,8 @@ struct ScopeVerdict {
 
 struct TargetSnapshot {
     TargetInfo info{};
-    bool up = true;  // false once the target has ended and its last values linger
+    RunId run = kNoRun;  // the current run of its job, or the last one until another begins
+    bool up = true;      // false once the target has ended and its last values linger
     MemoryState memory{};
     std::vector<Process> processes{};  // by pid
     std::map<RoleKey, RoleTotals> roles{};

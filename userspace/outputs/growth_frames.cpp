@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "analysis/attribution.h"
+
 namespace memscope {
 namespace {
 
@@ -27,19 +29,12 @@ std::span<const NativeFrame> called_from_python(std::span<const NativeFrame> nat
 
 std::string file_name(const std::string& path) { return path.substr(path.rfind('/') + 1); }
 
-bool is_library(const PythonFrame& frame) {
-    const auto within = [&](const char* part) { return frame.file.find(part) != std::string::npos; };
-    return within("/site-packages/") || within("/dist-packages/") || within("/lib/python3") ||
-           frame.file.starts_with("<frozen") || frame.file.ends_with(" internals>");
-}
-
 SiteParts parts_of(const GrowthSite& site) {
     const std::span python(site.python);
     if (python.empty()) return {.native = site.native};
-    auto own = std::ranges::find_if_not(python, is_library);
-    if (own == python.end()) own = python.begin();
-    const auto inside = static_cast<std::size_t>(own - python.begin());
-    return {.own = &*own,
+    const PythonFrame* own = telling_frame(site.python);
+    const auto inside = static_cast<std::size_t>(own - python.data());
+    return {.own = own,
             .inside = python.first(inside),
             .callers = python.subspan(inside + 1),
             .native = called_from_python(site.native)};

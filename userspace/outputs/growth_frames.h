@@ -16,9 +16,6 @@ struct SiteParts {
 };
 SiteParts parts_of(const GrowthSite& site);
 
-// Installed, part of Python, or frozen into it: nothing a user would change first.
-bool is_library(const PythonFrame& frame);
-
 // Names as they are: bytes of the watched program, to be made printable by who shows them.
 std::string name_of(const PythonFrame& frame);   // "?" where there is none
 std::string name_of(const NativeFrame& frame);   // the symbol, else module and offset

@@ -71,7 +71,7 @@ void write_process(JsonWriter& json, const Process& process) {
     json.field("comm", task.comm);
     json.field("command", process.command_text());
     json.field("role", name_of(process.role));
-    json.field("rank", process.rank);
+    json.field("rank", process.own_rank());
     json.field("slot", process.slot);
     json.field("rss_anon_bytes", size(&AddressSpace::anon));
     json.field("own_anon_bytes", task.memory ? std::optional(process.own_anon()) : std::nullopt);

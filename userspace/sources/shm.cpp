@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <linux/openat2.h>
+#include <map>
 #include <set>
 #include <sys/stat.h>
 #include <sys/statfs.h>
@@ -118,6 +119,14 @@ bool is_fuller(const ShmUsage& a, const ShmUsage& b) {
         return static_cast<double>(shm.used.n) / static_cast<double>(shm.size.n);
     };
     return share(a) > share(b);
+}
+
+std::vector<std::pair<std::uint64_t, pid_t>> mount_namespaces(const std::vector<Process>& processes) {
+    std::map<std::uint64_t, pid_t> namespaces;
+    for (const Process& process : processes)
+        if (process.task.mount_namespace != 0)
+            namespaces.try_emplace(process.task.mount_namespace, process.task.id.pid);
+    return {namespaces.begin(), namespaces.end()};
 }
 
 std::optional<ShmUsage> fullest_shm(const SysRoot& root,

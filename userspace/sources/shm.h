@@ -9,9 +9,13 @@
 
 #include "base/files.h"
 #include "model/memory.h"
+#include "model/snapshot.h"
 #include "sources/mountinfo.h"
 
 namespace memscope {
+
+// Those that the processes are in, each with one of its processes.
+std::vector<std::pair<std::uint64_t, pid_t>> mount_namespaces(const std::vector<Process>& processes);
 
 // The fullest /dev/shm among the mount namespaces (inode, a process in it), at most 64 of them.
 std::optional<ShmUsage> fullest_shm(const SysRoot& root,

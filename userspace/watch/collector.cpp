@@ -13,7 +13,6 @@
 #include "sources/shm.h"
 #include "watch/follow_tree.h"
 #include "watch/open_targets.h"
-#include "watch/process_target.h"
 #include "watch/shown_process.h"
 
 namespace memscope {
@@ -29,14 +28,6 @@ constexpr std::uint64_t kShmEveryNs = 5'000'000'000;
 constexpr std::uint64_t kOwnEveryNs = 10'000'000'000;  // what memscope has of maps and open files
 
 bool was_killed(int exit_code) { return (exit_code & 0x7F) == 9; }
-
-std::vector<std::pair<std::uint64_t, pid_t>> mount_namespaces(const std::vector<Process>& processes) {
-    std::map<std::uint64_t, pid_t> namespaces;
-    for (const Process& process : processes)
-        if (process.task.mount_namespace != 0)
-            namespaces.try_emplace(process.task.mount_namespace, process.task.id.pid);
-    return {namespaces.begin(), namespaces.end()};
-}
 
 }  // namespace
 
@@ -175,7 +166,11 @@ void Collector::refresh_targets() {
     Ledger at_their_end;
     if (!changes.removed.empty()) {
         settle_deaths(changes.removed_infos, now);
-        roles_.assign(processes_);
+        assign_roles(now);
+        if (growth_) {
+            runs_.look_at(processes_, targets_->nesting());
+            growth_->end_processes(processes_, runs_of());
+        }
         at_their_end = ledger_;  // those that have ended are booked at the next tick, when this target is forgotten
         for (const TrackedProcess& process : processes_.ended())
             at_their_end.book(process, process.role, targets_->nesting());
@@ -184,6 +179,8 @@ void Collector::refresh_targets() {
         TargetSnapshot last{.info = changes.removed_infos.at(id), .counters = at_their_end.of(id)};
         deaths_.hand_over(id, last);
         deaths_.forget(id);
+        runs_.name(id, last);
+        runs_.forget(id);
         ended_.end(id, std::move(last), now);
         stalls_.book(session_.reclaim(), id, targets_->nesting());  // its last ones belong to whoever is around it
         session_.unwatch(id);
@@ -194,14 +191,29 @@ void Collector::refresh_targets() {
         sharing_->forget(id);
         cuda_->forget(id);
         targets_->forget(id);
+        roles_.forget(id);
         judges_.erase(id);
     }
     for (const CgroupId id : changes.added)
         if (!session_.watch(id)) ++unwatched_targets_;
 }
 
+// What is kept of a pair of role and rank that lost its place is given up in all targets that shared the place.
+void Collector::assign_roles(const Now& now) {
+    const Nesting& nesting = targets_->nesting();
+    roles_.assign(processes_, nesting, std::chrono::nanoseconds(now.boot_ns));
+    for (const auto& [outermost, role] : roles_.take_vacated())
+        for (const auto& [id, target] : targets_->all()) {
+            const auto around = nesting.around(id);
+            if (around.empty() || around.back() != outermost) continue;
+            ledger_.fold_rank(id, role);
+            cuda_->fold_rank(id, role);
+            if (const auto judge = judges_.find(id); judge != judges_.end()) judge->second.forget(role);
+        }
+}
+
 void Collector::settle_deaths(std::map<CgroupId, TargetInfo> removed, const Now& now) {
-    if (deaths_.anyone_waits()) roles_.assign(processes_);
+    if (deaths_.anyone_waits()) assign_roles(now);
     DeathRecorder::Surroundings around{.processes = processes_,
                                        .nesting = targets_->nesting(),
                                        .targets = std::move(removed),
@@ -243,9 +255,12 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
     out.shm = target.shm;
     const Seconds boot = std::chrono::nanoseconds(now.boot_ns);
     deaths_.hand_over(id, out);  // first: a death ends what was foreseen for the dead
+    runs_.name(id, out);
     TargetJudge& judge = judges_.try_emplace(id, warmup_, trend_).first->second;
     if (growth_ && judge.wants_lines(boot)) out.lines = growth_->lines(out);
     judge.consider(boot, Seconds(now.unix_seconds), out, snapshot.gpus);
+    if (judge.job_ended() == boot) runs_.job_ended(id);
+    out.run = runs_.current(id);
     out.reclaim = stalls_.of(session_.reclaim(), id);
     out.precursors = precursors_.consider(id, out, snapshot.host, judge, now);
     ended_.remember(id, out);
@@ -268,13 +283,13 @@ void Collector::follow_growth() {
         if (all) begun_revision_ = processes_.revision();
     }
     growth_->mapped().tick(session_, processes_);
-    growth_->tick(processes_, [this](CgroupId innermost) {
-        std::vector<std::string> names;
-        for (const CgroupId id : targets_->nesting().around(innermost))
-            if (const auto target = targets_->all().find(id); target != targets_->all().end())
-                names.push_back(target->second.info.name);
-        return names;
-    });
+    runs_.look_at(processes_, targets_->nesting());
+    growth_->keep_only(runs_.kept());
+    growth_->tick(processes_, runs_of());
+}
+
+GrowthRecorder::RunsOf Collector::runs_of() {
+    return [this](const TrackedProcess& process) { return runs_.around(process, targets_->nesting()); };
 }
 
 // In one pass over the living, for each pass costs as much as what is done in it. Returns the living of each target, by
@@ -329,10 +344,9 @@ void Collector::describe(Snapshot& snapshot, const Now& now) {
         snapshot.targets.push_back(std::move(out));
     }
     no_descriptors_ += samples_without_descriptor_;
-    const std::set<std::string> gone = ended_.show(snapshot, now, finished());
-    if (growth_) growth_->forget_targets(gone);
-    std::sort(snapshot.targets.begin(), snapshot.targets.end(),
-              [](const TargetSnapshot& a, const TargetSnapshot& b) { return a.info.name < b.info.name; });
+    ended_.show(snapshot, now, finished());
+    runs_.end_tick(snapshot);
+    std::ranges::sort(snapshot.targets, {}, [](const TargetSnapshot& target) { return target.info.name; });
 }
 
 SelfSample Collector::describe_self(const Now& now) {
@@ -350,7 +364,7 @@ SelfSample Collector::describe_self(const Now& now) {
     self.dropped["unnamed_frame"] = growth_ ? growth_->unnamed_frames() : 0;
     self.dropped["missed_exit"] = processes_.missed_exits();
     self.dropped["kernel_log_overrun"] = deaths_.log_overruns();
-    self.dropped["folded_rank"] = ledger_.folded_ranks();
+    self.dropped["folded_rank"] = roles_.folded_ranks();
     self.dropped["target_map_full"] = unwatched_targets_;
     self.dropped["target_unreadable"] = unreadable_targets_;
     self.dropped["target_no_descriptor"] = no_descriptors_;
@@ -387,7 +401,7 @@ Result<Snapshot> Collector::tick() {
         gpus_->tick(now.boot_ns, processes_);
         snapshot.gpus = gpus_->devices();
     }
-    roles_.assign(processes_);
+    assign_roles(now);
     settle_deaths({}, now);
     host_ = *host;  // after it: a kill has made room again
     deaths_.sweep(processes_);

@@ -1,6 +1,7 @@
 #pragma once
 #include <memory>
 
+#include "analysis/job_runs.h"
 #include "analysis/target_judge.h"
 #include "base/files.h"
 #include "kernel/session.h"
@@ -49,11 +50,13 @@ class Collector {
     Status follow_descendants(pid_t pid);
     void watch_cuda_failures();
 
+    void assign_roles(const Now& now);
     void settle_deaths(std::map<CgroupId, TargetInfo> removed, const Now& now);
     bool targets_may_have_changed();
     void refresh_targets();
     void read_details();
     void follow_growth();
+    GrowthRecorder::RunsOf runs_of();
     std::map<CgroupId, TargetSnapshot> book_and_describe(const Now& now);
     void describe(Snapshot& snapshot, const Now& now);
     void describe_target(CgroupId id, Target& target, TargetSnapshot& out, const Snapshot& snapshot, const Now& now);
@@ -72,6 +75,7 @@ class Collector {
     Ledger ledger_;
     StallRecorder stalls_;
     RoleAssigner roles_;
+    JobRuns runs_{};
     Seconds warmup_;
     TrendSettings trend_;
     EndedTargets ended_;

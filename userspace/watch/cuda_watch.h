@@ -24,6 +24,7 @@ class CudaWatch {
     void describe(CgroupId target, TargetSnapshot& out) const;
     void describe(SelfSample& self) const;  // probes and losses
     void forget(CgroupId target) { calls_.forget(target); }
+    void fold_rank(CgroupId target, const RoleKey& role) { calls_.fold_rank(target, role); }
     std::vector<Error> take_refusals();  // of libraries that were to be followed since
 
   private:

@@ -162,6 +162,7 @@ void DeathRecorder::settle_one(const LastWords& words, const TrackedProcess* pro
         death->time = around.now.to_unix(words.time_ns);
         if (process) {
             death->role = process->role;
+            if (process->folded_rank) death->role.rank = process->folded_rank;
             death->command = process->command;
             death->parent = process->task.parent;
         }

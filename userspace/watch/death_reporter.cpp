@@ -36,6 +36,13 @@ Snapshot only(const Snapshot& snapshot, const TargetSnapshot& target) {
     return one;
 }
 
+// The run that died: the latest, where a process of an earlier one died in the same moment.
+RunId run_of(const DeathMoment& moment, RunId otherwise) {
+    RunId run = kNoRun;
+    for (const Death& death : moment.deaths) run = std::max(run, death.run);
+    return run == kNoRun ? otherwise : run;
+}
+
 }  // namespace
 
 DeathReporter::DeathReporter(std::optional<Result<ReportStore>> store, GrowthOf growth)
@@ -88,6 +95,8 @@ DeathReport DeathReporter::describe(const DeathMoment& moment, const Snapshot& n
                        .then = only(then, *find_target(then, moment.target)),
                        .series = history.held.points(),
                        .events = events_of_series(*find_target(then, moment.target))};
+    // Another run may have been the current one at that tick: what grew is asked of the run that died.
+    report.then.targets.front().run = run_of(moment, report.target().run);
     report.events.insert(report.events.end(), history.events.begin(), history.events.end());
     std::ranges::stable_sort(report.events, {}, &PastEvent::time);
     report.advice = advice_for(report, "");

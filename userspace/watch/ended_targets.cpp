@@ -20,6 +20,7 @@ void EndedTargets::end(CgroupId id, TargetSnapshot last, const Now& now) {
     TargetSnapshot ended = std::move(shown_[id]);
     shown_.erase(id);
     ended.info = std::move(last.info);
+    ended.run = last.run;
     end_target(ended);
     // Nobody lives in it any more, so nobody holds anything.
     ended.roles.clear();
@@ -33,26 +34,20 @@ void EndedTargets::end(CgroupId id, TargetSnapshot last, const Now& now) {
     ended_.push_back({std::move(ended), now.boot_ns + static_cast<std::uint64_t>(stay)});
 }
 
-std::set<std::string> EndedTargets::show(Snapshot& snapshot, const Now& now, bool nothing_else) {
-    std::set<std::string> gone;
-    if (ended_.empty()) return gone;
+void EndedTargets::show(Snapshot& snapshot, const Now& now, bool nothing_else) {
+    if (ended_.empty()) return;
     std::unordered_set<std::string_view> living;
     for (const TargetSnapshot& target : snapshot.targets) living.insert(target.info.name);
     const auto is_back = [&](const Ended& ended) { return living.contains(ended.last.info.name); };
     std::erase_if(ended_, [&](const Ended& ended) {
         if (!ended.last.deaths.empty()) return false;
         const bool all_is_told = ended.last.death_tally == DeathTally{} && !nothing_else;
-        const bool back = is_back(ended);
-        const bool over = all_is_told || now.boot_ns >= ended.until_ns || back;
-        if (over && !back) gone.insert(ended.last.info.name);
-        return over;
+        return all_is_told || now.boot_ns >= ended.until_ns || is_back(ended);
     });
     for (Ended& ended : ended_) {
-        gone.erase(ended.last.info.name);  // a later target of that name has ended, too
         snapshot.targets.push_back(ended.last);
         ended.last.deaths.clear();
     }
-    return gone;
 }
 
 }  // namespace memscope

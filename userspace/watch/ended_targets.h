@@ -1,7 +1,5 @@
 #pragma once
 #include <map>
-#include <set>
-#include <string>
 #include <vector>
 
 #include "model/snapshot.h"
@@ -21,9 +19,7 @@ class EndedTargets {
     void end(CgroupId id, TargetSnapshot last, const Now& now);
     // Puts those in which somebody ever died behind the living: once with the latest deaths, then their last values
     // until a scrape has surely come by. The others too when nothing else is watched: they are how all of it ended.
-    // Returns the names of those that are shown no more, and that no living target has: whatever is kept by these names
-    // can be dropped.
-    std::set<std::string> show(Snapshot& snapshot, const Now& now, bool nothing_else);
+    void show(Snapshot& snapshot, const Now& now, bool nothing_else);
 
   private:
     struct Ended {

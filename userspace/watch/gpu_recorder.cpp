@@ -59,6 +59,16 @@ void GpuRecorder::count_failures(const Known& known, const TrackedProcess& proce
         failures_[target][{process.role, known.device}] += known.account.failures - before;
 }
 
+void GpuRecorder::fold_rank(CgroupId target, const RoleKey& role) {
+    const auto found = failures_.find(target);
+    if (found == failures_.end()) return;
+    auto& counts = found->second;
+    for (auto each = counts.lower_bound({role, GpuId{}}); each != counts.end() && each->first.first == role;) {
+        counts[{{role.role, std::nullopt}, each->first.second}] += each->second;
+        each = counts.erase(each);
+    }
+}
+
 void GpuRecorder::read_accounts(GpuSignal& signal, const Surroundings& around) {
     const ProcessTable& processes = around.processes;
     const auto process_of = [&](const ProcessId& id) -> const TrackedProcess* {

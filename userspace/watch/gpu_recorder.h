@@ -40,6 +40,7 @@ class GpuRecorder {
     // As a process counts them, by its calls.
     std::optional<GpuId> device(const ProcessId& process, int ordinal) const;
     void forget(CgroupId target) { failures_.erase(target); }
+    void fold_rank(CgroupId target, const RoleKey& role);  // as Ledger does it
 
     // From any thread: what the processes hold at which stacks.
     struct Held {

@@ -31,7 +31,7 @@ bool GrowthBook::SameSite::operator()(const CallSitePtr& a, const CallSitePtr& b
 }
 
 bool GrowthBook::PastKey::operator<(const PastKey& other) const {
-    return std::tie(site, role, target) < std::tie(other.site, other.role, other.target);
+    return std::tie(site, role, run) < std::tie(other.site, other.role, other.run);
 }
 
 CallSitePtr GrowthBook::interned(CallSite site) {
@@ -108,8 +108,8 @@ std::set<pid_t> GrowthBook::growing() const {
 }
 
 void GrowthBook::keep(const CallSitePtr& site, const Holder& holder, pid_t pid, std::int64_t bytes) {
-    for (const std::string& target : holder.targets) {
-        Past& past = past_[{site, holder.role, target}];
+    for (const RunId run : holder.runs) {
+        Past& past = past_[{site, holder.role, run}];
         past.bytes += bytes;
         if (past.pids.size() < kMostPastPids) past.pids.insert(pid);
     }
@@ -134,8 +134,8 @@ std::vector<StackId> GrowthBook::end(const SpaceGrowth& last, const Holder& hold
     }
     // All that it had grown by. What it had before, from its parent or before it was watched, was never counted.
     unnamed.exited = -(named + unnamed.external + unnamed.other + unnamed.unknown_stack + unnamed.paused);
-    for (const std::string& target : holder.targets) {
-        Unnamed& past = past_unnamed_[target];
+    for (const RunId run : holder.runs) {
+        Unnamed& past = past_unnamed_[run];
         past.external += unnamed.external;
         past.other += unnamed.other;
         past.unknown_stack += unnamed.unknown_stack;
@@ -147,12 +147,6 @@ std::vector<StackId> GrowthBook::end(const SpaceGrowth& last, const Holder& hold
     return gone;
 }
 
-void GrowthBook::forget_targets(const std::set<std::string>& targets) {
-    std::erase_if(past_, [&](const auto& entry) { return targets.contains(entry.first.target); });
-    for (const std::string& target : targets) past_unnamed_.erase(target);
-    forget_unused_sites();
-}
-
 // The smallest half loses its names.
 void GrowthBook::fold_past() {
     std::vector<std::map<PastKey, Past>::iterator> by_size;
@@ -161,7 +155,7 @@ void GrowthBook::fold_past() {
               [](const auto& a, const auto& b) { return std::abs(a->second.bytes) < std::abs(b->second.bytes); });
     by_size.resize(by_size.size() / 2);
     for (const auto& it : by_size) {
-        past_unnamed_[it->first.target].other += it->second.bytes;
+        past_unnamed_[it->first.run].other += it->second.bytes;
         past_.erase(it);
     }
 }
@@ -213,7 +207,7 @@ std::map<pid_t, std::uint32_t> GrowthBook::fold(const Take& take) {
     return lost;
 }
 
-std::vector<BookedGrowth> GrowthBook::resident(const std::string& target,
+std::vector<BookedGrowth> GrowthBook::resident(RunId run,
                                                const std::function<const RoleKey*(const ProcessId&)>& role_of) const {
     std::vector<BookedGrowth> booked;
     for (const auto& [id, stack] : stacks_) {
@@ -223,7 +217,7 @@ std::vector<BookedGrowth> GrowthBook::resident(const std::string& target,
             booked.push_back({stack.site, process.pid, *role, stack.resident, true});
     }
     for (const auto& [key, past] : past_) {
-        if (key.target != target) continue;
+        if (key.run != run) continue;
         std::int64_t bytes = past.bytes;  // with the first pid; the others are named
         for (const pid_t pid : past.pids) booked.push_back({key.site, pid, key.role, std::exchange(bytes, 0), false});
     }
@@ -235,8 +229,14 @@ const CallSitePtr* GrowthBook::site_of(StackId stack) const {
     return found == stacks_.end() || !found->second.site ? nullptr : &found->second.site;
 }
 
-GrowthBook::Unnamed GrowthBook::past(const std::string& target) const {
-    const auto found = past_unnamed_.find(target);
+void GrowthBook::keep_only(const std::set<RunId>& runs) {
+    std::erase_if(past_, [&](const auto& each) { return !runs.contains(each.first.run); });
+    std::erase_if(past_unnamed_, [&](const auto& each) { return !runs.contains(each.first); });
+    forget_unused_sites();
+}
+
+GrowthBook::Unnamed GrowthBook::past(RunId run) const {
+    const auto found = past_unnamed_.find(run);
     return found == past_unnamed_.end() ? Unnamed{} : found->second;
 }
 

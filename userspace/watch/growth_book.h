@@ -35,14 +35,14 @@ struct BookedGrowth {
     bool living = true;
 };
 
-// What has grown at which stack, as far as the kernel has told. What a process held at its end is kept by site, so that
-// generations of workers do not pile up.
+// What has grown at which stack, as far as the kernel has told. What a process had grown by at its end is kept by site
+// and run of the job: generations of workers do not pile up, and no run is blamed for an earlier one.
 class GrowthBook {
   public:
-    // Who an address space belonged to, when it ended.
+    // Role and runs of the process that an address space belonged to, when it ended.
     struct Holder {
         RoleKey role{};
-        std::vector<std::string> targets{};  // around the process
+        std::vector<RunId> runs{};  // one for each target around the process
     };
 
     struct Limits {
@@ -64,9 +64,6 @@ class GrowthBook {
     // The process has ended, or executed another program. Returns its stacks, which are not known any more.
     std::vector<StackId> end(const SpaceGrowth& last, const Holder& holder);
     std::vector<SpaceId> spaces_of(pid_t pid) const;
-    // These targets have ended and are not shown any more: what their processes held at their ends is dropped, so that
-    // targets that come and go do not pile up.
-    void forget_targets(const std::set<std::string>& targets);
     std::set<pid_t> growing() const;  // processes that have stacks
 
     // When there are more stacks or names than there is room for: the smallest of those processes that have most are
@@ -76,9 +73,8 @@ class GrowthBook {
     bool is_full() const { return stacks_.size() > limits_.stacks || name_bytes_ > limits_.name_bytes; }
     std::map<pid_t, std::uint32_t> fold(const Take& take);
 
-    // Of those processes that `role_of` knows, and of the past of that target.
-    std::vector<BookedGrowth> resident(const std::string& target,
-                                       const std::function<const RoleKey*(const ProcessId&)>& role_of) const;
+    // Of those processes that `role_of` knows, and of processes that ended in that run.
+    std::vector<BookedGrowth> resident(RunId run, const std::function<const RoleKey*(const ProcessId&)>& role_of) const;
     const CallSitePtr* site_of(StackId stack) const;
 
     struct Unnamed {
@@ -88,7 +84,8 @@ class GrowthBook {
         std::int64_t paused = 0;         // while the hook was off
         std::int64_t exited = 0;         // given back at the end, as a negative number
     };
-    Unnamed past(const std::string& target) const;
+    Unnamed past(RunId run) const;
+    void keep_only(const std::set<RunId>& runs);     // what ended in other runs is forgotten
     Unnamed folded(const ProcessId& process) const;  // of a living one
 
     std::size_t stack_count() const { return stacks_.size(); }
@@ -113,7 +110,7 @@ class GrowthBook {
     struct PastKey {
         CallSitePtr site{};
         RoleKey role{};
-        std::string target{};
+        RunId run = kNoRun;
         bool operator<(const PastKey& other) const;
     };
     struct Past {
@@ -135,7 +132,7 @@ class GrowthBook {
     std::set<std::pair<pid_t, SpaceId>> by_pid_;  // the same: many end at once
     std::set<CallSitePtr, SameSite> sites_;
     std::map<PastKey, Past> past_;
-    std::map<std::string, Unnamed> past_unnamed_;  // by target
+    std::map<RunId, Unnamed> past_unnamed_;
 };
 
 }  // namespace memscope

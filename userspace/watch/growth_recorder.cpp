@@ -180,17 +180,32 @@ void GrowthRecorder::make_room() {
     for (const auto& [pid, stacks] : lost) signal_.allow_stacks(pid, stacks);
 }
 
-void GrowthRecorder::tick(ProcessTable& processes, const Around& around) {
-    take_events();
-    python_.look_again();
-    const std::lock_guard lock(mutex_);
+// True where the kernel has counted something since the last time.
+bool GrowthRecorder::read_resident() {
     const std::uint64_t bookings = signal_.cost().bookings;
     const bool booked = std::exchange(seen_bookings_, bookings) != bookings;
     if (booked) book_.set_resident(signal_.read_sites());
-    read_spaces(processes, booked);
-    for (const TrackedProcess& process : processes.ended()) {
+    return booked;
+}
+
+void GrowthRecorder::keep_only(const std::set<RunId>& runs) {
+    if (runs == kept_runs_) return;
+    kept_runs_ = runs;
+    const std::lock_guard lock(mutex_);
+    book_.keep_only(runs);
+}
+
+void GrowthRecorder::end_processes(const ProcessTable& processes, const RunsOf& runs_of) {
+    take_events();
+    const std::lock_guard lock(mutex_);
+    if (read_resident()) read_spaces(processes, true);
+    end_all(processes.ended(), runs_of);
+}
+
+void GrowthRecorder::end_all(const std::vector<TrackedProcess>& ended, const RunsOf& runs_of) {
+    for (const TrackedProcess& process : ended) {
         const pid_t pid = process.task.id.pid;
-        end(pid, {process.role, around(process.last_target())}, std::nullopt);
+        end(pid, {process.role, runs_of(process)}, std::nullopt);
         // Somebody else may have its pid by now.
         const auto left = signal_.read_space(pid);
         if (!left || left->process == process.task.id) signal_.forget(pid);
@@ -200,21 +215,23 @@ void GrowthRecorder::tick(ProcessTable& processes, const Around& around) {
         executed_.erase(pid);
         replaced_.erase(pid);
     }
+}
+
+void GrowthRecorder::tick(ProcessTable& processes, const RunsOf& runs_of) {
+    take_events();
+    python_.look_again();
+    const std::lock_guard lock(mutex_);
+    read_spaces(processes, read_resident());
+    end_all(processes.ended(), runs_of);
     for (const pid_t pid : std::exchange(executed_, {})) {
         const auto process = processes.living().find(pid);
         const auto now = signal_.read_space(pid);
         if (process == processes.living().end() || !now) continue;
         spaces_[pid] = *now;
-        end(pid, {process->second.role, around(process->second.task.target)}, now->space);
+        end(pid, {process->second.role, runs_of(process->second)}, now->space);
     }
     make_room();
     mind_budget();
-}
-
-void GrowthRecorder::forget_targets(const std::set<std::string>& names) {
-    if (names.empty()) return;
-    const std::lock_guard lock(mutex_);
-    book_.forget_targets(names);
 }
 
 // CPU time of those that grow and of their children that have ended: the hook's cost is theirs.
@@ -253,8 +270,8 @@ GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
     std::int64_t below_step = 0;
     {
         const std::lock_guard lock(mutex_);
-        booked = book_.resident(target.info.name, [&roles](const ProcessId& process) { return roles.of(process); });
-        unnamed = book_.past(target.info.name);
+        booked = book_.resident(target.run, [&roles](const ProcessId& process) { return roles.of(process); });
+        unnamed = book_.past(target.run);
         for (const Process& process : target.processes) {
             const auto found = spaces_.find(process.task.id.pid);
             if (found == spaces_.end() || found->second.process != process.task.id) continue;
@@ -318,7 +335,7 @@ std::vector<LineGrowth> GrowthRecorder::lines(const TargetSnapshot& target) {
     std::vector<BookedGrowth> booked;
     {
         const std::lock_guard lock(mutex_);
-        booked = book_.resident(target.info.name, [&roles](const ProcessId& process) { return roles.of(process); });
+        booked = book_.resident(target.run, [&roles](const ProcessId& process) { return roles.of(process); });
     }
     return by_line(booked);
 }

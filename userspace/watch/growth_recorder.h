@@ -21,8 +21,8 @@ namespace memscope {
 // report() belongs to the thread of the ticks.
 class GrowthRecorder {
   public:
-    // Names of the targets around a process, outermost last.
-    using Around = std::function<std::vector<std::string>(CgroupId)>;
+    // The runs of jobs that a process belongs to, see JobRuns.
+    using RunsOf = std::function<std::vector<RunId>(const TrackedProcess&)>;
 
     // `budget`: the share of the CPU time of those that grow which the hook may cost before it is taken off for a
     // while.
@@ -35,9 +35,11 @@ class GrowthRecorder {
     // begin here: those that were there before, and those that were moved in.
     void begin(const TrackedProcess& process);
     void executed(const ProcessId& process);
-    void tick(ProcessTable& processes, const Around& around);
-    // These have ended, and no report on them can be asked for any more.
-    void forget_targets(const std::set<std::string>& names);
+    void tick(ProcessTable& processes, const RunsOf& runs_of);
+    // Keeps what ended processes had grown by. tick() does that as well; before a target is removed it is not too late.
+    void end_processes(const ProcessTable& processes, const RunsOf& runs_of);
+    // What ended in other runs is forgotten.
+    void keep_only(const std::set<RunId>& runs);
 
     // Of the resident plane, by line: cheap enough for a tick now and then.
     std::vector<LineGrowth> lines(const TargetSnapshot& target);
@@ -52,6 +54,8 @@ class GrowthRecorder {
     CallSite named(const RawStack& stack);
     std::vector<NativeLocation> located(const RawStack& stack);
     void look_at(const ProcessId& process);
+    bool read_resident();
+    void end_all(const std::vector<TrackedProcess>& ended, const RunsOf& runs_of);
     void end(pid_t pid, const GrowthBook::Holder& holder, std::optional<SpaceId> still);
     void read_spaces(const ProcessTable& processes, bool all);
     void make_room();
@@ -74,6 +78,7 @@ class GrowthRecorder {
     std::set<pid_t> executed_{};  // since the last tick
     std::set<pid_t> replaced_{};  // those whose maps, as we have them, are of the program before
     std::uint64_t seen_bookings_ = 0;
+    std::set<RunId> kept_runs_{};
 
     std::mutex mutex_{};                     // of what follows
     std::map<pid_t, SpaceGrowth> spaces_{};  // of living processes, as of the last tick: as old as the rest of a report

@@ -21,18 +21,35 @@ RoleBook::Subject subject_of(const TrackedProcess& process) {
 
 }  // namespace
 
-void RoleAssigner::assign(ProcessTable& processes) {
-    if (std::exchange(decided_revision_, processes.revision()) == processes.revision()) return;
+void RoleAssigner::assign(ProcessTable& processes, const Nesting& nesting, Seconds now) {
+    const bool changed = std::exchange(decided_revision_, processes.revision()) != processes.revision();
+    if (!changed && !ranks_.is_due(now)) return;
     std::vector<TrackedProcess*> all;
     for (auto& [pid, process] : processes.living()) all.push_back(&process);
     for (TrackedProcess& process : processes.ended()) all.push_back(&process);
     std::vector<RoleBook::Subject> subjects;
     subjects.reserve(all.size());
     for (const TrackedProcess* process : all) subjects.push_back(subject_of(*process));
-    const std::vector<RoleKey> roles = roles_.decide(subjects);
-    for (std::size_t i = 0; i < all.size(); ++i)
-        if (std::exchange(all[i]->role, roles[i]) != roles[i]) all[i]->role_changed = true;
+    assign_keys(all, roles_.decide(subjects), nesting, now);
     assign_slots(all);
+}
+
+void RoleAssigner::assign_keys(const std::vector<TrackedProcess*>& all, const std::vector<RoleKey>& wanted,
+                               const Nesting& nesting, Seconds now) {
+    std::vector<RankPlaces::Subject> subjects;
+    subjects.reserve(all.size());
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        const auto around = nesting.around(all[i]->last_target());
+        subjects.push_back({around.empty() ? kNoCgroup : around.back(), wanted[i], all[i]->ended});
+    }
+    const std::vector<RoleKey> keys = ranks_.assign(subjects, now);
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        TrackedProcess& process = *all[i];
+        if (std::exchange(process.role, keys[i]) != keys[i]) process.role_changed = true;
+        const bool folded = keys[i] != wanted[i];
+        if (folded && !process.folded_rank) ++folded_ranks_;
+        process.folded_rank = folded ? wanted[i].rank : std::nullopt;
+    }
 }
 
 void RoleAssigner::assign_slots(const std::vector<TrackedProcess*>& all) {

@@ -25,6 +25,7 @@ Process shown(TrackedProcess& tracked, const Now& now) {
     return {.task = tracked.task,
             .role = tracked.role.role,
             .rank = tracked.role.rank,
+            .folded_rank = tracked.folded_rank,
             .slot = tracked.slot,
             .start_time = now.to_unix(tracked.task.id.start_ns),
             .command = tracked.command};

@@ -31,6 +31,17 @@ TEST(LineHistory, SaysThatTheSameLineGrowsAgainAndAgain) {
     EXPECT_EQ(growing->times, 5);
 }
 
+TEST(LineHistory, GoesOnInTheNextRunOfAJob) {
+    Looks looks;
+    for (int run = 0; run < 3; ++run) {
+        if (run > 0) looks.history.run_began();
+        for (int i = 1; i < 4; ++i) looks.at({{kTrainer, "step (train.py:12)", i * 50 * kMiB}});
+    }
+    const auto growing = looks.growing();
+    ASSERT_TRUE(growing) << "a new run has given nothing back";
+    EXPECT_EQ(growing->times, 8) << "all looks but the first";
+}
+
 TEST(LineHistory, SaysThatEachTimeItIsAnother) {
     Looks looks;
     std::vector<LineGrowth> lines;

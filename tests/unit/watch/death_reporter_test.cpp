@@ -69,6 +69,34 @@ TEST_F(AReporter, WritesWhatWasHeldAtTheTickBefore) {
     EXPECT_THAT(tick(empty_with({})), IsEmpty());
 }
 
+// A job that began and died since the tick before: at that tick the run before was the current one.
+TEST_F(AReporter, AsksWhatGrewInTheRunThatDied) {
+    std::vector<RunId> asked;
+    DeathReporter curious{ReportStore::open(directory), [&](const TargetSnapshot& target) {
+                              asked.push_back(target.run);
+                              return test::leaked_growth();
+                          }};
+    const auto tell = [&](TargetSnapshot target) {
+        Snapshot snapshot;
+        snapshot.time = time++;
+        snapshot.targets = {std::move(target)};
+        curious.take(snapshot, Seconds(time));
+        curious.remember(std::make_shared<const Snapshot>(snapshot));
+        curious.tell();
+    };
+    TargetSnapshot first = test::nearly_full();
+    first.run = RunId{1};
+    tell(first);
+    Death worker = test::oom_kill_of_trainer();
+    worker.run = RunId{1};  // left over from the run before
+    Death trainer = test::oom_kill_of_trainer();
+    trainer.run = RunId{2};
+    TargetSnapshot last = empty_with({worker, trainer});
+    last.run = RunId{3};  // has begun already
+    tell(last);
+    EXPECT_THAT(asked, ElementsAre(RunId{2}));
+}
+
 // Naming code can take long, and memscope may be killed meanwhile.
 TEST_F(AReporter, WritesBeforeItAsksWhatGrew) {
     std::size_t there = 0;

@@ -20,40 +20,33 @@ TargetSnapshot with_death(const std::string& name) {
 }
 Now at(std::uint64_t seconds) { return {.boot_ns = seconds * kSecond}; }
 
+std::vector<std::string> shown(EndedTargets& ended, std::uint64_t seconds, std::vector<TargetSnapshot> living = {}) {
+    Snapshot snapshot{.targets = std::move(living)};
+    ended.show(snapshot, at(seconds), false);
+    std::vector<std::string> names;
+    for (const TargetSnapshot& target : snapshot.targets) names.push_back(target.info.name);
+    return names;
+}
+
 TEST(EndedTargets, ATargetWithoutDeathsIsGoneAtTheNextTick) {
     EndedTargets ended(Seconds{60});
     ended.end(CgroupId{1}, named("a"), at(1));
-    Snapshot snapshot;
-    EXPECT_THAT(ended.show(snapshot, at(1), false), ElementsAre("a"));
-    EXPECT_THAT(ended.show(snapshot, at(2), false), IsEmpty()) << "once";
+    EXPECT_THAT(shown(ended, 1), IsEmpty());
 }
 
 TEST(EndedTargets, ATargetWithDeathsIsGoneAfterItsLinger) {
     EndedTargets ended(Seconds{60});
     ended.end(CgroupId{1}, with_death("a"), at(1));
-    Snapshot first, second, later;
-    EXPECT_THAT(ended.show(first, at(1), false), IsEmpty());
-    EXPECT_EQ(first.targets.size(), 1U);
-    EXPECT_THAT(ended.show(second, at(60), false), IsEmpty());
-    EXPECT_EQ(second.targets.size(), 1U);
-    EXPECT_THAT(ended.show(later, at(61), false), ElementsAre("a"));
-    EXPECT_THAT(later.targets, IsEmpty());
+    EXPECT_THAT(shown(ended, 1), ElementsAre("a"));
+    EXPECT_THAT(shown(ended, 60), ElementsAre("a"));
+    EXPECT_THAT(shown(ended, 61), IsEmpty());
 }
 
-// What is kept by its name belongs to the living one now.
-TEST(EndedTargets, ANameThatALivingTargetHasIsNotGone) {
+TEST(EndedTargets, ALivingTargetOfTheSameNameTakesThePlaceOfOneWhoseDeathsWereTold) {
     EndedTargets ended(Seconds{60});
-    ended.end(CgroupId{1}, named("a"), at(1));
-    Snapshot snapshot{.targets = {named("a")}};
-    EXPECT_THAT(ended.show(snapshot, at(1), false), IsEmpty());
-}
-
-TEST(EndedTargets, ANameThatAnotherEndedTargetStillShowsIsNotGone) {
-    EndedTargets ended(Seconds{60});
-    ended.end(CgroupId{1}, named("a"), at(1));
-    ended.end(CgroupId{2}, with_death("a"), at(1));
-    Snapshot snapshot;
-    EXPECT_THAT(ended.show(snapshot, at(1), false), IsEmpty());
+    ended.end(CgroupId{1}, with_death("a"), at(1));
+    EXPECT_THAT(shown(ended, 1), ElementsAre("a"));
+    EXPECT_THAT(shown(ended, 2, {named("a")}), ElementsAre("a"));
 }
 
 }  // namespace

@@ -13,7 +13,9 @@ using testing::UnorderedElementsAre;
 
 constexpr std::int64_t kMiB = 1 << 20;
 const RoleKey kLoader{.role = Role::dataloader_worker, .rank = {}};
-const GrowthBook::Holder kInTrain{.role = kLoader, .targets = {"train"}};
+constexpr RunId kTrain{1};  // a run of a job
+constexpr RunId kElsewhere{2};
+const GrowthBook::Holder kInTrain{.role = kLoader, .runs = {kTrain}};
 
 StackId stack_id(std::uint64_t number) { return StackId{number}; }
 SpaceId space_of(pid_t pid) { return SpaceId{static_cast<std::uint64_t>(pid) * 100}; }
@@ -31,9 +33,9 @@ SpaceGrowth last_of(pid_t pid, std::int64_t external = 0, std::int64_t other = 0
 
 // (function, pid, bytes, living) of all that is booked.
 using Row = std::tuple<std::string, pid_t, std::int64_t, bool>;
-std::vector<Row> rows(const GrowthBook& book, const std::string& target = "train") {
+std::vector<Row> rows(const GrowthBook& book, RunId run = kTrain) {
     std::vector<Row> rows;
-    for (const BookedGrowth& one : book.resident(target, [](const ProcessId&) { return &kLoader; }))
+    for (const BookedGrowth& one : book.resident(run, [](const ProcessId&) { return &kLoader; }))
         rows.emplace_back(one.site->python.at(0).function, one.pid, one.bytes, one.living);
     return rows;
 }
@@ -72,7 +74,7 @@ TEST(GrowthBook, ShowsOnlyProcessesOfTheTarget) {
     GrowthBook book;
     book.learn(stack_of(5, 1), site_at("load"));
     book.set_resident(std::vector{grown(5, 1, kMiB)});
-    EXPECT_THAT(book.resident("train", [](const ProcessId&) { return nullptr; }), IsEmpty());
+    EXPECT_THAT(book.resident(kTrain, [](const ProcessId&) { return nullptr; }), IsEmpty());
 }
 
 TEST(GrowthBook, KeepsTheSitesOfAProcessThatEnded) {
@@ -81,8 +83,8 @@ TEST(GrowthBook, KeepsTheSitesOfAProcessThatEnded) {
     book.set_resident(std::vector{grown(5, 1, 3 * kMiB), grown(5, 2, kMiB)});
     EXPECT_THAT(book.end(last_of(5, -kMiB, 2 * kMiB), kInTrain), UnorderedElementsAre(stack_id(1), stack_id(2)));
     EXPECT_THAT(rows(book), ElementsAre(Row{"load", 5, 3 * kMiB, false}));
-    EXPECT_THAT(rows(book, "elsewhere"), IsEmpty());
-    const auto past = book.past("train");
+    EXPECT_THAT(rows(book, kElsewhere), IsEmpty());
+    const auto past = book.past(kTrain);
     EXPECT_EQ(past.external, -kMiB);
     EXPECT_EQ(past.other, 2 * kMiB);
     EXPECT_EQ(past.unknown_stack, kMiB);
@@ -95,7 +97,40 @@ TEST(GrowthBook, AnEndTakesOffWhatHadGrownAndNothingElse) {
     book.learn(stack_of(5, 1), site_at("load"));
     book.set_resident(std::vector{grown(5, 1, 3 * kMiB), grown(5, 2, kMiB)});
     book.end(last_of(5, -kMiB, 2 * kMiB), kInTrain);
-    EXPECT_EQ(3 * kMiB + sum_of(book.past("train")), 0);
+    EXPECT_EQ(3 * kMiB + sum_of(book.past(kTrain)), 0);
+}
+
+TEST(GrowthBook, DoesNotAddAnEarlierRunOfTheJob) {
+    GrowthBook book;
+    const RunId runs[] = {RunId{1}, RunId{2}};
+    for (int i = 0; i < 2; ++i) {
+        const pid_t pid = 5 + i;
+        book.learn(stack_of(pid, 1), site_at("load"));
+        book.set_resident(std::vector{grown(pid, 1, 300 * kMiB)});
+        book.end(last_of(pid, kMiB), {.role = kLoader, .runs = {runs[i]}});
+    }
+    EXPECT_THAT(rows(book, runs[0]), ElementsAre(Row{"load", 5, 300 * kMiB, false}));
+    EXPECT_THAT(rows(book, runs[1]), ElementsAre(Row{"load", 6, 300 * kMiB, false}));
+    EXPECT_EQ(book.past(runs[1]).external, kMiB);
+}
+
+TEST(GrowthBook, ForgetsRunsThatNobodyCanAskFor) {
+    GrowthBook book;
+    for (pid_t pid = 1; pid <= 1000; ++pid) {
+        const RunId run{static_cast<std::uint64_t>(pid)};
+        book.learn(stack_of(pid, 1), site_at("load" + std::to_string(pid)));
+        book.set_resident(std::vector{grown(pid, 1, kMiB)});
+        book.end(last_of(pid, kMiB), {.role = kLoader, .runs = {run}});
+        book.keep_only({run});
+    }
+    EXPECT_THAT(rows(book, RunId{1000}), SizeIs(1));
+    EXPECT_THAT(rows(book, RunId{999}), IsEmpty());
+    EXPECT_EQ(book.past(RunId{999}).external, 0);
+    EXPECT_LT(book.name_bytes(), 1000U);
+    EXPECT_EQ(book.past_count(), 2U) << "the site and the sums of the last run";
+    book.keep_only({});
+    EXPECT_EQ(book.past_count(), 0U);
+    EXPECT_EQ(book.name_bytes(), 0U);
 }
 
 TEST(GrowthBook, GenerationsOfWorkersDoNotPileUp) {
@@ -121,7 +156,7 @@ TEST(GrowthBook, OfTooMuchPastTheSmallestLosesItsName) {
     }
     EXPECT_THAT(rows(book), UnorderedElementsAre(Row{"load3", 3, 3 * kMiB, false}, Row{"load4", 4, 4 * kMiB, false},
                                                  Row{"load5", 5, 5 * kMiB, false}));
-    EXPECT_EQ(book.past("train").other, 3 * kMiB);
+    EXPECT_EQ(book.past(kTrain).other, 3 * kMiB);
 }
 
 TEST(GrowthBook, FoldsNothingWhileThereIsRoom) {
@@ -217,7 +252,7 @@ TEST(GrowthBook, LearningAStackAgainTakesNoMoreRoom) {
     EXPECT_LT(once, 500U);
     book.set_resident(std::vector{grown(5, 1, kMiB)});
     EXPECT_THAT(rows(book), SizeIs(1));
-    book.end(last_of(5), {.role = kLoader, .targets = {}});
+    book.end(last_of(5), {.role = kLoader, .runs = {}});
     EXPECT_EQ(book.name_bytes(), 0U);
 }
 
@@ -228,25 +263,6 @@ TEST(GrowthBook, AProgramThatExecutedAnotherHasTwoSpaces) {
     book.learn(first, site_at("before"));
     book.learn(second, site_at("after"));
     EXPECT_THAT(book.spaces_of(5), UnorderedElementsAre(space_of(5), SpaceId{9}));
-}
-
-TEST(GrowthBook, KeepsNothingOfTargetsThatHaveEnded) {
-    GrowthBook book;
-    for (std::uint64_t i = 1; i <= 1000; ++i) {
-        const auto pid = static_cast<pid_t>(i);
-        const std::string target = "jobs/job_" + std::to_string(i);
-        ASSERT_TRUE(book.learn(stack_of(pid, i), site_at("load")));
-        book.set_resident(std::vector{grown(pid, i, kMiB)});
-        book.end(last_of(pid, 3), {.role = kLoader, .targets = {target, "jobs"}});
-        book.forget_targets({target});
-    }
-    EXPECT_EQ(book.past_count(), 2U) << "the site and the sums of the target that is still there";
-    EXPECT_THAT(rows(book, "jobs/job_7"), IsEmpty());
-    EXPECT_EQ(book.past("jobs/job_7").external, 0);
-    EXPECT_EQ(book.past("jobs").external, 3000);
-    book.forget_targets({"jobs"});
-    EXPECT_EQ(book.past_count(), 0U);
-    EXPECT_EQ(book.name_bytes(), 0U);
 }
 
 }  // namespace

@@ -174,6 +174,13 @@ def _tests(told, wanted):
     return None if told.lines("status") == ["tests 0"] else f"they ended with {told.lines('status')}"
 
 
+def _ticks(told):
+    """`watch-check` gives up where memscope makes no more ticks: what it would print then are old numbers."""
+    if told.status("watched") == 0:
+        return None
+    return f"watch-check ended with {told.status('watched')}: {'; '.join(told.lines('watched')[:1])}"
+
+
 def _answers(told):
     unanswered = [line for line in told.lines("hangs") if line.startswith("no answer")]
     return f"memscope gave {'; '.join(unanswered)}" if unanswered else None
@@ -192,6 +199,7 @@ def judge(machine, told, stopped, wanted_tests, image_facts):
                ("an OOM kill is counted", _oom(told)),
                ("OOM kills of a cgroup and of the machine are told apart", _deaths(told)),
                ("nothing was lost", _nothing_lost(told)),
+               ("memscope makes its ticks", _ticks(told)),
                ("requests are answered", _answers(told)),
                ("memscope ends with 0", _alike("its status", told.status("end"), 0)),
                ("kernel tests pass", _tests(told, wanted_tests))]
