@@ -40,6 +40,12 @@ def ticks_go_on(watcher, times=5):
     return True
 
 
+def kill_all(group):
+    for pid in group.pids():
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+
+
 def status_of(child):
     with contextlib.suppress(subprocess.TimeoutExpired):
         return child.wait(10)
@@ -51,6 +57,7 @@ def watch_one(how, program, folder, job, other, began_before):
     with contextlib.ExitStack() as stack:
         def block():
             child = stack.enter_context(process(words, cgroup=job, stdout=subprocess.PIPE, text=True))
+            stack.callback(kill_all, job)  # its FUSE server as well, for which the process itself waits
             said = child.stdout.readline()
             if said.startswith('cannot'):
                 print(f'      {how}: left out, this machine {said.strip()}', flush=True)

@@ -37,6 +37,14 @@ namespace {
     _exit(2);
 }
 
+// Where memory grows, memscope looks for Python.
+void grow() {
+    constexpr std::size_t kBytes = 8 << 20;
+    void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED) cannot("grow");
+    std::memset(memory, 1, kBytes);
+}
+
 [[noreturn]] void wait_to_be_ended() {
     std::puts("blocks");
     std::fflush(stdout);
@@ -67,9 +75,9 @@ fuse_attr attributes(__u64 node) {
 }
 
 template <class Answer>
-void answer(int fuse, __u64 to, const Answer& said) {
-    fuse_out_header head{static_cast<__u32>(sizeof head + sizeof said), 0, to};
-    const iovec parts[] = {{&head, sizeof head}, {const_cast<Answer*>(&said), sizeof said}};
+void answer(int fuse, __u64 to, const Answer& said, std::size_t bytes = sizeof(Answer)) {
+    fuse_out_header head{static_cast<__u32>(sizeof head + bytes), 0, to};
+    const iovec parts[] = {{&head, sizeof head}, {const_cast<Answer*>(&said), bytes}};
     [[maybe_unused]] const auto n = writev(fuse, parts, 2);
 }
 
@@ -111,9 +119,13 @@ void answer(int fuse, __u64 to, const Answer& said) {
             case FUSE_OPEN:
                 answer(fuse, head.unique, fuse_open_out{});
                 break;
-            case FUSE_READ:
-                answer(fuse, head.unique, zeros);
+            case FUSE_READ: {
+                fuse_read_in wanted{};
+                std::memcpy(&wanted, request + sizeof head, sizeof wanted);
+                const std::size_t left = wanted.offset < kFileBytes ? kFileBytes - wanted.offset : 0;
+                answer(fuse, head.unique, zeros, wanted.size < left ? wanted.size : left);
                 break;
+            }
             case FUSE_WRITE:
             case FUSE_FORGET:
             case FUSE_BATCH_FORGET:
@@ -153,6 +165,7 @@ int main(int count, char** words) {
     const std::string_view how = count > 1 ? words[1] : "";
     if (how == "userfaultfd") {
         block_with_userfaultfd();
+        grow();
         wait_to_be_ended();
     }
     if (how == "mmap_lock" && count > 2) block_with_mmap_lock(words[2]);
