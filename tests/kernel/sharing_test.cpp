@@ -83,8 +83,8 @@ Found confirmed(Watched& watched, const RealCgroup& job, double at_least) {
 constexpr double kExpected = kWorkers * static_cast<double>(kDataset) / 2 / kMiB;
 
 // A job that is watched before its workers are forked. They have not written yet.
-struct SharingJob {
-    explicit SharingJob(const char* name) : job(name), parent(job, trainer) {
+struct ForkedJob {
+    explicit ForkedJob(const char* name) : job(name), parent(job, trainer) {
         parent.heard();
         watched = std::make_unique<Watched>(std::vector{job.name()});
         watched->tick(job);
@@ -103,7 +103,7 @@ struct SharingJob {
 };
 
 TEST(Sharing, TheSumsTellOfCopiesAtOnce) {
-    SharingJob scene("unshared-sums");
+    ForkedJob scene("unshared-sums");
     EXPECT_LT(unshared(scene.tick()).mib, 1) << "forked, and nothing written";
     scene.write();
     std::this_thread::sleep_for(2100ms);  // the cgroup's counters may be that old
@@ -113,7 +113,7 @@ TEST(Sharing, TheSumsTellOfCopiesAtOnce) {
 }
 
 TEST(Sharing, ThePagesOfForkedWorkersConfirmTheirCopies) {
-    SharingJob scene("unshared");
+    ForkedJob scene("unshared");
     EXPECT_LT(confirmed(*scene.watched, scene.job, 0).mib, 1) << "forked, and nothing written";
     scene.write();
     const Found found = confirmed(*scene.watched, scene.job, kExpected * 0.9);
@@ -126,7 +126,7 @@ TEST(Sharing, ThePagesOfForkedWorkersConfirmTheirCopies) {
 }
 
 TEST(Sharing, CopiesOfBeforeTheFirstLookAreFoundToo) {
-    SharingJob scene("unshared-at-once");
+    ForkedJob scene("unshared-at-once");
     scene.write();
     const Found found = confirmed(*scene.watched, scene.job, kExpected * 0.9);
     EXPECT_TRUE(found.confirmed);
@@ -134,7 +134,7 @@ TEST(Sharing, CopiesOfBeforeTheFirstLookAreFoundToo) {
 }
 
 TEST(Sharing, AForkWithoutWritingIsNone) {
-    SharingJob scene("still-shared");
+    ForkedJob scene("still-shared");
     EXPECT_TRUE(confirmed(*scene.watched, scene.job, 0).confirmed);
     for (int i = 0; i < 25; ++i) {
         const Found found = unshared(scene.tick());
@@ -153,7 +153,7 @@ double own_of_workers(const TargetSnapshot& target) {
 }
 
 TEST(Sharing, AWorkerHoldsWhatItCopiedAndNotWhatItInherited) {
-    SharingJob scene("own");
+    ForkedJob scene("own");
     const TargetSnapshot& forked = scene.tick();
     ASSERT_EQ(forked.processes.size(), 1U + kWorkers);
     EXPECT_LT(own_of_workers(forked), 2) << "at the first look";
