@@ -86,8 +86,8 @@ std::optional<Found> confirmed(Watched& watched, const RealCgroup& job, double a
 constexpr double kExpected = kWorkers * static_cast<double>(kDataset) / 2 / kMiB;
 
 // A job that is watched before its workers are forked. They have not written yet.
-struct SharingJob {
-    explicit SharingJob(const char* name) : job(name), parent(job, trainer) {
+struct ForkedJob {
+    explicit ForkedJob(const char* name) : job(name), parent(job, trainer) {
         parent.heard();
         watched = std::make_unique<Watched>(std::vector{job.name()});
         watched->tick(job);
@@ -106,7 +106,7 @@ struct SharingJob {
 };
 
 TEST(Sharing, TheSumsTellOfCopiesAtOnce) {
-    SharingJob scene("unshared-sums");
+    ForkedJob scene("unshared-sums");
     const auto forked = unshared(scene.tick());
     ASSERT_TRUE(forked) << "the sums tell from the first tick on";
     EXPECT_LT(forked->mib, 1) << "forked, and nothing written";
@@ -120,7 +120,7 @@ TEST(Sharing, TheSumsTellOfCopiesAtOnce) {
 }
 
 TEST(Sharing, ThePagesOfForkedWorkersConfirmTheirCopies) {
-    SharingJob scene("unshared");
+    ForkedJob scene("unshared");
     const auto forked = confirmed(*scene.watched, scene.job, 0);
     ASSERT_TRUE(forked);
     EXPECT_LT(forked->mib, 1) << "forked, and nothing written";
@@ -135,7 +135,7 @@ TEST(Sharing, ThePagesOfForkedWorkersConfirmTheirCopies) {
 }
 
 TEST(Sharing, CopiesOfBeforeTheFirstLookAreFoundToo) {
-    SharingJob scene("unshared-at-once");
+    ForkedJob scene("unshared-at-once");
     scene.write();
     const auto found = confirmed(*scene.watched, scene.job, kExpected * 0.9);
     ASSERT_TRUE(found);
@@ -143,7 +143,7 @@ TEST(Sharing, CopiesOfBeforeTheFirstLookAreFoundToo) {
 }
 
 TEST(Sharing, AForkWithoutWritingIsNone) {
-    SharingJob scene("still-shared");
+    ForkedJob scene("still-shared");
     EXPECT_TRUE(confirmed(*scene.watched, scene.job, 0));
     for (int i = 0; i < 25; ++i) {
         const auto found = unshared(scene.tick());
@@ -162,7 +162,7 @@ double own_of_workers(const TargetSnapshot& target) {
 }
 
 TEST(Sharing, AWorkerHoldsWhatItCopiedAndNotWhatItInherited) {
-    SharingJob scene("own");
+    ForkedJob scene("own");
     const TargetSnapshot& forked = scene.tick();
     ASSERT_EQ(forked.processes.size(), 1U + kWorkers);
     EXPECT_LT(own_of_workers(forked), 2) << "at the first look";

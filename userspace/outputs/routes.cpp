@@ -37,6 +37,12 @@ HttpResponse metrics(const Snapshot& snapshot, const HttpRequest&, const RouteOp
 
 HttpResponse ready(const Snapshot&, const HttpRequest&, const RouteOptions&) { return {.body = "ready\n"}; }
 
+HttpResponse healthy(const RouteOptions& options) {
+    const auto trouble = options.trouble ? options.trouble() : std::nullopt;
+    if (trouble) return {.status = 503, .body = *trouble + "\n"};
+    return {.body = "ok\n"};
+}
+
 HttpResponse targets(const Snapshot& snapshot, const HttpRequest&, const RouteOptions&) {
     return json(targets_json(snapshot));
 }
@@ -80,7 +86,7 @@ constexpr Route kRoutes[] = {
 
 HttpHandler make_routes(const Board& board, RouteOptions options) {
     return [&board, options = std::move(options)](const HttpRequest& request) -> HttpResponse {
-        if (request.path == "/-/healthy") return {.body = "ok\n"};
+        if (request.path == "/-/healthy") return healthy(options);
         for (const Route& route : kRoutes) {
             if (route.path != request.path || (route.needs_status && !options.status)) continue;
             const SnapshotPtr latest = board.latest();

@@ -1,4 +1,8 @@
 #pragma once
+#include <functional>
+#include <optional>
+#include <string>
+
 #include "outputs/board.h"
 #include "outputs/growth_source.h"
 #include "outputs/http_message.h"
@@ -8,6 +12,8 @@ namespace memscope {
 struct RouteOptions {
     bool status = false;    // also what stands below /api/v1: it names processes, commands and code
     GrowthSource growth{};  // for /api/v1/growth
+    // For /-/healthy: a sentence if something is wrong with the watcher itself.
+    std::function<std::optional<std::string>()> trouble{};
 };
 
 // What is served where. The board must outlive the handler.

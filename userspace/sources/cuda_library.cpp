@@ -5,8 +5,6 @@
 namespace memscope {
 namespace {
 
-constexpr std::string_view kName = "libcuda.so";
-
 struct CudaSymbol {
     std::string_view name;
     ms_cuda_call call;
@@ -50,11 +48,7 @@ constexpr CudaSymbol kSymbols[] = {
 
 }  // namespace
 
-std::vector<MappedRange> cuda_mappings(std::string_view maps) { return mappings_named(maps, kName); }
-
-Result<std::vector<MappedRange>> read_cuda_mappings(const SysRoot& root, pid_t pid) {
-    return read_mappings_named(root, pid, kName);
-}
+std::vector<MappedRange> cuda_mappings(std::string_view maps) { return mappings_named(maps, kCudaFileName); }
 
 std::vector<CudaPlace> cuda_places(const ElfFile& file) {
     std::vector<std::string_view> names;

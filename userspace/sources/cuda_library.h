@@ -8,10 +8,11 @@
 
 namespace memscope {
 
+constexpr std::string_view kCudaFileName = "libcuda.so";  // how the names of such files begin
+
 // The files of a process that are named like the CUDA driver and mapped to be run, each once. Anybody can name a file
 // so.
 std::vector<MappedRange> cuda_mappings(std::string_view maps);
-Result<std::vector<MappedRange>> read_cuda_mappings(const SysRoot& root, pid_t pid);
 
 // Where the followed calls begin in the file, by offset, each place once. Those it does not export, or not in code, are
 // left out: older drivers have fewer.

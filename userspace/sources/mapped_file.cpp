@@ -41,13 +41,13 @@ Result<ProcessRoot> root_of(const SysRoot& root, const std::string& process) {
     return ProcessRoot{.directory = Fd(fd), .shown_as = fs::read_symlink(path, unknown)};
 }
 
-Result<Fd> find_below(const ProcessRoot& root, const std::string& mapped_path, Lookup lookup) {
-    const std::string path = path_below(root.shown_as, mapped_path);
+Result<Fd> find_below(const Fd& root, std::string_view root_shown_as, const std::string& mapped_path, Lookup lookup) {
+    const std::string path = path_below(root_shown_as, mapped_path);
     open_how how{};
     how.flags = O_PATH | O_CLOEXEC;
     how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
     if (lookup == Lookup::in_memory_only) how.resolve |= RESOLVE_CACHED;
-    const long fd = ::syscall(SYS_openat2, root.directory.get(), path.c_str(), &how, sizeof how);
+    const long fd = ::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how);
     if (fd < 0) return system_error(errno, "find " + path);
     return Fd(static_cast<int>(fd));
 }

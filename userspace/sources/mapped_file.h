@@ -41,7 +41,10 @@ enum class Lookup {
 };
 // Finds a mapped file as a process with that root does: absolute links and ".." stay below it. The descriptor is a
 // handle (O_PATH): nothing has been opened, so a FIFO or a device that lies there does not notice.
-Result<Fd> find_below(const ProcessRoot& root, const std::string& mapped_path, Lookup lookup);
+Result<Fd> find_below(const Fd& root, std::string_view root_shown_as, const std::string& mapped_path, Lookup lookup);
+inline Result<Fd> find_below(const ProcessRoot& root, const std::string& mapped_path, Lookup lookup) {
+    return find_below(root.directory, root.shown_as, mapped_path, lookup);
+}
 // For reading what identity_of() has found to be a regular file.
 Result<Fd> open_found(const Fd& found);
 

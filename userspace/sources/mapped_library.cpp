@@ -54,12 +54,6 @@ std::vector<MappedRange> mappings_named(std::string_view maps, std::string_view 
     return found;
 }
 
-Result<std::vector<MappedRange>> read_mappings_named(const SysRoot& root, pid_t pid, std::string_view name) {
-    const auto text = read_file(root.proc / std::to_string(pid) / "maps", kMapsTextLimit);
-    if (!text) return text.error();
-    return mappings_named(*text, name);
-}
-
 Result<MappedLibrary> open_mapped_library(const SysRoot& root, pid_t pid, const MappedRange& mapping) {
     const auto found = find_file(root, pid, mapping);
     if (!found) return found.error();

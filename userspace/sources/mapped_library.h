@@ -12,7 +12,6 @@ namespace memscope {
 // The files of a process whose names begin so and that are mapped to be run, each once, and not very many. Anybody can
 // name a file so.
 std::vector<MappedRange> mappings_named(std::string_view maps, std::string_view name);
-Result<std::vector<MappedRange>> read_mappings_named(const SysRoot& root, pid_t pid, std::string_view name);
 
 struct MappedLibrary {
     Fd file{};

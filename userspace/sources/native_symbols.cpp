@@ -25,39 +25,42 @@ std::string bracketed(const std::string& path) {
     return path.starts_with('[') ? path : "[" + path + "]";
 }
 
-bool may_be_there(const Error& error) { return error.code.value() == EAGAIN || error.code.value() == EINVAL; }
-
 }  // namespace
 
-NativeSymbols::NativeSymbols(SysRoot root, Limits limits)
-    : root_(std::move(root)), limits_(limits), cache_(limits.symbols) {}
+NativeSymbols::NativeSymbols(std::shared_ptr<NativeReads> reads, Limits limits)
+    : reads_(std::move(reads)), limits_(limits), cache_(limits.symbols) {}
 
-std::vector<NativeLocation> NativeSymbols::locate(pid_t pid, std::span<const std::uint64_t> addresses, Seconds now) {
+std::optional<std::vector<NativeLocation>> NativeSymbols::locate_when_read(pid_t pid,
+                                                                           std::span<const std::uint64_t> addresses,
+                                                                           Seconds now) {
     const std::lock_guard lock(mutex_);
     const std::uint64_t read_before = maps_read_;
-    Process& process = known(pid, now);
-    read_again_for(pid, process, addresses);
+    const auto [place, is_new] = processes_.try_emplace(pid);
+    Process& process = place->second;
+    if (!read_if_old(pid, process, is_new, now) || !read_again_for(pid, process, addresses)) return std::nullopt;
     if (maps_read_ != read_before) make_room(process, now);
-
-    return located(pid, process, addresses);
+    return located(pid, process, addresses, Unknown::wait);
 }
 
 std::vector<NativeLocation> NativeSymbols::locate_as_known(pid_t pid, std::span<const std::uint64_t> addresses) {
     const std::lock_guard lock(mutex_);
     Process nothing;
     const auto known = processes_.find(pid);
-    return located(pid, known == processes_.end() ? nothing : known->second, addresses);
+    return *located(pid, known == processes_.end() ? nothing : known->second, addresses, Unknown::leave_out);
 }
 
-std::vector<NativeLocation> NativeSymbols::located(pid_t pid, Process& process,
-                                                   std::span<const std::uint64_t> addresses) {
+std::optional<std::vector<NativeLocation>> NativeSymbols::located(pid_t pid, Process& process,
+                                                                  std::span<const std::uint64_t> addresses,
+                                                                  Unknown unknown) {
     std::vector<NativeLocation> locations;
     locations.reserve(addresses.size());
     for (std::size_t i = 0; i < addresses.size(); ++i) {
         NativeLocation location{.module = {}, .offset = addresses[i], .is_return = i > 0};
         if (ProcessCode::Range* range = process.code.at(inside(addresses[i], i))) {
             if (!range->module) range->module = module_of(pid, *range);
-            location.module = range->module;
+            if (!range->module && unknown == Unknown::wait) return std::nullopt;
+            // Without its file the code still has a name that people know.
+            location.module = range->module ? range->module : std::make_shared<Module>(range->mapped.path);
             location.offset = addresses[i] - range->mapped.start + range->mapped.offset;
         }
         locations.push_back(std::move(location));
@@ -70,34 +73,35 @@ void NativeSymbols::forget(pid_t pid) {
     processes_.erase(pid);
 }
 
-NativeSymbols::Process& NativeSymbols::known(pid_t pid, Seconds now) {
-    const auto [place, is_new] = processes_.try_emplace(pid);
-    Process& process = place->second;
-    if (is_new || now - process.read_at >= limits_.maps_age || now < process.read_at) {
-        process.read_at = now;
-        process.rereads = 0;
-        read_code(pid, process);
-    }
-    return process;
+bool NativeSymbols::read_if_old(pid_t pid, Process& process, bool is_new, Seconds now) {
+    if (process.reading != 0) return read_code(pid, process);
+    if (!is_new && now - process.read_at < limits_.maps_age && now >= process.read_at) return true;
+    process.read_at = now;
+    process.rereads = 0;
+    return read_code(pid, process);
 }
 
 // What was known stays known when there is nothing to read any more: the stacks of a process arrive after it has died.
-void NativeSymbols::read_code(pid_t pid, Process& process) {
+bool NativeSymbols::read_code(pid_t pid, Process& process) {
+    if (process.reading == 0) process.reading = ++readings_;
+    auto maps = reads_->maps(pid, process.reading);
+    if (!maps) return false;
+    process.reading = 0;
     ++maps_read_;
-    auto maps = read_process_maps(root_, pid);
-    if (!maps || maps->ranges.empty()) return;
-    if (maps->truncated) ++maps_truncated_;
-    process.code = ProcessCode(std::move(*maps));
+    if (!*maps || (*maps)->ranges.empty()) return true;
+    if ((*maps)->truncated) ++maps_truncated_;
+    process.code = ProcessCode(std::move(**maps));
+    return true;
 }
 
-void NativeSymbols::read_again_for(pid_t pid, Process& process, std::span<const std::uint64_t> addresses) {
+bool NativeSymbols::read_again_for(pid_t pid, Process& process, std::span<const std::uint64_t> addresses) {
     std::size_t frame = 0;
     const bool all_known = std::all_of(addresses.begin(), addresses.end(), [&](std::uint64_t address) {
         return process.code.is_mapped(inside(address, frame++));
     });
-    if (all_known || process.rereads >= rereads_of(process.code)) return;
+    if (all_known || process.rereads >= rereads_of(process.code)) return true;
     ++process.rereads;
-    read_code(pid, process);
+    return read_code(pid, process);
 }
 
 // Looks at all of them only when there may be too many: in a storm of short processes it is called for each.
@@ -133,49 +137,33 @@ std::shared_ptr<Module> NativeSymbols::module_of(pid_t pid, const ProcessCode::R
 
 std::shared_ptr<Module> NativeSymbols::file_module(pid_t pid, const ProcessCode::Range& range) {
     const MappedRange& mapped = range.mapped;
-    const auto file_with = [&](Fd handle, std::optional<FileIdentity> identity,
-                               std::shared_ptr<const ProcessRoot> root) {
-        return ModuleFile{.handle = std::move(handle),
-                          .root = std::move(root),
-                          .identity = identity,
-                          .dev_major = mapped.dev_major,
-                          .dev_minor = mapped.dev_minor,
-                          .inode = mapped.inode,
-                          .first_page = {}};
-    };
-    std::shared_ptr<const ProcessRoot> undecided;  // a root below which only waiting would tell
-    // What a process has mapped before it called chroot lies below our root, if anywhere that we can see.
-    for (const std::string& process : {std::to_string(pid), std::string("self")}) {
-        auto root = root_of(root_, process);
-        if (!root) continue;
-        auto found = find_below(*root, mapped.path, Lookup::in_memory_only);
-        if (!found && may_be_there(found.error()) && !undecided)
-            undecided = std::make_shared<const ProcessRoot>(std::move(*root));
-        const auto identity = found ? identity_of(*found) : std::nullopt;
-        if (!identity || identity->inode != mapped.inode) continue;
-        ModuleFile file = file_with(std::move(*found), identity, {});
-        if (!file.has_device_of(*identity)) {
-            if (range.headers != 0) file.first_page = read_page(pid, range.headers);
-            if (file.first_page.empty()) continue;
-        }
-        return shared_module(pid, mapped, std::move(file));
-    }
-    if (!undecided) return std::make_shared<Module>(mapped.path);
-    ModuleFile file = file_with({}, {}, *open_files_ < limits_.open_files ? undecided : nullptr);
-    if (range.headers != 0) file.first_page = read_page(pid, range.headers);
-    return std::make_shared<Module>(mapped.path, std::move(file), pid, open_files_);
+    auto place = reads_->find(pid, mapped, range.headers);
+    if (!place) return nullptr;
+    if (!*place || (!(*place)->handle && !(*place)->root)) return std::make_shared<Module>(mapped.path);
+    ModuleWanted file{.path = mapped.path,
+                      .pid = pid,
+                      .place = std::move(**place),
+                      .dev_major = mapped.dev_major,
+                      .dev_minor = mapped.dev_minor,
+                      .inode = mapped.inode,
+                      .identity = {},
+                      .loaded = {}};
+    file.identity = file.place.identity;
+    if (file.place.handle) return shared_module(std::move(file));
+    if (*open_files_ >= limits_.open_files) file.place.root = Fd();
+    return std::make_shared<Module>(std::move(file), open_files_);
 }
 
-std::shared_ptr<Module> NativeSymbols::shared_module(pid_t pid, const MappedRange& range, ModuleFile file) {
+std::shared_ptr<Module> NativeSymbols::shared_module(ModuleWanted file) {
     sweep_modules();
-    std::weak_ptr<Module>& kept = modules_[{range.dev_major, range.dev_minor, range.inode, range.path}];
+    std::weak_ptr<Module>& kept = modules_[{file.dev_major, file.dev_minor, file.inode, file.path}];
     auto module = kept.lock();
     if (module && module->identity() == file.identity) {
-        module->seen_in(pid);
+        module->seen_in(file.pid);
         return module;
     }
-    if (*open_files_ >= limits_.open_files) file.handle = Fd();
-    module = std::make_shared<Module>(range.path, std::move(file), pid, open_files_);
+    if (*open_files_ >= limits_.open_files) file.place.handle = Fd();
+    module = std::make_shared<Module>(std::move(file), open_files_);
     kept = module;
     return module;
 }
@@ -186,12 +174,12 @@ void NativeSymbols::sweep_modules() {
     modules_to_sweep_ = std::max<std::size_t>(1024, 2 * modules_.size());
 }
 
-NativeFrame NativeSymbols::name(const NativeLocation& location) {
+NativeFrame NativeSymbols::name(const NativeLocation& location, NativeReads::Wait wait) {
     NativeFrame frame{.symbol = {}, .module = {}, .offset = location.offset};
     if (!location.module) return frame;
     frame.module = location.module->name();
     const bool had_failed = location.module->failed();
-    const auto symbols = location.module->symbols(root_, cache_);
+    const auto symbols = location.module->symbols(*reads_, cache_, wait);
     if (!had_failed && location.module->failed()) ++failed_;
     if (!symbols) return frame;
     const std::uint64_t before = location.is_return ? 1 : 0;

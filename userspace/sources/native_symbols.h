@@ -46,20 +46,30 @@ class NativeSymbols {
         std::size_t symbol_bytes = 0;
     };
 
+    // Reads directly: not for a thread that must not be blocked.
     explicit NativeSymbols(SysRoot root) : NativeSymbols(std::move(root), Limits{}) {}
-    NativeSymbols(SysRoot root, Limits limits);
+    NativeSymbols(SysRoot root, Limits limits)
+        : NativeSymbols(std::make_shared<DirectReads>(std::move(root)), limits) {}
+    explicit NativeSymbols(std::shared_ptr<NativeReads> reads) : NativeSymbols(std::move(reads), Limits{}) {}
+    NativeSymbols(std::shared_ptr<NativeReads> reads, Limits limits);
 
-    // A call stack of a living process, innermost frame first; as many locations as addresses. Reads the process's
-    // maps and looks at files without waiting for a file system. `now` only has to grow steadily.
-    std::vector<NativeLocation> locate(pid_t pid, std::span<const std::uint64_t> addresses, Seconds now);
+    // A call stack of a living process, innermost frame first; as many locations as addresses. Nothing: its address
+    // space is being read, ask again. `now` only has to grow steadily.
+    std::optional<std::vector<NativeLocation>> locate_when_read(pid_t pid, std::span<const std::uint64_t> addresses,
+                                                                Seconds now);
+    std::vector<NativeLocation> locate(pid_t pid, std::span<const std::uint64_t> addresses, Seconds now) {
+        auto located = locate_when_read(pid, addresses, now);
+        return located ? std::move(*located) : locate_as_known(pid, addresses);
+    }
     // The same with what is known of its address space, which may be gone.
     std::vector<NativeLocation> locate_as_known(pid_t pid, std::span<const std::uint64_t> addresses);
     // What is known of its address space is not true any more: it runs another program, or is gone.
     void forget(pid_t pid);
 
-    // May read a whole table of symbols. Without symbols for it the frame still has module and offset; where the
-    // headers of the file are unreadable, the offset is the place in the file.
-    NativeFrame name(const NativeLocation& location);
+    // May read a whole table of symbols; with Wait::no it has that done for a later call. Without symbols for it the
+    // frame still has module and offset; where the headers of the file are unreadable, the offset is the place in the
+    // file.
+    NativeFrame name(const NativeLocation& location, NativeReads::Wait wait = NativeReads::Wait::yes);
 
     Counts counts() const;
 
@@ -67,21 +77,25 @@ class NativeSymbols {
     struct Process {
         ProcessCode code{};
         Seconds read_at{};
-        unsigned rereads = 0;  // since then
+        unsigned rereads = 0;       // since then
+        std::uint64_t reading = 0;  // the number of a reading that is under way; 0: none is
     };
     using ModuleKey = std::tuple<unsigned, unsigned, std::uint64_t, std::string>;  // device, inode, path
 
-    Process& known(pid_t pid, Seconds now);
-    void read_code(pid_t pid, Process& process);
-    void read_again_for(pid_t pid, Process& process, std::span<const std::uint64_t> addresses);
-    std::vector<NativeLocation> located(pid_t pid, Process& process, std::span<const std::uint64_t> addresses);
+    // False, or null: not known yet.
+    bool read_if_old(pid_t pid, Process& process, bool is_new, Seconds now);
+    bool read_code(pid_t pid, Process& process);
+    bool read_again_for(pid_t pid, Process& process, std::span<const std::uint64_t> addresses);
+    enum class Unknown { wait, leave_out };
+    std::optional<std::vector<NativeLocation>> located(pid_t pid, Process& process,
+                                                       std::span<const std::uint64_t> addresses, Unknown unknown);
     void make_room(const Process& except, Seconds now);
     std::shared_ptr<Module> module_of(pid_t pid, const ProcessCode::Range& range);
     std::shared_ptr<Module> file_module(pid_t pid, const ProcessCode::Range& range);
-    std::shared_ptr<Module> shared_module(pid_t pid, const MappedRange& range, ModuleFile file);
+    std::shared_ptr<Module> shared_module(ModuleWanted file);
     void sweep_modules();
 
-    const SysRoot root_;
+    const std::shared_ptr<NativeReads> reads_;
     const Limits limits_;
     const std::shared_ptr<OpenFiles> open_files_ = std::make_shared<OpenFiles>(0);
     SymbolCache cache_;
@@ -93,6 +107,7 @@ class NativeSymbols {
     Seconds next_sweep_{};
     std::map<ModuleKey, std::weak_ptr<Module>> modules_{};
     std::size_t modules_to_sweep_ = 1024;  // when there are so many, those that nobody has any more go
+    std::uint64_t readings_ = 0;
     std::uint64_t maps_read_ = 0;
     std::uint64_t maps_truncated_ = 0;
 };

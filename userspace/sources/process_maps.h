@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 #include <sys/types.h>
+#include <tuple>
 #include <vector>
 
 #include "base/files.h"
@@ -23,6 +24,10 @@ struct MappedRange {
     std::uint64_t inode = 0;  // 0: no file
     std::string path{};       // any bytes; empty: anonymous; "[heap]", "[anon:name]" and the like: no file either
     bool deleted = false;     // the file had this path
+    auto fields() {
+        return std::tie(start, end, readable, writable, executable, shared, offset, dev_major, dev_minor, inode, path,
+                        deleted);
+    }
     auto operator<=>(const MappedRange&) const = default;
 };
 

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/files.h"
@@ -14,6 +15,7 @@ namespace memscope {
 struct ProcessDetails {
     std::vector<std::string> argv{};  // any bytes; empty for kernel threads
     std::optional<int> rank{};
+    auto fields() { return std::tie(argv, rank); }
 };
 
 // Its directory, which names this process for ever, whoever gets the pid next. An error when it is gone.

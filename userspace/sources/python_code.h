@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "base/result.h"
@@ -23,6 +24,9 @@ struct PythonCode {
     bool file_cut = false;
     bool lines_cut = false;
 
+    auto fields() {
+        return std::tie(function, file, first_line, line_table, version, function_cut, file_cut, lines_cut);
+    }
     bool is_cut() const { return function_cut || file_cut || lines_cut; }
     std::optional<int> line(std::uint32_t instruction) const;
 };

@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <sys/types.h>
+#include <tuple>
 #include <vector>
 
 #include "base/files.h"
@@ -22,6 +23,7 @@ struct PythonSearch {
     Outcome outcome = Outcome::none;
     ms_python layout{};  // when found
     std::string why{};   // any bytes; empty when found
+    auto fields() { return std::tie(outcome, layout, why); }
 };
 
 // Finds the CPython of a process, for the kernel side to walk its frames. Made to be asked often: what files say is

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "sources/mapped_file.h"
@@ -18,6 +19,7 @@ struct ModuleSymbols {
     std::vector<ElfSegment> segments{};
     SymbolTable table{};
     std::optional<std::string> build_id{};
+    auto fields() { return std::tie(segments, table, build_id); }
 };
 
 // The symbols of the files that were asked for last. Thread-safe.

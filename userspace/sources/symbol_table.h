@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "sources/elf_file.h"
@@ -25,6 +26,10 @@ class SymbolTable {
     std::size_t size() const { return starts_.size(); }  // of stretches with a name: a function can have several
     std::size_t bytes() const;                           // held in memory
     bool operator==(const SymbolTable&) const = default;
+
+    // To be sent to another process of this program.
+    auto fields() { return std::tie(starts_, rests_, names_); }
+    bool is_sound() const;  // what was received is what find() relies on
 
   private:
     // A stretch of code and the place of its name. No two overlap; sorted. Apart, so that a search reads starts only.

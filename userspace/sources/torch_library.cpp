@@ -7,7 +7,6 @@
 namespace memscope {
 namespace {
 
-constexpr std::string_view kName = "libc10_cuda.so";
 constexpr std::string_view kProvider = "pytorch";
 constexpr std::size_t kMostPlaces = 16;  // builds have three
 
@@ -35,10 +34,6 @@ Result<ms_torch_site> site_of(const UsdtProbe& probe, Machine machine) {
 }
 
 }  // namespace
-
-Result<std::vector<MappedRange>> read_torch_mappings(const SysRoot& root, pid_t pid) {
-    return read_mappings_named(root, pid, kName);
-}
 
 Result<std::vector<TorchPlace>> torch_places(const ElfFile& file, Machine machine) {
     const auto probes = read_usdt_probes(file, kProvider);

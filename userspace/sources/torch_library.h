@@ -8,8 +8,7 @@
 
 namespace memscope {
 
-// The files of a process that are named like the library with PyTorch's allocator, each once.
-Result<std::vector<MappedRange>> read_torch_mappings(const SysRoot& root, pid_t pid);
+constexpr std::string_view kTorchFileName = "libc10_cuda.so";  // how the names of such files begin
 
 // Where tensors are handed out and taken back. All of the places, or an error: with some of them the sums are wrong.
 Result<std::vector<TorchPlace>> torch_places(const ElfFile& file, Machine machine = kThisMachine);

@@ -8,12 +8,12 @@
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/socket.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "kernel/capabilities.h"
 #include "watch/action_process.h"
 #include "watch/action_queue.h"
+#include "watch/child_process.h"
 #include "watch/clock.h"
 
 namespace memscope {
@@ -24,19 +24,6 @@ Seconds now() { return std::chrono::nanoseconds(read_clock().boot_ns); }
 int milliseconds_until(std::optional<Seconds> when) {
     if (!when) return -1;
     return static_cast<int>(std::clamp(std::ceil((*when - now()).count() * 1000), 0.0, 3.6e6));
-}
-
-// Everything but the standard descriptors and one more.
-Fd close_others(Fd kept) {
-    constexpr unsigned kFirst = 3;
-    if (kept.get() != static_cast<int>(kFirst)) {
-        if (::dup3(kept.get(), kFirst, O_CLOEXEC) < 0) ::_exit(1);
-        (void)kept.release();
-    }
-    if (::syscall(SYS_close_range, kFirst + 1, ~0U, 0) == 0) return Fd(kFirst);
-    const long most = ::sysconf(_SC_OPEN_MAX);
-    for (int fd = kFirst + 1; fd < most; ++fd) ::close(fd);
-    return Fd(kFirst);
 }
 
 void arrange_output(bool silent) {
@@ -144,7 +131,7 @@ class Helper {
 }  // namespace
 
 void be_action_helper(Fd socket, const ActionCommands& commands, pid_t watcher) {
-    Fd own = close_others(std::move(socket));
+    Fd own = close_other_descriptors(std::move(socket));
     ::setsid();  // the terminal's signals are not for us
     ::prctl(PR_SET_NAME, "memscope-act", 0, 0, 0);
     arrange_output(commands.silent);

@@ -14,29 +14,28 @@
 #include "watch/follow_tree.h"
 #include "watch/open_targets.h"
 #include "watch/shown_process.h"
+#include "watch/tick_reads.h"
 
 namespace memscope {
 namespace {
 
-// Reading /proc costs about 30 us a process: at most this many in a tick, the others in the next.
-constexpr std::size_t kMostDetailsPerTick = 1000;
-
 // Whoever makes cgroups in a storm does not get a walk of the hierarchy for each.
 constexpr std::uint64_t kRefreshAtMostEveryNs = 100'000'000;
 constexpr Seconds kLinger{60};
-constexpr std::uint64_t kShmEveryNs = 5'000'000'000;
 constexpr std::uint64_t kOwnEveryNs = 10'000'000'000;  // what memscope has of maps and open files
 
 bool was_killed(int exit_code) { return (exit_code & 0x7F) == 9; }
 
 }  // namespace
 
-Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session session, std::unique_ptr<Targets> targets,
-                     const WatchOptions& options)
+Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared_ptr<ReadHelpers> reads,
+                     Session session, std::unique_ptr<Targets> targets, const WatchOptions& options)
     : root_(std::move(root)),
+      reads_(std::move(reads)),
       session_(std::move(session)),
-      cuda_(std::make_unique<CudaWatch>(root_, options.gpu, options.torch)),
-      sharing_(std::make_unique<SharingRecorder>(root_)),
+      cuda_(std::make_unique<CudaWatch>(reads_, options.gpu, options.torch)),
+      sharing_(std::make_unique<SharingRecorder>(
+          [reads = reads_](const SharingJob& job) { return reads->slow.ask(job, ProcessReader::Patience::none); })),
       targets_(std::move(targets)),
       processes_(read_clock().boot_ns),
       deaths_(root_, hierarchy),
@@ -47,7 +46,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session ses
       precursors_(options.precursors),
       numa_(root_) {
     if (GrowthSignal* signal = session_.growth())
-        growth_ = std::make_unique<GrowthRecorder>(root_, *signal, cuda_->calls(), options.python,
+        growth_ = std::make_unique<GrowthRecorder>(root_, reads_, *signal, cuda_->calls(), options.python,
                                                    HookBudget(options.growth_budget, options.growth_window));
     const auto probes = session_.probes();
     told_of_cgroups_ = std::all_of(probes.begin(), probes.end(), [](const Probe& probe) {
@@ -68,6 +67,8 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
     if (!hierarchy) return hierarchy.error();
     auto targets = open_targets(root, *hierarchy, options);
     if (!targets) return targets.error();
+    auto reads = ReadHelpers::start(root);  // before there are threads, and before the maps of BPF programs are there
+    if (!reads) return reads.error();
     auto session = Session::start(plan, {.memory_on_v1 = hierarchy->version == 1,
                                          .follow_descendants = options.pid.has_value(),
                                          .follow_mappings = options.maps,
@@ -79,7 +80,7 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
                                          .gpu_live = options.gpu_live,
                                          .tensors = options.tensors});
     if (!session) return session.error();
-    Collector collector(root, *hierarchy, std::move(*session), std::move(*targets), options);
+    Collector collector(root, *hierarchy, std::move(*reads), std::move(*session), std::move(*targets), options);
     if (options.gpu)
         collector.gpus_ = std::make_unique<GpuWatch>(GpuWatch::Settings{
             .library = options.nvml, .interval = options.interval, .host_pids = facts.initial_pid_namespace == true});
@@ -91,7 +92,7 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
 
 Status Collector::watch_rings() {
     events_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
-    std::vector<int> sources{session_.ring_fd(), session_.deaths_fd()};
+    std::vector<int> sources{session_.ring_fd(), session_.deaths_fd(), reads_->quick.fd(), reads_->slow.fd()};
     if (growth_) sources.insert(sources.end(), {session_.growth()->ring_fd(), growth_->retry_fd()});
     if (session_.follows_ranges()) sources.push_back(session_.ranges_fd());
     for (const int fd : sources)
@@ -111,7 +112,14 @@ Status Collector::follow_descendants(pid_t pid) {
                         .remove = [this](pid_t member) { session_.unfollow(member); }});
 }
 
+std::vector<Error> Collector::take_refusals() {
+    auto refusals = cuda_->take_refusals();
+    for (Error& trouble : reads_->take_troubles()) refusals.push_back(std::move(trouble));
+    return refusals;
+}
+
 void Collector::take_events() {
+    reads_->pump();
     session_.drain([this](const TreeEvent& event) {
         if (std::holds_alternative<CgroupsChanged>(event)) cgroups_changed_ = true;
         if (const auto* exit = std::get_if<Exited>(&event); exit && was_killed(exit->exit_code))
@@ -228,15 +236,7 @@ void Collector::settle_deaths(std::map<CgroupId, TargetInfo> removed, const Now&
 
 void Collector::read_details() {
     if (detailed_revision_ == processes_.revision()) return;
-    std::size_t read = 0;
-    for (auto& [pid, process] : processes_.living()) {
-        if (!process.details_wanted) continue;
-        if (++read > kMostDetailsPerTick) return;
-        process.details_wanted = false;
-        if (auto details = memscope::read_details(root_, process.task.id))
-            processes_.set_details(process, std::move(details->argv), details->rank);
-    }
-    detailed_revision_ = processes_.revision();
+    if (memscope::read_details(reads_->quick, processes_)) detailed_revision_ = processes_.revision();
 }
 
 void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out, const Snapshot& snapshot,
@@ -248,10 +248,7 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
     if (gpus_) out.gpu = gpus_->of(out.processes);
     cuda_->describe(id, out);
     target.process_count = out.processes.size();
-    if (target.shm_read_ns == 0 || now.boot_ns - target.shm_read_ns >= kShmEveryNs) {
-        target.shm = fullest_shm(root_, mount_namespaces(out.processes));
-        target.shm_read_ns = now.boot_ns;
-    }
+    read_shm(reads_->quick, target, out.processes, now.boot_ns);
     out.shm = target.shm;
     const Seconds boot = std::chrono::nanoseconds(now.boot_ns);
     deaths_.hand_over(id, out);  // first: a death ends what was foreseen for the dead
@@ -362,6 +359,7 @@ SelfSample Collector::describe_self(const Now& now) {
     own_ = self;
     self.dropped = session_.losses();
     self.dropped["unnamed_frame"] = growth_ ? growth_->unnamed_frames() : 0;
+    self.dropped["read_blocked"] = reads_->restarts();
     self.dropped["missed_exit"] = processes_.missed_exits();
     self.dropped["kernel_log_overrun"] = deaths_.log_overruns();
     self.dropped["folded_rank"] = roles_.folded_ranks();

@@ -15,6 +15,7 @@
 #include "watch/growth_recorder.h"
 #include "watch/numa_limits.h"
 #include "watch/precursor_watch.h"
+#include "watch/read_jobs.h"
 #include "watch/role_assigner.h"
 #include "watch/sharing_recorder.h"
 #include "watch/stall_recorder.h"
@@ -36,14 +37,15 @@ class Collector {
     bool has_news() const { return deaths_.news_waits(); }  // that should not wait for the next tick
     bool finished() const { return targets_->finished(processes_.living().size()); }
     const std::vector<Error>& refused() const { return session_.refused(); }
-    std::vector<Error> take_refusals() { return cuda_->take_refusals(); }  // of what was to be followed since
+    // What was to be followed since and cannot be, and processes that block their readers.
+    std::vector<Error> take_refusals();
     // Null where growth is not followed. It lives as long as the collector and may be asked from any thread.
     GrowthRecorder* growth() { return growth_.get(); }
     const CudaWatch& cuda() const { return *cuda_; }
 
   private:
-    Collector(SysRoot root, const CgroupHierarchy& hierarchy, Session session, std::unique_ptr<Targets> targets,
-              const WatchOptions& options);
+    Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared_ptr<ReadHelpers> reads, Session session,
+              std::unique_ptr<Targets> targets, const WatchOptions& options);
 
     Status watch_rings();
     bool wakes_at(int fd) const;
@@ -63,6 +65,7 @@ class Collector {
     SelfSample describe_self(const Now& now);
 
     SysRoot root_;
+    std::shared_ptr<ReadHelpers> reads_;
     Session session_;
     std::unique_ptr<CudaWatch> cuda_;  // before the next one, which asks it from other threads
     std::unique_ptr<GrowthRecorder> growth_;

@@ -10,7 +10,8 @@ namespace memscope {
 // What processes take of their GPUs, as they do it: by calls of the CUDA driver, and in it PyTorch's tensors.
 class CudaWatch {
   public:
-    CudaWatch(const SysRoot& root, bool calls, bool tensors) : calls_(root, calls), tensors_(root, calls && tensors) {}
+    CudaWatch(const std::shared_ptr<ReadHelpers>& reads, bool calls, bool tensors)
+        : calls_(reads, calls), tensors_(reads, calls && tensors) {}
 
     const GpuRecorder& calls() const { return calls_; }
     const TorchRecorder& tensors() const { return tensors_; }

@@ -15,18 +15,16 @@ std::int64_t number(Bytes bytes) { return static_cast<std::int64_t>(bytes.n); }
 
 }  // namespace
 
-GpuRecorder::GpuRecorder(const SysRoot& root, bool on)
-    : libraries_(
-          {.name = "copies of the CUDA driver",
-           .find = [root](pid_t pid) { return read_cuda_mappings(root, pid); },
-           .follow = [root](Session& session, pid_t pid, const MappedRange& mapping) -> Result<std::vector<UserProbe>> {
-               const auto library = open_cuda_library(root, pid, mapping);
-               if (!library) return library.error();
-               if (auto started = session.start_gpu(); !started) return started.error();
-               return session.gpu()->attach(library->file, library->places);
-           },
-           .tells_from_start = true},
-          on) {}
+GpuRecorder::GpuRecorder(std::shared_ptr<ReadHelpers> reads, bool on)
+    : libraries_({.name = "copies of the CUDA driver",
+                  .kind = LibraryKind::cuda,
+                  .file_name = std::string(kCudaFileName),
+                  .follow = [](Session& session, const LibraryAnswer& library) -> Result<std::vector<UserProbe>> {
+                      if (auto started = session.start_gpu(); !started) return started.error();
+                      return session.gpu()->attach(library.file, library.cuda);
+                  },
+                  .tells_from_start = true},
+                 std::move(reads), on) {}
 
 void GpuRecorder::look(Session& session, std::uint64_t now_ns) {
     libraries_.look(session, now_ns);

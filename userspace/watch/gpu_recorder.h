@@ -22,7 +22,7 @@ namespace memscope {
 // of its calls. Everything but held() belongs to the thread of the ticks.
 class GpuRecorder {
   public:
-    GpuRecorder(const SysRoot& root, bool on);
+    GpuRecorder(std::shared_ptr<ReadHelpers> reads, bool on);
 
     LibraryFollower& libraries() { return libraries_; }
     const LibraryFollower& libraries() const { return libraries_; }

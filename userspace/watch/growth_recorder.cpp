@@ -13,6 +13,7 @@
 namespace memscope {
 namespace {
 
+constexpr std::size_t kMostDeferred = 4096;                        // records, of about 2 KiB each
 constexpr GrowthBook::Limits kLimits{.stacks = MS_SITES * 3 / 4};  // of the kernel's map
 
 Seconds boot_time() { return Seconds(static_cast<double>(read_clock().boot_ns) * 1e-9); }
@@ -24,7 +25,7 @@ void cut_at_nonsense(std::vector<NativeLocation>& frames) {
     frames.erase(std::find_if(frames.begin(), frames.end(), nowhere), frames.end());
 }
 
-GrowthSite to_site(const BookedGrowth& booked, NativeSymbols& symbols) {
+GrowthSite to_site(const BookedGrowth& booked, NativeSymbols& symbols, NativeReads::Wait wait) {
     GrowthSite site{.bytes = booked.bytes,
                     .living_bytes = booked.living ? booked.bytes : 0,
                     .role = booked.role,
@@ -32,12 +33,12 @@ GrowthSite to_site(const BookedGrowth& booked, NativeSymbols& symbols) {
                     .python = booked.site->python,
                     .native = {}};
     site.native.reserve(booked.site->native.size());
-    for (const NativeLocation& location : booked.site->native) site.native.push_back(symbols.name(location));
+    for (const NativeLocation& location : booked.site->native) site.native.push_back(symbols.name(location, wait));
     return site;
 }
 
 // Many workers grow at the same sites: each is named once.
-GrowthPlane to_plane(std::vector<BookedGrowth> booked, NativeSymbols& symbols) {
+GrowthPlane to_plane(std::vector<BookedGrowth> booked, NativeSymbols& symbols, NativeReads::Wait wait) {
     const auto place = [](const BookedGrowth& one) { return std::tuple(one.site.get(), one.role); };
     std::sort(booked.begin(), booked.end(),
               [&](const BookedGrowth& a, const BookedGrowth& b) { return place(a) < place(b); });
@@ -50,7 +51,7 @@ GrowthPlane to_plane(std::vector<BookedGrowth> booked, NativeSymbols& symbols) {
             site.living_bytes += one.living ? one.bytes : 0;
             site.pids.push_back(one.pid);
         } else {
-            plane.sites.push_back(to_site(one, symbols));
+            plane.sites.push_back(to_site(one, symbols, wait));
         }
         before = &one;
     }
@@ -79,34 +80,78 @@ void say(GrowthPlane& plane, const char* reason, std::int64_t bytes) {
 
 }  // namespace
 
-GrowthRecorder::GrowthRecorder(SysRoot root, GrowthSignal& signal, const GpuRecorder& gpu, bool python,
-                               HookBudget budget)
+GrowthRecorder::GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, GrowthSignal& signal,
+                               const GpuRecorder& gpu, bool python, HookBudget budget)
     : root_(std::move(root)),
+      reads_(std::move(reads)),
       signal_(signal),
       gpu_(gpu),
-      symbols_(root_),
-      python_(root_, signal_, python),
-      codes_([this](pid_t pid) { return signal_.python_of(pid); }),
-      mapped_(root_),
+      symbols_(std::make_shared<HelperReads>(reads_)),
+      python_(reads_, signal_, python),
+      codes_([this](pid_t pid) { return signal_.python_of(pid); },
+             [this](pid_t pid, const ms_python& layout, std::uint64_t address, const PythonCode& part) {
+                 return reads_->quick.ask(CodeJob{.pid = pid, .layout = layout, .address = address, .code = part});
+             }),
+      mapped_(reads_),
       budget_(budget),
       book_(kLimits) {}
 
-CallSite GrowthRecorder::named(const RawStack& stack) {
-    CallSite site;
+bool GrowthRecorder::take(const ms_code& code, Names names) {
+    return codes_.add(code, names == Names::when_read ? PythonCodes::Cut::wait : PythonCodes::Cut::accept);
+}
+
+bool GrowthRecorder::take(const RawStack& stack, Names names) {
+    auto native = located(stack, names);
+    if (!native) return false;
+    CallSite site{.python = {}, .native = std::move(*native)};
     site.python.reserve(stack.python.size());
     for (const RawStack::PythonCall& call : stack.python) site.python.push_back(codes_.frame(stack, call));
-    site.native = located(stack);
     cut_at_nonsense(site.native);
-    return site;
+    const std::lock_guard lock(mutex_);
+    if (book_.learn(stack, std::move(site))) return true;
+    // Once there is room again, it may come again: one that has a site is not sent anew.
+    signal_.forget_stack(stack.id);
+    book_.give_up(stack.id, signal_.take_site(stack.id));
+    return true;
 }
 
 // A stack may arrive after its process has begun another program, whose maps say nothing about it.
-std::vector<NativeLocation> GrowthRecorder::located(const RawStack& stack) {
+std::optional<std::vector<NativeLocation>> GrowthRecorder::located(const RawStack& stack, Names names) {
     const pid_t pid = stack.process.pid;
     const auto now = signal_.read_space(pid);
-    if (!now || now->space != stack.space) return symbols_.locate_as_known(pid, stack.native);
+    if (names == Names::as_known || !now || now->space != stack.space)
+        return symbols_.locate_as_known(pid, stack.native);
     if (replaced_.erase(pid) != 0) symbols_.forget(pid);
-    return symbols_.locate(pid, stack.native, boot_time());
+    return symbols_.locate_when_read(pid, stack.native, boot_time());
+}
+
+// A stack is named by the code objects that came before it, so what a process sent is taken in order.
+template <class Record>
+void GrowthRecorder::take_or_defer(pid_t pid, const Record& record) {
+    if (!deferred_.contains(pid) && take(record, Names::when_read)) return;
+    deferred_[pid].emplace_back(record);
+    if (++deferred_count_ > kMostDeferred) take_deferred_now(deferred_.begin()->first);
+}
+
+void GrowthRecorder::take_deferred() {
+    for (auto each = deferred_.begin(); each != deferred_.end();) {
+        std::deque<Deferred>& records = each->second;
+        const auto take_next = [this](const auto& record) { return take(record, Names::when_read); };
+        while (!records.empty() && std::visit(take_next, records.front())) {
+            records.pop_front();
+            --deferred_count_;
+        }
+        each = records.empty() ? deferred_.erase(each) : std::next(each);
+    }
+}
+
+// With what is known: the process has ended, or there is no room to wait any longer.
+void GrowthRecorder::take_deferred_now(pid_t pid) {
+    const auto found = deferred_.extract(pid);
+    if (!found) return;
+    deferred_count_ -= found.mapped().size();
+    for (const Deferred& each : found.mapped())
+        (void)std::visit([this](const auto& record) { return take(record, Names::as_known); }, each);
 }
 
 void GrowthRecorder::executed(const ProcessId& process) {
@@ -118,20 +163,13 @@ void GrowthRecorder::executed(const ProcessId& process) {
 void GrowthRecorder::look_at(const ProcessId& process) {
     if (!signal_.python_of(process.pid)) python_.look_at(process);
     if (replaced_.erase(process.pid) != 0) symbols_.forget(process.pid);
-    (void)symbols_.locate(process.pid, {}, boot_time());
+    (void)symbols_.locate_when_read(process.pid, {}, boot_time());
 }
 
 void GrowthRecorder::take_events() {
-    signal_.drain({.code = [this](const ms_code& code) { codes_.add(code); },
-                   .stack =
-                       [this](const RawStack& stack) {
-                           CallSite site = named(stack);
-                           const std::lock_guard lock(mutex_);
-                           if (book_.learn(stack, std::move(site))) return;
-                           // Once there is room again, it may come again: one that has a site is not sent anew.
-                           signal_.forget_stack(stack.id);
-                           book_.give_up(stack.id, signal_.take_site(stack.id));
-                       },
+    take_deferred();
+    signal_.drain({.code = [this](const ms_code& code) { take_or_defer(static_cast<pid_t>(code.h.pid), code); },
+                   .stack = [this](const RawStack& stack) { take_or_defer(stack.process.pid, stack); },
                    .grew = [this](const ProcessId& process) { look_at(process); }});
 }
 
@@ -195,8 +233,14 @@ void GrowthRecorder::keep_only(const std::set<RunId>& runs) {
     book_.keep_only(runs);
 }
 
+// Before their address spaces are forgotten.
+void GrowthRecorder::name_deferred_of(const std::vector<TrackedProcess>& ended) {
+    for (const TrackedProcess& process : ended) take_deferred_now(process.task.id.pid);
+}
+
 void GrowthRecorder::end_processes(const ProcessTable& processes, const RunsOf& runs_of) {
     take_events();
+    name_deferred_of(processes.ended());
     const std::lock_guard lock(mutex_);
     if (read_resident()) read_spaces(processes, true);
     end_all(processes.ended(), runs_of);
@@ -220,6 +264,8 @@ void GrowthRecorder::end_all(const std::vector<TrackedProcess>& ended, const Run
 void GrowthRecorder::tick(ProcessTable& processes, const RunsOf& runs_of) {
     take_events();
     python_.look_again();
+    name_deferred_of(processes.ended());
+    for (const pid_t pid : executed_) take_deferred_now(pid);
     const std::lock_guard lock(mutex_);
     read_spaces(processes, read_resident());
     end_all(processes.ended(), runs_of);
@@ -263,7 +309,7 @@ void GrowthRecorder::mind_budget() {
     }
 }
 
-GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
+GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target, NativeReads::Wait wait) {
     const Roles roles(target.processes);
     std::vector<BookedGrowth> booked;
     GrowthBook::Unnamed unnamed;
@@ -285,7 +331,7 @@ GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
         }
     }
     // Names of native code may take a while to load; nobody waits for it.
-    GrowthPlane plane = to_plane(std::move(booked), symbols_);
+    GrowthPlane plane = to_plane(std::move(booked), symbols_, wait);
     say(plane, "external", unnamed.external);
     say(plane, "other", unnamed.other);
     say(plane, "unknown_stack", unnamed.unknown_stack);
@@ -297,7 +343,8 @@ GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
 
 // What living processes hold now, by the stacks it was taken at.
 template <class AtStack>
-GrowthPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks) {
+GrowthPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks,
+                                       NativeReads::Wait wait) {
     const Roles roles(target.processes);
     std::vector<BookedGrowth> booked;
     std::int64_t other = 0;
@@ -311,20 +358,22 @@ GrowthPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::
                 other += at.bytes;
         }
     }
-    GrowthPlane plane = to_plane(std::move(booked), symbols_);
+    GrowthPlane plane = to_plane(std::move(booked), symbols_, wait);
     say(plane, "unknown_stack", other);
     return plane;
 }
 
-GrowthPlane GrowthRecorder::gpu_plane(const TargetSnapshot& target, const GpuRecorder::Held& held) {
-    GrowthPlane plane = held_plane(target, held.stacks);
+GrowthPlane GrowthRecorder::gpu_plane(const TargetSnapshot& target, const GpuRecorder::Held& held,
+                                      NativeReads::Wait wait) {
+    GrowthPlane plane = held_plane(target, held.stacks, wait);
     say(plane, "other", held.elsewhere);
     say(plane, "no_room", held.lost);
     return plane;
 }
 
-GrowthPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held) {
-    GrowthPlane plane = held_plane(target, held.stacks);
+GrowthPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held,
+                                         NativeReads::Wait wait) {
+    GrowthPlane plane = held_plane(target, held.stacks, wait);
     say(plane, "lost", held.unknown);
     say(plane, "too_many_ranges", held.left_out);
     return plane;
@@ -340,13 +389,13 @@ std::vector<LineGrowth> GrowthRecorder::lines(const TargetSnapshot& target) {
     return by_line(booked);
 }
 
-Growth GrowthRecorder::report(const TargetSnapshot& target) {
+Growth GrowthRecorder::report(const TargetSnapshot& target, NativeReads::Wait wait) {
     const MappedRecorder::Held held = mapped_.held(target.processes);
     const GpuRecorder::HeldPlanes cuda = gpu_.held(target.processes);
-    return {.resident = resident_plane(target),
-            .mapped = mapped_plane(target, held),
-            .gpu = gpu_plane(target, cuda.gpu),
-            .pinned = gpu_plane(target, cuda.pinned),
+    return {.resident = resident_plane(target, wait),
+            .mapped = mapped_plane(target, held, wait),
+            .gpu = gpu_plane(target, cuda.gpu, wait),
+            .pinned = gpu_plane(target, cuda.pinned, wait),
             .file_mapped_bytes = held.file,
             .reserved_bytes = held.reserved};
 }

@@ -1,7 +1,12 @@
 #pragma once
+#include <deque>
 #include <map>
+#include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
+#include <variant>
+#include <vector>
 
 #include "analysis/hook_budget.h"
 #include "base/files.h"
@@ -14,6 +19,7 @@
 #include "watch/mapped_recorder.h"
 #include "watch/python_codes.h"
 #include "watch/python_watch.h"
+#include "watch/read_jobs.h"
 
 namespace memscope {
 
@@ -26,7 +32,8 @@ class GrowthRecorder {
 
     // `budget`: the share of the CPU time of those that grow which the hook may cost before it is taken off for a
     // while.
-    GrowthRecorder(SysRoot root, GrowthSignal& signal, const GpuRecorder& gpu, bool python, HookBudget budget);
+    GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, GrowthSignal& signal, const GpuRecorder& gpu,
+                   bool python, HookBudget budget);
 
     void take_events();
     void look_again() { python_.look_again(); }
@@ -44,30 +51,43 @@ class GrowthRecorder {
     // Of the resident plane, by line: cheap enough for a tick now and then.
     std::vector<LineGrowth> lines(const TargetSnapshot& target);
 
-    // From any thread.
-    Growth report(const TargetSnapshot& target);
+    // From any thread. Symbols of native code are loaded, which takes a while; with Wait::no, which is for the thread
+    // of the ticks, those are named whose symbols are there within a moment.
+    Growth report(const TargetSnapshot& target, NativeReads::Wait wait = NativeReads::Wait::yes);
+    void stop_waiting() { reads_->patient.stop(); }  // reports end without the symbols they wait for
 
     MappedRecorder& mapped() { return mapped_; }
     std::uint64_t unnamed_frames() const { return codes_.unknown(); }
 
   private:
-    CallSite named(const RawStack& stack);
-    std::vector<NativeLocation> located(const RawStack& stack);
+    // What the kernel told of a process, in this order, that waits for a helper to read something of the process.
+    using Deferred = std::variant<ms_code, RawStack>;
+    enum class Names { when_read, as_known };
+
+    bool take(const ms_code& code, Names names);
+    bool take(const RawStack& stack, Names names);
+    template <class Record>
+    void take_or_defer(pid_t pid, const Record& record);
+    void take_deferred();
+    void take_deferred_now(pid_t pid);
+    std::optional<std::vector<NativeLocation>> located(const RawStack& stack, Names names);
     void look_at(const ProcessId& process);
     bool read_resident();
+    void name_deferred_of(const std::vector<TrackedProcess>& ended);
     void end_all(const std::vector<TrackedProcess>& ended, const RunsOf& runs_of);
     void end(pid_t pid, const GrowthBook::Holder& holder, std::optional<SpaceId> still);
     void read_spaces(const ProcessTable& processes, bool all);
     void make_room();
     void mind_budget();
     Seconds cpu_of_growing() const;
-    GrowthPlane resident_plane(const TargetSnapshot& target);
-    GrowthPlane mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held);
-    GrowthPlane gpu_plane(const TargetSnapshot& target, const GpuRecorder::Held& held);
+    GrowthPlane resident_plane(const TargetSnapshot& target, NativeReads::Wait wait);
+    GrowthPlane mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held, NativeReads::Wait wait);
+    GrowthPlane gpu_plane(const TargetSnapshot& target, const GpuRecorder::Held& held, NativeReads::Wait wait);
     template <class AtStack>
-    GrowthPlane held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks);
+    GrowthPlane held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks, NativeReads::Wait wait);
 
     SysRoot root_;
+    std::shared_ptr<ReadHelpers> reads_;
     GrowthSignal& signal_;
     const GpuRecorder& gpu_;
     NativeSymbols symbols_;
@@ -75,6 +95,8 @@ class GrowthRecorder {
     PythonCodes codes_;
     MappedRecorder mapped_;
     HookBudget budget_;
+    std::map<pid_t, std::deque<Deferred>> deferred_{};
+    std::size_t deferred_count_ = 0;
     std::set<pid_t> executed_{};  // since the last tick
     std::set<pid_t> replaced_{};  // those whose maps, as we have them, are of the program before
     std::uint64_t seen_bookings_ = 0;

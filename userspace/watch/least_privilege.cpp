@@ -51,6 +51,14 @@ CapabilitySet needed_capabilities(const WatchOptions& options, CapabilitySet per
 
 Status keep_only(CapabilitySet kept) {
     if (::geteuid() == 0) join_group();
+    return limit_to(kept);
+}
+
+CapabilitySet reading_capabilities(CapabilitySet permitted) {
+    return {CapabilitySet{}.with(CAP_SYS_PTRACE).with(CAP_DAC_READ_SEARCH).bits & permitted.bits};
+}
+
+Status limit_to(CapabilitySet kept) {
     limit_bounds(kept);
     (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
     __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};

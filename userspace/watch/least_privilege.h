@@ -12,6 +12,11 @@ CapabilitySet needed_capabilities(const WatchOptions& options, CapabilitySet per
 // is one thread only, and after the user's command has been forked, which keeps what it has.
 Status keep_only(CapabilitySet kept);
 
+// What a helper process that reads watched processes needs, out of what there is.
+CapabilitySet reading_capabilities(CapabilitySet permitted);
+// As keep_only(), without joining the group that owns the status socket.
+Status limit_to(CapabilitySet kept);
+
 // Both, for what this process is permitted now.
 Status drop_privileges(const SysRoot& root, const WatchOptions& options);
 

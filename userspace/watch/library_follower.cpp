@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "sources/mapped_library.h"
+
 namespace memscope {
 namespace {
 
@@ -18,8 +20,10 @@ LibraryFollower::~LibraryFollower() {
 
 void LibraryFollower::look_at(const ProcessId& process, bool just_mapped) {
     if (!on_) return;
-    bool& mapped = to_look_at_[process];
-    mapped = mapped || just_mapped;
+    ToLookAt& look = to_look_at_[process];
+    look.just_mapped = look.just_mapped || just_mapped;
+    look.number = 0;  // what is being read may be from before
+    look.mappings.reset();
 }
 
 void LibraryFollower::begin(const TrackedProcess& process) {
@@ -42,44 +46,59 @@ void LibraryFollower::executed(const ProcessId& process) {
     for (auto& [key, library] : libraries_) library.users.erase(process.pid);
 }
 
-Status LibraryFollower::follow(Session& session, pid_t pid, const MappedRange& mapping, Library& library) {
+Status LibraryFollower::follow(Session& session, const Result<LibraryAnswer>& file, Library& library) {
+    if (!file) return file.error();
     std::size_t followed = 0;
     for (const auto& [key, known] : libraries_) followed += known.probes.empty() ? 0 : 1;
     if (followed >= kMostLibraries) return plain_error("there are too many " + kind_.name + " to follow them all");
-    auto probes = kind_.follow(session, pid, mapping);
+    auto probes = kind_.follow(session, *file);
     if (!probes) return probes.error();
     library.probes = std::move(*probes);
     return Done{};
 }
 
-// Whoever maps a file just now has not used it yet: a program initializes for longer than it takes to follow it.
-void LibraryFollower::look_at_maps(Session& session, const ProcessId& process, bool just_mapped, std::uint64_t now_ns) {
-    const auto mappings = kind_.find(process.pid);
-    if (!mappings) return;  // it has ended
-    for (const MappedRange& mapping : *mappings) {
+// Whoever maps a file just now has not used it yet: a program initializes for longer than it takes to follow it. False:
+// a helper still reads its maps or the file.
+bool LibraryFollower::look_at_maps(Session& session, const ProcessId& process, ToLookAt& look, std::uint64_t now_ns) {
+    if (!look.mappings) {
+        if (look.number == 0) look.number = ++numbers_;
+        const auto maps = reads_->quick.ask(MapsJob{.pid = process.pid, .number = look.number});
+        if (!maps) return false;
+        if (!*maps) return true;  // it has ended, or it blocks its readers
+        look.mappings = mappings_named((*maps)->text, kind_.file_name);
+    }
+    for (const MappedRange& mapping : *look.mappings) {
         const FileKey key{mapping.dev_major, mapping.dev_minor, mapping.inode};
         const bool known = libraries_.contains(key);
         if (!known && libraries_.size() >= kMostKnown) {
             ++refused_;
             continue;
         }
+        std::optional<Result<LibraryAnswer>> file;
+        if (!known) {
+            // To attach probes the kernel takes the mmap_lock of every process that has the file mapped, and nothing
+            // ends that wait: while a process is known to hold its lock, the file is not followed yet.
+            if (reads_->quick.is_any_blocked() || reads_->slow.is_any_blocked()) return false;
+            file = reads_->quick.ask(LibraryJob{.kind = kind_.kind, .pid = process.pid, .mapped = mapping});
+            if (!file) return false;
+        }
         Library& library = libraries_[key];
         if (!known) library.followed_ns = now_ns;
-        library.users.try_emplace(process.pid, just_mapped);
+        library.users.try_emplace(process.pid, look.just_mapped);
         if (known) continue;
-        if (auto followed = follow(session, process.pid, mapping, library); !followed) {
+        if (auto followed = follow(session, *file, library); !followed) {
             ++refused_;
             refusals_.push_back(followed.error());
         }
     }
     tell_if_from_start(process);
+    return true;
 }
 
 void LibraryFollower::look(Session& session, std::uint64_t now_ns) {
-    for (std::size_t looked = 0; !to_look_at_.empty() && looked < kMostLooksPerTurn; ++looked) {
-        const auto next = to_look_at_.extract(to_look_at_.begin());
-        look_at_maps(session, next.key(), next.mapped(), now_ns);
-    }
+    std::size_t looked = 0;
+    for (auto next = to_look_at_.begin(); next != to_look_at_.end() && looked < kMostLooksPerTurn; ++looked)
+        next = look_at_maps(session, next->first, next->second, now_ns) ? to_look_at_.erase(next) : std::next(next);
 }
 
 // A program maps its libraries some time after it was executed: the longer it lives without one, the more rarely it is

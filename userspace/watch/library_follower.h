@@ -12,6 +12,7 @@
 #include "kernel/session.h"
 #include "model/process_table.h"
 #include "sources/process_maps.h"
+#include "watch/read_jobs.h"
 
 namespace memscope {
 
@@ -20,11 +21,13 @@ class LibraryFollower {
   public:
     struct Kind {
         std::string name{};  // of many, for people
-        std::function<Result<std::vector<MappedRange>>(pid_t)> find{};
-        std::function<Result<std::vector<UserProbe>>(Session&, pid_t, const MappedRange&)> follow{};
+        LibraryKind kind{};
+        std::string file_name{};  // how the names of such files begin
+        std::function<Result<std::vector<UserProbe>>(Session&, const LibraryAnswer&)> follow{};
         bool tells_from_start = false;  // take_followed_from_start() is asked for
     };
-    LibraryFollower(Kind kind, bool on) : kind_(std::move(kind)), on_(on) {}
+    LibraryFollower(Kind kind, std::shared_ptr<ReadHelpers> reads, bool on)
+        : kind_(std::move(kind)), reads_(std::move(reads)), on_(on) {}
     LibraryFollower(const LibraryFollower&) = delete;
     LibraryFollower& operator=(const LibraryFollower&) = delete;
     ~LibraryFollower();
@@ -56,15 +59,22 @@ class LibraryFollower {
     };
 
     void look_at(const ProcessId& process, bool just_mapped);
-    void look_at_maps(Session& session, const ProcessId& process, bool just_mapped, std::uint64_t now_ns);
-    Status follow(Session& session, pid_t pid, const MappedRange& mapping, Library& library);
+    struct ToLookAt {
+        bool just_mapped = false;
+        std::uint64_t number = 0;  // of the reading of its maps that is under way
+        std::optional<std::vector<MappedRange>> mappings{};
+    };
+    bool look_at_maps(Session& session, const ProcessId& process, ToLookAt& look, std::uint64_t now_ns);
+    Status follow(Session& session, const Result<LibraryAnswer>& file, Library& library);
     void tell_if_from_start(const ProcessId& process);
     void look_again(const ProcessTable& processes, std::uint64_t now_ns);
     void leave_unused(const ProcessTable& processes, std::uint64_t now_ns);
 
     Kind kind_;
+    std::shared_ptr<ReadHelpers> reads_;
     bool on_;
-    std::map<ProcessId, bool> to_look_at_{};  // true: has mapped one just now
+    std::map<ProcessId, ToLookAt> to_look_at_{};
+    std::uint64_t numbers_ = 0;
     struct Look {
         std::uint64_t next_ns = 0;
         std::uint64_t wait_ns = 0;

@@ -20,6 +20,7 @@
 #include "watch/least_privilege.h"
 #include "watch/outlets.h"
 #include "watch/own_command.h"
+#include "watch/pulse.h"
 #include "watch/rendezvous.h"
 #include "watch/self_protection.h"
 #include "watch/wakeups.h"
@@ -35,19 +36,20 @@ constexpr Seconds kLastWords{1};  // for a reader of standard output that is slo
 Seconds monotonic() { return std::chrono::nanoseconds(read_clock().boot_ns); }
 
 // Nothing where it is not followed. The recorder keeps its place when its collector is moved.
-GrowthSource growth_of(GrowthRecorder* recorder, const Board& board) {
+// `wait`: whether the caller can wait for symbols, which the thread of the ticks cannot.
+GrowthSource growth_of(GrowthRecorder* recorder, const Board& board, NativeReads::Wait wait) {
     if (!recorder) return {};
-    return [recorder, &board](const std::string& name) -> std::optional<Growth> {
+    return [recorder, &board, wait](const std::string& name) -> std::optional<Growth> {
         const SnapshotPtr latest = board.latest();
         if (!latest) return std::nullopt;
         const TargetSnapshot* target = find_target(*latest, name);
-        return target ? std::optional(recorder->report(*target)) : std::nullopt;
+        return target ? std::optional(recorder->report(*target, wait)) : std::nullopt;
     };
 }
 
 DeathReporter::GrowthOf growth_at(GrowthRecorder* recorder) {
     if (!recorder) return {};
-    return [recorder](const TargetSnapshot& target) { return recorder->report(target); };
+    return [recorder](const TargetSnapshot& target) { return recorder->report(target, NativeReads::Wait::no); };
 }
 
 // One run of the watcher: what it shows, to whom, and when it ends.
@@ -55,7 +57,7 @@ class Loop {
   public:
     Loop(const WatchOptions& options, OwnCommand* command, Wakeups wakeups, Collector collector,
          std::optional<JsonStream> output, std::optional<View> view, DeathReporter reports, Actions actions,
-         Board& board)
+         Pulse pulse, Board& board)
         : options_(options),
           command_(command),
           wakeups_(std::move(wakeups)),
@@ -64,6 +66,7 @@ class Loop {
           view_(std::move(view)),
           reports_(std::move(reports)),
           actions_(std::move(actions)),
+          pulse_(std::move(pulse)),
           board_(board) {}
 
     Status prepare() {  // the first tick: from here on there is something to see
@@ -74,6 +77,7 @@ class Loop {
             if (auto watched = wakeups_.watch_actions(actions_.fd()); !watched) return watched;
         if (view_)
             if (auto watched = wakeups_.watch_terminal(view_->input_fd()); !watched) return watched;
+        if (auto saying = pulse_.start(wakeups_); !saying) return saying;
         if (auto ticking = wakeups_.tick_every(options_.interval); !ticking) return ticking;
         began_ = read_clock().boot_ns;
         return tick();
@@ -87,6 +91,7 @@ class Loop {
                 return WatchFailure{error, false, exit_status_of(error)};
             }
         if (command_ && !std::exchange(released_, true)) tell_of(board_.latest());
+        pulse_.ready();
         while (!over()) {
             switch (wakeups_.wait()) {
                 case Wake::stop:
@@ -107,6 +112,9 @@ class Loop {
                 case Wake::action_ended:
                     actions_.pump();
                     tell_actions();
+                    break;
+                case Wake::alive:
+                    pulse_.say_alive();
                     break;
                 case Wake::resize:
                     view_->resized();
@@ -157,6 +165,7 @@ class Loop {
     Status tick() {
         auto taken = collector_.tick();
         if (!taken) return taken.error();
+        pulse_.ticked();
         for (const Error& refused : collector_.take_refusals()) warn_in_passing(refused);
         if (collector_.finished() && taken->targets.empty()) return Done{};  // the last values stay
         reports_.take(*taken, monotonic());                                  // first: we may be next
@@ -205,7 +214,7 @@ class Loop {
     void await_actions() {
         const Seconds until = monotonic() + actions_.patience();
         while (!actions_.idle() && !stopped_ && monotonic() < until) {
-            stopped_ = wakeups_.stopped_within(until - monotonic(), actions_.fd());
+            stopped_ = pulse_.stopped_within(wakeups_, until - monotonic(), actions_.fd());
             actions_.pump();
         }
         tell_actions();
@@ -267,6 +276,7 @@ class Loop {
 
     // The targets are gone; the last scrape should still see how they ended.
     void linger() {
+        pulse_.rest();
         if (latest_) {
             Snapshot last = *latest_;
             if (!options_.json && !options_.quiet) {
@@ -286,7 +296,7 @@ class Loop {
         Snapshot last = *board_.latest();
         last.self.actions = actions_.tally();
         board_.publish(std::make_shared<const Snapshot>(std::move(last)));
-        stopped_ = stopped_ || wakeups_.stopped_within(time);
+        stopped_ = stopped_ || pulse_.stopped_within(wakeups_, time);
     }
 
     void linger_in_view(Seconds time) {
@@ -296,6 +306,7 @@ class Loop {
             stopped_ = wake == Wake::stop || (wake == Wake::keys && view_->on_input() == View::Wish::quit);
             if (stopped_) return;
             if (wake == Wake::action_ended) actions_.pump();
+            if (wake == Wake::alive) pulse_.say_alive();
             if (wake == Wake::resize) view_->resized();
             if (wake == Wake::events) collector_.take_events();
         }
@@ -307,6 +318,7 @@ class Loop {
     }
 
     int finish() {
+        pulse_.stopping();
         view_.reset();  // gives the screen back
         if (output_ && !told_.empty()) (void)output_->write_tick(told_);
         await_actions();
@@ -333,6 +345,7 @@ class Loop {
     std::vector<std::string> told_{};  // while the view was up
     DeathReporter reports_;
     Actions actions_;
+    Pulse pulse_;
     Board& board_;
     SnapshotPtr latest_{};
     NoticeWriter notices_{};
@@ -350,7 +363,8 @@ class Loop {
 std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& options, OwnCommand* command) {
     const auto cannot = [](const Error& error) { return WatchFailure{error, true}; };
     const auto is_alive = [root](ProcessId id) { return static_cast<bool>(open_process(root, id)); };
-    auto actions = Actions::start(options, is_alive);  // first of all: its helper is to have nothing of ours
+    ServiceNotifier service = ServiceNotifier::from_environment();
+    auto actions = Actions::start(options, is_alive);  // before the rest: its helper is to have nothing of ours
     if (!actions) return cannot(actions.error());
     for (const std::string& trouble : actions->take_troubles()) warn(plain_error(trouble));
     auto wakeups = Wakeups::open(command != nullptr);  // now: the threads of the servers inherit the blocked signals
@@ -367,22 +381,25 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
     // Before the servers start their threads: a thread keeps what it began with.
     if (auto dropped = drop_privileges(root, options); !dropped) warn(dropped.error());
 
+    Heartbeat heartbeat(options.interval);  // these outlive the servers that ask them
+    const auto trouble = [&heartbeat] { return heartbeat.trouble(read_clock().boot_ns); };
     Board board;                                     // outlives the servers that read it
     std::optional<Loop> loop;                        // outlives them, too: what grew is asked of its collector
     GrowthRecorder* recorder = collector->growth();  // keeps its place when the collector is moved
-    const GrowthSource growth = growth_of(recorder, board);
+    const GrowthSource growth = growth_of(recorder, board, NativeReads::Wait::yes);
     std::optional<HttpServer> http;
     if (options.listen) {
         const auto address = parse_listen(*options.listen);
         if (!address) return cannot(address.error());
-        auto server =
-            HttpServer::on_tcp(*address, make_routes(board, {options.http_status, growth}), {}, options.http_hosts);
+        auto server = HttpServer::on_tcp(*address, make_routes(board, {options.http_status, growth, trouble}), {},
+                                         options.http_hosts);
         if (!server) return cannot(server.error());
         http.emplace(std::move(*server));
     }
     loop.emplace(options, command, std::move(*wakeups), std::move(*collector), std::move(*output),
-                 open_view(options, growth), DeathReporter(std::move(reports), growth_at(recorder)),
-                 std::move(*actions), board);
+                 open_view(options, growth_of(recorder, board, NativeReads::Wait::no)),
+                 DeathReporter(std::move(reports), growth_at(recorder)), std::move(*actions),
+                 Pulse(std::move(service), heartbeat), board);
     if (auto prepared = loop->prepare(); !prepared) return cannot(prepared.error());
     if (const SnapshotPtr first = board.latest()) {
         for (const std::string& target : targets_around(*first, own_cgroup_path(root)))
@@ -392,9 +409,11 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
 
     // Without it `memscope status` finds nobody; that is said, and no reason not to watch.
     remove_stale_sockets(root);
-    auto status = HttpServer::on_unix(own_socket(root), make_routes(board, {true, growth}));
+    auto status = HttpServer::on_unix(own_socket(root), make_routes(board, {true, growth, trouble}));
     if (!status) loop->warn_user(status.error());
-    return loop->run();
+    auto ended = loop->run();
+    if (recorder) recorder->stop_waiting();  // the servers end when their requests have been answered
+    return ended;
 }
 
 }  // namespace memscope

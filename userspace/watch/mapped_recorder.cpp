@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "sources/found_ranges.h"
-#include "watch/clock.h"
 
 namespace memscope {
 namespace {
@@ -16,8 +15,22 @@ std::int64_t number(Bytes bytes) { return static_cast<std::int64_t>(bytes.n); }
 }  // namespace
 
 void MappedRecorder::take_events(Session& session) {
+    drain(session);
+    if (readings_.empty()) return;
+    std::vector<ProcessId> under_way;
+    for (const auto& [id, reading] : readings_) under_way.push_back(id);
+    for (const ProcessId& id : under_way) read(id);
+}
+
+void MappedRecorder::drain(Session& session) {
     const std::lock_guard lock(mutex_);
-    session.drain_ranges([this](const RangeEvent& event) { growth_.apply(event); });
+    session.drain_ranges([this](const RangeEvent& event) {
+        growth_.apply(event);
+        const auto reading = readings_.find(event.id);
+        if (reading == readings_.end()) return;
+        reading->second.too_many = reading->second.too_many || reading->second.since.size() >= kMostSince;
+        if (!reading->second.too_many) reading->second.since.push_back(event);
+    });
 }
 
 void MappedRecorder::begin(const TrackedProcess& process) {
@@ -26,26 +39,34 @@ void MappedRecorder::begin(const TrackedProcess& process) {
 }
 
 void MappedRecorder::read(const ProcessId& id) {
-    const std::uint64_t began = read_clock().boot_ns;
-    const auto maps = read_process_maps(root_, id.pid);
+    const auto [place, is_new] = readings_.try_emplace(id);
+    if (is_new) place->second.number = ++numbers_;
+    const auto maps = reads_->quick.ask(MapsJob{.pid = id.pid, .number = place->second.number});
+    if (!maps) return;
+    const Reading reading = std::move(place->second);
+    readings_.erase(place);
     const std::lock_guard lock(mutex_);
-    if (maps)
-        growth_.reconcile(id, found_ranges(*maps), began);
-    else
-        growth_.end(id);
+    if (reading.too_many) return;                                      // it is still to be read
+    if (!*maps && maps->error().code == std::errc::timed_out) return;  // it blocks its readers, and lives
+    if (!*maps) return growth_.end(id);
+    growth_.reconcile(id, found_ranges(parse_process_maps((*maps)->text)), (*maps)->began_ns);
+    for (const RangeEvent& event : reading.since) growth_.apply(event);
 }
 
 void MappedRecorder::tick(Session& session, const ProcessTable& processes) {
-    take_events(session);
+    drain(session);
     std::vector<ProcessId> wanted;
     {
         const std::lock_guard lock(mutex_);
-        for (const TrackedProcess& process : processes.ended()) growth_.end(process.task.id);
+        for (const TrackedProcess& process : processes.ended()) {
+            growth_.end(process.task.id);
+            readings_.erase(process.task.id);
+        }
         wanted = growth_.to_be_read();
     }
     if (wanted.size() > kMostReadPerTick) wanted.resize(kMostReadPerTick);
     for (const ProcessId& id : wanted) read(id);
-    take_events(session);
+    drain(session);
     const std::uint64_t lost = session.losses()["ranges_full"];
     if (std::exchange(lost_, lost) == lost) return;
     const std::lock_guard lock(mutex_);

@@ -1,4 +1,6 @@
 #pragma once
+#include <map>
+#include <memory>
 #include <mutex>
 #include <set>
 #include <vector>
@@ -9,13 +11,14 @@
 #include "model/process_table.h"
 #include "model/snapshot.h"
 #include "model/stack.h"
+#include "watch/read_jobs.h"
 
 namespace memscope {
 
 // Keeps the maps of ranges of all watched processes. Everything but held() belongs to the thread of the ticks.
 class MappedRecorder {
   public:
-    explicit MappedRecorder(SysRoot root) : root_(std::move(root)) {}
+    explicit MappedRecorder(std::shared_ptr<ReadHelpers> reads) : reads_(std::move(reads)) {}
 
     void take_events(Session& session);
     void begin(const TrackedProcess& process);  // one that is watched from now on
@@ -38,9 +41,21 @@ class MappedRecorder {
     std::set<StackId> stacks() const;  // all that hold something
 
   private:
+    // A process whose maps a helper reads, and what has happened to it since that was asked for. All of that is applied
+    // again to what the helper has read, which may be older.
+    struct Reading {
+        std::uint64_t number = 0;
+        std::vector<RangeEvent> since{};
+        bool too_many = false;  // events: what is read is worth nothing by then
+    };
+    static constexpr std::size_t kMostSince = 16384;
+
+    void drain(Session& session);
     void read(const ProcessId& id);
 
-    SysRoot root_;
+    std::shared_ptr<ReadHelpers> reads_;
+    std::map<ProcessId, Reading> readings_{};
+    std::uint64_t numbers_ = 0;
     std::uint64_t lost_ = 0;  // events, up to the last tick
     mutable std::mutex mutex_{};
     MappedGrowth growth_{};

@@ -4,8 +4,6 @@
 #include <functional>
 #include <string_view>
 
-#include "sources/process_memory.h"
-
 namespace memscope {
 namespace {
 
@@ -60,13 +58,16 @@ void PythonCodes::forget_oldest(Space& space) {
     space.order.pop_front();
 }
 
-// While the process lives; else the part we have must do.
-void PythonCodes::complete(PythonCode& code, const ms_code& record, Space& space) const {
+// While the process lives; else the part we have must do. False: it is being read.
+bool PythonCodes::complete(PythonCode& code, const ms_code& record, Space& space) const {
     const auto pid = static_cast<pid_t>(record.h.pid);
-    const auto layout = code.is_cut() && space.completed < kMostCompleted ? layout_of_(pid) : std::nullopt;
-    if (!layout) return;
-    (void)complete_python_code(code, ProcessMemory::of(pid), *layout, record.code);
+    const auto layout = complete_ && code.is_cut() && space.completed < kMostCompleted ? layout_of_(pid) : std::nullopt;
+    if (!layout) return true;
+    auto whole = complete_(pid, *layout, record.code, code);
+    if (!whole) return false;
+    if (*whole) code = std::move(**whole);
     space.completed += bytes_of(code);
+    return true;
 }
 
 void PythonCodes::forget(SpaceId space) { spaces_.erase(space); }
@@ -83,10 +84,10 @@ void PythonCodes::make_room() {
     }
 }
 
-void PythonCodes::add(const ms_code& record) {
+bool PythonCodes::add(const ms_code& record, Cut cut) {
     PythonCode code = decode_python_code(record, static_cast<int>(record.version));
     Space& space = spaces_[SpaceId{record.h.target}];
-    complete(code, record, space);
+    if (cut == Cut::wait && !complete(code, record, space)) return false;
     const Key key{record.code, record.first_line};
     CodePtr& place = space.codes[key];
     if (place)
@@ -97,6 +98,7 @@ void PythonCodes::add(const ms_code& record) {
     space.bytes += bytes_of(*place);
     while (space.order.size() > kMostPerSpace) forget_oldest(space);
     make_room();
+    return true;
 }
 
 PythonFrame PythonCodes::frame(const RawStack& stack, const RawStack::PythonCall& call) {

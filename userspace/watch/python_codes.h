@@ -15,9 +15,15 @@ namespace memscope {
 class PythonCodes {
   public:
     using LayoutOf = std::function<std::optional<ms_python>(pid_t)>;
-    explicit PythonCodes(LayoutOf layout_of) : layout_of_(std::move(layout_of)) {}
+    // What the kernel cut off, from the process. Nothing: not read yet, ask again. An error: the part must do.
+    using Complete = std::function<std::optional<Result<PythonCode>>(pid_t, const ms_python& layout,
+                                                                     std::uint64_t address, const PythonCode& part)>;
+    explicit PythonCodes(LayoutOf layout_of, Complete complete = {})
+        : layout_of_(std::move(layout_of)), complete_(std::move(complete)) {}
 
-    void add(const ms_code& code);
+    // False: what was cut off is being read, add it again.
+    enum class Cut { wait, accept };
+    bool add(const ms_code& code, Cut cut = Cut::wait);
     PythonFrame frame(const RawStack& stack, const RawStack::PythonCall& call);
     void forget(SpaceId space);
     std::uint64_t unknown() const { return unknown_; }  // frames that could not be named
@@ -37,12 +43,13 @@ class PythonCodes {
         std::size_t completed = 0;  // bytes that were read from the process
     };
 
-    void complete(PythonCode& code, const ms_code& record, Space& space) const;
+    bool complete(PythonCode& code, const ms_code& record, Space& space) const;
     CodePtr shared(PythonCode code);
     void forget_oldest(Space& space);
     void make_room();
 
     LayoutOf layout_of_;
+    Complete complete_;
     std::shared_ptr<std::size_t> bytes_ = std::make_shared<std::size_t>(0);  // what ends a code takes it off
     std::map<SpaceId, Space> spaces_;
     std::map<std::size_t, std::weak_ptr<const PythonCode>> alike_;  // by hash: forked workers have the same code

@@ -14,11 +14,10 @@ constexpr std::size_t kMostPerTurn = 32;  // a look costs about 0.1 ms
 
 }  // namespace
 
-PythonWatch::PythonWatch(const SysRoot& root, GrowthSignal& signal, bool on)
-    : root_(root),
+PythonWatch::PythonWatch(std::shared_ptr<ReadHelpers> reads, GrowthSignal& signal, bool on)
+    : reads_(std::move(reads)),
       signal_(signal),
       on_(on),
-      finder_(root),
       timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {}
 
 void PythonWatch::arm(bool on) {
@@ -28,16 +27,27 @@ void PythonWatch::arm(bool on) {
     (void)::timerfd_settime(timer_.get(), 0, &timer, nullptr);  // else the next tick looks again
 }
 
-// True when there is nothing to wait for.
-bool PythonWatch::decided(const ProcessId& process) {
-    const PythonSearch search = finder_.find(process.pid);
-    if (search.outcome == PythonSearch::Outcome::found) (void)signal_.set_python(process.pid, search.layout);
-    return search.outcome != PythonSearch::Outcome::starting;
+// Takes the answer of the look that is under way, if it is there, and has the next look done.
+bool PythonWatch::is_over(Waiting& waiting, std::uint64_t now_ns) {
+    if (waiting.number == 0) waiting.number = ++looks_;
+    const auto search = reads_->quick.ask(PythonJob{.pid = waiting.process.pid, .number = waiting.number});
+    if (!search) return false;
+    waiting.number = 0;
+    if (!*search) return true;
+    if (!std::exchange(waiting.answered, true)) waiting.until_ns = now_ns + kPatienceNs;
+    if ((*search)->outcome == PythonSearch::Outcome::found)
+        (void)signal_.set_python(waiting.process.pid, (*search)->layout);
+    return (*search)->outcome != PythonSearch::Outcome::starting || now_ns >= waiting.until_ns;
 }
 
 void PythonWatch::look_at(const ProcessId& process) {
-    if (!on_ || waiting_.size() >= kMostWaiting || decided(process)) return;
-    waiting_[process.pid] = {process, read_clock().boot_ns + kPatienceNs};
+    if (!on_ || waiting_.size() >= kMostWaiting) return;
+    Waiting waiting{.process = process};
+    if (is_over(waiting, read_clock().boot_ns)) {
+        waiting_.erase(process.pid);
+        return;
+    }
+    waiting_[process.pid] = waiting;
     arm(true);
 }
 
@@ -49,7 +59,7 @@ void PythonWatch::look_again() {
     auto at = waiting_.lower_bound(next_);
     for (std::size_t left = waiting_.size(); left > 0 && looked < kMostPerTurn; --left, ++looked) {
         if (at == waiting_.end()) at = waiting_.begin();
-        const bool over = now >= at->second.until_ns || decided(at->second.process);
+        const bool over = is_over(at->second, now);
         at = over ? waiting_.erase(at) : std::next(at);
     }
     next_ = at == waiting_.end() ? 0 : at->first;

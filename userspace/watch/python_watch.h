@@ -4,7 +4,7 @@
 #include "base/fd.h"
 #include "base/files.h"
 #include "kernel/growth_signal.h"
-#include "sources/python_finder.h"
+#include "watch/read_jobs.h"
 
 namespace memscope {
 
@@ -12,7 +12,7 @@ namespace memscope {
 // while after its program was executed, so a process is looked at again and again for a few seconds.
 class PythonWatch {
   public:
-    PythonWatch(const SysRoot& root, GrowthSignal& signal, bool on);
+    PythonWatch(std::shared_ptr<ReadHelpers> reads, GrowthSignal& signal, bool on);
 
     void look_at(const ProcessId& process);  // now, and again if it may yet become one
     void look_again();                       // at those that wait
@@ -23,15 +23,17 @@ class PythonWatch {
     struct Waiting {
         ProcessId process{};
         std::uint64_t until_ns = 0;  // boot clock
+        std::uint64_t number = 0;    // of the look that is under way
+        bool answered = false;       // a look has ended: from then on there is an end to the waiting
     };
 
-    bool decided(const ProcessId& process);
+    bool is_over(Waiting& waiting, std::uint64_t now_ns);
     void arm(bool on);
 
-    SysRoot root_;
+    std::shared_ptr<ReadHelpers> reads_;
     GrowthSignal& signal_;
     bool on_;
-    PythonFinder finder_;
+    std::uint64_t looks_ = 0;
     std::map<pid_t, Waiting> waiting_;
     pid_t next_ = 0;  // with whom to go on, if there were too many for one turn
     Fd timer_;

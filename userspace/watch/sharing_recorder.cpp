@@ -11,8 +11,8 @@ constexpr std::size_t kProcessesATick = 250;  // are looked at in a tick, on ave
 
 }  // namespace
 
-SharingRecorder::SharingRecorder(const SysRoot& root)
-    : page_{static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))}, reader_(root) {}
+SharingRecorder::SharingRecorder(SharingReader::Read read)
+    : page_{static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))}, reader_(std::move(read)) {}
 
 void SharingRecorder::tick(const ProcessTable::Living& living, std::uint64_t scan_began_ns, std::uint64_t now_ns) {
     latest_scan_ns_ = scan_began_ns;

@@ -10,7 +10,7 @@ namespace memscope {
 // looking costs as much as all else of a tick.
 class SharingRecorder {
   public:
-    explicit SharingRecorder(const SysRoot& root);
+    explicit SharingRecorder(SharingReader::Read read);
 
     // At every tick, before targets are described. `scan_began_ns`: of the scan that `living` is of, boot clock.
     void tick(const ProcessTable::Living& living, std::uint64_t scan_began_ns, std::uint64_t now_ns);

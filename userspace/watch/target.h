@@ -6,6 +6,7 @@
 
 #include "model/nesting.h"
 #include "model/snapshot.h"
+#include "watch/read_jobs.h"
 
 namespace memscope {
 
@@ -23,6 +24,7 @@ struct Target {
     std::unique_ptr<TargetMemory> memory{};
     std::optional<ShmUsage> shm{};  // read every few seconds only: it takes a list of mounts per namespace
     std::uint64_t shm_read_ns = 0;  // boot clock
+    ShmJob shm_job{};               // that is under way, if it has a number
     std::size_t process_count = 0;  // at the last tick
 };
 

@@ -11,17 +11,15 @@ constexpr std::size_t kMostSweptPerTick = 16384;
 
 }  // namespace
 
-TorchRecorder::TorchRecorder(const SysRoot& root, bool on)
-    : libraries_(
-          {.name = "copies of PyTorch",
-           .find = [root](pid_t pid) { return read_torch_mappings(root, pid); },
-           .follow = [root](Session& session, pid_t pid, const MappedRange& mapping) -> Result<std::vector<UserProbe>> {
-               const auto library = open_torch_library(root, pid, mapping);
-               if (!library) return library.error();
-               if (auto started = session.start_torch(); !started) return started.error();
-               return session.torch()->attach(library->file, library->places);
-           }},
-          on) {}
+TorchRecorder::TorchRecorder(std::shared_ptr<ReadHelpers> reads, bool on)
+    : libraries_({.name = "copies of PyTorch",
+                  .kind = LibraryKind::torch,
+                  .file_name = std::string(kTorchFileName),
+                  .follow = [](Session& session, const LibraryAnswer& library) -> Result<std::vector<UserProbe>> {
+                      if (auto started = session.start_torch(); !started) return started.error();
+                      return session.torch()->attach(library.file, library.torch);
+                  }},
+                 std::move(reads), on) {}
 
 void TorchRecorder::tick(Session& session, const GpuRecorder& calls, const GpuRecorder::Surroundings& around) {
     libraries_.tick(session, around.processes, around.now_ns);

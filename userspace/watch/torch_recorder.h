@@ -15,7 +15,7 @@ namespace memscope {
 // kernel has booked of tensors. Everything here belongs to the thread of the ticks.
 class TorchRecorder {
   public:
-    TorchRecorder(const SysRoot& root, bool on);
+    TorchRecorder(std::shared_ptr<ReadHelpers> reads, bool on);
 
     LibraryFollower& libraries() { return libraries_; }
     const LibraryFollower& libraries() const { return libraries_; }

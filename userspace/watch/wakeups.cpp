@@ -18,6 +18,14 @@ Status add(const Fd& epoll, int fd, Wake wake) {
     return Done{};
 }
 
+Status start_timer(const Fd& timer, Seconds interval) {
+    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(interval).count();
+    const timespec step{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
+    const itimerspec setting{.it_interval = step, .it_value = step};
+    if (::timerfd_settime(timer.get(), 0, &setting, nullptr) != 0) return system_error(errno, "start the timer");
+    return Done{};
+}
+
 }  // namespace
 
 Result<Wakeups> Wakeups::open(bool for_command) {
@@ -51,12 +59,13 @@ Status Wakeups::watch_terminal(int keys) {
     return add(epoll_, keys, Wake::keys);
 }
 
-Status Wakeups::tick_every(Seconds interval) {
-    const auto ns = std::chrono::duration_cast<std::chrono::nanoseconds>(interval).count();
-    const timespec step{.tv_sec = ns / 1'000'000'000, .tv_nsec = ns % 1'000'000'000};
-    const itimerspec timer{.it_interval = step, .it_value = step};
-    if (::timerfd_settime(timer_.get(), 0, &timer, nullptr) != 0) return system_error(errno, "start the timer");
-    return Done{};
+Status Wakeups::tick_every(Seconds interval) { return start_timer(timer_, interval); }
+
+Status Wakeups::say_alive_every(Seconds interval) {
+    alive_ = Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+    if (!alive_) return system_error(errno, "timerfd");
+    if (auto started = start_timer(alive_, interval); !started) return started;
+    return add(epoll_, alive_.get(), Wake::alive);
 }
 
 Wake Wakeups::wait() {
@@ -74,11 +83,14 @@ Wake Wakeups::wait() {
             return said;
         }
         const bool terminal = said == Wake::keys || said == Wake::resize;
-        if (said != Wake::events && wake != Wake::command_ended && !(terminal && wake == Wake::tick)) wake = said;
+        const bool can_wait = terminal || said == Wake::alive;  // what is left is there at the next call
+        if (said != Wake::events && wake != Wake::command_ended && !(can_wait && wake == Wake::tick)) wake = said;
     }
     std::uint64_t expirations = 0;  // ticks that were missed are not made up for
     if (wake == Wake::tick) [[maybe_unused]]
         const auto n = ::read(timer_.get(), &expirations, sizeof expirations);
+    if (wake == Wake::alive) [[maybe_unused]]
+        const auto n = ::read(alive_.get(), &expirations, sizeof expirations);
     signalfd_siginfo resize{};
     if (wake == Wake::resize) [[maybe_unused]]
         const auto n = ::read(resizes_.get(), &resize, sizeof resize);

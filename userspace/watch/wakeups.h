@@ -5,7 +5,7 @@
 
 namespace memscope {
 
-enum class Wake { tick, events, keys, resize, stop, command_ended, action_ended };
+enum class Wake { tick, events, keys, resize, stop, command_ended, action_ended, alive };
 
 struct Signal {
     int number = 0;
@@ -25,7 +25,8 @@ class Wakeups {
     Status watch_terminal(int keys);                  // and its size
     const Signal& signal() const { return signal_; }  // the one that woke us as a stop
     Status tick_every(Seconds interval);
-    Wake wait();  // a stop before a tick, a tick before keys, keys before events
+    Status say_alive_every(Seconds interval);  // for a service's watchdog, which may be shorter than an interval
+    Wake wait();                               // a stop before a tick, a tick before keys, keys before events
     // Waits that long for a stop alone, or for a descriptor: false if there is something to read.
     bool stopped_within(Seconds time, int fd = -1);
 
@@ -37,6 +38,7 @@ class Wakeups {
     Fd signals_;
     Fd timer_;
     Fd resizes_{};
+    Fd alive_{};
     Signal signal_{};
 };
 

@@ -1,0 +1,156 @@
+#pragma once
+#include <cstddef>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace memscope {
+
+// Values as bytes, for a message between two processes of the same program. A struct takes part by
+// `auto fields() { return std::tie(a, b); }`, or as it is if it can be copied byte by byte. Descriptors travel beside
+// the bytes.
+template <class T>
+concept HasFields = requires(T& value) { value.fields(); };
+
+class Packer {
+  public:
+    template <class T>
+    void put(const T& value) {
+        if constexpr (std::is_same_v<T, Fd>) {
+            put(static_cast<bool>(value));
+            if (value) fds_.push_back(value.get());  // borrowed: the owner keeps it until the message is sent
+        } else if constexpr (HasFields<T>) {
+            std::apply([this](const auto&... each) { (put(each), ...); }, const_cast<T&>(value).fields());
+        } else if constexpr (std::is_trivially_copyable_v<T>) {
+            bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
+        } else {
+            put_other(value);
+        }
+    }
+    const std::string& bytes() const { return bytes_; }
+    const std::vector<int>& fds() const { return fds_; }
+
+  private:
+    void put_other(const std::string& text) {
+        put(text.size());
+        bytes_ += text;
+    }
+    template <class T>
+    void put_other(const std::vector<T>& values) {
+        put(values.size());
+        if constexpr (std::is_trivially_copyable_v<T> && !HasFields<T>)
+            bytes_.append(reinterpret_cast<const char*>(values.data()), values.size() * sizeof(T));
+        else
+            for (const T& value : values) put(value);
+    }
+    template <class T>
+    void put_other(const std::optional<T>& value) {
+        put(value.has_value());
+        if (value) put(*value);
+    }
+    template <class T>
+    void put_other(const Result<T>& result) {
+        put(static_cast<bool>(result));
+        if (result) return put(*result);
+        put(result.error().code.value());
+        put(result.error().where);
+        put(result.error().advice);
+    }
+
+    std::string bytes_{};
+    std::vector<int> fds_{};
+};
+
+// False once something was missing: the values that were taken before are then worthless.
+class Unpacker {
+  public:
+    Unpacker(std::string_view bytes, std::vector<Fd> fds) : bytes_(bytes), fds_(std::move(fds)) {}
+
+    template <class T>
+    bool take(T& value) {
+        if constexpr (std::is_same_v<T, Fd>) {
+            bool there = false;
+            if (!take(there) || !there) return good_;
+            if (next_fd_ >= fds_.size()) return good_ = false;
+            value = std::move(fds_[next_fd_++]);
+        } else if constexpr (HasFields<T>) {
+            std::apply([this](auto&... each) { (void)(take(each) && ...); }, value.fields());
+        } else if constexpr (std::is_trivially_copyable_v<T>) {
+            if (!has(sizeof value)) return false;
+            std::memcpy(&value, bytes_.data(), sizeof value);
+            bytes_.remove_prefix(sizeof value);
+        } else {
+            take_other(value);
+        }
+        return good_;
+    }
+    bool is_whole() const { return good_ && bytes_.empty(); }
+
+    template <class T>
+    static Result<T> result(std::string_view bytes, std::vector<Fd> fds) {
+        Unpacker unpacker(bytes, std::move(fds));
+        Result<T> value = plain_error("an answer that is not understood");
+        unpacker.take(value);
+        if (!unpacker.is_whole()) return plain_error("an answer that is not understood");
+        return value;
+    }
+
+  private:
+    bool has(std::size_t bytes) { return good_ = good_ && bytes_.size() >= bytes; }
+    void take_other(std::string& text) {
+        std::size_t size = 0;
+        if (!take(size) || !has(size)) return;
+        text.assign(bytes_.substr(0, size));
+        bytes_.remove_prefix(size);
+    }
+    template <class T>
+    void take_other(std::vector<T>& values) {
+        std::size_t count = 0;
+        if (!take(count) || !has(count)) return;  // each takes at least a byte
+        if constexpr (std::is_trivially_copyable_v<T> && !HasFields<T>) {
+            if (count > bytes_.size() / sizeof(T)) {
+                good_ = false;
+                return;
+            }
+            values.resize(count);
+            if (count > 0) std::memcpy(values.data(), bytes_.data(), count * sizeof(T));
+            bytes_.remove_prefix(count * sizeof(T));
+        } else {
+            for (std::size_t i = 0; i < count && good_; ++i) take(values.emplace_back());
+        }
+    }
+    template <class T>
+    void take_other(std::optional<T>& value) {
+        bool there = false;
+        if (take(there) && there) take(value.emplace());
+    }
+    template <class T>
+    void take_other(Result<T>& result) {
+        bool there = false;
+        if (!take(there)) return;
+        if (there) {
+            T value{};
+            if (take(value)) result = std::move(value);
+            return;
+        }
+        int code = 0;
+        Error error;
+        if (!take(code) || !take(error.where) || !take(error.advice)) return;
+        if (code != 0) error.code = std::error_code(code, std::generic_category());
+        result = std::move(error);
+    }
+
+    std::string_view bytes_;
+    std::vector<Fd> fds_;
+    std::size_t next_fd_ = 0;
+    bool good_ = true;
+};
+
+}  // namespace memscope

@@ -1,0 +1,38 @@
+#pragma once
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <sys/types.h>
+
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace memscope {
+
+// Starts helper processes for a watcher that has threads by then: forking a process with several threads is not safe.
+// So one process, the spawner, is forked while there is one thread, and it forks the helpers later. The spawner itself
+// touches nothing of a watched process, so nothing can block it.
+class HelperSpawner {
+  public:
+    struct Work {
+        std::function<void()> prepare{};         // once, in the spawner: give up privileges
+        std::function<void(Fd socket)> serve{};  // in each helper, until the socket is closed
+    };
+    // To be called while the process has one thread. The spawner keeps no descriptor of the caller's.
+    static Result<std::shared_ptr<HelperSpawner>> start(Work work);
+    HelperSpawner(const HelperSpawner&) = delete;
+    HelperSpawner& operator=(const HelperSpawner&) = delete;
+    ~HelperSpawner();  // ends the spawner, and the kernel kills its helpers
+
+    // A socket (SOCK_SEQPACKET) to a new helper. Does not wait for it. From any thread.
+    Result<Fd> spawn();
+
+  private:
+    HelperSpawner(Fd control, pid_t pid) : control_(std::move(control)), pid_(pid) {}
+
+    std::mutex mutex_{};
+    Fd control_;
+    pid_t pid_;
+};
+
+}  // namespace memscope
