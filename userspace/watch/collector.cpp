@@ -13,6 +13,7 @@
 #include "sources/shm.h"
 #include "watch/follow_tree.h"
 #include "watch/open_targets.h"
+#include "watch/process_target.h"
 #include "watch/shown_process.h"
 #include "watch/tick_reads.h"
 

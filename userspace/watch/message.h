@@ -19,8 +19,8 @@ enum class SendOutcome { sent, full, failed };
 
 constexpr std::size_t kMostMessageFds = 8;
 
-// The text is given in two parts, for it can be very long. `flags` as for sendmsg() and recvmsg(): MSG_DONTWAIT, or 0 to
-// wait.
+// The text is given in two parts, for it can be very long. `flags` as for sendmsg() and recvmsg(): MSG_DONTWAIT, or 0
+// to wait.
 SendOutcome send_message(const Fd& socket, std::string_view head, std::string_view rest, std::span<const int> fds,
                          int flags);
 // Nothing: the other end is closed, or with MSG_DONTWAIT nothing is there yet (`errno` is EAGAIN).
