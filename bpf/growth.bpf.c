@@ -208,7 +208,7 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 		return 0;
 	if (!mm || mm == BPF_CORE_READ(parent, mm)) /* vfork() */
 		return 0;
-	if (!target_of(follow_descendants ? parent : child))
+	if (!target_of(follow_descendants ? parent : child) || is_own(child, BPF_CORE_READ(child, tgid)))
 		return 0;
 	inherit_python(parent, child, bounded);
 	begin_space(child, mm, anon_pages_of(mm));
@@ -222,7 +222,7 @@ static __always_inline int on_exec(struct task_struct *task)
 	struct mm_struct *mm = BPF_CORE_READ(task, mm);
 
 	bpf_map_delete_elem(&interpreters, &pid);
-	if (mm && target_of(task) && pid != watcher_pid)
+	if (mm && target_of(task) && !is_own(task, pid))
 		begin_space(task, mm, anon_pages_of(mm));
 	return 0;
 }

@@ -11,6 +11,8 @@
 const volatile __u32 memory_on_v1 = 0;
 /* The watcher never counts itself. */
 const volatile __u32 watcher_pid = 0;
+/* Nor the processes that read others for it: this one starts them and is their parent. 0: there is none. */
+const volatile __u32 spawner_pid = 0;
 
 /* Ids of the watched cgroups: written by the collector while the programs run. Shared by all objects. */
 struct {
@@ -57,6 +59,17 @@ static __always_inline struct cgroup_subsys_state *memory_css(struct task_struct
 	                      (void *)set + bpf_core_field_offset(struct css_set, subsys) +
 	                          index * sizeof(css));
 	return css;
+}
+
+static __always_inline bool is_spawner_or_child(__u32 pid, __u32 parent)
+{
+	return spawner_pid && (pid == spawner_pid || parent == spawner_pid);
+}
+
+/* The watcher, or a process that works for it. */
+static __always_inline bool is_own(struct task_struct *task, __u32 pid)
+{
+	return pid == watcher_pid || is_spawner_or_child(pid, BPF_CORE_READ(task, real_parent, tgid));
 }
 
 /* The id of the innermost watched cgroup around the task, 0 if there is none. */

@@ -34,7 +34,7 @@ static __always_inline int on_begin(void)
 	struct ms_stall stall = {};
 	__u32 thread = id;
 
-	if (id >> 32 == watcher_pid)
+	if (is_own(task, id >> 32))
 		return 0;
 	stall.target = target_of(task);
 	if (!stall.target)

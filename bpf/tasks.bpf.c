@@ -132,7 +132,7 @@ static __always_inline int describe(struct seq_file *seq, struct task_struct *le
 		return 0;
 	__builtin_memset(row, 0, sizeof(*row));
 	row->pid = BPF_CORE_READ(leader, tgid);
-	if (row->pid == watcher_pid ||
+	if (is_own(leader, row->pid) ||
 	    BPF_CORE_READ(leader, signal, live.counter) == 0) /* a zombie is gone */
 		return 0;
 	row->target = target_of(leader);
@@ -270,6 +270,8 @@ __noinline int quick_is_watched(void)
 	struct task_struct *leader = scanned_leader();
 
 	if (leader->tgid == watcher_pid || leader->signal->live.counter == 0) /* a zombie is gone */
+		return false;
+	if (is_spawner_or_child(leader->tgid, leader->real_parent->tgid))
 		return false;
 	find_membership(&scan.known, leader);
 	return scan.known.target != 0;

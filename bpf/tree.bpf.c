@@ -61,7 +61,7 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 	if (follow_descendants)
 		inherit(parent, child);
 	target = target_of(child);
-	if (!target)
+	if (!target || is_own(child, BPF_CORE_READ(child, tgid)))
 		return 0;
 	begin_child_mappings(parent, child);
 	return send_placed(MS_EVENT_FORK, child, target);
@@ -97,7 +97,7 @@ static __always_inline int on_exec(struct task_struct *task, struct linux_binprm
 	unsigned long from;
 	__u64 bytes;
 
-	if (!target || pid == watcher_pid)
+	if (!target || is_own(task, pid))
 		return 0;
 	if (follow_mappings)
 		replace_mappings(task);
@@ -153,7 +153,7 @@ static __always_inline int on_process_exit(struct task_struct *task, thread_summ
 	struct ms_exit *e;
 	int code;
 
-	if (!target || pid == watcher_pid)
+	if (!target || is_own(leader, pid))
 		goto forget_words; /* it may have been watched once */
 	/* A process that is killed, or calls exit_group(), has it for the group; one whose threads each just
 	 * end has it in its leader. */

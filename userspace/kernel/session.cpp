@@ -8,6 +8,7 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
     capture_libbpf_messages();
     SignalSettings settings{.memory_on_v1 = wanted.memory_on_v1,
                             .watcher_pid = static_cast<unsigned>(::getpid()),
+                            .spawner_pid = static_cast<unsigned>(wanted.spawner),
                             .follow_mappings = wanted.follow_mappings && !programs_of(plan, "memory").empty(),
                             .follow_ranges = wanted.follow_ranges && wanted.follow_mappings &&
                                              !program_of(plan, "memory", "sys_exit").empty() &&

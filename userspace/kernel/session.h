@@ -19,6 +19,7 @@ namespace memscope {
 
 struct SessionSettings {
     bool memory_on_v1 = false;
+    pid_t spawner = 0;                // the parent of our own helpers, which are not counted; 0: there is none
     bool follow_descendants = false;  // processes that are followed by birth, not by cgroup
     bool follow_mappings = true;
     bool follow_growth = true;

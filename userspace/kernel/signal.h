@@ -23,6 +23,7 @@ using SharedMaps = std::map<std::string, int>;  // name in every object that has
 struct SignalSettings {
     bool memory_on_v1 = false;
     unsigned watcher_pid = 0;
+    unsigned spawner_pid = 0;  // of the watcher's helpers; 0: it has none
     bool follow_mappings = false;
     bool follow_ranges = false;
     bool follow_descendants = false;
@@ -63,6 +64,7 @@ void apply_settings(Skeleton& skeleton, const SignalSettings& settings) {
     if constexpr (requires { skeleton.rodata->memory_on_v1; }) {
         skeleton.rodata->memory_on_v1 = settings.memory_on_v1;
         skeleton.rodata->watcher_pid = settings.watcher_pid;
+        skeleton.rodata->spawner_pid = settings.spawner_pid;
         skeleton.rodata->follow_descendants = settings.follow_descendants;
     }
     if constexpr (requires { skeleton.rodata->follow_mappings; })

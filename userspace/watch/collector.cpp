@@ -71,6 +71,7 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
     auto reads = ReadHelpers::start(root);  // before there are threads, and before the maps of BPF programs are there
     if (!reads) return reads.error();
     auto session = Session::start(plan, {.memory_on_v1 = hierarchy->version == 1,
+                                         .spawner = (*reads)->spawner,
                                          .follow_descendants = options.pid.has_value(),
                                          .follow_mappings = options.maps,
                                          .follow_growth = options.growth,

@@ -24,6 +24,7 @@ class HelperSpawner {
     HelperSpawner& operator=(const HelperSpawner&) = delete;
     ~HelperSpawner();  // ends the spawner, and the kernel kills its helpers
 
+    pid_t pid() const { return pid_; }  // the parent of all helpers
     // A socket (SOCK_SEQPACKET) to a new helper. Does not wait for it. From any thread.
     Result<Fd> spawn();
 

@@ -174,18 +174,19 @@ void serve_read_jobs(const SysRoot& root, Fd socket) {
     serve_requests(socket, [&helper](Unpacker& job) { return helper.work(job); });
 }
 
-ReadHelpers::ReadHelpers(const std::shared_ptr<HelperSpawner>& spawner, const SysRoot& root)
-    : quick(spawner, {.root = root,
+ReadHelpers::ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const SysRoot& root)
+    : spawner(helpers->pid()),
+      quick(helpers, {.root = root,
                       .deadline = kQuickDeadline,
                       .patience = kPatience,
                       .patience_share = kPatienceShare,
                       .at_start = kStartPatience}),
-      slow(spawner, {.root = root,
+      slow(helpers, {.root = root,
                      .deadline = kSlowDeadline,
                      .patience = kSymbolsPatience,
                      .patience_share = kSymbolsPatienceShare,
                      .seems_stuck = kSymbolsPatience}),
-      patient(spawner, {.root = root, .deadline = kRequestDeadline}) {}
+      patient(helpers, {.root = root, .deadline = kRequestDeadline}) {}
 
 Result<std::shared_ptr<ReadHelpers>> ReadHelpers::start(const SysRoot& root) {
     const auto prepare = [root] {

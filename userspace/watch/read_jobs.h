@@ -137,9 +137,10 @@ void serve_read_jobs(const SysRoot& root, Fd socket);
 // A watcher's helpers. One for what ticks need soon, and one for what takes longer, so that neither waits for the
 // other; a third for threads that can wait. To be started while there is one thread.
 struct ReadHelpers {
-    explicit ReadHelpers(const std::shared_ptr<HelperSpawner>& spawner, const SysRoot& root);
+    ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const SysRoot& root);
     static Result<std::shared_ptr<ReadHelpers>> start(const SysRoot& root);
 
+    pid_t spawner;  // the parent of them all
     ProcessReader quick;
     ProcessReader slow;
     ProcessReader patient;  // for call() alone
