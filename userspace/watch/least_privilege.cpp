@@ -54,8 +54,9 @@ Status keep_only(CapabilitySet kept) {
     return limit_to(kept);
 }
 
+// CAP_PERFMON: recent kernels allow reading maps and environment of other users with it, without CAP_SYS_PTRACE.
 CapabilitySet reading_capabilities(CapabilitySet permitted) {
-    return {CapabilitySet{}.with(CAP_SYS_PTRACE).with(CAP_DAC_READ_SEARCH).bits & permitted.bits};
+    return {CapabilitySet{}.with(CAP_SYS_PTRACE).with(CAP_DAC_READ_SEARCH).with(CAP_PERFMON).bits & permitted.bits};
 }
 
 Status limit_to(CapabilitySet kept) {
