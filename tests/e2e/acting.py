@@ -45,6 +45,11 @@ def children_of(pid):
     return [int(p) for p in pathlib.Path(f'/proc/{pid}/task/{pid}/children').read_text().split()]
 
 
+def action_helpers_of(pid):
+    # Beside the process that starts helpers which read watched processes.
+    return [child for child in children_of(pid) if pathlib.Path(f'/proc/{child}/comm').read_text() == 'memscope-act\n']
+
+
 def alive(pid):
     with contextlib.suppress(OSError):
         return pathlib.Path(f'/proc/{pid}/stat').read_text().rpartition(')')[2].split()[0] not in 'ZX'
@@ -127,7 +132,7 @@ def helper(folder):
     """What runs commands: what it holds, and that it goes with its watcher."""
     with Cgroup(f'ms-e2e-help-{os.getpid()}', 200 * MIB) as cgroup, \
             Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name, '--on-death', f'sh -c "echo $$ $PPID > {folder}/pids; exec sleep 999"') as w:
-        helpers = children_of(w.child.pid)
+        helpers = action_helpers_of(w.child.pid)
         check('there is one helper', len(helpers) == 1, helpers)
         pid = helpers[0]
         fds = {int(fd): os.readlink(f'/proc/{pid}/fd/{fd}') for fd in os.listdir(f'/proc/{pid}/fd')}
@@ -144,7 +149,7 @@ def helper(folder):
         w.child.wait(5)
         check('kill -9 of memscope leaves no helper and no command', wait_for(lambda: not alive(pid) and not alive(command), 5), (alive(pid), alive(command)))
     with Cgroup(f'ms-e2e-end-{os.getpid()}', 200 * MIB) as cgroup, Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name, '--on-death', 'sleep 999') as w:
-        pid = children_of(w.child.pid)[0]
+        pid = action_helpers_of(w.child.pid)[0]
         die(cgroup)
         wait_for(lambda: children_of(pid), 10)
         command = children_of(pid)[0]
@@ -153,7 +158,7 @@ def helper(folder):
         check('SIGTERM ends memscope at once', w.ends() == 0 and time.monotonic() - began < 2)
         check('and both of them a moment later', wait_for(lambda: not alive(pid) and not alive(command), 5))
     with Cgroup(f'ms-e2e-none-{os.getpid()}', 200 * MIB) as cgroup, Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name) as w:
-        check('without commands there is no helper', children_of(w.child.pid) == [], children_of(w.child.pid))
+        check('without commands there is no helper', action_helpers_of(w.child.pid) == [], action_helpers_of(w.child.pid))
 
 
 def of_a_command(folder):

@@ -42,7 +42,7 @@ std::string verdict_lines(const TargetSnapshot& target, const Paint& paint) {
     std::string out = paint(is == Verdict::insufficient ? Colour::dim : colour, name) + "\n";
     for (const ScopeVerdict& each : target.verdicts)
         if (each.scope == VerdictScope::target || adds_to(target, each))
-            for (const std::string& line : wrapped_lines(printable(each.explanation), kWidth)) out += line + "\n";
+            out += wrapped(printable(each.explanation), kWidth);
     return out;
 }
 
@@ -52,7 +52,7 @@ std::string limit_lines(const MemoryState& memory, const Paint& paint) {
                                    human_size(memory.unreclaimable));
     if (memory.kernel_partly_counted) used += " (kernel slab not counted: cgroup v1)";
     if (memory.swap.n > 0) used += fmt::format(", {} in swap", human_size(memory.swap));
-    if (!memory.effective) return used + ", no limit\n";
+    if (!memory.effective) return wrapped(used + ", no limit", kWidth);
     const EffectiveLimit& limit = *memory.effective;
     const Bytes own = held_by_target(memory);
     const Bytes others = limit.held() - own;
@@ -64,8 +64,8 @@ std::string limit_lines(const MemoryState& memory, const Paint& paint) {
                                    {share(memory.usage - memory.unreclaimable, limit.limit), "▒"}},
                                   "░");
     std::string out = paint(alarm(full), drawn) +
-                      fmt::format("  {:.0f} % of {}\n", 100 * std::min(full, 9.99), human_size(limit.limit)) + used +
-                      "\n";
+                      fmt::format("  {:.0f} % of {}\n", 100 * std::min(full, 9.99), human_size(limit.limit)) +
+                      wrapped(used, kWidth);
     std::string headroom = fmt::format("{} of headroom below {}", human_size(limit.headroom), limit_name(limit.owner));
     if (others.n > 0) headroom += fmt::format(", where others hold {}", human_size(others));
     return out + shortened_to(headroom, kWidth) + "\n";
