@@ -27,7 +27,7 @@ class Packer {
             put(static_cast<bool>(value));
             if (value) fds_.push_back(value.get());  // borrowed: the owner keeps it until the message is sent
         } else if constexpr (HasFields<T>) {
-            std::apply([this](const auto&... each) { (put(each), ...); }, const_cast<T&>(value).fields());
+            std::apply([&](const auto&... each) { (put(each), ...); }, const_cast<T&>(value).fields());
         } else if constexpr (std::is_trivially_copyable_v<T>) {
             bytes_.append(reinterpret_cast<const char*>(&value), sizeof value);
         } else {
@@ -81,10 +81,10 @@ class Unpacker {
             if (next_fd_ >= fds_.size()) return good_ = false;
             value = std::move(fds_[next_fd_++]);
         } else if constexpr (HasFields<T>) {
-            std::apply([this](auto&... each) { (void)(take(each) && ...); }, value.fields());
+            std::apply([&](auto&... each) { (void)(take(each) && ...); }, value.fields());
         } else if constexpr (std::is_trivially_copyable_v<T>) {
             if (!has(sizeof value)) return false;
-            std::memcpy(&value, bytes_.data(), sizeof value);
+            bytes_.copy(reinterpret_cast<char*>(&value), sizeof value);
             bytes_.remove_prefix(sizeof value);
         } else {
             take_other(value);
@@ -120,7 +120,7 @@ class Unpacker {
                 return;
             }
             values.resize(count);
-            if (count > 0) std::memcpy(values.data(), bytes_.data(), count * sizeof(T));
+            bytes_.copy(reinterpret_cast<char*>(values.data()), count * sizeof(T));
             bytes_.remove_prefix(count * sizeof(T));
         } else {
             for (std::size_t i = 0; i < count && good_; ++i) take(values.emplace_back());

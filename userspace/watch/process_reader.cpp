@@ -130,6 +130,7 @@ void ProcessReader::send_more() {
     while (!waiting_.empty() && has_helper()) {
         Request& request = *waiting_.front();
         std::vector<int> fds;
+        fds.reserve(request.fds.size());
         for (const Fd& fd : request.fds) fds.push_back(fd.get());
         const SendOutcome outcome = send_message(socket_, bytes_of(request.id), request.bytes, fds, MSG_DONTWAIT);
         if (outcome == SendOutcome::full && !sent_.empty()) return;
