@@ -45,7 +45,9 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared
       trend_{.held = options.precursors.eta_warmup_held, .horizon = options.precursors.eta_warmup},
       ended_(options.linger.value_or(kLinger)),
       precursors_(options.precursors),
-      numa_(root_) {
+      numa_(root_, [reads = reads_](pid_t pid, std::uint64_t number, const NodeSet& memory_nodes) {
+          return read_nodes(reads->quick, pid, number, memory_nodes);
+      }) {
     if (GrowthSignal* signal = session_.growth())
         growth_ = std::make_unique<GrowthRecorder>(root_, reads_, *signal, cuda_->calls(), options.python,
                                                    HookBudget(options.growth_budget, options.growth_window));

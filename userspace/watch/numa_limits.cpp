@@ -1,6 +1,7 @@
 #include "watch/numa_limits.h"
 
 #include <set>
+#include <utility>
 
 namespace memscope {
 namespace {
@@ -13,7 +14,8 @@ constexpr std::size_t kMostSets = 8;  // of nodes, for one target
 
 }  // namespace
 
-NumaLimits::NumaLimits(const SysRoot& root) : root_(root), memory_nodes_(read_memory_nodes(root)) {}
+NumaLimits::NumaLimits(const SysRoot& root, ReadNodes read_nodes)
+    : root_(root), read_nodes_(std::move(read_nodes)), memory_nodes_(read_memory_nodes(root)) {}
 
 void NumaLimits::begin_tick(std::uint64_t now_boot_ns) {
     if (memory_nodes_.size() < 2) return;
@@ -28,11 +30,16 @@ const NodeSet& NumaLimits::nodes_of(const ProcessId& process) {
     Known& known = known_[process];
     known.seen = tick_;
     const bool due = known.read_ns == 0 || now_ns_ - known.read_ns >= kReadAgainNs;
-    if (due && reads_left_ > 0) {
+    if (!due) return known.nodes;
+    if (known.asked_ns == 0) {
+        if (reads_left_ == 0) return known.nodes;
         --reads_left_;
+        known.asked_ns = now_ns_;
+    }
+    if (auto nodes = read_nodes_(process.pid, known.asked_ns, memory_nodes_)) {
+        known.nodes = *nodes == memory_nodes_ ? NodeSet{} : *std::move(nodes);
         known.read_ns = now_ns_;
-        known.nodes = read_process_nodes(root_, process.pid, memory_nodes_).value_or(NodeSet{});
-        if (known.nodes == memory_nodes_) known.nodes.clear();
+        known.asked_ns = 0;
     }
     return known.nodes;
 }

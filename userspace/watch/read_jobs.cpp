@@ -5,6 +5,7 @@
 #include <sys/vfs.h>
 
 #include "sources/cuda_library.h"
+#include "sources/numa.h"
 #include "sources/pagemap.h"
 #include "sources/shm.h"
 #include "sources/smaps_rollup.h"
@@ -71,6 +72,8 @@ class Helper {
                 return done<LibraryJob>(job);
             case ReadJob::shm:
                 return done<ShmJob>(job);
+            case ReadJob::nodes:
+                return done<NodesJob>(job);
         }
         return failed();
     }
@@ -160,6 +163,13 @@ class Helper {
         for (std::size_t i = 0; i < std::min(job.namespaces.size(), job.members.size()); ++i)
             namespaces.emplace_back(job.namespaces[i], job.members[i]);
         return fullest_shm(root_, namespaces);
+    }
+
+    // Of a process that is gone: none.
+    Result<NodesJob::Answer> answer_to(const NodesJob& job) const {
+        const NodeSet memory_nodes(job.memory_nodes.begin(), job.memory_nodes.end());
+        const NodeSet nodes = read_process_nodes(root_, job.pid, memory_nodes).value_or(NodeSet{});
+        return NodesJob::Answer(nodes.begin(), nodes.end());
     }
 
     SysRoot root_;

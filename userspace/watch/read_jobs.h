@@ -25,7 +25,7 @@ namespace memscope {
 // What is read of watched processes, each as a job of a helper: see ProcessReader. `number` tells two readings of the
 // same process apart.
 
-enum class ReadJob : std::uint32_t { details, maps, python, code, module, symbols, sharing, library, shm };
+enum class ReadJob : std::uint32_t { details, maps, python, code, module, symbols, sharing, library, shm, nodes };
 
 struct DetailsJob {  // command line, environment
     static constexpr ReadJob kKind = ReadJob::details;
@@ -129,6 +129,16 @@ struct ShmJob {  // the fullest /dev/shm of some mount namespaces
     std::uint64_t number = 0;
     auto fields() { return std::tie(namespaces, members, number); }
     pid_t asked_of() const { return members.empty() ? 0 : members.front(); }
+};
+
+struct NodesJob {  // the NUMA nodes that a process may use
+    static constexpr ReadJob kKind = ReadJob::nodes;
+    using Answer = std::vector<int>;
+    pid_t pid = 0;
+    std::uint64_t number = 0;
+    std::vector<int> memory_nodes{};
+    auto fields() { return std::tie(pid, number, memory_nodes); }
+    pid_t asked_of() const { return pid; }
 };
 
 // Does jobs until the socket is closed: what a helper process does.

@@ -58,4 +58,12 @@ void read_shm(ProcessReader& reader, Target& target, const std::vector<Process>&
     target.shm_read_ns = now_ns;
 }
 
+std::optional<NodeSet> read_nodes(ProcessReader& reader, pid_t pid, std::uint64_t number, const NodeSet& memory_nodes) {
+    const NodesJob job{
+        .pid = pid, .number = number, .memory_nodes = std::vector<int>(memory_nodes.begin(), memory_nodes.end())};
+    const auto nodes = reader.ask(job);
+    if (!nodes) return std::nullopt;
+    return *nodes ? NodeSet((*nodes)->begin(), (*nodes)->end()) : NodeSet{};
+}
+
 }  // namespace memscope

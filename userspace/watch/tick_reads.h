@@ -3,6 +3,7 @@
 #include <vector>
 
 #include "model/process_table.h"
+#include "sources/numa.h"
 #include "watch/process_reader.h"
 #include "watch/target.h"
 
@@ -13,5 +14,8 @@ namespace memscope {
 bool read_details(ProcessReader& reader, ProcessTable& processes);
 // The fullest /dev/shm of a target, every few seconds. The last known one stands until the next is read.
 void read_shm(ProcessReader& reader, Target& target, const std::vector<Process>& processes, std::uint64_t now_ns);
+// The NUMA nodes that a process may use, of those that have memory; empty where it is gone or blocks its readers. None:
+// not read yet.
+std::optional<NodeSet> read_nodes(ProcessReader& reader, pid_t pid, std::uint64_t number, const NodeSet& memory_nodes);
 
 }  // namespace memscope

@@ -29,6 +29,12 @@ struct FakeMachine {
     void allow(pid_t pid, std::string_view nodes) {
         tree.write(fmt::format("proc/{}/status", pid), fmt::format("Mems_allowed_list:\t{}\n", nodes));
     }
+    NumaLimits limits() const {
+        const SysRoot root = tree.root();
+        return {root, [root](pid_t pid, std::uint64_t, const NodeSet& memory_nodes) {
+                    return std::optional(read_process_nodes(root, pid, memory_nodes).value_or(NodeSet{}));
+                }};
+    }
     FakeTree tree{{"proc/self/", ""}};
 };
 
@@ -54,7 +60,7 @@ std::vector<std::string> owners(const MemoryState& memory) {
 TEST(NumaLimits, AJobThatIsBoundToFullNodesHasTheirHeadroom) {
     FakeMachine machine("0-2\n");
     machine.allow(7, "1-2");
-    NumaLimits limits(machine.tree.root());
+    NumaLimits limits = machine.limits();
     MemoryState memory = with_host();
     limits.begin_tick(1 * kSecond);
     limits.add(processes({7}), kHost, memory);
@@ -73,7 +79,7 @@ TEST(NumaLimits, AJobThatIsBoundToFullNodesHasTheirHeadroom) {
 TEST(NumaLimits, NothingChangesForAJobThatMayUseAllNodes) {
     FakeMachine machine("0-2\n");
     machine.allow(7, "0-3");
-    NumaLimits limits(machine.tree.root());
+    NumaLimits limits = machine.limits();
     MemoryState memory = with_host();
     limits.begin_tick(1 * kSecond);
     limits.add(processes({7, 8}), kHost, memory);
@@ -84,7 +90,7 @@ TEST(NumaLimits, NothingChangesForAJobThatMayUseAllNodes) {
 TEST(NumaLimits, NothingChangesOnAMachineWithOneNode) {
     FakeMachine machine("0\n");
     machine.allow(7, "0");
-    NumaLimits limits(machine.tree.root());
+    NumaLimits limits = machine.limits();
     MemoryState memory = with_host();
     limits.begin_tick(1 * kSecond);
     limits.add(processes({7}), kHost, memory);
@@ -96,7 +102,7 @@ TEST(NumaLimits, RanksThatAreBoundToDifferentNodesHaveALimitEach) {
     machine.allow(7, "0");
     machine.allow(8, "1");
     machine.allow(9, "1");
-    NumaLimits limits(machine.tree.root());
+    NumaLimits limits = machine.limits();
     MemoryState memory = with_host();
     limits.begin_tick(1 * kSecond);
     limits.add(processes({7, 8, 9}), kHost, memory);
@@ -107,7 +113,7 @@ TEST(NumaLimits, RanksThatAreBoundToDifferentNodesHaveALimitEach) {
 TEST(NumaLimits, ABindingThatChangesIsSeenAfterAWhile) {
     FakeMachine machine("0-2\n");
     machine.allow(7, "0");
-    NumaLimits limits(machine.tree.root());
+    NumaLimits limits = machine.limits();
     const auto at = [&](std::uint64_t second) {
         MemoryState memory = with_host();
         limits.begin_tick(second * kSecond);
@@ -124,11 +130,29 @@ TEST(NumaLimits, ANodeThatCannotBeReadGivesNoLimit) {
     FakeMachine machine("0-2\n");
     machine.allow(7, "1");
     machine.tree.remove("sys/devices/system/node/node1");
-    NumaLimits limits(machine.tree.root());
+    NumaLimits limits = machine.limits();
     MemoryState memory = with_host();
     limits.begin_tick(1 * kSecond);
     limits.add(processes({7}), kHost, memory);
     EXPECT_THAT(owners(memory), ElementsAre("host"));
+}
+
+TEST(NumaLimits, AProcessThatBlocksItsReaderIsAskedForOnceAndKeepsWhatIsKnown) {
+    const FakeMachine machine("0-2\n");
+    std::vector<std::uint64_t> numbers;
+    std::optional<NodeSet> answer;
+    NumaLimits limits(machine.tree.root(), [&](pid_t, std::uint64_t number, const NodeSet&) {
+        numbers.push_back(number);
+        return answer;
+    });
+    for (const std::uint64_t tick : {1, 2, 3}) {
+        if (tick == 3) answer = NodeSet{1};
+        MemoryState memory = with_host();
+        limits.begin_tick(tick * kSecond);
+        limits.add(processes({7}), kHost, memory);
+        EXPECT_EQ(memory.effective->owner, tick == 3 ? "numa node 1" : "host");
+    }
+    EXPECT_THAT(numbers, ElementsAre(kSecond, kSecond, kSecond)) << "the same reading, until it is done";
 }
 
 }  // namespace
