@@ -21,11 +21,12 @@ TICKS = 8
 
 
 def next_tick(watcher, before):
-    """(time of a later tick, its length in seconds, open files)"""
+    """(time of a later tick, its length in seconds, open files, resident bytes)"""
     def later():
         samples = {k: v for k, v in watcher.metrics().items() if '{' not in k}
         when = samples['memscope_last_tick_timestamp_seconds']
-        return when > before and (when, samples['memscope_tick_duration_seconds'], samples['process_open_fds'])
+        return when > before and (when, samples['memscope_tick_duration_seconds'], samples['process_open_fds'],
+                                  samples['memscope_self_resident_bytes'])
     return wait_for(later, 60, 0.2)
 
 
@@ -40,15 +41,15 @@ def measure(count, folder):
                 make()
             began = time.monotonic()
             with Watcher(MEMSCOPE, folder, '--cgroup', f'{parent.name}/*', '--interval', '1s', '--no-growth') as watcher:
-                ready, at, rest, busy, files = time.monotonic() - began, 0.0, [], [], 0
+                ready, at, rest, busy, files, resident = time.monotonic() - began, 0.0, [], [], 0, 0
                 for lengths, new in ((rest, False), (busy, True)):
-                    at, _, _ = next_tick(watcher, at)
+                    at, *_ = next_tick(watcher, at)
                     for _ in range(TICKS):
                         if new:
                             make()
-                        at, length, files = next_tick(watcher, at)
+                        at, length, files, resident = next_tick(watcher, at)
                         lengths.append(length * 1e3)
-            print(f'{count} targets: ready after {ready:.1f} s, {files:.0f} open files; a tick takes '
+            print(f'{count} targets: ready after {ready:.1f} s, {files:.0f} open files, {resident / MIB:.0f} MiB resident; a tick takes '
                   f'{statistics.median(rest):.0f} ms at rest (at most {max(rest):.0f}), '
                   f'{statistics.median(busy):.0f} ms with a new cgroup (at most {max(busy):.0f})', flush=True)
         finally:

@@ -81,9 +81,7 @@ TEST(CudaContexts, OfOwnMakingAreFollowedWhoeverPushesThem) {
 
 // A library that retains the primary context and releases it again, in a process that holds it already.
 TEST(CudaContexts, OfAProcessFromBeforeTheWatcherAreNotTheLastWhenTheyEnd) {
-    const RealCgroup job("cuda-pair-before");
-    Child child(job, [](const Child::Script& script) {
-        const FakeCuda cuda;
+    EarlierCudaJob job("cuda-pair-before", [](const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(0);  // which nobody sees
         script.say();
         script.wait();
@@ -99,20 +97,10 @@ TEST(CudaContexts, OfAProcessFromBeforeTheWatcherAreNotTheLastWhenTheyEnd) {
         script.say();
         script.wait();
         cuda.call("cuDevicePrimaryCtxReset_v2", 0);
-        script.say();
-        script.wait();
     });
-    child.heard();
-    Watched watched({job.name()});
-    watched.tick(job);
-    const auto next = [&] {
-        child.go();
-        child.heard();
-        return held(watched.tick(job), child.pid()).n;
-    };
-    EXPECT_EQ(next(), 3 * kMiB);
-    EXPECT_EQ(next(), 3 * kMiB) << "nor with a context of its own";
-    EXPECT_EQ(next(), 0U) << "a reset ends all of them";
+    EXPECT_EQ(held(job.next(), job.child.pid()).n, 3 * kMiB);
+    EXPECT_EQ(held(job.next(), job.child.pid()).n, 3 * kMiB) << "nor with a context of its own";
+    EXPECT_EQ(held(job.next(), job.child.pid()).n, 0U) << "a reset ends all of them";
 }
 
 TEST(CudaContexts, OfAProcessThatIsSeenFromItsStartCanBeTheLast) {
@@ -173,9 +161,7 @@ TEST(CudaProcesses, ThatEndOrExecuteAnotherProgramHoldNothingAnyMore) {
 }
 
 TEST(CudaProcesses, ThatWereThereBeforeAreFollowedFromThenOn) {
-    const RealCgroup job("cuda-before");
-    Child child(job, [](const Child::Script& script) {
-        const FakeCuda cuda;
+    EarlierCudaJob job("cuda-before", [](const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(0);
         const std::uint64_t before = cuda.alloc(kMiB);
         script.say();
@@ -184,17 +170,10 @@ TEST(CudaProcesses, ThatWereThereBeforeAreFollowedFromThenOn) {
         cuda.call("cuDeviceGetUuid", static_cast<unsigned char*>(uuid), 0);
         cuda.alloc(2 * kMiB);
         cuda.free(before);  // nobody saw it come
-        script.say();
-        script.wait();
     });
-    child.heard();
-    Watched watched({job.name()});
-    watched.tick(job);
-    child.go();
-    child.heard();
-    const TargetSnapshot& target = watched.tick(job);
-    ASSERT_TRUE(target.gpu && target.gpu->processes.contains(child.pid()));
-    const auto& devices = target.gpu->processes.at(child.pid()).devices;
+    const TargetSnapshot& target = job.next();
+    ASSERT_TRUE(target.gpu && target.gpu->processes.contains(job.child.pid()));
+    const auto& devices = target.gpu->processes.at(job.child.pid()).devices;
     ASSERT_EQ(devices.size(), 1U);
     EXPECT_EQ(devices.begin()->first, GpuId{}) << "on which device was said before";
     EXPECT_EQ(devices.begin()->second.reserved_total().n, 2 * kMiB);

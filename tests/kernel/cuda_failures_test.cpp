@@ -3,6 +3,7 @@
 
 #include "kernel/deaths.h"
 #include "kernel/fake_cuda.h"
+#include "kernel/ranks.h"
 #include "sources/nvml_abi.h"
 #define FAKE_NVML ""
 #include "support/fake_nvml.h"
@@ -34,6 +35,40 @@ TEST(CudaFailures, AreCountedByDevice) {
     EXPECT_EQ(use_of(target, job.child.pid(), 1).reserved_total().n, 8 * kMiB);
     job.child.finish();
     EXPECT_EQ(failures_of(job.watched.tick(job.job)), 3U) << "a counter lives on";
+}
+
+TEST(CudaFailures, OfARankThatLosesItsPlaceAreCountedWithoutTheRank) {
+    const Budget budget;
+    const RealCgroup job("cuda-ranks");
+    Watched watched = Watched::with({.cgroups = {job.name()}, .keep_ranks = Seconds{}});
+    Child child(job, [](const Child::Script& script) {
+        pretend_rank(7);
+        script.say();
+        script.wait();
+        const FakeCuda cuda;
+        script.say();
+        script.wait();
+        cuda.use(1);
+        cuda.alloc(11 * kMiB);
+        script.say();
+        script.wait();
+    });
+    child.heard();
+    watched.tick(job);
+    child.go();
+    child.heard();
+    ASSERT_TRUE(watched.tick_until(job, [&](const TargetSnapshot&) { return watched.has_probe("gpu"); }));
+    child.go();
+    child.heard();
+    ASSERT_EQ(watched.tick(job).gpu.value_or(TargetGpu{}).failures.count({RoleKey{Role::other, 7}, fake_gpu(1)}), 1U);
+    child.finish();
+    watched.tick(job);
+    const RankedProcesses crowd(job, 100, 99 + static_cast<int>(RankPlaces::kMost));
+    ASSERT_TRUE(watched.tick_until(job, crowd.have_ranks()));
+    const auto failures = watched.find(job)->gpu.value_or(TargetGpu{}).failures;
+    ASSERT_EQ(failures.size(), 1U);
+    EXPECT_EQ(failures.begin()->first.first, RoleKey{Role::other});
+    EXPECT_EQ(failures.begin()->second, 1U);
 }
 
 TEST(CudaFailures, ShortlyBeforeAnExitInFailureExplainIt) {
@@ -84,8 +119,7 @@ TEST(CudaFailures, AreExplainedByWhatTheDriverSaysAtTheFailedCall) {
         },
         [](const RealCgroup& cgroup) {
             // The driver is polled every 10 s: what is known sooner comes from the failed call.
-            return Watched::on(gather_kernel_facts({}),
-                               {.cgroups = {cgroup.name()}, .nvml = "", .interval = std::chrono::seconds(10)});
+            return Watched::with({.cgroups = {cgroup.name()}, .nvml = "", .interval = std::chrono::seconds(10)});
         });
     const auto tick_until_used = [&](Bytes wanted) {
         for (int i = 0; i < 250; ++i) {

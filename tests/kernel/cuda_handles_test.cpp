@@ -140,9 +140,7 @@ TEST(CudaHandles, OfOtherProcessesAreNotThisProcesssMemory) {
 }
 
 TEST(CudaHandles, FromBeforeTheWatcherTakeNothingOffOthers) {
-    const RealCgroup job("cuda-handles-before");
-    Child child(job, [](const Child::Script& script) {
-        const FakeCuda cuda;
+    EarlierCudaJob job("cuda-handles-before", [](const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(1);
         const std::uint64_t base = cuda.reserve(64 * kMiB);
         const std::uint64_t before = cuda.create(8 * kMiB, 1);
@@ -161,18 +159,9 @@ TEST(CudaHandles, FromBeforeTheWatcherTakeNothingOffOthers) {
         script.say();
         script.wait();
         cuda.release(own);
-        script.say();
-        script.wait();
     });
-    child.heard();
-    Watched watched({job.name()});
-    watched.tick(job);
-    child.go();
-    child.heard();
-    EXPECT_EQ(held(watched.tick(job), child.pid()), 2 * kMiB);
-    child.go();
-    child.heard();
-    EXPECT_EQ(held(watched.tick(job), child.pid()), 0U);
+    EXPECT_EQ(held(job.next(), job.child.pid()), 2 * kMiB);
+    EXPECT_EQ(held(job.next(), job.child.pid()), 0U);
 }
 
 TEST(CudaHandles, OfManyThreadsThatReuseTheirAddressesAddUp) {

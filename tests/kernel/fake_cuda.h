@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <dlfcn.h>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -109,12 +110,35 @@ class CudaJob {
     // A helper process reads the driver's file: on a slow machine it takes more than one tick until it is followed.
     // Where it never is, the test goes on and says what it misses.
     void wait_until_followed() {
-        for (int i = 0; i < 100; ++i) {
-            watched.tick(job);
-            if (watched.has_probe("gpu")) return;
-            std::this_thread::sleep_for(std::chrono::milliseconds(20));
-        }
+        (void)watched.tick_until(job, [this](const TargetSnapshot&) { return watched.has_probe("gpu"); });
     }
+};
+
+// A job with one process that has loaded the driver, and has done all of `body` up to its first say(), before it is
+// watched.
+class EarlierCudaJob {
+  public:
+    EarlierCudaJob(const char* name, const CudaJob::Body& body)
+        : job(name), child(job, [body](const Child::Script& script) {
+              const FakeCuda cuda;
+              body(cuda, script);
+              script.say();
+              script.wait();
+          }) {
+        child.heard();
+        watched.emplace(std::vector{job.name()});
+        watched->tick(job);
+    }
+    // Lets it go on to its next say(), and looks.
+    const TargetSnapshot& next() {
+        child.go();
+        child.heard();
+        return watched->tick(job);
+    }
+
+    RealCgroup job;
+    Child child;
+    std::optional<Watched> watched{};
 };
 
 inline const GpuUse& use_of(const TargetSnapshot& target, pid_t pid, int device) {

@@ -1,7 +1,10 @@
 #pragma once
 #include <algorithm>
+#include <chrono>
+#include <functional>
 #include <gtest/gtest.h>
 #include <memory>
+#include <thread>
 
 #include "outputs/tick_json.h"
 #include "support/child.h"
@@ -22,6 +25,9 @@ class Watched {
     explicit Watched(std::vector<std::string> cgroups, bool wait = false)
         : collector_(start({.cgroups = std::move(cgroups), .wait = wait})) {}
 
+    static Watched with(const WatchOptions& options, const SysRoot& root = {}) {
+        return Watched(start(options, gather_kernel_facts({}), root));
+    }
     // As if the kernel offered no more than these facts say.
     static Watched on(const KernelFacts& facts, const WatchOptions& options) { return Watched(start(options, facts)); }
 
@@ -50,6 +56,15 @@ class Watched {
         const RoleCounters sum = counters(*found);
         EXPECT_EQ(sum.starts - sum.exits, found->processes.size()) << "processes = starts - exits";
         return *found;
+    }
+    // Ticks until `holds` is true of the target: what helper processes read may come some ticks later. False: it did
+    // not become true within some seconds.
+    bool tick_until(const RealCgroup& cgroup, const std::function<bool(const TargetSnapshot&)>& holds) {
+        for (int i = 0; i < 250; ++i) {
+            if (holds(tick(cgroup))) return true;
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+        }
+        return false;
     }
     const TargetSnapshot* find(const RealCgroup& cgroup) const {
         const auto found = std::find_if(latest_.targets.begin(), latest_.targets.end(),
@@ -85,8 +100,9 @@ class Watched {
   private:
     explicit Watched(std::shared_ptr<Collector> collector) : collector_(std::move(collector)) {}
     static std::shared_ptr<Collector> start(const WatchOptions& options,
-                                            const KernelFacts& facts = gather_kernel_facts({})) {
-        auto collector = Collector::start({}, options, facts);
+                                            const KernelFacts& facts = gather_kernel_facts({}),
+                                            const SysRoot& root = {}) {
+        auto collector = Collector::start(root, options, facts);
         if (!collector) throw std::runtime_error(collector.error().message());
         return std::make_shared<Collector>(std::move(*collector));
     }

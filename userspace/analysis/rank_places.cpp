@@ -20,7 +20,7 @@ bool RankPlaces::has_place(Target& target, const Subject& subject, Seconds now) 
     if (target.places.size() >= kMost) {
         const auto longest_unused = std::ranges::min_element(
             target.places, {}, [](const auto& place) { return std::pair(place.second.in_use, place.second.used); });
-        if (longest_unused->second.in_use || now - longest_unused->second.used < kKeep) return false;
+        if (longest_unused->second.in_use || now - longest_unused->second.used < keep_) return false;
         vacated_.emplace_back(subject.outermost, longest_unused->first);
         target.places.erase(longest_unused);
     }
@@ -55,7 +55,7 @@ std::vector<RoleKey> RankPlaces::assign(std::span<const Subject> subjects, Secon
 bool RankPlaces::is_due(Seconds now) const {
     return std::ranges::any_of(targets_, [&](const auto& target) {
         return target.second.crowded && std::ranges::any_of(target.second.places, [&](const auto& place) {
-                   return !place.second.in_use && now - place.second.used >= kKeep;
+                   return !place.second.in_use && now - place.second.used >= keep_;
                });
     });
 }

@@ -22,6 +22,8 @@ class RankPlaces {
     // come back in the next epoch, and the last values must be scraped.
     static constexpr Seconds kKeep{60};
 
+    explicit RankPlaces(Seconds keep = kKeep) : keep_(keep) {}
+
     struct Subject {
         CgroupId outermost = kNoCgroup;  // target around the process
         RoleKey wanted{};
@@ -52,6 +54,7 @@ class RankPlaces {
     static bool use(Target& target, const Subject& subject, Seconds now);
     bool has_place(Target& target, const Subject& subject, Seconds now);
 
+    Seconds keep_;
     std::map<CgroupId, Target> targets_{};
     Vacated vacated_{};
 };

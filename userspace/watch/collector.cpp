@@ -40,7 +40,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared
       targets_(std::move(targets)),
       processes_(read_clock().boot_ns),
       deaths_(root_, hierarchy),
-      roles_(options.role_rules),
+      roles_(options.role_rules, options.keep_ranks),
       warmup_(options.warmup),
       trend_{.held = options.precursors.eta_warmup_held, .horizon = options.precursors.eta_warmup},
       ended_(options.linger.value_or(kLinger)),

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <bit>
+#include <limits>
 #include <utility>
+#include <vector>
 
 namespace memscope {
 namespace {
@@ -38,6 +40,47 @@ void RecentSnapshots::add(SnapshotPtr snapshot) {
     }
     snapshots_ = std::move(kept);
     slots_ = std::move(kept_slots);
+    drop_by_size();
+}
+
+// Drops the one whose neighbours are nearest to each other for its age, until the rest is small enough.
+void RecentSnapshots::drop_by_size() {
+    const std::size_t always = std::min<std::size_t>(snapshots_.size(), 2);
+    std::vector<Bytes> sizes;
+    Bytes sum;
+    for (std::size_t i = 0; i + always < snapshots_.size(); ++i)
+        sum += sizes.emplace_back(approximate_size(*snapshots_[i]));
+    const double now = snapshots_.back()->time;
+    while (sum > kMostBytes) {
+        std::size_t drop = 0;  // the oldest, if it is the only one
+        double least = std::numeric_limits<double>::infinity();
+        for (std::size_t i = 1; i < sizes.size(); ++i) {
+            const double gap = snapshots_[i + 1]->time - snapshots_[i - 1]->time;
+            const double relative = gap / std::max(now - snapshots_[i]->time, kSlot);
+            if (relative >= least) continue;
+            least = relative;
+            drop = i;
+        }
+        const auto offset = static_cast<std::ptrdiff_t>(drop);
+        sum = sum - sizes[drop];
+        sizes.erase(sizes.begin() + offset);
+        snapshots_.erase(snapshots_.begin() + offset);
+        slots_.erase(slots_.begin() + offset);
+    }
+}
+
+Bytes approximate_size(const Snapshot& snapshot) {
+    constexpr std::size_t kNode = 48;  // of a map or of an allocation: pointers and the allocator's header
+    std::size_t sum = sizeof(Snapshot);
+    for (const TargetSnapshot& target : snapshot.targets) {
+        sum += sizeof(TargetSnapshot) + target.processes.capacity() * sizeof(Process) +
+               target.memory.candidates.capacity() * sizeof(LimitCandidate) +
+               target.roles.size() * (sizeof(RoleKey) + sizeof(RoleTotals) + kNode) +
+               target.counters.size() * (sizeof(RoleKey) + sizeof(RoleCounters) + kNode);
+        for (const ScopeVerdict& verdict : target.verdicts)
+            sum += sizeof(ScopeVerdict) + verdict.explanation.capacity() + kNode;
+    }
+    return Bytes{sum};
 }
 
 }  // namespace memscope

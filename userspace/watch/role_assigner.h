@@ -13,7 +13,8 @@ namespace memscope {
 // from one tick to the next.
 class RoleAssigner {
   public:
-    explicit RoleAssigner(std::vector<RoleRule> user_rules) : roles_(std::move(user_rules)) {}
+    explicit RoleAssigner(std::vector<RoleRule> user_rules, Seconds keep_ranks = RankPlaces::kKeep)
+        : roles_(std::move(user_rules)), ranks_(keep_ranks) {}
 
     // `now` is monotonic.
     void assign(ProcessTable& processes, const Nesting& nesting, Seconds now);
@@ -31,7 +32,7 @@ class RoleAssigner {
 
     RoleBook roles_;
     SlotBook slots_{};
-    RankPlaces ranks_{};
+    RankPlaces ranks_;
     std::uint64_t folded_ranks_ = 0;
     std::uint64_t decided_revision_ = 0;  // of the process table, when the roles were decided
 };

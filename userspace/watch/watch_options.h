@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "analysis/precursor_settings.h"
+#include "analysis/rank_places.h"
 #include "analysis/role_rules.h"
 #include "base/units.h"
 #include "model/snapshot.h"
@@ -48,6 +49,7 @@ struct WatchOptions {
     Seconds on_timeout{30};                        // how long each may take
     PrecursorSettings precursors{};
     std::vector<RoleRule> role_rules{};                  // come before the built-in ones
+    Seconds keep_ranks = RankPlaces::kKeep;              // that have no processes; no setting
     std::function<void(const Snapshot&)> on_snapshot{};  // called at each tick, for whoever runs the watcher
 };
 

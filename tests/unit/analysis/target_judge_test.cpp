@@ -318,6 +318,42 @@ TEST(TargetJudge, WhenTheJobIsGoneNothingIsForeseenForIt) {
     EXPECT_FALSE(watched.forecast());
 }
 
+// The kernel needs some time to free the memory of a large process, after the process is gone from the tree.
+TEST(TargetJudge, WhenTheJobIsGoneItsTrendIsOverThoughItsMemoryIsStillThere) {
+    Watched watched;
+    watched.run(88, [](double t) { return job(static_cast<std::uint64_t>((60 + t) / 151 * 16 * kGiB)); }, 1);
+    ASSERT_TRUE(watched.forecast());
+    ASSERT_EQ(watched.forecast()->basis, Forecast::Basis::trend);
+    watched.run(
+        1,
+        [](double) {
+            TargetSnapshot target;
+            target.memory.unreclaimable = {15 * kGiB + kGiB / 2};
+            target.memory.candidates = {{"own", {16 * kGiB}, {15 * kGiB + kGiB / 2}}};
+            return target;
+        },
+        1);
+    EXPECT_TRUE(watched.judge.job_ended());
+    EXPECT_FALSE(watched.forecast());
+}
+
+TEST(TargetJudge, TopsOfATrainerThatWasReplacedDoNotSilenceTheTrendOfTheNext) {
+    Watched watched;
+    watched.run(
+        290, [](double t) { return job(static_cast<std::uint64_t>((2 + 12 * std::fmod(t, 60) / 60) * kGiB)); }, 1);
+    ASSERT_FALSE(watched.forecast()) << "memory came back from that top each time";
+    watched.run(
+        68,
+        [](double t) {
+            TargetSnapshot target = job(static_cast<std::uint64_t>((0.5 + 0.2 * t) * kGiB));
+            target.processes[2].task.id = {99, 99};
+            return target;
+        },
+        1);
+    ASSERT_TRUE(watched.judge.job_ended());
+    EXPECT_TRUE(watched.forecast()) << "nobody knows yet that the new trainer comes back from there";
+}
+
 TEST(TargetJudge, WhenTheTrainerIsReplacedWhatWasForeseenOfTheOldOneIsOver) {
     Watched watched;
     watched.run(3600, [](double t) { return job(2 * kGiB + static_cast<std::uint64_t>(t) * kMiB / 2); });

@@ -86,6 +86,15 @@ TEST(DeathJson, HasTheMappingOfASigbusAndTheCallThatFailed) {
     EXPECT_EQ(with_call["exit_status"], 1);
 }
 
+TEST(DeathJson, SaysHowLongAfterTheFailedCallTheDriverWasAsked) {
+    Death death{.cause = DeathCause::cuda_oom};
+    death.exit_status = 1;
+    death.gpu = GpuShortage{.size = Bytes{64}, .free = Bytes{3}, .read_after = Seconds(-0.5)};
+    EXPECT_EQ(parsed(death)["gpu"]["read_seconds_after_failure"], -0.5) << "before that call";
+    death.gpu->read_after.reset();
+    EXPECT_TRUE(parsed(death)["gpu"]["read_seconds_after_failure"].is_null());
+}
+
 TEST(DeathJson, StandsInTheTickAsAListThatIsMostlyEmpty) {
     Snapshot snapshot = test::example();
     EXPECT_EQ(Json::parse(tick_json(snapshot, snapshot.targets[0]))["deaths"], Json::array());

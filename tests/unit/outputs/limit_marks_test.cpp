@@ -75,6 +75,18 @@ TEST(LimitMarks, OrWhenItWasBelowForAMinute) {
     EXPECT_THAT(told.at(91), ElementsAre(HasSubstr("above 90 %")));
 }
 
+TEST(LimitMarks, TheMinuteAboveBeginsAgainAfterEachFall) {
+    Told told;
+    told.at(91);
+    told.stay(89, 61);
+    told.all.clear();
+    for (int i = 0; i < 10; ++i) {
+        told.stay(91, 40);
+        told.stay(89, 5);
+    }
+    EXPECT_THAT(told.all, IsEmpty());
+}
+
 TEST(LimitMarks, AHigherMarkIsToldAtOnceThoughALowerOneWaits) {
     Told told;
     told.at(91);

@@ -228,6 +228,41 @@ TEST(SwapCache, IsCountedOnce) {
     EXPECT_EQ(memory.held(), Bytes{1000});
 }
 
+TEST(SwapCache, IsCountedOnceBelowTheLimitsOfACgroupAndItsAncestors) {
+    FakeTree tree{{"cg/cgroup.procs", ""}};
+    const auto add = [&](const std::string& path, std::uint64_t anon, std::string_view swap, std::string_view cached) {
+        add_v2(tree, path, "9000\n", anon);
+        tree.write("cg/" + path + "/memory.swap.current", swap);
+        tree.write("cg/" + path + "/memory.swap.max", "max\n");
+        tree.write("cg/" + path + "/memory.stat",
+                   fmt::format("anon {}\nfile 500\nkernel 0\nshmem 0\nswapcached {}\n", anon, cached));
+    };
+    add("a", 2000, "400\n", "150");
+    add("a/b", 1000, "300\n", "120");
+    HostMemory host = kHost;
+    host.swap_total = Bytes{2000};
+    host.swap_free = Bytes{1500};
+    const auto state = CgroupMemory::open(v2(tree), "a/b", tree.root())->sample(host);
+    ASSERT_TRUE(state) << state.error().message();
+    ASSERT_EQ(state->candidates.size(), 3U);
+    EXPECT_EQ(state->candidates[0].owner, "own");
+    EXPECT_EQ(state->candidates[0].held, Bytes{1000 + 300 - 120});
+    EXPECT_EQ(state->candidates[1].owner, "a");
+    EXPECT_EQ(state->candidates[1].held, Bytes{2000 + 400 - 150});
+    EXPECT_EQ(state->held(), Bytes{1000 + 300 - 120}) << "what is judged";
+}
+
+TEST(SwapCache, OfTheHostIsCountedOnceInTheRootCgroup) {
+    const FakeTree tree{{"cg/cgroup.procs", ""}, {"cg/memory.stat", "anon 1\nfile 1\n"}, {"proc/meminfo", kMeminfo}};
+    HostMemory host = kHost;
+    host.swap_total = Bytes{2000};
+    host.swap_free = Bytes{1500};
+    host.swap_cached = Bytes{200};
+    const auto state = CgroupMemory::open(v2(tree), "", tree.root())->sample(host);
+    ASSERT_TRUE(state) << state.error().message();
+    EXPECT_EQ(state->held(), state->unreclaimable + Bytes{500 - 200});
+}
+
 TEST(SwapCache, OfTheHostIsCountedOnce) {
     const HostMemory host{.total = Bytes{10000},
                           .available = Bytes{4000},

@@ -10,7 +10,8 @@ namespace {
 constexpr const char* kMeminfo =
     "MemTotal:       24643328 kB\nMemFree:        24436432 kB\nMemAvailable:   24417004 kB\nSwapTotal:          1024 "
     "kB\n"
-    "SwapFree:            512 kB\nHugePages_Total:       3\nHugepagesize:       2048 kB\nHugetlb:           10240 kB\n";
+    "SwapFree:            512 kB\nSwapCached:           64 kB\nHugePages_Total:       3\nHugepagesize:       2048 "
+    "kB\nHugetlb:           10240 kB\n";
 
 TEST(Meminfo, IsInBytes) {
     const auto host = parse_meminfo(kMeminfo);
@@ -19,6 +20,7 @@ TEST(Meminfo, IsInBytes) {
     EXPECT_EQ(host->available, Bytes{24417004ULL << 10});
     EXPECT_EQ(host->swap_total, Bytes{1 << 20});
     EXPECT_EQ(host->swap_free, Bytes{512 << 10});
+    EXPECT_EQ(host->swap_cached, Bytes{64 << 10});
     EXPECT_EQ(host->hugetlb, Bytes{10 << 20}) << "all page sizes, not only the default one";
 }
 

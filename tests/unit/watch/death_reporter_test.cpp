@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <gmock/gmock.h>
+#include <malloc.h>
 
 #include "support/dead_job.h"
 #include "support/fake_tree.h"
@@ -242,6 +243,52 @@ TEST(RecentSnapshots, AreFewAndReachAMinuteBack) {
             EXPECT_LE(last - age - (*nearest)->time, std::max(age / 2, 2 * interval)) << interval << " " << age;
         }
     }
+}
+
+TEST(RecentSnapshots, OfThousandsOfTargetsAreFewerAndStillReachBack) {
+    RecentSnapshots recent;
+    double now = 1000;
+    for (int i = 0; i < 200; ++i, now += 1) {
+        auto snapshot = std::make_shared<Snapshot>();
+        snapshot->time = now;
+        snapshot->targets.resize(3000);
+        for (TargetSnapshot& target : snapshot->targets) {
+            target.verdicts.resize(1);
+            target.verdicts[0].explanation.resize(500);
+        }
+        recent.add(std::move(snapshot));
+        Bytes older;
+        for (std::size_t s = 0; s + 2 < recent.all().size(); ++s) older += approximate_size(*recent.all()[s]);
+        ASSERT_LE(older, RecentSnapshots::kMostBytes);
+    }
+    const double last = now - 1;
+    const auto& all = recent.all();
+    EXPECT_EQ(recent.latest()->time, last);
+    EXPECT_EQ(all[all.size() - 2]->time, last - 1) << "the two latest are always kept";
+    EXPECT_GE(all.size(), 4U);
+    EXPECT_GT(last - all.front()->time, 20) << "it is the near ones that are dropped";
+}
+
+TEST(RecentSnapshots, KnowNearlyHowLargeTheyAre) {
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    GTEST_SKIP() << "the allocators of sanitizers do not tell what is in use";
+#endif
+    const auto in_use = [] { return static_cast<double>(::mallinfo2().uordblks + ::mallinfo2().hblkhd); };
+    const double before = in_use();
+    Snapshot snapshot;
+    snapshot.targets.resize(2000);
+    for (TargetSnapshot& target : snapshot.targets) {
+        target.processes.resize(3);
+        target.memory.candidates.resize(2);
+        for (int rank = 0; rank < 3; ++rank) {
+            target.roles[{Role::trainer, rank}] = {};
+            target.counters[{Role::trainer, rank}] = {};
+        }
+        target.verdicts.resize(4);
+        for (ScopeVerdict& verdict : target.verdicts) verdict.explanation.resize(200);
+    }
+    const double size = in_use() - before;
+    EXPECT_NEAR(static_cast<double>(approximate_size(snapshot).n), size, 0.2 * size);
 }
 
 }  // namespace

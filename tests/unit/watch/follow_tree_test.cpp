@@ -20,13 +20,12 @@ std::string stat_line(pid_t pid, pid_t parent, int start, bool exiting = false, 
 }
 
 struct FakeProcesses {
-    void add(pid_t pid, pid_t parent, int start) {
-        tree.write(fmt::format("proc/{}/stat", pid), stat_line(pid, parent, start));
-        tree.write(fmt::format("proc/{}/task/{}/stat", pid, pid), stat_line(pid, parent, start));
-    }
-    void begin_exit(pid_t pid, pid_t parent, int start) {
-        tree.write(fmt::format("proc/{}/stat", pid), stat_line(pid, parent, start, true, 'Z'));
-        tree.write(fmt::format("proc/{}/task/{}/stat", pid, pid), stat_line(pid, parent, start, true, 'Z'));
+    void add(pid_t pid, pid_t parent, int start) { write(pid, stat_line(pid, parent, start)); }
+    void begin_exit(pid_t pid, pid_t parent, int start) { write(pid, stat_line(pid, parent, start, true, 'Z')); }
+    // The process has one thread.
+    void write(pid_t pid, const std::string& stat) {
+        tree.write(fmt::format("proc/{}/stat", pid), stat);
+        tree.write(fmt::format("proc/{}/task/{}/stat", pid, pid), stat);
     }
     void remove(pid_t pid) { tree.remove(fmt::format("proc/{}", pid)); }
 
@@ -66,30 +65,30 @@ TEST(FollowTree, FindsThoseThatAreForkedMeanwhile) {
     EXPECT_THAT(fake.map, ElementsAre(10, 11, 12));
 }
 
-TEST(FollowTree, ADescendantThatDiesBeforeItsPidIsInTheMapIsTakenOutAgain) {
-    FakeProcesses fake;
+// Follows process 10 with its child 11, and runs `event` after 11 was found in /proc and before its pid is in the map.
+void follow_while(FakeProcesses& fake, const std::function<void()>& event) {
     fake.add(10, 1, 100);
     fake.add(11, 10, 110);
     EXPECT_TRUE(fake.follow(10, [&](pid_t member) {
-        if (member == 11) fake.remove(11);
+        if (member == 11) event();
     }));
+}
+
+TEST(FollowTree, ADescendantThatDiesBeforeItsPidIsInTheMapIsTakenOutAgain) {
+    FakeProcesses fake;
+    follow_while(fake, [&] { fake.remove(11); });
     EXPECT_THAT(fake.map, ElementsAre(10));
 }
 
 // Its exit may have been reported before its pid was in the map, though /proc still has it.
 TEST(FollowTree, ADescendantThatHasBegunToExitIsTakenOutAgain) {
     FakeProcesses fake;
-    fake.add(10, 1, 100);
-    fake.add(11, 10, 110);
-    EXPECT_TRUE(fake.follow(10, [&](pid_t member) {
-        if (member == 11) fake.begin_exit(11, 10, 110);
-    }));
+    follow_while(fake, [&] { fake.begin_exit(11, 10, 110); });
     EXPECT_THAT(fake.map, ElementsAre(10));
 }
 
 TEST(FollowTree, AProcessWhoseFirstThreadHasExitedIsFollowed) {
     FakeProcesses fake;
-    fake.add(10, 1, 100);
     fake.begin_exit(10, 1, 100);
     fake.tree.write("proc/10/task/15/stat", stat_line(15, 1, 101));
     EXPECT_TRUE(fake.follow(10));
@@ -98,21 +97,13 @@ TEST(FollowTree, AProcessWhoseFirstThreadHasExitedIsFollowed) {
 
 TEST(FollowTree, AStrangerThatGetsThePidDoesNotJoin) {
     FakeProcesses fake;
-    fake.add(10, 1, 100);
-    fake.add(11, 10, 110);
-    EXPECT_TRUE(fake.follow(10, [&](pid_t member) {
-        if (member == 11) fake.add(11, 1, 500);
-    }));
+    follow_while(fake, [&] { fake.add(11, 1, 500); });
     EXPECT_THAT(fake.map, ElementsAre(10));
 }
 
 TEST(FollowTree, ANewDescendantThatGetsThePidOfADeadOneIsFollowed) {
     FakeProcesses fake;
-    fake.add(10, 1, 100);
-    fake.add(11, 10, 110);
-    EXPECT_TRUE(fake.follow(10, [&](pid_t member) {
-        if (member == 11) fake.add(11, 10, 500);
-    }));
+    follow_while(fake, [&] { fake.add(11, 10, 500); });
     EXPECT_THAT(fake.map, ElementsAre(10, 11));
 }
 
@@ -128,14 +119,11 @@ TEST(FollowTree, ItIsAnErrorWhenTheProcessHasEnded) {
 // The pid is given away between two scans of /proc.
 TEST(FollowTree, AStrangerThatGetsThePidOfTheFirstProcessDoesNotBringItsChildren) {
     FakeProcesses fake;
-    fake.add(10, 1, 100);
-    fake.add(11, 10, 110);
-    EXPECT_TRUE(fake.follow(10, [&](pid_t member) {
-        if (member != 11) return;
+    follow_while(fake, [&] {
         fake.add(10, 1, 500);
         fake.add(12, 10, 510);
         fake.map.erase(10);  // the exit event
-    }));
+    });
     EXPECT_THAT(fake.map, ElementsAre(11));
 }
 

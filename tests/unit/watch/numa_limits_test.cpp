@@ -10,7 +10,6 @@ namespace memscope {
 namespace {
 
 using testing::ElementsAre;
-using testing::IsEmpty;
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 const HostMemory kHost{.total = Bytes{3000 << 10}, .available = Bytes{2000 << 10}};
@@ -44,10 +43,13 @@ std::vector<Process> processes(std::initializer_list<pid_t> pids) {
     return all;
 }
 
-MemoryState with_host() {
+// The memory of a job with these processes, after a tick of its own. The host is the limit without NUMA nodes.
+MemoryState at(std::uint64_t second, NumaLimits& limits, std::initializer_list<pid_t> pids) {
     MemoryState memory;
     memory.candidates = {{"host", kHost.total, kHost.total - kHost.available}};
     memory.effective = nearest_limit(memory.candidates);
+    limits.begin_tick(second * kSecond);
+    limits.add(processes(pids), kHost, memory);
     return memory;
 }
 
@@ -61,28 +63,20 @@ TEST(NumaLimits, AJobThatIsBoundToFullNodesHasTheirHeadroom) {
     FakeMachine machine("0-2\n");
     machine.allow(7, "1-2");
     NumaLimits limits = machine.limits();
-    MemoryState memory = with_host();
-    limits.begin_tick(1 * kSecond);
-    limits.add(processes({7}), kHost, memory);
+    const MemoryState memory = at(1, limits, {7});
     EXPECT_THAT(owners(memory), ElementsAre("host", "numa nodes 1-2"));
     EXPECT_EQ(memory.effective->owner, "numa nodes 1-2");
     EXPECT_EQ(memory.effective->limit, Bytes{2000 << 10});
     EXPECT_EQ(memory.effective->headroom, Bytes{600 << 10});
-
     machine.set_free(2, 20);
-    memory = with_host();
-    limits.begin_tick(2 * kSecond);
-    limits.add(processes({7}), kHost, memory);
-    EXPECT_EQ(memory.effective->headroom, Bytes{120 << 10}) << "read at each tick";
+    EXPECT_EQ(at(2, limits, {7}).effective->headroom, Bytes{120 << 10}) << "read at each tick";
 }
 
 TEST(NumaLimits, NothingChangesForAJobThatMayUseAllNodes) {
     FakeMachine machine("0-2\n");
     machine.allow(7, "0-3");
     NumaLimits limits = machine.limits();
-    MemoryState memory = with_host();
-    limits.begin_tick(1 * kSecond);
-    limits.add(processes({7, 8}), kHost, memory);
+    const MemoryState memory = at(1, limits, {7, 8});
     EXPECT_THAT(owners(memory), ElementsAre("host"));
     EXPECT_EQ(memory.effective->owner, "host");
 }
@@ -91,10 +85,7 @@ TEST(NumaLimits, NothingChangesOnAMachineWithOneNode) {
     FakeMachine machine("0\n");
     machine.allow(7, "0");
     NumaLimits limits = machine.limits();
-    MemoryState memory = with_host();
-    limits.begin_tick(1 * kSecond);
-    limits.add(processes({7}), kHost, memory);
-    EXPECT_THAT(owners(memory), ElementsAre("host"));
+    EXPECT_THAT(owners(at(1, limits, {7})), ElementsAre("host"));
 }
 
 TEST(NumaLimits, RanksThatAreBoundToDifferentNodesHaveALimitEach) {
@@ -103,9 +94,7 @@ TEST(NumaLimits, RanksThatAreBoundToDifferentNodesHaveALimitEach) {
     machine.allow(8, "1");
     machine.allow(9, "1");
     NumaLimits limits = machine.limits();
-    MemoryState memory = with_host();
-    limits.begin_tick(1 * kSecond);
-    limits.add(processes({7, 8, 9}), kHost, memory);
+    const MemoryState memory = at(1, limits, {7, 8, 9});
     EXPECT_THAT(owners(memory), ElementsAre("host", "numa node 0", "numa node 1"));
     EXPECT_EQ(memory.effective->owner, "numa node 1");
 }
@@ -114,16 +103,10 @@ TEST(NumaLimits, ABindingThatChangesIsSeenAfterAWhile) {
     FakeMachine machine("0-2\n");
     machine.allow(7, "0");
     NumaLimits limits = machine.limits();
-    const auto at = [&](std::uint64_t second) {
-        MemoryState memory = with_host();
-        limits.begin_tick(second * kSecond);
-        limits.add(processes({7}), kHost, memory);
-        return owners(memory);
-    };
-    EXPECT_THAT(at(1), ElementsAre("host", "numa node 0"));
+    EXPECT_THAT(owners(at(1, limits, {7})), ElementsAre("host", "numa node 0"));
     machine.allow(7, "0-2");
-    EXPECT_THAT(at(2), ElementsAre("host", "numa node 0"));
-    EXPECT_THAT(at(11), ElementsAre("host"));
+    EXPECT_THAT(owners(at(2, limits, {7})), ElementsAre("host", "numa node 0"));
+    EXPECT_THAT(owners(at(11, limits, {7})), ElementsAre("host"));
 }
 
 TEST(NumaLimits, ANodeThatCannotBeReadGivesNoLimit) {
@@ -131,10 +114,7 @@ TEST(NumaLimits, ANodeThatCannotBeReadGivesNoLimit) {
     machine.allow(7, "1");
     machine.tree.remove("sys/devices/system/node/node1");
     NumaLimits limits = machine.limits();
-    MemoryState memory = with_host();
-    limits.begin_tick(1 * kSecond);
-    limits.add(processes({7}), kHost, memory);
-    EXPECT_THAT(owners(memory), ElementsAre("host"));
+    EXPECT_THAT(owners(at(1, limits, {7})), ElementsAre("host"));
 }
 
 TEST(NumaLimits, AProcessThatBlocksItsReaderIsAskedForOnceAndKeepsWhatIsKnown) {
@@ -145,13 +125,10 @@ TEST(NumaLimits, AProcessThatBlocksItsReaderIsAskedForOnceAndKeepsWhatIsKnown) {
         numbers.push_back(number);
         return answer;
     });
-    for (const std::uint64_t tick : {1, 2, 3}) {
-        if (tick == 3) answer = NodeSet{1};
-        MemoryState memory = with_host();
-        limits.begin_tick(tick * kSecond);
-        limits.add(processes({7}), kHost, memory);
-        EXPECT_EQ(memory.effective->owner, tick == 3 ? "numa node 1" : "host");
-    }
+    EXPECT_EQ(at(1, limits, {7}).effective->owner, "host");
+    EXPECT_EQ(at(2, limits, {7}).effective->owner, "host");
+    answer = NodeSet{1};
+    EXPECT_EQ(at(3, limits, {7}).effective->owner, "numa node 1");
     EXPECT_THAT(numbers, ElementsAre(kSecond, kSecond, kSecond)) << "the same reading, until it is done";
 }
 
