@@ -1,5 +1,4 @@
 // Tensor bytes from PyTorch's own probes, on the real kernel and a fake library that has them.
-#include <linux/capability.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -7,7 +6,6 @@
 #include "kernel/deaths.h"
 #include "kernel/fake_torch.h"
 #include "kernel/in_a_process.h"
-#include "watch/least_privilege.h"
 
 namespace memscope {
 namespace {
@@ -46,12 +44,9 @@ TEST(CudaTensors, AreWhatPyTorchHandsOutAndTakesBackWhereverTheArgumentsAre) {
     job.watched.expect_nothing_lost();
 }
 
-// Recent kernels attach single probes only with CAP_SYS_ADMIN, which memscope keeps where CAP_BPF was not granted.
+// In a process of its own, because Watched gives up a capability for it.
 TEST(CudaTensors, AreExactOnKernelsThatAttachOneProbeAtATime) {
     EXPECT_EQ(in_a_process([]() -> std::string {
-                  const CapabilitySet all = own("CapPrm");
-                  if (auto limited = limit_to({all.bits & ~CapabilitySet{}.with(CAP_BPF).bits}); !limited)
-                      return limited.error().message();
                   TorchJob job(
                       "tensors-one-by-one",
                       [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script&) {

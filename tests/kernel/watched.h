@@ -1,12 +1,14 @@
 #pragma once
 #include <algorithm>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <memory>
 
 #include "outputs/tick_json.h"
 #include "support/child.h"
 #include "support/real_cgroup.h"
 #include "watch/collector.h"
+#include "watch/least_privilege.h"
 
 namespace memscope {
 
@@ -86,9 +88,19 @@ class Watched {
     explicit Watched(std::shared_ptr<Collector> collector) : collector_(std::move(collector)) {}
     static std::shared_ptr<Collector> start(const WatchOptions& options,
                                             const KernelFacts& facts = gather_kernel_facts({})) {
+        if (!facts.many_user_probes) keep_sys_admin();
         auto collector = Collector::start({}, options, facts);
         if (!collector) throw std::runtime_error(collector.error().message());
         return std::make_shared<Collector>(std::move(*collector));
+    }
+
+    // Many kernels attach single user probes only with CAP_SYS_ADMIN. memscope gives that up, and follows no CUDA
+    // driver there, unless CAP_BPF was not granted and CAP_SYS_ADMIN stands for it.
+    static void keep_sys_admin() {
+        const auto status = read_file("/proc/self/status");
+        const std::uint64_t all = status ? parse_capabilities(*status, "CapPrm").bits : 0;
+        const auto limited = limit_to({all & ~CapabilitySet{}.with(CAP_BPF).bits});
+        if (!limited) throw std::runtime_error(limited.error().message());
     }
 
     std::shared_ptr<Collector> collector_;
