@@ -74,7 +74,6 @@ class ProcessReader {
     std::uint64_t restarts() const { return restarts_; }  // of helpers that did not answer or that ended
     std::vector<Error> take_troubles() { return std::exchange(troubles_, {}); }
     bool is_blocked(pid_t pid);  // and is not asked
-    bool is_any_blocked() const { return !offences_.empty() || !abandoned_.empty(); }
 
     static constexpr std::size_t kMostAbandoned = 8;
 
