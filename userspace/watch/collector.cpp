@@ -71,7 +71,9 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
     auto targets = open_targets(root, *hierarchy, options);
     if (!targets) return targets.error();
     // Before there are threads, and before the maps of BPF programs are there.
-    auto reads = ReadHelpers::start(root, options.gpu ? ReadHelpers::Probes::yes : ReadHelpers::Probes::no);
+    auto reads = ReadHelpers::start(root, !options.gpu             ? ReadHelpers::Probes::none
+                                          : facts.many_user_probes ? ReadHelpers::Probes::at_once
+                                                                   : ReadHelpers::Probes::one_by_one);
     if (!reads) return reads.error();
     auto session = Session::start(plan, {.memory_on_v1 = hierarchy->version == 1,
                                          .spawner = (*reads)->spawner,

@@ -44,7 +44,7 @@ CapabilitySet needed_capabilities(const WatchOptions& options, CapabilitySet per
     if (options.listen)
         if (const auto address = parse_listen(*options.listen); address && address->port < kFirstFreePort)
             wanted = wanted.with(CAP_NET_BIND_SERVICE);
-    return {(wanted.bits & permitted.bits) | probing_capabilities(permitted).bits};
+    return {(wanted.bits & permitted.bits) | probing_capabilities(permitted, false).bits};
 }
 
 Status keep_only(CapabilitySet kept) {
@@ -57,10 +57,11 @@ CapabilitySet reading_capabilities(CapabilitySet permitted) {
     return {CapabilitySet{}.with(CAP_SYS_PTRACE).with(CAP_DAC_READ_SEARCH).with(CAP_PERFMON).bits & permitted.bits};
 }
 
-// CAP_SYS_ADMIN stood for both before Linux 5.8, and still does where only it was granted.
-CapabilitySet probing_capabilities(CapabilitySet permitted) {
+// CAP_SYS_ADMIN includes both, where only it was granted. Kernels that attach user probes one at a time (before 6.6, or
+// with its fix of 2025) may ask for it even of a process that has both.
+CapabilitySet probing_capabilities(CapabilitySet permitted, bool one_by_one) {
     CapabilitySet wanted = CapabilitySet{}.with(CAP_BPF).with(CAP_PERFMON);
-    if (!permitted.has(CAP_BPF) || !permitted.has(CAP_PERFMON)) wanted = wanted.with(CAP_SYS_ADMIN);
+    if (one_by_one || !permitted.has(CAP_BPF) || !permitted.has(CAP_PERFMON)) wanted = wanted.with(CAP_SYS_ADMIN);
     return {wanted.bits & permitted.bits};
 }
 

@@ -15,7 +15,7 @@ Status keep_only(CapabilitySet kept);
 // What a helper process that reads watched processes needs, out of what there is.
 CapabilitySet reading_capabilities(CapabilitySet permitted);
 // What a process that attaches user probes needs, out of what there is.
-CapabilitySet probing_capabilities(CapabilitySet permitted);
+CapabilitySet probing_capabilities(CapabilitySet permitted, bool one_by_one);
 // As keep_only(), without joining the group that owns the status socket.
 Status limit_to(CapabilitySet kept);
 

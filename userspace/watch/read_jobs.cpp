@@ -205,7 +205,8 @@ Result<std::shared_ptr<ReadHelpers>> ReadHelpers::start(const SysRoot& root, Pro
     const auto status = read_file(root.proc / "self/status");
     const CapabilitySet permitted = status ? parse_capabilities(*status, "CapPrm") : CapabilitySet{};
     const CapabilitySet reading = reading_capabilities(permitted);
-    const CapabilitySet probing = probes == Probes::yes ? probing_capabilities(permitted) : CapabilitySet{};
+    const CapabilitySet probing =
+        probes == Probes::none ? CapabilitySet{} : probing_capabilities(permitted, probes == Probes::one_by_one);
     const auto prepare = [reading, probing] { (void)limit_to({reading.bits | probing.bits}); };
     const auto serve = [root, reading](Fd socket) {
         (void)limit_to(reading);

@@ -149,8 +149,10 @@ void serve_read_jobs(const SysRoot& root, Fd socket);
 // other; a third for threads that can wait; and those that hold user probes. To be started while there is one thread.
 struct ReadHelpers {
     ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const SysRoot& root);
-    enum class Probes { yes, no };  // whether user probes may be attached, which takes capabilities
-    static Result<std::shared_ptr<ReadHelpers>> start(const SysRoot& root, Probes probes = Probes::no);
+    // Whether user probes may be attached, and whether the kernel attaches several at once: that decides which
+    // capabilities their process keeps.
+    enum class Probes { none, at_once, one_by_one };
+    static Result<std::shared_ptr<ReadHelpers>> start(const SysRoot& root, Probes probes = Probes::none);
 
     pid_t spawner;  // the parent of them all
     ProcessReader quick;
