@@ -155,16 +155,6 @@ TEST(Verdict, LowsThatRiseBecauseThePhaseOfTheSamplesDriftsAreNoLeak) {
     }
 }
 
-TEST(Verdict, AStepOfTheFloorBelowSpikesIsNoLeakAtAnyMoment) {
-    Judge judge;
-    for (double t = 0; t < 5000; t += 10) {
-        const double spike = std::fmod(t, 110) < 25 ? 6 : 0;
-        const double warm = 4 * std::exp(-t / 200);
-        judge.add(Seconds(t), Bytes{static_cast<std::uint64_t>(kGiB * (20 - warm + (t > 1600 ? 2 : 0) + spike))});
-        ASSERT_NE(judge.latest().verdict, Verdict::leaking) << t;
-    }
-}
-
 TEST(Verdict, DeepFallsAtShorterDistancesThanARunCanBeJudgedAreSpikes) {
     const auto spikes = [](double t) {
         return kGiB * (4 + t / 3600 + (std::fmod(t, 44) < 22 ? 40 - std::fmod(t, 44) : 0));
