@@ -172,10 +172,11 @@ TEST(CgroupTargets, APlainNameThatFindsNoDescriptorIsCounted) {
 
 TEST(CgroupTargets, ACgroupWhoseAncestorsFindNoDescriptorIsCounted) {
     FakeHierarchy fake;
-    fake.make("a/b/c/d/e/f");
-    const auto set = fake.open({"a/b/c/d/e/f"});
+    const std::string deep = "a/b/c/d/e/f/g/h/i/j/k/l";
+    fake.make(deep);
+    const auto set = fake.open({deep});
     {
-        const FewDescriptors few(room_for(3));
+        const FewDescriptors few(room_for(8));
         const auto changes = set->refresh();
         EXPECT_THAT(changes.added, IsEmpty());
         EXPECT_EQ(changes.no_descriptor, 1U);
