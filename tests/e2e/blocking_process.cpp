@@ -2,7 +2,9 @@
 //   blocking_process userfaultfd     passes for CPython, whose memory a userfaultfd backs that nobody answers
 //   blocking_process mmap_lock DIR   holds its own mmap_lock for ever: with it, nobody reads its maps, its command line
 //                                    or its pages. DIR becomes the mount point of a FUSE file system in a mount
-//                                    namespace of its own
+//                                    namespace of its own. With LIBRARY as a further word: maps it to be executed, and
+//                                    holds the lock for 30 s at most, because fork() of the whole machine waits for
+//                                    whoever attaches a probe to LIBRARY meanwhile
 // Prints "blocks" when it does, "cannot: WHY" if this machine does not allow it; then waits to be ended.
 #include <cerrno>
 #include <csignal>
@@ -82,8 +84,9 @@ void answer(int fuse, __u64 to, const Answer& said, std::size_t bytes = sizeof(A
 }
 
 // One file of zeros. Who writes it back waits for ever.
-[[noreturn]] void serve(int fuse) {
+[[noreturn]] void serve(int fuse, unsigned most_seconds) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
+    alarm(most_seconds);
     static char request[1 << 20];
     static const struct {
         char bytes[kFileBytes];
@@ -140,15 +143,23 @@ void answer(int fuse, __u64 to, const Answer& said, std::size_t bytes = sizeof(A
 }
 
 // A mapping that is replaced is written back with the lock held for writing.
-void block_with_mmap_lock(const char* folder) {
+void block_with_mmap_lock(const char* folder, const char* library) {
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
         cannot("make a mount namespace");
     const int fuse = open("/dev/fuse", O_RDWR | O_CLOEXEC);
     if (fuse < 0) cannot("/dev/fuse");
     const std::string options = "fd=" + std::to_string(fuse) + ",rootmode=40755,user_id=0,group_id=0";
     if (mount("memscope-test", folder, "fuse", 0, options.c_str()) != 0) cannot("mount FUSE");
-    if (fork() == 0) serve(fuse);
+    if (fork() == 0) serve(fuse, library ? 30 : 0);
     close(fuse);
+    if (library) {
+        const int code = open(library, O_RDONLY | O_CLOEXEC);
+        struct stat status{};
+        if (code < 0 || fstat(code, &status) != 0) cannot("open the library");
+        if (mmap(nullptr, static_cast<std::size_t>(status.st_size), PROT_READ | PROT_EXEC, MAP_PRIVATE, code, 0) ==
+            MAP_FAILED)
+            cannot("map the library");
+    }
     const int file = open((std::string(folder) + "/file").c_str(), O_RDWR | O_CLOEXEC);
     void* mapped = mmap(nullptr, kFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (file < 0 || mapped == MAP_FAILED) cannot("map a file of FUSE");
@@ -168,7 +179,7 @@ int main(int count, char** words) {
         grow();
         wait_to_be_ended();
     }
-    if (how == "mmap_lock" && count > 2) block_with_mmap_lock(words[2]);
+    if (how == "mmap_lock" && count > 2) block_with_mmap_lock(words[2], count > 3 ? words[3] : nullptr);
     std::puts("cannot: how?");
     return 2;
 }

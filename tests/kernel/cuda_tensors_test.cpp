@@ -5,6 +5,7 @@
 
 #include "kernel/deaths.h"
 #include "kernel/fake_torch.h"
+#include "kernel/in_a_process.h"
 
 namespace memscope {
 namespace {
@@ -43,23 +44,30 @@ TEST(CudaTensors, AreWhatPyTorchHandsOutAndTakesBackWhereverTheArgumentsAre) {
     job.watched.expect_nothing_lost();
 }
 
+// In a process of its own, because Watched gives up a capability for it.
 TEST(CudaTensors, AreExactOnKernelsThatAttachOneProbeAtATime) {
-    TorchJob job(
-        "tensors-one-by-one",
-        [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script&) {
-            cuda.use(0);
-            torch.malloc(3 * kMiB);
-            torch.free(torch.malloc(5 * kMiB, 0, "fake_torch_malloc_device"));
-            torch.malloc(7 * kMiB, 0, "fake_torch_malloc_device");
-        },
-        [](const RealCgroup& cgroup) {
-            KernelFacts facts = gather_kernel_facts({});
-            facts.many_user_probes = false;
-            facts.atomic_exchange = false;
-            return Watched::on(facts, {.cgroups = {cgroup.name()}, .torch = true});
-        });
-    EXPECT_EQ(tensors_of(job.done(), job.child.pid()), 10 * kMiB);
-    job.watched.expect_nothing_lost();
+    EXPECT_EQ(in_a_process([]() -> std::string {
+                  TorchJob job(
+                      "tensors-one-by-one",
+                      [](const FakeTorch& torch, const FakeCuda& cuda, const Child::Script&) {
+                          cuda.use(0);
+                          torch.malloc(3 * kMiB);
+                          torch.free(torch.malloc(5 * kMiB, 0, "fake_torch_malloc_device"));
+                          torch.malloc(7 * kMiB, 0, "fake_torch_malloc_device");
+                      },
+                      [](const RealCgroup& cgroup) {
+                          KernelFacts facts = gather_kernel_facts({});
+                          facts.many_user_probes = false;
+                          facts.atomic_exchange = false;
+                          return Watched::on(facts, {.cgroups = {cgroup.name()}, .torch = true});
+                      });
+                  const auto tensors = tensors_of(job.done(), job.child.pid());
+                  if (tensors != 10 * kMiB) return tensors ? std::to_string(*tensors) : "not known";
+                  for (const auto& [reason, count] : job.watched.latest().self.dropped)
+                      if (count != 0) return reason + " " + std::to_string(count);
+                  return "";
+              }),
+              "");
 }
 
 TEST(CudaTensors, MayBeFreedByAnotherThreadThanAllocatedThem) {

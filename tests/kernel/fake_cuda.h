@@ -107,8 +107,8 @@ class CudaJob {
     Child child;
 
   private:
-    // A helper process reads the driver's file: on a slow machine it takes more than one tick until it is followed.
-    // Where it never is, the test goes on and says what it misses.
+    // Helper processes read the driver's file and attach the probes: on a slow machine that takes more than one tick.
+    // Where it is never followed, the test goes on and says what it misses.
     void wait_until_followed() {
         (void)watched.tick_until(job, [this](const TargetSnapshot&) { return watched.has_probe("gpu"); });
     }

@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <memory>
 #include <thread>
 
@@ -10,6 +11,7 @@
 #include "support/child.h"
 #include "support/real_cgroup.h"
 #include "watch/collector.h"
+#include "watch/least_privilege.h"
 
 namespace memscope {
 
@@ -102,9 +104,19 @@ class Watched {
     static std::shared_ptr<Collector> start(const WatchOptions& options,
                                             const KernelFacts& facts = gather_kernel_facts({}),
                                             const SysRoot& root = {}) {
+        if (!facts.many_user_probes) keep_sys_admin();
         auto collector = Collector::start(root, options, facts);
         if (!collector) throw std::runtime_error(collector.error().message());
         return std::make_shared<Collector>(std::move(*collector));
+    }
+
+    // Many kernels attach single user probes only with CAP_SYS_ADMIN. memscope gives that up, and follows no CUDA
+    // driver there, unless CAP_BPF was not granted and CAP_SYS_ADMIN stands for it.
+    static void keep_sys_admin() {
+        const auto status = read_file("/proc/self/status");
+        const std::uint64_t all = status ? parse_capabilities(*status, "CapPrm").bits : 0;
+        const auto limited = limit_to({all & ~CapabilitySet{}.with(CAP_BPF).bits});
+        if (!limited) throw std::runtime_error(limited.error().message());
     }
 
     std::shared_ptr<Collector> collector_;

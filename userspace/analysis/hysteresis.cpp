@@ -141,7 +141,8 @@ bool VerdictHysteresis::is_refuted(const Judgement& fresh, const Series& series)
     if (risen < -kGivenBack * std::max(accusation_->rise, kMaterial * level_of(fresh)))
         return passed >= kFlatFor * fresh.warmup;
     const double expected = accusation_->slope * (passed - window / 2).count();
-    const double again = effort();
+    // Not effort(): an ambiguous curve is no reason to keep an accusation.
+    const double again = harder(kHarder, shown_before_[index(Verdict::leaking)]);
     if (expected < again * std::min(kMaterial * level_of(fresh), kGivenBack * accusation_->rise)) return false;
     return risen < kRefutedBelow * expected;
 }

@@ -6,6 +6,7 @@
 
 #include "analysis/earlier_tooth.h"
 #include "analysis/saturation.h"
+#include "analysis/tooth_lows.h"
 
 namespace memscope {
 namespace {
@@ -219,16 +220,96 @@ std::optional<Rise> recent_rise(const Findings& findings, Bar bar) {
     return std::nullopt;
 }
 
+Bar bar_of(const Findings& findings, const Floor& floor, const Evidence& evidence) {
+    return {.level = floor.end_level(),
+            .shortest = kShortest * findings.budget,
+            .budget_ends = findings.start() + findings.budget,
+            .least_after = kAfterBudget * findings.budget,
+            .factor = evidence.bar};
+}
+
+// The squares that are left if the floor from there on is one level and then another.
+double squares_of_one_step(const Floor& floor, std::size_t from) {
+    const auto count = static_cast<double>(floor.size() - from);
+    const double first = floor.bytes[from];  // sums of differences lose less than sums of bytes
+    double all = 0;
+    double squares = 0;
+    for (std::size_t i = from; i < floor.size(); ++i) {
+        all += floor.bytes[i] - first;
+        squares += (floor.bytes[i] - first) * (floor.bytes[i] - first);
+    }
+    double least = squares - all * all / count;
+    double before = 0;
+    for (std::size_t i = from; i + 1 < floor.size(); ++i) {
+        before += floor.bytes[i] - first;
+        const auto n = static_cast<double>(i + 1 - from);
+        const double after = all - before;
+        least = std::min(least, squares - before * before / n - after * after / (count - n));
+    }
+    return least;
+}
+
+// Each third of the time brings its part of a leak; one or two jumps leave a third without.
+bool rises_in_each_third(const Floor& lows, const Rise& rise) {
+    constexpr double kItsPart = 0.25;  // of an even share
+    double before = 0;
+    double count = 0;
+    for (int i = 0; i < 3; ++i) {
+        const double begin = rise.began + i * rise.length / 3;
+        const double end = i < 2 ? begin + rise.length / 3 : lows.end() + 1;
+        std::vector<double> part;
+        for (std::size_t k = lows.first_since(begin); k < lows.size() && lows.at[k] < end; ++k)
+            part.push_back(lows.bytes[k]);
+        if (part.empty()) return false;
+        const auto n = static_cast<double>(part.size());
+        const double middle = median_value(std::move(part));
+        const double error = i > 0 ? lows.noise * std::sqrt(1 / n + 1 / count) : 0;
+        if (i > 0 && middle - before + error < kItsPart * rise.bytes / 3) return false;
+        before = middle;
+        count = n;
+    }
+    return true;
+}
+
+constexpr std::size_t kManyLows = 48;  // points: single lows, unless there are more teeth
+constexpr std::size_t kFewMeans = 12;
+
+std::optional<LeakBelowTeeth> leak_of_tooth_lows(const Findings& findings, const Evidence& evidence,
+                                                 std::size_t most_points) {
+    constexpr double kWorse = 1.3;  // times: a step must explain the lows so much worse than the line of a leak
+    if (!findings.spikes) return std::nullopt;
+    const double since = std::max(findings.warmup.ended.value_or(findings.start()), findings.start());
+    auto lows = find_tooth_lows(findings.bins, *findings.spikes, findings.noise, since, most_points);
+    if (!lows) return std::nullopt;
+    LeakBelowTeeth found{.findings = findings};
+    Findings& below = found.findings;
+    below.floor = std::move(lows->floor);
+    below.segments = find_segments(below.floor);
+    below.warmup.plateau = 0;
+    const Floor& floor = below.floor;
+    const auto accept = [&](const Rise& rise) {
+        return stands_out(below, rise) &&
+               squares_of_one_step(floor, rise.from) > kWorse * floor.line_since(rise.from).squares;
+    };
+    Bar bar = bar_of(findings, floor, evidence);
+    bar.few_means = most_points == kFewMeans;
+    const auto rise = best_rise(floor, candidates(floor, below.segments, 0), bar, below.budget, accept);
+    if (!rise) return std::nullopt;
+    below.spikes->blur = lows->drift_since(rise->began);
+    if (is_wander(below, *rise) || is_tooth(below, *rise)) return std::nullopt;
+    if (to_come_if_decelerating(below, *rise)) return std::nullopt;
+    const auto single = find_tooth_lows(findings.bins, *findings.spikes, findings.noise, since, kManyLows);
+    if (!single || !rises_in_each_third(single->floor, *rise)) return std::nullopt;
+    found.leak.rise = *rise;
+    return found;
+}
+
 }  // namespace
 
 std::optional<Leak> find_leak(const Findings& findings, const Evidence& evidence) {
     const Floor& floor = findings.floor;
     const double budget = findings.budget;
-    Bar bar{.level = floor.end_level(),
-            .shortest = kShortest * budget,
-            .budget_ends = findings.start() + budget,
-            .least_after = kAfterBudget * budget,
-            .factor = evidence.bar};
+    Bar bar = bar_of(findings, floor, evidence);
     const auto from = candidates(floor, findings.segments, findings.warmup.plateau);
     const auto accept = [&](const Rise& rise) { return stands_out(findings, rise); };
     auto rise = best_rise(floor, from, bar, budget, accept);
@@ -249,6 +330,13 @@ std::optional<Leak> find_leak(const Findings& findings, const Evidence& evidence
         leak.to_come = *to_come;
     }
     return leak;
+}
+
+std::optional<LeakBelowTeeth> find_leak_below_teeth(const Findings& findings, const Evidence& evidence) {
+    // Single lows show when a leak began; means of many show a leak that is small beside the scatter of lows.
+    for (const std::size_t most_points : {kManyLows, kFewMeans})
+        if (auto leak = leak_of_tooth_lows(findings, evidence, most_points)) return leak;
+    return std::nullopt;
 }
 
 }  // namespace memscope

@@ -1,6 +1,8 @@
 #include "kernel/gpu_signal.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -84,40 +86,28 @@ Result<GpuSignal> GpuSignal::start(const Plan& plan, const SignalSettings& setti
     return GpuSignal(std::move(state));
 }
 
-// Returns before beginnings: a call that begins unseen and returns does no harm, the other way round it would wait for
-// its return for ever.
-Result<std::vector<UserProbe>> GpuSignal::attach(const Fd& library, std::span<const CudaPlace> places) {
-    const std::string path = "/proc/self/fd/" + std::to_string(library.get());
-    std::vector<std::uint64_t> returns;
-    std::map<ms_cuda_call, std::vector<std::uint64_t>> calls;
+// Probes at returns are attached first: a return without its call does no harm, but a call without its return would
+// occupy an entry of `gpu_calls`.
+Result<ProbeRequest> GpuSignal::probes(const Fd& library, std::span<const CudaPlace> places) const {
+    ProbeRequest request{.purpose = "follow calls of the CUDA driver", .many_at_once = state_->many_at_once};
+    request.library = Fd(::fcntl(library.get(), F_DUPFD_CLOEXEC, 0));
+    if (!request.library) return system_error(errno, request.purpose);
+    std::vector<ProbePoint> returns;
+    std::map<ms_cuda_call, std::vector<ProbePoint>> calls;
     for (const CudaPlace& place : places) {
-        returns.push_back(place.offset);
-        calls[place.call].push_back(place.offset);
+        returns.push_back({.offset = place.offset});
+        calls[place.call].push_back({.offset = place.offset});
     }
-    std::vector<UserProbe> probes;
-    if (auto done = probe(state_->return_program, path, returns, ProbeAt::return_, probes); !done) return done.error();
-    for (const auto& [call, offsets] : calls)
-        if (auto done = probe(kPrograms[call], path, offsets, ProbeAt::call, probes); !done) return done.error();
-    std::reverse(probes.begin(), probes.end());  // they go in the opposite order
-    return probes;
-}
-
-Status GpuSignal::probe(std::string_view name, const std::string& path, std::span<const std::uint64_t> offsets,
-                        ProbeAt at, std::vector<UserProbe>& probes) {
-    const bpf_program* program = state_->program(name);
-    if (state_->many_at_once) {
-        if (offsets.empty()) return Done{};
-        auto all = probe_many(program, path, offsets, at);
-        if (!all) return all.error();
-        probes.push_back(std::move(*all));
+    const auto add = [&](std::string_view program, ProbeAt at, std::vector<ProbePoint> points) -> Status {
+        auto group = probe_group(state_->program(program), at, std::move(points));
+        if (!group) return group.error();
+        request.groups.push_back(std::move(*group));
         return Done{};
-    }
-    for (const std::uint64_t offset : offsets) {
-        auto one = probe_one(program, path, offset, at);
-        if (!one) return one.error();
-        probes.push_back(std::move(*one));
-    }
-    return Done{};
+    };
+    if (auto added = add(state_->return_program, ProbeAt::return_, std::move(returns)); !added) return added.error();
+    for (auto& [call, points] : calls)
+        if (auto added = add(kPrograms[call], ProbeAt::call, std::move(points)); !added) return added.error();
+    return request;
 }
 
 std::vector<GpuAccount> GpuSignal::accounts() const {
@@ -176,6 +166,11 @@ void GpuSignal::seen_from_start(const ProcessId& process) {
     const auto pid = static_cast<__u32>(process.pid);
     const __u64 start_ns = process.start_ns;
     bpf_map_update_elem(state_->map(state_->skeleton->maps.gpu_seen_from_start), &pid, &start_ns, BPF_ANY);
+}
+
+void GpuSignal::not_seen_from_start(const ProcessId& process) {
+    const auto pid = static_cast<__u32>(process.pid);
+    bpf_map_delete_elem(state_->map(state_->skeleton->maps.gpu_seen_from_start), &pid);
 }
 
 int GpuSignal::failures_fd() const { return ring_buffer__epoll_fd(state_->refusals.get()); }

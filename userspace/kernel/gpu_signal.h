@@ -28,13 +28,14 @@ class GpuSignal {
     GpuSignal& operator=(GpuSignal&&) noexcept;
     ~GpuSignal();
 
-    // In everybody who maps that file, now or later, until the probes are gone. All or nothing.
-    Result<std::vector<UserProbe>> attach(const Fd& library, std::span<const CudaPlace> places);
+    // The probes at these places of the library.
+    Result<ProbeRequest> probes(const Fd& library, std::span<const CudaPlace> places) const;
 
     std::vector<GpuAccount> accounts() const;
     std::vector<GpuSite> sites() const;
     // All calls of this process are seen: it mapped the driver while it was watched.
     void seen_from_start(const ProcessId& process);
+    void not_seen_from_start(const ProcessId& process);  // not any more: the probes were gone for a while
     // Readable when the driver has refused memory to a watched process.
     int failures_fd() const;
     bool take_failures();  // whether it did since the last time
@@ -52,8 +53,6 @@ class GpuSignal {
   private:
     struct State;
     explicit GpuSignal(std::unique_ptr<State> state);
-    Status probe(std::string_view name, const std::string& path, std::span<const std::uint64_t> offsets, ProbeAt at,
-                 std::vector<UserProbe>& probes);
     std::unique_ptr<State> state_;
 };
 

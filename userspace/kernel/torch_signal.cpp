@@ -1,6 +1,8 @@
 #include "kernel/torch_signal.h"
 
+#include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <map>
 #include <optional>
 #include <string>
@@ -78,28 +80,20 @@ Result<std::uint32_t> TorchSignal::number_of(const ms_torch_site& site) {
     return number;
 }
 
-Result<std::vector<UserProbe>> TorchSignal::attach(const Fd& library, std::span<const TorchPlace> places) {
-    const std::string path = "/proc/self/fd/" + std::to_string(library.get());
-    const bpf_program* program = state_->skeleton->progs.torch_site;
-    std::vector<OwnProbe> wanted;
+Result<ProbeRequest> TorchSignal::probes(const Fd& library, std::span<const TorchPlace> places) {
+    ProbeRequest request{.purpose = "follow the probes of PyTorch", .many_at_once = state_->many_at_once};
+    request.library = Fd(::fcntl(library.get(), F_DUPFD_CLOEXEC, 0));
+    if (!request.library) return system_error(errno, request.purpose);
+    std::vector<ProbePoint> points;
     for (const TorchPlace& place : places) {
         const auto number = number_of(place.site);
         if (!number) return number.error();
-        wanted.push_back({.offset = place.offset, .semaphore = place.semaphore, .cookie = *number});
+        points.push_back({.offset = place.offset, .semaphore = place.semaphore, .cookie = *number});
     }
-    std::vector<UserProbe> probes;
-    if (state_->many_at_once) {
-        auto all = probe_many(program, path, wanted);
-        if (!all) return all.error();
-        probes.push_back(std::move(*all));
-        return probes;
-    }
-    for (const OwnProbe& each : wanted) {
-        auto one = probe_one(program, path, each);
-        if (!one) return one.error();
-        probes.push_back(std::move(*one));
-    }
-    return probes;
+    auto group = probe_group(state_->skeleton->progs.torch_site, ProbeAt::call, std::move(points));
+    if (!group) return group.error();
+    request.groups.push_back(std::move(*group));
+    return request;
 }
 
 std::vector<TensorAccount> TorchSignal::accounts() const {

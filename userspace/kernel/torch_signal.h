@@ -28,8 +28,8 @@ class TorchSignal {
     TorchSignal& operator=(TorchSignal&&) noexcept;
     ~TorchSignal();
 
-    // In everybody who maps that file, now or later, until the probes are gone. All or nothing.
-    Result<std::vector<UserProbe>> attach(const Fd& library, std::span<const TorchPlace> places);
+    // The probes at these places of the library.
+    Result<ProbeRequest> probes(const Fd& library, std::span<const TorchPlace> places);
 
     std::vector<TensorAccount> accounts() const;  // of those that have neither ended nor executed another program
     void forget(const CudaProcess& process);      // one that is not watched any more

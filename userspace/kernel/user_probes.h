@@ -1,7 +1,8 @@
 #pragma once
 #include <cstdint>
-#include <span>
 #include <string>
+#include <tuple>
+#include <vector>
 
 #include "base/fd.h"
 #include "base/result.h"
@@ -9,30 +10,55 @@
 
 namespace memscope {
 
-// A program that is called at places of a file, in whoever runs it, until this goes.
-struct UserProbe {
-    Link one{};
-    Fd many{};
+// To attach or detach a user probe, the kernel takes the mmap_lock of every process that maps the file, for writing.
+// A process can hold its own mmap_lock for ever, and nothing ends that wait. So the watcher only describes the probes
+// (ProbeRequest), and a process of its own attaches, holds and detaches them: see watch/probe_holder.h.
+
+enum class ProbeAt : std::uint32_t { call, return_ };
+
+struct ProbePoint {
+    std::uint64_t offset = 0;     // in the file
+    std::uint64_t semaphore = 0;  // offset in the file of a counter that the kernel raises while attached; 0: none
+    std::uint64_t cookie = 0;     // bpf_get_attach_cookie() of the program
 };
 
-enum class ProbeAt { call, return_ };
+struct ProbeGroup {
+    Fd program{};
+    ProbeAt at = ProbeAt::call;
+    std::vector<ProbePoint> points{};
+    auto fields() { return std::tie(program, at, points); }
+};
 
-// At all places at once (6.6 and later): that takes CAP_BPF and CAP_PERFMON, where single ones take CAP_SYS_ADMIN on
-// recent kernels; and the kernel lets go of all of them in the time of one. The program must have been prepared for it
-// before it was loaded.
+// All probes of one file, in the order in which they are attached.
+struct ProbeRequest {
+    std::string purpose{};  // for error messages
+    Fd library{};           // O_PATH is enough
+    // One link for all points of a group (Linux 6.6 and later). That takes CAP_BPF and CAP_PERFMON, where single probes
+    // take CAP_SYS_ADMIN on recent kernels, and all points are detached in the time of one.
+    bool many_at_once = false;
+    std::vector<ProbeGroup> groups{};
+    auto fields() { return std::tie(purpose, library, many_at_once, groups); }
+};
+
+// A duplicate of the program's descriptor.
+Result<ProbeGroup> probe_group(const bpf_program* program, ProbeAt at, std::vector<ProbePoint> points);
+
+// To be called before the program is loaded, where many_at_once will be used.
 void prepare_for_many(bpf_program* program);
-Result<UserProbe> probe_many(const bpf_program* program, const std::string& path,
-                             std::span<const std::uint64_t> offsets, ProbeAt at);
-Result<UserProbe> probe_one(const bpf_program* program, const std::string& path, std::uint64_t offset, ProbeAt at);
 
-// A probe that the file has of its own, and that its code passes by while nobody watches: the kernel counts up the
-// semaphore of each process that has the file mapped, and down again.
-struct OwnProbe {
-    std::uint64_t offset = 0;
-    std::uint64_t semaphore = 0;  // offset in the file; 0: it has none
-    std::uint64_t cookie = 0;     // for the program to know it by
+// The probes of one file, in every process that maps it, for as long as this object lives.
+class AttachedProbes {
+  public:
+    AttachedProbes() = default;
+    AttachedProbes(AttachedProbes&&) noexcept = default;
+    AttachedProbes& operator=(AttachedProbes&&) = delete;
+    ~AttachedProbes();  // detaches in the opposite order; waits as attaching does
+
+    static Result<AttachedProbes> attach(const ProbeRequest& request);  // all or nothing
+
+  private:
+    Status add(const ProbeRequest& request, const ProbeGroup& group, const std::string& path);
+    std::vector<Fd> descriptors_{};  // links, and perf events of single probes
 };
-Result<UserProbe> probe_many(const bpf_program* program, const std::string& path, std::span<const OwnProbe> probes);
-Result<UserProbe> probe_one(const bpf_program* program, const std::string& path, const OwnProbe& probe);
 
 }  // namespace memscope

@@ -70,7 +70,8 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
     if (!hierarchy) return hierarchy.error();
     auto targets = open_targets(root, *hierarchy, options);
     if (!targets) return targets.error();
-    auto reads = ReadHelpers::start(root);  // before there are threads, and before the maps of BPF programs are there
+    // Before there are threads, and before the maps of BPF programs are there.
+    auto reads = ReadHelpers::start(root, options.gpu ? ReadHelpers::Probes::yes : ReadHelpers::Probes::no);
     if (!reads) return reads.error();
     auto session = Session::start(plan, {.memory_on_v1 = hierarchy->version == 1,
                                          .spawner = (*reads)->spawner,
@@ -96,7 +97,8 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
 
 Status Collector::watch_rings() {
     events_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
-    std::vector<int> sources{session_.ring_fd(), session_.deaths_fd(), reads_->quick.fd(), reads_->slow.fd()};
+    std::vector<int> sources{session_.ring_fd(), session_.deaths_fd(), reads_->quick.fd(), reads_->slow.fd(),
+                             reads_->probes.fd()};
     if (growth_) sources.insert(sources.end(), {session_.growth()->ring_fd(), growth_->retry_fd()});
     if (session_.follows_ranges()) sources.push_back(session_.ranges_fd());
     for (const int fd : sources)

@@ -19,9 +19,9 @@ GpuRecorder::GpuRecorder(std::shared_ptr<ReadHelpers> reads, bool on)
     : libraries_({.name = "copies of the CUDA driver",
                   .kind = LibraryKind::cuda,
                   .file_name = std::string(kCudaFileName),
-                  .follow = [](Session& session, const LibraryAnswer& library) -> Result<std::vector<UserProbe>> {
+                  .probes = [](Session& session, const LibraryAnswer& library) -> Result<ProbeRequest> {
                       if (auto started = session.start_gpu(); !started) return started.error();
-                      return session.gpu()->attach(library.file, library.cuda);
+                      return session.gpu()->probes(library.file, library.cuda);
                   },
                   .tells_from_start = true},
                  std::move(reads), on) {}
@@ -35,8 +35,11 @@ void GpuRecorder::look(Session& session, std::uint64_t now_ns) {
 // last.
 void GpuRecorder::mark_followed(Session& session) {
     const auto processes = libraries_.take_followed_from_start();
-    if (GpuSignal* signal = session.gpu())
-        for (const ProcessId& process : processes) signal->seen_from_start(process);
+    const auto lost = libraries_.take_lost_sight_of();
+    GpuSignal* signal = session.gpu();
+    if (!signal) return;
+    for (const ProcessId& process : processes) signal->seen_from_start(process);
+    for (const ProcessId& process : lost) signal->not_seen_from_start(process);
 }
 
 void GpuRecorder::tick(Session& session, const Surroundings& around) {

@@ -50,13 +50,14 @@ void end_with_parent(pid_t parent) {
     for (;;) {
         auto message = receive_message(own, 0);
         if (!message) ::_exit(0);  // the watcher has ended
-        if (message->fds.size() != 1) continue;
+        if (message->fds.size() != 1 || message->text.size() != 1) continue;
         Fd socket = std::move(message->fds.front());
         if (::fork() != 0) continue;  // where it fails the watcher sees its socket closed
         socket = close_other_descriptors(std::move(socket));
-        ::prctl(PR_SET_NAME, "memscope-read", 0, 0, 0);
-        end_with_parent(self);
-        work.serve(std::move(socket));
+        const bool holds = message->text.front() == static_cast<char>(HelperSpawner::Helper::probe_holder);
+        ::prctl(PR_SET_NAME, holds ? "memscope-probes" : "memscope-read", 0, 0, 0);
+        if (!holds) end_with_parent(self);
+        (holds ? work.hold_probes : work.serve)(std::move(socket));
         ::_exit(0);
     }
 }
@@ -83,14 +84,15 @@ HelperSpawner::~HelperSpawner() {
     (void)::waitpid(pid_, nullptr, 0);  // at once: it waits for nothing but us
 }
 
-Result<Fd> HelperSpawner::spawn() {
+Result<Fd> HelperSpawner::spawn(Helper helper) {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return system_error(errno, "socketpair");
     Fd ours(ends[0]);
     const Fd theirs(ends[1]);
     const std::lock_guard lock(mutex_);
     const int passed[] = {theirs.get()};
-    if (send_message(control_, "+", {}, passed, MSG_DONTWAIT) != SendOutcome::sent)
+    const char kind = static_cast<char>(helper);
+    if (send_message(control_, {&kind, 1}, {}, passed, MSG_DONTWAIT) != SendOutcome::sent)
         return plain_error("the process that starts helpers is gone");
     return ours;
 }

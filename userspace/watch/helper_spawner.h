@@ -14,19 +14,23 @@ namespace memscope {
 // touches nothing of a watched process, so nothing can block it.
 class HelperSpawner {
   public:
+    enum class Helper : char { reader = 'r', probe_holder = 'p' };
     struct Work {
-        std::function<void()> prepare{};         // once, in the spawner: give up privileges
-        std::function<void(Fd socket)> serve{};  // in each helper, until the socket is closed
+        std::function<void()> prepare{};               // once, in the spawner: give up privileges
+        std::function<void(Fd socket)> serve{};        // in each reader, until the socket is closed
+        std::function<void(Fd socket)> hold_probes{};  // in each probe holder, until the socket is closed
     };
     // To be called while the process has one thread. The spawner keeps no descriptor of the caller's.
     static Result<std::shared_ptr<HelperSpawner>> start(Work work);
     HelperSpawner(const HelperSpawner&) = delete;
     HelperSpawner& operator=(const HelperSpawner&) = delete;
-    ~HelperSpawner();  // ends the spawner, and the kernel kills its helpers
+    // Ends the spawner, and the kernel kills its readers. Probe holders end by themselves when their sockets are
+    // closed, because they detach their probes first.
+    ~HelperSpawner();
 
     pid_t pid() const { return pid_; }  // the parent of all helpers
     // A socket (SOCK_SEQPACKET) to a new helper. Does not wait for it. From any thread.
-    Result<Fd> spawn();
+    Result<Fd> spawn(Helper helper = Helper::reader);
 
   private:
     HelperSpawner(Fd control, pid_t pid) : control_(std::move(control)), pid_(pid) {}

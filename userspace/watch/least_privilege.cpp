@@ -44,9 +44,7 @@ CapabilitySet needed_capabilities(const WatchOptions& options, CapabilitySet per
     if (options.listen)
         if (const auto address = parse_listen(*options.listen); address && address->port < kFirstFreePort)
             wanted = wanted.with(CAP_NET_BIND_SERVICE);
-    // What stood for both before Linux 5.8, and still does where only it was granted.
-    if (!permitted.has(CAP_BPF) || !permitted.has(CAP_PERFMON)) wanted = wanted.with(CAP_SYS_ADMIN);
-    return {wanted.bits & permitted.bits};
+    return {(wanted.bits & permitted.bits) | probing_capabilities(permitted).bits};
 }
 
 Status keep_only(CapabilitySet kept) {
@@ -57,6 +55,13 @@ Status keep_only(CapabilitySet kept) {
 // CAP_PERFMON: recent kernels allow reading maps and environment of other users with it, without CAP_SYS_PTRACE.
 CapabilitySet reading_capabilities(CapabilitySet permitted) {
     return {CapabilitySet{}.with(CAP_SYS_PTRACE).with(CAP_DAC_READ_SEARCH).with(CAP_PERFMON).bits & permitted.bits};
+}
+
+// CAP_SYS_ADMIN stood for both before Linux 5.8, and still does where only it was granted.
+CapabilitySet probing_capabilities(CapabilitySet permitted) {
+    CapabilitySet wanted = CapabilitySet{}.with(CAP_BPF).with(CAP_PERFMON);
+    if (!permitted.has(CAP_BPF) || !permitted.has(CAP_PERFMON)) wanted = wanted.with(CAP_SYS_ADMIN);
+    return {wanted.bits & permitted.bits};
 }
 
 Status limit_to(CapabilitySet kept) {

@@ -14,6 +14,8 @@ Status keep_only(CapabilitySet kept);
 
 // What a helper process that reads watched processes needs, out of what there is.
 CapabilitySet reading_capabilities(CapabilitySet permitted);
+// What a process that attaches user probes needs, out of what there is.
+CapabilitySet probing_capabilities(CapabilitySet permitted);
 // As keep_only(), without joining the group that owns the status socket.
 Status limit_to(CapabilitySet kept);
 

@@ -17,7 +17,7 @@ struct Message {
 
 enum class SendOutcome { sent, full, failed };
 
-constexpr std::size_t kMostMessageFds = 8;
+constexpr std::size_t kMostMessageFds = 40;  // a program for each call of the CUDA driver: about 30
 
 // The text is given in two parts, for it can be very long. `flags` as for sendmsg() and recvmsg(): MSG_DONTWAIT, or 0
 // to wait.

@@ -29,6 +29,8 @@ constexpr std::size_t kMostOffences = 4096;
 // Processes of one cgroup that block helpers at a time. With more of them the whole cgroup is left alone, so that a job
 // cannot use up all helpers.
 constexpr std::size_t kMostOfCgroup = 3;
+// A helper that is late, but works, gets this many deadlines: it may be slow because the machine is busy.
+constexpr std::uint64_t kMostDeadlines = 10;
 constexpr std::uint64_t kRestartDelayNs = 50'000'000;  // so that a helper that cannot start does not cost a core
 
 std::uint64_t now() { return read_clock().boot_ns; }
@@ -46,6 +48,21 @@ std::string_view bytes_of(const std::uint64_t& id) { return {reinterpret_cast<co
 bool has_ended(const Fd& process) {
     pollfd wanted{process.get(), POLLIN, 0};
     return ::poll(&wanted, 1, 0) == 1;
+}
+
+// The value of a line "NAME:\tVALUE" of a file in /proc; empty if there is none.
+std::string_view value_of(std::string_view text, std::string_view name) {
+    std::string_view value;
+    for_each_line(text, [&](std::string_view line) {
+        if (line.starts_with(name)) value = trimmed(line.substr(name.size()));
+    });
+    return value;
+}
+
+// The process of a pidfd, in our own pid namespace.
+pid_t pid_of(const Fd& process) {
+    const auto info = read_file(fmt::format("/proc/self/fdinfo/{}", process.get()), 4096);
+    return info ? static_cast<pid_t>(parse_number(value_of(*info, "Pid:")).value_or(0)) : 0;
 }
 
 }  // namespace
@@ -150,6 +167,7 @@ void ProcessReader::accept(Message message) {
     const std::uint64_t id = id_of(message);
     if (id == 0 && message.fds.size() == 1) {
         helper_ = std::move(message.fds.front());
+        helper_pid_ = pid_of(helper_);
         return;
     }
     if (sent_.empty() || sent_.front()->id != id) return;
@@ -181,6 +199,7 @@ void ProcessReader::replace_helper(const std::string& why, std::uint64_t now_ns)
         if (blames) abandoned_.push_back({std::move(helper_), sent_.front()->pid, cgroup_of(sent_.front()->pid)});
     }
     helper_ = Fd();
+    helper_pid_ = 0;
     (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket_.get(), nullptr);
     socket_ = Fd();
     if (blames) {
@@ -224,11 +243,38 @@ void ProcessReader::sweep(std::uint64_t now_ns) {
     });
 }
 
+std::optional<ProcessReader::Activity> ProcessReader::activity_of_helper() const {
+    if (helper_pid_ == 0) return std::nullopt;  // it has not started yet
+    const auto status = read_file(fmt::format("/proc/{}/status", helper_pid_), 65536);
+    if (!status) return std::nullopt;
+    return Activity{.runs = value_of(*status, "State:").starts_with('R'),
+                    .switches = parse_number(value_of(*status, "voluntary_ctxt_switches:")).value_or(0) +
+                                parse_number(value_of(*status, "nonvoluntary_ctxt_switches:")).value_or(0)};
+}
+
+// Whether the process that is read blocks the helper. On a busy machine a helper can be late because it gets no CPU: it
+// is stuck only if it waits for something else, and has not run at all, for a quarter of the deadline.
+bool ProcessReader::is_stuck(std::uint64_t now_ns) {
+    const std::uint64_t deadline = ns(settings_.deadline);
+    if (sent_.empty() || now_ns - head_since_ns_ < deadline) return false;
+    if (now_ns - head_since_ns_ >= kMostDeadlines * deadline) return true;
+    const auto activity = activity_of_helper();
+    if (!activity) return false;
+    if (activity->runs || activity != late_activity_ || late_look_ns_ < head_since_ns_) {
+        late_activity_ = activity;
+        late_look_ns_ = now_ns;
+        return false;
+    }
+    return now_ns - late_look_ns_ >= deadline / 4;
+}
+
 void ProcessReader::pump() {
     receive();
     const std::uint64_t at = now();
-    if (!sent_.empty() && at - head_since_ns_ >= ns(settings_.deadline))
-        replace_helper(fmt::format("blocks those who read it: no answer in {} s", settings_.deadline.count()), at);
+    if (is_stuck(at))
+        replace_helper(fmt::format("blocks those who read it: no answer in {:.1f} s",
+                                   static_cast<double>(at - head_since_ns_) * 1e-9),
+                       at);
     sweep(at);
     send_more();
     if (!waiting_.empty() && !socket_ && abandoned_.size() >= kMostAbandoned) fail_all(ETIMEDOUT);

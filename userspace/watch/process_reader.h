@@ -34,7 +34,7 @@ class ProcessReader {
   public:
     struct Settings {
         SysRoot root{};
-        Seconds deadline{2};         // for one job
+        Seconds deadline{2};         // for one job, after which its helper is looked at: see is_stuck()
         Seconds patience{0};         // that ask() may use up waiting at once, at most
         double patience_share = 0;   // of the time, that it regains
         Seconds at_start{0};         // the same once: the first tick is to be complete
@@ -74,7 +74,6 @@ class ProcessReader {
     std::uint64_t restarts() const { return restarts_; }  // of helpers that did not answer or that ended
     std::vector<Error> take_troubles() { return std::exchange(troubles_, {}); }
     bool is_blocked(pid_t pid);  // and is not asked
-    bool is_any_blocked() const { return !offences_.empty() || !abandoned_.empty(); }
 
     static constexpr std::size_t kMostAbandoned = 8;
 
@@ -95,6 +94,12 @@ class ProcessReader {
         std::uint64_t until_ns = 0;
         unsigned strikes = 0;
         std::string cgroup{};
+    };
+    // What the kernel says of a helper: whether it runs or waits for a CPU, and how often it was switched.
+    struct Activity {
+        bool runs = false;
+        std::uint64_t switches = 0;
+        bool operator==(const Activity&) const = default;
     };
     struct Abandoned {
         Fd process{};   // a pidfd
@@ -124,6 +129,8 @@ class ProcessReader {
     void send_more();
     void receive();
     void accept(Message message);
+    bool is_stuck(std::uint64_t now_ns);
+    std::optional<Activity> activity_of_helper() const;
     void replace_helper(const std::string& why, std::uint64_t now_ns);
     void fail_all(int error);
     void punish(pid_t pid, const std::string& why, std::uint64_t now_ns);
@@ -136,12 +143,15 @@ class ProcessReader {
     Fd epoll_;
     Fd stop_;
     Fd socket_{};
-    Fd helper_{};  // a pidfd, once the helper has told it
+    Fd helper_{};           // a pidfd, once the helper has told it
+    pid_t helper_pid_ = 0;  // the same
     std::uint64_t next_id_ = 1;
     std::map<std::string, std::unique_ptr<Request>> requests_{};  // by their bytes
     std::deque<Request*> waiting_{};                              // to be sent
     std::deque<Request*> sent_{};                                 // in the order in which they are answered
     std::uint64_t head_since_ns_ = 0;                             // the first of `sent_` is being worked on since then
+    std::optional<Activity> late_activity_{};                     // of a helper that is late with that job
+    std::uint64_t late_look_ns_ = 0;                              // when it was seen, or when it changed last
     std::uint64_t not_before_ns_ = 0;                             // no new helper
     std::map<pid_t, Offence> offences_{};
     std::vector<Abandoned> abandoned_{};

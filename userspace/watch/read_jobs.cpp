@@ -28,13 +28,14 @@ constexpr double kSymbolsPatienceShare = 0.01;
 
 Seconds seconds(std::uint64_t ns) { return Seconds{static_cast<double>(ns) * 1e-9}; }
 
-// A probe in a file of FUSE makes the kernel read the file whenever a process maps it, and then again when the probe is
-// taken out: its server could block the watcher itself.
+// The kernel reads the file when it attaches a probe, with mmap_locks held and every fork() of the machine waiting. A
+// FUSE server could delay that for ever.
 Status refuse_fuse(const Fd& file, const std::string& path) {
     struct statfs status{};
     if (::fstatfs(file.get(), &status) != 0) return system_error(errno, "look at the file system of " + path);
     if (status.f_type == FUSE_SUPER_MAGIC)
-        return plain_error(path + " lies on a FUSE file system, whose server could block memscope: it is not followed");
+        return plain_error(path +
+                           " lies on a FUSE file system, whose server could block this machine: it is not followed");
     return Done{};
 }
 
@@ -196,15 +197,25 @@ ReadHelpers::ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const Sy
                      .patience = kSymbolsPatience,
                      .patience_share = kSymbolsPatienceShare,
                      .seems_stuck = kSymbolsPatience}),
-      patient(helpers, {.root = root, .deadline = kRequestDeadline}) {}
+      patient(helpers, {.root = root, .deadline = kRequestDeadline}),
+      probes(helpers) {}
 
-Result<std::shared_ptr<ReadHelpers>> ReadHelpers::start(const SysRoot& root) {
-    const auto prepare = [root] {
-        const auto status = read_file(root.proc / "self/status");
-        if (status) (void)limit_to(reading_capabilities(parse_capabilities(*status, "CapPrm")));
+// The spawner has what any of its helpers needs, and each helper gives up the rest before it does anything.
+Result<std::shared_ptr<ReadHelpers>> ReadHelpers::start(const SysRoot& root, Probes probes) {
+    const auto status = read_file(root.proc / "self/status");
+    const CapabilitySet permitted = status ? parse_capabilities(*status, "CapPrm") : CapabilitySet{};
+    const CapabilitySet reading = reading_capabilities(permitted);
+    const CapabilitySet probing = probes == Probes::yes ? probing_capabilities(permitted) : CapabilitySet{};
+    const auto prepare = [reading, probing] { (void)limit_to({reading.bits | probing.bits}); };
+    const auto serve = [root, reading](Fd socket) {
+        (void)limit_to(reading);
+        serve_read_jobs(root, std::move(socket));
     };
-    auto spawner = HelperSpawner::start(
-        {.prepare = prepare, .serve = [root](Fd socket) { serve_read_jobs(root, std::move(socket)); }});
+    const auto hold = [probing](Fd socket) {
+        (void)limit_to(probing);
+        serve_probes(std::move(socket));
+    };
+    auto spawner = HelperSpawner::start({.prepare = prepare, .serve = serve, .hold_probes = hold});
     if (!spawner) return spawner.error();
     return std::make_shared<ReadHelpers>(*spawner, root);
 }

@@ -18,6 +18,7 @@
 #include "sources/procfs.h"
 #include "sources/python_code.h"
 #include "sources/python_finder.h"
+#include "watch/probe_holder.h"
 #include "watch/process_reader.h"
 
 namespace memscope {
@@ -145,15 +146,17 @@ struct NodesJob {  // the NUMA nodes that a process may use
 void serve_read_jobs(const SysRoot& root, Fd socket);
 
 // A watcher's helpers. One for what ticks need soon, and one for what takes longer, so that neither waits for the
-// other; a third for threads that can wait. To be started while there is one thread.
+// other; a third for threads that can wait; and those that hold user probes. To be started while there is one thread.
 struct ReadHelpers {
     ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const SysRoot& root);
-    static Result<std::shared_ptr<ReadHelpers>> start(const SysRoot& root);
+    enum class Probes { yes, no };  // whether user probes may be attached, which takes capabilities
+    static Result<std::shared_ptr<ReadHelpers>> start(const SysRoot& root, Probes probes = Probes::no);
 
     pid_t spawner;  // the parent of them all
     ProcessReader quick;
     ProcessReader slow;
     ProcessReader patient;  // for call() alone
+    ProbeHolders probes;
 
     void pump() {
         quick.pump();

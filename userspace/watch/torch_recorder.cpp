@@ -15,9 +15,9 @@ TorchRecorder::TorchRecorder(std::shared_ptr<ReadHelpers> reads, bool on)
     : libraries_({.name = "copies of PyTorch",
                   .kind = LibraryKind::torch,
                   .file_name = std::string(kTorchFileName),
-                  .follow = [](Session& session, const LibraryAnswer& library) -> Result<std::vector<UserProbe>> {
+                  .probes = [](Session& session, const LibraryAnswer& library) -> Result<ProbeRequest> {
                       if (auto started = session.start_torch(); !started) return started.error();
-                      return session.torch()->attach(library.file, library.torch);
+                      return session.torch()->probes(library.file, library.torch);
                   }},
                  std::move(reads), on) {}
 

@@ -107,6 +107,64 @@ TEST(Hysteresis, AFallOfASpikyCurveIsNoRestartYetUnlessTheProcessTreeSaysSo) {
     EXPECT_EQ(settle(Verdict::warming_up, 3310, 3200, true), Verdict::warming_up);
 }
 
+// Judgements made by hand, one every 30 s, of a curve that is flat at 4 GiB.
+struct ByHand {
+    VerdictHysteresis hysteresis{};
+    Series series{};
+    Judgement next{.floor = Bytes{4ULL << 30U}};
+
+    ByHand() { next.warmup = Seconds(1200); }
+
+    Verdict judge(Verdict verdict) {
+        next.until += Seconds(30);
+        next.verdict = verdict;
+        next.spike.reset();
+        next.last_spike.reset();
+        if (verdict == Verdict::spiky) {
+            next.spike = Spike{.height = Bytes{1ULL << 30U}, .period = Seconds(60)};
+            next.last_spike = next.until;
+        }
+        series.add(next.until, next.floor);
+        return hysteresis.settle(next, series).verdict;
+    }
+
+    // How long the curve must say so until the word is shown.
+    Seconds until_shown(Verdict verdict) {
+        const Seconds from = next.until + Seconds(30);
+        for (int i = 0; i < 1000; ++i)
+            if (judge(verdict) == verdict) return next.until - from;
+        return Seconds(-1);
+    }
+};
+
+TEST(Hysteresis, AfterManyChangesAWordThatIsNewNeedsMoreEvidence) {
+    ByHand calm;
+    calm.until_shown(Verdict::warming_up);
+    calm.until_shown(Verdict::stable);
+    EXPECT_EQ(calm.until_shown(Verdict::spiky), Seconds(60));
+
+    ByHand restless;
+    restless.next.confidence = 0.95;
+    restless.next.doubt = Doubt::decelerating;  // such an accusation is dropped soon
+    for (int i = 0; i < 2; ++i)
+        for (const Verdict word : {Verdict::warming_up, Verdict::leaking})
+            ASSERT_GE(restless.until_shown(word), Seconds(0));
+    ASSERT_GE(restless.until_shown(Verdict::stable), Seconds(0));
+    EXPECT_EQ(restless.until_shown(Verdict::spiky), Seconds(4 * 60)) << "`stable` was never left before";
+}
+
+TEST(Hysteresis, ALeakEndsOnceNoJudgementHasAccusedForATenthOfTheTime) {
+    ByHand slow;
+    slow.next.until = Seconds(100000);
+    slow.next.confidence = 0.95;
+    slow.next.floor_slope = 1;  // bytes per second: too slow to be refuted by what came since
+    slow.next.rise = kGiB;
+    ASSERT_EQ(slow.judge(Verdict::leaking), Verdict::leaking);
+    const Seconds lasted = slow.until_shown(Verdict::stable);
+    EXPECT_GE(lasted, Seconds(11000)) << "a tenth of 111,000 s";
+    EXPECT_LE(lasted, Seconds(11200));
+}
+
 TEST(Hysteresis, AFileIsJudgedAsAWatcherWouldAtItsLastSample) {
     const auto noisy = [](double t) {
         return kGiB * (5 + 0.4 * std::fmod(t, 700) / 700 + 0.05 * std::floor(t / 700) + 0.02 * std::sin(t));

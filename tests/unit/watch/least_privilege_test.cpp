@@ -36,5 +36,12 @@ TEST(NeededCapabilities, TheAllmightyOneStaysWhereItStandsForAnother) {
     EXPECT_EQ(needed_capabilities({}, old), CapabilitySet{}.with(CAP_SYS_ADMIN).with(CAP_SYS_PTRACE));
 }
 
+TEST(ProbingCapabilities, AreTwoOfThoseThatTheWatcherKeeps) {
+    EXPECT_EQ(probing_capabilities(kAll), CapabilitySet{}.with(CAP_BPF).with(CAP_PERFMON));
+    EXPECT_EQ(probing_capabilities(CapabilitySet{}.with(CAP_SYS_ADMIN).with(CAP_BPF).with(CAP_SYS_PTRACE)),
+              CapabilitySet{}.with(CAP_SYS_ADMIN).with(CAP_BPF));
+    EXPECT_EQ(probing_capabilities({}), CapabilitySet{});
+}
+
 }  // namespace
 }  // namespace memscope

@@ -1,6 +1,7 @@
 #include "watch/process_reader.h"
 
 #include <csignal>
+#include <ctime>
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/wait.h>
@@ -12,7 +13,7 @@
 namespace memscope {
 namespace {
 
-enum class Kind : std::uint32_t { echo, block, crash, large, file };
+enum class Kind : std::uint32_t { echo, block, crash, large, file, work, trickle };
 
 template <Kind kind>
 struct Job {
@@ -27,6 +28,8 @@ using Echo = Job<Kind::echo>;
 using Block = Job<Kind::block>;
 using Crash = Job<Kind::crash>;
 using Large = Job<Kind::large>;
+using Work = Job<Kind::work>;
+using Trickle = Job<Kind::trickle>;
 
 struct FileAnswer {
     Fd file{};
@@ -40,6 +43,12 @@ struct FileJob {
     pid_t asked_of() const { return pid; }
 };
 
+void use_cpu_for(Seconds time) {
+    const std::clock_t end = std::clock() + static_cast<std::clock_t>(time.count() * CLOCKS_PER_SEC);
+    while (std::clock() < end) {
+    }
+}
+
 Packer work(Unpacker& bytes) {
     static std::shared_ptr<FileAnswer> kept;
     Kind kind{};
@@ -50,6 +59,9 @@ Packer work(Unpacker& bytes) {
     if (kind == Kind::block)
         for (;;) ::pause();
     if (kind == Kind::crash) ::raise(SIGKILL);
+    if (kind == Kind::work) use_cpu_for(Seconds{0.3});
+    if (kind == Kind::trickle)
+        for (;;) ::usleep(1000);
     if (kind == Kind::large) job.text.assign(std::size_t{5} << 20, 'x');
     if (kind == Kind::file) {
         int ends[2];
@@ -127,6 +139,21 @@ TEST_F(ProcessReaderTest, AProcessThatBlocksItsReaderCostsTheOthersNothingButTim
         EXPECT_EQ(*answer, std::to_string(i));
     }
     EXPECT_EQ(reader.restarts(), 1U);
+}
+
+TEST_F(ProcessReaderTest, AHelperThatIsLateBecauseItWorksIsWaitedFor) {
+    ProcessReader reader(spawner(), quick());
+    const auto answer = answer_of(reader, Work{.pid = 7, .text = "at last"});
+    ASSERT_TRUE(answer) << answer.error().message();
+    EXPECT_EQ(*answer, "at last");
+    EXPECT_EQ(reader.restarts(), 0U);
+}
+
+TEST_F(ProcessReaderTest, AHelperThatIsKeptBusyForEverIsReplaced) {
+    ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{0.05}});
+    const auto answer = answer_of(reader, Trickle{.pid = 7});
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, std::errc::timed_out);
 }
 
 TEST_F(ProcessReaderTest, WhoBlocksIsNotAskedAgainForAWhileAndIsNamedOnce) {
