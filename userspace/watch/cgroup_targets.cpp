@@ -118,12 +118,13 @@ Targets::Changes CgroupTargets::refresh() {
             }
     }
     if (search_failed && changes.no_descriptor == 0) changes.no_descriptor = 1;
+    refused_ = changes.no_descriptor > 0;
     return changes;
 }
 
 bool CgroupTargets::finished(std::size_t) const {
     const bool any_glob = std::any_of(names_.begin(), names_.end(), [](const CgroupName& name) { return name.glob; });
-    return targets_.empty() && !any_glob && !waiting_;
+    return targets_.empty() && !any_glob && !waiting_ && !refused_;
 }
 
 }  // namespace memscope

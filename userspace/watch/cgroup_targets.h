@@ -44,6 +44,7 @@ class CgroupTargets : public Targets {
     std::shared_ptr<AncestorReadings> ancestors_ = std::make_shared<AncestorReadings>();
     std::optional<TargetInfo> shown_{};
     bool waiting_ = false;  // for plain names none of which has appeared yet
+    bool refused_ = false;  // the last refresh lacked a file descriptor, so that a cgroup may be there unseen
 };
 
 }  // namespace memscope

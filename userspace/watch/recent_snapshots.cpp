@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <limits>
 #include <utility>
 #include <vector>
 
@@ -43,29 +42,22 @@ void RecentSnapshots::add(SnapshotPtr snapshot) {
     drop_by_size();
 }
 
-// Drops the one whose neighbours are nearest to each other for its age, until the rest is small enough.
+// Those with the shortest lives go first, so that what is left still reaches back.
 void RecentSnapshots::drop_by_size() {
-    const std::size_t always = std::min<std::size_t>(snapshots_.size(), 2);
     std::vector<Bytes> sizes;
     Bytes sum;
-    for (std::size_t i = 0; i + always < snapshots_.size(); ++i)
-        sum += sizes.emplace_back(approximate_size(*snapshots_[i]));
-    const double now = snapshots_.back()->time;
+    for (std::size_t i = 0; i + 2 < snapshots_.size(); ++i) sum += sizes.emplace_back(approximate_size(*snapshots_[i]));
     while (sum > kMostBytes) {
-        std::size_t drop = 0;  // the oldest, if it is the only one
-        double least = std::numeric_limits<double>::infinity();
-        for (std::size_t i = 1; i < sizes.size(); ++i) {
-            const double gap = snapshots_[i + 1]->time - snapshots_[i - 1]->time;
-            const double relative = gap / std::max(now - snapshots_[i]->time, kSlot);
-            if (relative >= least) continue;
-            least = relative;
-            drop = i;
-        }
-        const auto offset = static_cast<std::ptrdiff_t>(drop);
-        sum = sum - sizes[drop];
-        sizes.erase(sizes.begin() + offset);
-        snapshots_.erase(snapshots_.begin() + offset);
-        slots_.erase(slots_.begin() + offset);
+        const auto end = slots_.begin() + static_cast<std::ptrdiff_t>(sizes.size());
+        const auto drop = std::min_element(slots_.begin(), end,
+                                           [](std::uint64_t a, std::uint64_t b) {
+                                               return std::countr_zero(a) < std::countr_zero(b);
+                                           }) -
+                          slots_.begin();
+        sum = sum - sizes[static_cast<std::size_t>(drop)];
+        sizes.erase(sizes.begin() + drop);
+        snapshots_.erase(snapshots_.begin() + drop);
+        slots_.erase(slots_.begin() + drop);
     }
 }
 

@@ -340,10 +340,10 @@ TEST(TargetJudge, WhenTheJobIsGoneItsTrendIsOverThoughItsMemoryIsStillThere) {
 TEST(TargetJudge, TopsOfATrainerThatWasReplacedDoNotSilenceTheTrendOfTheNext) {
     Watched watched;
     watched.run(
-        290, [](double t) { return job(static_cast<std::uint64_t>((2 + 12 * std::fmod(t, 60) / 60) * kGiB)); }, 1);
+        61, [](double t) { return job(static_cast<std::uint64_t>((2 + 12 * std::fmod(t, 20) / 20) * kGiB)); }, 1);
     ASSERT_FALSE(watched.forecast()) << "memory came back from that top each time";
     watched.run(
-        68,
+        65,
         [](double t) {
             TargetSnapshot target = job(static_cast<std::uint64_t>((0.5 + 0.2 * t) * kGiB));
             target.processes[2].task.id = {99, 99};

@@ -155,9 +155,9 @@ rlim_t room_for(rlim_t more) { return static_cast<rlim_t>(open_directory("/")->g
 
 TEST(CgroupTargets, AWalkThatRunsOutOfDescriptorsIsCounted) {
     FakeHierarchy fake;
-    fake.make("jobs/job_1");
-    const auto set = fake.open({"jobs/*"});
-    const FewDescriptors few(room_for(1));  // for jobs itself
+    fake.make("job_1");
+    const auto set = fake.open({"job_*"});
+    const FewDescriptors few(room_for(1));  // for the root, and none for what is below it
     EXPECT_EQ(set->refresh().no_descriptor, 1U);
 }
 
@@ -170,12 +170,13 @@ TEST(CgroupTargets, APlainNameThatFindsNoDescriptorIsCounted) {
     EXPECT_FALSE(set->finished(0)) << "its cgroup is there";
 }
 
-TEST(CgroupTargets, ACgroupWhoseAncestorsFindNoDescriptorIsCounted) {
+// To open a cgroup takes a descriptor for each of its ancestors at once, one more than the search of its parent took.
+TEST(CgroupTargets, ACgroupThatIsFoundButCannotBeOpenedIsCounted) {
     FakeHierarchy fake;
-    fake.make("a/b/c/d/e/f");
-    const auto set = fake.open({"a/b/c/d/e/f"});
+    fake.make("a/b/c/d/e/job");
+    const auto set = fake.open({"a/b/c/d/e/*"});
     {
-        const FewDescriptors few(room_for(3));
+        const FewDescriptors few(room_for(6));  // the root and five more
         const auto changes = set->refresh();
         EXPECT_THAT(changes.added, IsEmpty());
         EXPECT_EQ(changes.no_descriptor, 1U);

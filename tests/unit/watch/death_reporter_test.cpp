@@ -266,7 +266,7 @@ TEST(RecentSnapshots, OfThousandsOfTargetsAreFewerAndStillReachBack) {
     EXPECT_EQ(recent.latest()->time, last);
     EXPECT_EQ(all[all.size() - 2]->time, last - 1) << "the two latest are always kept";
     EXPECT_GE(all.size(), 4U);
-    EXPECT_GT(last - all.front()->time, 20) << "it is the near ones that are dropped";
+    EXPECT_GT(last - all.front()->time, 20) << "those that live longest are kept";
 }
 
 TEST(RecentSnapshots, KnowNearlyHowLargeTheyAre) {
