@@ -33,6 +33,7 @@ constexpr double kGivenBack = 0.5;     // of the rise of the leak
 // A word that was left and shown again needs so many times the evidence to be left once more; that counts twice at
 // most, so that no word is shown for ever.
 constexpr double kHarder = 4;
+constexpr double kHarderToAcquit = 2;  // the same for `leaking`
 constexpr int kHarderTimes = 2;
 
 // After so many changes in one run the curve is known to be ambiguous: each word but `leaking` needs more evidence
@@ -141,8 +142,8 @@ bool VerdictHysteresis::is_refuted(const Judgement& fresh, const Series& series)
     if (risen < -kGivenBack * std::max(accusation_->rise, kMaterial * level_of(fresh)))
         return passed >= kFlatFor * fresh.warmup;
     const double expected = accusation_->slope * (passed - window / 2).count();
-    // Not effort(): an ambiguous curve is no reason to keep an accusation.
-    const double again = harder(kHarder, shown_before_[index(Verdict::leaking)]);
+    // Less than effort(): an ambiguous curve is no reason to keep an accusation.
+    const double again = harder(kHarderToAcquit, shown_before_[index(Verdict::leaking)]);
     if (expected < again * std::min(kMaterial * level_of(fresh), kGivenBack * accusation_->rise)) return false;
     return risen < kRefutedBelow * expected;
 }
