@@ -153,6 +153,23 @@ TEST(Hysteresis, AfterManyChangesAWordThatIsNewNeedsMoreEvidence) {
     EXPECT_EQ(restless.until_shown(Verdict::spiky), Seconds(4 * 60)) << "`stable` was never left before";
 }
 
+TEST(Hysteresis, AnAmbiguousCurveIsNoReasonToKeepAnAccusation) {
+    const auto accused_for = [](std::initializer_list<Verdict> before) {
+        ByHand job;
+        job.next.until = Seconds(5000);
+        for (const Verdict word : before) EXPECT_GE(job.until_shown(word), Seconds(0));
+        job.next.confidence = 0.95;
+        job.next.floor_slope = 100e3;
+        job.next.rise = kGiB;
+        EXPECT_EQ(job.judge(Verdict::leaking), Verdict::leaking);
+        return job.until_shown(Verdict::stable);
+    };
+    const Seconds usual = accused_for({Verdict::warming_up, Verdict::stable});
+    EXPECT_LT(usual, Seconds(1200)) << "before the budget is over";
+    EXPECT_EQ(accused_for({Verdict::warming_up, Verdict::stable, Verdict::spiky, Verdict::stable, Verdict::spiky}),
+              usual);
+}
+
 TEST(Hysteresis, ALeakEndsOnceNoJudgementHasAccusedForATenthOfTheTime) {
     ByHand slow;
     slow.next.until = Seconds(100000);
