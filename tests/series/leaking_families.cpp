@@ -177,19 +177,6 @@ Labelled under_short_teeth(Chance& chance) {
     return leaks(record(chance, job, length, {.interval = chance.flip(0.5) ? 1.0 : 3.0}), rate, 0);
 }
 
-// Teeth many times larger than the leak, each sampled about eight times: a low is hardly ever the bottom of its tooth.
-Labelled slow_under_coarse_teeth(Chance& chance) {
-    Job job = any_job(chance);
-    job.base = 1;
-    const double length = chance.between(80 * kMinute, 3 * kHour);
-    const double rate = job.level * chance.between(0.09, 0.14) / length;
-    const Sampling sampling{.interval = chance.between(8, 13)};
-    const double height = std::max(job.level * chance.between(0.2, 0.4), 14 * job.noise);
-    job.shapes.push_back(leak(0, rate));
-    job.shapes.push_back(teeth(chance, 8 * sampling.interval, height, chance.between(0.1, 0.25), length));
-    return leaks(record(chance, job, length, sampling), rate, 0);
-}
-
 constexpr Family kFamilies[] = {
     {"leak from the start", from_the_start},
     {"leak after the warm-up", after_warm_up},
@@ -205,7 +192,6 @@ constexpr Family kFamilies[] = {
     {"leak, killed and restarted", killed_and_restarted},
     {"leak by epochs", epochs_that_keep_a_little},
     {"leak under short teeth", under_short_teeth},
-    {"slow leak under coarse teeth", slow_under_coarse_teeth},
 };
 
 }  // namespace

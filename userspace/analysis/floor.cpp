@@ -133,8 +133,7 @@ Points envelope(std::span<const Bin> bins, double noise, double level) {
     return clean ? *std::move(clean) : best;
 }
 
-}  // namespace
-
+// From how much a point leaves the line through its neighbours; a median, so that kinks and steps do not count.
 double point_noise(const std::vector<double>& bytes) {
     std::vector<double> bends;
     for (std::size_t i = 1; i + 1 < bytes.size(); ++i)
@@ -143,6 +142,8 @@ double point_noise(const std::vector<double>& bytes) {
     constexpr double kSpreadOfBend = 2.449;  // sqrt(1 + 4 + 1)
     return median_value(std::move(bends)) / (kMedianOfNormal * kSpreadOfBend);
 }
+
+}  // namespace
 
 std::size_t Floor::first_since(double time) const {
     return static_cast<std::size_t>(std::lower_bound(at.begin(), at.end(), time) - at.begin());

@@ -24,10 +24,6 @@ struct Floor {
     double end_level() const;                    // the median of the last tenth
 };
 
-// Noise of points: how much each leaves the line through its neighbours. A median, so that kinks and steps do not
-// count.
-double point_noise(const std::vector<double>& bytes);
-
 // Noise of single samples: their distance to the line through their two neighbours.
 double sample_noise(std::span<const Bin> bins, double level);
 

@@ -6,7 +6,6 @@
 
 #include "analysis/earlier_tooth.h"
 #include "analysis/saturation.h"
-#include "analysis/tooth_lows.h"
 
 namespace memscope {
 namespace {
@@ -220,59 +219,16 @@ std::optional<Rise> recent_rise(const Findings& findings, Bar bar) {
     return std::nullopt;
 }
 
-Bar bar_of(const Findings& findings, const Floor& floor, const Evidence& evidence) {
-    return {.level = floor.end_level(),
-            .shortest = kShortest * findings.budget,
-            .budget_ends = findings.start() + findings.budget,
-            .least_after = kAfterBudget * findings.budget,
-            .factor = evidence.bar};
-}
-
-// Means of neighbours turn a jump into a slope, so jumps are sought in the single lows. One jump is no leak, and two
-// are not yet.
-bool is_of_few_jumps(const Floor& lows, const Rise& rise) {
-    constexpr double kMostOf = 0.6;  // of the rise
-    const auto steps = find_steps(lows, std::min(lows.first_since(rise.began), lows.size() - 1));
-    double sum = 0;
-    for (const Step& step : steps) sum += step.height;
-    return !steps.empty() && steps.size() < 3 && sum > kMostOf * rise.bytes;
-}
-
-constexpr std::size_t kManyLows = 48;  // points: single lows, unless there are more teeth
-constexpr std::size_t kFewMeans = 12;
-
-std::optional<LeakBelowTeeth> leak_of_tooth_lows(const Findings& findings, const Evidence& evidence,
-                                                 std::size_t most_points) {
-    if (!findings.spikes) return std::nullopt;
-    const double since = std::max(findings.warmup.ended.value_or(findings.start()), findings.start());
-    auto lows = find_tooth_lows(findings.bins, *findings.spikes, findings.noise, since, most_points);
-    if (!lows) return std::nullopt;
-    LeakBelowTeeth found{.findings = findings};
-    Findings& below = found.findings;
-    below.floor = std::move(lows->floor);
-    below.segments = find_segments(below.floor);
-    below.warmup.plateau = 0;
-    const Floor& floor = below.floor;
-    const auto accept = [&](const Rise& rise) { return stands_out(below, rise); };
-    Bar bar = bar_of(findings, floor, evidence);
-    bar.few_means = most_points == kFewMeans;
-    const auto rise = best_rise(floor, candidates(floor, below.segments, 0), bar, below.budget, accept);
-    if (!rise) return std::nullopt;
-    below.spikes->blur = lows->drift_since(rise->began);
-    if (is_wander(below, *rise) || is_tooth(below, *rise)) return std::nullopt;
-    if (to_come_if_decelerating(below, *rise)) return std::nullopt;
-    const auto single = find_tooth_lows(findings.bins, *findings.spikes, findings.noise, since, kManyLows);
-    if (!single || is_of_few_jumps(single->floor, *rise)) return std::nullopt;
-    found.leak.rise = *rise;
-    return found;
-}
-
 }  // namespace
 
 std::optional<Leak> find_leak(const Findings& findings, const Evidence& evidence) {
     const Floor& floor = findings.floor;
     const double budget = findings.budget;
-    Bar bar = bar_of(findings, floor, evidence);
+    Bar bar{.level = floor.end_level(),
+            .shortest = kShortest * budget,
+            .budget_ends = findings.start() + budget,
+            .least_after = kAfterBudget * budget,
+            .factor = evidence.bar};
     const auto from = candidates(floor, findings.segments, findings.warmup.plateau);
     const auto accept = [&](const Rise& rise) { return stands_out(findings, rise); };
     auto rise = best_rise(floor, from, bar, budget, accept);
@@ -293,13 +249,6 @@ std::optional<Leak> find_leak(const Findings& findings, const Evidence& evidence
         leak.to_come = *to_come;
     }
     return leak;
-}
-
-std::optional<LeakBelowTeeth> find_leak_below_teeth(const Findings& findings, const Evidence& evidence) {
-    // Single lows show when a leak began; means of many show a leak that is small beside the scatter of lows.
-    for (const std::size_t most_points : {kManyLows, kFewMeans})
-        if (auto leak = leak_of_tooth_lows(findings, evidence, most_points)) return leak;
-    return std::nullopt;
 }
 
 }  // namespace memscope

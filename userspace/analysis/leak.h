@@ -34,12 +34,4 @@ struct Leak {
 };
 std::optional<Leak> find_leak(const Findings& findings, const Evidence& evidence);
 
-// A slow leak below large teeth or spikes, where the minima of stretches of time show none: the lows of teeth must pass
-// the rules for a rise, and no doubt acquits here.
-struct LeakBelowTeeth {
-    Leak leak{};
-    Findings findings{};  // with the lows of teeth as the floor
-};
-std::optional<LeakBelowTeeth> find_leak_below_teeth(const Findings& findings, const Evidence& evidence);
-
 }  // namespace memscope

@@ -163,17 +163,6 @@ bool is_dip(std::span<const Bin> bins, const Fall& fall) {
     return std::abs(after - fall.before) < kSameLevel * fall.before;
 }
 
-// Runs of so few seconds could not be judged, so that falls at such distances are taken for the ends of spikes.
-bool are_too_near(std::span<const Bin> bins, const std::vector<Fall>& falls) {
-    constexpr std::size_t kMany = 5;
-    constexpr double kShortestRun = 120;  // seconds
-    if (falls.size() < kMany) return false;
-    std::vector<double> distances;
-    for (std::size_t i = 1; i < falls.size(); ++i)
-        distances.push_back(bins[falls[i].at].low_at - bins[falls[i - 1].at].low_at);
-    return median_value(std::move(distances)) < kShortestRun;
-}
-
 // Whether memory fell near a time that the process tree told: the lowest after it is far below the level before.
 std::optional<std::size_t> fall_at(std::span<const Bin> bins, double time, double until) {
     const auto first = std::ranges::lower_bound(bins, time, {}, &Bin::low_at);
@@ -215,7 +204,6 @@ std::vector<std::size_t> find_restarts(std::vector<Bin>& bins, const std::option
             fall->before = 0;
         }
     std::erase_if(falls, [](const Fall& fall) { return fall.before == 0; });
-    if (are_too_near(bins, falls)) return {};
     const double usual = median_low(bins);
     double ground = 0;  // the highest bottom of a restart so far
     for (std::size_t i = 0; i < falls.size(); ++i) {

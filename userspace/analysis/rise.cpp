@@ -58,7 +58,7 @@ double slope_error(double spread, double points, double length) {
 
 // Each later part of the window must still rise, down to its last few points: a warm-up that has just ended has risen
 // over the window, too.
-bool goes_on(const Floor& floor, const Rise& rise, double spread, bool few_means) {
+bool goes_on(const Floor& floor, const Rise& rise, double spread) {
     const double wander = std::sqrt((1 + rise.inertia) / (1 - rise.inertia));
     for (const double part : {0.5, 0.34, 0.22}) {
         const std::size_t k = std::min(floor.first_since(floor.end() - part * rise.length), floor.size() - 3);
@@ -68,7 +68,7 @@ bool goes_on(const Floor& floor, const Rise& rise, double spread, bool few_means
         const double error = slope_error(std::max(spread, own), points, floor.end() - floor.at[k]);
         const double least = part > 0.3 ? 0.55 : 0.45;
         if (line.slope + (part < 0.3 ? 1.0 : 0.7) * error < least * rise.slope) return false;
-        if (line.slope + (few_means ? error : 0) < 0.15 * rise.slope) return false;
+        if (line.slope < 0.15 * rise.slope) return false;
     }
     const std::size_t points = floor.size() - rise.from;
     for (std::size_t last = 4; last <= points / 2; last = last + last / 2) {
@@ -158,8 +158,7 @@ std::optional<Rise> find_rise(const Floor& floor, std::size_t from, const Bar& b
     if (is_stepped) return stepped(floor, rise, steps, bar);
     if (rise.strength < bar.factor * (points >= 20 ? 5 : 6.5)) return std::nullopt;
     if (rise.scatter > (n <= kFewPoints ? 0.13 : 0.2)) return std::nullopt;
-    if (!goes_on(floor, rise, spread, bar.few_means) || !goes_on_after_budget(floor, rise, bar, spread))
-        return std::nullopt;
+    if (!goes_on(floor, rise, spread) || !goes_on_after_budget(floor, rise, bar, spread)) return std::nullopt;
     return rise;
 }
 

@@ -27,7 +27,6 @@ struct Bar {
     double budget_ends = 0;  // seconds since the first sample: a rise has to go on after it
     double least_after = 0;  // for so many seconds at least
     double factor = 1;       // Evidence::bar
-    bool few_means = false;  // each point is a mean: a line through the last three has an error as large as its slope
 };
 
 std::optional<Rise> find_rise(const Floor& floor, std::size_t from, const Bar& bar);

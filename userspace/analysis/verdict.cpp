@@ -200,9 +200,6 @@ void decide(Judgement& judgement, const Findings& findings, const JudgeSettings&
     const auto leak = find_leak(findings, settings.evidence);
     const double budget = findings.budget;
     if (leak && leak->doubt == Doubt::none) return set_leak(judgement, findings, *leak, began);
-    if (!leak || leak->doubt != Doubt::budget)
-        if (const auto below = find_leak_below_teeth(findings, settings.evidence))
-            return set_leak(judgement, below->findings, below->leak, began);
     if (leak && leak->doubt == Doubt::budget) return set_warming_up(judgement, findings, Doubt::budget);
     if (leak) {
         const double level = findings.floor.end_level();

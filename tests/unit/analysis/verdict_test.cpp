@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <gmock/gmock.h>
-#include <random>
 
 #include "analysis/judge.h"
 #include "curves.h"
@@ -93,76 +92,6 @@ TEST(Verdict, ThreeExcursionsOfEnoughHeightAreSpikes) {
 
 TEST(Verdict, ASawtoothIsSpiky) {
     EXPECT_EQ(verdict(drawn(7200, 5, [](double t) { return kGiB * (4 + std::fmod(t, 400) / 400); })), Verdict::spiky);
-}
-
-// Teeth of 8 GiB on 20 GiB, of about 90 s, that are sampled eight times each on average.
-struct CoarseTeeth {
-    double leak = 0;       // bytes per hour
-    bool regular = false;  // teeth and samples come at even distances
-    double period = 90;    // seconds
-    double interval = 11;
-    double length = 6000;
-};
-
-Judge watch_coarse_teeth(const CoarseTeeth& teeth, std::uint64_t seed, bool* accused = nullptr) {
-    std::mt19937_64 engine(seed);
-    std::uniform_real_distribution<double> even(-1, 1);
-    std::normal_distribution<double> noise(0, 0.04 * kGiB);
-    const auto jitter = [&](double part) { return teeth.regular ? 1 : 1 + part * even(engine); };
-    Judge judge;
-    double fell = 0;
-    double lasts = teeth.period;
-    for (double t = 0; t < teeth.length; t += teeth.interval * jitter(0.5)) {
-        while (t >= fell + lasts) {
-            fell += lasts;
-            lasts = teeth.period * jitter(0.1);
-        }
-        const double tooth = 8 * kGiB * (t - fell) / teeth.period;
-        const double bytes = 20 * kGiB + tooth + teeth.leak * t / 3600 + noise(engine);
-        judge.add(Seconds(t), Bytes{static_cast<std::uint64_t>(bytes)});
-        if (accused && judge.latest().verdict == Verdict::leaking) *accused = true;
-    }
-    return judge;
-}
-
-TEST(Verdict, ASlowLeakBelowLargeTeethIsSeenInTheLowsOfTheTeeth) {
-    constexpr int kSeries = 20;
-    int called = 0;
-    for (int seed = 0; seed < kSeries; ++seed) {
-        const Judgement judgement = watch_coarse_teeth({.leak = 1.2 * kGiB}, static_cast<std::uint64_t>(seed)).now();
-        if (judgement.verdict != Verdict::leaking) continue;
-        ++called;
-        EXPECT_NEAR(judgement.floor_slope * 3600, 1.2 * kGiB, 0.4 * kGiB) << seed;
-    }
-    EXPECT_GE(called, kSeries - 1);
-}
-
-TEST(Verdict, AFlatSawtoothWithNoisyLowsIsNeverALeak) {
-    for (std::uint64_t seed = 0; seed < 40; ++seed) {
-        bool accused = false;
-        EXPECT_EQ(watch_coarse_teeth({}, seed, &accused).now().verdict, Verdict::spiky) << seed;
-        EXPECT_FALSE(accused) << seed;
-    }
-}
-
-TEST(Verdict, LowsThatRiseBecauseThePhaseOfTheSamplesDriftsAreNoLeak) {
-    // Each tooth is sampled a little later than the one before: the lows rise by 1 GiB until a whole interval is
-    // passed, then again.
-    for (const double period : {79.5, 79.7, 79.85, 79.9}) {
-        bool accused = false;
-        watch_coarse_teeth({.regular = true, .period = period, .interval = 10}, 1, &accused);
-        EXPECT_FALSE(accused) << period;
-    }
-}
-
-TEST(Verdict, DeepFallsAtShorterDistancesThanARunCanBeJudgedAreSpikes) {
-    const auto spikes = [](double t) {
-        return kGiB * (4 + t / 3600 + (std::fmod(t, 44) < 22 ? 40 - std::fmod(t, 44) : 0));
-    };
-    Judge judge;
-    for (double t = 0; t < 6000; t += 15) judge.add(Seconds(t), Bytes{static_cast<std::uint64_t>(spikes(t))});
-    EXPECT_FALSE(judge.now().restarted);
-    EXPECT_EQ(judge.now().verdict, Verdict::leaking);
 }
 
 TEST(Verdict, ThreeStepsAreALeakAndTwoAreNot) {
