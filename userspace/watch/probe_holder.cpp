@@ -38,7 +38,7 @@ bool is_readable(const Fd& fd) {
     return ::poll(&wanted, 1, 0) == 1;
 }
 
-// Returns when no process has held its mmap_lock for the moment in which it was looked at.
+// Reads each process once, and waits for those that hold their mmap_lock. A lock can be taken again afterwards.
 void wait_for_mmap_locks(const SysRoot& root, const Fd& progress) {
     const std::unique_ptr<DIR, decltype([](DIR* directory) { ::closedir(directory); })> processes(
         ::opendir(root.proc.c_str()));

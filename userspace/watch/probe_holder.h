@@ -13,14 +13,14 @@
 
 namespace memscope {
 
-// The user probes of one library, held by a process of their own (a probe holder), because a watched process can block
-// whoever attaches or detaches them: see kernel/user_probes.h. The watcher never owns a link: a link is detached by
-// whoever closes its last descriptor.
+// The user probes of one library. A separate process (the probe holder) attaches, holds and detaches them, because a
+// watched process can block the process that does so: see kernel/user_probes.h. The watcher never owns a link, because
+// the process that closes the last descriptor of a link detaches it.
 //
 // While the kernel waits for an mmap_lock to attach or detach a probe, it also keeps every fork() on the machine
 // waiting (it holds dup_mmap_sem). So a probe holder first reads a byte of every process's command line, which takes
 // the same locks for reading, blocks nobody else, and ends with SIGKILL: probes are attached, and detached, only when
-// no process holds its mmap_lock. A process that takes its lock for ever right after that is not found out.
+// no process holds its mmap_lock. A process that takes its lock for ever right after that read is not detected.
 class ProbeHolder {
   public:
     ProbeHolder(ProbeHolder&&) noexcept = default;
@@ -63,12 +63,12 @@ class ProbeHolders {
 
     // Waits for the probes for a moment, 0.1 s and 5 % of the time at most, so that the first calls are seen.
     Result<ProbeHolder> attach(const ProbeRequest& request, std::uint64_t now_ns);
-    // The holder ends by itself. It can take long, if a process holds its mmap_lock.
+    // The holder detaches the probes and ends. That can take long if a process holds its mmap_lock.
     void let_go(ProbeHolder holder);
 
     int fd() const { return epoll_.get(); }  // readable when a holder has answered or ended
 
-    // Holders that were let go and have not ended. With more of them, attach() fails.
+    // If so many released holders have not ended yet, attach() fails.
     static constexpr std::size_t kMostLeaving = 16;
 
   private:

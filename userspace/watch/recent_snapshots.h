@@ -25,7 +25,7 @@ class RecentSnapshots {
     double slot_began_ = 0;
 };
 
-// The memory of a snapshot, nearly: strings other than explanations are left out, and whatever few targets have.
+// An estimate of the memory of a snapshot. It leaves out strings other than explanations, GPUs and deaths.
 Bytes approximate_size(const Snapshot& snapshot);
 
 }  // namespace memscope

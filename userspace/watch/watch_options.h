@@ -48,8 +48,8 @@ struct WatchOptions {
     std::vector<std::string> on_death{};           // and when processes die; empty: none
     Seconds on_timeout{30};                        // how long each may take
     PrecursorSettings precursors{};
-    std::vector<RoleRule> role_rules{};                  // come before the built-in ones
-    Seconds keep_ranks = RankPlaces::kKeep;              // that have no processes; no setting
+    std::vector<RoleRule> role_rules{};      // come before the built-in ones
+    Seconds keep_ranks = RankPlaces::kKeep;  // how long a rank without processes keeps its place; only tests change it
     std::function<void(const Snapshot&)> on_snapshot{};  // called at each tick, for whoever runs the watcher
 };
 
