@@ -189,7 +189,7 @@ void ProcessTable::refresh(TrackedProcess& known, const TaskSample& sample) {
 }
 
 void ProcessTable::see(TrackedProcess& known, const ScannedTask& scanned) {
-    known.missing = false;
+    known.ended_unseen = false;
     if (scanned.task.time_ns < known.task.time_ns) return;  // an event is newer
     refresh(known, scanned.task);
     known.take(scanned.mappings, scanned.mappings_activity);
@@ -208,9 +208,12 @@ void ProcessTable::admit(const ScannedTask& scanned) {
 
 void ProcessTable::miss(Living::iterator process, std::uint64_t scan_began_ns, const IsEnding& is_ending) {
     if (process->second.task.time_ns >= scan_began_ns) return;
-    // Once may be a process just between its last breath and its exit event.
-    if (!std::exchange(process->second.missing, true)) return;
-    if (is_ending && is_ending(process->second.task.id)) return;
+    // A process that had ended when it was checked has sent its exit event by then, but perhaps after the events of
+    // this scan were taken. They have been taken again before the next scan.
+    if (!process->second.ended_unseen) {
+        process->second.ended_unseen = !is_ending || !is_ending(process->second.task.id);
+        return;
+    }
     ++missed_exits_;
     end(process);
 }

@@ -34,7 +34,7 @@ struct TrackedProcess {
     bool born_here = false;          // all its faults are ours to count
     bool scanned = false;            // task has numbers of a scan, not only of events
     bool baseline_wanted = false;    // faults of before are not known yet, so that none can be booked
-    bool missing = false;            // was not in the last scan
+    bool ended_unseen = false;       // not in the last scan, and its exit event had not come
     bool ended = false;
     int exit_code = 0;
     ProcessId root{};  // the one at the top of its tree when it came; stays, whoever becomes its parent

@@ -83,8 +83,26 @@ TEST(ProcessTable, WaitsForTheExitOfOneThatIsEnding) {
     EXPECT_EQ(w.table.living().size(), 1U);
     ending = false;
     w.table.reconcile({}, 9000, is_ending);
+    w.table.reconcile({}, 10000, is_ending);
     EXPECT_TRUE(w.table.living().empty());
     EXPECT_EQ(w.table.missed_exits(), 1U);
+}
+
+// A slow machine: it ends after the events of the second scan were taken and before it is checked.
+TEST(ProcessTable, TakesAnExitEventThatCameAfterTheScanForNoMissedExit) {
+    Watch w;
+    bool ending = true;
+    const auto is_ending = [&](ProcessId) { return ending; };
+    w.table.reconcile(std::vector{sample(kTrainer, 2000)}, 1990);
+    w.table.reconcile({}, 3000, is_ending);
+    ending = false;
+    w.table.reconcile({}, 4000, is_ending);
+    w.table.apply(exit_of(kTrainer, 4100));
+    w.table.reconcile({}, 5000, is_ending);
+    w.tick();
+    EXPECT_EQ(w.table.missed_exits(), 0U);
+    EXPECT_EQ(w.counters().exits, 1U);
+    w.expect_balance();
 }
 
 TEST(ProcessTable, ForgetsThatAProcessWasMissingOnceItIsBack) {
