@@ -3,6 +3,7 @@
 
 Needs root; takes 15 s. MEMSCOPE names the binary (default: build/memscope below the source tree).
 """
+import contextlib
 import os
 import pathlib
 import resource
@@ -72,6 +73,45 @@ def refused_targets_are_counted_and_said(folder):
                     os.rmdir(path)
 
 
+def first_free(pid):
+    """The lowest number that no descriptor of the process has: as a limit, it leaves room for none."""
+    used = {int(name) for name in os.listdir(f'/proc/{pid}/fd')}
+    return next(number for number in range(len(used) + 1) if number not in used)
+
+
+class Errors:
+    """What a watcher writes to standard error, as it comes."""
+
+    def __init__(self, watcher):
+        self.pipe, self.text = watcher.child.stderr.fileno(), ''
+        os.set_blocking(self.pipe, False)
+
+    def has(self, words):
+        with contextlib.suppress(BlockingIOError):
+            self.text += os.read(self.pipe, 65536).decode()
+        return words in self.text
+
+
+def a_watcher_without_any_descriptor_goes_on(folder):
+    with Cgroup(ME, 1 << 30) as group:
+        with Watcher(MEMSCOPE, folder, '--cgroup', group.name) as watcher:
+            wait_for(lambda: targets(watcher) == 1, 10)
+            errors, pid = Errors(watcher), watcher.child.pid
+            before = resource.prlimit(pid, resource.RLIMIT_NOFILE)
+
+            def lacks_descriptors():  # again and again: a descriptor that is open for a moment must not leave room later
+                resource.prlimit(pid, resource.RLIMIT_NOFILE, (first_free(pid), before[1]))
+                return errors.has('ticks are left out')
+            check('ticks that are left out are an error', wait_for(lacks_descriptors, 20), errors.text)
+            check('the watcher goes on', watcher.child.poll() is None, watcher.child.poll())
+            resource.prlimit(pid, resource.RLIMIT_NOFILE, before)
+            check('when descriptors are free again, that is said', wait_for(lambda: errors.has('ticks go on'), 20), errors.text)
+            check('the error is said once', errors.text.count('ticks are left out') == 1, errors.text)
+            lost = 'memscope_events_dropped_total{reason="tick_no_descriptor"}'
+            check('the ticks are counted', wait_for(lambda: watcher.value(lost) > 0, 10))
+            check('the target is watched as before', wait_for(lambda: targets(watcher) == 1, 10), targets(watcher))
+
+
 def a_command_gets_the_limit_of_its_caller():
     ran = subprocess.run([*limited(777, 4000), MEMSCOPE, '--quiet', '--', '/bin/sh', '-c', 'ulimit -Sn; ulimit -Hn'],
                          capture_output=True, text=True, timeout=30)
@@ -81,6 +121,7 @@ def a_command_gets_the_limit_of_its_caller():
 def main():
     with tempfile.TemporaryDirectory() as folder:
         refused_targets_are_counted_and_said(folder)
+        a_watcher_without_any_descriptor_goes_on(folder)
     a_command_gets_the_limit_of_its_caller()
 
 

@@ -66,15 +66,20 @@ def named(watcher, name):
     return [pid for pid, its in helpers(watcher).items() if its == name]
 
 
+def is_probe(pid, fd):
+    """A link of many user probes at once, or the perf event of a single one."""
+    with contextlib.suppress(OSError):
+        info = pathlib.Path(f'/proc/{pid}/fdinfo/{fd}').read_text()
+        single = os.readlink(f'/proc/{pid}/fd/{fd}') == 'anon_inode:[perf_event]'
+        return single or bool(re.search(r'^link_type:\s*uprobe', info, re.M))
+    return False
+
+
 def probes_of(pid):
-    """User probes that a process holds: links of many at once, or perf events of single ones."""
-    count = 0
-    for fd in os.listdir(f'/proc/{pid}/fd'):
-        with contextlib.suppress(OSError):
-            info = pathlib.Path(f'/proc/{pid}/fdinfo/{fd}').read_text()
-            single = os.readlink(f'/proc/{pid}/fd/{fd}') == 'anon_inode:[perf_event]'
-            count += single or bool(re.search(r'^link_type:\s*uprobe', info, re.M))
-    return count
+    """How many descriptors of user probes a process holds; one that has ended holds none."""
+    with contextlib.suppress(FileNotFoundError):
+        return sum(is_probe(pid, fd) for fd in os.listdir(f'/proc/{pid}/fd'))
+    return 0
 
 
 def holders(watcher):

@@ -1,6 +1,7 @@
 // Growth of anonymous memory: what stands at the stacks and what is said to stand at none add up to the growth there
 // was.
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <fstream>
 #include <numeric>
@@ -12,6 +13,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "kernel/watched.h"
 
 namespace memscope {
@@ -95,6 +97,23 @@ void expect_about(std::int64_t got, std::int64_t wanted) {
     EXPECT_NEAR(static_cast<double>(got), static_cast<double>(wanted), 0.02 * static_cast<double>(std::abs(wanted)));
 }
 
+// Ticks whenever the kernel has sent events, until `done` is true of the target. False after a minute without it.
+template <class Done>
+bool ticks_until(Watched& watched, const RealCgroup& job, Done done) {
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    while (!done(watched.tick(job))) {
+        if (std::chrono::steady_clock::now() >= give_up) return false;
+        pollfd events{.fd = watched.collector().events_fd(), .events = POLLIN, .revents = 0};
+        ::poll(&events, 1, 100);  // ms; a scan finds some changes without an event
+    }
+    return true;
+}
+
+// Helper processes read what names the stacks: on a busy machine some ticks later.
+bool is_named(const Growth& growth) {
+    return reason(growth.resident, "pending") + reason(growth.mapped, "pending") == 0;
+}
+
 // One child that waits, then does it, then waits again.
 struct Grown {
     using Watch = std::function<Watched(const RealCgroup&)>;
@@ -115,9 +134,12 @@ struct Grown {
         before = anon(watched.tick(job));
         child.go();
         child.heard();
-        const TargetSnapshot& target = watched.tick(job);
-        change = anon(target) - before;
-        growth = watched.collector().growth()->report(target);
+        const bool named = ticks_until(watched, job, [this](const TargetSnapshot& target) {
+            change = anon(target) - before;
+            growth = watched.collector().growth()->report(target);
+            return is_named(growth);
+        });
+        EXPECT_TRUE(named);
         watched.expect_nothing_lost();
     }
 
@@ -200,21 +222,13 @@ TEST(ResidentGrowth, OfAProcessThatWasMovedInIsFollowed) {
     watched.tick(job);
     child.go();
     child.heard();
-    const Growth growth = watched.collector().growth()->report(watched.tick(job));
+    Growth growth;
+    EXPECT_TRUE(ticks_until(watched, job, [&](const TargetSnapshot& target) {
+        growth = watched.collector().growth()->report(target);
+        return is_named(growth);
+    }));
     expect_about(at(growth.resident, "grow_here"), 64 * kMiB);
     expect_about(at(growth.mapped, "map_here"), 64 * kMiB);
-}
-
-// Ticks whenever the kernel has sent events, until `done` is true of the target. False after 10 s without it.
-template <class Done>
-bool ticks_until(Watched& watched, const RealCgroup& job, Done done) {
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(10);
-    while (!done(watched.tick(job))) {
-        if (std::chrono::steady_clock::now() >= give_up) return false;
-        pollfd events{.fd = watched.collector().events_fd(), .events = POLLIN, .revents = 0};
-        ::poll(&events, 1, 100);  // ms; a scan finds some changes without an event
-    }
-    return true;
 }
 
 std::int64_t living_bytes(const GrowthPlane& plane) {
@@ -352,6 +366,85 @@ TEST(MappedGrowth, StandsAtStacksWhateverTheirNames) {
         ::munmap(memory + 8 * kMiB, 4 * kMiB);
     });
     expect_about(at_sites(grown.growth.mapped), 28 * kMiB);
+}
+
+// The children of a process that have that name.
+std::vector<pid_t> children_of(pid_t parent, const std::string& name) {
+    std::vector<pid_t> found;
+    for (const auto& entry : fs::directory_iterator("/proc")) {
+        const auto pid = parse_number(entry.path().filename().native());
+        if (!pid) continue;
+        const auto comm = read_file(entry.path() / "comm");
+        if (comm && trimmed(*comm) == name &&
+            status_number(static_cast<pid_t>(*pid), "PPid") == static_cast<std::size_t>(parent))
+            found.push_back(static_cast<pid_t>(*pid));
+    }
+    return found;
+}
+
+// Signals every helper process of this test that reads watched processes.
+void signal_readers(int number) {
+    for (const pid_t spawner : children_of(::getpid(), "memscope-spawn"))
+        for (const pid_t reader : children_of(spawner, "memscope-read")) ::kill(reader, number);
+}
+
+// A helper that gets no CPU for a while: a slow machine. The watcher kills a helper that it sees waiting for 2.5 s, so
+// the pause is as short as a tick.
+TEST(Growth, WhoseStackIsNotReadYetIsPendingAndThenStandsAtItsStack) {
+    const RealCgroup job("growth-slow");
+    const Child child(job, [](const Child::Script& script) {
+        script.say();
+        script.wait();
+        grow_here(32 * kMiB);
+        (void)map_here(64 * kMiB);
+        script.say();
+        script.wait();
+    });
+    child.heard();
+    Watched watched({job.name()});
+    const std::int64_t before = anon(watched.tick(job));
+    signal_readers(SIGSTOP);
+    child.go();
+    child.heard();
+    const TargetSnapshot& early = watched.tick(job);
+    Growth growth = watched.collector().growth()->report(early, NativeReads::Wait::no);
+    const std::int64_t change = anon(early) - before;
+    signal_readers(SIGCONT);
+    expect_about(reason(growth.resident, "pending"), 32 * kMiB);
+    expect_about(sum(growth.resident), change);
+    EXPECT_GE(reason(growth.mapped, "pending"), static_cast<std::int64_t>(64 * kMiB));
+    EXPECT_EQ(reason(growth.resident, "unknown_stack"), 0);
+    EXPECT_EQ(reason(growth.mapped, "unknown_stack"), 0);
+
+    EXPECT_TRUE(ticks_until(watched, job, [&](const TargetSnapshot& target) {
+        growth = watched.collector().growth()->report(target);
+        return is_named(growth);
+    }));
+    expect_about(at(growth.resident, "grow_here"), 32 * kMiB);
+    expect_about(at(growth.mapped, "map_here"), 64 * kMiB);
+    watched.expect_nothing_lost();
+}
+
+// Nothing can be read of it any more: its growth is not attributed, and the loss is counted.
+TEST(Growth, OfAProcessThatEndsBeforeItIsReadIsUnknownAndCounted) {
+    const RealCgroup job("growth-brief");
+    Child child(job, [](const Child::Script& script) {
+        script.say();
+        script.wait();
+        grow_here(32 * kMiB);
+    });
+    child.heard();
+    Watched watched({job.name()});
+    watched.tick(job);
+    signal_readers(SIGSTOP);
+    child.finish();
+    const TargetSnapshot& target = watched.tick(job);
+    const Growth growth = watched.collector().growth()->report(target, NativeReads::Wait::no);
+    signal_readers(SIGCONT);
+    ASSERT_TRUE(target.processes.empty());
+    expect_about(reason(growth.resident, "unknown_stack"), 32 * kMiB);
+    EXPECT_EQ(reason(growth.resident, "pending"), 0);
+    EXPECT_GT(watched.latest().self.dropped.at("unnamed_frame"), 0U);
 }
 
 }  // namespace

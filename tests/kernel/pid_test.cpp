@@ -1,8 +1,14 @@
 // A process and its descendants, whoever their parents become.
+#include <csignal>
+#include <cstring>
+#include <linux/sched.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "kernel/session.h"
 #include "kernel/watched.h"
+#include "support/few_descriptors.h"
 
 namespace memscope {
 namespace {
@@ -114,6 +120,94 @@ TEST(ByPid, NobodyElseIsIn) {
     const TargetSnapshot& target = tree.tick();
     EXPECT_EQ(target.processes.size(), 1U);
     EXPECT_TRUE(target.memory.others);
+}
+
+// To open the cgroup of a tree takes a descriptor for each of its ancestors at once.
+TEST(ByPid, ATreeWhoseCgroupFindsNoDescriptorIsCountedAndMeasuredLater) {
+    const RealCgroup outer("deep");
+    const RealCgroup a(outer, "a"), b(a, "b"), c(b, "c"), d(c, "d"), job(d, "e");
+    Child child(job, sleeper);
+    child.heard();
+    Watched watched = Watched::by_pid(child.pid());
+    {
+        const FewDescriptors few(room_for(4));  // enough for the scan and for single files
+        watched.tick();
+    }
+    EXPECT_TRUE(watched.latest().targets.empty());
+    EXPECT_EQ(watched.latest().self.unwatched_targets, 1U);
+    EXPECT_EQ(watched.latest().self.dropped.at("target_no_descriptor"), 1U);
+    EXPECT_EQ(watched.latest().self.dropped.at("target_unreadable"), 0U);
+    EXPECT_FALSE(watched.collector().finished());
+    watched.tick();
+    ASSERT_EQ(watched.latest().targets.size(), 1U);
+    EXPECT_EQ(watched.latest().targets.front().memory.measured_at, job.name());
+    EXPECT_EQ(watched.latest().self.unwatched_targets, 0U);
+    EXPECT_EQ(watched.latest().self.dropped.at("target_no_descriptor"), 1U) << "a sum";
+}
+
+// Forks a process with that pid, which must be free. The child waits to be killed.
+pid_t fork_as(pid_t pid) {
+    clone_args arguments{};
+    arguments.exit_signal = SIGCHLD;
+    arguments.set_tid = reinterpret_cast<std::uintptr_t>(&pid);
+    arguments.set_tid_size = 1;
+    const auto child = static_cast<pid_t>(::syscall(SYS_clone3, &arguments, sizeof arguments));
+    if (child == 0)
+        for (;;) ::pause();
+    return child;
+}
+
+void end(pid_t child) {
+    ::kill(child, SIGKILL);
+    ::waitpid(child, nullptr, 0);
+}
+
+// The kernel gives pids away again.
+TEST(ByPid, AStrangerThatGetsThePidOfADescendantThatEndedIsNotIn) {
+    const RealCgroup job("reused");
+    Child child(job, [](const Child::Script& script) {
+        const pid_t descendant = ::fork();
+        if (descendant == 0)
+            for (;;) ::pause();
+        script.say(std::to_string(descendant));
+        script.wait();
+        end(descendant);
+        script.say();
+        script.wait();
+    });
+    const pid_t pid = std::stoi(child.heard());
+    ByPid tree(child.pid());
+    ASSERT_TRUE(Watched::process(tree.tick(), pid));
+    child.go();
+    child.heard();
+    const pid_t stranger = fork_as(pid);
+    ASSERT_EQ(stranger, pid) << std::strerror(errno);
+    const TargetSnapshot& target = tree.tick();
+    EXPECT_FALSE(Watched::process(target, pid));
+    EXPECT_EQ(target.processes.size(), 1U);
+    end(stranger);
+}
+
+// What the collector does with a descendant that ended before its pid was in the map: see follow_tree().
+TEST(ByPid, APidThatIsTakenOutOfTheMapIsNotInTheNextScan) {
+    const RealCgroup job("unfollowed");
+    Child child(job, sleeper);
+    child.heard();
+    auto session = Session::start(make_plan(gather_kernel_facts({})), {.memory_on_v1 = !RealCgroup::v2(),
+                                                                       .follow_descendants = true,
+                                                                       .follow_mappings = false,
+                                                                       .follow_growth = false});
+    ASSERT_TRUE(session) << session.error().message();
+    const auto is_scanned = [&] {
+        const auto scan = session->scan();
+        EXPECT_TRUE(scan);
+        return std::ranges::any_of(*scan, [&](const ScannedTask& task) { return task.task.id.pid == child.pid(); });
+    };
+    EXPECT_FALSE(is_scanned());
+    ASSERT_TRUE(session->follow(child.pid(), CgroupId{1}));
+    EXPECT_TRUE(is_scanned());
+    session->unfollow(child.pid());
+    EXPECT_FALSE(is_scanned());
 }
 
 }  // namespace

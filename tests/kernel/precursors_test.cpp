@@ -4,6 +4,7 @@
 #include <fstream>
 #include <sched.h>
 #include <sys/mount.h>
+#include <sys/prctl.h>
 #include <thread>
 
 #include "kernel/watched.h"
@@ -58,6 +59,37 @@ TEST(PrecursorsForReal, NearLimitStandsWhileMostOfTheLimitCannotBeReclaimedAndCl
     EXPECT_FALSE(standing(*watched.find(beside), PrecursorKind::near_limit));
     child.finish();
     EXPECT_TRUE(comes_to(watched, job, PrecursorKind::near_limit, false));
+}
+
+// A worker that exits by itself is replaced by the next one, and its job goes on. Only its death, which must be known
+// before the target is judged, ends what was foreseen for it.
+TEST(PrecursorsForReal, WhatAnnouncedTheEndOfAWorkerIsOverWhenItIsKilledAndNotWhenItExits) {
+    for (const bool killed : {true, false}) {
+        const RealCgroup job("worker");
+        job.limit(64 * kMiB);
+        Child trainer(job, sleeper);
+        trainer.heard();
+        Child worker(job, [](const Child::Script& script) {
+            ::prctl(PR_SET_NAME, "data_worker");
+            touch(60 * kMiB);
+            script.say();
+            script.wait();
+        });
+        worker.heard();
+        WatchOptions options = quick(job);
+        options.role_rules = {{.role = Role::dataloader_worker, .comm = "data_worker"}};
+        options.precursors.clear_after = Seconds{3600};
+        Watched watched = Watched::on(gather_kernel_facts({}), options);
+        ASSERT_TRUE(comes_to(watched, job, PrecursorKind::near_limit, true));
+        if (killed)
+            worker.kill();
+        else
+            worker.finish();
+        ASSERT_TRUE(watched.tick_until(job, [](const TargetSnapshot& target) {
+            return target.processes.size() == 1 && target.memory.usage.n < 30 * kMiB;
+        }));
+        EXPECT_EQ(standing(watched.tick(job), PrecursorKind::near_limit) != nullptr, !killed);
+    }
 }
 
 TEST(PrecursorsForReal, RefaultStandsWhileAFileThatDoesNotFitIsReadOverAndOver) {

@@ -4,6 +4,7 @@
 #include <thread>
 
 #include "kernel/watched.h"
+#include "support/few_descriptors.h"
 
 namespace memscope {
 namespace {
@@ -194,6 +195,25 @@ TEST(Targets, RemovedInEveryMomentOfATick) {
                 if (inner.is_directory()) ::rmdir(inner.path().c_str());
             ::rmdir(entry.path().c_str());
         }
+}
+
+// No event says that a descriptor is free again.
+TEST(Targets, ACgroupThatFoundNoDescriptorIsWatchedAtTheNextTickThatHasOne) {
+    const RealCgroup outer("crowd");
+    const RealCgroup a(outer, "a"), b(a, "b"), c(b, "c"), d(c, "d");
+    Watched watched({d.name() + "/*"});
+    watched.tick();
+    const RealCgroup job(d, "job");
+    {
+        const FewDescriptors few(room_for(4));  // fewer than the search below five directories takes
+        watched.tick();
+        watched.tick();  // the event of the new cgroup is used up
+        EXPECT_FALSE(watched.find(job));
+        EXPECT_EQ(watched.latest().self.unwatched_targets, 1U);
+    }
+    watched.tick();
+    EXPECT_TRUE(watched.find(job));
+    EXPECT_EQ(watched.latest().self.unwatched_targets, 0U);
 }
 
 }  // namespace

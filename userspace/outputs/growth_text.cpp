@@ -51,6 +51,7 @@ constexpr Reason kReasons[] = {
     {"exited", "given back by processes that have ended"},
     {"other", "at too many different stacks"},
     {"unknown_stack", "at stacks whose names were lost"},
+    {"pending", "at stacks that are still being read: ask again in a moment"},
     {"paused", "while the hook was off because it cost too much"},
     {"below_step", "less than 512 KiB in a process, or not booked yet"},
     {"lost", "mapped while events were lost"},

@@ -87,9 +87,13 @@ std::optional<std::string> parse_cgroup_path(std::string_view proc_pid_cgroup, i
     return found;
 }
 
-std::optional<std::string> read_cgroup_path(const SysRoot& root, pid_t pid, int version) {
-    const auto text = read_file(root.proc / std::to_string(pid) / "cgroup");
-    return text ? parse_cgroup_path(*text, version) : std::nullopt;
+Result<std::string> read_cgroup_path(const SysRoot& root, pid_t pid, int version) {
+    const fs::path file = root.proc / std::to_string(pid) / "cgroup";
+    const auto text = read_file(file);
+    if (!text) return text.error();
+    auto path = parse_cgroup_path(*text, version);
+    if (!path) return plain_error("find the cgroup of the memory controller in " + file.native());
+    return *std::move(path);
 }
 
 std::string common_cgroup(const std::vector<std::string>& paths) {

@@ -25,7 +25,7 @@ bool still_lives(const SysRoot& root, const FoundProcess& process);
 
 // The cgroup of a process in the hierarchy of the memory controller, without slashes around it; "" is the root.
 std::optional<std::string> parse_cgroup_path(std::string_view proc_pid_cgroup, int version);
-std::optional<std::string> read_cgroup_path(const SysRoot& root, pid_t pid, int version);
+Result<std::string> read_cgroup_path(const SysRoot& root, pid_t pid, int version);
 // The innermost cgroup that contains all of them.
 std::string common_cgroup(const std::vector<std::string>& paths);
 

@@ -54,13 +54,33 @@ void GrowthBook::rename(Stack& stack, Space& space, CallSitePtr site) {
     if (stack.site) space.name_bytes += memscope::name_bytes(*stack.site);
 }
 
-bool GrowthBook::learn(const RawStack& stack, CallSite site) {
-    Stack& known = stacks_[stack.id];
-    known.space = stack.space;
+GrowthBook::Space& GrowthBook::register_stack(const RawStack& stack) {
+    stacks_[stack.id].space = stack.space;
     Space& space = spaces_[stack.space];
     space.process = stack.process;
     by_pid_.emplace(stack.process.pid, stack.space);
     space.stacks.insert(stack.id);
+    return space;
+}
+
+void GrowthBook::expect_names(const RawStack& stack) {
+    (void)register_stack(stack);
+    stacks_[stack.id].expected = true;
+}
+
+bool GrowthBook::expects_names(StackId stack) const {
+    const auto found = stacks_.find(stack);
+    return found != stacks_.end() && found->second.expected;
+}
+
+void GrowthBook::lose_names(StackId stack) {
+    if (const auto found = stacks_.find(stack); found != stacks_.end()) found->second.expected = false;
+}
+
+bool GrowthBook::learn(const RawStack& stack, CallSite site) {
+    Space& space = register_stack(stack);
+    Stack& known = stacks_[stack.id];
+    known.expected = false;
     const std::size_t bytes = memscope::name_bytes(site);
     const std::size_t share = limits_.name_bytes / kSharesOfNames;
     // What others make up until the next fold leaves room for who has few names.
@@ -117,8 +137,7 @@ void GrowthBook::keep(const CallSitePtr& site, const Holder& holder, pid_t pid, 
 
 std::vector<StackId> GrowthBook::end(const SpaceGrowth& last, const Holder& holder) {
     std::vector<StackId> gone;
-    Unnamed unnamed{
-        .external = last.external, .other = last.other, .unknown_stack = 0, .paused = last.paused, .exited = 0};
+    Unnamed unnamed{.external = last.external, .other = last.other, .paused = last.paused};
     std::int64_t named = 0;
     if (const auto found = spaces_.find(last.space); found != spaces_.end()) {
         unnamed.other += found->second.folded;
@@ -246,7 +265,8 @@ GrowthBook::Unnamed GrowthBook::folded(const ProcessId& process) const {
         if (space.process.pid != process.pid) continue;
         sum.other += space.folded;
         for (const StackId stack : space.stacks)
-            if (const Stack& its = stacks_.at(stack); !its.site) sum.unknown_stack += its.resident;
+            if (const Stack& its = stacks_.at(stack); !its.site)
+                (its.expected ? sum.pending : sum.unknown_stack) += its.resident;
     }
     return sum;
 }

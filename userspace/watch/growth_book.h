@@ -53,6 +53,10 @@ class GrowthBook {
     GrowthBook() : GrowthBook(Limits{}) {}
     explicit GrowthBook(Limits limits) : limits_(limits) {}
 
+    // The stack has come, but the helper process has not read yet what names it: learn() or lose_names() follows.
+    void expect_names(const RawStack& stack);
+    bool expects_names(StackId stack) const;
+    void lose_names(StackId stack);  // the process has ended before it was read
     // False where its names found no room: what grew there is known, but not where it is.
     bool learn(const RawStack& stack, CallSite site);
     // A stack without names is not worth its place: what grew there so far is its process's alone.
@@ -81,6 +85,7 @@ class GrowthBook {
         std::int64_t external = 0;
         std::int64_t other = 0;          // too many stacks
         std::int64_t unknown_stack = 0;  // its frames were lost
+        std::int64_t pending = 0;        // its process is still being read
         std::int64_t paused = 0;         // while the hook was off
         std::int64_t exited = 0;         // given back at the end, as a negative number
     };
@@ -95,7 +100,8 @@ class GrowthBook {
   private:
     struct Stack {
         SpaceId space{};
-        CallSitePtr site{};  // null: its frames were lost
+        CallSitePtr site{};  // null: its frames were lost, or are expected
+        bool expected = false;
         std::int64_t resident = 0;
     };
     struct Space {
@@ -118,6 +124,7 @@ class GrowthBook {
         std::set<pid_t> pids{};
     };
 
+    Space& register_stack(const RawStack& stack);
     CallSitePtr interned(CallSite site);
     void rename(Stack& stack, Space& space, CallSitePtr site);
     void forget_unused_sites();

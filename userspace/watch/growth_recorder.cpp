@@ -103,6 +103,13 @@ bool GrowthRecorder::take(const ms_code& code, Names names) {
 bool GrowthRecorder::take(const RawStack& stack, Names names) {
     auto native = located(stack, names);
     if (!native) return false;
+    const bool is_unread = names == Names::as_known && !native->empty() && !native->front().module;
+    if (is_unread && stack.python.empty()) {
+        ++unread_stacks_;
+        const std::lock_guard lock(mutex_);
+        book_.lose_names(stack.id);
+        return true;
+    }
     CallSite site{.python = {}, .native = std::move(*native)};
     site.python.reserve(stack.python.size());
     for (const RawStack::PythonCall& call : stack.python) site.python.push_back(codes_.frame(stack, call));
@@ -130,7 +137,13 @@ template <class Record>
 void GrowthRecorder::take_or_defer(pid_t pid, const Record& record) {
     if (!deferred_.contains(pid) && take(record, Names::when_read)) return;
     deferred_[pid].emplace_back(record);
+    expect_names(record);
     if (++deferred_count_ > kMostDeferred) take_deferred_now(deferred_.begin()->first);
+}
+
+void GrowthRecorder::expect_names(const RawStack& stack) {
+    const std::lock_guard lock(mutex_);
+    book_.expect_names(stack);
 }
 
 void GrowthRecorder::take_deferred() {
@@ -327,6 +340,7 @@ GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target, NativeR
             unnamed.paused += space.paused;
             unnamed.other += space.other + folded.other;
             unnamed.unknown_stack += folded.unknown_stack;
+            unnamed.pending += folded.pending;
             if (process.task.memory) below_step += static_cast<std::int64_t>(process.task.memory->anon.n) - space.bytes;
         }
     }
@@ -335,6 +349,7 @@ GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target, NativeR
     say(plane, "external", unnamed.external);
     say(plane, "other", unnamed.other);
     say(plane, "unknown_stack", unnamed.unknown_stack);
+    say(plane, "pending", unnamed.pending);
     say(plane, "paused", unnamed.paused);
     say(plane, "exited", unnamed.exited);
     say(plane, "below_step", below_step);
@@ -347,7 +362,8 @@ GrowthPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::
                                        NativeReads::Wait wait) {
     const Roles roles(target.processes);
     std::vector<BookedGrowth> booked;
-    std::int64_t other = 0;
+    std::int64_t unknown = 0;
+    std::int64_t pending = 0;
     {
         const std::lock_guard lock(mutex_);
         for (const AtStack& at : stacks) {
@@ -355,11 +371,12 @@ GrowthPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::
             if (site)
                 booked.push_back({*site, at.process.pid, *roles.of(at.process), at.bytes, true});
             else
-                other += at.bytes;
+                (book_.expects_names(at.stack) ? pending : unknown) += at.bytes;
         }
     }
     GrowthPlane plane = to_plane(std::move(booked), symbols_, wait);
-    say(plane, "unknown_stack", other);
+    say(plane, "unknown_stack", unknown);
+    say(plane, "pending", pending);
     return plane;
 }
 

@@ -57,7 +57,7 @@ class GrowthRecorder {
     void stop_waiting() { reads_->patient.stop(); }  // reports end without the symbols they wait for
 
     MappedRecorder& mapped() { return mapped_; }
-    std::uint64_t unnamed_frames() const { return codes_.unknown(); }
+    std::uint64_t unnamed_frames() const { return codes_.unknown() + unread_stacks_; }
 
   private:
     // What the kernel told of a process, in this order, that waits for a helper to read something of the process.
@@ -66,6 +66,8 @@ class GrowthRecorder {
 
     bool take(const ms_code& code, Names names);
     bool take(const RawStack& stack, Names names);
+    void expect_names(const ms_code&) {}
+    void expect_names(const RawStack& stack);
     template <class Record>
     void take_or_defer(pid_t pid, const Record& record);
     void take_deferred();
@@ -100,6 +102,7 @@ class GrowthRecorder {
     std::set<pid_t> executed_{};  // since the last tick
     std::set<pid_t> replaced_{};  // those whose maps, as we have them, are of the program before
     std::uint64_t seen_bookings_ = 0;
+    std::uint64_t unread_stacks_ = 0;  // of processes that ended before their address space was read
     std::set<RunId> kept_runs_{};
 
     std::mutex mutex_{};                     // of what follows

@@ -164,12 +164,19 @@ class Loop {
 
     Status tick() {
         auto taken = collector_.tick();
+        if (!taken && latest_ && is_out_of_descriptors(taken.error())) {
+            miss_tick(taken.error());
+            return Done{};
+        }
         if (!taken) return taken.error();
+        if (std::exchange(missing_ticks_, false))
+            warn_in_passing(plain_error("file descriptors suffice again: ticks go on"));
         pulse_.ticked();
         for (const Error& refused : collector_.take_refusals()) warn_in_passing(refused);
         if (collector_.finished() && taken->targets.empty()) return Done{};  // the last values stay
         reports_.take(*taken, monotonic());                                  // first: we may be next
         taken->self.dropped["json_tick_skipped"] = output_ ? output_->skipped() : 0;
+        taken->self.dropped["tick_no_descriptor"] = missed_ticks_;
         taken->self.dropped["report_failed"] = reports_.failed();
         taken->self.dropped["death_unreported"] = reports_.unreported();
         taken->self.actions = actions_.tally();
@@ -180,6 +187,14 @@ class Loop {
         if (command_ && !released_) return Done{};  // it may yet turn out that there is no such command
         tell_of(std::move(snapshot));
         return Done{};
+    }
+
+    // Descriptors may be free again at the next tick. Without ticks /-/healthy and the service manager report it.
+    void miss_tick(const Error& error) {
+        ++missed_ticks_;
+        if (!std::exchange(missing_ticks_, true))
+            warn_in_passing({error.code, error.where + ": ticks are left out until a file descriptor is free",
+                             "raise the limit of open files (LimitNOFILE= of a service, ulimit -n in a shell)"});
     }
 
     void tell_of(SnapshotPtr snapshot) {
@@ -348,6 +363,8 @@ class Loop {
     Pulse pulse_;
     Board& board_;
     SnapshotPtr latest_{};
+    bool missing_ticks_ = false;      // the last tick was left out, because no file descriptor was free
+    std::uint64_t missed_ticks_ = 0;  // all that were
     NoticeWriter notices_{};
     std::uint64_t began_ = 0;
     std::uint64_t status_shown_ = 0;

@@ -38,23 +38,49 @@ bool is_readable(const Fd& fd) {
     return ::poll(&wanted, 1, 0) == 1;
 }
 
-// Reads each process once, and waits for those that hold their mmap_lock. A lock can be taken again afterwards.
-void wait_for_mmap_locks(const SysRoot& root, const Fd& progress) {
-    const std::unique_ptr<DIR, decltype([](DIR* directory) { ::closedir(directory); })> processes(
-        ::opendir(root.proc.c_str()));
-    if (!processes) return;
-    while (const dirent* entry = ::readdir(processes.get())) {
-        const std::string_view name = entry->d_name;
-        pid_t pid = 0;
-        if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size()) continue;
-        const Fd line(
-            ::openat(::dirfd(processes.get()), (std::string(name) + "/cmdline").c_str(), O_RDONLY | O_CLOEXEC));
-        if (!line) continue;  // it has ended
-        note(progress, {.step = Progress::Step::checks, .pid = pid});
-        char byte = 0;
-        (void)!::read(line.get(), &byte, 1);
+// Every process of the machine, as /proc lists it. Opened once and kept, so that the check before detaching cannot fail
+// where the check before attaching did not.
+class ListedProcesses {
+  public:
+    static Result<ListedProcesses> open(const SysRoot& root) {
+        Directory directory(::opendir(root.proc.c_str()));
+        if (!directory) return system_error(errno, "open " + root.proc.native());
+        return ListedProcesses(std::move(directory));
     }
-}
+
+    // Reads a byte of each process once, which waits until the process does not hold its mmap_lock. The process can
+    // take the lock again afterwards. Fails if there are processes that could not be checked.
+    Status wait_for_mmap_locks(const Fd& progress) {
+        bool lists_init = false;
+        std::optional<Error> failure;
+        ::rewinddir(directory_.get());
+        while (const dirent* entry = ::readdir(directory_.get())) {
+            const std::string_view name = entry->d_name;
+            pid_t pid = 0;
+            if (std::from_chars(name.data(), name.data() + name.size(), pid).ptr != name.data() + name.size()) continue;
+            lists_init = lists_init || pid == 1;
+            const std::string file = std::string(name) + "/cmdline";
+            const Fd line(::openat(::dirfd(directory_.get()), file.c_str(), O_RDONLY | O_CLOEXEC));
+            if (!line && (errno == ENOENT || errno == ESRCH)) continue;  // it has ended
+            if (!line) {
+                failure = failure.value_or(system_error(errno, "check the mmap_lock of process " + std::string(name)));
+                continue;
+            }
+            note(progress, {.step = Progress::Step::checks, .pid = pid});
+            char byte = 0;
+            (void)!::read(line.get(), &byte, 1);
+        }
+        if (failure) return *failure;
+        // Every pid namespace has a process 1. With the mount option hidepid= /proc does not list processes of others.
+        if (!lists_init) return plain_error("check the mmap_locks of all processes: /proc does not list all of them");
+        return Done{};
+    }
+
+  private:
+    using Directory = std::unique_ptr<DIR, decltype([](DIR* directory) { ::closedir(directory); })>;
+    explicit ListedProcesses(Directory directory) : directory_(std::move(directory)) {}
+    Directory directory_;
+};
 
 }  // namespace
 
@@ -143,7 +169,21 @@ void ProbeHolders::let_go(ProbeHolder holder) {
     if (holder.process_) leaving_.push_back(std::move(holder.process_));
 }
 
-void serve_probes(Fd socket) {
+namespace {
+
+// Attaches only after every process was checked: see ProbeHolder.
+Result<AttachedProbes> attach_checked(Result<ListedProcesses>& processes, const ProbeRequest& request, const Fd& socket,
+                                      const Fd& progress) {
+    if (!processes) return processes.error();
+    if (auto checked = processes->wait_for_mmap_locks(progress); !checked) return checked.error();
+    if (is_readable(socket)) return plain_error("the watcher does not want the probes any more, or has ended");
+    note(progress, {.step = Progress::Step::attaches});
+    return AttachedProbes::attach(request);
+}
+
+}  // namespace
+
+void serve_probes(Fd socket, const SysRoot& root) {
     const Fd self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
     const int own[] = {self.get()};
     if (!self || send_message(socket, "p", {}, own, 0) != SendOutcome::sent) return;
@@ -153,16 +193,15 @@ void serve_probes(Fd socket) {
     ProbeRequest request;
     Unpacker job(message->text, std::move(message->fds));
     if (!job.take(progress) || !job.take(request) || !job.is_whole()) return;
-    wait_for_mmap_locks({}, progress);
-    if (is_readable(socket)) return;  // the watcher does not want the probes any more, or has ended
-    note(progress, {.step = Progress::Step::attaches});
-    const auto probes = AttachedProbes::attach(request);
+    auto processes = ListedProcesses::open(root);
+    const auto probes = attach_checked(processes, request, socket, progress);
     request = {};  // the links keep what they need
     Packer answer;
     answer.put(probes ? Result<Done>(Done{}) : Result<Done>(probes.error()));
     if (send_message(socket, answer.bytes(), {}, {}, 0) == SendOutcome::sent && probes)
         (void)receive_message(socket, 0);  // nothing is sent: returns when the watcher's end is closed
-    if (probes) wait_for_mmap_locks({}, progress);
+    // If a process cannot be checked now, the probes are detached nevertheless: they must not outlive the watcher.
+    if (probes) (void)processes->wait_for_mmap_locks(progress);
 }
 
 }  // namespace memscope

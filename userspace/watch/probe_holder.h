@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/files.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "kernel/user_probes.h"
@@ -30,7 +31,7 @@ class ProbeHolder {
     enum class State {
         attaching,
         attached,
-        refused,  // by the kernel: error()
+        refused,  // by the kernel, or because not all mmap_locks could be checked: error()
         lost,     // the holder has ended, and its probes with it
     };
     State state() const { return state_; }
@@ -81,7 +82,8 @@ class ProbeHolders {
     std::vector<Fd> leaving_{};      // pidfds
 };
 
-// What a probe holder does, until the socket is closed.
-void serve_probes(Fd socket);
+// What a probe holder does, until the socket is closed. It refuses to attach if it cannot check the mmap_locks of all
+// processes in `root.proc`.
+void serve_probes(Fd socket, const SysRoot& root = {});
 
 }  // namespace memscope

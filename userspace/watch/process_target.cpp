@@ -17,13 +17,14 @@ class OfTree : public TargetMemory {
     OfTree(SysRoot root, CgroupHierarchy hierarchy) : root_(std::move(root)), hierarchy_(std::move(hierarchy)) {}
 
     Result<MemoryState> sample(const HostMemory& host, const std::vector<Process>& processes) override {
-        follow(processes);
+        if (auto followed = follow(processes); !followed) return followed.error();
         if (!memory_) {
             auto opened = CgroupMemory::open(hierarchy_, path_, root_);
             if (!opened) return opened.error();
             memory_.emplace(std::move(*opened));
         }
         auto state = memory_->sample(host, countable_kernel_memory(processes));
+        if (!state && is_out_of_descriptors(state.error())) return state.error();  // the cgroup is still there
         if (!state) {
             memory_.reset();  // the tree has moved on; the next tick finds out where to
             return plain_error("the cgroup of the tree is gone");
@@ -33,21 +34,29 @@ class OfTree : public TargetMemory {
     }
 
   private:
-    // Looks the path up again only when somebody is in a cgroup that nobody was in before.
-    void follow(const std::vector<Process>& processes) {
+    // Reads the cgroup paths again only when the set of cgroups that contain the tree has changed. Fails if no file
+    // descriptor is left: then the paths are read at the next tick.
+    Status follow(const std::vector<Process>& processes) {
         std::set<CgroupId> cgroups;
         for (const Process& process : processes) cgroups.insert(process.task.cgroup);
-        if (cgroups.empty() || cgroups == cgroups_) return;
-        cgroups_ = cgroups;
+        if (cgroups.empty() || cgroups == cgroups_) return Done{};
+        std::set<CgroupId> without_path = cgroups;
         std::vector<std::string> paths;
-        for (const Process& process : processes)
-            if (cgroups.erase(process.task.cgroup) == 1)
-                if (auto path = read_cgroup_path(root_, process.task.id.pid, hierarchy_.version))
-                    paths.push_back(*path);
+        for (const Process& process : processes) {
+            if (!without_path.contains(process.task.cgroup)) continue;
+            const auto path = read_cgroup_path(root_, process.task.id.pid, hierarchy_.version);
+            if (!path && is_out_of_descriptors(path.error())) return path.error();
+            if (!path) continue;  // the process has ended
+            without_path.erase(process.task.cgroup);
+            paths.push_back(*path);
+        }
+        if (paths.empty()) return Done{};
+        cgroups_ = std::move(cgroups);
         if (const std::string common = common_cgroup(paths); common != path_) {
             path_ = common;
             memory_.reset();
         }
+        return Done{};
     }
 
     void claim(MemoryState& state) const {

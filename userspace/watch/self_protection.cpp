@@ -53,7 +53,9 @@ bool is_near_open_file_limit(const Fd& newest) {
 
 std::string own_cgroup_path(const SysRoot& root) {
     const auto hierarchy = find_hierarchy(root);
-    return hierarchy ? read_cgroup_path(root, ::getpid(), hierarchy->version).value_or("") : "";
+    if (!hierarchy) return "";
+    const auto path = read_cgroup_path(root, ::getpid(), hierarchy->version);
+    return path ? *path : "";
 }
 
 std::vector<std::string> targets_around(const Snapshot& snapshot, const std::string& cgroup) {

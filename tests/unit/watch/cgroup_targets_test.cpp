@@ -2,9 +2,9 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/resource.h>
 
 #include "support/fake_tree.h"
+#include "support/few_descriptors.h"
 
 namespace memscope {
 namespace {
@@ -115,20 +115,6 @@ TEST(CgroupTargets, ATargetKeepsOneDescriptorAndItsAncestorsAreShared) {
     EXPECT_EQ(open_descriptors(), before);
 }
 
-// Lowers the limit for the rest of a scope.
-class FewDescriptors {
-  public:
-    explicit FewDescriptors(rlim_t most) {
-        ::getrlimit(RLIMIT_NOFILE, &before_);
-        const rlimit lowered{most, before_.rlim_max};
-        ::setrlimit(RLIMIT_NOFILE, &lowered);
-    }
-    ~FewDescriptors() { ::setrlimit(RLIMIT_NOFILE, &before_); }
-
-  private:
-    rlimit before_{};
-};
-
 TEST(CgroupTargets, CgroupsThatFindNoDescriptorAreCountedAndAddedOnceThereIsRoom) {
     FakeHierarchy fake;
     for (int i = 0; i < 100; ++i) fake.make("jobs/job_" + std::to_string(i));
@@ -149,9 +135,6 @@ TEST(CgroupTargets, CgroupsThatFindNoDescriptorAreCountedAndAddedOnceThereIsRoom
     EXPECT_EQ(later.added.size(), 100 - added);
     EXPECT_EQ(later.no_descriptor, 0U);
 }
-
-// A limit that leaves room for so many more descriptors.
-rlim_t room_for(rlim_t more) { return static_cast<rlim_t>(open_directory("/")->get()) + more; }
 
 TEST(CgroupTargets, AWalkThatRunsOutOfDescriptorsIsCounted) {
     FakeHierarchy fake;
@@ -182,6 +165,27 @@ TEST(CgroupTargets, ACgroupThatIsFoundButCannotBeOpenedIsCounted) {
         EXPECT_EQ(changes.no_descriptor, 1U);
     }
     EXPECT_THAT(set->refresh().added, SizeIs(1));
+}
+
+TEST(CgroupTargets, ASampleThatFindsNoDescriptorDoesNotMeanThatTheCgroupIsGone) {
+    FakeHierarchy fake;
+    fake.make("job");
+    fake.tree.add({{"cg/job/memory.stat", "anon 0\nfile 0\nkernel 0\n"},
+                   {"cg/job/memory.max", "max\n"},
+                   {"cg/job/memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n"}});
+    const auto set = fake.open({"job"});
+    ASSERT_THAT(set->refresh().added, SizeIs(1));
+    const std::unique_ptr<TargetMemory>& memory = set->all().begin()->second.memory;
+    ASSERT_TRUE(memory->sample({}, {})) << memory->sample({}, {}).error().message();
+    {
+        const FewDescriptors none(room_for(0));
+        const auto sample = memory->sample({}, {});
+        ASSERT_FALSE(sample);
+        EXPECT_TRUE(is_out_of_descriptors(sample.error())) << sample.error().message();
+        EXPECT_FALSE(is_gone(sample.error())) << sample.error().message();
+        EXPECT_THAT(set->refresh().removed, IsEmpty());
+    }
+    EXPECT_TRUE(memory->sample({}, {}));
 }
 
 TEST(CgroupTargets, ASearchThatFindsNoDescriptorIsCounted) {

@@ -70,6 +70,31 @@ TEST(GrowthBook, NamesAStackThatArrivesAfterItsGrowth) {
     EXPECT_EQ(book.folded({5, 7}).unknown_stack, 0);
 }
 
+TEST(GrowthBook, GrowthAtAStackWhoseNamesAreStillBeingReadIsPending) {
+    GrowthBook book;
+    book.expect_names(stack_of(5, 1));
+    book.set_resident(std::vector{grown(5, 1, 3 * kMiB), grown(5, 2, kMiB)});
+    EXPECT_TRUE(book.expects_names(stack_id(1)));
+    EXPECT_FALSE(book.expects_names(stack_id(2)));
+    EXPECT_EQ(book.folded({5, 7}).pending, 3 * kMiB);
+    EXPECT_EQ(book.folded({5, 7}).unknown_stack, kMiB);
+    book.learn(stack_of(5, 1), site_at("load"));
+    EXPECT_THAT(rows(book), ElementsAre(Row{"load", 5, 3 * kMiB, true}));
+    EXPECT_EQ(book.folded({5, 7}).pending, 0);
+    EXPECT_FALSE(book.expects_names(stack_id(1)));
+}
+
+TEST(GrowthBook, GrowthAtAStackWhoseNamesDidNotComeIsKeptAsUnknown) {
+    GrowthBook book;
+    book.expect_names(stack_of(5, 1));
+    book.set_resident(std::vector{grown(5, 1, 3 * kMiB)});
+    book.lose_names(stack_id(1));
+    EXPECT_EQ(book.folded({5, 7}).pending, 0);
+    EXPECT_EQ(book.folded({5, 7}).unknown_stack, 3 * kMiB);
+    book.end(last_of(5), kInTrain);
+    EXPECT_EQ(book.past(kTrain).unknown_stack, 3 * kMiB);
+}
+
 TEST(GrowthBook, ShowsOnlyProcessesOfTheTarget) {
     GrowthBook book;
     book.learn(stack_of(5, 1), site_at("load"));

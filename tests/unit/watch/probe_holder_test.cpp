@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/packing.h"
+#include "support/fake_tree.h"
 #include "watch/clock.h"
 #include "watch/message.h"
 
@@ -87,6 +88,36 @@ TEST(ProbeHolder, SaysWhyTheKernelRefuses) {
     ASSERT_EQ(state_after(State::attaching, holders, *holder), State::refused);
     EXPECT_EQ(holder->error().where, "follow a test");
     EXPECT_NE(holder->error().code.value(), 0);
+}
+
+// Attaching while a process holds its mmap_lock would block every fork() on the machine.
+void expect_refusal(const SysRoot& root, const std::string& why) {
+    ProbeHolders holders(spawner_of([root](Fd socket) { serve_probes(std::move(socket), root); }));
+    auto holder = holders.attach(request_for("/bin/true"), read_clock().boot_ns);
+    ASSERT_TRUE(holder) << holder.error().message();
+    ASSERT_EQ(state_after(State::attaching, holders, *holder), State::refused);
+    EXPECT_NE(holder->error().message().find(why), std::string::npos) << holder->error().message();
+}
+
+TEST(ProbeHolder, DoesNotAttachIfItCannotListProcesses) {
+    const FakeTree nothing;
+    expect_refusal(nothing.root(), "open " + nothing.at("proc").native());
+}
+
+TEST(ProbeHolder, DoesNotAttachIfProcHidesProcesses) {
+    const FakeTree hidden{{"proc/10/cmdline", "python3"}};
+    expect_refusal(hidden.root(), "/proc does not list all of them");
+}
+
+TEST(ProbeHolder, DoesNotAttachIfItCannotCheckAProcess) {
+    const FakeTree tree{{"proc/1/cmdline", "init"}, {"proc/10/", ""}};
+    fs::create_symlink("cmdline", tree.at("proc/10/cmdline"));  // ELOOP, for root as well
+    expect_refusal(tree.root(), "check the mmap_lock of process 10");
+}
+
+TEST(ProbeHolder, AProcessThatHasEndedDoesNotKeepItFromAttaching) {
+    const FakeTree tree{{"proc/1/cmdline", "init"}, {"proc/10/", ""}};
+    expect_refusal(tree.root(), "follow a test");  // the kernel refuses this request, so it was asked
 }
 
 TEST(ProbeHolder, EndsWhenItIsLetGoThoughTheSpawnerLives) {
