@@ -8,7 +8,7 @@ file(WRITE "${MEMSCOPE_LAYERS_FILE}" "")
 
 function(memscope_library name)
   cmake_parse_arguments(arg "OPTIMISED" "" "USES;LINKS" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/*.cpp")
   list(FILTER sources EXCLUDE REGEX "/main\\.cpp$")
   if(sources)
     add_library(memscope_${name} STATIC ${sources})

@@ -5,9 +5,9 @@
 #include <fmt/format.h>
 #include <thread>
 
-#include "sources/nvml.h"
+#include "sources/gpu/nvml.h"
 #include "watch/clock.h"
-#include "watch/gpu_poller.h"
+#include "watch/gpu/nvml_poller.h"
 
 namespace memscope {
 namespace {

@@ -4,7 +4,7 @@
 #include "bench/workload.h"
 #include "kernel/session.h"
 #include "watch/clock.h"
-#include "watch/python_watch.h"
+#include "watch/growth/python_watch.h"
 
 namespace memscope {
 
@@ -27,9 +27,9 @@ class HookCost {
         double bookings = 0, ns = 0, cpu_ms = 0;
     };
     Sample of(const Workload& workload) {
-        const GrowthSignal::Cost before = session_.growth()->cost();
+        const GrowthStacks::Cost before = session_.growth()->cost();
         const double cpu_ms = workload.round_ms();
-        const GrowthSignal::Cost after = session_.growth()->cost();
+        const GrowthStacks::Cost after = session_.growth()->cost();
         drain();
         return {static_cast<double>(after.bookings - before.bookings), static_cast<double>(after.ns - before.ns),
                 cpu_ms};

@@ -5,8 +5,8 @@
 #include <thread>
 
 #include "bench/bench.h"
-#include "sources/pagemap.h"
-#include "sources/smaps_rollup.h"
+#include "sources/proc/pagemap.h"
+#include "sources/proc/smaps_rollup.h"
 #include "support/child.h"
 #include "support/real_cgroup.h"
 

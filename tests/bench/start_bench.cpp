@@ -5,7 +5,7 @@
 #include "bench/bench.h"
 #include "kernel/facts.h"
 #include "kernel/session.h"
-#include "sources/cgroup_hierarchy.h"
+#include "sources/cgroup/cgroup_hierarchy.h"
 #include "support/real_cgroup.h"
 
 namespace memscope {

@@ -8,7 +8,7 @@
 
 #include "bench/bench.h"
 #include "bench/crowd.h"
-#include "outputs/prometheus.h"
+#include "outputs/metrics/metric_table.h"
 #include "watch/collector.h"
 
 namespace memscope {

@@ -16,8 +16,8 @@
 #include <unistd.h>
 #include <vector>
 
-#include "analysis/judge.h"
-#include "analysis/statistics.h"
+#include "analysis/verdict/judge.h"
+#include "analysis/verdict/statistics.h"
 #include "bench.h"
 #include "series/rivals.h"
 #include "series/score.h"

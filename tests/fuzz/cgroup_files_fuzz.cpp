@@ -1,8 +1,8 @@
 // Files of a cgroup directory and /proc/meminfo: the kernel's, but formats change from kernel to kernel.
 #include "fuzz.h"
-#include "sources/cgroup_stat.h"
-#include "sources/host.h"
-#include "sources/memory_parts.h"
+#include "sources/cgroup/cgroup_stat.h"
+#include "sources/cgroup/memory_parts.h"
+#include "sources/proc/host.h"
 
 namespace memscope::fuzz {
 namespace {

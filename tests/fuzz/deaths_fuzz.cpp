@@ -1,9 +1,9 @@
 // Last words of processes, which choose their own names, and lines of the kernel log with such names in them.
-#include "analysis/death.h"
-#include "analysis/explain_death.h"
+#include "analysis/deaths/death.h"
+#include "analysis/deaths/explain_death.h"
 #include "fuzz.h"
-#include "kernel/decode_death.h"
-#include "sources/kernel_log.h"
+#include "kernel/features/decode.h"
+#include "sources/proc/kernel_log.h"
 
 namespace memscope::fuzz {
 

@@ -2,8 +2,8 @@
 #include <sys/mman.h>
 
 #include "fuzz.h"
-#include "sources/demangle.h"
-#include "sources/symbol_table.h"
+#include "sources/elf/demangle.h"
+#include "sources/elf/symbol_table.h"
 
 namespace memscope::fuzz {
 namespace {

@@ -4,11 +4,11 @@
 
 #include "base/text.h"
 #include "fuzz.h"
-#include "outputs/growth_folded.h"
-#include "outputs/growth_json.h"
-#include "outputs/growth_pprof.h"
-#include "outputs/growth_text.h"
-#include "outputs/text_layout.h"
+#include "outputs/growth/growth_folded.h"
+#include "outputs/growth/growth_json.h"
+#include "outputs/growth/growth_pprof.h"
+#include "outputs/growth/growth_text.h"
+#include "outputs/text/text_layout.h"
 
 namespace memscope::fuzz {
 namespace {

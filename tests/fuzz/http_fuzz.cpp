@@ -3,9 +3,9 @@
 
 #include "base/text.h"
 #include "fuzz.h"
-#include "outputs/host_check.h"
-#include "outputs/http_client.h"
-#include "outputs/routes.h"
+#include "outputs/http/host_check.h"
+#include "outputs/http/http_client.h"
+#include "outputs/http/routes.h"
 
 namespace memscope::fuzz {
 

@@ -1,8 +1,8 @@
 // Cgroup names as users type them, against cgroup names as other users made them. A line each: pattern, then paths.
 #include "base/text.h"
 #include "fuzz.h"
-#include "sources/cgroup_glob.h"
-#include "sources/cgroup_path.h"
+#include "sources/cgroup/cgroup_glob.h"
+#include "sources/cgroup/cgroup_path.h"
 
 namespace memscope::fuzz {
 namespace {

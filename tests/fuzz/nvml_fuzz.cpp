@@ -3,7 +3,7 @@
 #include <vector>
 
 #include "fuzz.h"
-#include "sources/nvml.h"
+#include "sources/gpu/nvml.h"
 
 namespace memscope::fuzz {
 

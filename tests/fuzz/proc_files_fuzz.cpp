@@ -1,12 +1,12 @@
 // Files of /proc. What a watched process writes into its own (argv, environ, the name in stat, mount points) is
 // hostile.
 #include "fuzz.h"
-#include "sources/cgroup_hierarchy.h"
-#include "sources/pagemap.h"
-#include "sources/process_maps.h"
-#include "sources/procfs.h"
-#include "sources/shm.h"
-#include "sources/smaps_rollup.h"
+#include "sources/cgroup/cgroup_hierarchy.h"
+#include "sources/proc/pagemap.h"
+#include "sources/proc/process_maps.h"
+#include "sources/proc/procfs.h"
+#include "sources/proc/shm.h"
+#include "sources/proc/smaps_rollup.h"
 
 namespace memscope::fuzz {
 namespace {

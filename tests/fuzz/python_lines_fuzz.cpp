@@ -1,6 +1,6 @@
 // Line tables of code objects, which a watched process can fill as it likes.
 #include "fuzz.h"
-#include "sources/python_lines.h"
+#include "sources/python/python_code.h"
 
 namespace memscope::fuzz {
 

@@ -1,10 +1,9 @@
 // A process that makes up its whole interpreter: the table of offsets, code objects, strings. Its memory is the input,
 // again and again from any address on.
 #include "fuzz.h"
-#include "sources/python_code.h"
-#include "sources/python_layout.h"
-#include "sources/python_text.h"
-#include "sources/python_threads.h"
+#include "sources/python/python_code.h"
+#include "sources/python/python_finder.h"
+#include "sources/python/python_layout.h"
 
 namespace memscope::fuzz {
 namespace {

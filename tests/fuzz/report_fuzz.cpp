@@ -3,10 +3,8 @@
 
 #include "cli/read_report.h"
 #include "fuzz.h"
-#include "outputs/death_report_bounds.h"
-#include "outputs/death_report_json.h"
-#include "outputs/death_story.h"
-#include "outputs/death_text.h"
+#include "outputs/deaths/death_report_json.h"
+#include "outputs/deaths/death_text.h"
 
 namespace memscope::fuzz {
 

@@ -1,9 +1,9 @@
 // Rules on processes that call themselves what they like: comm and argv are theirs, and so is who forks whom.
 #include <vector>
 
-#include "analysis/roles.h"
+#include "analysis/roles/roles.h"
 #include "fuzz.h"
-#include "sources/procfs.h"
+#include "sources/proc/procfs.h"
 
 namespace memscope::fuzz {
 

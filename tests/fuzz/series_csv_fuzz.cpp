@@ -2,13 +2,13 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
-#include "analysis/forecast.h"
-#include "analysis/judge.h"
+#include "analysis/verdict/forecast.h"
+#include "analysis/verdict/judge.h"
 #include "base/text.h"
+#include "cli/series_csv.h"
 #include "fuzz.h"
-#include "outputs/verdict_json.h"
-#include "outputs/verdict_text.h"
-#include "sources/series_csv.h"
+#include "outputs/json/tick_json.h"
+#include "outputs/text/verdict_text.h"
 
 namespace memscope::fuzz {
 namespace {

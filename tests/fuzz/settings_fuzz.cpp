@@ -3,7 +3,7 @@
 #include "cli/config.h"
 #include "cli/options.h"
 #include "fuzz.h"
-#include "outputs/listen_address.h"
+#include "outputs/http/listen.h"
 
 namespace memscope::fuzz {
 namespace {

@@ -1,14 +1,14 @@
 // Everything that is shown of a tick, on processes and targets that call themselves what they like.
 #include <nlohmann/json.hpp>
 
-#include "analysis/role_totals.h"
+#include "analysis/roles/role_totals.h"
 #include "base/text.h"
 #include "fuzz.h"
-#include "outputs/notices.h"
-#include "outputs/prometheus.h"
-#include "outputs/status_text.h"
-#include "outputs/text_layout.h"
-#include "outputs/tick_json.h"
+#include "outputs/json/tick_json.h"
+#include "outputs/metrics/metric_table.h"
+#include "outputs/text/notices.h"
+#include "outputs/text/status_text.h"
+#include "outputs/text/text_layout.h"
 
 namespace memscope::fuzz {
 namespace {

@@ -2,10 +2,9 @@
 #include <set>
 
 #include "fuzz.h"
-#include "kernel/decode_range.h"
-#include "kernel/decode_stacks.h"
-#include "model/mapped_growth.h"
-#include "sources/python_code.h"
+#include "kernel/features/decode.h"
+#include "model/growth/mapped_growth.h"
+#include "sources/python/python_code.h"
 #include <memscope/shared/ranges.h>
 
 namespace memscope::fuzz {

@@ -2,7 +2,7 @@
 #include "base/text.h"
 #include "base/units.h"
 #include "fuzz.h"
-#include "outputs/text_layout.h"
+#include "outputs/text/text_layout.h"
 
 namespace memscope::fuzz {
 

@@ -2,8 +2,8 @@
 #include <sys/mman.h>
 
 #include "fuzz.h"
-#include "sources/torch_library.h"
-#include "sources/usdt_notes.h"
+#include "sources/elf/usdt.h"
+#include "sources/gpu/torch_library.h"
 #include "support/usdt_note.h"
 
 namespace memscope::fuzz {

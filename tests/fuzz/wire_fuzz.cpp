@@ -3,9 +3,9 @@
 #include <map>
 
 #include "fuzz.h"
-#include "kernel/decode.h"
-#include "model/ledger.h"
-#include "watch/action_wire.h"
+#include "kernel/features/decode.h"
+#include "model/processes/ledger.h"
+#include "watch/actions/action_wire.h"
 #include <memscope/shared/wire.h>
 
 namespace memscope::fuzz {

@@ -4,7 +4,7 @@
 #include "kernel/deaths.h"
 #include "kernel/fake_cuda.h"
 #include "kernel/ranks.h"
-#include "sources/nvml_abi.h"
+#include "sources/gpu/nvml_abi.h"
 #define FAKE_NVML ""
 #include "support/fake_nvml.h"
 

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 
 #include "kernel/session.h"
-#include "model/mapped_growth.h"
-#include "sources/found_ranges.h"
+#include "model/growth/mapped_growth.h"
+#include "sources/proc/process_maps.h"
 #include "support/child.h"
 #include "support/real_cgroup.h"
 

@@ -3,7 +3,7 @@
 #include <thread>
 
 #include "kernel/watched.h"
-#include "sources/nvml_abi.h"
+#include "sources/gpu/nvml_abi.h"
 #define FAKE_NVML ""
 #include "support/fake_nvml.h"
 

@@ -1,4 +1,4 @@
-#include "watch/least_privilege.h"
+#include "watch/self/least_privilege.h"
 
 #include <csignal>
 #include <sys/wait.h>

@@ -107,7 +107,7 @@ TEST(Reclaim, WhoseBeginningIsLostIsLeftOutAndNothingElse) {
     struct stat directory{};
     ASSERT_EQ(::stat(job.path().c_str(), &directory), 0);
     const CgroupId id{directory.st_ino};
-    ReclaimSignal& reclaim = *followed.session().reclaim();
+    ReclaimTimer& reclaim = *followed.session().reclaim();
     Child child(job, [&](const Child::Script& script) {
         script.say();
         for (;;) file.read();

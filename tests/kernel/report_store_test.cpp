@@ -1,5 +1,5 @@
 // Reports in a directory that belongs to somebody else: only root can be in that place.
-#include "outputs/report_store.h"
+#include "outputs/deaths/report_store.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>

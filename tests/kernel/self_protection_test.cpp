@@ -1,4 +1,4 @@
-#include "watch/self_protection.h"
+#include "watch/self/self_protection.h"
 
 #include <gtest/gtest.h>
 #include <linux/capability.h>

@@ -9,7 +9,7 @@
 #include <thread>
 
 #include "kernel/watched.h"
-#include "outputs/prometheus.h"
+#include "outputs/metrics/metric_table.h"
 
 namespace memscope {
 namespace {

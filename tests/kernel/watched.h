@@ -6,7 +6,7 @@
 #include <memory>
 #include <thread>
 
-#include "outputs/tick_json.h"
+#include "outputs/json/tick_json.h"
 #include "support/child.h"
 #include "support/real_cgroup.h"
 #include "watch/collector.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "sources/python_finder.h"
+#include "sources/python/python_finder.h"
 #include "walker.h"
 
 namespace memscope {

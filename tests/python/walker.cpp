@@ -3,7 +3,7 @@
 #include <cstring>
 #include <stdexcept>
 
-#include "sources/python_layout.h"
+#include "sources/python/python_layout.h"
 
 namespace memscope {
 namespace {

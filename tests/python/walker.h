@@ -3,9 +3,9 @@
 #include <sys/types.h>
 #include <vector>
 
-#include "model/growth.h"
-#include "sources/process_memory.h"
-#include "sources/python_code.h"
+#include "model/growth/growth.h"
+#include "sources/proc/process_memory.h"
+#include "sources/python/python_code.h"
 #include <memscope/shared/stacks.h>
 
 namespace memscope {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/verdict.h"
+#include "analysis/verdict/verdict.h"
 #include "series/shapes.h"
 
 namespace memscope::made {

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "analysis/statistics.h"
+#include "analysis/verdict/statistics.h"
 
 namespace memscope::made {
 namespace {

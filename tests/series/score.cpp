@@ -4,8 +4,8 @@
 #include <cmath>
 #include <fmt/format.h>
 
-#include "analysis/forecast.h"
-#include "analysis/judge.h"
+#include "analysis/verdict/forecast.h"
+#include "analysis/verdict/judge.h"
 
 namespace memscope::made {
 namespace {

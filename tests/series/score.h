@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "analysis/verdict.h"
+#include "analysis/verdict/verdict.h"
 #include "series/families.h"
 
 namespace memscope::made {

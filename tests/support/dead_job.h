@@ -1,5 +1,5 @@
 #pragma once
-#include "model/death_report.h"
+#include "model/deaths/death_report.h"
 
 namespace memscope::test {
 

@@ -7,8 +7,8 @@
 #include <set>
 
 #include "base/text.h"
-#include "outputs/http_client.h"
-#include "watch/rendezvous.h"
+#include "outputs/http/http_client.h"
+#include "watch/self/rendezvous.h"
 
 namespace memscope {
 namespace {

@@ -8,7 +8,7 @@
 #include "base/files.h"
 #include "base/result.h"
 #include "base/units.h"
-#include "outputs/http_message.h"
+#include "outputs/http/http_message.h"
 
 namespace memscope {
 

@@ -3,10 +3,19 @@
 #include <string>
 #include <string_view>
 
+#include "analysis/limits/precursors.h"
 #include "base/result.h"
 #include "cli/options.h"
 
 namespace memscope {
+
+// One key of the table [precursors] of the config file.
+struct PrecursorKey {
+    std::string_view name;
+    std::string_view example;  // what it is by default, as one would write it
+    Status (*set)(PrecursorSettings& settings, std::string_view value);
+};
+std::span<const PrecursorKey> precursor_keys();
 
 // One setting of watching: an option on the command line and a key of the same name in the config file.
 struct WatchSetting {

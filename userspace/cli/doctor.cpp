@@ -5,17 +5,21 @@
 #include <dlfcn.h>
 #include <fmt/format.h>
 #include <linux/capability.h>
+#include <set>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "cli/doctor_gpu.h"
-#include "kernel/obstacles.h"
+#include "base/text.h"
+#include "kernel/plan.h"
 #include "kernel/session.h"
-#include "outputs/json_writer.h"
-#include "sources/cgroup_hierarchy.h"
-#include "sources/host.h"
-#include "sources/kernel_log.h"
-#include "watch/self_protection.h"
+#include "outputs/json/json_writer.h"
+#include "sources/cgroup/cgroup_hierarchy.h"
+#include "sources/gpu/nvml_library.h"
+#include "sources/proc/host.h"
+#include "sources/proc/kernel_log.h"
+#include "watch/clock.h"
+#include "watch/gpu/nvml_watch.h"
+#include "watch/self/self_protection.h"
 #include "watch/watch_options.h"
 
 namespace memscope {
@@ -182,7 +186,7 @@ std::string diagnosis_text(const Diagnosis& diagnosis) {
     }
     text += "\nhooks\n";
     for (const Choice& choice : diagnosis.plan) {
-        const std::string name = fmt::format("{} {}", choice.signal, choice.hook);
+        const std::string name = fmt::format("{} {}", choice.feature, choice.hook);
         text += fmt::format("  {} {:<20} {}\n", yes_no(!choice.program.empty()), name,
                             choice.program.empty() ? choice.without : choice.program);
     }
@@ -222,7 +226,7 @@ std::string diagnosis_json(const Diagnosis& diagnosis) {
         json.list("hooks", [&] {
             for (const Choice& choice : diagnosis.plan)
                 json.object([&] {
-                    json.field("signal", choice.signal);
+                    json.field("signal", choice.feature);
                     json.field("hook", choice.hook);
                     json.key("program");
                     choice.program.empty() ? json.value(nullptr) : json.value(choice.program);
@@ -232,6 +236,60 @@ std::string diagnosis_json(const Diagnosis& diagnosis) {
         });
     });
     return json.text() + "\n";
+}
+
+namespace {
+
+std::string devices_text(const std::vector<GpuDevice>& devices) {
+    std::size_t gpus = 0;
+    std::size_t parts = 0;
+    std::size_t silent = 0;
+    std::set<std::string> names;
+    for (const GpuDevice& device : devices) {
+        ++(device.part_of.empty() ? gpus : parts);
+        if (!device.trouble.empty()) ++silent;
+        if (device.part_of.empty()) names.insert(device.name);
+    }
+    std::string text = fmt::format("{} GPU{}", gpus, gpus == 1 ? "" : "s");
+    std::string models;
+    for (const std::string& name : names) models += (models.empty() ? "" : ", ") + name;
+    if (!models.empty()) text += " (" + models + ")";
+    if (parts > 0) text += fmt::format(", {} MIG device{}", parts, parts == 1 ? "" : "s");
+    if (silent > 0) text += fmt::format(", {} of them do not answer", silent);
+    const bool no_lists = std::ranges::any_of(
+        devices, [](const GpuDevice& device) { return device.trouble.empty() && !device.knows_holders; });
+    if (no_lists) text += "; not all tell which processes hold their memory";
+    return text;
+}
+
+// "; without nvmlX, nvmlY: no Xid errors of GPUs"
+std::string missing_text(const std::vector<MissingNvmlCall>& missing) {
+    std::string text;
+    for (std::size_t i = 0; i < missing.size(); ++i) {
+        const bool goes_on = i > 0 && missing[i - 1].cost == missing[i].cost;
+        if (goes_on)
+            text.insert(text.rfind(':'), fmt::format(", {}", missing[i].name));
+        else
+            text += fmt::format("; without {}: {}", missing[i].name, missing[i].cost);
+    }
+    return text;
+}
+
+}  // namespace
+
+Finding nvml_finding(const std::string& library, Seconds patience) {
+    const auto opened = NvmlLibrary::open(library);
+    if (!opened) return {"NVML", false, printable(opened.error().message()) + ": no GPU memory is shown"};
+    const std::string missing = missing_text(opened->missing());
+    const NvmlPoller poller(open_nvml(*opened), Seconds{1});
+    if (!poller.wait_for_first(patience))
+        return {"NVML", false,
+                fmt::format("{} is here, but the driver has not answered for {}{}", library, human_duration(patience),
+                            missing)};
+    const auto sample = poller.latest(read_clock().boot_ns);
+    if (sample.taken_ns == 0)
+        return {"NVML", false, fmt::format("{}: {}: no GPU memory is shown{}", library, sample.why, missing)};
+    return {"NVML", true, fmt::format("{}: {}{}", library, devices_text(sample.devices), missing)};
 }
 
 }  // namespace memscope

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/units.h"
 #include "kernel/capabilities.h"
 #include "kernel/plan.h"
 
@@ -32,5 +33,8 @@ Diagnosis diagnose(const SysRoot& root);
 
 std::string diagnosis_text(const Diagnosis& diagnosis);
 std::string diagnosis_json(const Diagnosis& diagnosis);
+
+// Whether GPU memory can be read here, by this library. Asks the driver once, and does not wait for it for ever.
+Finding nvml_finding(const std::string& library, Seconds patience = Seconds{5});
 
 }  // namespace memscope

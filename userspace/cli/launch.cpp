@@ -2,8 +2,8 @@
 
 #include <unistd.h>
 
-#include "watch/own_cgroup.h"
-#include "watch/own_command.h"
+#include "watch/targets/own_cgroup.h"
+#include "watch/targets/own_command.h"
 
 namespace memscope {
 

@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "analysis/verdict.h"
+#include "analysis/verdict/verdict.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "watch/watch_options.h"

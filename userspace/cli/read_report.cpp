@@ -5,8 +5,8 @@
 #include "base/text.h"
 #include "cli/json_fields.h"
 #include "cli/read_tick.h"
-#include "model/mappings.h"
-#include "outputs/death_report_json.h"
+#include "model/growth/mappings.h"
+#include "outputs/deaths/death_report_json.h"
 
 namespace memscope {
 namespace {

@@ -2,7 +2,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "model/death_report.h"
+#include "model/deaths/death_report.h"
 
 namespace memscope {
 

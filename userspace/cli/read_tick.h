@@ -1,9 +1,12 @@
 #pragma once
 #include "cli/json_fields.h"
-#include "model/growth.h"
+#include "model/growth/growth.h"
 #include "model/snapshot.h"
 
 namespace memscope {
+
+// The part `gpu` of a tick out of its JSON, into the snapshot and its target.
+void read_gpu(const JsonFields& gpu, Snapshot& snapshot, TargetSnapshot& target);
 
 // A tick out of its JSON, as far as people are shown it again: one target. What is absent there is absent here.
 Snapshot read_tick(const JsonFields& tick);

@@ -5,8 +5,8 @@
 #include <sys/stat.h>
 
 #include "cli/read_report.h"
-#include "outputs/death_story.h"
-#include "outputs/report_store.h"
+#include "outputs/deaths/death_text.h"
+#include "outputs/deaths/report_store.h"
 
 namespace memscope {
 namespace {

@@ -2,10 +2,10 @@
 
 #include <algorithm>
 
-#include "analysis/judge.h"
-#include "outputs/verdict_json.h"
-#include "outputs/verdict_text.h"
-#include "sources/series_csv.h"
+#include "analysis/verdict/judge.h"
+#include "cli/series_csv.h"
+#include "outputs/json/tick_json.h"
+#include "outputs/text/verdict_text.h"
 
 namespace memscope {
 

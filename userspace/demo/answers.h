@@ -1,7 +1,37 @@
 #pragma once
+#include "demo/observation.h"
 #include "demo/scenario.h"
 
 namespace memscope {
+
+// What can be said of a line of sizes. All are total: a line without points has no size, no rise, no steps.
+Bytes first_of(const Line& line);
+Bytes last_of(const Line& line);
+Bytes lowest_of(const Line& line);
+Bytes highest_of(const Line& line);
+Bytes risen(const Line& line);  // from the first to the last; 0 if it fell
+Bytes swing(const Line& line);  // from the lowest to the highest
+Seconds length_of(const Line& line);
+Line later_part(const Line& line, double share);  // the points of the last `share` (0 to 1) of its time
+double bytes_per_second(const Line& line);        // from the first to the last
+// From when on it stays within `tolerance` of its last size.
+Seconds settled_at(const Line& line, Bytes tolerance);
+
+// Times above the floor. The floor is the lowest size.
+struct Excursions {
+    std::size_t count = 0;
+    Bytes height{};    // of the highest one above the floor
+    Seconds period{};  // mean time from one to the next; 0 for fewer than two
+};
+Excursions excursions(const Line& line, Bytes at_least);
+
+// Rises that stay. A rise that two samples cut in half counts as one.
+struct Steps {
+    std::size_t count = 0;
+    Bytes size{};      // mean
+    Seconds period{};  // mean; 0 for fewer than two
+};
+Steps steps(const Line& line, Bytes at_least);
 
 // What the numbers of a run say; one for each scenario.
 Answer leak_answer(const Observation& seen);

@@ -7,6 +7,10 @@
 
 namespace memscope {
 
+// What is told before and after, in lines that fit a terminal.
+std::string opening(const Scenario& scenario, Seconds length);
+std::string closing(const Scenario& scenario, const Observation& seen, Seconds length);
+
 struct Performance {
     Seconds length = kScenarioLength;                    // real time; the scenario's clock is stretched to it
     std::function<Status(std::string_view text)> say{};  // standard output

@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "analysis/role_rules.h"
+#include "analysis/roles/role_rules.h"
 #include "demo/curves.h"
 #include "demo/observation.h"
 

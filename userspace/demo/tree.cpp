@@ -2,17 +2,75 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstring>
 #include <fcntl.h>
+#include <new>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
 
-#include "demo/resident.h"
+#include "demo/scenario.h"
 #include "watch/clock.h"
 
 namespace memscope {
+namespace {
+
+// Touched: untouched memory is not resident. Without huge pages: the size is then exact, and a shared page that is
+// written to is copied alone.
+std::span<char> map_touched(Bytes size) {
+    void* mapped = ::mmap(nullptr, size.n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (mapped == MAP_FAILED) return {};
+    (void)::madvise(mapped, size.n, MADV_NOHUGEPAGE);  // a kernel without them refuses, and has none
+    std::memset(mapped, 1, size.n);
+    return {static_cast<char*>(mapped), size.n};
+}
+
+}  // namespace
+
+void ResidentMemory::follow(Bytes wanted) {
+    const std::size_t count = (wanted.n + kChunk.n / 2) / kChunk.n;
+    for (; chunks_.size() > count; chunks_.pop_back()) ::munmap(chunks_.back().data(), chunks_.back().size());
+    while (chunks_.size() < count) {
+        const auto chunk = map_touched(kChunk);
+        if (chunk.empty()) return;
+        chunks_.push_back(chunk);
+    }
+}
+
+Dataset Dataset::build(Bytes size) {
+    Dataset built;
+    if (size.n > 0) built.bytes_ = map_touched(size);
+    return built;
+}
+
+void Dataset::rewrite(Bytes wanted) {
+    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const std::size_t end = std::min<std::size_t>(wanted.n, bytes_.size());
+    for (; written_ < end; written_ += page) {
+        volatile char& byte = bytes_[written_];
+        byte = 2;
+    }
+}
+
+static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "a lock would not be shared between processes");
+
+Result<StageClock> StageClock::make(double speed) {
+    void* page = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (page == MAP_FAILED) return system_error(errno, "map the clock of the demo");
+    return StageClock(std::unique_ptr<Shared, Unmap>(new (page) Shared(0)), speed);
+}
+
+void StageClock::Unmap::operator()(Shared* page) const { ::munmap(page, sizeof(Shared)); }
+
+Seconds StageClock::at(std::uint64_t boot_ns) const {
+    const std::uint64_t began_ns = *began_ns_;
+    if (began_ns == 0 || boot_ns <= began_ns) return {};
+    return std::min(Seconds{static_cast<double>(boot_ns - began_ns) * 1e-9 * speed_}, kScenarioLength);
+}
+
 namespace {
 
 constexpr Seconds kStep{0.25};  // on the scenario's clock

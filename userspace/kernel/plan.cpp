@@ -4,7 +4,7 @@ namespace memscope {
 namespace {
 
 struct Row {
-    std::string_view signal;
+    std::string_view feature;
     std::string_view hook;
     std::string_view program;
     bool needed;
@@ -120,24 +120,44 @@ constexpr Row kRows[] = {
 Plan make_plan(const KernelFacts& facts) {
     Plan plan;
     for (const Row& row : kRows) {
-        const bool same_hook = !plan.empty() && plan.back().signal == row.signal && plan.back().hook == row.hook;
-        if (!same_hook) plan.push_back({row.signal, row.hook, {}, row.without, row.needed});
+        const bool same_hook = !plan.empty() && plan.back().feature == row.feature && plan.back().hook == row.hook;
+        if (!same_hook) plan.push_back({row.feature, row.hook, {}, row.without, row.needed});
         if (plan.back().program.empty() && row.usable(facts)) plan.back().program = row.program;
     }
     return plan;
 }
 
-std::string_view program_of(const Plan& plan, std::string_view signal, std::string_view hook) {
+std::string_view program_of(const Plan& plan, std::string_view feature, std::string_view hook) {
     for (const Choice& choice : plan)
-        if (choice.signal == signal && choice.hook == hook) return choice.program;
+        if (choice.feature == feature && choice.hook == hook) return choice.program;
     return {};
 }
 
-std::vector<std::string_view> programs_of(const Plan& plan, std::string_view signal) {
+std::vector<std::string_view> programs_of(const Plan& plan, std::string_view feature) {
     std::vector<std::string_view> programs;
     for (const Choice& choice : plan)
-        if (choice.signal == signal && !choice.program.empty()) programs.push_back(choice.program);
+        if (choice.feature == feature && !choice.program.empty()) programs.push_back(choice.program);
     return programs;
+}
+
+std::optional<Error> obstacle(const KernelFacts& facts, const Privileges& privileges, const Plan& plan) {
+    if (!privileges.bpf || !privileges.perfmon)
+        return plain_error("watching needs root, or CAP_BPF and CAP_PERFMON", "run it with sudo");
+    if (!facts.btf)
+        return plain_error("this kernel does not describe its types (no /sys/kernel/btf/vmlinux)",
+                           "use a kernel built with CONFIG_DEBUG_INFO_BTF, as distributions have had since 2020");
+    if (facts.lockdown == "confidentiality")
+        return plain_error("the kernel is locked down for confidentiality, so BPF programs may not read its memory",
+                           "boot with lockdown=integrity or none");
+    if (facts.initial_pid_namespace == false)
+        return plain_error("memscope runs in a PID namespace of its own and would not see most processes",
+                           "run it in the host's PID namespace (docker: --pid=host, Kubernetes: hostPID: true)");
+    for (const Choice& choice : plan)
+        if (choice.needed && choice.program.empty())
+            return plain_error("this kernel offers nothing for '" + std::string(choice.feature) + " " +
+                                   std::string(choice.hook) + "': " + std::string(choice.without),
+                               "`memscope doctor` shows all that is missing");
+    return std::nullopt;
 }
 
 }  // namespace memscope

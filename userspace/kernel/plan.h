@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,7 +10,7 @@ namespace memscope {
 
 // One hook of a signal and the program chosen for it; no program: this kernel has nothing for it.
 struct Choice {
-    std::string_view signal{};
+    std::string_view feature{};
     std::string_view hook{};
     std::string_view program{};  // empty: none
     std::string_view without{};  // what is missing to the user when there is none
@@ -22,7 +23,11 @@ using Plan = std::vector<Choice>;
 Plan make_plan(const KernelFacts& facts);
 
 // Empty: none.
-std::string_view program_of(const Plan& plan, std::string_view signal, std::string_view hook);
-std::vector<std::string_view> programs_of(const Plan& plan, std::string_view signal);
+std::string_view program_of(const Plan& plan, std::string_view feature, std::string_view hook);
+std::vector<std::string_view> programs_of(const Plan& plan, std::string_view feature);
+
+// Why watching cannot work here, the most helpful reason first; none: it can. Pure, so that every refusal a user
+// may meet is tested without a kernel that refuses.
+std::optional<Error> obstacle(const KernelFacts& facts, const Privileges& privileges, const Plan& plan);
 
 }  // namespace memscope

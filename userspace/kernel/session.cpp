@@ -6,23 +6,23 @@ namespace memscope {
 
 Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) {
     capture_libbpf_messages();
-    SignalSettings settings{.memory_on_v1 = wanted.memory_on_v1,
-                            .watcher_pid = static_cast<unsigned>(::getpid()),
-                            .spawner_pid = static_cast<unsigned>(wanted.spawner),
-                            .follow_mappings = wanted.follow_mappings && !programs_of(plan, "memory").empty(),
-                            .follow_ranges = wanted.follow_ranges && wanted.follow_mappings &&
-                                             !program_of(plan, "memory", "sys_exit").empty() &&
-                                             !program_of(plan, "memory", "sys_enter").empty(),
-                            .follow_descendants = wanted.follow_descendants,
-                            .atomic_exchange = wanted.atomic_exchange,
-                            .many_user_probes = wanted.many_user_probes,
-                            .allocates_at_probes = wanted.allocates_at_probes,
-                            .gpu_live = wanted.gpu_live,
-                            .tensors = wanted.tensors};
-    auto tree = TreeSignal::start(plan, settings);
+    FeatureSettings settings{.memory_on_v1 = wanted.memory_on_v1,
+                             .watcher_pid = static_cast<unsigned>(::getpid()),
+                             .spawner_pid = static_cast<unsigned>(wanted.spawner),
+                             .follow_mappings = wanted.follow_mappings && !programs_of(plan, "memory").empty(),
+                             .follow_ranges = wanted.follow_ranges && wanted.follow_mappings &&
+                                              !program_of(plan, "memory", "sys_exit").empty() &&
+                                              !program_of(plan, "memory", "sys_enter").empty(),
+                             .follow_descendants = wanted.follow_descendants,
+                             .atomic_exchange = wanted.atomic_exchange,
+                             .many_user_probes = wanted.many_user_probes,
+                             .allocates_at_probes = wanted.allocates_at_probes,
+                             .gpu_live = wanted.gpu_live,
+                             .tensors = wanted.tensors};
+    auto tree = ProcessTree::start(plan, settings);
     if (!tree) return tree.error();
     settings.shared = tree->shared_maps();
-    auto tasks = TasksSignal::start(plan, settings);
+    auto tasks = TaskScan::start(plan, settings);
     if (!tasks) return tasks.error();
     auto death_ring = DeathRing::open(settings.shared.at("deaths"));
     if (!death_ring) return death_ring.error();
@@ -33,9 +33,9 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
         session.ranges_ = std::move(*ring);
     }
     if (wanted.follow_growth) {  // before `memory`, which takes stacks, too
-        auto growth = GrowthSignal::start(plan, settings);
+        auto growth = GrowthStacks::start(plan, settings);
         if (growth) {
-            session.growth_ = std::make_unique<GrowthSignal>(std::move(*growth));
+            session.growth_ = std::make_unique<GrowthStacks>(std::move(*growth));
             settings.shared.merge(session.growth_->shared_maps());
             settings.follow_growth = true;
         } else {
@@ -43,21 +43,21 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
         }
     }
     if (settings.follow_mappings) {
-        auto memory = MemorySignal::start(plan, settings);
+        auto memory = MappingCalls::start(plan, settings);
         if (memory)
             session.memory_ = std::move(*memory);
         else
             session.refused_.push_back(memory.error());
     }
     if (!programs_of(plan, "reclaim").empty()) {
-        auto reclaim = ReclaimSignal::start(plan, settings);
+        auto reclaim = ReclaimTimer::start(plan, settings);
         if (reclaim)
             session.reclaim_ = std::move(*reclaim);
         else
             session.refused_.push_back(reclaim.error());
     }
     if (!programs_of(plan, "deaths").empty()) {
-        auto deaths = DeathsSignal::start(plan, settings);
+        auto deaths = FatalSignals::start(plan, settings);
         if (deaths)
             session.deaths_ = std::move(*deaths);
         else
@@ -66,14 +66,14 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
     if (const auto& refusal = session.tasks_.refusal()) session.refused_.push_back(*refusal);
     for (const Choice& choice : plan) {
         // Not wanted until somebody has mapped a driver, or PyTorch.
-        if (choice.signal == "gpu" || choice.signal == "torch") continue;
+        if (choice.feature == "gpu" || choice.feature == "torch") continue;
         const bool off =
-            (choice.signal == "memory" && !session.memory_) || (choice.signal == "growth" && !session.growth_) ||
-            (choice.signal == "reclaim" && !session.reclaim_) || (choice.signal == "deaths" && !session.deaths_) ||
+            (choice.feature == "memory" && !session.memory_) || (choice.feature == "growth" && !session.growth_) ||
+            (choice.feature == "reclaim" && !session.reclaim_) || (choice.feature == "deaths" && !session.deaths_) ||
             (choice.hook == "sys_enter" && !session.follows_ranges()) ||
             (choice.hook == "quick_scan" && !session.tasks_.is_quick());
         session.probes_.push_back(
-            {std::string(choice.signal) + "_" + std::string(choice.hook), !off && !choice.program.empty()});
+            {std::string(choice.feature) + "_" + std::string(choice.hook), !off && !choice.program.empty()});
     }
     session.plan_ = plan;
     session.settings_ = settings;
@@ -82,17 +82,17 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
 
 Status Session::start_gpu() {
     if (gpu_) return Done{};
-    auto gpu = GpuSignal::start(plan_, settings_);
+    auto gpu = CudaCalls::start(plan_, settings_);
     if (!gpu) return gpu.error();
-    gpu_ = std::make_unique<GpuSignal>(std::move(*gpu));
+    gpu_ = std::make_unique<CudaCalls>(std::move(*gpu));
     return Done{};
 }
 
 Status Session::start_torch() {
     if (torch_) return Done{};
-    auto torch = TorchSignal::start(plan_, settings_);
+    auto torch = TorchProbes::start(plan_, settings_);
     if (!torch) return torch.error();
-    torch_ = std::make_unique<TorchSignal>(std::move(*torch));
+    torch_ = std::make_unique<TorchProbes>(std::move(*torch));
     return Done{};
 }
 

@@ -3,16 +3,16 @@
 #include <memory>
 #include <optional>
 
-#include "kernel/death_ring.h"
-#include "kernel/deaths_signal.h"
-#include "kernel/gpu_signal.h"
-#include "kernel/growth_signal.h"
-#include "kernel/memory_signal.h"
-#include "kernel/range_ring.h"
-#include "kernel/reclaim_signal.h"
-#include "kernel/tasks_signal.h"
-#include "kernel/torch_signal.h"
-#include "kernel/tree_signal.h"
+#include "kernel/features/cuda_calls.h"
+#include "kernel/features/death_ring.h"
+#include "kernel/features/fatal_signals.h"
+#include "kernel/features/growth_stacks.h"
+#include "kernel/features/mapping_calls.h"
+#include "kernel/features/process_tree.h"
+#include "kernel/features/range_ring.h"
+#include "kernel/features/reclaim_timer.h"
+#include "kernel/features/task_scan.h"
+#include "kernel/features/torch_probes.h"
 #include "model/snapshot.h"
 
 namespace memscope {
@@ -52,14 +52,14 @@ class Session {
     void drain_deaths(const std::function<void(LastWords)>& visit) { death_ring_.drain(visit); }
 
     // Growth by stack; null where it is not followed.
-    GrowthSignal* growth() { return growth_.get(); }
+    GrowthStacks* growth() { return growth_.get(); }
     // Time lost in reclaim; null where it is not measured.
-    ReclaimSignal* reclaim() { return reclaim_ ? &*reclaim_ : nullptr; }
+    ReclaimTimer* reclaim() { return reclaim_ ? &*reclaim_ : nullptr; }
     // Calls of the CUDA driver; null until it is started, which is when somebody has mapped one.
-    GpuSignal* gpu() { return gpu_.get(); }
+    CudaCalls* gpu() { return gpu_.get(); }
     Status start_gpu();
     // PyTorch's own probes; null until they are started, which is when somebody has asked for it and mapped them.
-    TorchSignal* torch() { return torch_.get(); }
+    TorchProbes* torch() { return torch_.get(); }
     Status start_torch();
     bool tells_of_cuda() const { return memory_.has_value(); }  // when somebody maps a driver; else one has to look
     // Changes of single ranges; nothing where they are not followed. Its own fd: it becomes readable when the ring
@@ -82,21 +82,21 @@ class Session {
     const std::vector<Error>& refused() const { return refused_; }  // signals we go on without
 
   private:
-    Session(TreeSignal tree, TasksSignal tasks, DeathRing death_ring)
+    Session(ProcessTree tree, TaskScan tasks, DeathRing death_ring)
         : tree_(std::move(tree)), tasks_(std::move(tasks)), death_ring_(std::move(death_ring)) {}
 
-    TreeSignal tree_;
-    TasksSignal tasks_;
+    ProcessTree tree_;
+    TaskScan tasks_;
     DeathRing death_ring_;
-    std::optional<MemorySignal> memory_{};
-    std::unique_ptr<GrowthSignal> growth_{};  // where it is, it stays: it is read from other threads as well
+    std::optional<MappingCalls> memory_{};
+    std::unique_ptr<GrowthStacks> growth_{};  // where it is, it stays: it is read from other threads as well
     std::optional<RangeRing> ranges_{};
-    std::optional<ReclaimSignal> reclaim_{};
-    std::optional<DeathsSignal> deaths_{};
-    std::unique_ptr<GpuSignal> gpu_{};
-    std::unique_ptr<TorchSignal> torch_{};
-    Plan plan_{};                // for what is started later
-    SignalSettings settings_{};  // the same
+    std::optional<ReclaimTimer> reclaim_{};
+    std::optional<FatalSignals> deaths_{};
+    std::unique_ptr<CudaCalls> gpu_{};
+    std::unique_ptr<TorchProbes> torch_{};
+    Plan plan_{};                 // for what is started later
+    FeatureSettings settings_{};  // the same
     std::vector<Probe> probes_{};
     std::vector<Error> refused_{};
 };

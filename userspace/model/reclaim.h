@@ -3,7 +3,7 @@
 #include <map>
 
 #include "base/units.h"
-#include "model/nesting.h"
+#include "model/processes/nesting.h"
 
 namespace memscope {
 

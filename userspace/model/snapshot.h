@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "model/action.h"
-#include "model/death.h"
-#include "model/gpu.h"
-#include "model/growth.h"
+#include "model/deaths/action.h"
+#include "model/deaths/death.h"
+#include "model/gpu/gpu.h"
+#include "model/growth/growth.h"
 #include "model/judgement.h"
 #include "model/memory.h"
 #include "model/precursor.h"
-#include "model/process.h"
+#include "model/processes/process.h"
 #include "model/reclaim.h"
 #include "model/sharing.h"
 

@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 
 #include "base/fd.h"
-#include "outputs/text_layout.h"
+#include "outputs/text/text_layout.h"
 
 // Last: as macros its names (move, clear, timeout) would take those of others.
 #define NCURSES_NOMACROS 1

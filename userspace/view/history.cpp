@@ -1,9 +1,77 @@
 #include "view/history.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 namespace memscope::view {
+namespace {
+
+constexpr double kWindow = 10;  // seconds a rate is taken over
+constexpr double kStep = 2;     // seconds between the points that are kept
+
+}  // namespace
+
+void Recent::add(double time, Bytes own, std::uint64_t faults) {
+    if (!points_.empty() && time == points_.back().time) return;          // the same tick again
+    if (!points_.empty() && time < points_.back().time) points_.clear();  // the clock was set back
+    const Point now{time, own.n, faults};
+    if (points_.size() >= 2 && points_.back().time - points_[points_.size() - 2].time < kStep)
+        points_.back() = now;
+    else
+        points_.push_back(now);
+    while (points_.size() > 2 && time - points_[1].time >= kWindow) points_.erase(points_.begin());
+}
+
+Rates Recent::rates() const {
+    if (points_.size() < 2) return {};
+    const Point& then = points_.front();
+    const Point& now = points_.back();
+    const double dt = now.time - then.time;
+    Rates rates{.own = (static_cast<double>(now.own) - static_cast<double>(then.own)) / dt};
+    if (now.faults >= then.faults) rates.faults = static_cast<double>(now.faults - then.faults) / dt;
+    return rates;
+}
+
+namespace {
+
+constexpr const char* kSteps[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+constexpr double kLeastSpan = 0.05;
+
+std::vector<double> columns_of(const Series& series, std::size_t width) {
+    const std::size_t count = series.values.size();
+    const std::size_t share = (count + width - 1) / width;
+    const std::uint64_t first = series.last_tick + 1 - count;
+    std::vector<double> columns;
+    for (std::size_t i = 0; i < count;) {
+        const std::uint64_t group = (first + i) / share;
+        double sum = 0;
+        double n = 0;
+        for (; i < count && (first + i) / share == group; ++i, ++n) sum += static_cast<double>(series.values[i]);
+        columns.push_back(sum / n);
+    }
+    if (columns.size() > width) columns.erase(columns.begin(), columns.end() - static_cast<std::ptrdiff_t>(width));
+    return columns;
+}
+
+}  // namespace
+
+std::string sparkline(const Series& series, std::size_t width) {
+    if (width == 0) return {};
+    if (series.values.empty()) return std::string(width, ' ');
+    const std::vector<double> columns = columns_of(series, width);
+    const auto [low, high] = std::ranges::minmax(columns);
+    const double span = std::max(high - low, high * kLeastSpan);
+    const double bottom = std::max((high + low - span) / 2, 0.0);
+    std::string out(width - columns.size(), ' ');
+    for (const double value : columns) {
+        const double height = span > 0 ? (value - bottom) / span : 0;
+        const auto step = static_cast<std::size_t>(std::clamp(std::floor(height * 7.999), 0.0, 7.0));
+        out += kSteps[step];
+    }
+    return out;
+}
+
 namespace {
 
 std::uint64_t all(const Faults& faults) { return faults.minor + faults.major; }

@@ -1,6 +1,6 @@
 #include "view/line.h"
 
-#include "outputs/text_layout.h"
+#include "outputs/text/text_layout.h"
 
 namespace memscope::view {
 

@@ -2,23 +2,165 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <functional>
+#include <map>
 
-#include "analysis/explain_scope.h"
-#include "analysis/limit_text.h"
+#include "analysis/limits/limit_text.h"
+#include "analysis/targets/explain_scope.h"
 #include "base/text.h"
-#include "outputs/text_layout.h"
+#include "outputs/growth/growth_report.h"
+#include "outputs/growth/growth_text.h"
+#include "outputs/text/gpu_text.h"
+#include "outputs/text/text_layout.h"
 #include "view/compact.h"
 
 namespace memscope::view {
 namespace {
 
-constexpr std::size_t kWide = 76;  // columns from which there is room for units
+Style alarm(double full) { return full >= 0.9 ? Style::bad : full >= 0.75 ? Style::warn : Style::good; }
 
 double share(Bytes part, Bytes whole) {
     return whole.n == 0 ? 0 : static_cast<double>(part.n) / static_cast<double>(whole.n);
 }
 
-Style alarm(double full) { return full >= 0.9 ? Style::bad : full >= 0.75 ? Style::warn : Style::good; }
+Line gpu_line(const GpuLine& gpu, std::size_t width) {
+    Line line;
+    line.add(" " + left(gpu.name, 8), Style::dim);
+    if (!gpu.trouble.empty()) return line.add(gpu.trouble, Style::bad);
+    if (!gpu.used || !gpu.total || gpu.total->n == 0) return line.add(gpu_facts(gpu));
+    const Bytes held = gpu.held.value_or(Bytes{});
+    const Style style = alarm(gpu.full());
+    add_bar(line, std::clamp<std::size_t>(width / 5, 6, 40),
+            {{share(held, *gpu.total), "█", style}, {share(*gpu.used - held, *gpu.total), "▓", style}});
+    line.add(fmt::format(" {:>3.0f} %", 100 * gpu.full()), style).add(" of " + compact_size(*gpu.total) + "  ");
+    return line.add(gpu_facts(gpu), gpu.xid_errors > 0 ? Style::warn : Style::plain);
+}
+
+}  // namespace
+
+std::vector<Line> gpu_panel(const Snapshot& snapshot, const TargetSnapshot& target, std::size_t width,
+                            std::size_t rows) {
+    auto gpus = gpu_lines(snapshot, target);
+    if (gpus.empty() || rows == 0) return {};
+    std::ranges::stable_partition(gpus, [](const GpuLine& gpu) { return gpu.held || !gpu.trouble.empty(); });
+    const std::size_t whole = gpus.size() <= rows ? gpus.size() : rows - 1;
+    std::vector<Line> lines;
+    lines.reserve(rows);
+    for (std::size_t i = 0; i < whole; ++i) lines.push_back(gpu_line(gpus[i], width));
+    if (whole < gpus.size())
+        lines.push_back(Line{}.add(fmt::format(" and {} more GPUs", gpus.size() - whole), Style::dim));
+    return lines;
+}
+
+namespace {
+
+constexpr std::size_t kSitesPerRole = 5;
+constexpr std::size_t kBytes = 10;
+
+struct RoleGrowth {
+    RoleKey role{};
+    std::int64_t bytes = 0;
+    std::vector<const GrowthSite*> largest{};
+    std::size_t others = 0;
+};
+
+std::vector<RoleGrowth> by_role(const GrowthPlane& plane) {
+    std::map<RoleKey, RoleGrowth> roles;
+    for (const GrowthSite& site : plane.sites) {  // largest first
+        RoleGrowth& role = roles[site.role];
+        role.role = site.role;
+        role.bytes = add_bytes(role.bytes, site.bytes);
+        if (role.largest.size() < kSitesPerRole)
+            role.largest.push_back(&site);
+        else
+            ++role.others;
+    }
+    std::vector<RoleGrowth> sorted;
+    sorted.reserve(roles.size());
+    for (auto& [key, role] : roles) sorted.push_back(std::move(role));
+    std::ranges::stable_sort(sorted, std::greater{}, &RoleGrowth::bytes);
+    return sorted;
+}
+
+}  // namespace
+
+std::vector<Line> growth_panel(const Growth* growth, GrowthPanel plane, std::size_t width) {
+    const bool resident = plane == GrowthPanel::resident;
+    std::vector<Line> lines;
+    lines.push_back(
+        Line{}
+            .add(resident ? " RESIDENT" : " MAPPED", Style::bold)
+            .add(resident ? "  where memory was first touched" : "  mapped here and not unmapped since", Style::dim));
+    if (!growth) {
+        lines.push_back(Line{}.add(std::string("   ") + kGrowthNotFollowed, Style::warn));
+        return lines;
+    }
+    const GrowthPlane& shown = resident ? growth->resident : growth->mapped;
+    if (shown.sites.empty()) lines.push_back(Line{}.add("   nothing so far", Style::dim));
+    for (const RoleGrowth& role : by_role(shown)) {
+        lines.push_back(Line{}
+                            .add(right(human_growth(role.bytes), kBytes), Style::bold)
+                            .add("  " + role_text(role.role), Style::bold));
+        for (const GrowthSite* site : role.largest)
+            lines.push_back(Line{}
+                                .add(right(human_growth(site->bytes), kBytes))
+                                .add("    " + site_line(*site, width > kBytes + 4 ? width - kBytes - 4 : 1)));
+        if (role.others > 0)
+            lines.push_back(
+                Line{}.add(std::string(kBytes + 4, ' ') + fmt::format("… {} more", role.others), Style::dim));
+    }
+    for (const UnattributedGrowth& part : shown.unattributed)
+        if (part.bytes != 0)
+            lines.push_back(Line{}.add(
+                right(human_growth(part.bytes), kBytes) + "  not attributed: " + printable(part.reason), Style::warn));
+    return lines;
+}
+
+namespace {
+
+struct Entry {
+    const char* key;
+    const char* what;  // no key: a line of its own
+};
+
+constexpr Entry kEntries[] = {
+    {"q", "quit; Ctrl-C too"},
+    {"↑ ↓  k j", "move; PgUp PgDn Home End by more"},
+    {"⏎  space", "fold or unfold the role; ← folds, → unfolds"},
+    {"s", "sort by size, growth, name, pid"},
+    {"/", "show what has a text in its name, command or role; Esc clears"},
+    {"Tab  n p", "next and previous target"},
+    {"g", "what grew, by call site: resident, mapped, back; Esc closes"},
+    {"r", "ranks apart or together"},
+    {"x", "a death was seen: take it off the first lines"},
+    {"?  h", "this help"},
+    {"", ""},
+    {"█ ▓ ▒", "held by it, by others below the same limit, reclaimable"},
+    {"OWN", "anonymous memory it holds for itself: what leaks"},
+    {"COW", "pages it still shares with the process it was forked from, counted there"},
+    {"FILE SHMEM", "mapped files, shared memory: shared pages stand in each process"},
+    {"RSS", "the sum of these: all that is mapped and resident"},
+    {"OWN/s", "change of OWN per second over the last 10 s"},
+    {"FLT/s", "page faults per second"},
+    {"×8 -16", "processes of the role, and how many have ended"},
+    {"TREND", "OWN of the role over the last 120 ticks"},
+    {"ms  MiB", "what the last tick took, and memscope's own memory"},
+};
+
+}  // namespace
+
+std::vector<Line> help_lines() {
+    std::vector<Line> lines;
+    for (const Entry& entry : kEntries)
+        lines.push_back(Line{}.add("  ").add(left(entry.key, 11), Style::bold).add(entry.what));
+    return lines;
+}
+
+namespace {
+
+constexpr std::size_t kWide = 76;  // columns from which there is room for units
+
+
 
 std::string percent(double part) { return fmt::format("{:.0f} %", 100 * std::min(part, 9.99)); }
 

@@ -1,11 +1,23 @@
 #pragma once
 #include <vector>
 
+#include "model/growth/growth.h"
+#include "model/snapshot.h"
 #include "view/history.h"
 #include "view/line.h"
 #include "view/state.h"
 
 namespace memscope::view {
+
+// A line for each GPU, those the target holds memory of first. Where there are more than rows, the last says how many.
+std::vector<Line> gpu_panel(const Snapshot& snapshot, const TargetSnapshot& target, std::size_t width,
+                            std::size_t rows);
+
+// The largest call sites of each role, in one plane. Each line may be too long; the screen cuts it. Null: nobody
+// follows growth.
+std::vector<Line> growth_panel(const Growth* growth, GrowthPanel plane, std::size_t width);
+
+std::vector<Line> help_lines();
 
 // The parts of the screen around the tree. Each line may be too long; the screen cuts it.
 

@@ -2,10 +2,7 @@
 
 #include <algorithm>
 
-#include "outputs/process_rows.h"
-#include "view/gpu_panel.h"
-#include "view/growth_panel.h"
-#include "view/help.h"
+#include "outputs/text/process_rows.h"
 #include "view/panels.h"
 #include "view/table.h"
 

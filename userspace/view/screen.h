@@ -1,7 +1,7 @@
 #pragma once
 #include <vector>
 
-#include "model/growth.h"
+#include "model/growth/growth.h"
 #include "view/line.h"
 #include "view/tree.h"
 

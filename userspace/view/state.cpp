@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iterator>
 
-#include "analysis/death_moment.h"
-#include "outputs/death_text.h"
+#include "analysis/deaths/death_moment.h"
+#include "outputs/deaths/death_text.h"
 
 namespace memscope::view {
 namespace {

@@ -1,17 +1,125 @@
 #include "view/terminal.h"
 
+#include <algorithm>
+#include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <iterator>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "view/curses.h"
-#include "view/rescue.h"
 #include "view/terminfo.h"
-#include "view/tty_writer.h"
 
 namespace memscope::view {
+namespace {
+
+constexpr int kDeadly[] = {SIGSEGV, SIGABRT, SIGBUS, SIGFPE, SIGILL, SIGQUIT};
+
+// Plain memory, because a signal handler reads it.
+struct Rescued {
+    std::atomic<bool> armed = false;
+    int fd = -1;
+    termios modes{};
+    char farewell[256]{};
+    std::size_t length = 0;
+    struct sigaction before[std::size(kDeadly)]{};
+};
+Rescued rescued;  // NOLINT(readability-identifier-naming): no constant
+
+void put_back() {  // only calls that are safe in a signal handler
+    if (!rescued.armed.exchange(false)) return;
+    [[maybe_unused]] const auto ignored = ::write(rescued.fd, rescued.farewell, rescued.length);
+    ::tcsetattr(rescued.fd, TCSANOW, &rescued.modes);
+}
+
+void put_back_and_die(int number) {
+    put_back();
+    for (std::size_t i = 0; i < std::size(kDeadly); ++i)
+        if (kDeadly[i] == number) ::sigaction(number, &rescued.before[i], nullptr);
+    ::raise(number);  // comes when the handler returns
+}
+
+}  // namespace
+
+Rescue::Rescue(int fd, const termios& modes, const std::string& farewell) {
+    static const int kOnce = std::atexit(put_back);
+    (void)kOnce;
+    rescued.fd = fd;
+    rescued.modes = modes;
+    rescued.length = std::min(farewell.size(), sizeof rescued.farewell);
+    std::memcpy(rescued.farewell, farewell.data(), rescued.length);
+    struct sigaction action{};
+    action.sa_handler = put_back_and_die;
+    for (std::size_t i = 0; i < std::size(kDeadly); ++i) ::sigaction(kDeadly[i], &action, &rescued.before[i]);
+    rescued.armed = true;
+}
+
+Rescue::~Rescue() {
+    rescued.armed = false;
+    for (std::size_t i = 0; i < std::size(kDeadly); ++i) ::sigaction(kDeadly[i], &rescued.before[i], nullptr);
+}
+
+namespace {
+
+constexpr std::size_t kPolledBytes = 256;  // a terminal that polls writable takes about this much at once
+
+bool writable(int fd, int timeout_ms) {
+    pollfd terminal{.fd = fd, .events = POLLOUT, .revents = 0};
+    return ::poll(&terminal, 1, timeout_ms) > 0;
+}
+
+}  // namespace
+
+Result<TtyWriter> TtyWriter::open(int fd) {
+    const std::string path = "/proc/self/fd/" + std::to_string(fd);
+    Fd own(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+    if (own) return TtyWriter(std::move(own), true);
+    Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));  // another user's terminal, which we may write but not open
+    if (!copy) return system_error(errno, "write to the terminal");
+    return TtyWriter(std::move(copy), false);
+}
+
+void TtyWriter::push() {
+    std::size_t done = 0;
+    while (done < pending_.size() && !hung_up_) {
+        if (!own_ && !writable(fd_.get(), 0)) break;
+        const std::size_t most = own_ ? pending_.size() - done : std::min(pending_.size() - done, kPolledBytes);
+        const auto n = ::write(fd_.get(), pending_.data() + done, most);
+        if (n > 0)
+            done += static_cast<std::size_t>(n);
+        else if (n < 0 && errno == EINTR)
+            continue;
+        else if (n < 0 && errno != EAGAIN)
+            hung_up_ = true;
+        else
+            break;
+    }
+    pending_.erase(0, done);
+    if (hung_up_) pending_.clear();
+}
+
+bool TtyWriter::idle() {
+    push();
+    return pending_.empty();
+}
+
+void TtyWriter::write(const std::string& bytes) {
+    pending_ += bytes;
+    push();
+}
+
+void TtyWriter::finish(int patience_ms) {
+    for (push(); !pending_.empty() && writable(fd_.get(), patience_ms);) {
+        const std::size_t before = pending_.size();
+        push();
+        if (pending_.size() == before) break;
+    }
+}
+
 namespace {
 
 constexpr int kFarewellMs = 500;  // for a slow terminal to take the last bytes

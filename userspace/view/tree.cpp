@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "outputs/gpu_text.h"
-#include "outputs/process_rows.h"
+#include "outputs/text/gpu_text.h"
+#include "outputs/text/process_rows.h"
 
 namespace memscope::view {
 namespace {

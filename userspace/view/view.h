@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "model/snapshot.h"
-#include "outputs/growth_source.h"
+#include "outputs/growth/growth_report.h"
 #include "view/history.h"
 #include "view/screen.h"
 #include "view/state.h"

@@ -5,17 +5,17 @@
 #include <sys/epoll.h>
 #include <utility>
 
-#include "analysis/role_totals.h"
-#include "kernel/obstacles.h"
-#include "sources/cgroup_directory.h"
-#include "sources/host.h"
-#include "sources/procfs.h"
-#include "sources/shm.h"
-#include "watch/follow_tree.h"
-#include "watch/open_targets.h"
-#include "watch/process_target.h"
-#include "watch/shown_process.h"
-#include "watch/tick_reads.h"
+#include "analysis/roles/role_totals.h"
+#include "kernel/plan.h"
+#include "sources/cgroup/cgroup_directory.h"
+#include "sources/proc/host.h"
+#include "sources/proc/procfs.h"
+#include "sources/proc/shm.h"
+#include "watch/helpers/tick_reads.h"
+#include "watch/targets/follow_tree.h"
+#include "watch/targets/open_targets.h"
+#include "watch/targets/process_target.h"
+#include "watch/targets/role_assigner.h"
 
 namespace memscope {
 namespace {
@@ -48,7 +48,7 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared
       numa_(root_, [reads = reads_](pid_t pid, std::uint64_t number, const NodeSet& memory_nodes) {
           return read_nodes(reads->quick, pid, number, memory_nodes);
       }) {
-    if (GrowthSignal* signal = session_.growth())
+    if (GrowthStacks* signal = session_.growth())
         growth_ = std::make_unique<GrowthRecorder>(root_, reads_, *signal, cuda_->calls(), options.python,
                                                    HookBudget(options.growth_budget, options.growth_window));
     const auto probes = session_.probes();
@@ -89,7 +89,7 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
     if (!session) return session.error();
     Collector collector(root, *hierarchy, std::move(*reads), std::move(*session), std::move(*targets), options);
     if (options.gpu)
-        collector.gpus_ = std::make_unique<GpuWatch>(GpuWatch::Settings{
+        collector.gpus_ = std::make_unique<NvmlWatch>(NvmlWatch::Settings{
             .library = options.nvml, .interval = options.interval, .host_pids = facts.initial_pid_namespace == true});
     if (auto ready = collector.watch_rings(); !ready) return ready.error();
     if (options.pid)
@@ -157,7 +157,7 @@ void Collector::take_events() {
 
 // When an allocation fails the driver is asked at once: a process that ends for it frees its memory within moments.
 void Collector::watch_cuda_failures() {
-    GpuSignal* signal = session_.gpu();
+    CudaCalls* signal = session_.gpu();
     if (!signal || !gpus_) return;
     // The signal is started when the first driver is mapped. Tried again at the next event if epoll has no room.
     if (!told_of_cuda_failures_) told_of_cuda_failures_ = wakes_at(signal->failures_fd());
@@ -236,7 +236,7 @@ void Collector::settle_deaths(std::map<CgroupId, TargetInfo> removed, const Now&
                                        .host = host_,
                                        .now = now,
                                        .gpus = [this](std::uint64_t failed_ns, std::uint64_t ended_ns) {
-                                           return gpus_ ? gpus_->between(failed_ns, ended_ns) : GpuPoller::Sample{};
+                                           return gpus_ ? gpus_->between(failed_ns, ended_ns) : NvmlPoller::Sample{};
                                        }};
     for (const auto& [id, target] : targets_->all()) around.targets[id] = target.info;
     deaths_.settle(around);

@@ -1,25 +1,25 @@
 #pragma once
 #include <memory>
 
-#include "analysis/job_runs.h"
-#include "analysis/target_judge.h"
+#include "analysis/targets/job_runs.h"
+#include "analysis/targets/target_judge.h"
 #include "base/files.h"
 #include "kernel/session.h"
-#include "model/ledger.h"
-#include "model/process_table.h"
+#include "model/processes/ledger.h"
+#include "model/processes/process_table.h"
 #include "watch/clock.h"
-#include "watch/cuda_watch.h"
-#include "watch/death_recorder.h"
-#include "watch/ended_targets.h"
-#include "watch/gpu_watch.h"
-#include "watch/growth_recorder.h"
-#include "watch/numa_limits.h"
+#include "watch/deaths/death_recorder.h"
+#include "watch/gpu/cuda_watch.h"
+#include "watch/gpu/nvml_watch.h"
+#include "watch/growth/growth_recorder.h"
+#include "watch/helpers/read_jobs.h"
 #include "watch/precursor_watch.h"
-#include "watch/read_jobs.h"
-#include "watch/role_assigner.h"
-#include "watch/sharing_recorder.h"
+#include "watch/sharing/sharing_recorder.h"
 #include "watch/stall_recorder.h"
-#include "watch/target.h"
+#include "watch/targets/ended_targets.h"
+#include "watch/targets/numa_limits.h"
+#include "watch/targets/role_assigner.h"
+#include "watch/targets/target.h"
 #include "watch/watch_options.h"
 
 namespace memscope {
@@ -70,8 +70,8 @@ class Collector {
     std::unique_ptr<CudaWatch> cuda_;  // before the next one, which asks it from other threads
     std::unique_ptr<GrowthRecorder> growth_;
     std::unique_ptr<SharingRecorder> sharing_;
-    std::unique_ptr<GpuWatch> gpus_{};  // null: not asked for
-    Fd events_;                         // an epoll of all that can wake us between two ticks
+    std::unique_ptr<NvmlWatch> gpus_{};  // null: not asked for
+    Fd events_;                          // an epoll of all that can wake us between two ticks
     std::unique_ptr<Targets> targets_;
     ProcessTable processes_;
     DeathRecorder deaths_;

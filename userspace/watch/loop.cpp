@@ -5,24 +5,24 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include "analysis/end_target.h"
-#include "outputs/board.h"
-#include "outputs/http_server.h"
-#include "outputs/notices.h"
-#include "outputs/routes.h"
-#include "outputs/status_text.h"
-#include "outputs/tick_json.h"
-#include "sources/descendants.h"
-#include "sources/procfs.h"
-#include "watch/actions.h"
+#include "analysis/targets/job_end.h"
+#include "outputs/http/board.h"
+#include "outputs/http/http_server.h"
+#include "outputs/http/routes.h"
+#include "outputs/json/tick_json.h"
+#include "outputs/text/notices.h"
+#include "outputs/text/status_text.h"
+#include "sources/proc/descendants.h"
+#include "sources/proc/procfs.h"
+#include "watch/actions/actions.h"
 #include "watch/collector.h"
-#include "watch/death_reporter.h"
-#include "watch/least_privilege.h"
+#include "watch/deaths/death_reporter.h"
 #include "watch/outlets.h"
-#include "watch/own_command.h"
-#include "watch/pulse.h"
-#include "watch/rendezvous.h"
-#include "watch/self_protection.h"
+#include "watch/self/least_privilege.h"
+#include "watch/self/pulse.h"
+#include "watch/self/rendezvous.h"
+#include "watch/self/self_protection.h"
+#include "watch/targets/own_command.h"
 #include "watch/wakeups.h"
 
 namespace memscope {
@@ -33,7 +33,7 @@ constexpr int kFailedOn = 3;
 constexpr std::uint64_t kTellAtOnceEveryNs = 250'000'000;
 constexpr Seconds kLastWords{1};  // for a reader of standard output that is slow, at the end
 
-Seconds monotonic() { return std::chrono::nanoseconds(read_clock().boot_ns); }
+Seconds boot_time() { return std::chrono::nanoseconds(read_clock().boot_ns); }
 
 // Nothing where it is not followed. The recorder keeps its place when its collector is moved.
 // `wait`: whether the caller can wait for symbols, which the thread of the ticks cannot.
@@ -56,7 +56,7 @@ DeathReporter::GrowthOf growth_at(GrowthRecorder* recorder) {
 class Loop {
   public:
     Loop(const WatchOptions& options, OwnCommand* command, Wakeups wakeups, Collector collector,
-         std::optional<JsonStream> output, std::optional<View> view, DeathReporter reports, Actions actions,
+         std::optional<LineStream> output, std::optional<View> view, DeathReporter reports, Actions actions,
          Pulse pulse, Board& board)
         : options_(options),
           command_(command),
@@ -140,7 +140,7 @@ class Loop {
         if (view_)
             tell(line);
         else if (output_ && !options_.json && !options_.quiet)
-            output_closed_ = output_->write_tick({line}) == JsonStream::Outcome::closed;
+            output_closed_ = output_->write_tick({line}) == LineStream::Outcome::closed;
     }
 
   private:
@@ -174,7 +174,7 @@ class Loop {
         pulse_.ticked();
         for (const Error& refused : collector_.take_refusals()) warn_in_passing(refused);
         if (collector_.finished() && taken->targets.empty()) return Done{};  // the last values stay
-        reports_.take(*taken, monotonic());                                  // first: we may be next
+        reports_.take(*taken, boot_time());                                  // first: we may be next
         taken->self.dropped["json_tick_skipped"] = output_ ? output_->skipped() : 0;
         taken->self.dropped["tick_no_descriptor"] = missed_ticks_;
         taken->self.dropped["report_failed"] = reports_.failed();
@@ -198,10 +198,10 @@ class Loop {
     }
 
     void tell_of(SnapshotPtr snapshot) {
-        actions_.take_precursors(latest_.get(), *snapshot, monotonic());  // first: every moment counts
+        actions_.take_precursors(latest_.get(), *snapshot, boot_time());  // first: every moment counts
         warn_of_output();
         tell_deaths();  // an end is often the end of what else there is to say
-        actions_.take_deaths(reports_.reported(), reports_.unreported_moments(), monotonic());
+        actions_.take_deaths(reports_.reported(), reports_.unreported_moments(), boot_time());
         tell_actions();
         show(snapshot);
         latest_ = std::move(snapshot);
@@ -220,16 +220,16 @@ class Loop {
         if (view_)
             for (const std::string& line : lines) tell(line);
         else if (output_ && !options_.json && !options_.quiet)
-            output_closed_ = output_->write_tick(lines) == JsonStream::Outcome::closed || output_closed_;
+            output_closed_ = output_->write_tick(lines) == LineStream::Outcome::closed || output_closed_;
         else
             for (const std::string& trouble : troubles) warn_in_passing(plain_error(trouble));
     }
 
     // Commands that were asked for are not cut short by an end that nobody asked for.
     void await_actions() {
-        const Seconds until = monotonic() + actions_.patience();
-        while (!actions_.idle() && !stopped_ && monotonic() < until) {
-            stopped_ = pulse_.stopped_within(wakeups_, until - monotonic(), actions_.fd());
+        const Seconds until = boot_time() + actions_.patience();
+        while (!actions_.idle() && !stopped_ && boot_time() < until) {
+            stopped_ = pulse_.stopped_within(wakeups_, until - boot_time(), actions_.fd());
             actions_.pump();
         }
         tell_actions();
@@ -241,7 +241,7 @@ class Loop {
                 view_->note(block.front());  // one line has room for what happened, not for what to do
                 for (const std::string& line : block) keep(line);
             } else if (output_ && !options_.json && !options_.quiet) {
-                output_closed_ = output_->write_tick(block) == JsonStream::Outcome::closed || output_closed_;
+                output_closed_ = output_->write_tick(block) == LineStream::Outcome::closed || output_closed_;
             }
         }
     }
@@ -278,7 +278,7 @@ class Loop {
             lines = notices_.write(latest_.get(), *reports_.others(now));
         if (status_due())
             for (const TargetSnapshot& target : snapshot.targets) lines.push_back(status_text(snapshot, target, false));
-        if (!lines.empty()) output_closed_ = output_->write_tick(lines) == JsonStream::Outcome::closed;
+        if (!lines.empty()) output_closed_ = output_->write_tick(lines) == LineStream::Outcome::closed;
     }
 
     bool status_due() {
@@ -355,7 +355,7 @@ class Loop {
     OwnCommand* command_;
     Wakeups wakeups_;
     Collector collector_;
-    std::optional<JsonStream> output_;
+    std::optional<LineStream> output_;
     std::optional<View> view_;
     std::vector<std::string> told_{};  // while the view was up
     DeathReporter reports_;

@@ -15,13 +15,13 @@ void warn_in_passing(const Error& error) {
     if (::poll(&standard_error, 1, 0) == 1) warn(error);
 }
 
-Result<std::optional<JsonStream>> open_output(const WatchOptions& options) {
-    if (options.quiet && !options.json) return std::optional<JsonStream>{};
+Result<std::optional<LineStream>> open_output(const WatchOptions& options) {
+    if (options.quiet && !options.json) return std::optional<LineStream>{};
     // Standard output belongs to the command, if there is one.
-    auto stream = JsonStream::open(options.command.empty() || options.json ? STDOUT_FILENO : STDERR_FILENO);
-    if (stream) return std::optional<JsonStream>(std::move(*stream));
+    auto stream = LineStream::open(options.command.empty() || options.json ? STDOUT_FILENO : STDERR_FILENO);
+    if (stream) return std::optional<LineStream>(std::move(*stream));
     if (options.json) return stream.error();
-    return std::optional<JsonStream>{};
+    return std::optional<LineStream>{};
 }
 
 std::optional<View> open_view(const WatchOptions& options, const GrowthSource& growth) {

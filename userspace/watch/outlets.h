@@ -1,8 +1,8 @@
 #pragma once
 #include <optional>
 
-#include "outputs/json_stream.h"
-#include "outputs/report_store.h"
+#include "outputs/deaths/report_store.h"
+#include "outputs/text/line_stream.h"
 #include "view/view.h"
 #include "watch/watch_options.h"
 
@@ -14,7 +14,7 @@ void warn(const Error& error);
 void warn_in_passing(const Error& error);
 
 // Nobody can read what has nowhere to go; for --json that is an error, for lines that matter to people it is not.
-Result<std::optional<JsonStream>> open_output(const WatchOptions& options);
+Result<std::optional<LineStream>> open_output(const WatchOptions& options);
 // On a terminal that can show it, for a person who wants to see it. A command has the terminal for itself.
 std::optional<View> open_view(const WatchOptions& options, const GrowthSource& growth);
 // A directory that was named, or that root should have, is worth a warning if it cannot be used; anybody else learns of

@@ -1,8 +1,8 @@
 #pragma once
 #include <map>
 
-#include "analysis/precursors.h"
-#include "analysis/target_judge.h"
+#include "analysis/limits/precursors.h"
+#include "analysis/targets/target_judge.h"
 #include "model/snapshot.h"
 #include "watch/clock.h"
 

@@ -1,7 +1,7 @@
 #pragma once
 #include <optional>
 
-#include "kernel/reclaim_signal.h"
+#include "kernel/features/reclaim_timer.h"
 #include "model/reclaim.h"
 
 namespace memscope {
@@ -10,12 +10,12 @@ namespace memscope {
 class StallRecorder {
   public:
     // `signal` may be null: then there is nothing to be had of any target.
-    void book(const ReclaimSignal* signal, CgroupId target, const Nesting& nesting);
+    void book(const ReclaimTimer* signal, CgroupId target, const Nesting& nesting);
     void forget(CgroupId target) { ledger_.forget(target); }
-    std::optional<ReclaimStalls> of(const ReclaimSignal* signal, CgroupId target) const;
+    std::optional<ReclaimStalls> of(const ReclaimTimer* signal, CgroupId target) const;
 
     // Now and then: makes room for others where the end of a stall was not told.
-    void sweep(ReclaimSignal* signal, std::uint64_t now_boot_ns);
+    void sweep(ReclaimTimer* signal, std::uint64_t now_boot_ns);
 
   private:
     StallLedger ledger_;

@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "analysis/precursor_settings.h"
-#include "analysis/rank_places.h"
-#include "analysis/role_rules.h"
+#include "analysis/limits/precursors.h"
+#include "analysis/roles/rank_places.h"
+#include "analysis/roles/role_rules.h"
 #include "base/units.h"
 #include "model/snapshot.h"
 

@@ -5,7 +5,7 @@
 #include <thread>
 #include <utility>
 
-#include "sources/nvml_abi.h"
+#include "sources/gpu/nvml_abi.h"
 
 #define FAKE_NVML ""  // the library needs no path to itself
 #include "support/fake_nvml.h"

@@ -3,7 +3,7 @@
 #include <initializer_list>
 #include <utility>
 
-#include "analysis/verdict.h"
+#include "analysis/verdict/verdict.h"
 
 namespace memscope {
 

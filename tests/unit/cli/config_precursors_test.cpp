@@ -1,5 +1,3 @@
-#include "cli/config_precursors.h"
-
 #include <fmt/format.h>
 #include <gmock/gmock.h>
 

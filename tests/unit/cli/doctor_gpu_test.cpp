@@ -1,8 +1,7 @@
-#include "cli/doctor_gpu.h"
-
 #include <gmock/gmock.h>
 
-#include "sources/nvml_abi.h"
+#include "cli/doctor.h"
+#include "sources/gpu/nvml_abi.h"
 #include "support/fake_nvml.h"
 
 namespace memscope {

@@ -3,9 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "outputs/http_server.h"
+#include "outputs/http/http_server.h"
 #include "support/fake_tree.h"
-#include "watch/rendezvous.h"
+#include "watch/self/rendezvous.h"
 
 namespace memscope {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 #include "cli/read_report.h"
-#include "outputs/death_report_json.h"
-#include "outputs/death_story.h"
+#include "outputs/deaths/death_report_json.h"
+#include "outputs/deaths/death_text.h"
 #include "support/dead_job.h"
 #include "support/fake_tree.h"
 #include "support/json.h"

@@ -4,9 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "base/text.h"
-#include "demo/measures.h"
-#include "demo/story.h"
-#include "outputs/text_layout.h"
+#include "demo/demo.h"
+#include "outputs/text/text_layout.h"
 #include "unit/demo/observed.h"
 
 namespace memscope {

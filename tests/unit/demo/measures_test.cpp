@@ -1,8 +1,7 @@
-#include "demo/measures.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "demo/answers.h"
 #include "demo/curves.h"
 
 namespace memscope {

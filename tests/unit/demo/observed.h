@@ -1,5 +1,5 @@
 #pragma once
-#include "analysis/sharing_text.h"
+#include "analysis/sharing/sharing.h"
 #include "demo/observation.h"
 #include "demo/scenario.h"
 

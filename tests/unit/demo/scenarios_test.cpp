@@ -1,9 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "demo/resident.h"
 #include "demo/scenario.h"
-#include "demo/stage_clock.h"
+#include "demo/tree.h"
 
 namespace memscope {
 namespace {

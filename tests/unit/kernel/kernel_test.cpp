@@ -4,8 +4,8 @@
 #include <linux/capability.h>
 
 #include "kernel/capabilities.h"
-#include "kernel/decode.h"
-#include "kernel/obstacles.h"
+#include "kernel/features/decode.h"
+#include "kernel/plan.h"
 #include <memscope/shared/wire.h>
 
 namespace memscope {
@@ -74,7 +74,7 @@ TEST(Plan, AStallHasABeginningAndAnEndOrIsNotMeasured) {
 TEST(Plan, HasEachHookOnceAndSaysWhatItsAbsenceCosts) {
     std::set<std::pair<std::string_view, std::string_view>> hooks;
     for (const Choice& choice : make_plan({})) {
-        EXPECT_TRUE(hooks.emplace(choice.signal, choice.hook).second) << choice.hook;
+        EXPECT_TRUE(hooks.emplace(choice.feature, choice.hook).second) << choice.hook;
         EXPECT_NE(choice.without, "");
     }
 }

@@ -2,8 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/ledger.h"
-#include "model/process_table.h"
+#include "model/processes/ledger.h"
+#include "model/processes/process_table.h"
 
 // A process table with its ledger, and what happens to them.
 namespace memscope::test {

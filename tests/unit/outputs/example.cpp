@@ -1,6 +1,6 @@
 #include "example.h"
 
-#include "outputs/notices.h"
+#include "outputs/text/notices.h"
 
 namespace memscope::test {
 

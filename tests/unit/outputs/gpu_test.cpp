@@ -1,11 +1,11 @@
 #include <gmock/gmock.h>
 
 #include "example.h"
-#include "outputs/gpu_text.h"
-#include "outputs/metric_table.h"
-#include "outputs/notices.h"
-#include "outputs/status_text.h"
-#include "outputs/tick_json.h"
+#include "outputs/json/tick_json.h"
+#include "outputs/metrics/metric_table.h"
+#include "outputs/text/gpu_text.h"
+#include "outputs/text/notices.h"
+#include "outputs/text/status_text.h"
 #include "support/json.h"
 
 namespace memscope {

@@ -1,8 +1,7 @@
-#include "view/growth_panel.h"
-
 #include <gmock/gmock.h>
 
 #include "example.h"
+#include "view/panels.h"
 
 namespace memscope::view {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "base/text.h"
 #include "example.h"
-#include "outputs/text_layout.h"
+#include "outputs/text/text_layout.h"
 
 namespace memscope::view {
 namespace {

@@ -1,9 +1,8 @@
-#include "view/sparkline.h"
-
 #include <gtest/gtest.h>
 
-#include "outputs/text_layout.h"
+#include "outputs/text/text_layout.h"
 #include "view/compact.h"
+#include "view/history.h"
 
 namespace memscope::view {
 namespace {

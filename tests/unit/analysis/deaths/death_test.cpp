@@ -1,0 +1,273 @@
+#include "analysis/deaths/death.h"
+
+#include <gtest/gtest.h>
+
+#include "deaths.h"
+#include <memscope/shared/deaths.h>
+
+namespace memscope {
+namespace {
+
+using namespace test;
+
+std::string cause_of(const LastWords& words, const DeathScene& scene = {}) {
+    const auto death = decide_death(words, scene);
+    return death ? std::string(name_of(death->cause)) : "none";
+}
+
+std::string sender_of(const LastWords& words, const DeathScene& scene = {}) {
+    const auto death = decide_death(words, scene);
+    return death ? std::string(name_of(death->sender)) : "no death";
+}
+
+TEST(DeathByOomKiller, KeepsVictimAndTriggerApart) {
+    const auto death = decide_death(oom_killed(), {.memory = AddressSpace{.anon = Bytes{300 << 20}}});
+    ASSERT_TRUE(death && death->oom);
+    EXPECT_EQ(name_of(death->cause), "oom_kill");
+    EXPECT_EQ(name_of(death->sender), "kernel");
+    EXPECT_EQ(death->id.pid, 100);
+    EXPECT_EQ(death->oom->trigger->pid, 200);
+    EXPECT_FALSE(death->sent_by) << "who asked for memory has killed nobody";
+    EXPECT_EQ(death->oom->limit, Bytes{512 << 20});
+    EXPECT_EQ(death->oom->usage, Bytes{511 << 20});
+    EXPECT_EQ(death->rss_anon, Bytes{400 << 20}) << "as it was when it was chosen, not at its last reading";
+    EXPECT_EQ(name_of(death->oom->constraint), "cgroup");
+    EXPECT_TRUE(death->news);
+}
+
+TEST(DeathByOomKiller, IsNotThatOfOneThatWasEndingAnyway) {
+    LastWords marked = oom_killed();
+    marked.kill = sent(SIGKILL, 300, "bash");
+    EXPECT_EQ(cause_of(marked), "sigkill") << "somebody had killed it before";
+    marked.exit_code = 0;
+    EXPECT_EQ(cause_of(marked), "none") << "it just exited";
+    marked.exit_code = SIGKILL;
+    marked.kill = sent(SIGKILL, 1, "init", true);
+    marked.kill->at_exit = true;
+    EXPECT_EQ(cause_of(marked), "sigkill") << "its PID namespace was ending";
+}
+
+TEST(DeathByOomKiller, IsAlsoThatOfWhoSharesTheVictimsMemory) {
+    LastWords shares = oom_killed();
+    shares.kill->with_victim = true;
+    shares.oom->time_ns = 0;
+    const auto death = decide_death(shares, {});
+    ASSERT_TRUE(death && death->oom);
+    EXPECT_FALSE(death->oom->marked);
+    DeathTally tally;
+    tally.add(*death);
+    EXPECT_EQ(tally.of(DeathCause::oom_kill), 1U);
+    EXPECT_EQ(tally.of(OomConstraint::cgroup), 0U) << "the kernel counts one kill";
+}
+
+TEST(DeathByOomKiller, IsKnownWithoutAMarkByTheLogOrAFullCgroup) {
+    const LoggedOomKill line{.thread = 100, .constraint = OomConstraint::host};
+    LastWords late = oom_killed();
+    late.oom->time_ns = 0;
+    late.oom->chosen = false;
+    const auto death = decide_death(late, {});
+    ASSERT_TRUE(death && death->oom);
+    EXPECT_EQ(name_of(death->cause), "oom_kill");
+    EXPECT_EQ(death->oom->limit, Bytes{512 << 20});
+    EXPECT_EQ(death->oom->trigger->pid, 200);
+    late.oom->owner = {};
+    EXPECT_EQ(cause_of(late), "sigkill") << "the kernel did it, nobody knows why";
+    EXPECT_EQ(cause_of(late, {.logged = &line}), "oom_kill");
+    EXPECT_EQ(decide_death(late, {.logged = &line})->oom->trigger->pid, 200);
+    late.kill->at_exit = true;
+    EXPECT_EQ(cause_of(late, {.logged = &line}), "sigkill") << "its PID namespace was ending";
+    late.kill.reset();
+    EXPECT_EQ(cause_of(late), "sigkill");
+}
+
+TEST(DeathByOomKiller, HasTheConstraintOfTheLogBeforeAnyOther) {
+    const LoggedOomKill host{.thread = 100, .constraint = OomConstraint::host};
+    const auto death = decide_death(oom_killed(), {.logged = &host});
+    EXPECT_EQ(name_of(death->oom->constraint), "host") << "the cgroup was full of page cache";
+    EXPECT_EQ(death->oom->limit_owner, "host");
+    EXPECT_FALSE(death->oom->limit) << "that of the cgroup is not the one";
+}
+
+TEST(DeathByOomKiller, IsOfUnknownConstraintWhereNothingTells) {
+    LastWords words = oom_killed();
+    words.oom->owner = {};
+    EXPECT_EQ(name_of(decide_death(words, {})->oom->constraint), "unknown");
+    EXPECT_EQ(name_of(decide_death(words, {.host_short = true})->oom->constraint), "host");
+}
+
+TEST(DeathByOomKiller, IsKnownFromTheLogAloneWhereNoHookTells) {
+    const LoggedOomKill line{.thread = 100, .constraint = OomConstraint::cgroup, .limit_owner = "a/b"};
+    EXPECT_EQ(cause_of(ended_by(SIGKILL), {.logged = &line}), "oom_kill");
+    EXPECT_EQ(decide_death(ended_by(SIGKILL), {.logged = &line})->oom->limit_owner, "a/b");
+    LastWords killed = ended_by(SIGKILL);
+    killed.kill = sent(SIGKILL, 300, "bash");
+    EXPECT_EQ(cause_of(killed, {.logged = &line}), "sigkill") << "a line on an earlier process of that number";
+    EXPECT_EQ(cause_of(exited_with(1), {.logged = &line}), "none");
+}
+
+TEST(DeathBySigkill, HasItsSender) {
+    LastWords words = ended_by(SIGKILL);
+    EXPECT_EQ(sender_of(words), "none") << "nobody knows";
+    words.kill = sent(SIGKILL, 300, "bash");
+    EXPECT_EQ(sender_of(words), "outside");
+    EXPECT_EQ(decide_death(words, {})->sent_by->pid, 300);
+    EXPECT_EQ(sender_of(words, {.sender_in_tree = true}), "tree");
+    words.kill = sent(SIGKILL, 100, "python");
+    EXPECT_EQ(sender_of(words), "tree") << "it did it itself";
+    words.kill = sent(SIGKILL, 300, "kworker", true);
+    EXPECT_EQ(sender_of(words), "kernel");
+    EXPECT_FALSE(decide_death(words, {})->sent_by);
+}
+
+TEST(DeathBySigkill, IsTeardownFromInsideOrOnceTheRootIsEnding) {
+    LastWords words = ended_by(SIGKILL);
+    words.kill = sent(SIGKILL, 300, "systemd");
+    EXPECT_TRUE(decide_death(words, {})->news);
+    EXPECT_TRUE(decide_death(words, {.root_ending_ns = words.kill->time_ns + 1})->news) << "the root ended later";
+    const auto after = decide_death(words, {.root_ending_ns = words.kill->time_ns});
+    EXPECT_FALSE(after->news);
+    EXPECT_EQ(name_of(after->sender), "tree");
+    EXPECT_EQ(after->sent_by->comm, "systemd") << "who did it is said all the same";
+    EXPECT_FALSE(decide_death(words, {.sender_in_tree = true})->news);
+}
+
+TEST(DeathBySigkill, OfAnInitThatEndsIsTheInitsDoing) {
+    LastWords words = ended_by(SIGKILL);
+    words.kill = sent(SIGKILL, 50, "tini", true);
+    words.kill->at_exit = true;
+    EXPECT_EQ(sender_of(words, {.sender_in_tree = true}), "tree");
+    EXPECT_EQ(sender_of(words), "outside") << "a tracer that ends, say";
+}
+
+TEST(DeathBySigkill, BySlurmIsNewsThoughItSitsInTheJobsCgroup) {
+    LastWords words = ended_by(SIGKILL);
+    words.kill = sent(SIGKILL, 50, "slurmstepd");
+    const auto death = decide_death(words, {.target = "slurm/job_1", .sender_in_tree = true});
+    EXPECT_EQ(name_of(death->sender), "outside");
+    EXPECT_EQ(death->sent_for, "Slurm");
+    words.kill->sender.comm = "systemd";
+    EXPECT_EQ(sender_of(words, {.sender_in_tree = true}), "tree") << "of a session that is watched as a whole";
+}
+
+TEST(DeathBySigbus, IsTheKernelsAndHasItsMapping) {
+    LastWords words = ended_by(SIGBUS | 0x80);
+    words.other = sent(SIGBUS, 100, "python", true);
+    words.bus = FaultedFile{.place = {0x01021994, 25}, .name = "torch_1_2"};
+    const auto death = decide_death(words, {});
+    EXPECT_EQ(name_of(death->cause), "sigbus");
+    EXPECT_EQ(name_of(death->sender), "kernel");
+    EXPECT_EQ(death->mapping->file_system, "tmpfs");
+    EXPECT_EQ(death->mapping->name, "torch_1_2");
+    words.failure = failed(MS_FAILED_FALLOCATE, MS_REASON_ENOSPC, 1);
+    EXPECT_EQ(cause_of(words), "sigbus") << "what ended it comes before what failed";
+}
+
+TEST(DeathBySignal, IsThatOfCrashes) {
+    for (const int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGSYS, SIGXCPU, SIGUSR1})
+        EXPECT_EQ(cause_of(ended_by(signal)), "signal") << signal;
+    LastWords aborted = ended_by(SIGABRT);
+    aborted.other = sent(SIGABRT, 100, "python");
+    EXPECT_EQ(sender_of(aborted), "none") << "nobody but itself";
+    aborted.other = sent(SIGSEGV, 100, "python", true);
+    EXPECT_EQ(sender_of(aborted), "none") << "another signal, which it has survived";
+    LastWords crashed = ended_by(SIGSEGV);
+    crashed.other = sent(SIGSEGV, 100, "python", true);
+    EXPECT_EQ(sender_of(crashed), "kernel");
+}
+
+TEST(DeathBySignal, IsNoneWhereSomebodyAskedItToEnd) {
+    for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM}) {
+        LastWords words = ended_by(signal);
+        EXPECT_EQ(cause_of(words), "none") << signal;
+        words.other = sent(signal, 300, "bash");
+        EXPECT_EQ(cause_of(words), "none") << signal;
+    }
+}
+
+TEST(DeathBySignal, IsOneWhereAnOomDaemonAsksFirst) {
+    LastWords words = ended_by(SIGTERM);
+    words.other = sent(SIGTERM, 300, "earlyoom");
+    const auto death = decide_death(words, {});
+    ASSERT_TRUE(death);
+    EXPECT_EQ(name_of(death->cause), "signal");
+    EXPECT_EQ(name_of(death->sender), "outside");
+    EXPECT_EQ(death->sent_for, "earlyoom");
+}
+
+TEST(DeathAfterAFailedAllocation, IsAnEndInFailureShortlyAfterIt) {
+    LastWords words = exited_with(1);
+    EXPECT_EQ(cause_of(words), "none");
+    words.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond);
+    const auto death = decide_death(words, {});
+    ASSERT_TRUE(death && death->allocation);
+    EXPECT_EQ(name_of(death->cause), "alloc_failed");
+    EXPECT_EQ(name_of(death->sender), "none");
+    EXPECT_EQ(death->exit_status, 1);
+    EXPECT_FALSE(death->signal);
+    EXPECT_EQ(death->allocation->call, "mmap");
+    EXPECT_EQ(death->allocation->reason, "enomem");
+    EXPECT_EQ(death->allocation->before_exit, Seconds{1});
+    words.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, MS_FAILURE_EXPLAINS_NS);
+    EXPECT_EQ(cause_of(words), "none") << "too long ago";
+    words.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond);
+    words.exit_code = 0;
+    EXPECT_EQ(cause_of(words), "none") << "it coped";
+}
+
+TEST(DeathAfterAFailedAllocation, MayBeACrashOfItsOwnButNotASignalOfOthers) {
+    for (const int signal : {SIGABRT, SIGSEGV}) {
+        LastWords words = ended_by(signal);
+        words.failure = failed(MS_FAILED_BRK, MS_REASON_ENOMEM, kSecond);
+        EXPECT_EQ(cause_of(words), "alloc_failed");
+        words.other = sent(signal, 100, "python");
+        EXPECT_EQ(cause_of(words), "alloc_failed");
+        words.other = sent(signal, 300, "bash");
+        EXPECT_EQ(cause_of(words), "signal");
+    }
+    LastWords killed = ended_by(SIGKILL);
+    killed.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, 1);
+    EXPECT_EQ(cause_of(killed), "sigkill");
+    LastWords interrupted = ended_by(SIGINT);
+    interrupted.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, 1);
+    EXPECT_EQ(cause_of(interrupted), "none");
+}
+
+TEST(DeathAfterACudaFailure, HasTheDeviceAndTheSize) {
+    LastWords words = exited_with(1);
+    words.gpu_failure = GpuFailure{.time_ns = words.time_ns - kSecond, .size = Bytes{1 << 20}, .device = GpuUuid{1}};
+    const auto death = decide_death(words, {});
+    ASSERT_TRUE(death && death->gpu);
+    EXPECT_EQ(name_of(death->cause), "cuda_oom");
+    EXPECT_EQ(death->gpu->gpu, "GPU-01000000-0000-0000-0000-000000000000");
+    EXPECT_EQ(death->gpu->size, Bytes{1 << 20});
+    EXPECT_EQ(death->gpu->before_exit, Seconds{1});
+    words.gpu_failure->time_ns = words.time_ns - MS_FAILURE_EXPLAINS_NS;
+    EXPECT_EQ(cause_of(words), "none") << "too long ago";
+    words.gpu_failure->time_ns = words.time_ns - kSecond;
+    words.exit_code = 0;
+    EXPECT_EQ(cause_of(words), "none") << "it coped";
+    LastWords killed = ended_by(SIGKILL);
+    killed.gpu_failure = words.gpu_failure;
+    EXPECT_EQ(cause_of(killed), "sigkill");
+}
+
+TEST(DeathAfterACudaFailure, IsOfWhatFailedLast) {
+    LastWords words = exited_with(1);
+    words.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond);
+    words.gpu_failure = GpuFailure{.time_ns = words.time_ns - 2 * kSecond, .size = Bytes{1}};
+    EXPECT_EQ(cause_of(words), "alloc_failed");
+    words.gpu_failure->time_ns = words.time_ns - kSecond / 2;
+    EXPECT_EQ(cause_of(words), "cuda_oom");
+}
+
+TEST(DeathAfterAFailedAllocation, OfAFileNamesItsFileSystem) {
+    LastWords words = exited_with(1);
+    words.failure = failed(MS_FAILED_FALLOCATE, MS_REASON_ENOSPC, 1);
+    words.failure->place = FileSystemId{0x01021994, 25};
+    EXPECT_EQ(decide_death(words, {})->allocation->file->file_system, "tmpfs");
+    words.failure->place = FileSystemId{0x1234, 25};
+    EXPECT_EQ(decide_death(words, {})->allocation->file->file_system, "0x1234");
+}
+
+}  // namespace
+}  // namespace memscope

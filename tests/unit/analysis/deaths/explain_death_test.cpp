@@ -1,0 +1,126 @@
+#include "analysis/deaths/explain_death.h"
+
+#include <gtest/gtest.h>
+
+#include "analysis/deaths/death.h"
+#include "deaths.h"
+#include <memscope/shared/deaths.h>
+
+namespace memscope {
+namespace {
+
+using namespace test;
+
+std::string told(const LastWords& words, const DeathScene& scene = {}) {
+    auto death = decide_death(words, scene);
+    if (!death) return "nobody died";
+    death->role = {Role::trainer, 3};
+    return explain_death(*death);
+}
+
+TEST(ExplainDeath, SaysWhoWasKilledWhyAndWhoAskedForMemory) {
+    EXPECT_EQ(told(oom_killed()),
+              "the kernel's OOM killer killed python (pid 100, trainer, rank 3) at the limit of train of 512 MiB, it "
+              "held 400 MiB; "
+              "loader (pid 200) had asked for memory");
+    EXPECT_EQ(told(oom_killed(100)),
+              "the kernel's OOM killer killed python (pid 100, trainer, rank 3) at the limit of train of 512 MiB, it "
+              "held 400 MiB")
+        << "itself";
+}
+
+TEST(ExplainDeath, SaysWhoSentTheSignal) {
+    LastWords words = ended_by(SIGKILL);
+    EXPECT_EQ(told(words), "python (pid 100, trainer, rank 3) was killed by SIGKILL");
+    words.kill = sent(SIGKILL, 300, "bash");
+    EXPECT_EQ(told(words), "python (pid 100, trainer, rank 3) was killed by SIGKILL from bash (pid 300)");
+    EXPECT_EQ(told(words, {.sender_in_tree = true}),
+              "python (pid 100, trainer, rank 3) was killed by SIGKILL from bash (pid 300), of its own tree");
+    words.kill->sender.comm = "runc";
+    EXPECT_EQ(told(words, {.target = "kubepods.slice/pod1"}),
+              "python (pid 100, trainer, rank 3) was killed by SIGKILL from runc (pid 300), the kubelet");
+    words.kill->sender.comm = "systemd-oomd";
+    EXPECT_EQ(told(words), "python (pid 100, trainer, rank 3) was killed by SIGKILL from systemd-oomd (pid 300)");
+}
+
+TEST(ExplainDeath, SaysWhatWasFull) {
+    LastWords bus = ended_by(SIGBUS);
+    bus.other = sent(SIGBUS, 100, "python", true);
+    bus.bus = FaultedFile{.place = {0x01021994, 25}, .name = "torch_1"};
+    auto death = decide_death(bus, {});
+    death->mapping->mount = "/dev/shm";
+    EXPECT_EQ(explain_death(*death),
+              "python (pid 100) was ended by SIGBUS from the kernel: no room for 'torch_1' on the tmpfs at /dev/shm");
+    LastWords refused = exited_with(1);
+    refused.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond / 2);
+    EXPECT_EQ(told(refused),
+              "python (pid 100, trainer, rank 3) exited with 1 0.5 s after mmap of 1.0 GiB failed, no memory left");
+}
+
+TEST(ExplainDeath, SaysWhoHeldTheMemoryOfTheGpu) {
+    constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
+    LastWords words = exited_with(1);
+    words.gpu_failure = GpuFailure{.time_ns = words.time_ns - kSecond / 2, .size = Bytes{2 * kGiB}};
+    EXPECT_EQ(
+        told(words),
+        "python (pid 100, trainer, rank 3) exited with 1 0.5 s after the CUDA driver had no 2.0 GiB for it on its "
+        "GPU");
+    auto death = decide_death(words, {});
+    death->gpu->index = 3;
+    death->gpu->free = Bytes{kGiB};
+    death->gpu->total = Bytes{80 * kGiB};
+    death->gpu->reserved = Bytes{70 * kGiB};
+    death->gpu->holders = {{{100, "python"}, Bytes{71 * kGiB}}, {{7, "vllm\n"}, Bytes{8 * kGiB}}};
+    EXPECT_EQ(explain_death(*death),
+              "python (pid 100) exited with 1 0.5 s after the CUDA driver had no 2.0 GiB for it on GPU 3: 1.0 GiB was "
+              "free of 80 GiB, it had reserved 70 GiB itself; vllm\\n (pid 7) held 8.0 GiB");
+    death->gpu->read_after = Seconds{-1.25};
+    EXPECT_NE(explain_death(*death).find("1.0 GiB was free of 80 GiB 1.2 s before that call, it"), std::string::npos)
+        << explain_death(*death);
+    death->gpu->read_after = Seconds{0.1};
+    EXPECT_NE(explain_death(*death).find("1.0 GiB was free of 80 GiB, it"), std::string::npos);
+    death->gpu->read_after = Seconds{2};
+    EXPECT_NE(explain_death(*death).find("1.0 GiB was free of 80 GiB 2.0 s after that call, it"), std::string::npos);
+    death->gpu->size = Bytes{96 * kGiB};
+    EXPECT_EQ(explain_death(*death),
+              "python (pid 100) exited with 1 0.5 s after the CUDA driver had no 96 GiB for it on GPU 3: that is more "
+              "than the whole GPU has (80 GiB)");
+    death->gpu->size = Bytes{2 * kGiB};
+    death->gpu->of_host = true;
+    EXPECT_EQ(explain_death(*death),
+              "python (pid 100) exited with 1 0.5 s after the CUDA driver had no 2.0 GiB for it of pinned host memory");
+}
+
+TEST(ExplainDeath, IsOneSafeLineWhateverTheNamesHold) {
+    LastWords words = oom_killed();
+    words.comm = "a\x1b[2J\nb";
+    words.oom->trigger.comm = "\xff\n";
+    words.oom->owner.name = "c\rd";
+    const std::string text = told(words);
+    for (const char byte : text) EXPECT_GE(static_cast<unsigned char>(byte), 0x20) << text;
+    LastWords bus = ended_by(SIGBUS);
+    bus.bus = FaultedFile{.place = {0x01021994, 25}, .name = "x\ny"};
+    EXPECT_EQ(told(bus).find('\n'), std::string::npos);
+}
+
+TEST(ExplainDeath, NamesSignalsAsPeopleDo) {
+    EXPECT_EQ(signal_name(SIGSEGV), "SIGSEGV");
+    EXPECT_EQ(signal_name(60), "signal 60");
+}
+
+TEST(Keepers, AreToldApartByTheirNames) {
+    EXPECT_EQ(keeper_of("slurmstepd", "slurm/job_1"), "Slurm");
+    EXPECT_EQ(keeper_of("earlyoom", "train"), "earlyoom");
+    EXPECT_EQ(keeper_of("systemd", "system.slice/a.service"), "systemd");
+    EXPECT_EQ(keeper_of("containerd-shim", "kubepods/burstable/pod1"), "the kubelet");
+    EXPECT_EQ(keeper_of("runc:[2:INIT]", "system.slice/docker-1.scope"), "Docker");
+    EXPECT_EQ(keeper_of("crun", "machine.slice/libpod-1.scope"), "Podman");
+    EXPECT_EQ(keeper_of("crun", "a"), "the container runtime");
+    EXPECT_EQ(keeper_of("bash", "kubepods"), "");
+    EXPECT_EQ(keeper_of("", ""), "");
+    EXPECT_TRUE(kills_for_memory("systemd-oomd"));
+    EXPECT_FALSE(kills_for_memory("systemd"));
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,501 @@
+#include "analysis/limits/precursors.h"
+
+#include <functional>
+#include <gmock/gmock.h>
+
+namespace memscope {
+namespace {
+
+using testing::HasSubstr;
+
+constexpr Bytes gib(std::uint64_t n) { return {n << 30U}; }
+constexpr Bytes mib(std::uint64_t n) { return {n << 20U}; }
+
+// A target of which all is known and nothing is wrong.
+PrecursorInputs calm() {
+    PrecursorInputs inputs;
+    inputs.limit = EffectiveLimit{"own", gib(64), gib(32)};
+    inputs.pressure_full = 0;
+    inputs.reclaim_stalled = Seconds{};
+    inputs.refaulted = Bytes{};
+    inputs.high_events = 0;
+    inputs.usage = gib(40);
+    inputs.shm = ShmUsage{mib(10), gib(1)};
+    inputs.host = HostMemory{.total = gib(256), .available = gib(100)};
+    return inputs;
+}
+
+EffectiveLimit held(double share) {
+    const Bytes held{static_cast<std::uint64_t>(share * static_cast<double>(gib(100).n))};
+    return {"own", gib(100), gib(100) - held};
+}
+
+using Basis = Forecast::Basis;
+
+Forecast in(double seconds, Basis basis, const EffectiveLimit& limit = held(0.5)) {
+    return {
+        .eta = Seconds{seconds}, .basis = basis, .limit = limit, .rate = 1.2 / 3600 * static_cast<double>(gib(1).n)};
+}
+
+// One target, looked at every second.
+class Watching {
+  public:
+    explicit Watching(const PrecursorSettings& settings = {}) : precursors_(settings) {}
+
+    void look(Seconds later = Seconds{1}) { standing_ = precursors_.consider(now += later, inputs); }
+    // Every second for so long; `change` is called before each look.
+    void look_for(int seconds, const std::function<void(PrecursorInputs&)>& change = {}) {
+        for (int i = 0; i < seconds; ++i) {
+            if (change) change(inputs);
+            look();
+        }
+    }
+    const Precursor* found(PrecursorKind kind) const {
+        for (const Precursor& each : standing_)
+            if (each.kind == kind) return &each;
+        return nullptr;
+    }
+    std::string reason(PrecursorKind kind) const { return found(kind) ? found(kind)->reason : "it does not stand"; }
+    const std::vector<Precursor>& standing() const { return standing_; }
+
+    PrecursorInputs inputs = calm();
+    Seconds now{1000};
+
+  private:
+    Precursors precursors_;
+    std::vector<Precursor> standing_;
+};
+
+TEST(Precursors, NoneStandOnACalmDay) {
+    Watching w;
+    w.look_for(300);
+    EXPECT_TRUE(w.standing().empty());
+}
+
+TEST(Precursors, NoneStandOfWhatIsNotKnown) {
+    Watching w;
+    w.inputs = {};
+    w.look_for(300);
+    EXPECT_TRUE(w.standing().empty());
+}
+
+TEST(Precursors, EtaStandsBelowTenMinutesOfALeak) {
+    for (const Basis basis : {Basis::leak, Basis::spike}) {
+        Watching w;
+        w.inputs.forecasts = {in(600, basis)};
+        w.look();
+        EXPECT_FALSE(w.found(PrecursorKind::eta));
+        w.inputs.forecasts = {in(599, basis)};
+        w.look();
+        EXPECT_THAT(w.reason(PrecursorKind::eta), HasSubstr("in 10 min"));
+    }
+}
+
+TEST(Precursors, EtaOfAWarmUpOrATrendStandsBelowTwoMinutesAndAboveFourFifthsOfTheLimit) {
+    for (const Basis basis : {Basis::warmup, Basis::trend}) {
+        Watching w;
+        w.inputs.limit = held(0.80);
+        w.inputs.forecasts = {in(119, basis, *w.inputs.limit)};
+        w.look();
+        EXPECT_FALSE(w.found(PrecursorKind::eta));
+        w.inputs.limit = held(0.81);
+        w.inputs.forecasts = {in(119, basis, *w.inputs.limit)};
+        w.look();
+        EXPECT_THAT(w.reason(PrecursorKind::eta), HasSubstr("81 GiB of its own limit of 100 GiB (81 %)"));
+
+        Watching later;
+        later.inputs.limit = held(0.99);
+        later.inputs.forecasts = {in(120, basis, *later.inputs.limit)};
+        later.look();
+        EXPECT_FALSE(later.found(PrecursorKind::eta));
+    }
+}
+
+TEST(Precursors, EtaOfATrendIsMeasuredAtTheLimitThatFillsUpOrAtTheEffectiveOne) {
+    Watching w;
+    w.inputs.limit = held(0.5);
+    w.inputs.forecasts = {in(60, Basis::trend, {"host", gib(100), gib(15)})};
+    w.look();
+    EXPECT_TRUE(w.found(PrecursorKind::eta)) << "the host is at 85 %";
+
+    Watching tight;
+    tight.inputs.limit = held(0.95);
+    tight.inputs.forecasts = {in(60, Basis::warmup, {"host", gib(1000), gib(300)})};
+    tight.look();
+    EXPECT_TRUE(tight.found(PrecursorKind::eta)) << "its own limit is at 95 %";
+}
+
+TEST(Precursors, AWarmUpThatIsFarFromItsLimitDoesNotHideALeakElsewhere) {
+    Watching w;
+    w.inputs.limit = held(0.4);
+    w.inputs.forecasts = {in(100, Basis::warmup, held(0.4)), in(300, Basis::leak, {"host", gib(256), gib(20)})};
+    w.look();
+    EXPECT_THAT(w.reason(PrecursorKind::eta), HasSubstr("the host's memory of 256 GiB fills up"));
+    EXPECT_TRUE(w.found(PrecursorKind::eta)->of_host);
+    w.inputs.limit = held(0.85);
+    w.inputs.forecasts[0].limit = held(0.85);
+    w.look();
+    EXPECT_THAT(w.reason(PrecursorKind::eta), HasSubstr("still warming up")) << "it comes first";
+    EXPECT_FALSE(w.found(PrecursorKind::eta)->of_host);
+}
+
+TEST(Precursors, EtaSaysWhoseGrowthItIs) {
+    const EffectiveLimit own{"own", gib(16), gib(2)};
+    const EffectiveLimit host{"host", gib(64), gib(1)};
+    const EffectiveLimit jobs{"jobs", gib(64), gib(1)};
+    const auto reason = [](Forecast forecast, double own_share = 1, Verdict verdict = Verdict::stable) {
+        Watching w;
+        forecast.own_share = own_share;
+        w.inputs.forecasts = {forecast};
+        w.inputs.verdict = verdict;
+        w.look();
+        return w.reason(PrecursorKind::eta);
+    };
+    EXPECT_EQ(reason(in(480, Basis::leak, own), 1, Verdict::leaking),
+              "it leaks, and at this rate its own limit of 16 GiB is full in 8 min: save a checkpoint now");
+    EXPECT_EQ(
+        reason(in(480, Basis::leak, host), 0.1),
+        "the host's memory of 64 GiB fills up by 1.2 GiB/h, mostly by others (this job is stable), and is full in "
+        "8 min: save a checkpoint now");
+    EXPECT_EQ(
+        reason(in(480, Basis::leak, jobs), 0.1, Verdict::leaking),
+        "the limit of jobs (64 GiB) fills up by 1.2 GiB/h, mostly by others (this job leaks, too), and is full in "
+        "8 min: save a checkpoint now");
+    EXPECT_EQ(reason(in(480, Basis::leak, host), 0.9, Verdict::leaking),
+              "the host's memory of 64 GiB fills up by 1.2 GiB/h, mostly by this job, and is full in 8 min: save a "
+              "checkpoint now");
+    EXPECT_EQ(reason(in(5, Basis::spike, own)), "the next spike would cross its own limit of 16 GiB in 5 s");
+    EXPECT_EQ(reason(in(0, Basis::spike, host), 0),
+              "the next spike of all that is held there would cross the host's memory of 64 GiB now");
+    EXPECT_EQ(reason(in(60, Basis::warmup, own), 1, Verdict::warming_up),
+              "it is still warming up and holds 14 GiB of its own limit of 16 GiB (87 %): at this rate memory runs out "
+              "in 60 s");
+    EXPECT_EQ(
+        reason(in(60, Basis::trend, own), 1, Verdict::insufficient),
+        "14 GiB of its own limit of 16 GiB (87 %) are held and have lately risen by 1.2 GiB/h: at this rate it is "
+        "full in 60 s, save a checkpoint now");
+    EXPECT_EQ(
+        reason(in(60, Basis::trend, host), 0.2, Verdict::insufficient),
+        "63 GiB of the host's memory of 64 GiB (98 %) are held and have lately risen by 1.2 GiB/h, mostly by others "
+        "(this job is not judged yet): at this rate it is full in 60 s, save a checkpoint now");
+}
+
+TEST(Precursors, NearLimitStandsAfterThirtySecondsOfNinetyPercent) {
+    Watching w;
+    w.inputs.limit = held(0.9);
+    w.look_for(30);  // the first look begins it: 29 s
+    EXPECT_FALSE(w.found(PrecursorKind::near_limit));
+    w.look();
+    ASSERT_TRUE(w.found(PrecursorKind::near_limit));
+    EXPECT_EQ(w.found(PrecursorKind::near_limit)->since, w.now.count());
+    EXPECT_EQ(w.reason(PrecursorKind::near_limit),
+              "90 GiB of its own limit of 100 GiB cannot be reclaimed (90 %): with 10 GiB more a process is killed");
+}
+
+TEST(Precursors, NearLimitStartsAgainAfterABreak) {
+    Watching w;
+    w.inputs.limit = held(0.95);
+    w.look_for(29);
+    w.inputs.limit = held(0.8999);
+    w.look();
+    w.inputs.limit = held(0.95);
+    w.look_for(30);
+    EXPECT_FALSE(w.found(PrecursorKind::near_limit));
+    w.look();
+    EXPECT_TRUE(w.found(PrecursorKind::near_limit));
+}
+
+TEST(Precursors, NearLimitCountsSiblingsBelowTheLimitOfAnAncestor) {
+    Watching w;
+    w.inputs.limit = EffectiveLimit{"jobs\n/user", gib(100), gib(5)};
+    w.look_for(31);
+    EXPECT_EQ(
+        w.reason(PrecursorKind::near_limit),
+        "95 GiB of the limit of jobs\\n/user (100 GiB) cannot be reclaimed (95 %): with 5.0 GiB more a process is "
+        "killed");
+}
+
+TEST(Precursors, ItIsKnownWhichAreOfTheHostThatAllJobsShare) {
+    Watching w;
+    w.inputs.limit = EffectiveLimit{"host", gib(100), gib(5)};
+    w.inputs.forecasts = {in(60, Basis::leak, *w.inputs.limit)};
+    w.inputs.pressure_full = 0.5;
+    w.inputs.host = HostMemory{.total = gib(256), .available = gib(1)};
+    w.look_for(31);
+    for (const PrecursorKind kind : {PrecursorKind::eta, PrecursorKind::near_limit, PrecursorKind::host_low}) {
+        ASSERT_TRUE(w.found(kind)) << name_of(kind);
+        EXPECT_TRUE(w.found(kind)->of_host) << name_of(kind);
+    }
+    ASSERT_TRUE(w.found(PrecursorKind::pressure));
+    EXPECT_FALSE(w.found(PrecursorKind::pressure)->of_host);
+    for (const auto* owner : {"own", "jobs/user"}) {
+        w.inputs.limit->owner = owner;
+        w.inputs.forecasts[0].limit = w.inputs.limit;
+        w.look();
+        EXPECT_FALSE(w.found(PrecursorKind::eta)->of_host) << owner;
+        EXPECT_FALSE(w.found(PrecursorKind::near_limit)->of_host) << owner;
+    }
+}
+
+TEST(Precursors, TheHostMayBeFullFirstThoughItsOwnLimitIsNearer) {
+    Watching w;
+    w.inputs.limit = held(0.95);
+    w.inputs.forecasts = {in(60, Basis::leak, {"host", gib(256), gib(20)})};
+    w.look_for(31);
+    ASSERT_TRUE(w.found(PrecursorKind::eta));
+    EXPECT_TRUE(w.found(PrecursorKind::eta)->of_host);
+    ASSERT_TRUE(w.found(PrecursorKind::near_limit));
+    EXPECT_FALSE(w.found(PrecursorKind::near_limit)->of_host);
+}
+
+TEST(Precursors, WhoseReasonItWasIsKeptAsLongAsItStands) {
+    Watching killed;
+    killed.inputs.limit = held(0.95);
+    killed.look_for(31);
+    killed.inputs.limit = EffectiveLimit{"host", gib(256), gib(100)};  // what is nearest once it has let go
+    killed.look_for(30);
+    ASSERT_TRUE(killed.found(PrecursorKind::near_limit));
+    EXPECT_FALSE(killed.found(PrecursorKind::near_limit)->of_host);
+
+    Watching relieved;
+    relieved.inputs.limit = EffectiveLimit{"host", gib(100), gib(5)};
+    relieved.look_for(31);
+    relieved.inputs.limit = held(0.5);
+    relieved.look_for(30);
+    ASSERT_TRUE(relieved.found(PrecursorKind::near_limit));
+    EXPECT_TRUE(relieved.found(PrecursorKind::near_limit)->of_host);
+}
+
+TEST(Precursors, LooksThatAreFarApartAreLooksAllTheSame) {
+    Watching w;
+    w.inputs.limit = held(0.95);
+    w.look();
+    w.look(Seconds{600});
+    EXPECT_TRUE(w.found(PrecursorKind::near_limit));
+}
+
+TEST(Precursors, PressureStandsFromTenPercentOnAtOnce) {
+    Watching w;
+    w.inputs.pressure_full = 0.0999;
+    w.look();
+    EXPECT_FALSE(w.found(PrecursorKind::pressure));
+    w.inputs.pressure_full = 0.1;
+    w.look();
+    EXPECT_EQ(w.reason(PrecursorKind::pressure),
+              "everything stood still for 10 % of the last 10 s, waiting for memory");
+}
+
+TEST(Precursors, ReclaimStandsWhenThreeSecondsOfTheLastMinuteWereLost) {
+    Watching w;
+    w.look();
+    const auto stall = [](PrecursorInputs& inputs) { *inputs.reclaim_stalled += Seconds{0.045}; };
+    w.look_for(200, stall);  // 2.7 s a minute
+    EXPECT_FALSE(w.found(PrecursorKind::reclaim));
+    w.look_for(60, [](PrecursorInputs& inputs) { *inputs.reclaim_stalled += Seconds{0.0501}; });
+    EXPECT_EQ(w.reason(PrecursorKind::reclaim),
+              "its threads lost 3.0 s of the last 60 s (5.0 %) because they had to free memory before they got any");
+}
+
+TEST(Precursors, ReclaimNeedsNoWholeMinuteToHaveLostThreeSeconds) {
+    Watching w;
+    w.look();
+    w.inputs.reclaim_stalled = Seconds{4};
+    w.look();
+    EXPECT_TRUE(w.found(PrecursorKind::reclaim));
+}
+
+TEST(Precursors, ReclaimDoesNotStandForWhatWasLostBeforeItWasWatched) {
+    Watching w;
+    w.inputs.reclaim_stalled = Seconds{5000};
+    w.look_for(100);
+    EXPECT_FALSE(w.found(PrecursorKind::reclaim));
+}
+
+TEST(Precursors, RefaultStandsAfterAMinuteOfMoreThanOnePercentASecond) {
+    Watching w;
+    w.look();
+    const auto refault = [](std::uint64_t per_second) {
+        return [=](PrecursorInputs& inputs) { *inputs.refaulted += Bytes{per_second}; };
+    };
+    w.look_for(200, refault(gib(40).n / 100));  // exactly 1 % is not more
+    EXPECT_FALSE(w.found(PrecursorKind::refault));
+    w.look_for(55, refault(mib(512).n));
+    EXPECT_FALSE(w.found(PrecursorKind::refault));
+    w.look_for(20, refault(mib(512).n));
+    EXPECT_EQ(w.reason(PrecursorKind::refault),
+              "512 MiB of what was just evicted is read back every second, 1.2 % of the 40 GiB it has: its working set "
+              "does not fit");
+}
+
+TEST(Precursors, RefaultDoesNotMindACounterThatStandsStillForSomeSeconds) {
+    Watching w;
+    int tick = 0;
+    w.look_for(80, [&](PrecursorInputs& inputs) {
+        if (++tick % 3 == 0) *inputs.refaulted += gib(3);
+    });
+    EXPECT_TRUE(w.found(PrecursorKind::refault));
+}
+
+TEST(Precursors, OneBurstOfRefaultsIsNone) {
+    Watching w;
+    w.look_for(30);
+    *w.inputs.refaulted += gib(200);
+    w.look_for(120);
+    EXPECT_FALSE(w.found(PrecursorKind::refault));
+}
+
+TEST(Precursors, HighThrottledStandsAfterThirtySecondsOfRising) {
+    Watching w;
+    w.look_for(10);
+    const auto rise = [](PrecursorInputs& inputs) { *inputs.high_events += 7; };
+    w.look_for(29, rise);
+    EXPECT_FALSE(w.found(PrecursorKind::high_throttled));
+    w.look_for(3, rise);
+    EXPECT_EQ(w.reason(PrecursorKind::high_throttled),
+              "it went over memory.high 35 times in the last 5 s, and the kernel slows it down each time");
+}
+
+TEST(Precursors, HighThrottledDoesNotStandForOldEventsNorForOneNowAndThen) {
+    Watching w;
+    w.inputs.high_events = 100'000;
+    int tick = 0;
+    w.look_for(300, [&](PrecursorInputs& inputs) { *inputs.high_events += ++tick % 20 == 0 ? 1 : 0; });
+    EXPECT_FALSE(w.found(PrecursorKind::high_throttled));
+}
+
+TEST(Precursors, ShmFullStandsFromNinetyPercentOn) {
+    Watching w;
+    w.inputs.shm = ShmUsage{mib(899), mib(1000)};
+    w.look();
+    EXPECT_FALSE(w.found(PrecursorKind::shm_full));
+    w.inputs.shm = ShmUsage{mib(900), mib(1000)};
+    w.look();
+    EXPECT_EQ(w.reason(PrecursorKind::shm_full),
+              "/dev/shm holds 900 MiB of 1000 MiB (90 %): when it is full, who writes to it dies of SIGBUS");
+}
+
+TEST(Precursors, HostLowStandsBelowTheLargerOfTwoPercentAndOneGibibyte) {
+    Watching large;
+    large.inputs.host = HostMemory{.total = gib(500), .available = gib(10)};
+    large.look();
+    EXPECT_FALSE(large.found(PrecursorKind::host_low));
+    large.inputs.host->available = gib(10) - Bytes{1};
+    large.look();
+    EXPECT_TRUE(large.found(PrecursorKind::host_low));
+
+    Watching small;
+    small.inputs.host = HostMemory{.total = gib(16), .available = gib(1)};
+    small.look();
+    EXPECT_FALSE(small.found(PrecursorKind::host_low));
+    small.inputs.host->available = mib(1000);
+    small.look();
+    EXPECT_EQ(small.reason(PrecursorKind::host_low),
+              "the host has 1000 MiB of its 16 GiB available, less than 1.0 GiB: the kernel may kill any process");
+}
+
+TEST(Precursors, EachClearsAfterAMinuteWithoutItsReasonAndKeepsItsLastUntilThen) {
+    Watching w;
+    w.inputs.shm = ShmUsage{mib(950), mib(1000)};
+    w.look();
+    const double since = w.now.count();
+    const std::string reason = w.reason(PrecursorKind::shm_full);
+    w.inputs.shm = ShmUsage{mib(10), mib(1000)};
+    w.look_for(59);
+    ASSERT_TRUE(w.found(PrecursorKind::shm_full));
+    EXPECT_EQ(w.found(PrecursorKind::shm_full)->since, since);
+    EXPECT_EQ(w.reason(PrecursorKind::shm_full), reason);
+    w.look();
+    EXPECT_FALSE(w.found(PrecursorKind::shm_full));
+}
+
+TEST(Precursors, OneThatComesBackWithinTheMinuteHasStoodAllTheTime) {
+    Watching w;
+    w.inputs.limit = held(0.95);
+    w.look_for(31);
+    const double since = w.found(PrecursorKind::near_limit)->since;
+    for (int i = 0; i < 5; ++i) {
+        w.inputs.limit = held(0.5);
+        w.look_for(50);
+        w.inputs.limit = held(0.91);
+        w.look();
+    }
+    ASSERT_TRUE(w.found(PrecursorKind::near_limit));
+    EXPECT_EQ(w.found(PrecursorKind::near_limit)->since, since);
+}
+
+TEST(Precursors, WhatAnnouncedADeathIsOverWithIt) {
+    Watching w;
+    w.inputs.limit = held(0.95);
+    w.inputs.forecasts = {in(60, Basis::leak, held(0.95))};
+    w.inputs.pressure_full = 0.5;
+    w.inputs.shm = ShmUsage{mib(950), mib(1000)};
+    w.look_for(40);
+    ASSERT_EQ(w.standing().size(), 4U);
+    w.inputs.job_ended = w.now + Seconds{1};
+    w.inputs.forecasts.clear();
+    w.look();  // it takes a while until the memory of the dead is given back
+    EXPECT_FALSE(w.found(PrecursorKind::eta));
+    EXPECT_TRUE(w.found(PrecursorKind::near_limit));
+    w.inputs.limit = held(0.01);
+    w.inputs.pressure_full = 0;
+    w.inputs.shm = ShmUsage{mib(10), mib(1000)};
+    w.look();
+    EXPECT_FALSE(w.found(PrecursorKind::near_limit));
+    EXPECT_FALSE(w.found(PrecursorKind::pressure));
+    EXPECT_TRUE(w.found(PrecursorKind::shm_full)) << "files in /dev/shm do not die with a process";
+}
+
+TEST(Precursors, WhatBeganAfterADeathIsHeldAsUsual) {
+    Watching w;
+    w.look();
+    w.inputs.job_ended = w.now;
+    w.look();
+    w.inputs.forecasts = {in(60, Basis::leak, held(0.95))};
+    w.look();
+    w.inputs.forecasts.clear();
+    w.look_for(59);
+    EXPECT_TRUE(w.found(PrecursorKind::eta));
+    w.look();
+    EXPECT_FALSE(w.found(PrecursorKind::eta));
+}
+
+TEST(Precursors, TheLastSecondsOfTheDeadDoNotCountForNearLimit) {
+    Watching w;
+    w.inputs.limit = held(0.95);
+    w.look_for(25);
+    w.inputs.job_ended = w.now + Seconds{1};
+    w.look_for(10);  // its memory is given back slowly
+    EXPECT_FALSE(w.found(PrecursorKind::near_limit));
+}
+
+TEST(Precursors, WhatIsNoLongerKnownClearsLikeWhatIsOver) {
+    Watching w;
+    w.inputs.pressure_full = 0.5;
+    w.look();
+    w.inputs.pressure_full.reset();
+    w.look_for(59);
+    EXPECT_TRUE(w.found(PrecursorKind::pressure));
+    w.look();
+    EXPECT_FALSE(w.found(PrecursorKind::pressure));
+}
+
+TEST(Precursors, TheSettingsDecide) {
+    PrecursorSettings settings;
+    settings.near_limit = 0.5;
+    settings.near_limit_for = Seconds{2};
+    settings.reclaim = 0.5;
+    settings.reclaim_window = Seconds{4};
+    settings.clear_after = Seconds{3};
+    Watching w(settings);
+    w.inputs.limit = held(0.5);
+    w.look_for(3);
+    EXPECT_TRUE(w.found(PrecursorKind::near_limit));
+    w.inputs.limit = held(0.1);
+    w.inputs.reclaim_stalled = Seconds{2};
+    w.look_for(3);
+    EXPECT_FALSE(w.found(PrecursorKind::near_limit));
+    EXPECT_TRUE(w.found(PrecursorKind::reclaim));
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,100 @@
+#include "analysis/limits/whom_to_tell.h"
+
+#include <gmock/gmock.h>
+
+#include "support/dead_job.h"
+
+namespace memscope {
+namespace {
+
+using test::in_mib;
+using test::member;
+
+TargetSnapshot job(std::vector<Process> processes) {
+    TargetSnapshot target;
+    target.processes = std::move(processes);
+    return target;
+}
+
+void grows(TargetSnapshot& target, pid_t pid, Verdict word = Verdict::leaking) {
+    ScopeVerdict verdict;
+    verdict.judgement.verdict = word;
+    verdict.grower = Grower{.pid = pid};
+    target.verdicts = {verdict};
+}
+
+pid_t told(const TargetSnapshot& target) {
+    const Process* process = whom_to_tell(target).told;
+    return process ? process->task.id.pid : 0;
+}
+
+const std::vector<Process> kTwoRanks = {
+    member(1, 0, Role::launcher, "torchrun", "", in_mib(900)),
+    member(2, 1, Role::trainer, "python3", "", in_mib(100)),
+    member(3, 1, Role::trainer, "python3", "", in_mib(200)),
+    member(4, 2, Role::dataloader_worker, "pt_data_worker", "", in_mib(500)),
+    member(5, 4, Role::other, "gzip", "", in_mib(1)),
+};
+
+TEST(WhomToTell, TheTrainerThatGrowsThoughAnotherHoldsMore) {
+    TargetSnapshot target = job(kTwoRanks);
+    grows(target, 2);
+    EXPECT_EQ(told(target), 2);
+    EXPECT_EQ(whom_to_tell(target).grower->task.id.pid, 2);
+}
+
+TEST(WhomToTell, OfAWorkerThatGrowsItsTrainerSinceTheWorkerWouldOnlyDie) {
+    TargetSnapshot target = job(kTwoRanks);
+    grows(target, 4);
+    EXPECT_EQ(told(target), 2);
+    EXPECT_EQ(whom_to_tell(target).grower->task.id.pid, 4);
+    grows(target, 5);
+    EXPECT_EQ(told(target), 2) << "from further below";
+}
+
+TEST(WhomToTell, TheTrainerThatHoldsMostWhereNobodyGrows) {
+    TargetSnapshot target = job(kTwoRanks);
+    EXPECT_EQ(told(target), 3);
+    grows(target, 4, Verdict::stable);
+    EXPECT_EQ(told(target), 3) << "somebody always grew most; that is no evidence while the floor is flat";
+    EXPECT_EQ(whom_to_tell(target).grower, nullptr);
+    grows(target, 999);
+    EXPECT_EQ(told(target), 3) << "who grew is gone";
+}
+
+TEST(WhomToTell, AllTrainersAreKnownTheLargestFirst) {
+    const TargetSnapshot target = job(kTwoRanks);
+    const auto who = whom_to_tell(target);
+    ASSERT_EQ(who.trainers.size(), 2);
+    EXPECT_EQ(who.trainers[0]->task.id.pid, 3);
+    EXPECT_EQ(who.trainers[1]->task.id.pid, 2);
+}
+
+TEST(WhomToTell, WithoutATrainerWhoeverGrowsOrHoldsMostAndLaunchersLast) {
+    TargetSnapshot target =
+        job({member(1, 0, Role::launcher, "bash", "", in_mib(900)), member(2, 1, Role::other, "a", "", in_mib(10)),
+             member(3, 1, Role::other, "b", "", in_mib(20))});
+    EXPECT_EQ(told(target), 3);
+    grows(target, 2);
+    EXPECT_EQ(told(target), 2);
+    EXPECT_EQ(told(job({member(1, 0, Role::launcher, "bash", "", in_mib(900))})), 1);
+    EXPECT_EQ(told(job({})), 0);
+}
+
+TEST(WhomToTell, PagesThatAProcessInheritedAreNotWhatItHolds) {
+    TargetSnapshot target =
+        job({member(2, 0, Role::other, "a", "", in_mib(300)), member(3, 2, Role::other, "b", "", in_mib(310))});
+    EXPECT_EQ(told(target), 3);
+    target.processes[1].inherited = in_mib(300);
+    EXPECT_EQ(told(target), 2);
+}
+
+TEST(WhomToTell, ATreeThatGoesInCirclesIsNoTrap) {
+    TargetSnapshot target =
+        job({member(1, 2, Role::other, "a", "", in_mib(1)), member(2, 1, Role::other, "b", "", in_mib(2))});
+    grows(target, 1);
+    EXPECT_EQ(told(target), 1);
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,285 @@
+// When a verdict changes, and when it stays.
+#include "analysis/verdict/hysteresis.h"
+
+#include <cmath>
+#include <gmock/gmock.h>
+
+#include "analysis/verdict/explain.h"
+#include "analysis/verdict/judge.h"
+#include "curves.h"
+
+namespace memscope {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// What a watcher shows at each of its judgements.
+struct Watched {
+    std::vector<Verdict> words{};  // each that differs from the one before, `insufficient` left out
+    std::vector<double> since{};
+    Judge judge{};
+
+    Verdict last() const { return judge.now().verdict; }
+};
+
+Watched watch(double length, double interval, const std::function<double(double)>& bytes,
+              const JudgeSettings& settings = {}) {
+    Watched watched{.judge = Judge(settings)};
+    for (double t = 0; t <= length; t += interval) {
+        watched.judge.add(Seconds(t), Bytes{static_cast<std::uint64_t>(bytes(t))});
+        const Verdict is = watched.judge.latest().verdict;
+        if (is == Verdict::insufficient || (!watched.words.empty() && watched.words.back() == is)) continue;
+        watched.words.push_back(is);
+        watched.since.push_back(t);
+    }
+    return watched;
+}
+
+// 6 GiB of model are loaded within half a minute, then memory grows by `grown` GiB until the job ends.
+std::function<double(double)> loop_of(double length, double grown, double warm) {
+    return [=](double t) {
+        const double age = std::fmod(t, length);
+        if (age < 20) return 0.3 * kGiB;
+        return kGiB * (0.3 + 5.7 * std::min(1.0, (age - 20) / 30) + grown * std::min(1.0, age / warm));
+    };
+}
+
+TEST(Hysteresis, ALeakStaysUntilItsSlopeIsRuledOut) {
+    const auto stopped = through({{0, 4 * kGiB}, {4000, 6 * kGiB}, {9000, 6 * kGiB}});
+    const Watched watched = watch(9000, 5, stopped);
+    ASSERT_THAT(watched.words, ElementsAre(Verdict::warming_up, Verdict::leaking, Verdict::stable));
+    EXPECT_GT(watched.since[2], 4000);
+    EXPECT_LT(watched.since[2], 5500);
+}
+
+TEST(Hysteresis, ALeakThatPausesBrieflyStaysOne) {
+    const auto paused = [](double t) { return kGiB * (4 + (t < 4000 ? t : t < 4120 ? 4000 : t - 120) / 2000); };
+    EXPECT_THAT(watch(9000, 5, paused).words, ElementsAre(Verdict::warming_up, Verdict::leaking));
+}
+
+TEST(Hysteresis, SpikyStaysWhileSpikesKeepComing) {
+    const auto spikes = [](double until) {
+        return [=](double t) { return kGiB * (4 + (t < until && std::fmod(t, 300) < 20 ? 1 : 0)); };
+    };
+    EXPECT_THAT(watch(9000, 3, spikes(1e9)).words, ElementsAre(Verdict::stable, Verdict::spiky));
+    // Long after the last of them the curve has no spikes any more that a judgement would find.
+    const Watched over = watch(90000, 10, spikes(1500));
+    EXPECT_THAT(over.words, ElementsAre(Verdict::stable, Verdict::spiky, Verdict::stable));
+    EXPECT_GT(over.since.back(), 1500 + 2 * 300);
+}
+
+TEST(Hysteresis, APauseOfAWarmUpIsNotStable) {
+    // Flat from 60 s to 130 s: the first judgement is at 120 s.
+    const auto paused = through({{0, kGiB}, {60, 3 * kGiB}, {130, 3 * kGiB}, {400, 6 * kGiB}, {3000, 6 * kGiB}});
+    const Watched watched = watch(3000, 1, paused);
+    EXPECT_THAT(watched.words, ElementsAre(Verdict::warming_up, Verdict::stable));
+    EXPECT_GT(watched.since[1], 400);
+}
+
+TEST(Hysteresis, SlowGrowthRightAfterLoadingIsNotStable) {
+    // 20 % an hour after a quick start: flat beside the loading, not beside the level.
+    const auto slow = through({{0, 4 * kGiB}, {400, 9 * kGiB}, {6400, 12 * kGiB}});
+    const auto noisy = [=](double t) { return slow(t) + 0.03 * kGiB * std::sin(t * 1.7); };
+    EXPECT_THAT(watch(1100, 5, noisy).words, ElementsAre(Verdict::warming_up));
+    EXPECT_EQ(watch(6400, 5, noisy).words.back(), Verdict::leaking);
+}
+
+TEST(Hysteresis, AFallOfASpikyCurveIsNoRestartYetUnlessTheProcessTreeSaysSo) {
+    VerdictHysteresis hysteresis;
+    Series series;
+    const auto settle = [&](Verdict verdict, double until, std::optional<double> restarted, bool told) {
+        Judgement judged{.verdict = verdict, .floor = Bytes{4ULL << 30U}};
+        judged.since = Seconds(restarted.value_or(0));
+        judged.until = Seconds(until);
+        judged.warmup = Seconds(1200);
+        if (restarted) judged.restarted = Seconds(*restarted);
+        if (verdict == Verdict::spiky) judged.spike = Spike{.height = Bytes{8ULL << 30U}, .period = Seconds(1500)};
+        if (verdict == Verdict::spiky) judged.last_spike = Seconds(until - 10);
+        series.add(Seconds(until), Bytes{4ULL << 30U});
+        return hysteresis.settle(judged, series, told).verdict;
+    };
+    ASSERT_EQ(settle(Verdict::spiky, 3000, {}, false), Verdict::spiky);
+    const VerdictHysteresis before = hysteresis;
+    EXPECT_EQ(settle(Verdict::warming_up, 3150, 3050, false), Verdict::spiky);
+    EXPECT_EQ(settle(Verdict::warming_up, 3300, 3050, false), Verdict::warming_up);
+    hysteresis = before;
+    EXPECT_EQ(settle(Verdict::warming_up, 3310, 3200, true), Verdict::warming_up);
+}
+
+// Judgements made by hand, one every 30 s, of a curve that is flat at 4 GiB.
+struct ByHand {
+    VerdictHysteresis hysteresis{};
+    Series series{};
+    Judgement next{.floor = Bytes{4ULL << 30U}};
+
+    ByHand() { next.warmup = Seconds(1200); }
+
+    Verdict judge(Verdict verdict) {
+        next.until += Seconds(30);
+        next.verdict = verdict;
+        next.spike.reset();
+        next.last_spike.reset();
+        if (verdict == Verdict::spiky) {
+            next.spike = Spike{.height = Bytes{1ULL << 30U}, .period = Seconds(60)};
+            next.last_spike = next.until;
+        }
+        series.add(next.until, next.floor);
+        return hysteresis.settle(next, series).verdict;
+    }
+
+    // How long the curve must say so until the word is shown.
+    Seconds until_shown(Verdict verdict) {
+        const Seconds from = next.until + Seconds(30);
+        for (int i = 0; i < 1000; ++i)
+            if (judge(verdict) == verdict) return next.until - from;
+        return Seconds(-1);
+    }
+};
+
+TEST(Hysteresis, AfterManyChangesAWordThatIsNewNeedsMoreEvidence) {
+    ByHand calm;
+    calm.until_shown(Verdict::warming_up);
+    calm.until_shown(Verdict::stable);
+    EXPECT_EQ(calm.until_shown(Verdict::spiky), Seconds(60));
+
+    ByHand restless;
+    restless.next.confidence = 0.95;
+    restless.next.doubt = Doubt::decelerating;  // such an accusation is dropped soon
+    for (int i = 0; i < 2; ++i)
+        for (const Verdict word : {Verdict::warming_up, Verdict::leaking})
+            ASSERT_GE(restless.until_shown(word), Seconds(0));
+    ASSERT_GE(restless.until_shown(Verdict::stable), Seconds(0));
+    EXPECT_EQ(restless.until_shown(Verdict::spiky), Seconds(4 * 60)) << "`stable` was never left before";
+}
+
+TEST(Hysteresis, AnAmbiguousCurveIsNoReasonToKeepAnAccusation) {
+    const auto accused_for = [](std::initializer_list<Verdict> before) {
+        ByHand job;
+        job.next.until = Seconds(5000);
+        for (const Verdict word : before) EXPECT_GE(job.until_shown(word), Seconds(0));
+        job.next.confidence = 0.95;
+        job.next.floor_slope = 100e3;
+        job.next.rise = kGiB;
+        EXPECT_EQ(job.judge(Verdict::leaking), Verdict::leaking);
+        return job.until_shown(Verdict::stable);
+    };
+    const Seconds usual = accused_for({Verdict::warming_up, Verdict::stable});
+    EXPECT_LT(usual, Seconds(1200)) << "before the budget is over";
+    EXPECT_EQ(accused_for({Verdict::warming_up, Verdict::stable, Verdict::spiky, Verdict::stable, Verdict::spiky}),
+              usual);
+}
+
+TEST(Hysteresis, ALeakEndsOnceNoJudgementHasAccusedForATenthOfTheTime) {
+    ByHand slow;
+    slow.next.until = Seconds(100000);
+    slow.next.confidence = 0.95;
+    slow.next.floor_slope = 1;  // bytes per second: too slow to be refuted by what came since
+    slow.next.rise = kGiB;
+    ASSERT_EQ(slow.judge(Verdict::leaking), Verdict::leaking);
+    const Seconds lasted = slow.until_shown(Verdict::stable);
+    EXPECT_GE(lasted, Seconds(11000)) << "a tenth of 111,000 s";
+    EXPECT_LE(lasted, Seconds(11200));
+}
+
+TEST(Hysteresis, AFileIsJudgedAsAWatcherWouldAtItsLastSample) {
+    const auto noisy = [](double t) {
+        return kGiB * (5 + 0.4 * std::fmod(t, 700) / 700 + 0.05 * std::floor(t / 700) + 0.02 * std::sin(t));
+    };
+    Judge watcher;
+    for (double t = 0; t < 9000; t += 5) {
+        const Bytes size{static_cast<std::uint64_t>(noisy(t))};
+        watcher.add(Seconds(t), size);
+        if (std::fmod(t, 900) != 0) continue;
+        Judge file;
+        for (double u = 0; u <= t; u += 5) file.add(Seconds(u), Bytes{static_cast<std::uint64_t>(noisy(u))});
+        EXPECT_EQ(file.now().verdict, watcher.now().verdict) << t;
+    }
+}
+
+TEST(CrashLoop, EveryRunThatLeaksIsALeakHoweverOftenItIsRestarted) {
+    for (const int runs : {2, 4, 7}) {
+        const Watched watched = watch(5400 * (runs - 0.3), 5, loop_of(5400, 8, 5400));
+        EXPECT_EQ(watched.last(), Verdict::leaking) << runs;
+        EXPECT_LE(watched.words.size(), 4U) << runs << testing::PrintToString(watched.since);
+    }
+}
+
+TEST(CrashLoop, TheLoopIsTold) {
+    const Watched watched = watch(5400 * 5 + 600, 5, loop_of(5400, 8, 5400));
+    const Judgement judgement = watched.judge.now();
+    ASSERT_TRUE(judgement.loop);
+    EXPECT_EQ(judgement.loop->restarts, 5);
+    EXPECT_TRUE(judgement.loop->all_leaked);
+    EXPECT_TRUE(judgement.loop->decides) << "a run of ten minutes says nothing by itself";
+    EXPECT_NEAR(judgement.loop->slope, 8 * kGiB / 5400, 0.4 * kGiB / 5400);
+    const std::string text = explain(judgement, Seconds(0), Bytes{14ULL << 30U});
+    EXPECT_THAT(text, HasSubstr("The job was restarted 5 times, and each of the last runs leaked 5.3 GiB/h and died at "
+                                "the limit of 14 GiB after about 90 min"));
+    EXPECT_THAT(explain(judgement, Seconds(0)), HasSubstr("ended at 14 GiB after"));
+}
+
+TEST(CrashLoop, AHealthyJobThatIsRestartedStaysHealthy) {
+    const Watched watched = watch(5400 * 6.5, 5, loop_of(5400, 4, 300));
+    EXPECT_THAT(watched.words, testing::Not(testing::Contains(Verdict::leaking)));
+    EXPECT_LE(watched.words.size(), 4U);
+}
+
+TEST(CrashLoop, ATrainerThatFreesItsEpochBufferIsNone) {
+    // 50 minutes an epoch: the first one cannot be told from a leak before it was given back.
+    const Watched watched = watch(3000 * 6.5, 5, [](double t) { return kGiB * (1 + 9 * std::fmod(t, 3000) / 3000); });
+    EXPECT_EQ(watched.last(), Verdict::spiky);
+    EXPECT_FALSE(watched.judge.now().restarted);
+    EXPECT_EQ(std::ranges::count(watched.words, Verdict::leaking), 1);
+}
+
+TEST(CrashLoop, OfAKnownProcessTreeOnlyWhatItTellsIsARestart) {
+    const auto loop = loop_of(5400, 8, 5400);
+    Judge told({.evidence = {.restarts = std::vector<Seconds>{}}});
+    Judge untold({.evidence = {.restarts = std::vector<Seconds>{}}});
+    for (double t = 0; t <= 5400 * 1.3; t += 5) {
+        const Bytes size{static_cast<std::uint64_t>(loop(t))};
+        if (t == 5405) told.restart(Seconds(t));
+        told.add(Seconds(t), size);
+        untold.add(Seconds(t), size);
+    }
+    ASSERT_TRUE(told.now().restarted);
+    EXPECT_NEAR(told.now().restarted->count(), 5400, 60);
+    EXPECT_EQ(told.now().verdict, Verdict::leaking) << "27 minutes of the second run";
+}
+
+TEST(CrashLoop, ARestartEndsWhatWasSaidOfTheRunBefore) {
+    Judge judge({.evidence = {.restarts = std::vector<Seconds>{}}});
+    for (double t = 0; t < 3600; t += 5) judge.add(Seconds(t), Bytes{static_cast<std::uint64_t>(kGiB * (4 + t / 900))});
+    EXPECT_EQ(judge.latest().verdict, Verdict::leaking);
+    judge.restart(Seconds(3600));
+    for (double t = 3600; t < 3660; t += 5) {
+        judge.add(Seconds(t), Bytes{1ULL << 30U});
+        if (t <= 3620) continue;
+        EXPECT_NE(judge.latest().verdict, Verdict::leaking) << t;
+    }
+}
+
+TEST(Explain, GrowthAtAConstantRateIsNotToldToWait) {
+    const Watched watched = watch(240, 1, [](double t) { return kGiB * (1 + 0.2 * t / 60); });
+    const std::string text = explain(watched.judge.now(), Seconds(0), Bytes{2ULL << 30U});
+    EXPECT_EQ(watched.last(), Verdict::warming_up);
+    EXPECT_THAT(text, HasSubstr("grew at a constant rate of 205 MiB/min for 4 min and gave nothing back"));
+    EXPECT_THAT(text, HasSubstr("the limit of 2.0 GiB is reached in 60 s"));
+    EXPECT_THAT(text, HasSubstr("a warm-up usually slows down"));
+    EXPECT_THAT(text, testing::Not(HasSubstr("wait")));
+}
+
+TEST(Explain, RoomIsNeverLessThanTheHighestSinceTheWarmUp) {
+    const auto uneven = [](double t) {
+        if (std::fmod(t, 300) >= 20) return 4 * kGiB;
+        return kGiB * (std::fmod(t, 1500) < 300 ? 7 : 5);  // every fifth spike is three times as high
+    };
+    const Judgement judgement = watch(7200, 5, uneven).judge.now();
+    EXPECT_EQ(judgement.verdict, Verdict::spiky);
+    EXPECT_EQ(judgement.room, Bytes{7ULL << 30U});
+    EXPECT_THAT(explain(judgement, Seconds(0)), HasSubstr("leave room for 7.0 GiB"));
+}
+
+}  // namespace
+}  // namespace memscope

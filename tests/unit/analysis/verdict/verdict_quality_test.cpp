@@ -1,0 +1,75 @@
+// Made series with known answers. The bench (`./dev bench verdict`) has many more, and other tools.
+#include <algorithm>
+#include <gmock/gmock.h>
+
+#include "analysis/verdict/forecast.h"
+#include "analysis/verdict/judge.h"
+#include "analysis/verdict/statistics.h"
+#include "series/score.h"
+
+namespace memscope::made {
+namespace {
+
+constexpr std::uint64_t kSeed = 20260000;
+
+// Judged sample by sample, as a watcher does. Series of days take seconds each, so there are few of them here.
+bool lasts_days(const Family& family) { return family.name.find("days") != std::string_view::npos; }
+
+TEST(VerdictQuality, HundredsOfSeriesAreJudgedRightAndTheWordSeldomChanges) {
+    constexpr std::uint64_t kSeeds = 6;
+    Score score;
+    Watching watching;
+    for (std::uint64_t seed = kSeed; seed < kSeed + kSeeds; ++seed)
+        for (const Family& family : families()) {
+            if (lasts_days(family) && seed > kSeed) continue;
+            const Labelled made = make(family, seed);
+            score.add(made, watching.add(made, seed), seed);
+        }
+    EXPECT_GE(score.right, score.series * 99 / 100) << testing::PrintToString(score.cases);
+    EXPECT_EQ(score.accused, 0) << testing::PrintToString(score.cases);
+    EXPECT_LE(score.missed, 1) << testing::PrintToString(score.cases);
+    EXPECT_GE(score.slopes_near, score.slopes * 97 / 100);
+    EXPECT_GT(score.leaks, 60);
+    EXPECT_GT(score.healthy, 140);
+    EXPECT_EQ(watching.accused, 0) << testing::PrintToString(watching.cases);
+    EXPECT_GT(watching.healthy, 75);
+    EXPECT_LE(quantile(watching.changes, 0.5), 2);
+    EXPECT_LE(quantile(watching.changes, 0.9), 3);
+    EXPECT_LE(quantile(watching.changes, 1), 6) << testing::PrintToString(watching.cases);
+}
+
+TEST(VerdictQuality, NoSpikeIsForeseenHigherThanTheLatestOnes) {
+    for (const Family& family : families())
+        for (std::uint64_t seed = kSeed; family.name == "same peaks, higher floor" && seed < kSeed + 20; ++seed) {
+            const Labelled made = make(family, seed);
+            Judge judge;
+            for (const auto& sample : made.samples) {
+                judge.add(Seconds(sample.at), Bytes{static_cast<std::uint64_t>(sample.bytes)});
+                const auto expected = forecast(judge.latest(), Bytes{static_cast<std::uint64_t>(*made.limit)});
+                ASSERT_FALSE(expected) << "seed " << seed << " at " << sample.at;
+            }
+        }
+}
+
+TEST(VerdictQuality, ALateLeakIsCalledWithinMinutes) {
+    Watching watching;
+    for (const Family& family : families())
+        for (std::uint64_t seed = kSeed; family.name == "late leak" && seed < kSeed + 30; ++seed)
+            watching.add(make(family, seed), seed);
+    EXPECT_EQ(watching.accused, 0) << testing::PrintToString(watching.cases);
+    EXPECT_EQ(watching.never, 0);
+    EXPECT_EQ(watching.delays.size(), 30U);
+    EXPECT_LE(median_value(watching.delays), 5 * kMinute);
+}
+
+TEST(VerdictQuality, DeathIsForeseenAMinuteBefore) {
+    ForecastErrors errors;
+    for (std::uint64_t seed = kSeed; seed < kSeed + 40; ++seed)
+        for (const bool stepped : {false, true}) errors.add(make_dying(seed, stepped));
+    EXPECT_LE(median_value(errors.steady), 0.15);
+    EXPECT_LE(median_value(errors.stepped), 0.30);
+    EXPECT_LE(errors.silent, 12);  // steps of which there are not three yet, and growth inside the budget
+}
+
+}  // namespace
+}  // namespace memscope::made

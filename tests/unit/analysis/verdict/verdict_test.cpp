@@ -1,0 +1,180 @@
+// What was agreed on, case by case.
+#include "analysis/verdict/verdict.h"
+
+#include <cmath>
+#include <gmock/gmock.h>
+
+#include "analysis/verdict/judge.h"
+#include "curves.h"
+
+namespace memscope {
+namespace {
+
+Verdict verdict(const Series& series) { return judge(series).verdict; }
+
+TEST(Verdict, WordsReadBackAsThemselves) {
+    for (const Verdict each : kVerdicts) EXPECT_EQ(verdict_of(word(each)), each);
+    EXPECT_FALSE(verdict_of("leaky"));
+}
+
+TEST(Verdict, LittleIsInsufficient) {
+    EXPECT_EQ(verdict(Series()), Verdict::insufficient);
+    EXPECT_EQ(verdict(drawn(10, 5, [](double) { return kGiB; })), Verdict::insufficient);
+    EXPECT_EQ(verdict(drawn(60, 1, [](double t) { return kGiB * (1 + t); })), Verdict::insufficient);
+}
+
+TEST(Verdict, AFlatFloorIsStableAndHasNoWarmUp) {
+    const Judgement flat = judge(drawn(3600, 5, [](double) { return 6 * kGiB; }));
+    EXPECT_EQ(flat.verdict, Verdict::stable);
+    EXPECT_FALSE(flat.warmup_ended || flat.leak_started || flat.spike || flat.restarted);
+    EXPECT_EQ(flat.floor.n, 6ULL << 30U);
+}
+
+TEST(Verdict, GrowthInsideTheBudgetIsWarmingUp) {
+    EXPECT_EQ(verdict(drawn(900, 1, [](double t) { return kGiB * (2 + t / 100); })), Verdict::warming_up);
+}
+
+TEST(Verdict, EvenAfterAPause) {
+    const auto paused = through({{0, kGiB}, {300, 3 * kGiB}, {600, 3 * kGiB}, {1100, 6 * kGiB}});
+    EXPECT_EQ(verdict(drawn(1000, 1, paused)), Verdict::warming_up);
+    const Judgement over = judge(drawn(3000, 1, paused));
+    EXPECT_EQ(over.verdict, Verdict::stable);
+    ASSERT_TRUE(over.warmup_ended);
+    EXPECT_NEAR(over.warmup_ended->count(), 1100, 60);
+}
+
+TEST(Verdict, SteadyGrowthBeyondTheBudgetIsALeak) {
+    const Judgement leak = judge(drawn(2400, 1, [](double t) { return kGiB * (4 + t / 1000); }));
+    EXPECT_EQ(leak.verdict, Verdict::leaking);
+    EXPECT_NEAR(leak.floor_slope, kGiB / 1000, kGiB / 20000);
+    EXPECT_FALSE(leak.warmup_ended);
+}
+
+TEST(Verdict, ALongerBudgetMakesItAWarmUp) {
+    const Series series = drawn(2400, 1, [](double t) { return kGiB * (4 + t / 1000); });
+    EXPECT_EQ(judge(series, {.warmup = std::chrono::hours(1)}).verdict, Verdict::warming_up);
+}
+
+TEST(Verdict, GrowthThatSlowsDownIsGivenThreeTimesTheBudget) {
+    const auto slowing = [](double t) { return kGiB * (2 + 6 * (1 - std::exp(-t / 1500))); };
+    const Judgement early = judge(drawn(2400, 1, slowing));
+    EXPECT_EQ(early.verdict, Verdict::warming_up);
+    EXPECT_EQ(early.doubt, Doubt::decelerating);
+    EXPECT_EQ(verdict(drawn(9000, 1, slowing)), Verdict::stable);
+}
+
+TEST(Verdict, AfterThatItIsALeakIfItIsStillMaterial) {
+    const auto slowing = [](double t) { return kGiB * (2 + 20 * (1 - std::exp(-t / 6000))); };
+    EXPECT_EQ(verdict(drawn(3000, 2, slowing)), Verdict::warming_up);
+    EXPECT_EQ(verdict(drawn(9000, 2, slowing)), Verdict::leaking);
+}
+
+TEST(Verdict, ARiseBelowAHundredthOfTheLevelIsNone) {
+    EXPECT_EQ(verdict(drawn(7200, 5, [](double t) { return 6 * kGiB * (1 + 0.008 * t / 7200); })), Verdict::stable);
+    EXPECT_EQ(verdict(drawn(7200, 5, [](double t) { return 6 * kGiB * (1 + 0.03 * t / 7200); })), Verdict::leaking);
+}
+
+TEST(Verdict, ThreeExcursionsOfEnoughHeightAreSpikes) {
+    const auto spiky = [](int count, double height) {
+        return drawn(7200, 5, [=](double t) {
+            const bool up = std::fmod(t, 1200) < 40 && t < 1200 * count - 1;
+            return 6 * kGiB * (1 + (up ? height : 0));
+        });
+    };
+    EXPECT_EQ(verdict(spiky(6, 0.05)), Verdict::spiky);
+    EXPECT_EQ(verdict(spiky(6, 0.015)), Verdict::stable);
+    EXPECT_EQ(verdict(spiky(2, 0.5)), Verdict::stable);
+    const Judgement judgement = judge(spiky(6, 0.5));
+    ASSERT_TRUE(judgement.spike);
+    EXPECT_NEAR(static_cast<double>(judgement.spike->height.n), 3 * kGiB, 0.1 * kGiB);
+    EXPECT_NEAR(judgement.spike->period.count(), 1200, 60);
+}
+
+TEST(Verdict, ASawtoothIsSpiky) {
+    EXPECT_EQ(verdict(drawn(7200, 5, [](double t) { return kGiB * (4 + std::fmod(t, 400) / 400); })), Verdict::spiky);
+}
+
+TEST(Verdict, ThreeStepsAreALeakAndTwoAreNot) {
+    const auto steps = [](double length) {
+        return drawn(length, 5,
+                     [](double t) { return kGiB * (4 + 0.25 * std::floor(t < 1500 ? 0 : 1 + (t - 1500) / 900)); });
+    };
+    EXPECT_EQ(verdict(steps(3000)), Verdict::stable);
+    const Judgement leak = judge(steps(4000));
+    EXPECT_EQ(leak.verdict, Verdict::leaking);
+    ASSERT_TRUE(leak.steps);
+    EXPECT_EQ(leak.steps->count, 3);
+    EXPECT_NEAR(leak.floor_slope, 0.25 * kGiB / 900, 0.025 * kGiB / 900);
+}
+
+TEST(Verdict, ALeakThatStoppedIsStable) {
+    const auto stopped = through({{0, 4 * kGiB}, {1800, 4 * kGiB}, {4000, 6 * kGiB}, {9000, 6 * kGiB}});
+    EXPECT_EQ(verdict(drawn(3900, 5, stopped)), Verdict::leaking);
+    EXPECT_EQ(verdict(drawn(9000, 5, stopped)), Verdict::stable);
+}
+
+TEST(Verdict, AKinkIsBothTheEndOfTheWarmUpAndTheStartOfTheLeak) {
+    const Judgement leak = judge(drawn(7200, 5, through({{0, kGiB}, {900, 6 * kGiB}, {7200, 8 * kGiB}})));
+    EXPECT_EQ(leak.verdict, Verdict::leaking);
+    ASSERT_TRUE(leak.warmup_ended && leak.leak_started);
+    EXPECT_NEAR(leak.warmup_ended->count(), 900, 120);
+    EXPECT_NEAR(leak.leak_started->count(), 900, 120);
+}
+
+TEST(Verdict, ARestartIsJudgedFromThere) {
+    const auto twice = [](double t) {
+        return t < 4000 ? kGiB * (4 + t / 2000) : kGiB * std::min(4.0, 1 + (t - 4000) / 200);
+    };
+    const Judgement judgement = judge(drawn(8000, 5, twice, 1000));
+    EXPECT_EQ(judgement.verdict, Verdict::stable);
+    ASSERT_TRUE(judgement.restarted);
+    EXPECT_NEAR(judgement.restarted->count(), 5000, 30);
+}
+
+TEST(Verdict, TheLastSampleOfAJobThatDiesChangesNothing) {
+    const auto leak = [](double t) { return kGiB * (6 + t / 3600); };
+    for (const int samples : {1, 2}) {
+        const Judgement died = judge(drawn(3595 + 5 * samples, 5, [&](double t) { return t < 3600 ? leak(t) : 0; }));
+        EXPECT_EQ(died.verdict, Verdict::leaking) << samples;
+        EXPECT_NEAR(died.floor_slope * 3600, kGiB, 0.1 * kGiB);
+    }
+}
+
+TEST(Verdict, AlikeCollapsesAreASawtoothAndNoRestarts) {
+    const Judgement judgement =
+        judge(drawn(7200, 5, [](double t) { return kGiB * (1 + 7 * std::fmod(t, 900) / 900); }));
+    EXPECT_FALSE(judgement.restarted);
+    EXPECT_EQ(judgement.verdict, Verdict::spiky);
+}
+
+TEST(Verdict, TheClockOfTheSeriesDoesNotMatter) {
+    const auto curve = [](double t) { return kGiB * (4 + t / 3000); };
+    const Judgement here = judge(drawn(3600, 1, curve));
+    const Judgement there = judge(drawn(3600, 1, curve, 1.7e9));
+    EXPECT_EQ(here.verdict, there.verdict);
+    EXPECT_NEAR(here.floor_slope, there.floor_slope, 1);
+}
+
+TEST(Verdict, EvidenceMovesTheBar) {
+    const Series series = drawn(3600, 1, [](double t) { return kGiB * (4 + 0.08 * t / 3600); });
+    EXPECT_EQ(verdict(series), Verdict::leaking);
+    EXPECT_NE(judge(series, {.evidence = {.bar = 4}}).verdict, Verdict::leaking);
+}
+
+TEST(Judge, SaysTheSameAgainForTheSameSamples) {
+    Judge first;
+    Judge second;
+    for (int t = 0; t < 5000; ++t) {
+        const Bytes bytes{static_cast<std::uint64_t>(kGiB * (4 + t / 4000.0))};
+        first.add(Seconds(t), bytes);
+        second.add(Seconds(t), bytes);
+        ASSERT_EQ(first.latest().verdict, second.latest().verdict);
+        ASSERT_EQ(first.latest().until, second.latest().until);
+    }
+    EXPECT_EQ(first.latest().verdict, Verdict::leaking);
+    EXPECT_EQ(first.now().until, Seconds(4999));
+    EXPECT_GE(first.latest().until, Seconds(4999 - 80));
+}
+
+}  // namespace
+}  // namespace memscope

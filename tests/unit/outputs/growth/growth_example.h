@@ -1,0 +1,17 @@
+#pragma once
+#include "outputs/growth/growth_report.h"
+
+namespace memscope::test {
+
+inline constexpr std::int64_t kMiB = std::int64_t{1} << 20U;
+
+// A training job that keeps its losses, maps its buffers, and has workers that decode images.
+GrowthReport grown();
+
+// Names that try to be something else.
+GrowthReport hostile_growth();
+
+// Each site at a line of its own.
+GrowthReport many_sites(int count);
+
+}  // namespace memscope::test

@@ -1,0 +1,135 @@
+// ELF files that nobody's linker made.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "elf_bytes.h"
+#include "sources/elf/symbol_table.h"
+
+namespace memscope {
+namespace {
+
+using testing::IsEmpty;
+
+constexpr std::uint64_t kHuge = ~std::uint64_t{0};
+
+// Everything that can be asked of a file. Must only come back.
+void ask_everything(const ElfFile& elf) {
+    (void)elf.build_id();
+    (void)elf.load_address();
+    (void)elf.find_symbol("one");
+    (void)SymbolTable::load(elf);
+    for (const ElfSection& section : elf.sections()) (void)elf.find_text(section, "one", 10);
+}
+
+template <class Damage>
+Result<ElfFile> damaged(Damage damage) {
+    ElfBytes bytes({{"one", 0x1000, 0x10}, {"two", 0x1010, 0x10}});
+    damage(bytes);
+    auto elf = ElfFile::open(in_memory(bytes.bytes()));
+    if (elf) ask_everything(*elf);
+    return elf;
+}
+
+TEST(ElfDamage, WithoutDamageItHasEverything) {
+    const auto elf = damaged([](ElfBytes&) {});
+    ASSERT_TRUE(elf);
+    EXPECT_EQ(elf->find_symbol("two")->value, 0x1010U);
+    EXPECT_EQ(elf->section(".text")->size, 0x1000U);
+    EXPECT_EQ(SymbolTable::load(*elf)->find(0x1015), "two");
+}
+
+TEST(ElfDamage, OtherClassesAndOrdersAreRefused) {
+    EXPECT_FALSE(damaged([](ElfBytes& b) { b.header.e_ident[EI_CLASS] = ELFCLASS32; }));
+    EXPECT_FALSE(damaged([](ElfBytes& b) { b.header.e_ident[EI_DATA] = ELFDATA2MSB; }));
+    EXPECT_FALSE(damaged([](ElfBytes& b) { b.header.e_ident[0] = 'x'; }));
+}
+
+TEST(ElfDamage, ProgramHeadersOutsideTheFileAreRefused) {
+    EXPECT_FALSE(damaged([](ElfBytes& b) { b.header.e_phoff = kHuge; }));
+    EXPECT_FALSE(damaged([](ElfBytes& b) { b.header.e_phoff = 0x2000 - 8; }));
+    EXPECT_FALSE(damaged([](ElfBytes& b) { b.header.e_phnum = 0xffff; }));
+    EXPECT_FALSE(damaged([](ElfBytes& b) { b.header.e_phnum = 0; }));
+    EXPECT_FALSE(damaged([](ElfBytes& b) { b.header.e_phentsize = 0; }));
+}
+
+TEST(ElfDamage, ASegmentOutsideTheFileIsNone) {
+    EXPECT_THAT(damaged([](ElfBytes& b) { b.segment.p_offset = kHuge; })->segments(), IsEmpty());
+    EXPECT_THAT(damaged([](ElfBytes& b) { b.segment.p_filesz = kHuge; })->segments(), IsEmpty());
+}
+
+TEST(ElfDamage, DamagedSectionHeadersLeaveNoSections) {
+    EXPECT_THAT(damaged([](ElfBytes& b) { b.header.e_shoff = kHuge; })->sections(), IsEmpty());
+    EXPECT_THAT(damaged([](ElfBytes& b) { b.header.e_shoff = 0x2000; })->sections(), IsEmpty());
+    EXPECT_THAT(damaged([](ElfBytes& b) { b.header.e_shentsize = 0; })->sections(), IsEmpty());
+    EXPECT_THAT(damaged([](ElfBytes& b) { b.header.e_shnum = 0xfeff; })->sections(), IsEmpty());
+    EXPECT_THAT(damaged([](ElfBytes& b) {
+                    b.header.e_shnum = 0;
+                    b.sections[0].sh_size = std::uint64_t{1} << 32U;
+                })->sections(),
+                IsEmpty());
+}
+
+TEST(ElfDamage, CountsThatStandInTheFirstSectionAreUsed) {
+    const auto elf = damaged([](ElfBytes& b) {
+        b.header.e_shnum = 0;
+        b.header.e_shstrndx = SHN_XINDEX;
+        b.sections[0].sh_size = 5;
+        b.sections[0].sh_link = ElfBytes::kSectionNames;
+    });
+    ASSERT_TRUE(elf);
+    EXPECT_TRUE(elf->section(".text"));
+    EXPECT_TRUE(elf->find_symbol("one"));
+}
+
+TEST(ElfDamage, TablesOutsideTheFileHaveNoSymbols) {
+    for (const auto section : {ElfBytes::kSymbols, ElfBytes::kStrings}) {
+        EXPECT_FALSE(damaged([&](ElfBytes& b) { b.sections[section].sh_offset = kHuge; })->find_symbol("one"));
+        EXPECT_FALSE(damaged([&](ElfBytes& b) { b.sections[section].sh_size = kHuge; })->find_symbol("one"));
+        EXPECT_FALSE(damaged([&](ElfBytes& b) { b.sections[section].sh_size = 0; })->find_symbol("one"));
+        EXPECT_FALSE(damaged([&](ElfBytes& b) { b.sections[section].sh_type = SHT_NOBITS; })->find_symbol("one"));
+    }
+    EXPECT_FALSE(damaged([](ElfBytes& b) { b.sections[ElfBytes::kSymbols].sh_link = 77; })->find_symbol("one"));
+}
+
+TEST(ElfDamage, ATableThatIsItsOwnNamesOnlyHasOtherNames) {
+    const auto elf = damaged([](ElfBytes& b) { b.sections[ElfBytes::kSymbols].sh_link = ElfBytes::kSymbols; });
+    ASSERT_TRUE(elf);
+    EXPECT_FALSE(elf->find_symbol("one"));
+}
+
+TEST(ElfDamage, ANameWithoutAnEndEndsWithItsTable) {
+    const auto elf = damaged([](ElfBytes& b) {
+        b.sections[ElfBytes::kStrings].sh_size -= 1;  // the NUL behind "two"
+        b.header.e_shstrndx = ElfBytes::kStrings;
+    });
+    ASSERT_TRUE(elf);
+    EXPECT_FALSE(elf->find_symbol("two"));
+    EXPECT_EQ(SymbolTable::load(*elf)->find(0x1010), "two");
+    EXPECT_FALSE(elf->section(".text"));
+}
+
+TEST(ElfDamage, NamesOutsideTheirTableAreNone) {
+    const auto elf = damaged([](ElfBytes& b) { b.symbols[1].st_name = 0xffffffff; });
+    ASSERT_TRUE(elf);
+    EXPECT_FALSE(SymbolTable::load(*elf)->find(0x1000));
+    EXPECT_TRUE(SymbolTable::load(*elf)->find(0x1010));
+}
+
+TEST(ElfDamage, AFileThatShrinksWhileItIsReadOnlyHasLess) {
+    const Fd file = in_memory(ElfBytes({{"one", 0x1000, 0x10}}).bytes());
+    const auto elf = ElfFile::open(file);
+    ASSERT_TRUE(elf);
+    ASSERT_EQ(::ftruncate(file.get(), 0x300), 0);
+    ask_everything(*elf);
+    EXPECT_FALSE(elf->find_symbol("one"));
+    EXPECT_FALSE(SymbolTable::load(*elf));
+}
+
+TEST(ElfDamage, EveryCutOfAFileIsSurvived) {
+    const std::string whole = ElfBytes({{"one", 0x1000, 0x10}}).bytes();
+    for (std::size_t size = 0; size < 0x480; size += 7)
+        if (const auto elf = ElfFile::open(in_memory(whole.substr(0, size)))) ask_everything(*elf);
+}
+
+}  // namespace
+}  // namespace memscope

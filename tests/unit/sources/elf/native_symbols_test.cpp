@@ -1,0 +1,288 @@
+#include "sources/elf/native_symbols.h"
+
+#include <fstream>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+
+#include "landmarks.h"
+#include "support/fake_tree.h"
+
+namespace memscope {
+namespace {
+
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+const fs::path kAny = LANDMARKS "any";
+const fs::path kFixed = LANDMARKS "fixed";
+const fs::path kStripped = LANDMARKS "stripped";
+
+std::vector<NativeFrame> frames(NativeSymbols& symbols, pid_t pid, std::vector<std::uint64_t> addresses,
+                                Seconds now = Seconds(1)) {
+    std::vector<NativeFrame> named;
+    for (const NativeLocation& location : symbols.locate(pid, addresses, now)) named.push_back(symbols.name(location));
+    return named;
+}
+
+std::uint64_t value_in(const fs::path& program, std::string_view symbol) {
+    const auto file = ElfFile::open(Fd(::open(program.c_str(), O_RDONLY | O_CLOEXEC)));
+    const auto found = file ? file->find_symbol(symbol) : std::nullopt;
+    return found ? found->value : 0;
+}
+
+// A directory of its own for a program that is changed while it runs.
+class Copy {
+  public:
+    explicit Copy(const fs::path& program) { fs::copy_file(program, path); }
+    FakeTree tree{{"bin/", ""}};
+    fs::path path = fs::canonical(tree.at("bin")) / "landmarks";
+};
+
+TEST(NativeSymbols, NamesFunctionsOfAProgramAtAnyAddress) {
+    const Landmarks program(kAny);
+    NativeSymbols symbols{SysRoot{}};
+    const auto named = frames(symbols, program.pid(), {program.landmark + 1, program.inside_lighthouse});
+    EXPECT_EQ(named[0].symbol, "landmark");
+    EXPECT_EQ(named[0].module, fs::canonical(kAny).native());
+    EXPECT_EQ(named[0].offset, value_in(kAny, "landmark") + 1);
+    EXPECT_EQ(named[1].symbol, "void* landmarks::lighthouse<int>(int)");
+    EXPECT_LT(named[1].offset, program.inside_lighthouse);  // not the address in the process
+}
+
+TEST(NativeSymbols, NamesFunctionsOfAProgramAtAFixedAddress) {
+    const Landmarks program(kFixed);
+    NativeSymbols symbols{SysRoot{}};
+    const auto named = frames(symbols, program.pid(), {program.landmark, program.inside_lighthouse});
+    EXPECT_EQ(named[0].symbol, "landmark");
+    EXPECT_EQ(named[0].offset, program.landmark);
+    EXPECT_EQ(named[1].symbol, "void* landmarks::lighthouse<int>(int)");
+    EXPECT_EQ(named[1].offset, program.inside_lighthouse);
+}
+
+TEST(NativeSymbols, AReturnAddressBelongsToTheFunctionThatCalled) {
+    const Landmarks program(kFixed);
+    NativeSymbols symbols{SysRoot{}};
+    const auto end =
+        program.landmark + ElfFile::open(Fd(::open(kFixed.c_str(), O_RDONLY)))->find_symbol("landmark")->size;
+    const auto named = frames(symbols, program.pid(), {end, end, program.landmark});
+    EXPECT_NE(named[0].symbol, "landmark");  // the innermost frame: where it is
+    EXPECT_EQ(named[1].symbol, "landmark");
+    EXPECT_EQ(named[1].offset, end);
+    EXPECT_NE(named[2].symbol, "landmark");
+}
+
+TEST(NativeSymbols, AStrippedProgramHasModuleAndOffsetOnly) {
+    const Landmarks program(kStripped);
+    NativeSymbols symbols{SysRoot{}};
+    const auto named = frames(symbols, program.pid(), {program.landmark});
+    EXPECT_THAT(named[0].symbol, IsEmpty());
+    EXPECT_EQ(named[0].module, fs::canonical(kStripped).native());
+    EXPECT_GT(named[0].offset, 0U);
+    EXPECT_LT(named[0].offset, program.landmark);
+}
+
+TEST(NativeSymbols, NamesAreThereAfterTheProcessIsGone) {
+    Landmarks program(kAny);
+    NativeSymbols symbols{SysRoot{}};
+    const std::uint64_t addresses[] = {program.landmark};
+    const auto located = symbols.locate(program.pid(), addresses, Seconds(1));
+    program.finish();
+    EXPECT_EQ(symbols.name(located[0]).symbol, "landmark");
+}
+
+TEST(NativeSymbols, ADeletedFileHasNoNamesUnlessItWasFoundBefore) {
+    const Copy copy(kAny);
+    const Landmarks program(copy.path);
+    NativeSymbols early{SysRoot{}}, late{SysRoot{}};
+    const std::uint64_t addresses[] = {program.landmark};
+    const auto located = early.locate(program.pid(), addresses, Seconds(1));
+    fs::remove(copy.path);
+    EXPECT_EQ(early.name(located[0]).symbol, "landmark");
+    const auto named = frames(late, program.pid(), {program.landmark});
+    EXPECT_THAT(named[0].symbol, IsEmpty());
+    EXPECT_EQ(named[0].module, copy.path.native());
+    EXPECT_GT(named[0].offset, 0U);
+}
+
+TEST(NativeSymbols, AFileThatWasReplacedGivesNoNames) {
+    const Copy copy(kAny);
+    const Landmarks program(copy.path);
+    fs::copy_file(kAny, copy.path.native() + ".new");
+    fs::rename(copy.path.native() + ".new", copy.path);
+    NativeSymbols symbols{SysRoot{}};
+    const auto named = frames(symbols, program.pid(), {program.landmark});
+    EXPECT_THAT(named[0].symbol, IsEmpty());
+    EXPECT_EQ(named[0].module, copy.path.native());
+}
+
+TEST(NativeSymbols, AFileThatIsReplacedBeforeItIsOpenedAgainGivesNoNames) {
+    const Copy copy(kAny);
+    const Landmarks program(copy.path);
+    NativeSymbols symbols(SysRoot{}, {.open_files = 0});
+    const std::uint64_t addresses[] = {program.landmark};
+    const auto located = symbols.locate(program.pid(), addresses, Seconds(1));
+    EXPECT_EQ(symbols.counts().open_files, 0U);
+    fs::remove(copy.path);
+    fs::copy_file(kAny, copy.path);
+    EXPECT_THAT(symbols.name(located[0]).symbol, IsEmpty());
+    EXPECT_EQ(symbols.counts().failed, 1U);
+}
+
+TEST(NativeSymbols, FilesAreOpenedAgainWhenTooManyAreOpen) {
+    const Landmarks program(kAny);
+    NativeSymbols symbols(SysRoot{}, {.open_files = 0});
+    EXPECT_EQ(frames(symbols, program.pid(), {program.landmark})[0].symbol, "landmark");
+    EXPECT_EQ(symbols.counts().failed, 0U);
+}
+
+TEST(NativeSymbols, FilesAreClosedOnceTheirSymbolsAreLoaded) {
+    const Landmarks program(kAny);
+    NativeSymbols symbols{SysRoot{}};
+    const std::uint64_t addresses[] = {program.landmark};
+    const auto located = symbols.locate(program.pid(), addresses, Seconds(1));
+    EXPECT_EQ(symbols.counts().open_files, 1U);
+    symbols.name(located[0]);
+    EXPECT_EQ(symbols.counts().open_files, 0U);
+    EXPECT_EQ(symbols.counts().symbol_files, 1U);
+}
+
+TEST(NativeSymbols, SymbolsThatWereDroppedAreLoadedAgain) {
+    const Landmarks one(kAny), other(kFixed);
+    NativeSymbols symbols(SysRoot{}, {.symbols = {.files = 1, .bytes = 1}});
+    const auto first = symbols.locate(one.pid(), std::span(&one.landmark, 1), Seconds(1));
+    const auto second = symbols.locate(other.pid(), std::span(&other.landmark, 1), Seconds(1));
+    for (int i = 0; i < 2; ++i) {
+        EXPECT_EQ(symbols.name(first[0]).symbol, "landmark");
+        EXPECT_EQ(symbols.name(second[0]).symbol, "landmark");
+        EXPECT_EQ(symbols.counts().symbol_files, 1U);
+    }
+}
+
+TEST(NativeSymbols, TwoProcessesOfOneProgramShareAModule) {
+    const Landmarks one(kAny), other(kAny);
+    NativeSymbols symbols{SysRoot{}};
+    const auto first = symbols.locate(one.pid(), std::span(&one.landmark, 1), Seconds(1));
+    const auto second = symbols.locate(other.pid(), std::span(&other.landmark, 1), Seconds(1));
+    EXPECT_EQ(first[0].module, second[0].module);
+    EXPECT_EQ(first[0].offset, second[0].offset);
+}
+
+TEST(NativeSymbols, MemoryWithoutAFileIsInBracketsAndNothingIsNothing) {
+    void* code = ::mmap(nullptr, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(code, MAP_FAILED);
+    NativeSymbols symbols{SysRoot{}};
+    std::uint64_t on_stack = 0;
+    const auto named = frames(
+        symbols, ::getpid(),
+        {reinterpret_cast<std::uint64_t>(code) + 16, 8, reinterpret_cast<std::uint64_t>(&on_stack), ~std::uint64_t{0}});
+    ::munmap(code, 4096);
+    EXPECT_THAT(named[0].module, testing::StartsWith("[anon"));
+    EXPECT_THAT(named[0].symbol, IsEmpty());
+    EXPECT_EQ(named[1], (NativeFrame{.symbol = {}, .module = {}, .offset = 8}));
+    EXPECT_THAT(named[2].module, IsEmpty());  // nothing runs there
+    EXPECT_THAT(named[3].module, IsEmpty());
+}
+
+TEST(NativeSymbols, AProcessThatIsNotThereHasNoModules) {
+    NativeSymbols symbols(SysRoot{.proc = "/nowhere"});
+    EXPECT_EQ(frames(symbols, 1, {0x1000}), (std::vector<NativeFrame>{{.symbol = {}, .module = {}, .offset = 0x1000}}));
+}
+
+TEST(NativeSymbols, MapsAreReadAgainAfterAWhileOrForAnUnknownAddressButNotForEver) {
+    const Landmarks program(kAny);
+    NativeSymbols symbols{SysRoot{}};
+    frames(symbols, program.pid(), {program.landmark}, Seconds(1));
+    frames(symbols, program.pid(), {program.landmark}, Seconds(1.5));
+    EXPECT_EQ(symbols.counts().maps_read, 1U);
+    frames(symbols, program.pid(), {program.landmark}, Seconds(2));
+    EXPECT_EQ(symbols.counts().maps_read, 2U);
+    for (int i = 0; i < 100; ++i) frames(symbols, program.pid(), {program.landmark, 77}, Seconds(2));
+    EXPECT_EQ(symbols.counts().maps_read, 2U + 8);
+    symbols.forget(program.pid());
+    frames(symbols, program.pid(), {program.landmark}, Seconds(2));
+    EXPECT_EQ(symbols.counts().maps_read, 2U + 8 + 1);
+}
+
+TEST(NativeSymbols, AddressSpacesThatAreNotUsedMakeRoom) {
+    const Landmarks one(kAny), other(kAny);
+    NativeSymbols symbols(SysRoot{}, {.cached_ranges = 1});
+    for (int i = 0; i < 2; ++i) {
+        frames(symbols, one.pid(), {one.landmark});
+        frames(symbols, other.pid(), {other.landmark});
+    }
+    EXPECT_EQ(symbols.counts().maps_read, 4U);
+}
+
+// The process is this one, and so is its memory; but /proc shows its program on another device, as btrfs does, and the
+// beginning of the file mapped where a test says.
+class OnAnotherDevice {
+  public:
+    explicit OnAnotherDevice(const char* beginning) {
+        const auto maps = read_process_maps(SysRoot{}, ::getpid());
+        const MappedRange code = *maps->at(here);
+        path = code.path;
+        const auto start = reinterpret_cast<std::uint64_t>(beginning);
+        const std::string process = "proc/" + std::to_string(::getpid());
+        tree.write(process + "/maps", line(start, start + 4096, "r--p", 0, code.inode) +
+                                          line(code.start, code.end, "--xp", code.offset, code.inode));
+        fs::create_symlink("/", tree.at(process + "/root"));
+    }
+    NativeFrame frame() const {
+        NativeSymbols symbols(tree.root());
+        return frames(symbols, ::getpid(), {here})[0];
+    }
+    std::string path{};
+
+  private:
+    std::string line(std::uint64_t start, std::uint64_t end, const char* access, std::uint64_t offset,
+                     std::uint64_t inode) const {
+        char text[128];
+        std::snprintf(text, sizeof text, "%lx-%lx %s %lx 1f:2f %lu ", start, end, access, offset, inode);
+        return text + path + "\n";
+    }
+    FakeTree tree{{"proc/", ""}};
+    const std::uint64_t here = reinterpret_cast<std::uint64_t>(&value_in);
+};
+
+// A page below the program, because a file's beginning lies before its code.
+class LowPage {
+  public:
+    LowPage() {
+        constexpr std::uint64_t kBelow = 0x10000000;
+        text = static_cast<char*>(::mmap(reinterpret_cast<void*>(kBelow), 4096, PROT_READ | PROT_WRITE,
+                                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0));
+        if (text == MAP_FAILED) throw std::runtime_error("mmap");
+        std::ifstream("/proc/self/exe").read(text, 4096);
+    }
+    LowPage(const LowPage&) = delete;
+    LowPage& operator=(const LowPage&) = delete;
+    ~LowPage() { ::munmap(text, 4096); }
+    char* text = nullptr;
+};
+
+TEST(NativeSymbols, OnAnotherDeviceTheMappedBuildIdProvesTheFile) {
+    const LowPage page;
+    EXPECT_THAT(OnAnotherDevice(page.text).frame().symbol, HasSubstr("value_in"));
+}
+
+TEST(NativeSymbols, OnAnotherDeviceOtherBytesInMemoryGiveNoName) {
+    const LowPage page;
+    page.text[4095] ^= 1;
+    const OnAnotherDevice process(page.text);
+    EXPECT_THAT(process.frame().symbol, IsEmpty());
+    EXPECT_EQ(process.frame().module, process.path);
+}
+
+TEST(NativeSymbols, AFifoInPlaceOfTheFileIsNotOpened) {
+    const Copy copy(kAny);
+    const Landmarks program(copy.path);
+    fs::remove(copy.path);
+    ASSERT_EQ(::mkfifo(copy.path.c_str(), 0600), 0);
+    NativeSymbols symbols{SysRoot{}};
+    EXPECT_THAT(frames(symbols, program.pid(), {program.landmark})[0].symbol, IsEmpty());
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,54 @@
+#include "sources/proc/descendants.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/fake_tree.h"
+
+namespace memscope {
+namespace {
+
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+TEST(Descendants, AreFoundWhateverTheOrder) {
+    EXPECT_THAT(
+        descendants_of(10, {{{13, 9}, 12}, {{11, 8}, 10}, {{12, 9}, 11}, {{20, 1}, 1}, {{10, 7}, 1}}),
+        UnorderedElementsAre(FoundProcess{10, 7}, FoundProcess{11, 8}, FoundProcess{12, 9}, FoundProcess{13, 9}));
+}
+
+// The pid of a dead parent was given to a process that is younger than the orphan.
+TEST(Descendants, AreNeverOlderThanTheirParent) {
+    EXPECT_THAT(descendants_of(10, {{{10, 7}, 1}, {{11, 6}, 10}}), UnorderedElementsAre(FoundProcess{10, 7}));
+}
+
+TEST(Descendants, ACycleOfLiesHasAnEnd) {
+    EXPECT_LE(descendants_of(1, {{{1, 0}, 2}, {{2, 0}, 1}, {{3, 0}, 3}}).size(), 5U);
+}
+
+TEST(Descendants, AreReadFromProcWithAnyName) {
+    const FakeTree tree{{"proc/10/stat", "10 (sh) S 1 10 10 0 0 0 0 0 0 0 1 1 0 0 20 0 1 0 70 4096\n"},
+                        {"proc/11/stat", "11 (a) b) (c) S 10 10 10 0 0 0 0 0 0 0 1 1 0 0 20 0 1 0 80 4096\n"},
+                        {"proc/12/stat", "12 (x"},
+                        {"proc/self/stat", "99 (me) S 10 1 1 0\n"}};
+    EXPECT_THAT(read_descendants(tree.root(), 10), UnorderedElementsAre(FoundProcess{10, 70}, FoundProcess{11, 80}));
+}
+
+TEST(CgroupPath, IsThatOfTheMemoryController) {
+    const char v1[] = "8:pids:/a\n4:cpu,memory:/job/x\n0::/elsewhere\n";
+    EXPECT_EQ(parse_cgroup_path(v1, 1), "job/x");
+    EXPECT_EQ(parse_cgroup_path(v1, 2), "elsewhere");
+    EXPECT_EQ(parse_cgroup_path("0::/\n", 2), "");
+    EXPECT_EQ(parse_cgroup_path("0::/a:b (deleted)\n", 2), "a:b");
+    EXPECT_EQ(parse_cgroup_path("garbage\n::\n", 1), std::nullopt);
+}
+
+TEST(CommonCgroup, IsTheInnermostAroundAll) {
+    EXPECT_EQ(common_cgroup({"a/b/c", "a/b/d", "a/b"}), "a/b");
+    EXPECT_EQ(common_cgroup({"ab", "a"}), "");
+    EXPECT_EQ(common_cgroup({"a/b"}), "a/b");
+    EXPECT_EQ(common_cgroup({}), "");
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,125 @@
+#include "watch/gpu/nvml_watch.h"
+
+#include <filesystem>
+#include <gmock/gmock.h>
+#include <thread>
+
+#include "sources/gpu/nvml_abi.h"
+#include "support/fake_nvml.h"
+#include "watch/clock.h"
+
+namespace memscope {
+namespace {
+
+using testing::IsEmpty;
+using testing::SizeIs;
+
+constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
+
+std::ptrdiff_t threads() { return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {}); }
+
+FakeNvml& machine() {
+    FakeNvml& fake = fake_nvml();
+    fake.init_code = nvml::kSuccess;
+    fake.hangs = false;
+    fake.device_count = 1;
+    fake.devices[0].uuid = "GPU-00";
+    fake.devices[0].code = nvml::kSuccess;
+    fake.devices[0].total = 80 * kGiB;
+    fake.devices[0].used = 5 * kGiB;
+    fake.devices[0].compute_count = 1;
+    fake.devices[0].compute[0] = {101, 4 * kGiB};
+    return fake;
+}
+
+TrackedProcess tracked(pid_t pid, std::uint64_t start_ns) {
+    TrackedProcess process;
+    process.task.id = {pid, start_ns};
+    return process;
+}
+
+std::vector<Process> shown(const ProcessTable& table) {
+    std::vector<Process> all;
+    for (const auto& [pid, process] : table.living()) {
+        Process one;
+        one.task = process.task;
+        one.role = Role::trainer;
+        all.push_back(one);
+    }
+    return all;
+}
+
+// Ticks until the driver has answered.
+void tick_until_devices(NvmlWatch& watch, ProcessTable& table) {
+    for (int i = 0; i < 1000 && watch.devices().empty(); ++i) {
+        watch.tick(read_clock().boot_ns, table);
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+}
+
+TEST(NvmlWatch, JoinsWhatTheDriverSaysToTheProcessesOfATarget) {
+    machine();
+    ProcessTable table(0);
+    table.living()[101] = tracked(101, 5);
+    table.living()[102] = tracked(102, 5);
+    NvmlWatch watch({.library = fake_nvml_path("full")});
+    tick_until_devices(watch, table);
+    ASSERT_THAT(watch.devices(), SizeIs(1));
+    const auto gpu = watch.of(shown(table));
+    ASSERT_TRUE(gpu);
+    ASSERT_THAT(gpu->processes, SizeIs(1));
+    EXPECT_EQ(gpu->processes.at(101).devices.at("GPU-00").used, Bytes{4 * kGiB});
+    EXPECT_EQ(gpu->roles.at({{Role::trainer, {}}, "GPU-00"}).used, Bytes{4 * kGiB});
+    EXPECT_TRUE(table.living()[101].gpu_context);
+    EXPECT_EQ(table.living()[101].gpu_index, 0);
+    EXPECT_FALSE(table.living()[102].gpu_context);
+}
+
+TEST(NvmlWatch, InAnotherPidNamespaceNobodyIsTakenForAnother) {
+    machine();
+    ProcessTable table(0);
+    table.living()[101] = tracked(101, 5);
+    NvmlWatch watch({.library = fake_nvml_path("full"), .host_pids = false});
+    tick_until_devices(watch, table);
+    ASSERT_THAT(watch.devices(), SizeIs(1)) << "devices are the machine's all the same";
+    EXPECT_FALSE(watch.of(shown(table)));
+    EXPECT_FALSE(table.living()[101].gpu_context);
+}
+
+TEST(NvmlWatch, APidThatWasReusedSinceIsNobodyTheDriverKnows) {
+    machine();
+    ProcessTable table(0);
+    NvmlWatch watch({.library = fake_nvml_path("full")});
+    tick_until_devices(watch, table);
+    table.living()[101] = tracked(101, read_clock().boot_ns + 1'000'000'000);
+    watch.tick(read_clock().boot_ns, table);
+    EXPECT_FALSE(watch.of(shown(table)));
+    EXPECT_FALSE(table.living()[101].gpu_context);
+}
+
+TEST(NvmlWatch, WithoutADriverThereIsNoThread) {
+    ProcessTable table(0);
+    const std::ptrdiff_t before = threads();
+    NvmlWatch watch({.library = "libnvidia-ml-that-is-not-here.so.1"});
+    for (int i = 0; i < 3; ++i) watch.tick(read_clock().boot_ns, table);
+    EXPECT_EQ(threads(), before);
+    EXPECT_THAT(watch.devices(), IsEmpty());
+    EXPECT_FALSE(watch.of({}));
+}
+
+TEST(NvmlWatch, ADriverThatHangsShowsNothingAndHoldsUpNobody) {
+    FakeNvml& fake = machine();
+    fake.hangs = true;
+    ProcessTable table(0);
+    const std::uint64_t before = read_clock().boot_ns;
+    {
+        NvmlWatch watch({.library = fake_nvml_path("full")});
+        for (int i = 0; i < 5; ++i) watch.tick(read_clock().boot_ns, table);
+        EXPECT_THAT(watch.devices(), IsEmpty());
+    }
+    EXPECT_LT(read_clock().boot_ns - before, 3'000'000'000U);
+    fake.hangs = false;
+}
+
+}  // namespace
+}  // namespace memscope

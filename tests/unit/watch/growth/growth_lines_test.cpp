@@ -1,0 +1,37 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "watch/growth/growth_recorder.h"
+
+namespace memscope {
+namespace {
+
+const RoleKey kTrainer{.role = Role::trainer, .rank = {}};
+const RoleKey kLoader{.role = Role::dataloader_worker, .rank = {}};
+
+CallSitePtr site(std::vector<PythonFrame> python, std::vector<NativeLocation> native = {}) {
+    return std::make_shared<const CallSite>(CallSite{std::move(python), std::move(native)});
+}
+
+MATCHER_P3(Grew, role, place, bytes, "") { return arg.role == role && arg.place == place && arg.bytes == bytes; }
+
+TEST(GrowthByLine, SumsProcessesAndStacksOfOneLineAndKeepsRolesApart) {
+    const auto near = site({{"load", "/home/me/data.py", 7}, {"main", "/home/me/train.py", 90}});
+    const auto far = site({{"load", "/home/me/data.py", 7}, {"validate", "/home/me/train.py", 35}});
+    const auto lines = by_line({{near, 1, kTrainer, 10, true},
+                                {near, 2, kTrainer, 5, false},
+                                {far, 1, kTrainer, 3, true},
+                                {near, 3, kLoader, 40, true}});
+    EXPECT_THAT(lines,
+                testing::ElementsAre(Grew(kLoader, "load (data.py:7)", 40), Grew(kTrainer, "load (data.py:7)", 18)));
+}
+
+TEST(GrowthByLine, NamesNativeCodeByItsFile) {
+    const auto module = std::make_shared<Module>("/usr/lib/libcrunch.so");
+    const auto lines =
+        by_line({{site({}, {{module, 4096, false}}), 1, kTrainer, 9, true}, {site({}), 1, kTrainer, 2, true}});
+    EXPECT_THAT(lines, testing::ElementsAre(Grew(kTrainer, "libcrunch.so", 9), Grew(kTrainer, "unknown code", 2)));
+}
+
+}  // namespace
+}  // namespace memscope

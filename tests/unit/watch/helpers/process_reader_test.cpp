@@ -1,0 +1,212 @@
+#include "watch/helpers/process_reader.h"
+
+#include <csignal>
+#include <ctime>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <tuple>
+#include <unistd.h>
+
+#include "support/fake_tree.h"
+
+namespace memscope {
+namespace {
+
+enum class Kind : std::uint32_t { echo, block, crash, large, file, work, trickle };
+
+template <Kind kind>
+struct Job {
+    static constexpr Kind kKind = kind;
+    using Answer = std::string;
+    pid_t pid = 0;
+    std::string text{};
+    auto fields() { return std::tie(pid, text); }
+    pid_t asked_of() const { return pid; }
+};
+using Echo = Job<Kind::echo>;
+using Block = Job<Kind::block>;
+using Crash = Job<Kind::crash>;
+using Large = Job<Kind::large>;
+using Work = Job<Kind::work>;
+using Trickle = Job<Kind::trickle>;
+
+struct FileAnswer {
+    Fd file{};
+    auto fields() { return std::tie(file); }
+};
+struct FileJob {
+    static constexpr Kind kKind = Kind::file;
+    using Answer = FileAnswer;
+    pid_t pid = 0;
+    auto fields() { return std::tie(pid); }
+    pid_t asked_of() const { return pid; }
+};
+
+void use_cpu_for(Seconds time) {
+    const std::clock_t end = std::clock() + static_cast<std::clock_t>(time.count() * CLOCKS_PER_SEC);
+    while (std::clock() < end) {
+    }
+}
+
+Packer work(Unpacker& bytes) {
+    static std::shared_ptr<FileAnswer> kept;
+    Kind kind{};
+    Echo job;
+    bytes.take(kind);
+    bytes.take(job);
+    Packer packer;
+    if (kind == Kind::block)
+        for (;;) ::pause();
+    if (kind == Kind::crash) ::raise(SIGKILL);
+    if (kind == Kind::work) use_cpu_for(Seconds{0.3});
+    if (kind == Kind::trickle)
+        for (;;) ::usleep(1000);
+    if (kind == Kind::large) job.text.assign(std::size_t{5} << 20, 'x');
+    if (kind == Kind::file) {
+        int ends[2];
+        if (::pipe(ends) != 0) ::_exit(1);
+        [[maybe_unused]] const auto n = ::write(ends[1], "hello", 5);
+        ::close(ends[1]);
+        kept = std::make_shared<FileAnswer>();
+        kept->file = Fd(ends[0]);
+        packer.put(true);
+        packer.put(*kept);
+        return packer;
+    }
+    packer.put(Result<std::string>(job.text));
+    return packer;
+}
+
+std::shared_ptr<HelperSpawner> spawner() {
+    auto started = HelperSpawner::start({.prepare = {}, .serve = [](Fd socket) { serve_requests(socket, work); }});
+    EXPECT_TRUE(started);
+    return *started;
+}
+
+// Asks again until there is an answer, as the loop does at each tick.
+template <class J>
+Result<typename J::Answer> answer_of(ProcessReader& reader, const J& job) {
+    for (;;) {
+        if (auto answer = reader.ask(job)) return std::move(*answer);
+        pollfd wanted{reader.fd(), POLLIN, 0};
+        (void)::poll(&wanted, 1, 20);
+        reader.pump();
+    }
+}
+
+class ProcessReaderTest : public testing::Test {
+  protected:
+    ProcessReader::Settings quick() const { return {.root = tree.root(), .deadline = Seconds{0.2}}; }
+
+    const FakeTree tree{{"proc/7/comm", "hostile\n"}, {"proc/7/cgroup", "0::/a\n"}, {"proc/8/cgroup", "0::/b\n"}};
+};
+
+TEST_F(ProcessReaderTest, AnswersWhatItsHelperSays) {
+    ProcessReader reader(spawner(), quick());
+    const auto answer = answer_of(reader, Echo{.pid = 1, .text = "so it is"});
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(*answer, "so it is");
+    EXPECT_EQ(reader.restarts(), 0U);
+}
+
+TEST_F(ProcessReaderTest, LongAnswersComeWhole) {
+    ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{60}});
+    const auto answer = answer_of(reader, Large{.pid = 1});
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->size(), std::size_t{5} << 20);
+}
+
+TEST_F(ProcessReaderTest, HandsDescriptorsOver) {
+    ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{60}});
+    const auto answer = answer_of(reader, FileJob{.pid = 1});
+    ASSERT_TRUE(answer);
+    char text[8] = {};
+    EXPECT_EQ(::read(answer->file.get(), text, sizeof text), 5);
+    EXPECT_STREQ(text, "hello");
+}
+
+TEST_F(ProcessReaderTest, AProcessThatBlocksItsReaderCostsTheOthersNothingButTime) {
+    ProcessReader reader(spawner(), quick());
+    ASSERT_FALSE(reader.ask(Block{.pid = 7}));
+    for (int i = 0; i < 100; ++i) reader.submit(Echo{.pid = 8, .text = std::to_string(i)});
+    const auto blocked = answer_of(reader, Block{.pid = 7});
+    ASSERT_FALSE(blocked);
+    EXPECT_EQ(blocked.error().code, std::errc::timed_out);
+    for (int i = 0; i < 100; ++i) {
+        const auto answer = answer_of(reader, Echo{.pid = 8, .text = std::to_string(i)});
+        ASSERT_TRUE(answer) << i;
+        EXPECT_EQ(*answer, std::to_string(i));
+    }
+    EXPECT_EQ(reader.restarts(), 1U);
+}
+
+TEST_F(ProcessReaderTest, AHelperThatIsLateBecauseItWorksIsWaitedFor) {
+    ProcessReader reader(spawner(), quick());
+    const auto answer = answer_of(reader, Work{.pid = 7, .text = "at last"});
+    ASSERT_TRUE(answer) << answer.error().message();
+    EXPECT_EQ(*answer, "at last");
+    EXPECT_EQ(reader.restarts(), 0U);
+}
+
+TEST_F(ProcessReaderTest, AHelperThatIsKeptBusyForEverIsReplaced) {
+    ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{0.05}});
+    const auto answer = answer_of(reader, Trickle{.pid = 7});
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, std::errc::timed_out);
+}
+
+TEST_F(ProcessReaderTest, WhoBlocksIsNotAskedAgainForAWhileAndIsNamedOnce) {
+    ProcessReader reader(spawner(), quick());
+    EXPECT_FALSE(answer_of(reader, Block{.pid = 7}));
+    const auto again = reader.ask(Echo{.pid = 7, .text = "harmless"});
+    ASSERT_TRUE(again) << "it is refused at once";
+    EXPECT_EQ(again->error().code, std::errc::timed_out);
+    EXPECT_TRUE(reader.is_blocked(7));
+    EXPECT_FALSE(reader.is_blocked(8));
+    const auto troubles = reader.take_troubles();
+    ASSERT_EQ(troubles.size(), 1U);
+    EXPECT_NE(troubles.front().message().find("process 7 (hostile)"), std::string::npos) << troubles.front().message();
+    EXPECT_TRUE(reader.take_troubles().empty());
+}
+
+TEST_F(ProcessReaderTest, ACgroupWhoseProcessesKeepBlockingIsLeftAlone) {
+    const FakeTree many{{"proc/1/cgroup", "0::/a\n"},
+                        {"proc/2/cgroup", "0::/a\n"},
+                        {"proc/3/cgroup", "0::/a\n"},
+                        {"proc/4/cgroup", "0::/a\n"},
+                        {"proc/5/cgroup", "0::/b\n"}};
+    ProcessReader reader(spawner(), {.root = many.root(), .deadline = Seconds{0.1}});
+    for (const pid_t pid : {1, 2, 3}) EXPECT_FALSE(answer_of(reader, Block{.pid = pid}));
+    EXPECT_TRUE(reader.is_blocked(4)) << "of the same cgroup";
+    EXPECT_FALSE(reader.is_blocked(5));
+    EXPECT_TRUE(answer_of(reader, Echo{.pid = 5, .text = "fine"}));
+}
+
+TEST_F(ProcessReaderTest, AHelperThatDiesIsReplacedAndItsJobBlamed) {
+    ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{60}});
+    EXPECT_FALSE(answer_of(reader, Crash{.pid = 7}));
+    EXPECT_EQ(*answer_of(reader, Echo{.pid = 8, .text = "next"}), "next");
+    EXPECT_EQ(reader.restarts(), 1U);
+}
+
+TEST_F(ProcessReaderTest, EndsWhileItsHelperIsBlocked) {
+    const auto helpers = spawner();
+    {
+        ProcessReader reader(helpers, {.root = tree.root(), .deadline = Seconds{3600}});
+        EXPECT_FALSE(reader.ask(Block{.pid = 7}));
+    }  // comes back though nobody will ever answer
+    ProcessReader next(helpers, {.root = tree.root(), .deadline = Seconds{60}});
+    EXPECT_EQ(*answer_of(next, Echo{.pid = 8, .text = "still"}), "still");
+}
+
+TEST_F(ProcessReaderTest, ACallThatWaitsEndsWhenItIsToldTo) {
+    ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{3600}});
+    reader.stop();
+    const auto answer = reader.call(Block{.pid = 7});
+    ASSERT_FALSE(answer);
+    EXPECT_EQ(answer.error().code, std::errc::operation_canceled);
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,97 @@
+#include "watch/targets/role_assigner.h"
+
+#include <gtest/gtest.h>
+
+#include "model/processes/ledger.h"
+
+namespace memscope {
+namespace {
+
+constexpr CgroupId kOuter{10};
+constexpr CgroupId kInner{11};
+
+// As a tick does it: roles, counters, and what is given up of ranks that lost their place.
+struct Ranked {
+    ProcessTable table{1000};
+    Nesting nesting;
+    Ledger ledger;
+    RoleAssigner roles{{}};
+    std::uint64_t now_ns = 2000;
+
+    Ranked() {
+        nesting.add(kOuter, kNoCgroup);
+        nesting.add(kInner, kOuter);
+    }
+    ProcessId start(pid_t pid, int rank, CgroupId target = kInner) {
+        const ProcessId id{pid, ++now_ns};
+        table.apply(Forked{.time_ns = now_ns, .id = id, .parent = 1, .target = target, .comm = "job"});
+        table.set_details(table.living().at(pid), {"job"}, rank);
+        return id;
+    }
+    void end(const ProcessId& id) {
+        table.apply(Exited{.time_ns = ++now_ns, .id = id, .target = kInner, .comm = "job"});
+    }
+    void tick(Seconds now) {
+        roles.assign(table, nesting, now);
+        for (const auto& [outermost, key] : roles.take_vacated()) {
+            EXPECT_EQ(outermost, kOuter);
+            for (const CgroupId target : {kOuter, kInner}) ledger.fold_rank(target, key);
+        }
+        for (const TrackedProcess& process : table.ended()) ledger.book(process, process.role, nesting);
+        table.forget_ended();
+        for (auto& [pid, process] : table.living()) {
+            if (!process.has_news()) continue;
+            ledger.book(process, process.role, nesting);
+            process.settle();
+        }
+    }
+    std::uint64_t starts(CgroupId target) const {
+        std::uint64_t starts = 0;
+        for (const auto& [key, counters] : ledger.of(target)) starts += counters.starts;
+        return starts;
+    }
+};
+
+TEST(RoleAssigner, CountsProcessesBeyondTheBoundWithoutTheirRankAndStillTellsIt) {
+    Ranked job;
+    for (int i = 0; i < 4000; ++i) job.start(100 + i, i);
+    job.tick(Seconds(1));
+    job.tick(Seconds(2));
+    EXPECT_EQ(job.ledger.of(kInner).size(), RankPlaces::kMost + 1);
+    EXPECT_EQ(job.roles.folded_ranks(), 4000 - RankPlaces::kMost);
+    TrackedProcess& folded = job.table.living().at(100 + 3999);
+    EXPECT_EQ(folded.role.rank, std::nullopt);
+    EXPECT_EQ(shown(folded, Now{}).own_rank(), 3999);
+    EXPECT_EQ(shown(job.table.living().at(100), Now{}).rank, 0);
+}
+
+TEST(RoleAssigner, GivesAFoldedProcessItsRankOnceAPlaceIsFree) {
+    Ranked job;
+    std::vector<ProcessId> crowd;
+    for (int i = 0; i < static_cast<int>(RankPlaces::kMost); ++i) crowd.push_back(job.start(100 + i, i));
+    job.start(90'000, 7777);
+    job.tick(Seconds(1));
+    EXPECT_EQ(job.table.living().at(90'000).role.rank, std::nullopt);
+    for (const ProcessId& id : crowd) job.end(id);
+    job.tick(Seconds(2));
+    job.tick(Seconds(2) + RankPlaces::kKeep);  // nobody came or went
+    EXPECT_EQ(job.table.living().at(90'000).role.rank, 7777);
+    EXPECT_EQ(job.table.living().at(90'000).folded_rank, std::nullopt);
+}
+
+TEST(RoleAssigner, AHundredThousandRanksOverTimeKeepTheCountersBoundedAndComplete) {
+    Ranked job;
+    for (int tick = 0; tick < 1000; ++tick) {
+        std::vector<ProcessId> ids;
+        for (int i = 0; i < 100; ++i) ids.push_back(job.start(100 + i, tick * 100 + i));
+        job.tick(Seconds(tick));
+        for (const ProcessId& id : ids) job.end(id);
+        for (const CgroupId target : {kOuter, kInner}) EXPECT_LE(job.ledger.of(target).size(), RankPlaces::kMost + 1);
+    }
+    job.tick(Seconds(1000));
+    EXPECT_EQ(job.starts(kInner), 100'000U);
+    EXPECT_EQ(job.starts(kOuter), 100'000U);
+}
+
+}  // namespace
+}  // namespace memscope

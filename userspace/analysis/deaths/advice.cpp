@@ -1,0 +1,325 @@
+#include "analysis/deaths/advice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <csignal>
+#include <fmt/format.h>
+#include <iterator>
+
+#include "analysis/targets/target_judge.h"
+#include "base/text.h"
+
+namespace memscope {
+namespace {
+
+constexpr const char* kRaise = "memory.max, MemoryMax= of a unit, --memory of a container, limits.memory of a pod";
+constexpr const char* kShrink = "a smaller batch, fewer DataLoader workers, less prefetching";
+
+std::string per_minute(double bytes_per_second) {
+    constexpr double kMost = 1e18;  // a file may hold any number
+    const double size = std::fmin(std::fmax(bytes_per_second, 0) * 60, kMost);
+    return human_size(Bytes{static_cast<std::uint64_t>(size)}) + " a minute";
+}
+
+// A leak, or growth that looks like one though the warm-up was not over.
+void add_leak(const Judgement& judgement, const std::string& top_site, std::vector<std::string>& advice) {
+    const bool leaks = judgement.verdict == Verdict::leaking;
+    const std::string what =
+        leaks
+            ? "It was leaking"
+            : fmt::format("It grew at a constant rate of {} and gave nothing back, while a warm-up usually slows down",
+                          per_minute(judgement.floor_slope));
+    if (top_site.empty())
+        advice.push_back(what +
+                         ", and no call site is known: run it again with growth followed (no --no-growth, no "
+                         "--no-python), and memscope growth names the lines.");
+    else
+        advice.push_back(
+            fmt::format("{}, and most of what grew was first touched at {}: look at what is kept there from "
+                        "step to step (lists of losses, caches, hooks, tensors with their graph).",
+                        what, top_site));
+    advice.push_back(leaks ? fmt::format("A higher limit only delays the next one: it grew by {}.",
+                                         per_minute(judgement.floor_slope))
+                           : fmt::format("A higher limit ({}) helps only if the growth was a warm-up that would have "
+                                         "ended; memscope saw {} of it.",
+                                         kRaise, human_duration(judgement.until - judgement.since)));
+}
+
+// The curve has been flat, or nobody can tell.
+void add_size(const Verdict verdict, const Judgement& judgement, std::vector<std::string>& advice) {
+    switch (verdict) {
+        case Verdict::stable:
+            advice.push_back(fmt::format(
+                "Memory had been flat until then, so this looks like a need and not like a leak: raise the limit ({}) "
+                "or need less: {}.",
+                kRaise, kShrink));
+            break;
+        case Verdict::spiky:
+            advice.push_back(fmt::format(
+                "The floor had been flat under spikes, so this looks like a peak and not like a leak: leave room for "
+                "{} and a spike on top, or make smaller what comes at each of them (validation, checkpoints).",
+                human_size(judgement.floor)));
+            break;
+        case Verdict::warming_up:
+            advice.push_back(fmt::format(
+                "It was still warming up, so nobody can tell whether it would have stopped growing: give it more room "
+                "({}) or a smaller start ({}), and see what it is called then.",
+                kRaise, kShrink));
+            break;
+        case Verdict::insufficient:
+        case Verdict::leaking:
+            advice.push_back(fmt::format(
+                "It was watched too briefly to say whether it leaks: raise the limit ({}) or need less ({}), and see "
+                "what it is called then.",
+                kRaise, kShrink));
+            break;
+    }
+}
+
+// What the curve does not tell but the kinds of memory do.
+void add_kinds(const TargetSnapshot& target, std::vector<std::string>& advice) {
+    if (!target.sharing.explanation.empty())
+        advice.emplace_back(
+            "Forked workers had copied memory that they began by sharing: hold the dataset in arrays (NumPy, Arrow, "
+            "torch tensors) instead of Python objects, whose reference counts are written on each look.");
+    const MemoryByKind& kinds = target.memory.by_kind;
+    if (kinds.shmem > kinds.anon)
+        advice.emplace_back(
+            "Most of it was shared memory, which stays until its files are removed: look for batches in /dev/shm "
+            "(fewer workers, lower prefetch_factor) and for files in tmpfs.");
+}
+
+// Where others have their part in it.
+void add_others(const OomKill& oom, const TargetSnapshot& target, const HostMemory& host,
+                std::vector<std::string>& advice) {
+    const std::string held = human_size(judged_memory(target));
+    if (oom.constraint == OomConstraint::host) {
+        advice.push_back(fmt::format(
+            "The machine itself had run out ({}), no limit of the job was reached: this target held {}. See who held "
+            "the rest, and give jobs limits that fit the machine together, so that one that outgrows its own dies "
+            "alone.",
+            human_size(host.total), held));
+        return;
+    }
+    const std::string limit = oom.limit ? " of " + human_size(*oom.limit) : "";
+    const std::string usage = oom.usage ? fmt::format(" of the {} there", human_size(*oom.usage)) : "";
+    advice.push_back(fmt::format(
+        "The limit{} is that of {}, around this target, which held {}{}: memscope --cgroup '{}' shows who holds the "
+        "rest.",
+        limit, printable(oom.limit_owner), held, usage, printable(oom.limit_owner)));
+}
+
+}  // namespace
+
+std::vector<std::string> advice_for_oom_kill(const DeathReport& report, const std::string& top_site) {
+    std::vector<std::string> advice;
+    const TargetSnapshot& target = report.target();
+    const OomKill oom = report.decisive().oom.value_or(OomKill{});
+    if (oom.constraint == OomConstraint::cpuset || oom.constraint == OomConstraint::mempolicy) {
+        advice.push_back(
+            fmt::format("The memory nodes it was bound to had run out, not the machine: allow it more of "
+                        "them ({}).",
+                        oom.constraint == OomConstraint::cpuset ? "cpuset.mems" : "numactl"));
+        return advice;
+    }
+    const bool own = oom.limit_owner == "own" || oom.limit_owner.empty();
+    if (oom.constraint == OomConstraint::host || !own) add_others(oom, target, report.host(), advice);
+    if (oom.constraint == OomConstraint::unknown)
+        advice.emplace_back("Which limit it was is not known here: the kernel log says it (dmesg, journalctl -k).");
+    const ScopeVerdict* verdict = target.verdict();
+    const Judgement judgement = verdict ? verdict->judgement : Judgement{};
+    if (judgement.verdict == Verdict::leaking || (judgement.verdict == Verdict::warming_up && judgement.steady))
+        add_leak(judgement, top_site, advice);
+    else if (own && oom.constraint != OomConstraint::host)
+        add_size(judgement.verdict, judgement, advice);
+    add_kinds(target, advice);
+    return advice;
+}
+
+namespace {
+
+constexpr std::size_t kMostSentences = 4;
+
+std::string shm_advice(const std::string& mount) {
+    if (mount.empty() || mount == "/dev/shm")
+        return "Shared memory was full: enlarge /dev/shm (docker run --shm-size, an emptyDir with medium Memory and a "
+               "larger sizeLimit in Kubernetes, mount -o remount,size= elsewhere), or use fewer DataLoader workers and "
+               "a lower prefetch_factor.";
+    return fmt::format("The file system at {} was full: enlarge it (mount -o remount,size=), or write less to it.",
+                       printable(mount));
+}
+
+bool is_memory_file_system(const FullFile& file) { return file.file_system == "tmpfs"; }
+
+// Those who kill by design, by the words of keeper_of(), and where they say why.
+struct Killer {
+    std::string_view who;
+    const char* advice;
+};
+constexpr Killer kKillers[] = {
+    {"systemd-oomd",
+     "systemd-oomd kills a whole cgroup when pressure or swap use stays high, before the kernel would: oomctl and "
+     "journalctl -u systemd-oomd say why; ManagedOOMPreference=avoid spares a unit."},
+    {"earlyoom",
+     "earlyoom kills when the machine is nearly out of memory: its log says how much was left; --avoid spares a "
+     "program, -m sets the threshold. See who else held memory."},
+    {"nohang", "nohang kills when the machine is nearly out of memory or stalls: its log says why."},
+    {"bustd", "bustd kills when the machine stalls for want of memory: its log says why."},
+    {"oomd", "oomd kills by the rules in its configuration: its log says which one it was."},
+    {"the kubelet",
+     "Kubernetes stopped the container: kubectl describe pod says why (an eviction, a probe that failed, a deletion, "
+     "the grace period over)."},
+    {"the container runtime", "The container was stopped from outside: the log of its runtime says by whom."},
+    {"Docker", "Docker stopped the container: docker events and docker inspect say why."},
+    {"Podman", "Podman stopped the container: podman events and podman inspect say why."},
+    {"Slurm",
+     "Slurm ended the job step: sacct -j JOB -o State,Elapsed,Timelimit,ReqMem,MaxRSS says whether it was the time "
+     "limit, the memory limit or scancel."},
+    {"PBS", "PBS ended the job: tracejob or qstat -xf say why (wall time, memory, qdel)."},
+    {"Grid Engine", "Grid Engine ended the job: qacct -j says why (h_rt, h_vmem, qdel)."},
+    {"HTCondor", "HTCondor ended the job: its user log and condor_history say why."},
+    {"systemd",
+     "systemd stopped the unit: systemctl status and journalctl -u say why (a timeout of its stop, a limit of its run "
+     "time)."},
+};
+
+void add_sender(const Death& death, std::vector<std::string>& advice) {
+    const auto* known = std::ranges::find(kKillers, death.sent_for, &Killer::who);
+    if (known != std::end(kKillers))
+        advice.emplace_back(known->advice);
+    else if (death.sent_by)
+        advice.push_back(
+            fmt::format("{} (pid {}) sent the signal: nothing that memscope saw says that memory had a "
+                        "part in it; ask whoever runs that.",
+                        printable(death.sent_by->comm), death.sent_by->pid));
+    else
+        advice.emplace_back(
+            "Somebody sent the signal, and who is not known: nothing that memscope saw says that memory had a part in "
+            "it.");
+}
+
+void add_sigbus(const Death& death, std::vector<std::string>& advice) {
+    if (!death.mapping) {
+        advice.emplace_back(
+            "A page of a mapped file could not be had: a full tmpfs (df -h /dev/shm), a file that was "
+            "cut, or storage that failed.");
+        return;
+    }
+    const FullFile& file = *death.mapping;
+    if (is_memory_file_system(file))
+        advice.push_back(shm_advice(file.mount));
+    else if (file.file_system == "hugetlbfs")
+        advice.emplace_back("The pool of huge pages was empty: reserve more (vm.nr_hugepages), or map fewer.");
+    else
+        advice.emplace_back(
+            "The file behind the mapping was cut while it was mapped, or its storage failed: the kernel "
+            "log has errors of storage (dmesg).");
+}
+
+void add_failed_allocation(const Death& death, std::vector<std::string>& advice) {
+    const FailedAllocation failed = death.allocation.value_or(FailedAllocation{});
+    if (failed.call == "fallocate" || failed.reason == "enospc") {
+        advice.push_back(shm_advice(failed.file ? failed.file->mount : ""));
+        return;
+    }
+    if (failed.call == "fork")
+        advice.emplace_back(
+            "A child could not be made for want of memory: where vm.overcommit_memory is 2, a fork "
+            "counts all of its parent's memory again; start workers before memory is taken, or by "
+            "spawn.");
+    else
+        advice.emplace_back(
+            "The kernel refused the request outright: look at ulimit -v (RLIMIT_AS), at "
+            "vm.overcommit_memory and CommitLimit in /proc/meminfo, and at vm.max_map_count.");
+    if (failed.size)
+        advice.push_back(fmt::format("It asked for {} at once: if that surprises you, look at what computes the size.",
+                                     human_size(*failed.size)));
+}
+
+// What processes other than the one that died held of the GPU.
+Bytes held_by_others(const Death& death) {
+    Bytes sum;
+    for (const GpuShortage::Holder& holder : death.gpu->holders)
+        if (holder.process.pid != death.id.pid) sum += holder.used.value_or(Bytes{});
+    return sum;
+}
+
+void add_cuda_oom(const Death& death, std::vector<std::string>& advice) {
+    const GpuShortage shortage = death.gpu.value_or(GpuShortage{});
+    if (shortage.of_host) {
+        advice.emplace_back(
+            "The driver could not pin so much host memory: pin less (fewer DataLoader workers, a lower "
+            "prefetch_factor, "
+            "pin_memory=False), or give the machine or the container more memory.");
+        return;
+    }
+    if (shortage.asked_for_more_than_all()) {
+        advice.push_back(fmt::format(
+            "It asked for {} at once, and the whole GPU has {}: no setting of the allocator and no other process would "
+            "change that. Look at what computes the size (a shape, a sequence length, an index that was meant for "
+            "another axis), or split that one tensor.",
+            human_size(shortage.size), human_size(*shortage.total)));
+        return;
+    }
+    if (death.gpu && shortage.free && *shortage.free + held_by_others(death) >= shortage.size &&
+        *shortage.free < shortage.size)
+        advice.push_back(fmt::format("Other processes held {} of the GPU: without them it would have fitted.",
+                                     human_size(held_by_others(death))));
+    advice.emplace_back(
+        "The GPU's memory had run out: a smaller batch, activation checkpointing, or "
+        "PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True where it is fragmented.");
+}
+
+void add_signal(const Death& death, std::vector<std::string>& advice) {
+    switch (death.signal.value_or(0)) {
+        case SIGSEGV:
+        case SIGABRT:
+        case SIGILL:
+        case SIGFPE:
+        case SIGTRAP:
+            advice.emplace_back(
+                "This is a crash, not want of memory: python -X faulthandler prints the line, "
+                "coredumpctl has the core where cores are kept.");
+            break;
+        case SIGXCPU:
+            advice.emplace_back("It had used up the CPU time it may have (ulimit -t).");
+            break;
+        default:
+            if (death.sender == DeathSender::outside)
+                add_sender(death, advice);
+            else
+                advice.emplace_back(
+                    "It ended by a signal; nothing that memscope saw says that memory had a part in it.");
+    }
+}
+
+}  // namespace
+
+std::vector<std::string> advice_for(const DeathReport& report, const std::string& top_site) {
+    std::vector<std::string> advice;
+    const Death& death = report.decisive();
+    switch (death.cause) {
+        case DeathCause::oom_kill:
+            advice = advice_for_oom_kill(report, top_site);
+            break;
+        case DeathCause::sigkill:
+            add_sender(death, advice);
+            break;
+        case DeathCause::sigbus:
+            add_sigbus(death, advice);
+            break;
+        case DeathCause::signal:
+            add_signal(death, advice);
+            break;
+        case DeathCause::alloc_failed:
+            add_failed_allocation(death, advice);
+            break;
+        case DeathCause::cuda_oom:
+            add_cuda_oom(death, advice);
+            break;
+    }
+    if (advice.size() > kMostSentences) advice.resize(kMostSentences);
+    return advice;
+}
+
+}  // namespace memscope

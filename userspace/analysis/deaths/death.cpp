@@ -1,0 +1,261 @@
+#include "analysis/deaths/death.h"
+
+#include <algorithm>
+#include <csignal>
+#include <fmt/format.h>
+#include <iterator>
+#include <linux/magic.h>
+
+#include "model/growth/mappings.h"
+#include <memscope/shared/deaths.h>
+
+namespace memscope {
+namespace {
+
+enum class Trade { runtime, scheduler, service_manager, oom_daemon };
+
+struct Keeper {
+    std::string_view comm;  // at most 15 bytes of it are kept by the kernel
+    Trade trade;
+    std::string_view who;
+};
+
+constexpr Keeper kKeepers[] = {
+    {"runc", Trade::runtime, "the container runtime"},
+    {"crun", Trade::runtime, "the container runtime"},
+    {"youki", Trade::runtime, "the container runtime"},
+    {"conmon", Trade::runtime, "the container runtime"},
+    {"containerd", Trade::runtime, "the container runtime"},
+    {"containerd-shim", Trade::runtime, "the container runtime"},
+    {"dockerd", Trade::runtime, "Docker"},
+    {"kubelet", Trade::runtime, "the kubelet"},
+    {"slurmstepd", Trade::scheduler, "Slurm"},
+    {"slurmd", Trade::scheduler, "Slurm"},
+    {"pbs_mom", Trade::scheduler, "PBS"},
+    {"sge_shepherd", Trade::scheduler, "Grid Engine"},
+    {"condor_starter", Trade::scheduler, "HTCondor"},
+    {"systemd", Trade::service_manager, "systemd"},
+    {"systemd-oomd", Trade::oom_daemon, "systemd-oomd"},
+    {"earlyoom", Trade::oom_daemon, "earlyoom"},
+    {"nohang", Trade::oom_daemon, "nohang"},
+    {"oomd", Trade::oom_daemon, "oomd"},
+    {"bustd", Trade::oom_daemon, "bustd"},
+};
+
+// runc calls itself "runc:[2:INIT]" while it starts a container.
+const Keeper* find(std::string_view comm) {
+    const auto* found = std::ranges::find(kKeepers, comm.substr(0, comm.find(':')), &Keeper::comm);
+    return found == std::end(kKeepers) ? nullptr : found;
+}
+
+}  // namespace
+
+std::string keeper_of(std::string_view comm, std::string_view target) {
+    const Keeper* keeper = find(comm);
+    if (!keeper) return {};
+    if (keeper->trade == Trade::runtime) {
+        if (target.find("kubepods") != std::string_view::npos) return "the kubelet";
+        if (target.find("docker") != std::string_view::npos) return "Docker";
+        if (target.find("libpod") != std::string_view::npos) return "Podman";
+    }
+    return std::string(keeper->who);
+}
+
+bool kills_for_memory(std::string_view comm) {
+    const Keeper* keeper = find(comm);
+    return keeper && keeper->trade == Trade::oom_daemon;
+}
+
+bool keeps_from_inside(std::string_view comm) {
+    const Keeper* keeper = find(comm);
+    return keeper && keeper->trade == Trade::scheduler;
+}
+
+std::string file_system_name(std::uint64_t magic) {
+    switch (magic) {
+        case TMPFS_MAGIC:
+            return "tmpfs";
+        case HUGETLBFS_MAGIC:
+            return "hugetlbfs";
+        case EXT4_SUPER_MAGIC:
+            return "ext4";
+        case XFS_SUPER_MAGIC:
+            return "xfs";
+        case BTRFS_SUPER_MAGIC:
+            return "btrfs";
+        case OVERLAYFS_SUPER_MAGIC:
+            return "overlay";
+        case NFS_SUPER_MAGIC:
+            return "nfs";
+        default:
+            return fmt::format("{:#x}", magic);
+    }
+}
+
+namespace {
+
+int signal_of(int exit_code) { return exit_code & 0x7F; }
+int status_of(int exit_code) { return (exit_code >> 8) & 0xFF; }
+
+// What people and programs end a job with. Whoever did it knows; nothing has gone wrong.
+bool asks_to_end(int signal) {
+    return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGPIPE || signal == SIGTERM;
+}
+
+// How a program ends that has noticed, or has not, that it got no memory.
+bool gives_up_with(int signal) { return signal == SIGABRT || signal == SIGSEGV; }
+
+bool is_from_itself(const SentSignal& sent, const LastWords& words) { return sent.sender.pid == words.id.pid; }
+
+// A process did it, not the kernel of its own accord: what the end of a process tears down, that process does.
+bool is_from_a_process(const SentSignal& sent, const LastWords& words) {
+    return !sent.by_kernel || (sent.at_exit && !is_from_itself(sent, words));
+}
+
+bool is_oom_kill(const LastWords& words, const DeathScene& scene) {
+    if (signal_of(words.exit_code) != SIGKILL) return false;
+    const auto& kill = words.kill;
+    if (!kill) return (words.oom && words.oom->chosen) || scene.logged;
+    if (!kill->by_kernel) return false;
+    if (kill->with_victim) return true;
+    // The killer also marks those that are ending anyway. It was the end only of whom it sent the signal, too: both
+    // come from the thread that asked for memory.
+    if (words.oom && words.oom->chosen) return words.oom->trigger.pid == kill->sender.pid;
+    if (kill->at_exit) return false;
+    return scene.logged || (words.oom && words.oom->owner.id != kNoCgroup);
+}
+
+bool is_explained_by_failure_at(std::uint64_t failed_ns, const LastWords& words) {
+    if (words.time_ns < failed_ns || words.time_ns - failed_ns >= MS_FAILURE_EXPLAINS_NS) return false;
+    const int signal = signal_of(words.exit_code);
+    if (signal == 0) return status_of(words.exit_code) != 0;
+    const SentSignal* sent = deadly_signal(words);
+    return gives_up_with(signal) && (!sent || is_from_itself(*sent, words) || sent->by_kernel);
+}
+
+// The later of the two, if both kinds of memory were short.
+std::optional<DeathCause> failed_cause_of(const LastWords& words) {
+    const bool of_gpu = words.gpu_failure && is_explained_by_failure_at(words.gpu_failure->time_ns, words);
+    const bool of_host = words.failure && is_explained_by_failure_at(words.failure->time_ns, words);
+    if (of_gpu && (!of_host || words.gpu_failure->time_ns >= words.failure->time_ns)) return DeathCause::cuda_oom;
+    return of_host ? std::optional(DeathCause::alloc_failed) : std::nullopt;
+}
+
+std::optional<DeathCause> cause_of(const LastWords& words, const DeathScene& scene) {
+    if (is_oom_kill(words, scene)) return DeathCause::oom_kill;
+    const int signal = signal_of(words.exit_code);
+    if (signal == SIGKILL) return DeathCause::sigkill;
+    if (signal == SIGBUS) return DeathCause::sigbus;
+    if (const auto failed = failed_cause_of(words)) return failed;
+    if (signal == 0) return std::nullopt;
+    const SentSignal* sent = deadly_signal(words);
+    if (asks_to_end(signal) && !(sent && is_from_a_process(*sent, words) && kills_for_memory(sent->sender.comm)))
+        return std::nullopt;
+    return DeathCause::signal;
+}
+
+DeathSender sender_of(const LastWords& words, const DeathScene& scene) {
+    const SentSignal* sent = deadly_signal(words);
+    if (!sent) return DeathSender::none;
+    if (!is_from_a_process(*sent, words)) return DeathSender::kernel;
+    if (is_from_itself(*sent, words))
+        return signal_of(words.exit_code) == SIGKILL ? DeathSender::tree : DeathSender::none;
+    if (scene.root_ending_ns && *scene.root_ending_ns <= sent->time_ns) return DeathSender::tree;
+    if (scene.sender_in_tree && !keeps_from_inside(sent->sender.comm)) return DeathSender::tree;
+    return DeathSender::outside;
+}
+
+// What the log says is what the kernel did; else what was full tells.
+OomConstraint constraint_of(const LastWords& words, const DeathScene& scene) {
+    if (scene.logged && scene.logged->constraint != OomConstraint::unknown) return scene.logged->constraint;
+    if (words.oom && words.oom->owner.id != kNoCgroup) return OomConstraint::cgroup;
+    return scene.host_short ? OomConstraint::host : OomConstraint::unknown;
+}
+
+OomKill oom_kill_of(const LastWords& words, const DeathScene& scene) {
+    OomKill oom{.constraint = constraint_of(words, scene), .marked = !(words.kill && words.kill->with_victim)};
+    if (scene.logged) {
+        oom.limit_owner = scene.logged->limit_owner;
+        oom.victim_cgroup = scene.logged->victim_cgroup;
+    }
+    if (oom.constraint == OomConstraint::host) oom.limit_owner = "host";
+    if (!words.oom) return oom;
+    if (oom.constraint == OomConstraint::cgroup && words.oom->owner.id != kNoCgroup) {
+        if (oom.limit_owner.empty()) oom.limit_owner = words.oom->owner.name;
+        oom.limit = words.oom->limit;
+        oom.usage = words.oom->usage;
+    }
+    if (oom.victim_cgroup.empty()) oom.victim_cgroup = words.oom->cgroup.name;
+    oom.trigger = words.oom->trigger;
+    oom.whole_cgroup = words.oom->whole_cgroup;
+    return oom;
+}
+
+FailedAllocation allocation_of(const LastWords& words) {
+    const LastFailure& failure = *words.failure;
+    FailedAllocation failed{.call = failed_call(failure.call),
+                            .reason = failure_reason(failure.reason),
+                            .before_exit = std::chrono::nanoseconds(words.time_ns - failure.time_ns)};
+    if (failure.size.n > 0) failed.size = failure.size;
+    if (failure.place) failed.file = FullFile{.name = {}, .file_system = file_system_name(failure.place->magic)};
+    return failed;
+}
+
+GpuShortage shortage_of(const LastWords& words) {
+    const GpuFailure& failure = *words.gpu_failure;
+    GpuShortage shortage{.size = failure.size,
+                         .of_host = failure.of_host,
+                         .before_exit = std::chrono::nanoseconds(words.time_ns - failure.time_ns),
+                         .reserved = failure.reserved};
+    if (failure.device) shortage.gpu = gpu_id(*failure.device);
+    return shortage;
+}
+
+void describe_sender(Death& death, const LastWords& words, const DeathScene& scene) {
+    death.sender = sender_of(words, scene);
+    const SentSignal* sent = deadly_signal(words);
+    if (!sent || !is_from_a_process(*sent, words) || death.sender == DeathSender::none) return;
+    death.sent_by = sent->sender;
+    if (death.sender == DeathSender::outside) death.sent_for = keeper_of(sent->sender.comm, scene.target);
+}
+
+}  // namespace
+
+const SentSignal* deadly_signal(const LastWords& words) {
+    const int signal = signal_of(words.exit_code);
+    const auto& sent = signal == SIGKILL ? words.kill : words.other;
+    return sent && sent->number == signal ? &*sent : nullptr;
+}
+
+std::optional<Death> decide_death(const LastWords& words, const DeathScene& scene) {
+    const auto cause = cause_of(words, scene);
+    if (!cause) return std::nullopt;
+    Death death{.id = words.id, .parent = words.parent, .comm = words.comm, .cause = *cause};
+    if (const int signal = signal_of(words.exit_code))
+        death.signal = signal;
+    else
+        death.exit_status = status_of(words.exit_code);
+    death.memory = scene.memory;
+    if (scene.memory) death.rss_anon = scene.memory->anon;
+    if (*cause == DeathCause::oom_kill) {
+        death.sender = DeathSender::kernel;
+        death.oom = oom_kill_of(words, scene);
+        if (words.oom && words.oom->anon.n > 0) death.rss_anon = words.oom->anon;
+        return death;
+    }
+    if (*cause == DeathCause::alloc_failed) {
+        death.allocation = allocation_of(words);
+        return death;
+    }
+    if (*cause == DeathCause::cuda_oom) {
+        death.gpu = shortage_of(words);
+        return death;
+    }
+    describe_sender(death, words, scene);
+    if (*cause == DeathCause::sigbus && words.bus)
+        death.mapping = FullFile{.name = words.bus->name, .file_system = file_system_name(words.bus->place.magic)};
+    death.news = death.sender != DeathSender::tree;
+    return death;
+}
+
+}  // namespace memscope

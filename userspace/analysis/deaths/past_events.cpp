@@ -1,0 +1,78 @@
+#include "analysis/deaths/past_events.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+namespace memscope {
+namespace {
+
+Verdict word_of(const TargetSnapshot* target) {
+    const ScopeVerdict* verdict = target ? target->verdict() : nullptr;
+    return verdict ? verdict->judgement.verdict : Verdict::insufficient;
+}
+
+bool stands(const TargetSnapshot& target, PrecursorKind kind) {
+    return std::ranges::find(target.precursors, kind, &Precursor::kind) != target.precursors.end();
+}
+
+void add_precursors(const TargetSnapshot* before, const TargetSnapshot& now, double time,
+                    std::vector<PastEvent>& events) {
+    for (const Precursor& precursor : now.precursors)
+        if (!before || !stands(*before, precursor.kind))
+            events.push_back(
+                {precursor.since, "precursor", fmt::format("{}: {}", name_of(precursor.kind), precursor.reason)});
+    if (!before) return;
+    for (const Precursor& precursor : before->precursors)
+        if (!stands(now, precursor.kind))
+            events.push_back({time, "precursor", fmt::format("{} is over", name_of(precursor.kind))});
+}
+
+Mappings mappings_of(const TargetSnapshot& target, const RoleKey& role) {
+    const auto found = target.counters.find(role);
+    return found == target.counters.end() ? Mappings{} : found->second.mappings.value_or(Mappings{});
+}
+
+void add_failures(const TargetSnapshot& before, const TargetSnapshot& now, double time,
+                  std::vector<PastEvent>& events) {
+    for (const auto& [role, counters] : now.counters) {
+        if (!counters.mappings) continue;
+        const Mappings was = mappings_of(before, role);
+        for (std::size_t call = 0; call < MS_FAILED_COUNT; ++call)
+            for (std::size_t reason = 0; reason < MS_REASON_COUNT; ++reason) {
+                const std::uint64_t is = counters.mappings->failures[call][reason];
+                if (is <= was.failures[call][reason]) continue;
+                events.push_back(
+                    {time, "failure",
+                     fmt::format("{} failed in a {} ({}), {} time{}", failed_call(call), name_of(role.role),
+                                 failure_reason(reason), is - was.failures[call][reason],
+                                 is - was.failures[call][reason] == 1 ? "" : "s")});
+            }
+    }
+}
+
+}  // namespace
+
+std::vector<PastEvent> events_between(const TargetSnapshot* before, const TargetSnapshot& now, double time) {
+    std::vector<PastEvent> events;
+    const Verdict is = word_of(&now);
+    if (is != Verdict::insufficient && is != word_of(before))
+        events.push_back({time, "verdict", fmt::format("called {}", word(is))});
+    add_precursors(before, now, time, events);
+    if (before) add_failures(*before, now, time, events);
+    return events;
+}
+
+std::vector<PastEvent> events_of_series(const TargetSnapshot& target) {
+    std::vector<PastEvent> events;
+    const ScopeVerdict* verdict = target.verdict();
+    if (!verdict || verdict->judgement.samples == 0) return events;
+    const Judgement& judgement = verdict->judgement;
+    events.push_back({verdict->began.count(), "start", "watching began"});
+    if (judgement.restarted) events.push_back({judgement.restarted->count(), "restart", "memory fell back: a restart"});
+    if (judgement.warmup_ended) events.push_back({judgement.warmup_ended->count(), "warm-up", "warm-up ended"});
+    if (judgement.leak_started)
+        events.push_back({judgement.leak_started->count(), "leak", "the rise that is called a leak began"});
+    return events;
+}
+
+}  // namespace memscope

@@ -1,0 +1,140 @@
+#include "analysis/growth/attribution.h"
+
+#include <algorithm>
+#include <string_view>
+#include <tuple>
+
+namespace memscope {
+namespace {
+
+bool all_digits(std::string_view text) {
+    return !text.empty() && std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// "python3.12", "python3.13t" (free-threaded), "python3.11d" (debug build): the folder of the standard library. A plain
+// "python3" is not one: Debian keeps only dist-packages there.
+bool is_standard_library(std::string_view folder) {
+    constexpr std::string_view kPrefix = "python3.";
+    if (!folder.starts_with(kPrefix)) return false;
+    folder.remove_prefix(kPrefix.size());
+    while (folder.ends_with('t') || folder.ends_with('d')) folder.remove_suffix(1);
+    return all_digits(folder);
+}
+
+// "python311.zip": the standard library of a Python that is shipped inside another program.
+bool is_zipped_library(std::string_view folder) {
+    constexpr std::string_view kPrefix = "python3";
+    constexpr std::string_view kSuffix = ".zip";
+    if (!folder.starts_with(kPrefix) || !folder.ends_with(kSuffix)) return false;
+    if (folder.size() < kPrefix.size() + kSuffix.size()) return false;
+    return all_digits(folder.substr(kPrefix.size(), folder.size() - kPrefix.size() - kSuffix.size()));
+}
+
+// Folders are compared whole, so that the user's own "lib/python_tools" or "my-site-packages" is not a library.
+bool is_in_library_folder(std::string_view path) {
+    std::string_view parent;
+    for (std::size_t end = path.find('/'); end != std::string_view::npos; end = path.find('/')) {
+        const std::string_view folder = path.substr(0, end);
+        path.remove_prefix(end + 1);
+        if (folder == "site-packages" || folder == "dist-packages" || is_zipped_library(folder)) return true;
+        if ((parent == "lib" || parent == "lib64") && is_standard_library(folder)) return true;
+        if (folder.starts_with("torchinductor_")) return true;  // the cache of code that torch.compile generates
+        parent = folder;
+    }
+    return false;
+}
+
+// Code without a file of its own. "<string>" (python -c, exec), "<stdin>" and notebook cells are the user's.
+bool is_generated_by_library(std::string_view file) {
+    constexpr std::string_view kGenerated[] = {"<frozen ", "<eval_with_key>", "<attrs generated ", "<decorator-gen-"};
+    return file.ends_with(" internals>") ||  // numpy's "<__array_function__ internals>"
+           std::ranges::any_of(kGenerated, [&](std::string_view start) { return file.starts_with(start); });
+}
+
+}  // namespace
+
+bool is_library(const PythonFrame& frame) {
+    if (frame.file.starts_with('<')) return is_generated_by_library(frame.file);
+    return is_in_library_folder(frame.file);
+}
+
+namespace {
+
+bool alike(const NativeFrame& a, const NativeFrame& b) {
+    if (a.symbol != b.symbol || a.module != b.module) return false;
+    return !a.symbol.empty() || a.offset == b.offset;
+}
+
+bool comes_before(const NativeFrame& a, const NativeFrame& b) {
+    const std::uint64_t a_offset = a.symbol.empty() ? a.offset : 0;
+    const std::uint64_t b_offset = b.symbol.empty() ? b.offset : 0;
+    return std::tie(a.module, a.symbol, a_offset) < std::tie(b.module, b.symbol, b_offset);
+}
+
+struct SamePlaceFirst {
+    bool operator()(const GrowthSite* a, const GrowthSite* b) const {
+        if (a->role != b->role) return a->role < b->role;
+        if (a->python != b->python) return a->python < b->python;
+        return std::lexicographical_compare(a->native.begin(), a->native.end(), b->native.begin(), b->native.end(),
+                                            comes_before);
+    }
+};
+
+bool same_place(const GrowthSite& a, const GrowthSite& b) {
+    return a.role == b.role && a.python == b.python &&
+           std::equal(a.native.begin(), a.native.end(), b.native.begin(), b.native.end(), alike);
+}
+
+void add(GrowthSite& to, const GrowthSite& from) {
+    to.bytes += from.bytes;
+    to.living_bytes += from.living_bytes;
+    to.pids.insert(to.pids.end(), from.pids.begin(), from.pids.end());
+}
+
+// `sites` of one place stand next to each other and become one.
+template <class Order, class Same>
+std::vector<GrowthSite> merged(std::vector<GrowthSite> sites, Order order, Same same) {
+    std::vector<GrowthSite*> in_order;
+    in_order.reserve(sites.size());
+    for (GrowthSite& site : sites) in_order.push_back(&site);
+    std::stable_sort(in_order.begin(), in_order.end(), order);
+    std::vector<GrowthSite> result;
+    for (GrowthSite* site : in_order) {
+        if (!result.empty() && same(result.back(), *site))
+            add(result.back(), *site);
+        else
+            result.push_back(std::move(*site));
+    }
+    std::erase_if(result, [](const GrowthSite& site) { return site.bytes == 0 && site.living_bytes == 0; });
+    for (GrowthSite& site : result) {
+        std::sort(site.pids.begin(), site.pids.end());
+        site.pids.erase(std::unique(site.pids.begin(), site.pids.end()), site.pids.end());
+    }
+    std::stable_sort(result.begin(), result.end(),
+                     [](const GrowthSite& a, const GrowthSite& b) { return a.bytes > b.bytes; });
+    return result;
+}
+
+}  // namespace
+
+std::vector<GrowthSite> merged_sites(std::vector<GrowthSite> sites) {
+    return merged(std::move(sites), SamePlaceFirst{}, same_place);
+}
+
+std::vector<GrowthSite> merged_by_line(std::vector<GrowthSite> sites) {
+    const auto order = [](const GrowthSite* a, const GrowthSite* b) {
+        if (a->role != b->role) return a->role < b->role;
+        return a->python < b->python;
+    };
+    return merged(std::move(sites), order, [](const GrowthSite& a, const GrowthSite& b) {
+        return !a.python.empty() && a.role == b.role && a.python == b.python;
+    });
+}
+
+const PythonFrame* telling_frame(const std::vector<PythonFrame>& frames) {
+    const auto own = std::ranges::find_if_not(frames, is_library);
+    if (own != frames.end()) return &*own;
+    return frames.empty() ? nullptr : &frames.front();
+}
+
+}  // namespace memscope

@@ -1,0 +1,42 @@
+#include "analysis/growth/hook_budget.h"
+
+#include <algorithm>
+
+namespace memscope {
+namespace {
+
+constexpr double kLongestPause = 10;       // windows
+constexpr double kNegligible = 0.05 / 60;  // of a window: less tells nothing
+
+}  // namespace
+
+HookBudget::Advice HookBudget::consider(Seconds now, Seconds hook, const std::function<Seconds()>& watched) {
+    if (is_off()) {
+        if (now < off_until_) return Advice::stay;
+        off_until_ = Seconds{0};
+        window_began_ = Seconds{-1};
+        return Advice::put_back;
+    }
+    if (window_began_ < Seconds{0}) {
+        window_began_ = now;
+        hook_then_ = hook;
+        watched_then_ = watched();
+    }
+    if (now - window_began_ < window_) return Advice::stay;
+    const Seconds cost = hook - hook_then_;
+    const Seconds used_now = watched();
+    // Processes that end take their time with them: the sum may fall.
+    const Seconds used = std::max(used_now - watched_then_, Seconds{0});
+    window_began_ = now;
+    hook_then_ = hook;
+    watched_then_ = used_now;
+    if (cost < kNegligible * window_ || cost <= share_ * used) {
+        next_pause_ = std::max(next_pause_ / 2, window_);
+        return Advice::stay;
+    }
+    off_until_ = now + next_pause_;
+    next_pause_ = std::min(next_pause_ * 2, kLongestPause * window_);
+    return Advice::take_off;
+}
+
+}  // namespace memscope

@@ -1,0 +1,87 @@
+#include "analysis/growth/line_history.h"
+
+#include <algorithm>
+#include <vector>
+
+namespace memscope {
+namespace {
+
+constexpr double kLittle = 1 << 20;     // bytes: a look in which less grew says nothing
+constexpr double kNoticeable = 0.05;    // of what grew in a look: less is not worth a count
+constexpr double kFade = 0.8;           // of what was before, at each look in which something grew
+constexpr int kEnoughLooks = 3;         // two may be chance
+constexpr double kMostGivenBack = 0.5;  // of what grew: beyond it lines name who took, not who keeps
+constexpr std::size_t kMostLines = 1024;
+
+double positive(double value) { return std::max(value, 0.0); }
+
+}  // namespace
+
+void LineHistory::add(Sum& sum, double grown, double repeated, double given_back) {
+    if (grown < kLittle) {
+        sum.given_back += given_back;  // late, but of what grew before
+        return;
+    }
+    sum.recent = sum.recent * kFade + grown;
+    sum.repeated = sum.repeated * kFade + repeated;
+    sum.given_back = sum.given_back * kFade + given_back;
+    ++sum.looks;
+}
+
+void LineHistory::look_at(Seconds now, std::span<const LineGrowth> lines) {
+    looked_ = now;
+    struct Change {
+        double grown = 0;
+        double repeated = 0;
+        double given_back = 0;
+    };
+    std::map<RoleKey, Change> roles;
+    Change all;
+    std::map<Key, Line> seen;
+    std::vector<std::pair<Line*, double>> grew;
+    for (const LineGrowth& each : lines) {
+        if (seen.size() >= kMostLines) break;  // they come largest first
+        Key key{each.role, each.place};
+        const auto known = lines_.find(key);
+        Line line = known == lines_.end() ? Line{} : known->second;
+        auto change = static_cast<double>(each.bytes) - static_cast<double>(line.bytes);
+        if (run_began_ && change < 0) change = static_cast<double>(each.bytes);
+        line.bytes = each.bytes;
+        Line& kept = seen.insert_or_assign(std::move(key), line).first->second;
+        if (first_) continue;  // what was there before has grown, but nobody knows when
+        for (Change* sum : {&all, &roles[each.role]}) {
+            sum->grown += positive(change);
+            sum->repeated += line.times > 0 ? positive(change) : 0;
+            sum->given_back += positive(-change);
+        }
+        if (change > 0) grew.emplace_back(&kept, change);
+    }
+    lines_ = std::move(seen);
+    first_ = false;
+    run_began_ = false;
+    add(all_, all.grown, all.repeated, all.given_back);
+    for (const auto& [role, change] : roles) add(roles_[role], change.grown, change.repeated, change.given_back);
+    if (all.grown < kLittle) return;
+    for (auto& [key, line] : lines_) line.recent *= kFade;
+    for (const auto& [line, change] : grew) {
+        line->recent += change;
+        if (change >= kNoticeable * all.grown) ++line->times;
+    }
+}
+
+std::optional<GrowingLines> LineHistory::growing(const std::optional<RoleKey>& role) const {
+    const auto found = role ? roles_.find(*role) : roles_.end();
+    if (role && found == roles_.end()) return std::nullopt;
+    const Sum& sum = role ? found->second : all_;
+    if (sum.looks < kEnoughLooks || sum.given_back > kMostGivenBack * sum.recent) return std::nullopt;
+    const std::pair<const Key, Line>* most = nullptr;
+    for (const auto& line : lines_)
+        if ((!role || line.first.role == *role) && (!most || line.second.recent > most->second.recent)) most = &line;
+    if (!most) return std::nullopt;
+    return GrowingLines{.repeated = std::min(sum.repeated / sum.recent, 1.0),
+                        .most = most->first.place,
+                        .share = std::min(most->second.recent / sum.recent, 1.0),
+                        .times = most->second.times};
+}
+
+}  // namespace memscope

@@ -1,0 +1,312 @@
+#include "analysis/limits/precursors.h"
+
+#include <cmath>
+#include <fmt/format.h>
+#include <utility>
+
+#include "analysis/limits/limit_text.h"
+
+namespace memscope {
+
+void CounterWindow::tell(Seconds now, double total) {
+    constexpr double kMostParts = 64;
+    if (!told_.empty() && total < told_.back().total) told_.clear();
+    if (!told_.empty() && now <= told_.back().time) return;
+    // The newest stays exact; those behind it need not be closer than this.
+    if (told_.size() >= 2 && now - told_[told_.size() - 2].time < length_ / kMostParts) told_.pop_back();
+    told_.push_back({now, total});
+    while (told_.size() > 2 && told_[1].time <= now - length_) told_.pop_front();
+}
+
+std::optional<double> CounterWindow::rise() const {
+    if (told_.size() < 2) return std::nullopt;
+    const Told& last = told_.back();
+    const Seconds begin = last.time - length_;
+    const Told& first = told_.front();
+    if (first.time >= begin) return last.total - first.total;
+    const Told& next = told_[1];  // behind the beginning, since tell() drops what is not needed
+    const double part = (next.time - begin) / (next.time - first.time);
+    return last.total - next.total + part * (next.total - first.total);
+}
+
+bool CounterWindow::is_full() const { return told_.size() >= 2 && told_.back().time - told_.front().time >= length_; }
+
+namespace {
+
+// What must go on for a while is looked at in slices: a counter that the kernel brings up to date every two seconds
+// stands still in between, and that is no break.
+constexpr double kSlices = 6;
+
+template <class Count>
+void tell(CounterWindow& window, Seconds now, const std::optional<Count>& counted) {
+    if (counted)
+        window.tell(now, static_cast<double>(*counted));
+    else
+        window.forget();  // what comes after a gap is measured from there
+}
+
+std::optional<CounterRise> rise_of(const CounterWindow& window, Seconds length) {
+    const auto by = window.rise();
+    if (!by || !window.is_full()) return std::nullopt;
+    return CounterRise{*by, length};
+}
+
+bool is_of_host(const std::optional<EffectiveLimit>& limit) { return limit && limit->owner == "host"; }
+
+// `kind` has a reason.
+bool concerns_host(PrecursorKind kind, const PrecursorSettings& settings, const PrecursorInputs& inputs) {
+    switch (kind) {
+        case PrecursorKind::eta:
+            return is_of_host(alarming(settings, inputs)->limit);
+        case PrecursorKind::near_limit:
+            return is_of_host(inputs.limit);
+        case PrecursorKind::host_low:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// The others are about /dev/shm and the host, which remain when processes die.
+bool is_about_processes(PrecursorKind kind) {
+    return kind != PrecursorKind::shm_full && kind != PrecursorKind::host_low;
+}
+
+}  // namespace
+
+Precursors::Precursors(const PrecursorSettings& settings)
+    : settings_(settings),
+      stalls_(settings.reclaim_window),
+      refaults_(settings.refault_for / kSlices),
+      highs_(settings.high_throttled / kSlices) {}
+
+std::vector<Precursor> Precursors::consider(Seconds now, const PrecursorInputs& inputs) {
+    count(now, inputs);
+    const bool just_ended = std::exchange(job_ended_, inputs.job_ended) != inputs.job_ended;
+    std::vector<Precursor> standing;
+    for (std::size_t i = 0; i < kKinds; ++i) {
+        const PrecursorKind kind = kPrecursorKinds[i];
+        State& state = states_[i];
+        if (just_ended && is_about_processes(kind)) state.reasoned_since.reset();  // it was about the dead
+        auto reason = reason_for(kind, inputs);
+        if (reason) state.of_host = concerns_host(kind, settings_, inputs);
+        const bool of_the_dead = inputs.job_ended && state.standing_since && is_about_processes(kind) &&
+                                 *state.standing_since <= *inputs.job_ended;
+        settle(state, now, std::move(reason), needed(kind), of_the_dead ? Seconds{} : settings_.clear_after);
+        if (state.standing_since)
+            standing.push_back({kind, state.standing_since->count(), state.reason, state.of_host});
+    }
+    return standing;
+}
+
+void Precursors::count(Seconds now, const PrecursorInputs& inputs) {
+    tell(stalls_, now, inputs.reclaim_stalled ? std::optional(inputs.reclaim_stalled->count()) : std::nullopt);
+    tell(refaults_, now, inputs.refaulted ? std::optional(inputs.refaulted->n) : std::nullopt);
+    tell(highs_, now, inputs.high_events);
+}
+
+std::optional<std::string> Precursors::reason_for(PrecursorKind kind, const PrecursorInputs& inputs) const {
+    switch (kind) {
+        case PrecursorKind::eta:
+            return eta_reason(settings_, inputs);
+        case PrecursorKind::near_limit:
+            return near_limit_reason(settings_, inputs.limit);
+        case PrecursorKind::pressure:
+            return pressure_reason(settings_, inputs.pressure_full);
+        case PrecursorKind::reclaim:
+            return reclaim_reason(settings_, stalls_.rise());
+        case PrecursorKind::refault:
+            return refault_reason(settings_, rise_of(refaults_, settings_.refault_for / kSlices), inputs.usage);
+        case PrecursorKind::high_throttled:
+            return high_throttled_reason(rise_of(highs_, settings_.high_throttled / kSlices));
+        case PrecursorKind::shm_full:
+            return shm_full_reason(settings_, inputs.shm);
+        case PrecursorKind::host_low:
+            return host_low_reason(settings_, inputs.host);
+    }
+    return std::nullopt;
+}
+
+Seconds Precursors::needed(PrecursorKind kind) const {
+    switch (kind) {
+        case PrecursorKind::near_limit:
+            return settings_.near_limit_for;
+        case PrecursorKind::refault:
+            return settings_.refault_for;
+        case PrecursorKind::high_throttled:
+            return settings_.high_throttled;
+        default:
+            return Seconds{};
+    }
+}
+
+void Precursors::settle(State& state, Seconds now, std::optional<std::string> reason, Seconds needed,
+                        Seconds hold) const {
+    if (!reason) {
+        state.reasoned_since.reset();
+        if (state.standing_since && now - state.reasoned_last >= hold) state.standing_since.reset();
+        return;
+    }
+    if (!state.reasoned_since) state.reasoned_since = now;
+    if (!state.standing_since && now - *state.reasoned_since < needed) return;
+    if (!state.standing_since) state.standing_since = now;
+    state.reasoned_last = now;
+    state.reason = *std::move(reason);
+}
+
+namespace {
+
+double share(Bytes part, Bytes whole) {
+    return whole.n == 0 ? 0 : static_cast<double>(part.n) / static_cast<double>(whole.n);
+}
+
+// Rounded down: what is below its threshold never reads as having reached it.
+std::string percent(double share) {
+    const double value = std::floor(1000 * share + 1e-6) / 10;
+    return value < 10 ? fmt::format("{:.1f} %", value) : fmt::format("{:.0f} %", std::floor(value));
+}
+
+std::string_view plain_word(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::insufficient:
+            return "is not judged yet";
+        case Verdict::warming_up:
+            return "is warming up";
+        case Verdict::stable:
+            return "is stable";
+        case Verdict::spiky:
+            return "is spiky";
+        case Verdict::leaking:
+            return "leaks, too";
+    }
+    return "";
+}
+
+std::string left_text(const Forecast& forecast) {
+    return forecast.eta > Seconds{} ? "in " + human_duration(forecast.eta) : "now";
+}
+
+bool is_own(const EffectiveLimit& limit) { return limit.owner == "own"; }
+
+// Whose growth fills the limit of an ancestor or of the host. It may be a neighbour's, and then this job is healthy.
+std::string by_whom(const Forecast& forecast, Verdict own) {
+    if (is_own(*forecast.limit)) return "";
+    if (forecast.own_share >= 0.5) return ", mostly by this job";
+    return fmt::format(", mostly by others (this job {})", plain_word(own));
+}
+
+std::string held_text(const EffectiveLimit& limit) {
+    return fmt::format("{} of {} ({})", human_size(limit.held()), limit_and_size(limit), percent(limit.held_share()));
+}
+
+std::string leak_reason(const Forecast& forecast, Verdict own) {
+    if (is_own(*forecast.limit))
+        return fmt::format("it leaks, and at this rate {} is full {}: save a checkpoint now",
+                           limit_and_size(*forecast.limit), left_text(forecast));
+    return fmt::format("{} fills up by {}{}, and is full {}: save a checkpoint now", limit_and_size(*forecast.limit),
+                       human_rate(forecast.rate), by_whom(forecast, own), left_text(forecast));
+}
+
+std::string spike_reason(const Forecast& forecast) {
+    const std::string whose = is_own(*forecast.limit) ? "the next spike" : "the next spike of all that is held there";
+    return fmt::format("{} would cross {} {}", whose, limit_and_size(*forecast.limit), left_text(forecast));
+}
+
+std::string warmup_reason(const Forecast& forecast) {
+    const bool alone = is_own(*forecast.limit);
+    return fmt::format("it is still warming up and holds{} {}: at this rate memory runs out {}",
+                       alone ? "" : ", with what others hold there,", held_text(*forecast.limit), left_text(forecast));
+}
+
+std::string trend_reason(const Forecast& forecast, Verdict own) {
+    return fmt::format("{} are held and have lately risen by {}{}: at this rate it is full {}, save a checkpoint now",
+                       held_text(*forecast.limit), human_rate(forecast.rate), by_whom(forecast, own),
+                       left_text(forecast));
+}
+
+}  // namespace
+
+const Forecast* alarming(const PrecursorSettings& settings, const PrecursorInputs& inputs) {
+    const auto is_near = [&](const std::optional<EffectiveLimit>& limit) {
+        return limit && limit->held_share() > settings.eta_warmup_held;
+    };
+    for (const Forecast& forecast : inputs.forecasts) {
+        if (!forecast.limit) continue;
+        const bool by_verdict = forecast.basis == Forecast::Basis::leak || forecast.basis == Forecast::Basis::spike;
+        // A warm-up may end, and a rise of a minute, too: these count only near the limit.
+        if (!by_verdict && !is_near(forecast.limit) && !is_near(inputs.limit)) continue;
+        if (forecast.eta < (by_verdict ? settings.eta : settings.eta_warmup)) return &forecast;
+    }
+    return nullptr;
+}
+
+Reason eta_reason(const PrecursorSettings& settings, const PrecursorInputs& inputs) {
+    const Forecast* found = alarming(settings, inputs);
+    if (!found) return std::nullopt;
+    const Forecast& forecast = *found;
+    switch (forecast.basis) {
+        case Forecast::Basis::leak:
+            return leak_reason(forecast, inputs.verdict);
+        case Forecast::Basis::spike:
+            return spike_reason(forecast);
+        case Forecast::Basis::warmup:
+            return warmup_reason(forecast);
+        case Forecast::Basis::trend:
+            return trend_reason(forecast, inputs.verdict);
+    }
+    return std::nullopt;
+}
+
+Reason near_limit_reason(const PrecursorSettings& settings, const std::optional<EffectiveLimit>& limit) {
+    if (!limit || limit->limit.n == 0) return std::nullopt;
+    if (limit->held_share() < settings.near_limit) return std::nullopt;
+    return fmt::format("{} of {} cannot be reclaimed ({}): with {} more a process is killed", human_size(limit->held()),
+                       limit_and_size(*limit), percent(limit->held_share()), human_size(limit->headroom));
+}
+
+Reason pressure_reason(const PrecursorSettings& settings, const std::optional<double>& full) {
+    if (!full || *full < settings.pressure) return std::nullopt;
+    return fmt::format("everything stood still for {} of the last 10 s, waiting for memory", percent(*full));
+}
+
+Reason reclaim_reason(const PrecursorSettings& settings, const std::optional<double>& stalled_seconds) {
+    if (!stalled_seconds) return std::nullopt;
+    const double part = *stalled_seconds / settings.reclaim_window.count();
+    if (part < settings.reclaim || *stalled_seconds <= 0) return std::nullopt;
+    return fmt::format(
+        "its threads lost {:.1f} s of the last {} ({}) because they had to free memory before they got any",
+        *stalled_seconds, human_duration(settings.reclaim_window), percent(part));
+}
+
+Reason refault_reason(const PrecursorSettings& settings, const std::optional<CounterRise>& bytes, Bytes usage) {
+    if (!bytes || usage.n == 0) return std::nullopt;
+    const double per_second = bytes->by / bytes->in.count();
+    const double part = per_second / static_cast<double>(usage.n);
+    if (part <= settings.refault) return std::nullopt;
+    return fmt::format(
+        "{} of what was just evicted is read back every second, {} of the {} it has: its working set does not fit",
+        human_size(Bytes{static_cast<std::uint64_t>(per_second)}), percent(part), human_size(usage));
+}
+
+Reason high_throttled_reason(const std::optional<CounterRise>& events) {
+    if (!events || events->by <= 0) return std::nullopt;
+    return fmt::format("it went over memory.high {:.0f} times in the last {}, and the kernel slows it down each time",
+                       std::max(events->by, 1.0), human_duration(events->in));
+}
+
+Reason shm_full_reason(const PrecursorSettings& settings, const std::optional<ShmUsage>& shm) {
+    if (!shm || shm->size.n == 0 || share(shm->used, shm->size) < settings.shm_full) return std::nullopt;
+    return fmt::format("/dev/shm holds {} of {} ({}): when it is full, who writes to it dies of SIGBUS",
+                       human_size(shm->used), human_size(shm->size), percent(share(shm->used, shm->size)));
+}
+
+Reason host_low_reason(const PrecursorSettings& settings, const std::optional<HostMemory>& host) {
+    if (!host) return std::nullopt;
+    const Bytes part{static_cast<std::uint64_t>(settings.host_low * static_cast<double>(host->total.n))};
+    const Bytes least = std::max(part, settings.host_low_least);
+    if (host->available >= least) return std::nullopt;
+    return fmt::format("the host has {} of its {} available, less than {}: the kernel may kill any process",
+                       human_size(host->available), human_size(host->total), human_size(least));
+}
+
+}  // namespace memscope

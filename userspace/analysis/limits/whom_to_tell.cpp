@@ -1,0 +1,64 @@
+#include "analysis/limits/whom_to_tell.h"
+
+#include <algorithm>
+#include <map>
+
+namespace memscope {
+namespace {
+
+constexpr int kMostLevels = 64;  // a tree that is read while it changes may go in circles
+
+std::uint64_t held(const Process& process) {
+    const auto& memory = process.task.memory;
+    return memory ? (process.own_anon() + memory->shmem + memory->swap).n : 0;
+}
+
+bool holds_more(const Process* a, const Process* b) { return held(*a) > held(*b); }
+
+// Of the target as a whole, and only while its floor rises: else somebody always grew most.
+std::optional<pid_t> grower_of(const TargetSnapshot& target) {
+    const ScopeVerdict* verdict = target.verdict();
+    if (!verdict || !verdict->grower) return std::nullopt;
+    const Verdict word = verdict->judgement.verdict;
+    if (word != Verdict::leaking && word != Verdict::warming_up) return std::nullopt;
+    return verdict->grower->pid;
+}
+
+using ByPid = std::map<pid_t, const Process*>;
+
+const Process* find(const ByPid& by_pid, pid_t pid) {
+    const auto found = by_pid.find(pid);
+    return found == by_pid.end() ? nullptr : found->second;
+}
+
+// Itself, or the nearest above it.
+const Process* trainer_around(const Process* process, const ByPid& by_pid) {
+    for (int level = 0; process && level < kMostLevels; ++level) {
+        if (process->role == Role::trainer) return process;
+        process = find(by_pid, process->task.parent);
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+ToldProcesses whom_to_tell(const TargetSnapshot& target) {
+    ToldProcesses result;
+    ByPid by_pid;
+    const Process* largest = nullptr;
+    for (const Process& process : target.processes) {
+        by_pid[process.task.id.pid] = &process;
+        if (process.role == Role::trainer) result.trainers.push_back(&process);
+        if (process.role != Role::launcher && (!largest || holds_more(&process, largest))) largest = &process;
+    }
+    std::ranges::stable_sort(result.trainers, holds_more);
+    if (const auto pid = grower_of(target)) result.grower = find(by_pid, *pid);
+
+    result.told = trainer_around(result.grower, by_pid);
+    if (!result.told && !result.trainers.empty()) result.told = result.trainers.front();
+    if (!result.told) result.told = result.grower ? result.grower : largest;
+    if (!result.told && !target.processes.empty()) result.told = &target.processes.front();
+    return result;
+}
+
+}  // namespace memscope

@@ -1,0 +1,43 @@
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/processes/process.h"
+
+namespace memscope {
+
+// What a process may be said to run: the base name of argv[0], and behind an interpreter the base name of its script
+// or the name of its module. `python3 /venv/bin/torchrun train.py` is "python3" and "torchrun", and
+// `python -m torch.distributed.run` is "python" and "torch.distributed.run". Where argv is not known (it can be
+// unreadable, or empty) the process name has to do.
+std::vector<std::string_view> program_names(std::string_view comm, const std::vector<std::string>& argv);
+
+// Rules are data: every condition that is given must hold, and the first rule that matches decides.
+struct RoleRule {
+    Role role = Role::other;
+    std::string comm{};      // glob on the process name; "" = any
+    std::string program{};   // glob on a name of the program, see program_names(); "" = any
+    std::string argument{};  // glob on any one argument, argv[0] included; "" = any
+    std::optional<Role> parent{};
+    std::optional<bool> forked_without_exec{};
+    std::optional<bool> own_memory{};  // false: in the address space of another process, as vfork leaves it
+    std::optional<bool> gpu_context{};
+};
+
+// What one process shows of itself.
+struct RoleFacts {
+    std::string_view comm;
+    const std::vector<std::string>& argv;
+    bool forked_without_exec = false;
+    bool own_memory = true;
+    bool gpu_context = false;
+    std::optional<Role> parent_role{};
+};
+
+const std::vector<RoleRule>& builtin_role_rules();
+Role decide_role(const RoleFacts& facts, std::span<const RoleRule> rules);  // `other` if no rule matches
+
+}  // namespace memscope

@@ -1,0 +1,179 @@
+#include "analysis/targets/explain_scope.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "analysis/growth/line_history.h"
+#include "analysis/limits/limit_text.h"
+#include "analysis/limits/memory_peak.h"
+#include "analysis/verdict/explain.h"
+#include "base/text.h"
+
+namespace memscope {
+namespace {
+
+constexpr double kBig = 0.1;  // of what the target holds: from here on a flat role is worth a word
+
+std::string rank_text(const RoleKey& key) { return key.rank ? fmt::format(" of rank {}", *key.rank) : ""; }
+
+// "the trainer's anonymous memory (pid 141495, two levels below `uv`)"
+std::string grower_text(const Grower& grower) {
+    std::string role(name_of(grower.role.role));
+    std::ranges::replace(role, '_', ' ');
+    std::string place = fmt::format("pid {}, {}", grower.pid, printable(grower.comm));
+    if (grower.levels > 0)
+        place +=
+            fmt::format(", {} level{} below {}", grower.levels, grower.levels == 1 ? "" : "s", printable(grower.top));
+    const std::string_view part = grower.share > 0.5 ? "Most of it is" : "The largest part of it is";
+    return fmt::format("{} the {}{}: it grew by {} in {} ({}).", part, role, rank_text(grower.role),
+                       human_size(grower.grown), human_duration(grower.over), place);
+}
+
+// "It grows at the same lines again and again, most of it lately (92 %) at validate (train.py:35)."
+std::string lines_text(const GrowingLines& lines) {
+    const std::string where =
+        fmt::format("{} lately ({:.0f} %) at {}.", lines.share >= 0.5 ? "most of it" : "the largest part",
+                    100 * lines.share, printable(lines.most));
+    if (at_same_lines(lines)) return "It grows at the same lines again and again, " + where;
+    if (at_new_lines(lines)) return "It grows at new lines each time, " + where;
+    return "It grows at some lines again, at others for the first time, " + where;
+}
+
+// What the sentence of the curve does not say: a limit of an ancestor or of the host, and what the last minute alone
+// foretells.
+std::string limit_text(const Forecast& forecast) {
+    if (!forecast.limit) return {};
+    const EffectiveLimit& limit = *forecast.limit;
+    const std::string whose = fmt::format("{} ({})", limit_name(limit.owner), human_size(limit.limit));
+    if (forecast.basis == Forecast::Basis::trend)
+        return fmt::format("What is held below {} has lately risen by {}: at this rate it is full in {}.", whose,
+                           human_rate(forecast.rate), human_duration(forecast.eta));
+    if (limit.owner == "own") return {};
+    if (forecast.basis == Forecast::Basis::spike)
+        return fmt::format("With what others hold there, the next spike would cross {} in {}.", whose,
+                           human_duration(forecast.eta));
+    return fmt::format("With what others hold there, {} is reached in {}.", whose, human_duration(forecast.eta));
+}
+
+// "3 dataloader workers made of the trainer's pages"
+std::string copiers_text(const Sharing& sharing, const std::optional<RoleKey>& role) {
+    Copiers by = sharing.copiers.value_or(Copiers{.confirmed = false});
+    if (role) {
+        by.role = role->role;
+        if (const auto found = sharing.unshared.find(*role); found != sharing.unshared.end())
+            by.processes = found->second.processes;
+    }
+    std::string name = by.role == Role::dataloader_worker ? "dataloader worker"
+                       : by.role == Role::compile_worker  ? "compile worker"
+                                                          : "forked process";
+    const bool one = by.processes == 1;
+    if (!one) name += name.ends_with("s") ? "es" : "s";
+    const std::string_view whose = by.parent == Role::trainer ? "the trainer's"
+                                   : one                      ? "its parent's"
+                                                              : "their parent's";
+    return fmt::format("{} {} made of {} pages", by.processes, name, whose);
+}
+
+// What growth is made of, where that is not memory which the program keeps, and what helps against it.
+std::string cause_text(const TargetSnapshot& target, const ScopeVerdict& verdict) {
+    const GrowthCause& cause = *verdict.cause;
+    // Of the rise of the floor, which is what the sentence has just told.
+    const double rise = verdict.judgement.rise;
+    const std::string size = human_size(rise > 0 ? Bytes{static_cast<std::uint64_t>(cause.share * rise)} : cause.bytes);
+    switch (cause.kind) {
+        case GrowthCause::Kind::unsharing: {
+            const auto& copiers = target.sharing.copiers;
+            const bool python = verdict.role ? verdict.role->role == Role::dataloader_worker
+                                             : copiers && copiers->role == Role::dataloader_worker;
+            return fmt::format("{} of it {} copies that {} (copy-on-write un-sharing); {}", size,
+                               copiers && copiers->confirmed ? "are" : "seem to be",
+                               copiers_text(target.sharing, verdict.role),
+                               python ? "keep the dataset in arrays, not in lists of objects"
+                                      : "a page is copied when one of those who share it writes to it");
+        }
+        case GrowthCause::Kind::shared_memory:
+            return fmt::format(
+                "{} of it are shared memory, which ends with its files and not with its processes; look at files in "
+                "/dev/shm and other tmpfs, and at tensors that are kept in shared memory",
+                size);
+        case GrowthCause::Kind::page_tables:
+            return fmt::format(
+                "{} of it are page tables; fewer processes that map the same large memory need less of them, and so "
+                "do huge pages",
+                size);
+        case GrowthCause::Kind::kernel:
+            return fmt::format(
+                "{} of it are kernel memory that cannot be reclaimed; look at open files, sockets and processes that "
+                "are left behind",
+                size);
+    }
+    return {};
+}
+
+std::string overhead_text(const ScopeVerdict& verdict, std::uint64_t processes, const TargetSnapshot& target) {
+    const Bytes held = target.memory.held();
+    const Judgement& judgement = verdict.judgement;
+    if (judgement.verdict != Verdict::stable || processes < 2) return {};
+    if (static_cast<double>(judgement.floor.n) < kBig * static_cast<double>(held.n)) return {};
+    return fmt::format("{} hold {}, flat: constant overhead, no leak.", role_text(*verdict.role, processes),
+                       human_size(judgement.floor));
+}
+
+}  // namespace
+
+std::string role_text(const RoleKey& key, std::uint64_t processes) {
+    std::string role(name_of(key.role));
+    std::ranges::replace(role, '_', ' ');
+    if (processes == 1) return "The " + role + rank_text(key);
+    return fmt::format("{} {}{}{}", processes, role, key.role == Role::other ? " processes" : "s", rank_text(key));
+}
+
+std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verdict) {
+    const auto present = verdict.role ? target.roles.find(*verdict.role) : target.roles.end();
+    const std::uint64_t processes = present == target.roles.end() ? 0 : present->second.processes;
+    if (verdict.role) {
+        std::string overhead = overhead_text(verdict, processes, target);
+        if (!overhead.empty()) return overhead;
+    }
+    const auto& expected = verdict.forecast;
+    const bool own =
+        expected && expected->limit && expected->limit->owner == "own" && expected->basis != Forecast::Basis::trend;
+    Judgement judgement = verdict.judgement;
+    if (!verdict.role) judgement.room = room_for(target, judgement.room);
+    const std::string cause = verdict.cause ? cause_text(target, verdict) : "";
+    const bool leaks = judgement.verdict == Verdict::leaking;
+    Circumstances known;
+    if (!verdict.role && std::holds_alternative<Bytes>(target.memory.limit))
+        known.limit = std::get<Bytes>(target.memory.limit);
+    if (own) {
+        known.limit = expected->limit->limit;
+        known.expected = expected;
+    }
+    if (leaks && !cause.empty()) known.advice = cause;
+    std::string text = explain(judgement, verdict.began, known);
+    const auto append = [&text](const std::string& sentence) {
+        if (!sentence.empty()) text += " " + sentence;
+    };
+    if (!leaks && !cause.empty()) append(cause + ".");  // a leak has said it already
+    // Neither tells of what is no memory that a program keeps: a second diagnosis would contradict the first.
+    if (verdict.grower && !verdict.cause) append(grower_text(*verdict.grower));
+    if (verdict.lines && !verdict.cause) append(lines_text(*verdict.lines));
+    if (verdict.role) return role_text(*verdict.role, processes) + ": " + text;
+    if (verdict.forecast) append(limit_text(*verdict.forecast));
+    return text;
+}
+
+bool adds_to(const TargetSnapshot& target, const ScopeVerdict& verdict) {
+    if (verdict.scope == VerdictScope::target || verdict.judgement.verdict != Verdict::leaking) return false;
+    if (!verdict.role) return true;
+    const ScopeVerdict* whole = target.verdict();
+    if (whole && whole->cause) return !verdict.cause || verdict.cause->kind != whole->cause->kind;
+    return !whole || !whole->grower || whole->grower->role != *verdict.role;
+}
+
+bool says_unsharing(const TargetSnapshot& target) {
+    const ScopeVerdict* whole = target.verdict();
+    return whole && whole->cause && whole->cause->kind == GrowthCause::Kind::unsharing;
+}
+
+}  // namespace memscope

@@ -1,0 +1,136 @@
+#include "analysis/targets/target_judge.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "analysis/roles/own_memory.h"
+#include "analysis/targets/explain_scope.h"
+
+namespace memscope {
+namespace {
+
+constexpr Seconds kForgetRole = std::chrono::hours(1);  // workers may be away for a validation, not for an hour
+constexpr double kMoreProcesses = 1.5;                  // more of them is a reason to hold more, so the bar is higher
+constexpr double kLooksInWarmup = 20;                   // at the lines that grow
+constexpr double kPartsInWarmup = 240;                  // how finely it is known what memory was made of
+
+constexpr double kNewLines = 1.5;
+constexpr double kSameLines = 0.8;
+
+double bar_of(const std::optional<GrowingLines>& lines) {
+    if (!lines) return 1;
+    if (at_new_lines(*lines)) return kNewLines;
+    return at_same_lines(*lines) ? kSameLines : 1;
+}
+
+}  // namespace
+
+Bytes judged_memory(const TargetSnapshot& target) {
+    if (target.memory.measured_at.empty()) return target.memory.held();
+    return sum_own_anon(target.processes);
+}
+
+TargetJudge::TargetJudge(Seconds warmup, const TrendSettings& trend)
+    : warmup_(warmup),
+      whole_(new_scope(Seconds{}, 0)),
+      gpus_(warmup),
+      growers_(warmup / 2),
+      lines_(warmup / kLooksInWarmup),
+      limits_(warmup, trend) {
+    // The process tree tells when the job begins anew: a fall of the curve alone is no restart.
+    whole_.judge = Judge({.warmup = warmup, .evidence = {.restarts = std::vector<Seconds>{}}});
+}
+
+TargetJudge::Scope TargetJudge::new_scope(Seconds now, std::uint64_t processes) const {
+    return {.judge = Judge({.warmup = warmup_}),
+            .parts = PartsHistory(warmup_ / kPartsInWarmup),
+            .processes = processes,
+            .counted = now};
+}
+
+void TargetJudge::add(Scope& scope, Seconds now, const HeldParts& held, std::uint64_t processes) const {
+    if (now - scope.counted >= warmup_ / 2) {
+        scope.more_processes = processes > scope.processes;
+        scope.processes = processes;
+        scope.counted = now;
+    }
+    scope.judge.set_bar(scope.more_processes ? kMoreProcesses : bar_of(scope.lines));
+    scope.judge.add(now, held.judged);
+    scope.parts.add(now, held);
+    scope.seen = now;
+}
+
+void TargetJudge::add_roles(Seconds now, const TargetSnapshot& target) {
+    for (const auto& [key, totals] : target.roles) {
+        // Before the pages of workers that are older than the watcher were read, their own memory is only guessed.
+        if (totals.processes == 0 || !totals.own_known) continue;
+        HeldParts held{.judged = totals.own_anon()};
+        if (const auto unshared = target.sharing.unshared.find(key); unshared != target.sharing.unshared.end())
+            held.unshared = unshared->second.bytes;
+        auto scope = roles_.find(key);
+        if (scope == roles_.end()) scope = roles_.emplace(key, new_scope(now, totals.processes)).first;
+        add(scope->second, now, held, totals.processes);
+    }
+    std::erase_if(roles_, [&](const auto& role) { return now - role.second.seen >= kForgetRole; });
+}
+
+void TargetJudge::forget(const RoleKey& role) {
+    roles_.erase(role);
+    lines_.forget(role);
+}
+
+void TargetJudge::look_at_lines(Seconds now, std::span<const LineGrowth> lines) {
+    lines_.look_at(now, lines);
+    whole_.lines = lines_.growing(std::nullopt);
+    for (auto& [key, scope] : roles_) scope.lines = lines_.growing(key);
+}
+
+ScopeVerdict TargetJudge::verdict_of(const Scope& scope, const std::optional<RoleKey>& role, Seconds to_wall,
+                                     const TargetSnapshot& target) const {
+    ScopeVerdict verdict{.scope = role ? VerdictScope::role : VerdictScope::target,
+                         .role = role,
+                         .began = scope.judge.series().began() + to_wall,
+                         .judgement = moved(scope.judge.latest(), to_wall)};
+    if (verdict.judgement.verdict == Verdict::leaking || verdict.judgement.verdict == Verdict::warming_up) {
+        verdict.grower = growers_.most_grown(target.processes, role);
+        verdict.lines = scope.lines;
+        const Judgement& judgement = scope.judge.latest();  // on the clock of the series
+        verdict.cause = scope.parts.cause_since(judgement.leak_started.value_or(judgement.since));
+    }
+    return verdict;
+}
+
+void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target, std::span<const GpuDevice> gpus) {
+    const Bytes judged = judged_memory(target);
+    if (end_.look_at(target, judged, grower_)) {
+        job_ended_ = now;
+        limits_.job_ended(now, whole_.judge.latest());
+        whole_.judge.restart(now);
+    }
+    peak_.look_at(target.memory);
+    target.memory.peak_in_run = peak_.reached();
+    growers_.look_at(now, target, judged);
+    if (std::exchange(run_, target.run) != target.run) lines_.run_began();
+    if (target.lines) look_at_lines(now, *target.lines);
+    // What is left when everybody has gone is not what the job held: its verdict stands.
+    const bool known = target.memory.measured_at.empty() ||
+                       std::ranges::all_of(target.processes, [](const Process& process) { return process.own_known; });
+    if (!target.processes.empty() && known) add(whole_, now, held_parts(target, judged), target.processes.size());
+    add_roles(now, target);
+    limits_.add(now, target.memory.candidates, judged);
+    gpus_.add(now, target);
+
+    ScopeVerdict whole = verdict_of(whole_, std::nullopt, wall - now, target);
+    grower_ = whole.grower ? std::optional(whole.grower->pid) : std::nullopt;
+    forecasts_ = limits_.foresee(now, whole_.judge.latest(), target.memory.candidates);
+    if (!forecasts_.empty()) whole.forecast = forecasts_.front();
+    target.verdicts.clear();
+    target.verdicts.push_back(std::move(whole));
+    for (const auto& [key, scope] : roles_)
+        if (scope.seen == now) target.verdicts.push_back(verdict_of(scope, key, wall - now, target));
+    for (ScopeVerdict& verdict : target.verdicts) verdict.explanation = explain_scope(target, verdict);
+    std::ranges::move(gpus_.verdicts(now, wall - now, gpus), std::back_inserter(target.verdicts));
+}
+
+}  // namespace memscope

@@ -1,0 +1,251 @@
+#include "analysis/verdict/floor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+namespace memscope {
+namespace {
+
+struct Points {
+    std::vector<double> at{};
+    std::vector<double> bytes{};
+    std::size_t size() const { return at.size(); }
+};
+
+// The lowest of each of so many stretches of equal length.
+Points block_minima(std::span<const Bin> bins, std::size_t blocks) {
+    const double first = bins.front().low_at;
+    const double width = (bins.back().low_at - first) / static_cast<double>(blocks);
+    Points points;
+    double cell = -1;
+    for (const Bin& bin : bins) {
+        const double at = width > 0 ? std::min(std::floor((bin.low_at - first) / width), double(blocks - 1)) : 0;
+        if (at != cell) {
+            cell = at;
+            points.at.push_back(bin.low_at);
+            points.bytes.push_back(bin.low);
+        } else if (bin.low < points.bytes.back()) {
+            points.at.back() = bin.low_at;
+            points.bytes.back() = bin.low;
+        }
+    }
+    return points;
+}
+
+// A block that lies within a spike has no floor of its own: it gets its neighbours'.
+void clip_lone_peaks(std::vector<double>& bytes, double tolerance) {
+    if (bytes.size() < 3) return;
+    std::vector<double> out = bytes;
+    for (std::size_t i = 1; i + 1 < bytes.size(); ++i) {
+        const double beside = std::max(bytes[i - 1], bytes[i + 1]);
+        if (bytes[i] > beside + tolerance) out[i] = beside;
+    }
+    bytes = std::move(out);
+    constexpr std::size_t kManyPoints = 15;
+    if (bytes.size() < kManyPoints) return;
+    std::vector<double> moves;
+    for (std::size_t i = 1; i < bytes.size(); ++i) moves.push_back(std::abs(bytes[i] - bytes[i - 1]));
+    const double usual = tolerance + 3 * median_value(std::move(moves));
+    if (bytes.back() > bytes[bytes.size() - 2] + usual) bytes.back() = bytes[bytes.size() - 2];
+    if (bytes.front() > bytes[1] + usual) bytes.front() = bytes[1];
+}
+
+struct Falls {
+    int count = 0;
+    double sum = 0;
+};
+Falls falls_of(const std::vector<double>& bytes, double tolerance) {
+    Falls falls;
+    for (std::size_t i = 1; i < bytes.size(); ++i)
+        if (bytes[i - 1] - bytes[i] > tolerance) {
+            ++falls.count;
+            falls.sum += bytes[i - 1] - bytes[i];
+        }
+    return falls;
+}
+
+// With few teeth no width of blocks is right: the bottoms of the teeth are the floor.
+std::optional<Points> bottoms_of_teeth(std::span<const Bin> bins, double tolerance, double noise, double level) {
+    const std::size_t width = std::max<std::size_t>(1, bins.size() / 12);
+    std::vector<double> heights;
+    for (std::size_t i = 0; i + width <= bins.size(); i += width) {
+        double low = bins[i].low;
+        double high = bins[i].high;
+        for (const Bin& bin : bins.subspan(i, width)) {
+            low = std::min(low, bin.low);
+            high = std::max(high, bin.high);
+        }
+        heights.push_back(high - low);
+    }
+    const double height = median_value(std::move(heights));
+    Turns turns = find_turns(bins, std::max({10 * noise, 0.45 * height, 0.01 * level}));
+    auto& lows = turns.lows;
+    if (lows.size() < 6 || turns.highs.size() < 5) return std::nullopt;
+    if (lows[0].bytes > lows[1].bytes) lows.erase(lows.begin());
+    if (lows.back().bytes > lows[lows.size() - 2].bytes + tolerance) lows.pop_back();
+    Points points;
+    for (const Turn& low : lows) {
+        points.at.push_back(low.at);
+        points.bytes.push_back(low.bytes);
+    }
+    constexpr std::size_t kFewest = 5;
+    if (points.size() < kFewest) return std::nullopt;
+    clip_lone_peaks(points.bytes, tolerance);
+    const int allowed = std::max(1, static_cast<int>(0.05 * static_cast<double>(points.size())));
+    if (falls_of(points.bytes, tolerance).count > allowed) return std::nullopt;
+    return points;
+}
+
+// The finest blocks at which the floor does not keep falling back: finer ones see spikes, coarser ones see less.
+Points envelope(std::span<const Bin> bins, double noise, double level) {
+    const double tolerance = std::max(4 * noise, 0.004 * level);
+    std::optional<Points> clean;
+    std::optional<Points> nearly;
+    Points best;
+    double best_falls = 0;
+    for (std::size_t blocks : {120, 90, 70, 54, 42, 32, 25, 19, 15, 12, 10}) {
+        blocks = std::min(blocks, bins.size());
+        Points points = block_minima(bins, blocks);
+        if (points.size() < 5 && best.size() > 0) break;
+        clip_lone_peaks(points.bytes, tolerance);
+        const Falls falls = falls_of(points.bytes, tolerance);
+        if (falls.count == 0) {
+            clean = std::move(points);
+            break;
+        }
+        if (best.size() == 0 || falls.sum < best_falls) {
+            best_falls = falls.sum;
+            best = points;
+        }
+        const bool coarsest = points.size() < 5 || (blocks == bins.size() && blocks < 12);
+        if (falls.count == 1 && !nearly) nearly = std::move(points);
+        if (coarsest) break;
+    }
+    // One fall is a change for good and worth its resolution.
+    if (nearly && (!clean || static_cast<double>(nearly->size()) > 2.5 * static_cast<double>(clean->size())))
+        clean = std::move(nearly);
+    if (bins.size() >= 40 && (!clean || clean->size() <= 42))
+        if (auto teeth = bottoms_of_teeth(bins, tolerance, noise, level))
+            if (!clean || static_cast<double>(teeth->size()) >= 0.6 * static_cast<double>(clean->size())) return *teeth;
+    return clean ? *std::move(clean) : best;
+}
+
+// From how much a point leaves the line through its neighbours; a median, so that kinks and steps do not count.
+double point_noise(const std::vector<double>& bytes) {
+    std::vector<double> bends;
+    for (std::size_t i = 1; i + 1 < bytes.size(); ++i)
+        bends.push_back(std::abs(bytes[i - 1] - 2 * bytes[i] + bytes[i + 1]));
+    constexpr double kMedianOfNormal = 0.6745;
+    constexpr double kSpreadOfBend = 2.449;  // sqrt(1 + 4 + 1)
+    return median_value(std::move(bends)) / (kMedianOfNormal * kSpreadOfBend);
+}
+
+}  // namespace
+
+std::size_t Floor::first_since(double time) const {
+    return static_cast<std::size_t>(std::lower_bound(at.begin(), at.end(), time) - at.begin());
+}
+
+double Floor::end_level() const {
+    const std::size_t n = std::min(size(), std::max<std::size_t>(2, size() / 10));
+    return median_value({bytes.end() - static_cast<std::ptrdiff_t>(n), bytes.end()});
+}
+
+double sample_noise(std::span<const Bin> bins, double level) {
+    constexpr std::size_t kMost = 1024;
+    bins = bins.last(std::min(bins.size(), kMost));
+    std::vector<double> distances;
+    for (std::size_t i = 1; i + 1 < bins.size(); ++i) {
+        const double span = bins[i + 1].low_at - bins[i - 1].low_at;
+        const double w = span > 0 ? (bins[i].low_at - bins[i - 1].low_at) / span : 0.5;
+        const double expected = bins[i - 1].low * (1 - w) + bins[i + 1].low * w;
+        distances.push_back(std::abs(bins[i].low - expected) / std::sqrt(1 + w * w + (1 - w) * (1 - w)));
+    }
+    // A low quantile: steps and the edges of spikes are among the distances.
+    constexpr double kOfNormal = 0.3853;
+    double noise = std::clamp(quantile(std::move(distances), 0.3) / kOfNormal, 1e-5 * level, 0.015 * level);
+    constexpr std::size_t kFew = 40;  // differences between few points are growth, not noise
+    if (bins.size() < kFew) noise = std::min(noise, 0.003 * level);
+    // Under spikes every few samples most distances are theirs; the lowest of each stretch knows better.
+    constexpr std::size_t kStretches = 30;
+    if (bins.size() >= 3 * kStretches)
+        noise = std::max(1e-5 * level, std::min(noise, 3 * point_noise(block_minima(bins, kStretches).bytes)));
+    return noise;
+}
+
+Floor find_floor(std::span<const Bin> bins) {
+    std::vector<double> lows;
+    for (const Bin& bin : bins) lows.push_back(bin.low);
+    const double level = std::max(median_value(std::move(lows)), 1.0);
+    const double noise = sample_noise(bins, level);
+    Points points = envelope(bins, noise, level);
+    Floor floor{.at = std::move(points.at), .bytes = std::move(points.bytes)};
+    floor.level = std::max(median_value(floor.bytes), 1.0);
+    floor.noise = std::max({point_noise(floor.bytes), 0.1 * noise, 2e-5 * level});
+    if (bins.size() < 40) floor.noise = std::min(floor.noise, 0.003 * level);
+    floor.fits = LineFits(floor.at, floor.bytes);
+    return floor;
+}
+
+std::vector<Segment> find_segments(const Floor& floor) {
+    const std::size_t n = floor.size();
+    const double penalty = 10 * std::log(static_cast<double>(n + 1)) * floor.noise * floor.noise;
+    const std::size_t shortest = std::min<std::size_t>(n, n > 20 ? 3 : 2);
+    std::vector<double> cost(n + 1, std::numeric_limits<double>::infinity());
+    std::vector<std::size_t> begins(n + 1, 0);
+    cost[0] = 0;
+    for (std::size_t to = shortest; to <= n; ++to)
+        for (std::size_t from = 0; from + shortest <= to; ++from) {
+            const double so_far = cost[from] + penalty;
+            if (so_far >= cost[to]) continue;
+            const double sum = so_far + floor.line(from, to).squares;
+            if (sum < cost[to]) {
+                cost[to] = sum;
+                begins[to] = from;
+            }
+        }
+    std::vector<Segment> segments;
+    for (std::size_t to = n; to > 0; to = begins[to]) {
+        const Line line = floor.line(begins[to], to);
+        segments.push_back(
+            {begins[to], to, line.slope, line.value(floor.at[begins[to]]), line.value(floor.at[to - 1])});
+    }
+    std::ranges::reverse(segments);
+    return segments;
+}
+
+Turns find_turns(std::span<const Bin> bins, double least) {
+    enum class Way { unknown, up, down };
+    Turns turns;
+    if (bins.empty()) return turns;
+    const Bin* low = bins.data();
+    const Bin* high = bins.data();
+    Way way = Way::unknown;
+    for (const Bin& bin : bins) {
+        if (way != Way::down) {
+            if (bin.high > high->high) {
+                high = &bin;
+            } else if (bin.low < high->high - least) {
+                if (way == Way::up || high->high - low->low > least) turns.highs.push_back({high->high_at, high->high});
+                way = Way::down;
+                low = &bin;
+                continue;
+            }
+        }
+        if (way != Way::up) {
+            if (bin.low < low->low) {
+                low = &bin;
+            } else if (bin.high > low->low + least) {
+                turns.lows.push_back({low->low_at, low->low});
+                way = Way::up;
+                high = &bin;
+            }
+        }
+    }
+    if (way == Way::down) turns.lows.push_back({low->low_at, low->low});
+    return turns;
+}
+
+}  // namespace memscope

@@ -1,0 +1,57 @@
+#pragma once
+#include <span>
+#include <vector>
+
+#include "analysis/verdict/statistics.h"
+#include "model/series.h"
+
+namespace memscope {
+
+// The lower envelope of a series as a few dozen points: what is still held when everything that comes and goes is gone.
+struct Floor {
+    std::vector<double> at{};
+    std::vector<double> bytes{};
+    double noise = 0;  // how much a point differs from its neighbours for no reason: a standard deviation
+    double level = 0;  // the usual height
+    LineFits fits{{}, {}};
+
+    std::size_t size() const { return at.size(); }
+    double end() const { return at.back(); }
+    double length() const { return at.back() - at.front(); }
+    Line line(std::size_t from, std::size_t to) const { return fits.line(from, to); }
+    Line line_since(std::size_t from) const { return fits.line(from, at.size()); }
+    std::size_t first_since(double time) const;  // index of the first point at or after
+    double end_level() const;                    // the median of the last tenth
+};
+
+// Noise of single samples: their distance to the line through their two neighbours.
+double sample_noise(std::span<const Bin> bins, double level);
+
+// `bins` must not be empty.
+Floor find_floor(std::span<const Bin> bins);
+
+// A stretch of the floor that one straight line describes.
+struct Segment {
+    std::size_t from = 0;
+    std::size_t to = 0;  // one behind its last point
+    double slope = 0;
+    double begin = 0;  // the line's height at its first point ...
+    double end = 0;    // ... and at its last
+};
+
+// The partition into lines that describes the floor best, if each line costs so much that noise is not worth one.
+std::vector<Segment> find_segments(const Floor& floor);
+
+struct Turn {
+    double at = 0;
+    double bytes = 0;
+};
+
+// Where a series turns, if moves smaller than `least` do not count.
+struct Turns {
+    std::vector<Turn> lows{};
+    std::vector<Turn> highs{};
+};
+Turns find_turns(std::span<const Bin> bins, double least);
+
+}  // namespace memscope

@@ -1,0 +1,221 @@
+#include "analysis/verdict/hysteresis.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace memscope {
+namespace {
+
+// Times are parts of the warm-up budget.
+constexpr double kFlatFor = 0.15;          // the floor must be flat for so long at least,
+constexpr double kPlateau = 0.4;           // and for this part of the time since the start; both at most this long
+constexpr double kFlatAfterLeak = 0.2;     // after a run that leaked
+constexpr double kGrowsFor = 0.05;         // growth after a plateau, or spikes, must have been the answer for so long,
+constexpr double kOfElapsed = 0.05;        // growth also for this part of the time that was judged,
+constexpr double kAtMost = 0.5;            // but at most for so long
+constexpr double kLeaksFor = 0.04;         // two judgements that accuse are at least so far apart,
+constexpr double kForgetAccusation = 0.2;  // and at most so far from the next one
+constexpr double kSlowsFor = 0.1;          // growth that slows down, after a leak, is the answer from then on
+constexpr double kRunBegins = 0.2;         // a fall of a spiky curve is a restart after so long
+constexpr double kSameRun = 0.1;           // two restarts are at least so far apart
+
+constexpr double kStillGrows = 0.02;   // of the level: a plateau that rises by more is none
+constexpr double kNewHeight = 0.1;     // of the floor: growth after a plateau is another warm-up from this on
+constexpr double kSure = 0.9;          // confidence from which one judgement is enough for an accusation
+constexpr double kSpikesMissing = 3;   // periods without a spike end `spiky`
+constexpr double kStillASpike = 0.4;   // of the usual height
+constexpr double kRefutedBelow = 0.5;  // of the rise that the old slope would have brought
+constexpr double kMaterial = 0.01;     // of the level: a smaller rise would not be seen
+constexpr double kSinceLong = 0.1;     // of the time that was judged: no judgement in it accuses, so `leaking` ends
+constexpr double kGivenBack = 0.5;     // of the rise of the leak
+
+// A word that was left and shown again needs so many times the evidence to be left once more; that counts twice at
+// most, so that no word is shown for ever.
+constexpr double kHarder = 4;
+constexpr double kHarderToAcquit = 2;  // the same for `leaking`
+constexpr int kHarderTimes = 2;
+
+// After so many changes in one run the curve is known to be ambiguous: each word but `leaking` needs more evidence
+// again.
+constexpr int kManyChanges = 4;
+
+double harder(double factor, int times) { return std::pow(factor, std::min(times, kHarderTimes)); }
+
+std::size_t index(Verdict verdict) { return static_cast<std::size_t>(verdict); }
+
+bool is_flat(Verdict verdict) { return verdict == Verdict::stable || verdict == Verdict::spiky; }
+
+double level_of(const Judgement& judgement) { return std::max(1.0, static_cast<double>(judgement.floor.n)); }
+
+// How long the floor must be flat before that is an answer.
+Seconds plateau_of(const Judgement& judgement) {
+    const Seconds elapsed = judgement.until - judgement.since;
+    return std::max(kFlatFor * judgement.warmup, kPlateau * std::min(elapsed, judgement.warmup));
+}
+
+// The lowest since then (seconds since the first sample).
+std::optional<double> lowest_since(const Series& series, double since) {
+    std::optional<double> lowest;
+    for (const Bin& bin : series.bins(since))
+        if (!lowest || bin.low < *lowest) lowest = bin.low;
+    return lowest;
+}
+
+}  // namespace
+
+Judgement VerdictHysteresis::settle(const Judgement& judged, const Series& series, bool restarts_are_told) {
+    restarts_are_told_ = restarts_are_told;
+    const Judgement fresh = doubted(judged);
+    if (shown_.verdict == Verdict::insufficient || is_new_run(fresh) || fresh.verdict == shown_.verdict ||
+        may_replace(fresh, series))
+        return take(fresh);
+    return keep(fresh);
+}
+
+// A plateau that has only begun may be a pause of the warm-up; and after a run that leaked it may be the same leak,
+// which is slow beside the loading of the model.
+Judgement VerdictHysteresis::doubted(Judgement fresh) {
+    if (is_new_run(fresh) && shown_.verdict != Verdict::insufficient) after_leak_ = shown_.verdict == Verdict::leaking;
+    if (!is_flat(fresh.verdict) || (fresh.loop && fresh.loop->all_settled)) return fresh;
+    const Seconds flat_for = fresh.until - fresh.warmup_ended.value_or(fresh.since);
+    const bool is_first_word = shown_.verdict == Verdict::insufficient || is_new_run(fresh);
+    const bool has_begun = fresh.warmup_ended && is_first_word && flat_for < plateau_of(fresh);
+    after_leak_ = after_leak_ && flat_for < kFlatAfterLeak * fresh.warmup;
+    // The growth after a pause may be too short to be found by itself.
+    const Seconds elapsed = fresh.until - fresh.since;
+    const Seconds ahead = fresh.warmup_ended ? std::max(flat_for, fresh.warmup - elapsed) : flat_for;
+    const bool goes_on = elapsed < fresh.warmup && fresh.floor_slope * ahead.count() > kStillGrows * level_of(fresh);
+    if (!has_begun && !after_leak_ && !goes_on) return fresh;
+    fresh.verdict = Verdict::warming_up;
+    fresh.doubt = Doubt::budget;
+    fresh.warmup_ended.reset();
+    return fresh;
+}
+
+// The time of a restart moves a little when old samples are joined, and while the new run begins.
+bool VerdictHysteresis::is_new_run(const Judgement& fresh) const {
+    if (!fresh.restarted) return false;
+    // On a curve alone, a fall under a spiky floor may still turn out to be the end of a spike.
+    const bool may_be_spike = !restarts_are_told_ && shown_.verdict == Verdict::spiky;
+    if (may_be_spike && fresh.until - *fresh.restarted < kRunBegins * fresh.warmup) return false;
+    const Seconds slack = std::max(kSameRun * fresh.warmup, 0.02 * (fresh.until - fresh.since));
+    return !shown_.restarted || *fresh.restarted > *shown_.restarted + slack;
+}
+
+bool VerdictHysteresis::may_replace(const Judgement& fresh, const Series& series) {
+    if (fresh.verdict == Verdict::insufficient) return false;
+    if (fresh.verdict == Verdict::leaking) return is_confirmed(fresh);
+    const Seconds elapsed = fresh.until - fresh.since;
+    if (shown_.verdict == Verdict::leaking)
+        return has_lasted(fresh, std::max(fresh.warmup, kSinceLong * elapsed)) ||
+               (is_refuted(fresh, series) && (is_flat(fresh.verdict) || has_lasted(fresh, kSlowsFor * fresh.warmup)));
+    const Seconds most = kAtMost * fresh.warmup;
+    const Seconds part = std::min(kOfElapsed * elapsed, most);
+    const double again = effort();
+    const Seconds needed = std::min(again * plateau_of(fresh), ambiguous() * kPlateau * fresh.warmup);
+    if (shown_.verdict == Verdict::spiky && fresh.verdict == Verdict::stable)
+        return !spikes_go_on(fresh, series) ||
+               has_lasted(fresh, std::max({needed, spiky_for_, kSpikesMissing * shown_.spike->period}));
+    if (shown_.verdict == Verdict::stable && fresh.verdict == Verdict::spiky)
+        return has_lasted(fresh, again * kGrowsFor * fresh.warmup);
+    const bool spiky = shown_.verdict == Verdict::spiky || fresh.spike;
+    if (fresh.verdict == Verdict::warming_up)
+        return level_of(fresh) > std::max((1 + again * kNewHeight) * calm_floor_, spiky ? 0 : calm_top_) &&
+               has_lasted(fresh, again * std::max(kGrowsFor * fresh.warmup, part));
+    // The curve itself may show how long the floor has been flat.
+    const bool seen = fresh.warmup_ended && fresh.until - *fresh.warmup_ended >= needed;
+    return has_lasted(fresh, needed) || seen;
+}
+
+// The old slope is ruled out once it would have brought a rise that can be seen and at most half of it came, or once
+// half of what had leaked was given back.
+bool VerdictHysteresis::is_refuted(const Judgement& fresh, const Series& series) const {
+    if (!accusation_) return true;
+    const Seconds passed = fresh.until - accusation_->at;
+    if (accusation_->weak) return true;
+    const Seconds window = std::max({passed / 2, 1.2 * accusation_->period, Seconds(1)});
+    if (passed < window) return false;
+    const auto low = lowest_since(series, (fresh.until - window - series.began()).count());
+    if (!low) return false;
+    const double risen = *low - accusation_->floor;
+    if (risen < -kGivenBack * std::max(accusation_->rise, kMaterial * level_of(fresh)))
+        return passed >= kFlatFor * fresh.warmup;
+    const double expected = accusation_->slope * (passed - window / 2).count();
+    // Less than effort(): an ambiguous curve is no reason to keep an accusation.
+    const double again = harder(kHarderToAcquit, shown_before_[index(Verdict::leaking)]);
+    if (expected < again * std::min(kMaterial * level_of(fresh), kGivenBack * accusation_->rise)) return false;
+    return risen < kRefutedBelow * expected;
+}
+
+// How many times the usual evidence it takes to leave the word that is shown.
+double VerdictHysteresis::effort() const { return ambiguous() * harder(kHarder, shown_before_[index(shown_.verdict)]); }
+
+double VerdictHysteresis::ambiguous() const {
+    const int changes = std::accumulate(shown_before_.begin(), shown_before_.end(), 0);
+    return changes >= kManyChanges ? kHarder : 1;
+}
+
+bool VerdictHysteresis::spikes_go_on(const Judgement& fresh, const Series& series) {
+    if (!shown_.spike || !shown_.last_spike) return false;
+    const double height = static_cast<double>(shown_.spike->height.n);
+    const double high = static_cast<double>(fresh.floor.n) + kStillASpike * height;
+    for (const Bin& bin : series.bins((*shown_.last_spike - series.began()).count()))
+        if (bin.high >= high) shown_.last_spike = series.began() + Seconds(bin.high_at);
+    const Seconds missing = std::max(kSpikesMissing * shown_.spike->period, kFlatFor * fresh.warmup);
+    return fresh.until - *shown_.last_spike < missing;
+}
+
+// An accusation must be made twice, some judgements in between may differ.
+bool VerdictHysteresis::is_confirmed(const Judgement& fresh) {
+    if (!accused_since_ || fresh.until - accused_last_ > kForgetAccusation * fresh.warmup) accused_since_ = fresh.until;
+    accused_last_ = fresh.until;
+    const int times = shown_before_[index(Verdict::leaking)];
+    return (times == 0 && fresh.confidence >= kSure) ||
+           fresh.until - *accused_since_ >= harder(2 * kHarder, times) * kLeaksFor * fresh.warmup;
+}
+
+// `stable` and `spiky` are one answer here: the floor is flat.
+bool VerdictHysteresis::has_lasted(const Judgement& fresh, Seconds needed) {
+    if (!pending_ || (*pending_ != fresh.verdict && !(is_flat(*pending_) && is_flat(fresh.verdict))))
+        pending_since_ = fresh.until;
+    pending_ = fresh.verdict;
+    return fresh.until - pending_since_ >= needed;
+}
+
+Judgement VerdictHysteresis::take(const Judgement& fresh) {
+    const bool same = fresh.verdict == shown_.verdict && !is_new_run(fresh);
+    if (is_new_run(fresh))
+        shown_before_ = {};
+    else if (!same && shown_.verdict != Verdict::insufficient)
+        ++shown_before_[index(shown_.verdict)];
+    if (!is_flat(fresh.verdict)) calm_floor_ = 0;
+    if (is_flat(fresh.verdict) && (!same || calm_floor_ == 0)) {
+        calm_floor_ = level_of(fresh);
+        calm_top_ = static_cast<double>(fresh.room.n);
+    }
+    spiky_for_ = fresh.verdict == Verdict::spiky && same ? spiky_for_ + (fresh.until - shown_.until) : Seconds{};
+    shown_ = fresh;
+    pending_.reset();
+    accusation_.reset();
+    if (fresh.verdict != Verdict::leaking) return shown_;
+    Seconds period{};
+    if (fresh.spike) period = fresh.spike->period;
+    if (fresh.steps) period = std::max(period, fresh.steps->period);
+    accusation_ = Accusation{fresh.until, static_cast<double>(fresh.floor.n), fresh.floor_slope, fresh.rise,
+                             period,      fresh.doubt == Doubt::decelerating};
+    return shown_;
+}
+
+// The word stays; what was measured since is shown with it.
+Judgement VerdictHysteresis::keep(const Judgement& fresh) {
+    if (fresh.verdict == Verdict::insufficient) pending_.reset();
+    shown_.until = fresh.until;
+    shown_.samples = fresh.samples;
+    shown_.peak = fresh.peak;
+    shown_.room = std::max(shown_.room, fresh.room);
+    if (fresh.verdict != Verdict::insufficient) shown_.floor = fresh.floor;
+    return shown_;
+}
+
+}  // namespace memscope

@@ -1,0 +1,49 @@
+#include "analysis/verdict/judge.h"
+
+#include <algorithm>
+
+namespace memscope {
+namespace {
+
+std::optional<Seconds> moved(const std::optional<Seconds>& time, Seconds by) {
+    return time ? std::optional(*time + by) : std::nullopt;
+}
+
+}  // namespace
+
+void Judge::add(Seconds time, Bytes bytes) {
+    series_.add(time, bytes);
+    const double length = series_.length();
+    if (length < next_) return;
+    judgement_ = hysteresis_.settle(judge(series_, settings_), series_, settings_.evidence.restarts.has_value());
+    const double budget = settings_.warmup.count();
+    constexpr double kMostSeldom = 1500;  // of the length: a file of weeks is judged in seconds
+    next_ = length + std::max(std::clamp(length / 64, budget / 120, budget / 20), length / kMostSeldom);
+}
+
+void Judge::restart(Seconds at) {
+    constexpr std::size_t kMost = 32;  // the last runs are what a verdict is about
+    auto& told = settings_.evidence.restarts;
+    if (!told) told.emplace();
+    if (told->size() == kMost) told->erase(told->begin());
+    told->push_back(at);
+    next_ = series_.length();  // what was said of the run before ends with it
+}
+
+Judgement Judge::now() const {
+    VerdictHysteresis hysteresis = hysteresis_;  // a question changes nothing
+    return hysteresis.settle(judge(series_, settings_), series_, settings_.evidence.restarts.has_value());
+}
+
+Judgement moved(Judgement judgement, Seconds by) {
+    judgement.since += by;
+    judgement.until += by;
+    judgement.last_spike = moved(judgement.last_spike, by);
+    judgement.warmup_ended = moved(judgement.warmup_ended, by);
+    judgement.leak_started = moved(judgement.leak_started, by);
+    judgement.restarted = moved(judgement.restarted, by);
+    if (judgement.steps) judgement.steps->last += by;
+    return judgement;
+}
+
+}  // namespace memscope

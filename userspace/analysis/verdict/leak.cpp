@@ -1,0 +1,303 @@
+#include "analysis/verdict/leak.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "analysis/verdict/floor.h"
+#include "analysis/verdict/saturation.h"
+
+namespace memscope {
+namespace {
+
+constexpr double kAlike = 0.6;        // of the rise: what counts as given back
+constexpr double kHigher = 0.5;       // of the fall: so much higher than the tooth may it go
+constexpr double kLonger = 1.5;       // times the tooth, or the budget
+constexpr double kSteeper = 2;        // times, either way
+constexpr double kUncertain = 0.1;    // of the rise: how well its beginning is known
+constexpr double kMeasurable = 0.25;  // of the rise: a ramp that is shorter has no slope worth a comparison
+
+struct Tooth {
+    Turn bottom{};  // or where the series began
+    Turn top{};
+    Turn after{};
+};
+
+// Where a series begins with a fall no turn tells of its top.
+Turn highest_between(std::span<const Bin> bins, double from, double to) {
+    Turn top{from, 0};
+    for (const Bin& bin : bins)
+        if (bin.high_at >= from && bin.high_at <= to && bin.high > top.bytes) top = {bin.high_at, bin.high};
+    return top;
+}
+
+bool is_alike(const Tooth& tooth, const Rise& rise, double level, double budget) {
+    const double fall = tooth.top.bytes - tooth.after.bytes;
+    const double length = tooth.top.at - tooth.bottom.at;
+    if (fall < kAlike * rise.bytes || level > tooth.top.bytes + kHigher * fall) return false;
+    if (rise.length > kLonger * std::max(length, budget)) return false;
+    if (length < kMeasurable * rise.length) return true;
+    const double slope = (tooth.top.bytes - tooth.bottom.bytes) / length;
+    return slope > rise.slope / kSteeper && slope < rise.slope * kSteeper;
+}
+
+}  // namespace
+
+bool is_like_an_earlier_tooth(std::span<const Bin> bins, const Rise& rise, double budget) {
+    if (bins.empty() || rise.stairs) return false;
+    const Turns turns = find_turns(bins, kAlike * rise.bytes);
+    const double within = rise.began + kUncertain * rise.length;
+    if (std::ranges::any_of(turns.highs, [&](const Turn& high) { return high.at > within; })) return false;
+    Turn bottom{bins.front().low_at, bins.front().low};
+    for (const Turn& low : turns.lows) {
+        if (is_alike({bottom, highest_between(bins, bottom.at, low.at), low}, rise, bins.back().low, budget))
+            return true;
+        bottom = low;
+    }
+    return false;
+}
+
+namespace {
+
+// As parts of the budget.
+constexpr double kShortest = 0.2;
+constexpr double kShortestUnclear = 0.3;
+constexpr double kAfterBudget = 0.2;
+
+// The lowest of few samples stands higher than the lowest of many, by some deviations of a single one: after a gap, or
+// where samples become rare, the floor seems to rise.
+double of_few_samples(const Findings& findings) {
+    return 4 *
+           std::min(findings.noise, 3 * findings.floor.noise);  // under spikes the noise of samples is not known well
+}
+
+bool is_clear(const Rise& rise) { return rise.scatter < 0.05 && rise.strength > 10; }
+
+std::set<std::size_t> candidates(const Floor& floor, const std::vector<Segment>& segments, std::size_t first) {
+    std::set<std::size_t> from{first};
+    for (const Segment& segment : segments)
+        if (segment.from >= first) from.insert(segment.from);
+    const std::size_t stride = std::max<std::size_t>(1, floor.size() / 40);
+    for (std::size_t i = first; i + 4 < floor.size(); i += stride) from.insert(i);
+    return from;
+}
+
+// The rise with the least scatter around its line; steps where there are steps.
+template <class Accept>
+std::optional<Rise> best_rise(const Floor& floor, const std::set<std::size_t>& from, const Bar& bar, double budget,
+                              Accept accept) {
+    std::optional<Rise> best;
+    std::optional<Rise> stairs;
+    const auto badness = [&](const Rise& rise) { return rise.scatter * (rise.length > 0.5 * budget ? 1.0 : 1.5); };
+    for (const std::size_t i : from) {
+        const auto rise = find_rise(floor, i, bar);
+        if (!rise || (!rise->stairs && rise->length < kShortestUnclear * budget && !is_clear(*rise))) continue;
+        if (!accept(*rise)) continue;
+        if (!best || badness(*rise) < badness(*best)) best = rise;
+        if (rise->stairs && (!stairs || rise->stairs->count > stairs->stairs->count)) stairs = rise;
+    }
+    if (stairs && !best->stairs && stairs->length > 0.7 * best->length && best->scatter > 0.5 * stairs->scatter)
+        return stairs;
+    return best;
+}
+
+// How much the floor moves within such a time when nothing happens: most of its moves before the rise.
+double usual_move(const Floor& floor, std::size_t first, double until, double lag) {
+    std::vector<double> moves;
+    std::size_t k = first;
+    for (std::size_t i = first; i < floor.size() && floor.at[i] <= until; ++i) {
+        while (k < i && floor.at[k + 1] <= floor.at[i] - lag) ++k;
+        if (k < i) moves.push_back(std::abs(floor.bytes[i] - floor.bytes[k]));
+    }
+    return quantile(std::move(moves), 0.8);
+}
+
+// Of many short windows one looks like a rise by chance: it must be more than what such windows usually bring.
+bool stands_out(const Findings& findings, const Rise& rise) {
+    if (rise.stairs || rise.length > 0.35 * findings.elapsed()) return true;
+    const double usual = usual_move(findings.floor, findings.warmup.plateau, rise.began, rise.length);
+    return rise.bytes > std::max(1.5 * usual + 2 * findings.floor.noise, of_few_samples(findings));
+}
+
+double deepest_fall(std::span<const double> values) {
+    double high = values.empty() ? 0 : values.front();
+    double fall = 0;
+    for (const double value : values) {
+        high = std::max(high, value);
+        fall = std::max(fall, high - value);
+    }
+    return fall;
+}
+
+// The middle of the series instead of its floor: falls that the lowest samples hide. One sharp fall is forgiven.
+double fall_of_middle(const Findings& findings) {
+    constexpr double kBlocks = 40;
+    const double from = std::max(findings.warmup.ended.value_or(0), findings.start());
+    const double width = (findings.floor.end() - from) / kBlocks;
+    std::vector<double> middles;
+    std::vector<double> block;
+    double cell = 0;
+    for (const Bin& bin : findings.bins) {
+        if (bin.low_at < from) continue;
+        const double at = width > 0 ? std::floor((bin.low_at - from) / width) : 0;
+        if (at != cell && !block.empty()) {
+            middles.push_back(median_value(std::move(block)));
+            block = {};
+            cell = at;
+        }
+        block.push_back(bin.low);
+    }
+    if (block.size() > 2 || middles.empty()) middles.push_back(median_value(std::move(block)));
+    const double all = deepest_fall(middles);
+    double lift = 0;
+    for (std::size_t i = 1; i < middles.size(); ++i) {
+        const double fall = middles[i - 1] - (middles[i] + lift);
+        if (fall > 0.6 * all && fall > 0.02 * findings.floor.level) lift += fall;
+        middles[i] += lift;
+    }
+    return deepest_fall(middles) - 2.5 * findings.noise;
+}
+
+bool is_wander(const Findings& findings, const Rise& rise) {
+    const Floor& floor = findings.floor;
+    const std::size_t first = findings.warmup.plateau;
+    const std::size_t begin = floor.first_since(rise.began);
+    if (begin > first + 3) {
+        const double fall = deepest_fall(std::span(floor.bytes).subspan(first, begin - first));
+        if (fall - 3 * floor.noise > 0.5 * rise.bytes && rise.scatter > 0.04) return true;
+    }
+    if (rise.stairs) return false;
+    if (rise.scatter > 0.13 && rise.inertia > 0.45) return true;
+    return !findings.spikes && fall_of_middle(findings) > 0.45 * rise.bytes;
+}
+
+// Teeth that are sampled now and then: the lowest sample of each wanders, most of all where their period is nearly a
+// multiple of the samples', and a long tooth is a rise.
+bool is_tooth(const Findings& findings, const Rise& rise) {
+    const Floor& floor = findings.floor;
+    if (const auto& spikes = findings.spikes; spikes && spikes->blur > 0)
+        if (rise.bytes < 1.8 * spikes->blur + 3 * findings.noise ||
+            (rise.length < 3 * spikes->period && rise.scatter > 0.04))
+            return true;
+    const std::size_t begin = std::min(floor.first_since(rise.began), floor.size() - 1);
+    std::size_t at = 0;
+    double fall = 0;
+    for (std::size_t i = 1; i <= begin; ++i)
+        if (floor.bytes[i - 1] - floor.bytes[i] > fall) {
+            fall = floor.bytes[i - 1] - floor.bytes[i];
+            at = i;
+        }
+    return begin > 3 && fall > 0.5 * rise.bytes && fall > 0.015 * floor.level + 4 * floor.noise &&
+           floor.bytes.back() < floor.bytes[at - 1] + 0.5 * fall &&
+           rise.length < 1.5 * std::max(floor.at[at] - floor.at.front(), findings.budget);
+}
+
+// The growth that a rise is the last part of may have begun earlier, and faster.
+std::size_t beginning_of_growth(const Findings& findings, const Rise& rise, std::size_t begin) {
+    for (auto segment = findings.segments.rbegin(); segment != findings.segments.rend(); ++segment) {
+        if (segment->from >= begin) continue;
+        if (segment->slope < 0.15 * rise.slope) return begin;
+        begin = segment->from;
+    }
+    return begin;
+}
+
+// Growth that slows down is a warm-up or a cache, unless a part of it does not.
+std::optional<double> to_come_if_decelerating(const Findings& findings, const Rise& rise) {
+    if (rise.stairs) return std::nullopt;
+    const Floor& floor = findings.floor;
+    const std::size_t begin = std::min(floor.first_since(rise.began), floor.size() - 1);
+    std::set<std::size_t> from{0, findings.warmup.plateau};
+    for (auto segment = findings.segments.rbegin(); segment != findings.segments.rend() && from.size() < 8; ++segment)
+        if (segment->from <= begin) from.insert(segment->from);
+    // The second half of the rise is where a curve that slows down falls short of a leak.
+    const double half = floor.end() - 0.5 * rise.length;
+    const std::size_t middle = std::min(floor.first_since(half), floor.size() - 3);
+    const double risen = floor.line_since(middle).slope * 0.5 * rise.length;
+    const double error = floor.noise * std::sqrt(12.0 / static_cast<double>(floor.size() - middle));
+    const auto explains = [&](const Saturation& curve) {
+        const double growth = curve.growth(half, floor.end());
+        const bool on_the_whole = curve.growth(rise.began, floor.end()) > 0.5 * rise.bytes;
+        return growth > 0.35 * risen || risen - growth < (on_the_whole ? 5 : 3) * error;
+    };
+    bool described = false;
+    for (const std::size_t i : from) {
+        const auto saturation = find_saturation(floor, i);
+        if (!saturation) continue;
+        described = true;
+        const bool slows = !saturation->lasts || saturation->lasting < 0.4 * rise.slope;
+        if (slows && explains(*saturation)) return saturation->to_come;
+    }
+    if (described) return std::nullopt;
+    return slowing_by_thirds(floor, std::max(findings.warmup.plateau, beginning_of_growth(findings, rise, begin)));
+}
+
+template <class Accept>
+std::optional<Rise> rise_since(const Findings& findings, const Bar& bar, double since, Accept accept) {
+    constexpr std::size_t kFewestBins = 40;
+    constexpr std::size_t kFewestPoints = 30;
+    const auto first = std::ranges::lower_bound(findings.bins, since, {}, &Bin::low_at);
+    const std::span<const Bin> bins(first, findings.bins.end());
+    if (bins.size() < kFewestBins) return std::nullopt;
+    const Floor floor = find_floor(bins);
+    if (floor.size() < kFewestPoints) return std::nullopt;
+    return best_rise(floor, candidates(floor, find_segments(floor), 0), bar, findings.budget, accept);
+}
+
+// A rise that is a few points of the whole, looked at more closely: its rate and beginning are hardly seen otherwise.
+Rise closer(const Findings& findings, const Bar& bar, const Rise& rise) {
+    if (rise.length > 0.25 * findings.elapsed()) return rise;
+    const double since = std::max(findings.floor.end() - 2.5 * rise.length, findings.warmup.ended.value_or(0));
+    const auto near = rise_since(findings, bar, since, [](const Rise&) { return true; });
+    return near && near->length > 0.5 * rise.length && !rise.stairs == !near->stairs ? *near : rise;
+}
+
+// The last part of a long series, more finely: what began a few minutes ago is a point or two of the whole.
+std::optional<Rise> recent_rise(const Findings& findings, Bar bar) {
+    const double length = findings.elapsed();
+    for (double part = length / 4; part > 3 * kShortest * findings.budget; part /= 4) {
+        const double since = findings.floor.end() - part;
+        if (findings.spikes && part < 8 * findings.spikes->period) break;
+        if (since < bar.budget_ends || since < findings.warmup.ended.value_or(0)) continue;
+        const auto accept = [&](const Rise& rise) {
+            const double usual = usual_move(findings.floor, findings.warmup.plateau, rise.began, rise.length);
+            return rise.bytes > std::max(2 * usual + 3 * findings.floor.noise, of_few_samples(findings));
+        };
+        if (auto rise = rise_since(findings, bar, since, accept)) return rise;
+    }
+    return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Leak> find_leak(const Findings& findings, const Evidence& evidence) {
+    const Floor& floor = findings.floor;
+    const double budget = findings.budget;
+    Bar bar{.level = floor.end_level(),
+            .shortest = kShortest * budget,
+            .budget_ends = findings.start() + budget,
+            .least_after = kAfterBudget * budget,
+            .factor = evidence.bar};
+    const auto from = candidates(floor, findings.segments, findings.warmup.plateau);
+    const auto accept = [&](const Rise& rise) { return stands_out(findings, rise); };
+    auto rise = best_rise(floor, from, bar, budget, accept);
+    rise = rise ? closer(findings, bar, *rise) : recent_rise(findings, bar);
+    Leak leak;
+    if (!rise) {
+        // Would it be one if there were no budget?
+        bar.budget_ends = findings.start();
+        rise = best_rise(floor, from, bar, budget, accept);
+        if (!rise || findings.elapsed() > 1.5 * budget) return std::nullopt;
+        leak.doubt = Doubt::budget;
+    }
+    if (is_wander(findings, *rise) || is_tooth(findings, *rise)) return std::nullopt;
+    if (is_like_an_earlier_tooth(findings.bins, *rise, budget)) return std::nullopt;
+    leak.rise = *rise;
+    if (const auto to_come = to_come_if_decelerating(findings, *rise)) {
+        leak.doubt = Doubt::decelerating;
+        leak.to_come = *to_come;
+    }
+    return leak;
+}
+
+}  // namespace memscope

@@ -1,0 +1,294 @@
+#include "analysis/verdict/restart.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <vector>
+
+#include "analysis/verdict/statistics.h"
+
+namespace memscope {
+namespace {
+
+constexpr double kFar = 0.75;  // of what was held before
+
+struct Collapse {
+    std::size_t top = 0;  // the first bin of the fall
+    std::size_t bin = 0;  // the lowest after it
+    double at = 0;
+    double from = 0;
+    double to = 0;
+};
+
+double lowest(std::span<const Bin> bins) {
+    double low = bins.front().low;
+    for (const Bin& bin : bins) low = std::min(low, bin.low);
+    return low;
+}
+
+// What falls back to a level that it left a short while ago was a spike.
+bool was_a_spike(std::span<const Bin> bins, double level, double slack) {
+    const double near = 1.15 * level + slack;
+    const auto last = std::find_if(bins.rbegin(), bins.rend(), [&](const Bin& bin) { return bin.low < near; });
+    if (last == bins.rend()) return false;
+    return bins.back().low_at - last->low_at < 0.25 * (bins.back().low_at - bins.front().low_at);
+}
+
+// A process that ends may take a few samples for it, so what was held before is sought a moment earlier.
+std::vector<Collapse> find_collapses(std::span<const Bin> bins, double level, double warmup) {
+    std::vector<Collapse> found;
+    const double length = bins.back().low_at - bins.front().low_at;
+    const double look = std::max(0.04 * length, 0.08 * warmup);
+    const double moment = std::min(0.25 * look, 0.025 * warmup);
+    const double slack = 0.003 * level;
+    std::size_t base = 0;
+    std::size_t held_from = 0;
+    std::size_t held_to = 0;
+    for (std::size_t i = 2; i + 2 < bins.size(); ++i) {
+        const double at = bins[i].low_at;
+        while (held_to + 1 < i && bins[held_to + 1].low_at <= at - moment) ++held_to;
+        const std::size_t last = std::max(held_to, base);
+        if (bins[i].low >= kFar * bins[last].low && bins[i].low >= kFar * bins[i - 1].low) continue;
+        while (bins[held_from].low_at < at - look) ++held_from;
+        const std::size_t first = std::max(base, std::min({held_from, last, std::max<std::size_t>(i, 3) - 3}));
+        if (first > last || i - base < 5 || at - bins[base].low_at < 0.15 * warmup) continue;
+        const double before = lowest(bins.subspan(first, last - first + 1));
+        const double after = lowest(bins.subspan(i, 3));
+        if (after >= kFar * before || bins[i + 1].low >= 0.8 * before) continue;
+        if (was_a_spike(bins.subspan(base, i - base), after, slack)) continue;
+        std::size_t bottom = i;
+        while (bottom + 1 < bins.size() && bins[bottom + 1].low < bins[bottom].low &&
+               bins[bottom + 1].low_at - at < 0.3 * look)
+            ++bottom;
+        found.push_back({last, bottom, bins[bottom].low_at, before, bins[bottom].low});
+        base = bottom;
+        i = bottom + 2;
+    }
+    return found;
+}
+
+bool are_teeth(const std::vector<Collapse>& collapses) {
+    if (collapses.size() < 3) return false;
+    double lowest_to = collapses[0].to;
+    double highest_to = collapses[0].to;
+    double lowest_from = collapses[0].from;
+    double shortest = collapses[1].at - collapses[0].at;
+    double longest = shortest;
+    for (std::size_t i = 1; i < collapses.size(); ++i) {
+        lowest_to = std::min(lowest_to, collapses[i].to);
+        highest_to = std::max(highest_to, collapses[i].to);
+        lowest_from = std::min(lowest_from, collapses[i].from);
+        shortest = std::min(shortest, collapses[i].at - collapses[i - 1].at);
+        longest = std::max(longest, collapses[i].at - collapses[i - 1].at);
+    }
+    const bool alike = highest_to - lowest_to < 0.35 * (lowest_from - lowest_to) || collapses.size() >= 4;
+    return alike && longest < 2.5 * shortest;
+}
+
+constexpr double kDeep = 0.5;            // of the level before, and of the level from which growth resumes
+constexpr double kSteeper = 2.5;         // loading is at least so many times faster than the growth after it
+constexpr double kLongestLoad = 0.35;    // of the run: time below the level from which growth resumes
+constexpr double kOnTheGround = 1.15;    // of the lowest: a job that has not begun to load yet
+constexpr double kSameLevel = 0.03;      // of the level: a dip that comes back so near was no restart
+constexpr double kYoung = 0.1;           // of the time before it
+constexpr std::size_t kBefore = 8;       // bins that tell the level before a fall
+constexpr std::size_t kFewestAfter = 3;  // bins behind the loading that tell how growth goes on
+
+struct Fall {
+    std::size_t at = 0;      // the first bin below
+    std::size_t bottom = 0;  // the last bin before it rises again
+    double before = 0;       // the level it fell from
+};
+
+double median_low(std::span<const Bin> bins) {
+    std::vector<double> lows;
+    lows.reserve(bins.size());
+    for (const Bin& bin : bins) lows.push_back(bin.low);
+    return median_value(std::move(lows));
+}
+
+// Deep falls and where each ends: at the last bin that is near the lowest.
+std::vector<Fall> find_deep_falls(std::span<const Bin> bins) {
+    std::vector<Fall> falls;
+    std::size_t since = 0;  // where the present run began
+    for (std::size_t i = 1; i < bins.size(); ++i) {
+        if (bins[i].low >= kDeep * bins[i - 1].high) continue;
+        const std::size_t first = std::max(since, i - std::min(i, kBefore));
+        if (first == i) continue;
+        const double before = median_low(bins.subspan(first, i - first));
+        if (bins[i].low >= kDeep * before) continue;
+        std::size_t bottom = i;
+        double lowest = bins[i].low;
+        for (std::size_t k = i + 1; k < bins.size(); ++k) {
+            if (bins[k].low > lowest / kDeep && bins[k].low > kDeep * kDeep * before) break;
+            lowest = std::min(lowest, bins[k].low);
+            if (bins[k].low <= kOnTheGround * lowest) bottom = k;
+        }
+        falls.push_back({i, bottom, before});
+        since = bottom + 1;
+        i = bottom;
+    }
+    return falls;
+}
+
+// The run that begins at a bottom: does it soon rise fast, to more than twice the bottom, and then slowly or not at
+// all? `run` begins with the bottom, `fell` is when the fall began. What stays down for most of the time was a spike
+// before.
+bool undershoots(std::span<const Bin> run, double fell) {
+    if (run.size() < kFewestAfter + 2) return false;
+    const double began = run.front().low_at;
+    const double soon = fell + kLongestLoad * (run.back().low_at - fell);
+    const std::size_t last = std::max<std::size_t>(run.size() / 5, kFewestAfter);
+    const auto end = run.last(last);
+    const double end_level = median_low(end);
+    const double end_at = 0.5 * (end.front().low_at + end.back().low_at);
+    std::vector<double> floor(run.size());  // the lowest from there on: spikes above it do not count
+    floor.back() = run.back().low;
+    for (std::size_t i = run.size() - 1; i > 0; --i) floor[i - 1] = std::min(floor[i], run[i - 1].low);
+    for (std::size_t i = 1; i + kFewestAfter < run.size() && run[i].low_at <= soon; ++i) {
+        const double loaded = floor[i];
+        if (kDeep * loaded <= run.front().low || run[i].low_at >= end_at) continue;
+        const double loading = (loaded - run.front().low) / (run[i].low_at - began);
+        const double after = (end_level - loaded) / (end_at - run[i].low_at);
+        if (loading > kSteeper * std::max(after, 0.0)) return true;
+    }
+    return false;
+}
+
+// A fall that was back within a moment at the level it came from.
+bool is_dip(std::span<const Bin> bins, const Fall& fall) {
+    constexpr std::size_t kMoment = 2;
+    if (fall.bottom - fall.at >= kMoment || fall.bottom + kFewestAfter >= bins.size()) return false;
+    const double after = median_low(bins.subspan(fall.bottom + 1, kFewestAfter));
+    return std::abs(after - fall.before) < kSameLevel * fall.before;
+}
+
+// Whether memory fell near a time that the process tree told: the lowest after it is far below the level before.
+std::optional<std::size_t> fall_at(std::span<const Bin> bins, double time, double until) {
+    const auto first = std::ranges::lower_bound(bins, time, {}, &Bin::low_at);
+    const auto at = static_cast<std::size_t>(first - bins.begin());
+    if (at == 0 || first == bins.end()) return std::nullopt;
+    // The old process ends a while before the new one is seen: the fall may be among the bins before.
+    const std::size_t from = at - std::min(at, kBefore);
+    const std::size_t earlier = from - std::min(from, kBefore);
+    if (earlier == from) return std::nullopt;
+    const double before = median_low(bins.subspan(earlier, from - earlier));
+    std::size_t bottom = from;
+    for (std::size_t i = from; i < std::min(bins.size(), at + kBefore) && bins[i].low_at < until; ++i)
+        if (bins[i].low <= bins[bottom].low) bottom = i;
+    return bins[bottom].low < kFar * before ? std::optional(bottom) : std::nullopt;
+}
+
+}  // namespace
+
+std::vector<std::size_t> find_restarts(std::vector<Bin>& bins, const std::optional<std::vector<double>>& told) {
+    std::vector<std::size_t> restarts;
+    if (told) {
+        for (std::size_t i = 0; i < told->size(); ++i) {
+            const double until = i + 1 < told->size() ? (*told)[i + 1] : std::numeric_limits<double>::infinity();
+            const auto bottom = fall_at(bins, (*told)[i], until);
+            if (bottom && (restarts.empty() || *bottom > restarts.back())) restarts.push_back(*bottom);
+        }
+        return restarts;
+    }
+    auto falls = find_deep_falls(bins);
+    for (auto fall = falls.rbegin(); fall != falls.rend(); ++fall)
+        if (is_dip(bins, *fall)) {
+            const std::size_t removed = fall->bottom - fall->at + 1;
+            bins.erase(bins.begin() + static_cast<std::ptrdiff_t>(fall->at),
+                       bins.begin() + static_cast<std::ptrdiff_t>(fall->bottom + 1));
+            for (auto later = falls.rbegin(); later != fall; ++later) {
+                later->at -= removed;
+                later->bottom -= removed;
+            }
+            fall->before = 0;
+        }
+    std::erase_if(falls, [](const Fall& fall) { return fall.before == 0; });
+    const double usual = median_low(bins);
+    double ground = 0;  // the highest bottom of a restart so far
+    for (std::size_t i = 0; i < falls.size(); ++i) {
+        const bool last = i + 1 == falls.size();
+        const std::size_t bottom = falls[i].bottom;
+        const std::size_t end = last ? bins.size() : falls[i + 1].at;
+        const auto run = std::span(bins).subspan(bottom, end - bottom);
+        // The present run may be too young to show that it undershot: it is taken for a restart if the bottom is like
+        // that of the restarts before.
+        if (bins[bottom].low >= kDeep * usual) continue;  // the end of a spike
+        const bool young = last && !restarts.empty() && bins[bottom].low <= 2 * ground &&
+                           run.back().low_at - run.front().low_at < kYoung * run.front().low_at;
+        if (!undershoots(run, bins[falls[i].at].low_at) && !young) continue;
+        restarts.push_back(bottom);
+        ground = std::max(ground, bins[bottom].low);
+    }
+    return restarts;
+}
+
+namespace {
+
+double slope_of(std::span<const Bin> bins) {
+    std::vector<double> at;
+    std::vector<double> lows;
+    for (const Bin& bin : bins) {
+        at.push_back(bin.low_at);
+        lows.push_back(bin.low);
+    }
+    return LineFits(at, lows).line(0, at.size()).slope;
+}
+
+bool are_alike(double one, double other) {
+    constexpr double kAlike = 2.5;  // times
+    return one > 0 && other > 0 && one < kAlike * other && other < kAlike * one;
+}
+
+// A ramp that was given back down to where it began, and that begins again at the same rate: the first tooth of a
+// sawtooth. `before` ends with the fall, `after` begins with it.
+bool is_tooth(std::span<const Bin> before, const Collapse& fall, std::span<const Bin> after) {
+    constexpr std::size_t kFewest = 6;
+    constexpr double kBackToStart = 0.25;  // of the fall
+    constexpr double kLonger = 1.2;        // times: so long may the next tooth take
+    if (before.size() < kFewest || after.size() < kFewest) return false;
+    const double start = lowest(before.first(std::max<std::size_t>(2, before.size() / 12)));
+    if (std::abs(fall.to - start) > kBackToStart * (fall.from - fall.to)) return false;
+    const auto middle = before.size() / 2;
+    if (!are_alike(slope_of(before.first(middle)), slope_of(before.subspan(middle)))) return false;
+    const double lasted = after.back().low_at - after.front().low_at;
+    if (lasted > kLonger * (before.back().low_at - before.front().low_at)) return false;
+    return are_alike(slope_of(before), slope_of(after));
+}
+
+}  // namespace
+
+std::optional<std::size_t> find_collapse(std::span<const Bin> bins, Seconds warmup) {
+    if (bins.size() < 6) return std::nullopt;
+    std::vector<double> lows;
+    for (const Bin& bin : bins) lows.push_back(bin.low);
+    auto collapses = find_collapses(bins, median_value(std::move(lows)), warmup.count());
+    if (collapses.empty()) return std::nullopt;
+    const Collapse last = collapses.back();
+    if (are_teeth(collapses)) return std::nullopt;
+    const std::size_t from = collapses.size() > 1 ? collapses[collapses.size() - 2].bin : 0;
+    if (is_tooth(bins.subspan(from, last.top - from), last, bins.subspan(last.bin))) return std::nullopt;
+    // After many teeth, one that goes much deeper is an end and not a tooth.
+    collapses.pop_back();
+    double deepest = last.to;
+    if (are_teeth(collapses)) {
+        deepest = collapses.front().to;
+        for (const Collapse& tooth : collapses) deepest = std::min(deepest, tooth.to);
+        if (last.to > 0.7 * deepest) return std::nullopt;
+    }
+    return last.bin;
+}
+
+std::size_t unsettled_end(std::span<const Bin> bins) {
+    constexpr std::size_t kTooFew = 2;
+    for (std::size_t n = kTooFew; n > 0; --n) {
+        const std::size_t lately = bins.size() / 4;  // so much that the low of a tooth is among them
+        if (lately < 5) return 0;
+        const double held = lowest(bins.subspan(bins.size() - n - lately, lately));
+        const auto end = bins.last(n);
+        if (std::ranges::all_of(end, [&](const Bin& bin) { return bin.low < kFar * held; })) return n;
+    }
+    return 0;
+}
+
+}  // namespace memscope

@@ -1,0 +1,248 @@
+#include "analysis/verdict/rise.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace memscope {
+
+std::vector<Step> find_steps(const Floor& floor, std::size_t from) {
+    std::vector<double> moves;
+    for (std::size_t i = from; i + 1 < floor.size(); ++i) moves.push_back(floor.bytes[i + 1] - floor.bytes[i]);
+    if (moves.empty()) return {};
+    std::vector<double> sizes = moves;
+    for (double& size : sizes) size = std::abs(size);
+    const double largest = *std::ranges::max_element(moves);
+    const double least = std::max({6 * floor.noise, 0.3 * largest, 4 * median_value(std::move(sizes))});
+    std::vector<Step> steps;
+    std::size_t first = 0;
+    std::size_t last = 0;
+    for (std::size_t k = 0; k < moves.size(); ++k) {
+        if (moves[k] <= least) continue;
+        const double at = 0.5 * (floor.at[from + k] + floor.at[from + k + 1]);
+        if (!steps.empty() && k - last == 1 && k - first < 3) {
+            steps.back() = {0.5 * (steps.back().at + at), steps.back().height + moves[k]};
+        } else {
+            steps.push_back({at, moves[k]});
+            first = k;
+        }
+        last = k;
+    }
+    return steps;
+}
+
+std::optional<Staircase> find_staircase(const Floor& floor, std::size_t from, const std::vector<Step>& steps) {
+    if (steps.size() < 3) return std::nullopt;
+    std::vector<double> heights;
+    std::vector<double> distances;
+    for (std::size_t i = 0; i < steps.size(); ++i) {
+        heights.push_back(steps[i].height);
+        if (i > 0) distances.push_back(steps[i].at - steps[i - 1].at);
+    }
+    const double height = median_value(heights);
+    const double period = median_value(distances);
+    const double longest = *std::ranges::max_element(distances);
+    const double length = floor.end() - floor.at[from];
+    if (*std::ranges::max_element(heights) > 3.5 * height) return std::nullopt;
+    if (longest > 3.2 * period || longest > 0.55 * length) return std::nullopt;
+    if (floor.end() - steps.back().at > 1.7 * longest) return std::nullopt;      // it has ended
+    if (steps.front().at - floor.at[from] > 1.7 * longest) return std::nullopt;  // or what was before is not part of it
+    double risen = 0;
+    for (std::size_t i = 1; i < heights.size(); ++i) risen += heights[i];
+    const double span = steps.back().at - steps.front().at;
+    const auto n = static_cast<double>(distances.size());
+    return Staircase{static_cast<int>(steps.size()), risen / n, span / n, steps.front().at, steps.back().at};
+}
+
+namespace {
+
+// Where the series was below the middle of a step for the last time.
+double place_of_step(double at, const Floor& floor, std::span<const Bin> bins) {
+    const std::size_t after = std::clamp<std::size_t>(floor.first_since(at), 2, floor.size() - 1);
+    const std::size_t next = std::min(after + 1, floor.size() - 1);
+    const double low = std::min(floor.bytes[after - 1], floor.bytes[after - 2]);
+    const double middle = 0.5 * (low + std::max(floor.bytes[after], floor.bytes[next]));
+    double place = at;
+    bool found = false;
+    for (auto bin = std::ranges::lower_bound(bins, floor.at[after - 2], {}, &Bin::low_at);
+         bin != bins.end() && bin->low_at <= floor.at[next]; ++bin) {
+        if (bin->low < middle) {
+            place = bin->low_at;
+            found = true;
+        } else if (found && bin != bins.begin() && std::prev(bin)->low < middle) {
+            place = 0.5 * (std::prev(bin)->low_at + bin->low_at);
+        }
+    }
+    return found ? place : at;
+}
+
+}  // namespace
+
+Staircase sharpened(Staircase stairs, const Floor& floor, std::span<const Bin> bins) {
+    const double first = place_of_step(stairs.first_at, floor, bins);
+    const double last = place_of_step(stairs.last_at, floor, bins);
+    if (last <= first || stairs.count < 2) return stairs;
+    stairs.period = (last - first) / (stairs.count - 1);
+    stairs.first_at = first;
+    stairs.last_at = last;
+    return stairs;
+}
+
+namespace {
+
+constexpr std::size_t kFewPoints = 25;  // a floor of so few leaves little to judge by
+
+std::vector<double> distances_to(const Line& line, const Floor& floor, std::size_t from) {
+    std::vector<double> distances;
+    for (std::size_t i = from; i < floor.size(); ++i) distances.push_back(floor.bytes[i] - line.value(floor.at[i]));
+    return distances;
+}
+
+double inertia_of(const std::vector<double>& distances) {
+    double own = 1e-9;
+    double next = 0;
+    for (std::size_t i = 0; i < distances.size(); ++i) {
+        own += distances[i] * distances[i];
+        if (i > 0) next += distances[i] * distances[i - 1];
+    }
+    return std::clamp(next / own, 0.0, 0.97);
+}
+
+double median_of(const Floor& floor, std::size_t from, std::size_t to) {
+    return median_value({floor.bytes.begin() + static_cast<std::ptrdiff_t>(from),
+                         floor.bytes.begin() + static_cast<std::ptrdiff_t>(to)});
+}
+
+// What leaks does not come down again.
+double deepest_fall(const Floor& floor, std::size_t from) {
+    double high = floor.bytes[from];
+    double fall = 0;
+    for (std::size_t i = from; i < floor.size(); ++i) {
+        high = std::max(high, floor.bytes[i]);
+        fall = std::max(fall, high - floor.bytes[i]);
+    }
+    return fall;
+}
+
+// The most that came within an eighth of the time.
+double largest_burst(const Floor& floor, std::size_t from) {
+    const std::size_t points = floor.size() - from;
+    const auto width =
+        std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(0.12 * static_cast<double>(points))));
+    double burst = 0;
+    for (std::size_t i = from; i + width < floor.size(); ++i)
+        burst = std::max(burst, floor.bytes[i + width] - floor.bytes[i]);
+    return burst;
+}
+
+// Standard error of the slope of a line through so many points of that spread.
+double slope_error(double spread, double points, double length) {
+    return spread * std::sqrt(12.0 / points) / std::max(length, 1e-9);
+}
+
+// Each later part of the window must still rise, down to its last few points: a warm-up that has just ended has risen
+// over the window, too.
+bool goes_on(const Floor& floor, const Rise& rise, double spread) {
+    const double wander = std::sqrt((1 + rise.inertia) / (1 - rise.inertia));
+    for (const double part : {0.5, 0.34, 0.22}) {
+        const std::size_t k = std::min(floor.first_since(floor.end() - part * rise.length), floor.size() - 3);
+        const Line line = floor.line_since(k);
+        const auto points = static_cast<double>(floor.size() - k);
+        const double own = std::sqrt(line.squares / std::max(1.0, points - 2));
+        const double error = slope_error(std::max(spread, own), points, floor.end() - floor.at[k]);
+        const double least = part > 0.3 ? 0.55 : 0.45;
+        if (line.slope + (part < 0.3 ? 1.0 : 0.7) * error < least * rise.slope) return false;
+        if (line.slope < 0.15 * rise.slope) return false;
+    }
+    const std::size_t points = floor.size() - rise.from;
+    for (std::size_t last = 4; last <= points / 2; last = last + last / 2) {
+        const std::size_t k = floor.size() - last;
+        const double error = wander * slope_error(spread, static_cast<double>(last), floor.end() - floor.at[k]);
+        if (floor.line_since(k).slope + 2.5 * error < 0.5 * rise.slope) return false;
+    }
+    return true;
+}
+
+// Growth inside the budget is no leak: it has to go on behind it, by itself.
+bool goes_on_after_budget(const Floor& floor, const Rise& rise, const Bar& bar, double spread) {
+    if (rise.began >= bar.budget_ends) return true;
+    const std::size_t k = floor.first_since(bar.budget_ends);
+    if (k + 3 > floor.size() || floor.end() - bar.budget_ends < bar.least_after) return false;
+    const Line line = floor.line_since(k);
+    const double length = floor.end() - floor.at[k];
+    const double error = slope_error(spread, static_cast<double>(floor.size() - k), length);
+    if (floor.size() - k >= 8 && largest_burst(floor, k) > 0.5 * line.slope * length + 2.5 * floor.noise) return false;
+    return line.slope > 0.5 * rise.slope && line.slope > 2.5 * error;
+}
+
+std::optional<Rise> stepped(const Floor& floor, Rise rise, const std::vector<Step>& steps, const Bar& bar) {
+    auto stairs = find_staircase(floor, rise.from, steps);
+    if (!stairs) return std::nullopt;
+    if (rise.began < bar.budget_ends) {
+        const auto after = std::ranges::count_if(steps, [&](const Step& step) { return step.at > bar.budget_ends; });
+        if (after < (steps.size() >= 5 ? 2 : 3)) return std::nullopt;
+    }
+    if (floor.end() - stairs->first_at < bar.shortest) return std::nullopt;
+    // The later half of the steps must bring its part: on a curve that flattens out, noise looks like steps.
+    const double middle = 0.5 * (stairs->first_at + floor.end());
+    const std::size_t half = std::min(floor.first_since(middle), floor.size() - 1);
+    const std::size_t first = std::min(floor.first_since(stairs->first_at), floor.size() - 1);
+    const double all = floor.bytes.back() - floor.bytes[first > 0 ? first - 1 : 0];
+    if (floor.bytes.back() - floor.bytes[half] < 0.25 * all) return std::nullopt;
+    // Growth between the steps counts as well.
+    if (std::abs(stairs->slope() - rise.slope) <= 0.25 * rise.slope) rise.slope = stairs->slope();
+    rise.began = stairs->first_at;
+    rise.stairs = stairs;
+    return rise;
+}
+
+}  // namespace
+
+std::optional<Rise> find_rise(const Floor& floor, std::size_t from, const Bar& bar) {
+    const std::size_t n = floor.size();
+    if (from + 5 > n) return std::nullopt;
+    const std::size_t points = n - from;
+    Rise rise{.from = from, .began = floor.at[from], .length = floor.end() - floor.at[from]};
+    if (rise.length < bar.shortest) return std::nullopt;
+    if (n <= kFewPoints && n > 6 && (points < 6 || rise.length < 0.4 * floor.length())) return std::nullopt;
+
+    const Line line = floor.line_since(from);
+    rise.slope = line.slope;
+    const double fitted = line.slope * rise.length;
+    const double material = bar.factor * kMaterial * bar.level;
+    if (fitted < material || fitted < 4 * floor.noise) return std::nullopt;
+    const std::size_t ends = std::max<std::size_t>(2, points / 12);
+    rise.bytes = median_of(floor, n - ends, n) - median_of(floor, from, from + ends);
+    if (rise.bytes < 0.6 * material || rise.bytes < 3 * floor.noise) return std::nullopt;
+
+    const auto steps = find_steps(floor, from);
+    double largest = 0;
+    double sum = 0;
+    for (const Step& step : steps) {
+        largest = std::max(largest, step.height);
+        sum += step.height;
+    }
+    const bool is_stepped = steps.size() >= 3 && sum > 0.75 * fitted &&
+                            static_cast<double>(points) >= 2.5 * static_cast<double>(steps.size());
+    // One jump is no leak, however large, and two are not yet.
+    if (!steps.empty() && steps.size() < 3 && sum > 0.6 * rise.bytes) return std::nullopt;
+    if (largest > (steps.size() >= 3 ? 0.6 : 0.5) * rise.bytes) return std::nullopt;
+    if (points >= 8 && largest_burst(floor, from) > (is_stepped ? 0.6 : 0.5) * rise.bytes + 2.5 * floor.noise)
+        return std::nullopt;
+    if (deepest_fall(floor, from) - 3 * floor.noise > 0.3 * rise.bytes) return std::nullopt;
+
+    double spread = std::sqrt(line.squares / static_cast<double>(points - 2));
+    spread = std::max({spread, 0.3 * floor.noise, 1e-6 * floor.level});
+    rise.inertia = inertia_of(distances_to(line, floor, from));
+    const double effective = std::max(2.0, static_cast<double>(points) * (1 - rise.inertia) / (1 + rise.inertia));
+    rise.scatter = spread / fitted;
+    rise.strength = fitted / spread * std::sqrt(effective / 12);
+    rise.slope_error = slope_error(spread, effective, rise.length);
+
+    if (is_stepped) return stepped(floor, rise, steps, bar);
+    if (rise.strength < bar.factor * (points >= 20 ? 5 : 6.5)) return std::nullopt;
+    if (rise.scatter > (n <= kFewPoints ? 0.13 : 0.2)) return std::nullopt;
+    if (!goes_on(floor, rise, spread) || !goes_on_after_budget(floor, rise, bar, spread)) return std::nullopt;
+    return rise;
+}
+
+}  // namespace memscope

@@ -1,0 +1,28 @@
+#pragma once
+#include <algorithm>
+
+#include "base/units.h"
+
+namespace memscope {
+
+// So many at once, then one every so often: a job that crashes in a loop is told of, and drives nothing else out.
+class TokenBucket {
+  public:
+    TokenBucket(double most, Seconds each) : most_(most), each_(each), left_(most) {}
+
+    // Times are monotonic.
+    bool may(Seconds now) {
+        left_ = std::min(most_, left_ + std::max(now - last_, Seconds{}) / each_);
+        last_ = now;
+        return left_ >= 1;
+    }
+    void take() { left_ -= 1; }
+
+  private:
+    double most_;
+    Seconds each_;
+    double left_;
+    Seconds last_{};
+};
+
+}  // namespace memscope

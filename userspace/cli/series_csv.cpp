@@ -1,0 +1,106 @@
+#include "cli/series_csv.h"
+
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "base/text.h"
+
+namespace memscope {
+namespace {
+
+constexpr const char* kForm = "the file must be CSV with the header t_seconds,bytes";
+constexpr double kLargestTime = 1e12;
+constexpr double kLargestSize = 9e18;        // below 2^63
+constexpr std::size_t kLongestLine = 65536;  // nobody's line; without a bound a file without newlines would be kept
+
+std::optional<double> number(std::string_view text) {
+    text = trimmed(text);
+    if (text.starts_with('+')) text.remove_prefix(1);
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
+    return value;
+}
+
+// Hands over whole lines of what is read piece by piece.
+Status read_lines(int fd, SeriesCsv& csv) {
+    std::string pending;
+    char buffer[65536];
+    for (;;) {
+        const ssize_t n = ::read(fd, buffer, sizeof buffer);
+        if (n < 0 && errno == EINTR) continue;
+        if (n < 0) return system_error(errno, "read");
+        if (n == 0) break;
+        std::string_view text(buffer, static_cast<std::size_t>(n));
+        for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
+            pending += text.substr(0, end);
+            if (auto added = csv.add_line(pending); !added) return added;
+            pending.clear();
+            text.remove_prefix(end + 1);
+        }
+        pending += text;
+        if (pending.size() > kLongestLine) return plain_error("a line is longer than 64 KiB", kForm);
+    }
+    return pending.empty() ? Status(Done{}) : csv.add_line(pending);
+}
+
+}  // namespace
+
+Error SeriesCsv::wrong(std::string_view what, std::string_view line) const {
+    return plain_error(fmt::format("line {}: {}: '{}'", line_, what, shortened(line)), kForm);
+}
+
+Status SeriesCsv::add_header(std::string_view line) {
+    const auto names = split(line, ',');
+    if (names.size() < 2 || trimmed(names[0]) != "t_seconds" || trimmed(names[1]) != "bytes")
+        return wrong("not the header t_seconds,bytes", line);
+    columns_ = names.size();
+    return Done{};
+}
+
+Status SeriesCsv::add_line(std::string_view line) {
+    ++line_;
+    constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+    if (line_ == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
+    line = trimmed(line);
+    if (line.empty() || line.front() == '#') return Done{};
+    if (columns_ == 0) return add_header(line);
+    const auto cells = split(line, ',');
+    if (cells.size() != columns_) return wrong("not a time and a size", line);
+    const auto time = number(cells[0]);
+    const auto bytes = number(cells[1]);
+    if (!time || !bytes) return wrong("not a time and a size", line);
+    if (std::abs(*time) > kLargestTime) return wrong("no time", line);
+    if (*bytes < 0 || *bytes > kLargestSize) return wrong("no size", line);
+    if (last_ && *time < *last_) return wrong("time runs back", line);
+    last_ = time;
+    take_(Seconds(*time), Bytes{static_cast<std::uint64_t>(*bytes)});
+    return Done{};
+}
+
+Status SeriesCsv::finish() const {
+    if (columns_ == 0) return plain_error("is empty", kForm);
+    return Done{};
+}
+
+Status read_series_csv(const std::string& path, const SeriesCsv::Take& take) {
+    const bool standard_input = path == "-";
+    const std::string name = standard_input ? "standard input" : path;
+    Fd file;
+    if (!standard_input) {
+        file = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
+        if (!file) return system_error(errno, "open " + name, "name a CSV file with the header t_seconds,bytes");
+    }
+    SeriesCsv csv(take);
+    const auto in_file = [&](const Error& error) { return Error{error.code, name + ": " + error.where, error.advice}; };
+    if (auto read = read_lines(standard_input ? STDIN_FILENO : file.get(), csv); !read) return in_file(read.error());
+    if (auto finished = csv.finish(); !finished) return in_file(finished.error());
+    return Done{};
+}
+
+}  // namespace memscope

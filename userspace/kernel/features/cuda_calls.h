@@ -1,0 +1,59 @@
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/fd.h"
+#include "kernel/features/feature.h"
+#include "kernel/features/user_probes.h"
+#include "kernel/plan.h"
+#include "model/gpu/gpu_account.h"
+#include <memscope/shared/gpu.h>
+
+namespace memscope {
+
+// A call of the CUDA driver, and where its code begins in a file that has it.
+struct CudaPlace {
+    ms_cuda_call call{};
+    std::uint64_t offset = 0;
+    bool operator==(const CudaPlace&) const = default;
+};
+
+// What processes take and give by calls of the CUDA driver, in whatever copies of it they have mapped. Loaded when the
+// first is found: most machines have none.
+class CudaCalls {
+  public:
+    static Result<CudaCalls> start(const Plan& plan, const FeatureSettings& settings);
+    CudaCalls(CudaCalls&&) noexcept;
+    CudaCalls& operator=(CudaCalls&&) noexcept;
+    ~CudaCalls();
+
+    // The probes at these places of the library.
+    Result<ProbeRequest> probes(const Fd& library, std::span<const CudaPlace> places) const;
+
+    std::vector<GpuAccount> accounts() const;
+    std::vector<GpuSite> sites() const;
+    // All calls of this process are seen: it mapped the driver while it was watched.
+    void seen_from_start(const ProcessId& process);
+    void not_seen_from_start(const ProcessId& process);  // not any more: the probes were gone for a while
+    // Readable when the driver has refused memory to a watched process.
+    int failures_fd() const;
+    bool take_failures();  // whether it did since the last time
+    // Of a process that is not watched any more.
+    void forget(const CudaProcess& process);
+    void forget(const GpuAccount& account);
+    void forget(const GpuSite& site);
+    // Allocations that no account has any more: looks at that many at most, and goes on there the next time.
+    void sweep(std::size_t most);
+    std::uint64_t live_entries() const;
+
+    Losses losses() const;
+    Bytes map_memory() const;
+
+  private:
+    struct State;
+    explicit CudaCalls(std::unique_ptr<State> state);
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace memscope

@@ -1,0 +1,155 @@
+#include "kernel/features/feature.h"
+
+#include <algorithm>
+#include <cstdarg>
+#include <cstdio>
+
+#include "base/files.h"
+#include "base/text.h"
+
+namespace memscope {
+namespace {
+
+std::string& last_words() {
+    static std::string text;
+    return text;
+}
+
+// What the verifier refused stands in the last line of its log but one; "processed 35 insns ..." comes after it.
+std::string verdict_of(std::string_view log) {
+    std::string_view verdict;
+    bool ended = false;
+    for_each_line(log, [&](std::string_view line) {
+        ended = ended || line.starts_with("processed ") || line.starts_with("-- END");
+        if (!ended && !trimmed(line).empty()) verdict = trimmed(line);
+    });
+    return shortened(verdict);
+}
+
+int keep_message(libbpf_print_level level, const char* format, va_list arguments) {
+    constexpr std::size_t kMostBytes = std::size_t{1} << 20;
+    if (level != LIBBPF_WARN) return 0;
+    va_list again;
+    va_copy(again, arguments);
+    const int length = std::vsnprintf(nullptr, 0, format, again);
+    va_end(again);
+    if (length <= 0) return 0;
+    std::string text(std::min(static_cast<std::size_t>(length) + 1, kMostBytes), '\0');
+    (void)std::vsnprintf(text.data(), text.size(), format, arguments);
+    text.pop_back();
+    // The first warning names what failed, the log says why; the rest is their echo through the layers.
+    if (last_words().empty())
+        last_words() = std::string(trimmed(text.substr(0, text.find('\n'))));
+    else if (text.find("BEGIN PROG LOAD LOG") != std::string::npos)
+        last_words() += ": " + verdict_of(text);
+    return 0;
+}
+
+// An entry of a hash as the kernel keeps it.
+std::uint64_t entry_bytes(const bpf_map* map) {
+    constexpr std::uint64_t kOverhead = 48;
+    const auto rounded = [](std::uint64_t bytes) { return (bytes + 7) / 8 * 8; };
+    return kOverhead + rounded(bpf_map__key_size(map)) + rounded(bpf_map__value_size(map));
+}
+
+// What programs at user probes use that is allocated while they run, and how much of it is worth having from the start.
+struct AtUserProbes {
+    const char* map;
+    std::uint64_t most_bytes;
+};
+constexpr std::uint64_t kMiB = 1U << 20U;
+constexpr AtUserProbes kAtUserProbes[] = {
+    {"targets", 2 * kMiB},      {"members", 2 * kMiB},      {"spaces", 2 * kMiB},        {"more_stacks", 2 * kMiB},
+    {"interpreters", 2 * kMiB}, {"gpu_failures", 2 * kMiB}, {"gpu_processes", 2 * kMiB}, {"gpu_accounts", 2 * kMiB},
+    {"gpu_sites", 2 * kMiB},    {"gpu_calls", 2 * kMiB},    {"gpu_live", 16 * kMiB},     {"torch_processes", 2 * kMiB},
+    {"tensors", 16 * kMiB},
+};
+
+constexpr const char* kLossWords[] = {
+#define X(slot, word) word,
+    MS_LOSSES(X)
+#undef X
+};
+
+}  // namespace
+
+void capture_libbpf_messages() { libbpf_set_print(keep_message); }
+
+// Before 6.1 the kernel warns of a program at a user probe whose maps are allocated while it runs, and is tainted then.
+void preallocate(bpf_object* object) {
+    for (const auto& [name, most_bytes] : kAtUserProbes) {
+        bpf_map* map = bpf_object__find_map_by_name(object, name);
+        if (!map) continue;
+        const auto room = static_cast<__u32>(most_bytes / entry_bytes(map));
+        (void)bpf_map__set_map_flags(map, bpf_map__map_flags(map) & ~static_cast<__u32>(BPF_F_NO_PREALLOC));
+        (void)bpf_map__set_max_entries(map, std::min(bpf_map__max_entries(map), room));
+    }
+}
+
+bool share_maps(bpf_object* object, const SharedMaps& shared) {
+    for (const auto& [name, fd] : shared)
+        if (bpf_map* map = bpf_object__find_map_by_name(object, name.c_str()); map && bpf_map__reuse_fd(map, fd) != 0)
+            return false;
+    return true;
+}
+
+SharedMaps maps_of(bpf_object* object, std::initializer_list<const char*> names) {
+    SharedMaps maps;
+    for (const char* name : names)
+        if (const int fd = bpf_object__find_map_fd_by_name(object, name); fd >= 0) maps[name] = fd;
+    return maps;
+}
+
+void load_only(bpf_object* object, const std::vector<std::string_view>& programs) {
+    last_words().clear();
+    bpf_program* program = nullptr;
+    bpf_object__for_each_program(program, object) {
+        const std::string_view name = bpf_program__name(program);
+        bpf_program__set_autoload(program, std::find(programs.begin(), programs.end(), name) != programs.end());
+    }
+}
+
+Error load_error(std::string_view signal, int error) {
+    const std::string words = last_words().empty() ? "" : " (" + last_words() + ")";
+    return system_error(error, "load the BPF object '" + std::string(signal) + "'" + words,
+                        "`memscope doctor` shows what this kernel offers");
+}
+
+Result<std::vector<Link>> attach(bpf_object* object, const std::vector<std::string_view>& programs) {
+    std::vector<Link> links;
+    for (const std::string_view name : programs) {
+        bpf_program* program = bpf_object__find_program_by_name(object, std::string(name).c_str());
+        if (!program) return plain_error("no BPF program '" + std::string(name) + "'");
+        Link link(bpf_program__attach(program));
+        if (!link)
+            return system_error(errno, "attach the BPF program '" + std::string(name) + "'",
+                                "`memscope doctor` shows what this kernel offers");
+        links.push_back(std::move(link));
+    }
+    return links;
+}
+
+Losses read_losses(const __u64 (&counted)[MS_LOSS_COUNT]) {
+    Losses losses;
+    for (std::size_t slot = 0; slot < MS_LOSS_COUNT; ++slot)  // the kernel writes them meanwhile
+        losses[kLossWords[slot]] = *const_cast<const volatile __u64*>(&counted[slot]);
+    return losses;
+}
+
+Bytes map_bytes(bpf_object* object, const SharedMaps& of_others) {
+    constexpr std::string_view kKey = "memlock:";
+    Bytes sum;
+    bpf_map* map = nullptr;
+    bpf_object__for_each_map(map, object) {
+        if (of_others.contains(bpf_map__name(map))) continue;
+        const auto info = read_file("/proc/self/fdinfo/" + std::to_string(bpf_map__fd(map)), 4096);
+        if (!info) continue;
+        for_each_line(*info, [&](std::string_view line) {
+            if (!line.starts_with(kKey)) return;
+            if (const auto bytes = parse_number(trimmed(line.substr(kKey.size())))) sum += Bytes{*bytes};
+        });
+    }
+    return sum;
+}
+
+}  // namespace memscope

@@ -1,0 +1,258 @@
+#include "kernel/features/growth_stacks.h"
+
+#include <algorithm>
+#include <cstring>
+#include <linux/perf_event.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "growth.skel.h"
+#include "growth_plain.skel.h"
+#include "kernel/features/decode.h"
+
+namespace memscope {
+namespace {
+
+// Where only faults can be counted: the counter is looked at every so many of them on each CPU.
+constexpr std::uint64_t kFaultsPerLook = 16;
+constexpr std::string_view kFaultProgram = "growth_fault";
+
+Result<Link> attach_to_faults(bpf_program* program, int cpu) {
+    perf_event_attr event{};
+    event.type = PERF_TYPE_SOFTWARE;
+    event.config = PERF_COUNT_SW_PAGE_FAULTS;
+    event.size = sizeof event;
+    event.sample_period = kFaultsPerLook;
+    Fd fd(static_cast<int>(::syscall(SYS_perf_event_open, &event, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
+    if (!fd) return system_error(errno, "count page faults");
+    Link link(bpf_program__attach_perf_event(program, fd.get()));
+    if (!link) return system_error(errno, "attach to page faults");
+    (void)fd.release();  // the link closes it
+    return link;
+}
+
+}  // namespace
+
+struct GrowthStacks::State {
+    std::unique_ptr<growth_bpf, Release<growth_bpf__destroy>> skeleton;
+    std::vector<std::string_view> programs;
+    std::vector<Link> links;           // of the process tree
+    std::vector<Link> resident_links;  // in the page fault
+    std::string_view resident;         // the program there
+    SharedMaps shared;
+    Ring ring;
+    const StackVisitor* visitor = nullptr;
+    std::uint64_t malformed = 0;
+    std::vector<StackGrowth> sites;
+    const std::int64_t page_size = ::sysconf(_SC_PAGESIZE);
+
+    int map(const bpf_map* map) const { return bpf_map__fd(map); }
+
+    void dispatch(std::span<const std::byte> record) {
+        ms_header header;
+        if (record.size() < sizeof header) {
+            ++malformed;
+            return;
+        }
+        std::memcpy(&header, record.data(), sizeof header);
+        if (header.kind == MS_EVENT_STACK) {
+            const auto stack = decode_stack(record);
+            stack ? visitor->stack(*stack) : void(++malformed);
+        } else if (header.kind == MS_EVENT_CODE) {
+            const auto code = decode_code(record);
+            code ? visitor->code(*code) : void(++malformed);
+        } else if (header.kind == MS_EVENT_GREW) {
+            visitor->grew({static_cast<pid_t>(header.pid), header.start_ns});
+        } else {
+            ++malformed;
+        }
+    }
+
+    static int receive(void* self, void* data, std::size_t size) {
+        static_cast<State*>(self)->dispatch({static_cast<const std::byte*>(data), size});
+        return 0;
+    }
+
+    Status attach_resident() {
+        if (resident != kFaultProgram) return attach_to(resident_links, {resident});
+        Error last;
+        for (int cpu = 0; cpu < libbpf_num_possible_cpus(); ++cpu) {
+            auto link = attach_to_faults(skeleton->progs.growth_fault, cpu);
+            if (link)
+                resident_links.push_back(std::move(*link));
+            else
+                last = link.error();  // a CPU that is not there
+        }
+        if (resident_links.empty()) return last;
+        return Done{};
+    }
+
+    Status attach_to(std::vector<Link>& to, const std::vector<std::string_view>& chosen) {
+        auto attached = memscope::attach(skeleton->obj, chosen);
+        if (!attached) return attached.error();
+        to = std::move(*attached);
+        return Done{};
+    }
+};
+
+GrowthStacks::GrowthStacks(std::unique_ptr<State> state) : state_(std::move(state)) {}
+GrowthStacks::GrowthStacks(GrowthStacks&&) noexcept = default;
+GrowthStacks& GrowthStacks::operator=(GrowthStacks&&) noexcept = default;
+GrowthStacks::~GrowthStacks() = default;
+
+Result<GrowthStacks> GrowthStacks::start(const Plan& plan, const FeatureSettings& settings) {
+    auto state = std::make_unique<State>();
+    state->programs = programs_of(plan, "growth");
+    state->resident = program_of(plan, "growth", "resident");
+    if (state->resident.empty()) return plain_error("this kernel offers nothing for the signal 'growth'");
+    state->skeleton.reset(
+        open_object(settings, growth_bpf__create_skeleton, growth_bpf__destroy, growth_plain_bpf__elf_bytes));
+    if (!state->skeleton) return load_error("growth", errno);
+    apply_settings(*state->skeleton, settings);
+    state->shared = settings.shared;
+    if (!share_maps(state->skeleton->obj, settings.shared)) return load_error("growth", errno);
+    load_only(state->skeleton->obj, state->programs);
+    if (const int error = growth_bpf__load(state->skeleton.get())) return load_error("growth", -error);
+    state->ring.reset(
+        ring_buffer__new(state->map(state->skeleton->maps.stack_events), State::receive, state.get(), nullptr));
+    if (!state->ring) return load_error("growth", errno);
+    auto others = state->programs;
+    std::erase(others, state->resident);
+    if (auto attached = state->attach_to(state->links, others); !attached) return attached.error();
+    if (auto attached = state->attach_resident(); !attached) return attached.error();
+    return GrowthStacks(std::move(state));
+}
+
+void GrowthStacks::pause() {
+    state_->resident_links.clear();
+    ++state_->skeleton->bss->period;  // from now on what changes is nobody's
+}
+
+Status GrowthStacks::resume() { return state_->attach_resident(); }
+bool GrowthStacks::is_paused() const { return state_->resident_links.empty(); }
+
+SharedMaps GrowthStacks::shared_maps() const {
+    return maps_of(state_->skeleton->obj, {"spaces", "interpreters", "python_threads", "known_stacks", "known_codes",
+                                           "more_stacks", "stack_events"});
+}
+
+bool GrowthStacks::follows(const ProcessId& process) const {
+    ms_space known{};
+    const int map = state_->map(state_->skeleton->maps.spaces);
+    return bpf_map_lookup_elem(map, &process.pid, &known) == 0 && known.start_ns == process.start_ns;
+}
+
+Status GrowthStacks::begin(const ProcessId& process, SpaceId space, Bytes anon) {
+    const ms_space fresh{.id = static_cast<std::uint64_t>(space),
+                         .start_ns = process.start_ns,
+                         .mm = 0,
+                         .pages = static_cast<std::int64_t>(anon.n) / state_->page_size,
+                         .external = 0,
+                         .other = 0,
+                         .paused = 0,
+                         .stacks = 0,
+                         .told = 0,
+                         .period = state_->skeleton->bss->period,
+                         .pad = 0};
+    const int map = state_->map(state_->skeleton->maps.spaces);
+    if (bpf_map_update_elem(map, &process.pid, &fresh, BPF_ANY) != 0)
+        return system_error(errno, "add a process to the map of growing ones");
+    return Done{};
+}
+
+void GrowthStacks::forget(pid_t process) {
+    bpf_map_delete_elem(state_->map(state_->skeleton->maps.spaces), &process);
+    bpf_map_delete_elem(state_->map(state_->skeleton->maps.interpreters), &process);
+    bpf_map_delete_elem(state_->map(state_->skeleton->maps.more_stacks), &process);
+}
+
+Status GrowthStacks::set_python(pid_t process, const ms_python& python) {
+    if (bpf_map_update_elem(state_->map(state_->skeleton->maps.interpreters), &process, &python, BPF_ANY) != 0)
+        return system_error(errno, "add a process to the map of interpreters");
+    return Done{};
+}
+
+std::optional<ms_python> GrowthStacks::python_of(pid_t process) const {
+    ms_python python{};
+    if (bpf_map_lookup_elem(state_->map(state_->skeleton->maps.interpreters), &process, &python) != 0)
+        return std::nullopt;
+    return python;
+}
+
+int GrowthStacks::ring_fd() const { return ring_buffer__epoll_fd(state_->ring.get()); }
+
+void GrowthStacks::drain(const StackVisitor& visitor) {
+    state_->skeleton->bss->someone_grew = 0;  // before reading: who grows from now on wakes us again
+    state_->visitor = &visitor;
+    ring_buffer__consume(state_->ring.get());
+    state_->visitor = nullptr;
+}
+
+const std::vector<StackGrowth>& GrowthStacks::read_sites() {
+    constexpr __u32 kBatch = 1024;
+    static_assert(MS_SITES % kBatch == 0);
+    auto& sites = state_->sites;
+    sites.clear();
+    const int map = state_->map(state_->skeleton->maps.sites);
+    std::vector<std::uint64_t> keys(kBatch);
+    std::vector<ms_site> values(kBatch);
+    __u32 position = 0;
+    for (bool first = true;; first = false) {
+        __u32 count = kBatch;
+        const int error = bpf_map_lookup_batch(map, first ? nullptr : &position, &position, keys.data(), values.data(),
+                                               &count, nullptr);
+        for (__u32 i = 0; i < count && (error == 0 || error == -ENOENT); ++i)
+            sites.push_back({StackId{keys[i]}, SpaceId{values[i].space}, static_cast<pid_t>(values[i].pid),
+                             values[i].pages * state_->page_size});
+        if (error != 0 || sites.size() > std::size_t{2} * MS_SITES) break;
+    }
+    return sites;
+}
+
+std::int64_t GrowthStacks::take_site(StackId stack) {
+    const int map = state_->map(state_->skeleton->maps.sites);
+    ms_site site{};
+    // Old kernels cannot do both at once: what is booked in between is lost there, a few pages at most.
+    if (bpf_map_lookup_and_delete_elem(map, &stack, &site) != 0 && bpf_map_lookup_elem(map, &stack, &site) == 0)
+        bpf_map_delete_elem(map, &stack);
+    return site.pages * state_->page_size;
+}
+
+void GrowthStacks::allow_stacks(pid_t process, std::uint32_t more) {
+    const int map = state_->map(state_->skeleton->maps.more_stacks);
+    std::uint32_t allowed = 0;
+    (void)bpf_map_lookup_elem(map, &process, &allowed);
+    allowed += more;
+    (void)bpf_map_update_elem(map, &process, &allowed, BPF_ANY);  // full: it goes on with what it has
+}
+
+void GrowthStacks::forget_stack(StackId stack) {
+    bpf_map_delete_elem(state_->map(state_->skeleton->maps.known_stacks), &stack);
+}
+
+std::optional<SpaceGrowth> GrowthStacks::read_space(pid_t process) const {
+    ms_space space{};
+    if (bpf_map_lookup_elem(state_->map(state_->skeleton->maps.spaces), &process, &space) != 0) return std::nullopt;
+    return SpaceGrowth{.space = SpaceId{space.id},
+                       .process = {process, space.start_ns},
+                       .bytes = space.pages * state_->page_size,
+                       .external = space.external * state_->page_size,
+                       .other = space.other * state_->page_size,
+                       .paused = space.paused * state_->page_size};
+}
+
+Losses GrowthStacks::losses() const {
+    Losses losses = read_losses(state_->skeleton->bss->losses);
+    losses["malformed_record"] = state_->malformed;
+    return losses;
+}
+
+GrowthStacks::Cost GrowthStacks::cost() const {
+    const auto* data = const_cast<const volatile growth_bpf::growth_bpf__bss*>(state_->skeleton->bss);
+    return {data->bookings, data->booking_ns};
+}
+
+Bytes GrowthStacks::map_memory() const { return map_bytes(state_->skeleton->obj, state_->shared); }
+
+}  // namespace memscope

@@ -1,0 +1,44 @@
+#include "model/gpu/gpu.h"
+
+#include <numeric>
+
+namespace memscope {
+
+namespace {
+
+void add(std::optional<Bytes>& sum, const std::optional<Bytes>& more) {
+    if (more) sum = sum.value_or(Bytes{}) + *more;
+}
+
+}  // namespace
+
+std::string_view name_of(GpuApi api) {
+    static constexpr std::string_view kNames[] = {"alloc", "vmm", "pool", "managed"};
+    return kNames[static_cast<std::size_t>(api)];
+}
+
+std::string_view name_of(PinnedKind kind) { return kind == PinnedKind::allocated ? "alloc" : "register"; }
+
+Bytes GpuUse::reserved_total() const { return std::accumulate(reserved.begin(), reserved.end(), Bytes{}); }
+
+std::optional<Bytes> GpuUse::cached() const {
+    const Bytes reserved_bytes = reserved_total();
+    if (!tensors || reserved_bytes.n == 0) return std::nullopt;
+    return reserved_bytes - *tensors;
+}
+
+GpuUse& GpuUse::operator+=(const GpuUse& other) {
+    add(used, other.used);
+    add(tensors, other.tensors);
+    for (std::size_t i = 0; i < reserved.size(); ++i) reserved[i] = reserved[i] + other.reserved[i];
+    return *this;
+}
+
+Bytes PinnedUse::total() const { return std::accumulate(by_kind.begin(), by_kind.end(), Bytes{}); }
+
+PinnedUse& PinnedUse::operator+=(const PinnedUse& other) {
+    for (std::size_t i = 0; i < by_kind.size(); ++i) by_kind[i] = by_kind[i] + other.by_kind[i];
+    return *this;
+}
+
+}  // namespace memscope

@@ -1,0 +1,270 @@
+#include "model/processes/process_table.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace memscope {
+
+Faults TrackedProcess::faults_to_book() const {
+    if (baseline_wanted) return {};
+    const auto rise = [](std::uint64_t now, std::uint64_t booked) { return now > booked ? now - booked : 0; };
+    return {rise(task.faults.minor, faults_booked.minor), rise(task.faults.major, faults_booked.major)};
+}
+
+bool TrackedProcess::has_news() const {
+    return !settled || ended || role_changed || mappings_changed || !crossings.empty() || faults_to_book() != Faults{};
+}
+
+void TrackedProcess::take(const Mappings* latest, std::uint64_t activity) {
+    if (!latest) return;  // gone with its memory; the exit has the last word
+    if (mappings && mappings_activity == activity) return;
+    mappings = *latest;
+    mappings_activity = activity;
+    mappings_changed = true;
+}
+
+void TrackedProcess::settle() {
+    crossings.clear();
+    faults_booked = task.faults;
+    if (mappings_changed) mappings_booked = *mappings;
+    mappings_changed = role_changed = false;
+    settled_target = task.target;
+    settled = true;
+}
+
+CgroupId TrackedProcess::last_target() const {
+    if (task.target != kNoCgroup || crossings.empty()) return task.target;
+    return crossings.back().from;
+}
+
+TrackedProcess* ProcessTable::find(const ProcessId& id) {
+    const auto found = living_.find(id.pid);
+    return found != living_.end() && found->second.task.id == id ? &found->second : nullptr;
+}
+
+void ProcessTable::end(Living::iterator process) {
+    ++revision_;
+    place(process->second, kNoCgroup);
+    process->second.ended = true;
+    ended_.push_back(std::move(process->second));
+    living_.erase(process);
+}
+
+// Whoever holds the pid in the table is gone if somebody else has it now: its exit event was lost.
+TrackedProcess& ProcessTable::admit(TaskSample task) {
+    if (const auto predecessor = living_.find(task.id.pid); predecessor != living_.end()) {
+        ++missed_exits_;
+        end(predecessor);
+    }
+    ++revision_;
+    const CgroupId target = task.target;
+    task.target = kNoCgroup;
+    TrackedProcess process{.task = std::move(task)};
+    process.born_here = process.task.id.start_ns >= since_;
+    if (!process.born_here) {
+        process.faults_booked = process.task.faults;
+        process.baseline_wanted = process.task.faults_partial;
+    }
+    process.root = process.task.id;
+    if (const auto parent = living_.find(process.task.parent); parent != living_.end())
+        process.root = parent->second.root;
+    auto& entry = living_[process.task.id.pid] = std::move(process);
+    place(entry, target);
+    return entry;
+}
+
+void ProcessTable::place(TrackedProcess& process, CgroupId target) {
+    if (process.task.target == target) return;
+    process.crossings.push_back({process.task.target, target});
+    process.task.target = target;
+}
+
+void ProcessTable::apply(const TreeEvent& event) {
+    std::visit([this](const auto& e) { on(e); }, event);
+}
+
+void ProcessTable::on(const Forked& event) {
+    if (find(event.id)) return;  // the scan was first
+    TrackedProcess& child = admit({.time_ns = event.time_ns,
+                                   .id = event.id,
+                                   .parent = event.parent,
+                                   .target = event.target,
+                                   .comm = event.comm,
+                                   .memory = {},
+                                   .threads = 1,
+                                   .forked_without_exec = true});
+    // It starts as a copy of its parent.
+    if (const auto parent = living_.find(event.parent); parent != living_.end()) {
+        child.argv = parent->second.argv;
+        child.command = parent->second.command;
+        child.rank = parent->second.rank;
+        child.details_wanted = parent->second.details_wanted;
+    }
+}
+
+void ProcessTable::on(const Execed& event) {
+    TrackedProcess* process = find(event.id);
+    if (!process) return;
+    ++revision_;
+    ++process->exec_count;
+    process->gpu_context = false;
+    process->gpu_index.reset();
+    process->details_wanted = true;
+    process->argv = event.argv;
+    process->command.reset();
+    if (event.time_ns < process->task.time_ns) return;
+    process->task.comm = event.comm;
+    process->task.forked_without_exec = false;
+}
+
+void ProcessTable::set_details(TrackedProcess& process, std::vector<std::string> argv, std::optional<int> rank) {
+    ++revision_;
+    process.argv = std::move(argv);
+    process.command.reset();
+    process.rank = rank;
+}
+
+void ProcessTable::note_gpu_context(TrackedProcess& process, std::optional<int> only_index) {
+    if (std::exchange(process.gpu_context, true)) return;
+    process.gpu_index = only_index;
+    ++revision_;
+}
+
+void ProcessTable::on(const Exited& event) {
+    departed_.push_back({event.id, event.time_ns});
+    TrackedProcess* process = find(event.id);
+    if (!process) return;  // of a process we never saw alive, or the second event of two last threads
+    process->task.comm = event.comm;
+    process->task.faults.minor = std::max(process->task.faults.minor, event.faults.minor);
+    process->task.faults.major = std::max(process->task.faults.major, event.faults.major);
+    process->task.forked_without_exec = event.forked_without_exec;
+    process->exit_code = event.exit_code;
+    if (event.mappings) {
+        process->mappings = event.mappings;
+        process->mappings_changed = true;
+    }
+    end(living_.find(event.id.pid));
+}
+
+void ProcessTable::on(const Moved& event) {
+    if (event.target == kNoCgroup) departed_.push_back({event.id, event.time_ns});
+    TrackedProcess* process = find(event.id);
+    if (!process) {
+        if (event.target == kNoCgroup) return;
+        // What it faulted elsewhere is not this target's: counting starts with the first scan.
+        admit({.time_ns = event.time_ns,
+               .id = event.id,
+               .parent = event.parent,
+               .target = event.target,
+               .comm = event.comm,
+               .memory = {}})
+            .born_here = false;
+        return;
+    }
+    if (event.time_ns < process->task.time_ns) return;  // the scan saw it later, and elsewhere
+    place(*process, event.target);
+    process->task.time_ns = event.time_ns;
+    if (event.target != kNoCgroup) return;
+    // Alive, but none of ours any more: for every counter the same as an exit.
+    end(living_.find(event.id.pid));
+}
+
+// A sample later than all that is known. Its target is left to place().
+void ProcessTable::refresh(TrackedProcess& known, const TaskSample& sample) {
+    const Faults before = known.task.faults;
+    const CgroupId target = known.task.target;
+    if (!known.scanned || known.task.parent != sample.parent || known.task.comm != sample.comm ||
+        known.task.forked_without_exec != sample.forked_without_exec ||
+        known.task.memory.has_value() != sample.memory.has_value())
+        ++revision_;
+    known.task = sample;
+    known.task.target = target;
+    known.task.faults.minor = std::max(before.minor, sample.faults.minor);
+    known.task.faults.major = std::max(before.major, sample.faults.major);
+    if (!known.born_here && (!known.scanned || known.baseline_wanted)) {
+        known.faults_booked = known.task.faults;
+        known.baseline_wanted = sample.faults_partial;
+    }
+    known.scanned = true;
+}
+
+void ProcessTable::see(TrackedProcess& known, const ScannedTask& scanned) {
+    known.ended_unseen = false;
+    if (scanned.task.time_ns < known.task.time_ns) return;  // an event is newer
+    refresh(known, scanned.task);
+    known.take(scanned.mappings, scanned.mappings_activity);
+    place(known, scanned.task.target);
+}
+
+// Whoever has departed since the scan met it stays so.
+void ProcessTable::admit(const ScannedTask& scanned) {
+    const Departure visit{scanned.task.id, scanned.task.time_ns};
+    const auto later = std::ranges::lower_bound(departed_, visit);
+    if (later != departed_.end() && later->id == visit.id) return;
+    TrackedProcess& process = admit(scanned.task);
+    process.scanned = true;
+    process.take(scanned.mappings, scanned.mappings_activity);
+}
+
+void ProcessTable::miss(Living::iterator process, std::uint64_t scan_began_ns, const IsEnding& is_ending) {
+    if (process->second.task.time_ns >= scan_began_ns) return;
+    // A process that had ended when it was checked has sent its exit event by then, but perhaps after the events of
+    // this scan were taken. They have been taken again before the next scan.
+    if (!process->second.ended_unseen) {
+        process->second.ended_unseen = !is_ending || !is_ending(process->second.task.id);
+        return;
+    }
+    ++missed_exits_;
+    end(process);
+}
+
+// Table and scan side by side, both by pid.
+void ProcessTable::reconcile(std::span<const ScannedTask> scan, std::uint64_t began_ns, const IsEnding& is_ending) {
+    std::ranges::sort(departed_);
+    in_order_.clear();
+    for (const ScannedTask& scanned : scan) in_order_.push_back(&scanned);
+    const auto id_of = [](const ScannedTask* scanned) { return scanned->task.id; };
+    if (!std::ranges::is_sorted(in_order_, {}, id_of)) std::ranges::sort(in_order_, {}, id_of);
+
+    auto known = living_.begin();
+    for (const ScannedTask* scanned : in_order_) {
+        const ProcessId id = scanned->task.id;
+        while (known != living_.end() && known->first < id.pid) miss(known++, began_ns, is_ending);
+        if (known == living_.end() || known->second.task.id != id) {
+            if (known != living_.end() && known->first == id.pid) ++known;  // a predecessor: admit() ends it
+            admit(*scanned);
+        } else {
+            see((known++)->second, *scanned);
+        }
+    }
+    while (known != living_.end()) miss(known++, began_ns, is_ending);
+}
+
+void TrackedProcess::retarget(CgroupId gone, CgroupId enclosing) {
+    const auto replace = [&](CgroupId& target) {
+        if (target == gone) target = enclosing;
+    };
+    replace(task.target);
+    replace(settled_target);
+    for (Crossing& crossing : crossings) {
+        replace(crossing.from);
+        replace(crossing.to);
+    }
+}
+
+void ProcessTable::retarget(CgroupId gone, CgroupId enclosing) {
+    for (TrackedProcess& process : ended_) process.retarget(gone, enclosing);  // not yet booked
+    for (auto it = living_.begin(); it != living_.end();) {
+        const auto current = it++;
+        current->second.retarget(gone, enclosing);
+        // It may have come from another target in this tick, which has its exit still to book.
+        if (current->second.task.target == kNoCgroup) end(current);
+    }
+}
+
+void ProcessTable::forget_ended() {
+    ended_.clear();
+    departed_.clear();
+}
+
+}  // namespace memscope

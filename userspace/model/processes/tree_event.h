@@ -1,0 +1,50 @@
+#pragma once
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "model/processes/process.h"
+
+namespace memscope {
+
+// What happened in the process tree between two ticks. `target` is the innermost watched cgroup around the
+// process after the event, kNoCgroup if none is; times are nanoseconds on the boot clock.
+struct Forked {
+    std::uint64_t time_ns = 0;
+    ProcessId id{};
+    pid_t parent = 0;
+    CgroupId target = kNoCgroup;
+    std::string comm{};
+};
+struct Execed {
+    std::uint64_t time_ns = 0;
+    ProcessId id{};
+    CgroupId target = kNoCgroup;
+    std::string comm{};
+    std::vector<std::string> argv{};  // the first bytes of it: see MS_ARGV_BYTES
+};
+struct Exited {
+    std::uint64_t time_ns = 0;
+    ProcessId id{};
+    CgroupId target = kNoCgroup;
+    std::string comm{};
+    Faults faults{};
+    int exit_code = 0;  // as wait() has it
+    bool forked_without_exec = false;
+    std::optional<Mappings> mappings{};
+};
+struct Moved {
+    std::uint64_t time_ns = 0;
+    ProcessId id{};
+    pid_t parent = 0;
+    CgroupId target = kNoCgroup;
+    std::string comm{};
+};
+struct CgroupsChanged {};  // a cgroup was made, removed or renamed
+struct CudaMapped {        // the process has mapped what is called like the CUDA driver
+    ProcessId id{};
+};
+
+using TreeEvent = std::variant<Forked, Execed, Exited, Moved, CgroupsChanged, CudaMapped>;
+
+}  // namespace memscope

@@ -1,0 +1,161 @@
+#include "outputs/deaths/death_report_json.h"
+
+#include <algorithm>
+#include <memory>
+
+#include "outputs/deaths/death_json.h"
+#include "outputs/growth/growth_json.h"
+#include "outputs/growth/growth_report.h"
+#include "outputs/json/json_writer.h"
+#include "outputs/json/tick_json.h"
+#include "outputs/text/process_rows.h"
+#include "outputs/version.h"
+
+namespace memscope {
+namespace {
+
+using Bounds = DeathReportBounds;
+
+void cut(std::string& text, std::size_t most) {
+    if (text.size() > most) text.resize(most);
+}
+
+void cut(std::shared_ptr<const std::string>& text, std::size_t most) {
+    if (text && text->size() > most) text = std::make_shared<const std::string>(text->substr(0, most));
+}
+
+template <class T>
+void keep_last(std::vector<T>& list, std::size_t most) {
+    if (list.size() > most) list.erase(list.begin(), list.end() - static_cast<std::ptrdiff_t>(most));
+}
+
+void cut_deaths(DeathReport& report) {
+    if (report.deaths.size() > Bounds::kDeaths) {
+        report.deaths_left_out += report.deaths.size() - Bounds::kDeaths;
+        report.deaths.resize(Bounds::kDeaths);
+    }
+    for (Death& death : report.deaths) cut(death.command, Bounds::kCommandBytes);
+}
+
+void cut_processes(DeathReport& report) {
+    auto& processes = report.then.targets.front().processes;
+    if (processes.size() > Bounds::kProcesses) {
+        const ProcessRows kept = process_rows(processes, Bounds::kProcesses);
+        std::vector<Process> largest;
+        largest.reserve(kept.rows.size());
+        for (const ProcessRow& row : kept.rows) largest.push_back(*row.process);
+        std::ranges::sort(largest, {}, [](const Process& process) { return process.task.id; });
+        report.processes_left_out += kept.left_out;
+        report.left_out_resident += kept.left_out_resident;
+        processes = std::move(largest);
+    }
+    for (Process& process : processes) cut(process.command, Bounds::kCommandBytes);
+}
+
+// A job of a thousand ranks has a thousand trainers: the largest roles say enough.
+void cut_roles(TargetSnapshot& target) {
+    target.counters.clear();  // of all its life, not of this moment
+    target.sharing.unshared.clear();
+    target.sharing.pss.clear();
+    while (target.roles.size() > Bounds::kRoles)
+        target.roles.erase(std::ranges::min_element(
+            target.roles, {}, [](const auto& role) { return role.second.own_anon() + role.second.shmem; }));
+    if (target.verdicts.size() > Bounds::kRoles) target.verdicts.resize(Bounds::kRoles);
+}
+
+void cut_plane(GrowthPlane& plane) {
+    if (plane.sites.size() > Bounds::kSites) {
+        std::int64_t left_out = 0;
+        for (std::size_t i = Bounds::kSites; i < plane.sites.size(); ++i)
+            left_out = add_bytes(left_out, plane.sites[i].bytes);
+        plane.sites.resize(Bounds::kSites);
+        plane.unattributed.push_back({"smaller_sites", left_out});
+    }
+    for (GrowthSite& site : plane.sites) {
+        if (site.pids.size() > Bounds::kProcesses) site.pids.resize(Bounds::kProcesses);
+        if (site.python.size() > Bounds::kPythonFrames) site.python.resize(Bounds::kPythonFrames);
+        if (site.native.size() > Bounds::kNativeFrames) site.native.resize(Bounds::kNativeFrames);
+        for (PythonFrame& frame : site.python) {
+            cut(frame.function, Bounds::kNameBytes);
+            cut(frame.file, Bounds::kNameBytes);
+        }
+        for (NativeFrame& frame : site.native) {
+            cut(frame.symbol, Bounds::kNameBytes);
+            cut(frame.module, Bounds::kNameBytes);
+        }
+    }
+}
+
+}  // namespace
+
+void keep_within_bounds(DeathReport& report) {
+    cut_deaths(report);
+    cut_processes(report);
+    cut_roles(report.then.targets.front());
+    if (report.growth) {
+        cut_plane(report.growth->resident);
+        cut_plane(report.growth->mapped);
+        cut_plane(report.growth->gpu);
+        cut_plane(report.growth->pinned);
+    }
+    keep_last(report.events, Bounds::kEvents);
+}
+
+namespace {
+
+void write_series(JsonWriter& json, const std::vector<HeldPoint>& series) {
+    json.list("series", [&] {
+        for (const HeldPoint& point : series)
+            json.object([&] {
+                json.field("time", point.time);
+                json.field("held_bytes", point.held);
+                json.field("usage_bytes", point.usage);
+            });
+    });
+}
+
+void write_events(JsonWriter& json, const std::vector<PastEvent>& events) {
+    json.list("events", [&] {
+        for (const PastEvent& event : events)
+            json.object([&] {
+                json.field("time", event.time);
+                json.field("kind", event.kind);
+                json.field("text", event.text);
+            });
+    });
+}
+
+}  // namespace
+
+std::string death_report_json(const DeathReport& report) {
+    JsonWriter json;
+    json.object([&] {
+        json.field("report", "death");
+        json.field("version", kDeathReportVersion);
+        json.field("memscope", std::string_view(kVersion));
+        json.field("time", report.decisive().time);
+        json.field("target", report.target().info.name);
+        json.list("deaths", [&] {
+            for (const Death& death : report.deaths) json.object([&] { write_death(json, death); });
+        });
+        json.field("deaths_left_out", report.deaths_left_out);
+        json.field("unreported", report.unreported);
+        json.list("advice", [&] {
+            for (const std::string& sentence : report.advice) json.value(sentence);
+        });
+        write_events(json, report.events);
+        json.raw_object("then", tick_json(report.then, report.target()));
+        json.field("processes_left_out", report.processes_left_out);
+        json.field("left_out_resident_bytes", report.left_out_resident);
+        if (report.growth)
+            json.raw_object(
+                "growth",
+                growth_json({.time = report.then.time, .target = report.target().info, .growth = *report.growth}));
+        else
+            json.field("growth", nullptr);
+        write_series(json, report.series);
+    });
+    return json.text();
+}
+
+}  // namespace memscope

@@ -1,0 +1,200 @@
+#include "outputs/deaths/report_store.h"
+
+#include <algorithm>
+#include <cctype>
+#include <ctime>
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <grp.h>
+#include <memory>
+#include <sys/stat.h>
+
+namespace memscope {
+namespace {
+
+constexpr std::string_view kBegin = "death-";
+constexpr std::string_view kEnd = ".json";
+constexpr std::string_view kTemporaryBegin = ".report-";
+constexpr std::time_t kAbandoned = 3600;  // seconds after which nobody is still writing it
+constexpr std::size_t kMostTargetBytes = 60;
+constexpr std::size_t kMostEntries = 10'000;  // a directory that somebody filled with other things is not read for ever
+
+struct Close {
+    void operator()(DIR* directory) const { ::closedir(directory); }
+};
+
+// Of this watcher alone: others may write to the same directory.
+std::string temporary_name() { return fmt::format("{}{}", kTemporaryBegin, ::getpid()); }
+
+struct Entry {
+    std::string name{};
+    Bytes size{};
+};
+
+// Names in a directory that is open already. A second descriptor, since reading moves its position.
+std::vector<std::string> names_in(const Fd& directory) {
+    std::vector<std::string> names;
+    const int again = ::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (again < 0) return names;
+    const std::unique_ptr<DIR, Close> stream(::fdopendir(again));
+    if (!stream) {
+        ::close(again);
+        return names;
+    }
+    while (const dirent* entry = ::readdir(stream.get())) {
+        if (names.size() >= kMostEntries) break;
+        names.emplace_back(entry->d_name);
+    }
+    std::ranges::sort(names);
+    return names;
+}
+
+void give_to_group(const Fd& file) {
+    const group* memscope = ::getgrnam("memscope");
+    // Where it may not be given away it stays with our own group.
+    if (memscope && ::fchown(file.get(), static_cast<uid_t>(-1), memscope->gr_gid) != 0) errno = 0;
+}
+
+bool is_ours(const struct stat& file) { return file.st_uid == ::geteuid(); }
+
+Result<Fd> make_and_open(const Fd& parent, const char* name, const std::string& path) {
+    const bool made = ::mkdirat(parent.get(), name, 0750) == 0;
+    if (!made && errno != EEXIST)
+        return system_error(errno, "make directory " + path, "name another with --report-dir");
+    Fd directory(::openat(parent.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
+    if (!directory) return system_error(errno, "open directory " + path, "name another with --report-dir");
+    if (made) {
+        give_to_group(directory);
+        (void)::fchmod(directory.get(), 0750);  // whatever the umask
+    }
+    return directory;
+}
+
+Result<Fd> open_or_make(const fs::path& path) {
+    Fd there(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (there) return there;
+    if (errno != ENOENT)
+        return system_error(errno, "open directory " + path.string(), "name another with --report-dir");
+    const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
+    const auto above = open_directory(parent);
+    if (!above) return Error{above.error().code, above.error().where, "name another with --report-dir"};
+    return make_and_open(*above, path.filename().c_str(), path.string());
+}
+
+// All of it, or why not.
+Status write_all(const Fd& file, std::string_view content) {
+    while (!content.empty()) {
+        const ssize_t n = ::write(file.get(), content.data(), content.size());
+        if (n > 0)
+            content.remove_prefix(static_cast<std::size_t>(n));
+        else if (n == 0 || errno != EINTR)
+            return system_error(n == 0 ? ENOSPC : errno, "write a report");
+    }
+    return Done{};
+}
+
+}  // namespace
+
+Result<ReportStore> ReportStore::open(const fs::path& directory, const Limits& limits) {
+    fs::path path = directory;
+    if (!path.has_filename()) path = path.parent_path();  // "/var/lib/memscope/"
+    auto opened = open_or_make(path);
+    if (!opened) return opened.error();
+    struct stat found{};
+    if (::fstat(opened->get(), &found) != 0) return system_error(errno, "look at " + path.string());
+    if (!is_ours(found) && ::geteuid() == 0) {
+        const std::string own = std::to_string(::geteuid());
+        auto folder = make_and_open(*opened, own.c_str(), (path / own).string());
+        if (!folder) return folder.error();
+        if (::fstat(folder->get(), &found) != 0 || !is_ours(found))
+            return plain_error((path / own).string() + " belongs to somebody else", "name another with --report-dir");
+        return ReportStore(path / own, std::move(*folder), limits);
+    }
+    if (::faccessat(opened->get(), ".", W_OK | X_OK, AT_EACCESS) != 0)
+        return system_error(errno, "write to " + path.string(), "name another with --report-dir");
+    return ReportStore(std::move(path), std::move(*opened), limits);
+}
+
+Status ReportStore::write_temporary(const std::string& name, std::string_view content) {
+    const std::string temporary = temporary_name();
+    (void)::unlinkat(directory_.get(), temporary.c_str(), 0);  // of one that was killed and had our pid
+    const Fd file(
+        ::openat(directory_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file) return system_error(errno, "write " + (path_ / name).string());
+    if (auto written = write_all(file, content); !written) return written;
+    give_to_group(file);
+    if (::fchmod(file.get(), 0640) != 0) return system_error(errno, "chmod " + (path_ / name).string());
+    if (::renameat(directory_.get(), temporary.c_str(), directory_.get(), name.c_str()) != 0)
+        return system_error(errno, "rename to " + (path_ / name).string());
+    return Done{};
+}
+
+Status ReportStore::write(const std::string& name, std::string_view content) {
+    if (content.size() > limits_.one.n) return plain_error("a report of " + human_size(Bytes{content.size()}));
+    auto written = write_temporary(name, content);
+    if (!written) (void)::unlinkat(directory_.get(), temporary_name().c_str(), 0);
+    prune(written ? name : "");
+    return written;
+}
+
+// Only what is ours by name and by owner: somebody may have named a directory that holds other things.
+void ReportStore::prune(const std::string& spared) {
+    std::vector<Entry> reports;
+    Bytes sum;
+    struct stat own{};
+    // The directory was changed a moment ago, so it has the time of now.
+    const std::time_t newest = ::fstat(directory_.get(), &own) == 0 ? own.st_mtime : 0;
+    for (std::string& name : names_in(directory_)) {
+        const bool temporary = name.starts_with(kTemporaryBegin);
+        if (!temporary && !is_report_name(name)) continue;
+        struct stat file{};
+        if (::fstatat(directory_.get(), name.c_str(), &file, AT_SYMLINK_NOFOLLOW) != 0) continue;
+        if (!S_ISREG(file.st_mode) || !is_ours(file)) continue;
+        if (temporary) {
+            if (newest - file.st_mtime > kAbandoned) (void)::unlinkat(directory_.get(), name.c_str(), 0);
+            continue;
+        }
+        reports.push_back({std::move(name), Bytes{static_cast<std::uint64_t>(file.st_size)}});
+        sum += reports.back().size;
+    }
+    std::size_t left = reports.size();
+    for (const Entry& report : reports) {
+        if (left <= limits_.files && sum <= limits_.all) return;
+        if (report.name == spared) continue;
+        if (::unlinkat(directory_.get(), report.name.c_str(), 0) != 0) continue;
+        --left;
+        sum = sum - report.size;
+    }
+}
+
+std::string report_name(double unix_seconds, std::string_view target, pid_t pid) {
+    const auto seconds = static_cast<std::time_t>(unix_seconds);
+    std::tm at{};
+    ::gmtime_r(&seconds, &at);
+    std::string plain;
+    for (const char c : target.substr(target.size() > kMostTargetBytes ? target.size() - kMostTargetBytes : 0))
+        plain += std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-' ? c : '_';
+    return fmt::format("{}{}{:02}{:02}T{:02}{:02}{:02}Z-{}-{}{}", kBegin, at.tm_year + 1900, at.tm_mon + 1, at.tm_mday,
+                       at.tm_hour, at.tm_min, at.tm_sec, plain, pid, kEnd);
+}
+
+bool is_report_name(std::string_view name) { return name.starts_with(kBegin) && name.ends_with(kEnd); }
+
+Result<std::vector<fs::path>> find_reports(const fs::path& directory) {
+    const auto top = open_directory(directory);
+    if (!top) return top.error();
+    std::vector<fs::path> reports;
+    for (const std::string& name : names_in(*top)) {
+        if (is_report_name(name)) reports.push_back(directory / name);
+        if (name.starts_with('.')) continue;
+        const auto folder = open_directory_at(*top, name.c_str());
+        if (!folder) continue;
+        for (const std::string& inner : names_in(*folder))
+            if (is_report_name(inner)) reports.push_back(directory / name / inner);
+    }
+    std::ranges::stable_sort(reports, {}, [](const fs::path& path) { return path.filename().native(); });
+    return reports;
+}
+
+}  // namespace memscope

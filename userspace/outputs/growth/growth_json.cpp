@@ -1,0 +1,89 @@
+#include "outputs/growth/growth_json.h"
+
+#include "outputs/json/json_writer.h"
+
+namespace memscope {
+namespace {
+
+struct NamedPlane {
+    const char* name;
+    const GrowthPlane& plane;
+    ShownSites shown;
+};
+
+void write_frame(JsonWriter& json, const PythonFrame& frame) {
+    json.field("function", frame.function);
+    json.field("file", frame.file);
+    json.field("line", frame.line > 0 ? std::optional(frame.line) : std::nullopt);
+}
+
+void write_frame(JsonWriter& json, const NativeFrame& frame) {
+    const auto known = [](const std::string& name) { return name.empty() ? std::nullopt : std::optional(name); };
+    json.field("symbol", known(frame.symbol));
+    json.field("module", known(frame.module));
+    json.field("offset", frame.offset);
+}
+
+void write_site(JsonWriter& json, const GrowthSite& site) {
+    json.field("bytes", site.bytes);
+    json.field("living_bytes", site.living_bytes);
+    json.field("role", name_of(site.role.role));
+    json.field("rank", site.role.rank);
+    json.list("pids", [&] {
+        for (const pid_t pid : site.pids) json.value(pid);
+    });
+    json.list("python", [&] {
+        for (const PythonFrame& frame : site.python) json.object([&] { write_frame(json, frame); });
+    });
+    json.list("native", [&] {
+        for (const NativeFrame& frame : site.native) json.object([&] { write_frame(json, frame); });
+    });
+}
+
+}  // namespace
+
+std::string growth_json(const GrowthReport& report) {
+    const Growth& growth = report.growth;
+    const NamedPlane planes[] = {
+        {"resident", growth.resident, shown_sites(growth.resident, report.top)},
+        {"mapped", growth.mapped, shown_sites(growth.mapped, report.top)},
+        {"gpu", growth.gpu, shown_sites(growth.gpu, report.top)},
+        {"pinned", growth.pinned, shown_sites(growth.pinned, report.top)},
+    };
+    JsonWriter json;
+    json.object([&] {
+        json.field("time", report.time);
+        json.object("target", [&] {
+            json.field("name", report.target.name);
+            json.field("kind", report.target.kind);
+            json.field("cgroup_version", report.target.cgroup_version);
+        });
+        for (const NamedPlane& plane : planes)
+            json.list(plane.name, [&] {
+                for (const GrowthSite& site : plane.shown.sites) json.object([&] { write_site(json, site); });
+            });
+        json.object("left_out", [&] {
+            for (const NamedPlane& plane : planes)
+                json.object(plane.name, [&] {
+                    json.field("sites", plane.shown.left_out);
+                    json.field("bytes", plane.shown.left_out_bytes);
+                });
+        });
+        json.list("unattributed", [&] {
+            for (const NamedPlane& plane : planes)
+                for (const UnattributedGrowth& part : plane.plane.unattributed)
+                    json.object([&] {
+                        json.field("plane", plane.name);
+                        json.field("reason", part.reason);
+                        json.field("bytes", part.bytes);
+                    });
+        });
+        json.object("apart", [&] {
+            json.field("file_mapped_bytes", growth.file_mapped_bytes);
+            json.field("reserved_bytes", growth.reserved_bytes);
+        });
+    });
+    return json.text();
+}
+
+}  // namespace memscope

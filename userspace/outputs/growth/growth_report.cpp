@@ -1,0 +1,39 @@
+#include "outputs/growth/growth_report.h"
+
+#include <limits>
+
+namespace memscope {
+namespace {
+
+// Of one plane. A watcher must not need gigabytes because a program has made a million stacks.
+constexpr std::size_t kMostNameBytes = std::size_t{12} << 20U;
+
+std::size_t name_bytes(const GrowthSite& site) {
+    constexpr std::size_t kPerFrame = 40;  // what formats put around the names
+    std::size_t bytes = 0;
+    for (const PythonFrame& frame : site.python) bytes += kPerFrame + frame.function.size() + frame.file.size();
+    for (const NativeFrame& frame : site.native) bytes += kPerFrame + frame.symbol.size() + frame.module.size();
+    return bytes;
+}
+
+}  // namespace
+
+std::int64_t add_bytes(std::int64_t a, std::int64_t b) {
+    std::int64_t sum = 0;
+    if (!__builtin_add_overflow(a, b, &sum)) return sum;
+    return a < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
+}
+
+ShownSites shown_sites(const GrowthPlane& plane, std::optional<std::size_t> top) {
+    std::size_t count = 0;
+    for (std::size_t bytes = 0; count < plane.sites.size() && (!top || count < *top); ++count) {
+        bytes += name_bytes(plane.sites[count]);
+        if (bytes > kMostNameBytes) break;
+    }
+    ShownSites shown{.sites = std::span(plane.sites).first(count), .left_out = plane.sites.size() - count};
+    for (const GrowthSite& site : std::span(plane.sites).subspan(count))
+        shown.left_out_bytes = add_bytes(shown.left_out_bytes, site.bytes);
+    return shown;
+}
+
+}  // namespace memscope

@@ -1,0 +1,13 @@
+#pragma once
+#include "model/snapshot.h"
+#include "outputs/growth/growth_report.h"
+#include "outputs/http/http_message.h"
+
+namespace memscope {
+
+// /api/v1/growth: of one target, as `format` says (json, text, folded, pprof), `top` sites of each plane; text also
+// takes `colour` and `columns`.
+HttpResponse answer_growth(const Snapshot& snapshot, const TargetInfo& target, const GrowthSource& source,
+                           const HttpRequest& request);
+
+}  // namespace memscope

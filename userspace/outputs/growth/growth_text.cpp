@@ -1,0 +1,248 @@
+#include "outputs/growth/growth_text.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <fmt/format.h>
+#include <ranges>
+#include <utility>
+
+#include "analysis/growth/attribution.h"
+#include "base/text.h"
+#include "outputs/growth/growth_frames.h"
+#include "outputs/text/text_layout.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kNarrowest = 40;
+constexpr std::size_t kWidest = 500;
+constexpr std::size_t kBytes = 9;
+constexpr std::size_t kShare = 6;
+constexpr std::size_t kRole = 20;
+constexpr std::size_t kProcesses = 6;
+constexpr std::size_t kIndent = kBytes + kShare + 2;
+constexpr std::size_t kShortStack = 2;
+
+struct Explained {
+    const char* title;
+    const char* meaning;
+    const char* limit;
+};
+constexpr Explained kResident{"RESIDENT", "where memory was first touched",
+                              "Memory that an allocator hands out again makes no page fault: it stays booked where it "
+                              "was touched first."};
+constexpr Explained kMapped{
+    "MAPPED", "mapped here and not unmapped since",
+    "Touched or not. Small objects show where their allocator asked for more, not where each was made."};
+
+constexpr Explained kGpu{"GPU", "taken here from the CUDA driver and not given back since",
+                         "What a caching allocator keeps is part of it: the line that filled the cache has it, not "
+                         "those that use it later."};
+constexpr Explained kPinned{"PINNED", "host memory pinned here through the CUDA driver, and still",
+                            "What was allocated so is shared memory of the process; what was registered moves no "
+                            "counter of the kernel."};
+
+struct Reason {
+    std::string_view word;
+    std::string_view meaning;
+};
+constexpr Reason kReasons[] = {
+    {"external", "taken by the kernel or another process"},
+    {"exited", "given back by processes that have ended"},
+    {"other", "at too many different stacks"},
+    {"unknown_stack", "at stacks whose names were lost"},
+    {"pending", "at stacks that are still being read: ask again in a moment"},
+    {"paused", "while the hook was off because it cost too much"},
+    {"below_step", "less than 512 KiB in a process, or not booked yet"},
+    {"lost", "mapped while events were lost"},
+    {"no_room", "in more allocations than there is room for"},
+    {"too_many_ranges", "in address spaces with too many ranges"},
+};
+
+std::string share_text(std::int64_t bytes, std::int64_t sum) {
+    if (bytes <= 0 || sum <= 0) return "";
+    const double percent = 100 * static_cast<double>(bytes) / static_cast<double>(sum);
+    return percent < 1 ? "<1 %" : fmt::format("{:.0f} %", percent);
+}
+
+// Whole directories are cut off at its front: the end of a path says more. Its last name stays, fit or not.
+std::string tail_of(const std::string& path, std::size_t width) {
+    if (display_width(path) <= width) return path;
+    for (auto slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
+        if (display_width(std::string_view(path).substr(slash)) < width) return "…" + path.substr(slash);
+    return file_name(path);
+}
+
+// Words in a row, as many as fit; the others are counted.
+std::string row_of(std::string_view head, const std::vector<std::string>& words, std::string_view between,
+                   std::size_t width) {
+    std::string row(head);
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        const std::string next = (i == 0 ? " " : std::string(between)) + words[i];
+        const std::size_t left_over = words.size() - i;
+        const std::string more = fmt::format("{}… {} more", i == 0 ? " " : between, left_over);
+        const bool last = left_over == 1;
+        if (display_width(row) + display_width(next) + (last ? 0 : display_width(more)) > width) {
+            if (i == 0) return shortened_to(row + next, width);
+            return shortened_to(row + more, width);
+        }
+        row += next;
+    }
+    return row;
+}
+
+std::string frame_text(const PythonFrame& frame) {
+    const PythonFrame shortly{frame.function, file_name(frame.file), frame.line};
+    return printable(name_of(frame)) + " (" + printable(place_of(shortly)) + ")";
+}
+
+// The lines below a site: what its line called, and who called it.
+std::vector<std::string> around(const GrowthSite& site, std::size_t width) {
+    const SiteParts parts = parts_of(site);
+    std::vector<std::string> lines;
+    std::vector<std::string> calls;
+    for (const PythonFrame& frame : parts.inside | std::views::reverse) calls.push_back(frame_text(frame));
+    auto native = parts.native;
+    if (!parts.own && !native.empty()) native = native.subspan(1);  // the line above has it
+    if (parts.own)
+        for (const NativeFrame& frame : native | std::views::reverse) calls.push_back(printable(name_of(frame)));
+    if (!calls.empty()) lines.push_back(row_of("calls", calls, " › ", width));
+    std::vector<std::string> callers;
+    for (const PythonFrame& frame : parts.callers) callers.push_back(frame_text(frame));
+    if (!parts.own)
+        for (const NativeFrame& frame : native) callers.push_back(printable(name_of(frame)));
+    if (!callers.empty()) lines.push_back(row_of("from", callers, " ‹ ", width));
+    const std::int64_t gone = add_bytes(site.bytes, site.living_bytes == INT64_MIN ? INT64_MAX : -site.living_bytes);
+    if (gone > 0) lines.push_back(shortened_to(human_growth(gone) + " of it in processes that have ended", width));
+    return lines;
+}
+
+class TextWriter {
+  public:
+    explicit TextWriter(const TextLook& look)
+        : width_(std::clamp(look.columns, kNarrowest, kWidest)), paint_(look.colour) {}
+
+    void line(std::string_view text, Colour colour = Colour::none) {
+        out_ += paint_(colour, shortened_to(text, width_)) + "\n";
+    }
+    void wrapped(std::string_view text, Colour colour) {
+        for (const std::string& row : wrapped_lines(text, width_)) line(row, colour);
+    }
+    void plane(const Explained& explained, const GrowthPlane& plane, std::optional<std::size_t> top);
+    bool short_native() const { return short_native_; }
+    std::string text() && { return std::move(out_); }
+
+  private:
+    void site(const GrowthSite& site, std::int64_t sum);
+    void rest(const GrowthPlane& plane, const ShownSites& shown);
+
+    std::size_t width_;
+    Paint paint_;
+    std::string out_{};
+    bool short_native_ = false;
+};
+
+void TextWriter::site(const GrowthSite& site, std::int64_t sum) {
+    const std::string numbers =
+        right(human_growth(site.bytes), kBytes) + right(share_text(site.bytes, sum), kShare) + "  ";
+    const std::string who =
+        left(role_text(site.role), kRole) + right(std::to_string(site.pids.size()), kProcesses) + "  ";
+    const std::size_t one_line = display_width(numbers) + display_width(who);
+    if (one_line + kNarrowest <= width_ + 5) {
+        out_ += numbers + who + paint_(Colour::bold, site_line(site, width_ - one_line)) + "\n";
+    } else {  // no room beside the numbers
+        line(numbers + left(role_text(site.role), kRole));
+        out_ += std::string(2, ' ') + paint_(Colour::bold, site_line(site, width_ - 2)) + "\n";
+    }
+    const std::size_t indent = width_ > 2 * kIndent + kNarrowest / 2 ? kIndent : 4;
+    for (const std::string& below : around(site, width_ - indent))
+        out_ += std::string(indent, ' ') + paint_(Colour::dim, below) + "\n";
+    if (site.python.empty() && site.native.size() <= kShortStack) short_native_ = true;
+}
+
+void TextWriter::rest(const GrowthPlane& plane, const ShownSites& shown) {
+    if (shown.left_out > 0)
+        line(right(human_growth(shown.left_out_bytes), kBytes) +
+                 fmt::format("  at {} more call sites (--top shows more)", shown.left_out),
+             Colour::dim);
+    for (const UnattributedGrowth& part : plane.unattributed) {
+        const auto* known = std::ranges::find(kReasons, part.reason, &Reason::word);
+        const std::string why =
+            known == std::end(kReasons) ? printable(part.reason) : fmt::format("{}: {}", part.reason, known->meaning);
+        if (part.bytes != 0) line(right(human_growth(part.bytes), kBytes) + "  not attributed, " + why, Colour::yellow);
+    }
+}
+
+void TextWriter::plane(const Explained& explained, const GrowthPlane& plane, std::optional<std::size_t> top) {
+    std::int64_t net = 0;
+    for (const GrowthSite& site : plane.sites) net = add_bytes(net, site.bytes);
+    out_ += "\n";
+    out_ += paint_(Colour::bold, explained.title) +
+            shortened_to(fmt::format("  {}: {}", human_growth(net), explained.meaning),
+                         width_ - std::string_view(explained.title).size()) +
+            "\n";
+    if (plane.sites.empty()) line("  nothing so far", Colour::dim);
+    if (!plane.sites.empty()) {
+        wrapped(explained.limit, Colour::dim);
+        if (kIndent + kRole + kProcesses + kNarrowest <= width_ + 5)
+            line(right("BYTES", kBytes) + right("SHARE", kShare) + "  " + left("ROLE", kRole) +
+                     right("PROCS", kProcesses) + "  CALL SITE",
+                 Colour::dim);
+    }
+    const GrowthPlane by_line{merged_by_line(plane.sites), plane.unattributed};
+    const ShownSites shown = shown_sites(by_line, top);
+    const std::int64_t sum = growth_sum(by_line);
+    for (const GrowthSite& each : shown.sites) site(each, sum);
+    rest(by_line, shown);
+}
+
+}  // namespace
+
+std::string human_growth(std::int64_t bytes) {
+    const auto size = bytes < 0 ? -static_cast<std::uint64_t>(bytes) : static_cast<std::uint64_t>(bytes);
+    return (bytes < 0 ? "-" : "") + human_size(Bytes{size});
+}
+
+std::string role_text(const RoleKey& role) {
+    return role.rank ? fmt::format("{} {}", name_of(role.role), *role.rank) : std::string(name_of(role.role));
+}
+
+std::int64_t growth_sum(const GrowthPlane& plane) {
+    std::int64_t sum = 0;
+    for (const GrowthSite& site : plane.sites) sum = add_bytes(sum, std::max<std::int64_t>(site.bytes, 0));
+    for (const UnattributedGrowth& part : plane.unattributed)
+        sum = add_bytes(sum, std::max<std::int64_t>(part.bytes, 0));
+    return sum;
+}
+
+std::string site_line(const GrowthSite& site, std::size_t width) {
+    const SiteParts parts = parts_of(site);
+    if (!parts.own)
+        return shortened_to(parts.native.empty() ? "no stack" : printable(name_of(parts.native.front())), width);
+    const std::string place = printable(place_of(*parts.own));
+    const std::string function = printable(name_of(*parts.own));
+    const std::size_t least = display_width(file_name(place)) + 2;  // "…/train.py:41"
+    const std::size_t named = std::min(display_width(function), width > least + 1 ? width - least - 1 : 0);
+    const std::string shown = tail_of(place, width > named + 1 ? width - named - 1 : 1);
+    return shortened_to(shown + " " + function, width);
+}
+
+std::string growth_text(const GrowthReport& report, const TextLook& look) {
+    TextWriter writer(look);
+    writer.line(printable(report.target.name) + "  what grew since watching began, by call site", Colour::bold);
+    writer.plane(kResident, report.growth.resident, report.top);
+    writer.plane(kMapped, report.growth.mapped, report.top);
+    for (const auto& [explained, plane] : {std::pair(kGpu, &report.growth.gpu), {kPinned, &report.growth.pinned}})
+        if (!plane->sites.empty() || !plane->unattributed.empty()) writer.plane(explained, *plane, report.top);
+    const Growth& growth = report.growth;
+    if (growth.file_mapped_bytes != 0 || growth.reserved_bytes != 0)
+        writer.line(fmt::format("  and not growth: {} of mapped files, {} reserved without access",
+                                human_growth(growth.file_mapped_bytes), human_growth(growth.reserved_bytes)),
+                    Colour::dim);
+    if (writer.short_native())
+        writer.wrapped("Short native stacks: code that is built without frame pointers hides who called it.",
+                       Colour::dim);
+    return std::move(writer).text();
+}
+
+}  // namespace memscope

@@ -1,0 +1,187 @@
+#include "outputs/http/http_server.h"
+
+#include <algorithm>
+#include <exception>
+#include <fcntl.h>
+#include <microhttpd.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#include "base/text.h"
+#include "outputs/http/host_check.h"
+#include "outputs/http/listen.h"
+#include "outputs/http/request_deadline.h"
+
+namespace memscope {
+namespace {
+
+// Not limited per address: on loopback every user of the machine has the same one. More than a few hundred readers at a
+// time there are not; who comes then takes the place of who has been there longest (RequestDeadline).
+constexpr std::size_t kMostAtATime = 448;
+constexpr unsigned kMostConnections = 512;  // with those that are being closed
+
+}  // namespace
+
+struct HttpServer::Running {
+    HttpHandler handler;
+    RequestDeadline deadline;
+    std::uint16_t port = 0;
+    fs::path unix_path{};
+    struct stat unix_file{};
+    MHD_Daemon* daemon = nullptr;
+
+    Running(HttpHandler h, HttpLimits limits) : handler(std::move(h)), deadline(limits.request, kMostAtATime) {}
+    ~Running() {
+        struct stat now{};
+        // Not if another watcher has put its own socket there since.
+        if (!unix_path.empty() && ::stat(unix_path.c_str(), &now) == 0 && now.st_ino == unix_file.st_ino)
+            ::unlink(unix_path.c_str());
+        if (daemon) MHD_stop_daemon(daemon);  // closes the socket it listens on
+    }
+
+    Status start(const Fd& socket, Seconds limit, const std::string& where);
+};
+
+namespace {
+
+constexpr std::size_t kMemoryPerConnection = std::size_t{16} << 10U;  // longer headers: 414 or 431
+constexpr std::uint64_t kMostBody = std::uint64_t{64} << 10U;  // read and thrown away, so that the answer arrives
+
+int socket_of(MHD_Connection* connection) {
+    const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+    return info ? info->connect_fd : -1;
+}
+
+MHD_Result add_parameter(void* out, MHD_ValueKind, const char* key, std::size_t key_size, const char* value,
+                         std::size_t value_size) {
+    static_cast<HttpRequest*>(out)->parameters.emplace(std::string(key, key_size),
+                                                       value ? std::string(value, value_size) : std::string());
+    return MHD_YES;
+}
+
+MHD_Result add_host(void* out, MHD_ValueKind, const char* key, std::size_t, const char* value, std::size_t value_size) {
+    if (::strcasecmp(key, MHD_HTTP_HEADER_HOST) == 0)
+        static_cast<HttpRequest*>(out)->hosts.emplace_back(value ? std::string(value, value_size) : std::string());
+    return MHD_YES;
+}
+
+HttpResponse answer(const HttpHandler& handler, MHD_Connection* connection, const char* path, std::string_view method,
+                    const char* version) {
+    if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD)
+        return {.status = MHD_HTTP_METHOD_NOT_ALLOWED, .body = "only GET and HEAD\n"};
+    try {
+        HttpRequest request{.path = path, .version = version};
+        MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, &add_parameter, &request);
+        MHD_get_connection_values_n(connection, MHD_HEADER_KIND, &add_host, &request);
+        return handler(request);
+    } catch (const std::exception&) {  // a bug of ours must not end the watching
+        return {.status = MHD_HTTP_INTERNAL_SERVER_ERROR, .body = "internal error\n"};
+    }
+}
+
+// A path reaches us as text that ends with a NUL: %00 in it must not make it another path.
+std::size_t unescape(void*, MHD_Connection*, char* text) {
+    constexpr char kInNoPath = '\x01';
+    const std::size_t size = MHD_http_unescape(text);
+    std::replace(text, text + size, '\0', kInNoPath);
+    return size;
+}
+
+MHD_Result send(MHD_Connection* connection, const HttpResponse& response) {
+    MHD_Response* out = MHD_create_response_from_buffer(response.body.size(), const_cast<char*>(response.body.data()),
+                                                        MHD_RESPMEM_MUST_COPY);
+    if (!out) return MHD_NO;
+    MHD_add_response_header(out, MHD_HTTP_HEADER_CONTENT_TYPE, response.content_type.c_str());
+    MHD_add_response_header(out, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+    MHD_add_response_header(out, "X-Content-Type-Options", "nosniff");
+    MHD_add_response_header(out, MHD_HTTP_HEADER_CONNECTION, "close");
+    if (response.status == MHD_HTTP_METHOD_NOT_ALLOWED)
+        MHD_add_response_header(out, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+    if (!response.note.empty()) MHD_add_response_header(out, kNoteHeader, response.note.c_str());
+    const auto queued = MHD_queue_response(connection, static_cast<unsigned>(response.status), out);
+    MHD_destroy_response(out);
+    return queued;
+}
+
+// A short body is read first: closing on unread bytes resets the connection and can take the answer with it.
+bool has_short_body(MHD_Connection* connection) {
+    const char* length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    const auto bytes = length ? parse_number(length) : std::nullopt;
+    return bytes && *bytes > 0 && *bytes <= kMostBody;
+}
+
+template <class Running>
+MHD_Result on_request(void* self, MHD_Connection* connection, const char* path, const char* method, const char* version,
+                      const char*, std::size_t* body_size, void** state) {
+    auto& server = *static_cast<Running*>(self);
+    const bool first_call = *state == nullptr;
+    *state = self;
+    if (first_call && has_short_body(connection)) return MHD_YES;  // called again with it, and after it
+    if (*body_size > 0) {
+        *body_size = 0;
+        return MHD_YES;
+    }
+    server.deadline.answered(socket_of(connection));
+    return send(connection, answer(server.handler, connection, path, method, version));
+}
+
+template <class Running>
+void on_connection(void* self, MHD_Connection* connection, void**, MHD_ConnectionNotificationCode code) {
+    auto& server = *static_cast<Running*>(self);
+    if (code == MHD_CONNECTION_NOTIFY_STARTED)
+        server.deadline.started(socket_of(connection));
+    else
+        server.deadline.ended(socket_of(connection));
+}
+
+}  // namespace
+
+Status HttpServer::Running::start(const Fd& socket, Seconds limit, const std::string& where) {
+    port = port_of(socket);
+    const auto silence = static_cast<unsigned>(std::max(1.0, 2 * limit.count()));  // a net below RequestDeadline
+    const int owned_by_daemon = ::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0);
+    if (owned_by_daemon < 0) return system_error(errno, where);
+    errno = 0;
+    // No MHD_USE_ERROR_LOG: clients must not be able to fill a log.
+    daemon =
+        MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC, 0, nullptr, nullptr, &on_request<Running>, this,
+                         MHD_OPTION_LISTEN_SOCKET, owned_by_daemon, MHD_OPTION_CONNECTION_LIMIT, kMostConnections,
+                         MHD_OPTION_CONNECTION_TIMEOUT, silence, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                         kMemoryPerConnection, MHD_OPTION_UNESCAPE_CALLBACK, &unescape, nullptr,
+                         MHD_OPTION_NOTIFY_CONNECTION, &on_connection<Running>, this, MHD_OPTION_END);
+    if (!daemon) return system_error(errno ? errno : ENOMEM, where);
+    return Done{};
+}
+
+HttpServer::HttpServer(std::unique_ptr<Running> running) : running_(std::move(running)) {}
+HttpServer::HttpServer(HttpServer&&) noexcept = default;
+HttpServer& HttpServer::operator=(HttpServer&&) noexcept = default;
+HttpServer::~HttpServer() = default;
+std::uint16_t HttpServer::port() const { return running_->port; }
+
+Result<HttpServer> HttpServer::on_tcp(const ListenAddress& address, HttpHandler handler, HttpLimits limits,
+                                      std::vector<std::string> names) {
+    auto socket = listen_on_tcp(address);
+    if (!socket) return socket.error();
+    auto checked = [check = HostCheck(address, std::move(names)), handler = std::move(handler)](const HttpRequest& r) {
+        auto refused = check.refusal(r);
+        return refused ? *std::move(refused) : handler(r);
+    };
+    auto running = std::make_unique<Running>(std::move(checked), limits);
+    if (auto started = running->start(*socket, limits.request, "serve " + address.text()); !started)
+        return started.error();
+    return HttpServer(std::move(running));
+}
+
+Result<HttpServer> HttpServer::on_unix(const fs::path& path, HttpHandler handler, HttpLimits limits) {
+    auto socket = listen_on_unix(path);
+    if (!socket) return socket.error();
+    auto running = std::make_unique<Running>(std::move(handler), limits);
+    running->unix_path = path;
+    if (::stat(path.c_str(), &running->unix_file) != 0) return system_error(errno, "stat " + path.string());
+    if (auto started = running->start(*socket, limits.request, "serve " + path.string()); !started)
+        return started.error();
+    return HttpServer(std::move(running));
+}
+
+}  // namespace memscope

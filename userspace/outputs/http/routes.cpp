@@ -1,0 +1,100 @@
+#include "outputs/http/routes.h"
+
+#include <algorithm>
+
+#include "base/text.h"
+#include "outputs/growth/growth_route.h"
+#include "outputs/json/tick_json.h"
+#include "outputs/metrics/metric_table.h"
+#include "outputs/text/status_text.h"
+
+namespace memscope {
+namespace {
+
+constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
+constexpr const char* kJson = "application/json";
+
+HttpResponse json(std::string text) { return {.content_type = kJson, .body = std::move(text) + "\n"}; }
+
+// The targets a request is about: the one it names, or all. Empty if it names none that is watched.
+// A name is known by its bytes, or as our own JSON spells it.
+std::vector<const TargetSnapshot*> asked_for(const Snapshot& snapshot, const HttpRequest& request) {
+    const auto name = request.query("target");
+    std::vector<const TargetSnapshot*> found;
+    for (const TargetSnapshot& target : snapshot.targets)
+        if (!name || target.info.name == *name || valid_utf8(target.info.name) == *name) found.push_back(&target);
+    if (name && found.size() > 1) found.resize(1);
+    return found;
+}
+
+HttpResponse unknown_target(const HttpRequest& request) {
+    return {.status = 404, .body = "no such target: " + shortened(printable(*request.query("target"))) + "\n"};
+}
+
+HttpResponse metrics(const Snapshot& snapshot, const HttpRequest&, const RouteOptions&) {
+    return {.content_type = kMetricsType, .body = render_prometheus(snapshot)};
+}
+
+HttpResponse ready(const Snapshot&, const HttpRequest&, const RouteOptions&) { return {.body = "ready\n"}; }
+
+HttpResponse healthy(const RouteOptions& options) {
+    const auto trouble = options.trouble ? options.trouble() : std::nullopt;
+    if (trouble) return {.status = 503, .body = *trouble + "\n"};
+    return {.body = "ok\n"};
+}
+
+HttpResponse targets(const Snapshot& snapshot, const HttpRequest&, const RouteOptions&) {
+    return json(targets_json(snapshot));
+}
+
+// One target: its tick. Several and none named: a list of ticks.
+HttpResponse status(const Snapshot& snapshot, const HttpRequest& request, const RouteOptions&) {
+    const auto asked = asked_for(snapshot, request);
+    if (request.query("target") && asked.empty()) return unknown_target(request);
+    if (asked.size() == 1) return json(tick_json(snapshot, *asked.front()));
+    std::string list = "[";
+    for (const TargetSnapshot* target : asked) list += (list.size() > 1 ? "," : "") + tick_json(snapshot, *target);
+    return json(list + "]");
+}
+
+HttpResponse text(const Snapshot& snapshot, const HttpRequest& request, const RouteOptions&) {
+    const auto asked = asked_for(snapshot, request);
+    if (request.query("target") && asked.empty()) return unknown_target(request);
+    std::string all;
+    for (const TargetSnapshot* target : asked) all += (all.empty() ? "" : "\n") + status_text(snapshot, *target, false);
+    return {.body = all};
+}
+
+HttpResponse growth(const Snapshot& snapshot, const HttpRequest& request, const RouteOptions& options) {
+    const auto asked = asked_for(snapshot, request);
+    if (asked.size() == 1) return answer_growth(snapshot, asked.front()->info, options.growth, request);
+    if (request.query("target")) return unknown_target(request);
+    return {.status = 400, .body = "growth is that of one target: name it with target=\n"};
+}
+
+struct Route {
+    std::string_view path;
+    bool needs_status;
+    HttpResponse (*answer)(const Snapshot&, const HttpRequest&, const RouteOptions&);
+};
+constexpr Route kRoutes[] = {
+    {"/metrics", false, metrics},       {"/-/ready", false, ready},   {"/api/v1/status", true, status},
+    {"/api/v1/targets", true, targets}, {"/api/v1/text", true, text}, {"/api/v1/growth", true, growth},
+};
+
+}  // namespace
+
+HttpHandler make_routes(const Board& board, RouteOptions options) {
+    return [&board, options = std::move(options)](const HttpRequest& request) -> HttpResponse {
+        if (request.path == "/-/healthy") return healthy(options);
+        for (const Route& route : kRoutes) {
+            if (route.path != request.path || (route.needs_status && !options.status)) continue;
+            const SnapshotPtr latest = board.latest();
+            if (!latest) return {.status = 503, .body = "no measurement yet\n"};
+            return route.answer(*latest, request, options);
+        }
+        return {.status = 404, .body = "not found: try /metrics\n"};
+    };
+}
+
+}  // namespace memscope

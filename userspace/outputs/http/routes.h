@@ -1,0 +1,22 @@
+#pragma once
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "outputs/growth/growth_report.h"
+#include "outputs/http/board.h"
+#include "outputs/http/http_message.h"
+
+namespace memscope {
+
+struct RouteOptions {
+    bool status = false;    // also what stands below /api/v1: it names processes, commands and code
+    GrowthSource growth{};  // for /api/v1/growth
+    // For /-/healthy: a sentence if something is wrong with the watcher itself.
+    std::function<std::optional<std::string>()> trouble{};
+};
+
+// What is served where. The board must outlive the handler.
+HttpHandler make_routes(const Board& board, RouteOptions options);
+
+}  // namespace memscope

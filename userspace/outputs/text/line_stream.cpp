@@ -1,0 +1,137 @@
+#include "outputs/text/line_stream.h"
+
+#include <algorithm>
+#include <climits>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <utility>
+
+#include "outputs/http/request_deadline.h"
+
+namespace memscope {
+namespace {
+
+constexpr int kPipeBytes = 1 << 20;  // a tick of some thousand processes; all that users may ask for by default
+// A reader that keeps up is given a moment to take a tick larger than its pipe. Only after progress: one that
+// does not read costs a single such wait in all.
+constexpr int kPatienceMs = 5;
+constexpr int kMostWaits = 10;
+
+bool ready_to_write(int fd, int timeout_ms) {
+    pollfd poll_fd{fd, POLLOUT, 0};
+    return ::poll(&poll_fd, 1, timeout_ms) > 0;
+}
+
+// The reader is gone, or the terminal hung up. Everything else (full pipe, full disk) can pass.
+bool means_closed(int error) {
+    return error == EPIPE || error == EIO || error == EBADF || error == ECONNRESET || error == ENOTCONN ||
+           error == EINVAL || error == ENXIO;
+}
+
+}  // namespace
+
+Result<LineStream> LineStream::open(int fd) {
+    const std::string where = "write to descriptor " + std::to_string(fd);
+    struct stat file{};
+    if (::fstat(fd, &file) != 0) return system_error(errno, where);
+    const int access = ::fcntl(fd, F_GETFL) & O_ACCMODE;
+    if (access == O_RDONLY) return system_error(EBADF, where, "it is open for reading only");
+    if (!S_ISREG(file.st_mode) && !S_ISSOCK(file.st_mode)) {
+        const std::string path = "/proc/self/fd/" + std::to_string(fd);
+        Fd own(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
+        if (own && S_ISFIFO(file.st_mode)) ::fcntl(own.get(), F_SETPIPE_SZ, kPipeBytes);  // may be refused
+        if (own) return LineStream(std::move(own), Kind::nonblocking, false);
+        if (errno == ENXIO) return LineStream(Fd(), Kind::nonblocking, true);  // a pipe without reader
+    }
+    Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    if (!copy) return system_error(errno, where);
+    // `polled`: another user's pipe, which we may write but not open.
+    const Kind kind = S_ISREG(file.st_mode) ? Kind::file : S_ISSOCK(file.st_mode) ? Kind::socket : Kind::polled;
+    return LineStream(std::move(copy), kind, false);
+}
+
+long LineStream::write_once(std::string_view bytes) const {
+    switch (kind_) {
+        case Kind::socket:
+            return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+        case Kind::polled:
+            // A pipe that polls writable has room for PIPE_BUF bytes, so this much does not wait.
+            if (!ready_to_write(fd_.get(), 0)) {
+                errno = EAGAIN;
+                return -1;
+            }
+            return ::write(fd_.get(), bytes.data(), std::min<std::size_t>(bytes.size(), PIPE_BUF));
+        case Kind::nonblocking:
+        case Kind::file:
+            break;
+    }
+    return ::write(fd_.get(), bytes.data(), bytes.size());
+}
+
+LineStream::Push LineStream::push() {
+    while (done_ < pending_.size()) {
+        const long n = write_once(std::string_view(pending_).substr(done_));
+        if (n > 0) {
+            done_ += static_cast<std::size_t>(n);
+        } else if (n < 0 && errno == EINTR) {
+            continue;
+        } else if (n < 0 && means_closed(errno)) {
+            closed_ = true;
+            return Push::closed;
+        } else {
+            if (n < 0 && errno != EAGAIN && failed_with_ == 0) failed_with_ = errno;
+            return Push::blocked;
+        }
+    }
+    pending_.clear();
+    done_ = 0;
+    return Push::done;
+}
+
+LineStream::Push LineStream::push_while_read() {
+    for (int waits = 0;; ++waits) {
+        const std::size_t before = done_;
+        const Push result = push();
+        const bool progress = done_ > before;
+        if (result != Push::blocked || !progress || kind_ == Kind::file || waits == kMostWaits) return result;
+        if (!ready_to_write(fd_.get(), kPatienceMs)) return result;
+    }
+}
+
+std::optional<Error> LineStream::take_trouble() {
+    if (failed_with_ == 0 || std::exchange(trouble_told_, true)) return std::nullopt;
+    return system_error(failed_with_, "write to standard output", "what it would have had is lost");
+}
+
+LineStream::Outcome LineStream::skip() {
+    ++skipped_;
+    return Outcome::skipped;
+}
+
+LineStream::Outcome LineStream::write_tick(const std::vector<std::string>& lines) {
+    if (closed_) return Outcome::closed;
+    if (!pending_.empty()) {
+        const Push rest = push_while_read();
+        if (rest == Push::closed) return Outcome::closed;
+        if (rest == Push::blocked) return skip();
+    }
+    for (const std::string& line : lines) pending_ += line + "\n";
+    const Push result = push_while_read();
+    if (result == Push::closed) return Outcome::closed;
+    if (result == Push::blocked && done_ == 0) {  // not begun: nobody will miss half of it
+        pending_.clear();
+        return skip();
+    }
+    return Outcome::written;
+}
+
+void LineStream::finish(Seconds at_most) {
+    if (closed_ || pending_.empty() || push() != Push::blocked || kind_ == Kind::file) return;
+    const auto deadline = Deadline::in(at_most);
+    while (deadline && deadline->wait_for(fd_.get(), POLLOUT) == Deadline::Wait::ready)
+        if (push() != Push::blocked) return;
+}
+
+}  // namespace memscope

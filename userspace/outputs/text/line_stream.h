@@ -1,0 +1,51 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "base/units.h"
+
+namespace memscope {
+
+// Standard output for `--json`. A reader that does not read never delays a tick: whole ticks are skipped and
+// counted. A tick that was begun is finished before the next one, so lines are always whole.
+//
+// O_NONBLOCK is never set on the descriptor we were given: that flag belongs to the open file, which the user's
+// shell shares. Pipes and terminals are opened anew instead, sockets take the flag per call, files never wait.
+// The program must ignore SIGPIPE: writing to a pipe has no flag against it.
+class LineStream {
+  public:
+    static Result<LineStream> open(int fd);
+
+    enum class Outcome { written, skipped, closed };
+    Outcome write_tick(const std::vector<std::string>& lines);  // lines without newline
+    std::uint64_t skipped() const { return skipped_; }          // ticks
+    // Why the file cannot be written, if that is so: told once. A reader that is slow is no such reason.
+    std::optional<Error> take_trouble();
+    void finish(Seconds at_most);  // the rest of a tick that was begun
+
+  private:
+    enum class Kind { nonblocking, socket, file, polled };
+    enum class Push { done, blocked, closed };
+
+    LineStream(Fd fd, Kind kind, bool closed) : fd_(std::move(fd)), kind_(kind), closed_(closed) {}
+    long write_once(std::string_view bytes) const;
+    Push push();
+    Push push_while_read();
+    Outcome skip();
+
+    Fd fd_;
+    Kind kind_;
+    bool closed_ = false;
+    std::string pending_{};
+    std::size_t done_ = 0;  // bytes of pending_ that are written
+    std::uint64_t skipped_ = 0;
+    int failed_with_ = 0;  // errno of the first write that failed for another reason than a slow reader
+    bool trouble_told_ = false;
+};
+
+}  // namespace memscope

@@ -1,0 +1,50 @@
+#include "outputs/text/verdict_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <fmt/format.h>
+
+#include "analysis/verdict/explain.h"
+#include "analysis/verdict/forecast.h"
+
+namespace memscope {
+namespace {
+
+std::string per_hour(double bytes_per_second) {
+    constexpr double kMost = 1.8e19;  // what 64 bits hold
+    const Bytes size{static_cast<std::uint64_t>(std::min(std::abs(bytes_per_second) * 3600, kMost))};
+    return (bytes_per_second < 0 ? "-" : "+") + human_size(size) + "/h";
+}
+
+std::string range(const Forecast& expected) {
+    const std::string latest = expected.latest ? human_duration(*expected.latest) : "never";
+    return fmt::format("{} ({} to {})", human_duration(expected.eta), human_duration(expected.earliest), latest);
+}
+
+}  // namespace
+
+std::string verdict_text(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit) {
+    std::string text = fmt::format("{}: {}\n", word(judgement.verdict), explain(judgement, began, limit));
+    if (judgement.verdict == Verdict::insufficient) return text;
+    const auto line = [&](const char* name, const std::string& value) {
+        text += fmt::format("  {:<12}{}\n", name, value);
+    };
+    const auto at = [&](const char* name, const std::optional<Seconds>& time) {
+        if (time)
+            line(name, fmt::format("{:.0f} s ({} after the start)", time->count(), human_duration(*time - began)));
+    };
+    line("confidence", fmt::format("{:.0f} %", judgement.confidence * 100));
+    line("floor", human_size(judgement.floor) + ", " + per_hour(judgement.floor_slope));
+    line("peak", human_size(judgement.peak));
+    if (judgement.spike)
+        line("spikes", fmt::format("{} about every {}", human_size(judgement.spike->height),
+                                   human_duration(judgement.spike->period)));
+    at("restarted", judgement.restarted);
+    at("warmed up", judgement.warmup_ended);
+    at("leaks since", judgement.leak_started);
+    if (limit)
+        if (const auto expected = forecast(judgement, *limit)) line("limit in", range(*expected));
+    return text;
+}
+
+}  // namespace memscope

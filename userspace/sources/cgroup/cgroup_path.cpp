@@ -1,0 +1,121 @@
+#include "sources/cgroup/cgroup_path.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <optional>
+
+#include "base/text.h"
+#include "sources/cgroup/cgroup_glob.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kLongestPath = 4095;      // PATH_MAX without its NUL
+constexpr std::size_t kLongestComponent = 255;  // NAME_MAX
+
+bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
+
+// What follows `directory` in `path`, if path is that directory or lies below it.
+std::optional<std::string_view> below(std::string_view path, std::string_view directory) {
+    if (!path.starts_with(directory)) return std::nullopt;
+    path.remove_prefix(directory.size());
+    if (path.empty() || path.front() == '/' || directory.ends_with('/')) return path;
+    return std::nullopt;
+}
+
+Result<std::string_view> relative_to_hierarchy(std::string_view typed, const CgroupHierarchy& hierarchy) {
+    if (!typed.starts_with('/')) return typed;
+    if (const auto inside = below(typed, hierarchy.mount.native())) return *inside;
+    if (below(typed, (SysRoot{}.sys / "fs/cgroup").native()))
+        return plain_error(fmt::format("'{}' is not in the hierarchy of the memory controller", shortened(typed)),
+                           fmt::format("memory is on {}: name a directory below it", hierarchy.mount.native()));
+    return typed;
+}
+
+// Edit distance, or nothing when it is above `most`. Only a band of the table can be that near: names are hostile
+// input and there may be thousands of them.
+std::optional<std::size_t> distance(std::string_view a, std::string_view b, std::size_t most) {
+    if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > most) return std::nullopt;
+    const std::size_t far = most + 1;
+    std::vector<std::size_t> above(b.size() + 1, far), row(b.size() + 1, far);
+    for (std::size_t j = 0; j <= std::min(b.size(), most); ++j) above[j] = j;
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        const std::size_t first = i > most ? i - most : 0, last = std::min(b.size(), i + most);
+        if (first > 0) row[first - 1] = far;
+        for (std::size_t j = first; j <= last; ++j) {
+            if (j == 0) {
+                row[0] = i;
+                continue;
+            }
+            const std::size_t replaced = above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+            row[j] = std::min({replaced, j < i + most ? above[j] + 1 : far, row[j - 1] + 1, far});
+        }
+        std::swap(above, row);
+    }
+    return above[b.size()] <= most ? std::optional(above[b.size()]) : std::nullopt;
+}
+
+// 0 is the same name; nothing is no likeness.
+std::optional<std::size_t> unlikeness(std::string_view wanted, std::string_view name) {
+    constexpr std::size_t kTypos = 3, kShortestPart = 3;
+    if (const auto typos = distance(wanted, name, std::min(1 + wanted.size() / 4, kTypos))) return typos;
+    const bool part = (wanted.size() >= kShortestPart && name.find(wanted) != std::string_view::npos) ||
+                      (name.size() >= kShortestPart && wanted.find(name) != std::string_view::npos);
+    return part ? std::optional(kTypos + 1) : std::nullopt;
+}
+
+}  // namespace
+
+Result<CgroupName> parse_cgroup_name(std::string_view typed, const CgroupHierarchy& hierarchy) {
+    if (typed.empty()) return plain_error("the name of the cgroup is empty", "write --cgroup train, or / for the root");
+    if (typed.size() > kLongestPath)
+        return plain_error(fmt::format("the name of the cgroup is {} bytes long", typed.size()),
+                           fmt::format("the kernel takes at most {}", kLongestPath));
+    if (std::any_of(typed.begin(), typed.end(), is_control))
+        return plain_error(fmt::format("the cgroup name '{}' has a control character in it", shortened(typed)),
+                           "write the name on one line without it");
+    const auto relative = relative_to_hierarchy(typed, hierarchy);
+    if (!relative) return relative.error();
+
+    CgroupName name;
+    for (const std::string_view component : split(*relative, '/')) {
+        if (component.empty()) continue;
+        if (component == "." || component == "..")
+            return plain_error(fmt::format("the cgroup name '{}' has '{}' in it", shortened(typed), component),
+                               "write the path from the root of the hierarchy");
+        if (component.size() > kLongestComponent)
+            return plain_error(
+                fmt::format("'{}' in the cgroup name is {} bytes long", shortened(component), component.size()),
+                fmt::format("one directory name has at most {}", kLongestComponent));
+        name.path = joined(name.path, component);
+    }
+    name.glob = has_wildcard(name.path);
+    return name;
+}
+
+std::string_view last_component(std::string_view path) {
+    const auto slash = path.rfind('/');
+    return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+std::string joined(std::string_view path, std::string_view name) {
+    std::string out(path);
+    if (!out.empty()) out += '/';
+    return out += name;
+}
+
+std::vector<std::string> near_names(std::string_view wanted, const std::vector<std::string>& existing,
+                                    std::size_t most) {
+    std::vector<std::pair<std::size_t, std::string_view>> likely;
+    for (const std::string& path : existing)
+        if (const auto score = unlikeness(last_component(wanted), last_component(path)))
+            likely.emplace_back(*score, path);
+    std::sort(likely.begin(), likely.end());
+    if (likely.size() > most) likely.resize(most);
+    std::vector<std::string> names;
+    names.reserve(likely.size());
+    for (const auto& [score, path] : likely) names.emplace_back(path);
+    return names;
+}
+
+}  // namespace memscope

@@ -1,0 +1,78 @@
+#include "sources/cgroup/memory_parts.h"
+
+#include <algorithm>
+#include <unistd.h>
+
+namespace memscope {
+namespace {
+
+Bytes or_none(const std::optional<Bytes>& bytes) { return bytes.value_or(Bytes{}); }
+
+// Kernels before 5.18 have no sum of it.
+Bytes kernel_memory(const MemoryStat& stat) {
+    if (stat.kernel) return *stat.kernel;
+    return or_none(stat.kernel_stack) + or_none(stat.slab) + or_none(stat.pagetables) + or_none(stat.percpu) +
+           or_none(stat.sock);
+}
+
+// Pages given back with MADV_FREE stay in anon but are on the file lists: the anonymous lists leave them out.
+Bytes anonymous_that_stays(const MemoryStat& stat, Bytes counted) {
+    if (!stat.active_anon || !stat.inactive_anon || !stat.unevictable) return counted;
+    return std::min(counted, *stat.active_anon + *stat.inactive_anon + *stat.unevictable);
+}
+
+}  // namespace
+
+Result<MemoryParts> take_apart(Bytes usage, const MemoryStat& stat, const std::optional<Bytes>& countable_kernel) {
+    if (!stat.anon || !stat.file)
+        return Error{
+            std::make_error_code(std::errc::bad_message), "memory.stat lacks the anonymous or file memory", {}};
+    const Bytes shmem = or_none(stat.shmem), kernel = kernel_memory(stat);
+    MemoryByKind kinds{.anon = *stat.anon,
+                       .shmem = shmem,
+                       .file = *stat.file - (shmem + or_none(stat.swapcached)),
+                       .kernel = kernel,
+                       .other = {}};
+    kinds.other = usage - (kinds.anon + kinds.shmem + kinds.file + kinds.kernel);
+    const Bytes anonymous = anonymous_that_stays(stat, kinds.anon + kinds.shmem);
+    const Bytes kernel_that_stays =
+        countable_kernel ? std::min(kernel, *countable_kernel) : kernel - or_none(stat.slab_reclaimable);
+    return MemoryParts{kinds, anonymous + kernel_that_stays, stat.pagetables};
+}
+
+Bytes countable_kernel_memory(const std::vector<Process>& processes) {
+    // THREAD_SIZE: 16 KiB on x86-64 and arm64, and at least a page.
+    static const std::uint64_t stack =
+        std::max<std::uint64_t>(16384, static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE)));
+    Bytes sum;
+    for (const Process& process : processes) {
+        sum += Bytes{process.task.threads * stack};
+        if (process.task.memory) sum += process.task.memory->page_tables;
+    }
+    return sum;
+}
+
+std::optional<LimitCandidate> limit_candidate(std::string owner, const CgroupLimits& limits, const HeldMemory& held,
+                                              const HostMemory& host) {
+    const auto memory = finite(limits.memory);
+    if (!memory) return std::nullopt;
+    if (host.swap_total.n == 0 || !limits.swap) return LimitCandidate{std::move(owner), *memory, held.unreclaimable};
+
+    // What is swapped out already counts on the other side, so it belongs to what swap can take.
+    const Bytes room = held.swap + host.swap_free;
+    const auto cap = finite(*limits.swap);
+    Bytes limit = *memory + room;
+    if (cap) limit = limits.version == 1 ? std::min(*cap, limit) : *memory + std::min(*cap, room);
+    return LimitCandidate{std::move(owner), limit, held.unreclaimable + (held.swap - held.swap_cached)};
+}
+
+LimitCandidate host_candidate(const HostMemory& host, bool swap_counts) {
+    Bytes limit = host.total - host.hugetlb, free = host.available;
+    if (swap_counts) {
+        limit += host.swap_total;
+        free += host.swap_free + host.swap_cached;  // those pages are in use twice, and need one place
+    }
+    return {"host", limit, limit - free};
+}
+
+}  // namespace memscope

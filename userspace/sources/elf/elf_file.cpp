@@ -1,0 +1,320 @@
+#include "sources/elf/elf_file.h"
+
+#include <algorithm>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+// What is looked for inside an ELF file: notes, symbols by name, text.
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kSegmentLimit = 1170;     // the kernel runs no file with more
+constexpr std::size_t kSectionLimit = 1 << 16;  // linkers make some 40; those with more are not what a process runs
+constexpr std::size_t kSectionNamesLimit = std::size_t{1} << 20;
+constexpr std::size_t kSectionNameLimit = 64;
+
+bool is_ours(const Elf64_Ehdr& header) {
+    return std::memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+           header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_ident[EI_VERSION] == EV_CURRENT;
+}
+
+// Bytes read from a file, as headers one after the other.
+template <class Header>
+std::vector<Header> headers_in(const std::string& bytes) {
+    std::vector<Header> headers(bytes.size() / sizeof(Header));
+    if (!headers.empty()) std::memcpy(headers.data(), bytes.data(), headers.size() * sizeof(Header));
+    return headers;
+}
+
+}  // namespace
+
+Result<ElfFile> ElfFile::open(const Fd& file) {
+    ElfFile elf;
+    struct stat status{};
+    if (::fstat(file.get(), &status) != 0) return system_error(errno, "stat of an ELF file");
+    if (!S_ISREG(status.st_mode)) return plain_error("not a regular file");
+    elf.size_ = static_cast<std::uint64_t>(status.st_size);
+    elf.file_ = Fd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
+    if (!elf.file_) return system_error(errno, "keep an ELF file open");
+
+    const auto header = elf.read_as<Elf64_Ehdr>(0);
+    if (!header) return plain_error("not an ELF file: too short");
+    if (!is_ours(*header)) return plain_error("not a 64-bit little-endian ELF file");
+    if (const auto read = elf.read_segments(*header); !read) return read.error();
+    elf.read_sections(*header);
+    return elf;
+}
+
+std::string ElfFile::read(std::uint64_t offset, std::size_t most) const {
+    if (offset >= size_) return {};
+    std::string bytes(std::min<std::uint64_t>(most, size_ - offset), '\0');
+    std::size_t got = 0;
+    while (got < bytes.size()) {
+        const ssize_t n =
+            ::pread(file_.get(), bytes.data() + got, bytes.size() - got, static_cast<off_t>(offset + got));
+        if (n > 0)
+            got += static_cast<std::size_t>(n);
+        else if (n == 0 || errno != EINTR)
+            break;  // shorter than it was, or unreadable
+    }
+    bytes.resize(got);
+    return bytes;
+}
+
+std::string ElfFile::read(const ElfSection& section, std::uint64_t from, std::size_t most) const {
+    if (from >= section.file_size() || !holds(section.offset, section.file_size())) return {};
+    return read(section.offset + from, std::min<std::uint64_t>(most, section.file_size() - from));
+}
+
+template <class T>
+std::optional<T> ElfFile::read_as(std::uint64_t offset) const {
+    const std::string bytes = read(offset, sizeof(T));
+    if (bytes.size() != sizeof(T)) return std::nullopt;
+    T value;
+    std::memcpy(&value, bytes.data(), sizeof value);
+    return value;
+}
+
+Status ElfFile::read_segments(const Elf64_Ehdr& header) {
+    if (header.e_phentsize != sizeof(Elf64_Phdr) || header.e_phnum == 0 || header.e_phnum > kSegmentLimit ||
+        !holds(header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr)))
+        return plain_error("an ELF file without program headers, or with damaged ones");
+    const auto headers = headers_in<Elf64_Phdr>(read(header.e_phoff, header.e_phnum * sizeof(Elf64_Phdr)));
+    for (const Elf64_Phdr& segment : headers) {
+        if (!holds(segment.p_offset, segment.p_filesz)) continue;
+        const ElfSegment kept{.offset = segment.p_offset,
+                              .address = segment.p_vaddr,
+                              .file_size = segment.p_filesz,
+                              .memory_size = segment.p_memsz,
+                              .executable = (segment.p_flags & PF_X) != 0};
+        if (segment.p_type == PT_LOAD) segments_.push_back(kept);
+        if (segment.p_type == PT_NOTE) notes_.push_back(kept);
+    }
+    return Done{};
+}
+
+// Nobody needs sections to run a file, so damaged headers are no reason to refuse it: it has no sections then.
+void ElfFile::read_sections(const Elf64_Ehdr& header) {
+    if (header.e_shoff == 0 || header.e_shentsize != sizeof(Elf64_Shdr)) return;
+    std::uint64_t count = header.e_shnum;
+    std::uint64_t names_index = header.e_shstrndx;
+    if (count == 0 || names_index == SHN_XINDEX) {  // too large for their fields: they stand in the first section
+        const auto first = read_as<Elf64_Shdr>(header.e_shoff);
+        if (!first) return;
+        if (count == 0) count = first->sh_size;
+        if (names_index == SHN_XINDEX) names_index = first->sh_link;
+    }
+    if (count > kSectionLimit || !holds(header.e_shoff, count * sizeof(Elf64_Shdr))) return;
+    const auto headers = headers_in<Elf64_Shdr>(read(header.e_shoff, count * sizeof(Elf64_Shdr)));
+    std::vector<std::uint32_t> names;
+    for (const Elf64_Shdr& section : headers) {
+        ElfSection kept{.name = {},
+                        .address = section.sh_addr,
+                        .offset = section.sh_offset,
+                        .size = section.sh_size,
+                        .type = section.sh_type,
+                        .flags = section.sh_flags,
+                        .link = section.sh_link};
+        // It keeps its place, others link to it by number, but has nothing.
+        if (!holds(kept.offset, kept.file_size()) || section.sh_type == SHT_NULL) kept = {};
+        sections_.push_back(std::move(kept));
+        names.push_back(section.sh_name);
+    }
+    name_sections(names, names_index);
+}
+
+void ElfFile::name_sections(const std::vector<std::uint32_t>& names, std::size_t names_index) {
+    if (names_index >= sections_.size()) return;
+    const std::string text = read(sections_[names_index], 0, kSectionNamesLimit);
+    for (std::size_t i = 0; i < sections_.size(); ++i) {
+        if (names[i] >= text.size() || sections_[i].type == SHT_NULL) continue;
+        const auto end = text.find('\0', names[i]);
+        if (end != std::string::npos && end - names[i] <= kSectionNameLimit)
+            sections_[i].name = text.substr(names[i], end - names[i]);
+    }
+}
+
+std::optional<ElfSection> ElfFile::section(std::string_view name) const {
+    const auto found = std::find_if(sections_.begin(), sections_.end(),
+                                    [&](const ElfSection& section) { return section.name == name; });
+    return found == sections_.end() || name.empty() ? std::nullopt : std::optional(*found);
+}
+
+std::uint64_t ElfFile::load_address() const {
+    const auto lowest = std::min_element(segments_.begin(), segments_.end(),
+                                         [](const auto& a, const auto& b) { return a.address < b.address; });
+    const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    return lowest == segments_.end() ? 0 : lowest->address & ~(page - 1);
+}
+
+std::optional<std::uint64_t> address_in(std::span<const ElfSegment> segments, std::uint64_t offset, bool executable) {
+    std::optional<std::uint64_t> other;  // damaged headers may have a byte in two segments
+    for (const ElfSegment& segment : segments) {
+        if (offset < segment.offset || offset - segment.offset >= segment.file_size) continue;
+        const std::uint64_t address = segment.address + (offset - segment.offset);
+        if (segment.executable == executable) return address;
+        if (!other) other = address;
+    }
+    return other;
+}
+
+namespace {
+
+using namespace std::string_view_literals;
+
+constexpr std::string_view kGnu = "GNU\0"sv;  // a note's name counts its end
+
+constexpr std::size_t kChunk = std::size_t{256} << 10;
+constexpr std::size_t kNotesLimit = std::size_t{64} << 10;
+constexpr std::size_t kBuildIdLimit = 64;
+// A linker writes a name once, and once more at the end of each longer name that it does not merge.
+constexpr std::size_t kPlacesLimit = 4096;
+
+std::string hex(std::string_view bytes) {
+    constexpr char kDigits[] = "0123456789abcdef";
+    std::string out;
+    for (const char c : bytes) {
+        out += kDigits[static_cast<unsigned char>(c) >> 4U];
+        out += kDigits[static_cast<unsigned char>(c) & 0xFU];
+    }
+    return out;
+}
+
+std::optional<std::string> build_id_in(std::string_view notes) {
+    const auto padded = [](std::uint64_t size) { return (size + 3) & ~std::uint64_t{3}; };
+    Elf64_Nhdr note{};
+    while (notes.size() >= sizeof note) {
+        std::memcpy(&note, notes.data(), sizeof note);
+        notes.remove_prefix(sizeof note);
+        const std::uint64_t name_size = padded(note.n_namesz), value_size = padded(note.n_descsz);
+        if (name_size > notes.size() || note.n_descsz > notes.size() - name_size) return std::nullopt;
+        const std::string_view name = notes.substr(0, note.n_namesz), value = notes.substr(name_size, note.n_descsz);
+        if (note.n_type == NT_GNU_BUILD_ID && name == kGnu && !value.empty() && value.size() <= kBuildIdLimit)
+            return hex(value);
+        notes.remove_prefix(std::min<std::uint64_t>(name_size + value_size, notes.size()));
+    }
+    return std::nullopt;
+}
+
+// Calls visit(from, text) for a section chunk by chunk: what begins in the first kChunk bytes of the text stands whole
+// in it, up to `longest` bytes. Ends when visit returns false.
+template <class Visit>
+void for_each_chunk(const ElfFile& file, const ElfSection& section, std::size_t longest, Visit visit) {
+    const std::uint64_t end = std::min(section.file_size(), ElfFile::kTableLimit);
+    for (std::uint64_t from = 0; from < end; from += kChunk) {
+        const std::string text = file.read(section, from, std::min<std::uint64_t>(kChunk + longest, end - from));
+        if (!visit(from, std::string_view(text)) || text.size() < kChunk) return;
+    }
+}
+
+// Calls visit(place) for each place in a chunk where `needle` begins, until it returns false; then false itself.
+template <class Visit>
+bool for_each_place(std::string_view chunk, std::string_view needle, Visit visit) {
+    for (std::size_t at = chunk.find(needle); at < kChunk; at = chunk.find(needle, at + 1))
+        if (!visit(at)) return false;
+    return true;
+}
+
+}  // namespace
+
+std::optional<std::string> ElfFile::build_id() const {
+    for (const ElfSegment& notes : notes_)
+        if (auto id = build_id_in(read(notes.offset, std::min<std::uint64_t>(notes.file_size, kNotesLimit)))) return id;
+    const auto notes = section(".note.gnu.build-id");
+    return notes ? build_id_in(read(*notes, 0, kNotesLimit)) : std::nullopt;
+}
+
+bool ElfFile::for_each_symbol(const ElfSection& table, const std::function<bool(const Elf64_Sym&)>& visit) const {
+    constexpr std::size_t kPiece = kChunk / sizeof(Elf64_Sym) * sizeof(Elf64_Sym);
+    if (table.file_size() > kTableLimit) return false;
+    for (std::uint64_t from = 0; from + sizeof(Elf64_Sym) <= table.file_size(); from += kPiece) {
+        const std::string bytes = read(table, from, kPiece);
+        if (bytes.size() < std::min<std::uint64_t>(kPiece, table.file_size() - from)) return false;
+        for (std::size_t at = 0; at + sizeof(Elf64_Sym) <= bytes.size(); at += sizeof(Elf64_Sym)) {
+            Elf64_Sym symbol;
+            std::memcpy(&symbol, bytes.data() + at, sizeof symbol);
+            if (!visit(symbol)) return true;
+        }
+    }
+    return true;
+}
+
+// Looks for the names first and for the symbols that have them then: neither table has to be held.
+void ElfFile::find_in(const ElfSection& table, std::span<const std::string_view> names,
+                      std::vector<std::optional<ElfSymbol>>& found) const {
+    if (table.link >= sections_.size()) return;
+    struct Place {
+        std::uint64_t at;
+        std::size_t name;
+    };
+    std::vector<Place> places;
+    std::vector<std::string> ended;
+    std::size_t longest = 0;
+    for (const std::string_view name : names) {
+        ended.push_back(std::string(name) + '\0');
+        longest = std::max(longest, ended.back().size());
+    }
+    for_each_chunk(*this, sections_[table.link], longest, [&](std::uint64_t from, std::string_view chunk) {
+        for (std::size_t i = 0; i < names.size(); ++i) {
+            if (found[i] || names[i].empty()) continue;
+            // The end of a longer name can serve as a name too, so what stands before it does not matter.
+            for_each_place(chunk, ended[i], [&](std::size_t at) {
+                places.push_back({from + at, i});
+                return places.size() < kPlacesLimit;
+            });
+        }
+        return places.size() < kPlacesLimit;
+    });
+    if (places.empty()) return;
+    std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.at < b.at; });
+    for_each_symbol(table, [&](const Elf64_Sym& symbol) {
+        if (symbol.st_shndx == SHN_UNDEF) return true;
+        const auto place = std::lower_bound(places.begin(), places.end(), symbol.st_name,
+                                            [](const Place& p, std::uint64_t at) { return p.at < at; });
+        // Equal names asked for twice have equal places: each gets its answer.
+        for (auto same = place; same != places.end() && same->at == symbol.st_name; ++same)
+            if (!found[same->name]) found[same->name] = {symbol.st_value, symbol.st_size};
+        return true;
+    });
+}
+
+std::vector<std::optional<ElfSymbol>> ElfFile::find_symbols(std::span<const std::string_view> names) const {
+    std::vector<std::optional<ElfSymbol>> found(names.size());
+    for (const std::uint32_t type : {SHT_DYNSYM, SHT_SYMTAB}) {
+        const auto table = std::find_if(sections_.begin(), sections_.end(),
+                                        [&](const ElfSection& section) { return section.type == type; });
+        if (table != sections_.end()) find_in(*table, names, found);
+    }
+    return found;
+}
+
+std::optional<ElfSymbol> ElfFile::find_symbol(std::string_view name) const { return find_symbols({&name, 1}).front(); }
+
+void ElfFile::for_each_text(const ElfSection& section, std::string_view marker, std::size_t most,
+                            const std::function<bool(std::string_view)>& visit) const {
+    constexpr std::size_t kMost = 4096;
+    if (marker.empty()) return;
+    most = std::min(most, kMost);
+    const std::size_t longest = std::max(most, marker.size());
+    for_each_chunk(*this, section, longest, [&](std::uint64_t, std::string_view chunk) {
+        return for_each_place(chunk, marker, [&](std::size_t at) {
+            const std::string_view rest = chunk.substr(at, most);
+            return visit(rest.substr(0, rest.find('\0')));
+        });
+    });
+}
+
+std::optional<std::string> ElfFile::find_text(const ElfSection& section, std::string_view marker,
+                                              std::size_t most) const {
+    std::optional<std::string> text;
+    for_each_text(section, marker, most, [&](std::string_view found) {
+        text = std::string(found);
+        return false;
+    });
+    return text;
+}
+
+}  // namespace memscope

@@ -1,0 +1,70 @@
+#include "sources/proc/mapped_file.h"
+
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+
+namespace memscope {
+namespace {
+
+constexpr std::int64_t kNsPerSecond = 1'000'000'000;
+
+}  // namespace
+
+std::optional<FileIdentity> identity_of(const Fd& file) {
+    struct statx status{};
+    if (::statx(file.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_BASIC_STATS, &status) != 0)
+        return std::nullopt;
+    if (!S_ISREG(status.stx_mode)) return std::nullopt;
+    return FileIdentity{.dev_major = status.stx_dev_major,
+                        .dev_minor = status.stx_dev_minor,
+                        .inode = status.stx_ino,
+                        .size = status.stx_size,
+                        .modified_ns = status.stx_mtime.tv_sec * kNsPerSecond + status.stx_mtime.tv_nsec,
+                        .changed_ns = status.stx_ctime.tv_sec * kNsPerSecond + status.stx_ctime.tv_nsec};
+}
+
+std::string path_below(std::string_view root, const std::string& mapped_path) {
+    while (root.ends_with('/')) root.remove_suffix(1);
+    const bool is_below =
+        mapped_path.starts_with(root) && mapped_path.size() > root.size() && mapped_path[root.size()] == '/';
+    return is_below ? mapped_path.substr(root.size()) : mapped_path;
+}
+
+Result<ProcessRoot> root_of(const SysRoot& root, const std::string& process) {
+    const fs::path path = root.proc / process / "root";
+    const int fd = ::open(path.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
+    if (fd < 0) return system_error(errno, "open " + path.native());
+    std::error_code unknown;
+    return ProcessRoot{.directory = Fd(fd), .shown_as = fs::read_symlink(path, unknown)};
+}
+
+Result<Fd> find_below(const Fd& root, std::string_view root_shown_as, const std::string& mapped_path, Lookup lookup) {
+    const std::string path = path_below(root_shown_as, mapped_path);
+    open_how how{};
+    how.flags = O_PATH | O_CLOEXEC;
+    how.resolve = RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS;
+    if (lookup == Lookup::in_memory_only) how.resolve |= RESOLVE_CACHED;
+    const long fd = ::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how);
+    if (fd < 0) return system_error(errno, "find " + path);
+    return Fd(static_cast<int>(fd));
+}
+
+Result<Fd> open_found(const Fd& found) {
+    const fs::path path = SysRoot{}.proc / "self/fd" / std::to_string(found.get());
+    const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (fd < 0) return system_error(errno, "open a mapped file");
+    return Fd(fd);
+}
+
+std::string read_page(pid_t pid, std::uint64_t address) {
+    char page[4096];
+    const iovec here{page, sizeof page};
+    const iovec there{reinterpret_cast<void*>(address), sizeof page};  // NOLINT(performance-no-int-to-ptr)
+    const ssize_t n = ::process_vm_readv(pid, &here, 1, &there, 1, 0);
+    return n > 0 ? std::string(page, static_cast<std::size_t>(n)) : std::string();
+}
+
+}  // namespace memscope

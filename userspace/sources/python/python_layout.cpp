@@ -1,0 +1,206 @@
+#include "sources/python/python_layout.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+namespace memscope {
+namespace {
+
+constexpr std::string_view kCookie = "xdebugpy";
+constexpr std::uint16_t kNone = MS_PYTHON_NO_OFFSET;
+constexpr std::uint64_t kFrameLimit = 112;
+constexpr std::uint64_t kInterpreterLimit = std::uint64_t{1} << 20;
+
+// 3.10 has PyFrameObject, whose instruction is an int; 3.11 and 3.12 have _PyInterpreterFrame behind a C frame.
+constexpr ms_python kLayouts[] = {
+    {.runtime = 0,
+     .interpreter_next = 0,
+     .interpreter_threads = 8,
+     .version = 310,
+     .runtime_interpreters = 32,
+     .thread_next = 8,
+     .thread_id = 176,
+     .thread_frame = 24,
+     .cframe_frame = kNone,
+     .pthread_tid = 0,
+     .frame_bytes = 104,
+     .frame_previous = 24,
+     .frame_code = 32,
+     .frame_instruction = 96,
+     .frame_owner = kNone,
+     .code_bytecode = 0,
+     .code_file = 104,
+     .code_name = 112,
+     .code_first_line = 40,
+     .code_line_table = 120,
+     .text_data = 48,
+     .bytes_size = 16,
+     .bytes_data = 32,
+     .pad = 0},
+    {.runtime = 0,
+     .interpreter_next = 0,
+     .interpreter_threads = 16,
+     .version = 311,
+     .runtime_interpreters = 40,
+     .thread_next = 8,
+     .thread_id = 160,
+     .thread_frame = 56,
+     .cframe_frame = 8,
+     .pthread_tid = 0,
+     .frame_bytes = 72,
+     .frame_previous = 48,
+     .frame_code = 32,
+     .frame_instruction = 56,
+     .frame_owner = 69,
+     .code_bytecode = 184,
+     .code_file = 112,
+     .code_name = 128,
+     .code_first_line = 72,
+     .code_line_table = 136,
+     .text_data = 48,
+     .bytes_size = 16,
+     .bytes_data = 32,
+     .pad = 0},
+    {.runtime = 0,
+     .interpreter_next = 0,
+     .interpreter_threads = 72,
+     .version = 312,
+     .runtime_interpreters = 40,
+     .thread_next = 8,
+     .thread_id = 144,
+     .thread_frame = 56,
+     .cframe_frame = 0,
+     .pthread_tid = 0,
+     .frame_bytes = 72,
+     .frame_previous = 8,
+     .frame_code = 0,
+     .frame_instruction = 56,
+     .frame_owner = 70,
+     .code_bytecode = 192,
+     .code_file = 112,
+     .code_name = 128,
+     .code_first_line = 68,
+     .code_line_table = 136,
+     .text_data = 40,
+     .bytes_size = 16,
+     .bytes_data = 32,
+     .pad = 0},
+};
+
+// Where the groups of _Py_DebugOffsets begin, in words. Each group grew at its end; what we use stands before that.
+struct DebugOffsets {
+    int version;
+    std::size_t thread, frame, code, bytes, text;
+};
+constexpr DebugOffsets kDebugOffsets[] = {
+    {.version = 313, .thread = 19, .frame = 28, .code = 34, .bytes = 64, .text = 67},
+    {.version = 314, .thread = 22, .frame = 31, .code = 39, .bytes = 74, .text = 77},
+};
+constexpr std::size_t kVersionWord = 1, kFreeThreadedWord = 2, kRuntimeWord = 3, kInterpreterWord = 6;
+
+Error unknown(int version) {
+    return plain_error("CPython " + python_version_text(version) + " is not one whose layout is known",
+                       "known are 3.10 to 3.14");
+}
+
+// Takes offsets out of the table, and remembers whether one of them could not be right.
+class Taken {
+  public:
+    explicit Taken(std::span<const std::byte> table) : table_(table) {}
+
+    std::uint64_t word(std::size_t index) {
+        std::uint64_t value = 0;
+        if (table_.size() < (index + 1) * sizeof value)
+            wrong_ = true;
+        else
+            std::memcpy(&value, table_.data() + index * sizeof value, sizeof value);
+        return value;
+    }
+    std::uint32_t below(std::uint64_t limit, std::size_t index) {
+        const std::uint64_t value = word(index);
+        if (value >= limit) wrong_ = true;
+        return value < limit ? static_cast<std::uint32_t>(value) : 0;
+    }
+    std::uint16_t offset(std::size_t index) { return static_cast<std::uint16_t>(below(MS_PYTHON_NO_OFFSET, index)); }
+    // Inside what is read of a frame; the kernel side reads such fields as whole words.
+    std::uint16_t in_frame(std::size_t index, std::size_t size) {
+        const std::uint32_t value = below(kFrameLimit - size + 1, index);
+        if (value % size != 0) wrong_ = true;
+        return static_cast<std::uint16_t>(value);
+    }
+    void expect(std::uint64_t value, std::size_t index) {
+        if (word(index) != value) wrong_ = true;
+    }
+    bool wrong() const { return wrong_; }
+
+  private:
+    std::span<const std::byte> table_;
+    bool wrong_ = false;
+};
+
+ms_python take(Taken& taken, const DebugOffsets& at) {
+    ms_python layout{};
+    layout.version = static_cast<std::uint16_t>(at.version);
+    layout.runtime_interpreters = taken.offset(kRuntimeWord + 2);
+    layout.interpreter_next = taken.below(kInterpreterLimit, kInterpreterWord + 2);
+    layout.interpreter_threads = taken.below(kInterpreterLimit, kInterpreterWord + 3);
+    layout.thread_next = taken.offset(at.thread + 2);
+    layout.thread_frame = taken.offset(at.thread + 4);
+    layout.thread_id = taken.offset(at.thread + 6);
+    layout.cframe_frame = kNone;
+    layout.frame_previous = taken.in_frame(at.frame + 1, 8);
+    layout.frame_code = taken.in_frame(at.frame + 2, 8);
+    layout.frame_instruction = taken.in_frame(at.frame + 3, 8);
+    layout.frame_owner = taken.in_frame(at.frame + 5, 1);
+    const auto last_word = std::max({layout.frame_previous, layout.frame_code, layout.frame_instruction});
+    layout.frame_bytes = static_cast<std::uint16_t>(std::max(last_word + 8, (layout.frame_owner + 8) / 8 * 8));
+    layout.code_file = taken.offset(at.code + 1);
+    layout.code_name = taken.offset(at.code + 3);
+    layout.code_line_table = taken.offset(at.code + 4);
+    layout.code_first_line = taken.offset(at.code + 5);
+    layout.code_bytecode = taken.offset(at.code + 9);
+    layout.bytes_size = taken.offset(at.bytes + 1);
+    layout.bytes_data = taken.offset(at.bytes + 2);
+    taken.expect(kTextState, at.text + 1);
+    taken.expect(kTextLength, at.text + 2);
+    layout.text_data = taken.offset(at.text + 3);
+    return layout;
+}
+
+}  // namespace
+
+std::string python_version_text(int version) {
+    return std::to_string(version / 100) + "." + std::to_string(version % 100);
+}
+
+Result<ms_python> python_layout(int version) {
+    for (const ms_python& layout : kLayouts)
+        if (layout.version == version) return layout;
+    return unknown(version);
+}
+
+bool has_debug_offsets(std::span<const std::byte> runtime) {
+    return runtime.size() >= kCookie.size() && std::memcmp(runtime.data(), kCookie.data(), kCookie.size()) == 0;
+}
+
+Result<ms_python> python_layout(std::span<const std::byte> debug_offsets) {
+    if (!has_debug_offsets(debug_offsets)) return plain_error("no table of offsets in _PyRuntime");
+    Taken taken(debug_offsets);
+    const int version = python_version(taken.word(kVersionWord));
+    const bool free_threaded = taken.word(kFreeThreadedWord) != 0;
+    if (taken.wrong()) return plain_error("the table of offsets in _PyRuntime is cut short");
+    for (const DebugOffsets& known : kDebugOffsets) {
+        if (known.version != version) continue;
+        if (free_threaded)
+            return plain_error("free-threaded CPython " + python_version_text(version) + " is not supported");
+        const ms_python layout = take(taken, known);
+        if (taken.wrong())
+            return plain_error("the offsets that this CPython " + python_version_text(version) +
+                               " gives are impossible");
+        return layout;
+    }
+    return unknown(version);
+}
+
+}  // namespace memscope

@@ -1,0 +1,103 @@
+#pragma once
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "analysis/deaths/death_moment.h"
+#include "base/token_bucket.h"
+#include "model/deaths/death_report.h"
+#include "model/snapshot.h"
+#include "outputs/deaths/action_facts.h"
+#include "outputs/deaths/report_store.h"
+
+namespace memscope {
+
+// Some snapshots of the last minute, the further back the further apart: at most twenty of them at any interval. With
+// thousands of targets a snapshot has tens of megabytes, so that fewer of them are kept.
+class RecentSnapshots {
+  public:
+    static constexpr Bytes kMostBytes{std::uint64_t{48} << 20};  // of all but the two latest, which are always kept
+
+    void add(SnapshotPtr snapshot);
+    const std::deque<SnapshotPtr>& all() const { return snapshots_; }  // oldest first
+    const Snapshot* latest() const { return snapshots_.empty() ? nullptr : snapshots_.back().get(); }
+
+  private:
+    void drop_by_size();
+
+    std::deque<SnapshotPtr> snapshots_{};
+    std::deque<std::uint64_t> slots_{};  // of each
+    std::uint64_t slot_ = 0;             // the present one; counted from 1
+    double slot_began_ = 0;
+};
+
+// An estimate of the memory of a snapshot. It leaves out strings other than explanations, GPUs and deaths.
+Bytes approximate_size(const Snapshot& snapshot);
+
+// Keeps what one would like to know afterwards, and when processes die writes it down and says it.
+class DeathReporter {
+  public:
+    // Growth of a target as it was at a tick; empty: nobody follows growth.
+    using GrowthOf = std::function<Growth(const TargetSnapshot&)>;
+
+    // `store`: none where reports are switched off; an error where the directory cannot be used, which is told at each
+    // death.
+    DeathReporter(std::optional<Result<ReportStore>> store, GrowthOf growth);
+
+    // Before anything else is done with a tick: what is known of the dead is written at once. `now` is on the boot
+    // clock.
+    void take(const Snapshot& snapshot, Seconds now);
+    // The same tick, once it is complete: it may be the last that shows somebody alive.
+    void remember(SnapshotPtr snapshot) { recent_.add(std::move(snapshot)); }
+    // Once the tick is published: what grew is added, whose names may take a while to find. The blocks to print.
+    std::vector<std::vector<std::string>> tell();
+    // The deaths that these blocks tell of, and where each report is.
+    const std::vector<ReportedDeath>& reported() const { return reported_; }
+    // That tick without those deaths that a block tells of, for who says the others in a line each.
+    SnapshotPtr others(const SnapshotPtr& snapshot) const;
+
+    std::uint64_t failed() const { return failed_; }          // reports that could not be written
+    std::uint64_t unreported() const { return unreported_; }  // deaths that made none, because there were too many
+    std::uint64_t unreported_moments() const { return unreported_moments_; }  // in which those were
+
+  private:
+    struct Pending {
+        DeathReport report{};
+        std::string file{};  // empty: not written
+        bool failed = false;
+    };
+    struct History {
+        HeldHistory held{};
+        std::deque<PastEvent> events{};
+        TokenBucket allowance;
+        std::uint64_t unreported = 0;     // since the last report
+        std::optional<Pending> latest{};  // for a moment: others may follow the one it is about
+    };
+
+    void follow(const Snapshot& snapshot);
+    bool follows_another(const DeathMoment& moment);
+    bool admit(const DeathMoment& moment, Seconds now);
+    DeathReport describe(const DeathMoment& moment, const Snapshot& now);
+    void write(Pending& pending);
+
+    std::optional<Result<ReportStore>> store_;
+    GrowthOf growth_;
+    RecentSnapshots recent_{};
+    std::map<std::string, History> histories_{};  // by name of the target
+    TokenBucket allowance_;
+    std::vector<Pending> pending_{};
+    std::vector<ReportedDeath> reported_{};
+    std::set<std::string> told_{};  // targets whose deaths of this tick a block tells of
+    std::vector<std::string> troubles_{};
+    bool in_trouble_ = false;  // the last write failed, and that has been said
+    std::uint64_t failed_ = 0;
+    std::uint64_t unreported_ = 0;
+    std::uint64_t unreported_moments_ = 0;
+};
+
+}  // namespace memscope

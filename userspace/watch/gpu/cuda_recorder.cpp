@@ -1,0 +1,194 @@
+#include "watch/gpu/cuda_recorder.h"
+
+#include <algorithm>
+#include <climits>
+#include <utility>
+
+#include "analysis/gpu/gpu_join.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kMostSweptPerTick = 16384;
+
+std::int64_t number(Bytes bytes) { return static_cast<std::int64_t>(bytes.n); }
+
+}  // namespace
+
+CudaRecorder::CudaRecorder(std::shared_ptr<ReadHelpers> reads, bool on)
+    : libraries_({.name = "copies of the CUDA driver",
+                  .kind = LibraryKind::cuda,
+                  .file_name = std::string(kCudaFileName),
+                  .probes = [](Session& session, const LibraryAnswer& library) -> Result<ProbeRequest> {
+                      if (auto started = session.start_gpu(); !started) return started.error();
+                      return session.gpu()->probes(library.file, library.cuda);
+                  },
+                  .tells_from_start = true},
+                 std::move(reads), on) {}
+
+void CudaRecorder::look(Session& session, std::uint64_t now_ns) {
+    libraries_.look(session, now_ns);
+    mark_followed(session);
+}
+
+// The BPF programs need to know of whom they see all calls: only then is the last context that ends known to be the
+// last.
+void CudaRecorder::mark_followed(Session& session) {
+    const auto processes = libraries_.take_followed_from_start();
+    const auto lost = libraries_.take_lost_sight_of();
+    CudaCalls* signal = session.gpu();
+    if (!signal) return;
+    for (const ProcessId& process : processes) signal->seen_from_start(process);
+    for (const ProcessId& process : lost) signal->not_seen_from_start(process);
+}
+
+void CudaRecorder::tick(Session& session, const Surroundings& around) {
+    libraries_.tick(session, around.processes, around.now_ns);
+    mark_followed(session);
+    if (CudaCalls* signal = session.gpu()) {
+        read_accounts(*signal, around);
+        live_entries_ = signal->live_entries();
+        sweep(*signal);
+    }
+}
+
+// A counter lives on across processes: what is new of it is booked to the role that the process has now.
+void CudaRecorder::count_failures(const Known& known, const TrackedProcess& process, const Nesting& nesting) {
+    const std::uint64_t before = std::exchange(counted_failures_[key_of(known.account)], known.account.failures);
+    if (known.account.failures <= before) return;
+    for (const CgroupId target : nesting.around(process.last_target()))
+        failures_[target][{process.role, known.device}] += known.account.failures - before;
+}
+
+void CudaRecorder::fold_rank(CgroupId target, const RoleKey& role) {
+    const auto found = failures_.find(target);
+    if (found == failures_.end()) return;
+    auto& counts = found->second;
+    for (auto each = counts.lower_bound({role, GpuId{}}); each != counts.end() && each->first.first == role;) {
+        counts[{{role.role, std::nullopt}, each->first.second}] += each->second;
+        each = counts.erase(each);
+    }
+}
+
+void CudaRecorder::read_accounts(CudaCalls& signal, const Surroundings& around) {
+    const ProcessTable& processes = around.processes;
+    const auto process_of = [&](const ProcessId& id) -> const TrackedProcess* {
+        if (const auto found = processes.living().find(id.pid);
+            found != processes.living().end() && found->second.task.id == id)
+            return &found->second;
+        for (const TrackedProcess& process : processes.ended())
+            if (process.task.id == id) return &process;
+        return nullptr;
+    };
+    auto sites = signal.sites();  // before the accounts: each is younger than its account
+    std::map<AccountKey, Known> living;
+    std::set<CudaProcess> strangers;
+    for (GpuAccount& account : signal.accounts()) {
+        const TrackedProcess* process = process_of(account.process.id);
+        const Known known{.account = account, .device = device_of(account, around.devices)};
+        if (process) count_failures(known, *process, around.nesting);
+        if (account.living && process) living.emplace(key_of(account), known);
+        if (account.living && !process) strangers.insert(account.process);
+        if (account.living) continue;
+        counted_failures_.erase(key_of(account));
+        signal.forget(account);
+    }
+    // One that was born a moment ago is known by the next tick; one that was moved out never will be.
+    for (const CudaProcess& stranger : strangers)
+        if (strangers_.contains(stranger)) signal.forget(stranger);
+    strangers_ = std::move(strangers);
+    std::erase_if(sites, [&](const GpuSite& site) {
+        const auto account = living.find({site.process.id.pid, site.process.instance, site.device});
+        const bool holds = account != living.end() && account->second.account.generation == site.generation;
+        if (!holds && !is_stranger(site.process)) signal.forget(site);
+        return !holds || site.bytes == 0;
+    });
+    const std::lock_guard lock(mutex_);
+    accounts_ = std::move(living);
+    sites_ = std::move(sites);
+}
+
+// What is left of processes and contexts that are gone is in no sum, but takes up room.
+void CudaRecorder::sweep(CudaCalls& signal) {
+    std::uint64_t counted = 0;
+    for (const auto& [key, known] : accounts_) counted += known.account.allocations;
+    if (live_entries_ <= counted) return;
+    signal.sweep(kMostSweptPerTick);
+}
+
+bool CudaRecorder::is_stranger(const CudaProcess& process) const {
+    return std::ranges::any_of(strangers_, [&](const CudaProcess& stranger) {
+        return stranger.instance == process.instance && stranger.id.pid == process.id.pid;
+    });
+}
+
+std::optional<GpuId> CudaRecorder::device(const ProcessId& process, int ordinal) const {
+    for (auto each = accounts_.lower_bound({process.pid, 0, INT_MIN});
+         each != accounts_.end() && std::get<0>(each->first) == process.pid; ++each)
+        if (each->second.account.process.id == process && each->second.account.device == ordinal)
+            return each->second.device;
+    return std::nullopt;
+}
+
+void CudaRecorder::describe(CgroupId target, TargetSnapshot& out) const {
+    const auto failures = failures_.find(target);
+    if (failures != failures_.end()) {
+        if (!out.gpu) out.gpu.emplace();
+        out.gpu->failures = failures->second;
+    }
+    if (accounts_.empty()) return;
+    for (const Process& process : out.processes) {
+        const RoleKey role{process.role, process.rank};
+        for (auto each = accounts_.lower_bound({process.task.id.pid, 0, INT_MIN});
+             each != accounts_.end() && std::get<0>(each->first) == process.task.id.pid; ++each) {
+            const auto& [account, device] = each->second;
+            if (account.process.id != process.task.id) continue;
+            const GpuUse use{.used = {}, .reserved = account.reserved, .tensors = {}};
+            const bool reserves = use.reserved_total().n > 0;
+            const bool pins = account.pinned.total().n > 0;
+            if (!reserves && !pins) continue;  // a device that it has only asked about
+            if (!out.gpu) out.gpu.emplace();
+            ProcessGpu& its = out.gpu->processes[process.task.id.pid];
+            if (pins) {
+                its.pinned += account.pinned;
+                out.gpu->pinned[role] += account.pinned;
+            }
+            if (!reserves) continue;
+            its.devices[device] += use;
+            out.gpu->roles[{role, device}] += use;
+        }
+    }
+}
+
+CudaRecorder::HeldPlanes CudaRecorder::held(const std::vector<Process>& processes) const {
+    HeldPlanes held;
+    std::map<pid_t, ProcessId> wanted;
+    for (const Process& process : processes) wanted[process.task.id.pid] = process.task.id;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [key, known] : accounts_) {
+        const auto process = wanted.find(std::get<0>(key));
+        if (process == wanted.end() || process->second != known.account.process.id) continue;
+        for (const Bytes bytes : known.account.reserved) held.gpu.elsewhere += number(bytes);
+        held.pinned.elsewhere += number(known.account.pinned.total());
+        held.gpu.lost += number(known.account.lost);
+    }
+    for (const GpuSite& site : sites_) {
+        const auto account = accounts_.find({site.process.id.pid, site.process.instance, site.device});
+        const auto process = wanted.find(site.process.id.pid);
+        if (account == accounts_.end() || process == wanted.end()) continue;
+        if (process->second != account->second.account.process.id) continue;
+        Held& plane = std::holds_alternative<GpuApi>(site.kind) ? held.gpu : held.pinned;
+        plane.stacks.push_back({process->second, site.stack, site.bytes});
+        plane.elsewhere -= site.bytes;
+    }
+    return held;
+}
+
+std::set<StackId> CudaRecorder::stacks() const {
+    std::set<StackId> stacks;
+    const std::lock_guard lock(mutex_);
+    for (const GpuSite& site : sites_) stacks.insert(site.stack);
+    return stacks;
+}
+
+}  // namespace memscope

@@ -1,0 +1,61 @@
+#include "watch/gpu/cuda_watch.h"
+
+#include <utility>
+
+namespace memscope {
+
+void CudaWatch::executed(const ProcessId& process) {
+    calls_.libraries().executed(process);
+    tensors_.libraries().executed(process);
+}
+
+// One that came to us a moment ago, or whose coming we missed, may have used for long what it maps again.
+void CudaWatch::mapped(const ProcessId& process, const ProcessTable& processes) {
+    const auto found = processes.living().find(process.pid);
+    const TrackedProcess* known =
+        found != processes.living().end() && found->second.task.id == process ? &found->second : nullptr;
+    const bool watched = known && (known->born_here || known->exec_count > 0 || known->cuda_begun);
+    calls_.libraries().mapped(process, watched);
+    tensors_.libraries().mapped(process, watched);
+}
+
+void CudaWatch::look(Session& session, std::uint64_t now_ns) {
+    tensors_.libraries().look(session, now_ns);  // first: it is the quicker one
+    calls_.look(session, now_ns);
+}
+
+void CudaWatch::tick(Session& session, ProcessTable& processes, const Nesting& nesting,
+                     const std::vector<GpuDevice>& devices, std::uint64_t now_ns) {
+    if (revision_ != processes.revision()) {
+        revision_ = processes.revision();
+        for (auto& [pid, process] : processes.living()) {
+            if (std::exchange(process.cuda_begun, true)) continue;
+            calls_.libraries().begin(process);
+            tensors_.libraries().begin(process);
+        }
+    }
+    const CudaRecorder::Surroundings around{
+        .processes = processes, .nesting = nesting, .devices = devices, .now_ns = now_ns};
+    calls_.tick(session, around);
+    tensors_.tick(session, calls_, around);
+}
+
+void CudaWatch::describe(CgroupId target, TargetSnapshot& out) const {
+    calls_.describe(target, out);
+    tensors_.describe(out);
+}
+
+void CudaWatch::describe(SelfSample& self) const {
+    self.dropped["cuda_library_refused"] = calls_.libraries().refused();
+    self.dropped["torch_library_refused"] = tensors_.libraries().refused();
+    if (calls_.libraries().has_any()) self.probes.push_back({"gpu", calls_.libraries().is_following()});
+    if (tensors_.libraries().has_any()) self.probes.push_back({"torch", tensors_.libraries().is_following()});
+}
+
+std::vector<Error> CudaWatch::take_refusals() {
+    auto refusals = calls_.libraries().take_refusals();
+    for (Error& refusal : tensors_.libraries().take_refusals()) refusals.push_back(std::move(refusal));
+    return refusals;
+}
+
+}  // namespace memscope

@@ -1,0 +1,236 @@
+#include "watch/gpu/library_follower.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+
+#include "sources/gpu/mapped_library.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kMostLibraries = 16;     // each has a process that holds its probes
+constexpr std::size_t kMostKnown = 64;         // with those that cannot be followed
+constexpr std::size_t kMostLooksPerTurn = 50;  // a process with a driver has thousands of mappings: a millisecond
+constexpr std::uint64_t kSecondNs = 1'000'000'000;
+constexpr std::uint64_t kLingerNs = 60 * kSecondNs;
+// Attaching takes some milliseconds, on kernels that attach one probe at a time some tenths of a second.
+constexpr std::uint64_t kAttachDeadlineNs = 5 * kSecondNs;
+constexpr std::uint64_t kFirstRetryNs = kSecondNs;  // after a holder has ended; doubled each time
+constexpr unsigned kMostDoublings = 6;
+
+}  // namespace
+
+void LibraryFollower::look_at(const ProcessId& process, bool just_mapped) {
+    if (!on_) return;
+    ToLookAt& look = to_look_at_[process];
+    look.just_mapped = look.just_mapped || just_mapped;
+    look.number = 0;  // what is being read may be from before
+    look.mappings.reset();
+}
+
+void LibraryFollower::begin(const TrackedProcess& process) {
+    if (!on_) return;
+    const ProcessId& id = process.task.id;
+    if (!process.born_here) return look_at(id, false);
+    // One that executed another program since will say so when it maps one.
+    if (libraries_.empty() || process.exec_count > 0) return;
+    bool inherits = false;
+    for (auto& [key, library] : libraries_)
+        if (const auto parent = library.users.find(process.task.parent); parent != library.users.end()) {
+            const bool from_start = parent->second.from_start && id.start_ns >= library.followed_ns;
+            inherits = library.users.try_emplace(id.pid, User{id, from_start}).second || inherits;
+        }
+    tell_if_from_start(id);
+    if (!inherits) look_at(id, false);  // its parent may have ended, or have mapped one just now
+}
+
+void LibraryFollower::executed(const ProcessId& process) {
+    for (auto& [key, library] : libraries_) library.users.erase(process.pid);
+}
+
+void LibraryFollower::refuse(Library& library, Error why) {
+    library.file.reset();
+    ++refused_;
+    refusals_.push_back(std::move(why));
+}
+
+Status LibraryFollower::follow(Session& session, Library& library, std::uint64_t now_ns) {
+    std::size_t followed = 0;
+    for (const auto& [key, known] : libraries_) followed += known.holder ? 1 : 0;
+    if (followed >= kMostLibraries) return plain_error("there are too many " + kind_.name + " to follow them all");
+    const auto probes = kind_.probes(session, *library.file);
+    if (!probes) return probes.error();
+    auto holder = reads_->probes.attach(*probes, now_ns);
+    if (!holder) return holder.error();
+    library.holder.emplace(std::move(*holder));
+    update(session, library, now_ns);
+    return Done{};
+}
+
+void LibraryFollower::update(Session& session, Library& library, std::uint64_t now_ns) {
+    if (!library.holder) {
+        if (!library.file || now_ns < library.retry_ns) return;
+        if (auto followed = follow(session, library, now_ns); !followed) refuse(library, followed.error());
+        return;
+    }
+    library.holder->update();
+    switch (library.holder->state()) {
+        case ProbeHolder::State::attaching:
+            // The holder goes on trying. It cannot be ended while the kernel waits for an mmap_lock, and another one
+            // would wait for the same lock.
+            if (library.told_late || now_ns - library.holder->began_ns() < kAttachDeadlineNs) return;
+            library.told_late = true;
+            ++refused_;
+            refusals_.push_back(plain_error(
+                fmt::format("one of the {} is not followed for now: {}", kind_.name, library.holder->obstacle()),
+                "it is followed as soon as that ends"));
+            return;
+        case ProbeHolder::State::attached:
+            if (!library.attached) attached(library, now_ns);
+            return;
+        case ProbeHolder::State::refused: {
+            Error why = library.holder->error();
+            library.holder.reset();
+            return refuse(library, std::move(why));
+        }
+        case ProbeHolder::State::lost:
+            lost(library, now_ns);
+            return update(session, library, now_ns);  // starts the next holder, if its time has come
+    }
+}
+
+void LibraryFollower::attached(Library& library, std::uint64_t now_ns) {
+    // A program initializes for longer than it usually takes to follow its libraries. Where it took longer than that,
+    // its processes may have used the library before.
+    constexpr std::uint64_t kSoonNs = kSecondNs;
+    library.attached = true;
+    if (library.losses > 0 || now_ns - library.holder->began_ns() > kSoonNs) {
+        library.followed_ns = now_ns;
+        for (auto& [pid, user] : library.users) user.from_start = false;
+    }
+    for (const auto& [pid, user] : library.users) tell_if_from_start(user.id);
+}
+
+// The kernel detaches probes when the process that holds them ends, whoever has ended it.
+void LibraryFollower::lost(Library& library, std::uint64_t now_ns) {
+    library.holder.reset();
+    library.attached = false;
+    library.retry_ns = now_ns + (library.losses == 0 ? 0 : kFirstRetryNs << std::min(library.losses, kMostDoublings));
+    if (library.losses++ == 0)
+        refusals_.push_back(plain_error("the process that holds the probes of one of the " + kind_.name + " has ended",
+                                        "the probes are attached anew; calls of the time in between were missed"));
+    for (auto& [pid, user] : library.users) {
+        if (kind_.tells_from_start && user.from_start) lost_sight_of_.push_back(user.id);
+        user.from_start = false;
+    }
+}
+
+// A process that has mapped a library just now has not used it yet, because a program initializes for longer than it
+// takes to follow the library. False: a helper still reads the process's maps or the library.
+bool LibraryFollower::look_at_maps(Session& session, const ProcessId& process, ToLookAt& look, std::uint64_t now_ns) {
+    if (!look.mappings) {
+        if (look.number == 0) look.number = ++numbers_;
+        const auto maps = reads_->quick.ask(MapsJob{.pid = process.pid, .number = look.number});
+        if (!maps) return false;
+        if (!*maps) return true;  // it has ended, or it blocks its readers
+        look.mappings = mappings_named((*maps)->text, kind_.file_name);
+    }
+    for (const MappedRange& mapping : *look.mappings) {
+        const FileKey key{mapping.dev_major, mapping.dev_minor, mapping.inode};
+        const bool known = libraries_.contains(key);
+        if (!known && libraries_.size() >= kMostKnown) {
+            ++refused_;
+            continue;
+        }
+        std::optional<Result<LibraryAnswer>> file;
+        if (!known) {
+            file = reads_->quick.ask(LibraryJob{.kind = kind_.kind, .pid = process.pid, .mapped = mapping});
+            if (!file) return false;
+        }
+        Library& library = libraries_[key];
+        if (!known) library.followed_ns = now_ns;
+        library.users.try_emplace(process.pid, User{process, look.just_mapped});
+        if (known) continue;
+        if (!*file) {
+            refuse(library, file->error());
+            continue;
+        }
+        library.file.emplace(std::move(**file));
+        if (auto followed = follow(session, library, now_ns); !followed) refuse(library, followed.error());
+    }
+    tell_if_from_start(process);
+    return true;
+}
+
+void LibraryFollower::look(Session& session, std::uint64_t now_ns) {
+    for (auto& [key, library] : libraries_) update(session, library, now_ns);
+    std::size_t looked = 0;
+    for (auto next = to_look_at_.begin(); next != to_look_at_.end() && looked < kMostLooksPerTurn; ++looked)
+        next = look_at_maps(session, next->first, next->second, now_ns) ? to_look_at_.erase(next) : std::next(next);
+}
+
+// A program maps its libraries some time after it was executed: the longer it lives without one, the more rarely it is
+// looked at.
+void LibraryFollower::look_again(const ProcessTable& processes, std::uint64_t now_ns) {
+    constexpr std::uint64_t kFirst = 1'000'000'000;
+    constexpr std::uint64_t kLast = 60 * kFirst;
+    const auto& living = processes.living();
+    std::erase_if(looks_, [&](const auto& entry) {
+        const auto found = living.find(entry.first.pid);
+        return found == living.end() || found->second.task.id != entry.first;
+    });
+    for (const auto& [pid, process] : living) {
+        if (to_look_at_.size() >= kMostLooksPerTurn) return;
+        Look& look = looks_[process.task.id];
+        if (now_ns < look.next_ns) continue;
+        look.wait_ns = std::clamp(2 * look.wait_ns, kFirst, kLast);
+        look.next_ns = now_ns + look.wait_ns;
+        look_at(process.task.id, false);
+    }
+}
+
+// A library stays followed for a while after its last process has ended, because a job is often started again soon.
+void LibraryFollower::leave_unused(const ProcessTable& processes, std::uint64_t now_ns) {
+    for (const TrackedProcess& process : processes.ended())
+        for (auto& [key, library] : libraries_) library.users.erase(process.task.id.pid);
+    const auto is_unused = [&](const Library& library) {
+        return library.users.empty() && (!library.attached || now_ns - library.used_ns >= kLingerNs);
+    };
+    for (auto& [key, library] : libraries_) {
+        if (!library.users.empty()) library.used_ns = now_ns;
+        if (is_unused(library) && library.holder) reads_->probes.let_go(std::move(*library.holder));
+    }
+    std::erase_if(libraries_, [&](const auto& entry) { return is_unused(entry.second); });
+}
+
+void LibraryFollower::tick(Session& session, const ProcessTable& processes, std::uint64_t now_ns) {
+    if (on_ && !session.tells_of_cuda()) look_again(processes, now_ns);
+    look(session, now_ns);
+    leave_unused(processes, now_ns);
+}
+
+void LibraryFollower::tell_if_from_start(const ProcessId& process) {
+    if (kind_.tells_from_start && is_followed_from_its_start(process)) followed_from_start_.push_back(process);
+}
+
+bool LibraryFollower::is_followed_from_its_start(const ProcessId& process) const {
+    bool any = false;
+    for (const auto& [key, library] : libraries_) {
+        const auto user = library.users.find(process.pid);
+        if (user == library.users.end()) continue;
+        if (!user->second.from_start || !library.attached) return false;
+        any = true;
+    }
+    return any;
+}
+
+bool LibraryFollower::has_any() const {
+    return std::ranges::any_of(libraries_, [](const auto& entry) { return !entry.second.users.empty(); });
+}
+
+bool LibraryFollower::is_following() const {
+    return std::ranges::any_of(libraries_,
+                               [](const auto& entry) { return !entry.second.users.empty() && entry.second.attached; });
+}
+
+}  // namespace memscope

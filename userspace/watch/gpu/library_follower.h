@@ -1,0 +1,107 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "kernel/session.h"
+#include "model/processes/process_table.h"
+#include "sources/proc/process_maps.h"
+#include "watch/helpers/probe_holder.h"
+#include "watch/helpers/read_jobs.h"
+
+namespace memscope {
+
+// Libraries of one kind that watched processes have mapped, and the probes in each of them for as long as a process
+// maps it. The probes are attached, held and detached by probe holders: nothing here waits for a watched process.
+class LibraryFollower {
+  public:
+    struct Kind {
+        std::string name{};  // of many, for people
+        LibraryKind kind{};
+        std::string file_name{};  // how the names of such files begin
+        std::function<Result<ProbeRequest>(Session&, const LibraryAnswer&)> probes{};
+        bool tells_from_start = false;  // take_followed_from_start() is asked for
+    };
+    LibraryFollower(Kind kind, std::shared_ptr<ReadHelpers> reads, bool on)
+        : kind_(std::move(kind)), reads_(std::move(reads)), on_(on) {}
+    LibraryFollower(const LibraryFollower&) = delete;
+    LibraryFollower& operator=(const LibraryFollower&) = delete;
+    ~LibraryFollower() = default;  // the probe holders detach the probes; nothing is waited for
+
+    void begin(const TrackedProcess& process);  // one that is watched from now on
+    void executed(const ProcessId& process);
+    // One that has mapped such a file a moment ago: look() soon, for what it does until then is not seen. `watched`: it
+    // was when it did so, and before.
+    void mapped(const ProcessId& process, bool watched) { look_at(process, watched); }
+    void look(Session& session, std::uint64_t now_ns);  // boot clock
+    void tick(Session& session, const ProcessTable& processes, std::uint64_t now_ns);
+
+    // Processes that map such files since the last time, of whom all use of the files is seen.
+    std::vector<ProcessId> take_followed_from_start() { return std::exchange(followed_from_start_, {}); }
+    // Of those, processes whose calls were missed since: the probes were gone for a while.
+    std::vector<ProcessId> take_lost_sight_of() { return std::exchange(lost_sight_of_, {}); }
+    // Its files have been followed since before it could use them.
+    bool is_followed_from_its_start(const ProcessId& process) const;
+    bool has_any() const;                               // somebody has mapped one, or what is named so
+    bool is_following() const;                          // and at least one of them is followed
+    std::uint64_t refused() const { return refused_; }  // libraries that cannot be followed, or not in time
+    std::vector<Error> take_refusals() { return std::exchange(refusals_, {}); }  // why, once a library
+
+  private:
+    using FileKey = std::tuple<unsigned, unsigned, std::uint64_t>;  // as /proc/PID/maps has it
+    struct User {
+        ProcessId id{};
+        bool from_start = false;  // it has not used the library before it was followed
+    };
+    struct Library {
+        std::optional<LibraryAnswer> file{};  // none: it was refused
+        std::optional<ProbeHolder> holder{};  // none: refused, or the holder has ended and retry_ns has not come
+        bool attached = false;                // the holder has attached all probes
+        bool told_late = false;               // once: attaching takes too long
+        unsigned losses = 0;                  // holders that have ended
+        std::uint64_t retry_ns = 0;           // boot clock: when the next holder is started
+        std::map<pid_t, User> users{};
+        std::uint64_t followed_ns = 0;  // boot clock: calls of processes that started later are all seen
+        std::uint64_t used_ns = 0;      // boot clock: the last tick at which it had users
+    };
+
+    void look_at(const ProcessId& process, bool just_mapped);
+    struct ToLookAt {
+        bool just_mapped = false;
+        std::uint64_t number = 0;  // of the reading of its maps that is under way
+        std::optional<std::vector<MappedRange>> mappings{};
+    };
+    bool look_at_maps(Session& session, const ProcessId& process, ToLookAt& look, std::uint64_t now_ns);
+    Status follow(Session& session, Library& library, std::uint64_t now_ns);
+    void refuse(Library& library, Error why);
+    void update(Session& session, Library& library, std::uint64_t now_ns);
+    void attached(Library& library, std::uint64_t now_ns);
+    void lost(Library& library, std::uint64_t now_ns);
+    void tell_if_from_start(const ProcessId& process);
+    void look_again(const ProcessTable& processes, std::uint64_t now_ns);
+    void leave_unused(const ProcessTable& processes, std::uint64_t now_ns);
+
+    Kind kind_;
+    std::shared_ptr<ReadHelpers> reads_;
+    bool on_;
+    std::map<ProcessId, ToLookAt> to_look_at_{};
+    std::uint64_t numbers_ = 0;
+    struct Look {
+        std::uint64_t next_ns = 0;
+        std::uint64_t wait_ns = 0;
+    };
+    std::map<ProcessId, Look> looks_{};  // where nobody tells of files that are mapped
+    std::map<FileKey, Library> libraries_{};
+    std::vector<ProcessId> followed_from_start_{};
+    std::vector<ProcessId> lost_sight_of_{};
+    std::uint64_t refused_ = 0;
+    std::vector<Error> refusals_{};
+};
+
+}  // namespace memscope

@@ -1,0 +1,73 @@
+#include "watch/gpu/torch_recorder.h"
+
+#include "analysis/gpu/gpu_join.h"
+#include "sources/gpu/torch_library.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kMostSweptPerTick = 16384;
+
+}  // namespace
+
+TorchRecorder::TorchRecorder(std::shared_ptr<ReadHelpers> reads, bool on)
+    : libraries_({.name = "copies of PyTorch",
+                  .kind = LibraryKind::torch,
+                  .file_name = std::string(kTorchFileName),
+                  .probes = [](Session& session, const LibraryAnswer& library) -> Result<ProbeRequest> {
+                      if (auto started = session.start_torch(); !started) return started.error();
+                      return session.torch()->probes(library.file, library.torch);
+                  }},
+                 std::move(reads), on) {}
+
+void TorchRecorder::tick(Session& session, const CudaRecorder& calls, const CudaRecorder::Surroundings& around) {
+    libraries_.tick(session, around.processes, around.now_ns);
+    TorchProbes* signal = session.torch();
+    if (!signal) return;
+    read_accounts(*signal, calls, around);
+    entries_ = signal->entries();
+    if (entries_ > booked_) signal->sweep(kMostSweptPerTick);  // of processes that are gone
+}
+
+void TorchRecorder::read_accounts(TorchProbes& signal, const CudaRecorder& calls,
+                                  const CudaRecorder::Surroundings& around) {
+    const auto& living = around.processes.living();
+    std::set<CudaProcess> strangers;
+    tensors_.clear();
+    booked_ = 0;
+    for (const TensorAccount& account : signal.accounts()) {
+        booked_ += account.tensors;
+        const ProcessId& id = account.process.id;
+        if (const auto found = living.find(id.pid); found == living.end() || found->second.task.id != id) {
+            strangers.insert(account.process);
+            continue;
+        }
+        if (account.missed_some || !libraries_.is_followed_from_its_start(id)) continue;
+        for (const auto& [number, bytes] : account.devices) {
+            const auto told = calls.device(id, number);
+            const GpuId device = told ? *told : device_of(std::nullopt, id.pid, around.devices);
+            Bytes& sum = tensors_[id][device];
+            sum = sum + bytes;
+        }
+    }
+    // One that was born a moment ago is known by the next tick; one that was moved out never will be.
+    for (const CudaProcess& stranger : strangers)
+        if (strangers_.contains(stranger)) signal.forget(stranger);
+    strangers_ = std::move(strangers);
+}
+
+void TorchRecorder::describe(TargetSnapshot& out) const {
+    if (tensors_.empty()) return;
+    bool any = false;
+    for (const Process& process : out.processes) {
+        const auto its = tensors_.find(process.task.id);
+        if (its == tensors_.end()) continue;
+        any = true;
+        if (!out.gpu) out.gpu.emplace();
+        for (const auto& [device, bytes] : its->second)
+            out.gpu->processes[process.task.id.pid].devices[device].tensors = bytes;
+    }
+    if (any) sum_tensors_by_role(*out.gpu, out.processes);
+}
+
+}  // namespace memscope

@@ -1,0 +1,446 @@
+#include "watch/growth/growth_recorder.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <map>
+#include <tuple>
+#include <unistd.h>
+#include <utility>
+
+#include "analysis/growth/attribution.h"
+#include "sources/proc/procfs.h"
+#include "watch/clock.h"
+
+namespace memscope {
+namespace {
+
+std::string place_of(const CallSite& site) {
+    if (const PythonFrame* frame = telling_frame(site.python))
+        return fmt::format("{} ({}:{})", frame->function, frame->file.substr(frame->file.rfind('/') + 1), frame->line);
+    if (site.native.empty() || !site.native.front().module) return "unknown code";
+    const std::string& path = site.native.front().module->name();
+    return path.substr(path.rfind('/') + 1);
+}
+
+}  // namespace
+
+std::vector<LineGrowth> by_line(const std::vector<BookedGrowth>& booked) {
+    std::map<std::pair<RoleKey, const CallSite*>, std::int64_t> by_site;  // many processes grow at the same
+    for (const BookedGrowth& each : booked) by_site[{each.role, each.site.get()}] += each.bytes;
+    std::map<std::pair<RoleKey, std::string>, std::int64_t> by_place;
+    for (const auto& [key, bytes] : by_site) by_place[{key.first, place_of(*key.second)}] += bytes;
+    std::vector<LineGrowth> lines;
+    lines.reserve(by_place.size());
+    for (const auto& [key, bytes] : by_place) lines.push_back({key.first, key.second, bytes});
+    std::stable_sort(lines.begin(), lines.end(),
+                     [](const LineGrowth& a, const LineGrowth& b) { return a.bytes > b.bytes; });
+    return lines;
+}
+
+namespace {
+
+constexpr std::size_t kMostDeferred = 4096;                        // records, of about 2 KiB each
+constexpr GrowthBook::Limits kLimits{.stacks = MS_SITES * 3 / 4};  // of the kernel's map
+
+Seconds boot_time() { return Seconds(static_cast<double>(read_clock().boot_ns) * 1e-9); }
+
+// Through code that keeps no frame pointers the kernel follows whatever stands in their place. From the first address
+// on that is nowhere in the program nothing is believed.
+void cut_at_nonsense(std::vector<NativeLocation>& frames) {
+    const auto nowhere = [](const NativeLocation& frame) { return !frame.module; };
+    frames.erase(std::find_if(frames.begin(), frames.end(), nowhere), frames.end());
+}
+
+GrowthSite to_site(const BookedGrowth& booked, NativeSymbols& symbols, NativeReads::Wait wait) {
+    GrowthSite site{.bytes = booked.bytes,
+                    .living_bytes = booked.living ? booked.bytes : 0,
+                    .role = booked.role,
+                    .pids = {booked.pid},
+                    .python = booked.site->python,
+                    .native = {}};
+    site.native.reserve(booked.site->native.size());
+    for (const NativeLocation& location : booked.site->native) site.native.push_back(symbols.name(location, wait));
+    return site;
+}
+
+// Many workers grow at the same sites: each is named once.
+GrowthPlane to_plane(std::vector<BookedGrowth> booked, NativeSymbols& symbols, NativeReads::Wait wait) {
+    const auto place = [](const BookedGrowth& one) { return std::tuple(one.site.get(), one.role); };
+    std::sort(booked.begin(), booked.end(),
+              [&](const BookedGrowth& a, const BookedGrowth& b) { return place(a) < place(b); });
+    GrowthPlane plane;
+    const BookedGrowth* before = nullptr;
+    for (const BookedGrowth& one : booked) {
+        if (before && place(*before) == place(one)) {
+            GrowthSite& site = plane.sites.back();
+            site.bytes += one.bytes;
+            site.living_bytes += one.living ? one.bytes : 0;
+            site.pids.push_back(one.pid);
+        } else {
+            plane.sites.push_back(to_site(one, symbols, wait));
+        }
+        before = &one;
+    }
+    plane.sites = merged_sites(std::move(plane.sites));
+    return plane;
+}
+
+// Roles of the processes that live in a target.
+class Roles {
+  public:
+    explicit Roles(const std::vector<Process>& processes) {
+        for (const Process& process : processes) roles_[process.task.id] = {process.role, process.rank};
+    }
+    const RoleKey* of(const ProcessId& process) const {
+        const auto found = roles_.find(process);
+        return found == roles_.end() ? nullptr : &found->second;
+    }
+
+  private:
+    std::map<ProcessId, RoleKey> roles_;
+};
+
+void say(GrowthPlane& plane, const char* reason, std::int64_t bytes) {
+    if (bytes != 0) plane.unattributed.push_back({reason, bytes});
+}
+
+}  // namespace
+
+GrowthRecorder::GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, GrowthStacks& signal,
+                               const CudaRecorder& gpu, bool python, HookBudget budget)
+    : root_(std::move(root)),
+      reads_(std::move(reads)),
+      signal_(signal),
+      gpu_(gpu),
+      symbols_(std::make_shared<HelperReads>(reads_)),
+      python_(reads_, signal_, python),
+      codes_([this](pid_t pid) { return signal_.python_of(pid); },
+             [this](pid_t pid, const ms_python& layout, std::uint64_t address, const PythonCode& part) {
+                 return reads_->quick.ask(CodeJob{.pid = pid, .layout = layout, .address = address, .code = part});
+             }),
+      mapped_(reads_),
+      budget_(budget),
+      book_(kLimits) {}
+
+bool GrowthRecorder::take(const ms_code& code, Names names) {
+    return codes_.add(code, names == Names::when_read ? PythonCodes::Cut::wait : PythonCodes::Cut::accept);
+}
+
+bool GrowthRecorder::take(const RawStack& stack, Names names) {
+    auto native = located(stack, names);
+    if (!native) return false;
+    const bool is_unread = names == Names::as_known && !native->empty() && !native->front().module;
+    if (is_unread && stack.python.empty()) {
+        ++unread_stacks_;
+        const std::lock_guard lock(mutex_);
+        book_.lose_names(stack.id);
+        return true;
+    }
+    CallSite site{.python = {}, .native = std::move(*native)};
+    site.python.reserve(stack.python.size());
+    for (const RawStack::PythonCall& call : stack.python) site.python.push_back(codes_.frame(stack, call));
+    cut_at_nonsense(site.native);
+    const std::lock_guard lock(mutex_);
+    if (book_.learn(stack, std::move(site))) return true;
+    // Once there is room again, it may come again: one that has a site is not sent anew.
+    signal_.forget_stack(stack.id);
+    book_.give_up(stack.id, signal_.take_site(stack.id));
+    return true;
+}
+
+// A stack may arrive after its process has begun another program, whose maps say nothing about it.
+std::optional<std::vector<NativeLocation>> GrowthRecorder::located(const RawStack& stack, Names names) {
+    const pid_t pid = stack.process.pid;
+    const auto now = signal_.read_space(pid);
+    if (names == Names::as_known || !now || now->space != stack.space)
+        return symbols_.locate_as_known(pid, stack.native);
+    if (replaced_.erase(pid) != 0) symbols_.forget(pid);
+    return symbols_.locate_when_read(pid, stack.native, boot_time());
+}
+
+// A stack is named by the code objects that came before it, so what a process sent is taken in order.
+template <class Record>
+void GrowthRecorder::take_or_defer(pid_t pid, const Record& record) {
+    if (!deferred_.contains(pid) && take(record, Names::when_read)) return;
+    deferred_[pid].emplace_back(record);
+    expect_names(record);
+    if (++deferred_count_ > kMostDeferred) take_deferred_now(deferred_.begin()->first);
+}
+
+void GrowthRecorder::expect_names(const RawStack& stack) {
+    const std::lock_guard lock(mutex_);
+    book_.expect_names(stack);
+}
+
+void GrowthRecorder::take_deferred() {
+    for (auto each = deferred_.begin(); each != deferred_.end();) {
+        std::deque<Deferred>& records = each->second;
+        const auto take_next = [this](const auto& record) { return take(record, Names::when_read); };
+        while (!records.empty() && std::visit(take_next, records.front())) {
+            records.pop_front();
+            --deferred_count_;
+        }
+        each = records.empty() ? deferred_.erase(each) : std::next(each);
+    }
+}
+
+// With what is known: the process has ended, or there is no room to wait any longer.
+void GrowthRecorder::take_deferred_now(pid_t pid) {
+    const auto found = deferred_.extract(pid);
+    if (!found) return;
+    deferred_count_ -= found.mapped().size();
+    for (const Deferred& each : found.mapped())
+        (void)std::visit([this](const auto& record) { return take(record, Names::as_known); }, each);
+}
+
+void GrowthRecorder::executed(const ProcessId& process) {
+    executed_.insert(process.pid);
+    replaced_.insert(process.pid);
+}
+
+// While it lives: what it has mapped where is needed for its stacks, which may outlive it.
+void GrowthRecorder::look_at(const ProcessId& process) {
+    if (!signal_.python_of(process.pid)) python_.look_at(process);
+    if (replaced_.erase(process.pid) != 0) symbols_.forget(process.pid);
+    (void)symbols_.locate_when_read(process.pid, {}, boot_time());
+}
+
+void GrowthRecorder::take_events() {
+    take_deferred();
+    signal_.drain({.code = [this](const ms_code& code) { take_or_defer(static_cast<pid_t>(code.h.pid), code); },
+                   .stack = [this](const RawStack& stack) { take_or_defer(stack.process.pid, stack); },
+                   .grew = [this](const ProcessId& process) { look_at(process); }});
+}
+
+void GrowthRecorder::begin(const TrackedProcess& process) {
+    mapped_.begin(process);
+    // One without memory runs in its parent's until it executes a program.
+    if (!process.task.memory || signal_.follows(process.task.id)) return;
+    // A full map is counted where it is full.
+    (void)signal_.begin(process.task.id, SpaceId{read_clock().boot_ns}, process.task.memory->anon);
+    python_.look_at(process.task.id);
+}
+
+// What the process held in all its address spaces but the one it still has.
+void GrowthRecorder::end(pid_t pid, const GrowthBook::Holder& holder, std::optional<SpaceId> still) {
+    const auto last = signal_.read_space(pid);
+    for (const SpaceId space : book_.spaces_of(pid)) {
+        if (space == still) continue;
+        const SpaceGrowth held =
+            last && last->space == space ? *last : SpaceGrowth{.space = space, .process = {pid, 0}};
+        for (const StackId stack : book_.end(held, holder)) {
+            (void)signal_.take_site(stack);
+            signal_.forget_stack(stack);
+        }
+        codes_.forget(space);
+    }
+}
+
+// Without a booking only those of new processes are not known yet.
+void GrowthRecorder::read_spaces(const ProcessTable& processes, bool all) {
+    for (const auto& [pid, process] : processes.living()) {
+        const auto known = spaces_.find(pid);
+        if (!all && known != spaces_.end() && known->second.process == process.task.id) continue;
+        if (const auto space = signal_.read_space(pid)) spaces_[pid] = *space;
+    }
+}
+
+void GrowthRecorder::make_room() {
+    if (!book_.is_full()) return;
+    std::set<StackId> held = mapped_.stacks();
+    held.merge(gpu_.stacks());
+    const auto lost = book_.fold([&](StackId stack) -> std::optional<std::int64_t> {
+        if (held.contains(stack)) return std::nullopt;
+        signal_.forget_stack(stack);
+        return signal_.take_site(stack);
+    });
+    for (const auto& [pid, stacks] : lost) signal_.allow_stacks(pid, stacks);
+}
+
+// True where the kernel has counted something since the last time.
+bool GrowthRecorder::read_resident() {
+    const std::uint64_t bookings = signal_.cost().bookings;
+    const bool booked = std::exchange(seen_bookings_, bookings) != bookings;
+    if (booked) book_.set_resident(signal_.read_sites());
+    return booked;
+}
+
+void GrowthRecorder::keep_only(const std::set<RunId>& runs) {
+    if (runs == kept_runs_) return;
+    kept_runs_ = runs;
+    const std::lock_guard lock(mutex_);
+    book_.keep_only(runs);
+}
+
+// Before their address spaces are forgotten.
+void GrowthRecorder::name_deferred_of(const std::vector<TrackedProcess>& ended) {
+    for (const TrackedProcess& process : ended) take_deferred_now(process.task.id.pid);
+}
+
+void GrowthRecorder::end_processes(const ProcessTable& processes, const RunsOf& runs_of) {
+    take_events();
+    name_deferred_of(processes.ended());
+    const std::lock_guard lock(mutex_);
+    if (read_resident()) read_spaces(processes, true);
+    end_all(processes.ended(), runs_of);
+}
+
+void GrowthRecorder::end_all(const std::vector<TrackedProcess>& ended, const RunsOf& runs_of) {
+    for (const TrackedProcess& process : ended) {
+        const pid_t pid = process.task.id.pid;
+        end(pid, {process.role, runs_of(process)}, std::nullopt);
+        // Somebody else may have its pid by now.
+        const auto left = signal_.read_space(pid);
+        if (!left || left->process == process.task.id) signal_.forget(pid);
+        spaces_.erase(pid);
+        python_.forget(pid);
+        symbols_.forget(pid);
+        executed_.erase(pid);
+        replaced_.erase(pid);
+    }
+}
+
+void GrowthRecorder::tick(ProcessTable& processes, const RunsOf& runs_of) {
+    take_events();
+    python_.look_again();
+    name_deferred_of(processes.ended());
+    for (const pid_t pid : executed_) take_deferred_now(pid);
+    const std::lock_guard lock(mutex_);
+    read_spaces(processes, read_resident());
+    end_all(processes.ended(), runs_of);
+    for (const pid_t pid : std::exchange(executed_, {})) {
+        const auto process = processes.living().find(pid);
+        const auto now = signal_.read_space(pid);
+        if (process == processes.living().end() || !now) continue;
+        spaces_[pid] = *now;
+        end(pid, {process->second.role, runs_of(process->second)}, now->space);
+    }
+    make_room();
+    mind_budget();
+}
+
+// CPU time of those that grow and of their children that have ended: the hook's cost is theirs.
+Seconds GrowthRecorder::cpu_of_growing() const {
+    constexpr std::size_t kMost = 256;
+    const auto ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
+    Seconds sum{};
+    std::size_t read = 0;
+    for (const pid_t pid : book_.growing()) {
+        if (++read > kMost) break;
+        const auto text = read_file(root_.proc / std::to_string(pid) / "stat", 4096);
+        const auto stat = text ? parse_process_stat(*text) : std::nullopt;
+        if (stat) sum += Seconds(static_cast<double>(stat->user + stat->system + stat->children) / ticks_per_second);
+    }
+    return sum;
+}
+
+void GrowthRecorder::mind_budget() {
+    const Seconds hook(static_cast<double>(signal_.cost().ns) * 1e-9);
+    switch (budget_.consider(boot_time(), hook, [this] { return cpu_of_growing(); })) {
+        case HookBudget::Advice::take_off:
+            signal_.pause();
+            break;
+        case HookBudget::Advice::put_back:
+            (void)signal_.resume();  // else it stays off, which the probes say
+            break;
+        case HookBudget::Advice::stay:
+            break;
+    }
+}
+
+GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target, NativeReads::Wait wait) {
+    const Roles roles(target.processes);
+    std::vector<BookedGrowth> booked;
+    GrowthBook::Unnamed unnamed;
+    std::int64_t below_step = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        booked = book_.resident(target.run, [&roles](const ProcessId& process) { return roles.of(process); });
+        unnamed = book_.past(target.run);
+        for (const Process& process : target.processes) {
+            const auto found = spaces_.find(process.task.id.pid);
+            if (found == spaces_.end() || found->second.process != process.task.id) continue;
+            const SpaceGrowth& space = found->second;
+            const auto folded = book_.folded(process.task.id);
+            unnamed.external += space.external;
+            unnamed.paused += space.paused;
+            unnamed.other += space.other + folded.other;
+            unnamed.unknown_stack += folded.unknown_stack;
+            unnamed.pending += folded.pending;
+            if (process.task.memory) below_step += static_cast<std::int64_t>(process.task.memory->anon.n) - space.bytes;
+        }
+    }
+    // Names of native code may take a while to load; nobody waits for it.
+    GrowthPlane plane = to_plane(std::move(booked), symbols_, wait);
+    say(plane, "external", unnamed.external);
+    say(plane, "other", unnamed.other);
+    say(plane, "unknown_stack", unnamed.unknown_stack);
+    say(plane, "pending", unnamed.pending);
+    say(plane, "paused", unnamed.paused);
+    say(plane, "exited", unnamed.exited);
+    say(plane, "below_step", below_step);
+    return plane;
+}
+
+// What living processes hold now, by the stacks it was taken at.
+template <class AtStack>
+GrowthPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks,
+                                       NativeReads::Wait wait) {
+    const Roles roles(target.processes);
+    std::vector<BookedGrowth> booked;
+    std::int64_t unknown = 0;
+    std::int64_t pending = 0;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const AtStack& at : stacks) {
+            const CallSitePtr* site = book_.site_of(at.stack);
+            if (site)
+                booked.push_back({*site, at.process.pid, *roles.of(at.process), at.bytes, true});
+            else
+                (book_.expects_names(at.stack) ? pending : unknown) += at.bytes;
+        }
+    }
+    GrowthPlane plane = to_plane(std::move(booked), symbols_, wait);
+    say(plane, "unknown_stack", unknown);
+    say(plane, "pending", pending);
+    return plane;
+}
+
+GrowthPlane GrowthRecorder::gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held,
+                                      NativeReads::Wait wait) {
+    GrowthPlane plane = held_plane(target, held.stacks, wait);
+    say(plane, "other", held.elsewhere);
+    say(plane, "no_room", held.lost);
+    return plane;
+}
+
+GrowthPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held,
+                                         NativeReads::Wait wait) {
+    GrowthPlane plane = held_plane(target, held.stacks, wait);
+    say(plane, "lost", held.unknown);
+    say(plane, "too_many_ranges", held.left_out);
+    return plane;
+}
+
+std::vector<LineGrowth> GrowthRecorder::lines(const TargetSnapshot& target) {
+    const Roles roles(target.processes);
+    std::vector<BookedGrowth> booked;
+    {
+        const std::lock_guard lock(mutex_);
+        booked = book_.resident(target.run, [&roles](const ProcessId& process) { return roles.of(process); });
+    }
+    return by_line(booked);
+}
+
+Growth GrowthRecorder::report(const TargetSnapshot& target, NativeReads::Wait wait) {
+    const MappedRecorder::Held held = mapped_.held(target.processes);
+    const CudaRecorder::HeldPlanes cuda = gpu_.held(target.processes);
+    return {.resident = resident_plane(target, wait),
+            .mapped = mapped_plane(target, held, wait),
+            .gpu = gpu_plane(target, cuda.gpu, wait),
+            .pinned = gpu_plane(target, cuda.pinned, wait),
+            .file_mapped_bytes = held.file,
+            .reserved_bytes = held.reserved};
+}
+
+}  // namespace memscope

@@ -1,0 +1,103 @@
+#include "watch/growth/mapped_recorder.h"
+
+#include <utility>
+
+#include "sources/proc/process_maps.h"
+
+namespace memscope {
+namespace {
+
+// Reading the maps of a process takes about 0.1 ms: at most this many in a tick, the others in the next.
+constexpr std::size_t kMostReadPerTick = 200;
+
+std::int64_t number(Bytes bytes) { return static_cast<std::int64_t>(bytes.n); }
+
+}  // namespace
+
+void MappedRecorder::take_events(Session& session) {
+    drain(session);
+    if (readings_.empty()) return;
+    std::vector<ProcessId> under_way;
+    for (const auto& [id, reading] : readings_) under_way.push_back(id);
+    for (const ProcessId& id : under_way) read(id);
+}
+
+void MappedRecorder::drain(Session& session) {
+    const std::lock_guard lock(mutex_);
+    session.drain_ranges([this](const RangeEvent& event) {
+        growth_.apply(event);
+        const auto reading = readings_.find(event.id);
+        if (reading == readings_.end()) return;
+        reading->second.too_many = reading->second.too_many || reading->second.since.size() >= kMostSince;
+        if (!reading->second.too_many) reading->second.since.push_back(event);
+    });
+}
+
+void MappedRecorder::begin(const TrackedProcess& process) {
+    const std::lock_guard lock(mutex_);
+    growth_.meet(process.task.id, 0);
+}
+
+void MappedRecorder::read(const ProcessId& id) {
+    const auto [place, is_new] = readings_.try_emplace(id);
+    if (is_new) place->second.number = ++numbers_;
+    const auto maps = reads_->quick.ask(MapsJob{.pid = id.pid, .number = place->second.number});
+    if (!maps) return;
+    const Reading reading = std::move(place->second);
+    readings_.erase(place);
+    const std::lock_guard lock(mutex_);
+    if (reading.too_many) return;                                      // it is still to be read
+    if (!*maps && maps->error().code == std::errc::timed_out) return;  // it blocks its readers, and lives
+    if (!*maps) return growth_.end(id);
+    growth_.reconcile(id, found_ranges(parse_process_maps((*maps)->text)), (*maps)->began_ns);
+    for (const RangeEvent& event : reading.since) growth_.apply(event);
+}
+
+void MappedRecorder::tick(Session& session, const ProcessTable& processes) {
+    drain(session);
+    std::vector<ProcessId> wanted;
+    {
+        const std::lock_guard lock(mutex_);
+        for (const TrackedProcess& process : processes.ended()) {
+            growth_.end(process.task.id);
+            readings_.erase(process.task.id);
+        }
+        wanted = growth_.to_be_read();
+    }
+    if (wanted.size() > kMostReadPerTick) wanted.resize(kMostReadPerTick);
+    for (const ProcessId& id : wanted) read(id);
+    drain(session);
+    const std::uint64_t lost = session.losses()["ranges_full"];
+    if (std::exchange(lost_, lost) == lost) return;
+    const std::lock_guard lock(mutex_);
+    for (const auto& [pid, process] : processes.living())
+        if (const auto its = session.lost_ranges(pid)) growth_.meet(process.task.id, *its);
+}
+
+MappedRecorder::Held MappedRecorder::held(const std::vector<Process>& processes) const {
+    Held held;
+    const std::lock_guard lock(mutex_);
+    for (const Process& process : processes) {
+        const auto found = growth_.find(process.task.id);
+        if (!found) continue;
+        const MappedTotals& totals = found->ranges.totals();
+        for (const auto& [stack, bytes] : totals.stacks)
+            held.stacks.push_back({process.task.id, StackId{stack}, number(bytes.sum())});
+        held.unknown += number(totals.unknown);
+        held.left_out += number(found->ranges.left_out());
+        held.file += number(totals.file);
+        held.reserved += number(totals.reserved);
+    }
+    return held;
+}
+
+std::set<StackId> MappedRecorder::stacks() const {
+    std::set<StackId> stacks;
+    const std::lock_guard lock(mutex_);
+    growth_.visit([&](const MappedGrowth::Process& process) {
+        for (const auto& [stack, bytes] : process.ranges.totals().stacks) stacks.insert(StackId{stack});
+    });
+    return stacks;
+}
+
+}  // namespace memscope

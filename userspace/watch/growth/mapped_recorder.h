@@ -1,0 +1,64 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <vector>
+
+#include "base/files.h"
+#include "kernel/session.h"
+#include "model/growth/mapped_growth.h"
+#include "model/growth/stack.h"
+#include "model/processes/process_table.h"
+#include "model/snapshot.h"
+#include "watch/helpers/read_jobs.h"
+
+namespace memscope {
+
+// Keeps the maps of ranges of all watched processes. Everything but held() belongs to the thread of the ticks.
+class MappedRecorder {
+  public:
+    explicit MappedRecorder(std::shared_ptr<ReadHelpers> reads) : reads_(std::move(reads)) {}
+
+    void take_events(Session& session);
+    void begin(const TrackedProcess& process);  // one that is watched from now on
+    void tick(Session& session, const ProcessTable& processes);
+
+    // From any thread.
+    struct Held {
+        struct AtStack {
+            ProcessId process{};
+            StackId stack = kNoStack;
+            std::int64_t bytes = 0;
+        };
+        std::vector<AtStack> stacks{};
+        std::int64_t unknown = 0;   // mapped while events were lost
+        std::int64_t left_out = 0;  // of address spaces with too many ranges
+        std::int64_t file = 0;
+        std::int64_t reserved = 0;
+    };
+    Held held(const std::vector<Process>& processes) const;
+    std::set<StackId> stacks() const;  // all that hold something
+
+  private:
+    // A process whose maps a helper reads, and what has happened to it since that was asked for. All of that is applied
+    // again to what the helper has read, which may be older.
+    struct Reading {
+        std::uint64_t number = 0;
+        std::vector<RangeEvent> since{};
+        bool too_many = false;  // events: what is read is worth nothing by then
+    };
+    static constexpr std::size_t kMostSince = 16384;
+
+    void drain(Session& session);
+    void read(const ProcessId& id);
+
+    std::shared_ptr<ReadHelpers> reads_;
+    std::map<ProcessId, Reading> readings_{};
+    std::uint64_t numbers_ = 0;
+    std::uint64_t lost_ = 0;  // events, up to the last tick
+    mutable std::mutex mutex_{};
+    MappedGrowth growth_{};
+};
+
+}  // namespace memscope

@@ -1,0 +1,60 @@
+#pragma once
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+
+#include "model/growth/growth.h"
+#include "model/growth/stack.h"
+#include "sources/python/python_code.h"
+
+namespace memscope {
+
+// The code objects of watched interpreters: what turns an address and an instruction into function, file and line.
+class PythonCodes {
+  public:
+    using LayoutOf = std::function<std::optional<ms_python>(pid_t)>;
+    // What the kernel cut off, from the process. Nothing: not read yet, ask again. An error: the part must do.
+    using Complete = std::function<std::optional<Result<PythonCode>>(pid_t, const ms_python& layout,
+                                                                     std::uint64_t address, const PythonCode& part)>;
+    explicit PythonCodes(LayoutOf layout_of, Complete complete = {})
+        : layout_of_(std::move(layout_of)), complete_(std::move(complete)) {}
+
+    // False: what was cut off is being read, add it again.
+    enum class Cut { wait, accept };
+    bool add(const ms_code& code, Cut cut = Cut::wait);
+    PythonFrame frame(const RawStack& stack, const RawStack::PythonCall& call);
+    void forget(SpaceId space);
+    std::uint64_t unknown() const { return unknown_; }  // frames that could not be named
+    std::size_t bytes() const { return *bytes_; }       // that names and line tables take
+
+  private:
+    struct Key {
+        std::uint64_t code = 0;
+        std::uint32_t first_line = 0;
+        auto operator<=>(const Key&) const = default;
+    };
+    using CodePtr = std::shared_ptr<const PythonCode>;
+    struct Space {
+        std::map<Key, CodePtr> codes{};
+        std::deque<Key> order{};    // oldest first
+        std::size_t bytes = 0;      // as if nobody else had these codes
+        std::size_t completed = 0;  // bytes that were read from the process
+    };
+
+    bool complete(PythonCode& code, const ms_code& record, Space& space) const;
+    CodePtr shared(PythonCode code);
+    void forget_oldest(Space& space);
+    void make_room();
+
+    LayoutOf layout_of_;
+    Complete complete_;
+    std::shared_ptr<std::size_t> bytes_ = std::make_shared<std::size_t>(0);  // what ends a code takes it off
+    std::map<SpaceId, Space> spaces_;
+    std::map<std::size_t, std::weak_ptr<const PythonCode>> alike_;  // by hash: forked workers have the same code
+    std::size_t sweep_at_ = 4096;
+    std::uint64_t unknown_ = 0;
+};
+
+}  // namespace memscope

@@ -1,0 +1,69 @@
+#include "watch/growth/python_watch.h"
+
+#include <sys/timerfd.h>
+
+#include "watch/clock.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::uint64_t kPatienceNs = 3'000'000'000;
+constexpr long kAgainNs = 10'000'000;
+constexpr std::size_t kMostWaiting = 4096;
+constexpr std::size_t kMostPerTurn = 32;  // a look costs about 0.1 ms
+
+}  // namespace
+
+PythonWatch::PythonWatch(std::shared_ptr<ReadHelpers> reads, GrowthStacks& signal, bool on)
+    : reads_(std::move(reads)),
+      signal_(signal),
+      on_(on),
+      timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {}
+
+void PythonWatch::arm(bool on) {
+    if (std::exchange(armed_, on) == on) return;
+    const timespec step{.tv_sec = 0, .tv_nsec = on ? kAgainNs : 0};
+    const itimerspec timer{.it_interval = step, .it_value = step};
+    (void)::timerfd_settime(timer_.get(), 0, &timer, nullptr);  // else the next tick looks again
+}
+
+// Takes the answer of the look that is under way, if it is there, and has the next look done.
+bool PythonWatch::is_over(Waiting& waiting, std::uint64_t now_ns) {
+    if (waiting.number == 0) waiting.number = ++looks_;
+    const auto search = reads_->quick.ask(PythonJob{.pid = waiting.process.pid, .number = waiting.number});
+    if (!search) return false;
+    waiting.number = 0;
+    if (!*search) return true;
+    if (!std::exchange(waiting.answered, true)) waiting.until_ns = now_ns + kPatienceNs;
+    if ((*search)->outcome == PythonSearch::Outcome::found)
+        (void)signal_.set_python(waiting.process.pid, (*search)->layout);
+    return (*search)->outcome != PythonSearch::Outcome::starting || now_ns >= waiting.until_ns;
+}
+
+void PythonWatch::look_at(const ProcessId& process) {
+    if (!on_ || waiting_.size() >= kMostWaiting) return;
+    Waiting waiting{.process = process};
+    if (is_over(waiting, read_clock().boot_ns)) {
+        waiting_.erase(process.pid);
+        return;
+    }
+    waiting_[process.pid] = waiting;
+    arm(true);
+}
+
+void PythonWatch::look_again() {
+    std::uint64_t expirations = 0;
+    [[maybe_unused]] const auto ignored = ::read(timer_.get(), &expirations, sizeof expirations);
+    const std::uint64_t now = read_clock().boot_ns;
+    std::size_t looked = 0;
+    auto at = waiting_.lower_bound(next_);
+    for (std::size_t left = waiting_.size(); left > 0 && looked < kMostPerTurn; --left, ++looked) {
+        if (at == waiting_.end()) at = waiting_.begin();
+        const bool over = is_over(at->second, now);
+        at = over ? waiting_.erase(at) : std::next(at);
+    }
+    next_ = at == waiting_.end() ? 0 : at->first;
+    arm(!waiting_.empty());
+}
+
+}  // namespace memscope

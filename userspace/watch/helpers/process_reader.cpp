@@ -1,0 +1,373 @@
+#include "watch/helpers/process_reader.h"
+
+#include <algorithm>
+#include <csignal>
+#include <cstring>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "watch/clock.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
+constexpr std::size_t kMostRequests = 8192;
+constexpr std::uint64_t kAnswerKeptNs = 60 * kNsPerSecond;
+constexpr std::uint64_t kSweepEveryNs = kNsPerSecond;
+// A process that blocked a helper is not asked for 10 s, then 20 s, and so on up to an hour.
+constexpr std::uint64_t kFirstPenaltyNs = 10 * kNsPerSecond;
+constexpr unsigned kMostDoublings = 8;
+constexpr std::size_t kMostOffences = 4096;
+// Processes of one cgroup that block helpers at a time. With more of them the whole cgroup is left alone, so that a job
+// cannot use up all helpers.
+constexpr std::size_t kMostOfCgroup = 3;
+// A helper that is late, but works, gets this many deadlines: it may be slow because the machine is busy.
+constexpr std::uint64_t kMostDeadlines = 10;
+constexpr std::uint64_t kRestartDelayNs = 50'000'000;  // so that a helper that cannot start does not cost a core
+
+std::uint64_t now() { return read_clock().boot_ns; }
+std::uint64_t ns(Seconds time) { return static_cast<std::uint64_t>(time.count() * 1e9); }
+Error timed_out() { return system_error(ETIMEDOUT, "read a process that blocks its readers"); }
+
+std::uint64_t id_of(const Message& message) {
+    std::uint64_t id = 0;
+    if (message.text.size() >= sizeof id) std::memcpy(&id, message.text.data(), sizeof id);
+    return id;
+}
+
+std::string_view bytes_of(const std::uint64_t& id) { return {reinterpret_cast<const char*>(&id), sizeof id}; }
+
+bool has_ended(const Fd& process) {
+    pollfd wanted{process.get(), POLLIN, 0};
+    return ::poll(&wanted, 1, 0) == 1;
+}
+
+// The value of a line "NAME:\tVALUE" of a file in /proc; empty if there is none.
+std::string_view value_of(std::string_view text, std::string_view name) {
+    std::string_view value;
+    for_each_line(text, [&](std::string_view line) {
+        if (line.starts_with(name)) value = trimmed(line.substr(name.size()));
+    });
+    return value;
+}
+
+// The process of a pidfd, in our own pid namespace.
+pid_t pid_of(const Fd& process) {
+    const auto info = read_file(fmt::format("/proc/self/fdinfo/{}", process.get()), 4096);
+    return info ? static_cast<pid_t>(parse_number(value_of(*info, "Pid:")).value_or(0)) : 0;
+}
+
+}  // namespace
+
+ProcessReader::ProcessReader(std::shared_ptr<HelperSpawner> spawner, Settings settings)
+    : spawner_(std::move(spawner)),
+      settings_(std::move(settings)),
+      epoll_(::epoll_create1(EPOLL_CLOEXEC)),
+      stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      patience_(settings_.patience + settings_.at_start),
+      patience_ns_(now()) {}
+
+ProcessReader::~ProcessReader() {
+    if (helper_) (void)::syscall(SYS_pidfd_send_signal, helper_.get(), SIGKILL, nullptr, 0);
+}
+
+std::string ProcessReader::cgroup_of(pid_t pid) const {
+    const auto text = read_file(settings_.root.proc / std::to_string(pid) / "cgroup", 65536);
+    return text ? *text : std::string();
+}
+
+bool ProcessReader::is_blocked(pid_t pid) {
+    if (offences_.empty() && abandoned_.empty()) return false;
+    const std::uint64_t at = now();
+    if (const auto found = offences_.find(pid); found != offences_.end() && at < found->second.until_ns) return true;
+    if (std::ranges::any_of(abandoned_, [&](const Abandoned& each) { return each.pid == pid; })) return true;
+    const std::string cgroup = cgroup_of(pid);
+    if (cgroup.empty()) return false;
+    const auto is_of_it = [&](const auto& cgroup_of_other) { return cgroup_of_other == cgroup; };
+    const auto stuck = std::ranges::count_if(abandoned_, is_of_it, &Abandoned::cgroup);
+    const auto punished = std::ranges::count_if(
+        offences_, [&](const auto& each) { return at < each.second.until_ns && each.second.cgroup == cgroup; });
+    return static_cast<std::size_t>(std::max(stuck, punished)) >= kMostOfCgroup;
+}
+
+void ProcessReader::punish(pid_t pid, const std::string& why, std::uint64_t now_ns) {
+    if (offences_.size() >= kMostOffences)
+        std::erase_if(offences_, [&](const auto& each) { return each.second.until_ns <= now_ns; });
+    const bool first = !offences_.contains(pid);
+    Offence& offence = offences_[pid];
+    offence.until_ns = now_ns + (kFirstPenaltyNs << std::min(offence.strikes, kMostDoublings));
+    ++offence.strikes;
+    offence.cgroup = cgroup_of(pid);
+    if (!first) return;
+    const auto comm = read_file(settings_.root.proc / std::to_string(pid) / "comm", 64);
+    troubles_.push_back(
+        plain_error(fmt::format("process {} ({}) {}", pid, comm ? printable(std::string(trimmed(*comm))) : "gone", why),
+                    "its details, its code and its sharing may be missing; it is read again later"));
+}
+
+bool ProcessReader::has_helper() {
+    if (socket_) return true;
+    const std::uint64_t at = now();
+    if (at < not_before_ns_ || abandoned_.size() >= kMostAbandoned) return false;
+    not_before_ns_ = at + kRestartDelayNs;
+    auto socket = spawner_->spawn();
+    if (!socket) {
+        if (troubles_.empty()) troubles_.push_back(socket.error());
+        not_before_ns_ = at + 60 * kNsPerSecond;
+        return false;
+    }
+    socket_ = std::move(*socket);
+    epoll_event event{};
+    event.events = EPOLLIN;
+    (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket_.get(), &event);
+    return true;
+}
+
+ProcessReader::Request& ProcessReader::enqueue(const Packer& job, pid_t pid) {
+    auto request = std::make_unique<Request>();
+    request->id = next_id_++;
+    request->pid = pid;
+    request->bytes = job.bytes();
+    for (const int fd : job.fds()) request->fds.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+    Request& placed = *request;
+    requests_[job.bytes()] = std::move(request);
+    waiting_.push_back(&placed);
+    return placed;
+}
+
+void ProcessReader::send_more() {
+    while (!waiting_.empty() && has_helper()) {
+        Request& request = *waiting_.front();
+        std::vector<int> fds;
+        fds.reserve(request.fds.size());
+        for (const Fd& fd : request.fds) fds.push_back(fd.get());
+        const SendOutcome outcome = send_message(socket_, bytes_of(request.id), request.bytes, fds, MSG_DONTWAIT);
+        if (outcome == SendOutcome::full && !sent_.empty()) return;
+        if (outcome != SendOutcome::sent) {
+            waiting_.pop_front();
+            request.reply.failure = plain_error("hand a job to a helper");
+            request.answered_ns = now();
+            continue;
+        }
+        waiting_.pop_front();
+        if (sent_.empty()) head_since_ns_ = now();
+        sent_.push_back(&request);
+    }
+}
+
+void ProcessReader::accept(Message message) {
+    const std::uint64_t id = id_of(message);
+    if (id == 0 && message.fds.size() == 1) {
+        helper_ = std::move(message.fds.front());
+        helper_pid_ = pid_of(helper_);
+        return;
+    }
+    if (sent_.empty() || sent_.front()->id != id) return;
+    Request& request = *sent_.front();
+    sent_.pop_front();
+    head_since_ns_ = request.answered_ns = now();
+    request.fds.clear();
+    request.reply.message = std::move(message);
+}
+
+void ProcessReader::receive() {
+    while (socket_) {
+        auto message = receive_message(socket_, MSG_DONTWAIT);
+        if (message) {
+            accept(std::move(*message));
+            continue;
+        }
+        if (errno != EAGAIN && errno != EWOULDBLOCK) replace_helper("ended the helper process that read it", now());
+        return;
+    }
+}
+
+// Its first job is to blame. The others are done by the next helper.
+void ProcessReader::replace_helper(const std::string& why, std::uint64_t now_ns) {
+    ++restarts_;
+    const bool blames = !sent_.empty();
+    if (helper_) {
+        (void)::syscall(SYS_pidfd_send_signal, helper_.get(), SIGKILL, nullptr, 0);
+        if (blames) abandoned_.push_back({std::move(helper_), sent_.front()->pid, cgroup_of(sent_.front()->pid)});
+    }
+    helper_ = Fd();
+    helper_pid_ = 0;
+    (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket_.get(), nullptr);
+    socket_ = Fd();
+    if (blames) {
+        Request& first = *sent_.front();
+        sent_.pop_front();
+        first.reply.failure = timed_out();
+        first.answered_ns = now_ns;
+        punish(first.pid, why, now_ns);
+    }
+    waiting_.insert(waiting_.begin(), sent_.begin(), sent_.end());
+    sent_.clear();
+    const auto is_hopeless = [this](const Request* request) { return is_blocked(request->pid); };
+    for (Request* request : waiting_)
+        if (is_hopeless(request)) {
+            request->reply.failure = timed_out();
+            request->answered_ns = now_ns;
+        }
+    std::erase_if(waiting_, [](const Request* request) { return request->answered_ns != 0; });
+}
+
+// There is no helper, and none can be had for now: better no answer than an endless wait for one.
+void ProcessReader::fail_all(int error) {
+    for (Request* request : waiting_) {
+        request->reply.failure = system_error(error, "read a process: too many helpers are blocked");
+        request->answered_ns = now();
+    }
+    waiting_.clear();
+}
+
+void ProcessReader::sweep(std::uint64_t now_ns) {
+    std::erase_if(abandoned_, [](const Abandoned& each) { return has_ended(each.process); });
+    if (now_ns - swept_ns_ < kSweepEveryNs) return;
+    swept_ns_ = now_ns;
+    std::erase_if(requests_, [&](const auto& each) {
+        return each.second->answered_ns != 0 && now_ns - each.second->answered_ns > kAnswerKeptNs;
+    });
+    // A process is forgiven once it has behaved for as long as it was left alone.
+    std::erase_if(offences_, [&](const auto& each) {
+        const Offence& offence = each.second;
+        return now_ns > offence.until_ns + (kFirstPenaltyNs << std::min(offence.strikes, kMostDoublings));
+    });
+}
+
+std::optional<ProcessReader::Activity> ProcessReader::activity_of_helper() const {
+    if (helper_pid_ == 0) return std::nullopt;  // it has not started yet
+    const auto status = read_file(fmt::format("/proc/{}/status", helper_pid_), 65536);
+    if (!status) return std::nullopt;
+    return Activity{.runs = value_of(*status, "State:").starts_with('R'),
+                    .switches = parse_number(value_of(*status, "voluntary_ctxt_switches:")).value_or(0) +
+                                parse_number(value_of(*status, "nonvoluntary_ctxt_switches:")).value_or(0)};
+}
+
+// Whether the process that is read blocks the helper. On a busy machine a helper can be late because it gets no CPU: it
+// is stuck only if it waits for something else, and has not run at all, for a quarter of the deadline.
+bool ProcessReader::is_stuck(std::uint64_t now_ns) {
+    const std::uint64_t deadline = ns(settings_.deadline);
+    if (sent_.empty() || now_ns - head_since_ns_ < deadline) return false;
+    if (now_ns - head_since_ns_ >= kMostDeadlines * deadline) return true;
+    const auto activity = activity_of_helper();
+    if (!activity) return false;
+    if (activity->runs || activity != late_activity_ || late_look_ns_ < head_since_ns_) {
+        late_activity_ = activity;
+        late_look_ns_ = now_ns;
+        return false;
+    }
+    return now_ns - late_look_ns_ >= deadline / 4;
+}
+
+void ProcessReader::pump() {
+    receive();
+    const std::uint64_t at = now();
+    if (is_stuck(at))
+        replace_helper(fmt::format("blocks those who read it: no answer in {:.1f} s",
+                                   static_cast<double>(at - head_since_ns_) * 1e-9),
+                       at);
+    sweep(at);
+    send_more();
+    if (!waiting_.empty() && !socket_ && abandoned_.size() >= kMostAbandoned) fail_all(ETIMEDOUT);
+}
+
+// Regained with time, so that waiting never takes more than a small share of it.
+Seconds ProcessReader::may_wait(std::uint64_t now_ns) {
+    const Seconds passed(static_cast<double>(now_ns - patience_ns_) * 1e-9);
+    patience_ns_ = now_ns;
+    patience_ = std::max(patience_, std::min(settings_.patience, patience_ + passed * settings_.patience_share));
+    const Seconds of_start = patience_ - settings_.patience;
+    const std::uint64_t stuck_after = ns(std::max(settings_.seems_stuck, of_start));
+    const bool stuck = sent_.empty() || now_ns - head_since_ns_ >= stuck_after;
+    return stuck ? Seconds{0} : patience_;
+}
+
+void ProcessReader::submit_packed(const Packer& job, pid_t pid) {
+    if (requests_.contains(job.bytes()) || requests_.size() >= kMostRequests || is_blocked(pid)) return;
+    (void)enqueue(job, pid);
+    send_more();
+}
+
+std::optional<ProcessReader::Reply> ProcessReader::ask_packed(const Packer& job, pid_t pid, Patience patience) {
+    auto found = requests_.find(job.bytes());
+    if (found == requests_.end()) {
+        if (is_blocked(pid)) return Reply{.failure = timed_out(), .message = {}};
+        submit_packed(job, pid);
+        found = requests_.find(job.bytes());
+        if (found == requests_.end()) return std::nullopt;  // too many of them
+    }
+    const Request& request = *found->second;
+    if (request.answered_ns == 0) pump();
+    while (patience == Patience::some && request.answered_ns == 0) {
+        const std::uint64_t began = now();
+        const Seconds wait = may_wait(began);
+        const int milliseconds = static_cast<int>(std::min(wait, Seconds{0.005}).count() * 1000);
+        if (milliseconds <= 0) break;
+        pollfd answers{socket_.get(), POLLIN, 0};
+        (void)::poll(&answers, 1, milliseconds);
+        patience_ -= Seconds(static_cast<double>(now() - began) * 1e-9);
+        pump();
+    }
+    if (request.answered_ns == 0) return std::nullopt;
+    Reply reply = std::move(found->second->reply);
+    requests_.erase(found);
+    return reply;
+}
+
+ProcessReader::Reply ProcessReader::call_packed(const Packer& job, pid_t pid) {
+    const std::lock_guard lock(call_mutex_);
+    if (is_blocked(pid)) return {.failure = timed_out(), .message = {}};
+    requests_.erase(job.bytes());
+    Request& request = enqueue(job, pid);
+    pump();
+    while (request.answered_ns == 0) {
+        pollfd wanted[] = {{stop_.get(), POLLIN, 0}, {socket_.get(), POLLIN, 0}};
+        constexpr int kLookAgainMs = 100;  // at the deadline
+        (void)::poll(wanted, std::size(wanted), kLookAgainMs);
+        if (wanted[0].revents != 0) {
+            request.reply.failure = system_error(ECANCELED, "read a process");
+            std::erase(waiting_, &request);
+            std::erase(sent_, &request);  // its answer finds nobody
+            request.answered_ns = now();
+            break;
+        }
+        pump();
+    }
+    Reply reply = std::move(request.reply);
+    requests_.erase(job.bytes());
+    return reply;
+}
+
+void ProcessReader::stop() {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const auto n = ::write(stop_.get(), &one, sizeof one);
+}
+
+void serve_requests(const Fd& socket, const HelperWork& work) {
+    const Fd self(static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)));
+    const std::uint64_t nobody = 0;
+    const int own[] = {self.get()};
+    if (!self || send_message(socket, bytes_of(nobody), {}, own, 0) != SendOutcome::sent) return;
+    while (auto message = receive_message(socket, 0)) {
+        const std::uint64_t id = id_of(*message);
+        Unpacker job(std::string_view(message->text).substr(sizeof id), std::move(message->fds));
+        const Packer answer = work(job);
+        SendOutcome outcome = send_message(socket, bytes_of(id), answer.bytes(), answer.fds(), 0);
+        while (outcome == SendOutcome::full) {  // the watcher reads at least once a tick
+            ::usleep(1000);
+            outcome = send_message(socket, bytes_of(id), answer.bytes(), answer.fds(), 0);
+        }
+        if (outcome == SendOutcome::failed) return;
+    }
+}
+
+}  // namespace memscope

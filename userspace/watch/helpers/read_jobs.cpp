@@ -1,0 +1,249 @@
+#include "watch/helpers/read_jobs.h"
+
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <sys/vfs.h>
+
+#include "sources/gpu/cuda_library.h"
+#include "sources/gpu/torch_library.h"
+#include "sources/proc/numa.h"
+#include "sources/proc/pagemap.h"
+#include "sources/proc/shm.h"
+#include "sources/proc/smaps_rollup.h"
+#include "watch/clock.h"
+#include "watch/self/least_privilege.h"
+
+namespace memscope {
+namespace {
+
+constexpr Seconds kQuickDeadline{2};     // far more than any of these jobs takes where nobody blocks it
+constexpr Seconds kSlowDeadline{10};     // the symbols of a large library on a slow file system
+constexpr Seconds kRequestDeadline{15};  // an HTTP server answers nobody else meanwhile
+constexpr Seconds kStartPatience{1};
+constexpr Seconds kPatience{0.1};  // of a tick, at once
+constexpr double kPatienceShare = 0.05;
+// A death report names native code, if its symbols can be loaded in this time.
+constexpr Seconds kSymbolsPatience{0.25};
+constexpr double kSymbolsPatienceShare = 0.01;
+
+Seconds seconds(std::uint64_t ns) { return Seconds{static_cast<double>(ns) * 1e-9}; }
+
+// The kernel reads the file when it attaches a probe, with mmap_locks held and every fork() of the machine waiting. A
+// FUSE server could delay that for ever.
+Status refuse_fuse(const Fd& file, const std::string& path) {
+    struct statfs status{};
+    if (::fstatfs(file.get(), &status) != 0) return system_error(errno, "look at the file system of " + path);
+    if (status.f_type == FUSE_SUPER_MAGIC)
+        return plain_error(path +
+                           " lies on a FUSE file system, whose server could block this machine: it is not followed");
+    return Done{};
+}
+
+Result<Fd> handle_of(const Fd& file) {
+    const std::string path = SysRoot{}.proc / "self/fd" / std::to_string(file.get());
+    Fd handle(::open(path.c_str(), O_PATH | O_CLOEXEC));
+    if (!handle) return system_error(errno, "open " + path);
+    return handle;
+}
+
+class Helper {
+  public:
+    explicit Helper(SysRoot root) : root_(std::move(root)), finder_(root_) {}
+
+    Packer work(Unpacker& job) {
+        keep_ = {};
+        ReadJob kind{};
+        job.take(kind);
+        switch (kind) {
+            case ReadJob::details:
+                return done<DetailsJob>(job);
+            case ReadJob::maps:
+                return done<MapsJob>(job);
+            case ReadJob::python:
+                return done<PythonJob>(job);
+            case ReadJob::code:
+                return done<CodeJob>(job);
+            case ReadJob::module:
+                return done<ModuleJob>(job);
+            case ReadJob::symbols:
+                return done<SymbolsJob>(job);
+            case ReadJob::sharing:
+                return done<SharingJob>(job);
+            case ReadJob::library:
+                return done<LibraryJob>(job);
+            case ReadJob::shm:
+                return done<ShmJob>(job);
+            case ReadJob::nodes:
+                return done<NodesJob>(job);
+        }
+        return failed();
+    }
+
+  private:
+    template <class Job>
+    Packer done(Unpacker& bytes) {
+        Job job;
+        if (!bytes.take(job)) return failed();
+        auto answer = std::make_shared<Result<typename Job::Answer>>(answer_to(job));
+        Packer packer;
+        packer.put(*answer);
+        if (!packer.fds().empty()) keep_ = answer;  // its descriptors are sent after this; symbols are large
+        return packer;
+    }
+
+    static Packer failed() {
+        Packer packer;
+        packer.put(Result<Done>(plain_error("a job that is not understood")));
+        return packer;
+    }
+
+    Result<DetailsJob::Answer> answer_to(const DetailsJob& job) const { return read_details(root_, job.id); }
+
+    Result<MapsAnswer> answer_to(const MapsJob& job) const {
+        const std::uint64_t began = read_clock().boot_ns;
+        auto text = read_file(root_.proc / std::to_string(job.pid) / "maps", kMapsTextLimit);
+        if (!text) return text.error();
+        return MapsAnswer{.text = std::move(*text), .began_ns = began};
+    }
+
+    Result<PythonSearch> answer_to(const PythonJob& job) { return finder_.find(job.pid); }
+
+    static Result<PythonCode> answer_to(const CodeJob& job) {
+        PythonCode code = job.code;
+        if (auto done = complete_python_code(code, ProcessMemory::of(job.pid), job.layout, job.address); !done)
+            return done.error();
+        return code;
+    }
+
+    Result<ModulePlace> answer_to(const ModuleJob& job) const {
+        return find_module(root_, job.pid, job.mapped, job.headers);
+    }
+
+    Result<LoadedModule> answer_to(const SymbolsJob& job) const { return load_module(root_, job.wanted); }
+
+    Result<SharingAnswer> answer_to(const SharingJob& job) const {
+        const Seconds began_cpu = thread_cpu_time();
+        const auto process = open_process(root_, job.id);
+        if (!process) return SharingAnswer{.gone = true, .cost = {.cpu = thread_cpu_time() - began_cpu}};
+        const std::uint64_t began_ns = read_clock().boot_ns;
+        const auto pages =
+            job.whole ? read_smaps_rollup(*process) : read_page_sample(*process, ReadSchedule::kLongestSample);
+        const std::uint64_t ended_ns = read_clock().boot_ns;
+        // ENOENT may be a process that ends, or a kernel without the file.
+        const bool gone = !pages && (pages.error().code == std::errc::no_such_process || !open_process(root_, job.id));
+        return SharingAnswer{
+            .gone = gone,
+            .cost = {.cpu = thread_cpu_time() - began_cpu, .held = seconds(ended_ns - began_ns)},
+            .reading = {
+                .began_ns = began_ns, .read_ns = ended_ns, .pages = pages ? std::optional(*pages) : std::nullopt}};
+    }
+
+    Result<LibraryAnswer> answer_to(const LibraryJob& job) const {
+        LibraryAnswer answer;
+        Fd file;
+        if (job.kind == LibraryKind::cuda) {
+            auto library = open_cuda_library(root_, job.pid, job.mapped);
+            if (!library) return library.error();
+            answer.cuda = std::move(library->places);
+            file = std::move(library->file);
+        } else {
+            auto library = open_torch_library(root_, job.pid, job.mapped);
+            if (!library) return library.error();
+            answer.torch = std::move(library->places);
+            file = std::move(library->file);
+        }
+        if (auto allowed = refuse_fuse(file, job.mapped.path); !allowed) return allowed.error();
+        auto handle = handle_of(file);
+        if (!handle) return handle.error();
+        answer.file = std::move(*handle);
+        return answer;
+    }
+
+    Result<ShmJob::Answer> answer_to(const ShmJob& job) const {
+        std::vector<std::pair<std::uint64_t, pid_t>> namespaces;
+        for (std::size_t i = 0; i < std::min(job.namespaces.size(), job.members.size()); ++i)
+            namespaces.emplace_back(job.namespaces[i], job.members[i]);
+        return fullest_shm(root_, namespaces);
+    }
+
+    // Of a process that is gone: none.
+    Result<NodesJob::Answer> answer_to(const NodesJob& job) const {
+        const NodeSet memory_nodes(job.memory_nodes.begin(), job.memory_nodes.end());
+        const NodeSet nodes = read_process_nodes(root_, job.pid, memory_nodes).value_or(NodeSet{});
+        return NodesJob::Answer(nodes.begin(), nodes.end());
+    }
+
+    SysRoot root_;
+    PythonFinder finder_;
+    std::shared_ptr<void> keep_{};
+};
+
+}  // namespace
+
+void serve_read_jobs(const SysRoot& root, Fd socket) {
+    Helper helper(root);
+    serve_requests(socket, [&helper](Unpacker& job) { return helper.work(job); });
+}
+
+ReadHelpers::ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const SysRoot& root)
+    : spawner(helpers->pid()),
+      quick(helpers, {.root = root,
+                      .deadline = kQuickDeadline,
+                      .patience = kPatience,
+                      .patience_share = kPatienceShare,
+                      .at_start = kStartPatience}),
+      slow(helpers, {.root = root,
+                     .deadline = kSlowDeadline,
+                     .patience = kSymbolsPatience,
+                     .patience_share = kSymbolsPatienceShare,
+                     .seems_stuck = kSymbolsPatience}),
+      patient(helpers, {.root = root, .deadline = kRequestDeadline}),
+      probes(helpers) {}
+
+// The spawner has what any of its helpers needs, and each helper gives up the rest before it does anything.
+Result<std::shared_ptr<ReadHelpers>> ReadHelpers::start(const SysRoot& root, Probes probes) {
+    const auto status = read_file(root.proc / "self/status");
+    const CapabilitySet permitted = status ? parse_capabilities(*status, "CapPrm") : CapabilitySet{};
+    const CapabilitySet reading = reading_capabilities(permitted);
+    const CapabilitySet probing =
+        probes == Probes::none ? CapabilitySet{} : probing_capabilities(permitted, probes == Probes::one_by_one);
+    const auto prepare = [reading, probing] { (void)limit_to({reading.bits | probing.bits}); };
+    const auto serve = [root, reading](Fd socket) {
+        (void)limit_to(reading);
+        serve_read_jobs(root, std::move(socket));
+    };
+    const auto hold = [probing](Fd socket) {
+        (void)limit_to(probing);
+        serve_probes(std::move(socket));
+    };
+    auto spawner = HelperSpawner::start({.prepare = prepare, .serve = serve, .hold_probes = hold});
+    if (!spawner) return spawner.error();
+    return std::make_shared<ReadHelpers>(*spawner, root);
+}
+
+std::vector<Error> ReadHelpers::take_troubles() {
+    auto troubles = quick.take_troubles();
+    for (Error& trouble : slow.take_troubles()) troubles.push_back(std::move(trouble));
+    return troubles;
+}
+
+std::optional<Result<ProcessMaps>> HelperReads::maps(pid_t pid, std::uint64_t number) {
+    const auto answer = helpers_->quick.ask(MapsJob{.pid = pid, .number = number});
+    if (!answer) return std::nullopt;
+    if (!*answer) return answer->error();
+    return parse_process_maps((*answer)->text);
+}
+
+std::optional<Result<ModulePlace>> HelperReads::find(pid_t pid, const MappedRange& mapped, std::uint64_t headers) {
+    return helpers_->quick.ask(ModuleJob{.pid = pid, .mapped = mapped, .headers = headers});
+}
+
+std::optional<Result<LoadedModule>> HelperReads::load(ModuleWanted wanted, Wait wait) {
+    const SymbolsJob job{.wanted = std::move(wanted)};
+    auto loaded = wait == Wait::yes ? std::optional(helpers_->patient.call(job)) : helpers_->slow.ask(job);
+    if (loaded && *loaded && !(*loaded)->symbols.table.is_sound())
+        return plain_error("symbols that are not understood");
+    return loaded;
+}
+
+}  // namespace memscope

@@ -1,0 +1,183 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <sys/types.h>
+#include <tuple>
+#include <vector>
+
+#include "analysis/sharing/read_schedule.h"
+#include "base/files.h"
+#include "kernel/features/cuda_calls.h"
+#include "kernel/features/torch_probes.h"
+#include "model/memory.h"
+#include "model/processes/process.h"
+#include "model/sharing.h"
+#include "sources/elf/native_reads.h"
+#include "sources/proc/process_maps.h"
+#include "sources/proc/procfs.h"
+#include "sources/python/python_code.h"
+#include "sources/python/python_finder.h"
+#include "watch/helpers/probe_holder.h"
+#include "watch/helpers/process_reader.h"
+
+namespace memscope {
+
+// What is read of watched processes, each as a job of a helper: see ProcessReader. `number` tells two readings of the
+// same process apart.
+
+enum class ReadJob : std::uint32_t { details, maps, python, code, module, symbols, sharing, library, shm, nodes };
+
+struct DetailsJob {  // command line, environment
+    static constexpr ReadJob kKind = ReadJob::details;
+    using Answer = std::optional<ProcessDetails>;
+    ProcessId id{};
+    std::uint64_t number = 0;
+    auto fields() { return std::tie(id.pid, id.start_ns, number); }
+    pid_t asked_of() const { return id.pid; }
+};
+
+struct MapsAnswer {
+    std::string text{};
+    std::uint64_t began_ns = 0;  // boot clock: before it was read
+    auto fields() { return std::tie(text, began_ns); }
+};
+struct MapsJob {
+    static constexpr ReadJob kKind = ReadJob::maps;
+    using Answer = MapsAnswer;
+    pid_t pid = 0;
+    std::uint64_t number = 0;
+    auto fields() { return std::tie(pid, number); }
+    pid_t asked_of() const { return pid; }
+};
+
+struct PythonJob {  // where the interpreter of a process has its parts
+    static constexpr ReadJob kKind = ReadJob::python;
+    using Answer = PythonSearch;
+    pid_t pid = 0;
+    std::uint64_t number = 0;
+    auto fields() { return std::tie(pid, number); }
+    pid_t asked_of() const { return pid; }
+};
+
+struct CodeJob {  // a code object of which the kernel sent only a part
+    static constexpr ReadJob kKind = ReadJob::code;
+    using Answer = PythonCode;
+    pid_t pid = 0;
+    ms_python layout{};
+    std::uint64_t address = 0;
+    PythonCode code{};
+    auto fields() { return std::tie(pid, layout, address, code); }
+    pid_t asked_of() const { return pid; }
+};
+
+struct ModuleJob {
+    static constexpr ReadJob kKind = ReadJob::module;
+    using Answer = ModulePlace;
+    pid_t pid = 0;
+    MappedRange mapped{};
+    std::uint64_t headers = 0;
+    auto fields() { return std::tie(pid, mapped, headers); }
+    pid_t asked_of() const { return pid; }
+};
+
+struct SymbolsJob {
+    static constexpr ReadJob kKind = ReadJob::symbols;
+    using Answer = LoadedModule;
+    ModuleWanted wanted{};
+    auto fields() { return std::tie(wanted); }
+    pid_t asked_of() const { return wanted.pid; }
+};
+
+struct SharingAnswer {
+    bool gone = false;
+    ReadSchedule::Cost cost{};
+    SharingReading reading{};
+    auto fields() { return std::tie(gone, cost, reading); }
+};
+struct SharingJob {
+    static constexpr ReadJob kKind = ReadJob::sharing;
+    using Answer = SharingAnswer;
+    ProcessId id{};
+    bool whole = true;
+    std::uint64_t number = 0;
+    auto fields() { return std::tie(id.pid, id.start_ns, whole, number); }
+    pid_t asked_of() const { return id.pid; }
+};
+
+enum class LibraryKind : std::uint32_t { cuda, torch };
+struct LibraryAnswer {
+    Fd file{};  // O_PATH: to close a file of FUSE that is open for reading asks its server
+    std::vector<CudaPlace> cuda{};
+    std::vector<TorchPlace> torch{};
+    auto fields() { return std::tie(file, cuda, torch); }
+};
+struct LibraryJob {
+    static constexpr ReadJob kKind = ReadJob::library;
+    using Answer = LibraryAnswer;
+    LibraryKind kind = LibraryKind::cuda;
+    pid_t pid = 0;
+    MappedRange mapped{};
+    auto fields() { return std::tie(kind, pid, mapped); }
+    pid_t asked_of() const { return pid; }
+};
+
+struct ShmJob {  // the fullest /dev/shm of some mount namespaces
+    static constexpr ReadJob kKind = ReadJob::shm;
+    using Answer = std::optional<ShmUsage>;
+    std::vector<std::uint64_t> namespaces{};
+    std::vector<pid_t> members{};  // one of each
+    std::uint64_t number = 0;
+    auto fields() { return std::tie(namespaces, members, number); }
+    pid_t asked_of() const { return members.empty() ? 0 : members.front(); }
+};
+
+struct NodesJob {  // the NUMA nodes that a process may use
+    static constexpr ReadJob kKind = ReadJob::nodes;
+    using Answer = std::vector<int>;
+    pid_t pid = 0;
+    std::uint64_t number = 0;
+    std::vector<int> memory_nodes{};
+    auto fields() { return std::tie(pid, number, memory_nodes); }
+    pid_t asked_of() const { return pid; }
+};
+
+// Does jobs until the socket is closed: what a helper process does.
+void serve_read_jobs(const SysRoot& root, Fd socket);
+
+// A watcher's helpers. One for what ticks need soon, and one for what takes longer, so that neither waits for the
+// other; a third for threads that can wait; and those that hold user probes. To be started while there is one thread.
+struct ReadHelpers {
+    ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const SysRoot& root);
+    // Whether user probes may be attached, and whether the kernel attaches several at once: that decides which
+    // capabilities their process keeps.
+    enum class Probes { none, at_once, one_by_one };
+    static Result<std::shared_ptr<ReadHelpers>> start(const SysRoot& root, Probes probes = Probes::none);
+
+    pid_t spawner;  // the parent of them all
+    ProcessReader quick;
+    ProcessReader slow;
+    ProcessReader patient;  // for call() alone
+    ProbeHolders probes;
+
+    void pump() {
+        quick.pump();
+        slow.pump();
+    }
+    std::uint64_t restarts() const { return quick.restarts() + slow.restarts() + patient.restarts(); }
+    std::vector<Error> take_troubles();
+};
+
+// For NativeSymbols. load() with Wait::yes from any thread, the rest belongs to the thread of the ticks.
+class HelperReads : public NativeReads {
+  public:
+    explicit HelperReads(std::shared_ptr<ReadHelpers> helpers) : helpers_(std::move(helpers)) {}
+    std::optional<Result<ProcessMaps>> maps(pid_t pid, std::uint64_t number) override;
+    std::optional<Result<ModulePlace>> find(pid_t pid, const MappedRange& mapped, std::uint64_t headers) override;
+    std::optional<Result<LoadedModule>> load(ModuleWanted wanted, Wait wait) override;
+
+  private:
+    std::shared_ptr<ReadHelpers> helpers_;
+};
+
+}  // namespace memscope

@@ -1,0 +1,86 @@
+#include "watch/self/least_privilege.h"
+
+#include <algorithm>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <vector>
+
+#include "outputs/http/listen.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::uint16_t kFirstFreePort = 1024;  // below, binding takes CAP_NET_BIND_SERVICE
+
+// The status socket is given to the group `memscope`: its owner may do that if it is a member, and else needs
+// CAP_CHOWN, which is as good as being root.
+void join_group() {
+    const group* memscope = ::getgrnam("memscope");
+    if (!memscope) return;
+    std::vector<gid_t> groups(static_cast<std::size_t>(std::max(::getgroups(0, nullptr), 0)));
+    if (::getgroups(static_cast<int>(groups.size()), groups.data()) < 0) return;
+    groups.push_back(memscope->gr_gid);
+    (void)::setgroups(groups.size(), groups.data());  // without it only root may ask this watcher
+}
+
+// What no program that is started from here can ever have. Takes CAP_SETPCAP; a service manager has done it before.
+void limit_bounds(CapabilitySet kept) {
+    for (int number = 0; ::prctl(PR_CAPBSET_READ, number, 0, 0, 0) >= 0; ++number)
+        if (!kept.has(number)) (void)::prctl(PR_CAPBSET_DROP, number, 0, 0, 0);
+}
+
+}  // namespace
+
+CapabilitySet needed_capabilities(const WatchOptions& options, CapabilitySet permitted) {
+    CapabilitySet wanted;
+    for (const CapabilityUse& use : capability_uses()) wanted = wanted.with(use.number);
+    // Signals are passed on to a command that runs as somebody else, and end what it leaves behind.
+    if (!options.command.empty()) wanted = wanted.with(CAP_KILL);
+    // A cgroup of our own is removed at the end from the root of a hierarchy, which has no write bit for anybody.
+    if (options.own_cgroup) wanted = wanted.with(CAP_DAC_OVERRIDE);
+    if (options.listen)
+        if (const auto address = parse_listen(*options.listen); address && address->port < kFirstFreePort)
+            wanted = wanted.with(CAP_NET_BIND_SERVICE);
+    return {(wanted.bits & permitted.bits) | probing_capabilities(permitted, false).bits};
+}
+
+Status keep_only(CapabilitySet kept) {
+    if (::geteuid() == 0) join_group();
+    return limit_to(kept);
+}
+
+// CAP_PERFMON: recent kernels allow reading maps and environment of other users with it, without CAP_SYS_PTRACE.
+CapabilitySet reading_capabilities(CapabilitySet permitted) {
+    return {CapabilitySet{}.with(CAP_SYS_PTRACE).with(CAP_DAC_READ_SEARCH).with(CAP_PERFMON).bits & permitted.bits};
+}
+
+// CAP_SYS_ADMIN includes both, where only it was granted. Kernels that attach user probes one at a time (before 6.6, or
+// with its fix of 2025) may ask for it even of a process that has both.
+CapabilitySet probing_capabilities(CapabilitySet permitted, bool one_by_one) {
+    CapabilitySet wanted = CapabilitySet{}.with(CAP_BPF).with(CAP_PERFMON);
+    if (one_by_one || !permitted.has(CAP_BPF) || !permitted.has(CAP_PERFMON)) wanted = wanted.with(CAP_SYS_ADMIN);
+    return {wanted.bits & permitted.bits};
+}
+
+Status limit_to(CapabilitySet kept) {
+    limit_bounds(kept);
+    (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+    __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+    __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3]{};
+    for (unsigned i = 0; i < _LINUX_CAPABILITY_U32S_3; ++i)
+        sets[i].effective = sets[i].permitted = static_cast<__u32>(kept.bits >> (32 * i));
+    if (::syscall(SYS_capset, &header, &sets) != 0) return system_error(errno, "give up capabilities");
+    if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) return system_error(errno, "refuse new privileges");
+    return Done{};
+}
+
+Status drop_privileges(const SysRoot& root, const WatchOptions& options) {
+    const auto status = read_file(root.proc / "self/status");
+    if (!status) return status.error();
+    return keep_only(needed_capabilities(options, parse_capabilities(*status, "CapPrm")));
+}
+
+}  // namespace memscope

@@ -1,0 +1,138 @@
+#include "watch/targets/own_command.h"
+
+#include <csignal>
+#include <cstdlib>
+#include <fcntl.h>
+#include <grp.h>
+#include <poll.h>
+#include <pwd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/text.h"
+
+namespace memscope {
+namespace {
+
+std::optional<Identity> identity_of(const passwd* entry) {
+    if (!entry) return std::nullopt;
+    return Identity{entry->pw_uid, entry->pw_gid, entry->pw_name, entry->pw_dir};
+}
+
+[[noreturn]] void report(int failure_fd, int error) {
+    [[maybe_unused]] const ssize_t told = ::write(failure_fd, &error, sizeof error);
+    ::_exit(127);
+}
+
+[[noreturn]] void be_command(const std::vector<std::string>& argv, const std::optional<Identity>& identity,
+                             OwnCgroup& cgroup, int start_fd, int failure_fd) {
+    std::signal(SIGPIPE, SIG_DFL);  // ours is ignored, and that would be inherited
+    if (!cgroup.enter()) report(failure_fd, EACCES);
+    char go = 0;
+    if (::read(start_fd, &go, 1) != 1) ::_exit(127);  // nobody is there any more to watch it
+    if (identity && !become(*identity)) report(failure_fd, errno);
+    std::vector<char*> words;
+    words.reserve(argv.size() + 1);
+    for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
+    words.push_back(nullptr);
+    ::execvp(words.front(), words.data());
+    report(failure_fd, errno);
+}
+
+struct Pipe {
+    Fd read;
+    Fd write;
+};
+Result<Pipe> make_pipe() {
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return system_error(errno, "make a pipe");
+    return Pipe{Fd(ends[0]), Fd(ends[1])};
+}
+
+}  // namespace
+
+// Groups before the user: afterwards we may not.
+bool become(const Identity& identity) {
+    if (::initgroups(identity.name.c_str(), identity.gid) != 0) return false;
+    if (::setgid(identity.gid) != 0 || ::setuid(identity.uid) != 0) return false;
+    ::setenv("HOME", identity.home.c_str(), 1);
+    ::setenv("USER", identity.name.c_str(), 1);
+    ::setenv("LOGNAME", identity.name.c_str(), 1);
+    return true;
+}
+
+Result<std::optional<Identity>> command_identity(const std::optional<std::string>& user) {
+    if (user) {
+        auto identity = identity_of(::getpwnam(user->c_str()));
+        if (!identity) return plain_error("--user: no user is called '" + shortened(*user) + "'");
+        return identity;
+    }
+    const char* const caller = std::getenv("SUDO_UID");
+    const auto uid = caller ? parse_number(caller) : std::nullopt;
+    if (!uid || *uid == 0) return std::optional<Identity>{};
+    auto identity = identity_of(::getpwuid(static_cast<uid_t>(*uid)));
+    if (!identity) return plain_error("the user who called sudo (uid " + std::to_string(*uid) + ") is not known here");
+    return identity;
+}
+
+Result<OwnCommand> OwnCommand::prepare(const std::vector<std::string>& argv, const std::optional<Identity>& identity,
+                                       OwnCgroup& cgroup) {
+    auto start = make_pipe();
+    if (!start) return start.error();
+    auto failure = make_pipe();
+    if (!failure) return failure.error();
+    const pid_t pid = ::fork();
+    if (pid < 0) return system_error(errno, "fork");
+    if (pid == 0) {
+        start->write = Fd();
+        be_command(argv, identity, cgroup, start->read.get(), failure->write.get());
+    }
+    Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    OwnCommand command(pid, std::move(pidfd), std::move(start->write), std::move(failure->read));
+    if (!command.pidfd_) return system_error(errno, "watch the command for its end (pidfd_open)");
+    return command;
+}
+
+OwnCommand::OwnCommand(OwnCommand&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)),
+      pidfd_(std::move(other.pidfd_)),
+      start_(std::move(other.start_)),
+      failure_(std::move(other.failure_)) {}
+
+OwnCommand::~OwnCommand() {
+    if (pid_ < 0) return;
+    start_ = Fd();  // not released: it ends by itself
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+}
+
+Status OwnCommand::release() {
+    const char go = 1;
+    if (::write(start_.get(), &go, 1) != 1) return system_error(errno, "start the command");
+    int error = 0;
+    if (::read(failure_.get(), &error, sizeof error) != sizeof error) return Done{};  // closed by exec: it runs
+    return system_error(error, "run the command");
+}
+
+void OwnCommand::pass_on(int signal) const {
+    if (pid_ > 0) ::kill(pid_, signal);
+}
+
+int OwnCommand::exit_status() {
+    constexpr int kPatienceMs = 10'000;
+    pollfd ended{.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
+    if (pid_ > 0 && ::poll(&ended, 1, 0) == 0) {
+        pass_on(SIGTERM);
+        if (::poll(&ended, 1, kPatienceMs) == 0) pass_on(SIGKILL);
+    }
+    int status = 0;
+    if (pid_ < 0 || ::waitpid(std::exchange(pid_, -1), &status, 0) < 0) return 1;
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+int exit_status_of(const Error& exec_error) {
+    return exec_error.code == std::errc::no_such_file_or_directory ? 127 : 126;
+}
+
+}  // namespace memscope

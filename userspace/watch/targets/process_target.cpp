@@ -1,0 +1,116 @@
+#include "watch/targets/process_target.h"
+
+#include <fmt/format.h>
+#include <set>
+
+#include "base/text.h"
+#include "sources/cgroup/cgroup_memory.h"
+#include "sources/cgroup/memory_parts.h"
+#include "sources/proc/descendants.h"
+
+namespace memscope {
+namespace {
+
+// The memory of the smallest cgroup with the controller that contains the tree: it may hold others, too.
+class OfTree : public TargetMemory {
+  public:
+    OfTree(SysRoot root, CgroupHierarchy hierarchy) : root_(std::move(root)), hierarchy_(std::move(hierarchy)) {}
+
+    Result<MemoryState> sample(const HostMemory& host, const std::vector<Process>& processes) override {
+        if (auto followed = follow(processes); !followed) return followed.error();
+        if (!memory_) {
+            auto opened = CgroupMemory::open(hierarchy_, path_, root_);
+            if (!opened) return opened.error();
+            memory_.emplace(std::move(*opened));
+        }
+        auto state = memory_->sample(host, countable_kernel_memory(processes));
+        if (!state && is_out_of_descriptors(state.error())) return state.error();  // the cgroup is still there
+        if (!state) {
+            memory_.reset();  // the tree has moved on; the next tick finds out where to
+            return plain_error("the cgroup of the tree is gone");
+        }
+        claim(*state);
+        return state;
+    }
+
+  private:
+    // Reads the cgroup paths again only when the set of cgroups that contain the tree has changed. Fails if no file
+    // descriptor is left: then the paths are read at the next tick.
+    Status follow(const std::vector<Process>& processes) {
+        std::set<CgroupId> cgroups;
+        for (const Process& process : processes) cgroups.insert(process.task.cgroup);
+        if (cgroups.empty() || cgroups == cgroups_) return Done{};
+        std::set<CgroupId> without_path = cgroups;
+        std::vector<std::string> paths;
+        for (const Process& process : processes) {
+            if (!without_path.contains(process.task.cgroup)) continue;
+            const auto path = read_cgroup_path(root_, process.task.id.pid, hierarchy_.version);
+            if (!path && is_out_of_descriptors(path.error())) return path.error();
+            if (!path) continue;  // the process has ended
+            without_path.erase(process.task.cgroup);
+            paths.push_back(*path);
+        }
+        if (paths.empty()) return Done{};
+        cgroups_ = std::move(cgroups);
+        if (const std::string common = common_cgroup(paths); common != path_) {
+            path_ = common;
+            memory_.reset();
+        }
+        return Done{};
+    }
+
+    void claim(MemoryState& state) const {
+        const std::string shown = path_.empty() ? "/" : path_;
+        if (state.measured_at.empty()) state.measured_at = shown;
+        state.limit = Unlimited{};  // a tree of processes has none of its own
+        for (LimitCandidate& candidate : state.candidates)
+            if (candidate.owner == "own") candidate.owner = shown;
+        if (state.effective && state.effective->owner == "own") state.effective->owner = shown;
+    }
+
+    SysRoot root_;
+    CgroupHierarchy hierarchy_;
+    std::set<CgroupId> cgroups_;
+    std::string path_;
+    std::optional<CgroupMemory> memory_;
+};
+
+// /proc has threads by their ids, too, though it does not list them.
+std::optional<pid_t> thread_group_of(const SysRoot& root, pid_t pid) {
+    std::optional<pid_t> group;
+    if (const auto status = read_file(root.proc / std::to_string(pid) / "status"))
+        for_each_line(*status, [&](std::string_view line) {
+            constexpr std::string_view kKey = "Tgid:";
+            if (!line.starts_with(kKey)) return;
+            if (const auto number = parse_number(trimmed(line.substr(kKey.size()))))
+                group = static_cast<pid_t>(*number);
+        });
+    return group;
+}
+
+}  // namespace
+
+ProcessTarget::ProcessTarget(Target target) {
+    targets_.emplace(kTree, std::move(target));
+    nesting_.add(kTree, kNoCgroup);
+}
+
+Result<std::unique_ptr<ProcessTarget>> ProcessTarget::open(const SysRoot& root, const CgroupHierarchy& hierarchy,
+                                                           pid_t pid) {
+    const auto comm = read_file(root.proc / std::to_string(pid) / "comm", 64);
+    if (!comm) return plain_error(fmt::format("no process has the pid {}", pid), "`ps` lists those there are");
+    if (const auto leader = thread_group_of(root, pid); leader && *leader != pid)
+        return plain_error(fmt::format("{} is a thread, not a process", pid), fmt::format("--pid {}", *leader));
+    Target target{
+        .info = {.name = "pid:" + std::string(trimmed(*comm)), .kind = "pid", .cgroup_version = hierarchy.version},
+        .memory = std::make_unique<OfTree>(root, hierarchy)};
+    return std::unique_ptr<ProcessTarget>(new ProcessTarget(std::move(target)));
+}
+
+Targets::Changes ProcessTarget::refresh() {
+    Changes changes;
+    if (!std::exchange(announced_, true)) changes.added.push_back(kTree);
+    return changes;
+}
+
+}  // namespace memscope
