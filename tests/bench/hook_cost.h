@@ -11,13 +11,14 @@ namespace memscope {
 // The hook of growth as the collector runs it, without the collector: what it says of its own cost.
 class HookCost {
   public:
-    explicit HookCost(const RealCgroup& job) : session_(started(job)), python_({}, *session_.growth(), true) {
+    explicit HookCost(const RealCgroup& job)
+        : session_(started(job)), python_({}, *session_.find<GrowthStacks>(), true) {
         const auto tasks = session_.scan();
         if (!tasks) throw std::runtime_error(tasks.error().where);
         for (const ScannedTask& scanned : *tasks) {
             if (!scanned.task.memory) continue;
             const ProcessId id = scanned.task.id;
-            if (!session_.growth()->begin(id, SpaceId{read_clock().boot_ns}, scanned.task.memory->anon))
+            if (!session_.find<GrowthStacks>()->begin(id, SpaceId{read_clock().boot_ns}, scanned.task.memory->anon))
                 throw std::runtime_error("cannot follow a process");
             python_.look_at(id);
         }
@@ -27,9 +28,9 @@ class HookCost {
         double bookings = 0, ns = 0, cpu_ms = 0;
     };
     Sample of(const Workload& workload) {
-        const GrowthStacks::Cost before = session_.growth()->cost();
+        const GrowthStacks::Cost before = session_.find<GrowthStacks>()->cost();
         const double cpu_ms = workload.round_ms();
-        const GrowthStacks::Cost after = session_.growth()->cost();
+        const GrowthStacks::Cost after = session_.find<GrowthStacks>()->cost();
         drain();
         return {static_cast<double>(after.bookings - before.bookings), static_cast<double>(after.ns - before.ns),
                 cpu_ms};
@@ -41,7 +42,7 @@ class HookCost {
         auto session = Session::start(make_plan(gather_kernel_facts({})),
                                       {.memory_on_v1 = !RealCgroup::v2(), .follow_ranges = true});
         if (!session) throw std::runtime_error(session.error().where);
-        if (!session->growth()) throw std::runtime_error("growth is not followed on this kernel");
+        if (!session->find<GrowthStacks>()) throw std::runtime_error("growth is not followed on this kernel");
         struct stat directory{};
         if (::stat(job.path().c_str(), &directory) != 0 || !session->watch(CgroupId{directory.st_ino}))
             throw std::runtime_error("cannot watch");
@@ -49,8 +50,8 @@ class HookCost {
     }
 
     void drain() {
-        session_.drain_ranges([](const RangeEvent&) {});
-        session_.growth()->drain(
+        session_.drain({.range = [](const RangeEvent&) {}});
+        session_.find<GrowthStacks>()->drain(
             {.code = [](const ms_code&) {},
              .stack = [this](const RawStack& stack) { python_frames_ = std::max(python_frames_, stack.python.size()); },
              .grew = [](const ProcessId&) {}});

@@ -61,7 +61,7 @@ void measure_all() {
         for (const bool ranges : {false, true}) {
             Session session = started(job, ranges);
             note(ranges ? 2 : 1);
-            session.drain_ranges([](const RangeEvent&) {});
+            session.drain({.range = [](const RangeEvent&) {}});
             if (session.losses().at("ranges_full") != 0) throw std::runtime_error("events were lost");
         }
     }

@@ -19,17 +19,17 @@ class Followed {
 
     // A round as a watcher does it: the ring, what is to be read, the ring again, then the process table.
     void round() {
-        session_.drain([](const TreeEvent&) {});
+        session_.drain({.tree = [](const TreeEvent&) {}});
         const auto apply = [this](const RangeEvent& event) { growth_.apply(event); };
-        session_.drain_ranges(apply);
+        session_.drain({.range = apply});
         for (const ProcessId id : growth_.to_be_read()) read(id);
-        session_.drain_ranges(apply);
+        session_.drain({.range = apply});
         const auto tasks = session_.scan();
         if (!tasks) throw std::runtime_error(tasks.error().message());
         ids_.clear();
         for (const ScannedTask& scanned : *tasks) ids_[scanned.task.id.pid] = scanned.task.id;
         for (const auto& [pid, id] : ids_)
-            if (const auto lost = session_.lost_ranges(pid)) growth_.meet(id, *lost);
+            if (const auto lost = session_.tree().lost_ranges(pid)) growth_.meet(id, *lost);
     }
     // Until nothing is to be read any more.
     void settle() {

@@ -107,7 +107,7 @@ TEST(Reclaim, WhoseBeginningIsLostIsLeftOutAndNothingElse) {
     struct stat directory{};
     ASSERT_EQ(::stat(job.path().c_str(), &directory), 0);
     const CgroupId id{directory.st_ino};
-    ReclaimTimer& reclaim = *followed.session().reclaim();
+    ReclaimTimer& reclaim = *followed.session().find<ReclaimTimer>();
     Child child(job, [&](const Child::Script& script) {
         script.say();
         for (;;) file.read();

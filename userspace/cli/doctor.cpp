@@ -92,17 +92,19 @@ double call_cost() {
     return static_cast<double>(spent) * 1e9 / CLOCKS_PER_SEC / calls;
 }
 
-// The signal `memory` hangs on the return of every system call of the machine, watched or not: what that costs here.
+// MappingCalls has a program at the return of every system call of the machine, watched or not: its cost here.
 Finding mapped_bytes_finding(Session& session) {
     constexpr int kRounds = 5;
+    MappingCalls* calls = session.find<MappingCalls>();
     if (!session.refused().empty()) return {"mapped bytes", false, session.refused().front().message()};
+    if (!calls) return {"mapped bytes", false, "this kernel offers no hook for them"};
     double alone = 1e9;
     double hooked = 1e9;
     for (int i = 0; i < kRounds; ++i) {
         hooked = std::min(hooked, call_cost());
-        if (auto paused = session.pause_memory(); !paused) return {"mapped bytes", false, paused.error().message()};
+        calls->pause();
         alone = std::min(alone, call_cost());
-        if (auto resumed = session.resume_memory(); !resumed) return {"mapped bytes", false, resumed.error().message()};
+        if (auto resumed = calls->resume(); !resumed) return {"mapped bytes", false, resumed.error().message()};
     }
     return {
         "mapped bytes", true,
@@ -112,13 +114,15 @@ Finding mapped_bytes_finding(Session& session) {
 
 // They are attached when a process maps a driver.
 Finding cuda_calls_finding(Session& session) {
-    if (auto started = session.start_gpu(); !started) return {"CUDA calls", false, started.error().message()};
+    if (auto started = session.start_later<CudaCalls>(); !started)
+        return {"CUDA calls", false, started.error().message()};
     return {"CUDA calls", true, "followed in whatever copies of the driver watched processes map"};
 }
 
 // The same, and only when somebody asks for them.
 Finding tensors_finding(Session& session) {
-    if (auto started = session.start_torch(); !started) return {"tensors", false, started.error().message()};
+    if (auto started = session.start_later<TorchProbes>(); !started)
+        return {"tensors", false, started.error().message()};
     return {"tensors", true, "counted with --torch, in builds of PyTorch that have probes (release wheels for x86_64)"};
 }
 

@@ -1,153 +1,155 @@
 #include "kernel/session.h"
 
+#include <algorithm>
+#include <ranges>
 #include <unistd.h>
 
+#include "kernel/features/bpf_object.h"
+
 namespace memscope {
+namespace {
+
+enum class Start {
+    needed,       // without it there is nothing to watch
+    if_possible,  // at once, if it is wanted and the kernel has a hook for it
+    later,        // when it is asked for
+};
+
+struct Entry {
+    std::string_view name;
+    Start start;
+    bool (*is_wanted)(const FeatureSettings&);
+    Result<std::unique_ptr<KernelFeature>> (*make)(const Plan&, const FeatureSettings&);
+};
+
+bool always(const FeatureSettings&) { return true; }
+
+template <class Feature>
+constexpr Entry entry(Start start, bool (*is_wanted)(const FeatureSettings&) = always) {
+    return {Feature::kName, start, is_wanted,
+            [](const Plan& plan, const FeatureSettings& settings) -> Result<std::unique_ptr<KernelFeature>> {
+                auto feature = Feature::start(plan, settings);
+                if (!feature) return feature.error();
+                return std::unique_ptr<KernelFeature>(std::move(*feature));
+            }};
+}
+
+// In the order in which they are started: ProcessTree makes maps that all others share, and MappingCalls takes stacks
+// with the maps of GrowthStacks.
+const Entry kFeatures[] = {
+    entry<ProcessTree>(Start::needed),
+    entry<TaskScan>(Start::needed),
+    entry<GrowthStacks>(Start::if_possible, [](const FeatureSettings& s) { return s.follow_growth; }),
+    entry<MappingCalls>(Start::if_possible, [](const FeatureSettings& s) { return s.follow_mappings; }),
+    entry<ReclaimTimer>(Start::if_possible),
+    entry<FatalSignals>(Start::if_possible),
+    entry<CudaCalls>(Start::later),
+    entry<TorchProbes>(Start::later),
+};
+
+const Entry& entry_of(std::string_view name) { return *std::ranges::find(kFeatures, name, &Entry::name); }
+
+FeatureSettings settings_for(const Plan& plan, const SessionSettings& wanted) {
+    return {.memory_on_v1 = wanted.memory_on_v1,
+            .watcher_pid = static_cast<unsigned>(::getpid()),
+            .spawner_pid = static_cast<unsigned>(wanted.spawner),
+            .follow_mappings = wanted.follow_mappings && !programs_of(plan, MappingCalls::kName).empty(),
+            .follow_ranges = wanted.follow_ranges && wanted.follow_mappings &&
+                             !program_of(plan, MappingCalls::kName, "sys_exit").empty() &&
+                             !program_of(plan, MappingCalls::kName, "sys_enter").empty(),
+            .follow_descendants = wanted.follow_descendants,
+            .atomic_exchange = wanted.atomic_exchange,
+            .many_user_probes = wanted.many_user_probes,
+            .allocates_at_probes = wanted.allocates_at_probes,
+            .follow_growth = wanted.follow_growth,
+            .gpu_live = wanted.gpu_live,
+            .tensors = wanted.tensors};
+}
+
+}  // namespace
 
 Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) {
     capture_libbpf_messages();
-    FeatureSettings settings{.memory_on_v1 = wanted.memory_on_v1,
-                             .watcher_pid = static_cast<unsigned>(::getpid()),
-                             .spawner_pid = static_cast<unsigned>(wanted.spawner),
-                             .follow_mappings = wanted.follow_mappings && !programs_of(plan, "memory").empty(),
-                             .follow_ranges = wanted.follow_ranges && wanted.follow_mappings &&
-                                              !program_of(plan, "memory", "sys_exit").empty() &&
-                                              !program_of(plan, "memory", "sys_enter").empty(),
-                             .follow_descendants = wanted.follow_descendants,
-                             .atomic_exchange = wanted.atomic_exchange,
-                             .many_user_probes = wanted.many_user_probes,
-                             .allocates_at_probes = wanted.allocates_at_probes,
-                             .gpu_live = wanted.gpu_live,
-                             .tensors = wanted.tensors};
-    auto tree = ProcessTree::start(plan, settings);
-    if (!tree) return tree.error();
-    settings.shared = tree->shared_maps();
-    auto tasks = TaskScan::start(plan, settings);
-    if (!tasks) return tasks.error();
-    auto death_ring = DeathRing::open(settings.shared.at("deaths"));
-    if (!death_ring) return death_ring.error();
-    Session session(std::move(*tree), std::move(*tasks), std::move(*death_ring));
-    if (settings.follow_ranges) {
-        auto ring = RangeRing::open(settings.shared.at("ranges"));
-        if (!ring) return ring.error();
-        session.ranges_ = std::move(*ring);
-    }
-    if (wanted.follow_growth) {  // before `memory`, which takes stacks, too
-        auto growth = GrowthStacks::start(plan, settings);
-        if (growth) {
-            session.growth_ = std::make_unique<GrowthStacks>(std::move(*growth));
-            settings.shared.merge(session.growth_->shared_maps());
-            settings.follow_growth = true;
+    Session session;
+    session.plan_ = plan;
+    session.settings_ = settings_for(plan, wanted);
+    for (const Entry& each : kFeatures) {
+        if (each.start == Start::later || !each.is_wanted(session.settings_)) continue;
+        if (each.start == Start::if_possible && programs_of(plan, each.name).empty()) continue;
+        const auto started = session.start_later(each.name);
+        if (started) {
+            if (auto refusal = (*started)->refusal()) session.refused_.push_back(std::move(*refusal));
+        } else if (each.start == Start::needed) {
+            return started.error();
         } else {
-            session.refused_.push_back(growth.error());
+            session.refused_.push_back(started.error());
         }
     }
-    if (settings.follow_mappings) {
-        auto memory = MappingCalls::start(plan, settings);
-        if (memory)
-            session.memory_ = std::move(*memory);
-        else
-            session.refused_.push_back(memory.error());
-    }
-    if (!programs_of(plan, "reclaim").empty()) {
-        auto reclaim = ReclaimTimer::start(plan, settings);
-        if (reclaim)
-            session.reclaim_ = std::move(*reclaim);
-        else
-            session.refused_.push_back(reclaim.error());
-    }
-    if (!programs_of(plan, "deaths").empty()) {
-        auto deaths = FatalSignals::start(plan, settings);
-        if (deaths)
-            session.deaths_ = std::move(*deaths);
-        else
-            session.refused_.push_back(deaths.error());
-    }
-    if (const auto& refusal = session.tasks_.refusal()) session.refused_.push_back(*refusal);
-    for (const Choice& choice : plan) {
-        // Not wanted until somebody has mapped a driver, or PyTorch.
-        if (choice.feature == "gpu" || choice.feature == "torch") continue;
-        const bool off =
-            (choice.feature == "memory" && !session.memory_) || (choice.feature == "growth" && !session.growth_) ||
-            (choice.feature == "reclaim" && !session.reclaim_) || (choice.feature == "deaths" && !session.deaths_) ||
-            (choice.hook == "sys_enter" && !session.follows_ranges()) ||
-            (choice.hook == "quick_scan" && !session.tasks_.is_quick());
-        session.probes_.push_back(
-            {std::string(choice.feature) + "_" + std::string(choice.hook), !off && !choice.program.empty()});
-    }
-    session.plan_ = plan;
-    session.settings_ = settings;
+    session.follows_ranges_ = session.settings_.follow_ranges && session.find<MappingCalls>();
+    session.list_probes();
     return session;
 }
 
-Status Session::start_gpu() {
-    if (gpu_) return Done{};
-    auto gpu = CudaCalls::start(plan_, settings_);
-    if (!gpu) return gpu.error();
-    gpu_ = std::make_unique<CudaCalls>(std::move(*gpu));
-    return Done{};
+Result<KernelFeature*> Session::start_later(std::string_view name) {
+    if (KernelFeature* running = find(name)) return running;
+    FeatureSettings settings = settings_;
+    // The programs of other features take stacks only where GrowthStacks reads them.
+    settings.follow_growth = find<GrowthStacks>() != nullptr;
+    auto started = entry_of(name).make(plan_, settings);
+    if (!started) return started.error();
+    settings_.shared.merge((*started)->shared_maps());
+    features_.push_back({entry_of(name).name, std::move(*started)});
+    return features_.back().feature.get();
 }
 
-Status Session::start_torch() {
-    if (torch_) return Done{};
-    auto torch = TorchProbes::start(plan_, settings_);
-    if (!torch) return torch.error();
-    torch_ = std::make_unique<TorchProbes>(std::move(*torch));
-    return Done{};
+KernelFeature* Session::find(std::string_view name) const {
+    const auto found = std::ranges::find(features_, name, &Running::name);
+    return found == features_.end() ? nullptr : found->feature.get();
 }
 
+// Features that are started later are listed by those who start them.
+void Session::list_probes() {
+    for (const Choice& choice : plan_) {
+        if (entry_of(choice.feature).start == Start::later) continue;
+        const KernelFeature* feature = find(choice.feature);
+        probes_.push_back({std::string(choice.feature) + "_" + std::string(choice.hook),
+                           feature && !choice.program.empty() && feature->uses(choice.hook)});
+    }
+}
+
+// The tree last: its map lets the programs of the others see the target.
 Status Session::watch(CgroupId target) {
-    if (reclaim_)
-        if (auto added = reclaim_->watch(target); !added) return added;
-    return tree_.watch(target);
+    for (const Running& each : features_ | std::views::reverse)
+        if (auto added = each.feature->watch(target); !added) return added;
+    return Done{};
 }
 
 void Session::unwatch(CgroupId target) {
-    tree_.unwatch(target);
-    if (reclaim_) reclaim_->unwatch(target);
+    for (const Running& each : features_) each.feature->unwatch(target);
 }
 
-Status Session::pause_memory() {
-    if (!memory_) return plain_error("the signal 'memory' is off");
-    memory_->detach();
-    return Done{};
+std::vector<int> Session::event_fds() const {
+    std::vector<int> fds;
+    for (const Running& each : features_)
+        for (const int fd : each.feature->event_fds()) fds.push_back(fd);
+    return fds;
 }
 
-Status Session::resume_memory() {
-    if (!memory_) return plain_error("the signal 'memory' is off");
-    return memory_->attach();
-}
-
-std::optional<std::uint64_t> Session::lost_ranges(pid_t process) const {
-    return read_lost_ranges(tree_.mappings_map(), process);
+void Session::drain(const KernelEvents& events) {
+    for (const Running& each : features_) each.feature->drain(events);
 }
 
 Losses Session::losses() const {
-    Losses sum = tree_.losses();
-    if (ranges_) sum["malformed_record"] += ranges_->malformed();
-    sum["malformed_record"] += death_ring_.malformed();
-    for (const auto& [reason, count] : tasks_.losses()) sum[reason] += count;
-    if (memory_)
-        for (const auto& [reason, count] : memory_->losses()) sum[reason] += count;
-    if (growth_)
-        for (const auto& [reason, count] : growth_->losses()) sum[reason] += count;
-    if (reclaim_)
-        for (const auto& [reason, count] : reclaim_->losses()) sum[reason] += count;
-    if (deaths_)
-        for (const auto& [reason, count] : deaths_->losses()) sum[reason] += count;
-    if (gpu_)
-        for (const auto& [reason, count] : gpu_->losses()) sum[reason] += count;
-    if (torch_)
-        for (const auto& [reason, count] : torch_->losses()) sum[reason] += count;
+    Losses sum;
+    for (const Running& each : features_)
+        for (const auto& [reason, count] : each.feature->losses()) sum[reason] += count;
     return sum;
 }
 
-// The shared maps are counted once, with the object that made them: the others have only their own.
 Bytes Session::map_memory() const {
-    return tree_.map_memory() + tasks_.map_memory() + (memory_ ? memory_->map_memory() : Bytes{}) +
-           (growth_ ? growth_->map_memory() : Bytes{}) + (reclaim_ ? reclaim_->map_memory() : Bytes{}) +
-           (deaths_ ? deaths_->map_memory() : Bytes{}) + (gpu_ ? gpu_->map_memory() : Bytes{}) +
-           (torch_ ? torch_->map_memory() : Bytes{});
+    Bytes sum;
+    for (const Running& each : features_) sum += each.feature->map_memory();
+    return sum;
 }
 
 }  // namespace memscope

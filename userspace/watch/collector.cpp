@@ -48,9 +48,10 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared
       numa_(root_, [reads = reads_](pid_t pid, std::uint64_t number, const NodeSet& memory_nodes) {
           return read_nodes(reads->quick, pid, number, memory_nodes);
       }) {
-    if (GrowthStacks* signal = session_.growth())
-        growth_ = std::make_unique<GrowthRecorder>(root_, reads_, *signal, cuda_->calls(), options.python,
-                                                   HookBudget(options.growth_budget, options.growth_window));
+    if (session_.find<GrowthStacks>())
+        growth_ =
+            std::make_unique<GrowthRecorder>(root_, reads_, *session_.find<GrowthStacks>(), cuda_->calls(),
+                                             options.python, HookBudget(options.growth_budget, options.growth_window));
     const auto probes = session_.probes();
     told_of_cgroups_ = std::all_of(probes.begin(), probes.end(), [](const Probe& probe) {
         return probe.attached || (probe.name != "tree_cgroup_made" && probe.name != "tree_cgroup_removed");
@@ -99,10 +100,9 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
 
 Status Collector::watch_rings() {
     events_ = Fd(::epoll_create1(EPOLL_CLOEXEC));
-    std::vector<int> sources{session_.ring_fd(), session_.deaths_fd(), reads_->quick.fd(), reads_->slow.fd(),
-                             reads_->probes.fd()};
-    if (growth_) sources.insert(sources.end(), {session_.growth()->ring_fd(), growth_->retry_fd()});
-    if (session_.follows_ranges()) sources.push_back(session_.ranges_fd());
+    std::vector<int> sources = session_.event_fds();
+    sources.insert(sources.end(), {reads_->quick.fd(), reads_->slow.fd(), reads_->probes.fd()});
+    if (growth_) sources.push_back(growth_->retry_fd());
     for (const int fd : sources)
         if (!wakes_at(fd)) return system_error(errno, "wait for events of the kernel");
     return Done{};
@@ -116,8 +116,8 @@ bool Collector::wakes_at(int fd) const {
 
 Status Collector::follow_descendants(pid_t pid) {
     return follow_tree(root_, pid,
-                       {.add = [this](pid_t member) { return session_.follow(member, ProcessTarget::kTree); },
-                        .remove = [this](pid_t member) { session_.unfollow(member); }});
+                       {.add = [this](pid_t member) { return session_.tree().follow(member, ProcessTarget::kTree); },
+                        .remove = [this](pid_t member) { session_.tree().unfollow(member); }});
 }
 
 std::vector<Error> Collector::take_refusals() {
@@ -128,7 +128,7 @@ std::vector<Error> Collector::take_refusals() {
 
 void Collector::take_events() {
     reads_->pump();
-    session_.drain([this](const TreeEvent& event) {
+    session_.drain({.tree = [this](const TreeEvent& event) {
         if (std::holds_alternative<CgroupsChanged>(event)) cgroups_changed_ = true;
         if (const auto* exit = std::get_if<Exited>(&event); exit && was_killed(exit->exit_code))
             for (const CgroupId id : targets_->nesting().around(exit->target))
@@ -141,11 +141,11 @@ void Collector::take_events() {
         }
         if (const auto* mapped = std::get_if<CudaMapped>(&event)) cuda_->mapped(mapped->id, processes_);
         processes_.apply(event);
-    });
+    }});
     cuda_->look(session_, read_clock().boot_ns);
     watch_cuda_failures();
     // Last: by then all that led to them has been told, and of a cgroup that is gone all deaths are there.
-    session_.drain_deaths([this](LastWords words) { deaths_.take(std::move(words)); });
+    session_.drain({.death = [this](const LastWords& words) { deaths_.take(words); }});
     if (growth_) {
         growth_->take_events();
         growth_->look_again();
@@ -157,11 +157,11 @@ void Collector::take_events() {
 
 // When an allocation fails the driver is asked at once: a process that ends for it frees its memory within moments.
 void Collector::watch_cuda_failures() {
-    CudaCalls* signal = session_.gpu();
-    if (!signal || !gpus_) return;
-    // The signal is started when the first driver is mapped. Tried again at the next event if epoll has no room.
-    if (!told_of_cuda_failures_) told_of_cuda_failures_ = wakes_at(signal->failures_fd());
-    if (signal->take_failures()) gpus_->ask();
+    const CudaCalls* calls = session_.find<CudaCalls>();
+    if (!calls || !gpus_) return;
+    // The feature is started when the first driver is mapped. Tried again at the next event if epoll has no room.
+    if (!told_of_cuda_failures_) told_of_cuda_failures_ = wakes_at(calls->event_fds().front());
+    session_.drain({.cuda_refused = [this] { gpus_->ask(); }});
 }
 
 // At a tick. The event of a new cgroup comes a moment before its directory can be seen, so what was looked up early
@@ -198,7 +198,8 @@ void Collector::refresh_targets() {
         runs_.name(id, last);
         runs_.forget(id);
         ended_.end(id, std::move(last), now);
-        stalls_.book(session_.reclaim(), id, targets_->nesting());  // its last ones belong to whoever is around it
+        stalls_.book(session_.find<ReclaimTimer>(), id,
+                     targets_->nesting());  // its last ones belong to whoever is around it
         session_.unwatch(id);
         processes_.retarget(id, targets_->nesting().enclosing(id));
         ledger_.forget(id);
@@ -266,7 +267,7 @@ void Collector::describe_target(CgroupId id, Target& target, TargetSnapshot& out
     judge.consider(boot, Seconds(now.unix_seconds), out, snapshot.gpus);
     if (judge.job_ended() == boot) runs_.job_ended(id);
     out.run = runs_.current(id);
-    out.reclaim = stalls_.of(session_.reclaim(), id);
+    out.reclaim = stalls_.of(session_.find<ReclaimTimer>(), id);
     out.precursors = precursors_.consider(id, out, snapshot.host, judge, now);
     ended_.remember(id, out);
 }
@@ -326,8 +327,8 @@ std::map<CgroupId, TargetSnapshot> Collector::book_and_describe(const Now& now) 
 void Collector::describe(Snapshot& snapshot, const Now& now) {
     auto described = book_and_describe(now);
     for (const auto& [id, target] : targets_->all())  // all, before any is shown
-        stalls_.book(session_.reclaim(), id, targets_->nesting());
-    stalls_.sweep(session_.reclaim(), now.boot_ns);
+        stalls_.book(session_.find<ReclaimTimer>(), id, targets_->nesting());
+    stalls_.sweep(session_.find<ReclaimTimer>(), now.boot_ns);
     samples_without_descriptor_ = 0;
     numa_.begin_tick(now.boot_ns);
     targets_->begin_tick();
@@ -376,7 +377,7 @@ SelfSample Collector::describe_self(const Now& now) {
     self.dropped["target_no_descriptor"] = no_descriptors_;
     self.unwatched_targets = targets_without_descriptor_ + samples_without_descriptor_;
     self.probes = session_.probes();
-    if (growth_ && session_.growth()->is_paused())
+    if (growth_ && session_.find<GrowthStacks>()->is_paused())
         for (Probe& probe : self.probes)
             if (probe.name == "growth_resident") probe.attached = false;
     cuda_->describe(self);

@@ -89,7 +89,7 @@ class Collector {
     std::optional<SelfSample> own_{};     // of the last tick
     std::uint64_t own_looked_up_ns_ = 0;  // boot clock; when all of it was read
     bool told_of_cgroups_ = false;        // the kernel says when a cgroup is made or removed
-    bool told_of_cuda_failures_ = false;  // the ring of the GPU signal is among `events_`
+    bool told_of_cuda_failures_ = false;  // the ring of CudaCalls is among `events_`
     bool cgroups_changed_ = true;
     std::uint64_t refreshed_ns_ = 0;       // boot clock
     std::uint64_t detailed_revision_ = 0;  // of the process table, when all details had been read

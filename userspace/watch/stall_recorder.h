@@ -9,13 +9,13 @@ namespace memscope {
 // Fetches what the kernel has booked of reclaim stalls, and keeps it for the targets around when one ends.
 class StallRecorder {
   public:
-    // `signal` may be null: then there is nothing to be had of any target.
-    void book(const ReclaimTimer* signal, CgroupId target, const Nesting& nesting);
+    // `timer` may be null: then there is nothing to be had of any target.
+    void book(const ReclaimTimer* timer, CgroupId target, const Nesting& nesting);
     void forget(CgroupId target) { ledger_.forget(target); }
-    std::optional<ReclaimStalls> of(const ReclaimTimer* signal, CgroupId target) const;
+    std::optional<ReclaimStalls> of(const ReclaimTimer* timer, CgroupId target) const;
 
     // Now and then: makes room for others where the end of a stall was not told.
-    void sweep(ReclaimTimer* signal, std::uint64_t now_boot_ns);
+    void sweep(ReclaimTimer* timer, std::uint64_t now_boot_ns);
 
   private:
     StallLedger ledger_;

@@ -10,6 +10,7 @@
 
 #include "gpu.skel.h"
 #include "gpu_plain.skel.h"
+#include "kernel/features/bpf_object.h"
 #include "kernel/features/map_entries.h"
 
 namespace memscope {
@@ -31,59 +32,50 @@ Bytes not_below_zero(__s64 bytes) { return Bytes{bytes > 0 ? static_cast<std::ui
 }  // namespace
 
 struct CudaCalls::State {
-    std::unique_ptr<gpu_bpf, Release<gpu_bpf__destroy>> skeleton;
+    BpfObject<gpu_bpf> object;
     std::string_view return_program;
-    std::vector<Link> links;  // of processes that end or execute another program
     Ring refusals{};
-    std::uint64_t refused = 0;  // since the last take_failures()
-    SharedMaps shared;
+    std::uint64_t refused = 0;  // since the last drain()
     bool many_at_once = false;
     __u32 sweep_position = 0;
     bool sweep_begins = true;
 
     int map(const bpf_map* map) const { return bpf_map__fd(map); }
-    bpf_program* program(std::string_view name) const {
-        return bpf_object__find_program_by_name(skeleton->obj, std::string(name).c_str());
-    }
 };
 
 CudaCalls::CudaCalls(std::unique_ptr<State> state) : state_(std::move(state)) {}
-CudaCalls::CudaCalls(CudaCalls&&) noexcept = default;
-CudaCalls& CudaCalls::operator=(CudaCalls&&) noexcept = default;
 CudaCalls::~CudaCalls() = default;
 
-Result<CudaCalls> CudaCalls::start(const Plan& plan, const FeatureSettings& settings) {
-    auto state = std::make_unique<State>();
-    state->return_program = program_of(plan, "gpu", "calls");
-    if (state->return_program.empty()) return plain_error("this kernel offers nothing for the signal 'gpu'");
-    state->skeleton.reset(open_object(settings, gpu_bpf__create_skeleton, gpu_bpf__destroy, gpu_plain_bpf__elf_bytes));
-    if (!state->skeleton) return load_error("gpu", errno);
-    apply_settings(*state->skeleton, settings);
-    if (settings.gpu_live > 0) bpf_map__set_max_entries(state->skeleton->maps.gpu_live, settings.gpu_live);
-    if (!share_maps(state->skeleton->obj, settings.shared)) return load_error("gpu", errno);
-    auto programs = programs_of(plan, "gpu");
-    auto ends = programs;
-    std::erase(ends, state->return_program);
+Result<std::unique_ptr<CudaCalls>> CudaCalls::start(const Plan& plan, const FeatureSettings& settings) {
+    const auto return_program = program_of(plan, kName, "calls");
+    if (return_program.empty()) return plain_error("this kernel offers no hook for calls of the CUDA driver");
+    const auto planned = programs_of(plan, kName);
+    auto programs = planned;
     programs.insert(programs.end(), std::begin(kPrograms), std::end(kPrograms));
-    load_only(state->skeleton->obj, programs);
-    state->many_at_once = settings.many_user_probes;
-    if (state->many_at_once) {
-        prepare_for_many(state->program(state->return_program));
-        for (const char* program : kPrograms) prepare_for_many(state->program(program));
-    }
-    if (const int error = gpu_bpf__load(state->skeleton.get())) return load_error("gpu", -error);
-    auto links = memscope::attach(state->skeleton->obj, ends);
-    if (!links) return links.error();
-    state->links = std::move(*links);
+    auto object = BpfObject<gpu_bpf>::load(
+        kName, {gpu_bpf__create_skeleton, gpu_plain_bpf__elf_bytes}, settings, programs, [&](gpu_bpf& skeleton) {
+            if (settings.gpu_live > 0) bpf_map__set_max_entries(skeleton.maps.gpu_live, settings.gpu_live);
+            if (!settings.many_user_probes) return;
+            const auto prepare = [&](std::string_view name) {
+                prepare_for_many(bpf_object__find_program_by_name(skeleton.obj, std::string(name).c_str()));
+            };
+            prepare(return_program);
+            for (const char* program : kPrograms) prepare(program);
+        });
+    if (!object) return object.error();
+    auto ends = planned;  // programs at the end of a process, or when it executes another program
+    std::erase(ends, return_program);
+    if (auto attached = object->attach(ends); !attached) return attached.error();
+    auto state = std::make_unique<State>(State{
+        .object = std::move(*object), .return_program = return_program, .many_at_once = settings.many_user_probes});
     const auto count = [](void* refused, void*, std::size_t) {
         ++*static_cast<std::uint64_t*>(refused);
         return 0;
     };
     state->refusals.reset(
-        ring_buffer__new(state->map(state->skeleton->maps.gpu_refusals), count, &state->refused, nullptr));
+        ring_buffer__new(state->map(state->object->maps.gpu_refusals), count, &state->refused, nullptr));
     if (!state->refusals) return system_error(errno, "open the ring of refused CUDA allocations");
-    state->shared = settings.shared;
-    return CudaCalls(std::move(state));
+    return std::unique_ptr<CudaCalls>(new CudaCalls(std::move(state)));
 }
 
 // Probes at returns are attached first: a return without its call does no harm, but a call without its return would
@@ -99,7 +91,7 @@ Result<ProbeRequest> CudaCalls::probes(const Fd& library, std::span<const CudaPl
         calls[place.call].push_back({.offset = place.offset});
     }
     const auto add = [&](std::string_view program, ProbeAt at, std::vector<ProbePoint> points) -> Status {
-        auto group = probe_group(state_->program(program), at, std::move(points));
+        auto group = probe_group(state_->object.program(program), at, std::move(points));
         if (!group) return group.error();
         request.groups.push_back(std::move(*group));
         return Done{};
@@ -112,7 +104,7 @@ Result<ProbeRequest> CudaCalls::probes(const Fd& library, std::span<const CudaPl
 
 std::vector<GpuAccount> CudaCalls::accounts() const {
     std::vector<GpuAccount> accounts;
-    const int processes = state_->map(state_->skeleton->maps.gpu_processes);
+    const int processes = state_->map(state_->object->maps.gpu_processes);
     const auto add = [&](const ms_gpu_account_key& key, const ms_gpu_account& value) {
         GpuAccount account{.process = process_of(key.pid, value.start_ns, key.process),
                            .device = key.device,
@@ -129,14 +121,14 @@ std::vector<GpuAccount> CudaCalls::accounts() const {
         account.living = bpf_map_lookup_elem(processes, &key.pid, &process) == 0 && process.id == key.process;
         accounts.push_back(account);
     };
-    for_each_entry<ms_gpu_account_key, ms_gpu_account>(state_->map(state_->skeleton->maps.gpu_accounts),
+    for_each_entry<ms_gpu_account_key, ms_gpu_account>(state_->map(state_->object->maps.gpu_accounts),
                                                        std::size_t{2} * MS_GPU_ACCOUNTS, add);
     return accounts;
 }
 
 std::vector<GpuSite> CudaCalls::sites() const {
     std::vector<GpuSite> sites;
-    for_each_entry<ms_gpu_site_key, __s64>(state_->map(state_->skeleton->maps.gpu_sites), std::size_t{2} * MS_GPU_SITES,
+    for_each_entry<ms_gpu_site_key, __s64>(state_->map(state_->object->maps.gpu_sites), std::size_t{2} * MS_GPU_SITES,
                                            [&](const ms_gpu_site_key& key, __s64 bytes) {
                                                if (key.kind >= MS_GPU_KIND_COUNT) return;
                                                GpuSite site{.process = process_of(key.pid, 0, key.process),
@@ -154,37 +146,38 @@ std::vector<GpuSite> CudaCalls::sites() const {
 }
 
 void CudaCalls::forget(const CudaProcess& process) {
-    const int map = state_->map(state_->skeleton->maps.gpu_processes);
+    const int map = state_->map(state_->object->maps.gpu_processes);
     ms_gpu_process known{};
     if (bpf_map_lookup_elem(map, &process.id.pid, &known) != 0 || known.id != process.instance) return;
     // What it does until it is watched again is not seen.
-    bpf_map_delete_elem(state_->map(state_->skeleton->maps.gpu_seen_from_start), &process.id.pid);
+    bpf_map_delete_elem(state_->map(state_->object->maps.gpu_seen_from_start), &process.id.pid);
     bpf_map_delete_elem(map, &process.id.pid);
 }
 
 void CudaCalls::seen_from_start(const ProcessId& process) {
     const auto pid = static_cast<__u32>(process.pid);
     const __u64 start_ns = process.start_ns;
-    bpf_map_update_elem(state_->map(state_->skeleton->maps.gpu_seen_from_start), &pid, &start_ns, BPF_ANY);
+    bpf_map_update_elem(state_->map(state_->object->maps.gpu_seen_from_start), &pid, &start_ns, BPF_ANY);
 }
 
 void CudaCalls::not_seen_from_start(const ProcessId& process) {
     const auto pid = static_cast<__u32>(process.pid);
-    bpf_map_delete_elem(state_->map(state_->skeleton->maps.gpu_seen_from_start), &pid);
+    bpf_map_delete_elem(state_->map(state_->object->maps.gpu_seen_from_start), &pid);
 }
 
-int CudaCalls::failures_fd() const { return ring_buffer__epoll_fd(state_->refusals.get()); }
+std::vector<int> CudaCalls::event_fds() const { return {ring_buffer__epoll_fd(state_->refusals.get())}; }
 
-bool CudaCalls::take_failures() {
+void CudaCalls::drain(const KernelEvents& events) {
+    if (!events.cuda_refused) return;
     ring_buffer__consume(state_->refusals.get());
-    return std::exchange(state_->refused, 0) > 0;
+    if (std::exchange(state_->refused, 0) > 0) events.cuda_refused();
 }
 
 void CudaCalls::forget(const GpuAccount& account) {
     const ms_gpu_account_key key{.process = account.process.instance,
                                  .pid = static_cast<__u32>(account.process.id.pid),
                                  .device = account.device};
-    bpf_map_delete_elem(state_->map(state_->skeleton->maps.gpu_accounts), &key);
+    bpf_map_delete_elem(state_->map(state_->object->maps.gpu_accounts), &key);
 }
 
 void CudaCalls::forget(const GpuSite& site) {
@@ -198,13 +191,13 @@ void CudaCalls::forget(const GpuSite& site) {
                               .device = site.device,
                               .kind = kind,
                               .pad = 0};
-    bpf_map_delete_elem(state_->map(state_->skeleton->maps.gpu_sites), &key);
+    bpf_map_delete_elem(state_->map(state_->object->maps.gpu_sites), &key);
 }
 
 // An account is there before the first allocation in it, so one that is looked for after the allocation was read and is
 // not there is gone.
 void CudaCalls::sweep(std::size_t most) {
-    const int map = state_->map(state_->skeleton->maps.gpu_live);
+    const int map = state_->map(state_->object->maps.gpu_live);
     std::vector<ms_gpu_live_key> keys(most);
     std::vector<ms_gpu_live> values(most);
     auto count = static_cast<__u32>(most);
@@ -212,7 +205,7 @@ void CudaCalls::sweep(std::size_t most) {
                                            &state_->sweep_position, keys.data(), values.data(), &count, nullptr);
     state_->sweep_begins = error != 0;  // at the end, or it has to be tried anew
     if (error != 0 && error != -ENOENT) return;
-    const int accounts = state_->map(state_->skeleton->maps.gpu_accounts);
+    const int accounts = state_->map(state_->object->maps.gpu_accounts);
     std::map<std::tuple<__u64, __u32, __s32>, std::optional<__u64>> generations;
     const auto generation_of = [&](const ms_gpu_live_key& key, __s32 device) {
         const auto [known, fresh] = generations.try_emplace({key.process, key.pid, device});
@@ -225,14 +218,14 @@ void CudaCalls::sweep(std::size_t most) {
     for (__u32 i = 0; i < count; ++i)
         if (generation_of(keys[i], values[i].device) != values[i].generation && bpf_map_delete_elem(map, &keys[i]) == 0)
             ++swept;
-    __atomic_fetch_sub(&state_->skeleton->bss->gpu_live_entries, swept, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&state_->object->bss->gpu_live_entries, swept, __ATOMIC_RELAXED);
 }
 
 std::uint64_t CudaCalls::live_entries() const {
-    return not_below_zero(__atomic_load_n(&state_->skeleton->bss->gpu_live_entries, __ATOMIC_RELAXED)).n;
+    return not_below_zero(__atomic_load_n(&state_->object->bss->gpu_live_entries, __ATOMIC_RELAXED)).n;
 }
 
-Losses CudaCalls::losses() const { return read_losses(state_->skeleton->bss->losses); }
-Bytes CudaCalls::map_memory() const { return map_bytes(state_->skeleton->obj, state_->shared); }
+Losses CudaCalls::losses() const { return state_->object.losses(); }
+Bytes CudaCalls::map_memory() const { return state_->object.map_memory(); }
 
 }  // namespace memscope

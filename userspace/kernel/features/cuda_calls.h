@@ -4,9 +4,8 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "kernel/features/feature.h"
+#include "kernel/features/kernel_feature.h"
 #include "kernel/features/user_probes.h"
-#include "kernel/plan.h"
 #include "model/gpu/gpu_account.h"
 #include <memscope/shared/gpu.h>
 
@@ -21,12 +20,11 @@ struct CudaPlace {
 
 // What processes take and give by calls of the CUDA driver, in whatever copies of it they have mapped. Loaded when the
 // first is found: most machines have none.
-class CudaCalls {
+class CudaCalls : public KernelFeature {
   public:
-    static Result<CudaCalls> start(const Plan& plan, const FeatureSettings& settings);
-    CudaCalls(CudaCalls&&) noexcept;
-    CudaCalls& operator=(CudaCalls&&) noexcept;
-    ~CudaCalls();
+    static constexpr std::string_view kName = "gpu";
+    static Result<std::unique_ptr<CudaCalls>> start(const Plan& plan, const FeatureSettings& settings);
+    ~CudaCalls() override;
 
     // The probes at these places of the library.
     Result<ProbeRequest> probes(const Fd& library, std::span<const CudaPlace> places) const;
@@ -36,9 +34,8 @@ class CudaCalls {
     // All calls of this process are seen: it mapped the driver while it was watched.
     void seen_from_start(const ProcessId& process);
     void not_seen_from_start(const ProcessId& process);  // not any more: the probes were gone for a while
-    // Readable when the driver has refused memory to a watched process.
-    int failures_fd() const;
-    bool take_failures();  // whether it did since the last time
+    std::vector<int> event_fds() const override;
+    void drain(const KernelEvents& events) override;
     // Of a process that is not watched any more.
     void forget(const CudaProcess& process);
     void forget(const GpuAccount& account);
@@ -47,8 +44,8 @@ class CudaCalls {
     void sweep(std::size_t most);
     std::uint64_t live_entries() const;
 
-    Losses losses() const;
-    Bytes map_memory() const;
+    Losses losses() const override;
+    Bytes map_memory() const override;
 
   private:
     struct State;

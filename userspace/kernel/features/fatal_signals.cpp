@@ -2,39 +2,27 @@
 
 #include "deaths.skel.h"
 #include "deaths_plain.skel.h"
+#include "kernel/features/bpf_object.h"
 
 namespace memscope {
 
 struct FatalSignals::State {
-    std::unique_ptr<deaths_bpf, Release<deaths_bpf__destroy>> skeleton;
-    std::vector<Link> links;
-    SharedMaps shared;
+    BpfObject<deaths_bpf> object;
 };
 
 FatalSignals::FatalSignals(std::unique_ptr<State> state) : state_(std::move(state)) {}
-FatalSignals::FatalSignals(FatalSignals&&) noexcept = default;
-FatalSignals& FatalSignals::operator=(FatalSignals&&) noexcept = default;
 FatalSignals::~FatalSignals() = default;
 
-Result<FatalSignals> FatalSignals::start(const Plan& plan, const FeatureSettings& settings) {
-    const auto programs = programs_of(plan, "deaths");
-    if (programs.empty()) return plain_error("this kernel offers nothing for the signal 'deaths'");
-    auto state = std::make_unique<State>();
-    state->skeleton.reset(
-        open_object(settings, deaths_bpf__create_skeleton, deaths_bpf__destroy, deaths_plain_bpf__elf_bytes));
-    if (!state->skeleton) return load_error("deaths", errno);
-    apply_settings(*state->skeleton, settings);
-    if (!share_maps(state->skeleton->obj, settings.shared)) return load_error("deaths", errno);
-    load_only(state->skeleton->obj, programs);
-    if (const int error = deaths_bpf__load(state->skeleton.get())) return load_error("deaths", -error);
-    auto links = attach(state->skeleton->obj, programs);
-    if (!links) return links.error();
-    state->links = std::move(*links);
-    state->shared = settings.shared;
-    return FatalSignals(std::move(state));
+Result<std::unique_ptr<FatalSignals>> FatalSignals::start(const Plan& plan, const FeatureSettings& settings) {
+    const auto programs = programs_of(plan, kName);
+    auto object = BpfObject<deaths_bpf>::load(kName, {deaths_bpf__create_skeleton, deaths_plain_bpf__elf_bytes},
+                                              settings, programs);
+    if (!object) return object.error();
+    if (auto attached = object->attach(programs); !attached) return attached.error();
+    return std::unique_ptr<FatalSignals>(new FatalSignals(std::make_unique<State>(State{std::move(*object)})));
 }
 
-Losses FatalSignals::losses() const { return read_losses(state_->skeleton->bss->losses); }
-Bytes FatalSignals::map_memory() const { return map_bytes(state_->skeleton->obj, state_->shared); }
+Losses FatalSignals::losses() const { return state_->object.losses(); }
+Bytes FatalSignals::map_memory() const { return state_->object.map_memory(); }
 
 }  // namespace memscope

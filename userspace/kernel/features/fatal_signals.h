@@ -1,22 +1,20 @@
 #pragma once
 #include <memory>
 
-#include "kernel/features/feature.h"
-#include "kernel/plan.h"
+#include "kernel/features/kernel_feature.h"
 
 namespace memscope {
 
-// Who was sent which fatal signal by whom, and whom the OOM killer chose: put into the map of last words, which `tree`
-// sends when a process ends.
-class FatalSignals {
+// Which process sent which fatal signal to which, and which processes the OOM killer chose. The programs write that to
+// the map of last words, and ProcessTree sends it when the process ends.
+class FatalSignals : public KernelFeature {
   public:
-    static Result<FatalSignals> start(const Plan& plan, const FeatureSettings& settings);
-    FatalSignals(FatalSignals&&) noexcept;
-    FatalSignals& operator=(FatalSignals&&) noexcept;
-    ~FatalSignals();
+    static constexpr std::string_view kName = "deaths";
+    static Result<std::unique_ptr<FatalSignals>> start(const Plan& plan, const FeatureSettings& settings);
+    ~FatalSignals() override;
 
-    Losses losses() const;
-    Bytes map_memory() const;
+    Losses losses() const override;
+    Bytes map_memory() const override;
 
   private:
     struct State;

@@ -9,6 +9,7 @@
 #include "base/fd.h"
 #include "growth.skel.h"
 #include "growth_plain.skel.h"
+#include "kernel/features/bpf_object.h"
 #include "kernel/features/decode.h"
 
 namespace memscope {
@@ -35,16 +36,13 @@ Result<Link> attach_to_faults(bpf_program* program, int cpu) {
 }  // namespace
 
 struct GrowthStacks::State {
-    std::unique_ptr<growth_bpf, Release<growth_bpf__destroy>> skeleton;
-    std::vector<std::string_view> programs;
-    std::vector<Link> links;           // of the process tree
-    std::vector<Link> resident_links;  // in the page fault
-    std::string_view resident;         // the program there
-    SharedMaps shared;
-    Ring ring;
-    const StackVisitor* visitor = nullptr;
+    BpfObject<growth_bpf> object;
+    std::vector<Link> resident_links{};  // in the page fault
+    std::string_view resident{};         // the program there
+    Ring ring{};
+    const KernelEvents* events = nullptr;
     std::uint64_t malformed = 0;
-    std::vector<StackGrowth> sites;
+    std::vector<StackGrowth> sites{};
     const std::int64_t page_size = ::sysconf(_SC_PAGESIZE);
 
     int map(const bpf_map* map) const { return bpf_map__fd(map); }
@@ -58,12 +56,12 @@ struct GrowthStacks::State {
         std::memcpy(&header, record.data(), sizeof header);
         if (header.kind == MS_EVENT_STACK) {
             const auto stack = decode_stack(record);
-            stack ? visitor->stack(*stack) : void(++malformed);
+            stack ? events->stack(*stack) : void(++malformed);
         } else if (header.kind == MS_EVENT_CODE) {
             const auto code = decode_code(record);
-            code ? visitor->code(*code) : void(++malformed);
+            code ? events->code(*code) : void(++malformed);
         } else if (header.kind == MS_EVENT_GREW) {
-            visitor->grew({static_cast<pid_t>(header.pid), header.start_ns});
+            events->grew({static_cast<pid_t>(header.pid), header.start_ns});
         } else {
             ++malformed;
         }
@@ -75,10 +73,15 @@ struct GrowthStacks::State {
     }
 
     Status attach_resident() {
-        if (resident != kFaultProgram) return attach_to(resident_links, {resident});
+        if (resident != kFaultProgram) {
+            auto attached = memscope::attach(object.object(), {resident});
+            if (!attached) return attached.error();
+            resident_links = std::move(*attached);
+            return Done{};
+        }
         Error last;
         for (int cpu = 0; cpu < libbpf_num_possible_cpus(); ++cpu) {
-            auto link = attach_to_faults(skeleton->progs.growth_fault, cpu);
+            auto link = attach_to_faults(object->progs.growth_fault, cpu);
             if (link)
                 resident_links.push_back(std::move(*link));
             else
@@ -87,59 +90,48 @@ struct GrowthStacks::State {
         if (resident_links.empty()) return last;
         return Done{};
     }
-
-    Status attach_to(std::vector<Link>& to, const std::vector<std::string_view>& chosen) {
-        auto attached = memscope::attach(skeleton->obj, chosen);
-        if (!attached) return attached.error();
-        to = std::move(*attached);
-        return Done{};
-    }
 };
+}
+}
+;
 
 GrowthStacks::GrowthStacks(std::unique_ptr<State> state) : state_(std::move(state)) {}
-GrowthStacks::GrowthStacks(GrowthStacks&&) noexcept = default;
-GrowthStacks& GrowthStacks::operator=(GrowthStacks&&) noexcept = default;
 GrowthStacks::~GrowthStacks() = default;
 
-Result<GrowthStacks> GrowthStacks::start(const Plan& plan, const FeatureSettings& settings) {
-    auto state = std::make_unique<State>();
-    state->programs = programs_of(plan, "growth");
-    state->resident = program_of(plan, "growth", "resident");
-    if (state->resident.empty()) return plain_error("this kernel offers nothing for the signal 'growth'");
-    state->skeleton.reset(
-        open_object(settings, growth_bpf__create_skeleton, growth_bpf__destroy, growth_plain_bpf__elf_bytes));
-    if (!state->skeleton) return load_error("growth", errno);
-    apply_settings(*state->skeleton, settings);
-    state->shared = settings.shared;
-    if (!share_maps(state->skeleton->obj, settings.shared)) return load_error("growth", errno);
-    load_only(state->skeleton->obj, state->programs);
-    if (const int error = growth_bpf__load(state->skeleton.get())) return load_error("growth", -error);
+Result<std::unique_ptr<GrowthStacks>> GrowthStacks::start(const Plan& plan, const FeatureSettings& settings) {
+    const auto programs = programs_of(plan, kName);
+    const auto resident = program_of(plan, kName, "resident");
+    if (resident.empty()) return plain_error("this kernel offers no hook that tells where resident memory grows");
+    auto object = BpfObject<growth_bpf>::load(kName, {growth_bpf__create_skeleton, growth_plain_bpf__elf_bytes},
+                                              settings, programs);
+    if (!object) return object.error();
+    auto state = std::make_unique<State>(State{.object = std::move(*object), .resident = resident});
     state->ring.reset(
-        ring_buffer__new(state->map(state->skeleton->maps.stack_events), State::receive, state.get(), nullptr));
-    if (!state->ring) return load_error("growth", errno);
-    auto others = state->programs;
-    std::erase(others, state->resident);
-    if (auto attached = state->attach_to(state->links, others); !attached) return attached.error();
+        ring_buffer__new(state->map(state->object->maps.stack_events), State::receive, state.get(), nullptr));
+    if (!state->ring) return load_error(kName, errno);
+    auto others = programs;
+    std::erase(others, resident);
+    if (auto attached = state->object.attach(others); !attached) return attached.error();
     if (auto attached = state->attach_resident(); !attached) return attached.error();
-    return GrowthStacks(std::move(state));
+    return std::unique_ptr<GrowthStacks>(new GrowthStacks(std::move(state)));
 }
 
 void GrowthStacks::pause() {
     state_->resident_links.clear();
-    ++state_->skeleton->bss->period;  // from now on what changes is nobody's
+    ++state_->object->bss->period;  // from now on what changes is nobody's
 }
 
 Status GrowthStacks::resume() { return state_->attach_resident(); }
 bool GrowthStacks::is_paused() const { return state_->resident_links.empty(); }
 
 SharedMaps GrowthStacks::shared_maps() const {
-    return maps_of(state_->skeleton->obj, {"spaces", "interpreters", "python_threads", "known_stacks", "known_codes",
-                                           "more_stacks", "stack_events"});
+    return maps_of(state_->object.object(), {"spaces", "interpreters", "python_threads", "known_stacks", "known_codes",
+                                             "more_stacks", "stack_events"});
 }
 
 bool GrowthStacks::follows(const ProcessId& process) const {
     ms_space known{};
-    const int map = state_->map(state_->skeleton->maps.spaces);
+    const int map = state_->map(state_->object->maps.spaces);
     return bpf_map_lookup_elem(map, &process.pid, &known) == 0 && known.start_ns == process.start_ns;
 }
 
@@ -153,40 +145,41 @@ Status GrowthStacks::begin(const ProcessId& process, SpaceId space, Bytes anon) 
                          .paused = 0,
                          .stacks = 0,
                          .told = 0,
-                         .period = state_->skeleton->bss->period,
+                         .period = state_->object->bss->period,
                          .pad = 0};
-    const int map = state_->map(state_->skeleton->maps.spaces);
+    const int map = state_->map(state_->object->maps.spaces);
     if (bpf_map_update_elem(map, &process.pid, &fresh, BPF_ANY) != 0)
         return system_error(errno, "add a process to the map of growing ones");
     return Done{};
 }
 
 void GrowthStacks::forget(pid_t process) {
-    bpf_map_delete_elem(state_->map(state_->skeleton->maps.spaces), &process);
-    bpf_map_delete_elem(state_->map(state_->skeleton->maps.interpreters), &process);
-    bpf_map_delete_elem(state_->map(state_->skeleton->maps.more_stacks), &process);
+    bpf_map_delete_elem(state_->map(state_->object->maps.spaces), &process);
+    bpf_map_delete_elem(state_->map(state_->object->maps.interpreters), &process);
+    bpf_map_delete_elem(state_->map(state_->object->maps.more_stacks), &process);
 }
 
 Status GrowthStacks::set_python(pid_t process, const ms_python& python) {
-    if (bpf_map_update_elem(state_->map(state_->skeleton->maps.interpreters), &process, &python, BPF_ANY) != 0)
+    if (bpf_map_update_elem(state_->map(state_->object->maps.interpreters), &process, &python, BPF_ANY) != 0)
         return system_error(errno, "add a process to the map of interpreters");
     return Done{};
 }
 
 std::optional<ms_python> GrowthStacks::python_of(pid_t process) const {
     ms_python python{};
-    if (bpf_map_lookup_elem(state_->map(state_->skeleton->maps.interpreters), &process, &python) != 0)
+    if (bpf_map_lookup_elem(state_->map(state_->object->maps.interpreters), &process, &python) != 0)
         return std::nullopt;
     return python;
 }
 
-int GrowthStacks::ring_fd() const { return ring_buffer__epoll_fd(state_->ring.get()); }
+std::vector<int> GrowthStacks::event_fds() const { return {ring_buffer__epoll_fd(state_->ring.get())}; }
 
-void GrowthStacks::drain(const StackVisitor& visitor) {
-    state_->skeleton->bss->someone_grew = 0;  // before reading: who grows from now on wakes us again
-    state_->visitor = &visitor;
+void GrowthStacks::drain(const KernelEvents& events) {
+    if (!events.code || !events.stack || !events.grew) return;
+    state_->object->bss->someone_grew = 0;  // before reading: a process that grows from now on wakes us again
+    state_->events = &events;
     ring_buffer__consume(state_->ring.get());
-    state_->visitor = nullptr;
+    state_->events = nullptr;
 }
 
 const std::vector<StackGrowth>& GrowthStacks::read_sites() {
@@ -194,7 +187,7 @@ const std::vector<StackGrowth>& GrowthStacks::read_sites() {
     static_assert(MS_SITES % kBatch == 0);
     auto& sites = state_->sites;
     sites.clear();
-    const int map = state_->map(state_->skeleton->maps.sites);
+    const int map = state_->map(state_->object->maps.sites);
     std::vector<std::uint64_t> keys(kBatch);
     std::vector<ms_site> values(kBatch);
     __u32 position = 0;
@@ -211,7 +204,7 @@ const std::vector<StackGrowth>& GrowthStacks::read_sites() {
 }
 
 std::int64_t GrowthStacks::take_site(StackId stack) {
-    const int map = state_->map(state_->skeleton->maps.sites);
+    const int map = state_->map(state_->object->maps.sites);
     ms_site site{};
     // Old kernels cannot do both at once: what is booked in between is lost there, a few pages at most.
     if (bpf_map_lookup_and_delete_elem(map, &stack, &site) != 0 && bpf_map_lookup_elem(map, &stack, &site) == 0)
@@ -220,7 +213,7 @@ std::int64_t GrowthStacks::take_site(StackId stack) {
 }
 
 void GrowthStacks::allow_stacks(pid_t process, std::uint32_t more) {
-    const int map = state_->map(state_->skeleton->maps.more_stacks);
+    const int map = state_->map(state_->object->maps.more_stacks);
     std::uint32_t allowed = 0;
     (void)bpf_map_lookup_elem(map, &process, &allowed);
     allowed += more;
@@ -228,12 +221,12 @@ void GrowthStacks::allow_stacks(pid_t process, std::uint32_t more) {
 }
 
 void GrowthStacks::forget_stack(StackId stack) {
-    bpf_map_delete_elem(state_->map(state_->skeleton->maps.known_stacks), &stack);
+    bpf_map_delete_elem(state_->map(state_->object->maps.known_stacks), &stack);
 }
 
 std::optional<SpaceGrowth> GrowthStacks::read_space(pid_t process) const {
     ms_space space{};
-    if (bpf_map_lookup_elem(state_->map(state_->skeleton->maps.spaces), &process, &space) != 0) return std::nullopt;
+    if (bpf_map_lookup_elem(state_->map(state_->object->maps.spaces), &process, &space) != 0) return std::nullopt;
     return SpaceGrowth{.space = SpaceId{space.id},
                        .process = {process, space.start_ns},
                        .bytes = space.pages * state_->page_size,
@@ -243,16 +236,16 @@ std::optional<SpaceGrowth> GrowthStacks::read_space(pid_t process) const {
 }
 
 Losses GrowthStacks::losses() const {
-    Losses losses = read_losses(state_->skeleton->bss->losses);
+    Losses losses = state_->object.losses();
     losses["malformed_record"] = state_->malformed;
     return losses;
 }
 
 GrowthStacks::Cost GrowthStacks::cost() const {
-    const auto* data = const_cast<const volatile growth_bpf::growth_bpf__bss*>(state_->skeleton->bss);
+    const auto* data = const_cast<const volatile growth_bpf::growth_bpf__bss*>(state_->object->bss);
     return {data->bookings, data->booking_ns};
 }
 
-Bytes GrowthStacks::map_memory() const { return map_bytes(state_->skeleton->obj, state_->shared); }
+Bytes GrowthStacks::map_memory() const { return state_->object.map_memory(); }
 
 }  // namespace memscope

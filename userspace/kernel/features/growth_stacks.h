@@ -4,34 +4,25 @@
 #include <optional>
 #include <vector>
 
-#include "kernel/features/feature.h"
-#include "kernel/plan.h"
+#include "kernel/features/kernel_feature.h"
 #include "model/growth/stack.h"
 #include <memscope/shared/stacks.h>
 
 namespace memscope {
 
-// What the kernel tells of stacks. In this order: the code objects of a stack, then the stack, once.
-struct StackVisitor {
-    std::function<void(const ms_code&)> code{};
-    std::function<void(const RawStack&)> stack{};
-    std::function<void(const ProcessId&)> grew{};  // for the first time
-};
-
 // Where anonymous memory grows, by stack, and what the kernel must know of Python to walk its frames.
-class GrowthStacks {
+class GrowthStacks : public KernelFeature {
   public:
+    static constexpr std::string_view kName = "growth";
     struct Cost {
         std::uint64_t bookings = 0;
         std::uint64_t ns = 0;
     };
 
-    static Result<GrowthStacks> start(const Plan& plan, const FeatureSettings& settings);
-    GrowthStacks(GrowthStacks&&) noexcept;
-    GrowthStacks& operator=(GrowthStacks&&) noexcept;
-    ~GrowthStacks();
+    static Result<std::unique_ptr<GrowthStacks>> start(const Plan& plan, const FeatureSettings& settings);
+    ~GrowthStacks() override;
 
-    SharedMaps shared_maps() const;  // for other objects that take stacks
+    SharedMaps shared_maps() const override;
 
     bool follows(const ProcessId& process) const;  // by birth in the target, or begun
     // A process that was there before, or came in: its growth beyond what it has is followed from now on.
@@ -40,8 +31,8 @@ class GrowthStacks {
     Status set_python(pid_t process, const ms_python& python);
     std::optional<ms_python> python_of(pid_t process) const;
 
-    int ring_fd() const;
-    void drain(const StackVisitor& visitor);
+    std::vector<int> event_fds() const override;
+    void drain(const KernelEvents& events) override;  // delivers if `events` has all of `code`, `stack` and `grew`
     // Everything booked so far. A site that is forgotten begins anew when it grows again.
     const std::vector<StackGrowth>& read_sites();
     std::int64_t take_site(StackId stack);  // forgets it and says what it had, in bytes
@@ -54,8 +45,8 @@ class GrowthStacks {
     void pause();
     Status resume();
     bool is_paused() const;
-    Losses losses() const;
-    Bytes map_memory() const;
+    Losses losses() const override;
+    Bytes map_memory() const override;
 
   private:
     struct State;

@@ -1,51 +1,41 @@
 #include "kernel/features/mapping_calls.h"
 
+#include "kernel/features/bpf_object.h"
 #include "memory.skel.h"
 #include "memory_plain.skel.h"
 
 namespace memscope {
+namespace {
+
+constexpr std::string_view kRangeHook = "sys_enter";  // tells where a range begins before it is unmapped
+
+}  // namespace
 
 struct MappingCalls::State {
-    std::unique_ptr<memory_bpf, Release<memory_bpf__destroy>> skeleton;
+    BpfObject<memory_bpf> object;
     std::vector<std::string_view> programs;
-    std::vector<Link> links;
-    SharedMaps shared;
+    bool follows_ranges = false;
 };
 
 MappingCalls::MappingCalls(std::unique_ptr<State> state) : state_(std::move(state)) {}
-MappingCalls::MappingCalls(MappingCalls&&) noexcept = default;
-MappingCalls& MappingCalls::operator=(MappingCalls&&) noexcept = default;
 MappingCalls::~MappingCalls() = default;
 
-Result<MappingCalls> MappingCalls::start(const Plan& plan, const FeatureSettings& settings) {
-    auto programs = programs_of(plan, "memory");
-    if (!settings.follow_ranges) std::erase(programs, program_of(plan, "memory", "sys_enter"));
-    if (programs.empty()) return plain_error("this kernel offers nothing for the signal 'memory'");
-    auto state = std::make_unique<State>();
-    state->skeleton.reset(
-        open_object(settings, memory_bpf__create_skeleton, memory_bpf__destroy, memory_plain_bpf__elf_bytes));
-    if (!state->skeleton) return load_error("memory", errno);
-    apply_settings(*state->skeleton, settings);
-    if (!share_maps(state->skeleton->obj, settings.shared)) return load_error("memory", errno);
-    load_only(state->skeleton->obj, programs);
-    if (const int error = memory_bpf__load(state->skeleton.get())) return load_error("memory", -error);
-    state->programs = programs;
-    state->shared = settings.shared;
-    MappingCalls signal(std::move(state));
-    if (auto attached = signal.attach(); !attached) return attached.error();
-    return signal;
+Result<std::unique_ptr<MappingCalls>> MappingCalls::start(const Plan& plan, const FeatureSettings& settings) {
+    auto programs = programs_of(plan, kName);
+    if (!settings.follow_ranges) std::erase(programs, program_of(plan, kName, kRangeHook));
+    auto object = BpfObject<memory_bpf>::load(kName, {memory_bpf__create_skeleton, memory_plain_bpf__elf_bytes},
+                                              settings, programs);
+    if (!object) return object.error();
+    std::unique_ptr<MappingCalls> feature(new MappingCalls(
+        std::make_unique<State>(State{std::move(*object), std::move(programs), settings.follow_ranges})));
+    if (auto attached = feature->resume(); !attached) return attached.error();
+    return feature;
 }
 
-Status MappingCalls::attach() {
-    auto links = memscope::attach(state_->skeleton->obj, state_->programs);
-    if (!links) return links.error();
-    state_->links = std::move(*links);
-    return Done{};
-}
-
-void MappingCalls::detach() { state_->links.clear(); }
-
-Losses MappingCalls::losses() const { return read_losses(state_->skeleton->bss->losses); }
-Bytes MappingCalls::map_memory() const { return map_bytes(state_->skeleton->obj, state_->shared); }
+Status MappingCalls::resume() { return state_->object.attach(state_->programs); }
+void MappingCalls::pause() { state_->object.detach(); }
+bool MappingCalls::uses(std::string_view hook) const { return hook != kRangeHook || state_->follows_ranges; }
+Losses MappingCalls::losses() const { return state_->object.losses(); }
+Bytes MappingCalls::map_memory() const { return state_->object.map_memory(); }
 
 }  // namespace memscope

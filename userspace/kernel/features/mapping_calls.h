@@ -1,23 +1,24 @@
 #pragma once
 #include <memory>
 
-#include "kernel/features/feature.h"
-#include "kernel/plan.h"
+#include "kernel/features/kernel_feature.h"
 
 namespace memscope {
 
-// Calls that map and unmap, booked in the map of mapped bytes that tree and tasks share.
-class MappingCalls {
+// System calls that map and unmap memory, counted in the map of mapped bytes that ProcessTree and TaskScan share.
+class MappingCalls : public KernelFeature {
   public:
-    static Result<MappingCalls> start(const Plan& plan, const FeatureSettings& settings);
-    MappingCalls(MappingCalls&&) noexcept;
-    MappingCalls& operator=(MappingCalls&&) noexcept;
-    ~MappingCalls();
+    static constexpr std::string_view kName = "memory";
+    static Result<std::unique_ptr<MappingCalls>> start(const Plan& plan, const FeatureSettings& settings);
+    ~MappingCalls() override;
 
-    Status attach();  // start() has done so
-    void detach();
-    Losses losses() const;
-    Bytes map_memory() const;
+    // Its programs run at every system call of the machine: what that costs is measured with and without them.
+    Status resume();
+    void pause();
+
+    bool uses(std::string_view hook) const override;
+    Losses losses() const override;
+    Bytes map_memory() const override;
 
   private:
     struct State;

@@ -1,54 +1,61 @@
 #include "kernel/features/process_tree.h"
 
-#include <span>
-#include <unistd.h>
+#include <cstring>
 
+#include "kernel/features/bpf_object.h"
 #include "kernel/features/decode.h"
+#include "kernel/features/record_ring.h"
 #include "tree.skel.h"
 #include "tree_plain.skel.h"
+#include <memscope/shared/ranges.h>
 
 namespace memscope {
+namespace {
+
+constexpr std::size_t kMostRangesAtOnce = 65'536;  // somewhat more than the ring of ranges holds
+
+std::optional<std::uint64_t> read_lost_ranges(int mappings_map, pid_t process) {
+    bpf_map_info info{};
+    __u32 size = sizeof info;
+    if (bpf_obj_get_info_by_fd(mappings_map, &info, &size) != 0 || info.value_size < sizeof(ms_range_state))
+        return std::nullopt;
+    std::vector<std::byte> entry(info.value_size);
+    if (bpf_map_lookup_elem(mappings_map, &process, entry.data()) != 0) return std::nullopt;
+    ms_range_state state;
+    std::memcpy(&state, entry.data(), sizeof state);
+    return state.lost;
+}
+
+}  // namespace
 
 struct ProcessTree::State {
-    std::unique_ptr<tree_bpf, Release<tree_bpf__destroy>> skeleton;
-    std::vector<Link> links;
-    Ring ring;
-    const std::function<void(const TreeEvent&)>* visit = nullptr;
-    std::uint64_t malformed = 0;
-    const std::uint64_t page_size = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    explicit State(BpfObject<tree_bpf> loaded) : object(std::move(loaded)) {}
 
-    static int receive(void* self, void* data, std::size_t size) {
-        auto& state = *static_cast<State*>(self);
-        const auto event = decode_tree_event({static_cast<const std::byte*>(data), size}, state.page_size);
-        if (!event)
-            ++state.malformed;
-        else if (state.visit)
-            (*state.visit)(*event);
-        return 0;
-    }
+    BpfObject<tree_bpf> object;
+    RecordRing<TreeEvent> tree{[](auto record) { return decode_tree_event(record, page_bytes()); }};
+    RecordRing<LastWords> deaths{[](auto record) { return decode_death(record, page_bytes()); }};
+    RecordRing<RangeEvent> ranges{decode_range_event, kMostRangesAtOnce};  // open where ranges are followed
 };
 
 ProcessTree::ProcessTree(std::unique_ptr<State> state) : state_(std::move(state)) {}
-ProcessTree::ProcessTree(ProcessTree&&) noexcept = default;
-ProcessTree& ProcessTree::operator=(ProcessTree&&) noexcept = default;
 ProcessTree::~ProcessTree() = default;
 
-Result<ProcessTree> ProcessTree::start(const Plan& plan, const FeatureSettings& settings) {
-    auto state = std::make_unique<State>();
-    state->skeleton.reset(
-        open_object(settings, tree_bpf__create_skeleton, tree_bpf__destroy, tree_plain_bpf__elf_bytes));
-    if (!state->skeleton) return load_error("tree", errno);
-    apply_settings(*state->skeleton, settings);
-    const auto programs = programs_of(plan, "tree");
-    load_only(state->skeleton->obj, programs);
-    if (const int error = tree_bpf__load(state->skeleton.get())) return load_error("tree", -error);
-    state->ring.reset(
-        ring_buffer__new(bpf_map__fd(state->skeleton->maps.tree_events), State::receive, state.get(), nullptr));
-    if (!state->ring) return load_error("tree", errno);
-    auto links = attach(state->skeleton->obj, programs);
-    if (!links) return links.error();
-    state->links = std::move(*links);
-    return ProcessTree(std::move(state));
+Result<std::unique_ptr<ProcessTree>> ProcessTree::start(const Plan& plan, const FeatureSettings& settings) {
+    const auto programs = programs_of(plan, kName);
+    auto object =
+        BpfObject<tree_bpf>::load(kName, {tree_bpf__create_skeleton, tree_plain_bpf__elf_bytes}, settings, programs);
+    if (!object) return object.error();
+    auto state = std::make_unique<State>(std::move(*object));
+    const auto& maps = state->object->maps;
+    if (auto opened = state->tree.open(bpf_map__fd(maps.tree_events), "open the ring of processes"); !opened)
+        return opened.error();
+    if (auto opened = state->deaths.open(bpf_map__fd(maps.deaths), "open the ring of deaths"); !opened)
+        return opened.error();
+    if (settings.follow_ranges)
+        if (auto opened = state->ranges.open(bpf_map__fd(maps.ranges), "open the ring of ranges"); !opened)
+            return opened.error();
+    if (auto attached = state->object.attach(programs); !attached) return attached.error();
+    return std::unique_ptr<ProcessTree>(new ProcessTree(std::move(state)));
 }
 
 Status ProcessTree::watch(CgroupId target) {
@@ -59,34 +66,45 @@ Status ProcessTree::watch(CgroupId target) {
 }
 
 void ProcessTree::unwatch(CgroupId target) { bpf_map_delete_elem(targets_map(), &target); }
+
 Status ProcessTree::follow(pid_t process, CgroupId tree) {
     if (bpf_map_update_elem(members_map(), &process, &tree, BPF_ANY) != 0)
         return system_error(errno, "add a process to the map of followed ones");
     return Done{};
 }
+
 void ProcessTree::unfollow(pid_t process) { bpf_map_delete_elem(members_map(), &process); }
 
-int ProcessTree::members_map() const { return bpf_map__fd(state_->skeleton->maps.members); }
-int ProcessTree::mappings_map() const { return bpf_map__fd(state_->skeleton->maps.mappings); }
-int ProcessTree::targets_map() const { return bpf_map__fd(state_->skeleton->maps.targets); }
+std::optional<std::uint64_t> ProcessTree::lost_ranges(pid_t process) const {
+    return read_lost_ranges(bpf_map__fd(state_->object->maps.mappings), process);
+}
+
+int ProcessTree::members_map() const { return bpf_map__fd(state_->object->maps.members); }
+int ProcessTree::targets_map() const { return bpf_map__fd(state_->object->maps.targets); }
+
 SharedMaps ProcessTree::shared_maps() const {
-    return maps_of(state_->skeleton->obj,
+    return maps_of(state_->object.object(),
                    {"targets", "members", "mappings", "ranges", "last_words", "deaths", "gpu_failures", "tree_events"});
 }
-int ProcessTree::ring_fd() const { return ring_buffer__epoll_fd(state_->ring.get()); }
 
-void ProcessTree::drain(const std::function<void(const TreeEvent&)>& visit) {
-    state_->visit = &visit;
-    ring_buffer__consume(state_->ring.get());
-    state_->visit = nullptr;
+std::vector<int> ProcessTree::event_fds() const {
+    std::vector<int> fds{state_->tree.fd(), state_->deaths.fd()};
+    if (state_->ranges.is_open()) fds.push_back(state_->ranges.fd());
+    return fds;
+}
+
+void ProcessTree::drain(const KernelEvents& events) {
+    if (events.tree) state_->tree.drain(events.tree);
+    if (events.death) state_->deaths.drain(events.death);
+    if (events.range) state_->ranges.drain(events.range);
 }
 
 Losses ProcessTree::losses() const {
-    Losses losses = read_losses(state_->skeleton->bss->losses);
-    losses["malformed_record"] = state_->malformed;
+    Losses losses = state_->object.losses();
+    losses["malformed_record"] = state_->tree.malformed() + state_->deaths.malformed() + state_->ranges.malformed();
     return losses;
 }
 
-Bytes ProcessTree::map_memory() const { return map_bytes(state_->skeleton->obj); }
+Bytes ProcessTree::map_memory() const { return state_->object.map_memory(); }
 
 }  // namespace memscope

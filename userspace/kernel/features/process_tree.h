@@ -1,41 +1,38 @@
 #pragma once
-#include <functional>
 #include <memory>
 
-#include "kernel/features/feature.h"
-#include "kernel/plan.h"
-#include "model/processes/tree_event.h"
+#include "kernel/features/kernel_feature.h"
 
 namespace memscope {
 
-// The events of the process tree, and the map that says which cgroups are watched.
-class ProcessTree {
+// Starts, executions, moves and ends of processes. Its BPF object makes the maps that most others share: which cgroups
+// and processes are watched, what they have mapped, and the rings of deaths and of mapped ranges.
+class ProcessTree : public KernelFeature {
   public:
-    static Result<ProcessTree> start(const Plan& plan, const FeatureSettings& settings);
-    ProcessTree(ProcessTree&&) noexcept;
-    ProcessTree& operator=(ProcessTree&&) noexcept;
-    ~ProcessTree();
+    static constexpr std::string_view kName = "tree";
+    static Result<std::unique_ptr<ProcessTree>> start(const Plan& plan, const FeatureSettings& settings);
+    ~ProcessTree() override;
 
-    Status watch(CgroupId target);
-    void unwatch(CgroupId target);
-    // Instead of cgroups: that process, and whatever it and its descendants fork from now on.
+    Status watch(CgroupId target) override;
+    void unwatch(CgroupId target) override;
+    // Instead of cgroups: that process, and all processes that it and its descendants fork from now on.
     Status follow(pid_t process, CgroupId tree);
     void unfollow(pid_t process);
+    // Events of mapped ranges of a process that found no room in the ring. None: the process is not followed.
+    std::optional<std::uint64_t> lost_ranges(pid_t process) const;
 
-    SharedMaps shared_maps() const;  // who is watched, what they have mapped, their last words
-    int mappings_map() const;
-
-    int ring_fd() const;  // readable when events wait
-    void drain(const std::function<void(const TreeEvent&)>& visit);
-    Losses losses() const;  // those of the kernel side, and records that could not be decoded
-    Bytes map_memory() const;
+    SharedMaps shared_maps() const override;
+    std::vector<int> event_fds() const override;
+    void drain(const KernelEvents& events) override;
+    Losses losses() const override;
+    Bytes map_memory() const override;
 
   private:
     struct State;
     explicit ProcessTree(std::unique_ptr<State> state);
     int targets_map() const;
     int members_map() const;
-    std::unique_ptr<State> state_;  // stable address: the ring's callback holds it
+    std::unique_ptr<State> state_;
 };
 
 }  // namespace memscope

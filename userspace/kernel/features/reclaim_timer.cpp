@@ -1,53 +1,39 @@
 #include "kernel/features/reclaim_timer.h"
 
+#include "kernel/features/bpf_object.h"
 #include "reclaim.skel.h"
 #include "reclaim_plain.skel.h"
 
 namespace memscope {
 
 struct ReclaimTimer::State {
-    std::unique_ptr<reclaim_bpf, Release<reclaim_bpf__destroy>> skeleton;
-    std::vector<Link> links;
-    SharedMaps shared;
+    BpfObject<reclaim_bpf> object;
 };
 
 ReclaimTimer::ReclaimTimer(std::unique_ptr<State> state) : state_(std::move(state)) {}
-ReclaimTimer::ReclaimTimer(ReclaimTimer&&) noexcept = default;
-ReclaimTimer& ReclaimTimer::operator=(ReclaimTimer&&) noexcept = default;
 ReclaimTimer::~ReclaimTimer() = default;
 
-Result<ReclaimTimer> ReclaimTimer::start(const Plan& plan, const FeatureSettings& settings) {
-    const auto programs = programs_of(plan, "reclaim");
-    if (programs.empty()) return plain_error("this kernel offers nothing for the signal 'reclaim'");
-    auto state = std::make_unique<State>();
-    state->skeleton.reset(
-        open_object(settings, reclaim_bpf__create_skeleton, reclaim_bpf__destroy, reclaim_plain_bpf__elf_bytes));
-    if (!state->skeleton) return load_error("reclaim", errno);
-    apply_settings(*state->skeleton, settings);
-    if (!share_maps(state->skeleton->obj, settings.shared)) return load_error("reclaim", errno);
-    load_only(state->skeleton->obj, programs);
-    if (const int error = reclaim_bpf__load(state->skeleton.get())) return load_error("reclaim", -error);
-    auto links = attach(state->skeleton->obj, programs);
-    if (!links) return links.error();
-    state->links = std::move(*links);
-    state->shared = settings.shared;
-    return ReclaimTimer(std::move(state));
+Result<std::unique_ptr<ReclaimTimer>> ReclaimTimer::start(const Plan& plan, const FeatureSettings& settings) {
+    const auto programs = programs_of(plan, kName);
+    auto object = BpfObject<reclaim_bpf>::load(kName, {reclaim_bpf__create_skeleton, reclaim_plain_bpf__elf_bytes},
+                                               settings, programs);
+    if (!object) return object.error();
+    if (auto attached = object->attach(programs); !attached) return attached.error();
+    return std::unique_ptr<ReclaimTimer>(new ReclaimTimer(std::make_unique<State>(State{std::move(*object)})));
 }
 
 Status ReclaimTimer::watch(CgroupId target) {
     const ms_reclaim none{};
-    if (bpf_map_update_elem(bpf_map__fd(state_->skeleton->maps.reclaim), &target, &none, BPF_ANY) != 0)
+    if (bpf_map_update_elem(bpf_map__fd(state_->object->maps.reclaim), &target, &none, BPF_ANY) != 0)
         return system_error(errno, "add a target to the map of reclaim stalls");
     return Done{};
 }
 
-void ReclaimTimer::unwatch(CgroupId target) {
-    bpf_map_delete_elem(bpf_map__fd(state_->skeleton->maps.reclaim), &target);
-}
+void ReclaimTimer::unwatch(CgroupId target) { bpf_map_delete_elem(bpf_map__fd(state_->object->maps.reclaim), &target); }
 
 std::optional<ReclaimStalls> ReclaimTimer::read(CgroupId target) const {
     ms_reclaim booked{};
-    if (bpf_map_lookup_elem(bpf_map__fd(state_->skeleton->maps.reclaim), &target, &booked) != 0) return std::nullopt;
+    if (bpf_map_lookup_elem(bpf_map__fd(state_->object->maps.reclaim), &target, &booked) != 0) return std::nullopt;
     const auto seconds = [&](ms_reclaim_by why) { return Seconds(static_cast<double>(booked.stalled_ns[why]) * 1e-9); };
     return ReclaimStalls{.memcg = seconds(MS_RECLAIM_MEMCG),
                          .direct = seconds(MS_RECLAIM_DIRECT),
@@ -55,7 +41,7 @@ std::optional<ReclaimStalls> ReclaimTimer::read(CgroupId target) const {
 }
 
 void ReclaimTimer::forget_begun_before(std::uint64_t boot_ns) {
-    const int map = bpf_map__fd(state_->skeleton->maps.stalled);
+    const int map = bpf_map__fd(state_->object->maps.stalled);
     std::vector<__u32> lost;
     __u32 thread = 0;
     // The map changes meanwhile, and a key that is gone makes the walk begin again: hence the bound.
@@ -68,7 +54,7 @@ void ReclaimTimer::forget_begun_before(std::uint64_t boot_ns) {
     for (const __u32 each : lost) bpf_map_delete_elem(map, &each);
 }
 
-Losses ReclaimTimer::losses() const { return read_losses(state_->skeleton->bss->losses); }
-Bytes ReclaimTimer::map_memory() const { return map_bytes(state_->skeleton->obj, state_->shared); }
+Losses ReclaimTimer::losses() const { return state_->object.losses(); }
+Bytes ReclaimTimer::map_memory() const { return state_->object.map_memory(); }
 
 }  // namespace memscope

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/fd.h"
+#include "kernel/features/bpf_object.h"
 #include "kernel/features/decode.h"
 #include "tasks.skel.h"
 #include "tasks_plain.skel.h"
@@ -16,31 +17,25 @@ namespace {
 
 constexpr std::size_t kRowsBytes = MS_SCAN_ROWS * sizeof(ms_task);
 
-using Skeleton = std::unique_ptr<tasks_bpf, Release<tasks_bpf__destroy>>;
-
 struct Unmap {
     void operator()(const std::byte* rows) const { ::munmap(const_cast<std::byte*>(rows), kRowsBytes); }
 };
 using Rows = std::unique_ptr<const std::byte, Unmap>;
 
 // `quick`: the program of the quick scan, empty for none.
-Result<Skeleton> load(const FeatureSettings& settings, std::string_view iterator, std::string_view quick) {
-    Skeleton skeleton(
-        open_object(settings, tasks_bpf__create_skeleton, tasks_bpf__destroy, tasks_plain_bpf__elf_bytes));
-    if (!skeleton) return load_error("tasks", errno);
-    const auto cpus = static_cast<__u32>(std::max(libbpf_num_possible_cpus(), 1));
-    apply_settings(*skeleton, settings);
-    skeleton->rodata->cpu_count = cpus;
-    bpf_map__set_max_entries(skeleton->maps.cpu_offsets, cpus);
-    if (quick.empty()) bpf_map__set_max_entries(skeleton->maps.scan_rows, 1);  // 2.3 MiB that nobody would use
-    if (!share_maps(skeleton->obj, settings.shared)) return load_error("tasks", errno);
-    load_only(skeleton->obj, {iterator, quick});
-    if (const int error = tasks_bpf__load(skeleton.get())) return load_error("tasks", -error);
-    return skeleton;
+Result<BpfObject<tasks_bpf>> load(const FeatureSettings& settings, std::string_view iterator, std::string_view quick) {
+    return BpfObject<tasks_bpf>::load(TaskScan::kName, {tasks_bpf__create_skeleton, tasks_plain_bpf__elf_bytes},
+                                      settings, {iterator, quick}, [&](tasks_bpf& skeleton) {
+                                          const auto cpus = static_cast<__u32>(std::max(libbpf_num_possible_cpus(), 1));
+                                          skeleton.rodata->cpu_count = cpus;
+                                          bpf_map__set_max_entries(skeleton.maps.cpu_offsets, cpus);
+                                          if (quick.empty())
+                                              bpf_map__set_max_entries(skeleton.maps.scan_rows, 1);  // saves 2.3 MiB
+                                      });
 }
 
-Result<Rows> map_rows(const tasks_bpf& skeleton) {
-    void* rows = ::mmap(nullptr, kRowsBytes, PROT_READ, MAP_SHARED, bpf_map__fd(skeleton.maps.scan_rows), 0);
+Result<Rows> map_rows(const BpfObject<tasks_bpf>& object) {
+    void* rows = ::mmap(nullptr, kRowsBytes, PROT_READ, MAP_SHARED, bpf_map__fd(object->maps.scan_rows), 0);
     if (rows == MAP_FAILED) return system_error(errno, "map the rows of the scan");
     return Rows(static_cast<const std::byte*>(rows));
 }
@@ -48,65 +43,51 @@ Result<Rows> map_rows(const tasks_bpf& skeleton) {
 }  // namespace
 
 struct TaskScan::State {
-    Skeleton skeleton;
-    SharedMaps shared;
-    std::vector<Link> links;
-    Rows rows;                       // none: no quick scan
-    std::optional<Error> refusal{};  // why not, if the plan had one
-    std::vector<std::byte> buffer;   // kept between scans: a thousand processes are 300 KiB
-    DecodedScan scan;                // likewise
-    std::uint64_t page_size = 4096;
-
-    // What the plan has, or without the quick scan: what a verifier takes differs between kernels more than facts tell.
-    Status start_programs(const Plan& plan, const FeatureSettings& settings) {
-        const auto iterator = program_of(plan, "tasks", "scan");
-        const auto quick = program_of(plan, "tasks", "quick_scan");
-        auto loaded = load(settings, iterator, quick);
-        if (!loaded && !quick.empty()) {
-            refusal = loaded.error();
-            loaded = load(settings, iterator, {});
-        }
-        if (!loaded) return loaded.error();
-        skeleton = std::move(*loaded);
-        shared = settings.shared;
-        if (!quick.empty() && !refusal) {
-            auto mapped = map_rows(*skeleton);
-            if (!mapped) return mapped.error();
-            rows = std::move(*mapped);
-        }
-        auto attached = attach(skeleton->obj, {iterator});
-        if (!attached) return attached.error();
-        links = std::move(*attached);
-        return Done{};
-    }
+    BpfObject<tasks_bpf> object;
+    Rows rows{};                      // none: no quick scan
+    std::optional<Error> refusal{};   // why not, if the plan had one
+    std::vector<std::byte> buffer{};  // kept between scans: a thousand processes are 300 KiB
+    DecodedScan scan{};               // likewise
 };
 
 TaskScan::TaskScan(std::unique_ptr<State> state) : state_(std::move(state)) {}
-TaskScan::TaskScan(TaskScan&&) noexcept = default;
-TaskScan& TaskScan::operator=(TaskScan&&) noexcept = default;
 TaskScan::~TaskScan() = default;
 
-Result<TaskScan> TaskScan::start(const Plan& plan, const FeatureSettings& settings) {
-    auto state = std::make_unique<State>();
-    state->page_size = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    if (auto started = state->start_programs(plan, settings); !started) return started.error();
-    return TaskScan(std::move(state));
+Result<std::unique_ptr<TaskScan>> TaskScan::start(const Plan& plan, const FeatureSettings& settings) {
+    const auto iterator = program_of(plan, kName, "scan");
+    const auto quick = program_of(plan, kName, "quick_scan");
+    auto object = load(settings, iterator, quick);
+    // What a verifier accepts differs between kernels more than the facts tell: without the quick scan it may do.
+    std::optional<Error> refusal;
+    if (!object && !quick.empty()) {
+        refusal = object.error();
+        object = load(settings, iterator, {});
+    }
+    if (!object) return object.error();
+    auto state = std::make_unique<State>(State{.object = std::move(*object), .refusal = std::move(refusal)});
+    if (!quick.empty() && !state->refusal) {
+        auto mapped = map_rows(state->object);
+        if (!mapped) return mapped.error();
+        state->rows = std::move(*mapped);
+    }
+    if (auto attached = state->object.attach({iterator}); !attached) return attached.error();
+    return std::unique_ptr<TaskScan>(new TaskScan(std::move(state)));
 }
 
 Result<std::span<const ScannedTask>> TaskScan::scan() {
     if (!is_quick()) return read_iterator();
     bpf_test_run_opts options{};
     options.sz = sizeof options;
-    if (bpf_prog_test_run_opts(bpf_program__fd(state_->skeleton->progs.tasks_procs), &options) != 0)
+    if (bpf_prog_test_run_opts(bpf_program__fd(state_->object->progs.tasks_procs), &options) != 0)
         return system_error(errno, "run the scan of processes");
-    const std::uint64_t wanted = state_->skeleton->bss->rows_wanted;
+    const std::uint64_t wanted = state_->object->bss->rows_wanted;
     if (wanted > MS_SCAN_ROWS) return read_iterator();
     return decoded({state_->rows.get(), wanted * sizeof(ms_task)});
 }
 
 Result<std::span<const ScannedTask>> TaskScan::read_iterator() {
     constexpr std::size_t kStep = 256 * sizeof(ms_task);
-    const Fd iterator(bpf_iter_create(bpf_link__fd(state_->links.front().get())));
+    const Fd iterator(bpf_iter_create(bpf_link__fd(state_->object.links().front().get())));
     if (!iterator) return system_error(errno, "open the task iterator");
     auto& buffer = state_->buffer;
     std::size_t used = 0;
@@ -123,13 +104,14 @@ Result<std::span<const ScannedTask>> TaskScan::read_iterator() {
 }
 
 Result<std::span<const ScannedTask>> TaskScan::decoded(std::span<const std::byte> rows) {
-    if (auto done = decode_tasks(rows, state_->page_size, state_->scan); !done) return done.error();
+    if (auto done = decode_tasks(rows, page_bytes(), state_->scan); !done) return done.error();
     return std::span<const ScannedTask>(state_->scan.tasks);
 }
 
 bool TaskScan::is_quick() const { return state_->rows != nullptr; }
-const std::optional<Error>& TaskScan::refusal() const { return state_->refusal; }
-Losses TaskScan::losses() const { return read_losses(state_->skeleton->bss->losses); }
-Bytes TaskScan::map_memory() const { return map_bytes(state_->skeleton->obj, state_->shared); }
+bool TaskScan::uses(std::string_view hook) const { return hook != "quick_scan" || is_quick(); }
+std::optional<Error> TaskScan::refusal() const { return state_->refusal; }
+Losses TaskScan::losses() const { return state_->object.losses(); }
+Bytes TaskScan::map_memory() const { return state_->object.map_memory(); }
 
 }  // namespace memscope

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 
+#include "kernel/features/bpf_object.h"
 #include "kernel/features/map_entries.h"
 #include "torch.skel.h"
 #include "torch_plain.skel.h"
@@ -28,11 +29,9 @@ std::string bytes_of(const ms_torch_site& site) {
 }  // namespace
 
 struct TorchProbes::State {
-    std::unique_ptr<torch_bpf, Release<torch_bpf__destroy>> skeleton;
-    std::vector<Link> links;  // of processes that end or execute another program
-    SharedMaps shared;
+    BpfObject<torch_bpf> object;
     bool many_at_once = false;
-    std::map<std::string, std::uint32_t> numbers;  // of sites, by their bytes
+    std::map<std::string, std::uint32_t> numbers{};  // of sites, by their bytes
     __u32 sweep_position = 0;
     bool sweep_begins = true;
 
@@ -40,32 +39,25 @@ struct TorchProbes::State {
 };
 
 TorchProbes::TorchProbes(std::unique_ptr<State> state) : state_(std::move(state)) {}
-TorchProbes::TorchProbes(TorchProbes&&) noexcept = default;
-TorchProbes& TorchProbes::operator=(TorchProbes&&) noexcept = default;
 TorchProbes::~TorchProbes() = default;
 
-Result<TorchProbes> TorchProbes::start(const Plan& plan, const FeatureSettings& settings) {
-    auto state = std::make_unique<State>();
-    if (program_of(plan, "torch", "probes").empty())
-        return plain_error("this kernel offers nothing for the signal 'torch'");
-    state->skeleton.reset(
-        open_object(settings, torch_bpf__create_skeleton, torch_bpf__destroy, torch_plain_bpf__elf_bytes));
-    if (!state->skeleton) return load_error("torch", errno);
-    apply_settings(*state->skeleton, settings);
-    if (settings.tensors > 0) bpf_map__set_max_entries(state->skeleton->maps.tensors, settings.tensors);
-    if (!share_maps(state->skeleton->obj, settings.shared)) return load_error("torch", errno);
-    const auto programs = programs_of(plan, "torch");
-    load_only(state->skeleton->obj, programs);
-    state->many_at_once = settings.many_user_probes;
-    if (state->many_at_once) prepare_for_many(state->skeleton->progs.torch_site);
-    if (const int error = torch_bpf__load(state->skeleton.get())) return load_error("torch", -error);
+Result<std::unique_ptr<TorchProbes>> TorchProbes::start(const Plan& plan, const FeatureSettings& settings) {
+    if (program_of(plan, kName, "probes").empty())
+        return plain_error("this kernel offers no hook for the probes of PyTorch");
+    const auto programs = programs_of(plan, kName);
+    auto object = BpfObject<torch_bpf>::load(kName, {torch_bpf__create_skeleton, torch_plain_bpf__elf_bytes}, settings,
+                                             programs, [&](torch_bpf& skeleton) {
+                                                 if (settings.tensors > 0)
+                                                     bpf_map__set_max_entries(skeleton.maps.tensors, settings.tensors);
+                                                 if (settings.many_user_probes)
+                                                     prepare_for_many(skeleton.progs.torch_site);
+                                             });
+    if (!object) return object.error();
     auto ends = programs;
     std::erase(ends, kSite);
-    auto links = memscope::attach(state->skeleton->obj, ends);
-    if (!links) return links.error();
-    state->links = std::move(*links);
-    state->shared = settings.shared;
-    return TorchProbes(std::move(state));
+    if (auto attached = object->attach(ends); !attached) return attached.error();
+    return std::unique_ptr<TorchProbes>(new TorchProbes(
+        std::make_unique<State>(State{.object = std::move(*object), .many_at_once = settings.many_user_probes})));
 }
 
 // Equal ones share an entry, and none is ever changed: a probe that is being taken off still has its number.
@@ -74,7 +66,7 @@ Result<std::uint32_t> TorchProbes::number_of(const ms_torch_site& site) {
     if (const auto known = state_->numbers.find(bytes); known != state_->numbers.end()) return known->second;
     const auto number = static_cast<std::uint32_t>(state_->numbers.size());
     if (number >= MS_TORCH_SITES) return plain_error("there are too many builds of PyTorch to follow them all");
-    if (bpf_map_update_elem(state_->map(state_->skeleton->maps.torch_sites), &number, &site, BPF_ANY) != 0)
+    if (bpf_map_update_elem(state_->map(state_->object->maps.torch_sites), &number, &site, BPF_ANY) != 0)
         return system_error(errno, "remember a probe of PyTorch");
     state_->numbers.emplace(bytes, number);
     return number;
@@ -90,7 +82,7 @@ Result<ProbeRequest> TorchProbes::probes(const Fd& library, std::span<const Torc
         if (!number) return number.error();
         points.push_back({.offset = place.offset, .semaphore = place.semaphore, .cookie = *number});
     }
-    auto group = probe_group(state_->skeleton->progs.torch_site, ProbeAt::call, std::move(points));
+    auto group = probe_group(state_->object->progs.torch_site, ProbeAt::call, std::move(points));
     if (!group) return group.error();
     request.groups.push_back(std::move(*group));
     return request;
@@ -108,13 +100,13 @@ std::vector<TensorAccount> TorchProbes::accounts() const {
                                            .bytes = Bytes{not_below_zero(process.bytes[device])}});
         accounts.push_back(std::move(account));
     };
-    for_each_entry<__u32, ms_torch_process>(state_->map(state_->skeleton->maps.torch_processes),
+    for_each_entry<__u32, ms_torch_process>(state_->map(state_->object->maps.torch_processes),
                                             std::size_t{2} * MS_TORCH_PROCESSES, add);
     return accounts;
 }
 
 void TorchProbes::forget(const CudaProcess& process) {
-    const int map = state_->map(state_->skeleton->maps.torch_processes);
+    const int map = state_->map(state_->object->maps.torch_processes);
     ms_torch_process known{};
     if (bpf_map_lookup_elem(map, &process.id.pid, &known) == 0 && known.id == process.instance)
         bpf_map_delete_elem(map, &process.id.pid);
@@ -123,7 +115,7 @@ void TorchProbes::forget(const CudaProcess& process) {
 // A process is there before its first tensor, so one that is looked for after the tensor was read and is not there is
 // gone.
 void TorchProbes::sweep(std::size_t most) {
-    const int map = state_->map(state_->skeleton->maps.tensors);
+    const int map = state_->map(state_->object->maps.tensors);
     std::vector<ms_tensor_key> keys(most);
     std::vector<ms_tensor> values(most);
     auto count = static_cast<__u32>(most);
@@ -131,7 +123,7 @@ void TorchProbes::sweep(std::size_t most) {
                                            &state_->sweep_position, keys.data(), values.data(), &count, nullptr);
     state_->sweep_begins = error != 0;  // at the end, or it has to be tried anew
     if (error != 0 && error != -ENOENT) return;
-    const int processes = state_->map(state_->skeleton->maps.torch_processes);
+    const int processes = state_->map(state_->object->maps.torch_processes);
     std::map<std::pair<__u64, __u32>, bool> living;
     const auto is_gone = [&](const ms_tensor_key& key) {
         const auto [known, fresh] = living.try_emplace({key.process, key.pid});
@@ -142,14 +134,14 @@ void TorchProbes::sweep(std::size_t most) {
     __s64 swept = 0;
     for (__u32 i = 0; i < count; ++i)
         if (is_gone(keys[i]) && bpf_map_delete_elem(map, &keys[i]) == 0) ++swept;
-    __atomic_fetch_sub(&state_->skeleton->bss->tensor_entries, swept, __ATOMIC_RELAXED);
+    __atomic_fetch_sub(&state_->object->bss->tensor_entries, swept, __ATOMIC_RELAXED);
 }
 
 std::uint64_t TorchProbes::entries() const {
-    return not_below_zero(__atomic_load_n(&state_->skeleton->bss->tensor_entries, __ATOMIC_RELAXED));
+    return not_below_zero(__atomic_load_n(&state_->object->bss->tensor_entries, __ATOMIC_RELAXED));
 }
 
-Losses TorchProbes::losses() const { return read_losses(state_->skeleton->bss->losses); }
-Bytes TorchProbes::map_memory() const { return map_bytes(state_->skeleton->obj, state_->shared); }
+Losses TorchProbes::losses() const { return state_->object.losses(); }
+Bytes TorchProbes::map_memory() const { return state_->object.map_memory(); }
 
 }  // namespace memscope

@@ -4,9 +4,8 @@
 #include <vector>
 
 #include "base/fd.h"
-#include "kernel/features/feature.h"
+#include "kernel/features/kernel_feature.h"
 #include "kernel/features/user_probes.h"
-#include "kernel/plan.h"
 #include "model/gpu/gpu_account.h"
 #include <memscope/shared/torch.h>
 
@@ -21,12 +20,11 @@ struct TorchPlace {
 
 // Tensors, by PyTorch's own probes, in whatever copies of its library processes have mapped. Loaded when that is asked
 // for and the first is found.
-class TorchProbes {
+class TorchProbes : public KernelFeature {
   public:
-    static Result<TorchProbes> start(const Plan& plan, const FeatureSettings& settings);
-    TorchProbes(TorchProbes&&) noexcept;
-    TorchProbes& operator=(TorchProbes&&) noexcept;
-    ~TorchProbes();
+    static constexpr std::string_view kName = "torch";
+    static Result<std::unique_ptr<TorchProbes>> start(const Plan& plan, const FeatureSettings& settings);
+    ~TorchProbes() override;
 
     // The probes at these places of the library.
     Result<ProbeRequest> probes(const Fd& library, std::span<const TorchPlace> places);
@@ -37,8 +35,8 @@ class TorchProbes {
     void sweep(std::size_t most);
     std::uint64_t entries() const;
 
-    Losses losses() const;
-    Bytes map_memory() const;
+    Losses losses() const override;
+    Bytes map_memory() const override;
 
   private:
     struct State;

@@ -20,8 +20,9 @@ CudaRecorder::CudaRecorder(std::shared_ptr<ReadHelpers> reads, bool on)
                   .kind = LibraryKind::cuda,
                   .file_name = std::string(kCudaFileName),
                   .probes = [](Session& session, const LibraryAnswer& library) -> Result<ProbeRequest> {
-                      if (auto started = session.start_gpu(); !started) return started.error();
-                      return session.gpu()->probes(library.file, library.cuda);
+                      const auto calls = session.start_later<CudaCalls>();
+                      if (!calls) return calls.error();
+                      return (*calls)->probes(library.file, library.cuda);
                   },
                   .tells_from_start = true},
                  std::move(reads), on) {}
@@ -36,19 +37,19 @@ void CudaRecorder::look(Session& session, std::uint64_t now_ns) {
 void CudaRecorder::mark_followed(Session& session) {
     const auto processes = libraries_.take_followed_from_start();
     const auto lost = libraries_.take_lost_sight_of();
-    CudaCalls* signal = session.gpu();
-    if (!signal) return;
-    for (const ProcessId& process : processes) signal->seen_from_start(process);
-    for (const ProcessId& process : lost) signal->not_seen_from_start(process);
+    CudaCalls* calls = session.find<CudaCalls>();
+    if (!calls) return;
+    for (const ProcessId& process : processes) calls->seen_from_start(process);
+    for (const ProcessId& process : lost) calls->not_seen_from_start(process);
 }
 
 void CudaRecorder::tick(Session& session, const Surroundings& around) {
     libraries_.tick(session, around.processes, around.now_ns);
     mark_followed(session);
-    if (CudaCalls* signal = session.gpu()) {
-        read_accounts(*signal, around);
-        live_entries_ = signal->live_entries();
-        sweep(*signal);
+    if (CudaCalls* calls = session.find<CudaCalls>()) {
+        read_accounts(*calls, around);
+        live_entries_ = calls->live_entries();
+        sweep(*calls);
     }
 }
 
@@ -70,7 +71,7 @@ void CudaRecorder::fold_rank(CgroupId target, const RoleKey& role) {
     }
 }
 
-void CudaRecorder::read_accounts(CudaCalls& signal, const Surroundings& around) {
+void CudaRecorder::read_accounts(CudaCalls& calls, const Surroundings& around) {
     const ProcessTable& processes = around.processes;
     const auto process_of = [&](const ProcessId& id) -> const TrackedProcess* {
         if (const auto found = processes.living().find(id.pid);
@@ -80,10 +81,10 @@ void CudaRecorder::read_accounts(CudaCalls& signal, const Surroundings& around) 
             if (process.task.id == id) return &process;
         return nullptr;
     };
-    auto sites = signal.sites();  // before the accounts: each is younger than its account
+    auto sites = calls.sites();  // before the accounts: each is younger than its account
     std::map<AccountKey, Known> living;
     std::set<CudaProcess> strangers;
-    for (GpuAccount& account : signal.accounts()) {
+    for (GpuAccount& account : calls.accounts()) {
         const TrackedProcess* process = process_of(account.process.id);
         const Known known{.account = account, .device = device_of(account, around.devices)};
         if (process) count_failures(known, *process, around.nesting);
@@ -91,16 +92,16 @@ void CudaRecorder::read_accounts(CudaCalls& signal, const Surroundings& around) 
         if (account.living && !process) strangers.insert(account.process);
         if (account.living) continue;
         counted_failures_.erase(key_of(account));
-        signal.forget(account);
+        calls.forget(account);
     }
     // One that was born a moment ago is known by the next tick; one that was moved out never will be.
     for (const CudaProcess& stranger : strangers)
-        if (strangers_.contains(stranger)) signal.forget(stranger);
+        if (strangers_.contains(stranger)) calls.forget(stranger);
     strangers_ = std::move(strangers);
     std::erase_if(sites, [&](const GpuSite& site) {
         const auto account = living.find({site.process.id.pid, site.process.instance, site.device});
         const bool holds = account != living.end() && account->second.account.generation == site.generation;
-        if (!holds && !is_stranger(site.process)) signal.forget(site);
+        if (!holds && !is_stranger(site.process)) calls.forget(site);
         return !holds || site.bytes == 0;
     });
     const std::lock_guard lock(mutex_);
@@ -109,11 +110,11 @@ void CudaRecorder::read_accounts(CudaCalls& signal, const Surroundings& around) 
 }
 
 // What is left of processes and contexts that are gone is in no sum, but takes up room.
-void CudaRecorder::sweep(CudaCalls& signal) {
+void CudaRecorder::sweep(CudaCalls& calls) {
     std::uint64_t counted = 0;
     for (const auto& [key, known] : accounts_) counted += known.account.allocations;
     if (live_entries_ <= counted) return;
-    signal.sweep(kMostSweptPerTick);
+    calls.sweep(kMostSweptPerTick);
 }
 
 bool CudaRecorder::is_stranger(const CudaProcess& process) const {

@@ -74,8 +74,8 @@ class CudaRecorder {
 
     void count_failures(const Known& known, const TrackedProcess& process, const Nesting& nesting);
     bool is_stranger(const CudaProcess& process) const;
-    void read_accounts(CudaCalls& signal, const Surroundings& around);
-    void sweep(CudaCalls& signal);
+    void read_accounts(CudaCalls& calls, const Surroundings& around);
+    void sweep(CudaCalls& calls);
     void mark_followed(Session& session);
 
     LibraryFollower libraries_;

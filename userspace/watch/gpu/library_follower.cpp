@@ -204,7 +204,7 @@ void LibraryFollower::leave_unused(const ProcessTable& processes, std::uint64_t 
 }
 
 void LibraryFollower::tick(Session& session, const ProcessTable& processes, std::uint64_t now_ns) {
-    if (on_ && !session.tells_of_cuda()) look_again(processes, now_ns);
+    if (on_ && !session.find<MappingCalls>()) look_again(processes, now_ns);
     look(session, now_ns);
     leave_unused(processes, now_ns);
 }

@@ -15,27 +15,28 @@ TorchRecorder::TorchRecorder(std::shared_ptr<ReadHelpers> reads, bool on)
                   .kind = LibraryKind::torch,
                   .file_name = std::string(kTorchFileName),
                   .probes = [](Session& session, const LibraryAnswer& library) -> Result<ProbeRequest> {
-                      if (auto started = session.start_torch(); !started) return started.error();
-                      return session.torch()->probes(library.file, library.torch);
+                      const auto probes = session.start_later<TorchProbes>();
+                      if (!probes) return probes.error();
+                      return (*probes)->probes(library.file, library.torch);
                   }},
                  std::move(reads), on) {}
 
 void TorchRecorder::tick(Session& session, const CudaRecorder& calls, const CudaRecorder::Surroundings& around) {
     libraries_.tick(session, around.processes, around.now_ns);
-    TorchProbes* signal = session.torch();
-    if (!signal) return;
-    read_accounts(*signal, calls, around);
-    entries_ = signal->entries();
-    if (entries_ > booked_) signal->sweep(kMostSweptPerTick);  // of processes that are gone
+    TorchProbes* probes = session.find<TorchProbes>();
+    if (!probes) return;
+    read_accounts(*probes, calls, around);
+    entries_ = probes->entries();
+    if (entries_ > booked_) probes->sweep(kMostSweptPerTick);  // of processes that are gone
 }
 
-void TorchRecorder::read_accounts(TorchProbes& signal, const CudaRecorder& calls,
+void TorchRecorder::read_accounts(TorchProbes& probes, const CudaRecorder& calls,
                                   const CudaRecorder::Surroundings& around) {
     const auto& living = around.processes.living();
     std::set<CudaProcess> strangers;
     tensors_.clear();
     booked_ = 0;
-    for (const TensorAccount& account : signal.accounts()) {
+    for (const TensorAccount& account : probes.accounts()) {
         booked_ += account.tensors;
         const ProcessId& id = account.process.id;
         if (const auto found = living.find(id.pid); found == living.end() || found->second.task.id != id) {
@@ -52,7 +53,7 @@ void TorchRecorder::read_accounts(TorchProbes& signal, const CudaRecorder& calls
     }
     // One that was born a moment ago is known by the next tick; one that was moved out never will be.
     for (const CudaProcess& stranger : strangers)
-        if (strangers_.contains(stranger)) signal.forget(stranger);
+        if (strangers_.contains(stranger)) probes.forget(stranger);
     strangers_ = std::move(strangers);
 }
 

@@ -29,7 +29,7 @@ class TorchRecorder {
     std::uint64_t entries() const { return entries_; }  // in the kernel's books, as of the last tick
 
   private:
-    void read_accounts(TorchProbes& signal, const CudaRecorder& calls, const CudaRecorder::Surroundings& around);
+    void read_accounts(TorchProbes& probes, const CudaRecorder& calls, const CudaRecorder::Surroundings& around);
 
     LibraryFollower libraries_;
     std::uint64_t entries_ = 0;

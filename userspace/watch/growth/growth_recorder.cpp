@@ -106,15 +106,15 @@ void say(GrowthPlane& plane, const char* reason, std::int64_t bytes) {
 
 }  // namespace
 
-GrowthRecorder::GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, GrowthStacks& signal,
+GrowthRecorder::GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks,
                                const CudaRecorder& gpu, bool python, HookBudget budget)
     : root_(std::move(root)),
       reads_(std::move(reads)),
-      signal_(signal),
+      stacks_(stacks),
       gpu_(gpu),
       symbols_(std::make_shared<HelperReads>(reads_)),
-      python_(reads_, signal_, python),
-      codes_([this](pid_t pid) { return signal_.python_of(pid); },
+      python_(reads_, stacks_, python),
+      codes_([this](pid_t pid) { return stacks_.python_of(pid); },
              [this](pid_t pid, const ms_python& layout, std::uint64_t address, const PythonCode& part) {
                  return reads_->quick.ask(CodeJob{.pid = pid, .layout = layout, .address = address, .code = part});
              }),
@@ -143,15 +143,15 @@ bool GrowthRecorder::take(const RawStack& stack, Names names) {
     const std::lock_guard lock(mutex_);
     if (book_.learn(stack, std::move(site))) return true;
     // Once there is room again, it may come again: one that has a site is not sent anew.
-    signal_.forget_stack(stack.id);
-    book_.give_up(stack.id, signal_.take_site(stack.id));
+    stacks_.forget_stack(stack.id);
+    book_.give_up(stack.id, stacks_.take_site(stack.id));
     return true;
 }
 
 // A stack may arrive after its process has begun another program, whose maps say nothing about it.
 std::optional<std::vector<NativeLocation>> GrowthRecorder::located(const RawStack& stack, Names names) {
     const pid_t pid = stack.process.pid;
-    const auto now = signal_.read_space(pid);
+    const auto now = stacks_.read_space(pid);
     if (names == Names::as_known || !now || now->space != stack.space)
         return symbols_.locate_as_known(pid, stack.native);
     if (replaced_.erase(pid) != 0) symbols_.forget(pid);
@@ -200,14 +200,14 @@ void GrowthRecorder::executed(const ProcessId& process) {
 
 // While it lives: what it has mapped where is needed for its stacks, which may outlive it.
 void GrowthRecorder::look_at(const ProcessId& process) {
-    if (!signal_.python_of(process.pid)) python_.look_at(process);
+    if (!stacks_.python_of(process.pid)) python_.look_at(process);
     if (replaced_.erase(process.pid) != 0) symbols_.forget(process.pid);
     (void)symbols_.locate_when_read(process.pid, {}, boot_time());
 }
 
 void GrowthRecorder::take_events() {
     take_deferred();
-    signal_.drain({.code = [this](const ms_code& code) { take_or_defer(static_cast<pid_t>(code.h.pid), code); },
+    stacks_.drain({.code = [this](const ms_code& code) { take_or_defer(static_cast<pid_t>(code.h.pid), code); },
                    .stack = [this](const RawStack& stack) { take_or_defer(stack.process.pid, stack); },
                    .grew = [this](const ProcessId& process) { look_at(process); }});
 }
@@ -215,22 +215,22 @@ void GrowthRecorder::take_events() {
 void GrowthRecorder::begin(const TrackedProcess& process) {
     mapped_.begin(process);
     // One without memory runs in its parent's until it executes a program.
-    if (!process.task.memory || signal_.follows(process.task.id)) return;
+    if (!process.task.memory || stacks_.follows(process.task.id)) return;
     // A full map is counted where it is full.
-    (void)signal_.begin(process.task.id, SpaceId{read_clock().boot_ns}, process.task.memory->anon);
+    (void)stacks_.begin(process.task.id, SpaceId{read_clock().boot_ns}, process.task.memory->anon);
     python_.look_at(process.task.id);
 }
 
 // What the process held in all its address spaces but the one it still has.
 void GrowthRecorder::end(pid_t pid, const GrowthBook::Holder& holder, std::optional<SpaceId> still) {
-    const auto last = signal_.read_space(pid);
+    const auto last = stacks_.read_space(pid);
     for (const SpaceId space : book_.spaces_of(pid)) {
         if (space == still) continue;
         const SpaceGrowth held =
             last && last->space == space ? *last : SpaceGrowth{.space = space, .process = {pid, 0}};
         for (const StackId stack : book_.end(held, holder)) {
-            (void)signal_.take_site(stack);
-            signal_.forget_stack(stack);
+            (void)stacks_.take_site(stack);
+            stacks_.forget_stack(stack);
         }
         codes_.forget(space);
     }
@@ -241,7 +241,7 @@ void GrowthRecorder::read_spaces(const ProcessTable& processes, bool all) {
     for (const auto& [pid, process] : processes.living()) {
         const auto known = spaces_.find(pid);
         if (!all && known != spaces_.end() && known->second.process == process.task.id) continue;
-        if (const auto space = signal_.read_space(pid)) spaces_[pid] = *space;
+        if (const auto space = stacks_.read_space(pid)) spaces_[pid] = *space;
     }
 }
 
@@ -251,17 +251,17 @@ void GrowthRecorder::make_room() {
     held.merge(gpu_.stacks());
     const auto lost = book_.fold([&](StackId stack) -> std::optional<std::int64_t> {
         if (held.contains(stack)) return std::nullopt;
-        signal_.forget_stack(stack);
-        return signal_.take_site(stack);
+        stacks_.forget_stack(stack);
+        return stacks_.take_site(stack);
     });
-    for (const auto& [pid, stacks] : lost) signal_.allow_stacks(pid, stacks);
+    for (const auto& [pid, stacks] : lost) stacks_.allow_stacks(pid, stacks);
 }
 
 // True where the kernel has counted something since the last time.
 bool GrowthRecorder::read_resident() {
-    const std::uint64_t bookings = signal_.cost().bookings;
+    const std::uint64_t bookings = stacks_.cost().bookings;
     const bool booked = std::exchange(seen_bookings_, bookings) != bookings;
-    if (booked) book_.set_resident(signal_.read_sites());
+    if (booked) book_.set_resident(stacks_.read_sites());
     return booked;
 }
 
@@ -290,8 +290,8 @@ void GrowthRecorder::end_all(const std::vector<TrackedProcess>& ended, const Run
         const pid_t pid = process.task.id.pid;
         end(pid, {process.role, runs_of(process)}, std::nullopt);
         // Somebody else may have its pid by now.
-        const auto left = signal_.read_space(pid);
-        if (!left || left->process == process.task.id) signal_.forget(pid);
+        const auto left = stacks_.read_space(pid);
+        if (!left || left->process == process.task.id) stacks_.forget(pid);
         spaces_.erase(pid);
         python_.forget(pid);
         symbols_.forget(pid);
@@ -310,7 +310,7 @@ void GrowthRecorder::tick(ProcessTable& processes, const RunsOf& runs_of) {
     end_all(processes.ended(), runs_of);
     for (const pid_t pid : std::exchange(executed_, {})) {
         const auto process = processes.living().find(pid);
-        const auto now = signal_.read_space(pid);
+        const auto now = stacks_.read_space(pid);
         if (process == processes.living().end() || !now) continue;
         spaces_[pid] = *now;
         end(pid, {process->second.role, runs_of(process->second)}, now->space);
@@ -335,13 +335,13 @@ Seconds GrowthRecorder::cpu_of_growing() const {
 }
 
 void GrowthRecorder::mind_budget() {
-    const Seconds hook(static_cast<double>(signal_.cost().ns) * 1e-9);
+    const Seconds hook(static_cast<double>(stacks_.cost().ns) * 1e-9);
     switch (budget_.consider(boot_time(), hook, [this] { return cpu_of_growing(); })) {
         case HookBudget::Advice::take_off:
-            signal_.pause();
+            stacks_.pause();
             break;
         case HookBudget::Advice::put_back:
-            (void)signal_.resume();  // else it stays off, which the probes say
+            (void)stacks_.resume();  // else it stays off, which the probes say
             break;
         case HookBudget::Advice::stay:
             break;

@@ -37,7 +37,7 @@ class GrowthRecorder {
 
     // `budget`: the share of the CPU time of those that grow which the hook may cost before it is taken off for a
     // while.
-    GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, GrowthStacks& signal, const CudaRecorder& gpu,
+    GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks, const CudaRecorder& gpu,
                    bool python, HookBudget budget);
 
     void take_events();
@@ -95,7 +95,7 @@ class GrowthRecorder {
 
     SysRoot root_;
     std::shared_ptr<ReadHelpers> reads_;
-    GrowthStacks& signal_;
+    GrowthStacks& stacks_;
     const CudaRecorder& gpu_;
     NativeSymbols symbols_;
     PythonWatch python_;

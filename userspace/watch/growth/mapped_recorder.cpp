@@ -24,13 +24,13 @@ void MappedRecorder::take_events(Session& session) {
 
 void MappedRecorder::drain(Session& session) {
     const std::lock_guard lock(mutex_);
-    session.drain_ranges([this](const RangeEvent& event) {
+    session.drain({.range = [this](const RangeEvent& event) {
         growth_.apply(event);
         const auto reading = readings_.find(event.id);
         if (reading == readings_.end()) return;
         reading->second.too_many = reading->second.too_many || reading->second.since.size() >= kMostSince;
         if (!reading->second.too_many) reading->second.since.push_back(event);
-    });
+    }});
 }
 
 void MappedRecorder::begin(const TrackedProcess& process) {
@@ -71,7 +71,7 @@ void MappedRecorder::tick(Session& session, const ProcessTable& processes) {
     if (std::exchange(lost_, lost) == lost) return;
     const std::lock_guard lock(mutex_);
     for (const auto& [pid, process] : processes.living())
-        if (const auto its = session.lost_ranges(pid)) growth_.meet(process.task.id, *its);
+        if (const auto its = session.tree().lost_ranges(pid)) growth_.meet(process.task.id, *its);
 }
 
 MappedRecorder::Held MappedRecorder::held(const std::vector<Process>& processes) const {

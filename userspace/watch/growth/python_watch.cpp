@@ -14,9 +14,9 @@ constexpr std::size_t kMostPerTurn = 32;  // a look costs about 0.1 ms
 
 }  // namespace
 
-PythonWatch::PythonWatch(std::shared_ptr<ReadHelpers> reads, GrowthStacks& signal, bool on)
+PythonWatch::PythonWatch(std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks, bool on)
     : reads_(std::move(reads)),
-      signal_(signal),
+      stacks_(stacks),
       on_(on),
       timer_(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)) {}
 
@@ -36,7 +36,7 @@ bool PythonWatch::is_over(Waiting& waiting, std::uint64_t now_ns) {
     if (!*search) return true;
     if (!std::exchange(waiting.answered, true)) waiting.until_ns = now_ns + kPatienceNs;
     if ((*search)->outcome == PythonSearch::Outcome::found)
-        (void)signal_.set_python(waiting.process.pid, (*search)->layout);
+        (void)stacks_.set_python(waiting.process.pid, (*search)->layout);
     return (*search)->outcome != PythonSearch::Outcome::starting || now_ns >= waiting.until_ns;
 }
 

@@ -12,7 +12,7 @@ namespace memscope {
 // while after its program was executed, so a process is looked at again and again for a few seconds.
 class PythonWatch {
   public:
-    PythonWatch(std::shared_ptr<ReadHelpers> reads, GrowthStacks& signal, bool on);
+    PythonWatch(std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks, bool on);
 
     void look_at(const ProcessId& process);  // now, and again if it may yet become one
     void look_again();                       // at those that wait
@@ -31,7 +31,7 @@ class PythonWatch {
     void arm(bool on);
 
     std::shared_ptr<ReadHelpers> reads_;
-    GrowthStacks& signal_;
+    GrowthStacks& stacks_;
     bool on_;
     std::uint64_t looks_ = 0;
     std::map<pid_t, Waiting> waiting_;

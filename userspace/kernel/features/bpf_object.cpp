@@ -1,4 +1,4 @@
-#include "kernel/features/feature.h"
+#include "kernel/features/bpf_object.h"
 
 #include <algorithm>
 #include <cstdarg>
@@ -109,9 +109,9 @@ void load_only(bpf_object* object, const std::vector<std::string_view>& programs
     }
 }
 
-Error load_error(std::string_view signal, int error) {
+Error load_error(std::string_view feature, int error) {
     const std::string words = last_words().empty() ? "" : " (" + last_words() + ")";
-    return system_error(error, "load the BPF object '" + std::string(signal) + "'" + words,
+    return system_error(error, "load the BPF object '" + std::string(feature) + "'" + words,
                         "`memscope doctor` shows what this kernel offers");
 }
 

@@ -1,0 +1,146 @@
+#pragma once
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <unistd.h>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "kernel/features/kernel_feature.h"
+#include "kernel/handles.h"
+#include <memscope/shared/stacks.h>
+#include <memscope/shared/wire.h>
+
+namespace memscope {
+
+// Loads and attaches BPF objects. This is for the features alone: only they include a skeleton.
+
+inline std::uint32_t page_bytes() { return static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE)); }
+
+// Gives the maps that programs at user probes use all their room at once, and less of it.
+void preallocate(bpf_object* object);
+
+// Puts the settings into the read-only data of a skeleton that has them, and its maps into shape.
+template <class Skeleton>
+void apply_settings(Skeleton& skeleton, const FeatureSettings& settings) {
+    if constexpr (requires { skeleton.rodata->memory_on_v1; }) {
+        skeleton.rodata->memory_on_v1 = settings.memory_on_v1;
+        skeleton.rodata->watcher_pid = settings.watcher_pid;
+        skeleton.rodata->spawner_pid = settings.spawner_pid;
+        skeleton.rodata->follow_descendants = settings.follow_descendants;
+    }
+    if constexpr (requires { skeleton.rodata->follow_mappings; })
+        skeleton.rodata->follow_mappings = settings.follow_mappings;
+    if constexpr (requires { skeleton.maps.ranges; }) {
+        skeleton.rodata->follow_ranges = settings.follow_ranges;
+        // What nobody writes need not be large.
+        if (!settings.follow_ranges) bpf_map__set_max_entries(skeleton.maps.ranges, page_bytes());
+    }
+    if constexpr (requires { skeleton.rodata->follow_growth; }) {
+        skeleton.rodata->follow_growth = settings.follow_growth;
+        if (!settings.follow_growth) {
+            for (bpf_map* map : {skeleton.maps.known_stacks, skeleton.maps.known_codes, skeleton.maps.python_threads})
+                bpf_map__set_max_entries(map, 1);
+            bpf_map__set_max_entries(skeleton.maps.stack_events, page_bytes());
+        }
+    }
+    if constexpr (requires { skeleton.rodata->step_pages; })
+        skeleton.rodata->step_pages = std::max<std::int64_t>(MS_GROWTH_STEP_BYTES / page_bytes(), 1);
+    if constexpr (requires { skeleton.rodata->page_bytes; }) skeleton.rodata->page_bytes = page_bytes();
+    if (!settings.allocates_at_probes) preallocate(skeleton.obj);
+}
+
+// Uses the maps of other objects instead of own ones, before loading.
+bool share_maps(bpf_object* object, const SharedMaps& shared);
+// Those of a loaded object, to be shared with the next.
+SharedMaps maps_of(bpf_object* object, std::initializer_list<const char*> names);
+
+// Only the chosen programs are loaded: the others may not suit this kernel.
+void load_only(bpf_object* object, const std::vector<std::string_view>& programs);
+// "load the BPF object 'tree': Permission denied; <what the kernel said>"
+Error load_error(std::string_view feature, int error);
+// Attaches the chosen programs; all or nothing.
+Result<std::vector<Link>> attach(bpf_object* object, const std::vector<std::string_view>& programs);
+
+Losses read_losses(const __u64 (&counted)[MS_LOSS_COUNT]);
+// Kernel memory of its maps; those that another object has made are counted there.
+Bytes map_bytes(bpf_object* object, const SharedMaps& of_others = {});
+
+// libbpf's warnings are kept for load_error() instead of being printed to standard error.
+void capture_libbpf_messages();
+
+// A BPF object that is loaded. Skeletons have no base class, so their generated functions for opening are parameters;
+// loading and destroying is the same for all.
+template <class Skeleton>
+class BpfObject {
+  public:
+    // The skeleton's own code, or for kernels without atomic exchange the plain one: it has the same maps, programs and
+    // data, so that the same skeleton opens it.
+    struct Code {
+        int (*create)(Skeleton*);
+        const void* (*plain)(std::size_t*);
+    };
+
+    // `prepare` gets the opened skeleton before it is loaded.
+    template <class Prepare>
+    static Result<BpfObject> load(std::string_view feature, Code code, const FeatureSettings& settings,
+                                  const std::vector<std::string_view>& programs, Prepare prepare) {
+        BpfObject object;
+        if (const int error = object.open(code, settings.atomic_exchange)) return load_error(feature, -error);
+        apply_settings(*object.skeleton_, settings);
+        if (!share_maps(object.object(), settings.shared)) return load_error(feature, errno);
+        load_only(object.object(), programs);
+        prepare(*object.skeleton_);
+        if (const int error = bpf_object__load_skeleton(object->skeleton)) return load_error(feature, -error);
+        object.of_others_ = settings.shared;
+        return object;
+    }
+    static Result<BpfObject> load(std::string_view feature, Code code, const FeatureSettings& settings,
+                                  const std::vector<std::string_view>& programs) {
+        return load(feature, code, settings, programs, [](Skeleton&) {});
+    }
+
+    Status attach(const std::vector<std::string_view>& programs) {
+        auto links = memscope::attach(object(), programs);
+        if (!links) return links.error();
+        links_ = std::move(*links);
+        return Done{};
+    }
+    void detach() { links_.clear(); }
+
+    Skeleton* operator->() const { return skeleton_.get(); }
+    bpf_object* object() const { return skeleton_->obj; }
+    bpf_program* program(std::string_view name) const {
+        return bpf_object__find_program_by_name(object(), std::string(name).c_str());
+    }
+    const std::vector<Link>& links() const { return links_; }
+    Losses losses() const { return read_losses(skeleton_->bss->losses); }
+    Bytes map_memory() const { return map_bytes(object(), of_others_); }
+
+  private:
+    struct Destroy {
+        void operator()(Skeleton* skeleton) const {
+            bpf_object__destroy_skeleton(skeleton->skeleton);
+            std::free(skeleton);
+        }
+    };
+
+    int open(Code code, bool atomic_exchange) {
+        skeleton_.reset(static_cast<Skeleton*>(std::calloc(1, sizeof(Skeleton))));
+        if (!skeleton_) return -ENOMEM;
+        if (const int error = code.create(skeleton_.get())) return error;
+        bpf_object_skeleton* skeleton = skeleton_->skeleton;
+        if (!atomic_exchange) skeleton->data = const_cast<void*>(code.plain(&skeleton->data_sz));
+        return bpf_object__open_skeleton(skeleton, nullptr);
+    }
+
+    std::unique_ptr<Skeleton, Destroy> skeleton_{};
+    std::vector<Link> links_{};
+    SharedMaps of_others_{};  // maps that other objects have made
+};
+
+}  // namespace memscope

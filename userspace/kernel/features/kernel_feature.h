@@ -1,0 +1,76 @@
+#pragma once
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/units.h"
+#include "kernel/plan.h"
+#include "model/deaths/last_words.h"
+#include "model/growth/range_event.h"
+#include "model/growth/stack.h"
+#include "model/processes/tree_event.h"
+#include <memscope/shared/stacks.h>
+
+namespace memscope {
+
+using SharedMaps = std::map<std::string, int>;        // name in every BPF object that has the map, descriptor
+using Losses = std::map<std::string, std::uint64_t>;  // by reason, every reason present
+
+struct FeatureSettings {
+    bool memory_on_v1 = false;
+    unsigned watcher_pid = 0;
+    unsigned spawner_pid = 0;  // of the watcher's helpers; 0: it has none
+    bool follow_mappings = false;
+    bool follow_ranges = false;
+    bool follow_descendants = false;
+    bool atomic_exchange = true;
+    bool many_user_probes = false;
+    bool allocates_at_probes = true;
+    bool follow_growth = false;
+    std::uint32_t gpu_live = 0;  // CUDA allocations there is room for; 0: the default of the BPF object
+    std::uint32_t tensors = 0;   // tensors there is room for; 0: the default of the BPF object
+    SharedMaps shared{};         // of the features that run already
+};
+
+// Receives the records that BPF programs send. A record whose function is empty stays in its ring. The code objects of
+// a stack come before the stack, and a stack comes once.
+struct KernelEvents {
+    std::function<void(const TreeEvent&)> tree{};
+    std::function<void(const LastWords&)> death{};  // of a process that did not just exit
+    std::function<void(const RangeEvent&)> range{};
+    std::function<void(const ms_code&)> code{};
+    std::function<void(const RawStack&)> stack{};
+    std::function<void(const ProcessId&)> grew{};  // for the first time
+    std::function<void()> cuda_refused{};          // the CUDA driver refused memory to a watched process
+};
+
+// One BPF object while it runs: start() of a feature loads it and attaches its programs, the destructor detaches them.
+// What the user misses without a hook of a feature is in the plan (Choice::without).
+class KernelFeature {
+  public:
+    KernelFeature() = default;
+    KernelFeature(const KernelFeature&) = delete;
+    KernelFeature& operator=(const KernelFeature&) = delete;
+    virtual ~KernelFeature() = default;
+
+    virtual SharedMaps shared_maps() const { return {}; }  // for the features that are started after this one
+    // False: the plan has a program for this hook, but it is not attached.
+    virtual bool uses(std::string_view /*hook*/) const { return true; }
+    // Why the kernel refused a part of it that memscope can do without.
+    virtual std::optional<Error> refusal() const { return std::nullopt; }
+
+    virtual Status watch(CgroupId /*target*/) { return Done{}; }
+    virtual void unwatch(CgroupId /*target*/) {}
+
+    virtual std::vector<int> event_fds() const { return {}; }  // each is readable when records wait
+    virtual void drain(const KernelEvents& /*events*/) {}
+
+    virtual Losses losses() const = 0;     // records and entries that found no room, or could not be decoded
+    virtual Bytes map_memory() const = 0;  // without the maps that other features share with it
+};
+
+}  // namespace memscope
