@@ -91,9 +91,6 @@ struct GrowthStacks::State {
         return Done{};
     }
 };
-}
-}
-;
 
 GrowthStacks::GrowthStacks(std::unique_ptr<State> state) : state_(std::move(state)) {}
 GrowthStacks::~GrowthStacks() = default;
