@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`memscope -- CMD`: its identity, its signals, its exit status, its cgroup; and --pid to its end."""
-import json, os, signal, subprocess, sys, threading, time
+import json, os, signal, subprocess, sys, tempfile, threading, time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
 from harness import *
 
@@ -90,6 +90,22 @@ def full_disk():
     check('a full disk is said once', r.returncode == 0 and r.stderr.count('No space left') == 1 and len(r.stderr.splitlines()) == 1, r)
 
 
+def name_of(*argv):
+    """The name of the target of a watcher that runs a command."""
+    out = subprocess.run([MEMSCOPE, '--listen', 'none', '--json', '--interval', '200ms', *argv], stdout=subprocess.PIPE, text=True, timeout=30).stdout
+    return json.loads(out.splitlines()[0])['target']['name']
+
+
+def names():
+    with tempfile.TemporaryDirectory() as folder:
+        script = f'{folder}/train.py'
+        with open(script, 'w') as file:
+            file.write('import time; time.sleep(1)')
+        check('a command is named by its script', name_of('--', 'nice', '-n', '1', sys.executable, script) == 'cmd:train.py')
+        with subprocess.Popen([sys.executable, '-u', script]) as job:
+            check('a process is named by its script', name_of('--pid', str(job.pid)) == 'pid:train.py')
+
+
 def by_pid():
     target = subprocess.Popen(['sleep', '3'])
     start = time.time()
@@ -110,6 +126,6 @@ def by_pid():
     check('the id of a thread: 2, and whose it is', r.returncode == 2 and f'--pid {os.getpid()}' in r.stderr and len(r.stderr.splitlines()) == 1, r.stderr)
 
 
-for part in (statuses, identity, signals, killed, readers, full_disk, by_pid):
+for part in (statuses, identity, signals, killed, readers, full_disk, names, by_pid):
     part()
 sys.exit(checks.finish())

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include "analysis/roles/job_name.h"
 #include "watch/targets/own_cgroup.h"
 #include "watch/targets/own_command.h"
 
@@ -21,7 +22,7 @@ std::variant<int, WatchFailure> launch(const SysRoot& root, WatchOptions options
     auto command = OwnCommand::prepare(options.command, *identity, *cgroup);
     if (!command) return cannot(command.error());
     options.own_cgroup = cgroup->name();
-    options.shown = {.name = "cmd:" + fs::path(options.command.front()).filename().string(),
+    options.shown = {.name = "cmd:" + job_name(options.command.front(), options.command),
                      .kind = "command",
                      .cgroup_version = hierarchy->version};
     return watch(root, options, &*command);

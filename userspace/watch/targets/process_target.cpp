@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 #include <set>
 
+#include "analysis/roles/job_name.h"
 #include "base/text.h"
 #include "sources/cgroup/cgroup_memory.h"
 #include "sources/cgroup/memory_parts.h"
 #include "sources/proc/descendants.h"
+#include "sources/proc/procfs.h"
 
 namespace memscope {
 namespace {
@@ -101,8 +103,12 @@ Result<std::unique_ptr<ProcessTarget>> ProcessTarget::open(const SysRoot& root, 
     if (!comm) return plain_error(fmt::format("no process has the pid {}", pid), "`ps` lists those there are");
     if (const auto leader = thread_group_of(root, pid); leader && *leader != pid)
         return plain_error(fmt::format("{} is a thread, not a process", pid), fmt::format("--pid {}", *leader));
+    constexpr std::size_t kMostArgvBytes = 4096;
+    const auto argv = read_file(root.proc / std::to_string(pid) / "cmdline", kMostArgvBytes);
     Target target{
-        .info = {.name = "pid:" + std::string(trimmed(*comm)), .kind = "pid", .cgroup_version = hierarchy.version},
+        .info = {.name = "pid:" + job_name(trimmed(*comm), argv ? parse_argv(*argv) : std::vector<std::string>{}),
+                 .kind = "pid",
+                 .cgroup_version = hierarchy.version},
         .memory = std::make_unique<OfTree>(root, hierarchy)};
     return std::unique_ptr<ProcessTarget>(new ProcessTarget(std::move(target)));
 }

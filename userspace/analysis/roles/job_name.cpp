@@ -1,0 +1,90 @@
+#include "analysis/roles/job_name.h"
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <span>
+
+#include "analysis/roles/role_rules.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::ptrdiff_t kMostArguments = 256;  // a job has its script among the first ones
+constexpr std::size_t kMostNameBytes = 64;
+constexpr int kMostPrefixes = 8;  // commands put before one another
+
+std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
+
+bool is_launcher(const std::vector<std::string>& argv) {
+    const std::string_view comm = base_name(argv.front());
+    return decide_role({.comm = comm, .argv = argv}, builtin_role_rules()) == Role::launcher;
+}
+
+bool is_option(std::string_view argument) { return argument.empty() || argument.front() == '-'; }
+
+// "10" of `nice -n 10`, "0-3" of `taskset -c 0-3`, "5m" of `timeout 5m`, "A=1" of `env A=1`.
+bool is_value(std::string_view argument) {
+    return std::isdigit(static_cast<unsigned char>(argument.front())) != 0 || argument.find('=') != argument.npos;
+}
+
+// The option before it names a user or a group: `sudo -u alice`.
+bool is_identity(std::string_view option) {
+    constexpr std::array kOptions{"-u", "-g", "--user", "--group"};
+    return std::ranges::find(kOptions, option) != kOptions.end();
+}
+
+std::vector<std::string> from(std::span<const std::string> arguments, std::size_t at) {
+    return {arguments.begin() + static_cast<std::ptrdiff_t>(at), arguments.end()};
+}
+
+std::optional<std::string> name_of(const std::vector<std::string>& argv, int depth);
+
+// What a launcher launches. A Python script decides wherever it is, because options of launchers can have any values.
+std::optional<std::string> name_of_launched(std::span<const std::string> arguments, int depth) {
+    for (std::size_t i = 0; i < arguments.size(); ++i)
+        if (!is_option(arguments[i]) && arguments[i].ends_with(".py")) return std::string(base_name(arguments[i]));
+    if (depth == kMostPrefixes) return std::nullopt;
+    std::optional<std::string> first;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        const std::string& argument = arguments[i];
+        if (is_option(argument) || is_value(argument) || (i > 0 && is_identity(arguments[i - 1]))) continue;
+        const auto rest = from(arguments, i);
+        const bool runs_another = program_names(base_name(argument), rest).size() > 1 || is_launcher(rest);
+        if (runs_another) return name_of(rest, depth + 1);
+        if (!first && !base_name(argument).empty()) first = base_name(argument);
+    }
+    return first;
+}
+
+std::optional<std::string> name_of(const std::vector<std::string>& argv, int depth) {
+    const auto names = program_names(base_name(argv.front()), argv);
+    if (names.size() > 1) {  // an interpreter and its script or module
+        const auto script =
+            std::ranges::find_if(argv, [&](const std::string& argument) { return argument.ends_with(names[1]); });
+        std::vector<std::string> program(script, argv.end());
+        if (program.empty()) return std::string(names[1]);
+        program.front() = names[1];
+        const auto launched =
+            is_launcher(program) ? name_of_launched(std::span(program).subspan(1), depth) : std::nullopt;
+        return launched ? launched : std::string(names[1]);
+    }
+    if (!is_launcher(argv)) return std::string(names.front());
+    if (auto launched = name_of_launched(std::span(argv).subspan(1), depth)) return launched;
+    return std::string(names.front());
+}
+
+}  // namespace
+
+std::string job_name(std::string_view comm, const std::vector<std::string>& argv) {
+    std::string name(comm);
+    if (!argv.empty() && !argv.front().empty()) {
+        const auto last = argv.begin() + std::min(std::ssize(argv), kMostArguments);
+        if (const auto found = name_of({argv.begin(), last}, 0); found && !found->empty()) name = *found;
+    }
+    std::ranges::replace(name, '/', '_');
+    return name.substr(0, kMostNameBytes);
+}
+
+}  // namespace memscope
