@@ -14,6 +14,9 @@ struct HttpResponse {
     std::string content_type = "text/plain; charset=utf-8";
     std::string body{};
     std::string note{};  // one printable line, for what the body's format has no place for
+    // Makes the answer, where that takes longer than others should wait: the server calls it in another thread. The
+    // other fields mean nothing then.
+    std::function<HttpResponse()> later{};
 };
 
 struct HttpRequest {

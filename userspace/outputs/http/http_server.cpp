@@ -1,11 +1,16 @@
 #include "outputs/http/http_server.h"
 
 #include <algorithm>
+#include <condition_variable>
+#include <deque>
 #include <exception>
 #include <fcntl.h>
 #include <microhttpd.h>
+#include <mutex>
 #include <strings.h>
 #include <sys/stat.h>
+#include <thread>
+#include <utility>
 
 #include "base/text.h"
 #include "outputs/http/host_check.h"
@@ -22,9 +27,93 @@ constexpr unsigned kMostConnections = 512;  // with those that are being closed
 
 }  // namespace
 
+namespace {
+
+// One request, from its headers to the end of its answer.
+struct Exchange {
+    std::optional<HttpResponse> response{};  // once it is made
+    bool head_taken = false;                 // the headers were seen, and a body may come
+};
+
+// Makes the answers that take a while, one after the other, in a thread of its own. The connection is suspended
+// meanwhile.
+class LateAnswers {
+  public:
+    LateAnswers() : thread_([this] { run(); }) {}
+    LateAnswers(const LateAnswers&) = delete;
+    LateAnswers& operator=(const LateAnswers&) = delete;
+    ~LateAnswers() { stop(); }
+
+    // False: too many wait already.
+    bool add(MHD_Connection* connection, Exchange& exchange, std::function<HttpResponse()> make) {
+        constexpr std::size_t kMostWaiting = 32;
+        const std::lock_guard lock(mutex_);
+        if (stop_ || waiting_.size() >= kMostWaiting) return false;
+        MHD_suspend_connection(connection);
+        waiting_.push_back({connection, &exchange, std::move(make)});
+        wake_.notify_one();
+        return true;
+    }
+
+    // Answers those that wait with 503. To be called before the daemon stops, which must not have suspended
+    // connections.
+    void stop() {
+        {
+            const std::lock_guard lock(mutex_);
+            stop_ = true;
+            wake_.notify_one();
+        }
+        if (thread_.joinable()) thread_.join();
+        for (const Waiting& each : waiting_) {
+            each.exchange->response =
+                HttpResponse{.status = MHD_HTTP_SERVICE_UNAVAILABLE, .body = "memscope is ending\n"};
+            MHD_resume_connection(each.connection);
+        }
+        waiting_.clear();
+    }
+
+  private:
+    struct Waiting {
+        MHD_Connection* connection;
+        Exchange* exchange;
+        std::function<HttpResponse()> make;
+    };
+
+    void run() {
+        std::unique_lock lock(mutex_);
+        for (;;) {
+            wake_.wait(lock, [this] { return stop_ || !waiting_.empty(); });
+            if (stop_) return;
+            const Waiting next = std::move(waiting_.front());
+            waiting_.pop_front();
+            lock.unlock();
+            next.exchange->response = made(next.make);
+            MHD_resume_connection(next.connection);
+            lock.lock();
+        }
+    }
+
+    static HttpResponse made(const std::function<HttpResponse()>& make) {
+        try {
+            return make();
+        } catch (const std::exception&) {  // a bug of ours must not end the watching
+            return {.status = MHD_HTTP_INTERNAL_SERVER_ERROR, .body = "internal error\n"};
+        }
+    }
+
+    std::mutex mutex_{};
+    std::condition_variable wake_{};
+    std::deque<Waiting> waiting_{};
+    bool stop_ = false;
+    std::thread thread_;
+};
+
+}  // namespace
+
 struct HttpServer::Running {
     HttpHandler handler;
     RequestDeadline deadline;
+    LateAnswers late{};
     std::uint16_t port = 0;
     fs::path unix_path{};
     struct stat unix_file{};
@@ -36,6 +125,7 @@ struct HttpServer::Running {
         // Not if another watcher has put its own socket there since.
         if (!unix_path.empty() && ::stat(unix_path.c_str(), &now) == 0 && now.st_ino == unix_file.st_ino)
             ::unlink(unix_path.c_str());
+        late.stop();
         if (daemon) MHD_stop_daemon(daemon);  // closes the socket it listens on
     }
 
@@ -114,15 +204,25 @@ template <class Running>
 MHD_Result on_request(void* self, MHD_Connection* connection, const char* path, const char* method, const char* version,
                       const char*, std::size_t* body_size, void** state) {
     auto& server = *static_cast<Running*>(self);
-    const bool first_call = *state == nullptr;
-    *state = self;
+    if (!*state) *state = new Exchange;  // on_completed() deletes it
+    auto& exchange = *static_cast<Exchange*>(*state);
+    const bool first_call = !std::exchange(exchange.head_taken, true);
     if (first_call && has_short_body(connection)) return MHD_YES;  // called again with it, and after it
     if (*body_size > 0) {
         *body_size = 0;
         return MHD_YES;
     }
     server.deadline.answered(socket_of(connection));
-    return send(connection, answer(server.handler, connection, path, method, version));
+    if (exchange.response) return send(connection, *exchange.response);  // called again after it was made
+    const HttpResponse response = answer(server.handler, connection, path, method, version);
+    if (!response.later) return send(connection, response);
+    if (server.late.add(connection, exchange, response.later)) return MHD_YES;
+    return send(connection, {.status = MHD_HTTP_SERVICE_UNAVAILABLE, .body = "too many requests of this kind wait\n"});
+}
+
+void on_completed(void*, MHD_Connection*, void** state, MHD_RequestTerminationCode) {
+    delete static_cast<Exchange*>(*state);
+    *state = nullptr;
 }
 
 template <class Running>
@@ -143,12 +243,12 @@ Status HttpServer::Running::start(const Fd& socket, Seconds limit, const std::st
     if (owned_by_daemon < 0) return system_error(errno, where);
     errno = 0;
     // No MHD_USE_ERROR_LOG: clients must not be able to fill a log.
-    daemon =
-        MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_USE_ITC, 0, nullptr, nullptr, &on_request<Running>, this,
-                         MHD_OPTION_LISTEN_SOCKET, owned_by_daemon, MHD_OPTION_CONNECTION_LIMIT, kMostConnections,
-                         MHD_OPTION_CONNECTION_TIMEOUT, silence, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                         kMemoryPerConnection, MHD_OPTION_UNESCAPE_CALLBACK, &unescape, nullptr,
-                         MHD_OPTION_NOTIFY_CONNECTION, &on_connection<Running>, this, MHD_OPTION_END);
+    daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr,
+                              &on_request<Running>, this, MHD_OPTION_LISTEN_SOCKET, owned_by_daemon,
+                              MHD_OPTION_CONNECTION_LIMIT, kMostConnections, MHD_OPTION_CONNECTION_TIMEOUT, silence,
+                              MHD_OPTION_CONNECTION_MEMORY_LIMIT, kMemoryPerConnection, MHD_OPTION_UNESCAPE_CALLBACK,
+                              &unescape, nullptr, MHD_OPTION_NOTIFY_COMPLETED, &on_completed, nullptr,
+                              MHD_OPTION_NOTIFY_CONNECTION, &on_connection<Running>, this, MHD_OPTION_END);
     if (!daemon) return system_error(errno ? errno : ENOMEM, where);
     return Done{};
 }

@@ -16,8 +16,9 @@ struct HttpLimits {
     Seconds request{10};  // from connecting to the end of the headers
 };
 
-// Read-only HTTP: GET and HEAD, one request per connection, everything bounded. Runs the handler in a thread of
-// its own; ends with its destructor, which waits for that thread.
+// Read-only HTTP: GET and HEAD, one request per connection, everything bounded. Runs the handler in a thread of its own
+// and answers that come later (HttpResponse::later) in a second one, so that a scrape does not wait for them. The
+// destructor waits for both threads.
 class HttpServer {
   public:
     // Answers only requests whose Host header passes HostCheck; `names` come from parse_host_name.

@@ -31,11 +31,11 @@ HttpResponse unknown_target(const HttpRequest& request) {
     return {.status = 404, .body = "no such target: " + shortened(printable(*request.query("target"))) + "\n"};
 }
 
-HttpResponse metrics(const Snapshot& snapshot, const HttpRequest&, const RouteOptions&) {
-    return {.content_type = kMetricsType, .body = render_prometheus(snapshot)};
+HttpResponse metrics(const SnapshotPtr& snapshot, const HttpRequest&, const RouteOptions&) {
+    return {.content_type = kMetricsType, .body = render_prometheus(*snapshot)};
 }
 
-HttpResponse ready(const Snapshot&, const HttpRequest&, const RouteOptions&) { return {.body = "ready\n"}; }
+HttpResponse ready(const SnapshotPtr&, const HttpRequest&, const RouteOptions&) { return {.body = "ready\n"}; }
 
 HttpResponse healthy(const RouteOptions& options) {
     const auto trouble = options.trouble ? options.trouble() : std::nullopt;
@@ -43,31 +43,36 @@ HttpResponse healthy(const RouteOptions& options) {
     return {.body = "ok\n"};
 }
 
-HttpResponse targets(const Snapshot& snapshot, const HttpRequest&, const RouteOptions&) {
-    return json(targets_json(snapshot));
+HttpResponse targets(const SnapshotPtr& snapshot, const HttpRequest&, const RouteOptions&) {
+    return json(targets_json(*snapshot));
 }
 
 // One target: its tick. Several and none named: a list of ticks.
-HttpResponse status(const Snapshot& snapshot, const HttpRequest& request, const RouteOptions&) {
-    const auto asked = asked_for(snapshot, request);
+HttpResponse status(const SnapshotPtr& snapshot, const HttpRequest& request, const RouteOptions&) {
+    const auto asked = asked_for(*snapshot, request);
     if (request.query("target") && asked.empty()) return unknown_target(request);
-    if (asked.size() == 1) return json(tick_json(snapshot, *asked.front()));
+    if (asked.size() == 1) return json(tick_json(*snapshot, *asked.front()));
     std::string list = "[";
-    for (const TargetSnapshot* target : asked) list += (list.size() > 1 ? "," : "") + tick_json(snapshot, *target);
+    for (const TargetSnapshot* target : asked) list += (list.size() > 1 ? "," : "") + tick_json(*snapshot, *target);
     return json(list + "]");
 }
 
-HttpResponse text(const Snapshot& snapshot, const HttpRequest& request, const RouteOptions&) {
-    const auto asked = asked_for(snapshot, request);
+HttpResponse text(const SnapshotPtr& snapshot, const HttpRequest& request, const RouteOptions&) {
+    const auto asked = asked_for(*snapshot, request);
     if (request.query("target") && asked.empty()) return unknown_target(request);
     std::string all;
-    for (const TargetSnapshot* target : asked) all += (all.empty() ? "" : "\n") + status_text(snapshot, *target, false);
+    for (const TargetSnapshot* target : asked)
+        all += (all.empty() ? "" : "\n") + status_text(*snapshot, *target, false);
     return {.body = all};
 }
 
-HttpResponse growth(const Snapshot& snapshot, const HttpRequest& request, const RouteOptions& options) {
-    const auto asked = asked_for(snapshot, request);
-    if (asked.size() == 1) return answer_growth(snapshot, asked.front()->info, options.growth, request);
+// Later: symbols of native code may have to be loaded first.
+HttpResponse growth(const SnapshotPtr& snapshot, const HttpRequest& request, const RouteOptions& options) {
+    const auto asked = asked_for(*snapshot, request);
+    if (asked.size() == 1)
+        return {.later = [snapshot, target = asked.front()->info, source = options.growth, request] {
+            return answer_growth(*snapshot, target, source, request);
+        }};
     if (request.query("target")) return unknown_target(request);
     return {.status = 400, .body = "growth is that of one target: name it with target=\n"};
 }
@@ -75,7 +80,7 @@ HttpResponse growth(const Snapshot& snapshot, const HttpRequest& request, const 
 struct Route {
     std::string_view path;
     bool needs_status;
-    HttpResponse (*answer)(const Snapshot&, const HttpRequest&, const RouteOptions&);
+    HttpResponse (*answer)(const SnapshotPtr&, const HttpRequest&, const RouteOptions&);
 };
 constexpr Route kRoutes[] = {
     {"/metrics", false, metrics},       {"/-/ready", false, ready},   {"/api/v1/status", true, status},
@@ -91,7 +96,7 @@ HttpHandler make_routes(const Board& board, RouteOptions options) {
             if (route.path != request.path || (route.needs_status && !options.status)) continue;
             const SnapshotPtr latest = board.latest();
             if (!latest) return {.status = 503, .body = "no measurement yet\n"};
-            return route.answer(*latest, request, options);
+            return route.answer(latest, request, options);
         }
         return {.status = 404, .body = "not found: try /metrics\n"};
     };

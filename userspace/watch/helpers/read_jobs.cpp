@@ -18,7 +18,7 @@ namespace {
 
 constexpr Seconds kQuickDeadline{2};     // far more than any of these jobs takes where nobody blocks it
 constexpr Seconds kSlowDeadline{10};     // the symbols of a large library on a slow file system
-constexpr Seconds kRequestDeadline{15};  // an HTTP server answers nobody else meanwhile
+constexpr Seconds kRequestDeadline{15};  // requests for growth wait for one another
 constexpr Seconds kStartPatience{1};
 constexpr Seconds kPatience{0.1};  // of a tick, at once
 constexpr double kPatienceShare = 0.05;
