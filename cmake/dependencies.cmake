@@ -26,8 +26,15 @@ function(memscope_shared_library target library)
   add_library(${target} INTERFACE IMPORTED GLOBAL)
   target_link_libraries(${target} INTERFACE "${MEMSCOPE_SHARED_${library}}")
 endfunction()
-# Debian builds libmicrohttpd.a against GnuTLS, which we do not want: the shared library it is.
-memscope_shared_library(external_microhttpd microhttpd)
+# Debian builds libmicrohttpd with GnuTLS, which would bring nine libraries along. What is packaged has one without TLS,
+# from the same source package (packaging/microhttpd.sh); it is not installed, so others use the shared library.
+set(MEMSCOPE_MICROHTTPD "" CACHE PATH "directory with libmicrohttpd.a without TLS; empty: the installed shared library")
+if(MEMSCOPE_MICROHTTPD)
+  add_library(external_microhttpd INTERFACE IMPORTED GLOBAL)
+  target_link_libraries(external_microhttpd INTERFACE "${MEMSCOPE_MICROHTTPD}/libmicrohttpd.a")
+else()
+  memscope_shared_library(external_microhttpd microhttpd)
+endif()
 # Not its CMake package, which insists on the web server and client that its other parts use.
 memscope_shared_library(external_prometheus prometheus-cpp-core)
 

@@ -31,7 +31,7 @@ for group in "${@:-build}"; do
         vm) wanted+=($build $vm qemu-system-arm qemu-system-x86) ;;
         vm-native) wanted+=($build $vm $qemu) ;;
         fuzz) wanted+=($build libclang-rt-19-dev nlohmann-json3-dev) ;;
-        cross) wanted+=($cross libgtest-dev libgmock-dev) ;;
+        cross) wanted+=($cross libgtest-dev libgmock-dev dpkg-dev make) ;;
         package) wanted+=(rpm cpio debootstrap qemu-user-static) ;;
         *) echo "install-deps.sh: no group '$group'; there are: build, test, e2e, bench, python, fuzz, cross, package, vm, vm-native" >&2; exit 2 ;;
     esac

@@ -1,17 +1,15 @@
 #!/usr/bin/env bash
 # Unpacks the libraries of another Debian architecture into a directory, to build for it on this machine.
 #   sysroot.sh ARCH DIRECTORY        ARCH: amd64 or arm64
-# apt works in a root of its own (lists, cache, configuration): nothing is installed, and the architectures, lists and
-# locks of this machine's apt stay as they are. The mirrors and their proxy are this machine's.
 set -euo pipefail
+. "$(dirname "$0")/private-apt.sh"
 
 # Headers and libraries that the build links, then what those load: it is bundled with the program. No libc6-dev: the
 # cross compiler brings the C and C++ libraries' headers, and a second set would get in between.
 packages="libbpf-dev libelf-dev zlib1g-dev libfmt-dev libcli11-dev libtomlplusplus-dev prometheus-cpp-dev
           libmicrohttpd-dev rapidjson-dev nlohmann-json3-dev libncurses-dev libprotozero-dev libgtest-dev libgmock-dev
           libfmt9 libtomlplusplus3 libprometheus-cpp-core1.0
-          libmicrohttpd12 libgnutls30 libp11-kit0 libidn2-0 libunistring2 libtasn1-6 libnettle8
-          libhogweed6 libgmp10 libffi8 libstdc++6 libgcc-s1 gcc-12-base libtinfo6"
+          libstdc++6 libgcc-s1 gcc-12-base libtinfo6"
 
 die() { echo "sysroot.sh: $*" >&2; exit 1; }
 [ $# = 2 ] || die 'usage: sysroot.sh ARCH DIRECTORY'
@@ -22,27 +20,12 @@ wanted=$(echo $packages | sha256sum | cut -d' ' -f1)
 [ "$(cat "$root/.complete" 2>/dev/null)" != "$wanted" ] || exit 0
 
 rm -rf "$root"
-mkdir -p "$root" "$root.apt"/{state/lists/partial,cache/archives/partial,etc/preferences.d,etc/trusted.gpg.d,debs}
+mkdir -p "$root" "$root.apt/debs"
 private=$(cd "$root.apt" && pwd)
 root=$(cd "$root" && pwd)
 trap 'rm -rf "$private"' EXIT
 
-# One line for each suite this machine has of Debian 12.
-apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Component: main' 'Created-By: Packages' | sort -u |
-    while read -r uri suite; do
-        [[ $suite != bookworm* ]] || echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] $uri $suite main"
-    done >"$private/etc/sources.list"
-[ -s "$private/etc/sources.list" ] || die "this machine's apt knows no mirror of Debian bookworm"
-: >"$private/state/status"
-
-private_apt() {
-    apt-get -q -o Dir::State="$private/state" -o Dir::State::status="$private/state/status" \
-        -o Dir::Cache="$private/cache" -o Dir::Etc::SourceList="$private/etc/sources.list" -o Dir::Etc::SourceParts=/dev/null \
-        -o Dir::Etc::Preferences=/dev/null -o Dir::Etc::PreferencesParts="$private/etc/preferences.d" \
-        -o APT::Architecture="$arch" -o APT::Architectures="$arch" -o APT::Sandbox::User= \
-        -o Acquire::Retries=8 -o Acquire::Languages=none "$@"
-}
-private_apt update >"$private/log" 2>&1 || { tail -n 5 "$private/log" >&2; die 'apt-get update failed'; }
+private_apt_in "$private" "$arch" deb
 (cd "$private/debs" && private_apt download $packages >"$private/log" 2>&1) ||
     { tail -n 5 "$private/log" >&2; die 'apt-get download failed'; }
 

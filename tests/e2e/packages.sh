@@ -67,7 +67,7 @@ must_have() {
     for file in bin/memscope lib/memscope/libstdc++.so.6 lib/systemd/system/memscope.service share/man/man1/memscope.1.gz \
         share/bash-completion/completions/memscope share/zsh/site-functions/_memscope \
         share/fish/vendor_completions.d/memscope.fish share/doc/memscope/examples/memscope.toml \
-        share/doc/memscope/copyright share/doc/memscope/licences/libgnutls30 share/memscope/terminfo/x/xterm-256color; do
+        share/doc/memscope/copyright share/doc/memscope/licences/libmicrohttpd-dev share/memscope/terminfo/x/xterm-256color; do
         files_of "$1" | has -xF "$file" || { echo "no $file"; return 1; }
     done
     # Dashboards, rules and examples, all of them; their tests stay here.
