@@ -4,8 +4,8 @@
 
 #include "kernel_types.bpf.h"
 
-/* From the counter alone: it lags by a few pages per CPU or thread, which is near enough where nobody adds
- * up. */
+/* Resident anonymous pages from the shared counter alone. The counter lags by a few pages per CPU or thread,
+ * which is exact enough because no caller sums the result. */
 static __always_inline __s64 anon_pages_of(struct mm_struct *mm)
 {
 	if (bpf_core_type_exists(struct mm_rss_stat)) {

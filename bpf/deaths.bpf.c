@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
- * Signals of the fatal kind that watched processes are sent, and the OOM killer's choices. Nothing is decided
- * here: which of them was the end of a process shows when it ends (tree), and the collector decides from all
- * of it.
+ * Records which process sent a fatal signal to a watched process, and which victims the OOM killer marked.
+ * This object does not decide the cause of a death: the record is sent when the process exits (tree), and the
+ * collector decides from the whole record.
  *
- * The OOM killer sends its SIGKILL first and marks the victim then, in the thread that asked for memory.
- * Where that has to wait in between, the victim may be gone before it is marked: so what is full is noted at
- * the signal, and the mark only says that it was the OOM killer. It also marks processes that are ending
- * anyway, without a signal.
+ * The OOM killer first sends the SIGKILL and then marks the victim, both in the thread that asked for memory.
+ * If that thread has to wait in between, the victim can exit before it is marked. So the exhausted limit is
+ * recorded at the signal, and the mark only confirms that the sender was the OOM killer. The OOM killer also
+ * marks processes that are already exiting, without a signal.
  */
 #include "anon_pages.bpf.h"
 #include "last_words.bpf.h"
@@ -19,8 +19,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 #define SIGBUS     7
 #define SIGKILL    9
 
-/* HUP INT QUIT ILL TRAP ABRT BUS FPE KILL SEGV PIPE TERM XCPU XFSZ SYS. Others end a process as well, but
- * programs use them all day long. */
+/* HUP INT QUIT ILL TRAP ABRT BUS FPE KILL SEGV PIPE TERM XCPU XFSZ SYS. Other signals can kill a process,
+ * too, but programs use them all the time. */
 #define FATAL_SIGNALS                                                                                        \
 	(1ull << 1 | 1ull << 2 | 1ull << 3 | 1ull << 4 | 1ull << 5 | 1ull << 6 | 1ull << 7 | 1ull << 8 |     \
 	 1ull << 9 | 1ull << 11 | 1ull << 13 | 1ull << 15 | 1ull << 24 | 1ull << 25 | 1ull << 31)
@@ -34,17 +34,17 @@ struct signal_info {
 	__u64 address; /* of a fault */
 };
 
-/* Instead of an address the kernel passes these: sent in the name of who is running, and of its own accord.
- */
+/* Values that the kernel passes instead of a siginfo address: sent on behalf of the current process, or by
+ * the kernel itself. */
 #define INFO_OF_CURRENT 0ul
 #define INFO_OF_KERNEL  1ul
 
-/* By thread: whom it killed last in the name of the kernel. */
+/* By sending thread: the last task to which it sent a SIGKILL on behalf of the kernel. */
 struct killing {
 	__u64 time_ns;
 	struct task_struct *task;
 	__u32 thread;
-	__u32 victim; /* the process, once it was marked */
+	__u32 victim; /* process id of the victim, 0 until it is marked */
 };
 
 struct {
@@ -85,14 +85,16 @@ static __always_inline void describe(struct ms_sent_signal *sent, int number, un
 	sent->sender = BPF_CORE_READ(sender, tgid);
 	sent->number = number;
 	sent->code = details->code;
-	/* Faults, timers, terminals have positive codes; what processes send has 0 or less. */
+	/* Signals of faults, timers and terminals have positive codes. Signals that processes send have 0 or
+	 * less. */
 	sent->flags = info == INFO_OF_KERNEL || details->code > 0 ? MS_SENT_BY_KERNEL : 0;
 	if (BPF_CORE_READ(sender, flags) & PF_EXITING)
 		sent->flags |= MS_SENT_AT_EXIT;
 	bpf_core_read_str(sent->comm, sizeof(sent->comm), &leader->comm);
 }
 
-/* What the OOM killer would choose it for, in the thread that asked for memory. */
+/* Records which limit is exhausted and which process asked for memory. Runs in the thread that asked for
+ * memory. */
 static __always_inline void note_shortage(struct ms_oom_mark *mark, struct task_struct *victim)
 {
 	struct task_struct *trigger = (void *)bpf_get_current_task();
@@ -107,8 +109,8 @@ static __always_inline void note_shortage(struct ms_oom_mark *mark, struct task_
 	find_full_cgroup(mark, BPF_CORE_READ(victim, group_leader));
 }
 
-/* After its victim the OOM killer kills whoever else lives in the same address space, and does not mark them.
- */
+/* After its victim the OOM killer also kills the other processes that share the victim's address space. It
+ * does not mark those. */
 static __always_inline void kill_with_victim(struct ms_last_words *words, __u32 pid)
 {
 	__u32 thread = bpf_get_current_pid_tgid();
@@ -145,10 +147,10 @@ static __always_inline void on_kill(struct ms_last_words *words, struct task_str
 	if (!(words->kill.flags & MS_SENT_AT_EXIT) && !words->oom.time_ns)
 		note_shortage(&words->oom, task);
 	now.time_ns = words->kill.time_ns;
-	bpf_map_update_elem(&killers, &thread, &now, BPF_ANY); /* the oldest makes room */
+	bpf_map_update_elem(&killers, &thread, &now, BPF_ANY); /* LRU map: the oldest entry is evicted */
 }
 
-/* A handler that has said what it had to say raises the same signal again. */
+/* A signal handler that has finished often raises the same signal again, so that the process dies of it. */
 static __always_inline bool is_raised_again(const struct ms_sent_signal *before, int number, __u32 pid)
 {
 	return before->number == (__u32)number && (before->flags & MS_SENT_BY_KERNEL) &&
@@ -164,7 +166,7 @@ static __always_inline int on_signal(int number, unsigned long info, struct task
 	struct ms_last_words *words;
 	struct signal_info details = {};
 
-	/* 1: ignored by the process, or it is ending already. */
+	/* result 1 (TRACE_SIGNAL_IGNORED): the process ignores the signal, or it is already exiting. */
 	if (number < 1 || number > 31 || !(FATAL_SIGNALS >> number & 1) || result == 1)
 		return 0;
 	leader = BPF_CORE_READ(task, group_leader);
@@ -209,8 +211,8 @@ static __always_inline int on_victim(struct task_struct *victim)
 	return 0;
 }
 
-/* Where the mark has only the number: the signal that came just before, from the same thread, has the rest.
- */
+/* For kernels whose tracepoint passes only the pid of the victim. The SIGKILL that the same thread sent just
+ * before has the task. */
 static __always_inline int on_victim_number(__u32 victim)
 {
 	__u32 thread = bpf_get_current_pid_tgid();
@@ -245,7 +247,7 @@ static __always_inline void find_mapping(struct ms_full_file *file, __u64 addres
 	__builtin_memcpy(file, &found, sizeof(found));
 }
 
-SEC("tp_btf/signal_generate") /* from 5.17 on: with the mapping of a SIGBUS */
+SEC("tp_btf/signal_generate") /* 5.17 and later: bpf_find_vma() finds the file of a SIGBUS */
 int BPF_PROG(deaths_signal_mapping, int number, struct kernel_siginfo *info, struct task_struct *task, int group,
              int result)
 {
@@ -263,7 +265,7 @@ SEC("tp_btf/mark_victim") int BPF_PROG(deaths_victim, struct task_struct *victim
 	return on_victim(victim);
 }
 
-SEC("tp_btf/mark_victim") /* older ones have the number alone */
+SEC("tp_btf/mark_victim") /* older kernels pass only the pid */
 int BPF_PROG(deaths_victim_number, int victim)
 {
 	return on_victim_number(victim);

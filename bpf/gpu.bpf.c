@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
- * Calls of the CUDA driver that take and give memory, seen where they begin and where they return in whatever
- * copies of libcuda processes have mapped. What is freed is taken off where the call begins, undone if it
- * fails: another thread may be given the same address before it returns.
+ * Follows the calls of the CUDA driver that allocate and free memory, with user probes at their entry and
+ * return in every copy of libcuda that a process has mapped. A freed allocation is removed at the entry of
+ * the call and restored if the call fails, because another thread can get the same address before the call
+ * returns.
  */
 #include "gpu_context_calls.bpf.h"
 #include "gpu_memory.bpf.h"
@@ -14,7 +15,8 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile __u32 follow_growth = 0;
 
-/* Programs at user probes can be preempted by others of their kind, so the room for a stack may be in use. */
+/* A program at a user probe can be preempted by another one on the same CPU, so the per-CPU stack scratch may
+ * be in use. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -22,11 +24,11 @@ struct {
 	__type(value, __u32);
 } stack_scratch_users SEC(".maps");
 
-/* Zero: it is ours until we write a zero there. */
+/* Returns 0 if the caller got the scratch. The caller releases it by writing 0. */
 static __always_inline __u32 take_scratch(__u32 *users)
 {
 #ifdef MEMSCOPE_WITHOUT_EXCHANGE
-	/* Kernels that old do not preempt such a program. */
+	/* Kernels without atomic exchange do not preempt a program at a user probe. */
 	__u32 before = *users;
 
 	*users = 1;
@@ -53,8 +55,8 @@ static __always_inline __u64 allocating_stack(void *ctx, __u32 pid, bool bounded
 	return stack;
 }
 
-/* A call of the driver that calls another one: the outer one counts. One that never returned is forgotten
- * after a while. */
+/* A driver function can call another one of the followed functions. Only the outer call is counted. An outer
+ * call that never returned is ignored after LONGEST_CALL_NS. */
 #define LONGEST_CALL_NS 60000000000ull
 static __always_inline bool is_inside_another(__u64 thread, __u64 sp)
 {
@@ -150,7 +152,8 @@ static __always_inline void after_call(void *ctx, struct ms_gpu_process *process
 	}
 	if (!taken)
 		return;
-	held.stack = allocating_stack(ctx, pid, bounded); /* in one place: to verify a walk takes its time */
+	held.stack = allocating_stack(
+	    ctx, pid, bounded); /* in one place only, because the verifier needs long for a stack walk */
 	enter(process, pid, &key, &held);
 }
 
@@ -161,8 +164,9 @@ static __always_inline int on_return(struct pt_regs *regs, bool bounded)
 	__u32 pid = thread >> 32;
 	struct ms_gpu_process *process;
 
-	/* Further down the stack a call returns that was made by the one we wait for. Where it returns
-	 * itself, its return address has been taken off the stack, or not. */
+	/* If the stack pointer is lower, an inner call returns, not the recorded one. At the return of the
+	 * recorded call, the return address may or may not have been popped, so one word of difference is
+	 * allowed. */
 	if (!begun || stack_pointer(regs) - begun->stack_pointer > sizeof(__u64))
 		return 0;
 	process = bpf_map_lookup_elem(&gpu_processes, &pid);
@@ -215,7 +219,7 @@ int gpu_return_bounded(struct pt_regs *ctx)
 	return on_return(ctx, true);
 }
 
-/* Another program: what the one before had of the driver is gone with it. */
+/* After an exec, all CUDA memory of the previous program is gone. */
 SEC("tp_btf/sched_process_exec") int BPF_PROG(gpu_exec, struct task_struct *task)
 {
 	__u64 thread = bpf_get_current_pid_tgid();

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What processes hold of the CUDA driver: every live allocation, the sums of each process on each device, and
- * the sums at each call stack. An allocation that is not in the first map is in none of the sums, so that a
- * free subtracts only what was added.
+ * Memory that processes hold from the CUDA driver: each live allocation, the sums of each process on each
+ * device, and the sums of each call stack. An allocation that is not in gpu_live is in none of the sums, so
+ * that a free subtracts only what was added.
  */
 #ifndef MEMSCOPE_GPU_BOOKS_BPF_H
 #define MEMSCOPE_GPU_BOOKS_BPF_H
@@ -43,12 +43,12 @@ struct {
 	__type(value, __s64);
 } gpu_sites SEC(".maps");
 
-/* Entries of gpu_live: those that no account has any more are for the collector to sweep out. */
+/* Number of entries in gpu_live. The collector deletes the entries that no longer belong to an account. */
 __s64 gpu_live_entries = 0;
 
 static const struct ms_gpu_account no_account = {};
 
-/* The current process, if it is watched. */
+/* Entry of the current process. NULL if the process is not watched, or if the map is full. */
 static __always_inline struct ms_gpu_process *gpu_process(__u32 pid)
 {
 	struct ms_gpu_process *known = bpf_map_lookup_elem(&gpu_processes, &pid);
@@ -85,7 +85,7 @@ static __always_inline struct ms_gpu_account *account_of(const struct ms_gpu_pro
 	return account;
 }
 
-/* False: it has no place, and what is held there stands at no stack. */
+/* False if gpu_sites has no entry for the stack. The bytes are then attributed to no stack. */
 static __always_inline bool add_to_site(const struct ms_gpu_process *process, __u32 pid,
                                         const struct ms_gpu_live *held, __s64 bytes)
 {
@@ -108,13 +108,13 @@ static __always_inline bool add_to_site(const struct ms_gpu_process *process, __
 	return true;
 }
 
-/* Physical memory is that of its handle: a mapping takes none, however many there are of one handle. */
+/* Physical memory is counted at its handle. A mapping takes none, however many mappings a handle has. */
 static __always_inline bool holds_memory(const struct ms_gpu_live_key *key)
 {
 	return key->kind_of_address != MS_GPU_MAPPED;
 }
 
-/* The sums without it. False: it is left over from contexts that have ended, and in none of them. */
+/* Subtracts an allocation from the sums. False if its generation has ended, so that it is in no sum. */
 static __always_inline bool take_off(const struct ms_gpu_process *process, __u32 pid,
                                      const struct ms_gpu_live_key *its_key, const struct ms_gpu_live *held)
 {
@@ -133,7 +133,8 @@ static __always_inline bool take_off(const struct ms_gpu_process *process, __u32
 	return true;
 }
 
-/* An entry that is already at that address was freed in a way that no probe saw. False: there is no room. */
+/* Adds an allocation. If the address already has an entry, that allocation was freed without a probe seeing
+ * it. False if a map is full. */
 static __always_inline bool enter(struct ms_gpu_process *process, __u32 pid,
                                   const struct ms_gpu_live_key *key, struct ms_gpu_live *held)
 {
@@ -168,7 +169,7 @@ static __always_inline bool enter(struct ms_gpu_process *process, __u32 pid,
 	return true;
 }
 
-/* Out of the map of live allocations, into `held`. False: it is not there, or another thread was faster. */
+/* Moves an entry from gpu_live to `held`. False if there is none, or if another thread removed it first. */
 static __always_inline bool take_out(const struct ms_gpu_live_key *key, struct ms_gpu_live *held)
 {
 	struct ms_gpu_live *known = bpf_map_lookup_elem(&gpu_live, key);
@@ -182,14 +183,14 @@ static __always_inline bool take_out(const struct ms_gpu_live_key *key, struct m
 	return true;
 }
 
-/* Out of the map and the sums, into `held`. False: it was in none of the sums. */
+/* Moves an entry from gpu_live to `held` and subtracts it from the sums. False if it was in no sum. */
 static __always_inline bool remove(struct ms_gpu_process *process, __u32 pid,
                                    const struct ms_gpu_live_key *key, struct ms_gpu_live *held)
 {
 	return take_out(key, held) && take_off(process, pid, key, held);
 }
 
-/* With its last context all that a process holds on a device is gone: no frees are called. */
+/* When the last context of a process on a device ends, its memory there is gone without a call to free. */
 static __always_inline void end_generation(struct ms_gpu_account *account)
 {
 	account->generation++;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* A call of the CUDA driver from where it begins to where it returns, and what is known of it by its name. */
+/* A call of the CUDA driver between its entry and its return, and the properties of each called function. */
 #ifndef MEMSCOPE_GPU_CALLS_BPF_H
 #define MEMSCOPE_GPU_CALLS_BPF_H
 
 #include "gpu_contexts.bpf.h"
 
-/* What a call has taken off where it began, to be undone if it fails. */
+/* What a call has removed at its entry. It is restored if the call fails. */
 enum gpu_taken {
 	GPU_TAKEN_NOTHING,
 	GPU_TAKEN_MEMORY, /* an entry of gpu_live */
-	GPU_TAKEN_USE,    /* one use of a handle; by cuMemMap: added */
+	GPU_TAKEN_USE,    /* one use of a handle was dropped; for cuMemMap: added */
 };
 
 struct gpu_call {
@@ -78,7 +78,7 @@ static __always_inline struct ms_gpu_live_key key_of(const struct ms_gpu_process
 	    .process = process->id, .address = address, .pid = pid, .kind_of_address = class_of(call)};
 }
 
-/* A number that the call has written where it was told to. */
+/* Reads a number that the call has written to the given address. */
 static __always_inline __u64 result_at(__u64 address)
 {
 	__u64 result = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Calls that make and end contexts, and that tell which device is which. */
+/* Calls that create and destroy CUDA contexts, and the call that returns the UUID of a device. */
 #ifndef MEMSCOPE_GPU_CONTEXT_CALLS_BPF_H
 #define MEMSCOPE_GPU_CONTEXT_CALLS_BPF_H
 
 #include "gpu_calls.bpf.h"
 
-/* Which device a new context is on. */
+/* Device that a call names in its arguments. */
 static __always_inline __s32 asked_device(const struct gpu_call *begun)
 {
 	switch (begun->call) {
@@ -18,14 +18,14 @@ static __always_inline __s32 asked_device(const struct gpu_call *begun)
 	case MS_CUDA_PRIMARY_RETAIN:
 	case MS_CUDA_GET_UUID:
 		return begun->arguments[1];
-	case MS_CUDA_DESTROY_CONTEXT: /* the caller knows */
+	case MS_CUDA_DESTROY_CONTEXT: /* has no device argument; the caller looks up the context */
 		return MS_GPU_NO_DEVICE;
 	default:
 		return begun->arguments[0];
 	}
 }
 
-/* Which of its contexts a thread works in. */
+/* Updates the current context of the thread. */
 static __always_inline void after_current_call(struct ms_gpu_process *process, const struct gpu_call *begun)
 {
 	if (begun->call == MS_CUDA_POP_CONTEXT)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* On which device a thread allocates: that of its current context. */
+/* Finds the device on which a thread allocates, which is the device of its current CUDA context. */
 #ifndef MEMSCOPE_GPU_CONTEXTS_BPF_H
 #define MEMSCOPE_GPU_CONTEXTS_BPF_H
 
@@ -17,7 +17,7 @@ struct {
 	__type(value, __s32); /* device */
 } gpu_contexts SEC(".maps");
 
-/* Contexts are pushed and popped; whoever nests them deeper is not followed. */
+/* Each thread has a stack of contexts. The devices of contexts that are nested deeper are not known. */
 #define CONTEXTS_NESTED 8 /* a power of two: indexes are masked */
 
 struct thread_contexts {
@@ -34,7 +34,7 @@ struct {
 	__type(value, struct thread_contexts);
 } gpu_threads SEC(".maps");
 
-/* As a process says it: nobody has that many, but it may say anything. */
+/* Checks a device number that a process passes, because a process can pass any number. */
 static __always_inline __s32 known_device(__s32 said)
 {
 	return said >= 0 && said < MS_GPU_DEVICES ? said : MS_GPU_NO_DEVICE;
@@ -67,7 +67,8 @@ static __always_inline struct thread_contexts *contexts_of_thread(const struct m
 
 	if (known && known->process == process->id)
 		return known;
-	bpf_map_update_elem(&gpu_threads, &thread, &fresh, BPF_ANY); /* the oldest makes room */
+	bpf_map_update_elem(&gpu_threads, &thread, &fresh,
+	                    BPF_ANY); /* LRU map: the oldest entry is evicted */
 	return bpf_map_lookup_elem(&gpu_threads, &thread);
 }
 
@@ -90,7 +91,7 @@ static __always_inline void pop_context(const struct ms_gpu_process *process)
 		its->depth--;
 }
 
-/* Takes the place of the uppermost. */
+/* Replaces the top of the context stack. */
 static __always_inline void set_context(const struct ms_gpu_process *process, __u64 context)
 {
 	pop_context(process);
@@ -98,7 +99,7 @@ static __always_inline void set_context(const struct ms_gpu_process *process, __
 		push_context(process, device_of_context(process, context));
 }
 
-/* A thread that has not said is taken to be on the only device there is. */
+/* A thread without a known context is counted on the device of the process if the process uses only one. */
 static __always_inline __s32 current_device(const struct ms_gpu_process *process)
 {
 	__u64 thread = bpf_get_current_pid_tgid();
@@ -112,18 +113,18 @@ static __always_inline __s32 current_device(const struct ms_gpu_process *process
 	return device;
 }
 
-/* Processes whose calls have all been seen, by pid; written by the collector when a process maps a driver
- * while it is watched. */
+/* By pid: processes whose calls have all been seen. The collector adds a process if it maps the driver while
+ * it is watched. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
 	__type(key, __u32);
-	__type(value, __u64); /* when the process was started, as ms_gpu_process has it */
+	__type(value, __u64); /* start_ns of the process, as in ms_gpu_process */
 } gpu_seen_from_start SEC(".maps");
 
-/* All that a process holds on a device is gone with its last context there. Contexts that a process had
- * before memscope was there are not counted, so of such a process nobody can tell which one is the last: its
- * memory stays in the sums until the process ends, resets the device or frees it. */
+/* When the last context of a process on a device ends, all its memory there is gone. Contexts that were
+ * created before memscope started are not counted. For such a process the last context cannot be identified,
+ * so its memory stays in the sums until the process exits, resets the device or frees the memory. */
 static __always_inline void end_if_last(const struct ms_gpu_process *process, __u32 pid,
                                         struct ms_gpu_account *account)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What the CUDA driver has refused, for the end of the process. Shared by all objects. */
+/* Allocations that the CUDA driver refused, kept to explain a death. Shared by all objects. */
 #ifndef MEMSCOPE_GPU_FAILURES_BPF_H
 #define MEMSCOPE_GPU_FAILURES_BPF_H
 
 #include "kernel_types.bpf.h"
 #include <memscope/shared/deaths.h>
 
-/* By process: written by the object that follows the CUDA driver, where there is one. */
+/* By pid. Written by the GPU object if that object is loaded. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MS_GPU_FAILURES);

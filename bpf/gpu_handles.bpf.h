@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Physical memory by its handle (cuMemCreate): one process can refer to a handle several times, map it
- * several times or not at all, and release it while it is mapped. The memory is free when all of that is
- * gone.
+ * Physical memory by its handle (cuMemCreate). A process can hold several references to a handle, map it
+ * several times or not at all, and release it while it is mapped. The memory is freed when no reference and
+ * no mapping is left.
  *
- * A handle that cuMemCreate was not seen for is unknown: it was imported, so that its memory is in the sums
- * of the process that made it, or it is older than memscope, as other allocations of that time are. Calls
- * with an unknown handle change nothing.
+ * A handle is unknown if its cuMemCreate was not seen. Either it was imported, and its memory is in the sums
+ * of the process that created it. Or it was created before memscope started, and its memory is missing like
+ * other allocations of that time. Calls with an unknown handle change nothing.
  */
 #ifndef MEMSCOPE_GPU_HANDLES_BPF_H
 #define MEMSCOPE_GPU_HANDLES_BPF_H
 
 #include "gpu_calls.bpf.h"
 
-/* NULL: the handle is unknown. */
+/* NULL if the handle is unknown. */
 static __always_inline struct ms_gpu_live *add_use(const struct ms_gpu_live_key *key, __u64 use)
 {
 	struct ms_gpu_live *handle = bpf_map_lookup_elem(&gpu_live, key);
@@ -28,7 +28,8 @@ static __always_inline bool has_use(const struct ms_gpu_live *handle, __u64 use)
 	return use == MS_GPU_REFERENCE ? handle->uses >= MS_GPU_REFERENCE : (__u32)handle->uses > 0;
 }
 
-/* `created_ns`: of the handle that is meant; 0: whichever has the value now. */
+/* `created_ns`: creation time of the handle, because the driver can reuse its value. 0: the handle that has
+ * this value now. */
 static __always_inline enum gpu_taken drop_use(struct ms_gpu_process *process, __u32 pid,
                                                const struct ms_gpu_live_key *key, __u64 created_ns, __u64 use,
                                                struct ms_gpu_live *held)
@@ -38,13 +39,13 @@ static __always_inline enum gpu_taken drop_use(struct ms_gpu_process *process, _
 	if (!handle || (created_ns && handle->created_ns != created_ns) || !has_use(handle, use))
 		return GPU_TAKEN_NOTHING;
 	__sync_fetch_and_add(&handle->uses, -use);
-	/* Two threads may both see that nothing is left: the map lets only one of them delete. */
+	/* Two threads can both see that no use is left. Only one of them succeeds in deleting the entry. */
 	if (*(volatile __u64 *)&handle->uses)
 		return GPU_TAKEN_USE;
 	return remove(process, pid, key, held) ? GPU_TAKEN_MEMORY : GPU_TAKEN_NOTHING;
 }
 
-/* Where cuMemMap begins: from here on the memory outlives its last reference, which another thread may
+/* At the entry of cuMemMap. From here on the memory outlives its last reference, which another thread can
  * release before this call returns. */
 static __always_inline void before_map(struct ms_gpu_process *process, __u32 pid, struct gpu_call *begun)
 {
@@ -59,8 +60,8 @@ static __always_inline void before_map(struct ms_gpu_process *process, __u32 pid
 	begun->has_taken = GPU_TAKEN_USE;
 }
 
-/* What was known to be mapped there is not any more. Returns how many bytes it covered, 0: nothing was known.
- * `key` and `held` are scratch. */
+/* Removes the mapping at an address. Returns its size in bytes, 0 if no mapping was known. `key` and `held`
+ * are scratch. */
 static __always_inline __u64 forget_mapping(struct ms_gpu_process *process, __u32 pid, __u64 address,
                                             struct ms_gpu_live_key *key, struct ms_gpu_live *held)
 {
@@ -97,8 +98,8 @@ static __always_inline void after_map(struct ms_gpu_process *process, __u32 pid,
 	drop_use(process, pid, &key, begun->taken.created_ns, MS_GPU_MAPPING, &held);
 }
 
-/* As other frees: taken off where the call begins, since the driver may hand out the value again before it
- * returns. */
+/* Drops the reference at the entry of the call, because the driver can reuse the value of the handle before
+ * the call returns. */
 static __always_inline void before_release(struct ms_gpu_process *process, __u32 pid, struct gpu_call *begun)
 {
 	struct ms_gpu_live_key key = key_of(process, pid, MS_CUDA_RELEASE, begun->arguments[0]);
@@ -112,8 +113,8 @@ static __always_inline void undo_release(const struct ms_gpu_live_key *key, cons
 		add_use(key, MS_GPU_REFERENCE);
 }
 
-/* cuMemRetainAllocationHandle, which returns the value of the handle again. An import may do so as well, in
- * the process that has made the memory. */
+/* cuMemRetainAllocationHandle returns the value of an existing handle. An import can do so as well, in the
+ * process that created the memory. */
 static __always_inline void after_retain(struct ms_gpu_process *process, __u32 pid,
                                          const struct gpu_call *begun)
 {

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What calls that take memory have taken, or not. */
+/* Evaluates the return of calls that allocate: what was allocated, or which failure is recorded. */
 #ifndef MEMSCOPE_GPU_MEMORY_BPF_H
 #define MEMSCOPE_GPU_MEMORY_BPF_H
 
 #include "gpu_calls.bpf.h"
 #include "gpu_failures.bpf.h"
 
-/* CUmemAllocationProp: the type and the number of the location. */
+/* Offsets in CUmemAllocationProp: type and id of the location. */
 #define PROP_LOCATION_TYPE 8
 #define PROP_LOCATION_ID   12
 #define LOCATION_DEVICE    1
 
-/* Wakes the collector, which then asks the driver what is free and who holds the rest. The collector takes
- * all records at once, so one that finds the ring full has nothing to add. */
+/* Wakes the collector, which then asks the driver how much memory is free and which processes hold the rest.
+ * The collector reads all records at once, so a record that is dropped because the ring buffer is full costs
+ * nothing. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
-	__uint(max_entries, 64 << 10); /* the smallest that pages of any size divide */
+	__uint(max_entries, 64 << 10); /* the smallest size that is a multiple of every page size */
 } gpu_refusals SEC(".maps");
 
-/* What a process holds on a device by its calls. */
+/* Bytes that a process holds on a device, from the calls that were seen. */
 static __always_inline __u64 held_bytes(const struct ms_gpu_process *process, __u32 pid, __s32 device)
 {
 	struct ms_gpu_account_key key = {.process = process->id, .pid = pid, .device = device};
@@ -42,16 +43,19 @@ static __always_inline void note_failure(struct ms_gpu_process *process, __u32 p
 	__sync_fetch_and_add(&account->failures, 1);
 	account->failed_bytes = bytes;
 	failure.held_bytes = held_bytes(process, pid, device);
-	/* Of a process that is older than memscope: what it took before it told which device it works on. */
+	/* A process that started before memscope can hold memory whose device is not known. It is on this
+	 * device if the process uses only one. */
 	if (device != MS_GPU_NO_DEVICE && !process->several_devices)
 		failure.held_bytes += held_bytes(process, pid, MS_GPU_NO_DEVICE);
 	failure.has_uuid = account->has_uuid;
 	__builtin_memcpy(failure.uuid, account->uuid, sizeof(failure.uuid));
-	bpf_map_update_elem(&gpu_failures, &pid, &failure, BPF_ANY); /* full: no death is explained by it */
+	bpf_map_update_elem(&gpu_failures, &pid, &failure,
+	                    BPF_ANY); /* if the map is full, this failure explains no death */
 	bpf_ringbuf_output(&gpu_refusals, &pid, sizeof(pid), BPF_RB_FORCE_WAKEUP);
 }
 
-/* As much was had after all: nothing ends for that failure any more. */
+/* Forgets the failure once an allocation of at least that size succeeded, because a later death is not due to
+ * it. */
 static __always_inline void forget_failure(__u32 pid, __u64 bytes)
 {
 	struct ms_gpu_failure *failure = bpf_map_lookup_elem(&gpu_failures, &pid);
@@ -60,7 +64,7 @@ static __always_inline void forget_failure(__u32 pid, __u64 bytes)
 		bpf_map_delete_elem(&gpu_failures, &pid);
 }
 
-/* What a call has taken, and where: true if it is to be booked. */
+/* Fills in the size, kind, device and address of an allocation. True if it is to be counted. */
 static __always_inline bool was_allocated(struct ms_gpu_process *process, __u32 pid,
                                           const struct gpu_call *begun, __u32 result,
                                           struct ms_gpu_live_key *key, struct ms_gpu_live *held)
@@ -70,7 +74,7 @@ static __always_inline bool was_allocated(struct ms_gpu_process *process, __u32 
 	held->bytes = begun->arguments[1];
 	held->kind = kind_of(begun->call);
 	held->device = current_device(process);
-	if (begun->call == MS_CUDA_ALLOC_PITCH) /* each row as wide as the driver likes it */
+	if (begun->call == MS_CUDA_ALLOC_PITCH) /* the driver chooses the width of a row */
 		held->bytes =
 		    (result ? begun->arguments[2] : result_at(begun->arguments[1])) * begun->arguments[3];
 	if (result) {
@@ -84,7 +88,7 @@ static __always_inline bool was_allocated(struct ms_gpu_process *process, __u32 
 	return address;
 }
 
-/* Memory of the host can be made this way, too: it is pinned then. */
+/* cuMemCreate can also allocate host memory, which is pinned. */
 static __always_inline bool was_created(struct ms_gpu_process *process, __u32 pid,
                                         const struct gpu_call *begun, __u32 result,
                                         struct ms_gpu_live_key *key, struct ms_gpu_live *held)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* One call unmaps many mappings. */
+/* cuMemUnmap: one call can unmap many mappings. */
 #ifndef MEMSCOPE_GPU_UNMAP_BPF_H
 #define MEMSCOPE_GPU_UNMAP_BPF_H
 
@@ -7,19 +7,20 @@
 
 #define UNMAP_STEPS         16384
 #define UNMAP_STEPS_BOUNDED 4096 /* without bpf_loop() */
-/* Where nothing is known at an address: memory of devices is mapped in such pieces, or larger ones. */
+/* Step over addresses without a known mapping. Device memory is mapped in pieces of at least this size. */
 #define UNMAP_GRANULE (2ull << 20)
 
-/* Not on the stack of the program: a step is a function that is verified by itself, once, wherever it is
- * called from. Only kernels without bpf_loop() need that, and those do not preempt a program at a user probe.
- */
+/* In a map and not on the stack, because unmap_step() is a global function, which the verifier checks once,
+ * by itself, for all its callers. Only kernels without bpf_loop() need the map, and those kernels do not
+ * preempt a program at a user probe. */
 struct unmap_walk {
 	struct ms_gpu_process process;
 	__u64 at;
 	__u64 end;
 	__u32 pid;
 	__u32 pad;
-	/* Of a step: in those kernels its stack and that of its caller together are too small. */
+	/* Scratch of one step, because in those kernels the stacks of the step and of its caller together are
+	 * too small. */
 	struct ms_gpu_live_key key;
 	struct ms_gpu_live held;
 };
@@ -89,8 +90,8 @@ static __always_inline bool unmap_at_once(const struct ms_gpu_process *process, 
 	return walk.at >= walk.end;
 }
 
-/* A range of whole mappings. Its addresses are the caller's own, so nobody maps there before it has returned.
- */
+/* The range consists of whole mappings. Its addresses stay reserved for the caller, so no other thread maps
+ * there before the call returns. */
 static __always_inline void after_unmap(struct ms_gpu_process *process, __u32 pid,
                                         const struct gpu_call *begun, bool bounded)
 {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
- * Where anonymous memory grew: every change of the counter of resident anonymous pages, booked in steps to
- * the stack that made it. Runs in the page fault: on_count() is all that most faults pay.
+ * Attributes growth of anonymous memory to call stacks: the changes of the counter of resident anonymous
+ * pages are added up and counted in steps for the current stack. Runs in the page fault, where most faults
+ * execute only on_count().
  */
 #include "anon_pages.bpf.h"
 #include "membership.bpf.h"
@@ -12,32 +13,34 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MS_SITES);
-	__type(key, __u64); /* of the stack; preallocated, for a page fault is no place to allocate */
+	__type(key, __u64); /* stack id; the map is preallocated, because a page fault must not allocate */
 	__type(value, struct ms_site);
 } sites SEC(".maps");
 
 const volatile __s64 step_pages = 128;
 
-/* What the hook itself has cost, measured where it does something. As long as the number stays, nothing here
- * has changed. */
+/* Number of attributed steps, and the time that they took. If the number is unchanged, the maps are
+ * unchanged. */
 __u64 bookings = 0;
 __u64 booking_ns = 0;
-/* Rises each time the hook is put back after it was off: what changed meanwhile was nobody's. */
+/* Rises each time the hook is attached again after a pause. Changes during a pause are attributed to no
+ * stack. */
 __u32 period = 0;
-/* A process waits to be looked at: the collector was woken and has not come yet. */
+/* Set while an MS_EVENT_GREW waits for the collector, which is already woken. */
 __u32 someone_grew = 0;
 
-/* From 6.2 on a fault rarely moves the counter itself (each CPU collects a batch of its own), but the
- * tracepoint fires at each: an unchanged count is the common case. */
+/* From 6.2 on a fault rarely changes the shared counter, because each CPU collects a batch of its own. But
+ * the tracepoint fires at each fault, so an unchanged count is the common case. */
 #define CACHED_COUNTS 4
 struct cached_count {
 	__u64 mm;
 	__s64 pages;
-	__s64 booked; /* of these, at the last look at its space. Others may have booked since: a look too
-	               * many or a step too late, never a page too many. */
+	__s64 booked; /* pages already attributed, when this CPU last read `spaces`. May be stale: another CPU
+	                 can have attributed growth since. The worst case is one extra lookup or one late
+	                 step, never a page counted twice. */
 };
-/* So far from any count that everything is a step: it is looked for at every change, for it may yet be
- * watched. */
+/* Differs from any count by more than a step, so that `spaces` is searched at every change: the process may
+ * become watched later. */
 #define NOT_WATCHED (-(1LL << 60))
 
 struct {
@@ -50,7 +53,7 @@ struct {
 static __always_inline __s64 exchange_pages(struct ms_space *space, __s64 pages)
 {
 #ifdef MEMSCOPE_WITHOUT_EXCHANGE
-	/* Two threads that book at once may book the same pages twice, one step at most. */
+	/* Two threads that run this at the same time can count the same pages twice, one step at most. */
 	__s64 before = space->pages;
 
 	space->pages = pages;
@@ -60,8 +63,8 @@ static __always_inline __s64 exchange_pages(struct ms_space *space, __s64 pages)
 #endif
 }
 
-/* The collector is to look at it while it lives: does it run Python, what has it mapped where. Once is
- * enough. */
+/* Sends MS_EVENT_GREW once per address space, so that the collector examines the process while it is alive:
+ * whether it runs Python, and which files it has mapped at which addresses. */
 static __always_inline void tell_of_growth(struct ms_space *space, __u32 pid)
 {
 	struct ms_header h;
@@ -71,7 +74,7 @@ static __always_inline void tell_of_growth(struct ms_space *space, __u32 pid)
 	identify_space(&h, space, pid, MS_EVENT_GREW, sizeof(h));
 	if (bpf_ringbuf_output(&stack_events, &h, sizeof(h),
 	                       someone_grew ? BPF_RB_NO_WAKEUP : BPF_RB_FORCE_WAKEUP))
-		count_loss(MS_LOSS_STACKS_FULL); /* until it is heard */
+		count_loss(MS_LOSS_STACKS_FULL); /* tried again at the next step */
 	else
 		space->told = 1;
 	someone_grew = 1;
@@ -108,7 +111,7 @@ static __always_inline void book_to_current(void *context, struct ms_space *spac
 	struct stack_scratch *scratch = walk_stack(context, space, pid, bounded);
 	struct ms_site *site = scratch ? bpf_map_lookup_elem(&sites, &scratch->stack.id) : NULL;
 
-	if (site) /* then its stack has been sent, and that need not be asked */
+	if (site) /* the stack has an entry, so it was sent already */
 		__sync_fetch_and_add(&site->pages, pages);
 	else
 		book_to(space, pid, scratch ? tell_stack(scratch, space, pid, bounded) : MS_STACK_OTHER,
@@ -127,7 +130,7 @@ static __always_inline int on_step(void *context, struct mm_struct *mm, __s64 pa
 	cached->booked = NOT_WATCHED;
 	if (!space)
 		return 0;
-	if (!space->mm) /* it was there before we were: the collector began it */
+	if (!space->mm) /* the process started before memscope: the collector made the entry */
 		space->mm = (__u64)mm;
 	if (space->mm != (__u64)mm)
 		return 0;
@@ -156,7 +159,7 @@ static __always_inline int on_step(void *context, struct mm_struct *mm, __s64 pa
 	return 0;
 }
 
-/* Functions of their own: what they need of registers and stack is not set up for every fault. */
+/* Not inlined, so that the registers and the stack of a step are not set up at every fault. */
 static __noinline int on_step_in_loops(void *context, struct mm_struct *mm, __s64 pages,
                                        struct cached_count *cached)
 {
@@ -186,7 +189,7 @@ static __always_inline int on_count(void *context, struct mm_struct *mm, __s64 p
 	               : on_step_in_loops(context, mm, pages, cached);
 }
 
-/* Begins an address space at the size it has: what it has by now is not growth. */
+/* Starts to follow an address space. The pages that it has now do not count as growth. */
 static __always_inline void begin_space(struct task_struct *task, struct mm_struct *mm, __s64 pages)
 {
 	__u32 pid = BPF_CORE_READ(task, tgid);
@@ -215,7 +218,7 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 	return 0;
 }
 
-/* Another program, another address space. */
+/* An exec gives the process a new address space. */
 static __always_inline int on_exec(struct task_struct *task)
 {
 	__u32 pid = BPF_CORE_READ(task, tgid);
@@ -227,7 +230,8 @@ static __always_inline int on_exec(struct task_struct *task)
 	return 0;
 }
 
-/* One that has grown is kept for the collector to read; most have not. */
+/* Keeps the entry of a process that has grown, because the collector still has to read it. Most processes
+ * have not grown. */
 static __always_inline int on_exit(struct task_struct *task)
 {
 	__u32 pid = BPF_CORE_READ(task, tgid);
@@ -242,13 +246,13 @@ static __always_inline int on_exit(struct task_struct *task)
 	return 0;
 }
 
-SEC("tp_btf/rss_stat") /* the counter is per CPU: what it has without the parts of the CPUs is near enough */
+SEC("tp_btf/rss_stat") /* a per-CPU counter from 6.2 on: its shared part is exact enough */
 int BPF_PROG(growth_rss, struct mm_struct *mm, int member)
 {
 	return member == RSS_ANON ? on_count(ctx, mm, mm->rss_stat[RSS_ANON].count, false) : 0;
 }
 
-SEC("tp_btf/rss_stat") /* up to 6.1 the count is told */
+SEC("tp_btf/rss_stat") /* up to 6.1 the count is an argument */
 int BPF_PROG(growth_rss_count, struct mm_struct *mm, int member, long count)
 {
 	return member == RSS_ANON ? on_count(ctx, mm, count, false) : 0;
@@ -260,7 +264,7 @@ int BPF_PROG(growth_rss_count_bounded, struct mm_struct *mm, int member, long co
 	return member == RSS_ANON ? on_count(ctx, mm, count, true) : 0;
 }
 
-SEC("perf_event") /* where there is no such tracepoint: every few faults the counter is looked at */
+SEC("perf_event") /* for kernels without the tracepoint: the counter is read once every few faults */
 int growth_fault(void *ctx)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The fields of kernel structs that we read, and no others. The loader finds their real offsets in the
- * running kernel's BTF, so order and padding here mean nothing and no vmlinux.h is needed to build.
+ * The fields of kernel structs that memscope reads, and no others. The loader finds their real offsets in the
+ * BTF of the running kernel, so order and padding here do not matter and the build needs no vmlinux.h.
  */
 #ifndef MEMSCOPE_KERNEL_TYPES_BPF_H
 #define MEMSCOPE_KERNEL_TYPES_BPF_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What a process leaves behind: collected in a map while it lives, sent when it ends. Shared by all objects.
- */
+/* Fatal signals and the OOM mark of a process: collected in a map while it lives, sent in its death event
+ * when it exits. Shared by all objects. */
 #ifndef MEMSCOPE_LAST_WORDS_BPF_H
 #define MEMSCOPE_LAST_WORDS_BPF_H
 
@@ -9,7 +9,7 @@
 #include "membership.bpf.h"
 #include <memscope/shared/deaths.h>
 
-/* By process. All room is taken beforehand: it is needed when memory is short. */
+/* By pid. Preallocated, because entries are needed when memory is short. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MS_LAST_WORDS);
@@ -17,7 +17,8 @@ struct {
 	__type(value, struct ms_last_words);
 } last_words SEC(".maps");
 
-/* A ring of their own: whoever forks in a storm fills the other one. 2 MiB hold 4,000 deaths. */
+/* Deaths have their own ring buffer, because a job that forks in a tight loop can fill the other one. 2 MiB
+ * hold 4,000 deaths. */
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 2 << 20);
@@ -30,7 +31,7 @@ static __always_inline bool explains_exit(__u64 failed_ns, int code, __u64 now)
 
 #define SIGNAL_OF(exit_code) ((exit_code) & 0x7f)
 
-/* The collector is woken for each that finds it asleep. */
+/* Default wake-up: a death wakes the collector if it has read all earlier records. */
 static __always_inline void send_death(struct task_struct *leader, __u32 pid, __u64 target, int code)
 {
 	struct address_space *space = follow_mappings ? mappings_of(pid) : NULL;

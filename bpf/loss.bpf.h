@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Each object counts its own losses; the collector, which has them mapped, adds them up by reason. */
+/* Each object counts its own losses. The collector maps these counters and adds them up by reason. */
 #ifndef MEMSCOPE_LOSS_BPF_H
 #define MEMSCOPE_LOSS_BPF_H
 

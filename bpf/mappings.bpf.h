@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Mapped bytes of each watched address space, as differences of its size (mm->total_vm). Whoever notices a
- * difference books it: the call that made it, a fork, an exec, an exit, or the scan for what no call made (a
- * stack that grew). Each difference is taken against the size at the last booking, exchanged atomically, so
- * all of them add up to the size whatever happened in between and in whatever order.
+ * Mapped bytes of each watched address space, as differences of its size (mm->total_vm). The program that
+ * first sees a difference counts it: at the return of the call that made it, at a fork, exec or exit, or in
+ * the scan if no call made it (a stack that grew). Each difference is taken against the size at the last
+ * count, which is exchanged atomically. So the differences always add up to the size, in any order.
  */
 #ifndef MEMSCOPE_MAPPINGS_BPF_H
 #define MEMSCOPE_MAPPINGS_BPF_H
@@ -12,21 +12,22 @@
 #include <memscope/shared/deaths.h>
 #include <memscope/shared/ranges.h>
 
-/* --no-maps switches it off. */
+/* 0 with --no-maps. */
 const volatile __u32 follow_mappings = 0;
 
 struct address_space {
-	struct ms_range_state ranges; /* first: the collector reads it from here */
+	struct ms_range_state ranges; /* must be first: the collector reads it at offset 0 */
 	struct ms_mappings mappings;
-	__u64 start_ns; /* of the process: a pid may be used again */
-	__u64 activity; /* rises with every booking, from a number no other entry had: what has not changed
-	                   need not be read */
+	__u64 start_ns; /* of the process, because a pid can be reused */
+	__u64 activity; /* rises with every change, from a start value that no other entry had: entries that
+	                   have not changed need not be read */
 	struct ms_failure failure;
-	__u64 cuda_mapped; /* how often it has mapped what is named like the CUDA driver */
+	__u64 cuda_mapped; /* how often the program has mapped a file named like the CUDA driver */
 };
 
-/* By process, not by address space: at the end of a process its address space may be gone already. A vfork
- * child has no entry, its calls are booked by the next one to look at its parent. Shared by all objects. */
+/* By pid, not by address space, because at the exit of a process its address space may already be gone. A
+ * vfork child has no entry: its calls are counted the next time that the size of its parent is read. Shared
+ * by all objects. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -40,7 +41,7 @@ static __always_inline void add(__u64 *counter, __u64 amount)
 	__sync_fetch_and_add(counter, amount);
 }
 
-/* What the differences booked so far add up to. */
+/* Sum of the differences that were counted so far. */
 static __always_inline __u64 booked_pages(const struct ms_mappings *m)
 {
 	__u64 sum = 0;
@@ -52,13 +53,13 @@ static __always_inline __u64 booked_pages(const struct ms_mappings *m)
 	return sum;
 }
 
-/* The size at the last booking, which this one takes the place of. */
+/* Returns the size at the last count and replaces it by `pages`. */
 static __always_inline __u64 exchange_total(struct ms_mappings *m, __u64 pages)
 {
 #ifdef MEMSCOPE_WITHOUT_EXCHANGE
-	/* Kernels before 5.12. Two threads that book at once may both book the same pages: against what was
-	 * really booked, so that the next booking, the scan's at the latest, takes them back. What others
-	 * book while it is summed may even make this less than nothing. */
+	/* Kernels before 5.12. Two threads that count at the same time can both count the same pages. So the
+	 * difference is taken against the counted sum: the next count, in the scan at the latest, corrects
+	 * it. Other threads can change the parts while they are summed, so the sum can even be negative. */
 	__u64 before = booked_pages(m);
 
 	m->total_pages = pages;
@@ -87,8 +88,9 @@ static __always_inline struct address_space *mappings_of(__u32 pid)
 	return bpf_map_lookup_elem(&mappings, &pid);
 }
 
-/* Starts to follow an address space of that size. The scan may see a child before its fork is told, so the
- * entry may be there already; one of a predecessor, whose exit nobody saw, is replaced. */
+/* Starts to follow an address space of that size. The scan can see a child before the fork hook runs, so the
+ * entry may already exist. An entry of an earlier process with the same pid, whose exit was missed, is
+ * replaced. */
 static __always_inline struct address_space *begin_mappings(__u32 pid, __u64 start_ns, __u64 pages,
                                                             enum ms_mapped_by why)
 {

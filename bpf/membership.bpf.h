@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Who is watched: a task is, if its cgroup or one above it is a target. Decided here, from the live
- * hierarchy. */
+/* Decides from the live hierarchy whether a task is watched: its cgroup or one of its ancestors must be a
+ * target. */
 #ifndef MEMSCOPE_MEMBERSHIP_BPF_H
 #define MEMSCOPE_MEMBERSHIP_BPF_H
 
 #include "loss.bpf.h"
 
-/* With the memory controller on cgroup v1 the default hierarchy says nothing about memory: the task's cgroup
- * of the memory controller does. */
+/* Set if the memory controller is on cgroup v1. Then the cgroup of the task in the v1 memory hierarchy
+ * counts, not the one in the default hierarchy. */
 const volatile __u32 memory_on_v1 = 0;
-/* The watcher never counts itself. */
+/* The watcher is never watched itself. */
 const volatile __u32 watcher_pid = 0;
-/* Nor the processes that read others for it: this one starts them and is their parent. 0: there is none. */
+/* The parent of the helper processes. It and its children are never watched either. 0: there is none. */
 const volatile __u32 spawner_pid = 0;
 
-/* Ids of the watched cgroups: written by the collector while the programs run. Shared by all objects. */
+/* Ids of the watched cgroups. The collector changes them while the programs run. Shared by all objects. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -23,10 +23,11 @@ struct {
 	__type(value, __u32);
 } targets SEC(".maps");
 
-/* Or: a process and all its descendants, wherever their cgroups are and whoever their parents become. */
+/* Set if the target is a process with all its descendants, independent of their cgroups and of later changes
+ * of their parents. */
 const volatile __u32 follow_descendants = 0;
 
-/* By pid: the id the collector gave the tree. Written by the collector for those that are there already, and
+/* By pid: the target id of the process tree. Written by the collector for processes that exist already, and
  * at each fork. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -53,7 +54,7 @@ static __always_inline struct cgroup_subsys_state *memory_css(struct task_struct
 		return &BPF_CORE_READ(set, dfl_cgrp)->self;
 	if (!bpf_core_enum_value_exists(enum cgroup_subsys_id, memory_cgrp_id))
 		return NULL;
-	/* The subsystem's number differs between kernel configurations, so the slot is found by hand. */
+	/* The index of the subsystem differs between kernels, so the address of its slot is computed here. */
 	index = bpf_core_enum_value(enum cgroup_subsys_id, memory_cgrp_id);
 	bpf_probe_read_kernel(&css, sizeof(css),
 	                      (void *)set + bpf_core_field_offset(struct css_set, subsys) +
@@ -66,7 +67,7 @@ static __always_inline bool is_spawner_or_child(__u32 pid, __u32 parent)
 	return spawner_pid && (pid == spawner_pid || parent == spawner_pid);
 }
 
-/* The watcher, or a process that works for it. */
+/* The watcher or one of its helper processes. */
 static __always_inline bool is_own(struct task_struct *task, __u32 pid)
 {
 	return pid == watcher_pid || is_spawner_or_child(pid, BPF_CORE_READ(task, real_parent, tgid));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
-/* Calls that map and unmap, and those that fail for want of memory. */
+/* System calls that map and unmap memory, and calls that fail because memory is short. */
 #include "range_calls.bpf.h"
 #include "stacks.bpf.h"
 #include "tree_events.bpf.h"
@@ -8,13 +8,13 @@ char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 #define ENOSPC 28
 
-/* Memory can be had in several ways: when one fails, the C library tries the others. */
+/* mmap(), brk() and mremap() are alternatives: if one of them fails, the C library tries another. */
 static __always_inline bool serves_the_same(enum ms_failed_call one, enum ms_failed_call other)
 {
 	return one == other || (one <= MS_FAILED_MREMAP && other <= MS_FAILED_MREMAP);
 }
 
-/* As much was had after all: nothing ends for that failure any more. */
+/* Forgets the failure once a call for at least that size succeeds, because a later death is not due to it. */
 static __always_inline void forget_failure(struct address_space *space, enum ms_failed_call call, __u64 bytes)
 {
 	if (space->failure.time_ns && serves_the_same(space->failure.call, call) &&
@@ -56,13 +56,13 @@ static __always_inline void count_outcome(struct address_space *space, struct pt
 	note_failure(&space->failure, regs, call, reason, bytes);
 }
 
-/* brk() does not fail with an error: it returns where the break is, wherever it was asked to be. */
+/* brk() returns no error. It returns the current break, which is below the requested one after a failure. */
 static __always_inline long brk_result(struct pt_regs *regs, long ret)
 {
 	return first_argument_of(regs) > (__u64)ret ? -ENOMEM : 0;
 }
 
-/* By how much the break was to rise, or has risen: where it was before is not known here. */
+/* Bytes by which a failed call was to raise the break, else 0: the previous break is not known here. */
 static __always_inline __u64 brk_bytes(struct pt_regs *regs, long ret)
 {
 	__u64 wanted = first_argument_of(regs);
@@ -78,9 +78,9 @@ static __always_inline bool begins_with(const char *name, const char *wanted, in
 	return true;
 }
 
-/* The CUDA driver and PyTorch's allocator are followed in the very files that a process maps: the collector
- * is told at once, for what is allocated until then is not seen. */
-#define MOST_TOLD_OF_CUDA 64 /* in one program: whoever maps more means to keep us busy */
+/* The collector puts user probes on the files of the CUDA driver and of PyTorch's allocator that a process
+ * maps. The event is sent at once, because allocations before the probes are attached are not seen. */
+#define MOST_TOLD_OF_CUDA 64 /* per exec: a program that maps more does so to overload memscope */
 static __always_inline void tell_of_cuda(struct address_space *space, struct pt_regs *regs)
 {
 	static const char driver[] = "libcuda.so", torch[] = "libc10_cuda.so";
@@ -112,7 +112,8 @@ static __always_inline __u64 own_pages(void)
 	return BPF_CORE_READ(task, mm, total_vm);
 }
 
-/* What is not one of our calls costs a comparison or two; what is, and is not watched, one look-up more. */
+/* Other system calls cost one or two comparisons. These calls in a process that is not watched cost one map
+ * lookup more. */
 static __always_inline bool concerns_memory(long number)
 {
 	switch (number) {
@@ -161,7 +162,7 @@ static __always_inline bool range_after(struct ms_range *r, struct address_space
 
 const volatile __u32 follow_growth = 0;
 
-/* The stack that maps; none where nobody follows growth. */
+/* The stack that maps. MS_STACK_OTHER if growth is not followed. */
 static __always_inline __u64 mapping_stack(void *ctx, __u32 pid, bool bounded)
 {
 	struct ms_space *space = follow_growth ? bpf_map_lookup_elem(&spaces, &pid) : NULL;
@@ -169,8 +170,8 @@ static __always_inline __u64 mapping_stack(void *ctx, __u32 pid, bool bounded)
 	return space ? current_stack(ctx, space, pid, bounded) : MS_STACK_OTHER;
 }
 
-/* Not on the stack of the program, where the verifier would go through all that follows once for each call.
- */
+/* In a map and not on the stack, because with stack values the verifier would check all following code once
+ * for each call. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -221,7 +222,7 @@ static __always_inline void follow_call(struct pt_regs *regs, long number)
 		send_range(&r, space, pid);
 }
 
-/* Every system call of the machine comes by here: those that take no memory away leave at once. */
+/* Runs at every system call of the host, so calls that unmap nothing return at once. */
 static __always_inline int on_call(struct pt_regs *regs, long number)
 {
 	if (number == NR_MUNMAP || number == NR_MREMAP || number == NR_BRK || number == NR_SHMDT)
@@ -262,7 +263,7 @@ static __always_inline int on_return(void *ctx, struct pt_regs *regs, long ret, 
 		book(space, own_pages(), MS_MAPPED_SHM, MS_UNMAPPED_SHM);
 		break;
 	case NR_PKEY_MPROTECT:
-	case NR_MPROTECT: /* moves no size, but is looked at where one has moved unnoticed */
+	case NR_MPROTECT: /* does not change the size, but counts an earlier change that was not seen */
 		book(space, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
 		break;
 	case NR_FALLOCATE:
@@ -271,7 +272,7 @@ static __always_inline int on_return(void *ctx, struct pt_regs *regs, long ret, 
 	default:
 		count_outcome(space, regs, MS_FAILED_FORK, ret, 0);
 	}
-	if (follow_ranges) /* last: nothing of the above is left for the verifier to tell apart */
+	if (follow_ranges) /* last, so that the verifier has no states of the above left to distinguish */
 		follow_return(ctx, space, regs, number, ret, bounded);
 	return 0;
 }

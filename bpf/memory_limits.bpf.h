@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Which cgroup is full at this moment. */
+/* Finds the cgroup whose limit is exhausted at this moment. */
 #ifndef MEMSCOPE_MEMORY_LIMITS_BPF_H
 #define MEMSCOPE_MEMORY_LIMITS_BPF_H
 
@@ -27,7 +27,7 @@ enum memcg_memory_event {
 
 #pragma clang attribute pop
 
-#define UNLIMITED_PAGES ((1ull << 63) / 65536 - 1) /* with pages of any size not more than the kernel's */
+#define UNLIMITED_PAGES ((1ull << 63) / 65536 - 1) /* at most the kernel's own value, for every page size */
 
 /* The memory controller's cgroup of a task, whichever hierarchy it is on. */
 static __always_inline struct cgroup_subsys_state *controlled_css(struct task_struct *task)
@@ -44,7 +44,8 @@ static __always_inline struct cgroup_subsys_state *controlled_css(struct task_st
 	return css;
 }
 
-/* Page cache keeps many a cgroup at its limit all the time. Only one that has been out of memory counts. */
+/* Page cache keeps many cgroups at their limit all the time, so only a cgroup with an out-of-memory event
+ * counts. */
 static __always_inline bool was_out_of_memory(struct mem_cgroup *group)
 {
 	long events = 0;
@@ -58,7 +59,8 @@ static __always_inline bool was_out_of_memory(struct mem_cgroup *group)
 	return events > 0;
 }
 
-/* Others free memory while the killer chooses: a little below the limit is full, too. */
+/* Other threads can free memory while the OOM killer chooses, so a usage slightly below the limit counts as
+ * full. */
 static __always_inline bool is_full(__u64 usage, __u64 max)
 {
 	return max < UNLIMITED_PAGES && usage + max / 64 + 64 >= max;
@@ -83,7 +85,7 @@ static __always_inline void read_name(char *name, struct cgroup_subsys_state *cs
 	bpf_probe_read_kernel_str(name, MS_NAME_BYTES, text);
 }
 
-/* The innermost around the task, its own included. */
+/* Finds the innermost full cgroup of the task, its own cgroup included. */
 static __always_inline void find_full_cgroup(struct ms_oom_mark *mark, struct task_struct *task)
 {
 	struct cgroup_subsys_state *css = controlled_css(task);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The Python frames of the current thread. CPython links them itself: runtime -> interpreters -> thread
- * states -> frames -> code objects. Where the links are is told by the collector (struct ms_python). All of
- * it is memory of the process, which may lie: every list has a bound and every read may fail.
+ * Walks the Python frames of the current thread. CPython links them: runtime -> interpreters -> thread states
+ * -> frames -> code objects. The collector provides the offsets of these links (struct ms_python). All of it
+ * is memory of the process and cannot be trusted, so every list has a bound and every read may fail.
  */
 #ifndef MEMSCOPE_PYTHON_BPF_H
 #define MEMSCOPE_PYTHON_BPF_H
@@ -12,16 +12,16 @@
 
 #define THREADS_SEARCHED         1024
 #define THREADS_SEARCHED_BOUNDED 64                      /* without bpf_loop() */
-#define FRAMES_WALKED            (MS_PYTHON_FRAMES + 16) /* with those that are skipped */
-/* A thread that Python does not know: it may be about to. It maps its first memory before it is entered in
- * the list, and can touch megabytes within a millisecond. One that is never entered is looked for ever more
- * rarely. */
+#define FRAMES_WALKED            (MS_PYTHON_FRAMES + 16) /* skipped frames included */
+/* Retry interval for a thread that has no PyThreadState. A new Python thread maps its first memory before
+ * CPython adds it to the list, and can touch megabytes within a millisecond. The interval doubles with each
+ * miss, because some threads never get one. */
 #define LOOK_AGAIN_NS     62500ULL
-#define LOOK_AGAIN_DOUBLE 4 /* as often: up to 1 ms */
+#define LOOK_AGAIN_DOUBLE 4 /* times at most: up to 1 ms */
 #define FRAME_BYTES       112
 #define FRAME_ROOM        128 /* a power of two: offsets into it are masked */
 
-/* By process. Shared by all objects. */
+/* By pid. Shared by all objects. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -36,14 +36,14 @@ struct thread_key {
 };
 
 struct python_thread {
-	__u64 state;     /* address of its PyThreadState; 0: it has none */
-	__u64 looked_ns; /* when */
-	__u32
-	    also_tid; /* a forked child is known by the thread id of its parent, until CPython has noticed */
-	__u32 misses; /* in a row */
+	__u64 state;     /* address of its PyThreadState; 0: none was found */
+	__u64 looked_ns; /* time of the last search */
+	__u32 also_tid;  /* thread id of the parent: a forked child has it in its PyThreadState until CPython
+	                    updates it */
+	__u32 misses;    /* searches without a result, in a row */
 };
 
-/* A long list of threads is searched once for each of them. Shared by all objects. */
+/* Cache of the search, so that a long list of threads is searched once per thread. Shared by all objects. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 16384);
@@ -69,7 +69,7 @@ static __always_inline __u32 read_half(__u64 address, bool *failed)
 	return half;
 }
 
-/* The thread id as the process itself knows it: that of its own PID namespace. */
+/* The thread id in the PID namespace of the process. */
 static __always_inline __u32 own_tid(struct task_struct *task)
 {
 	struct pid *pid = BPF_CORE_READ(task, thread_pid);
@@ -98,7 +98,7 @@ struct thread_search {
 	__u32 tid;
 };
 
-/* False when the search is over. */
+/* Returns false when the search has ended. */
 static __always_inline bool search_on(struct thread_search *search)
 {
 	const struct ms_python *python = search->python;
@@ -148,7 +148,7 @@ static __always_inline __u64 find_thread_state(const struct ms_python *python, _
 	return search.found;
 }
 
-/* The thread state of the current thread, 0 if Python does not know it. */
+/* Address of the PyThreadState of the current thread, 0 if it has none. */
 static __always_inline __u64 current_thread_state(const struct ms_python *python, __u32 pid, bool bounded)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -176,16 +176,17 @@ static __always_inline __u64 current_thread_state(const struct ms_python *python
 	return fresh.state;
 }
 
-/* The copy of a frame that is being looked at, and where the walk is. In a map: too big for the stack, and
- * what stands there is an unknown number to the verifier, so that one turn of the loop is like the other. */
+/* A copy of the current frame, and the state of the walk. In a map, because it is too big for the stack, and
+ * because the verifier treats map values as unknown numbers, so that all iterations of the loop are equal to
+ * it. */
 struct frame_walk {
-	struct ms_python python; /* a copy: its process may end meanwhile */
-	__u64 frame;             /* the next one */
+	struct ms_python python; /* a copy, because the process may exit meanwhile */
+	__u64 frame;             /* address of the next frame */
 	__u64 hash;
-	__u64 space; /* whose frames stand in the record since the last walk */
+	__u64 space; /* address space of the last walk, whose frames are still in the record */
 	__u8 bytes[FRAME_ROOM];
 	__u32 failed;
-	__u32 remembered; /* how many of those there are */
+	__u32 remembered; /* number of these frames */
 };
 
 /* Mixes a word into a hash. */
@@ -195,10 +196,10 @@ static __always_inline __u64 mixed(__u64 hash, __u64 word)
 	return hash ^ (hash >> 32);
 }
 
-/* Frames that CPython puts between C and Python code, and code of none: from 3 on. */
+/* Frame owners from 3 on are no Python code: CPython inserts such frames between C and Python code. */
 #define OWNER_SHIM 3
 
-/* False at the end. The offsets were checked by the collector; the masks are for the verifier. */
+/* Returns false at the end. The collector has checked the offsets. The masks are for the verifier. */
 static __always_inline bool take_frame(struct frame_walk *walk, struct ms_stack *stack)
 {
 	const struct ms_python *python = &walk->python;
@@ -230,9 +231,9 @@ static __always_inline bool take_frame(struct frame_walk *walk, struct ms_stack 
 		return true;
 	barrier_var(index);
 	index &= MS_PYTHON_FRAMES - 1;
-	/* Addresses of code objects are used again, too: with the first line they rarely mean another one. A
-	 * code object lies anywhere, far from all that is in the cache: those of the callers are not read
-	 * again while they are at the same instruction. */
+	/* The address of a code object can be reused, so its first line is part of the hash. Reading a code
+	 * object is a cache miss, so the code object of a caller is not read again while the caller is at the
+	 * same instruction. */
 	if (index == 0 || index >= walk->remembered || stack->python[index].code != code ||
 	    stack->python[index].instruction != (__u32)instruction)
 		stack->python[index].first_line = read_half(code + python->code_first_line, &failed);
@@ -258,7 +259,7 @@ static long take_frame_in_loop(__u32 index, struct frame_loop *loop)
 	return !take_frame(loop->walk, loop->stack);
 }
 
-/* Fills in the Python part of the stack. walk->hash begins with what the caller put there. */
+/* Fills in the Python part of the stack. The caller sets the start value of walk->hash. */
 static __always_inline enum ms_python_outcome walk_python(struct frame_walk *walk, struct ms_stack *stack,
                                                           __u32 pid, bool bounded)
 {
@@ -293,7 +294,7 @@ static __always_inline enum ms_python_outcome walk_python(struct frame_walk *wal
 	return walk->failed ? MS_PYTHON_UNREADABLE : MS_PYTHON_NO_FRAME;
 }
 
-/* At a fork: the child runs the same interpreter, in the copy of the forking thread. */
+/* At a fork: the child runs the same interpreter, and its only thread is a copy of the forking thread. */
 static __always_inline void inherit_python(struct task_struct *parent, struct task_struct *child,
                                            bool bounded)
 {

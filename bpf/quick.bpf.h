@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What membership, threads and rss answer, asked by plain loads. A program that gets its tasks from the
- * kernel's own iterator may follow their pointers itself: one instruction each, where BPF_CORE_READ is a
- * call.
+ * The functions of membership, threads and rss with plain loads. A program that gets its tasks from the
+ * kernel's task iterator may dereference their pointers: one instruction each, where BPF_CORE_READ is a call.
  */
 #ifndef MEMSCOPE_QUICK_BPF_H
 #define MEMSCOPE_QUICK_BPF_H
@@ -14,7 +13,7 @@ struct bpf_iter_task {
 	__u64 opaque[3];
 };
 
-/* Weak: the object loads without them where the program that calls them is not chosen. */
+/* Weak, so that the object loads on kernels without them if the program that calls them is not loaded. */
 extern int bpf_iter_task_new(struct bpf_iter_task *it, struct task_struct *task,
                              unsigned int flags) __ksym __weak;
 extern struct task_struct *bpf_iter_task_next(struct bpf_iter_task *it) __ksym __weak;
@@ -25,9 +24,9 @@ extern void *bpf_rdonly_cast(const void *object, __u32 btf_id) __ksym __weak;
 
 #define EVERY_PROCESS 0 /* BPF_TASK_ITER_ALL_PROCS */
 
-/* Neighbours in the list of processes mostly share their cgroup: the answer for the one before. */
+/* Result for the previous process in the list, because neighbours in the list mostly share their cgroup. */
 struct membership {
-	__u64 css; /* its address; it is not reused while the scan holds the RCU lock */
+	__u64 css; /* address; not reused while the scan holds the RCU lock */
 	__u64 cgroup;
 	__u64 target;
 };
@@ -46,8 +45,8 @@ static __always_inline struct cgroup_subsys_state *quick_css(struct task_struct 
 	                                        index * sizeof(void *));
 }
 
-/* Not inlined, here and below: the verifier forgets what a function knew when it returns, and so has few
- * states to follow from there on. */
+/* Not inlined, here and below: the verifier drops the state of a function when it returns, so it has fewer
+ * states to follow afterwards. */
 static __noinline __u64 ask_target(struct task_struct *task)
 {
 	return target_of(task);
@@ -113,8 +112,8 @@ static __always_inline bool quick_owns_memory(struct mm_struct *mm, __u32 pid)
 	return !owner || owner->tgid == pid;
 }
 
-/* The four parts of one CPU by two loads. They are no kernel object, so they are read as one that is made of
- * two plain words. */
+/* Reads the four counters of one CPU by two loads. They have no kernel type of their own, so they are read as
+ * a struct of two 64-bit words. */
 static long quick_cpu_part(__u32 cpu, struct percpu_sum *sum)
 {
 	__u32 key = cpu;
@@ -134,7 +133,7 @@ static long quick_cpu_part(__u32 cpu, struct percpu_sum *sum)
 	return 0;
 }
 
-/* Element by element: relocations know them only by constant index. */
+/* Without a loop, because CO-RE relocations need a constant array index. */
 static __always_inline void quick_sum_percpu(struct mm_struct *mm, __s64 pages[4])
 {
 	struct percpu_sum sum = {};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* From the registers of a call to what it did to which range. Each function says whether there is anything to
- * send. */
+/* Turns the registers of a system call into a change of an address range. Each function returns whether there
+ * is an event to send. */
 #ifndef MEMSCOPE_RANGE_CALLS_BPF_H
 #define MEMSCOPE_RANGE_CALLS_BPF_H
 
@@ -36,13 +36,13 @@ static __always_inline __u64 whole_pages(__u64 bytes)
 	return (bytes + page_bytes - 1) & ~(page_bytes - 1);
 }
 
-/* Programs may keep notes in the top byte of an address (arm64 TBI); most calls accept that. */
+/* Programs may keep a tag in the top byte of an address (arm64 TBI), and most calls accept it. */
 static __always_inline __u64 untagged(__u64 address)
 {
 	return address & ((1ULL << 56) - 1);
 }
 
-/* Not one: the kernel refuses it before it does anything. */
+/* False: the kernel rejects such a range before it changes anything. */
 static __always_inline bool is_range(__u64 begin, __u64 end)
 {
 	return (begin & (page_bytes - 1)) == 0 && end > begin;
@@ -67,9 +67,8 @@ static __always_inline struct inode *inode_of(struct task_struct *task, __u32 fd
 	return BPF_CORE_READ(file, f_inode);
 }
 
-/* Files of tmpfs and hugetlbfs are memory as long as the mapping is shared. The device files in /dev lie in a
- * tmpfs, too, so only regular files count; but for /dev/zero, which gives the same memory as a mapping
- * without a file. */
+/* A shared mapping of a file in tmpfs or hugetlbfs is memory. The device files in /dev are in a tmpfs, too,
+ * so only regular files count. The exception is /dev/zero, whose mappings are anonymous memory. */
 static __always_inline enum ms_range_kind kind_of_file(struct task_struct *task, __u32 fd, bool shared)
 {
 	struct inode *inode = inode_of(task, fd);
@@ -123,7 +122,7 @@ static __always_inline bool at_munmap(struct ms_range *r, struct pt_regs *regs, 
 	return is_range(r->begin, r->end);
 }
 
-/* Such a call leaves the old range where it is: nothing is taken up. */
+/* An mremap() that leaves the old range mapped. */
 static __always_inline bool copies(struct pt_regs *regs)
 {
 	return argument_2_of(regs) == 0 || (argument_4_of(regs) & MREMAP_DONTUNMAP);
@@ -156,7 +155,7 @@ static __always_inline bool after_mremap(struct ms_range *r, struct pt_regs *reg
 	return true;
 }
 
-/* Where the break was before the first call that we see. */
+/* Records the break before the first brk() call that is seen. */
 static __always_inline void before_brk(struct ms_range_state *state, struct task_struct *task)
 {
 	if (!state->last_break)
@@ -180,7 +179,8 @@ static __always_inline bool after_brk(struct ms_range *r, struct ms_range_state 
 	return true;
 }
 
-/* It works from the beginning to the first hole, and keeps what it did up to there. */
+/* mprotect() changes the range from its start to the first hole, and keeps those changes when it fails with
+ * ENOMEM. */
 static __always_inline bool after_mprotect(struct ms_range *r, struct pt_regs *regs, long ret)
 {
 	if (ret && ret != -ENOMEM)
@@ -215,8 +215,8 @@ static __always_inline bool at_shmdt(struct ms_range *r, struct pt_regs *regs, e
 	return true;
 }
 
-/* Looking for the stack is dear: only for calls that may add memory. What a protected or lengthened range is
- * made of, the collector knows. */
+/* A stack walk is expensive, so it is made only for calls that may add memory. The collector knows the kind
+ * of memory of a protected or extended range. */
 static __always_inline bool may_add_memory(const struct ms_range *r)
 {
 	switch (r->call) {

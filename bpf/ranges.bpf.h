@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The way of single ranges to the collector, which keeps a map of each address space. */
+/* Sends changes of address ranges to the collector, which keeps a map of each address space. */
 #ifndef MEMSCOPE_RANGES_BPF_H
 #define MEMSCOPE_RANGES_BPF_H
 
@@ -7,17 +7,18 @@
 
 const volatile __u32 follow_ranges = 0;
 
-/* Its own ring, since nothing bounds how often a program maps. 4 MiB hold 40,000 events. Shared by all
- * objects. */
+/* Range events have their own ring buffer, because a program can map at any rate. 4 MiB hold 40,000 events.
+ * Shared by all objects. */
 #define RANGES_RING_BYTES (4 << 20)
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, RANGES_RING_BYTES);
 } ranges SEC(".maps");
 
-/* The collector is woken when a quarter is used, by the events around that mark only: a wake-up costs more
- * than an event. Else it reads at its ticks. What finds no room is counted, and in the address space as well:
- * every later event of it tells the collector to look at /proc/PID/maps. */
+/* The collector reads the ring buffer at its ticks. It is woken early when a quarter of the ring buffer is
+ * used, and only by the events around that mark, because a wake-up costs more than an event. A dropped event
+ * is counted as a loss and in the address space: every later event has this count, so that the collector
+ * reads /proc/PID/maps. */
 #define WAKEUP_BYTES 2048
 static __always_inline void send_range(struct ms_range *r, struct address_space *space, __u32 pid)
 {
@@ -39,7 +40,7 @@ static __always_inline void send_range(struct ms_range *r, struct address_space 
 	}
 }
 
-/* Birth and end of an address space. */
+/* Sends the start or the end of an address space. */
 static __always_inline void send_turn(enum ms_range_call call, struct address_space *space, __u32 pid,
                                       __u32 parent)
 {

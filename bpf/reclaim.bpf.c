@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
- * Time in which threads of a target had to free memory themselves before they got any: at a cgroup's limit
- * (memcg) or because the machine was short (direct). Both tracepoints fire in the thread that waits. What
- * kswapd does in the background stalls nobody, and the sleep that memory.high imposes is not reclaim.
+ * Measures reclaim stalls of the threads of a target: at the limit of a cgroup (memcg), or because the host
+ * is short of memory (direct). Both tracepoints fire in the thread that waits. Background reclaim by kswapd
+ * stalls no thread, and the sleep that memory.high imposes is not reclaim.
  */
 #include "membership.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* By thread, while it is stalled. All room is taken beforehand: here of all places memory is short. */
+/* By thread id, while the thread is stalled. Preallocated, because it is needed when memory is short. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MS_STALLED_THREADS);
@@ -16,7 +16,7 @@ struct {
 	__type(value, struct ms_stall);
 } stalled SEC(".maps");
 
-/* By target. The collector puts an entry here before the target is watched and takes it out at its end. */
+/* By target. The collector adds an entry before it watches the target and removes it when the target ends. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -25,8 +25,8 @@ struct {
 	__type(value, struct ms_reclaim);
 } reclaim SEC(".maps");
 
-/* One that has begun already was not told to end, or holds this one: it is forgotten, so that a moment is
- * never booked twice. */
+/* If the thread already has a stall, its end was missed or the stalls are nested. The new stall replaces it,
+ * so that no time is counted twice. */
 static __always_inline int on_begin(void)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -57,7 +57,8 @@ static __always_inline void book_stall(const struct ms_stall *stall, enum ms_rec
 	__sync_fetch_and_add(&booked->stalls[why], 1);
 }
 
-/* An end without a beginning is that of a thread not watched, or of one stalled since before we came. */
+/* An end without a begin is from a thread that is not watched, or that was already stalled when memscope
+ * started. */
 static __always_inline int on_end(enum ms_reclaim_by why)
 {
 	__u32 thread = bpf_get_current_pid_tgid();

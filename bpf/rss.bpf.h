@@ -2,17 +2,17 @@
 /*
  * Exact resident pages of an address space.
  *
- * From 6.2 on each kind is a percpu_counter: its own count lags by up to a batch per CPU, so the per-CPU
- * parts are summed. Where those lie is not exported to BPF, and not every kernel has the __per_cpu_offset
- * symbol in kallsyms. But a per-CPU map of our own has an address per CPU and a base: their difference is the
- * offset of that CPU, the same for every per-CPU object.
+ * From 6.2 on each kind is a percpu_counter. Its shared count lags by up to a batch per CPU, so the per-CPU
+ * parts are added. The offsets of the CPUs are not exported to BPF, and not every kernel has the
+ * __per_cpu_offset symbol in kallsyms. But a per-CPU BPF map has an address per CPU and a base. Their
+ * difference is the offset of that CPU, which is the same for every per-CPU object.
  */
 #ifndef MEMSCOPE_RSS_BPF_H
 #define MEMSCOPE_RSS_BPF_H
 
 #include "threads.bpf.h"
 
-/* Possible CPUs, set before loading. */
+/* Number of possible CPUs, set before loading. */
 const volatile __u32 cpu_count = 1;
 
 struct {
@@ -38,8 +38,8 @@ static __always_inline __u64 address_of(const void *pointer)
 	return number;
 }
 
-/* bpf_loop() is there wherever per-CPU resident counters are (5.17 against 6.2), and unlike a plain loop it
- * costs the verifier nothing on a machine of a thousand CPUs. */
+/* Kernels with per-CPU resident counters (6.2) also have bpf_loop() (5.17). Unlike a plain loop, it costs the
+ * verifier nothing on a host with a thousand CPUs. */
 struct offset_search {
 	__u64 base;
 };
@@ -68,7 +68,7 @@ static __always_inline void find_cpu_offsets(void)
 struct percpu_sum {
 	__s32 *parts[4];
 	__s64 pages[4];
-	bool adjacent; /* the kernel allocates the four together, so one read per CPU fetches all */
+	bool adjacent; /* the four counters are allocated together, so one read per CPU gets all of them */
 };
 
 static long add_cpu_part(__u32 cpu, struct percpu_sum *sum)
@@ -98,7 +98,7 @@ static __always_inline bool parts_are_adjacent(const struct percpu_sum *sum)
 
 static __always_inline void put_sums(const struct percpu_sum *sum, __s64 pages[4])
 {
-	for (int i = 0; i < 4; i++) /* read while it changes: a part may be ahead of its whole */
+	for (int i = 0; i < 4; i++) /* the parts change while they are read, so a sum can be negative */
 		pages[i] = sum->pages[i] > 0 ? sum->pages[i] : 0;
 }
 
@@ -108,7 +108,8 @@ static __always_inline void sum_percpu(struct thread_sums *sums, __s64 pages[4])
 	struct percpu_sum sum = {};
 
 	for (int i = 0; i < 4; i++) {
-		/* Relocations know array elements only by constant index: the element is found by hand. */
+		/* CO-RE relocations need a constant array index, so the address of the element is computed
+		 * here. */
 		struct percpu_counter *counter = counters + i * bpf_core_type_size(struct percpu_counter);
 
 		sum.pages[i] = BPF_CORE_READ(counter, count);
@@ -119,7 +120,7 @@ static __always_inline void sum_percpu(struct thread_sums *sums, __s64 pages[4])
 	put_sums(&sum, pages);
 }
 
-/* Up to 6.1: one count for the address space, and what each thread has not booked to it yet. */
+/* Up to 6.1: one count per address space, plus the pages that each thread has not added to it yet. */
 static __always_inline void sum_thread_parts(struct thread_sums *sums, __s64 pages[4])
 {
 	struct mm_struct___before_6_2 *mm = (void *)sums->mm;

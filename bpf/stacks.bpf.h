@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The call stack of the current thread as a number. A stack travels once: when its number is new, its frames
+ * Turns the call stack of the current thread into an id. A stack is sent once: when its id is new, its frames
  * and the names of its Python functions are sent to the collector, so that they outlive the process.
  */
 #ifndef MEMSCOPE_STACKS_BPF_H
@@ -14,7 +14,7 @@ struct {
 	__uint(max_entries, STACK_RING_BYTES);
 } stack_events SEC(".maps");
 
-/* By process: those whose growth is followed. Shared by all objects, as are the next ones. */
+/* By pid: processes whose growth is followed. This map and the next three are shared by all objects. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 65536);
@@ -23,8 +23,8 @@ struct {
 	__type(value, struct ms_space);
 } spaces SEC(".maps");
 
-/* By process: how many stacks beyond the first MS_STACKS_PER_PROCESS it may have. Written by the collector as
- * it forgets some. */
+/* By pid: number of stacks that the process may have beyond MS_STACKS_PER_PROCESS. The collector raises it
+ * when it has forgotten stacks of the process. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -33,7 +33,7 @@ struct {
 	__type(value, __u32);
 } more_stacks SEC(".maps");
 
-/* What has been sent. An entry that is pushed out is sent again, which does no harm. */
+/* Stacks that were sent. A stack whose entry was evicted is sent again, which does no harm. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, MS_SITES);
@@ -44,7 +44,8 @@ struct {
 struct code_key {
 	__u64 space;
 	__u64 code;
-	__u64 name; /* addresses are used again: with these two they rarely mean another function */
+	__u64 name; /* addresses can be reused: the name and the first line nearly always identify the
+	               function */
 	__u64 first_line;
 };
 
@@ -55,8 +56,8 @@ struct {
 	__type(value, __u32);
 } known_codes SEC(".maps");
 
-/* What is too big for the stack of a BPF program. An object of its own each: a program of one object can
- * interrupt one of another. */
+/* Data that is too big for the stack of a BPF program. Each object has its own, because a program of one
+ * object can interrupt a program of another. */
 struct stack_scratch {
 	struct frame_walk walk;
 	struct ms_stack stack;
@@ -70,10 +71,11 @@ struct {
 	__type(value, struct stack_scratch);
 } stack_scratch SEC(".maps");
 
-/* False: there was no room for it. */
+/* False if the ring buffer is full. */
 static __always_inline bool send_stack_event(void *record, __u64 size)
 {
-	/* The collector reads at every tick; it is woken early only when the ring fills. */
+	/* The collector reads at every tick. It is woken early only when a quarter of the ring buffer is
+	 * used. */
 	__u64 flags = bpf_ringbuf_query(&stack_events, BPF_RB_AVAIL_DATA) > STACK_RING_BYTES / 4
 	                  ? BPF_RB_FORCE_WAKEUP
 	                  : BPF_RB_NO_WAKEUP;
@@ -90,13 +92,14 @@ static __always_inline void identify_space(struct ms_header *h, const struct ms_
 	__builtin_memset(h, 0, sizeof(*h));
 	h->time_ns = bpf_ktime_get_boot_ns();
 	h->start_ns = space->start_ns;
-	h->target = space->id; /* here the address space: a process may have had several */
+	h->target =
+	    space->id; /* in these events the id of the address space: a process can have had several */
 	h->pid = pid;
 	h->kind = kind;
 	h->size = size;
 }
 
-/* One code object, unless it was sent before. False: there was no room for it. */
+/* Sends one code object unless it was sent before. False if the ring buffer is full. */
 static __always_inline bool send_code(struct stack_scratch *scratch, const struct ms_space *space, __u32 pid,
                                       __u64 address, __u32 first_line)
 {
@@ -120,7 +123,7 @@ static __always_inline bool send_code(struct stack_scratch *scratch, const struc
 	table = read_word(address + python->code_line_table, &failed);
 	code->name_state = read_half(name + 32, &failed); /* PyASCIIObject.state, in all versions */
 	code->file_state = read_half(file + 32, &failed);
-	/* From one code object to the next the scratch keeps its old text. */
+	/* The scratch still has the text of the previous code object. */
 	if (bpf_probe_read_user_str(code->name, sizeof(code->name), (void *)(name + python->text_data)) < 0)
 		code->name[0] = 0;
 	if (bpf_probe_read_user_str(code->file, sizeof(code->file), (void *)(file + python->text_data)) < 0)
@@ -152,7 +155,7 @@ struct code_loop {
 	__u32 failed;
 };
 
-/* False when there are no more, or no room. */
+/* False when there are no more code objects, or when the ring buffer is full. */
 static __always_inline bool send_code_at(struct code_loop *loop, __u32 index)
 {
 	struct ms_stack *stack = &loop->scratch->stack;
@@ -163,7 +166,8 @@ static __always_inline bool send_code_at(struct code_loop *loop, __u32 index)
 		return false;
 	barrier_var(index);
 	index &= MS_PYTHON_FRAMES - 1;
-	/* The walk may have remembered the line of a code object that lay here before. */
+	/* The walk may have kept the line of an earlier code object at this address, so the line is read
+	 * again. */
 	line = read_half(stack->python[index].code + loop->scratch->walk.python.code_first_line, &failed);
 	if (!failed)
 		stack->python[index].first_line = line;
@@ -207,7 +211,8 @@ static __always_inline void take_native(void *context, struct ms_stack *stack, s
 			walk->hash = mixed(walk->hash, stack->native[i]);
 }
 
-/* Whoever has sent that many leaves half of the ring to the others. */
+/* A process that has sent this many stacks may use only half of the ring buffer, so that other processes can
+ * send theirs. */
 #define MODEST_STACKS 64
 
 static __always_inline bool may_have_another(const struct ms_space *space, __u32 pid)
@@ -226,7 +231,7 @@ static __always_inline bool may_have_another(const struct ms_space *space, __u32
 	return more && space->stacks - MS_STACKS_PER_PROCESS < *more;
 }
 
-/* The stack of the current thread, and its number: it is the caller who knows whether that is new. */
+/* Walks the stack of the current thread and computes its id. The caller checks whether the id is new. */
 static __always_inline struct stack_scratch *walk_stack(void *context, const struct ms_space *space,
                                                         __u32 pid, bool bounded)
 {
@@ -241,7 +246,7 @@ static __always_inline struct stack_scratch *walk_stack(void *context, const str
 	scratch->walk.space = space->id;
 	stack->python_count = 0;
 	stack->python_truncated = 0;
-	/* Addresses mean nothing beyond their address space. */
+	/* An address is meaningless outside its address space, so the latter is part of the hash. */
 	scratch->walk.hash = mixed(space->id, pid);
 	stack->python_outcome = walk_python(&scratch->walk, stack, pid, bounded);
 	take_native(context, stack, &scratch->walk);
@@ -249,9 +254,9 @@ static __always_inline struct stack_scratch *walk_stack(void *context, const str
 	return scratch;
 }
 
-/* Sends what was walked unless it is known. MS_STACK_OTHER where the process has had its share of stacks, or
- * the ring is full: the next time it is tried again, so that one who floods the ring costs others their names
- * for a moment only. */
+/* Sends the walked stack unless it is known. Returns MS_STACK_OTHER if the process has used up its number of
+ * stacks, or if the ring buffer is full. The next use of the stack tries again, so a process that floods the
+ * ring buffer costs other processes their names only for a moment. */
 static __always_inline __u64 tell_stack(struct stack_scratch *scratch, struct ms_space *space, __u32 pid,
                                         bool bounded)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* System call numbers and registers of the two architectures: part of their ABI, they do not change. */
+/* System call numbers and registers of the two architectures. They are part of the ABI and do not change. */
 #ifndef MEMSCOPE_SYSCALLS_BPF_H
 #define MEMSCOPE_SYSCALLS_BPF_H
 
@@ -56,7 +56,7 @@ enum syscall_number {
 
 struct pt_regs {
 	__u64 regs[31];
-	__u64 orig_x0; /* the return value stands in x0 by now */
+	__u64 orig_x0; /* the first argument: x0 has the return value by now */
 	__s32 syscallno;
 } __attribute__((preserve_access_index));
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
-/* Every watched process with its exact numbers, in one read. */
+/* Lists every watched process with its exact memory and page faults, in one scan. */
 #include "mappings.bpf.h"
 #include "quick.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* A vfork child runs in its parent's address space, which must not be counted again. The kernel keeps the
- * owner of an address space for the memory controller's sake; without that, vfork() alone cannot be told. */
+/* A vfork child runs in the address space of its parent, which must not be counted twice. Kernels with the
+ * memory controller record the owner of an address space. Without it a vfork child cannot be recognized. */
 static __always_inline bool owns_memory(struct mm_struct *mm, __u32 pid)
 {
 	struct task_struct *owner;
@@ -17,7 +17,8 @@ static __always_inline bool owns_memory(struct mm_struct *mm, __u32 pid)
 	return !owner || BPF_CORE_READ(owner, tgid) == pid;
 }
 
-/* The entry of a process whose exit, or whose leaving, has been told already would stay for ever. */
+/* Removes the new entry if the process has exited or left the target meanwhile, because no later event would
+ * remove it. */
 static __always_inline struct address_space *begin_scanned(struct ms_task *row, struct task_struct *leader)
 {
 	struct address_space *space =
@@ -30,28 +31,29 @@ static __always_inline struct address_space *begin_scanned(struct ms_task *row, 
 	return space;
 }
 
-/* What stands in a row of the scan before, where it is of the same process. */
+/* Values of the row from the previous scan, if the row is of the same process. */
 struct kept {
 	__u64 activity;
 	__u64 virtual_pages;
 	bool valid;
 };
 
-/* Other threads book meanwhile: each changes the total first and then the sum it belongs to. If no copy has
- * them equal (the one that books may wait for this CPU), the sums are taken for the size: one tick late, but
- * mapped minus unmapped is the size in every row. */
+/* Other threads count changes meanwhile: each changes the total first and then one of the sums. If total and
+ * sums differ in both copies (the other thread may wait for this CPU), the sums are used as the size. They
+ * are one tick late, but mapped minus unmapped is the size in every row. */
 static __always_inline void copy_mappings(struct ms_task *row, struct address_space *space)
 {
 	__u64 sum = 0;
 
-	row->mappings_activity = space->activity; /* first: what comes while it is copied is copied again */
+	row->mappings_activity =
+	    space->activity; /* first, so that changes during the copy are copied in the next scan */
 	for (int attempt = 0; attempt < 2; attempt++) {
 		row->mappings = space->mappings;
 		sum = booked_pages(&row->mappings);
 		if (sum == row->mappings.total_pages)
 			break;
 	}
-	if ((__s64)sum < 0) { /* threads that booked at once have unmapped twice: this takes it back */
+	if ((__s64)sum < 0) { /* threads counted the same unmapped pages twice: book() corrects it */
 		book(space, row->virtual_pages, MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
 		row->mappings = space->mappings;
 		sum = booked_pages(&row->mappings);
@@ -84,7 +86,7 @@ static __always_inline void describe_mappings(struct ms_task *row, struct task_s
 	row->flags |= MS_TASK_HAS_MAPPINGS;
 }
 
-/* Too large for the stack of a program. One scan runs at a time. */
+/* Too large for the stack of a BPF program. Only one scan runs at a time. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -133,7 +135,7 @@ static __always_inline int describe(struct seq_file *seq, struct task_struct *le
 	__builtin_memset(row, 0, sizeof(*row));
 	row->pid = BPF_CORE_READ(leader, tgid);
 	if (is_own(leader, row->pid) ||
-	    BPF_CORE_READ(leader, signal, live.counter) == 0) /* a zombie is gone */
+	    BPF_CORE_READ(leader, signal, live.counter) == 0) /* a zombie has no memory */
 		return 0;
 	row->target = target_of(leader);
 	if (!row->target)
@@ -150,12 +152,13 @@ static __always_inline int describe(struct seq_file *seq, struct task_struct *le
 	row->minor_faults = walk.sums.minor_faults;
 	row->major_faults = walk.sums.major_faults;
 	describe_memory(row, leader, &walk.sums, sum_pages);
-	bpf_seq_write(seq, row,
-	              sizeof(*row)); /* no room: the kernel visits this task again at the next read */
+	bpf_seq_write(
+	    seq, row,
+	    sizeof(*row)); /* if the buffer is full, the kernel visits this task again at the next read */
 	return 0;
 }
 
-/* Every thread is visited; the process is described once, by its leader. */
+/* The iterator visits every thread. The process is described once, at its group leader. */
 static __always_inline int on_visit(struct bpf_iter__task *ctx, thread_summer sum_threads_of,
                                     page_summer sum_pages)
 {
@@ -180,13 +183,13 @@ int tasks_iter_threads(struct bpf_iter__task *ctx)
 	return on_visit(ctx, sum_threads, sum_thread_parts);
 }
 
-/* Before; bpf_loop() and its callbacks are not taken even as dead code. */
+/* Before 5.17: the verifier rejects bpf_loop() and its callbacks even as dead code. */
 SEC("iter/task") int tasks_iter_threads_bounded(struct bpf_iter__task *ctx)
 {
 	return on_visit(ctx, sum_threads_bounded, sum_thread_parts);
 }
 
-/* Mapped by the collector: no copy, no read(). */
+/* Mapped into the memory of the collector, so that it needs no copy and no read(). */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -195,19 +198,20 @@ struct {
 	__type(value, struct ms_task);
 } scan_rows SEC(".maps");
 
-/* How many rows the scan would have filled: read by the collector. */
+/* Number of watched processes in the last scan, even if scan_rows is too small for them. Read by the
+ * collector. */
 __u64 rows_wanted = 0;
 
-/* Whose turn it is to have its threads visited: of all threads in the order of the scan, those of the
- * processes that begin in [turn, turn + MS_SCAN_THREADS). */
+/* Start of the window of threads that this scan visits. Threads are numbered in the order of the scan. A
+ * process is in the window if the number of its first thread is in [turn, turn + MS_SCAN_THREADS). */
 static __u64 turn = 0;
 
-/* Of the scan that runs; one does at a time. Not on the stack, where the verifier would follow every value.
- */
+/* State of the current scan; only one runs at a time. Not on the stack, because there the verifier would
+ * follow every value. */
 struct scan {
-	__u64 leader; /* the process at hand, as a number */
+	__u64 leader; /* the current process, as a number */
 	struct membership known;
-	__u64 threads; /* seen so far, of processes that have more than one */
+	__u64 threads; /* threads seen so far, of processes with more than one thread */
 	__u64 time_ns;
 };
 static struct scan scan = {};
@@ -237,7 +241,7 @@ static __always_inline void quick_memory(struct ms_task *row, struct task_struct
 	struct mm_struct *mm = leader->mm;
 	__s64 pages[4] = {};
 
-	if (!mm) { /* its first thread may have exited: any other knows the address space */
+	if (!mm) { /* the first thread may have exited: any other thread has the address space */
 		struct thread_walk walk = {};
 
 		if (row->threads == 1)
@@ -256,10 +260,9 @@ static __always_inline void quick_memory(struct ms_task *row, struct task_struct
 	row->page_table_bytes = mm->pgtables_bytes.counter;
 }
 
-/* What is done for each process is in two functions that are not static: the verifier looks at such a
- * function once, by itself, and not again at every way through the loop below. It takes no pointer of the
- * kernel for an argument, so the process comes as a number, and what is read of it may fail but do no harm.
- */
+/* The work for each process is in two functions that are not static: the verifier checks such a function
+ * once, by itself, and not again on every path through the loop below. Such a function takes no kernel
+ * pointer as an argument, so the process is passed as a number. Reads through it may fail but do no harm. */
 static __always_inline struct task_struct *scanned_leader(void)
 {
 	return bpf_rdonly_cast((void *)scan.leader, bpf_core_type_id_kernel(struct task_struct));
@@ -269,7 +272,7 @@ __noinline int quick_is_watched(void)
 {
 	struct task_struct *leader = scanned_leader();
 
-	if (leader->tgid == watcher_pid || leader->signal->live.counter == 0) /* a zombie is gone */
+	if (leader->tgid == watcher_pid || leader->signal->live.counter == 0) /* a zombie has no memory */
 		return false;
 	if (is_spawner_or_child(leader->tgid, leader->real_parent->tgid))
 		return false;
@@ -290,7 +293,7 @@ __noinline int quick_describe(__u32 slot)
 	kept.valid = row->flags & MS_TASK_HAS_MAPPINGS && row->pid == leader->tgid &&
 	             row->start_ns == leader->start_boottime;
 
-	/* All that the row had before but its mappings, which count only with their flag. */
+	/* Clears the row except for its mappings, which are valid only with their flag. */
 	__builtin_memset(row, 0, __builtin_offsetof(struct ms_task, mappings));
 	row->time_ns = scan.time_ns;
 	row->start_ns = leader->start_boottime;
@@ -307,7 +310,7 @@ __noinline int quick_describe(__u32 slot)
 	return 0;
 }
 
-SEC("syscall") /* 6.7 and later; visits processes, where iter/task visits every thread */
+SEC("syscall") /* 6.7 and later; visits processes, while iter/task visits every thread */
 int tasks_procs(void *ctx)
 {
 	struct bpf_iter_task processes;
@@ -322,7 +325,8 @@ int tasks_procs(void *ctx)
 		scan.leader = (__u64)leader;
 		if (!quick_is_watched())
 			continue;
-		/* An event may be told again for being some microseconds newer than the row; none is lost. */
+		/* The time is read once per 16 rows. An event can then be some microseconds newer than its
+		 * row and be applied again, but none is lost. */
 		if (rows_wanted % 16 == 0)
 			scan.time_ns = bpf_ktime_get_boot_ns();
 		quick_describe(rows_wanted++);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What the threads of one process add up to. */
+/* Sums over the threads of one process. */
 #ifndef MEMSCOPE_THREADS_BPF_H
 #define MEMSCOPE_THREADS_BPF_H
 
@@ -8,9 +8,8 @@
 struct thread_sums {
 	__u64 minor_faults;
 	__u64 major_faults;
-	__s64 cached_rss[4];  /* up to 6.1 a thread keeps up to 64 pages to itself before it books them to the
-	                         mm */
-	struct mm_struct *mm; /* of the first thread that still has one: the leader may have exited */
+	__s64 cached_rss[4];  /* up to 6.1 a thread collects up to 64 pages before it adds them to the mm */
+	struct mm_struct *mm; /* of the first thread that still has one, because the leader may have exited */
 };
 
 static __always_inline void add_thread(struct task_struct *thread, struct thread_sums *sums)
@@ -21,8 +20,8 @@ static __always_inline void add_thread(struct task_struct *thread, struct thread
 		sums->mm = BPF_CORE_READ(thread, mm);
 	if (bpf_core_type_exists(struct task_rss_stat)) {
 		struct task_struct___before_6_2 *old = (void *)thread;
-		int cached[4] =
-		    {}; /* a plain copy: accesses to a kernel type are relocated even in our own memory */
+		int cached[4] = {}; /* a plain copy, because accesses to a kernel type are relocated even on
+		                       the BPF stack */
 
 		bpf_core_read(cached, sizeof(cached), &old->rss_stat.count);
 		for (int i = 0; i < 4; i++)
@@ -36,8 +35,8 @@ struct thread_walk {
 	struct list_head *node;
 };
 
-/* Threads that are gone have left their faults in the signal struct. A thread that leaves between the two
- * reads is missed until the next visit; the collector's counters do not go down for it. */
+/* The signal struct has the faults of threads that have exited. A thread that exits between the two reads is
+ * missed until the next visit. The counters of the collector do not go down because of it. */
 static __always_inline void begin_walk(struct thread_walk *walk, struct task_struct *task)
 {
 	struct signal_struct *signal = BPF_CORE_READ(task, signal);
@@ -71,7 +70,7 @@ static long visit_thread(__u32 index, struct thread_walk *walk)
 	return !step(walk);
 }
 
-/* From 5.17 on: any number of threads, for nothing in the verifier. */
+/* From 5.17 on: bpf_loop() costs the verifier nothing, so the limit on threads is high. */
 static __always_inline void sum_threads(struct thread_walk *walk, struct task_struct *task)
 {
 	begin_walk(walk, task);
@@ -79,7 +78,7 @@ static __always_inline void sum_threads(struct thread_walk *walk, struct task_st
 	end_walk(walk);
 }
 
-/* Before: as many as the verifier has patience for. */
+/* Before 5.17: as many threads as the verifier accepts. */
 static __always_inline void sum_threads_bounded(struct thread_walk *walk, struct task_struct *task)
 {
 	begin_walk(walk, task);

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /*
- * Tensors that PyTorch hands out and takes back, seen at the probes it has for that. Every process that has
- * the library mapped comes here, watched or not, and often: what runs is kept short.
+ * Counts the tensors that PyTorch allocates and frees, at the static probes (USDT) of its allocator. The
+ * program runs often, and in every process that has the library mapped, watched or not, so it is kept short.
  */
 #include "membership.bpf.h"
 #include <memscope/shared/torch.h>
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Written by the collector before a probe has the number of an entry; an entry is never changed. */
+/* The collector writes an entry before it attaches a probe with its number, and never changes it. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, MS_TORCH_SITES);
@@ -32,10 +32,10 @@ struct {
 	__type(value, struct ms_tensor);
 } tensors SEC(".maps");
 
-/* Entries of `tensors`: those of processes that are gone are for the collector to sweep out. */
+/* Number of entries in `tensors`. The collector deletes the entries of processes that have exited. */
 __s64 tensor_entries = 0;
 
-/* False: it could not be read. */
+/* False if the operand could not be read. */
 static __always_inline bool read_operand(void *regs, const struct ms_operand *operand, __u64 *value)
 {
 	__u32 bytes = operand->bytes, unused_bits = 64 - 8 * bytes;
@@ -45,13 +45,14 @@ static __always_inline bool read_operand(void *regs, const struct ms_operand *op
 		*value = operand->number;
 		return true;
 	}
-	/* By a number that is not known when the program is loaded: such a field of a context can only be
-	 * read so. */
+	/* The offset is not known when the program is loaded. A context field at a variable offset can be
+	 * read only by this helper. */
 	if (bpf_probe_read_kernel(&raw, sizeof(raw), regs + operand->register_at))
 		return false;
 	if (operand->kind == MS_OPERAND_MEMORY) {
 		address = raw + operand->number;
-		/* 8 at most. With a mask, for older verifiers forget what a number was compared with. */
+		/* At most 8 bytes. The mask is for older verifiers, which do not keep the result of a
+		 * comparison. */
 		if (bpf_probe_read_user(read, bytes & (sizeof(read) - 1), (void *)address))
 			return false;
 		raw = read[0];
@@ -69,7 +70,8 @@ static __always_inline void miss(struct ms_torch_process *process)
 	__sync_fetch_and_add(&process->missed, 1);
 }
 
-/* The current process, if it is watched. Not inlined: the others need not clear the stack for it. */
+/* Adds the current process. NULL if it is not watched, or if the map is full. Not inlined, so that other
+ * calls need not clear the stack for it. */
 static __noinline struct ms_torch_process *add_process(__u32 pid)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
@@ -94,7 +96,7 @@ static __always_inline void book(struct ms_torch_process *process, __u32 device,
 	__sync_fetch_and_add(&process->tensors, tensors);
 }
 
-/* False: it was not in the books. */
+/* False if the tensor was not known. */
 static __always_inline bool forget_tensor(struct ms_torch_process *process, const struct ms_tensor_key *key)
 {
 	const struct ms_tensor *known = bpf_map_lookup_elem(&tensors, key);
@@ -103,14 +105,14 @@ static __always_inline bool forget_tensor(struct ms_torch_process *process, cons
 	if (!known)
 		return false;
 	__builtin_memcpy(&tensor, known, sizeof(tensor));
-	if (bpf_map_delete_elem(&tensors, key)) /* somebody else was faster */
+	if (bpf_map_delete_elem(&tensors, key)) /* another thread has deleted it first */
 		return true;
 	__sync_fetch_and_add(&tensor_entries, -1);
 	book(process, tensor.device, -tensor.bytes, -1);
 	return true;
 }
 
-/* As a process says it: nobody has that many, but it may say anything. */
+/* Checks a device number that a process passes, because a process can pass any number. */
 static __always_inline __u32 known_device(__u64 said)
 {
 	return said < MS_TORCH_DEVICES ? (__u32)said : MS_TORCH_NO_DEVICE;
@@ -141,7 +143,7 @@ static __always_inline void on_malloc(void *regs, const struct ms_torch_site *si
 		process->used[tensor.device] = 1;
 	if (bpf_map_update_elem(&tensors, &key, &tensor, BPF_NOEXIST)) {
 		miss(process);
-		/* Whatever was known of that address has been freed in a way that nobody saw. */
+		/* If the address is known, its tensor was freed without a probe seeing it. */
 		if (!forget_tensor(process, &key) ||
 		    bpf_map_update_elem(&tensors, &key, &tensor, BPF_NOEXIST)) {
 			count_loss(MS_LOSS_TENSORS_FULL);
@@ -152,7 +154,7 @@ static __always_inline void on_malloc(void *regs, const struct ms_torch_site *si
 	book(process, tensor.device, tensor.bytes, 1);
 }
 
-/* A child that was forked drops what is its parent's, and has no tensors: it is not known here. */
+/* A forked child can free tensors of its parent. It has no entry here unless it allocates itself. */
 static __always_inline void on_free(void *regs, const struct ms_torch_site *site, __u32 pid)
 {
 	struct ms_torch_process *process = bpf_map_lookup_elem(&torch_processes, &pid);
@@ -168,7 +170,7 @@ static __always_inline void on_free(void *regs, const struct ms_torch_site *site
 	if (!key.address)
 		return;
 	key.process = process->id;
-	if (!forget_tensor(process, &key)) /* made before we watched, or in a way that nobody saw */
+	if (!forget_tensor(process, &key)) /* allocated before it was watched, or without a probe seeing it */
 		miss(process);
 }
 
@@ -187,7 +189,7 @@ SEC("uprobe") int torch_site(struct pt_regs *ctx)
 	return 0;
 }
 
-/* Another program: what the one before had is gone with it. */
+/* After an exec, all tensors of the previous program are gone. */
 SEC("tp_btf/sched_process_exec") int BPF_PROG(torch_exec, struct task_struct *task)
 {
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
-/* The process tree: who starts, execs, exits, moves; and that cgroups come and go. */
+/* The process tree: sends an event when a process forks, execs, exits or moves, and when a cgroup is created,
+ * removed or renamed. */
 #include "last_words.bpf.h"
 #include "ranges.bpf.h"
 #include "threads.bpf.h"
@@ -27,7 +28,7 @@ static __always_inline int send_placed(enum ms_event_kind kind, struct task_stru
 	return 0;
 }
 
-/* Descendants are followed from their birth: later their parent may be somebody else. */
+/* Descendants are followed from their fork on, because their parent can change later. */
 static __always_inline void inherit(struct task_struct *parent, struct task_struct *child)
 {
 	__u64 target = member_target(BPF_CORE_READ(parent, tgid));
@@ -67,7 +68,7 @@ static __always_inline int on_fork(struct task_struct *parent, struct task_struc
 	return send_placed(MS_EVENT_FORK, child, target);
 }
 
-/* The old address space is gone as a whole, the new one is there as a whole. */
+/* Counts the whole old address space as unmapped and the whole new one as mapped. */
 static __always_inline void replace_mappings(struct task_struct *task)
 {
 	__u32 pid = BPF_CORE_READ(task, tgid);
@@ -77,7 +78,7 @@ static __always_inline void replace_mappings(struct task_struct *task)
 	if (space) {
 		book(space, 0, MS_MAPPED_OTHER, MS_UNMAPPED_EXEC);
 		book(space, pages, MS_MAPPED_EXEC, MS_UNMAPPED_OTHER);
-	} else { /* after vfork() */
+	} else { /* a child of vfork() has no entry yet */
 		space = begin_mappings(pid, BPF_CORE_READ(task, start_boottime), pages, MS_MAPPED_EXEC);
 		if (!space)
 			return;
@@ -101,7 +102,7 @@ static __always_inline int on_exec(struct task_struct *task, struct linux_binprm
 		return 0;
 	if (follow_mappings)
 		replace_mappings(task);
-	bpf_map_delete_elem(&gpu_failures, &pid); /* of the program before */
+	bpf_map_delete_elem(&gpu_failures, &pid); /* a failure of the previous program */
 	e = begin_event(MS_EVENT_EXEC, sizeof(*e));
 	if (!e)
 		return 0;
@@ -113,8 +114,8 @@ static __always_inline int on_exec(struct task_struct *task, struct linux_binprm
 	bytes = BPF_CORE_READ(bprm, mm, arg_end) - from;
 	if (bytes > MS_ARGV_BYTES)
 		bytes = MS_ARGV_BYTES;
-	/* The stack was written a moment ago, so its pages are there; if not, argv is empty and the collector
-	 * reads it from /proc. */
+	/* The kernel has just written the stack, so its pages are resident. If not, argv is empty and the
+	 * collector reads it from /proc. */
 	if (bpf_probe_read_user(e->argv, bytes, (void *)from))
 		bytes = 0;
 	e->argv_bytes = bytes;
@@ -123,7 +124,7 @@ static __always_inline int on_exec(struct task_struct *task, struct linux_binprm
 	return 0;
 }
 
-/* The last words of an address space: what is left is unmapped by the exit. */
+/* Final mapped bytes of an address space: the rest is counted as unmapped by the exit. */
 static __always_inline __u32 final_mappings(struct ms_mappings *last, __u32 pid)
 {
 	struct address_space *space = mappings_of(pid);
@@ -154,9 +155,9 @@ static __always_inline int on_process_exit(struct task_struct *task, thread_summ
 	int code;
 
 	if (!target || is_own(leader, pid))
-		goto forget_words; /* it may have been watched once */
-	/* A process that is killed, or calls exit_group(), has it for the group; one whose threads each just
-	 * end has it in its leader. */
+		goto forget_words; /* it may have been watched before */
+	/* A process that is killed, or that calls exit_group(), has the exit code in its signal struct. If
+	 * its threads exit one by one, the leader has it. */
 	code = BPF_CORE_READ(leader, signal, group_exit_code);
 	if (!code)
 		code = BPF_CORE_READ(leader, exit_code);
@@ -193,11 +194,12 @@ static __always_inline int on_move(struct cgroup *to, struct task_struct *task)
 
 	if (follow_descendants)
 		return 0;
-	/* Moves in other v1 hierarchies fire as well: only one that ends in our hierarchy's cgroup counts. */
+	/* Moves in other v1 hierarchies fire as well. Only a move within the hierarchy of the memory
+	 * controller counts. */
 	if (BPF_CORE_READ(memory_css(leader), cgroup) != to)
 		return 0;
-	/* Where it came from is gone by now; the collector knows. So moves to nowhere watched are sent too.
-	 */
+	/* The previous cgroup is not known here, only to the collector. So moves out of all targets are sent,
+	 * too. */
 	target = target_of(leader);
 	if (!target)
 		forget_mappings(BPF_CORE_READ(leader, tgid));
@@ -225,15 +227,16 @@ SEC("tp_btf/sched_process_exec") int BPF_PROG(tree_exec, struct task_struct *tas
 	return on_exec(task, bprm);
 }
 
-SEC("tp_btf/sched_process_exit") /* newer kernels say which thread was the last */
+SEC("tp_btf/sched_process_exit") /* newer kernels pass whether the thread was the last one */
 int BPF_PROG(tree_exit_group_dead, struct task_struct *task, bool group_dead)
 {
 	return group_dead ? on_process_exit(task, sum_threads) : 0;
 }
 
-SEC("tp_btf/sched_process_exit") /* before: nobody is left. Two threads that leave at once may both see that;
-				  * the collector takes the first. */
-int BPF_PROG(tree_exit_live_count, struct task_struct *task)
+SEC("tp_btf/sched_process_exit") /* older kernels: no thread is left. Two threads that exit at the same time
+                                    can both see that; the collector uses the first event. */
+                                 int
+                                 BPF_PROG(tree_exit_live_count, struct task_struct *task)
 {
 	return BPF_CORE_READ(task, signal, live.counter) == 0 ? on_process_exit(task, sum_threads) : 0;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* The way of rare events to the collector. */
+/* Sends the rare events of the process tree to the collector. */
 #ifndef MEMSCOPE_TREE_EVENTS_BPF_H
 #define MEMSCOPE_TREE_EVENTS_BPF_H
 
 #include "loss.bpf.h"
 
-/* Its own ring: bulk traffic of other signals can never push these out. 4 MiB hold 13,000 execs. Shared by
- * all objects. */
+/* These events have their own ring buffer, so that frequent events of other features cannot fill it. 4 MiB
+ * hold 13,000 execs. Shared by all objects. */
 #define TREE_RING_BYTES (4 << 20)
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -28,8 +28,8 @@ static __always_inline void *begin_event(enum ms_event_kind kind, __u32 size)
 	return h;
 }
 
-/* A wake-up per event would cost the collector more than the event. It reads at every tick anyway, and is
- * woken early only for what must not wait and when a quarter of the ring is used. */
+/* A wake-up per event would cost the collector more than the event. It reads at every tick anyway. It is
+ * woken early only for urgent events (`now`) and when a quarter of the ring buffer is used. */
 static __always_inline void send_event(void *event, bool now)
 {
 	if (now || bpf_ringbuf_query(&tree_events, BPF_RB_AVAIL_DATA) > TREE_RING_BYTES / 4)

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* Arguments and results of C functions, where they begin and where they return: the ABI of the two
- * architectures. */
+/* Arguments of a C function at its entry and its result at its return, by the ABI of each architecture. */
 #ifndef MEMSCOPE_USER_CALLS_BPF_H
 #define MEMSCOPE_USER_CALLS_BPF_H
 

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
-/* What is known of the end of a process: kept in the kernel while it lives, sent in one record when it ends. */
+/* The evidence for the death of a process: kept in the kernel while the process lives, sent in one record when it
+ * exits. */
 #ifndef MEMSCOPE_SHARED_DEATHS_H
 #define MEMSCOPE_SHARED_DEATHS_H
 
 #include <memscope/shared/wire.h>
 
-/* Processes that something may be known of at one time: those that were sent a signal of the fatal kind. */
+/* Maximum number of processes at one time that were sent a fatal signal and have not exited yet. */
 #define MS_LAST_WORDS 8192
-/* The last part of a path; longer ones are cut off. */
+/* Size of the last component of a path; longer ones are truncated. */
 #define MS_NAME_BYTES 64
-/* An allocation that failed explains an exit in failure for so long. */
+/* A failed allocation explains an exit with an error status that follows within this time. */
 #define MS_FAILURE_EXPLAINS_NS 5000000000ull
 
-#define MS_SENT_BY_KERNEL 1u   /* of its own accord; else by who was running then */
-#define MS_SENT_AT_EXIT 2u     /* who was running then was ending itself: what it leaves behind is killed with it */
-#define MS_SENT_WITH_VICTIM 4u /* by the OOM killer, to a process that shares the memory of its victim */
+#define MS_SENT_BY_KERNEL 1u   /* sent by the kernel itself; else by the process that was running then */
+#define MS_SENT_AT_EXIT 2u     /* the sender was exiting: the kernel kills processes that it leaves behind */
+#define MS_SENT_WITH_VICTIM 4u /* sent by the OOM killer to a process that shares the memory of its victim */
 
 struct ms_sent_signal {
     __u64 time_ns;       /* boot clock */
     __u64 sender_target; /* the innermost watched cgroup around the sender, 0: none */
     __u32 sender;        /* the process that was running then */
-    __u32 number;        /* 0: no such signal was seen */
+    __u32 number;        /* signal number; 0: no such signal was seen */
     __s32 code;          /* si_code */
     __u32 flags;         /* MS_SENT_... */
     char comm[MS_COMM_BYTES];
@@ -29,18 +30,18 @@ MS_LAYOUT(ms_sent_signal, 48);
 
 #define MS_OOM_WHOLE_CGROUP 1u /* memory.oom.group of a cgroup around the victim */
 
-/* The OOM killer's choice, or what it looked like when the kernel sent a SIGKILL of its own accord. Limit and usage are
- * those of the innermost cgroup around the victim that was full just then and has been out of memory; there is none
- * when it was the machine that was short. */
+/* The mark of the OOM killer, or the state of the limits when the kernel itself sent a SIGKILL. Limit and usage are
+ * those of the innermost cgroup of the victim that was full at that moment and has had an out-of-memory event. There is
+ * none if the host was out of memory. */
 struct ms_oom_mark {
-    __u64 time_ns; /* 0: it was not marked, or not yet when it ended */
-    __u64 cgroup;  /* the victim's own */
-    __u64 owner;   /* 0: none was full */
+    __u64 time_ns; /* 0: the process was not marked, or exited before it was */
+    __u64 cgroup;  /* cgroup of the victim */
+    __u64 owner;   /* the full cgroup; 0: none was full */
     __u64 limit_pages;
     __u64 usage_pages;
     __s64 anon_pages; /* of the victim */
-    __u32 thread;     /* that was named: not always the first one */
-    __u32 trigger;    /* the process that asked for memory, 0: nothing is known */
+    __u32 thread;     /* the thread that the OOM killer marked, not always the first one */
+    __u32 trigger;    /* the process that asked for memory; 0: not known */
     __u32 flags;      /* MS_OOM_... */
     __u32 pad;
     char trigger_comm[MS_COMM_BYTES];
@@ -49,10 +50,10 @@ struct ms_oom_mark {
 };
 MS_LAYOUT(ms_oom_mark, 208);
 
-/* A mapped file that the kernel could not give memory for. */
+/* A mapped file for which the kernel had no memory. */
 struct ms_full_file {
-    __u64 magic;  /* of its file system, 0: no file is known */
-    __u32 device; /* of its file system, as the kernel counts: 12 bits and 20 */
+    __u64 magic;  /* of its file system; 0: no file is known */
+    __u32 device; /* of its file system, in the kernel's encoding: 12 bits major, 20 bits minor */
     __u32 pad;
     char name[MS_NAME_BYTES];
 };
@@ -60,17 +61,17 @@ MS_LAYOUT(ms_full_file, 80);
 
 struct ms_last_words {
     __u64 start_ns;              /* of the process */
-    struct ms_sent_signal kill;  /* the first SIGKILL: what comes after it changes nothing */
-    struct ms_sent_signal other; /* the last of the others; one that the process sends itself again does not count */
+    struct ms_sent_signal kill;  /* the first SIGKILL: later ones change nothing */
+    struct ms_sent_signal other; /* the last other fatal signal, unless its handler raised it again */
     struct ms_oom_mark oom;
     struct ms_full_file bus; /* of the last SIGBUS */
 };
 MS_LAYOUT(ms_last_words, 392);
 
-/* The last call that failed for want of memory, if nothing as large was had since. */
+/* The last call that failed because memory was short, if no call for at least that size succeeded since. */
 struct ms_failure {
     __u64 time_ns; /* 0: none */
-    __u64 bytes;   /* that were asked for; 0 for fork */
+    __u64 bytes;   /* requested; 0 for fork */
     __u64 magic;   /* of the file system (fallocate), else 0 */
     __u32 device;
     __u16 call;   /* enum ms_failed_call */
@@ -78,13 +79,14 @@ struct ms_failure {
 };
 MS_LAYOUT(ms_failure, 32);
 
-/* The last of its allocations that the CUDA driver refused for want of memory, if nothing as large was had since. */
+/* The last allocation of the process that the CUDA driver refused as out of memory, if no allocation of at least that
+ * size succeeded since. */
 #define MS_GPU_FAILURES 1024
 struct ms_gpu_failure {
     __u64 time_ns;    /* 0: none */
-    __u64 bytes;      /* that were asked for */
-    __u64 held_bytes; /* of the device, by calls of the process, when this one failed */
-    __s32 device;     /* as the process counts them; -1: not known */
+    __u64 bytes;      /* requested */
+    __u64 held_bytes; /* held by the process on the device at the time of the failure, from the calls that were seen */
+    __s32 device;     /* number of the device in the process; -1: not known */
     __u32 kind;       /* enum ms_gpu_kind */
     __u32 has_uuid;
     __u32 pad;
@@ -92,12 +94,12 @@ struct ms_gpu_failure {
 };
 MS_LAYOUT(ms_gpu_failure, 56);
 
-/* Of a process that was ended by a signal, or in failure after an allocation had failed. */
+/* Sent for a process that was killed by a signal, or that exited with an error status after a failed allocation. */
 #define MS_EVENT_DEATH 128
 struct ms_death {
     struct ms_header h;
     char comm[MS_COMM_BYTES];
-    __s32 exit_code; /* as wait() has it */
+    __s32 exit_code; /* as wait() returns it */
     __u32 parent;
     struct ms_failure failure;
     struct ms_last_words words;

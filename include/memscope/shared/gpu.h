@@ -1,48 +1,48 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What processes ask of the CUDA driver: which calls are followed, and the books that the BPF programs keep of them.
- * Included by both sides, as wire.h is.
+ * The calls of the CUDA driver that are followed, and the accounts that the BPF programs keep of them. Included by both
+ * sides, as wire.h is.
  */
 #ifndef MEMSCOPE_SHARED_GPU_H
 #define MEMSCOPE_SHARED_GPU_H
 
 #include <memscope/shared/wire.h>
 
-/* Allocations that live at one time, of all processes. What finds no room is counted and not booked. */
+/* Maximum number of live allocations of all processes. Others are counted as a loss and are in no sum. */
 #define MS_GPU_LIVE (1u << 20)
 #define MS_GPU_ACCOUNTS 16384
 #define MS_GPU_SITES 16384
-/* Where it is not known on which device: of a process that was there before we were. */
+/* The device is not known, because the process started before memscope. */
 #define MS_GPU_NO_DEVICE (-1)
-#define MS_GPU_DEVICES 64 /* of one process; those beyond are not told apart */
+#define MS_GPU_DEVICES 64 /* of one process; devices beyond count as MS_GPU_NO_DEVICE */
 #define MS_GPU_UUID_BYTES 16
 
-/* One entry program each. Calls that differ in their name only, or in their stream, share one. */
-#define MS_CUDA_CALLS(X)                                          \
-    X(ALLOC, alloc)                                               \
-    X(ALLOC_PITCH, alloc_pitch)                                   \
-    X(ALLOC_MANAGED, alloc_managed)                               \
-    X(ALLOC_ASYNC, alloc_async) /* from a pool, named or not */   \
-    X(FREE, free)               /* and that of a pool's memory */ \
-    X(CREATE, create)                                             \
-    X(RELEASE, release)                                           \
-    X(RETAIN, retain) /* of a handle, or import of one */         \
-    X(MAP, map)                                                   \
-    X(UNMAP, unmap)                                               \
-    X(HOST_ALLOC, host_alloc)                                     \
-    X(HOST_FREE, host_free)                                       \
-    X(HOST_REGISTER, host_register)                               \
-    X(HOST_UNREGISTER, host_unregister)                           \
-    X(PRIMARY_RETAIN, primary_retain)                             \
-    X(PRIMARY_RELEASE, primary_release)                           \
-    X(PRIMARY_RESET, primary_reset)                               \
-    X(CREATE_CONTEXT, create_context)                             \
-    X(CREATE_CONTEXT_3, create_context_3)                         \
-    X(CREATE_CONTEXT_4, create_context_4)                         \
-    X(DESTROY_CONTEXT, destroy_context)                           \
-    X(SET_CONTEXT, set_context)                                   \
-    X(PUSH_CONTEXT, push_context)                                 \
-    X(POP_CONTEXT, pop_context)                                   \
+/* Each has one BPF program at its entry. Calls that differ only in their name or in their stream share one. */
+#define MS_CUDA_CALLS(X)                                            \
+    X(ALLOC, alloc)                                                 \
+    X(ALLOC_PITCH, alloc_pitch)                                     \
+    X(ALLOC_MANAGED, alloc_managed)                                 \
+    X(ALLOC_ASYNC, alloc_async) /* from a pool, given or default */ \
+    X(FREE, free)               /* and cuMemFreeAsync */            \
+    X(CREATE, create)                                               \
+    X(RELEASE, release)                                             \
+    X(RETAIN, retain) /* retain of a handle, or import of one */    \
+    X(MAP, map)                                                     \
+    X(UNMAP, unmap)                                                 \
+    X(HOST_ALLOC, host_alloc)                                       \
+    X(HOST_FREE, host_free)                                         \
+    X(HOST_REGISTER, host_register)                                 \
+    X(HOST_UNREGISTER, host_unregister)                             \
+    X(PRIMARY_RETAIN, primary_retain)                               \
+    X(PRIMARY_RELEASE, primary_release)                             \
+    X(PRIMARY_RESET, primary_reset)                                 \
+    X(CREATE_CONTEXT, create_context)                               \
+    X(CREATE_CONTEXT_3, create_context_3)                           \
+    X(CREATE_CONTEXT_4, create_context_4)                           \
+    X(DESTROY_CONTEXT, destroy_context)                             \
+    X(SET_CONTEXT, set_context)                                     \
+    X(PUSH_CONTEXT, push_context)                                   \
+    X(POP_CONTEXT, pop_context)                                     \
     X(GET_UUID, get_uuid)
 /* clang-format off */
 #define X(name, program) MS_CUDA_##name,
@@ -53,8 +53,8 @@ enum ms_cuda_call { MS_CUDA_CALLS(X) MS_CUDA_CALL_COUNT };
 /* CUDA_ERROR_OUT_OF_MEMORY */
 #define MS_CUDA_OUT_OF_MEMORY 2
 
-/* What memory is held as: first that of devices, as enum GpuApi has it, then that of the host that is pinned, as enum
- * PinnedKind has it. */
+/* Kinds of memory: first those of device memory in the order of enum GpuApi, then those of pinned host memory in the
+ * order of enum PinnedKind. */
 enum ms_gpu_kind {
     MS_GPU_ALLOC,
     MS_GPU_VMM,
@@ -66,8 +66,7 @@ enum ms_gpu_kind {
     MS_GPU_DEVICE_KINDS = MS_GPU_PINNED_ALLOC,
 };
 
-/* A process that has called the driver, by pid in the map `gpu_processes`. One that executes another program is another
- * one. */
+/* A process that has called the driver, by pid in the map `gpu_processes`. After an exec it gets a new id. */
 struct ms_gpu_process {
     __u64 id;
     __u64 start_ns;
@@ -79,34 +78,34 @@ MS_LAYOUT(ms_gpu_process, 24);
 struct ms_gpu_account_key {
     __u64 process; /* ms_gpu_process.id */
     __u32 pid;
-    __s32 device; /* as the process counts them */
+    __s32 device; /* number of the device in the process */
 };
 MS_LAYOUT(ms_gpu_account_key, 16);
 
-/* What one process holds on one device. When its contexts there end, all of it is gone at once and a new generation
- * begins. */
+/* Memory that one process holds on one device. When its last context there ends, all of it is freed at once and a new
+ * generation begins. */
 struct ms_gpu_account {
     __u64 start_ns; /* of the process */
     __u64 generation;
     __s64 bytes[MS_GPU_KIND_COUNT];
     __s64 live;         /* allocations and handles */
-    __u64 failures;     /* for want of memory */
-    __u64 failed_bytes; /* that the last of them asked for */
-    __u64 lost_bytes;   /* of allocations that found no room in the books, ever */
+    __u64 failures;     /* of allocations, because memory was short */
+    __u64 failed_bytes; /* requested by the last failed allocation */
+    __u64 lost_bytes;   /* sum of all allocations that found gpu_live full */
     __s32 retains;      /* of the primary context */
-    __s32 contexts;     /* others */
+    __s32 contexts;     /* contexts other than the primary one */
     __u32 has_uuid;
     __u32 pad;
     __u8 uuid[MS_GPU_UUID_BYTES];
 };
 MS_LAYOUT(ms_gpu_account, 128);
 
-/* Addresses of different classes may be equal and mean different things. */
+/* Addresses of different classes can be equal and mean different things. */
 enum ms_gpu_class { MS_GPU_OF_DEVICE, MS_GPU_OF_HOST, MS_GPU_MAPPED, MS_GPU_HANDLE };
 
 struct ms_gpu_live_key {
     __u64 process;
-    __u64 address; /* or handle */
+    __u64 address; /* or value of the handle */
     __u32 pid;
     __u32 kind_of_address; /* enum ms_gpu_class */
 };
@@ -122,8 +121,8 @@ struct ms_gpu_live {
     __u64 stack; /* MS_STACK_OTHER: none */
     __u64 generation;
     __u64 uses;       /* of a handle: MS_GPU_REFERENCE for each reference, MS_GPU_MAPPING for each mapping */
-    __u64 handle;     /* of a mapping: whose memory it is */
-    __u64 created_ns; /* of a handle, and of its mappings: the driver may hand out the same value again */
+    __u64 handle;     /* of a mapping: the handle whose memory is mapped */
+    __u64 created_ns; /* of a handle and of its mappings, because the driver can reuse the value of a handle */
     __s32 device;
     __u32 kind; /* enum ms_gpu_kind */
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * PyTorch's own probes: where each of them has its arguments, and the books that the BPF program keeps of tensors.
+ * PyTorch's static probes (USDT): the locations of their arguments, and the tensor accounts that the BPF program keeps.
  * Included by both sides, as wire.h is.
  */
 #ifndef MEMSCOPE_SHARED_TORCH_H
@@ -8,24 +8,24 @@
 
 #include <memscope/shared/wire.h>
 
-/* Tensors that live at one time, of all processes. What finds no room is counted and not booked. */
+/* Maximum number of live tensors of all processes. A tensor beyond it is counted as a loss and is in no sum. */
 #define MS_TENSORS (1u << 20)
 #define MS_TORCH_PROCESSES 16384
-/* Ways to pass arguments that are known at one time: each build of PyTorch has three. */
+/* Maximum number of different probe sites: each build of PyTorch has three. */
 #define MS_TORCH_SITES 256
 #define MS_TORCH_DEVICES 32                 /* of one process */
-#define MS_TORCH_NO_DEVICE MS_TORCH_DEVICES /* what the probe says cannot be one */
+#define MS_TORCH_NO_DEVICE MS_TORCH_DEVICES /* the probe passed an impossible number */
 #define MS_TORCH_SLOTS (MS_TORCH_DEVICES + 1)
 
 enum ms_operand_kind { MS_OPERAND_CONSTANT, MS_OPERAND_REGISTER, MS_OPERAND_MEMORY };
 
 /* An argument of a probe. */
 struct ms_operand {
-    __s64 number;      /* the constant, or what is added to the register for an address */
-    __u16 register_at; /* in the kernel's struct pt_regs */
+    __s64 number;      /* the constant, or the offset that is added to the register */
+    __u16 register_at; /* offset in the kernel's struct pt_regs */
     __u8 kind;         /* enum ms_operand_kind */
-    __u8 bytes;        /* 1, 2, 4 or 8, with those that are skipped */
-    __u8 skipped_bits; /* the lowest ones, if they are no part of it */
+    __u8 bytes;        /* 1, 2, 4 or 8, skipped bits included */
+    __u8 skipped_bits; /* lowest bits that are no part of the value */
     __u8 is_signed;
     __u8 pad[2];
 };
@@ -38,20 +38,19 @@ struct ms_torch_site {
     __u32 event; /* enum ms_torch_event */
     __u32 pad;
     struct ms_operand pointer;
-    struct ms_operand size;   /* of MS_TORCH_MALLOC only, as the next one */
-    struct ms_operand device; /* as the process counts them */
+    struct ms_operand size;   /* this and the next one: MS_TORCH_MALLOC only */
+    struct ms_operand device; /* number of the device in the process */
 };
 MS_LAYOUT(ms_torch_site, 56);
 
-/* A process that has allocated tensors, by pid in the map `torch_processes`. One that executes another program is
- * another one. */
+/* A process that has allocated tensors, by pid in the map `torch_processes`. After an exec it gets a new id. */
 struct ms_torch_process {
     __u64 id;
     __u64 start_ns;
-    __u64 missed; /* tensors of which it is certain that they are not in the books, or stand there too long */
+    __u64 missed; /* tensors that are certainly missing in the account, or were counted longer than they lived */
     __s64 tensors;
     __s64 bytes[MS_TORCH_SLOTS]; /* by device, as the process counts them, or MS_TORCH_NO_DEVICE */
-    __u8 used[MS_TORCH_SLOTS];   /* whether there ever was a tensor */
+    __u8 used[MS_TORCH_SLOTS];   /* 1: the device has had a tensor */
     __u8 pad[7];
 };
 MS_LAYOUT(ms_torch_process, 336);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * What passes between the BPF programs and the collector. One definition, included by both sides; every byte
- * is named, every size is asserted in both languages.
+ * The records that pass between the BPF programs and the collector. There is one definition, which both sides include.
+ * Every byte is named, and every size is asserted in both languages.
  */
 #ifndef MEMSCOPE_SHARED_WIRE_H
 #define MEMSCOPE_SHARED_WIRE_H
@@ -15,45 +15,45 @@
 #endif
 
 #define MS_COMM_BYTES 16
-/* Enough for an interpreter, a module path and the first arguments; longer ones are read from /proc while the
+/* Enough for an interpreter, a module path and the first arguments. A longer command line is read from /proc while the
  * process lives. */
 #define MS_ARGV_BYTES 256
-/* How far up the cgroup hierarchy membership is looked for, and how many threads of one process are summed.
+/* Number of cgroup ancestors that are searched for a target, and number of threads of one process that are summed.
  * Beyond that a loss is counted. */
 #define MS_CGROUP_DEPTH 64
 #define MS_THREADS_SUMMED (1 << 16)
-#define MS_THREADS_SUMMED_BOUNDED 512 /* on kernels without bpf_loop(): each costs the verifier 240 steps */
-/* The quick scan: processes it has room for (with more the slow one runs as well), and threads it visits at a
- * time. With more the processes take turns, since a visit costs 0.2 us and the scan holds the RCU lock. */
+#define MS_THREADS_SUMMED_BOUNDED 512 /* on kernels without bpf_loop(): each thread costs the verifier 240 steps */
+/* Limits of the quick scan. With more processes than MS_SCAN_ROWS the slow scan runs as well. With more threads than
+ * MS_SCAN_THREADS the processes take turns, because a thread costs 0.2 us and the scan holds the RCU lock. */
 #define MS_SCAN_ROWS 8192
 #define MS_SCAN_THREADS 512
 /* Threads of all targets that can be stalled in reclaim at one time. */
 #define MS_STALLED_THREADS 4096
 
-/* Every way to lose something has its own counter: slot, word used as a metric label. */
-#define MS_LOSSES(X)                                                                                                   \
-    X(RING_FULL, "ring_full")                 /* an event found no room: the collector did not read fast enough */     \
-    X(CGROUP_TOO_DEEP, "cgroup_too_deep")     /* membership undecided after MS_CGROUP_DEPTH ancestors */               \
-    X(THREADS_TRUNCATED, "threads_truncated") /* faults of threads beyond MS_THREADS_SUMMED were not summed */         \
-    X(MAPPINGS_FULL, "mappings_full")         /* an address space found no room in the map of mapped bytes */          \
-    X(MAPPINGS_TORN, "mappings_torn")         /* mapped bytes changed all the while they were read */                  \
-    X(MEMBERS_FULL, "members_full")           /* a descendant found no room in the map of followed processes */        \
-    X(SPACES_FULL, "spaces_full")             /* a process found no room in the map of growing ones */                 \
-    X(STACKS_FULL, "stacks_full")             /* a stack or a name found no room in its ring */                        \
-    X(PYTHON_UNREADABLE, "python_unreadable") /* a Python stack or name could not be read */                           \
-    X(RANGES_FULL, "ranges_full")             /* a change of a range found no room; /proc/PID/maps is read instead */  \
-    X(STALLS_FULL, "stalls_full")             /* a thread stalled in reclaim found no room in the map of those */      \
-    X(DEATHS_FULL, "deaths_full")             /* a death found no room in its ring */                                  \
-    X(LAST_WORDS_FULL, "last_words_full")     /* a process that was sent a signal found no room: its sender is lost */ \
-    X(GPU_LIVE_FULL, "gpu_live_full")         /* a CUDA allocation found no room in the map of those that live */      \
-    X(GPU_ACCOUNTS_FULL, "gpu_accounts_full") /* a process that calls the CUDA driver found no room */                 \
-    X(GPU_SITES_FULL, "gpu_sites_full")       /* a CUDA allocation stands at no stack: too many, or walked at once */  \
-    X(GPU_CALLS_FULL, "gpu_calls_full")       /* a call of the CUDA driver found no room until it returned */          \
-    X(GPU_UNREADABLE, "gpu_unreadable")       /* what a call of the CUDA driver returned could not be read */          \
-    X(GPU_UNMAP_CUT, "gpu_unmap_cut")         /* an unmapped range had too many parts to go through */                 \
-    X(TENSORS_FULL, "tensors_full")           /* a tensor found no room in the map of those that live */               \
-    X(TENSOR_ACCOUNTS_FULL, "tensor_accounts_full") /* a process that allocates tensors found no room */               \
-    X(TENSOR_UNREADABLE, "tensor_unreadable")       /* an argument of a probe of PyTorch could not be read */
+/* Each kind of loss has its own counter: slot, and word used as a metric label. */
+#define MS_LOSSES(X)                                                                                              \
+    X(RING_FULL, "ring_full")                 /* an event was dropped: the collector did not read fast enough */  \
+    X(CGROUP_TOO_DEEP, "cgroup_too_deep")     /* membership undecided after MS_CGROUP_DEPTH ancestors */          \
+    X(THREADS_TRUNCATED, "threads_truncated") /* faults of threads beyond MS_THREADS_SUMMED were not summed */    \
+    X(MAPPINGS_FULL, "mappings_full")         /* an address space found the map of mapped bytes full */           \
+    X(MAPPINGS_TORN, "mappings_torn")         /* mapped bytes changed in each attempt to read them */             \
+    X(MEMBERS_FULL, "members_full")           /* a descendant found the map of followed processes full */         \
+    X(SPACES_FULL, "spaces_full")             /* a process found the map of growing processes full */             \
+    X(STACKS_FULL, "stacks_full")             /* a stack or a name was dropped: its ring buffer was full */       \
+    X(PYTHON_UNREADABLE, "python_unreadable") /* a Python stack or name could not be read */                      \
+    X(RANGES_FULL, "ranges_full")             /* a range event was dropped; /proc/PID/maps is read instead */     \
+    X(STALLS_FULL, "stalls_full")             /* a stalled thread found the map of stalled threads full */        \
+    X(DEATHS_FULL, "deaths_full")             /* a death was dropped: its ring buffer was full */                 \
+    X(LAST_WORDS_FULL, "last_words_full")     /* the sender of a fatal signal is lost: the map was full */        \
+    X(GPU_LIVE_FULL, "gpu_live_full")         /* a CUDA allocation found the map of live allocations full */      \
+    X(GPU_ACCOUNTS_FULL, "gpu_accounts_full") /* a process that calls the CUDA driver found the map full */       \
+    X(GPU_SITES_FULL, "gpu_sites_full")       /* a CUDA allocation has no stack: map full, or scratch in use */   \
+    X(GPU_CALLS_FULL, "gpu_calls_full")       /* a call of the CUDA driver found the map of pending calls full */ \
+    X(GPU_UNREADABLE, "gpu_unreadable")       /* the result of a call of the CUDA driver could not be read */     \
+    X(GPU_UNMAP_CUT, "gpu_unmap_cut")         /* an unmapped range had too many mappings for one call */          \
+    X(TENSORS_FULL, "tensors_full")           /* a tensor found the map of live tensors full */                   \
+    X(TENSOR_ACCOUNTS_FULL, "tensor_accounts_full") /* a process that allocates tensors found the map full */     \
+    X(TENSOR_UNREADABLE, "tensor_unreadable")       /* an argument of a PyTorch probe could not be read */
 
 enum ms_loss {
 #define X(slot, word) MS_LOSS_##slot,
@@ -68,12 +68,12 @@ enum ms_event_kind {
     MS_EVENT_EXIT = 3,
     MS_EVENT_MOVE = 4,
     MS_EVENT_CGROUPS_CHANGED = 5,
-    MS_EVENT_CUDA_MAPPED = 6, /* the header alone: a process has mapped a file named libcuda.so... */
+    MS_EVENT_CUDA_MAPPED = 6, /* only the header: a process has mapped libcuda.so... or libc10_cuda.so... */
 };
 
 struct ms_header {
     __u64 time_ns;  /* boot clock */
-    __u64 start_ns; /* boot clock; with the pid the identity of a process */
+    __u64 start_ns; /* boot clock; pid and start_ns identify a process */
     __u64 target;   /* id of the innermost watched cgroup around it, 0: none */
     __u32 pid;      /* in the initial PID namespace */
     __u16 kind;     /* enum ms_event_kind */
@@ -93,13 +93,13 @@ MS_LAYOUT(ms_placed, 56);
 struct ms_exec {
     struct ms_header h;
     char comm[MS_COMM_BYTES];
-    __u32 argv_bytes; /* used of argv */
+    __u32 argv_bytes; /* used bytes of argv */
     __u32 pad;
-    char argv[MS_ARGV_BYTES]; /* NUL-separated, as the process got it */
+    char argv[MS_ARGV_BYTES]; /* NUL-separated, as passed to exec */
 };
 MS_LAYOUT(ms_exec, 312);
 
-/* What mapped and what unmapped: words used as metric labels. */
+/* Causes of mapping and unmapping, with the words used as metric labels. */
 #define MS_MAPPED_BY(X) \
     X(MMAP, "mmap")     \
     X(BRK, "brk")       \
@@ -107,7 +107,7 @@ MS_LAYOUT(ms_exec, 312);
     X(SHM, "shm")       \
     X(FORK, "fork")     \
     X(EXEC, "exec")     \
-    X(OTHER, "other") /* there already, moved in, the stack that grew */
+    X(OTHER, "other") /* mapped before watching began, moved in, or the stack grew */
 #define MS_UNMAPPED_BY(X) \
     X(MUNMAP, "munmap")   \
     X(BRK, "brk")         \
@@ -141,8 +141,8 @@ enum ms_failure_reason { MS_FAILURE_REASONS(X) MS_REASON_COUNT };
 #undef X
 /* clang-format on */
 
-/* What one address space has mapped and unmapped since it is followed. The differences of its size telescope:
- * the sum of `mapped` minus the sum of `unmapped` is `total_pages`, whatever the calls were. */
+/* Pages that one address space has mapped and unmapped since it is followed. The sum of `mapped` minus the sum of
+ * `unmapped` is always `total_pages`, because only differences of the size are counted. */
 struct ms_mappings {
     __u64 mapped[MS_MAPPED_COUNT];     /* pages */
     __u64 unmapped[MS_UNMAPPED_COUNT]; /* pages */
@@ -152,23 +152,23 @@ struct ms_mappings {
 MS_LAYOUT(ms_mappings, 160);
 
 enum ms_reclaim_by {
-    MS_RECLAIM_MEMCG,  /* at the limit of a cgroup */
-    MS_RECLAIM_DIRECT, /* the machine is short of memory */
+    MS_RECLAIM_MEMCG,  /* a cgroup is at its limit */
+    MS_RECLAIM_DIRECT, /* the host is short of memory */
     MS_RECLAIM_COUNT,
 };
 
-/* What the threads of one target have waited in reclaim, ended stalls only. */
+/* Reclaim stalls of the threads of one target. Only stalls that have ended are counted. */
 struct ms_reclaim {
     __u64 stalled_ns[MS_RECLAIM_COUNT];
     __u64 stalls[MS_RECLAIM_COUNT];
 };
 MS_LAYOUT(ms_reclaim, 32);
 
-/* One thread that has not come back from reclaim. */
+/* A thread that is stalled in reclaim. */
 struct ms_stall {
     __u64 since_ns; /* boot clock */
     __u64 target;
-    __u64 thread_start_ns; /* a thread id may be used again */
+    __u64 thread_start_ns; /* because a thread id can be reused */
 };
 MS_LAYOUT(ms_stall, 24);
 
@@ -177,7 +177,7 @@ struct ms_exit {
     char comm[MS_COMM_BYTES];
     __u64 minor_faults;
     __u64 major_faults;
-    __s32 exit_code; /* as wait() has it */
+    __s32 exit_code; /* as wait() returns it */
     __u32 flags;     /* MS_TASK_... */
     struct ms_mappings mappings;
 };
@@ -186,17 +186,17 @@ MS_LAYOUT(ms_exit, 232);
 /* MS_EVENT_CGROUPS_CHANGED is the header alone. */
 
 #define MS_TASK_FORKED_WITHOUT_EXEC 1u
-#define MS_TASK_OWNS_MEMORY 2u  /* not set: it runs in another process's address space, or has none left */
+#define MS_TASK_OWNS_MEMORY 2u  /* not set: it runs in the address space of another process, or has none left */
 #define MS_TASK_HAS_MAPPINGS 4u /* its mapped bytes are followed */
-/* Its threads were not visited this time: faults are those of the first thread and of gone ones, at least. */
+/* The threads were not visited in this scan: the faults are those of the first thread and of exited threads only. */
 #define MS_TASK_FAULTS_PARTIAL 8u
 
 /* One process as a scan returns it. */
 struct ms_task {
-    __u64 time_ns; /* of the visit: an event before it is older news */
+    __u64 time_ns; /* of the visit: events before it are already included */
     __u64 start_ns;
     __u64 target;
-    __u64 minor_faults; /* of all threads, gone ones included */
+    __u64 minor_faults; /* of all threads, exited ones included */
     __u64 major_faults;
     __s64 anon_pages;
     __s64 file_pages;
