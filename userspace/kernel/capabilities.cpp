@@ -9,13 +9,14 @@ namespace memscope {
 namespace {
 
 constexpr CapabilityUse kUses[] = {
-    {CAP_BPF, "CAP_BPF", "load BPF programs, make their maps", "nothing can be watched"},
+    {CAP_BPF, "CAP_BPF", "load BPF programs and create their maps", "nothing can be watched"},
     {CAP_PERFMON, "CAP_PERFMON", "BPF programs on tracepoints and iterators that read kernel memory",
      "nothing can be watched"},
-    {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "/proc/PID/environ of other users",
+    {CAP_DAC_READ_SEARCH, "CAP_DAC_READ_SEARCH", "read /proc/PID/environ of other users' processes",
      "no ranks of other users' processes"},
-    {CAP_SYS_PTRACE, "CAP_SYS_PTRACE", "memory and /proc/PID/root of other users; on older kernels their environ, too",
-     "no Python lines and no /dev/shm of other users' processes; on older kernels no ranks either"},
+    {CAP_SYS_PTRACE, "CAP_SYS_PTRACE",
+     "read memory and /proc/PID/root of other users' processes; on older kernels also their environ",
+     "no Python lines and no /dev/shm of other users' processes; on older kernels also no ranks"},
 };
 
 }  // namespace

@@ -14,10 +14,10 @@ struct CapabilitySet {
     constexpr bool operator==(const CapabilitySet&) const = default;
 };
 
-// From /proc/PID/status; `key` is one of CapInh, CapPrm, CapEff, CapBnd, CapAmb. Empty where there is no such line.
+// From /proc/PID/status. `key` is one of CapInh, CapPrm, CapEff, CapBnd, CapAmb. Empty if there is no such line.
 CapabilitySet parse_capabilities(std::string_view status, std::string_view key);
 
-// What a capability is held for, and what fails without it. docs/least-privilege.md has the same table.
+// What memscope needs a capability for, and what fails without it. docs/least-privilege.md has the same table.
 struct CapabilityUse {
     int number;
     std::string_view name;

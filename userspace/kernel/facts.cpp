@@ -18,7 +18,7 @@ namespace {
 
 constexpr ino_t kInitialPidNamespace = 0xEFFFFFFC;  // PROC_PID_INIT_INO, part of the kernel's ABI
 
-// A tracepoint's arguments are those of the function pointer type btf_trace_<name>, less its first one (void*).
+// The arguments of a tracepoint are those of the function pointer type btf_trace_<name>, without its first one (void*).
 std::optional<int> tracepoint_arguments(const btf* types, const std::string& name) {
     const int id = btf__find_by_name_kind(types, ("btf_trace_" + name).c_str(), BTF_KIND_TYPEDEF);
     if (id < 0) return std::nullopt;
@@ -41,7 +41,8 @@ bool has_enumerator(const btf* types, const char* enumeration, std::string_view 
     return false;
 }
 
-// No type tells: a program of four instructions is tried. Nothing when we may not load any.
+// No kernel type shows whether BPF has atomic exchange, so a program of four instructions is loaded. `nullopt` if
+// memscope may not load BPF programs.
 std::optional<bool> takes_exchange() {
     constexpr bpf_insn kProgram[] = {
         {.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = BPF_REG_0, .src_reg = 0, .off = 0, .imm = 0},
@@ -74,12 +75,12 @@ void read_types(const btf* types, KernelFacts& facts) {
     facts.find_vma_helper = has_enumerator(types, "bpf_func_id", "BPF_FUNC_find_vma");
     facts.attach_cookie = has_enumerator(types, "bpf_func_id", "BPF_FUNC_get_attach_cookie");
     facts.many_user_probes = has_enumerator(types, "bpf_attach_type", "BPF_TRACE_UPROBE_MULTI");
-    facts.allocates_at_probes = has_struct(types, "bpf_mem_alloc");  // what made it safe
+    facts.allocates_at_probes = has_struct(types, "bpf_mem_alloc");  // came with the change that made allocation safe
     facts.memory_subsystem = has_enumerator(types, "cgroup_subsys_id", "memory_cgrp_id");
     facts.percpu_rss = !has_struct(types, "mm_rss_stat");
 }
 
-// "none [integrity] confidentiality": the one in brackets stands.
+// "none [integrity] confidentiality": the active mode is in brackets.
 std::optional<std::string> read_lockdown(const SysRoot& root) {
     const auto text = read_file(root.sys / "kernel/security/lockdown", 256);
     if (!text) return std::nullopt;

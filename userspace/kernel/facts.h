@@ -7,26 +7,27 @@
 
 namespace memscope {
 
-// What this kernel offers, asked of the kernel itself. Unknown (nullopt, not in the set) is never taken for yes.
+// Features of the running kernel, detected and not derived from its version. Unknown (nullopt, not in the set) never
+// counts as yes.
 struct KernelFacts {
-    bool btf = false;                              // types of the running kernel can be read
-    std::set<std::string> tracepoints{};           // those of kTracepoints that BTF programs can attach to
-    std::optional<bool> exit_tells_last_thread{};  // sched_process_exit has `group_dead`
-    std::optional<bool> rss_tells_count{};         // rss_stat has the count (up to 6.1)
-    std::optional<bool> victim_is_task{};          // mark_victim has the task, not only its number
+    bool btf = false;                              // the BTF of the running kernel can be read
+    std::set<std::string> tracepoints{};           // tracepoints of kTracepoints to which BTF programs can attach
+    std::optional<bool> exit_tells_last_thread{};  // sched_process_exit passes `group_dead`
+    std::optional<bool> rss_tells_count{};         // rss_stat passes the count (up to 6.1)
+    std::optional<bool> victim_is_task{};          // mark_victim passes the task, not only its pid
     bool task_iterator = false;
     bool loop_helper = false;                     // bpf_loop() (5.17 and later)
     bool find_vma_helper = false;                 // bpf_find_vma() (5.17 and later)
-    bool attach_cookie = false;                   // a program knows at which of its places it runs (5.15 and later)
-    bool many_user_probes = false;                // a program at many places of a file at once (6.6 and later)
-    bool allocates_at_probes = false;             // programs at user probes may, without a warning (6.1 and later)
-    std::optional<bool> atomic_exchange{};        // programs may exchange a value atomically (5.12 and later)
-    bool task_loop = false;                       // programs can loop over the processes themselves (6.7 and later)
+    bool attach_cookie = false;                   // a program can tell its attach points apart (5.15 and later)
+    bool many_user_probes = false;                // one link for many user probes of a file (6.6 and later)
+    bool allocates_at_probes = false;             // map entries may be allocated at user probes (6.1 and later)
+    std::optional<bool> atomic_exchange{};        // BPF programs can exchange a value atomically (5.12 and later)
+    bool task_loop = false;                       // BPF programs can iterate over processes (6.7 and later)
     bool memory_subsystem = false;                // compiled with the cgroup memory controller
     std::optional<bool> percpu_rss{};             // resident pages are per-CPU counters (6.2 and later)
     std::optional<std::string> lockdown{};        // "none", "integrity", "confidentiality"
-    std::optional<bool> initial_pid_namespace{};  // the task iterator sees only the namespace of who opens it
-    std::string release{};                        // for people; nothing is decided by it
+    std::optional<bool> initial_pid_namespace{};  // the task iterator sees only the PID namespace of its opener
+    std::string release{};                        // only for display, never for decisions
     std::string architecture{};
 };
 
@@ -49,11 +50,11 @@ constexpr const char* kTracepoints[] = {"sched_process_fork",
 
 KernelFacts gather_kernel_facts(const SysRoot& root);
 
-// What a process may do, from its effective capabilities.
+// Privileges of a process, from its effective capabilities.
 struct Privileges {
     bool bpf = false;       // CAP_BPF, or CAP_SYS_ADMIN
     bool perfmon = false;   // CAP_PERFMON, or CAP_SYS_ADMIN: BPF programs that read kernel memory
-    bool read_all = false;  // CAP_SYS_PTRACE: /proc/PID/environ of others
+    bool read_all = false;  // CAP_SYS_PTRACE: read /proc/PID/environ of other users' processes
 };
 Privileges parse_privileges(std::string_view proc_self_status);
 

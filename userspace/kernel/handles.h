@@ -6,7 +6,7 @@
 
 namespace memscope {
 
-// Every handle of libbpf has one owner.
+// Each libbpf handle has one owner.
 template <auto release>
 struct Release {
     void operator()(auto* handle) const { release(handle); }

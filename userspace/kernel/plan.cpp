@@ -17,7 +17,7 @@ bool has(const KernelFacts& facts) {
     return facts.btf && facts.tracepoints.contains(name);
 }
 
-// A beginning without its end, or the other way round, measures nothing.
+// A duration can be measured only with both its begin and its end hook.
 template <const char* begin, const char* end>
 bool has_both(const KernelFacts& facts) {
     return has<begin>(facts) && has<end>(facts);
@@ -40,23 +40,23 @@ constexpr char kDirectEnd[] = "mm_vmscan_direct_reclaim_end";
 constexpr char kSignal[] = "signal_generate";
 constexpr char kVictim[] = "mark_victim";
 
-constexpr std::string_view kNoStarts = "short-lived processes would go uncounted";
-constexpr std::string_view kNoNumbers = "no process would have any numbers";
-constexpr std::string_view kNoMoves = "processes that change cgroup are noticed at the next tick only";
+constexpr std::string_view kNoStarts = "short-lived processes are not counted";
+constexpr std::string_view kNoNumbers = "there are no figures for any process";
+constexpr std::string_view kNoMoves = "a process that moves to another cgroup is noticed only at the next tick";
 constexpr std::string_view kNoMapped = "mapped bytes and failed allocations are not counted";
-constexpr std::string_view kNoGrowth = "memory that grew is not booked to the lines that made it grow";
-constexpr std::string_view kNoGrowthOfChildren = "growth of new processes is noticed at the next tick only";
-constexpr std::string_view kNoMemcgStalls = "time lost to reclaim at a cgroup's limit is not measured";
-constexpr std::string_view kNoDirectStalls = "time lost to reclaim when the machine is short of memory is not measured";
-constexpr std::string_view kNoSenders = "who sent the signal that ended a process is not known";
-constexpr std::string_view kNoVictims = "OOM kills are told from other kills by the kernel log alone";
-constexpr std::string_view kNoCuda = "what processes take of their GPUs is known from the driver's own sums at best";
-constexpr std::string_view kNoTensors = "how much of it PyTorch has handed out to tensors is not known";
-constexpr std::string_view kNoCgroups = "cgroups that come and go are noticed at the next tick only";
+constexpr std::string_view kNoGrowth = "growth is not attributed to call sites";
+constexpr std::string_view kNoGrowthOfChildren = "growth of new processes is followed only from the next tick on";
+constexpr std::string_view kNoMemcgStalls = "reclaim stalls at the limit of a cgroup are not measured";
+constexpr std::string_view kNoDirectStalls = "reclaim stalls because the host is short of memory are not measured";
+constexpr std::string_view kNoSenders = "the sender of a fatal signal is not known";
+constexpr std::string_view kNoVictims = "only the kernel log shows which kills were OOM kills";
+constexpr std::string_view kNoCuda = "CUDA allocations are not followed; only the sums of the GPU driver are known";
+constexpr std::string_view kNoTensors = "the GPU memory that PyTorch tensors use is not known";
+constexpr std::string_view kNoCgroups = "new and removed cgroups are noticed only at the next tick";
 
 constexpr Row kRows[] = {
     {"tree", "fork", "tree_fork", true, kNoStarts, has<kFork>},
-    {"tree", "exec", "tree_exec", true, "roles of short-lived processes would be unknown", has<kExec>},
+    {"tree", "exec", "tree_exec", true, "the roles of short-lived processes are not known", has<kExec>},
     {"tree", "exit", "tree_exit_group_dead", true, kNoStarts,
      [](const KernelFacts& k) { return has<kExit>(k) && k.exit_tells_last_thread == true; }},
     {"tree", "exit", "tree_exit_live_count", true, kNoStarts,
@@ -73,13 +73,12 @@ constexpr Row kRows[] = {
      [](const KernelFacts& k) { return k.btf && k.task_iterator && k.percpu_rss == false && k.loop_helper; }},
     {"tasks", "scan", "tasks_iter_threads_bounded", true, kNoNumbers,
      [](const KernelFacts& k) { return k.btf && k.task_iterator && k.percpu_rss == false; }},
-    {"tasks", "quick_scan", "tasks_procs", false, "a tick costs three times as much, far more with many threads",
+    {"tasks", "quick_scan", "tasks_procs", false, "a tick costs three times as much, and far more with many threads",
      [](const KernelFacts& k) { return k.btf && k.task_loop && k.percpu_rss == true; }},
     {"memory", "sys_exit", "memory_sys_exit", false, kNoMapped,
      [](const KernelFacts& k) { return has<kSysExit>(k) && k.loop_helper; }},
     {"memory", "sys_exit", "memory_sys_exit_bounded", false, kNoMapped, has<kSysExit>},
-    {"memory", "sys_enter", "memory_sys_enter", false, "where memory was mapped that is not unmapped is not known",
-     has<kSysEnter>},
+    {"memory", "sys_enter", "memory_sys_enter", false, "mapped growth is not attributed to call sites", has<kSysEnter>},
     {"growth", "resident", "growth_rss", false, kNoGrowth,
      [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == false && k.loop_helper; }},
     {"growth", "resident", "growth_rss_count", false, kNoGrowth,
@@ -92,7 +91,7 @@ constexpr Row kRows[] = {
      [](const KernelFacts& k) { return has<kFork>(k) && k.loop_helper; }},
     {"growth", "fork", "growth_fork_bounded", false, kNoGrowthOfChildren, has<kFork>},
     {"growth", "exec", "growth_exec", false, kNoGrowthOfChildren, has<kExec>},
-    {"growth", "exit", "growth_exit", false, "processes that have ended take up room", has<kExit>},
+    {"growth", "exit", "growth_exit", false, "entries of ended processes take up space in BPF maps", has<kExit>},
     {"reclaim", "memcg_begin", "reclaim_memcg_begin", false, kNoMemcgStalls, has_both<kMemcgBegin, kMemcgEnd>},
     {"reclaim", "memcg_end", "reclaim_memcg_end", false, kNoMemcgStalls, has_both<kMemcgBegin, kMemcgEnd>},
     {"reclaim", "direct_begin", "reclaim_direct_begin", false, kNoDirectStalls, has_both<kDirectBegin, kDirectEnd>},
@@ -144,19 +143,19 @@ std::optional<Error> obstacle(const KernelFacts& facts, const Privileges& privil
     if (!privileges.bpf || !privileges.perfmon)
         return plain_error("watching needs root, or CAP_BPF and CAP_PERFMON", "run it with sudo");
     if (!facts.btf)
-        return plain_error("this kernel does not describe its types (no /sys/kernel/btf/vmlinux)",
-                           "use a kernel built with CONFIG_DEBUG_INFO_BTF, as distributions have had since 2020");
+        return plain_error("this kernel has no BTF type information (no /sys/kernel/btf/vmlinux)",
+                           "use a kernel built with CONFIG_DEBUG_INFO_BTF (kernels of distributions since 2020)");
     if (facts.lockdown == "confidentiality")
-        return plain_error("the kernel is locked down for confidentiality, so BPF programs may not read its memory",
+        return plain_error("kernel lockdown is in confidentiality mode, so BPF programs may not read kernel memory",
                            "boot with lockdown=integrity or none");
     if (facts.initial_pid_namespace == false)
         return plain_error("memscope runs in a PID namespace of its own and would not see most processes",
                            "run it in the host's PID namespace (docker: --pid=host, Kubernetes: hostPID: true)");
     for (const Choice& choice : plan)
         if (choice.needed && choice.program.empty())
-            return plain_error("this kernel offers nothing for '" + std::string(choice.feature) + " " +
+            return plain_error("this kernel offers no hook for '" + std::string(choice.feature) + " " +
                                    std::string(choice.hook) + "': " + std::string(choice.without),
-                               "`memscope doctor` shows all that is missing");
+                               "`memscope doctor` lists everything that is missing");
     return std::nullopt;
 }
 

@@ -8,26 +8,26 @@
 
 namespace memscope {
 
-// One hook of a signal and the program chosen for it; no program: this kernel has nothing for it.
+// One hook of a feature and the program chosen for it.
 struct Choice {
     std::string_view feature{};
     std::string_view hook{};
-    std::string_view program{};  // empty: none
-    std::string_view without{};  // what is missing to the user when there is none
-    bool needed = false;         // the signal is of no use without this hook
+    std::string_view program{};  // empty: none of the programs works on this kernel
+    std::string_view without{};  // what the user misses if there is no program
+    bool needed = false;         // the feature is useless without this hook
 };
 
 using Plan = std::vector<Choice>;
 
-// A pure function of the facts: a table, the first usable row of a hook wins.
+// A pure function of the facts. For each hook, the first usable row of a table is chosen.
 Plan make_plan(const KernelFacts& facts);
 
-// Empty: none.
+// Empty if there is no program for the hook.
 std::string_view program_of(const Plan& plan, std::string_view feature, std::string_view hook);
 std::vector<std::string_view> programs_of(const Plan& plan, std::string_view feature);
 
-// Why watching cannot work here, the most helpful reason first; none: it can. Pure, so that every refusal a user
-// may meet is tested without a kernel that refuses.
+// The reason why watching cannot work here, `nullopt` if it can. Of several reasons the most helpful one. A pure
+// function, so that each reason is tested without such a kernel.
 std::optional<Error> obstacle(const KernelFacts& facts, const Privileges& privileges, const Plan& plan);
 
 }  // namespace memscope

@@ -10,9 +10,9 @@ namespace memscope {
 namespace {
 
 enum class Start {
-    needed,       // without it there is nothing to watch
-    if_possible,  // at once, if it is wanted and the kernel has a hook for it
-    later,        // when it is asked for
+    needed,       // watching is impossible without it
+    if_possible,  // at the start, if it is wanted and the kernel has a hook for it
+    later,        // on request
 };
 
 struct Entry {
@@ -34,8 +34,8 @@ constexpr Entry entry(Start start, bool (*is_wanted)(const FeatureSettings&) = a
             }};
 }
 
-// In the order in which they are started: ProcessTree makes maps that all others share, and MappingCalls takes stacks
-// with the maps of GrowthStacks.
+// In start order: ProcessTree creates maps that all others share, and MappingCalls walks stacks with the maps of
+// GrowthStacks.
 const Entry kFeatures[] = {
     entry<ProcessTree>(Start::needed),
     entry<TaskScan>(Start::needed),
@@ -93,7 +93,7 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
 Result<KernelFeature*> Session::start_later(std::string_view name) {
     if (KernelFeature* running = find(name)) return running;
     FeatureSettings settings = settings_;
-    // The programs of other features take stacks only where GrowthStacks reads them.
+    // The programs of other features walk stacks only if GrowthStacks runs, because it reads the stacks.
     settings.follow_growth = find<GrowthStacks>() != nullptr;
     auto started = entry_of(name).make(plan_, settings);
     if (!started) return started.error();
@@ -107,7 +107,7 @@ KernelFeature* Session::find(std::string_view name) const {
     return found == features_.end() ? nullptr : found->feature.get();
 }
 
-// Features that are started later are listed by those who start them.
+// Features that are started later are listed by the code that starts them.
 void Session::list_probes() {
     for (const Choice& choice : plan_) {
         if (entry_of(choice.feature).start == Start::later) continue;
@@ -117,7 +117,7 @@ void Session::list_probes() {
     }
 }
 
-// The tree last: its map lets the programs of the others see the target.
+// ProcessTree last, because its map makes the target visible to the programs of the others.
 Status Session::watch(CgroupId target) {
     for (const Running& each : features_ | std::views::reverse)
         if (auto added = each.feature->watch(target); !added) return added;

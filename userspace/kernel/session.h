@@ -16,32 +16,33 @@ namespace memscope {
 
 struct SessionSettings {
     bool memory_on_v1 = false;
-    pid_t spawner = 0;                // the parent of our own helpers, which are not counted; 0: there is none
-    bool follow_descendants = false;  // processes that are followed by birth, not by cgroup
+    pid_t spawner = 0;                // parent of memscope's helper processes, which are not counted; 0: there is none
+    bool follow_descendants = false;  // processes are followed by descent, not by cgroup
     bool follow_mappings = true;
     bool follow_growth = true;
     bool follow_ranges = false;   // needs the mappings
     bool atomic_exchange = true;  // see KernelFacts
     bool many_user_probes = false;
     bool allocates_at_probes = true;
-    std::uint32_t gpu_live = 0;  // CUDA allocations there is room for; 0: the default of the BPF object
-    std::uint32_t tensors = 0;   // tensors there is room for; 0: the default of the BPF object
+    std::uint32_t gpu_live = 0;  // maximum number of live CUDA allocations; 0: the default of the BPF object
+    std::uint32_t tensors = 0;   // maximum number of live tensors; 0: the default of the BPF object
 };
 
-// All kernel features that run. Events are attached before the first scan can happen, so that nothing is lost between
-// the two. Watching needs ProcessTree and TaskScan; without any other feature memscope goes on and says what is
+// All kernel features that run. Event hooks are attached before the first scan, so that no process is missed between
+// the two. Watching needs ProcessTree and TaskScan. Without any other feature memscope continues and reports what is
 // missing.
 class Session {
   public:
     static Result<Session> start(const Plan& plan, const SessionSettings& settings);
 
-    // Null: it does not run. A feature stays at its address as long as the session lives.
+    // Null if the feature does not run. A feature keeps its address as long as the session lives.
     template <class Feature>
     Feature* find() const {
         return static_cast<Feature*>(find(Feature::kName));
     }
     ProcessTree& tree() const { return *find<ProcessTree>(); }
-    // Starts a feature that is not needed until a process has mapped a certain library. Done where it runs already.
+    // Starts a feature that is not needed until a process has mapped a certain library. Does nothing if it runs
+    // already.
     template <class Feature>
     Result<Feature*> start_later() {
         const auto started = start_later(Feature::kName);
@@ -53,14 +54,14 @@ class Session {
     void unwatch(CgroupId target);
     Result<std::span<const ScannedTask>> scan() { return find<TaskScan>()->scan(); }
 
-    std::vector<int> event_fds() const;  // of the features that run: each is readable when records wait
+    std::vector<int> event_fds() const;  // of all running features; readable when records wait
     void drain(const KernelEvents& events);
     bool follows_ranges() const { return follows_ranges_; }
 
     Losses losses() const;
     Bytes map_memory() const;
     const std::vector<Probe>& probes() const { return probes_; }
-    const std::vector<Error>& refused() const { return refused_; }  // why features do not run that were wanted
+    const std::vector<Error>& refused() const { return refused_; }  // why wanted features do not run
 
   private:
     struct Running {

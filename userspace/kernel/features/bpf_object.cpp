@@ -10,20 +10,20 @@
 namespace memscope {
 namespace {
 
-std::string& last_words() {
+std::string& libbpf_message() {
     static std::string text;
     return text;
 }
 
-// What the verifier refused stands in the last line of its log but one; "processed 35 insns ..." comes after it.
-std::string verdict_of(std::string_view log) {
-    std::string_view verdict;
+// The reason of the verifier is the last line of its log before "processed 35 insns ...".
+std::string verifier_reason(std::string_view log) {
+    std::string_view reason;
     bool ended = false;
     for_each_line(log, [&](std::string_view line) {
         ended = ended || line.starts_with("processed ") || line.starts_with("-- END");
-        if (!ended && !trimmed(line).empty()) verdict = trimmed(line);
+        if (!ended && !trimmed(line).empty()) reason = trimmed(line);
     });
-    return shortened(verdict);
+    return shortened(reason);
 }
 
 int keep_message(libbpf_print_level level, const char* format, va_list arguments) {
@@ -37,22 +37,23 @@ int keep_message(libbpf_print_level level, const char* format, va_list arguments
     std::string text(std::min(static_cast<std::size_t>(length) + 1, kMostBytes), '\0');
     (void)std::vsnprintf(text.data(), text.size(), format, arguments);
     text.pop_back();
-    // The first warning names what failed, the log says why; the rest is their echo through the layers.
-    if (last_words().empty())
-        last_words() = std::string(trimmed(text.substr(0, text.find('\n'))));
+    // The first warning names what failed, and the verifier log has the reason. Later warnings only repeat them.
+    if (libbpf_message().empty())
+        libbpf_message() = std::string(trimmed(text.substr(0, text.find('\n'))));
     else if (text.find("BEGIN PROG LOAD LOG") != std::string::npos)
-        last_words() += ": " + verdict_of(text);
+        libbpf_message() += ": " + verifier_reason(text);
     return 0;
 }
 
-// An entry of a hash as the kernel keeps it.
+// Kernel memory of one entry of a hash map.
 std::uint64_t entry_bytes(const bpf_map* map) {
     constexpr std::uint64_t kOverhead = 48;
     const auto rounded = [](std::uint64_t bytes) { return (bytes + 7) / 8 * 8; };
     return kOverhead + rounded(bpf_map__key_size(map)) + rounded(bpf_map__value_size(map));
 }
 
-// What programs at user probes use that is allocated while they run, and how much of it is worth having from the start.
+// Maps that programs at user probes use, with the memory to preallocate for each. Their entries are otherwise allocated
+// while the programs run.
 struct AtUserProbes {
     const char* map;
     std::uint64_t most_bytes;
@@ -75,7 +76,8 @@ constexpr const char* kLossWords[] = {
 
 void capture_libbpf_messages() { libbpf_set_print(keep_message); }
 
-// Before 6.1 the kernel warns of a program at a user probe whose maps are allocated while it runs, and is tainted then.
+// Before 6.1 the kernel logs a warning and taints itself if a program at a user probe uses maps that are allocated at
+// run time.
 void preallocate(bpf_object* object) {
     for (const auto& [name, most_bytes] : kAtUserProbes) {
         bpf_map* map = bpf_object__find_map_by_name(object, name);
@@ -101,7 +103,7 @@ SharedMaps maps_of(bpf_object* object, std::initializer_list<const char*> names)
 }
 
 void load_only(bpf_object* object, const std::vector<std::string_view>& programs) {
-    last_words().clear();
+    libbpf_message().clear();
     bpf_program* program = nullptr;
     bpf_object__for_each_program(program, object) {
         const std::string_view name = bpf_program__name(program);
@@ -110,7 +112,7 @@ void load_only(bpf_object* object, const std::vector<std::string_view>& programs
 }
 
 Error load_error(std::string_view feature, int error) {
-    const std::string words = last_words().empty() ? "" : " (" + last_words() + ")";
+    const std::string words = libbpf_message().empty() ? "" : " (" + libbpf_message() + ")";
     return system_error(error, "load the BPF object '" + std::string(feature) + "'" + words,
                         "`memscope doctor` shows what this kernel offers");
 }
@@ -131,7 +133,7 @@ Result<std::vector<Link>> attach(bpf_object* object, const std::vector<std::stri
 
 Losses read_losses(const __u64 (&counted)[MS_LOSS_COUNT]) {
     Losses losses;
-    for (std::size_t slot = 0; slot < MS_LOSS_COUNT; ++slot)  // the kernel writes them meanwhile
+    for (std::size_t slot = 0; slot < MS_LOSS_COUNT; ++slot)  // volatile: the kernel writes them meanwhile
         losses[kLossWords[slot]] = *const_cast<const volatile __u64*>(&counted[slot]);
     return losses;
 }

@@ -17,14 +17,14 @@
 
 namespace memscope {
 
-// Loads and attaches BPF objects. This is for the features alone: only they include a skeleton.
+// Loads and attaches BPF objects. Only features use this header, because only they include a skeleton.
 
 inline std::uint32_t page_bytes() { return static_cast<std::uint32_t>(::sysconf(_SC_PAGESIZE)); }
 
-// Gives the maps that programs at user probes use all their room at once, and less of it.
+// Preallocates the maps that programs at user probes use, and makes them smaller.
 void preallocate(bpf_object* object);
 
-// Puts the settings into the read-only data of a skeleton that has them, and its maps into shape.
+// Writes the settings to the read-only data of a skeleton, and adapts the sizes of its maps.
 template <class Skeleton>
 void apply_settings(Skeleton& skeleton, const FeatureSettings& settings) {
     if constexpr (requires { skeleton.rodata->memory_on_v1; }) {
@@ -37,7 +37,7 @@ void apply_settings(Skeleton& skeleton, const FeatureSettings& settings) {
         skeleton.rodata->follow_mappings = settings.follow_mappings;
     if constexpr (requires { skeleton.maps.ranges; }) {
         skeleton.rodata->follow_ranges = settings.follow_ranges;
-        // What nobody writes need not be large.
+        // Smallest size, because no program writes to it.
         if (!settings.follow_ranges) bpf_map__set_max_entries(skeleton.maps.ranges, page_bytes());
     }
     if constexpr (requires { skeleton.rodata->follow_growth; }) {
@@ -54,32 +54,32 @@ void apply_settings(Skeleton& skeleton, const FeatureSettings& settings) {
     if (!settings.allocates_at_probes) preallocate(skeleton.obj);
 }
 
-// Uses the maps of other objects instead of own ones, before loading.
+// Makes an object use maps of other objects instead of its own. To be called before loading.
 bool share_maps(bpf_object* object, const SharedMaps& shared);
-// Those of a loaded object, to be shared with the next.
+// Maps of a loaded object that later objects are to share.
 SharedMaps maps_of(bpf_object* object, std::initializer_list<const char*> names);
 
-// Only the chosen programs are loaded: the others may not suit this kernel.
+// Loads only the chosen programs, because this kernel may reject the others.
 void load_only(bpf_object* object, const std::vector<std::string_view>& programs);
-// "load the BPF object 'tree': Permission denied; <what the kernel said>"
+// "load the BPF object 'tree' (<message of libbpf>): Permission denied; <advice>"
 Error load_error(std::string_view feature, int error);
 // Attaches the chosen programs; all or nothing.
 Result<std::vector<Link>> attach(bpf_object* object, const std::vector<std::string_view>& programs);
 
 Losses read_losses(const __u64 (&counted)[MS_LOSS_COUNT]);
-// Kernel memory of its maps; those that another object has made are counted there.
+// Kernel memory of the maps of an object, without maps that another object has created.
 Bytes map_bytes(bpf_object* object, const SharedMaps& of_others = {});
 
-// libbpf's warnings are kept for load_error() instead of being printed to standard error.
+// Keeps the warnings of libbpf for load_error() instead of printing them to standard error.
 void capture_libbpf_messages();
 
-// A BPF object that is loaded. Skeletons have no base class, so their generated functions for opening are parameters;
-// loading and destroying is the same for all.
+// A loaded BPF object. Skeletons have no base class, so their generated functions for opening are parameters. Loading
+// and destroying is the same for all.
 template <class Skeleton>
 class BpfObject {
   public:
-    // The skeleton's own code, or for kernels without atomic exchange the plain one: it has the same maps, programs and
-    // data, so that the same skeleton opens it.
+    // The code of the skeleton, and the plain code for kernels without atomic exchange. Both have the same maps,
+    // programs and data, so the same skeleton opens either.
     struct Code {
         int (*create)(Skeleton*);
         const void* (*plain)(std::size_t*);
@@ -140,7 +140,7 @@ class BpfObject {
 
     std::unique_ptr<Skeleton, Destroy> skeleton_{};
     std::vector<Link> links_{};
-    SharedMaps of_others_{};  // maps that other objects have made
+    SharedMaps of_others_{};  // maps that other objects have created
 };
 
 }  // namespace memscope

@@ -26,7 +26,7 @@ CudaProcess process_of(__u32 pid, __u64 start_ns, __u64 instance) {
     return {{static_cast<pid_t>(pid), start_ns}, instance};
 }
 
-// What is added and taken off at once on several CPUs may be seen in between.
+// Several CPUs change the sum at the same time, so a reader can see it below zero for a moment.
 Bytes not_below_zero(__s64 bytes) { return Bytes{bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0}; }
 
 }  // namespace
@@ -63,7 +63,7 @@ Result<std::unique_ptr<CudaCalls>> CudaCalls::start(const Plan& plan, const Feat
             for (const char* program : kPrograms) prepare(program);
         });
     if (!object) return object.error();
-    auto ends = planned;  // programs at the end of a process, or when it executes another program
+    auto ends = planned;  // programs at exit and at exec
     std::erase(ends, return_program);
     if (auto attached = object->attach(ends); !attached) return attached.error();
     auto state = std::make_unique<State>(State{
@@ -74,12 +74,12 @@ Result<std::unique_ptr<CudaCalls>> CudaCalls::start(const Plan& plan, const Feat
     };
     state->refusals.reset(
         ring_buffer__new(state->map(state->object->maps.gpu_refusals), count, &state->refused, nullptr));
-    if (!state->refusals) return system_error(errno, "open the ring of refused CUDA allocations");
+    if (!state->refusals) return system_error(errno, "open the ring buffer of refused CUDA allocations");
     return std::unique_ptr<CudaCalls>(new CudaCalls(std::move(state)));
 }
 
-// Probes at returns are attached first: a return without its call does no harm, but a call without its return would
-// occupy an entry of `gpu_calls`.
+// Return probes are attached first, because a return without its entry does no harm, but an entry without its return
+// would occupy an entry of `gpu_calls`.
 Result<ProbeRequest> CudaCalls::probes(const Fd& library, std::span<const CudaPlace> places) const {
     ProbeRequest request{.purpose = "follow calls of the CUDA driver", .many_at_once = state_->many_at_once};
     request.library = Fd(::fcntl(library.get(), F_DUPFD_CLOEXEC, 0));
@@ -149,7 +149,7 @@ void CudaCalls::forget(const CudaProcess& process) {
     const int map = state_->map(state_->object->maps.gpu_processes);
     ms_gpu_process known{};
     if (bpf_map_lookup_elem(map, &process.id.pid, &known) != 0 || known.id != process.instance) return;
-    // What it does until it is watched again is not seen.
+    // Calls that the process makes until it is watched again are not seen.
     bpf_map_delete_elem(state_->map(state_->object->maps.gpu_seen_from_start), &process.id.pid);
     bpf_map_delete_elem(map, &process.id.pid);
 }
@@ -194,8 +194,8 @@ void CudaCalls::forget(const GpuSite& site) {
     bpf_map_delete_elem(state_->map(state_->object->maps.gpu_sites), &key);
 }
 
-// An account is there before the first allocation in it, so one that is looked for after the allocation was read and is
-// not there is gone.
+// An account is created before its first allocation. So if the account is missing after the allocation was read, the
+// account has been deleted.
 void CudaCalls::sweep(std::size_t most) {
     const int map = state_->map(state_->object->maps.gpu_live);
     std::vector<ms_gpu_live_key> keys(most);
@@ -203,7 +203,7 @@ void CudaCalls::sweep(std::size_t most) {
     auto count = static_cast<__u32>(most);
     const int error = bpf_map_lookup_batch(map, state_->sweep_begins ? nullptr : &state_->sweep_position,
                                            &state_->sweep_position, keys.data(), values.data(), &count, nullptr);
-    state_->sweep_begins = error != 0;  // at the end, or it has to be tried anew
+    state_->sweep_begins = error != 0;  // at the end of the map, or after an error
     if (error != 0 && error != -ENOENT) return;
     const int accounts = state_->map(state_->object->maps.gpu_accounts);
     std::map<std::tuple<__u64, __u32, __s32>, std::optional<__u64>> generations;

@@ -11,36 +11,37 @@
 
 namespace memscope {
 
-// A call of the CUDA driver, and where its code begins in a file that has it.
+// A function of the CUDA driver, and the offset of its code in a library file.
 struct CudaPlace {
     ms_cuda_call call{};
     std::uint64_t offset = 0;
     bool operator==(const CudaPlace&) const = default;
 };
 
-// What processes take and give by calls of the CUDA driver, in whatever copies of it they have mapped. Loaded when the
-// first is found: most machines have none.
+// Follows memory that processes allocate and free by calls of the CUDA driver, in every copy of the library that they
+// have mapped. Loaded when the first copy is found, because most hosts have none.
 class CudaCalls : public KernelFeature {
   public:
     static constexpr std::string_view kName = "gpu";
     static Result<std::unique_ptr<CudaCalls>> start(const Plan& plan, const FeatureSettings& settings);
     ~CudaCalls() override;
 
-    // The probes at these places of the library.
+    // Describes the probes at these offsets of the library.
     Result<ProbeRequest> probes(const Fd& library, std::span<const CudaPlace> places) const;
 
     std::vector<GpuAccount> accounts() const;
     std::vector<GpuSite> sites() const;
-    // All calls of this process are seen: it mapped the driver while it was watched.
+    // All calls of this process have been seen, because it mapped the driver while it was watched.
     void seen_from_start(const ProcessId& process);
-    void not_seen_from_start(const ProcessId& process);  // not any more: the probes were gone for a while
+    void not_seen_from_start(const ProcessId& process);  // the probes were detached for a while
     std::vector<int> event_fds() const override;
     void drain(const KernelEvents& events) override;
-    // Of a process that is not watched any more.
+    // For a process that is not watched any more.
     void forget(const CudaProcess& process);
     void forget(const GpuAccount& account);
     void forget(const GpuSite& site);
-    // Allocations that no account has any more: looks at that many at most, and goes on there the next time.
+    // Deletes allocations whose account no longer exists. Checks at most `most` allocations and continues there the
+    // next time.
     void sweep(std::size_t most);
     std::uint64_t live_entries() const;
 

@@ -26,7 +26,7 @@ std::string text_of(const char (&field)[MS_COMM_BYTES]) { return {field, ::strnl
 
 ProcessId id_of(const ms_header& h) { return {static_cast<pid_t>(h.pid), h.start_ns}; }
 
-// Arguments are separated by NUL. The last one may have been cut off; it is kept as far as it goes.
+// Arguments are separated by NUL. The last one may be truncated.
 std::vector<std::string> arguments(const ms_exec& event) {
     const char* at = event.argv;
     const char* const end = at + std::min<std::size_t>(event.argv_bytes, sizeof event.argv);
@@ -140,7 +140,7 @@ Status decode_tasks(std::span<const std::byte> rows, std::uint64_t page_size, De
     scan.mappings.resize(count);
     for (std::size_t i = 0; i < count; ++i) {
         const auto bytes = rows.subspan(i * sizeof(ms_task));
-        ms_task row;  // without its mappings at first: what is not looked at is not fetched from memory
+        ms_task row;  // its mappings are copied below if they have changed, which saves memory reads
         std::memcpy(&row, bytes.data(), offsetof(ms_task, mappings));
         ScannedTask& scanned = scan.tasks[i];
         const ProcessId before = scanned.task.id;
@@ -224,10 +224,10 @@ std::optional<GpuFailure> gpu_failure_of(const ms_gpu_failure& failure) {
 Result<LastWords> decode_death(std::span<const std::byte> record, std::uint64_t page_size) {
     ms_death e;
     if (record.size() < sizeof e)
-        return Error{std::make_error_code(std::errc::bad_message), "record of a death: too short", {}};
+        return Error{std::make_error_code(std::errc::bad_message), "death record: too short", {}};
     std::memcpy(&e, record.data(), sizeof e);
     if (e.h.kind != MS_EVENT_DEATH || e.h.size != sizeof e)
-        return Error{std::make_error_code(std::errc::bad_message), "record of a death: another kind", {}};
+        return Error{std::make_error_code(std::errc::bad_message), "death record: wrong kind or size", {}};
     return LastWords{.time_ns = e.h.time_ns,
                      .id = {static_cast<pid_t>(e.h.pid), e.h.start_ns},
                      .target = CgroupId{e.h.target},
@@ -287,8 +287,6 @@ Result<RangeEvent> decode_range_event(std::span<const std::byte> record) {
     if (is_backwards(event.range) || is_backwards(event.old)) return malformed("range that ends before it begins");
     return event;
 }
-
-namespace {}  // namespace
 
 Result<RawStack> decode_stack(std::span<const std::byte> record) {
     ms_stack wire;

@@ -14,24 +14,23 @@
 
 namespace memscope {
 
-// Bytes of the wire into model values. Live and recorded bytes enter here alike; anything malformed is an error.
+// These functions turn records of the BPF programs into model values. Live and recorded bytes use the same functions. A
+// malformed record is an error.
 Result<TreeEvent> decode_tree_event(std::span<const std::byte> record, std::uint64_t page_size);
 
-// The latest scan. Kept from one to the next: most mappings have not changed since and stay as they are.
+// The latest scan. It is reused for the next scan, because most mappings do not change in between.
 struct DecodedScan {
     std::vector<ScannedTask> tasks{};
-    std::vector<Mappings> mappings{};  // the tasks', in their order
+    std::vector<Mappings> mappings{};  // of the tasks, in the same order
 };
-// `rows` holds whole ms_task records.
+// `rows` consists of whole ms_task records.
 Status decode_tasks(std::span<const std::byte> rows, std::uint64_t page_size, DecodedScan& scan);
 
-// Bytes of the wire into a model value; anything malformed is an error.
 Result<LastWords> decode_death(std::span<const std::byte> record, std::uint64_t page_size);
 
-// Bytes of the wire into a model value; anything malformed is an error.
 Result<RangeEvent> decode_range_event(std::span<const std::byte> record);
 
-// Records of the ring of stacks. Counts that a record claims are checked against what it can hold.
+// Records of the ring buffer of stacks. The counts in a record are checked against its size.
 Result<RawStack> decode_stack(std::span<const std::byte> record);
 Result<ms_code> decode_code(std::span<const std::byte> record);  // its texts are terminated
 

@@ -5,8 +5,8 @@
 
 namespace memscope {
 
-// Which process sent which fatal signal to which, and which processes the OOM killer chose. The programs write that to
-// the map of last words, and ProcessTree sends it when the process ends.
+// Records which process sent a fatal signal to which process, and which processes the OOM killer chose. The programs
+// write this to the map `last_words`, and ProcessTree sends it when the process exits.
 class FatalSignals : public KernelFeature {
   public:
     static constexpr std::string_view kName = "deaths";

@@ -15,8 +15,8 @@
 namespace memscope {
 namespace {
 
-// Where only faults can be counted: the counter is looked at every so many of them on each CPU.
-constexpr std::uint64_t kFaultsPerLook = 16;
+// For kernels without the tracepoint: the counter of pages is read once per this many page faults on each CPU.
+constexpr std::uint64_t kFaultsPerSample = 16;
 constexpr std::string_view kFaultProgram = "growth_fault";
 
 Result<Link> attach_to_faults(bpf_program* program, int cpu) {
@@ -24,7 +24,7 @@ Result<Link> attach_to_faults(bpf_program* program, int cpu) {
     event.type = PERF_TYPE_SOFTWARE;
     event.config = PERF_COUNT_SW_PAGE_FAULTS;
     event.size = sizeof event;
-    event.sample_period = kFaultsPerLook;
+    event.sample_period = kFaultsPerSample;
     Fd fd(static_cast<int>(::syscall(SYS_perf_event_open, &event, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
     if (!fd) return system_error(errno, "count page faults");
     Link link(bpf_program__attach_perf_event(program, fd.get()));
@@ -37,8 +37,8 @@ Result<Link> attach_to_faults(bpf_program* program, int cpu) {
 
 struct GrowthStacks::State {
     BpfObject<growth_bpf> object;
-    std::vector<Link> resident_links{};  // in the page fault
-    std::string_view resident{};         // the program there
+    std::vector<Link> resident_links{};  // of the program in the page fault
+    std::string_view resident{};         // name of this program
     Ring ring{};
     const KernelEvents* events = nullptr;
     std::uint64_t malformed = 0;
@@ -85,7 +85,7 @@ struct GrowthStacks::State {
             if (link)
                 resident_links.push_back(std::move(*link));
             else
-                last = link.error();  // a CPU that is not there
+                last = link.error();  // the CPU is not online
         }
         if (resident_links.empty()) return last;
         return Done{};
@@ -98,7 +98,7 @@ GrowthStacks::~GrowthStacks() = default;
 Result<std::unique_ptr<GrowthStacks>> GrowthStacks::start(const Plan& plan, const FeatureSettings& settings) {
     const auto programs = programs_of(plan, kName);
     const auto resident = program_of(plan, kName, "resident");
-    if (resident.empty()) return plain_error("this kernel offers no hook that tells where resident memory grows");
+    if (resident.empty()) return plain_error("this kernel offers no hook for the growth of resident memory");
     auto object = BpfObject<growth_bpf>::load(kName, {growth_bpf__create_skeleton, growth_plain_bpf__elf_bytes},
                                               settings, programs);
     if (!object) return object.error();
@@ -115,7 +115,7 @@ Result<std::unique_ptr<GrowthStacks>> GrowthStacks::start(const Plan& plan, cons
 
 void GrowthStacks::pause() {
     state_->resident_links.clear();
-    ++state_->object->bss->period;  // from now on what changes is nobody's
+    ++state_->object->bss->period;  // from now on changes are attributed to no stack
 }
 
 Status GrowthStacks::resume() { return state_->attach_resident(); }
@@ -146,7 +146,7 @@ Status GrowthStacks::begin(const ProcessId& process, SpaceId space, Bytes anon) 
                          .pad = 0};
     const int map = state_->map(state_->object->maps.spaces);
     if (bpf_map_update_elem(map, &process.pid, &fresh, BPF_ANY) != 0)
-        return system_error(errno, "add a process to the map of growing ones");
+        return system_error(errno, "add a process to the BPF map of growing processes");
     return Done{};
 }
 
@@ -158,7 +158,7 @@ void GrowthStacks::forget(pid_t process) {
 
 Status GrowthStacks::set_python(pid_t process, const ms_python& python) {
     if (bpf_map_update_elem(state_->map(state_->object->maps.interpreters), &process, &python, BPF_ANY) != 0)
-        return system_error(errno, "add a process to the map of interpreters");
+        return system_error(errno, "add a process to the BPF map of Python interpreters");
     return Done{};
 }
 
@@ -173,7 +173,8 @@ std::vector<int> GrowthStacks::event_fds() const { return {ring_buffer__epoll_fd
 
 void GrowthStacks::drain(const KernelEvents& events) {
     if (!events.code || !events.stack || !events.grew) return;
-    state_->object->bss->someone_grew = 0;  // before reading: a process that grows from now on wakes us again
+    state_->object->bss->someone_grew =
+        0;  // before reading, so that a process that grows from now on wakes the collector again
     state_->events = &events;
     ring_buffer__consume(state_->ring.get());
     state_->events = nullptr;
@@ -203,7 +204,8 @@ const std::vector<StackGrowth>& GrowthStacks::read_sites() {
 std::int64_t GrowthStacks::take_site(StackId stack) {
     const int map = state_->map(state_->object->maps.sites);
     ms_site site{};
-    // Old kernels cannot do both at once: what is booked in between is lost there, a few pages at most.
+    // Old kernels cannot look up and delete at once. Growth that is attributed in between is lost there, a few pages at
+    // most.
     if (bpf_map_lookup_and_delete_elem(map, &stack, &site) != 0 && bpf_map_lookup_elem(map, &stack, &site) == 0)
         bpf_map_delete_elem(map, &stack);
     return site.pages * state_->page_size;
@@ -214,7 +216,8 @@ void GrowthStacks::allow_stacks(pid_t process, std::uint32_t more) {
     std::uint32_t allowed = 0;
     (void)bpf_map_lookup_elem(map, &process, &allowed);
     allowed += more;
-    (void)bpf_map_update_elem(map, &process, &allowed, BPF_ANY);  // full: it goes on with what it has
+    (void)bpf_map_update_elem(map, &process, &allowed,
+                              BPF_ANY);  // if the map is full, the process keeps its current number
 }
 
 void GrowthStacks::forget_stack(StackId stack) {

@@ -10,7 +10,7 @@
 
 namespace memscope {
 
-// Where anonymous memory grows, by stack, and what the kernel must know of Python to walk its frames.
+// Growth of anonymous memory by call stack, and the Python offsets that the BPF programs need to walk Python frames.
 class GrowthStacks : public KernelFeature {
   public:
     static constexpr std::string_view kName = "growth";
@@ -24,24 +24,24 @@ class GrowthStacks : public KernelFeature {
 
     SharedMaps shared_maps() const override;
 
-    bool follows(const ProcessId& process) const;  // by birth in the target, or begun
-    // A process that was there before, or came in: its growth beyond what it has is followed from now on.
+    bool follows(const ProcessId& process) const;  // it was forked in the target, or begin() was called
+    // For a process that started before watching, or that moved into the target: follows its growth from now on.
     Status begin(const ProcessId& process, SpaceId space, Bytes anon);
     void forget(pid_t process);
     Status set_python(pid_t process, const ms_python& python);
     std::optional<ms_python> python_of(pid_t process) const;
 
     std::vector<int> event_fds() const override;
-    void drain(const KernelEvents& events) override;  // delivers if `events` has all of `code`, `stack` and `grew`
-    // Everything booked so far. A site that is forgotten begins anew when it grows again.
+    void drain(const KernelEvents& events) override;  // only if `events` has `code`, `stack` and `grew`
+    // All growth so far, by stack. A site that was taken starts at 0 when it grows again.
     const std::vector<StackGrowth>& read_sites();
-    std::int64_t take_site(StackId stack);  // forgets it and says what it had, in bytes
-    void forget_stack(StackId stack);       // it will be sent again
+    std::int64_t take_site(StackId stack);  // deletes it and returns its bytes
+    void forget_stack(StackId stack);       // so that it is sent again
     void allow_stacks(pid_t process, std::uint32_t more);
     std::optional<SpaceGrowth> read_space(pid_t process) const;
 
     Cost cost() const;
-    // The hook in the page fault alone. What grows meanwhile is nobody's.
+    // Detaches only the hook in the page fault. Growth during the pause is attributed to no stack.
     void pause();
     Status resume();
     bool is_paused() const;

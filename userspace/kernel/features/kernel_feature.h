@@ -17,13 +17,13 @@
 
 namespace memscope {
 
-using SharedMaps = std::map<std::string, int>;        // name in every BPF object that has the map, descriptor
-using Losses = std::map<std::string, std::uint64_t>;  // by reason, every reason present
+using SharedMaps = std::map<std::string, int>;        // by name, which is the same in every BPF object: file descriptor
+using Losses = std::map<std::string, std::uint64_t>;  // by reason; has every reason
 
 struct FeatureSettings {
     bool memory_on_v1 = false;
     unsigned watcher_pid = 0;
-    unsigned spawner_pid = 0;  // of the watcher's helpers; 0: it has none
+    unsigned spawner_pid = 0;  // parent of the helper processes; 0: there is none
     bool follow_mappings = false;
     bool follow_ranges = false;
     bool follow_descendants = false;
@@ -31,25 +31,25 @@ struct FeatureSettings {
     bool many_user_probes = false;
     bool allocates_at_probes = true;
     bool follow_growth = false;
-    std::uint32_t gpu_live = 0;  // CUDA allocations there is room for; 0: the default of the BPF object
-    std::uint32_t tensors = 0;   // tensors there is room for; 0: the default of the BPF object
-    SharedMaps shared{};         // of the features that run already
+    std::uint32_t gpu_live = 0;  // maximum number of live CUDA allocations; 0: the default of the BPF object
+    std::uint32_t tensors = 0;   // maximum number of live tensors; 0: the default of the BPF object
+    SharedMaps shared{};         // maps of the features that run already
 };
 
-// Receives the records that BPF programs send. A record whose function is empty stays in its ring. The code objects of
-// a stack come before the stack, and a stack comes once.
+// Receives the records that BPF programs send. A record whose function is empty stays in its ring buffer. The code
+// objects of a stack come before the stack. A stack is sent again only if the BPF programs have forgotten it.
 struct KernelEvents {
     std::function<void(const TreeEvent&)> tree{};
-    std::function<void(const LastWords&)> death{};  // of a process that did not just exit
+    std::function<void(const LastWords&)> death{};  // a process was killed, or exited after a failed allocation
     std::function<void(const RangeEvent&)> range{};
     std::function<void(const ms_code&)> code{};
     std::function<void(const RawStack&)> stack{};
-    std::function<void(const ProcessId&)> grew{};  // for the first time
+    std::function<void(const ProcessId&)> grew{};  // a process has grown for the first time
     std::function<void()> cuda_refused{};          // the CUDA driver refused memory to a watched process
 };
 
-// One BPF object while it runs: start() of a feature loads it and attaches its programs, the destructor detaches them.
-// What the user misses without a hook of a feature is in the plan (Choice::without).
+// One BPF object while it runs. start() of a feature loads it and attaches its programs, the destructor detaches them.
+// The plan says what the user misses without a hook of a feature (Choice::without).
 class KernelFeature {
   public:
     KernelFeature() = default;
@@ -57,20 +57,20 @@ class KernelFeature {
     KernelFeature& operator=(const KernelFeature&) = delete;
     virtual ~KernelFeature() = default;
 
-    virtual SharedMaps shared_maps() const { return {}; }  // for the features that are started after this one
-    // False: the plan has a program for this hook, but it is not attached.
+    virtual SharedMaps shared_maps() const { return {}; }  // for features that are started later
+    // False if the plan has a program for this hook, but the program is not attached.
     virtual bool uses(std::string_view /*hook*/) const { return true; }
-    // Why the kernel refused a part of it that memscope can do without.
+    // Why the kernel refused an optional part of the feature.
     virtual std::optional<Error> refusal() const { return std::nullopt; }
 
     virtual Status watch(CgroupId /*target*/) { return Done{}; }
     virtual void unwatch(CgroupId /*target*/) {}
 
-    virtual std::vector<int> event_fds() const { return {}; }  // each is readable when records wait
+    virtual std::vector<int> event_fds() const { return {}; }  // readable when records wait
     virtual void drain(const KernelEvents& /*events*/) {}
 
-    virtual Losses losses() const = 0;     // records and entries that found no room, or could not be decoded
-    virtual Bytes map_memory() const = 0;  // without the maps that other features share with it
+    virtual Losses losses() const = 0;     // dropped or malformed records, and entries that found a map full
+    virtual Bytes map_memory() const = 0;  // without maps of other features
 };
 
 }  // namespace memscope

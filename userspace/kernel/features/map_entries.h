@@ -6,7 +6,8 @@
 
 namespace memscope {
 
-// Calls visit(key, value) for each entry. One that is deleted meanwhile may make it begin anew: bounded by `most`.
+// Calls visit(key, value) for each entry. If an entry is deleted meanwhile, the walk may start again, so it is bounded
+// by `most`.
 template <class Key, class Value, class Visit>
 void for_each_entry(int map, std::size_t most, Visit visit) {
     Key key{};

@@ -7,7 +7,7 @@
 namespace memscope {
 namespace {
 
-constexpr std::string_view kRangeHook = "sys_enter";  // tells where a range begins before it is unmapped
+constexpr std::string_view kRangeHook = "sys_enter";  // records a range before it is unmapped
 
 }  // namespace
 

@@ -5,14 +5,15 @@
 
 namespace memscope {
 
-// System calls that map and unmap memory, counted in the map of mapped bytes that ProcessTree and TaskScan share.
+// Counts system calls that map and unmap memory, in the map of mapped bytes that ProcessTree and TaskScan share.
 class MappingCalls : public KernelFeature {
   public:
     static constexpr std::string_view kName = "memory";
     static Result<std::unique_ptr<MappingCalls>> start(const Plan& plan, const FeatureSettings& settings);
     ~MappingCalls() override;
 
-    // Its programs run at every system call of the machine: what that costs is measured with and without them.
+    // The programs run at every system call of the host. To measure their cost, they can be detached and attached
+    // again.
     Status resume();
     void pause();
 

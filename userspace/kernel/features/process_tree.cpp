@@ -12,7 +12,7 @@
 namespace memscope {
 namespace {
 
-constexpr std::size_t kMostRangesAtOnce = 65'536;  // somewhat more than the ring of ranges holds
+constexpr std::size_t kMostRangesAtOnce = 65'536;  // slightly more than the ring buffer of ranges can hold
 
 std::optional<std::uint64_t> read_lost_ranges(int mappings_map, pid_t process) {
     bpf_map_info info{};
@@ -34,7 +34,7 @@ struct ProcessTree::State {
     BpfObject<tree_bpf> object;
     RecordRing<TreeEvent> tree{[](auto record) { return decode_tree_event(record, page_bytes()); }};
     RecordRing<LastWords> deaths{[](auto record) { return decode_death(record, page_bytes()); }};
-    RecordRing<RangeEvent> ranges{decode_range_event, kMostRangesAtOnce};  // open where ranges are followed
+    RecordRing<RangeEvent> ranges{decode_range_event, kMostRangesAtOnce};  // open only if ranges are followed
 };
 
 ProcessTree::ProcessTree(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -47,12 +47,14 @@ Result<std::unique_ptr<ProcessTree>> ProcessTree::start(const Plan& plan, const 
     if (!object) return object.error();
     auto state = std::make_unique<State>(std::move(*object));
     const auto& maps = state->object->maps;
-    if (auto opened = state->tree.open(bpf_map__fd(maps.tree_events), "open the ring of processes"); !opened)
+    if (auto opened = state->tree.open(bpf_map__fd(maps.tree_events), "open the ring buffer of process events");
+        !opened)
         return opened.error();
-    if (auto opened = state->deaths.open(bpf_map__fd(maps.deaths), "open the ring of deaths"); !opened)
+    if (auto opened = state->deaths.open(bpf_map__fd(maps.deaths), "open the ring buffer of deaths"); !opened)
         return opened.error();
     if (settings.follow_ranges)
-        if (auto opened = state->ranges.open(bpf_map__fd(maps.ranges), "open the ring of ranges"); !opened)
+        if (auto opened = state->ranges.open(bpf_map__fd(maps.ranges), "open the ring buffer of mapped ranges");
+            !opened)
             return opened.error();
     if (auto attached = state->object.attach(programs); !attached) return attached.error();
     return std::unique_ptr<ProcessTree>(new ProcessTree(std::move(state)));
@@ -61,7 +63,7 @@ Result<std::unique_ptr<ProcessTree>> ProcessTree::start(const Plan& plan, const 
 Status ProcessTree::watch(CgroupId target) {
     const __u32 watched = 1;
     if (bpf_map_update_elem(targets_map(), &target, &watched, BPF_ANY) != 0)
-        return system_error(errno, "add a target to the map of watched cgroups");
+        return system_error(errno, "add a target to the BPF map of watched cgroups");
     return Done{};
 }
 
@@ -69,7 +71,7 @@ void ProcessTree::unwatch(CgroupId target) { bpf_map_delete_elem(targets_map(), 
 
 Status ProcessTree::follow(pid_t process, CgroupId tree) {
     if (bpf_map_update_elem(members_map(), &process, &tree, BPF_ANY) != 0)
-        return system_error(errno, "add a process to the map of followed ones");
+        return system_error(errno, "add a process to the BPF map of followed processes");
     return Done{};
 }
 

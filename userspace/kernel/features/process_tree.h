@@ -5,8 +5,8 @@
 
 namespace memscope {
 
-// Starts, executions, moves and ends of processes. Its BPF object makes the maps that most others share: which cgroups
-// and processes are watched, what they have mapped, and the rings of deaths and of mapped ranges.
+// Forks, execs, moves and exits of processes. Its BPF object creates the maps that most others share: the watched
+// cgroups and processes, their mapped bytes, and the ring buffers of deaths and of mapped ranges.
 class ProcessTree : public KernelFeature {
   public:
     static constexpr std::string_view kName = "tree";
@@ -15,10 +15,10 @@ class ProcessTree : public KernelFeature {
 
     Status watch(CgroupId target) override;
     void unwatch(CgroupId target) override;
-    // Instead of cgroups: that process, and all processes that it and its descendants fork from now on.
+    // Instead of cgroups: follows this process and all processes that it and its descendants fork from now on.
     Status follow(pid_t process, CgroupId tree);
     void unfollow(pid_t process);
-    // Events of mapped ranges of a process that found no room in the ring. None: the process is not followed.
+    // Number of dropped range events of a process. `nullopt` if the process is not followed.
     std::optional<std::uint64_t> lost_ranges(pid_t process) const;
 
     SharedMaps shared_maps() const override;

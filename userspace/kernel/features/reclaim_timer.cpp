@@ -25,26 +25,28 @@ Result<std::unique_ptr<ReclaimTimer>> ReclaimTimer::start(const Plan& plan, cons
 Status ReclaimTimer::watch(CgroupId target) {
     const ms_reclaim none{};
     if (bpf_map_update_elem(bpf_map__fd(state_->object->maps.reclaim), &target, &none, BPF_ANY) != 0)
-        return system_error(errno, "add a target to the map of reclaim stalls");
+        return system_error(errno, "add a target to the BPF map of reclaim stalls");
     return Done{};
 }
 
 void ReclaimTimer::unwatch(CgroupId target) { bpf_map_delete_elem(bpf_map__fd(state_->object->maps.reclaim), &target); }
 
 std::optional<ReclaimStalls> ReclaimTimer::read(CgroupId target) const {
-    ms_reclaim booked{};
-    if (bpf_map_lookup_elem(bpf_map__fd(state_->object->maps.reclaim), &target, &booked) != 0) return std::nullopt;
-    const auto seconds = [&](ms_reclaim_by why) { return Seconds(static_cast<double>(booked.stalled_ns[why]) * 1e-9); };
+    ms_reclaim counted{};
+    if (bpf_map_lookup_elem(bpf_map__fd(state_->object->maps.reclaim), &target, &counted) != 0) return std::nullopt;
+    const auto seconds = [&](ms_reclaim_by why) {
+        return Seconds(static_cast<double>(counted.stalled_ns[why]) * 1e-9);
+    };
     return ReclaimStalls{.memcg = seconds(MS_RECLAIM_MEMCG),
                          .direct = seconds(MS_RECLAIM_DIRECT),
-                         .stalls = booked.stalls[MS_RECLAIM_MEMCG] + booked.stalls[MS_RECLAIM_DIRECT]};
+                         .stalls = counted.stalls[MS_RECLAIM_MEMCG] + counted.stalls[MS_RECLAIM_DIRECT]};
 }
 
 void ReclaimTimer::forget_begun_before(std::uint64_t boot_ns) {
     const int map = bpf_map__fd(state_->object->maps.stalled);
     std::vector<__u32> lost;
     __u32 thread = 0;
-    // The map changes meanwhile, and a key that is gone makes the walk begin again: hence the bound.
+    // Bounded, because the map changes meanwhile, and a deleted key makes the walk start again.
     int left = MS_STALLED_THREADS;
     for (int found = bpf_map_get_next_key(map, nullptr, &thread); found == 0 && left > 0; --left) {
         ms_stall stall{};

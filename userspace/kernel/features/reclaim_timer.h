@@ -8,20 +8,20 @@
 
 namespace memscope {
 
-// Time that threads of a target lose in reclaim, booked by target in the kernel.
+// Reclaim stalls of the threads of a target, counted per target in the kernel.
 class ReclaimTimer : public KernelFeature {
   public:
     static constexpr std::string_view kName = "reclaim";
     static Result<std::unique_ptr<ReclaimTimer>> start(const Plan& plan, const FeatureSettings& settings);
     ~ReclaimTimer() override;
 
-    // Called before ProcessTree watches the target: the kernel counts only for targets that are in this map.
+    // Called before ProcessTree watches the target, because the BPF programs count only for targets in this map.
     Status watch(CgroupId target) override;
     void unwatch(CgroupId target) override;
 
-    std::optional<ReclaimStalls> read(CgroupId target) const;  // since watch(); nothing for one that is not watched
-    // Of a thread whose end of reclaim was not told there is an entry that nobody takes away: those that began before
-    // that moment (boot clock) are forgotten.
+    std::optional<ReclaimStalls> read(CgroupId target) const;  // since watch(); `nullopt` if it is not watched
+    // Deletes stalls that began before this time (boot clock). If the end event of a stall was missed, no event would
+    // ever delete its entry.
     void forget_begun_before(std::uint64_t boot_ns);
 
     Losses losses() const override;

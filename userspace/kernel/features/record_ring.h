@@ -10,15 +10,15 @@
 
 namespace memscope {
 
-// The reading end of a BPF ring buffer whose records are values of one type. It stays at its address: libbpf's callback
-// holds that.
+// Reads a BPF ring buffer whose records are values of one type. The object must keep its address, because the callback
+// of libbpf has a pointer to it.
 template <class Event>
 class RecordRing {
   public:
     using Decode = Result<Event> (*)(std::span<const std::byte>);
 
-    // `most_at_once`: records that one drain() delivers. Programs that write faster than memscope reads would keep it
-    // there for ever.
+    // `most_at_once`: maximum number of records per drain(). Without it, programs that write faster than memscope reads
+    // would keep drain() running for ever.
     explicit RecordRing(Decode decode, std::size_t most_at_once = std::numeric_limits<std::size_t>::max())
         : decode_(decode), most_at_once_(most_at_once) {}
     RecordRing(const RecordRing&) = delete;
@@ -33,7 +33,7 @@ class RecordRing {
     int fd() const { return ring_buffer__epoll_fd(ring_.get()); }
     std::uint64_t malformed() const { return malformed_; }
 
-    // Nothing where it is not open.
+    // Does nothing if the ring buffer is not open.
     void drain(const std::function<void(const Event&)>& visit) {
         if (!ring_) return;
         visit_ = &visit;

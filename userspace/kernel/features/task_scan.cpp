@@ -22,7 +22,7 @@ struct Unmap {
 };
 using Rows = std::unique_ptr<const std::byte, Unmap>;
 
-// `quick`: the program of the quick scan, empty for none.
+// `quick`: the program of the quick scan; empty: none.
 Result<BpfObject<tasks_bpf>> load(const FeatureSettings& settings, std::string_view iterator, std::string_view quick) {
     return BpfObject<tasks_bpf>::load(TaskScan::kName, {tasks_bpf__create_skeleton, tasks_plain_bpf__elf_bytes},
                                       settings, {iterator, quick}, [&](tasks_bpf& skeleton) {
@@ -36,7 +36,7 @@ Result<BpfObject<tasks_bpf>> load(const FeatureSettings& settings, std::string_v
 
 Result<Rows> map_rows(const BpfObject<tasks_bpf>& object) {
     void* rows = ::mmap(nullptr, kRowsBytes, PROT_READ, MAP_SHARED, bpf_map__fd(object->maps.scan_rows), 0);
-    if (rows == MAP_FAILED) return system_error(errno, "map the rows of the scan");
+    if (rows == MAP_FAILED) return system_error(errno, "map the rows of the process scan into memory");
     return Rows(static_cast<const std::byte*>(rows));
 }
 
@@ -44,8 +44,8 @@ Result<Rows> map_rows(const BpfObject<tasks_bpf>& object) {
 
 struct TaskScan::State {
     BpfObject<tasks_bpf> object;
-    Rows rows{};                      // none: no quick scan
-    std::optional<Error> refusal{};   // why not, if the plan had one
+    Rows rows{};                      // null: no quick scan
+    std::optional<Error> refusal{};   // why the quick scan of the plan was not loaded
     std::vector<std::byte> buffer{};  // kept between scans: a thousand processes are 300 KiB
     DecodedScan scan{};               // likewise
 };
@@ -57,7 +57,8 @@ Result<std::unique_ptr<TaskScan>> TaskScan::start(const Plan& plan, const Featur
     const auto iterator = program_of(plan, kName, "scan");
     const auto quick = program_of(plan, kName, "quick_scan");
     auto object = load(settings, iterator, quick);
-    // What a verifier accepts differs between kernels more than the facts tell: without the quick scan it may do.
+    // Verifiers differ more between kernels than the facts show. If loading fails, it is tried again without the quick
+    // scan.
     std::optional<Error> refusal;
     if (!object && !quick.empty()) {
         refusal = object.error();
@@ -79,7 +80,7 @@ Result<std::span<const ScannedTask>> TaskScan::scan() {
     bpf_test_run_opts options{};
     options.sz = sizeof options;
     if (bpf_prog_test_run_opts(bpf_program__fd(state_->object->progs.tasks_procs), &options) != 0)
-        return system_error(errno, "run the scan of processes");
+        return system_error(errno, "run the process scan");
     const std::uint64_t wanted = state_->object->bss->rows_wanted;
     if (wanted > MS_SCAN_ROWS) return read_iterator();
     return decoded({state_->rows.get(), wanted * sizeof(ms_task)});
@@ -97,7 +98,7 @@ Result<std::span<const ScannedTask>> TaskScan::read_iterator() {
         if (n == 0) break;
         if (n > 0)
             used += static_cast<std::size_t>(n);
-        else if (errno != EINTR && errno != EAGAIN)  // EAGAIN: the kernel gave way after a million visits; go on
+        else if (errno != EINTR && errno != EAGAIN)  // EAGAIN: the kernel pauses after a million visits; read on
             return system_error(errno, "read the task iterator");
     }
     return decoded({buffer.data(), used});

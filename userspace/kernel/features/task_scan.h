@@ -8,17 +8,17 @@
 
 namespace memscope {
 
-// Every watched process at once. The quick scan fills rows that are mapped here; where the kernel cannot do it, and
-// when there are more processes than rows, the task iterator is read.
+// Scans all watched processes. The quick scan fills rows that are mapped into this process. The task iterator is read
+// instead if the kernel has no quick scan, or if there are more processes than rows.
 class TaskScan : public KernelFeature {
   public:
     static constexpr std::string_view kName = "tasks";
     static Result<std::unique_ptr<TaskScan>> start(const Plan& plan, const FeatureSettings& settings);
     ~TaskScan() override;
 
-    Result<std::span<const ScannedTask>> scan();  // valid until the next one
+    Result<std::span<const ScannedTask>> scan();  // valid until the next scan
     bool uses(std::string_view hook) const override;
-    std::optional<Error> refusal() const override;  // of the quick scan, by a kernel that seemed to offer it
+    std::optional<Error> refusal() const override;  // of the quick scan, although the kernel seemed to support it
     Losses losses() const override;
     Bytes map_memory() const override;
 

@@ -17,7 +17,7 @@ namespace {
 
 constexpr const char* kSite = "torch_site";
 
-// What is added and taken off at once on several CPUs may be seen in between.
+// Several CPUs change the sum at the same time, so a reader can see it below zero for a moment.
 std::uint64_t not_below_zero(__s64 number) { return number > 0 ? static_cast<std::uint64_t>(number) : 0; }
 
 std::string bytes_of(const ms_torch_site& site) {
@@ -31,7 +31,7 @@ std::string bytes_of(const ms_torch_site& site) {
 struct TorchProbes::State {
     BpfObject<torch_bpf> object;
     bool many_at_once = false;
-    std::map<std::string, std::uint32_t> numbers{};  // of sites, by their bytes
+    std::map<std::string, std::uint32_t> numbers{};  // numbers of sites, by the bytes of the site
     __u32 sweep_position = 0;
     bool sweep_begins = true;
 
@@ -60,14 +60,14 @@ Result<std::unique_ptr<TorchProbes>> TorchProbes::start(const Plan& plan, const 
         std::make_unique<State>(State{.object = std::move(*object), .many_at_once = settings.many_user_probes})));
 }
 
-// Equal ones share an entry, and none is ever changed: a probe that is being taken off still has its number.
+// Equal sites share an entry. Entries are never changed, because a probe that is being detached still uses its number.
 Result<std::uint32_t> TorchProbes::number_of(const ms_torch_site& site) {
     const std::string bytes = bytes_of(site);
     if (const auto known = state_->numbers.find(bytes); known != state_->numbers.end()) return known->second;
     const auto number = static_cast<std::uint32_t>(state_->numbers.size());
-    if (number >= MS_TORCH_SITES) return plain_error("there are too many builds of PyTorch to follow them all");
+    if (number >= MS_TORCH_SITES) return plain_error("more builds of PyTorch are in use than memscope can follow");
     if (bpf_map_update_elem(state_->map(state_->object->maps.torch_sites), &number, &site, BPF_ANY) != 0)
-        return system_error(errno, "remember a probe of PyTorch");
+        return system_error(errno, "add a PyTorch probe to the BPF map of probe sites");
     state_->numbers.emplace(bytes, number);
     return number;
 }
@@ -112,8 +112,8 @@ void TorchProbes::forget(const CudaProcess& process) {
         bpf_map_delete_elem(map, &process.id.pid);
 }
 
-// A process is there before its first tensor, so one that is looked for after the tensor was read and is not there is
-// gone.
+// A process is added before its first tensor. So if the process is missing after the tensor was read, it has been
+// deleted.
 void TorchProbes::sweep(std::size_t most) {
     const int map = state_->map(state_->object->maps.tensors);
     std::vector<ms_tensor_key> keys(most);
@@ -121,7 +121,7 @@ void TorchProbes::sweep(std::size_t most) {
     auto count = static_cast<__u32>(most);
     const int error = bpf_map_lookup_batch(map, state_->sweep_begins ? nullptr : &state_->sweep_position,
                                            &state_->sweep_position, keys.data(), values.data(), &count, nullptr);
-    state_->sweep_begins = error != 0;  // at the end, or it has to be tried anew
+    state_->sweep_begins = error != 0;  // at the end of the map, or after an error
     if (error != 0 && error != -ENOENT) return;
     const int processes = state_->map(state_->object->maps.torch_processes);
     std::map<std::pair<__u64, __u32>, bool> living;

@@ -11,27 +11,27 @@
 
 namespace memscope {
 
-// A probe of PyTorch's in a file that has it.
+// A static probe (USDT) of PyTorch in a library file.
 struct TorchPlace {
     std::uint64_t offset = 0;
-    std::uint64_t semaphore = 0;  // offset in the file; 0: it has none
+    std::uint64_t semaphore = 0;  // offset in the file; 0: none
     ms_torch_site site{};
 };
 
-// Tensors, by PyTorch's own probes, in whatever copies of its library processes have mapped. Loaded when that is asked
-// for and the first is found.
+// Counts tensors by PyTorch's static probes, in every copy of its library that processes have mapped. Loaded if the
+// user asks for it, when the first copy is found.
 class TorchProbes : public KernelFeature {
   public:
     static constexpr std::string_view kName = "torch";
     static Result<std::unique_ptr<TorchProbes>> start(const Plan& plan, const FeatureSettings& settings);
     ~TorchProbes() override;
 
-    // The probes at these places of the library.
+    // Describes the probes at these offsets of the library.
     Result<ProbeRequest> probes(const Fd& library, std::span<const TorchPlace> places);
 
-    std::vector<TensorAccount> accounts() const;  // of those that have neither ended nor executed another program
-    void forget(const CudaProcess& process);      // one that is not watched any more
-    // Tensors of processes that are gone: looks at that many at most, and goes on there the next time.
+    std::vector<TensorAccount> accounts() const;  // of processes that have neither exited nor called exec since
+    void forget(const CudaProcess& process);      // for a process that is not watched any more
+    // Deletes tensors of processes that have exited. Checks at most `most` tensors and continues there the next time.
     void sweep(std::size_t most);
     std::uint64_t entries() const;
 

@@ -10,9 +10,9 @@
 
 namespace memscope {
 
-// To attach or detach a user probe, the kernel takes the mmap_lock of every process that maps the file, for writing.
-// A process can hold its own mmap_lock for ever, and nothing ends that wait. So the watcher only describes the probes
-// (ProbeRequest), and a process of its own attaches, holds and detaches them: see watch/probe_holder.h.
+// To attach or detach a user probe, the kernel takes the mmap_lock of every process that maps the file, for writing. A
+// process can hold its own mmap_lock for ever, and nothing ends that wait. So the watcher only describes the probes
+// (ProbeRequest), and a helper process attaches, holds and detaches them: see watch/helpers/probe_holder.h.
 
 enum class ProbeAt : std::uint32_t { call, return_ };
 
@@ -33,17 +33,17 @@ struct ProbeGroup {
 struct ProbeRequest {
     std::string purpose{};  // for error messages
     Fd library{};           // O_PATH is enough
-    // One link for all points of a group (Linux 6.6 and later). That takes CAP_BPF and CAP_PERFMON, where single probes
-    // take CAP_SYS_ADMIN on recent kernels, and all points are detached in the time of one.
+    // One link for all points of a group (Linux 6.6 and later). It needs CAP_BPF and CAP_PERFMON, while single probes
+    // need CAP_SYS_ADMIN on recent kernels. All points are detached in the time of one.
     bool many_at_once = false;
     std::vector<ProbeGroup> groups{};
     auto fields() { return std::tie(purpose, library, many_at_once, groups); }
 };
 
-// A duplicate of the program's descriptor.
+// Makes a group with a duplicate of the program's file descriptor.
 Result<ProbeGroup> probe_group(const bpf_program* program, ProbeAt at, std::vector<ProbePoint> points);
 
-// To be called before the program is loaded, where many_at_once will be used.
+// To be called before the program is loaded, if many_at_once will be used.
 void prepare_for_many(bpf_program* program);
 
 // The probes of one file, in every process that maps it, for as long as this object lives.
@@ -52,7 +52,7 @@ class AttachedProbes {
     AttachedProbes() = default;
     AttachedProbes(AttachedProbes&&) noexcept = default;
     AttachedProbes& operator=(AttachedProbes&&) = delete;
-    ~AttachedProbes();  // detaches in the opposite order; waits as attaching does
+    ~AttachedProbes();  // detaches in reverse order; can block like attach()
 
     static Result<AttachedProbes> attach(const ProbeRequest& request);  // all or nothing
 
