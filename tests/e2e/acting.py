@@ -197,7 +197,7 @@ def without_root(folder):
 
 
 def usage():
-    for line, words in (('kill -USR1 $MEMSCOPE_PID', 'ask a shell'), ("sh -c 'x", 'not closed'), ('  ', 'names no command')):
+    for line, words in (('kill -USR1 $MEMSCOPE_PID', 'run it in a shell'), ("sh -c 'x", 'not closed'), ('  ', 'names no command')):
         r = subprocess.run([MEMSCOPE, '--cgroup', 'x', '--on-precursor', line], capture_output=True, text=True, timeout=20)
         check(f'refused: {line!r}', r.returncode == 2 and words in r.stderr and r.stderr.count('\n') == 1, r)
 

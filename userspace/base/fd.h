@@ -20,7 +20,7 @@ class Fd {
 
     int get() const { return fd_; }
     explicit operator bool() const { return fd_ >= 0; }
-    int release() { return std::exchange(fd_, -1); }  // for a library that will close it
+    int release() { return std::exchange(fd_, -1); }  // for a library that closes it
 
   private:
     int fd_ = -1;

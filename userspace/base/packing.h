@@ -13,9 +13,9 @@
 
 namespace memscope {
 
-// Values as bytes, for a message between two processes of the same program. A struct takes part by
-// `auto fields() { return std::tie(a, b); }`, or as it is if it can be copied byte by byte. Descriptors travel beside
-// the bytes.
+// Packs values into bytes, for a message between two processes of the same program. A struct declares its members by
+// `auto fields() { return std::tie(a, b); }`. A struct that is trivially copyable needs no declaration. File
+// descriptors are sent separately from the bytes.
 template <class T>
 concept HasFields = requires(T& value) { value.fields(); };
 
@@ -25,7 +25,7 @@ class Packer {
     void put(const T& value) {
         if constexpr (std::is_same_v<T, Fd>) {
             put(static_cast<bool>(value));
-            if (value) fds_.push_back(value.get());  // borrowed: the owner keeps it until the message is sent
+            if (value) fds_.push_back(value.get());  // not owned: the owner must keep it open until the message is sent
         } else if constexpr (HasFields<T>) {
             std::apply([&](const auto&... each) { (put(each), ...); }, const_cast<T&>(value).fields());
         } else if constexpr (std::is_trivially_copyable_v<T>) {
@@ -68,7 +68,8 @@ class Packer {
     std::vector<int> fds_{};
 };
 
-// False once something was missing: the values that were taken before are then worthless.
+// Unpacks values. Once a value was missing, take() returns false, and the values that were taken before must not be
+// used.
 class Unpacker {
   public:
     Unpacker(std::string_view bytes, std::vector<Fd> fds) : bytes_(bytes), fds_(std::move(fds)) {}
@@ -96,9 +97,9 @@ class Unpacker {
     template <class T>
     static Result<T> result(std::string_view bytes, std::vector<Fd> fds) {
         Unpacker unpacker(bytes, std::move(fds));
-        Result<T> value = plain_error("an answer that is not understood");
+        Result<T> value = plain_error("cannot decode the reply of a helper process");
         unpacker.take(value);
-        if (!unpacker.is_whole()) return plain_error("an answer that is not understood");
+        if (!unpacker.is_whole()) return plain_error("cannot decode the reply of a helper process");
         return value;
     }
 
@@ -113,7 +114,7 @@ class Unpacker {
     template <class T>
     void take_other(std::vector<T>& values) {
         std::size_t count = 0;
-        if (!take(count) || !has(count)) return;  // each takes at least a byte
+        if (!take(count) || !has(count)) return;  // each value has at least one byte
         if constexpr (std::is_trivially_copyable_v<T> && !HasFields<T>) {
             if (count > bytes_.size() / sizeof(T)) {
                 good_ = false;

@@ -8,14 +8,14 @@
 
 namespace memscope {
 
-// What the world did to us. `where` names the call and its object ("open /sys/fs/cgroup/a/memory.stat"),
-// `advice` what the user can do about it; both may stand alone.
+// An error of the environment. `where` names the call and its object ("open /sys/fs/cgroup/a/memory.stat"), `advice`
+// says what the user can do about it. Either may be empty.
 struct Error {
     std::error_code code{};
     std::string where{};
     std::string advice{};
 
-    std::string message() const;  // one line, whatever bytes `where` holds
+    std::string message() const;  // always one line of printable characters
 };
 
 Error system_error(int number, std::string where, std::string advice = {});

@@ -30,7 +30,8 @@ std::uint32_t code_point(std::string_view character) {
     return code;
 }
 
-// C1 controls steer some terminals; right-to-left overrides and zero-width characters make a name look like another.
+// C1 controls change the state of some terminals. Right-to-left overrides and zero-width characters make a name look
+// like another one.
 bool deceives(std::uint32_t code) {
     return (code >= 0x80 && code < 0xA0) || (code >= 0x200B && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
            (code >= 0x2066 && code <= 0x2069) || code == 0x061C || code == 0xFEFF;

@@ -7,12 +7,13 @@
 
 namespace memscope {
 
-// Names of processes and cgroups can hold any bytes. These two make them safe to show:
+// Names of processes and cgroups can contain any bytes. These two functions make them safe to print.
 std::string valid_utf8(std::string_view bytes);  // every byte that is not UTF-8 becomes U+FFFD
-// and what steers a terminal or deceives the eye becomes \n, \x1b, \u202e ...: one line, no escapes
+// Also escapes control characters and misleading characters (\n, \x1b, \u202e ...), so that the result is one line
+// without terminal escapes.
 std::string printable(std::string_view bytes);
 
-// For messages: at most 60 bytes of something a user typed or a process is called.
+// For messages: at most 60 bytes of user input or of a process name.
 std::string shortened(std::string_view text);
 
 std::optional<std::uint64_t> parse_number(std::string_view text);            // decimal, whole text

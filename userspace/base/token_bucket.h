@@ -5,7 +5,8 @@
 
 namespace memscope {
 
-// So many at once, then one every so often: a job that crashes in a loop is told of, and drives nothing else out.
+// Rate limit: `most` events at once, then one per interval `each`. So a job that crashes in a loop is reported, but
+// does not displace other reports.
 class TokenBucket {
   public:
     TokenBucket(double most, Seconds each) : most_(most), each_(each), left_(most) {}

@@ -20,7 +20,7 @@ constexpr Unit kSizeUnits[] = {
 };
 constexpr Unit kDurationUnits[] = {{"ms", 1e-3}, {"s", 1}, {"m", 60}, {"h", 3600}};
 
-// A number that is not negative and finite, with a unit of the table behind it.
+// Parses a finite number that is not negative, followed by a unit of the table.
 template <std::size_t N>
 std::optional<double> parse_quantity(std::string_view text, const Unit (&units)[N]) {
     double value = 0;
@@ -63,7 +63,7 @@ std::string human_size(Bytes size) {
 
 std::string human_rate(double bytes_per_second) {
     constexpr double kFast = 10 * kKibi * kKibi * kKibi;  // per hour
-    constexpr double kMost = 1.8e19;                      // what 64 bits hold
+    constexpr double kMost = 1.8e19;                      // fits into 64 bits
     const double size = std::abs(bytes_per_second);
     const bool fast = size * 3600 > kFast;
     const double shown = std::clamp(std::round(size * (fast ? 60 : 3600)), 0.0, kMost);

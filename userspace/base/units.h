@@ -23,7 +23,7 @@ struct Bytes {
     }
 };
 inline Bytes operator+(Bytes a, Bytes b) { return {a.n + b.n}; }
-// Sizes are read one after the other while they change, so a difference below zero means zero.
+// Sizes are read one after the other while they change, so a difference below zero counts as zero.
 inline Bytes operator-(Bytes a, Bytes b) { return {a.n > b.n ? a.n - b.n : 0}; }
 
 struct Unlimited {
@@ -37,13 +37,13 @@ inline std::optional<Bytes> finite(const Limit& limit) {
 
 // "512M", "1.5G", "4096": K, M, G, T are powers of 1024.
 Result<Bytes> parse_size(std::string_view text);
-// "500ms", "10s", "5m", "2h", "1.5s". A number without unit is refused: it would be guessed wrong half the time.
+// "500ms", "10s", "5m", "2h", "1.5s". A number without a unit is refused, because its unit would be a guess.
 Result<Seconds> parse_duration(std::string_view text);
-// For people: "1.9 GiB", "312 KiB".
+// For display: "1.9 GiB", "312 KiB".
 std::string human_size(Bytes size);
-// For people: "1.0 GiB/h", "540 MiB/min", whichever unit a person can picture.
+// For display: "1.0 GiB/h"; per minute for high rates: "540 MiB/min".
 std::string human_rate(double bytes_per_second);
-// For people: "45 s", "12 min", "3.2 h".
+// For display: "45 s", "12 min", "3.2 h".
 std::string human_duration(Seconds duration);
 
 }  // namespace memscope

@@ -9,7 +9,7 @@ namespace {
 constexpr std::string_view kBlanks = " \t\r\n";
 constexpr std::string_view kForAShell = "$`|&;<>()*?[";
 constexpr std::string_view kForAShellInFront = "~#";
-constexpr std::string_view kAskAShell = R"(ask a shell: sh -c "...")";
+constexpr std::string_view kUseAShell = R"(run it in a shell: sh -c "...")";
 
 bool is_one_of(char c, std::string_view set) { return set.find(c) != std::string_view::npos; }
 
@@ -25,10 +25,10 @@ class Splitter {
             } else if (c == '\'' || c == '"') {
                 if (!quoted(c)) return plain_error(std::string("a quote is not closed: ") + c, "close it");
             } else if (c == '\\') {
-                if (rest_.empty()) return plain_error("ends with a backslash", "take it out");
+                if (rest_.empty()) return plain_error("ends with a backslash", "remove it");
                 add(next());
             } else if (is_one_of(c, kForAShell) || (!word_ && is_one_of(c, kForAShellInFront))) {
-                return plain_error(std::string("only a shell knows ") + c, std::string(kAskAShell));
+                return plain_error(std::string("needs a shell for ") + c, std::string(kUseAShell));
             } else {
                 add(c);
             }
@@ -50,7 +50,7 @@ class Splitter {
         word_.reset();
     }
     bool quoted(char quote) {
-        if (!word_) word_.emplace();  // '' is a word, too
+        if (!word_) word_.emplace();  // '' is an empty word
         while (!rest_.empty()) {
             const char c = next();
             if (c == quote) return true;
@@ -62,11 +62,11 @@ class Splitter {
     }
 
     std::string_view rest_;
-    std::optional<std::string> word_{};  // the one that was begun
+    std::optional<std::string> word_{};  // the current word
     std::vector<std::string> words_{};
 };
 
-// "-c", "-ec": what follows is for an interpreter.
+// "-c", "-ec": the next word is code for an interpreter.
 bool hands_on(const std::string& word) {
     return word.size() >= 2 && word.front() == '-' && word[1] != '-' && word.ends_with('c');
 }
@@ -74,14 +74,14 @@ bool hands_on(const std::string& word) {
 }  // namespace
 
 Result<std::vector<std::string>> split_words(std::string_view line) {
-    if (line.find('\0') != std::string_view::npos) return plain_error("holds a NUL character", "take it out");
+    if (line.find('\0') != std::string_view::npos) return plain_error("holds a NUL character", "remove it");
     auto words = Splitter(line).words();
     if (!words) return words;
-    // In quotes a $ is a $; but nobody means the name of a variable of ours as it is.
+    // In quotes a $ is an ordinary character. But a user who writes the name of a memscope variable expects its value.
     const auto interpreter = std::ranges::find_if(*words, hands_on);
     for (auto word = words->begin(); word != interpreter; ++word)
         if (word->find("$MEMSCOPE_") != std::string::npos || word->find("${MEMSCOPE_") != std::string::npos)
-            return plain_error("only a shell knows variables", std::string(kAskAShell));
+            return plain_error("needs a shell for variables", std::string(kUseAShell));
     return words;
 }
 

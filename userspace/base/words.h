@@ -7,9 +7,9 @@
 
 namespace memscope {
 
-// The words of a command line that is run without a shell. Blanks separate them; '...' keeps everything as it is,
-// "..." everything but \" and \\; elsewhere \ keeps the next character. What only a shell could do (variables, pipes,
-// patterns) is refused, not passed on as if it had no meaning.
+// Splits a command line that is run without a shell into words. Blanks separate words. '...' keeps all characters,
+// "..." all except \" and \\, and elsewhere \ keeps the next character. Features of a shell (variables, pipes,
+// patterns) are refused, because to pass them on as plain characters would surprise the user.
 Result<std::vector<std::string>> split_words(std::string_view line);
 
 }  // namespace memscope

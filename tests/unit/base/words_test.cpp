@@ -38,13 +38,13 @@ TEST(Words, ABackslashKeepsTheNextCharacter) {
 TEST(Words, WhatOnlyAShellCouldDoIsRefusedWithAdvice) {
     for (const auto* line : {"kill -USR1 $MEMSCOPE_PID", "a | b", "a && b", "a; b", "a > f", "a < f", "a `b`",
                              "rm *.pt", "a (b)", "ls ~/x", "a # b", "ls a?", "ls [ab]"})
-        EXPECT_THAT(refusal(line), HasSubstr("ask a shell: sh -c")) << line;
+        EXPECT_THAT(refusal(line), HasSubstr("run it in a shell: sh -c")) << line;
     EXPECT_THAT(words("a b~ c#d"), ElementsAre("a", "b~", "c#d")) << "in the midst of a word they mean nothing";
 }
 
 TEST(Words, AVariableOfOursIsRefusedUnlessAnInterpreterGetsIt) {
-    EXPECT_THAT(refusal(R"(kill -USR1 "$MEMSCOPE_PID")"), HasSubstr("only a shell knows variables"));
-    EXPECT_THAT(refusal(R"(kill -USR1 '${MEMSCOPE_PID}')"), HasSubstr("only a shell knows variables"));
+    EXPECT_THAT(refusal(R"(kill -USR1 "$MEMSCOPE_PID")"), HasSubstr("needs a shell for variables"));
+    EXPECT_THAT(refusal(R"(kill -USR1 '${MEMSCOPE_PID}')"), HasSubstr("needs a shell for variables"));
     EXPECT_THAT(words(R"(sh -c "kill -USR1 $MEMSCOPE_PID")"), ElementsAre("sh", "-c", "kill -USR1 $MEMSCOPE_PID"));
     EXPECT_THAT(words(R"(bash -ec 'echo $MEMSCOPE_COMM' x)"), ElementsAre("bash", "-ec", "echo $MEMSCOPE_COMM", "x"));
 }

@@ -55,7 +55,7 @@ TEST(OptionErrors, OnlyOneThingCanBeWatched) {
 
 TEST(OptionErrors, ACommandForAnEventIsNoShellScript) {
     EXPECT_EQ(watch_refusal({"--on-precursor", "kill -USR1 $MEMSCOPE_PID"}),
-              "--on-precursor: only a shell knows $; ask a shell: sh -c \"...\"");
+              "--on-precursor: needs a shell for $; run it in a shell: sh -c \"...\"");
     EXPECT_THAT(watch_refusal({"--on-death", "tell 'me"}), StartsWith("--on-death: a quote is not closed"));
     EXPECT_THAT(watch_refusal({"--on-timeout", "0s"}), HasSubstr("from 100ms to 1h"));
     EXPECT_THAT(watch_refusal({"--on-death", "a", "--on-death", "b"}), HasSubstr("given 2 times"));
