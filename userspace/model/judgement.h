@@ -23,35 +23,35 @@ struct LeakSteps {
     int count = 0;
     double height = 0;  // bytes
     Seconds period{};
-    Seconds last{};  // when the last one was
+    Seconds last{};  // time of the last step
 };
 
-// A job that was restarted again and again: what its earlier runs did. At least two runs are over.
+// Earlier runs of a job that was restarted repeatedly. At least two runs have ended.
 struct RestartLoop {
     int restarts = 0;
     bool all_leaked = false;   // each of the last runs leaked
     bool all_settled = false;  // each of the last runs reached a plateau
     double slope = 0;          // bytes per second, the median of the last runs that leaked
     Seconds length{};          // of a run, the median of the last ones
-    Bytes top{};               // the highest of a run, the median of the last ones
-    bool decides = false;      // the present run is too young to judge by itself: the word is that of the earlier runs
+    Bytes top{};               // highest value of a run, the median of the last ones
+    bool decides = false;      // the current run is too short to judge, so the verdict is that of the earlier runs
 };
 
-// Why the word is not `leaking` although the floor rises, where that is so.
+// Why the verdict is not `leaking` although the floor rises.
 enum class Doubt { none, budget, decelerating };
 
 // Times are on the clock of the series.
 struct Judgement {
     Verdict verdict = Verdict::insufficient;
     double confidence = 0;  // 0 to 1
-    Seconds since{};        // what was judged: from its start or restart ...
-    Seconds until{};        // ... to its last sample
+    Seconds since{};        // the judged time: from the start or restart of the series ...
+    Seconds until{};        // ... to the last sample
     std::uint64_t samples = 0;
     Bytes floor{};
     double floor_slope = 0;        // bytes per second
-    double floor_slope_error = 0;  // standard error of it
+    double floor_slope_error = 0;  // standard error of the slope
     Bytes peak{};
-    Bytes room{};  // what a limit should leave room for: the highest judged value since the warm-up
+    Bytes room{};  // the size that a limit should allow: the highest judged value since the warm-up
     std::optional<Spike> spike{};
     std::optional<Seconds> last_spike{};
     std::optional<Seconds> warmup_ended{};
@@ -60,25 +60,26 @@ struct Judgement {
     std::optional<LeakSteps> steps{};
     std::optional<RestartLoop> loop{};
     double rise = 0;      // bytes by which the floor rose: since the leak began, or since the start
-    double overhang = 0;  // bytes by which the highest of a usual minute stands above the floor, spikes included
+    double overhang = 0;  // bytes by which the highest value of a typical minute is above the floor, spikes included
     Doubt doubt = Doubt::none;
-    bool steady = false;  // of `warming_up`: it grows on one straight line and gave nothing back
-    Seconds warmup{};     // the budget it was judged by
+    bool steady = false;  // of `warming_up`: grows linearly and has freed nothing
+    Seconds warmup{};     // the warm-up budget
 };
 
-// When a limit is reached if all goes on as it does. Times count from now: of a recorded series, from its last sample.
+// When a limit is reached if growth goes on as it does. Times count from now, or from the last sample of a recorded
+// series.
 struct Forecast {
-    // What the time rests on: a leak's rate, a warm-up's rate, the next of the recurring spikes, or an extrapolation of
-    // the last minute that needs no verdict.
+    // What the time is based on: the rate of a leak, the rate of a warm-up, the next of the recurring spikes, or an
+    // extrapolation of the last minute that needs no verdict.
     enum class Basis { leak, warmup, spike, trend };
 
     Seconds eta{};
     Seconds earliest{};
-    std::optional<Seconds> latest{};  // none: it may as well never come
+    std::optional<Seconds> latest{};  // none: the limit may never be reached
     Basis basis = Basis::leak;
-    // The limit that is reached then. None for the memory of a GPU and for the limit of a recorded series.
+    // The limit that is reached. None for the memory of a GPU and for the limit of a recorded series.
     std::optional<EffectiveLimit> limit{};
-    double rate = 0;       // bytes per second by which the memory below that limit grows; 0 where a spike crosses it
+    double rate = 0;       // growth of the memory below that limit in bytes per second; 0 if a spike reaches it
     double own_share = 1;  // the target's own part of that growth, 0 to 1
 };
 inline constexpr Forecast::Basis kForecastBases[] = {Forecast::Basis::leak, Forecast::Basis::warmup,

@@ -26,9 +26,9 @@ Bytes held_by_target(const MemoryState& memory) {
     if (!memory.effective) return {};
     const Bytes held = memory.effective->held();
     if (memory.effective->owner == "own") return held;
-    // A tree of processes is measured at a cgroup that holds others, too.
+    // A process tree is measured at a cgroup that also contains other processes.
     if (memory.others) return std::min(held, memory.usage - *memory.others);
-    // Swap is in what is held where the limit counts it.
+    // `held` contains swap if the limit counts swap.
     return std::min(held, memory.held());
 }
 

@@ -7,26 +7,25 @@
 
 namespace memscope {
 
-// What threads have waited because they had to free memory before they got any: the sum over threads, so that it can
-// be more than the time that passed.
+// Reclaim stalls of threads. The times are sums over threads, so they can be more than the time that has passed.
 struct ReclaimStalls {
     Seconds memcg{};   // at the limit of a cgroup
-    Seconds direct{};  // because the machine was short
+    Seconds direct{};  // because the host was short of memory
     std::uint64_t stalls = 0;
 
     Seconds total() const { return memcg + direct; }
 };
 
-// The stalls of every target and of what lies inside it. They never go down, whichever of the inner targets ends.
+// The stalls of every target, targets inside it included. They do not fall when an inner target ends.
 class StallLedger {
   public:
-    // `counted`: what the kernel has booked to that target, and to none inside it, since it is watched.
+    // `counted`: the stalls that the kernel has counted for this target since it is watched, without targets inside it.
     void book(CgroupId target, const ReclaimStalls& counted, const Nesting& nesting);
     void forget(CgroupId target);
     ReclaimStalls of(CgroupId target) const;
 
   private:
-    std::map<CgroupId, ReclaimStalls> counted_;  // when it was last booked
+    std::map<CgroupId, ReclaimStalls> counted_;  // at the last call of book()
     std::map<CgroupId, ReclaimStalls> sums_;
 };
 

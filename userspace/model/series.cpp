@@ -6,7 +6,7 @@
 namespace memscope {
 namespace {
 
-// Powers of two, so that the edges of wide cells are edges of narrow ones, exactly.
+// Powers of two, so that the edges of wide cells are exactly edges of narrow cells.
 constexpr double kNarrowest = 1.0 / 16;
 constexpr double kFineRatio = 8;
 constexpr std::size_t kWhole = 1024;
@@ -105,7 +105,7 @@ void Series::admit(double at, double bytes) {
 
 std::vector<Bin> Series::bins(double since) const {
     if (count_ == 0) return {};
-    // Each of the finer rows takes over at an edge of the coarser one's cells, so that nothing counts twice.
+    // Each finer row begins at an edge of a cell of the coarser row, so that no sample counts twice.
     double fine_from = fine_.begins(0) == 0 ? 0 : aligned_up(fine_.begins(0), whole_.width());
     double recent_from = recent_.front().at == 0 ? 0 : aligned_up(recent_.front().at, fine_.width());
     if (recent_from <= fine_from) fine_from = recent_from = aligned_up(recent_from, whole_.width());

@@ -7,7 +7,7 @@
 
 namespace memscope {
 
-// Some samples that are neighbours in time, as one: where they were lowest and highest.
+// The lowest and the highest of some consecutive samples.
 struct Bin {
     double low = 0;  // bytes
     double high = 0;
@@ -16,7 +16,7 @@ struct Bin {
     std::uint32_t count = 0;
 };
 
-// One row of bins of equal width on a grid that starts at 0. Bins that nothing fell into are not there.
+// One row of bins of equal width on a grid that starts at 0. Empty bins are not stored.
 class BinRow {
   public:
     explicit BinRow(double width) : width_(width) {}
@@ -26,11 +26,11 @@ class BinRow {
     void forget_oldest(std::size_t n);  // the first n bins
     double width() const { return width_; }
     std::size_t size() const { return bins_.size(); }
-    double begins(std::size_t i) const;  // where the cell of a bin begins
+    double begins(std::size_t i) const;  // start of the cell of a bin
     Bin bin(std::size_t i) const;
 
   private:
-    // Half the size of a Bin: there are many. Times are exact to a part in 16 million of the length of the series.
+    // Smaller than a Bin, because there are many. Times are exact to one 16-millionth of the length of the series.
     struct Packed {
         double low;
         float rise;  // high - low
@@ -43,9 +43,9 @@ class BinRow {
     std::vector<Packed> bins_{};
 };
 
-// The history of a size, in bounded memory (at most 80 KiB) whatever its length: the last samples as they are, the time
-// before in fine bins, all the rest in bins whose width doubles whenever there are too many. What is kept depends on
-// the samples alone, never on when somebody looked.
+// The history of a size in bounded memory (at most 80 KiB), for any length. It keeps the last samples as they are, the
+// time before in fine bins, and the rest in bins whose width doubles whenever there are too many. The stored data
+// depends only on the samples, never on when it is read.
 class Series {
   public:
     struct Sample {
@@ -55,7 +55,8 @@ class Series {
 
     Series();
 
-    // Times must not run back: such a sample is left out and counted. At equal times the smallest size counts.
+    // A sample with a time before the last one is left out and counted. Of samples with equal times the smallest
+    // counts.
     void add(Seconds time, Bytes bytes);
 
     std::uint64_t count() const { return count_; }
@@ -65,7 +66,7 @@ class Series {
     Bytes latest() const { return {latest_}; }
     Bytes peak() const { return {peak_}; }
 
-    // All that is known since then (seconds since the first sample), as fine as it is kept: oldest first, no overlap.
+    // All data since `since` (seconds since the first sample), as fine as it is stored: oldest first, without overlap.
     std::vector<Bin> bins(double since = 0) const;
     // The last samples as they came: 512 to 1,024 of them, or all.
     const std::vector<Sample>& recent() const { return recent_; }

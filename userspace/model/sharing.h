@@ -9,9 +9,10 @@
 
 namespace memscope {
 
-// How the pages of one process are shared. Own pages are mapped by this one alone, all others by more than one process.
+// How the pages of one process are shared. Own pages are mapped only by this process, all others by more than one
+// process.
 struct PageSharing {
-    // Each page divided by the number of those who map it.
+    // Each page divided by the number of processes that map it.
     struct Pss {
         Bytes all{};
         Bytes anon{};
@@ -19,52 +20,53 @@ struct PageSharing {
 
     Bytes resident{};
     Bytes anonymous{};
-    Bytes own_anon{};          // at least
-    Bytes own_mapped{};        // of files and shared memory, at most
-    std::optional<Pss> pss{};  // none: only some of its pages were looked at, which do not say who else maps them
+    Bytes own_anon{};    // at least
+    Bytes own_mapped{};  // of files and shared memory, at most
+    std::optional<Pss>
+        pss{};  // none: only a sample of the pages was read, which does not show how many processes map them
 
     Bytes shared_anon() const { return anonymous - own_anon; }
     Bytes shared_mapped() const { return resident - anonymous - own_mapped; }
 };
 
-// The latest that is known of a process.
+// The latest reading of a process.
 struct SharingReading {
     std::uint64_t began_ns = 0;          // boot clock: when the reading began
     std::uint64_t read_ns = 0;           // and when it ended
-    std::optional<PageSharing> pages{};  // none: we may not read it
+    std::optional<PageSharing> pages{};  // none: memscope may not read the process
 };
 using SharingReadings = std::map<ProcessId, SharingReading>;
 
 // Copies that the forked processes of a role have made of pages they shared with their parent.
 struct Unshared {
     Bytes bytes{};
-    bool confirmed = true;        // by the private pages of every one of them, not by the sums alone
-    std::uint64_t processes = 0;  // forked ones that live
+    bool confirmed = true;        // by the private pages of each process, not only by the sums
+    std::uint64_t processes = 0;  // living forked processes
 };
 
-// The kind of forked processes that has made most copies.
+// The role of the forked processes that have made most copies.
 struct Copiers {
     Role role = Role::other;
-    Role parent = Role::other;  // whose pages they are
+    Role parent = Role::other;  // role of the process that shares its pages
     std::uint64_t processes = 0;
     bool confirmed = true;
 };
 
-// Each page once: for stacking.
+// PSS of a role. Each page counts once, so roles can be stacked in a graph.
 struct RolePss {
     Bytes bytes{};
-    Seconds age{};                // of the oldest number in it
-    std::uint64_t processes = 0;  // that were read
+    Seconds age{};                // age of the oldest reading in the sum
+    std::uint64_t processes = 0;  // number of processes that were read
 };
 
-// Who shares memory with whom in a target, and who no longer does.
+// Shared memory between the processes of a target, and copy-on-write un-sharing.
 struct Sharing {
-    Bytes summed_anon{};                 // of its processes: a shared page stands in each of them
-    std::optional<Bytes> cgroup_anon{};  // each page once; none where the cgroup is not the target's alone
+    Bytes summed_anon{};                 // sum over its processes: a shared page counts in each of them
+    std::optional<Bytes> cgroup_anon{};  // counts each page once; none if the cgroup also has other processes
     std::map<RoleKey, Unshared> unshared{};
     std::map<RoleKey, RolePss> pss{};
-    std::optional<Copiers> copiers{};  // none: nobody has copied 1 MiB
-    std::string explanation{};         // one sentence, once un-sharing matters; empty before
+    std::optional<Copiers> copiers{};  // none: no process has copied 1 MiB
+    std::string explanation{};         // one sentence; empty if un-sharing does not matter
 };
 
 }  // namespace memscope

@@ -19,23 +19,23 @@
 
 namespace memscope {
 
-// A process of a target as people and scripts see it.
+// A process of a target as outputs show it.
 struct Process {
     TaskSample task{};
     Role role = Role::other;
-    std::optional<int> rank{};                     // that its series are kept by
-    std::optional<int> folded_rank{};              // its rank, where `rank` is left out because there are too many
-    std::optional<int> slot{};                     // of a worker: the same for its successor after it
+    std::optional<int> rank{};                     // rank of its series
+    std::optional<int> folded_rank{};              // its rank, if `rank` is left out because there are too many
+    std::optional<int> slot{};                     // of a DataLoader worker; its successor has the same
     double start_time = 0;                         // seconds since 1970
     std::shared_ptr<const std::string> command{};  // argv joined by spaces, bounded, any bytes; null: none
-    // Anonymous pages that a fork gave it, that it still shares, and that another process is counted for: its parent,
-    // or its siblings where the parent has them no more. analysis/own_memory fills it in.
+    // Inherited anonymous pages that it still shares and that count for another process: its parent, or its siblings if
+    // the parent no longer has them. analysis/own_memory sets it.
     Bytes inherited{};
-    // Its part of inherited pages that its parent has no more, so that it is counted for them.
+    // Its part of inherited pages that its parent no longer has, so that they count for this process.
     Bytes orphaned{};
-    bool own_known = true;  // false: nothing but an upper bound of `inherited` is known yet
+    bool own_known = true;  // false: only an upper bound of `inherited` is known yet
 
-    // Anonymous memory that it holds for itself. Over all processes of a target this counts each page once.
+    // Own memory. Summed over all processes of a target, it counts each page once.
     Bytes own_anon() const { return task.memory ? task.memory->anon - inherited : Bytes{}; }
     std::optional<int> own_rank() const { return rank ? rank : folded_rank; }
     std::string_view command_text() const { return command ? std::string_view(*command) : std::string_view(); }
@@ -49,18 +49,18 @@ struct RoleTotals {
     Bytes swap{};
     std::uint64_t processes = 0;
     std::uint64_t threads = 0;
-    Bytes inherited{};  // of `anon`, as a process has it
+    Bytes inherited{};  // part of `anon`, as in Process
     bool own_known = true;
 
     Bytes own_anon() const { return anon - inherited; }
 };
 
-// Counters of a role: they live on across generations of workers and never go down.
+// Counters of a role. They continue across generations of workers and never fall.
 struct RoleCounters {
     std::uint64_t starts = 0;
     std::uint64_t exits = 0;
     Faults faults{};
-    std::optional<Mappings> mappings{};  // none: the signal is off
+    std::optional<Mappings> mappings{};  // none: mapped bytes are not followed
 
     RoleCounters& operator+=(const RoleCounters& other);
 };
@@ -68,30 +68,30 @@ struct RoleCounters {
 struct TargetInfo {
     std::string name{};           // the path below the hierarchy
     std::string kind = "cgroup";  // cgroup; later pid, command
-    int cgroup_version = 2;       // of the hierarchy the memory controller is on
+    int cgroup_version = 2;       // of the hierarchy that has the memory controller
 };
 
-// The process that grew most, and where it stands in its tree.
+// The process that grew most, and its position in the process tree.
 struct Grower {
     pid_t pid = 0;
     std::string comm{};  // any bytes
     RoleKey role{};
-    Bytes grown{};  // of what it holds for itself
+    Bytes grown{};  // growth of its own memory
     Seconds over{};
-    int levels = 0;     // below the top of the tree
-    std::string top{};  // the comm of that one
-    double share = 1;   // of what the target, or the role, rose by in that time: 0 to 1
+    int levels = 0;     // number of levels below the root of the tree
+    std::string top{};  // comm of the root
+    double share = 1;   // of the growth of the target or the role in that time, 0 to 1
 };
 
-// Where a scope has grown lately, line by line.
+// Recent growth of a scope by own line.
 struct GrowingLines {
-    double repeated = 0;  // of that growth: at lines that had grown before
-    std::string most{};   // the line that took most; any bytes
-    double share = 0;     // its part
-    int times = 0;        // that it was seen to grow
+    double repeated = 0;  // share of the growth at lines that had grown before
+    std::string most{};   // the line that grew most; any bytes
+    double share = 0;     // its share of the growth
+    int times = 0;        // number of times that it grew
 };
 
-// What made up most of the rise since a leak or a warm-up began, where that is not memory that a program keeps.
+// The main cause of the rise since a leak or a warm-up began, if it is not memory that a program keeps.
 struct GrowthCause {
     enum class Kind { unsharing, shared_memory, page_tables, kernel };
     Kind kind = Kind::unsharing;
@@ -100,45 +100,45 @@ struct GrowthCause {
 };
 std::string_view name_of(GrowthCause::Kind kind);
 
-// CONTRACT: what is judged. All of a target, the anonymous memory that a role holds for itself, what the target holds
-// of a GPU, and the host memory it has pinned.
+// CONTRACT: scopes of verdicts. The whole target, the own memory of a role, the memory of a GPU that the target holds,
+// and the host memory that it has pinned.
 enum class VerdictScope { target, role, gpu, pinned };
 std::string_view name_of(VerdictScope scope);
 
 // Times are seconds since 1970.
 struct ScopeVerdict {
     VerdictScope scope = VerdictScope::target;
-    std::optional<RoleKey> role{};  // of the scope `role` alone
-    GpuId gpu{};                    // and of the scope `gpu`
-    Seconds began{};                // when its series did
+    std::optional<RoleKey> role{};  // only for the scope `role`
+    GpuId gpu{};                    // only for the scope `gpu`
+    Seconds began{};                // start of its series
     Judgement judgement{};
-    // Of the limit that is reached first, so of the target alone, or of a GPU's memory. It holds now: it is aged by the
-    // clock and by what is held, however old the judgement is.
+    // For the limit that is reached first: only for the scope `target`, or for the memory of a GPU. It is valid now: it
+    // is updated with the clock and the current size, even if the judgement is older.
     std::optional<Forecast> forecast{};
-    std::optional<Grower> grower{};       // who grows
-    std::optional<GrowingLines> lines{};  // and where; none: not known, or too early to say
-    std::optional<GrowthCause> cause{};   // of the growth; none: memory that a program keeps, or nothing is known
-    std::string explanation{};            // a sentence or two for people
+    std::optional<Grower> grower{};       // the process that grows most
+    std::optional<GrowingLines> lines{};  // the lines that grow; none: not known, or too early
+    std::optional<GrowthCause> cause{};   // none: memory that a program keeps, or not known
+    std::string explanation{};            // one or two sentences for users
 };
 
 struct TargetSnapshot {
     TargetInfo info{};
-    RunId run = kNoRun;  // the current run of its job, or the last one until another begins
-    bool up = true;      // false once the target has ended and its last values linger
+    RunId run = kNoRun;  // the current run of its job, or the last one until the next begins
+    bool up = true;      // false: the target has ended, and these are its last values
     MemoryState memory{};
     std::vector<Process> processes{};  // by pid
     std::map<RoleKey, RoleTotals> roles{};
     std::map<RoleKey, RoleCounters> counters{};
     std::optional<ShmUsage> shm{};
     Sharing sharing{};
-    std::optional<TargetGpu> gpu{};                  // none: it has no GPU memory, or nobody can tell
+    std::optional<TargetGpu> gpu{};                  // none: it has no GPU memory, or that is not known
     std::optional<ReclaimStalls> reclaim{};          // none: the kernel has no hook for it
-    std::vector<Precursor> precursors{};             // those that stand, in the order of kPrecursorKinds
-    std::optional<std::vector<LineGrowth>> lines{};  // largest first; none: not looked at in this tick
-    std::vector<ScopeVerdict> verdicts{};            // that of the target first, then by role, by GPU, pinned memory
-    std::vector<Death> deaths{};                     // since the tick before, in their order
-    DeathTally death_tally{};                        // all of them
-    std::optional<Death> last_death{};               // the latest that was news, whenever that was
+    std::vector<Precursor> precursors{};             // active ones, in the order of kPrecursorKinds
+    std::optional<std::vector<LineGrowth>> lines{};  // largest first; none: not read at this tick
+    std::vector<ScopeVerdict> verdicts{};            // first the target, then roles, GPUs, pinned memory
+    std::vector<Death> deaths{};                     // since the last tick, in order of time
+    DeathTally death_tally{};                        // of all deaths
+    std::optional<Death> last_death{};               // the latest death with `news`, at any time
 
     const ScopeVerdict* verdict() const { return verdicts.empty() ? nullptr : &verdicts.front(); }
 };
@@ -148,7 +148,7 @@ struct Probe {
     bool attached = false;
 };
 
-// The watcher watching itself.
+// Resource use of the watcher itself.
 struct SelfSample {
     Seconds cpu{};
     Bytes resident{};
@@ -159,24 +159,24 @@ struct SelfSample {
     double start_time = 0;  // seconds since 1970
     Bytes bpf_maps{};
     Seconds tick_duration{};
-    std::map<std::string, std::uint64_t> dropped{};  // by reason, every reason present from the start
-    // Cgroups that should be watched and are not at this tick, because memscope has no file descriptor left for them.
+    std::map<std::string, std::uint64_t> dropped{};  // by reason; has every reason from the start
+    // Cgroups that should be watched but are not at this tick, because memscope has no file descriptor left for them.
     std::uint64_t unwatched_targets = 0;
     std::vector<Probe> probes{};
-    ActionTally actions{};  // commands of the user's that were run
+    ActionTally actions{};  // commands of the user
 };
 
-// The one value that flows: sources fill it, analysis reads it, outputs render it.
+// Everything that is known at one tick: sources fill it, analysis reads it, outputs render it.
 struct Snapshot {
     double time = 0;  // seconds since 1970
     HostMemory host{};
-    std::vector<GpuDevice> gpus{};          // of the machine, by index; none without a driver
+    std::vector<GpuDevice> gpus{};          // of the host, by index; empty without a driver
     std::vector<TargetSnapshot> targets{};  // by name
     SelfSample self{};
 };
 using SnapshotPtr = std::shared_ptr<const Snapshot>;
 
-// By binary search, because there can be thousands of targets. Null: it has no target of that name.
+// Binary search, because there can be thousands of targets. Null if there is no target of that name.
 const TargetSnapshot* find_target(const Snapshot& snapshot, const std::string& name);
 
 }  // namespace memscope

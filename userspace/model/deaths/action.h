@@ -5,19 +5,19 @@
 
 namespace memscope {
 
-// What a command of the user's is run for.
+// The event for which a command of the user is run.
 enum class ActionEvent { precursor, death };
 inline constexpr ActionEvent kActionEvents[] = {ActionEvent::precursor, ActionEvent::death};
 std::string_view name_of(ActionEvent event);
 
-// What became of it. Failed: it ended with another status than 0, by a signal, or could not be started. Dropped: it was
-// never run, because there were too many or nobody was left to run it.
+// The outcome of a command. Failed: its exit status was not 0, a signal killed it, or it could not be started. Dropped:
+// it was not run, because there were too many commands or because the process that runs them was gone.
 enum class ActionOutcome { ok, failed, timeout, dropped };
 inline constexpr ActionOutcome kActionOutcomes[] = {ActionOutcome::ok, ActionOutcome::failed, ActionOutcome::timeout,
                                                     ActionOutcome::dropped};
 std::string_view name_of(ActionOutcome outcome);
 
-// All of them since watching began.
+// Number of commands by event and outcome since watching began.
 class ActionTally {
   public:
     void add(ActionEvent event, ActionOutcome outcome, std::uint64_t count = 1);

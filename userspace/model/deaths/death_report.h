@@ -13,12 +13,12 @@ namespace memscope {
 
 struct HeldPoint {
     double time = 0;  // seconds since 1970
-    Bytes held{};     // what is judged: unreclaimable, and swapped out
-    Bytes usage{};    // with what could be reclaimed
+    Bytes held{};     // unreclaimable and swapped-out memory, which verdicts judge
+    Bytes usage{};    // reclaimable memory included
 };
 
-// The last half hour of a target for whoever asks later what came before: the last minute as it was sampled, the time
-// before in bins that keep the highest, since it is a peak that kills. At most 301 points.
+// The last half hour of a target, for death reports. It keeps the last 60 points as they were sampled, and earlier ones
+// in bins with the highest point of each, because peaks cause OOM kills. At most 301 points.
 class HeldHistory {
   public:
     static constexpr std::size_t kFine = 60;
@@ -26,7 +26,7 @@ class HeldHistory {
     static constexpr double kSpan = 1800;  // seconds
     static constexpr double kBinWidth = kSpan / kBins;
 
-    // Times that run back (somebody set the clock) begin a new history.
+    // A time before the last one (the clock was set) starts a new history.
     void add(const HeldPoint& point);
     std::vector<HeldPoint> points() const;  // oldest first
 
@@ -34,10 +34,10 @@ class HeldHistory {
     void to_bins(const HeldPoint& point);
 
     std::deque<HeldPoint> fine_{};
-    std::deque<HeldPoint> bins_{};  // each the highest point of its bin
+    std::deque<HeldPoint> bins_{};  // the highest point of each bin
 };
 
-// Something worth telling that came before a death. `kind` is one word: verdict, warm-up, leak, precursor, failure,
+// An event before a death that the report mentions. `kind` is one word: verdict, warm-up, leak, precursor, failure,
 // death.
 struct PastEvent {
     double time = 0;  // seconds since 1970
@@ -45,22 +45,22 @@ struct PastEvent {
     std::string text{};  // one line, printable
 };
 
-// All that was known when processes of a target died in the same moment. Every list is bounded, and what was left out
-// of it is counted.
+// Everything that was known when processes of a target died at the same time. Every list is bounded, and omitted
+// entries are counted.
 struct DeathReport {
-    std::vector<Death> deaths{};  // never empty; the decisive one first
+    std::vector<Death> deaths{};  // never empty; the most important one first
     std::uint64_t deaths_left_out = 0;
-    std::uint64_t unreported = 0;  // deaths before these that made no report, because there were too many
+    std::uint64_t unreported = 0;  // earlier deaths without a report, because there were too many
 
-    // The machine and, as its only target, what the dead belonged to, when they were last seen alive.
+    // The host and, as the only target, the target of the dead processes, at the last tick at which they were alive.
     Snapshot then{};
-    std::uint64_t processes_left_out = 0;  // the smallest
-    Bytes left_out_resident{};             // what they held, shared pages counted in each
+    std::uint64_t processes_left_out = 0;  // the smallest processes
+    Bytes left_out_resident{};             // RSS of these processes, so that shared pages count several times
 
-    std::optional<Growth> growth{};     // the largest sites; none: nobody follows growth, or it was not asked for yet
-    std::vector<HeldPoint> series{};    // the last half hour, oldest first
+    std::optional<Growth> growth{};     // the largest sites; none: growth is not followed, or was not read yet
+    std::vector<HeldPoint> series{};    // of the last half hour, oldest first
     std::vector<PastEvent> events{};    // oldest first
-    std::vector<std::string> advice{};  // what to do, the most useful first
+    std::vector<std::string> advice{};  // recommendations, the most useful first
 
     const Death& decisive() const { return deaths.front(); }
     const TargetSnapshot& target() const { return then.targets.front(); }

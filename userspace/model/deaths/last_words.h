@@ -9,41 +9,41 @@
 
 namespace memscope {
 
-// What was collected of a process until its end. Nothing of it is decided yet; names can hold any bytes. Times are
-// nanoseconds on the boot clock.
+// The evidence about a process that was collected until its exit. The cause of death is decided later. Names can
+// contain any bytes. Times are nanoseconds on the boot clock.
 struct SentSignal {
     std::uint64_t time_ns = 0;
     int number = 0;
-    NamedProcess sender{};               // who was running then
-    CgroupId sender_target = kNoCgroup;  // the innermost watched cgroup around it
-    bool by_kernel = false;              // of its own accord, not in the name of who was running
-    bool at_exit = false;                // who was running was ending itself
-    bool with_victim = false;            // by the OOM killer, because it shares the memory of its victim
+    NamedProcess sender{};               // the process that was running when the signal was sent
+    CgroupId sender_target = kNoCgroup;  // innermost watched cgroup of the sender
+    bool by_kernel = false;              // sent by the kernel itself, not by the running process
+    bool at_exit = false;                // the sender was exiting
+    bool with_victim = false;            // sent by the OOM killer, because the process shares the memory of its victim
 };
 
-// A cgroup as the kernel names it.
+// A cgroup with the name that the kernel has for it.
 struct NamedCgroup {
     CgroupId id = kNoCgroup;
-    std::string name{};  // the last part of its path, as far as it was kept
+    std::string name{};  // last component of its path, possibly truncated
 };
 
 struct OomMark {
-    std::uint64_t time_ns = 0;  // 0: only whose memory it shares was chosen
-    bool chosen = true;         // false: it had ended when the mark came, if one came; this is how it was at the signal
-    pid_t thread = 0;           // that was named
+    std::uint64_t time_ns = 0;  // 0: this process was not the victim itself; a process that shares its memory was
+    bool chosen = true;         // false: no mark was seen before the exit, so the fields are the state at the signal
+    pid_t thread = 0;           // the thread that the OOM killer named
     NamedProcess trigger{};
-    NamedCgroup cgroup{};  // the victim's own
-    NamedCgroup owner{};   // of the limit; kNoCgroup: none around it was full
+    NamedCgroup cgroup{};  // of the victim
+    NamedCgroup owner{};   // owner of the full limit; kNoCgroup: none was full
     Bytes limit{};
     Bytes usage{};
     Bytes anon{};  // of the victim
     bool whole_cgroup = false;
 };
 
-// Where a file lies, as the kernel knows it.
+// The file system of a file, as the kernel identifies it.
 struct FileSystemId {
     std::uint64_t magic = 0;
-    std::uint32_t device = 0;  // 12 bits of major, 20 of minor number
+    std::uint32_t device = 0;  // 12 bits major number, 20 bits minor number
 };
 
 struct FaultedFile {
@@ -59,36 +59,36 @@ struct LastFailure {
     std::optional<FileSystemId> place{};
 };
 
-// The same of the CUDA driver.
+// A refused allocation of the CUDA driver.
 struct GpuFailure {
     std::uint64_t time_ns = 0;
     Bytes size{};
-    std::optional<GpuUuid> device{};  // as the process was told; none: not known
-    Bytes reserved{};                 // by calls of the process on that device, when this one failed
-    bool of_host = false;             // it was to be pinned memory
+    std::optional<GpuUuid> device{};  // as the driver reported it to the process; none: not known
+    Bytes reserved{};                 // held by the process on the device at the failure, from its calls
+    bool of_host = false;             // the request was for pinned memory
 };
 
 struct LastWords {
-    std::uint64_t time_ns = 0;  // of its end
+    std::uint64_t time_ns = 0;  // of the exit
     ProcessId id{};
-    CgroupId target = kNoCgroup;  // the innermost watched cgroup around it
+    CgroupId target = kNoCgroup;  // innermost watched cgroup of the process
     pid_t parent = 0;
     std::string comm{};
-    int exit_code = 0;                        // as wait() has it
+    int exit_code = 0;                        // as wait() returns it
     std::optional<SentSignal> kill{};         // the first SIGKILL
-    std::optional<SentSignal> other{};        // the last of the other signals
-    std::optional<OomMark> oom{};             // the OOM killer's choice
+    std::optional<SentSignal> other{};        // the last other fatal signal
+    std::optional<OomMark> oom{};             // mark of the OOM killer
     std::optional<FaultedFile> bus{};         // of the last SIGBUS
-    std::optional<LastFailure> failure{};     // the last allocation that failed
-    std::optional<GpuFailure> gpu_failure{};  // and the last of a GPU
+    std::optional<LastFailure> failure{};     // the last failed allocation
+    std::optional<GpuFailure> gpu_failure{};  // the last failed allocation of a GPU
 };
 
-// What the kernel log says of an OOM kill, where it could be read.
+// An OOM kill as the kernel log describes it, if the log can be read.
 struct LoggedOomKill {
     pid_t thread = 0;  // the victim, or one of its threads
     OomConstraint constraint = OomConstraint::unknown;
     std::string limit_owner{};    // path of the cgroup; empty: none, or ambiguous
-    std::string victim_cgroup{};  // the same
+    std::string victim_cgroup{};  // likewise
 };
 
 }  // namespace memscope

@@ -13,56 +13,56 @@
 
 namespace memscope {
 
-// A device by its UUID ("GPU-...", "MIG-..."). Empty: memory is held on one, but nobody can tell on which.
+// A device by its UUID ("GPU-...", "MIG-..."). Empty: the device is not known.
 using GpuId = std::string;
 
-// CONTRACT: how a process has reserved memory of a device.
+// CONTRACT: the API by which a process has reserved memory of a device.
 enum class GpuApi { alloc, vmm, pool, managed };
 inline constexpr GpuApi kGpuApis[] = {GpuApi::alloc, GpuApi::vmm, GpuApi::pool, GpuApi::managed};
 std::string_view name_of(GpuApi api);
 
-// CONTRACT: how host memory came to be pinned.
+// CONTRACT: how host memory was pinned.
 enum class PinnedKind { allocated, registered };
 inline constexpr PinnedKind kPinnedKinds[] = {PinnedKind::allocated, PinnedKind::registered};
 std::string_view name_of(PinnedKind kind);  // "alloc", "register"
 
-// A process that has a context on a device, whosever it is.
+// A process that has a context on a device, watched or not.
 struct GpuHolder {
     pid_t pid = 0;
-    std::optional<Bytes> used{};  // none: the driver does not say
+    std::optional<Bytes> used{};  // none: the driver does not report it
 };
 
-// A device as its driver's management library tells of it. What the library cannot tell is absent.
+// A device as NVML, the management library of the driver, reports it. Values that the library does not have are absent.
 struct GpuDevice {
     GpuId id{};
     unsigned index = 0;
     std::string name{};
     std::string pci_bus_id{};
     std::optional<Bytes> used{};
-    std::optional<Bytes> free{};  // what processes can still get; total - used also contains `reserved`
+    std::optional<Bytes> free{};  // memory that processes can still get; total - used also contains `reserved`
     // Memory that the driver and the firmware keep for themselves. Not in `used`. None: this driver counts it in
     // `used`.
     std::optional<Bytes> reserved{};
     std::optional<Bytes> total{};
     std::optional<double> utilization{};        // 0 to 1
-    std::optional<std::uint64_t> xid_errors{};  // since we watch
-    std::vector<GpuHolder> holders{};           // by pid; those of a part are in the part alone
-    bool knows_holders = false;                 // else nobody can tell, which is not the same as nobody
-    GpuId part_of{};                            // of a MIG device: the GPU it is cut out of
-    std::string trouble{};                      // why values are absent that were there before
+    std::optional<std::uint64_t> xid_errors{};  // since watching began
+    std::vector<GpuHolder> holders{};           // by pid; holders of a MIG device are only listed there
+    bool knows_holders = false;                 // false: an empty list means "not known", not "none"
+    GpuId part_of{};                            // of a MIG device: its GPU
+    std::string trouble{};                      // why values are absent that were present before
 };
 
-// What one process, or one role, holds on one device.
+// Memory that one process or one role holds on one device.
 struct GpuUse {
-    std::optional<Bytes> used{};                        // by NVML; contexts included
-    std::array<Bytes, std::size(kGpuApis)> reserved{};  // by the calls of the driver
-    std::optional<Bytes> tensors{};                     // by PyTorch's own probes
+    std::optional<Bytes> used{};                        // from NVML; contexts included
+    std::array<Bytes, std::size(kGpuApis)> reserved{};  // from the calls of the driver
+    std::optional<Bytes> tensors{};                     // from PyTorch's static probes
 
     Bytes of(GpuApi api) const { return reserved[static_cast<std::size_t>(api)]; }
     Bytes reserved_total() const;
-    // Reserved, but in no tensor: cached, fragmented, or taken by libraries beside PyTorch. None: not known.
+    // Reserved, but in no tensor: cached, fragmented, or held by other libraries than PyTorch. None: not known.
     std::optional<Bytes> cached() const;
-    GpuUse& operator+=(const GpuUse& other);  // sums what either knows
+    GpuUse& operator+=(const GpuUse& other);  // a value that only one side has counts as the sum
 };
 
 struct PinnedUse {
@@ -82,10 +82,11 @@ struct ProcessGpu {
 struct TargetGpu {
     using RoleDevice = std::pair<RoleKey, GpuId>;
 
-    std::map<pid_t, ProcessGpu> processes{};  // those that hold any
+    std::map<pid_t, ProcessGpu> processes{};  // only processes that hold GPU memory
     std::map<RoleDevice, GpuUse> roles{};
     std::map<RoleKey, PinnedUse> pinned{};
-    std::map<RoleDevice, std::uint64_t> failures{};  // CUDA out of memory: a counter, lives on across processes
+    std::map<RoleDevice, std::uint64_t>
+        failures{};  // CUDA out of memory: a counter that does not fall when a process exits
 };
 
 }  // namespace memscope

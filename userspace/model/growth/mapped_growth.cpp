@@ -8,7 +8,7 @@ const RangeMap kNothing{};
 
 }  // namespace
 
-// An address space nobody told us the birth of was there before.
+// An address space without a fork or exec event existed before watching began.
 MappedGrowth::Space* MappedGrowth::begin(ProcessId id) {
     const auto found = spaces_.find(id);
     if (found != spaces_.end()) return &found->second;

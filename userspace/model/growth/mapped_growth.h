@@ -7,50 +7,51 @@
 
 namespace memscope {
 
-// The address spaces of all watched processes: range events in, per process and stack what is mapped and not unmapped
-// since out. A process that has ended has nothing mapped any more.
-//
-// Some have to be read from /proc/PID/maps: those that were there before, and those that events were lost of. Whatever
-// happens while that file is read comes through the ring as well and is applied again, which does no harm. Drain the
-// ring before, too: a move that was not heard of when its result is read has lost its stack.
+// The address spaces of all watched processes. Computes from range events the mapped growth of each process and stack.
+// A process that has exited has no mapped memory. Some address spaces have to be read from /proc/PID/maps: those that
+// existed before watching began, and those with lost events. Changes during this read also arrive through the ring
+// buffer and are applied again, which does no harm. The ring buffer must be drained before the read, too. Otherwise a
+// moved range whose event is still in the ring buffer loses its stack.
 class MappedGrowth {
   public:
-    // As many as the kernel side follows.
+    // Same number as in the BPF map.
     static constexpr std::size_t kMostSpaces = 65'536;
-    // Longer than a call takes from being told to being done, on a busy machine.
+    // Longer than the time from the event of a call to its effect, on a busy host.
     static constexpr std::uint64_t kInFlightNs = 100'000'000;
-    // A forked child takes over the ranges of its parent, unless they are so many that it is cheaper to read its maps
-    // if it ever does something.
+    // A forked child copies the ranges of its parent. With more ranges than this it is cheaper to read /proc/PID/maps
+    // when the child first maps something.
     static constexpr std::size_t kMostInherited = 1024;
 
     void apply(const RangeEvent& event);
-    // A process that is followed and lives. One that is not known has been there before; of one that is, more events
-    // may be lost than the last one that was heard of told.
+    // To be called for each followed process that is alive. An unknown process existed before watching began. For a
+    // known one, `lost` can be newer than the count in its last event.
     void meet(ProcessId id, std::uint64_t lost);
-    void end(ProcessId id);  // its end was seen elsewhere, or it cannot be read any more
+    void end(ProcessId id);  // the process has exited, or it cannot be read any more
 
     std::vector<ProcessId> to_be_read() const;
-    // `read_at_ns`: before the reading began. What may have been under way then is read again.
+    // `read_at_ns`: a time before the read began. If calls may have been in progress then, the address space is read
+    // again.
     void reconcile(ProcessId id, std::span<const FoundRange> found, std::uint64_t read_at_ns);
 
     struct Process {
         ProcessId id{};
-        const RangeMap& ranges;  // empty for a child that has done nothing since its birth
+        const RangeMap& ranges;  // empty for a child that has mapped nothing since its fork
         std::uint64_t reconciled =
-            0;  // how often events were lost; its numbers are good, some of its stacks may not be
+            0;  // how often events were lost; the sizes are right, but some stacks may be missing
     };
     void visit(const std::function<void(const Process&)>& visitor) const;
     std::optional<Process> find(ProcessId id) const;
-    std::uint64_t refused() const { return refused_; }  // events of address spaces that were too many
+    std::uint64_t refused() const { return refused_; }  // events that were ignored because of kMostSpaces
 
   private:
     struct Space {
         std::shared_ptr<RangeMap> ranges = std::make_shared<RangeMap>();
-        bool inherited = false;  // still its parent's: most children exec or end before they map anything
-        bool is_new = false;     // to be read for the first time
+        bool inherited =
+            false;  // `ranges` are still those of the parent: most children exec or exit before they map anything
+        bool is_new = false;  // not read yet
         bool to_be_read = false;
-        bool has_attached = false;  // of a size that has to be read; the rest is known
-        int readings = 0;           // in a row that were not good enough
+        bool has_attached = false;  // has a System V segment whose size has to be read
+        int readings = 0;           // consecutive reads with calls in progress
         std::uint64_t lost = 0;
         std::uint64_t reconciled = 0;
         std::uint32_t generation = 0;

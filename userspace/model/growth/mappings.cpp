@@ -25,7 +25,7 @@ Mappings Mappings::summed() const {
     const Bytes up = std::accumulate(mapped.begin(), mapped.end(), Bytes{});
     const Bytes down = std::accumulate(unmapped.begin(), unmapped.end(), Bytes{});
     Mappings difference;
-    difference.mapped[MS_MAPPED_OTHER] = up - down;  // one of the two is nothing
+    difference.mapped[MS_MAPPED_OTHER] = up - down;  // one of the two is 0
     difference.unmapped[MS_UNMAPPED_OTHER] = down - up;
     return difference;
 }

@@ -9,7 +9,7 @@ namespace memscope {
 
 struct AddressRange {
     std::uint64_t begin = 0;
-    std::uint64_t end = 0;  // behind the last byte
+    std::uint64_t end = 0;  // exclusive
     std::uint64_t size() const { return end - begin; }
     auto operator<=>(const AddressRange&) const = default;
 };
@@ -18,7 +18,7 @@ enum class RangeKind : std::uint8_t {
     anonymous,  // private, without a file
     shared,     // shared memory: of shared anonymous mappings, memfd, tmpfs, hugetlbfs
     attached,   // shared memory of System V
-    file,       // private mappings of a file included
+    file,       // mappings of files, shared or private
     other,      // devices
 };
 constexpr bool is_memory(RangeKind kind) { return kind < RangeKind::file; }
@@ -31,7 +31,7 @@ struct Access {
     auto operator<=>(const Access&) const = default;
 };
 
-// What a call did to a range of an address space; see shared/ranges.h for what each call means and when it is told.
+// A change of a range of an address space. shared/ranges.h describes each call, and when its event is sent.
 struct RangeEvent {
     std::uint64_t time_ns = 0;  // boot clock
     ProcessId id{};
@@ -41,18 +41,18 @@ struct RangeEvent {
     RangeKind kind = RangeKind::other;
     Access access{};
     std::uint64_t stack = 0;  // 0: none
-    std::uint64_t lost = 0;   // events of this address space that found no room so far
+    std::uint64_t lost = 0;   // dropped events of this address space so far
     pid_t thread = 0;
     std::uint32_t generation = 0;  // rises with every exec
     pid_t parent = 0;
 };
 
-// A range as /proc/PID/maps has it.
+// A range as /proc/PID/maps shows it.
 struct FoundRange {
     AddressRange range{};
     RangeKind kind = RangeKind::other;
     Access access{};
-    bool shared_file = false;  // it may be one of a tmpfs
+    bool shared_file = false;  // may be a file in a tmpfs
 };
 
 }  // namespace memscope

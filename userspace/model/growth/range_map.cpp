@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-// A RangeMap beside what the kernel says is mapped.
-
 namespace memscope {
 
 Bytes MappedTotals::grown() const {
@@ -99,7 +97,7 @@ void RangePieces::put_where_empty(const RangePiece& piece) {
     put({at, piece.range.end}, piece.use);
 }
 
-// Neighbours that differed by their owners alone stay apart: they become one when something happens to them.
+// Neighbours that differed only in their owners stay separate pieces until the next change joins them.
 void RangePieces::disown() {
     for (auto& [begin, rest] : pieces_) {
         if (rest.use.owner == RangeOwner::nobody) continue;
@@ -115,7 +113,7 @@ namespace {
 
 constexpr Access kReadWrite{.readable = true, .writable = true};
 
-// Mapped now, or made writable now.
+// The use of a range that is mapped now, or that becomes writable now.
 RangeUse used(RangeKind kind, const Access& access, std::uint64_t stack) {
     RangeUse use{.kind = kind, .access = access};
     if (is_writable_memory(use)) {
@@ -181,7 +179,7 @@ bool RangeMap::put_back(const RangeEvent& event, ms_range_call call, const Addre
     const auto taken = taken_by(event, call, range);
     if (!taken) return false;
     for (const RangePiece& piece : taken->pieces) {
-        for (const RangePiece& there : pieces_.within(piece.range))  // read from the kernel meanwhile
+        for (const RangePiece& there : pieces_.within(piece.range))  // read from /proc/PID/maps meanwhile
             if (there.use.owner == RangeOwner::unknown) pieces_.take(there.range);
         pieces_.put_where_empty(piece);
     }
@@ -194,14 +192,14 @@ bool RangeMap::move(const RangeEvent& event) {
     const std::uint64_t kept = std::min(event.old.size(), event.range.size());
     const AddressRange more{event.range.begin + kept, event.range.end};
     RangeUse use{.kind = RangeKind::anonymous, .access = kReadWrite, .owner = RangeOwner::before};
-    if (taken->pieces.empty() && holds_unknown(event.range)) return true;  // read from the kernel when it had moved
+    if (taken->pieces.empty() && holds_unknown(event.range)) return true;  // read from /proc/PID/maps after the move
     pieces_.take(event.range);
     if (!taken->pieces.empty()) {
         use = taken->pieces.back().use;
-    } else if (event.old.size() < MS_RANGE_LEAST_BYTES) {  // too small to have been heard of: all of it is new here
+    } else if (event.old.size() < MS_RANGE_LEAST_BYTES) {  // too small to have been sent: all of it is new here
         pieces_.put(event.range, used(RangeKind::anonymous, kReadWrite, event.stack));
         return true;
-    } else {  // made by the kernel itself, or before it was followed
+    } else {  // mapped by the kernel itself, or before it was followed
         pieces_.put({event.range.begin, more.begin}, use);
     }
     for (const RangePiece& piece : taken->pieces) {
@@ -225,7 +223,8 @@ bool RangeMap::holds_unknown(const AddressRange& range) const {
                        [](const RangePiece& piece) { return piece.use.owner == RangeOwner::unknown; });
 }
 
-// What has been somebody's stays his: memory that becomes writable once more was mapped where it was the first time.
+// A range that has an owner keeps it: memory that becomes writable again is attributed to the stack that first made it
+// writable.
 void RangeMap::protect(const RangeEvent& event) {
     for (const RangePiece& piece : pieces_.within(event.range)) {
         RangeUse use = piece.use;
@@ -240,7 +239,7 @@ void RangeMap::attach(const RangeEvent& event) {
     if (attached_.size() < kMostAttached) attached_[event.range.begin] = {.access = event.access, .stack = event.stack};
 }
 
-// Only what is still part of the segment goes: something else may have been mapped over it.
+// Removes only pieces that still belong to the segment, because other mappings may have replaced parts of it.
 void RangeMap::detach(const RangeEvent& event) {
     const auto found = attached_.find(event.range.begin);
     if (found == attached_.end()) return;
@@ -269,12 +268,13 @@ bool RangeMap::has_calls_in_flight(std::uint64_t since_ns) const {
 
 namespace {
 
-// A shared mapping of a file may be one of a tmpfs: its path does not tell, the call that mapped it did.
+// A shared mapping of a file may be in a tmpfs. /proc/PID/maps does not show that, but the event of the mapping call
+// did.
 bool are_the_same(const RangeUse& known, const FoundRange& found) {
     return known.kind == found.kind || (known.kind == RangeKind::shared && found.shared_file);
 }
 
-// Access as it is now; if it has become writable unnoticed, nobody knows where.
+// Uses the current access. If memory has become writable without an event, its owner is `owner`.
 RangeUse still_there(const RangeUse& known, const FoundRange& found, RangeOwner owner) {
     RangeUse use = known;
     use.access = found.access;
@@ -286,7 +286,7 @@ RangeUse still_there(const RangeUse& known, const FoundRange& found, RangeOwner 
 
 void RangeMap::reconcile(std::span<const FoundRange> found, RangeOwner owner) {
     RangePieces now(pieces_.most());
-    // What is too small to have been heard of stays unheard of.
+    // Ranges that are too small to be sent are ignored here, too.
     const auto put_unknown = [&](const AddressRange& range, const FoundRange& from) {
         RangeUse use{.kind = from.kind, .access = from.access};
         if (is_writable_memory(use)) {
@@ -321,7 +321,7 @@ void RangeMap::find_attached(std::span<const FoundRange> found) {
         }
         pieces_.put(there.range, use);
     }
-    std::erase_if(attached_, [](const auto& at) { return at.second.bytes == 0; });  // gone again
+    std::erase_if(attached_, [](const auto& at) { return at.second.bytes == 0; });  // detached again
 }
 
 }  // namespace memscope

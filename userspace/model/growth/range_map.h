@@ -10,12 +10,12 @@
 
 namespace memscope {
 
-// Whose growth a range is while it is writable memory.
+// To what the growth of a range is attributed while it is writable memory.
 enum class RangeOwner : std::uint8_t {
-    nobody,   // not writable so far: booked when it becomes so
-    before,   // there before it was followed, or inherited from the parent: nobody's growth
+    nobody,   // not writable so far: attributed when it becomes writable
+    before,   // mapped before it was followed, or inherited from the parent: no growth
     stack,    // made writable at `stack`
-    unknown,  // made while events were lost
+    unknown,  // mapped while events were lost
 };
 
 struct RangeUse {
@@ -26,7 +26,7 @@ struct RangeUse {
     auto operator<=>(const RangeUse&) const = default;
 };
 
-// What counts as growth, if it is somebody's.
+// Counts as growth if its owner is a stack or unknown.
 inline bool is_writable_memory(const RangeUse& use) { return is_memory(use.kind) && use.access.writable; }
 
 struct RangePiece {
@@ -42,7 +42,7 @@ struct MappedAtStack {
     auto operator<=>(const MappedAtStack&) const = default;
 };
 
-// What the ranges add up to. Only `stacks` and `unknown` are growth.
+// Sums of the ranges. Only `stacks` and `unknown` are growth.
 struct MappedTotals {
     std::unordered_map<std::uint64_t, MappedAtStack> stacks{};
     Bytes unknown{};
@@ -54,32 +54,32 @@ struct MappedTotals {
     Bytes grown() const;
 };
 
-// Disjoint ranges by address, and their sums. Neighbours that are used alike are one, so that memory stays bounded by
-// what the process does differently. With `most` pieces what would be one more is left out and counted.
+// Disjoint ranges by address, and their sums. Neighbours with the same use are joined, which saves memory. At most
+// `most` pieces are kept; further ones are left out and counted.
 class RangePieces {
   public:
     explicit RangePieces(std::size_t most) : most_(most) {}
 
-    void put(const AddressRange& range, const RangeUse& use);  // over whatever is there
+    void put(const AddressRange& range, const RangeUse& use);  // replaces what is there
     void put_where_empty(const RangePiece& piece);
-    void disown();                                                    // nothing of it is anybody's growth
-    std::vector<RangePiece> take(const AddressRange& range);          // and return what was there, cut to the range
+    void disown();                                            // no range counts as growth any more
+    std::vector<RangePiece> take(const AddressRange& range);  // removes and returns what was there, cut to the range
     std::vector<RangePiece> within(const AddressRange& range) const;  // cut to the range
     std::vector<RangePiece> all() const { return within({0, UINT64_MAX}); }
 
     const MappedTotals& totals() const { return totals_; }
     std::size_t size() const { return pieces_.size(); }
     std::size_t most() const { return most_; }
-    Bytes left_out() const { return left_out_; }  // of all times: when they were unmapped is not known
+    Bytes left_out() const { return left_out_; }  // in total, because their unmapping is not seen
 
   private:
     struct Rest {
         std::uint64_t end = 0;
         RangeUse use{};
     };
-    using Pieces = std::map<std::uint64_t, Rest>;  // by where they begin
+    using Pieces = std::map<std::uint64_t, Rest>;  // by their begin
 
-    Pieces::const_iterator first_behind(std::uint64_t address) const;  // the first that ends behind it
+    Pieces::const_iterator first_behind(std::uint64_t address) const;  // the first piece that ends after the address
     void cut_at(std::uint64_t address);
     void book(const RangeUse& use, std::uint64_t bytes, bool added);
 
@@ -89,27 +89,26 @@ class RangePieces {
     Bytes left_out_{};
 };
 
-// The ranges of one address space, and at which stack each was mapped. Small private mappings do not travel
-// (MS_RANGE_LEAST_BYTES), so that what is not known here is one of those.
-//
-// Calls that take memory away are told before they happen. What they take is kept, by thread, until they are known to
-// have failed or the thread does something else.
+// The ranges of one address space, and the stack that mapped each. Small private mappings are not sent
+// (MS_RANGE_LEAST_BYTES), so a range that is not known here is one of those. Events of calls that remove memory are
+// sent before the removal. The removed pieces are kept, by thread, until the call has failed or the thread makes
+// another call.
 class RangeMap {
   public:
     static constexpr std::size_t kMostPieces = 65'536;
     explicit RangeMap(std::size_t most = kMostPieces) : pieces_(most) {}
 
-    // False: the event does not fit what is known, so that the address space should be read anew.
+    // False if the event does not fit the known ranges, so that the address space should be read again.
     bool apply(const RangeEvent& event);
 
-    // As a forked child has it: the same ranges, and none of them its growth.
+    // Turns the map into that of a forked child: the same ranges, but none of them is its growth.
     void inherit();
 
-    // Takes over what /proc/PID/maps says, keeping whose each range was. Writable memory that was not known: `owner`.
+    // Takes the ranges of /proc/PID/maps and keeps the owner of each known range. Unknown writable memory gets `owner`.
     void reconcile(std::span<const FoundRange> found, RangeOwner owner);
-    // Takes over how long the segments of System V are that have been attached since, and nothing else.
+    // Takes only the sizes of System V segments that have been attached since.
     void find_attached(std::span<const FoundRange> found);
-    // A call that was told at that time or later may not have happened yet, one that moves a range at any time.
+    // True if a call may still be in progress: its event was sent at or after `since_ns`, or it moves a range.
     bool has_calls_in_flight(std::uint64_t since_ns) const;
 
     const MappedTotals& totals() const { return pieces_.totals(); }

@@ -6,14 +6,14 @@
 
 namespace memscope {
 
-// A call stack of one address space, as a number. Zero: none of its own.
+// Id of a call stack of one address space. Zero: no stack of its own.
 enum class StackId : std::uint64_t {};
 constexpr StackId kNoStack{};
 
-// An address space. A process that executes another program gets another one.
+// Id of an address space. After an exec a process has a new one.
 enum class SpaceId : std::uint64_t {};
 
-// A stack as the kernel saw it: addresses, innermost first. They mean something only while the process lives.
+// A stack as a BPF program sends it: addresses, innermost first. They can be resolved only while the process lives.
 struct RawStack {
     struct PythonCall {
         std::uint64_t code = 0;         // address of the code object
@@ -29,7 +29,7 @@ struct RawStack {
     bool truncated = false;  // there were more Python frames
 };
 
-// What one stack has grown by since it was seen first.
+// Growth of one stack since it was first seen.
 struct StackGrowth {
     StackId stack = kNoStack;
     SpaceId space{};
@@ -37,14 +37,14 @@ struct StackGrowth {
     std::int64_t bytes = 0;
 };
 
-// The anonymous memory of one process, as far as it was booked.
+// The anonymous memory of one process at its last attribution.
 struct SpaceGrowth {
     SpaceId space{};
     ProcessId process{};
-    std::int64_t bytes = 0;     // resident at the last booking
-    std::int64_t external = 0;  // changes that the process did not make itself
-    std::int64_t other = 0;     // by stacks that found no place
-    std::int64_t paused = 0;    // while nobody looked
+    std::int64_t bytes = 0;     // resident
+    std::int64_t external = 0;  // changes that other tasks made
+    std::int64_t other = 0;     // by stacks without an entry of their own
+    std::int64_t paused = 0;    // changes while the hook was detached
 };
 
 }  // namespace memscope

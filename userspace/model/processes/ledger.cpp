@@ -46,8 +46,9 @@ void Ledger::book_crossings(const TrackedProcess& process, RoleKey role, const N
     }
 }
 
-// In every target, mapped minus unmapped is what its processes have mapped now: who comes from another target brings
-// all it has, who leaves takes it away, and what ends without an exit event is taken off all the same.
+// In every target, mapped minus unmapped is the current mapped size of its processes. So a process that moves into a
+// target adds its whole size, a process that leaves subtracts it, and a process whose exit event was lost is subtracted
+// as well.
 void Ledger::book_mappings(const TrackedProcess& process, RoleKey role, const Nesting& nesting) {
     const auto before = nesting.around(process.settled_target);
     const auto now = nesting.around(process.last_target());

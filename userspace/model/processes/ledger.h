@@ -7,14 +7,14 @@
 
 namespace memscope {
 
-// The counters of every target by role. What was counted stays after the process has ended.
+// The counters of every target by role. Counts stay after a process has exited.
 class Ledger {
   public:
-    // Books what a process did since the last tick to the role it holds at this one.
+    // Adds the changes of a process since the last tick to the counters of its current role.
     void book(const TrackedProcess& process, RoleKey role, const Nesting& nesting);
     void forget(CgroupId target) { counters_.erase(target); }
-    // The pair of role and rank has no series any more: its counters go to its role without a rank, so that the sums
-    // over all ranks never fall.
+    // Moves the counters of a role with a rank to the same role without a rank, because the pair has no series any
+    // more. So the sums over all ranks never fall.
     void fold_rank(CgroupId target, const RoleKey& role);
 
     const std::map<RoleKey, RoleCounters>& of(CgroupId target) const;

@@ -7,11 +7,12 @@
 
 namespace memscope {
 
-// Which target lies inside which. The kernel names only the innermost one around a process; the others follow.
+// Which target is inside which. The kernel names only the innermost target of a process; this class finds the enclosing
+// ones.
 class Nesting {
   public:
-    void add(CgroupId target, CgroupId enclosing);  // or moves it, where it is known already
-    void remove(CgroupId target);                   // what lay inside it now lies inside what enclosed it
+    void add(CgroupId target, CgroupId enclosing);  // moves the target if it is already known
+    void remove(CgroupId target);                   // targets inside it are then inside its enclosing target
 
     bool has(CgroupId target) const { return enclosing_.contains(target); }
     CgroupId enclosing(CgroupId target) const;
@@ -21,8 +22,7 @@ class Nesting {
     void take_out(CgroupId inner, CgroupId outer);
 
     std::map<CgroupId, CgroupId> enclosing_;
-    std::map<CgroupId, std::set<CgroupId>>
-        inside_;  // the reverse of it, so that a removal does not look at all targets
+    std::map<CgroupId, std::set<CgroupId>> inside_;  // the reverse map, so that remove() need not visit all targets
 };
 
 }  // namespace memscope

@@ -12,7 +12,8 @@
 
 namespace memscope {
 
-// A cgroup is its kernel id (the inode of its directory), never its path: a path can be recreated.
+// A cgroup is identified by its kernel id (the inode of its directory), never by its path, because a path can be
+// recreated.
 enum class CgroupId : std::uint64_t {};
 constexpr CgroupId kNoCgroup{};
 
@@ -21,7 +22,7 @@ constexpr CgroupId kNoCgroup{};
 enum class RunId : std::uint64_t {};
 constexpr RunId kNoRun{};
 
-// A pid alone is reused; with the start time it is not. Nanoseconds on the boot clock.
+// A pid can be reused, but not together with the start time (nanoseconds on the boot clock).
 struct ProcessId {
     pid_t pid = 0;
     std::uint64_t start_ns = 0;
@@ -34,7 +35,7 @@ constexpr Role kRoles[] = {Role::launcher,       Role::trainer, Role::dataloader
 std::string_view name_of(Role role);
 std::optional<Role> role_named(std::string_view name);
 
-// What series are kept by. The rank is that of a distributed job (RANK, LOCAL_RANK, SLURM_PROCID).
+// The key of a series. The rank is that of a distributed job (RANK, LOCAL_RANK, SLURM_PROCID).
 struct RoleKey {
     Role role = Role::other;
     std::optional<int> rank{};
@@ -47,7 +48,7 @@ struct Faults {
     auto operator<=>(const Faults&) const = default;
 };
 
-// Memory belongs to an address space, not to a pid.
+// Memory belongs to an address space, which several processes can share (vfork).
 struct AddressSpace {
     Bytes anon{};
     Bytes file{};
@@ -57,27 +58,26 @@ struct AddressSpace {
     Bytes page_tables{};
 };
 
-// One process as the kernel has it at a tick.
+// One process as a scan of the kernel shows it.
 struct TaskSample {
-    std::uint64_t time_ns = 0;  // of the visit, boot clock
+    std::uint64_t time_ns = 0;  // time of the visit, boot clock
     ProcessId id{};
     pid_t parent = 0;
-    CgroupId target = kNoCgroup;  // the innermost watched cgroup around it
-    std::string comm{};           // any bytes
-    std::optional<AddressSpace>
-        memory{};  // none: it runs in another process's (vfork), or has given its own up (exiting)
+    CgroupId target = kNoCgroup;           // innermost watched cgroup of the process
+    std::string comm{};                    // any bytes
+    std::optional<AddressSpace> memory{};  // none: the process uses that of another one (vfork), or is exiting
     std::uint32_t threads = 0;
-    Faults faults{};              // of all threads, gone ones included
-    bool faults_partial = false;  // at least those: not all threads were visited
+    Faults faults{};              // of all threads, exited ones included
+    bool faults_partial = false;  // a lower bound: not all threads were visited
     bool forked_without_exec = false;
     std::uint64_t mount_namespace = 0;  // inode
-    CgroupId cgroup = kNoCgroup;        // its own, in the hierarchy of the memory controller
+    CgroupId cgroup = kNoCgroup;        // cgroup of the process in the hierarchy of the memory controller
 };
 
-// A process in a scan. The same activity of the same process means the same mappings.
+// A process in a scan. If `mappings_activity` of a process is unchanged, its mappings are unchanged.
 struct ScannedTask {
     TaskSample task{};
-    const Mappings* mappings = nullptr;  // kept by who scanned, until the next scan; null: not followed
+    const Mappings* mappings = nullptr;  // owned by the scanner, valid until the next scan; null: not followed
     std::uint64_t mappings_activity = 0;
 };
 

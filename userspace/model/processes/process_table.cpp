@@ -16,7 +16,7 @@ bool TrackedProcess::has_news() const {
 }
 
 void TrackedProcess::take(const Mappings* latest, std::uint64_t activity) {
-    if (!latest) return;  // gone with its memory; the exit has the last word
+    if (!latest) return;  // the process has given up its memory; its exit event has the final values
     if (mappings && mappings_activity == activity) return;
     mappings = *latest;
     mappings_activity = activity;
@@ -50,7 +50,7 @@ void ProcessTable::end(Living::iterator process) {
     living_.erase(process);
 }
 
-// Whoever holds the pid in the table is gone if somebody else has it now: its exit event was lost.
+// If the table has another process with this pid, that process has exited and its exit event was lost.
 TrackedProcess& ProcessTable::admit(TaskSample task) {
     if (const auto predecessor = living_.find(task.id.pid); predecessor != living_.end()) {
         ++missed_exits_;
@@ -84,7 +84,7 @@ void ProcessTable::apply(const TreeEvent& event) {
 }
 
 void ProcessTable::on(const Forked& event) {
-    if (find(event.id)) return;  // the scan was first
+    if (find(event.id)) return;  // the scan has already added it
     TrackedProcess& child = admit({.time_ns = event.time_ns,
                                    .id = event.id,
                                    .parent = event.parent,
@@ -93,7 +93,7 @@ void ProcessTable::on(const Forked& event) {
                                    .memory = {},
                                    .threads = 1,
                                    .forked_without_exec = true});
-    // It starts as a copy of its parent.
+    // A child starts as a copy of its parent.
     if (const auto parent = living_.find(event.parent); parent != living_.end()) {
         child.argv = parent->second.argv;
         child.command = parent->second.command;
@@ -133,7 +133,7 @@ void ProcessTable::note_gpu_context(TrackedProcess& process, std::optional<int> 
 void ProcessTable::on(const Exited& event) {
     departed_.push_back({event.id, event.time_ns});
     TrackedProcess* process = find(event.id);
-    if (!process) return;  // of a process we never saw alive, or the second event of two last threads
+    if (!process) return;  // never seen alive, or the second exit event of two threads that exited at the same time
     process->task.comm = event.comm;
     process->task.faults.minor = std::max(process->task.faults.minor, event.faults.minor);
     process->task.faults.major = std::max(process->task.faults.major, event.faults.major);
@@ -151,7 +151,7 @@ void ProcessTable::on(const Moved& event) {
     TrackedProcess* process = find(event.id);
     if (!process) {
         if (event.target == kNoCgroup) return;
-        // What it faulted elsewhere is not this target's: counting starts with the first scan.
+        // Faults before the move do not count for this target: counting starts with the first scan.
         admit({.time_ns = event.time_ns,
                .id = event.id,
                .parent = event.parent,
@@ -161,15 +161,15 @@ void ProcessTable::on(const Moved& event) {
             .born_here = false;
         return;
     }
-    if (event.time_ns < process->task.time_ns) return;  // the scan saw it later, and elsewhere
+    if (event.time_ns < process->task.time_ns) return;  // the scan is newer than the event
     place(*process, event.target);
     process->task.time_ns = event.time_ns;
     if (event.target != kNoCgroup) return;
-    // Alive, but none of ours any more: for every counter the same as an exit.
+    // The process has left all targets. For every counter this is the same as an exit.
     end(living_.find(event.id.pid));
 }
 
-// A sample later than all that is known. Its target is left to place().
+// Takes a sample that is newer than the known state. place() handles its target.
 void ProcessTable::refresh(TrackedProcess& known, const TaskSample& sample) {
     const Faults before = known.task.faults;
     const CgroupId target = known.task.target;
@@ -196,7 +196,7 @@ void ProcessTable::see(TrackedProcess& known, const ScannedTask& scanned) {
     place(known, scanned.task.target);
 }
 
-// Whoever has departed since the scan met it stays so.
+// Ignores a process that exited or left after the scan visited it.
 void ProcessTable::admit(const ScannedTask& scanned) {
     const Departure visit{scanned.task.id, scanned.task.time_ns};
     const auto later = std::ranges::lower_bound(departed_, visit);
@@ -218,7 +218,7 @@ void ProcessTable::miss(Living::iterator process, std::uint64_t scan_began_ns, c
     end(process);
 }
 
-// Table and scan side by side, both by pid.
+// Walks the table and the scan in parallel, both sorted by pid.
 void ProcessTable::reconcile(std::span<const ScannedTask> scan, std::uint64_t began_ns, const IsEnding& is_ending) {
     std::ranges::sort(departed_);
     in_order_.clear();
@@ -231,7 +231,8 @@ void ProcessTable::reconcile(std::span<const ScannedTask> scan, std::uint64_t be
         const ProcessId id = scanned->task.id;
         while (known != living_.end() && known->first < id.pid) miss(known++, began_ns, is_ending);
         if (known == living_.end() || known->second.task.id != id) {
-            if (known != living_.end() && known->first == id.pid) ++known;  // a predecessor: admit() ends it
+            if (known != living_.end() && known->first == id.pid)
+                ++known;  // an earlier process with this pid: admit() ends it
             admit(*scanned);
         } else {
             see((known++)->second, *scanned);
@@ -253,11 +254,11 @@ void TrackedProcess::retarget(CgroupId gone, CgroupId enclosing) {
 }
 
 void ProcessTable::retarget(CgroupId gone, CgroupId enclosing) {
-    for (TrackedProcess& process : ended_) process.retarget(gone, enclosing);  // not yet booked
+    for (TrackedProcess& process : ended_) process.retarget(gone, enclosing);  // not counted yet
     for (auto it = living_.begin(); it != living_.end();) {
         const auto current = it++;
         current->second.retarget(gone, enclosing);
-        // It may have come from another target in this tick, which has its exit still to book.
+        // The process may have moved here from another target in this tick, where its exit must still be counted.
         if (current->second.task.target == kNoCgroup) end(current);
     }
 }

@@ -10,78 +10,80 @@
 
 namespace memscope {
 
-// From one innermost target to another; kNoCgroup is outside. A start and an exit are crossings too.
+// A change of the innermost target of a process; kNoCgroup: no target. A start and an exit are crossings, too.
 struct Crossing {
     CgroupId from = kNoCgroup;
     CgroupId to = kNoCgroup;
 };
 
-// One process while it is watched, and until the tick after its end.
+// One process while it is watched, and until the tick after its exit.
 struct TrackedProcess {
-    TaskSample task{};  // the latest known; task.target is where it is now
+    TaskSample task{};  // latest known state; task.target is the current target
     std::vector<std::string> argv{};
-    std::shared_ptr<const std::string> command{};  // the same joined, for people; null: not made yet
+    std::shared_ptr<const std::string> command{};  // argv joined for display; null: not made yet
     std::optional<int> rank{};
-    RoleKey role{};                    // that its series are kept by
-    std::optional<int> folded_rank{};  // its rank, where `role` has none because the target has too many ranks
-    std::optional<int> slot{};         // of a worker, within its job
+    RoleKey role{};                    // key of its series
+    std::optional<int> folded_rank{};  // its rank, if `role` has none because the target has too many ranks
+    std::optional<int> slot{};         // of a DataLoader worker
     std::uint32_t exec_count = 0;
-    bool details_wanted = true;      // argv and rank are to be read from /proc
+    bool details_wanted = true;      // argv and rank have to be read from /proc
     bool growth_begun = false;       // its growth is followed
     bool gpu_context = false;        // has been seen on a GPU since its last exec
-    std::optional<int> gpu_index{};  // of that GPU, if it was seen on one alone
-    bool cuda_begun = false;         // and its calls of the CUDA driver, if it has one
-    bool born_here = false;          // all its faults are ours to count
-    bool scanned = false;            // task has numbers of a scan, not only of events
-    bool baseline_wanted = false;    // faults of before are not known yet, so that none can be booked
+    std::optional<int> gpu_index{};  // index of the GPU, if it was seen on only one
+    bool cuda_begun = false;         // its calls of the CUDA driver are followed
+    bool born_here = false;          // started while watched, so all its faults count
+    bool scanned = false;            // `task` has values of a scan, not only of events
+    bool baseline_wanted = false;    // faults before watching are not known yet, so none can be counted
     bool ended_unseen = false;       // not in the last scan, and its exit event had not come
     bool ended = false;
     int exit_code = 0;
-    ProcessId root{};  // the one at the top of its tree when it came; stays, whoever becomes its parent
+    ProcessId root{};  // root of its process tree when it was added; does not change with its parent
 
     std::vector<Crossing> crossings{};    // since the last settle()
-    Faults faults_booked{};               // what counters have had of task.faults
-    CgroupId settled_target = kNoCgroup;  // where it was at the last settle()
-    bool settled = false;                 // counters have had something of it
+    Faults faults_booked{};               // part of task.faults that was already counted
+    CgroupId settled_target = kNoCgroup;  // target at the last settle()
+    bool settled = false;                 // it was counted before
     bool role_changed = false;            // since the last settle()
     bool mappings_changed = false;        // since the last settle()
     std::uint64_t mappings_activity = 0;
     std::optional<Mappings> mappings{};  // none: not followed
-    Mappings mappings_booked{};          // what counters have had of them
+    Mappings mappings_booked{};          // part of `mappings` that was already counted
 
     Faults faults_to_book() const;
-    bool has_news() const;  // something to book, if only that it is there
+    bool has_news() const;  // has changes to count, or was not counted before
     void settle();
     void take(const Mappings* latest, std::uint64_t activity);
     void retarget(CgroupId gone, CgroupId enclosing);
-    CgroupId last_target() const;  // where it is, or was until it left
+    CgroupId last_target() const;  // current target, or the last one before it left
 };
 
-// Every watched process, kept current by events and set right by each scan. Events and scans may overlap: each
-// carries its time, and older news never undoes newer.
+// All watched processes, updated by events and corrected by each scan. Events and scans can overlap. Each has a time,
+// and an older one never overwrites a newer one.
 class ProcessTable {
   public:
-    // Processes that were there before have made their faults unwatched.
+    // Faults of processes that started before this time are not counted from their start.
     explicit ProcessTable(std::uint64_t watching_since_ns) : since_(watching_since_ns) {}
 
     void apply(const TreeEvent& event);
-    // The result of a scan that began at `began_ns`; all events up to its end have been applied. A process that is
-    // missing twice without an exit event has gone with its event lost.
-    // `is_ending` is asked of those that no scan meets any more: it takes a large process a while to end.
+    // Applies the result of a scan that began at `began_ns`. All events up to its end must have been applied. If a
+    // process is missing in two scans without an exit event, the event was lost. `is_ending` is called for missing
+    // processes, because the exit of a large process takes a while.
     using IsEnding = std::function<bool(ProcessId)>;
     void reconcile(std::span<const ScannedTask> scan, std::uint64_t began_ns, const IsEnding& is_ending = {});
-    // The target is watched no more: its processes are in what encloses it, or leave.
+    // For a target that is not watched any more: moves its processes to the enclosing target, or ends them if there is
+    // none.
     void retarget(CgroupId gone, CgroupId enclosing);
-    // They were booked. The living are settled one by one.
+    // To be called when ended processes have been counted. Living processes are settled one by one.
     void forget_ended();
 
     using Living = std::map<pid_t, TrackedProcess>;
     Living& living() { return living_; }
     const Living& living() const { return living_; }
-    // Rises whenever a role may have to be decided anew: somebody came, went, executed another program.
+    // Rises whenever roles may have changed: a process started, exited or called exec.
     std::uint64_t revision() const { return revision_; }
     void set_details(TrackedProcess& process, std::vector<std::string> argv, std::optional<int> rank);
-    // On the GPU of that index, or on several. The first time counts: who is a rank does not become another one.
+    // The process was seen on the GPU with this index, or on several. Only the first call counts, because the rank of a
+    // process must not change.
     void note_gpu_context(TrackedProcess& process, std::optional<int> only_index);
     std::vector<TrackedProcess>& ended() { return ended_; }
     const std::vector<TrackedProcess>& ended() const { return ended_; }
@@ -111,10 +113,10 @@ class ProcessTable {
     void end(Living::iterator process);
 
     std::uint64_t since_;
-    Living living_;  // by pid: the kernel has one process per pid at a time
+    Living living_;  // by pid, which is unique at any time
     std::vector<TrackedProcess> ended_;
-    std::vector<Departure> departed_;           // since the last tick, also of those never seen; sorted by reconcile()
-    std::vector<const ScannedTask*> in_order_;  // a buffer of reconcile(), kept
+    std::vector<Departure> departed_;  // since the last tick, unknown processes included; sorted by reconcile()
+    std::vector<const ScannedTask*> in_order_;  // buffer of reconcile(), reused
     std::uint64_t missed_exits_ = 0;
     std::uint64_t revision_ = 0;
 };

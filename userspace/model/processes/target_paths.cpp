@@ -35,7 +35,7 @@ std::vector<CgroupId> TargetPaths::find_inside(const std::string& path) {
     };
     ++lookups_;
     const auto end = find_behind(path);
-    // What lies below one of these has that one as its enclosing target already.
+    // Targets below one of these already have it as their enclosing target.
     for (auto at = targets_.upper_bound(path); at != end; at = find_behind(at->first)) inside.push_back(at->second);
     return inside;
 }

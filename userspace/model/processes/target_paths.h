@@ -9,8 +9,8 @@
 
 namespace memscope {
 
-// The paths of all targets, to find out which target lies inside which when one is added. Adding a target looks at its
-// ancestors and at the outermost targets below it, not at all targets: thousands of cgroups can match a glob.
+// The paths of all targets, to find out which target is inside which when one is added. add() visits the ancestors of
+// the target and the outermost targets below it, not all targets, because thousands of cgroups can match a glob.
 class TargetPaths {
   public:
     struct Place {

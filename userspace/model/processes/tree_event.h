@@ -7,8 +7,8 @@
 
 namespace memscope {
 
-// What happened in the process tree between two ticks. `target` is the innermost watched cgroup around the
-// process after the event, kNoCgroup if none is; times are nanoseconds on the boot clock.
+// Changes of the process tree between two ticks. `target` is the innermost watched cgroup of the process after the
+// event, kNoCgroup if there is none. Times are nanoseconds on the boot clock.
 struct Forked {
     std::uint64_t time_ns = 0;
     ProcessId id{};
@@ -21,7 +21,7 @@ struct Execed {
     ProcessId id{};
     CgroupId target = kNoCgroup;
     std::string comm{};
-    std::vector<std::string> argv{};  // the first bytes of it: see MS_ARGV_BYTES
+    std::vector<std::string> argv{};  // truncated: see MS_ARGV_BYTES
 };
 struct Exited {
     std::uint64_t time_ns = 0;
@@ -29,7 +29,7 @@ struct Exited {
     CgroupId target = kNoCgroup;
     std::string comm{};
     Faults faults{};
-    int exit_code = 0;  // as wait() has it
+    int exit_code = 0;  // as wait() returns it
     bool forked_without_exec = false;
     std::optional<Mappings> mappings{};
 };
@@ -40,8 +40,8 @@ struct Moved {
     CgroupId target = kNoCgroup;
     std::string comm{};
 };
-struct CgroupsChanged {};  // a cgroup was made, removed or renamed
-struct CudaMapped {        // the process has mapped what is called like the CUDA driver
+struct CgroupsChanged {};  // a cgroup was created, removed or renamed
+struct CudaMapped {        // the process has mapped a file named like the CUDA driver
     ProcessId id{};
 };
 
