@@ -1,4 +1,4 @@
-// What processes take by calls of the CUDA driver: the sums are those of the calls, to the byte.
+// Memory that processes allocate from the CUDA driver: the sums equal those of the calls, to the byte.
 #include <thread>
 
 #include "kernel/fake_cuda.h"

@@ -1,4 +1,5 @@
-// What ends an allocation without a free: contexts, processes, programs. And what does not: forks, other copies.
+// Events that end an allocation without a free: the end of a context, an exit, an exec. And events that do not: forks,
+// other copies of the library.
 #include <fcntl.h>
 #include <fstream>
 #include <sys/mman.h>
@@ -30,7 +31,7 @@ void wait_for_byte(const Fd& pipe) {
     if (::read(pipe.get(), &byte, 1) != 1) throw std::runtime_error("nobody is left to say anything");
 }
 
-// As many allocations as there is room for; the rest is counted.
+// As many allocations as the map can hold; the others are counted as lost.
 Watched with_room_for(std::uint32_t allocations, const RealCgroup& job) {
     return Watched::on(gather_kernel_facts({}), {.cgroups = {job.name()}, .gpu_live = allocations});
 }
@@ -43,7 +44,7 @@ TEST(CudaContexts, ThatAreResetOrReleasedTakeAllOfTheirMemoryWithThem) {
         script.say();
         script.wait();
         cuda.call("cuDevicePrimaryCtxReset_v2", 0);
-        cuda.call("cuMemFree_v2", stale);  // of a context that is gone: it takes nothing off
+        cuda.call("cuMemFree_v2", stale);  // memory of a context that has ended: nothing is subtracted
         cuda.alloc(5 * kMiB);
         script.say();
         script.wait();
@@ -82,7 +83,7 @@ TEST(CudaContexts, OfOwnMakingAreFollowedWhoeverPushesThem) {
 // A library that retains the primary context and releases it again, in a process that holds it already.
 TEST(CudaContexts, OfAProcessFromBeforeTheWatcherAreNotTheLastWhenTheyEnd) {
     EarlierCudaJob job("cuda-pair-before", [](const FakeCuda& cuda, const Child::Script& script) {
-        cuda.use(0);  // which nobody sees
+        cuda.use(0);  // not seen by memscope
         script.say();
         script.wait();
         void* library = nullptr;
@@ -153,7 +154,7 @@ TEST(CudaProcesses, ThatEndOrExecuteAnotherProgramHoldNothingAnyMore) {
     EXPECT_EQ(held(job.done(), job.child.pid()).n, 3 * kMiB);
     EXPECT_TRUE(job.watched.has_probe("gpu"));
     job.child.go();
-    wait_for_byte(executed);  // the new program says so itself, so the kernel has told of it
+    wait_for_byte(executed);  // the new program says so itself, so the exec event has been sent
     const TargetSnapshot& target = job.watched.tick(job.job);
     ASSERT_EQ(target.processes.size(), 1U);
     EXPECT_FALSE(target.gpu);
@@ -169,7 +170,7 @@ TEST(CudaProcesses, ThatWereThereBeforeAreFollowedFromThenOn) {
         unsigned char uuid[16];
         cuda.call("cuDeviceGetUuid", static_cast<unsigned char*>(uuid), 0);
         cuda.alloc(2 * kMiB);
-        cuda.free(before);  // nobody saw it come
+        cuda.free(before);  // its allocation was not seen
     });
     const TargetSnapshot& target = job.next();
     ASSERT_TRUE(target.gpu && target.gpu->processes.contains(job.child.pid()));
@@ -205,7 +206,7 @@ TEST(CudaLibraries, OfTwoCopiesInOneTreeAreBothFollowed) {
         ::kill(child, SIGKILL);
         ::waitpid(child, nullptr, 0);
     });
-    job.done();  // and with this tick both are followed
+    job.done();  // from this tick on both are followed
     const TargetSnapshot& target = job.done();
     ASSERT_TRUE(target.gpu);
     EXPECT_EQ(target.gpu->roles.at({RoleKey{Role::other}, fake_gpu(0)}).reserved_total().n, 3 * kMiB);

@@ -1,4 +1,4 @@
-// Allocations that the CUDA driver refuses, and processes that end for it.
+// Allocations that the CUDA driver refuses, and processes that die because of it.
 #include <cstdlib>
 
 #include "kernel/deaths.h"
@@ -13,7 +13,7 @@ extern "C" FakeNvml* fake_nvml_state();  // the NVML that is linked into this pr
 namespace memscope {
 namespace {
 
-struct Budget {  // for the children that are made while it stands
+struct Budget {  // for children that are forked while it is set
     Budget() { ::setenv("FAKE_CUDA_BYTES", std::to_string(10 * kMiB).c_str(), 1); }
     Budget(const Budget&) = delete;
     Budget& operator=(const Budget&) = delete;
@@ -109,7 +109,7 @@ TEST(CudaFailures, AreExplainedByWhatTheDriverSaysAtTheFailedCall) {
             cuda.use(1);
             const std::uint64_t cached = cuda.alloc(3 * kMiB);
             cuda.alloc(7 * kMiB);
-            cuda.free(cached);  // as PyTorch does before it tries again
+            cuda.free(cached);  // as PyTorch does before it retries
             script.say();
             script.wait();
             cuda.alloc(4 * kMiB);
@@ -118,7 +118,7 @@ TEST(CudaFailures, AreExplainedByWhatTheDriverSaysAtTheFailedCall) {
             ::_exit(1);
         },
         [](const RealCgroup& cgroup) {
-            // The driver is polled every 10 s: what is known sooner comes from the failed call.
+            // The driver is polled every 10 s, so earlier values come from the failed call.
             return Watched::with({.cgroups = {cgroup.name()}, .nvml = "", .interval = std::chrono::seconds(10)});
         });
     const auto tick_until_used = [&](Bytes wanted) {
@@ -135,7 +135,7 @@ TEST(CudaFailures, AreExplainedByWhatTheDriverSaysAtTheFailedCall) {
     device.used = 80 * kMiB;  // at the failed call
     job.done();
     ASSERT_TRUE(tick_until_used(Bytes{80 * kMiB})) << "nobody asked the driver";
-    device.used = 0;  // when it is over
+    device.used = 0;  // after the failure
     job.child.go();
     const Death death = only_death(job.watched, job.job);
     ASSERT_TRUE(death.gpu);

@@ -1,4 +1,4 @@
-// Memory that is made apart from its address (cuMemCreate): counted by its handle, however it is mapped.
+// Memory that is allocated without an address (cuMemCreate): counted by its handle, independent of its mappings.
 #include <thread>
 
 #include "kernel/fake_cuda.h"
@@ -13,7 +13,7 @@ std::uint64_t held(const TargetSnapshot& target, pid_t pid) { return use_of(targ
 TEST(CudaHandles, ThatAreReleasedWhileMappedHoldTheirMemoryUntilItIsUnmapped) {
     CudaJob job("shared-cuda-vmm", [](const FakeCuda& cuda, const Child::Script& script) {
         cuda.use(1);
-        cuda.use(0);  // where it is made is said with the memory
+        cuda.use(0);  // the call itself names the device
         const std::uint64_t base = cuda.reserve(64 * kMiB);
         for (int i = 0; i < 8; ++i) {
             const std::uint64_t handle = cuda.create(2 * kMiB, 1);
@@ -25,7 +25,7 @@ TEST(CudaHandles, ThatAreReleasedWhileMappedHoldTheirMemoryUntilItIsUnmapped) {
         cuda.unmap(base + 2 * kMiB, 10 * kMiB);
         script.say();
         script.wait();
-        cuda.unmap(base + 40 * kMiB, 2 * kMiB);  // nothing is there
+        cuda.unmap(base + 40 * kMiB, 2 * kMiB);  // nothing is mapped there
         cuda.unmap(base, 2 * kMiB);
     });
     EXPECT_EQ(held(job.done(), job.child.pid()), 16 * kMiB);
@@ -90,7 +90,7 @@ TEST(CudaHandles, LiveUntilTheLastReferenceIsReleased) {
         script.wait();
         cuda.call("fake_cuda_let_frees_fail", 0);
         cuda.release(again);
-        cuda.release(again);  // one too many: refused
+        cuda.release(again);  // one release too many: refused
     });
     EXPECT_EQ(held(job.done(), job.child.pid()), 4 * kMiB);
     EXPECT_EQ(held(job.done(), job.child.pid()), 4 * kMiB) << "it was not released";
@@ -104,7 +104,7 @@ TEST(CudaHandles, ThatCannotBeReleasedOrMappedStayAsTheyWere) {
         const std::uint64_t base = cuda.reserve(64 * kMiB);
         const std::uint64_t handle = cuda.create(4 * kMiB, 1);
         cuda.map(base, 4 * kMiB, handle);
-        cuda.map(base, 4 * kMiB, handle);  // refused: something is there
+        cuda.map(base, 4 * kMiB, handle);  // refused: the address is in use
         cuda.call("fake_cuda_let_frees_fail", 1);
         cuda.release(handle);
         cuda.call("fake_cuda_let_frees_fail", 0);

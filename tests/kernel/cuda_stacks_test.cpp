@@ -1,4 +1,4 @@
-// The Python lines that take memory of a GPU, and that pin memory of the host.
+// The Python lines that allocate GPU memory, and that pin host memory.
 #include <chrono>
 #include <filesystem>
 #include <fstream>
@@ -13,7 +13,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Lines count: the tests ask for them.
+// The tests check line numbers of this text.
 constexpr const char* kScript = R"(import ctypes, os, sys, time
 cuda = ctypes.CDLL(sys.argv[1])
 here = sys.argv[2]

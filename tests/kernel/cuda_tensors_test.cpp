@@ -1,4 +1,4 @@
-// Tensor bytes from PyTorch's own probes, on the real kernel and a fake library that has them.
+// Tensor bytes from PyTorch's static probes, on the real kernel with a fake library that has them.
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -44,7 +44,7 @@ TEST(CudaTensors, AreWhatPyTorchHandsOutAndTakesBackWhereverTheArgumentsAre) {
     job.watched.expect_nothing_lost();
 }
 
-// In a process of its own, because Watched gives up a capability for it.
+// In a separate process, because Watched gives up a capability for it.
 TEST(CudaTensors, AreExactOnKernelsThatAttachOneProbeAtATime) {
     EXPECT_EQ(in_a_process([]() -> std::string {
                   TorchJob job(
@@ -100,7 +100,7 @@ TEST(CudaTensors, OfAForkedProcessAreItsParentsAlone) {
         const std::uint64_t shared = torch.malloc(3 * kMiB);
         const pid_t child = ::fork();
         if (child == 0) {
-            torch.free(shared);  // as the end of a worker's Python does
+            torch.free(shared);  // as a worker does when its Python exits
             ::pause();
             ::_exit(0);
         }
@@ -208,7 +208,8 @@ TEST(CudaTensors, HundredThousandAreExactAndSweptOutWhenTheirProcessHasEnded) {
     EXPECT_EQ(job.watched.collector().cuda().tensors().entries(), 0U);
 }
 
-// What the code of a library looks at before it does anything for a probe. A copy of its own: other tests watch theirs.
+// The semaphore that the library checks before it runs code for a probe. A separate copy of the library, because other
+// tests watch theirs.
 TEST(CudaTorchLibraries, HaveTheirSemaphoresRaisedWhileTheyAreWatchedAndNoLonger) {
     const RealCgroup job("torch-semaphore");
     const fs::path folder = fs::temp_directory_path() / ("memscope-torch-" + std::to_string(::getpid()));

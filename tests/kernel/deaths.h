@@ -11,7 +11,7 @@ namespace memscope {
 
 inline constexpr std::size_t kMiB = 1 << 20;
 
-// All deaths of a cgroup until there are so many, or for a while; each tick gives those since the one before.
+// Deaths of a cgroup, until there are enough or for a limited time. Each tick returns the deaths since the last tick.
 inline std::vector<Death> deaths_of(Watched& watched, const RealCgroup& cgroup, std::size_t wanted) {
     std::vector<Death> deaths;
     for (int i = 0; i < 100; ++i) {
@@ -23,7 +23,7 @@ inline std::vector<Death> deaths_of(Watched& watched, const RealCgroup& cgroup, 
     return deaths;
 }
 
-// The only one. A tick more would show a second.
+// The only death. One more tick would show a second one.
 inline Death only_death(Watched& watched, const RealCgroup& cgroup) {
     auto deaths = deaths_of(watched, cgroup, 1);
     if (deaths.empty()) throw std::runtime_error("nobody has died in " + cgroup.name());
@@ -33,7 +33,7 @@ inline Death only_death(Watched& watched, const RealCgroup& cgroup) {
     return deaths.front();
 }
 
-// Grows for ever; whoever has the most memory is killed first.
+// Grows without end. The process with the most memory is killed first.
 inline void grow_for_ever() {
     for (;;) touch(kMiB);
 }
@@ -46,7 +46,7 @@ inline int wait_for(const Child& child) {
     return status;
 }
 
-// A process of the child's own, which does as told and is not waited for.
+// A child of the child, which runs the function and is not waited for.
 inline pid_t fork_off(const std::function<void()>& body) {
     const pid_t pid = ::fork();
     if (pid != 0) return pid;

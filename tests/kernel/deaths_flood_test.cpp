@@ -1,4 +1,4 @@
-// Many ends at once, and deaths while the ring of forks and exits is full: none is missed.
+// Many deaths at once, and deaths while the ring buffer of forks and exits is full: none is missed.
 #include "kernel/deaths.h"
 
 namespace memscope {
@@ -26,7 +26,8 @@ TEST(DeathsInAStorm, OfAWholeTreeAtOnceAreAllThere) {
     watched.expect_nothing_lost();
 }
 
-// A process that does that and is gone. vfork() in a function of its own: nothing here lives on across it.
+// A process that runs the function and exits. vfork() is in a separate function, so that no local variable is used
+// across it.
 template <class Do>
 [[gnu::noinline]] void spawn(Do act) {
     const pid_t child = ::vfork();
@@ -37,9 +38,9 @@ template <class Do>
     ::waitpid(child, nullptr, 0);
 }
 
-// Nobody reads while the storm lasts: forks and exits are lost, and counted; the deaths are not.
+// The ring buffers are not read meanwhile: forks and exits are lost and counted, deaths are not lost.
 TEST(DeathsInAStorm, AreNotMissedWhenTheRingOfForksIsFull) {
-    constexpr int kForks = 60'000;  // 56 and 232 bytes each: several times the ring
+    constexpr int kForks = 60'000;  // 56 and 232 bytes each: several times the size of the ring buffer
     const RealCgroup job("flooded");
     Watched watched({job.name()});
     watched.tick();
@@ -65,7 +66,7 @@ TEST(DeathsInAStorm, AreNotMissedWhenTheRingOfForksIsFull) {
 }
 
 TEST(DeathsInAStorm, ThatFindNoRoomAreCounted) {
-    constexpr int kDeaths = 6'000;  // the ring holds 4,000
+    constexpr int kDeaths = 6'000;  // the ring buffer holds 4,000
     const RealCgroup job("mass");
     Watched watched({job.name()});
     watched.tick();

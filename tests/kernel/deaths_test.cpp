@@ -1,4 +1,4 @@
-// Deaths other than by the OOM killer, provoked for real; and ends that are no deaths.
+// Real deaths that the OOM killer did not cause, and exits that are no deaths.
 #include "kernel/deaths.h"
 
 #include <fcntl.h>
@@ -59,7 +59,7 @@ TEST(Deaths, OfWorkersKilledByTheirLauncherAreTeardown) {
     EXPECT_FALSE(death.news);
 }
 
-// As a service manager does with what a service leaves behind.
+// As a service manager kills the processes that a service leaves behind.
 TEST(Deaths, OfThoseLeftBehindWhenTheRootHasEndedAreTeardownWhoeverKillsThem) {
     const RealCgroup job("left-behind");
     Watched watched({job.name()});
@@ -80,7 +80,7 @@ TEST(Deaths, OfThoseLeftBehindWhenTheRootHasEndedAreTeardownWhoeverKillsThem) {
     EXPECT_FALSE(death.news);
 }
 
-// An init of a PID namespace that ends takes all with it.
+// When the init process of a PID namespace exits, the kernel kills all its processes.
 TEST(Deaths, OfAPidNamespaceWhoseInitEndsAreTeardown) {
     const RealCgroup job("init");
     Watched watched({job.name()});
@@ -148,7 +148,7 @@ TEST(Deaths, BySigbusNameTheFileAndTheFullFileSystem) {
     EXPECT_EQ(death.mapping->mount, "/tmp");
 }
 
-// As the workers of PyTorch do.
+// As DataLoader workers do.
 TEST(Deaths, BySigbusThatAHandlerRaisesAgainAreOneAndTheKernels) {
     const RealCgroup job("shared-reraised");
     Watched watched = Watched::shared();

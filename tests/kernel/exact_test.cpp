@@ -1,4 +1,4 @@
-// The numbers of a process against the kernel's own books.
+// The figures of a process compared with those of the kernel.
 #include <cstring>
 #include <fstream>
 #include <sys/mman.h>
@@ -24,7 +24,7 @@ std::size_t rollup(pid_t pid, const std::string& key) {
 TEST(Exact, ResidentPagesOfAProcessWhoseThreadsRanOnEveryCpu) {
     const RealCgroup job("shared-exact");
     Child child(job, [](const Child::Script& script) {
-        // Threads on all CPUs leave odd parts in the per-CPU counters; none is a multiple of the batch.
+        // Threads on all CPUs leave parts in the per-CPU counters that are no multiple of the batch.
         std::vector<std::thread> threads;
         for (int i = 0; i < 8; ++i)
             threads.emplace_back([i] {
@@ -46,7 +46,7 @@ TEST(Exact, ResidentPagesOfAProcessWhoseThreadsRanOnEveryCpu) {
     ASSERT_TRUE(process);
     ASSERT_TRUE(process->task.memory);
     const AddressSpace& memory = *process->task.memory;
-    // smaps_rollup walks the page tables: the truth on every kernel. It counts shared memory apart.
+    // smaps_rollup walks the page tables, so it is exact on every kernel. It counts shared memory separately.
     EXPECT_EQ(memory.anon.n, rollup(child.pid(), "Anonymous"));
     EXPECT_EQ(memory.anon.n + memory.file.n + memory.shmem.n, rollup(child.pid(), "Rss"));
     EXPECT_EQ(memory.shmem.n, 3 * kMiB);
@@ -68,7 +68,7 @@ TEST(Exact, MemoryOfAProcessWhoseFirstThreadHasExited) {
             script.wait();
             ::_exit(0);
         }).detach();
-        ::syscall(SYS_exit, 0);  // this thread alone, its stack stays
+        ::syscall(SYS_exit, 0);  // ends only this thread; its stack stays mapped
     });
     child.heard();
     ASSERT_EQ(::access(("/proc/" + std::to_string(child.pid()) + "/exe").c_str(), F_OK), -1) << "the leader lives";
@@ -114,7 +114,7 @@ TEST(Exact, FaultsOfAllThreadsAndOfThoseThatAreGone) {
     Child child(job, [](const Child::Script& script) {
         script.say();
         script.wait();
-        std::thread([] { touch(1000 * 4096); }).join();  // gone when we look
+        std::thread([] { touch(1000 * 4096); }).join();  // it has exited before the scan
         std::thread stays([&] {
             touch(500 * 4096);
             script.say();
@@ -159,7 +159,7 @@ TEST(Exact, FaultsOfMoreThreadsThanAScanVisitsAreCountedInTurns) {
     });
     child.heard();
     Watched watched({job.name()});
-    for (int i = 0; i < 2; ++i) watched.tick(job);  // each had its turn: what was before is known
+    for (int i = 0; i < 2; ++i) watched.tick(job);  // each process had its turn, so its earlier faults are known
     const auto before = Watched::counters(watched.latest().targets.front()).faults.minor;
     child.go();
     child.heard();

@@ -10,7 +10,7 @@
 
 namespace memscope {
 
-// The driver of tests/fake_cuda as a process has it that has loaded one of its copies.
+// The fake driver of tests/fake_cuda in a process that has loaded one of its copies.
 class FakeCuda {
   public:
     explicit FakeCuda(const std::string& copy = "first")
@@ -52,7 +52,7 @@ class FakeCuda {
         last_ = call("cuMemCreate", &handle, bytes, static_cast<const int*>(prop), 0ULL);
         return handle;
     }
-    // Makes room for `bytes` of addresses.
+    // Reserves `bytes` of addresses.
     std::uint64_t reserve(std::size_t bytes) const {
         std::uint64_t base = 0;
         call("cuMemAddressReserve", &base, bytes, std::size_t{0}, std::uint64_t{0}, 0ULL);
@@ -72,7 +72,7 @@ class FakeCuda {
 
 inline GpuId fake_gpu(int device) { return "GPU-abababab-abab-abab-abab-ababababab0" + std::to_string(device); }
 
-// A job with one process that loads the driver while it is watched, and then does what it is told.
+// A job with one process that loads the driver while it is watched, and then runs the given steps.
 class CudaJob {
   public:
     using Body = std::function<void(const FakeCuda&, const Child::Script&)>;
@@ -95,7 +95,7 @@ class CudaJob {
         child.heard();
         wait_until_followed();
     }
-    // Lets it do all there is, and looks.
+    // Lets the process run to its end, then ticks.
     const TargetSnapshot& done() {
         child.go();
         child.heard();
@@ -107,8 +107,8 @@ class CudaJob {
     Child child;
 
   private:
-    // Helper processes read the driver's file and attach the probes: on a slow machine that takes more than one tick.
-    // Where it is never followed, the test goes on and says what it misses.
+    // Helper processes read the library and attach the probes, which takes more than one tick on a slow host. If the
+    // library is never followed, the test continues and its checks fail.
     void wait_until_followed() {
         (void)watched.tick_until(job, [this](const TargetSnapshot&) { return watched.has_probe("gpu"); });
     }
@@ -129,7 +129,7 @@ class EarlierCudaJob {
         watched.emplace(std::vector{job.name()});
         watched->tick(job);
     }
-    // Lets it go on to its next say(), and looks.
+    // Lets the process run to its next say(), then ticks.
     const TargetSnapshot& next() {
         child.go();
         child.heard();

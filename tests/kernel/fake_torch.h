@@ -3,7 +3,7 @@
 
 namespace memscope {
 
-// The allocator of tests/fake_cuda/libc10_cuda.cpp, and a driver below it, as a process has them that has loaded both.
+// The allocator of tests/fake_cuda/libc10_cuda.cpp and a fake driver, in a process that has loaded both.
 class FakeTorch {
   public:
     static std::string path_of(const std::string& build) { return FAKE_TORCH "/" + build + "/libc10_cuda.so"; }
@@ -17,7 +17,7 @@ class FakeTorch {
     void free(std::uint64_t address, const char* site = "fake_torch_free") const {
         function<void(std::uint64_t)>(site)(address);
     }
-    // Somebody watches the probes: they are behind a branch else.
+    // The semaphore of the probes is set. Without it the library skips them.
     bool is_watched() const { return function<unsigned()>("fake_torch_semaphores")() != 0; }
 
   private:
@@ -30,7 +30,7 @@ class FakeTorch {
     void* handle_ = nullptr;
 };
 
-// A collector that reads tensors, one for all tests of a process: as Watched::shared().
+// A collector that reads tensors, one for all tests of a process, like Watched::shared().
 inline Watched watched_tensors() {
     static const Watched all =
         Watched::on(gather_kernel_facts({}), {.cgroups = {RealCgroup::name_of("tensors-*")}, .torch = true});
@@ -39,7 +39,7 @@ inline Watched watched_tensors() {
     return watched;
 }
 
-// A job with one process that loads both libraries while it is watched, and then does what it is told.
+// A job with one process that loads both libraries while it is watched, and then runs the given steps.
 class TorchJob {
   public:
     using Body = std::function<void(const FakeTorch&, const FakeCuda&, const Child::Script&)>;
@@ -62,15 +62,15 @@ class TorchJob {
         watched.tick(job);
         child.go();
         child.heard();
-        // Both libraries are followed by helper processes: on a slow machine it takes more than one tick. Where one of
-        // them never is, the test goes on and says what it misses.
+        // Helper processes attach the probes to both libraries, which takes more than one tick on a slow host. If a
+        // library is never followed, the test continues and its checks fail.
         for (int i = 0; i < 100 && !(watched.has_probe("torch") && watched.has_probe("gpu")); ++i) {
             watched.collector().take_events();
             watched.tick(job);
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
         }
     }
-    // Lets it do all there is, and looks.
+    // Lets the process run to its end, then ticks.
     const TargetSnapshot& done() {
         child.go();
         child.heard();

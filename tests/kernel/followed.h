@@ -12,12 +12,13 @@
 
 namespace memscope {
 
-// The kernel side with ranges, and the books kept from them, as a test wants them: everything must work.
+// A session that follows ranges, with the maps built from them. If any part does not work, the test fails.
 class Followed {
   public:
     explicit Followed(const RealCgroup& cgroup) : session_(start(cgroup)) {}
 
-    // A round as a watcher does it: the ring, what is to be read, the ring again, then the process table.
+    // One round like that of a watcher: drain the ring buffer, read /proc/PID/maps, drain again, then update the
+    // process table.
     void round() {
         session_.drain({.tree = [](const TreeEvent&) {}});
         const auto apply = [this](const RangeEvent& event) { growth_.apply(event); };
@@ -31,7 +32,7 @@ class Followed {
         for (const auto& [pid, id] : ids_)
             if (const auto lost = session_.tree().lost_ranges(pid)) growth_.meet(id, *lost);
     }
-    // Until nothing is to be read any more.
+    // Repeats until no address space has to be read.
     void settle() {
         const timespec pause{.tv_sec = 0, .tv_nsec = 120'000'000};
         for (int i = 0; i < 12; ++i) {
@@ -90,7 +91,7 @@ class Followed {
     std::map<pid_t, ProcessId> ids_{};
 };
 
-// Addresses that are writable memory in /proc/PID/maps; neighbours are one.
+// Ranges of writable memory in /proc/PID/maps; neighbours are joined.
 inline std::vector<AddressRange> writable_memory(pid_t pid) {
     std::vector<AddressRange> ranges;
     const auto maps = read_process_maps({}, pid);

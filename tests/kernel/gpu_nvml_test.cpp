@@ -1,5 +1,5 @@
-// What a driver says of processes, joined to those of a real cgroup. The driver is a fake one that is linked into this
-// program, so that the test runs wherever the program does.
+// Processes that a driver reports, matched with those of a real cgroup. The driver is a fake one that is linked into
+// this program, so that the test needs no GPU.
 #include <thread>
 
 #include "kernel/watched.h"
@@ -12,7 +12,7 @@ extern "C" FakeNvml* fake_nvml_state();
 namespace memscope {
 namespace {
 
-constexpr const char* kThisProgram = "";  // as dlopen() knows it
+constexpr const char* kThisProgram = "";  // name for dlopen()
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
 
 FakeNvml& machine(pid_t holder) {
@@ -28,7 +28,7 @@ FakeNvml& machine(pid_t holder) {
     return fake;
 }
 
-// Ticks until the driver has been heard, or for long enough.
+// Ticks until the driver has been read, or until a timeout.
 const TargetSnapshot& tick_until_heard(Watched& watched, const RealCgroup& cgroup) {
     const TargetSnapshot* target = &watched.tick(cgroup);
     for (int i = 0; i < 500 && !target->gpu; ++i) {

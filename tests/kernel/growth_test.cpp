@@ -1,5 +1,4 @@
-// Growth of anonymous memory: what stands at the stacks and what is said to stand at none add up to the growth there
-// was.
+// Growth of anonymous memory: attributed and unattributed growth add up to the real growth.
 #include <chrono>
 #include <csignal>
 #include <cstring>
@@ -25,7 +24,7 @@ void* map(std::size_t bytes) {
     return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-// Where a page is touched by a function that keeps no frame, as memset() is, its caller cannot be seen.
+// If a function without a frame pointer, such as memset(), touches a page, its caller is missing in the stack.
 [[gnu::always_inline]] inline void touch_all(void* memory, std::size_t bytes) {
     auto* at = static_cast<volatile char*>(memory);
     for (std::size_t i = 0; i < bytes; i += 4096) at[i] = 1;
@@ -33,7 +32,8 @@ void* map(std::size_t bytes) {
 
 }  // namespace
 
-// Functions that are asked for by name. The program exports them: what a guest of tests/vm runs has no other symbols.
+// Functions that the tests find by name. The program exports them, because the stripped program in the guests of
+// tests/vm has no other symbols.
 extern "C" {
 
 [[gnu::noinline]] void grow_here(std::size_t bytes) {
@@ -49,7 +49,7 @@ extern "C" {
     touch_all(memory, bytes);
 }
 
-// The call itself is made by a function of the C library that keeps no frame, so its caller is not seen.
+// A function of the C library without a frame pointer makes the call, so its caller is missing in the stack.
 [[gnu::noinline]] void* map_inside(std::size_t bytes) { return map(bytes); }
 [[gnu::noinline]] void* map_here(std::size_t bytes) {
     void* memory = map_inside(bytes);
@@ -68,7 +68,7 @@ std::int64_t sum(const GrowthPlane& plane) {
     return bytes;
 }
 
-// At stacks that have that function in them.
+// Growth at stacks that contain the function.
 std::int64_t at(const GrowthPlane& plane, const std::string& function) {
     std::int64_t bytes = 0;
     for (const GrowthSite& site : plane.sites)
@@ -206,7 +206,7 @@ TEST(ResidentGrowth, OfAForkedChildIsWhatItGrewAfterTheFork) {
 TEST(ResidentGrowth, OfAProcessThatWasMovedInIsFollowed) {
     const RealCgroup job("growth-moved");
     const RealCgroup elsewhere("growth-elsewhere");
-    Watched watched({job.name()});  // before it is born
+    Watched watched({job.name()});  // before the fork
     watched.tick(job);
     Child child(elsewhere, [](const Child::Script& script) {
         script.say();
@@ -237,7 +237,7 @@ std::int64_t living_bytes(const GrowthPlane& plane) {
     return bytes;
 }
 
-// Grows by 40 MiB, is looked at, then does its last.
+// Grows by 40 MiB, waits for a tick, then runs the last step.
 void expect_past_growth(const char* name, const std::function<void()>& last, bool ends) {
     const RealCgroup job(name);
     Child child(job, [&last](const Child::Script& script) {
@@ -278,7 +278,7 @@ TEST(ResidentGrowth, MadeByAnotherProcessIsExternal) {
     const RealCgroup job("growth-external");
     const Child child(job, [](const Child::Script& script) {
         script.say(std::to_string(reinterpret_cast<std::uintptr_t>(map(32 * kMiB))));
-        grow_here(4 * kMiB);  // from here on something is known of it
+        grow_here(4 * kMiB);  // from here on it has an entry
         script.wait();
     });
     const auto address = std::stoull(child.heard());
@@ -323,7 +323,7 @@ TEST(ResidentGrowth, IsNobodysWhileAHookIsOffThatCostTooMuch) {
         child.heard();
         watched.tick(job);
     };
-    // The budget is looked at in ticks, at most once in a window: there is no event to wait for.
+    // The cost budget is checked at ticks, at most once per window, so there is no event to wait for.
     const auto wait_until = [&](bool attached) {
         return ticks_until(watched, job,
                            [&](const TargetSnapshot&) { return watched.has_probe("growth_resident") == attached; });

@@ -11,7 +11,8 @@ namespace memscope {
 
 inline CapabilitySet own(const char* set) { return parse_capabilities(*read_file("/proc/self/status"), set); }
 
-// Runs `body` in a process of its own, because capabilities are given up for good. `body` returns what it found wrong.
+// Runs `body` in a separate process, because capabilities cannot be regained. `body` returns its error text, empty if
+// there is none.
 inline std::string in_a_process(const std::function<std::string()>& body) {
     int ends[2];
     if (::pipe(ends) != 0) return "no pipe";

@@ -30,7 +30,7 @@ TEST(LeastPrivilege, ATickSeesAsMuchAsBefore) {
     Child other(cgroup, [](const Child::Script& script) {
         ::setenv("RANK", "5", 1);
         if (::setgid(65533) != 0 || ::setuid(65533) != 0) ::_exit(1);
-        // A new image: the environment of a process is what it was started with.
+        // Calls exec, because /proc/PID/environ shows the environment at the start of the program.
         script.say();
         ::execl("/bin/sleep", "sleep", "60", nullptr);
         ::_exit(1);

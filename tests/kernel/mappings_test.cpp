@@ -1,4 +1,4 @@
-// Mapped minus unmapped is the virtual size of the living, at every tick, whatever they do.
+// Mapped minus unmapped is the virtual size of the living processes at every tick.
 #include <atomic>
 #include <fcntl.h>
 #include <sched.h>
@@ -40,7 +40,7 @@ void* map(std::size_t bytes, int flags = 0, void* at = nullptr) {
     return ::mmap(at, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0);
 }
 
-// Everything that changes the size of an address space, once.
+// Each call that changes the size of an address space, once.
 void do_it_all() {
     char* a = static_cast<char*>(map(8 * kMiB));
     map(2 * kMiB, MAP_FIXED, a + kMiB);      // over a mapping: no change in size
@@ -70,7 +70,7 @@ void do_it_all() {
     }
 }
 
-// Four threads that do it until they are told to stop.
+// Four threads that run the function until they are stopped.
 void repeat(const Child::Script& script, void (*it)()) {
     std::atomic<bool> stop = false;
     std::vector<std::thread> threads;
@@ -103,8 +103,8 @@ TEST(MappedBytes, EqualTheVirtualSizeOfTheLivingAtEveryTick) {
     watched.expect_nothing_lost();
 }
 
-// There, threads that book at once may book the same pages, and take them back later: what is booked is less than
-// nothing for a moment, if they map far more than they keep.
+// Without atomic exchange, threads that count at the same time can count the same pages twice and correct that later.
+// The sum can be negative for a moment if they map far more than they keep.
 TEST(MappedBytes, OnlyRiseAndAddUpInTheEndWhereTheKernelHasNoExchange) {
     const RealCgroup job("plain-balance");
     Child child(job, [](const Child::Script& script) {
@@ -195,7 +195,7 @@ TEST(MappedBytes, CallsThatFailMapNothingAndAreCountedAsFailures) {
 TEST(MappedBytes, AFullTmpfsIsAFailureOfFallocate) {
     const RealCgroup job("fallocate");
     Child child(job, [](const Child::Script& script) {
-        // A file system of 1 MiB that nobody else sees.
+        // A file system of 1 MiB that no other process sees.
         const bool mounted = ::unshare(CLONE_NEWNS) == 0 &&
                              ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
                              ::mount("none", "/mnt", "tmpfs", 0, "size=1m") == 0;

@@ -1,11 +1,11 @@
-// Jobs that may use some NUMA nodes only.
+// Jobs that are bound to some of the NUMA nodes.
 #include "kernel/watched.h"
 #include "support/fake_tree.h"
 
 namespace memscope {
 namespace {
 
-// A second node with memory that no machine has: so every process of this machine is bound to node 0.
+// A fake second node with memory, so that every process of this host is bound to node 0.
 TEST(NumaNodes, OfABoundJobAreOneOfItsLimits) {
     FakeTree machine{{"sys/devices/system/node/has_memory", "0,1001\n"},
                      {"sys/devices/system/node/node0/meminfo", "Node 0 MemTotal: 65536 kB\nNode 0 MemFree: 1024 kB\n"}};

@@ -1,10 +1,10 @@
-// OOM kills, provoked for real: who was the victim, who asked for memory, whose limit it was.
+// Real OOM kills: the victim, the process that asked for memory, and the owner of the limit.
 #include "kernel/deaths.h"
 
 namespace memscope {
 namespace {
 
-// What a forked child has from the start, shared with us.
+// Memory that a forked child shares with the test from the start.
 std::size_t own_anon() { return status_number(::getpid(), "RssAnon") * 1024; }
 
 void expect_oom_kill(const Death& death, pid_t victim, std::size_t limit) {
@@ -19,7 +19,7 @@ void expect_oom_kill(const Death& death, pid_t victim, std::size_t limit) {
     EXPECT_TRUE(death.news);
 }
 
-// A process that grows until it is killed: it is the victim, and it asked for the memory.
+// A process that grows until it is killed is the victim and the process that asked for memory.
 Death expect_kill_at_own_limit(Watched& watched, const RealCgroup& job) {
     job.limit(64 * kMiB);
     Child child(job, [](const Child::Script&) { grow_for_ever(); });
@@ -43,7 +43,7 @@ TEST(OomKills, AtItsOwnLimitNameTheVictimTheLimitAndWhatItHeld) {
     EXPECT_EQ(tally.of(DeathCause::sigkill), 0U);
 }
 
-// Another process is killed than the one that asked for memory.
+// The victim is not the process that asked for memory.
 struct Triggered {
     Death death{};
     pid_t big = 0, small = 0;
@@ -60,7 +60,7 @@ std::optional<Triggered> trigger_oom_kill(const RealCgroup& job) {
         sleeper(script);
     });
     wait_for(big);
-    // Linux 7.2 gives back what the victim held so late that the other may be killed as well.
+    // Linux 7.2 frees the memory of the victim so late that the other process may be killed as well.
     const auto deaths = deaths_of(watched, job, 1);
     if (deaths.empty()) return std::nullopt;
     return Triggered{deaths.front(), big.pid(), small.pid()};
@@ -135,8 +135,8 @@ TEST(OomKills, OfAWholeCgroupAreADeathEach) {
     }
 }
 
-// The kernel kills first and marks then, both from the process that asked. Where that one has to wait in between, the
-// victim is gone before it is marked: as if there were no mark.
+// The kernel first kills and then marks, both in the process that asked for memory. If this process has to wait in
+// between, the victim exits before it is marked, as if there were no mark.
 TEST(OomKills, AreExplainedWhereTheMarkIsLate) {
     const RealCgroup job("late-mark");
     KernelFacts facts = gather_kernel_facts({});
@@ -146,7 +146,8 @@ TEST(OomKills, AreExplainedWhereTheMarkIsLate) {
     expect_kill_at_own_limit(watched, job);
 }
 
-// Without the kernel's mark and signal the log tells. Here it can be read: kernel tests are root's.
+// Without the mark and the signal, the cause comes from the kernel log. It is readable here, because kernel tests run
+// as root.
 TEST(OomKills, AreKnownFromTheKernelLogWhereNoHookTellsThem) {
     const RealCgroup job("log-only");
     job.limit(64 * kMiB);
@@ -165,7 +166,7 @@ TEST(OomKills, AreKnownFromTheKernelLogWhereNoHookTellsThem) {
     EXPECT_FALSE(death.oom->limit);
 }
 
-// As if nobody had let us read the log.
+// As if the kernel log were not readable.
 TEST(OomKills, AreExplainedWithoutTheKernelLog) {
     const RealCgroup job("no-log");
     job.limit(64 * kMiB);

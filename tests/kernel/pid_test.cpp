@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t kMiB = 1 << 20;
 
-// A child that leaves a grandchild behind, which is then nobody's but init's. Its pid.
+// The pid of a grandchild whose parent has exited, so that init is its parent.
 pid_t leave_orphan() {
     int ends[2];
     if (::pipe(ends) != 0) ::_exit(1);
@@ -73,7 +73,7 @@ TEST(ByPid, DescendantsStayInWhenTheirParentDies) {
     EXPECT_EQ(target.memory.measured_at, job.name());
     EXPECT_FALSE(finite(target.memory.limit));
     child.finish();
-    EXPECT_EQ(tree.tick().processes.size(), 1U);  // the root is gone, its descendant is not
+    EXPECT_EQ(tree.tick().processes.size(), 1U);  // the root has exited, its descendant has not
     EXPECT_FALSE(tree.watched.collector().finished());
     ::kill(orphan, SIGKILL);
     for (int i = 0; i < 100 && !tree.watched.collector().finished(); ++i) {

@@ -1,4 +1,4 @@
-// What announces an OOM kill, provoked for real. The times it takes are settings: here they are short.
+// Real precursors of an OOM kill. Their durations are settings, which are short here.
 #include <chrono>
 #include <fcntl.h>
 #include <fstream>
@@ -29,7 +29,7 @@ const Precursor* standing(const TargetSnapshot& target, PrecursorKind kind) {
     return found == target.precursors.end() ? nullptr : &*found;
 }
 
-// Ticks until it stands, or does not.
+// Ticks until the precursor is active, or until it is not.
 bool comes_to(Watched& watched, const RealCgroup& cgroup, PrecursorKind kind, bool stands, int ticks = 100) {
     for (int i = 0; i < ticks; ++i) {
         if ((standing(watched.tick(cgroup), kind) != nullptr) == stands) return true;
@@ -108,7 +108,7 @@ TEST(PrecursorsForReal, RefaultStandsWhileAFileThatDoesNotFitIsReadOverAndOver) 
     EXPECT_TRUE(comes_to(watched, job, PrecursorKind::refault, false));
 }
 
-// Without a disk, whose speed would decide how much of the time is reclaim.
+// Uses no disk, because its speed would determine the share of reclaim.
 TEST(PrecursorsForReal, ReclaimStandsWhileMoreMemoryThanFitsIsUsedInTurns) {
     const RealCgroup job("churn");
     job.limit(32 * kMiB);
@@ -124,7 +124,7 @@ TEST(PrecursorsForReal, ReclaimStandsWhileMoreMemoryThanFitsIsUsedInTurns) {
     EXPECT_TRUE(comes_to(watched, job, PrecursorKind::reclaim, false));
 }
 
-// Only v2 has either. On v1 neither may ever be made up, from the machine's pressure for instance.
+// Only cgroup v2 has these values. On v1 memscope must not derive them, for instance from the pressure of the host.
 TEST(PrecursorsForReal, PressureAndHighThrottledStandWhileAJobIsHeldBack) {
     const RealCgroup job("held-back");
     if (RealCgroup::v2())
@@ -167,7 +167,7 @@ TEST(PrecursorsForReal, EtaStandsBeforeALeakIsKilled) {
     EXPECT_EQ(target.memory.effective->owner, "own");
 }
 
-// A job that had run for a while when watching began. No verdict is possible before its end: that takes two minutes.
+// A job that ran for a while before watching began. It ends before a verdict is possible, which takes two minutes.
 TEST(PrecursorsForReal, EtaStandsOnTheTrendOfAJobThatWasMetLateAndIsOverWithItsDeath) {
     constexpr std::size_t kLimit = 256 * kMiB;
     const RealCgroup job("late");
@@ -204,7 +204,8 @@ TEST(PrecursorsForReal, EtaStandsOnTheTrendOfAJobThatWasMetLateAndIsOverWithItsD
     EXPECT_TRUE(watched.find(job)->last_death);
 }
 
-// Where the machine's memory is short is a setting: one that no machine can meet, and one that none can miss.
+// The threshold for low host memory is a setting. The test uses one that every host is below and one that every host is
+// above.
 TEST(PrecursorsForReal, HostLowStandsByWhatTheMachineHas) {
     const RealCgroup job("anywhere");
     Child child(job, sleeper);
@@ -218,7 +219,7 @@ TEST(PrecursorsForReal, HostLowStandsByWhatTheMachineHas) {
     }
 }
 
-// A /dev/shm of its own, and nine tenths of it used.
+// A separate /dev/shm that is more than 90 % full.
 void fill_own_shm(const Child::Script& script) {
     constexpr std::size_t kSize = 16 * kMiB;
     const bool mounted = ::unshare(CLONE_NEWNS) == 0 &&

@@ -1,4 +1,4 @@
-// Threads that map and unmap at random: in the end the map of ranges is the kernel's, byte for byte.
+// Threads map and unmap at random. Afterwards the map of ranges equals that of the kernel, byte for byte.
 #include <array>
 #include <atomic>
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ constexpr std::size_t kPage = 65'536;  // a multiple of every page size
 // A reservation of 128 TiB succeeds on arm64.
 constexpr std::size_t kMoreThanThereIs = std::size_t{1} << 60;
 
-// One thread's part: it touches only what is its own, all others do the same beside it.
+// The work of one thread. It uses only its own mappings, while all other threads do the same.
 class Stormer {
   public:
     explicit Stormer(unsigned seed) : random_(seed) {}
@@ -103,7 +103,7 @@ class Stormer {
                    MAP_FIXED | MAP_ANONYMOUS | kFlags[random_() % kFlags.size()], -1, 0);
         }
     }
-    // Fails where there is more than one mapping in it.
+    // Fails if the range has more than one mapping.
     void move(std::size_t bytes) {
         Own* const own = any();
         if (!own) return;
@@ -138,7 +138,7 @@ class Stormer {
     std::vector<Own> owns_{};
 };
 
-// Storms when told to, until told to stop; then stands still.
+// Maps and unmaps from start to stop on command, then stays unchanged.
 void storm(const Child::Script& script, bool patient) {
     script.say();
     script.wait();
@@ -210,7 +210,7 @@ TEST(RangesInAStorm, AreReadAnewWhereEventsWereLost) {
     followed.settle();
     child.go();
     child.heard();
-    for (int i = 0; i < 600 && followed.lost() == 0; ++i) ::usleep(100'000);  // nobody reads
+    for (int i = 0; i < 600 && followed.lost() == 0; ++i) ::usleep(100'000);  // the ring buffer is not read
     EXPECT_GT(followed.lost(), 0U);
     for (int i = 0; i < 2; ++i) followed.round();
     child.go();

@@ -1,4 +1,4 @@
-// The map of ranges that the collector keeps beside the kernel's own.
+// The map of ranges of the collector, compared with that of the kernel.
 #include <atomic>
 #include <fcntl.h>
 #include <random>
@@ -24,7 +24,7 @@ char* map(std::size_t bytes, int access = PROT_READ | PROT_WRITE, int flags = MA
     return static_cast<char*>(memory);
 }
 
-// A process that does one thing when told to, and what is booked as its growth since.
+// A process that runs one function on command, and the growth that is attributed to it since.
 struct Scene {
     explicit Scene(
         const std::function<void()>& act, const std::function<void()>& prepare = [] {})
@@ -56,7 +56,7 @@ TEST(Ranges, OfPrivateMemoryAreGrowthUntilTheyAreUnmapped) {
     const Scene scene([] {
         char* const memory = map(8 * kMiB);
         ::munmap(memory + kMiB, 64 * kKiB);
-        ::munmap(memory + 3 * kMiB, 4096);  // small ones shrink a known range as well
+        ::munmap(memory + 3 * kMiB, 4096);  // small calls also shrink a known range
     });
     EXPECT_EQ(scene.totals().grown().n, 8 * kMiB - 64 * kKiB - 4096);
     EXPECT_EQ(scene.followed.lost(), 0U);
@@ -125,7 +125,7 @@ TEST(Ranges, ThatAreMovedKeepWhoseTheyAre) {
         ::mremap(grown, 32 * kMiB, 16 * kMiB, 0);
         char* const place = map(16 * kMiB, PROT_NONE);
         ::mremap(grown, 16 * kMiB, 16 * kMiB, MREMAP_MAYMOVE | MREMAP_FIXED, place);
-        ::mremap(place, 4 * kMiB, 8 * kMiB, 0);  // fails: no room, not the last part of it
+        ::mremap(place, 4 * kMiB, 8 * kMiB, 0);  // fails: the range cannot grow in place
         ::mremap(place, 4 * kMiB, 4 * kMiB, MREMAP_MAYMOVE | MREMAP_DONTUNMAP);
     });
     EXPECT_EQ(scene.totals().grown().n, 20 * kMiB);
@@ -182,7 +182,7 @@ TEST(Ranges, GoWithAnExecAndWithTheEnd) {
     const pid_t heir = std::stoi(child.heard());
     followed.settle();
     EXPECT_EQ(followed.ranges(child.pid()).totals().grown().n, 64 * kMiB);
-    EXPECT_EQ(followed.ranges(heir).totals().grown().n, 2 * kMiB);  // what it inherited is its parent's
+    EXPECT_EQ(followed.ranges(heir).totals().grown().n, 2 * kMiB);  // inherited memory counts for the parent
     std::size_t processes = 0;
     followed.growth().visit([&](const MappedGrowth::Process& process) {
         ++processes;

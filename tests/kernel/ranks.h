@@ -15,7 +15,7 @@
 
 namespace memscope {
 
-// Processes that sleep in a cgroup, one for each rank from `first` to `last`. They end with this.
+// Sleeping processes in a cgroup, one for each rank from `first` to `last`. The destructor ends them.
 class RankedProcesses {
   public:
     RankedProcesses(const RealCgroup& cgroup, int first, int last) : ranks_(last - first + 1) {
@@ -46,7 +46,7 @@ class RankedProcesses {
         for (const pid_t pid : pids_) ::waitpid(pid, nullptr, 0);
     }
 
-    // All of them are there, and all ranks have been read.
+    // All processes are known, and all ranks have been read.
     std::function<bool(const TargetSnapshot&)> have_ranks() const {
         return [this](const TargetSnapshot& target) {
             return std::ranges::count_if(target.processes, [this](const Process& process) {
@@ -60,8 +60,8 @@ class RankedProcesses {
     std::vector<pid_t> pids_{};
 };
 
-// Gives the calling process a rank without a new program: /proc/PID/environ shows the memory that the environment was
-// in when the program was started.
+// Gives the calling process a rank without an exec: /proc/PID/environ shows the memory in which the environment was at
+// the start of the program.
 inline void pretend_rank(int rank) {
     const std::string text = "RANK=" + std::to_string(rank);
     if (!environ[0] || std::strlen(environ[0]) < text.size()) ::_exit(1);

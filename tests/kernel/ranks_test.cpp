@@ -1,4 +1,4 @@
-// The bound on series by rank, in all that is kept by rank.
+// The limit on the number of ranks, in all data that is kept by rank.
 #include "kernel/ranks.h"
 
 namespace memscope {

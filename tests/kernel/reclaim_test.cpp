@@ -1,4 +1,4 @@
-// Time lost in reclaim, against the time that passed.
+// Time of reclaim stalls, compared with the time that passed.
 #include <chrono>
 #include <thread>
 
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kMiB = 1 << 20;
 
-// Lets the child go on until it says that it is done; what that took.
+// Lets the child run until it reports that it is done. Returns the time that it took.
 Seconds time_of(const Child& child) {
     const auto began = std::chrono::steady_clock::now();
     child.go();
@@ -98,7 +98,7 @@ TEST(Reclaim, OfATreeOfProcessesIsFollowedByBirth) {
     EXPECT_GT(snapshot.targets[0].reclaim->stalls, 0U);
 }
 
-// Beginnings are taken away at random: what is left of a stall must never be more than it was.
+// Entries of begun stalls are deleted at random. The measured time must never exceed the real one.
 TEST(Reclaim, WhoseBeginningIsLostIsLeftOutAndNothingElse) {
     const ColdFile file(128 * kMiB);
     const RealCgroup job("forgotten");

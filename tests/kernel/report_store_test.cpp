@@ -1,4 +1,4 @@
-// Reports in a directory that belongs to somebody else: only root can be in that place.
+// Reports in a directory of another user, which only root can write.
 #include "outputs/deaths/report_store.h"
 
 #include <gtest/gtest.h>

@@ -10,7 +10,7 @@
 namespace memscope {
 namespace {
 
-// In a process of its own: the score is inherited by all that the others start.
+// In a separate process, because processes that later tests start would inherit the score.
 TEST(SelfProtection, TheKernelTakesTheLowerScoreFromWhoMaySetIt) {
     const bool may = parse_capabilities(*read_file("/proc/self/status"), "CapEff").has(CAP_SYS_RESOURCE);
     const int before = *own_oom_score(SysRoot{});

@@ -17,7 +17,7 @@ constexpr std::size_t kMiB = 1 << 20;
 constexpr std::size_t kDataset = 200 * kMiB;
 constexpr int kWorkers = 3;
 
-// What a parent and its workers tell each other; shared for good, unlike the rest of their memory.
+// Memory for messages between a parent and its workers: a shared mapping, unlike the rest of their memory.
 struct Stage {
     std::atomic<bool> write{false};
     std::atomic<int> done{0};
@@ -39,7 +39,7 @@ Stage& make_stage() {
     for (;;) ::pause();
 }
 
-// Says when the dataset is there, when its workers are forked, and when they have written.
+// Reports when the dataset is loaded, when the workers are forked, and when they have written.
 void trainer(const Child::Script& script) {
     Stage& stage = make_stage();
     char* dataset = touch(kDataset);
@@ -55,12 +55,12 @@ void trainer(const Child::Script& script) {
     script.wait();
 }
 
-// What the roles of a target have copied, in MiB.
+// Memory that the roles of a target have copied, in MiB.
 struct Found {
     double mib = 0;
-    bool confirmed = true;  // by the pages of all of them
+    bool confirmed = true;  // confirmed by the pages of all processes
 };
-// None: nothing is known.
+// None: not known.
 std::optional<Found> unshared(const TargetSnapshot& target) {
     if (target.sharing.unshared.empty()) return std::nullopt;
     Found found;
@@ -71,9 +71,8 @@ std::optional<Found> unshared(const TargetSnapshot& target) {
     return found;
 }
 
-// As the program does it, until the workers' own pages say at least so much. How often they are read follows from how
-// long a read takes, which is long on a busy machine.
-// None: they never said so.
+// Ticks like the program, until the private pages of the workers are at least this much. The read interval depends on
+// the duration of a read, which is long on a busy host. None: they never were.
 std::optional<Found> confirmed(Watched& watched, const RealCgroup& job, double at_least) {
     for (int i = 0; i < 450; ++i) {
         const auto latest = unshared(watched.tick(job));
@@ -85,7 +84,7 @@ std::optional<Found> confirmed(Watched& watched, const RealCgroup& job, double a
 
 constexpr double kExpected = kWorkers * static_cast<double>(kDataset) / 2 / kMiB;
 
-// A job that is watched before its workers are forked. They have not written yet.
+// A job that is watched before its workers fork. The workers have not written yet.
 struct ForkedJob {
     explicit ForkedJob(const char* name) : job(name), parent(job, trainer) {
         parent.heard();
@@ -111,7 +110,7 @@ TEST(Sharing, TheSumsTellOfCopiesAtOnce) {
     ASSERT_TRUE(forked) << "the sums tell from the first tick on";
     EXPECT_LT(forked->mib, 1) << "forked, and nothing written";
     scene.write();
-    std::this_thread::sleep_for(2100ms);  // the cgroup's counters may be that old
+    std::this_thread::sleep_for(2100ms);  // maximum age of the counters of the cgroup
     const TargetSnapshot& target = scene.tick();
     const auto written = unshared(target);
     ASSERT_TRUE(written);
@@ -170,7 +169,7 @@ TEST(Sharing, AWorkerHoldsWhatItCopiedAndNotWhatItInherited) {
     for (const Process& process : forked.processes) inherited += static_cast<double>(process.inherited.n) / kMiB;
     EXPECT_GT(inherited, kWorkers * static_cast<double>(kDataset) / kMiB);
     scene.write();
-    // The sums tell of the copies as soon as the cgroup's counters do, whether or not the pages were read meanwhile.
+    // The sums show the copies as soon as the counters of the cgroup do, even if the pages were not read meanwhile.
     const auto holds = [&] { return own_of_workers(scene.tick()) >= kExpected * 0.9; };
     for (int i = 0; i < 450 && !holds(); ++i) std::this_thread::sleep_for(200ms);
     EXPECT_NEAR(own_of_workers(*scene.watched->find(scene.job)), kExpected, kExpected / 10);
@@ -183,7 +182,7 @@ TEST(Sharing, ATreeIsJudgedByEachPageOnce) {
     Child parent(job, trainer);
     parent.heard();
     parent.go();
-    parent.heard();  // forked before anybody looked
+    parent.heard();  // forked before watching began
     Watched watched = Watched::by_pid(parent.pid());
     const auto all_known = [&] {
         const auto& target = watched.tick().targets.at(0);
@@ -212,7 +211,7 @@ TEST(Sharing, EveryPageIsInOneRoleOnly) {
         EXPECT_LT(role.age.count(), 15);
     }
     EXPECT_GT(static_cast<double>(target.sharing.summed_anon.n), (1 + kWorkers) * static_cast<double>(kDataset));
-    EXPECT_NEAR(pss, static_cast<double>(kDataset), kDataset * 0.1);  // and what the test itself is made of
+    EXPECT_NEAR(pss, static_cast<double>(kDataset), kDataset * 0.1);  // and the memory of the test itself
 }
 
 }  // namespace

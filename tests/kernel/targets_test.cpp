@@ -1,4 +1,4 @@
-// Targets that come, go, fill up and run into their limit.
+// Targets that appear, disappear, fill up and reach their limit.
 #include <chrono>
 #include <sys/wait.h>
 #include <thread>
@@ -25,7 +25,7 @@ TEST(Targets, AGlobGainsAndLosesMembersWhileRunning) {
     child.finish();
     one.remove();
     EXPECT_TRUE(watched.tick().targets.empty());
-    EXPECT_FALSE(watched.collector().finished());  // another one may come
+    EXPECT_FALSE(watched.collector().finished());  // another target may appear
     watched.expect_nothing_lost();
 }
 
@@ -95,8 +95,8 @@ TEST(Targets, OneThatIsWaitedForIsWatchedFromItsFirstProcess) {
     EXPECT_TRUE(watched.collector().finished());
 }
 
-// Memory of the target, and what its memory.stat says of `key`. The kernel counts per CPU and adds the counts up when
-// many have changed, else every 2 s: until then memory.stat lags by hundreds of pages, and may change between two
+// Memory of the target, and the value of `key` in its memory.stat. The kernel counts per CPU and adds up the counts
+// when many have changed, else every 2 s. Until then memory.stat lags by hundreds of pages, and may change between two
 // reads.
 std::pair<MemoryState, std::uint64_t> at_rest(Watched& watched, const RealCgroup& cgroup, const std::string& key) {
     for (int i = 0; i < 20; ++i) {
@@ -144,7 +144,7 @@ TEST(Targets, TheLimitOfAnAncestorIsTheEffectiveOne) {
 TEST(Targets, AnOomKillIsCountedWhereverBelowTheTargetItHappened) {
     const RealCgroup job("oom");
     job.limit(64 * kMiB);
-    RealCgroup below(job, "below");  // v1 books the kill here, where the victim was
+    RealCgroup below(job, "below");  // v1 counts the kill in the cgroup of the victim
     Watched watched({job.name()});
     EXPECT_EQ(watched.tick(job).memory.events->oom_kill, 0U);
     Child child(below, [](const Child::Script& script) {
@@ -155,7 +155,7 @@ TEST(Targets, AnOomKillIsCountedWhereverBelowTheTargetItHappened) {
     ASSERT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL) << status;
     EXPECT_EQ(watched.tick(job).memory.events->oom_kill, 1U);
     below.remove();
-    EXPECT_EQ(watched.tick(job).memory.events->oom_kill, 1U);  // a counter never goes down
+    EXPECT_EQ(watched.tick(job).memory.events->oom_kill, 1U);  // a counter never falls
 }
 
 TEST(Targets, SharedMemoryOfTheTreeIsSeen) {
@@ -184,9 +184,9 @@ TEST(Targets, RemovedInEveryMomentOfATick) {
     maker.kill();
     watched.tick();
     watched.tick();
-    // One that is half made or half gone may be unreadable for a tick: counted, and rare.
+    // A cgroup that is being created or removed may be unreadable for a tick. This is counted, and rare.
     EXPECT_LE(watched.latest().self.dropped.at("target_unreadable"), 10U);
-    std::size_t left = 1;  // the glob means the top, too
+    std::size_t left = 1;  // the glob also matches the top
     for (const auto& entry : std::filesystem::recursive_directory_iterator(top.path())) left += entry.is_directory();
     EXPECT_EQ(watched.latest().targets.size(), left);
     for (const auto& entry : std::filesystem::directory_iterator(top.path()))

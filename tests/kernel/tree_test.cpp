@@ -1,4 +1,4 @@
-// Starts, exits, moves, and who belongs to whom.
+// Starts, exits and moves of processes, and their targets.
 #include <csignal>
 #include <fstream>
 #include <linux/sched.h>
@@ -14,7 +14,7 @@
 namespace memscope {
 namespace {
 
-// The calling process forks `count` children, one after the other, each of which ends at once.
+// The calling process forks `count` children one after the other. Each exits at once.
 void churn(int count, bool with_exec) {
     for (int i = 0; i < count; ++i) {
         const pid_t pid = ::fork();
@@ -66,7 +66,7 @@ TEST(Tree, NoProcessFallsBetweenTheScanAndTheEvents) {
     });
     child.heard();
     for (int i = 0; i < 5; ++i) {
-        Watched watched({job.name()});                            // starts in the middle of a storm
+        Watched watched({job.name()});                            // starts during many forks
         for (int tick = 0; tick < 20; ++tick) watched.tick(job);  // each checks that processes = starts - exits
         watched.expect_nothing_lost();
         EXPECT_TRUE(Watched::process(*watched.find(job), child.pid()));
@@ -183,7 +183,7 @@ TEST(Tree, AFloodThatOverrunsTheRingIsCountedAndSetRight) {
     const RealCgroup job("flood");
     Child child(job, [](const Child::Script& script) {
         sleeper(script);
-        churn(18000, false);  // 304 bytes of events each, into 4 MiB that nobody reads
+        churn(18000, false);  // 304 bytes of events each, into a ring buffer of 4 MiB that is not read
         sleeper(script);
     });
     child.heard();
@@ -196,7 +196,7 @@ TEST(Tree, AFloodThatOverrunsTheRingIsCountedAndSetRight) {
     EXPECT_GT(Watched::counters(flooded).starts, 10000U);
     watched.tick(job);
     watched.tick(job);
-    EXPECT_EQ(watched.tick(job).processes.size(), 1U);  // nobody who is dead is still in
+    EXPECT_EQ(watched.tick(job).processes.size(), 1U);  // no exited process is still in the target
 }
 
 TEST(Tree, NamesOfAnyBytesDoNoHarm) {
@@ -218,7 +218,7 @@ TEST(Tree, TheWatcherNeverCountsItself) {
     const RealCgroup job("self");
     std::ifstream own("/proc/self/cgroup");
     Child observer(job, [&](const Child::Script& script) {
-        Watched watched({job.name()});  // the observer sits inside what it watches
+        Watched watched({job.name()});  // the watcher is inside the cgroup that it watches
         script.say(std::to_string(watched.tick(job).processes.size()));
     });
     EXPECT_EQ(observer.heard(), "0");

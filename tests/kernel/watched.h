@@ -13,13 +13,13 @@
 
 namespace memscope {
 
-// A child that is there and does nothing.
+// A child that does nothing.
 inline void sleeper(const Child::Script& script) {
     script.say();
     script.wait();
 }
 
-// A collector on the real kernel, as a test wants it: everything must work, or the test fails.
+// A collector on the real kernel. If any part does not work, the test fails.
 class Watched {
   public:
     explicit Watched(std::vector<std::string> cgroups, bool wait = false)
@@ -28,17 +28,17 @@ class Watched {
     static Watched with(const WatchOptions& options, const SysRoot& root = {}) {
         return Watched(start(options, gather_kernel_facts({}), root));
     }
-    // As if the kernel offered no more than these facts say.
+    // As if the kernel had only the features in these facts.
     static Watched on(const KernelFacts& facts, const WatchOptions& options) { return Watched(start(options, facts)); }
 
     static Watched by_pid(pid_t pid) { return Watched(start({.pid = pid})); }
 
-    // One collector for all tests of a process that ask for it, since loading the BPF programs is most of what a test
-    // costs where a kernel is emulated (tests/vm). It watches the cgroups whose names begin with "shared-".
+    // One collector for all tests of a process that use it, because on an emulated kernel (tests/vm) most of the time
+    // of a test is loading BPF programs. It watches the cgroups whose names begin with "shared-".
     static Watched shared() {
         static const auto collector = start({.cgroups = {RealCgroup::name_of("shared-*")}});
         Watched watched(collector);
-        watched.tick();  // finds what was made since the test before
+        watched.tick();  // finds cgroups that were created since the previous test
         return watched;
     }
 
@@ -48,7 +48,7 @@ class Watched {
         latest_ = std::move(*snapshot);
         return latest_;
     }
-    // The target after a new tick; the invariants of every tick are checked on the way.
+    // The target after a new tick. Also checks the invariants of every tick.
     const TargetSnapshot& tick(const RealCgroup& cgroup) {
         tick();
         const TargetSnapshot* found = find(cgroup);
@@ -57,8 +57,8 @@ class Watched {
         EXPECT_EQ(sum.starts - sum.exits, found->processes.size()) << "processes = starts - exits";
         return *found;
     }
-    // Ticks until `holds` is true of the target: what helper processes read may come some ticks later. False: it did
-    // not become true within some seconds.
+    // Ticks until `holds` is true for the target, because results of helper processes may arrive some ticks later.
+    // False if it is not true within some seconds.
     bool tick_until(const RealCgroup& cgroup, const std::function<bool(const TargetSnapshot&)>& holds) {
         for (int i = 0; i < 250; ++i) {
             if (holds(tick(cgroup))) return true;

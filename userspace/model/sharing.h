@@ -20,10 +20,9 @@ struct PageSharing {
 
     Bytes resident{};
     Bytes anonymous{};
-    Bytes own_anon{};    // at least
-    Bytes own_mapped{};  // of files and shared memory, at most
-    std::optional<Pss>
-        pss{};  // none: only a sample of the pages was read, which does not show how many processes map them
+    Bytes own_anon{};          // at least
+    Bytes own_mapped{};        // of files and shared memory, at most
+    std::optional<Pss> pss{};  // none: only some pages were read, without the number of their mappers
 
     Bytes shared_anon() const { return anonymous - own_anon; }
     Bytes shared_mapped() const { return resident - anonymous - own_mapped; }

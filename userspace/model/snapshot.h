@@ -67,7 +67,7 @@ struct RoleCounters {
 
 struct TargetInfo {
     std::string name{};           // the path below the hierarchy
-    std::string kind = "cgroup";  // cgroup; later pid, command
+    std::string kind = "cgroup";  // "cgroup", "pid" or "command"
     int cgroup_version = 2;       // of the hierarchy that has the memory controller
 };
 

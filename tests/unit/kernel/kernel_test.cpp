@@ -123,7 +123,7 @@ TEST(Privileges, AreReadFromTheEffectiveSet) {
     const auto two = parse_privileges("CapPrm:\t0000000000000000\nCapEff:\t000000c000000000\n");  // 38 and 39
     EXPECT_TRUE(two.bpf && two.perfmon);
     EXPECT_FALSE(two.read_all);
-    EXPECT_TRUE(parse_privileges("CapEff:\t0000000000200000\n").bpf);  // CAP_SYS_ADMIN stands for both
+    EXPECT_TRUE(parse_privileges("CapEff:\t0000000000200000\n").bpf);  // CAP_SYS_ADMIN includes both
 }
 
 template <class Record>
@@ -215,7 +215,7 @@ TEST(Decode, TasksAreSizedByThePageAndVforkChildrenHaveNoMemory) {
     rows[0].pid = 1;
     rows[0].flags = MS_TASK_OWNS_MEMORY;
     rows[0].anon_pages = 3;
-    rows[0].file_pages = -2;  // caught in mid-change
+    rows[0].file_pages = -2;  // read while it changed
     rows[0].virtual_pages = 100;
     rows[1].pid = 2;
     rows[1].anon_pages = 3;

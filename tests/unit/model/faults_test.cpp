@@ -45,7 +45,8 @@ TEST(ProcessTable, BooksNoFaultsOfAProcessThatWasThereBeforeUntilAllItsThreadsWe
     w.table.reconcile(std::vector{sample(kTrainer, 4000, {9000, 9})}, 3990);
     w.tick();
     EXPECT_EQ(w.counters().faults, (Faults{0, 0}));
-    w.table.reconcile(std::vector{partial(kTrainer, 5000, {160, 1})}, 4990);  // less is known, nothing goes down
+    w.table.reconcile(std::vector{partial(kTrainer, 5000, {160, 1})},
+                      4990);  // a lower bound: the counter does not fall
     w.tick();
     w.table.reconcile(std::vector{sample(kTrainer, 6000, {9100, 10})}, 5990);
     w.tick();

@@ -5,14 +5,14 @@
 #include "model/processes/ledger.h"
 #include "model/processes/process_table.h"
 
-// A process table with its ledger, and what happens to them.
+// A process table with its ledger, and helpers to change them.
 namespace memscope::test {
 
 constexpr CgroupId kJob{10};
 constexpr CgroupId kInner{11};
 constexpr CgroupId kOther{20};
 constexpr std::uint64_t kSince = 1000;
-constexpr ProcessId kTrainer{100, 500};  // was there before
+constexpr ProcessId kTrainer{100, 500};  // existed before watching began
 constexpr RoleKey kRole{Role::trainer, {}};
 
 inline ScannedTask sample(ProcessId id, std::uint64_t time, Faults faults = {}, CgroupId target = kJob) {

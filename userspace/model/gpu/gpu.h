@@ -85,8 +85,7 @@ struct TargetGpu {
     std::map<pid_t, ProcessGpu> processes{};  // only processes that hold GPU memory
     std::map<RoleDevice, GpuUse> roles{};
     std::map<RoleKey, PinnedUse> pinned{};
-    std::map<RoleDevice, std::uint64_t>
-        failures{};  // CUDA out of memory: a counter that does not fall when a process exits
+    std::map<RoleDevice, std::uint64_t> failures{};  // CUDA out of memory: a counter that never falls
 };
 
 }  // namespace memscope

@@ -8,10 +8,12 @@
 namespace memscope {
 
 // The address spaces of all watched processes. Computes from range events the mapped growth of each process and stack.
-// A process that has exited has no mapped memory. Some address spaces have to be read from /proc/PID/maps: those that
-// existed before watching began, and those with lost events. Changes during this read also arrive through the ring
-// buffer and are applied again, which does no harm. The ring buffer must be drained before the read, too. Otherwise a
-// moved range whose event is still in the ring buffer loses its stack.
+// A process that has exited has no mapped memory.
+//
+// Some address spaces have to be read from /proc/PID/maps: those that existed before watching began, and those with
+// lost events. Changes during this read also arrive through the ring buffer and are applied again, which does no harm.
+// The ring buffer must be drained before the read, too. Otherwise a moved range whose event is still in the ring buffer
+// loses its stack.
 class MappedGrowth {
   public:
     // Same number as in the BPF map.
@@ -35,9 +37,8 @@ class MappedGrowth {
 
     struct Process {
         ProcessId id{};
-        const RangeMap& ranges;  // empty for a child that has mapped nothing since its fork
-        std::uint64_t reconciled =
-            0;  // how often events were lost; the sizes are right, but some stacks may be missing
+        const RangeMap& ranges;        // empty for a child that has mapped nothing since its fork
+        std::uint64_t reconciled = 0;  // times that events were lost: sizes are right, stacks may be missing
     };
     void visit(const std::function<void(const Process&)>& visitor) const;
     std::optional<Process> find(ProcessId id) const;

@@ -90,9 +90,10 @@ class RangePieces {
 };
 
 // The ranges of one address space, and the stack that mapped each. Small private mappings are not sent
-// (MS_RANGE_LEAST_BYTES), so a range that is not known here is one of those. Events of calls that remove memory are
-// sent before the removal. The removed pieces are kept, by thread, until the call has failed or the thread makes
-// another call.
+// (MS_RANGE_LEAST_BYTES), so a range that is not known here is one of those.
+//
+// Events of calls that remove memory are sent before the removal. The removed pieces are kept, by thread, until the
+// call has failed or the thread makes another call.
 class RangeMap {
   public:
     static constexpr std::size_t kMostPieces = 65'536;

@@ -26,7 +26,7 @@ std::uint64_t grown(const MappedGrowth& growth, ProcessId id) {
     const auto process = growth.find(id);
     return process ? process->ranges.totals().grown().n / kUnit : 0;
 }
-// A process whose whole life is known.
+// A process that is followed from its fork on.
 MappedGrowth born() {
     MappedGrowth growth;
     growth.apply(of(kProcess, event(MS_RANGE_EXEC, {}), 1));
@@ -38,7 +38,7 @@ TEST(MappedGrowth, OfAProcessThatWasThereBeforeBeginsWithWhatItHas) {
     MappedGrowth growth;
     growth.meet(kProcess, 0);
     EXPECT_THAT(growth.to_be_read(), ElementsAre(kProcess));
-    growth.apply(mapped(units(0, 2), kA));  // between the two: its event came through the ring
+    growth.apply(mapped(units(0, 2), kA));  // between the two reads: its event came through the ring buffer
     const FoundRange found[] = {{units(0, 8), RangeKind::anonymous, kWritable}};
     growth.reconcile(kProcess, found, 1'000'000'000);
     EXPECT_THAT(growth.to_be_read(), IsEmpty());
@@ -91,14 +91,14 @@ TEST(MappedGrowth, AfterALossIsReadAnewAndTheProcessIsMarked) {
     EXPECT_EQ(growth.find(kProcess)->ranges.totals().unknown.n, 2 * kUnit);
     growth.meet(kProcess, 5);
     EXPECT_THAT(growth.to_be_read(), IsEmpty());
-    growth.meet(kProcess, 6);  // lost since, and nothing came through after it
+    growth.meet(kProcess, 6);  // lost events, and no later event
     EXPECT_THAT(growth.to_be_read(), ElementsAre(kProcess));
 }
 
 TEST(MappedGrowth, WhatMayHaveBeenUnderWayWhileReadingIsReadAgainButNotForEver) {
     MappedGrowth growth = born();
     growth.apply(of(kProcess, event(MS_RANGE_UNMAP, units(0, 8)), 1, 1));
-    const FoundRange found[] = {{units(0, 8), RangeKind::anonymous, kWritable}};  // not yet gone
+    const FoundRange found[] = {{units(0, 8), RangeKind::anonymous, kWritable}};  // not removed yet
     growth.reconcile(kProcess, found, 2000);
     EXPECT_THAT(growth.to_be_read(), ElementsAre(kProcess));
     growth.reconcile(kProcess, {}, 1'000'000'000);

@@ -1,4 +1,4 @@
-// Whatever happens in whatever order: the map of ranges is what a list of single pages says.
+// Random events in random order: the map of ranges must equal a list of single pages.
 #include <array>
 #include <gtest/gtest.h>
 #include <random>
@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::uint64_t kUnits = 96;
 
-// The same book, a unit at a time and without any cleverness.
+// The same map, kept one page at a time in the simplest way.
 class Naive {
   public:
     using Unit = std::optional<RangeUse>;
@@ -102,7 +102,7 @@ std::vector<RangeEvent> any_events(Dice& dice, const Naive& naive) {
         case 6:
             return {remap(MS_RANGE_MOVE_BEGINS, range, {}), by_thread(mapped(dice.range(6), stack), 11),
                     remap(MS_RANGE_MOVE_FAILED, range, {})};
-        default:  // the kernel moves what is one mapping
+        default:  // mremap() works only within one mapping
             if (!naive.is_one_mapping(range.begin / kUnit, range.end / kUnit)) return {};
             return {remap(MS_RANGE_MOVE_BEGINS, range, {}), remap(MS_RANGE_MOVED, range, dice.range(), stack)};
     }
@@ -145,7 +145,7 @@ TEST(RangeMap, IsWhatAListOfPagesSaysAfterAnyEvents) {
     }
 }
 
-// What a reader of /proc/PID/maps sees at some moment, with the events that come before and after it applied again.
+// A read of /proc/PID/maps at a random moment, with events before and after it applied again.
 TEST(RangeMap, EventsThatAreAppliedAgainAfterAReadingDoNoHarm) {
     for (unsigned seed = 1; seed <= 300; ++seed) {
         Dice dice(seed);

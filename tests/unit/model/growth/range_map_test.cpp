@@ -51,7 +51,7 @@ TEST(RangeMap, AReservationIsBookedWhereItBecomesWritableAndFilesNever) {
     EXPECT_EQ(map.totals().file.n, 10 * kUnit);
     map.apply(protect(units(0, 1), kNoAccess, 0));
     EXPECT_EQ(units_at(map, kB), 1U);
-    map.apply(protect(units(0, 1), kWritable, kA));  // what was somebody's stays his
+    map.apply(protect(units(0, 1), kWritable, kA));  // a range keeps its owner
     EXPECT_EQ(units_at(map, kB), 2U);
 }
 
@@ -80,9 +80,10 @@ TEST(RangeMap, AFailureOfACallThatWasNotToldUndoesNothing) {
 }
 
 TEST(RangeMap, AMoveCarriesItsStackAndGrowthIsTheMoversOwn) {
-    const RangeMap map = after({mapped(units(0, 4), kA), remap(MS_RANGE_MOVE_BEGINS, units(0, 4), {}),
-                                by_thread(mapped(units(0, 4), kB), 11),  // another thread gets the place at once
-                                remap(MS_RANGE_MOVED, units(0, 4), units(20, 30), kB)});
+    const RangeMap map =
+        after({mapped(units(0, 4), kA), remap(MS_RANGE_MOVE_BEGINS, units(0, 4), {}),
+               by_thread(mapped(units(0, 4), kB), 11),  // another thread gets the same addresses at once
+               remap(MS_RANGE_MOVED, units(0, 4), units(20, 30), kB)});
     EXPECT_EQ(units_at(map, kA), 4U);
     EXPECT_EQ(units_at(map, kB), 4U + 6U);
     EXPECT_THAT(map.ranges(), ElementsAre(testing::Field(&RangePiece::range, units(0, 4)),
@@ -193,12 +194,12 @@ TEST(RangeMap, ReadAnewKeepsWhoseEachRangeIs) {
     RangeMap map = after({mapped(units(0, 10), kA), mapped(units(20, 30), kB, kWritable, RangeKind::shared),
                           mapped(units(40, 44), kA, kNoAccess)});
     const FoundRange found[] = {
-        {units(2, 12), RangeKind::anonymous, kWritable},                          // lost two, gained two
-        {units(20, 25), RangeKind::file, kWritable, true},                        // a tmpfs, which its path hides
-        {units(25, 30), RangeKind::anonymous, kWritable},                         // something else by now
-        {units(40, 42), RangeKind::anonymous, kWritable},                         // became writable unseen
-        {units(42, 44), RangeKind::anonymous, kNoAccess},                         // as it was
-        {{50 * kUnit, 50 * kUnit + kUnit / 2}, RangeKind::anonymous, kWritable},  // too small to be heard of
+        {units(2, 12), RangeKind::anonymous, kWritable},    // two pages removed, two pages added
+        {units(20, 25), RangeKind::file, kWritable, true},  // a file in a tmpfs, which the path does not show
+        {units(25, 30), RangeKind::anonymous, kWritable},   // another kind of mapping by now
+        {units(40, 42), RangeKind::anonymous, kWritable},   // became writable without an event
+        {units(42, 44), RangeKind::anonymous, kNoAccess},   // as it was
+        {{50 * kUnit, 50 * kUnit + kUnit / 2}, RangeKind::anonymous, kWritable},  // too small to be sent
     };
     map.reconcile(found, RangeOwner::unknown);
     EXPECT_EQ(units_at(map, kA), 8U);

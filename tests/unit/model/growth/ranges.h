@@ -3,7 +3,7 @@
 
 namespace memscope {
 
-// Events as the kernel side sends them, in pages of 64 KiB: the tests count in those.
+// Events as the BPF programs send them. The tests count in pages of 64 KiB.
 constexpr std::uint64_t kUnit = 65'536;
 constexpr Access kWritable{.readable = true, .writable = true};
 constexpr Access kReadable{.readable = true};

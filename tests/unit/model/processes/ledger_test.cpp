@@ -26,7 +26,7 @@ TEST(Ledger, KeepsTheSumsWhenARankIsFolded) {
     EXPECT_EQ(w.ledger.of(kJob).at({Role::trainer, 4}).starts, 1U);
 }
 
-// Threads that unmap at once may both book it, where the kernel cannot exchange a value.
+// On kernels without atomic exchange, two threads that unmap at the same time can both count the same pages.
 TEST(Ledger, LeavesNothingOfAProcessThatUnmappedMoreThanItHad) {
     Watch w;
     TrackedProcess process{.task = sample({200, 2000}, 2000).task};
@@ -60,7 +60,8 @@ TEST(NearestLimit, IsTheOneWithTheLeastHeadroom) {
     EXPECT_EQ(nearest->owner, "a");
     EXPECT_EQ(nearest->limit, Bytes{2000});
     EXPECT_EQ(nearest->headroom, Bytes{100});
-    EXPECT_EQ(nearest_limit({{"own", {1000}, {5000}}})->headroom, Bytes{0});  // over it, as just before a kill
+    EXPECT_EQ(nearest_limit({{"own", {1000}, {5000}}})->headroom,
+              Bytes{0});  // above the limit, as just before an OOM kill
 }
 
 }  // namespace

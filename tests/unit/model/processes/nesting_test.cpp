@@ -34,7 +34,7 @@ TEST(Nesting, ATargetThatIsAddedAgainIsMoved) {
     nesting.add(id(2), kNoCgroup);
     nesting.add(id(3), id(1));
     nesting.add(id(3), id(2));
-    nesting.remove(id(1));  // it is not inside that any more
+    nesting.remove(id(1));  // it is not inside this target any more
     EXPECT_THAT(nesting.around(id(3)), ElementsAre(id(3), id(2)));
 }
 
@@ -68,7 +68,7 @@ TEST(TargetPaths, ARemovalOfAnEarlierCgroupLeavesALaterOneOfThatPathAlone) {
     EXPECT_EQ(paths.add("a/b", id(3)).enclosing, id(2));
 }
 
-// The work for one more target must not grow with the number of targets that are there.
+// The work for one more target must not grow with the number of targets.
 TEST(TargetPaths, TheWorkForEachTargetDependsOnItsDepthAlone) {
     const auto lookups_for = [](std::uint64_t targets) {
         TargetPaths paths;

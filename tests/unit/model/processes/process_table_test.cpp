@@ -51,7 +51,7 @@ TEST(ProcessTable, IgnoresTheSecondExitEventOfTwoLastThreads) {
 TEST(ProcessTable, DoesNotMixUpTwoProcessesOfOnePid) {
     Watch w;
     w.table.apply(fork_of({101, 1500}, 1500));
-    w.table.apply(exit_of({101, 1400}, 1550));  // of a predecessor nobody saw
+    w.table.apply(exit_of({101, 1400}, 1550));  // of an earlier process that was never seen
     EXPECT_EQ(w.table.living().size(), 1U);
     w.table.apply(fork_of({101, 1700}, 1700));  // the exit of 1500 was lost
     w.tick();
@@ -73,7 +73,7 @@ TEST(ProcessTable, LeavesAProcessThatIsMissingOnceAndEndsItTheSecondTime) {
     w.expect_balance();
 }
 
-// Scans do not meet it any more, and its exit is told when the last of its memory is given back.
+// Scans no longer find it, and its exit event is sent when its memory has been freed.
 TEST(ProcessTable, WaitsForTheExitOfOneThatIsEnding) {
     Watch w;
     bool ending = true;
@@ -146,7 +146,7 @@ TEST(ProcessTable, ATargetInsideAnotherCountsInBoth) {
     w.tick();
     EXPECT_EQ(w.counters(kInner).starts, 1U);
     EXPECT_EQ(w.counters(kJob).starts, 1U);
-    w.table.apply(Moved{.time_ns = 2100, .id = kTrainer, .target = kJob});  // out of the inner one only
+    w.table.apply(Moved{.time_ns = 2100, .id = kTrainer, .target = kJob});  // only out of the inner target
     w.tick();
     EXPECT_EQ(w.counters(kInner).exits, 1U);
     EXPECT_EQ(w.counters(kJob).exits, 0U);
@@ -173,7 +173,7 @@ TEST(ProcessTable, AScanDoesNotBringBackWhoLeftAfterItWasMet) {
     EXPECT_TRUE(w.table.living().empty());
     EXPECT_EQ(w.counters().starts, 1U);
     EXPECT_EQ(w.counters().exits, 1U);
-    w.table.reconcile(std::vector{sample(kTrainer, 3000)}, 2990);  // back, and nobody said so
+    w.table.reconcile(std::vector{sample(kTrainer, 3000)}, 2990);  // moved back without an event
     w.tick();
     EXPECT_EQ(w.table.living().size(), 1U);
     w.expect_balance();
@@ -187,7 +187,7 @@ TEST(ProcessTable, CountsEveryMoveBetweenADrainAndAScan) {
     w.table.apply(Moved{.time_ns = 2100, .id = kTrainer, .target = kOther});
     w.table.apply(Moved{.time_ns = 2200, .id = kTrainer, .target = kJob});
     w.table.apply(Moved{.time_ns = 2400, .id = kTrainer, .target = kOther});
-    w.table.reconcile(std::vector{sample(kTrainer, 2300)}, 2290);  // met before the last move
+    w.table.reconcile(std::vector{sample(kTrainer, 2300)}, 2290);  // visited before the last move
     w.tick();
     EXPECT_EQ(w.counters(kJob).starts, 2U);
     EXPECT_EQ(w.counters(kJob).exits, 2U);
@@ -285,7 +285,7 @@ TEST(ProcessTable, AnEndInATargetThatGoesRightAfterwardsCountsInTheOneAroundIt) 
     w.table.reconcile(std::vector{sample(kTrainer, 2000, {}, kInner)}, 1990);
     w.tick();
     w.table.apply(exit_of(kTrainer, 2100));
-    w.table.retarget(kInner, kJob);  // before anything was booked
+    w.table.retarget(kInner, kJob);  // before anything was counted
     w.nesting.remove(kInner);
     w.tick();
     EXPECT_EQ(w.counters(kJob).exits, 1U);
