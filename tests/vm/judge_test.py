@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The runner must not call a broken machine good: a made-up good console passes, and every single defect is found."""
+"""The runner must not report a broken machine as good: a sample console passes, and every single defect is found."""
 import os
 import subprocess
 import tempfile
@@ -100,12 +100,12 @@ class Judging(unittest.TestCase):
 
 
 class WatchCheck(unittest.TestCase):
-    """The functions of `watch-check`, without a guest: all that stands before the first thing it makes."""
+    """The functions of `watch-check`, without a guest: the part of the script before its first mkdir."""
 
     def run_pass(self, watcher):
         functions, separator, _ = (HERE / "watch-check").read_text(encoding="utf-8").partition("mkdir $job")
         self.assertTrue(separator)
-        # No ticks, no time that passes, and nobody is killed.
+        # Fakes: no ticks, no waiting, and no process is killed.
         fakes = "ticks() { echo 7; }\nsleep() { :; }\nwhere_it_hangs() { :; }\ncat() { :; }\n"
         fakes += "kill() { [ \"$1\" = -0 ] && [ \"$2\" = alive ]; }\n"
         return subprocess.run(["sh", "-c", f"{functions}\n{fakes}\nwatcher={watcher}\npass\necho went on"],

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""The runner on guests that are broken on purpose: a panic, a hang and a kernel memscope cannot work on must come back red,
-each for its own reason. Boots a native kernel three times; needs MEMSCOPE and KERNEL_TESTS, the programs to put into it."""
+"""Runs the runner on guests that are broken on purpose: a panic, a hang, and a kernel on which memscope cannot work must be
+reported as failed, each for its own reason. Boots a native kernel three times. Needs MEMSCOPE and KERNEL_TESTS, the
+paths of the programs that are copied to the guest."""
 import json
 import os
 import subprocess
@@ -14,7 +15,7 @@ MACHINE = f"6.12-{NATIVE}-v2"
 
 
 def broken(inject, seconds):
-    """(exit status, {check: what is wrong}) of a run with that defect."""
+    """(exit status, {check: problem}) of a run with that defect."""
     with tempfile.TemporaryDirectory() as out:
         done = subprocess.run(
             [HERE / "run", "--only", MACHINE, "--inject", inject, "--seconds", str(seconds), "--out", out,
@@ -40,7 +41,7 @@ class Broken(unittest.TestCase):
         self.assertEqual((status, result["passed"]), (1, False))
         for check in ("works", "finding kernel types (BTF)", "resident bytes by kind are exact", "kernel tests pass"):
             self.assertIn(check, result["failures"])
-        # Red for that reason alone: the guest itself came up and ended as it should.
+        # Only this reason: the guest itself booted and ended normally.
         self.assertNotIn("boots and ends", result["failures"])
         self.assertNotIn("file memory.max", result["failures"])
 

@@ -1,4 +1,4 @@
-"""A BPF object file: its programs, and what it asks of the types of the kernel it will meet."""
+"""A BPF object file: its programs, and its CO-RE relocations."""
 import struct
 from dataclasses import dataclass
 
@@ -60,6 +60,6 @@ class BpfObject:
                 yield Relocation(self._function_at(section, offset), kind_of, self.types.text(path), kind)
 
     def kernel_functions(self):
-        """Names of the kernel's own functions it calls (kfuncs): the externs of section .ksyms."""
+        """Names of the kernel functions that it calls (kfuncs): the externs of section .ksyms."""
         return [self.types.name(number) for section in self.types.find(".ksyms", SECTION)
                 for number in self.types.section_types(section) if self.types.kind(number) == FUNC]

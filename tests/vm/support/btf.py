@@ -1,4 +1,4 @@
-"""Just enough of BTF: types by name and kind, members, function arguments."""
+"""A minimal BTF parser: types by name and kind, members, function arguments."""
 import struct
 
 INT, PTR, ARRAY, STRUCT, UNION, ENUM, FWD, TYPEDEF, VOLATILE, CONST, RESTRICT, FUNC, PROTO, VAR, SECTION, FLOAT, \
@@ -36,7 +36,7 @@ class Btf:
         return self.text(self._at[number][1]) if number else "void"
 
     def target(self, number):
-        """What a pointer, a typedef, a qualifier, a function stands for; the size of a struct or an int."""
+        """The type that a pointer, typedef, qualifier or function refers to; the size of a struct or an int."""
         return struct.unpack_from("<I", self._data, self._at[number][0] + 8)[0]
 
     def bare(self, number):
@@ -63,10 +63,10 @@ class Btf:
         return [self.text(struct.unpack_from("<I", self._data, position + 12 + i * size)[0]) for i in range(parts)]
 
     def section_types(self, number):
-        """The types of what a section of an object holds."""
+        """The types of the variables in a section of an object."""
         position, _, _, parts, _ = self._at[number]
         return [struct.unpack_from("<I", self._data, position + 12 + i * 12)[0] for i in range(parts)]
 
     def arguments(self, number):
-        """How many a function prototype has."""
+        """Number of arguments of a function prototype."""
         return self._at[number][3]

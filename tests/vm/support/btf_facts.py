@@ -1,4 +1,4 @@
-"""Facts about a kernel that its types alone tell; the words are those of expected.toml."""
+"""Facts about a kernel that its types show, in the words of expected.toml."""
 import functools
 
 from support.btf import ENUM, FUNC, STRUCT, TYPEDEF, Btf

@@ -1,4 +1,4 @@
-"""What a guest said: its sections, and whether it got to its end."""
+"""Parses the console output of a guest: its sections and its exit line."""
 import re
 from dataclasses import dataclass, field
 

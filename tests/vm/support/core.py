@@ -1,9 +1,9 @@
-"""Resolves CO-RE relocations against a kernel's types, by the rules of libbpf: same name without its `___flavour`, same
-path of members, anonymous structs and unions looked through."""
+"""Resolves CO-RE relocations against the types of a kernel, by the rules of libbpf: same name without its `___flavour`,
+same path of members, anonymous structs and unions are searched."""
 from support.bpf_object import ENUM_KINDS, FIELD_KINDS, TYPE_LOCAL
 from support.btf import ARRAY, ENUM, ENUM64, FUNC, FWD, INT, STRUCT, TYPEDEF, UNION
 
-_ALIKE = {UNION: STRUCT, ENUM: INT, ENUM64: INT}  # kinds that may stand for each other at the end of a path
+_ALIKE = {UNION: STRUCT, ENUM: INT, ENUM64: INT}  # kinds that are interchangeable at the end of a path
 
 
 def _plain(name):
@@ -57,7 +57,7 @@ def _describe(types, relocation):
 
 
 def resolves(types, relocation, kernel):
-    """Whether the kernel has what the relocation asks for."""
+    """Whether the kernel has the type or field of the relocation."""
     if relocation.kind == TYPE_LOCAL:
         return True
     local = relocation.type if types.kind(relocation.type) == TYPEDEF else types.bare(relocation.type)
@@ -78,7 +78,7 @@ def resolves(types, relocation, kernel):
 
 
 def missing(bpf_object, kernel):
-    """{function: what it asks for and this kernel has not}, the attach points of programs included."""
+    """{function: types and fields that this kernel lacks}, the attach points of programs included."""
     lost = {}
     for relocation in bpf_object.relocations():
         if not resolves(bpf_object.types, relocation, kernel):

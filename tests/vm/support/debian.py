@@ -1,5 +1,5 @@
-"""Debian packages of any suite and architecture, by apt with a root of its own: nothing is installed, and the machine's
-apt is left alone. Its mirror and its proxy are used, though."""
+"""Fetches Debian packages of any suite and architecture, by apt with a separate root directory: nothing is installed, and
+the apt of the host is not changed. Its mirror and its proxy are used."""
 import fcntl
 import functools
 import os
@@ -14,11 +14,11 @@ ATTEMPTS = 4  # mirrors answer bursts with "too many requests"
 
 
 class FetchError(Exception):
-    """One line: what could not be had."""
+    """One line: what could not be fetched."""
 
 
 def _mirrors():
-    """(archive, security archive) this machine already uses, else the public ones."""
+    """(archive, security archive) that this host uses, else the public ones."""
     site = os.environ.get("MEMSCOPE_DEBIAN_MIRROR")  # scheme and host, with debian/ and debian-security/ below
     if site:
         return f"{site.rstrip('/')}/debian", f"{site.rstrip('/')}/debian-security"
@@ -33,7 +33,7 @@ def _newer(a, b):
 
 
 class Archive:
-    """The packages of some suites for one architecture. `cache` keeps what was fetched, by file name."""
+    """The packages of some suites for one architecture. `cache` keeps fetched packages, by file name."""
 
     def __init__(self, cache, arch, suites, offline=False):
         self.cache, self.arch, self.offline = Path(cache), arch, offline
@@ -52,7 +52,7 @@ class Archive:
                    "Dir::Etc::PreferencesParts": root / "none", "Dir::State": root, "Dir::State::Lists": root / "lists",
                    "Dir::State::Status": root / "status", "Dir::Cache": root / "cache", "APT::Architecture": self.arch,
                    "APT::Architectures": self.arch, "Acquire::Languages": "none", "Acquire::Retries": 3,
-                   # A suite whose support has ended is signed no more; its packages are still what they were.
+                   # The release file of a suite without support expires, but its packages are still valid.
                    "Acquire::Check-Valid-Until": "false", "APT::Sandbox::User": "root"}
         words = [tool, "-q"] + [word for key, value in options.items() for word in ("-o", f"{key}={value}")]
         return subprocess.run([*words, *args], cwd=self.cache, capture_output=True, text=True, check=False)
@@ -90,7 +90,7 @@ class Archive:
         return best
 
     def unpacked(self, pattern):
-        """The folder with the files of the newest package that matches; fetched unless it is there already."""
+        """The folder with the files of the newest package that matches; fetched unless it is in the cache."""
         name, version, _ = self.newest(pattern)
         folder = self.cache / f"{name}_{version.replace(':', '%3a')}_{self.arch}"
         with open(self.cache / "lock", "w", encoding="ascii") as lock:
@@ -101,11 +101,11 @@ class Archive:
 
     def _fetch(self, name, version, folder):
         if self.offline:
-            raise FetchError(f"{name} {version} is not here, and --offline forbids to fetch it")
+            raise FetchError(f"{name} {version} is not in the cache, and --offline forbids to fetch it")
         self._insist(f"{name} {version}", "download", f"{name}={version}")
         package, = self.cache.glob(f"{name}_*_{self.arch}.deb")
         part = folder.with_name(f"{folder.name}.part")
         subprocess.run(["rm", "-rf", part], check=True)
         subprocess.run(["dpkg", "-x", package, part], check=True)
         package.unlink()
-        part.rename(folder)  # all of it, or nothing
+        part.rename(folder)  # atomic: the whole package or nothing

@@ -1,4 +1,4 @@
-"""What a kernel offers, as a flat {fact: value}, and expected.toml, which says what it must be."""
+"""The features of a kernel as a flat {fact: value}, and the expected values from expected.toml."""
 import tomllib
 
 from support.kernels import HERE
@@ -9,7 +9,7 @@ def _table():
 
 
 def events():
-    """The tracepoints something is said about, for any kernel: `group/name`."""
+    """All tracepoints in expected.toml, for any kernel: `group/name`."""
     layers = [_table()["all"], *_table()["kernel"].values()]
     parts = [part for layer in layers for part in (layer, *(value for value in layer.values() if isinstance(value, dict)))]
     return sorted({fact.removeprefix("event ") for part in parts for fact in part if fact.startswith("event ")})
@@ -22,7 +22,7 @@ def expectations(machine):
         for part in (layer, layer.get(machine.arch, {}), layer.get(f"v{machine.cgroup}", {})):
             merged |= {fact: value for fact, value in part.items() if not isinstance(value, dict)}
     if machine.cgroup == 1:
-        merged |= table["all"]["v1"]  # v1 has its files, whatever the kernel would have on v2
+        merged |= table["all"]["v1"]  # v1 has its own files, independent of the kernel
     return merged
 
 
@@ -38,11 +38,11 @@ def facts_of(doctor, files):
 
 
 def compare(machine, facts):
-    """One check for each expectation; and one that fails on a hook or finding nobody has an expectation for."""
+    """One check for each expectation, and one that fails if a hook or finding has no expectation."""
     wanted = expectations(machine)
     checks = []
     for fact, value in wanted.items():
-        # What is not listed by the guest is not there; what doctor does not speak of is an error.
+        # A file or event that the guest does not list does not exist. A fact that doctor does not report is an error.
         got = facts.get(fact, False if fact.startswith(("file ", "event ")) else None)
         checks.append((fact, None if got == value else f"is {got}, must be {value}"))
     unknown = sorted(fact for fact in facts if fact.startswith(("hook ", "finding ", "type ")) and fact not in wanted)

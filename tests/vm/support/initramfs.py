@@ -1,4 +1,4 @@
-"""The guest's whole file system, packed: busybox, the programs, their libraries, the scripts."""
+"""Builds the initramfs of a guest: busybox, the programs, their libraries, the scripts."""
 import re
 import shutil
 import subprocess
@@ -16,7 +16,7 @@ def _headers(program):
 
 
 def _libraries(program, folders, found):
-    """Adds {name: path} of all the program needs. By its headers, not by ldd, which runs only what is native."""
+    """Adds {name: path} of all libraries of the program. From its headers, because ldd works only for native programs."""
     for name in re.findall(r"\(NEEDED\).*\[(.*)\]", _headers(program)):
         if name in found:
             continue
@@ -43,7 +43,7 @@ def build(folder, arch, busybox, program, tests, sysroot, tests_of):
         shutil.copy(HERE / script, folder / script)
     for kind, names in tests_of.items():
         (folder / f"filter.{kind}").write_text(":".join(names))
-    (folder / "events").write_text("\n".join(expected.events()) + "\n")  # a tracefs has thousands
+    (folder / "events").write_text("\n".join(expected.events()) + "\n")  # only these, because a tracefs has thousands
 
     triplet = TRIPLETS[arch]
     # The C library of the other architecture comes with the cross compiler.
@@ -64,7 +64,7 @@ def build(folder, arch, busybox, program, tests, sysroot, tests_of):
     drivers = Path(tests).resolve().parent / "fake_cuda"
     if drivers.is_dir():
         shutil.copytree(drivers, folder / "fake_cuda")
-        (folder / "fake_cuda.path").write_text(str(drivers))  # where the tests look for them
+        (folder / "fake_cuda.path").write_text(str(drivers))  # the path where the tests search for them
 
     image = folder.with_suffix(".cpio")
     names = "\n".join(str(path.relative_to(folder)) for path in sorted(folder.rglob("*")))

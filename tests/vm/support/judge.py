@@ -1,4 +1,4 @@
-"""What a guest said against what must be true of it. A check is (name, None or what is wrong)."""
+"""Checks the output of a guest. A check is (name, None or the problem)."""
 import itertools
 import json
 import re
@@ -17,7 +17,7 @@ def _json(lines):
 
 
 def _total(metrics, name, **labels):
-    """The sum over all series that have these labels; None where there is no such series."""
+    """The sum over all series that have these labels; None if there is no such series."""
     values = [value for key, value in metrics.get(name, {}).items() if set(labels.items()) <= set(key)]
     return sum(values) if values else None
 
@@ -44,13 +44,13 @@ def _kernel(machine, told):
 
 
 def _warnings(told):
-    """Of the kernel: memscope's programs and maps must be none that it has to say something about."""
+    """The kernel must not warn about the programs and maps of memscope."""
     tainted, *said = told.lines("warnings") or ["not told"]
     return None if tainted == "0" and not said else f"tainted {tainted}: {'; '.join(said)}"
 
 
 def _probes(told):
-    """What `doctor` chose must be attached in the program, and nothing else. Those of GPUs are not before there is one."""
+    """The programs that `doctor` chose must be attached, and no others. GPU programs are attached only if there is a GPU."""
     hooks = (_json(told.lines("doctor")) or {"hooks": []})["hooks"]
     chosen = {f"{hook['signal']}_{hook['hook']}": float(bool(hook["program"])) for hook in hooks
               if hook["signal"] not in ("gpu", "torch")}
@@ -60,7 +60,7 @@ def _probes(told):
 
 
 def _resident(told):
-    """Each process of the tree, by kind, against the page tables."""
+    """Compares the memory of each process, by kind, with its page tables."""
     tick = _json(told.lines("tick"))
     if tick is None:
         return "memscope printed no tick"
@@ -104,7 +104,7 @@ def _mapped(told):
     up, down = _total(metrics, "memscope_mapped_bytes_total"), _total(metrics, "memscope_unmapped_bytes_total")
     if tick is None or up is None or down is None:
         return "there are no mapped bytes"
-    # A scan finds what was mapped, too, and books it to no call: that the calls were seen shows in what they did.
+    # A scan also counts mapped bytes, but for no call. So the counters by call show whether the calls were seen.
     for name, call in (("mapped", "brk"), ("mapped", "fork"), ("mapped", "exec"), ("unmapped", "exit")):
         before, after = (_total(told.metrics(section), f"memscope_{name}_bytes_total", call=call)
                          for section in ("metrics-before", "metrics-churned"))
@@ -120,7 +120,7 @@ def _kinds(told):
     usage, kinds = tick["memory"]["usage_bytes"], tick["memory"]["by_kind"]
     if kinds["anon"] < 20 << 20:
         return f"anon is {kinds['anon']}, though a process holds 20 MiB"
-    # The kernel's own numbers of a cgroup lag by up to 64 pages per CPU.
+    # The counters of a cgroup in the kernel lag by up to 64 pages per CPU.
     return None if abs(sum(kinds.values()) - usage) <= 64 * 4096 * 2 else f"{kinds} do not add up to {usage}"
 
 
@@ -133,7 +133,7 @@ def _oom(told):
 
 
 def _deaths(told):
-    """One at the limit of a cgroup, one because the machine was full; each explained as what it was."""
+    """One OOM kill at the limit of a cgroup, one of the whole host. Each must have the right constraint."""
     if told.status("host-oom") != 137:
         return f"the process that wanted all memory ended with {told.status('host-oom')}, not with SIGKILL"
     for section, at_limit, of_host in (("metrics-churned", 0, 0), ("oom", 1, 0), ("host-oom", 1, 1)):
@@ -154,7 +154,7 @@ def _nothing_lost(told):
 
 
 def _first_failure(lines):
-    """Where the first test failed and what it said, on one line."""
+    """Location and message of the first failed test, on one line."""
     begin = next((i for i, line in enumerate(lines) if line.endswith(": Failure")), None)
     if begin is None:
         return "no reason given"
@@ -163,7 +163,7 @@ def _first_failure(lines):
 
 
 def _tests(told, wanted):
-    """Every test that was asked for ran and passed; a filter that matches less is a failure."""
+    """Every wanted test ran and passed. A filter that matches fewer tests is a failure."""
     lines = told.lines("tests")
     passed = {line.split()[3] for line in lines if line.startswith("[       OK ] ")}
     failed = [line.split()[3] for line in lines if re.match(r"\[  FAILED  \] \S+ \(", line)]
@@ -175,7 +175,7 @@ def _tests(told, wanted):
 
 
 def _ticks(told):
-    """`watch-check` gives up where memscope makes no more ticks: what it would print then are old numbers."""
+    """`watch-check` gives up if memscope makes no more ticks, because it would print old values."""
     if told.status("watched") == 0:
         return None
     return f"watch-check ended with {told.status('watched')}: {'; '.join(told.lines('watched')[:1])}"
@@ -187,7 +187,7 @@ def _answers(told):
 
 
 def judge(machine, told, stopped, wanted_tests, image_facts):
-    """[(check, None or what is wrong)], the first of them about the boot itself."""
+    """[(check, None or the problem)]. The first check is about the boot itself."""
     checks = [("boots and ends", _ended(told, stopped)), ("is the kernel it should be", _kernel(machine, told)),
               ("the kernel warns of nothing", _warnings(told)), ("every probe is attached", _probes(told))]
     facts = {**image_facts, **expected.facts_of(_json(told.lines("doctor")), told.lines("files"))}

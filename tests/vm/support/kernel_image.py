@@ -1,4 +1,4 @@
-"""The kernel's own types (BTF), read out of its image without booting it."""
+"""Reads the types of a kernel (BTF) from its image, without booting it."""
 import lzma
 import re
 import struct
@@ -10,7 +10,7 @@ def _tool(name):
     return lambda data: subprocess.run([name, "-dc"], input=data, capture_output=True, check=False).stdout
 
 
-# Trailing bytes follow each payload, so that tools end with an error although all is there.
+# Trailing bytes follow each payload, so tools report an error although the output is complete.
 UNPACK = {
     b"\x1f\x8b": lambda data: zlib.decompressobj(31).decompress(data),
     b"\xfd7zXZ": lambda data: lzma.LZMADecompressor().decompress(data),
@@ -27,8 +27,8 @@ def _unpacked(data):
 
 
 def _payload(data):
-    """What the boot code would unpack, or the image itself where it is not packed."""
-    if data[0x202:0x206] == b"HdrS":  # x86: the boot protocol says where, from its version 2.08 on
+    """The unpacked kernel, or the image itself if it is not packed."""
+    if data[0x202:0x206] == b"HdrS":  # x86: the boot protocol has the position, from version 2.08 on
         offset, length = struct.unpack_from("<II", data, 0x248)
         begin = (data[0x1f1] + 1) * 512 + offset
         return _unpacked(data[begin:begin + length])
@@ -39,7 +39,7 @@ def _payload(data):
 
 
 def types_of(image):
-    """The bytes of the BTF section. An arm64 image has no section table, so it is known by its header: magic, version,
+    """The bytes of the BTF section. An arm64 image has no section table, so it is found by its header: magic, version,
     and strings that follow the types."""
     data = _payload(image.read_bytes())
     for match in re.finditer(rb"\x9f\xeb\x01\x00", data):

@@ -1,4 +1,4 @@
-"""The kernels of kernels.toml: which there are, and their images."""
+"""The kernels of kernels.toml and their images."""
 import platform
 import tomllib
 from dataclasses import dataclass
@@ -37,7 +37,7 @@ def matrix():
 
 
 class Images:
-    """What is fetched for the guests of one architecture."""
+    """The packages for the guests of one architecture."""
 
     def __init__(self, cache, arch, offline=False):
         self.table = table()

@@ -1,14 +1,14 @@
-"""One boot of one kernel, without KVM: the console's text, and how it ended."""
+"""Boots one kernel without KVM. Returns the console text, and how the boot ended."""
 import os
 import subprocess
 import time
 
-# With 128 the kernel has too little to spare, and an OOM kill in a cgroup does not happen; with 256 the tests, which have
-# two collectors at a time, may be killed themselves.
+# MiB. With 128 the kernel has too little free memory, and an OOM kill in a cgroup does not happen. With 256 the tests,
+# which have two collectors at a time, may be killed themselves.
 MEMORY_MIB = 384
 COMMON = ["-m", str(MEMORY_MIB), "-smp", "2", "-nographic", "-nodefaults", "-serial", "stdio", "-no-reboot", "-net", "none"]
-# One thread for all CPUs of a guest: x86's memory order is too strict for more on an arm64 host, and two guests side by
-# side leave no CPU idle anyway.
+# One thread for all CPUs of a guest, because the memory order of x86 is too strict for several threads on an arm64 host.
+# Two guests in parallel leave no CPU idle anyway.
 ONE_THREAD = ["-accel", "tcg,thread=single"]
 QEMU = {
     "arm64": ["qemu-system-aarch64", "-machine", "virt,gic-version=3", "-cpu", "neoverse-n1", *ONE_THREAD],
@@ -18,13 +18,13 @@ ARGUMENTS = {
     "arm64": "console=ttyAMA0 kpti=off",
     "amd64": "console=ttyS0 nopti tsc=reliable no_timer_check",
 }
-# What a boot spends most on and nothing here asks for: entropy, certificates, keys, ciphers that test themselves.
+# Expensive parts of the boot that the tests do not need: entropy, certificates, keys, self-tests of ciphers.
 SPARED = ("initcall_blacklist=jent_mod_init,load_system_certificate_list,init_encrypted,sed_opal_init cryptomgr.notests=1 "
           "audit=0 selinux=0 apparmor=0")
 
 
 def _wait(process, seconds):
-    """CPU seconds of a process that ended, or None if it had to be killed."""
+    """CPU seconds of a process that has ended, or None if it had to be killed."""
     deadline = time.monotonic() + seconds
     try:
         while time.monotonic() < deadline:
@@ -34,7 +34,7 @@ def _wait(process, seconds):
                 return usage.ru_utime + usage.ru_stime
             time.sleep(0.2)
         return None
-    finally:  # an interrupt must not leave it running either
+    finally:  # also after an interrupt
         if process.returncode is None:
             process.kill()
             process.wait()
@@ -43,7 +43,7 @@ def _wait(process, seconds):
 def boot(machine, kernel, initramfs, log, seconds, inject=None):
     """(console text, None or why it was stopped, CPU seconds). The console goes to the file `log`, so that it can be read
     meanwhile. qemu ends with 0 after a panic, too: its status says nothing."""
-    # Not on tmpfs: the pages of programs would count as shared memory.
+    # ramfs, because on tmpfs the pages of programs would count as shared memory.
     arguments = (f"{ARGUMENTS[machine.arch]} panic=-1 rdinit=/init rootfstype=ramfs loglevel=4 mitigations=off nokaslr "
                  f"init_on_alloc=0 {SPARED} memscope.cgroup={machine.cgroup} memscope.kind={machine.kind}")
     if inject:

@@ -1,4 +1,4 @@
-"""The outcome of a run, as JSON for programs and as a table for a documentation page."""
+"""Writes the result of a run as JSON and as a table for the documentation."""
 import json
 
 WORDS = {True: "yes", False: "no", None: "?"}
@@ -11,7 +11,7 @@ def write(folder, results):
 
 
 def markdown(results):
-    """One row a machine: what it is, whether it works, and which of memscope's ways it takes there."""
+    """One row per machine: the machine, whether memscope works, and which BPF programs it uses."""
     rows = ["| kernel | architecture | cgroup | works | exits by | scan | quick scan | growth by | CUDA calls | tensors | PSI of the cgroup |",
             "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |"]
     for result in results:

@@ -1,4 +1,4 @@
-"""The console of a guest where all is well, made up: tests break it in one place at a time."""
+"""A sample console of a guest without problems. Tests break it in one place at a time."""
 import json
 
 from support import expected
