@@ -137,7 +137,7 @@ TEST(CudaProcesses, ThatAreForkedOwnNothing) {
     EXPECT_EQ(target.processes.size(), 2U);
     EXPECT_EQ(target.gpu->processes.size(), 1U);
     EXPECT_EQ(held(target, job.child.pid()).n, 3 * kMiB);
-    EXPECT_EQ(held(job.done(), job.child.pid()).n, 3 * kMiB) << "the end of the child is not that of its parent";
+    EXPECT_EQ(held(job.done(), job.child.pid()).n, 3 * kMiB) << "the exit of the child does not change its parent";
 }
 
 TEST(CudaProcesses, ThatEndOrExecuteAnotherProgramHoldNothingAnyMore) {
@@ -176,7 +176,7 @@ TEST(CudaProcesses, ThatWereThereBeforeAreFollowedFromThenOn) {
     ASSERT_TRUE(target.gpu && target.gpu->processes.contains(job.child.pid()));
     const auto& devices = target.gpu->processes.at(job.child.pid()).devices;
     ASSERT_EQ(devices.size(), 1U);
-    EXPECT_EQ(devices.begin()->first, GpuId{}) << "on which device was said before";
+    EXPECT_EQ(devices.begin()->first, GpuId{}) << "the call that names the device was before watching";
     EXPECT_EQ(devices.begin()->second.reserved_total().n, 2 * kMiB);
 }
 

@@ -34,7 +34,7 @@ TEST(CudaFailures, AreCountedByDevice) {
     EXPECT_EQ(target.gpu->failures.at({RoleKey{Role::other}, fake_gpu(1)}), 3U);
     EXPECT_EQ(use_of(target, job.child.pid(), 1).reserved_total().n, 8 * kMiB);
     job.child.finish();
-    EXPECT_EQ(failures_of(job.watched.tick(job.job)), 3U) << "a counter lives on";
+    EXPECT_EQ(failures_of(job.watched.tick(job.job)), 3U) << "a counter does not fall when a process exits";
 }
 
 TEST(CudaFailures, OfARankThatLosesItsPlaceAreCountedWithoutTheRank) {
@@ -134,7 +134,7 @@ TEST(CudaFailures, AreExplainedByWhatTheDriverSaysAtTheFailedCall) {
     job.done();
     device.used = 80 * kMiB;  // at the failed call
     job.done();
-    ASSERT_TRUE(tick_until_used(Bytes{80 * kMiB})) << "nobody asked the driver";
+    ASSERT_TRUE(tick_until_used(Bytes{80 * kMiB})) << "the driver was not read after the failed call";
     device.used = 0;  // after the failure
     job.child.go();
     const Death death = only_death(job.watched, job.job);
@@ -142,7 +142,7 @@ TEST(CudaFailures, AreExplainedByWhatTheDriverSaysAtTheFailedCall) {
     EXPECT_EQ(death.gpu->gpu, gpu);
     EXPECT_EQ(death.gpu->free, Bytes{15 * kMiB});
     EXPECT_EQ(death.gpu->total, Bytes{100 * kMiB});
-    EXPECT_EQ(death.gpu->reserved, Bytes{7 * kMiB}) << "what it had freed by then does not count";
+    EXPECT_EQ(death.gpu->reserved, Bytes{7 * kMiB}) << "memory that it freed afterwards does not count";
     ASSERT_TRUE(death.gpu->read_after);
     EXPECT_GE(death.gpu->read_after->count(), 0);
 }

@@ -114,7 +114,7 @@ TEST(CudaTensors, OfAForkedProcessAreItsParentsAlone) {
     ASSERT_TRUE(target.gpu);
     EXPECT_EQ(target.gpu->processes.size(), 1U);
     EXPECT_EQ(tensors_of(target, job.child.pid()), 3 * kMiB);
-    EXPECT_EQ(tensors_of(job.done(), job.child.pid()), 3 * kMiB) << "the end of the child is not that of its parent";
+    EXPECT_EQ(tensors_of(job.done(), job.child.pid()), 3 * kMiB) << "the exit of the child does not change its parent";
 }
 
 TEST(CudaTensors, AreGoneWithTheirProcessOrProgram) {
@@ -232,7 +232,7 @@ TEST(CudaTorchLibraries, HaveTheirSemaphoresRaisedWhileTheyAreWatchedAndNoLonger
     {
         Watched without({job.name()});
         without.tick(job);
-        EXPECT_EQ(ask(child), "alone") << "nobody has asked for tensors";
+        EXPECT_EQ(ask(child), "alone") << "tensors were not requested";
         EXPECT_FALSE(without.has_probe("torch"));
     }
     {

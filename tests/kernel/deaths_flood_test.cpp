@@ -55,7 +55,7 @@ TEST(DeathsInAStorm, AreNotMissedWhenTheRingOfForksIsFull) {
     Child crashes(job, [](const Child::Script&) { ::abort(); });
     wait_for(crashes);
     watched.tick();
-    EXPECT_GT(watched.latest().self.dropped.at("ring_full"), 0U) << "the storm was none";
+    EXPECT_GT(watched.latest().self.dropped.at("ring_full"), 0U) << "the ring buffer did not overflow";
     EXPECT_EQ(watched.latest().self.dropped.at("deaths_full"), 0U);
     const TargetSnapshot& target = *watched.find(job);
     ASSERT_EQ(target.deaths.size(), 2U);

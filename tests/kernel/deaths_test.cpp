@@ -76,7 +76,7 @@ TEST(Deaths, OfThoseLeftBehindWhenTheRootHasEndedAreTeardownWhoeverKillsThem) {
     const Death death = only_death(watched, job);
     EXPECT_EQ(death.id.pid, left);
     EXPECT_EQ(name_of(death.sender), "tree");
-    EXPECT_EQ(death.sent_by->pid, ::getpid()) << "and yet it is said who did it";
+    EXPECT_EQ(death.sent_by->pid, ::getpid()) << "the sender is named nevertheless";
     EXPECT_FALSE(death.news);
 }
 
@@ -182,7 +182,7 @@ TEST(Deaths, ByOtherSignalsNameTheSignal) {
     wait_for(aborts);
     const Death abort = only_death(watched, job);
     EXPECT_EQ(abort.signal, SIGABRT);
-    EXPECT_EQ(name_of(abort.sender), "none") << "nobody but itself";
+    EXPECT_EQ(name_of(abort.sender), "none") << "no process other than itself";
 }
 
 // Calls of a process that moved in are followed from the next tick on.
@@ -279,7 +279,7 @@ TEST(Deaths, AreNoneWhereAProcessJustExits) {
     ends_without_death("asked to end", [] { (void)::raise(SIGTERM); });
     ends_without_death("nobody reads", [] { (void)::raise(SIGPIPE); });
     ends_without_death("a failure that was coped with", [] { fail_to_map(); });
-    EXPECT_GT(failures(*watched.find(job)), 0U) << "it was seen to fail";
+    EXPECT_GT(failures(*watched.find(job)), 0U) << "the failure was counted";
     ends_without_death("a failure after which as much was had", [] {
         const rlimit small{.rlim_cur = 512 * kMiB, .rlim_max = RLIM_INFINITY};
         const rlimit large{.rlim_cur = RLIM_INFINITY, .rlim_max = RLIM_INFINITY};

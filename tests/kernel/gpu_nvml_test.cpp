@@ -48,7 +48,7 @@ TEST(GpuNvml, TheMemoryOfAGpuIsThatOfWhoeverHoldsItInTheTarget) {
     ASSERT_TRUE(target.gpu);
     ASSERT_EQ(target.gpu->processes.size(), 1U) << "the other one is not in the target";
     EXPECT_EQ(target.gpu->processes.at(child.pid()).devices.at("GPU-00").used, Bytes{3 * kGiB});
-    EXPECT_EQ(target.processes.front().role, Role::trainer) << "who is on a GPU trains";
+    EXPECT_EQ(target.processes.front().role, Role::trainer) << "a process on a GPU is a trainer";
     ASSERT_EQ(watched.latest().gpus.size(), 1U);
     EXPECT_EQ(watched.latest().gpus[0].used, Bytes{5 * kGiB});
 }

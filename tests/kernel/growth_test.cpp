@@ -329,9 +329,9 @@ TEST(ResidentGrowth, IsNobodysWhileAHookIsOffThatCostTooMuch) {
                            [&](const TargetSnapshot&) { return watched.has_probe("growth_resident") == attached; });
     };
     grow();
-    ASSERT_TRUE(wait_until(false)) << "a budget of next to nothing";
+    ASSERT_TRUE(wait_until(false)) << "a budget of nearly 0";
     grow();
-    ASSERT_TRUE(wait_until(true)) << "it is tried again";
+    ASSERT_TRUE(wait_until(true)) << "the hook is attached again";
     grow();
     const Growth growth = watched.collector().growth()->report(watched.tick(job));
     expect_about(reason(growth.resident, "paused"), 128 * kMiB);

@@ -36,7 +36,7 @@ TEST(OomKills, AtItsOwnLimitNameTheVictimTheLimitAndWhatItHeld) {
     const RealCgroup job("shared-oom");
     Watched watched = Watched::shared();
     const Death death = expect_kill_at_own_limit(watched, job);
-    EXPECT_LE(death.rss_anon->n, 64 * kMiB + own_anon()) << "what it has from its parent is charged there";
+    EXPECT_LE(death.rss_anon->n, 64 * kMiB + own_anon()) << "inherited memory is charged to the cgroup of the parent";
     const DeathTally& tally = watched.find(job)->death_tally;
     EXPECT_EQ(tally.of(DeathCause::oom_kill), 1U);
     EXPECT_EQ(tally.of(OomConstraint::cgroup), 1U);
@@ -111,7 +111,7 @@ TEST(OomKills, OfAnAncestorsLimitNameTheAncestor) {
     const Death death = only_death(watched, job);
     expect_oom_kill(death, big.pid(), 96 * kMiB);
     EXPECT_EQ(death.oom->limit_owner, outer.name());
-    EXPECT_EQ(death.oom->trigger->pid, stranger.pid()) << "who is not even watched";
+    EXPECT_EQ(death.oom->trigger->pid, stranger.pid()) << "the process that asked for memory is not watched";
 }
 
 // With memory.oom.group the whole cgroup dies with the victim. Only cgroup v2 has that.

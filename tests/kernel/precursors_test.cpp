@@ -52,7 +52,7 @@ TEST(PrecursorsForReal, NearLimitStandsWhileMostOfTheLimitCannotBeReclaimedAndCl
     WatchOptions options = quick(job);
     options.cgroups.push_back(beside.name());
     Watched watched = Watched::on(gather_kernel_facts({}), options);
-    EXPECT_FALSE(standing(watched.tick(job), PrecursorKind::near_limit)) << "not yet for a second";
+    EXPECT_FALSE(standing(watched.tick(job), PrecursorKind::near_limit)) << "not active for a second yet";
     ASSERT_TRUE(comes_to(watched, job, PrecursorKind::near_limit, true));
     EXPECT_NE(standing(*watched.find(job), PrecursorKind::near_limit)->reason.find("of its own limit of 64 MiB"),
               std::string::npos);
@@ -119,7 +119,8 @@ TEST(PrecursorsForReal, ReclaimStandsWhileMoreMemoryThanFitsIsUsedInTurns) {
     child.heard();
     Watched watched = Watched::on(gather_kernel_facts({}), quick(job));
     EXPECT_TRUE(comes_to(watched, job, PrecursorKind::reclaim, true));
-    EXPECT_FALSE(standing(*watched.find(job), PrecursorKind::near_limit)) << "what is no longer needed is reclaimed";
+    EXPECT_FALSE(standing(*watched.find(job), PrecursorKind::near_limit))
+        << "memory that is no longer used is reclaimed";
     child.kill();
     EXPECT_TRUE(comes_to(watched, job, PrecursorKind::reclaim, false));
 }
@@ -190,7 +191,7 @@ TEST(PrecursorsForReal, EtaStandsOnTheTrendOfAJobThatWasMetLateAndIsOverWithItsD
     EXPECT_EQ(alive.verdict()->forecast->basis, Forecast::Basis::trend);
     EXPECT_EQ(alive.verdict()->forecast->limit->owner, "own");
     EXPECT_EQ(alive.verdict()->forecast->limit->limit.n, kLimit);
-    EXPECT_LT(alive.memory.effective->held_share(), 0.95) << "in time to save something";
+    EXPECT_LT(alive.memory.effective->held_share(), 0.95) << "in time to save a checkpoint";
     EXPECT_FALSE(standing(alive, PrecursorKind::near_limit));
 
     bool died = false;
@@ -199,7 +200,8 @@ TEST(PrecursorsForReal, EtaStandsOnTheTrendOfAJobThatWasMetLateAndIsOverWithItsD
         if (!died) std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
     ASSERT_TRUE(died);
-    EXPECT_TRUE(comes_to(watched, job, PrecursorKind::eta, false, 10)) << "the hold of a minute is for the living";
+    EXPECT_TRUE(comes_to(watched, job, PrecursorKind::eta, false, 10))
+        << "the hold of one minute is only for living targets";
     EXPECT_FALSE(watched.find(job)->verdict()->forecast);
     EXPECT_TRUE(watched.find(job)->last_death);
 }

@@ -37,7 +37,7 @@ TEST(Ranks, ThatLoseTheirPlaceLeaveNothingBehind) {
         ASSERT_TRUE(watched.tick_until(job, crowd.have_ranks()));
         const TargetSnapshot& target = *watched.find(job);
         EXPECT_FALSE(target.counters.contains(kFirst)) << "its place went to another rank";
-        EXPECT_EQ(target.counters.at({Role::other}).starts, 1U) << "and what it had counted went to its role";
+        EXPECT_EQ(target.counters.at({Role::other}).starts, 1U) << "and its counters were added to its role";
         EXPECT_EQ(target.counters.at({Role::other}).exits, 1U);
     }
     watched.tick(job);

@@ -31,7 +31,7 @@ TEST(Reclaim, AtTheLimitIsTimedAndBookedToTheTargetThatStalled) {
     Child calm(beside, sleeper);
     calm.heard();
     Watched watched = Watched::shared();
-    EXPECT_EQ(watched.tick(job).reclaim->total(), Seconds{}) << "none, and not unknown, from the first tick on";
+    EXPECT_EQ(watched.tick(job).reclaim->total(), Seconds{}) << "0, not unknown, from the first tick on";
     const Seconds wall = time_of(child);
     const ReclaimStalls stalls = watched.tick(job).reclaim.value();
     EXPECT_GT(stalls.stalls, 0U);
@@ -58,7 +58,7 @@ TEST(Reclaim, OfPageCacheStallsEveryThreadThatReads) {
     const ReclaimStalls stalls = watched.tick(job).reclaim.value();
     EXPECT_GT(stalls.memcg, Seconds{});
     EXPECT_LT(stalls.total(), 2 * wall);
-    EXPECT_EQ(stalls.direct, Seconds{}) << "at the limit of a cgroup the machine is not short";
+    EXPECT_EQ(stalls.direct, Seconds{}) << "a cgroup at its limit does not mean that the host is short of memory";
     watched.expect_nothing_lost();
 }
 
@@ -122,7 +122,7 @@ TEST(Reclaim, WhoseBeginningIsLostIsLeftOutAndNothingElse) {
     const ReclaimStalls during = reclaim.read(id).value();
     EXPECT_LT(during.total() - before.total(), std::chrono::steady_clock::now() - began) << "one thread";
     std::this_thread::sleep_for(std::chrono::milliseconds(500));
-    EXPECT_GT(reclaim.read(id)->stalls, during.stalls) << "stalls that follow are booked as before";
+    EXPECT_GT(reclaim.read(id)->stalls, during.stalls) << "later stalls are counted as before";
     reclaim.unwatch(id);
     EXPECT_FALSE(reclaim.read(id));
 }

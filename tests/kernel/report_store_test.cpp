@@ -17,7 +17,7 @@ struct SomebodyElses : testing::Test {
     fs::path directory = tree.at("state/memscope");
 
     static void give_away(const fs::path& path) {
-        ASSERT_EQ(::chown(path.c_str(), kNobody, kNobody), 0) << "takes root";
+        ASSERT_EQ(::chown(path.c_str(), kNobody, kNobody), 0) << "needs root";
     }
 };
 

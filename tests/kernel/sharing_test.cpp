@@ -107,7 +107,7 @@ struct ForkedJob {
 TEST(Sharing, TheSumsTellOfCopiesAtOnce) {
     ForkedJob scene("unshared-sums");
     const auto forked = unshared(scene.tick());
-    ASSERT_TRUE(forked) << "the sums tell from the first tick on";
+    ASSERT_TRUE(forked) << "the sums are known from the first tick on";
     EXPECT_LT(forked->mib, 1) << "forked, and nothing written";
     scene.write();
     std::this_thread::sleep_for(2100ms);  // maximum age of the counters of the cgroup
@@ -164,7 +164,7 @@ TEST(Sharing, AWorkerHoldsWhatItCopiedAndNotWhatItInherited) {
     ForkedJob scene("own");
     const TargetSnapshot& forked = scene.tick();
     ASSERT_EQ(forked.processes.size(), 1U + kWorkers);
-    EXPECT_LT(own_of_workers(forked), 2) << "at the first look";
+    EXPECT_LT(own_of_workers(forked), 2) << "at the first tick";
     double inherited = 0;
     for (const Process& process : forked.processes) inherited += static_cast<double>(process.inherited.n) / kMiB;
     EXPECT_GT(inherited, kWorkers * static_cast<double>(kDataset) / kMiB);

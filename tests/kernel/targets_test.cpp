@@ -36,7 +36,7 @@ TEST(Targets, ACgroupThatIsMadeAgainUnderItsNameIsANewTarget) {
         RealCgroup job(top, "job");
         Child child(job, sleeper);
         child.heard();
-        EXPECT_EQ(Watched::counters(watched.tick(job)).starts, 1U) << "counters start anew";
+        EXPECT_EQ(Watched::counters(watched.tick(job)).starts, 1U) << "counters start at 0 again";
         child.kill();
         job.remove();
     }
@@ -76,7 +76,7 @@ TEST(Targets, OneThatWasNamedEndsWithItsRemovalEvenIfItIsMadeAgainAtOnce) {
     EXPECT_TRUE(watched.collector().finished());
     ASSERT_EQ(last.targets.size(), 1U);
     EXPECT_FALSE(last.targets[0].up);
-    EXPECT_EQ(Watched::counters(last.targets[0]).exits, 1U) << "who ended since the last tick has ended";
+    EXPECT_EQ(Watched::counters(last.targets[0]).exits, 1U) << "processes that exited since the last tick are counted";
     EXPECT_TRUE(last.targets[0].roles.empty());
 }
 

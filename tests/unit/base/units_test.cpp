@@ -40,7 +40,7 @@ TEST(Bytes, NeverFallBelowZero) {
 TEST(Limit, IsFiniteOrNot) {
     EXPECT_FALSE(finite(Limit{Unlimited{}}));
     EXPECT_EQ(finite(Limit{Bytes{7}}), Bytes{7});
-    EXPECT_FALSE(finite(Limit{})) << "a limit nobody read must not be 0";
+    EXPECT_FALSE(finite(Limit{})) << "a limit that was not read must not be 0";
 }
 
 TEST(HumanSize, KeepsTwoDigitsThatMatter) {

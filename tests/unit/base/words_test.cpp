@@ -39,7 +39,7 @@ TEST(Words, WhatOnlyAShellCouldDoIsRefusedWithAdvice) {
     for (const auto* line : {"kill -USR1 $MEMSCOPE_PID", "a | b", "a && b", "a; b", "a > f", "a < f", "a `b`",
                              "rm *.pt", "a (b)", "ls ~/x", "a # b", "ls a?", "ls [ab]"})
         EXPECT_THAT(refusal(line), HasSubstr("run it in a shell: sh -c")) << line;
-    EXPECT_THAT(words("a b~ c#d"), ElementsAre("a", "b~", "c#d")) << "in the midst of a word they mean nothing";
+    EXPECT_THAT(words("a b~ c#d"), ElementsAre("a", "b~", "c#d")) << "inside a word they are ordinary characters";
 }
 
 TEST(Words, AVariableOfOursIsRefusedUnlessAnInterpreterGetsIt) {

@@ -21,7 +21,7 @@ TEST(NearestLimit, OneThatIsOverrunHasNoHeadroom) {
     const auto nearest = nearest_limit({{"own", gib(16), gib(20)}});
     EXPECT_EQ(nearest->headroom, Bytes{});
     EXPECT_DOUBLE_EQ(nearest->held_share(), 1);
-    EXPECT_EQ(EffectiveLimit{}.held_share(), 0) << "nothing can be held of nothing";
+    EXPECT_EQ(EffectiveLimit{}.held_share(), 0) << "a limit of 0 has a held share of 0";
 }
 
 TEST(HeldByTarget, OfItsOwnLimitAllIsItsOwn) {

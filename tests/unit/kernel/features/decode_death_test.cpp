@@ -107,7 +107,7 @@ TEST(DecodeDeath, TellsAMarkFromWhatWasNotedAtTheSignal) {
     e.words.oom.trigger = 200;
     EXPECT_FALSE(decoded(e)->oom->chosen);
     e.words.kill.flags = MS_SENT_WITH_VICTIM;
-    EXPECT_TRUE(decoded(e)->oom->chosen) << "whose memory it shares was";
+    EXPECT_TRUE(decoded(e)->oom->chosen) << "a process that shares its memory was chosen";
     e.words.kill.flags = 0;
     e.words.oom.time_ns = 91;
     EXPECT_TRUE(decoded(e)->oom->chosen);

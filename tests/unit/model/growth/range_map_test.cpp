@@ -113,7 +113,7 @@ TEST(RangeMap, ASmallRangeNobodyHeardOfIsNewWhereItGrows) {
     EXPECT_EQ(units_at(map, kA), 4U);
     const RangeMap large =
         after({remap(MS_RANGE_MOVE_BEGINS, units(0, 2), {}), remap(MS_RANGE_MOVED, units(0, 2), units(4, 8), kA)});
-    EXPECT_EQ(units_at(large, kA), 2U) << "what was there before is nobody's growth";
+    EXPECT_EQ(units_at(large, kA), 2U) << "memory that was mapped before is not growth";
 }
 
 TEST(RangeMap, ACopyIsWhatItsOriginalIs) {
@@ -152,7 +152,7 @@ TEST(RangeMap, TooManyPiecesAreLeftOutAndCounted) {
     cut.apply(event(MS_RANGE_UNMAP, units(2, 3)));
     EXPECT_EQ(cut.size(), 1U);
     EXPECT_EQ(units_at(cut, kA), 2U);
-    EXPECT_EQ(cut.left_out().n, 8 * kUnit) << "the unit that was unmapped among them";
+    EXPECT_EQ(cut.left_out().n, 8 * kUnit) << "including the unmapped unit";
 }
 
 TEST(RangeMap, SystemVMemoryIsFoundByReadingAndGoesWhole) {
@@ -187,7 +187,7 @@ TEST(RangeMap, WhatWasReadWhileACallWasUnderWayGivesWayToWhatTheCallSays) {
     moved.reconcile(found, RangeOwner::unknown);
     moved.apply(remap(MS_RANGE_MOVE_BEGINS, units(20, 28), {}));
     moved.apply(remap(MS_RANGE_MOVED, units(20, 28), units(0, 8), kB));
-    EXPECT_EQ(moved.totals().unknown.n, 8 * kUnit) << "whose it was is not known any more, but it is growth";
+    EXPECT_EQ(moved.totals().unknown.n, 8 * kUnit) << "its stack is lost, but it still counts as growth";
 }
 
 TEST(RangeMap, ReadAnewKeepsWhoseEachRangeIs) {

@@ -214,7 +214,7 @@ TEST(ProcessTable, TellsWhenRolesMayHaveChanged) {
     w.tick();
     auto before = w.table.revision();
     w.table.reconcile(std::vector{sample(kTrainer, 3000, {5, 5})}, 2990);
-    EXPECT_EQ(w.table.revision(), before) << "other numbers, the same process";
+    EXPECT_EQ(w.table.revision(), before) << "only its figures changed";
     const auto rises = [&](const char* why) {
         EXPECT_GT(w.table.revision(), before) << why;
         before = w.table.revision();
@@ -256,7 +256,7 @@ TEST(ProcessTable, WhoWasSeenOnAGpuStaysKnownForItUntilExec) {
     TrackedProcess& trainer = w.table.living().at(kTrainer.pid);
     const std::uint64_t before = w.table.revision();
     w.table.note_gpu_context(trainer, 3);
-    EXPECT_GT(w.table.revision(), before) << "its role may be another now";
+    EXPECT_GT(w.table.revision(), before) << "its role may have changed";
     const std::uint64_t after = w.table.revision();
     w.table.note_gpu_context(trainer, std::nullopt);
     EXPECT_EQ(w.table.revision(), after);
