@@ -129,7 +129,8 @@ def another_hierarchy(cgroup, folder):
               f'mount -t tmpfs none /sys/fs/cgroup && mkdir {memory} {other} && mount --move {held} {memory}')
     watch = [MEMSCOPE, '--listen', 'none', '--duration', '200ms', '--cgroup']
     os.mkdir(held)
-    refused('a cgroup name of another hierarchy', mounted(hybrid, *watch, other), other, f'memory is on {memory}')
+    refused('a cgroup name of another hierarchy', mounted(hybrid, *watch, other), other,
+            f'the memory controller is on {memory}')
     code, out, err, _ = call(mounted(hybrid, *watch, f'{memory}/{cgroup.name}'))
     check('a cgroup name of the right hierarchy', code == 0 and b'watching' in out and not err, (code, out, err))
 

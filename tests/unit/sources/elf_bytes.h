@@ -10,7 +10,7 @@
 
 namespace memscope {
 
-// An ELF file put together by hand, to be damaged: one segment, a .text of 0x1000 bytes at 0x1000, symbols.
+// A handmade ELF file for tests to damage: one segment, a .text of 0x1000 bytes at 0x1000, symbols.
 struct ElfBytes {
     struct Symbol {
         std::string name{};

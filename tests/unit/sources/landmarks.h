@@ -14,7 +14,7 @@
 
 namespace memscope {
 
-// programs/landmarks.cpp, running until this goes.
+// Runs programs/landmarks.cpp until this object is destroyed.
 class Landmarks {
   public:
     explicit Landmarks(const std::filesystem::path& program) {
@@ -47,7 +47,7 @@ class Landmarks {
     }
     pid_t pid() const { return pid_; }
 
-    std::uint64_t landmark = 0;           // where this function begins
+    std::uint64_t landmark = 0;           // start of the function
     std::uint64_t inside_lighthouse = 0;  // a return address
 
   private:

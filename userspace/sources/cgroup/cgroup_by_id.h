@@ -7,8 +7,8 @@
 
 namespace memscope {
 
-// The path below the hierarchy; nothing for one that has been removed. It is looked for from the cgroup at `near` up;
-// elsewhere it is found only with CAP_DAC_READ_SEARCH, and where open_by_handle_at() may be called.
+// Path of the cgroup below the hierarchy. None if it was removed. The search goes from the cgroup at `near` to the
+// root. A cgroup elsewhere is found only with CAP_DAC_READ_SEARCH and where open_by_handle_at() is permitted.
 std::optional<std::string> cgroup_path_of(const CgroupHierarchy& hierarchy, CgroupId id, const std::string& near);
 
 }  // namespace memscope

@@ -62,7 +62,7 @@ MatchingCgroups find_matching(const CgroupHierarchy& hierarchy, const std::strin
     }
     if (start.matches() && !prefix.empty()) matching.found.push_back({prefix, top->id()});
 
-    std::vector<GlobProgress> levels{start};  // of the directories between the top and the visited one
+    std::vector<GlobProgress> levels{start};  // one for each directory between the top and the visited one
     const WalkResult walked = walk_directories(top->fd(), prefix, bounds, [&](const WalkedDirectory& directory) {
         levels.erase(levels.begin() + static_cast<std::ptrdiff_t>(directory.depth), levels.end());
         levels.push_back(levels.back().after(directory.name));
@@ -93,9 +93,9 @@ Result<std::string> resolve_plain(const CgroupHierarchy& hierarchy, const std::s
                                fmt::format("name one by its path: {}", quoted(units)));
     }
     const auto near = near_names(path, existing);
-    return system_error(
-        ENOENT, fmt::format("no cgroup '{}' below {}", path, hierarchy.mount.native()),
-        near.empty() ? "--wait waits for it" : fmt::format("did you mean {}? or --wait for it", quoted(near)));
+    return system_error(ENOENT, fmt::format("no cgroup '{}' below {}", path, hierarchy.mount.native()),
+                        near.empty() ? "use --wait to wait for it"
+                                     : fmt::format("did you mean {}? or use --wait to wait for it", quoted(near)));
 }
 
 namespace {
@@ -104,10 +104,10 @@ struct CloseDirectory {
     void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-// Names of what may be a directory. All are read before the first one is visited, so that no more than one
-// descriptor is held per level.
+// Names of entries that may be directories. All are read before the first one is visited, so that a walk holds only one
+// descriptor per level.
 Result<std::vector<std::string>> directory_names(const Fd& directory) {
-    auto again = open_directory_at(directory, ".");  // readdir moves the offset of its descriptor: not ours
+    auto again = open_directory_at(directory, ".");  // a second descriptor, because readdir moves the file offset
     if (!again) return again.error();
     const std::unique_ptr<DIR, CloseDirectory> stream(::fdopendir(again->get()));
     if (!stream) return system_error(errno, "list a directory");
@@ -192,8 +192,8 @@ Result<std::vector<CgroupDirectory>> CgroupDirectory::open_chain(const CgroupHie
         return Error{error.code, "open cgroup " + (hierarchy.mount / at).native(), {}};
     };
     auto components = path.empty() ? std::vector<std::string_view>{} : split(path, '/');
-    if (components.size() > WalkBounds{}.depth)  // one descriptor is kept for each
-        return plain_error("the cgroup '" + shortened(path) + "' lies too deep", "watch one of its ancestors");
+    if (components.size() > WalkBounds{}.depth)  // one descriptor is open for each level
+        return plain_error("the cgroup '" + shortened(path) + "' is nested too deeply", "watch one of its ancestors");
 
     std::vector<CgroupDirectory> chain;
     auto root = open_directory(hierarchy.mount);
@@ -201,8 +201,8 @@ Result<std::vector<CgroupDirectory>> CgroupDirectory::open_chain(const CgroupHie
     auto taken = take(*std::move(root), "");
     if (!taken) return failed(taken.error(), "");
     chain.push_back(*std::move(taken));
-    // Component by component from the parent's descriptor: the ancestors are those of this very cgroup, even if
-    // somebody renames one of them meanwhile.
+    // Opens each component from its parent's descriptor, so that the ancestors are those of this very cgroup even if
+    // one of them is renamed meanwhile.
     for (const std::string_view component : components) {
         const std::string here = joined(chain.back().path(), component);
         auto child = open_directory_at(chain.back().fd(), std::string(component).c_str());
@@ -221,7 +221,7 @@ Result<CgroupDirectory> CgroupDirectory::open(const CgroupHierarchy& hierarchy, 
     return std::move(chain->front());
 }
 
-// Without opening the file: it must not depend on a free descriptor.
+// Does not open the file, because the answer must not depend on a free descriptor.
 bool CgroupDirectory::exists() const {
     return ::faccessat(fd_.get(), "cgroup.procs", F_OK, 0) == 0 || (errno != ENOENT && errno != ENODEV);
 }
@@ -239,7 +239,7 @@ Result<std::vector<CgroupDirectoryPtr>> SharedCgroups::open_chain(const std::str
     for (CgroupDirectory& directory : *opened) {
         auto& known = open_[directory.id()];
         CgroupDirectoryPtr shared = known.lock();
-        // A directory of cgroup v1 can be renamed: then the two have one id and two paths.
+        // A directory of cgroup v1 can be renamed. Then two entries have the same id but different paths.
         if (!shared || shared->path() != directory.path()) {
             shared = std::make_shared<const CgroupDirectory>(std::move(directory));
             known = shared;

@@ -14,10 +14,10 @@
 
 namespace memscope {
 
-// Users can make cgroups of their own, as many and as deep as they like: a walk has an end anyway.
+// Bounds for a walk, because users can create cgroups of their own, in any number and depth.
 struct WalkBounds {
     std::size_t directories = 20000;
-    std::size_t depth = 64;  // also what a walk needs of file descriptors
+    std::size_t depth = 64;  // also the number of file descriptors that a walk needs
 };
 
 struct WalkedDirectory {
@@ -33,12 +33,12 @@ struct WalkResult {
     explicit operator bool() const { return complete; }
 };
 
-// Visits every directory below `top`, parents first; `visit` says whether to go down into it. Directories that
-// vanish on the way are left out.
+// Visits every directory below `top`, parents first. `visit` returns whether to descend into it. Directories that are
+// removed during the walk are left out.
 WalkResult walk_directories(const Fd& top, const std::string& top_path, const WalkBounds& bounds,
                             const std::function<bool(const WalkedDirectory&)>& visit);
 
-// A cgroup held by its open directory: a path can be recreated, an open directory cannot be confused with its
+// A cgroup, identified by its open directory: a path can be recreated, but an open directory never refers to the
 // successor.
 class CgroupDirectory {
   public:
@@ -49,7 +49,7 @@ class CgroupDirectory {
     CgroupId id() const { return id_; }
     const std::string& path() const { return path_; }
     const Fd& fd() const { return fd_; }
-    bool exists() const;  // false once it was removed
+    bool exists() const;  // false after it was removed
 
   private:
     CgroupDirectory(Fd fd, CgroupId id, std::string path) : fd_(std::move(fd)), id_(id), path_(std::move(path)) {}
@@ -68,22 +68,22 @@ class SharedCgroups {
   public:
     explicit SharedCgroups(CgroupHierarchy hierarchy) : hierarchy_(std::move(hierarchy)) {}
 
-    // The cgroup and every ancestor, itself first, the root last. They stay open as long as somebody holds them.
+    // The cgroup and every ancestor, itself first, the root last. They stay open as long as a pointer to them exists.
     Result<std::vector<CgroupDirectoryPtr>> open_chain(const std::string& path);
     std::size_t remembered() const { return open_.size(); }
 
   private:
     CgroupHierarchy hierarchy_;
     std::map<CgroupId, std::weak_ptr<const CgroupDirectory>> open_{};
-    std::size_t swept_size_ = 0;  // entries after the last removal of those that nobody holds any more
+    std::size_t swept_size_ = 0;  // entries after the last removal of expired ones
 };
 
-// The inode of the directory is the id the kernel knows the cgroup by.
+// The inode number of the directory is the kernel's id of the cgroup.
 Result<CgroupId> cgroup_id(const Fd& directory);
-// The cgroup, or the file of it that was read, is not there any more.
+// True if the cgroup, or the file of it that was read, does not exist any more.
 bool is_gone(const Error& error);
 
-// Everything below `below` ("" for all), as sorted paths from the root of the hierarchy.
+// All cgroups below `below` ("" for the root) as sorted paths from the root of the hierarchy.
 std::vector<std::string> list_cgroups(const CgroupHierarchy& hierarchy, const std::string& below,
                                       const WalkBounds& bounds = {});
 struct FoundCgroup {
@@ -92,12 +92,13 @@ struct FoundCgroup {
 };
 struct MatchingCgroups {
     std::vector<FoundCgroup> found{};  // sorted by path
-    bool no_descriptors = false;       // some may be missing, because no file descriptor was left to look for them
+    bool no_descriptors = false;       // true: some may be missing, because file descriptors ran out during the search
 };
-// The cgroups a glob names now. Goes down only where a match is possible. Never the root.
+// The cgroups that match a glob now, never the root. Descends only where a match is possible.
 MatchingCgroups find_matching(const CgroupHierarchy& hierarchy, const std::string& glob, const WalkBounds& bounds = {});
-// The path of a cgroup that exists: as typed, or the one directory of a systemd unit. When there is none the error
-// has the code ENOENT and names what is alike; a unit that stands in several places is an error without code.
+// Resolves the name of an existing cgroup: a path, or a systemd unit that has exactly one directory. If it does not
+// exist, the error has the code ENOENT and suggests similar names. A unit with several directories is an error without
+// a code.
 Result<std::string> resolve_plain(const CgroupHierarchy& hierarchy, const std::string& path);
 
 }  // namespace memscope

@@ -9,11 +9,13 @@ namespace memscope {
 bool has_wildcard(std::string_view text);
 bool component_matches(std::string_view pattern, std::string_view name);
 
-// Which components of the pattern may come next. Carried down the tree, it says at each directory whether it is a
-// match and whether anything below it can be one. `**` as a component stands for any number of them, none included.
+// The components of the pattern that may come next. It is carried down the tree and answers at each directory whether
+// that is a match and whether a match is possible below it. `**` as a component matches any number of them, including
+// none.
 class GlobProgress {
   public:
-    explicit GlobProgress(const std::vector<std::string_view>& pattern);  // which must outlive all that follow from it
+    // `pattern` must outlive this object and all that derive from it
+    explicit GlobProgress(const std::vector<std::string_view>& pattern);
 
     GlobProgress after(std::string_view name) const;
     bool matches() const { return !positions_.empty() && positions_.back() == pattern_->size(); }
@@ -23,7 +25,8 @@ class GlobProgress {
     GlobProgress(const std::vector<std::string_view>& pattern, std::vector<std::size_t> positions);
 
     const std::vector<std::string_view>* pattern_;
-    std::vector<std::size_t> positions_;  // sorted, each once: so the work per name is bounded by the pattern's length
+    // sorted and unique, so the work per name is bounded by the length of the pattern
+    std::vector<std::size_t> positions_;
 };
 
 }  // namespace memscope

@@ -7,7 +7,7 @@
 namespace memscope {
 namespace {
 
-// A mount of the whole hierarchy, or (in a container) whatever part of it there is.
+// Prefers a mount of the whole hierarchy. In a container only a part of it may be mounted.
 const Mount* best_of(const std::vector<const Mount*>& mounts) {
     const auto whole =
         std::find_if(mounts.begin(), mounts.end(), [](const Mount* mount) { return mount->root == "/"; });
@@ -36,7 +36,7 @@ Result<CgroupHierarchy> choose_hierarchy(const std::vector<Mount>& mounts,
         }
     }
     const bool hybrid = any_v1 && any_v2;
-    // The kernel has each controller on one hierarchy only, so at most one of the two lists is not empty.
+    // The kernel attaches each controller to one hierarchy only, so at most one of the two lists is not empty.
     if (const Mount* mount = best_of(v2)) return CgroupHierarchy{2, mount->point, hybrid};
     if (const Mount* mount = best_of(v1)) return CgroupHierarchy{1, mount->point, hybrid};
     if (!any_v1 && !any_v2)
@@ -48,7 +48,8 @@ Result<CgroupHierarchy> choose_hierarchy(const std::vector<Mount>& mounts,
 }
 
 Result<CgroupHierarchy> find_hierarchy(const SysRoot& root) {
-    // Nodes with many containers have megabytes of overlay mounts in it, and it is our own: no process feeds it to us.
+    // On nodes with many containers this file has megabytes of overlay mounts. A large limit is safe, because it is our
+    // own mountinfo and no watched process writes it.
     constexpr std::size_t kMountinfoLimit = std::size_t{16} << 20;
     const auto text = read_file(root.proc / "self/mountinfo", kMountinfoLimit);
     if (!text) return text.error();

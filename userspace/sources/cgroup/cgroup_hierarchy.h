@@ -8,7 +8,7 @@
 
 namespace memscope {
 
-// The hierarchy the memory controller is on.
+// The cgroup hierarchy that has the memory controller.
 struct CgroupHierarchy {
     int version = 2;
     fs::path mount{};
@@ -17,7 +17,7 @@ struct CgroupHierarchy {
 
 Result<CgroupHierarchy> find_hierarchy(const SysRoot& root);
 
-// The decision alone. `lists_memory` says whether cgroup.controllers of a v2 mount has "memory" in it.
+// The decision without I/O. `lists_memory` returns whether cgroup.controllers of a v2 mount contains "memory".
 Result<CgroupHierarchy> choose_hierarchy(const std::vector<Mount>& mounts,
                                          const std::function<bool(const fs::path&)>& lists_memory);
 bool names_memory(std::string_view list, char separator);

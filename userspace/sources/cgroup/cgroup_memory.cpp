@@ -13,7 +13,7 @@
 namespace memscope {
 namespace {
 
-// Files that not every kernel has: absent is an answer. PSI that is compiled in but off says EOPNOTSUPP.
+// Reads a file that not every kernel has; none if it is absent. Disabled PSI makes the read fail with EOPNOTSUPP.
 Result<std::optional<std::string>> read_if_there(const Fd& directory, const char* name) {
     auto text = read_file_at(directory, name);
     if (text) return std::optional(*std::move(text));
@@ -61,7 +61,7 @@ Result<LevelUsage> read_parts(const Fd& directory, int version, Bytes usage, Byt
     if (!refaulted) return refaulted.error();
     LevelUsage level{*parts, *swap, version == 1 ? std::optional(Bytes{}) : stat->swapcached, {}};
     if (*refaulted) level.refaulted = Bytes{**refaulted * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))};
-    // memsw is memory and swap together. memory.stat has swap alone, read at one moment with the rest.
+    // memsw counts memory and swap together. memory.stat has swap alone, read at the same moment as the other values.
     if (version == 1 && *swap) level.swap = stat->swap ? *stat->swap : **swap - usage;
     return level;
 }
@@ -76,7 +76,7 @@ Result<CgroupLimits> read_limits(const Fd& directory, int version) {
         parse_if_there<Limit>(directory, version == 1 ? "memory.limit_in_bytes" : "memory.max", parse_limit);
     if (!memory) return memory.error();
     if (*memory) limits.memory = **memory;
-    if (!finite(limits.memory)) return limits;  // then the limit of swap bounds nothing
+    if (!finite(limits.memory)) return limits;  // without a memory limit the swap limit has no effect
     const auto swap =
         parse_if_there<Limit>(directory, version == 1 ? "memory.memsw.limit_in_bytes" : "memory.swap.max", parse_limit);
     if (!swap) return swap.error();
@@ -106,8 +106,7 @@ bool charges_children_v1(const Fd& directory) {
 
 bool is_machine_root(const Fd& directory, int version) {
     const auto has = [&](const char* name) { return ::faccessat(directory.get(), name, F_OK, 0) == 0; };
-    // The kernel gives memory.max to every v2 cgroup but the root, and cgroup.sane_behavior to no v1 cgroup but the
-    // root.
+    // On v2 every cgroup except the root has memory.max. On v1 only the root has cgroup.sane_behavior.
     return version == 1 ? has("cgroup.sane_behavior") : !has("memory.max");
 }
 
@@ -132,7 +131,7 @@ void OomKills::take(const Counts& seen, bool complete) {
         const std::uint64_t known = before == last_.end() ? 0 : before->second;
         if (kills > known) total_ += kills - known;
     }
-    // A cgroup that is forgotten while it lives would be counted a second time when it is seen again.
+    // If a cgroup were forgotten while it exists, its kills would be counted again when it is seen again.
     if (complete) last_.clear();
     for (const auto& [id, kills] : seen) last_[id] = kills;
 }
@@ -157,7 +156,7 @@ namespace {
 
 std::string shown_path(const CgroupDirectory& directory) { return directory.path().empty() ? "/" : directory.path(); }
 
-// A missing file of a cgroup that still stands must not pass for the end of the target.
+// A missing file of a cgroup that still exists must not be mistaken for the end of the target.
 Error in_cgroup(Error error, const CgroupDirectory& directory) {
     if (is_gone(error) && directory.exists()) error.code = std::make_error_code(std::errc::not_supported);
     error.where += " of cgroup '" + shown_path(directory) + "'";
@@ -194,8 +193,8 @@ CgroupMemory CgroupMemory::of(const CgroupHierarchy& hierarchy, std::vector<Cgro
     return {hierarchy.version, std::move(chain), at_machine_root, root, std::move(ancestors)};
 }
 
-// The first level from the target up that has the controller; the number of levels when only the machine is left.
-// Asked at each sample, because cgroup.subtree_control can be written at any time.
+// Index of the nearest level, from the target upwards, that has the memory controller. The number of levels if only the
+// machine is left. Checked at each sample, because cgroup.subtree_control can be written at any time.
 Result<std::size_t> CgroupMemory::find_measured(Bytes& usage) const {
     const std::size_t levels = chain_.size() - (ends_at_machine_root_ ? 1 : 0);
     for (std::size_t level = 0; level < levels; ++level) {
@@ -248,7 +247,7 @@ Result<MemoryState> CgroupMemory::sample_level(std::size_t measured, Bytes usage
     const auto events = read_events(at);
     if (!events) return in_cgroup(events.error(), at);
     state.events = *events;
-    // Every v2 cgroup has its own pressure, with the controller or without it.
+    // Every v2 cgroup has a pressure file, with the controller or without it.
     if (version_ == 2) state.pressure = read_pressure_v2(directory().fd());
     return state;
 }
@@ -270,7 +269,8 @@ Status CgroupMemory::add_candidates(std::size_t measured, const HostMemory& host
         const auto reading = (ancestors_ ? *ancestors_ : unshared).read(*chain_[i], version_);
         if (!reading) return reading.error();
         if (!reading->usage) continue;
-        // Its own numbers: siblings count against its limit too. Of their kernel memory nothing is known on v1.
+        // Uses the ancestor's own numbers, because siblings count against its limit, too. On v1 the kernel memory of
+        // siblings is not known.
         const LevelUsage& usage = *reading->usage;
         const Bytes kernel = version_ == 1 ? std::min(usage.parts.by_kind.kernel, countable_kernel) : Bytes{};
         add(shown_path(*chain_[i]), reading->limits,
@@ -281,7 +281,8 @@ Status CgroupMemory::add_candidates(std::size_t measured, const HostMemory& host
 
 Result<std::optional<MemoryEvents>> CgroupMemory::read_events(const CgroupDirectory& measured) {
     if (version_ == 2) return read_events_v2(measured.fd());
-    // The walk costs a file per cgroup, so it waits for a reason. Now and then without one: a kill may be missed.
+    // The walk reads one file per cgroup, so it is done after a kill. It is also done now and then, because a kill
+    // event can be lost.
     constexpr std::uint64_t kSamplesBetweenWalks = 60;
     if (samples_++ % kSamplesBetweenWalks == 0 || kill_noted_) {
         const auto kills = kills_.sum_up(measured);

@@ -15,7 +15,7 @@ constexpr std::size_t kLongestComponent = 255;  // NAME_MAX
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
 
-// What follows `directory` in `path`, if path is that directory or lies below it.
+// The rest of `path` after `directory`. None if `path` is neither that directory nor below it.
 std::optional<std::string_view> below(std::string_view path, std::string_view directory) {
     if (!path.starts_with(directory)) return std::nullopt;
     path.remove_prefix(directory.size());
@@ -27,13 +27,14 @@ Result<std::string_view> relative_to_hierarchy(std::string_view typed, const Cgr
     if (!typed.starts_with('/')) return typed;
     if (const auto inside = below(typed, hierarchy.mount.native())) return *inside;
     if (below(typed, (SysRoot{}.sys / "fs/cgroup").native()))
-        return plain_error(fmt::format("'{}' is not in the hierarchy of the memory controller", shortened(typed)),
-                           fmt::format("memory is on {}: name a directory below it", hierarchy.mount.native()));
+        return plain_error(
+            fmt::format("'{}' is not in the hierarchy of the memory controller", shortened(typed)),
+            fmt::format("the memory controller is on {}: name a directory below it", hierarchy.mount.native()));
     return typed;
 }
 
-// Edit distance, or nothing when it is above `most`. Only a band of the table can be that near: names are hostile
-// input and there may be thousands of them.
+// Edit distance, or none if it is above `most`. Computes only the band of the table that can be within `most`, because
+// names are untrusted input and there may be thousands of them.
 std::optional<std::size_t> distance(std::string_view a, std::string_view b, std::size_t most) {
     if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) > most) return std::nullopt;
     const std::size_t far = most + 1;
@@ -55,7 +56,7 @@ std::optional<std::size_t> distance(std::string_view a, std::string_view b, std:
     return above[b.size()] <= most ? std::optional(above[b.size()]) : std::nullopt;
 }
 
-// 0 is the same name; nothing is no likeness.
+// 0: the same name. None: not similar.
 std::optional<std::size_t> unlikeness(std::string_view wanted, std::string_view name) {
     constexpr std::size_t kTypos = 3, kShortestPart = 3;
     if (const auto typos = distance(wanted, name, std::min(1 + wanted.size() / 4, kTypos))) return typos;
@@ -70,7 +71,7 @@ Result<CgroupName> parse_cgroup_name(std::string_view typed, const CgroupHierarc
     if (typed.empty()) return plain_error("the name of the cgroup is empty", "write --cgroup train, or / for the root");
     if (typed.size() > kLongestPath)
         return plain_error(fmt::format("the name of the cgroup is {} bytes long", typed.size()),
-                           fmt::format("the kernel takes at most {}", kLongestPath));
+                           fmt::format("the kernel accepts at most {} bytes", kLongestPath));
     if (std::any_of(typed.begin(), typed.end(), is_control))
         return plain_error(fmt::format("the cgroup name '{}' has a control character in it", shortened(typed)),
                            "write the name on one line without it");
@@ -86,7 +87,7 @@ Result<CgroupName> parse_cgroup_name(std::string_view typed, const CgroupHierarc
         if (component.size() > kLongestComponent)
             return plain_error(
                 fmt::format("'{}' in the cgroup name is {} bytes long", shortened(component), component.size()),
-                fmt::format("one directory name has at most {}", kLongestComponent));
+                fmt::format("a directory name has at most {} bytes", kLongestComponent));
         name.path = joined(name.path, component);
     }
     name.glob = has_wildcard(name.path);

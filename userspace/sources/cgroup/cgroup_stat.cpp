@@ -12,11 +12,11 @@ namespace {
 
 Error not_a_number(std::string_view what, std::string_view text) {
     return {std::make_error_code(std::errc::bad_message),
-            fmt::format("{} has '{}' for a number", what, shortened(text)),
+            fmt::format("{} has '{}' where a number is expected", what, shortened(text)),
             {}};
 }
 
-// Calls set(key, number) for "key number" lines whose key `wanted` knows.
+// Calls set(key, number) for each line "key number" for which wanted(key) is true.
 template <class Wanted, class Set>
 Status parse_keyed(std::string_view text, std::string_view what, Wanted wanted, Set set) {
     std::optional<Error> error;
@@ -92,7 +92,7 @@ struct Stall {
     Seconds total{};
 };
 
-// "avg10=0.00 avg60=0.00 avg300=0.00 total=0": percent, and microseconds.
+// "avg10=0.00 avg60=0.00 avg300=0.00 total=0": averages in percent, total in microseconds.
 std::optional<Stall> parse_stall(std::string_view fields) {
     std::optional<double> avg10;
     std::optional<std::uint64_t> total;
@@ -122,7 +122,7 @@ Result<std::optional<std::uint64_t>> parse_refaulted_pages(std::string_view text
             if (!key.starts_with(kTotal)) return false;
             key.remove_prefix(kTotal.size());
         }
-        // Up to 5.8 one line for both kinds.
+        // Kernels up to 5.8 have one line for both kinds.
         return key == "workingset_refault_anon" || key == "workingset_refault_file" || key == "workingset_refault";
     };
     const auto done = parse_keyed(text, "memory.stat", wanted,
@@ -152,7 +152,7 @@ Result<Pressure> parse_pressure(std::string_view text) {
     });
     if (!some || !full)
         return Error{
-            std::make_error_code(std::errc::bad_message), "the pressure file has no line for some and full", {}};
+            std::make_error_code(std::errc::bad_message), "the pressure file lacks the line 'some' or 'full'", {}};
     return Pressure{.some = some->total, .full = full->total, .some_avg10 = some->avg10, .full_avg10 = full->avg10};
 }
 
@@ -163,7 +163,7 @@ Result<Bytes> parse_bytes(std::string_view text) {
 
 Result<Limit> parse_limit(std::string_view text) {
     if (trimmed(text) == "max") return Limit{Unlimited{}};
-    // v1 has no word for it: the largest number of whole pages, and a page is up to 64 KiB.
+    // v1 writes the largest number of whole pages for "unlimited", and a page has up to 64 KiB.
     constexpr std::uint64_t kUnlimitedFrom = (std::uint64_t{1} << 63) - (1U << 16);
     const auto number = parse_number(trimmed(text));
     if (!number) return not_a_number("a limit of a cgroup", trimmed(text));

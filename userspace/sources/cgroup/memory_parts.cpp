@@ -8,14 +8,14 @@ namespace {
 
 Bytes or_none(const std::optional<Bytes>& bytes) { return bytes.value_or(Bytes{}); }
 
-// Kernels before 5.18 have no sum of it.
+// Kernels before 5.18 have no sum of the kernel memory.
 Bytes kernel_memory(const MemoryStat& stat) {
     if (stat.kernel) return *stat.kernel;
     return or_none(stat.kernel_stack) + or_none(stat.slab) + or_none(stat.pagetables) + or_none(stat.percpu) +
            or_none(stat.sock);
 }
 
-// Pages given back with MADV_FREE stay in anon but are on the file lists: the anonymous lists leave them out.
+// Pages freed with MADV_FREE still count as anon but are on the file lists, so the anonymous lists do not contain them.
 Bytes anonymous_that_stays(const MemoryStat& stat, Bytes counted) {
     if (!stat.active_anon || !stat.inactive_anon || !stat.unevictable) return counted;
     return std::min(counted, *stat.active_anon + *stat.inactive_anon + *stat.unevictable);
@@ -58,7 +58,7 @@ std::optional<LimitCandidate> limit_candidate(std::string owner, const CgroupLim
     if (!memory) return std::nullopt;
     if (host.swap_total.n == 0 || !limits.swap) return LimitCandidate{std::move(owner), *memory, held.unreclaimable};
 
-    // What is swapped out already counts on the other side, so it belongs to what swap can take.
+    // Swapped-out memory is part of the held memory, so it is added to the room for swap, too.
     const Bytes room = held.swap + host.swap_free;
     const auto cap = finite(*limits.swap);
     Bytes limit = *memory + room;
@@ -70,7 +70,8 @@ LimitCandidate host_candidate(const HostMemory& host, bool swap_counts) {
     Bytes limit = host.total - host.hugetlb, free = host.available;
     if (swap_counts) {
         limit += host.swap_total;
-        free += host.swap_free + host.swap_cached;  // those pages are in use twice, and need one place
+        // those pages are both in swap and in memory, but need only one place
+        free += host.swap_free + host.swap_cached;
     }
     return {"host", limit, limit - free};
 }

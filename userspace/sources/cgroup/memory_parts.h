@@ -8,35 +8,36 @@
 
 namespace memscope {
 
-// Usage taken apart and what a limit counts, as CONTRACT "Memory of a target" has them. No I/O.
+// The usage by kind and the memory that a limit counts, as CONTRACT "Memory of a target" defines them. No I/O.
 struct MemoryParts {
     MemoryByKind by_kind{};
     Bytes unreclaimable{};
-    std::optional<Bytes> page_tables{};  // none: memory.stat does not say
+    std::optional<Bytes> page_tables{};  // none: not in memory.stat
 };
-// `countable_kernel`: cgroup v1, see countable_kernel_memory(); none: memory.stat says what of the slab can be
-// reclaimed.
+// `countable_kernel`: for cgroup v1, see countable_kernel_memory(). None: memory.stat has the reclaimable part of the
+// slab.
 Result<MemoryParts> take_apart(Bytes usage, const MemoryStat& stat, const std::optional<Bytes>& countable_kernel = {});
 
-// Kernel memory that can be counted by process, and that stays as long as the process does: page tables and the kernel
+// Kernel memory that can be counted by process and that exists as long as the process does: page tables and the kernel
 // stack of each thread.
 Bytes countable_kernel_memory(const std::vector<Process>& processes);
 
 // The limits of one cgroup. `swap` is memory.swap.max on v2 (swap alone), memory.memsw.limit_in_bytes on v1 (memory
-// and swap together), absent where the kernel does not count swap by cgroup.
+// and swap together), absent if the kernel does not count swap by cgroup.
 struct CgroupLimits {
     int version = 2;
     Limit memory{};
     std::optional<Limit> swap{};
 };
-// What stands against that limit.
+// The memory that counts against that limit.
 struct HeldMemory {
     Bytes unreclaimable{};
     Bytes swap{};
-    Bytes swap_cached{};  // in both
+    Bytes swap_cached{};  // pages that count in both of the above
 };
 
-// Nothing when the cgroup has no limit. Swap counts only where there is some: then both sides hold it.
+// None if the cgroup has no limit. Swap counts only if the host has some: then it is added to both the limit and the
+// usage.
 std::optional<LimitCandidate> limit_candidate(std::string owner, const CgroupLimits& limits, const HeldMemory& held,
                                               const HostMemory& host);
 LimitCandidate host_candidate(const HostMemory& host, bool swap_counts);

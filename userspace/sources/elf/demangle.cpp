@@ -21,12 +21,12 @@ int digit_36(char c) {
 
 }  // namespace
 
-// A mangled name can say "as before" (S_, S0_, S1_, ...), and what was before can say so, too: thirty of them, each
-// twice the one before it, make gigabytes out of a hundred bytes. But each refers only to parts with a lower number,
-// so no part is longer than all text and all references to lower ones together.
+// A mangled name can refer to an earlier part (S_, S0_, S1_, ...), and that part can contain references, too. Thirty
+// parts, each twice as long as the one before, expand a hundred bytes to gigabytes. But a reference points only to
+// parts with a lower number, so no part is longer than all text plus all references to lower parts.
 double demangled_size_bound(std::string_view name) {
     std::vector<unsigned> references;
-    unsigned parameters = 0;  // T_, T0_, ...: an argument of the template, which has references of its own
+    unsigned parameters = 0;  // T_, T0_, ...: an argument of the template, which may contain references
     for (std::size_t i = 0; i + 1 < name.size(); ++i) {
         if (name[i] != 'S' && name[i] != 'T') continue;
         std::size_t number = 0, end = i + 1;
@@ -37,11 +37,12 @@ double demangled_size_bound(std::string_view name) {
             ++parameters;
             continue;
         }
-        if (number >= kMangledLimit) continue;  // a name of this length cannot have so many parts: it refers to nothing
+        // a name of this length cannot have that many parts, so the reference is invalid
+        if (number >= kMangledLimit) continue;
         if (number >= references.size()) references.resize(number + 1);
         ++references[number];
     }
-    constexpr double kLongestWord = 16;  // one letter can stand for a word of this size: "unsigned __int128"
+    constexpr double kLongestWord = 16;  // one letter can expand to a word of this length: "unsigned __int128"
     double bound = kLongestWord * static_cast<double>(name.size());
     for (const unsigned count : references) bound += count * bound;
     return bound * (1 + parameters);

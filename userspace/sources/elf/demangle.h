@@ -4,11 +4,11 @@
 
 namespace memscope {
 
-// The name as a C++ programmer wrote it; unchanged if it is none, or one that might take too long. Any bytes, from a
-// file that somebody else wrote.
+// Demangles a C++ name. Returns the name unchanged if it is not mangled or if demangling might take too long. The name
+// is untrusted: any bytes, from a file of another user.
 std::string demangled(std::string_view name);
 
-// How long the demangled name can get at most, as far as that shows without taking it apart.
+// Upper bound of the length of the demangled name, computed without demangling it.
 double demangled_size_bound(std::string_view name);
 
 }  // namespace memscope

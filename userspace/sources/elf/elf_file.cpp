@@ -6,13 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-// What is looked for inside an ELF file: notes, symbols by name, text.
+// Searches an ELF file for notes, symbols by name, and text.
 
 namespace memscope {
 namespace {
 
-constexpr std::size_t kSegmentLimit = 1170;     // the kernel runs no file with more
-constexpr std::size_t kSectionLimit = 1 << 16;  // linkers make some 40; those with more are not what a process runs
+constexpr std::size_t kSegmentLimit = 1170;  // the kernel executes no file with more
+// linkers write about 40; a file with more is not one that a process executes
+constexpr std::size_t kSectionLimit = 1 << 16;
 constexpr std::size_t kSectionNamesLimit = std::size_t{1} << 20;
 constexpr std::size_t kSectionNameLimit = 64;
 
@@ -21,7 +22,7 @@ bool is_ours(const Elf64_Ehdr& header) {
            header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_ident[EI_VERSION] == EV_CURRENT;
 }
 
-// Bytes read from a file, as headers one after the other.
+// Converts bytes of a file to an array of headers.
 template <class Header>
 std::vector<Header> headers_in(const std::string& bytes) {
     std::vector<Header> headers(bytes.size() / sizeof(Header));
@@ -38,7 +39,7 @@ Result<ElfFile> ElfFile::open(const Fd& file) {
     if (!S_ISREG(status.st_mode)) return plain_error("not a regular file");
     elf.size_ = static_cast<std::uint64_t>(status.st_size);
     elf.file_ = Fd(::fcntl(file.get(), F_DUPFD_CLOEXEC, 0));
-    if (!elf.file_) return system_error(errno, "keep an ELF file open");
+    if (!elf.file_) return system_error(errno, "duplicate the descriptor of an ELF file");
 
     const auto header = elf.read_as<Elf64_Ehdr>(0);
     if (!header) return plain_error("not an ELF file: too short");
@@ -58,7 +59,7 @@ std::string ElfFile::read(std::uint64_t offset, std::size_t most) const {
         if (n > 0)
             got += static_cast<std::size_t>(n);
         else if (n == 0 || errno != EINTR)
-            break;  // shorter than it was, or unreadable
+            break;  // the file has shrunk or cannot be read
     }
     bytes.resize(got);
     return bytes;
@@ -96,12 +97,13 @@ Status ElfFile::read_segments(const Elf64_Ehdr& header) {
     return Done{};
 }
 
-// Nobody needs sections to run a file, so damaged headers are no reason to refuse it: it has no sections then.
+// A file can be executed without sections, so damaged section headers are not an error. The file then has no sections.
 void ElfFile::read_sections(const Elf64_Ehdr& header) {
     if (header.e_shoff == 0 || header.e_shentsize != sizeof(Elf64_Shdr)) return;
     std::uint64_t count = header.e_shnum;
     std::uint64_t names_index = header.e_shstrndx;
-    if (count == 0 || names_index == SHN_XINDEX) {  // too large for their fields: they stand in the first section
+    // values that are too large for these fields are in the first section header
+    if (count == 0 || names_index == SHN_XINDEX) {
         const auto first = read_as<Elf64_Shdr>(header.e_shoff);
         if (!first) return;
         if (count == 0) count = first->sh_size;
@@ -118,7 +120,7 @@ void ElfFile::read_sections(const Elf64_Ehdr& header) {
                         .type = section.sh_type,
                         .flags = section.sh_flags,
                         .link = section.sh_link};
-        // It keeps its place, others link to it by number, but has nothing.
+        // An invalid section stays as an empty entry, because others link to it by its index.
         if (!holds(kept.offset, kept.file_size()) || section.sh_type == SHT_NULL) kept = {};
         sections_.push_back(std::move(kept));
         names.push_back(section.sh_name);
@@ -151,7 +153,7 @@ std::uint64_t ElfFile::load_address() const {
 }
 
 std::optional<std::uint64_t> address_in(std::span<const ElfSegment> segments, std::uint64_t offset, bool executable) {
-    std::optional<std::uint64_t> other;  // damaged headers may have a byte in two segments
+    std::optional<std::uint64_t> other;  // damaged headers may put a byte into two segments
     for (const ElfSegment& segment : segments) {
         if (offset < segment.offset || offset - segment.offset >= segment.file_size) continue;
         const std::uint64_t address = segment.address + (offset - segment.offset);
@@ -165,12 +167,12 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::string_view kGnu = "GNU\0"sv;  // a note's name counts its end
+constexpr std::string_view kGnu = "GNU\0"sv;  // the length of a note's name includes the NUL
 
 constexpr std::size_t kChunk = std::size_t{256} << 10;
 constexpr std::size_t kNotesLimit = std::size_t{64} << 10;
 constexpr std::size_t kBuildIdLimit = 64;
-// A linker writes a name once, and once more at the end of each longer name that it does not merge.
+// A linker writes a name once, and again at the end of each longer name that it does not merge.
 constexpr std::size_t kPlacesLimit = 4096;
 
 std::string hex(std::string_view bytes) {
@@ -199,8 +201,8 @@ std::optional<std::string> build_id_in(std::string_view notes) {
     return std::nullopt;
 }
 
-// Calls visit(from, text) for a section chunk by chunk: what begins in the first kChunk bytes of the text stands whole
-// in it, up to `longest` bytes. Ends when visit returns false.
+// Calls visit(from, text) for a section in chunks. Text that begins in the first kChunk bytes of a chunk is complete in
+// it, up to `longest` bytes. Stops when visit returns false.
 template <class Visit>
 void for_each_chunk(const ElfFile& file, const ElfSection& section, std::size_t longest, Visit visit) {
     const std::uint64_t end = std::min(section.file_size(), ElfFile::kTableLimit);
@@ -210,7 +212,7 @@ void for_each_chunk(const ElfFile& file, const ElfSection& section, std::size_t 
     }
 }
 
-// Calls visit(place) for each place in a chunk where `needle` begins, until it returns false; then false itself.
+// Calls visit(place) for each occurrence of `needle` that begins in the chunk. Returns false as soon as visit does.
 template <class Visit>
 bool for_each_place(std::string_view chunk, std::string_view needle, Visit visit) {
     for (std::size_t at = chunk.find(needle); at < kChunk; at = chunk.find(needle, at + 1))
@@ -242,7 +244,7 @@ bool ElfFile::for_each_symbol(const ElfSection& table, const std::function<bool(
     return true;
 }
 
-// Looks for the names first and for the symbols that have them then: neither table has to be held.
+// Finds the names first and then the symbols that use them, so that neither table has to be held in memory.
 void ElfFile::find_in(const ElfSection& table, std::span<const std::string_view> names,
                       std::vector<std::optional<ElfSymbol>>& found) const {
     if (table.link >= sections_.size()) return;
@@ -260,7 +262,7 @@ void ElfFile::find_in(const ElfSection& table, std::span<const std::string_view>
     for_each_chunk(*this, sections_[table.link], longest, [&](std::uint64_t from, std::string_view chunk) {
         for (std::size_t i = 0; i < names.size(); ++i) {
             if (found[i] || names[i].empty()) continue;
-            // The end of a longer name can serve as a name too, so what stands before it does not matter.
+            // A symbol may use the end of a longer name as its name, so the bytes before it do not matter.
             for_each_place(chunk, ended[i], [&](std::size_t at) {
                 places.push_back({from + at, i});
                 return places.size() < kPlacesLimit;
@@ -274,7 +276,7 @@ void ElfFile::find_in(const ElfSection& table, std::span<const std::string_view>
         if (symbol.st_shndx == SHN_UNDEF) return true;
         const auto place = std::lower_bound(places.begin(), places.end(), symbol.st_name,
                                             [](const Place& p, std::uint64_t at) { return p.at < at; });
-        // Equal names asked for twice have equal places: each gets its answer.
+        // If a name was requested twice, both requests have the same place, and each gets its result.
         for (auto same = place; same != places.end() && same->at == symbol.st_name; ++same)
             if (!found[same->name]) found[same->name] = {symbol.st_value, symbol.st_size};
         return true;

@@ -15,7 +15,7 @@
 namespace memscope {
 
 struct ElfSymbol {
-    std::uint64_t value = 0;  // an address, as the file's own headers count it
+    std::uint64_t value = 0;  // address in the numbering of the file's headers
     std::uint64_t size = 0;
 };
 
@@ -27,7 +27,7 @@ struct ElfSection {
     std::uint32_t type = 0;   // SHT_...
     std::uint64_t flags = 0;  // SHF_...
     std::uint32_t link = 0;   // index of the section with the names, for a table of symbols
-    // Bytes it has in the file, all of them inside it when it was opened: none for SHT_NOBITS.
+    // Bytes of the section in the file; 0 for SHT_NOBITS. They were within the file when it was opened.
     std::uint64_t file_size() const { return type == SHT_NOBITS ? 0 : size; }
 };
 
@@ -40,39 +40,42 @@ struct ElfSegment {  // PT_LOAD
     bool operator==(const ElfSegment&) const = default;
 };
 
-// The address of a byte of the file that is mapped to be run, or not; nothing if no segment loads it.
+// Address at which a byte of the file is loaded, preferably by a segment with this executable flag. None if no segment
+// loads it.
 std::optional<std::uint64_t> address_in(std::span<const ElfSegment> segments, std::uint64_t offset, bool executable);
 
-// A 64-bit little-endian ELF file that somebody else wrote and may be writing still. It is read piece by piece and
-// never mapped: a file that shrinks under a mapping would kill us.
+// A 64-bit little-endian ELF file, which is untrusted and may be written to during the read. It is read in pieces and
+// never mapped, because a read beyond the end of a mapped file that shrinks would kill us with SIGBUS.
 class ElfFile {
   public:
-    static constexpr std::uint64_t kTableLimit = std::uint64_t{256} << 20;  // of one section that is searched
+    static constexpr std::uint64_t kTableLimit = std::uint64_t{256} << 20;  // limit for one section that is searched
 
-    static Result<ElfFile> open(const Fd& file);  // keeps a descriptor of its own
+    static Result<ElfFile> open(const Fd& file);  // duplicates the descriptor
 
     std::span<const ElfSegment> segments() const { return segments_; }
-    std::span<const ElfSection> sections() const { return sections_; }  // none where their headers are damaged
+    std::span<const ElfSection> sections() const { return sections_; }  // empty if the section headers are damaged
     std::optional<ElfSection> section(std::string_view name) const;
-    // Where the file begins in memory before it is moved: the lowest PT_LOAD, down to a page. An address in a process
-    // is one of the file, minus this, plus the start of its lowest mapping.
+    // Address of the file before relocation: the lowest PT_LOAD, rounded down to a page. An address in a process is the
+    // address in the file, minus this, plus the start of the lowest mapping.
     std::uint64_t load_address() const;
     std::optional<std::string> build_id() const;  // hex digits
 
-    // Defined ones only; .dynsym goes before .symtab. One pass for all names: as many answers as names.
+    // Finds defined symbols only; .dynsym is preferred to .symtab. One pass finds all names, and the result has one
+    // entry per name.
     std::optional<ElfSymbol> find_symbol(std::string_view name) const;
     std::vector<std::optional<ElfSymbol>> find_symbols(std::span<const std::string_view> names) const;
 
-    // Calls visit(text) for each place where `marker` stands: from there to the next NUL, at most `most` bytes.
-    // Ends when it returns false, or after kTableLimit bytes of the section.
+    // Calls visit(text) for each occurrence of `marker`. The text reaches to the next NUL, at most `most` bytes. Stops
+    // when visit returns false, or after kTableLimit bytes of the section.
     void for_each_text(const ElfSection& section, std::string_view marker, std::size_t most,
                        const std::function<bool(std::string_view)>& visit) const;
     std::optional<std::string> find_text(const ElfSection& section, std::string_view marker, std::size_t most) const;
 
-    // Calls visit(symbol) for each entry, until it returns false. False if the table could not be read to its end.
+    // Calls visit(symbol) for each entry until it returns false. Returns false if the table could not be read
+    // completely.
     bool for_each_symbol(const ElfSection& table, const std::function<bool(const Elf64_Sym&)>& visit) const;
 
-    // At most `most` bytes; fewer where section or file end, or where the file cannot be read.
+    // Reads at most `most` bytes; fewer if the section or the file ends, or if the file cannot be read.
     std::string read(const ElfSection& section, std::uint64_t from, std::size_t most) const;
     std::string read(std::uint64_t offset, std::size_t most) const;
 

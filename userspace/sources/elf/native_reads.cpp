@@ -7,7 +7,7 @@ namespace {
 
 bool may_be_there(const Error& error) { return error.code.value() == EAGAIN || error.code.value() == EINVAL; }
 
-// Whether a page has these bytes, given as hex digits, in it.
+// True if the page contains these bytes, which are given as hex digits.
 bool holds(const std::string& page, const std::string& digits) {
     const auto value = [&](std::size_t i) {
         return static_cast<unsigned>(digits[i] <= '9' ? digits[i] - '0' : digits[i] - 'a' + 10);
@@ -17,7 +17,8 @@ bool holds(const std::string& page, const std::string& digits) {
     return page.find(bytes) != std::string::npos;
 }
 
-// Where it has not been found yet or was let go: through the process that had it last, then as we have it ourselves.
+// Finds a file that was not found yet or whose handle was closed: first as the process that mapped it last sees it,
+// then as we see it.
 Fd look_up(const SysRoot& root, const ModuleWanted& wanted) {
     const auto below = [&](const Fd& directory, const std::string& shown_as) -> Fd {
         auto found = find_below(directory, shown_as, wanted.path, Lookup::may_wait);
@@ -32,8 +33,8 @@ Fd look_up(const SysRoot& root, const ModuleWanted& wanted) {
     return {};
 }
 
-// The mapping keeps the inode from being given to another file, and so does a handle: inode and device are proof then.
-// What is looked up later must have changed in nothing.
+// As long as a mapping or a handle exists, the inode number is not reused, so inode and device identify the file. A
+// file that is looked up later must be unchanged in all attributes.
 bool is_mapped_one(const ModuleWanted& wanted, const FileIdentity& found, const ElfFile& file) {
     const bool has_handle = static_cast<bool>(wanted.place.handle);
     if (wanted.loaded && !has_handle) return found == *wanted.loaded;
@@ -48,8 +49,8 @@ bool is_mapped_one(const ModuleWanted& wanted, const FileIdentity& found, const 
 }  // namespace
 
 ModulePlace find_module(const SysRoot& root, pid_t pid, const MappedRange& mapped, std::uint64_t headers) {
-    ModulePlace undecided;  // a root below which only waiting would tell
-    // What a process has mapped before it called chroot lies below our root, if anywhere that we can see.
+    ModulePlace undecided;  // set if only a lookup that may block can find the file
+    // A file that the process mapped before it called chroot is below our root, if we can see it at all.
     for (const std::string& process : {std::to_string(pid), std::string("self")}) {
         auto its_root = root_of(root, process);
         if (!its_root) continue;
@@ -80,7 +81,7 @@ Result<LoadedModule> load_module(const SysRoot& root, const ModuleWanted& wanted
     if (!opened) return opened.error();
     const auto file = ElfFile::open(*opened);
     if (!file) return file.error();
-    if (!is_mapped_one(wanted, *identity, *file)) return plain_error(wanted.path + " is not the file that is mapped");
+    if (!is_mapped_one(wanted, *identity, *file)) return plain_error(wanted.path + " is not the mapped file any more");
     auto table = SymbolTable::load(*file);
     if (!table) return table.error();
     const auto segments = file->segments();

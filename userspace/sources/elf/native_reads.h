@@ -12,29 +12,30 @@
 
 namespace memscope {
 
-// Where the file of a mapping is.
+// Location of the file of a mapping.
 struct ModulePlace {
-    Fd handle{};                             // O_PATH: it was found
+    Fd handle{};                             // O_PATH, if the file was found
     std::optional<FileIdentity> identity{};  // of `handle`
-    // Else the root of the process, below which only a lookup that may wait would tell. Neither: it is nowhere.
+    // Otherwise the root of the process, if a lookup that may block is needed to find the file below it. If both are
+    // empty, the file does not exist.
     Fd root{};
     std::string root_shown_as{};
-    // The first page of the file as it is mapped, for when the device proves nothing: btrfs, and overlayfs of old,
-    // show another one in maps than in stat. The build-id stands in it.
+    // The first page of the mapped file. It contains the build-id and is used if the device number proves nothing:
+    // btrfs and old versions of overlayfs show different ones in maps and in stat.
     std::string first_page{};
     auto fields() { return std::tie(handle, identity, root, root_shown_as, first_page); }
 };
 
-// The file of a module whose symbols are wanted.
+// A module whose symbols are requested.
 struct ModuleWanted {
     std::string path{};  // as mapped
-    pid_t pid = 0;       // that has it mapped
+    pid_t pid = 0;       // a process that maps it
     ModulePlace place{};
-    unsigned dev_major = 0;  // as /proc/PID/maps has it
+    unsigned dev_major = 0;  // as in /proc/PID/maps
     unsigned dev_minor = 0;
     std::uint64_t inode = 0;
-    std::optional<FileIdentity> identity{};  // when it was found
-    std::optional<FileIdentity> loaded{};    // when it was loaded before
+    std::optional<FileIdentity> identity{};  // identity when the file was found
+    std::optional<FileIdentity> loaded{};    // identity when its symbols were loaded before
     auto fields() { return std::tie(path, pid, place, dev_major, dev_minor, inode, identity, loaded); }
     bool has_device_of(const FileIdentity& found) const {
         return dev_major == found.dev_major && dev_minor == found.dev_minor;
@@ -47,16 +48,16 @@ struct LoadedModule {
     auto fields() { return std::tie(identity, symbols); }
 };
 
-// What naming native code reads of a process. A watched process can block each of these calls.
+// The reads that symbolization needs. A watched process can block each of these calls.
 ModulePlace find_module(const SysRoot& root, pid_t pid, const MappedRange& mapped, std::uint64_t headers);
 Result<LoadedModule> load_module(const SysRoot& root, const ModuleWanted& wanted);
 
-// How these reads are done: directly, or by a helper process.
+// Does these reads directly, or in a helper process.
 class NativeReads {
   public:
     enum class Wait { no, yes };
     virtual ~NativeReads() = default;
-    // Nothing: not known yet, ask again. `number` tells readings of the same process apart.
+    // None: not known yet, call again later. `number` distinguishes reads of the same process.
     virtual std::optional<Result<ProcessMaps>> maps(pid_t pid, std::uint64_t number) = 0;
     virtual std::optional<Result<ModulePlace>> find(pid_t pid, const MappedRange& mapped, std::uint64_t headers) = 0;
     virtual std::optional<Result<LoadedModule>> load(ModuleWanted wanted, Wait wait) = 0;

@@ -45,7 +45,8 @@ ModuleWanted Module::wanted() const {
             .loaded = loaded_};
 }
 
-// What another module of the same file has loaded. Inode and device prove that it is the same, while a handle keeps it.
+// Symbols that another module of the same file has loaded. As long as a handle is open, inode and device identify the
+// file.
 std::shared_ptr<const ModuleSymbols> Module::find_cached(SymbolCache& cache) {
     if (loaded_) return cache.find(*loaded_);
     if (!file_.place.handle) return nullptr;
@@ -62,7 +63,7 @@ std::shared_ptr<const ModuleSymbols> Module::symbols(NativeReads& reads, SymbolC
     if (wait == NativeReads::Wait::yes)
         lock.lock();
     else if (!lock.try_lock())
-        return nullptr;  // somebody else loads them
+        return nullptr;  // another thread is loading them
     if (auto symbols = find_cached(cache)) {
         let_go();
         return symbols;
@@ -70,7 +71,7 @@ std::shared_ptr<const ModuleSymbols> Module::symbols(NativeReads& reads, SymbolC
     auto loaded = reads.load(wanted(), wait);
     if (!loaded) return nullptr;
     let_go();
-    // What failed once is not tried again: the process it was found in may be another one by then.
+    // A failed load is not retried, because the pid may belong to another process by then.
     failed_ = !*loaded;
     if (failed_) return nullptr;
     loaded_ = (*loaded)->identity;
@@ -86,7 +87,7 @@ bool same_file(const MappedRange& a, const MappedRange& b) {
 }  // namespace
 
 ProcessCode::ProcessCode(ProcessMaps maps) {
-    MappedRange beginning;  // of the file that was mapped last from its beginning
+    MappedRange beginning;  // first range of the file whose start was mapped last
     for (MappedRange& range : maps.ranges) {
         if (range.inode != 0 && range.offset == 0 && range.readable) {
             beginning = range;
@@ -122,14 +123,14 @@ bool ProcessCode::is_mapped(std::uint64_t address) const {
 
 namespace {
 
-// Stacks that were walked without frame pointers hold numbers that are no addresses: a few of them must not have a
-// large address space read over and over.
+// Stacks that were walked without frame pointers contain values that are not addresses. They must not cause repeated
+// reads of a large address space.
 constexpr unsigned kRereads = 8;
 constexpr std::size_t kLargeSpace = 5000;  // ranges
 unsigned rereads_of(const ProcessCode& code) { return code.size() < kLargeSpace ? kRereads : 1; }
 
-// A return address is that of the instruction after the call, which may lie in the next function or mapping where the
-// call is the last thing a function does. So all but the innermost frame are looked up one byte before.
+// A return address is that of the instruction after the call. If the call is the last instruction of a function, that
+// is already the next function or mapping. So all frames except the innermost are looked up one byte before.
 std::uint64_t inside(std::uint64_t address, std::size_t frame) {
     return frame > 0 && address > 0 ? address - 1 : address;
 }
@@ -173,7 +174,7 @@ std::optional<std::vector<NativeLocation>> NativeSymbols::located(pid_t pid, Pro
         if (ProcessCode::Range* range = process.code.at(inside(addresses[i], i))) {
             if (!range->module) range->module = module_of(pid, *range);
             if (!range->module && unknown == Unknown::wait) return std::nullopt;
-            // Without its file the code still has a name that people know.
+            // Without its file the code is still shown with the path of the mapping.
             location.module = range->module ? range->module : std::make_shared<Module>(range->mapped.path);
             location.offset = addresses[i] - range->mapped.start + range->mapped.offset;
         }
@@ -195,7 +196,8 @@ bool NativeSymbols::read_if_old(pid_t pid, Process& process, bool is_new, Second
     return read_code(pid, process);
 }
 
-// What was known stays known when there is nothing to read any more: the stacks of a process arrive after it has died.
+// Keeps the known address space if it cannot be read any more, because the stacks of a process arrive after it has
+// exited.
 bool NativeSymbols::read_code(pid_t pid, Process& process) {
     if (process.reading == 0) process.reading = ++readings_;
     auto maps = reads_->maps(pid, process.reading);
@@ -218,7 +220,8 @@ bool NativeSymbols::read_again_for(pid_t pid, Process& process, std::span<const 
     return read_code(pid, process);
 }
 
-// Looks at all of them only when there may be too many: in a storm of short processes it is called for each.
+// Checks all processes only if there may be too many ranges, because this is called for each of many short-lived
+// processes.
 void NativeSymbols::make_room(const Process& except, Seconds now) {
     ranges_ += except.code.size() + 1;
     if (ranges_ <= limits_.cached_ranges && now < next_sweep_) return;
@@ -235,7 +238,7 @@ void NativeSymbols::make_room(const Process& except, Seconds now) {
     if (ranges_ <= limits_.cached_ranges) return;
     std::ranges::sort(oldest_first, {}, [](const auto& each) { return each->second.read_at; });
     for (const auto& each : oldest_first) {
-        if (ranges_ <= limits_.cached_ranges / 4 * 3) return;  // so that the next ones have room
+        if (ranges_ <= limits_.cached_ranges / 4 * 3) return;  // leaves room for the next ones
         ranges_ -= each->second.code.size() + 1;
         processes_.erase(each);
     }
@@ -244,7 +247,7 @@ void NativeSymbols::make_room(const Process& except, Seconds now) {
 std::shared_ptr<Module> NativeSymbols::module_of(pid_t pid, const ProcessCode::Range& range) {
     const MappedRange& mapped = range.mapped;
     if (!mapped.path.starts_with('/')) return std::make_shared<Module>(bracketed(mapped.path));
-    // A path that leads to another file now, or to none, is still what people know the code by.
+    // If the path now names another file or none, it is still the name by which users know the code.
     if (mapped.deleted || mapped.inode == 0) return std::make_shared<Module>(mapped.path);
     return file_module(pid, range);
 }

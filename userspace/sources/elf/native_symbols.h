@@ -20,13 +20,13 @@
 
 namespace memscope {
 
-// How many files modules hold open at the moment, all together.
+// The number of files that all modules together hold open now.
 using OpenFiles = std::atomic<std::size_t>;
 
-// A file, or other memory, that a process has code in. Thread-safe.
+// A file, or other memory, that contains code of a process. Thread-safe.
 class Module {
   public:
-    explicit Module(std::string name) : name_(std::move(name)) {}  // without a file that we could read
+    explicit Module(std::string name) : name_(std::move(name)) {}  // for code without a readable file
     Module(ModuleWanted file, std::shared_ptr<OpenFiles> open_files);
     Module(const Module&) = delete;
     Module& operator=(const Module&) = delete;
@@ -34,10 +34,10 @@ class Module {
 
     const std::string& name() const { return name_; }
     const std::optional<FileIdentity>& identity() const { return identity_; }
-    void seen_in(pid_t pid) { pid_ = pid; }  // through whose root the file can be found again
+    void seen_in(pid_t pid) { pid_ = pid; }  // the file can be found again through the root of this process
 
-    // Loads them if need be, which takes a while and may wait for a file system. Null: there is no file, or it is not
-    // the one any more that was mapped, or it cannot be understood, or they are not loaded yet (Wait::no).
+    // Loads the symbols if necessary, which takes a while and may wait for a file system. Null if there is no file, if
+    // the file is not the mapped one any more, if it cannot be parsed, or if it is not loaded yet (Wait::no).
     std::shared_ptr<const ModuleSymbols> symbols(NativeReads& reads, SymbolCache& cache, NativeReads::Wait wait);
     bool failed() const { return failed_; }
 
@@ -59,13 +59,13 @@ class Module {
 
 class Module;
 
-// What of a process's address space can hold code, and where else there is memory.
+// The executable ranges of the address space of a process, and its other mapped ranges.
 class ProcessCode {
   public:
     struct Range {
         MappedRange mapped{};
-        std::uint64_t headers = 0;         // where the beginning of its file is mapped; 0: nowhere
-        std::shared_ptr<Module> module{};  // once it was asked for
+        std::uint64_t headers = 0;         // address at which the start of its file is mapped; 0: not mapped
+        std::shared_ptr<Module> module{};  // set by the first request
     };
 
     ProcessCode() = default;
@@ -81,59 +81,59 @@ class ProcessCode {
         std::uint64_t end = 0;
     };
     std::vector<Range> code_{};
-    std::vector<Stretch> others_{};  // what lies next to each other is one
+    std::vector<Stretch> others_{};  // adjacent ranges are merged
 };
 
-// An address, in a form that outlives its process.
+// An address in a form that is still valid after its process has exited.
 struct NativeLocation {
-    std::shared_ptr<Module> module{};  // null: nothing that could be run is mapped there
-    // In the file of the module; from the start of its memory where there is no file; the address where no module is.
+    std::shared_ptr<Module> module{};  // null: no executable memory is mapped there
+    // Offset in the file of the module. Without a file: offset in its memory. Without a module: the address.
     std::uint64_t offset = 0;
-    bool is_return = false;  // the call stands before it
+    bool is_return = false;  // a return address: the call is the instruction before it
 };
 
-// Names for the addresses of native call stacks. Thread-safe: locate() on the tick thread, name() on another one.
+// Symbolizes native call stacks. Thread-safe: locate() runs on the tick thread, name() on another one.
 class NativeSymbols {
   public:
     struct Limits {
         std::size_t open_files = 256;
-        std::size_t cached_ranges = 200'000;  // of address spaces, all processes together
-        Seconds maps_age{1};                  // an address space is read again after that
-        Seconds maps_kept{60};                // and if it cannot be, because the process is gone, forgotten after that
+        std::size_t cached_ranges = 200'000;  // ranges of all processes together
+        Seconds maps_age{1};                  // an older address space is read again
+        Seconds maps_kept{60};  // forgotten after this time if the process has exited and it cannot be read
         SymbolCache::Limits symbols{};
     };
     struct Counts {
         std::uint64_t maps_read = 0;
-        std::uint64_t maps_truncated = 0;  // address spaces with more ranges than we read
+        std::uint64_t maps_truncated = 0;  // address spaces with more ranges than the limit
         std::uint64_t failed = 0;          // modules whose file could not be read or is not the mapped one
         std::size_t open_files = 0;
         std::size_t symbol_files = 0;
         std::size_t symbol_bytes = 0;
     };
 
-    // Reads directly: not for a thread that must not be blocked.
+    // Reads directly, so it must not be used on a thread that must not block.
     explicit NativeSymbols(SysRoot root) : NativeSymbols(std::move(root), Limits{}) {}
     NativeSymbols(SysRoot root, Limits limits)
         : NativeSymbols(std::make_shared<DirectReads>(std::move(root)), limits) {}
     explicit NativeSymbols(std::shared_ptr<NativeReads> reads) : NativeSymbols(std::move(reads), Limits{}) {}
     NativeSymbols(std::shared_ptr<NativeReads> reads, Limits limits);
 
-    // A call stack of a living process, innermost frame first; as many locations as addresses. Nothing: its address
-    // space is being read, ask again. `now` only has to grow steadily.
+    // Locates a call stack of a running process, innermost frame first. Returns one location per address. None: its
+    // address space is being read, call again later. `now` must be monotonic.
     std::optional<std::vector<NativeLocation>> locate_when_read(pid_t pid, std::span<const std::uint64_t> addresses,
                                                                 Seconds now);
     std::vector<NativeLocation> locate(pid_t pid, std::span<const std::uint64_t> addresses, Seconds now) {
         auto located = locate_when_read(pid, addresses, now);
         return located ? std::move(*located) : locate_as_known(pid, addresses);
     }
-    // The same with what is known of its address space, which may be gone.
+    // The same with the address space as it was last read, also after the process has exited.
     std::vector<NativeLocation> locate_as_known(pid_t pid, std::span<const std::uint64_t> addresses);
-    // What is known of its address space is not true any more: it runs another program, or is gone.
+    // Drops the address space of a process that has executed another program or has exited.
     void forget(pid_t pid);
 
-    // May read a whole table of symbols; with Wait::no it has that done for a later call. Without symbols for it the
-    // frame still has module and offset; where the headers of the file are unreadable, the offset is the place in the
-    // file.
+    // May read a whole symbol table. With Wait::no the table is loaded in the background for a later call. Without
+    // symbols the frame still has module and offset. If the headers of the file cannot be read, the offset is the file
+    // offset.
     NativeFrame name(const NativeLocation& location, NativeReads::Wait wait = NativeReads::Wait::yes);
 
     Counts counts() const;
@@ -142,12 +142,12 @@ class NativeSymbols {
     struct Process {
         ProcessCode code{};
         Seconds read_at{};
-        unsigned rereads = 0;       // since then
-        std::uint64_t reading = 0;  // the number of a reading that is under way; 0: none is
+        unsigned rereads = 0;       // since read_at
+        std::uint64_t reading = 0;  // number of the read that is under way; 0: none
     };
     using ModuleKey = std::tuple<unsigned, unsigned, std::uint64_t, std::string>;  // device, inode, path
 
-    // False, or null: not known yet.
+    // These return false or null if the result is not known yet.
     bool read_if_old(pid_t pid, Process& process, bool is_new, Seconds now);
     bool read_code(pid_t pid, Process& process);
     bool read_again_for(pid_t pid, Process& process, std::span<const std::uint64_t> addresses);
@@ -168,10 +168,10 @@ class NativeSymbols {
 
     mutable std::mutex mutex_;
     std::map<pid_t, Process> processes_{};
-    std::size_t ranges_ = 0;  // of all of them, or more: it is counted when it seems too many
+    std::size_t ranges_ = 0;  // upper bound of the ranges of all processes; counted exactly when it exceeds the limit
     Seconds next_sweep_{};
     std::map<ModuleKey, std::weak_ptr<Module>> modules_{};
-    std::size_t modules_to_sweep_ = 1024;  // when there are so many, those that nobody has any more go
+    std::size_t modules_to_sweep_ = 1024;  // number of entries at which expired ones are removed
     std::uint64_t readings_ = 0;
     std::uint64_t maps_read_ = 0;
     std::uint64_t maps_truncated_ = 0;

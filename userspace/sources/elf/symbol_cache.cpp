@@ -38,7 +38,7 @@ void SymbolCache::drop_oldest() {
     order_.pop_back();
 }
 
-// What several files share counts once.
+// Symbols that several files share count once.
 std::size_t SymbolCache::held() const {
     std::set<const ModuleSymbols*> seen;
     std::size_t bytes = 0;

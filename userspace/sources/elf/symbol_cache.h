@@ -14,7 +14,7 @@
 
 namespace memscope {
 
-// What is needed of a file to name addresses in it.
+// The data of a file that is needed to name addresses in it.
 struct ModuleSymbols {
     std::vector<ElfSegment> segments{};
     SymbolTable table{};
@@ -22,18 +22,18 @@ struct ModuleSymbols {
     auto fields() { return std::tie(segments, table, build_id); }
 };
 
-// The symbols of the files that were asked for last. Thread-safe.
+// The symbols of the files that were requested last. Thread-safe.
 class SymbolCache {
   public:
     struct Limits {
         std::size_t files = 128;
-        std::size_t bytes = std::size_t{128} << 20;  // one file alone may have more
+        std::size_t bytes = std::size_t{128} << 20;  // a single file may exceed it
     };
     explicit SymbolCache(Limits limits) : limits_(limits) {}
 
     std::shared_ptr<const ModuleSymbols> find(const FileIdentity& file);
-    // Returns what is kept: for a copy of a file that is there already (another container's) that of the other one.
-    // Equal build-ids do not suffice for that: anybody can write any build-id into a file.
+    // Returns the kept symbols. If a copy of the file is already kept (from another container), that copy's symbols are
+    // returned. Equal build-ids do not prove a copy, because a file can contain any build-id.
     std::shared_ptr<const ModuleSymbols> keep(const FileIdentity& file, ModuleSymbols symbols);
 
     std::size_t files() const;
@@ -41,7 +41,7 @@ class SymbolCache {
 
   private:
     using Kept = std::shared_ptr<const ModuleSymbols>;
-    using Order = std::list<std::pair<FileIdentity, Kept>>;  // used last comes first
+    using Order = std::list<std::pair<FileIdentity, Kept>>;  // most recently used first
     std::shared_ptr<const ModuleSymbols> equal_to(const ModuleSymbols& symbols) const;
     void drop_oldest();
     std::size_t held() const;

@@ -5,8 +5,8 @@
 #include <numeric>
 #include <tuple>
 
-// SymbolTable::load: the symbols first, then the text of those names that are needed. The tables of names of a large
-// library have a hundred megabytes, and a watcher of memory must not take as much.
+// SymbolTable::load reads the symbols first and then only the names that are needed. The string table of a large
+// library has a hundred megabytes, and a memory watcher must not hold that much.
 
 namespace memscope {
 
@@ -15,7 +15,7 @@ std::optional<std::string_view> SymbolTable::find(std::uint64_t address) const {
     if (behind == starts_.begin()) return std::nullopt;
     const Rest& rest = rests_[static_cast<std::size_t>(behind - starts_.begin()) - 1];
     if (address - behind[-1] >= rest.size) return std::nullopt;
-    return std::string_view(names_.c_str() + rest.name);  // up to its NUL
+    return std::string_view(names_.c_str() + rest.name);  // ends at its NUL
 }
 
 bool SymbolTable::is_sound() const {
@@ -30,26 +30,26 @@ std::size_t SymbolTable::bytes() const {
 namespace {
 
 constexpr std::uint32_t kNoPlace = std::numeric_limits<std::uint32_t>::max();
-constexpr std::size_t kAliasLimit = 8;  // of one function, that compete for the name
+constexpr std::size_t kAliasLimit = 8;  // names of one function that are considered
 
 // One function symbol.
 struct Candidate {
     std::uint64_t start = 0;
     std::uint32_t size = 0;  // 0: the file does not say
-    std::uint32_t room = 0;  // to the end of its section
-    std::uint32_t name = 0;  // in the file's table of names; later the place in ours
-    std::uint8_t rank = 0;   // of several at one address the lowest is the best
+    std::uint32_t room = 0;  // bytes to the end of its section
+    std::uint32_t name = 0;  // offset in the file's string table; later in ours
+    std::uint8_t rank = 0;   // of several symbols at one address, the lowest rank wins
     std::uint8_t table = 0;  // index of the table it is from
 };
 
-// Assembler functions often have no type, and some no size. What has neither is a label inside a function.
+// Assembler functions often have no type, and some have no size. A symbol with neither is a label inside a function.
 bool is_function(const Elf64_Sym& symbol) {
     const unsigned type = ELF64_ST_TYPE(symbol.st_info);
     return type == STT_FUNC || type == STT_GNU_IFUNC || (type == STT_NOTYPE && symbol.st_size > 0);
 }
 
-// One with a size goes before a mark, a typed one before an untyped one, one that others can call before a local one.
-// What stands in .symtab as well is not needed from .dynsym.
+// Prefers symbols with a size to those without, typed to untyped, global to local. A symbol that .symtab also has is
+// not needed from .dynsym.
 std::uint8_t rank_of(const Elf64_Sym& symbol, std::size_t table) {
     const bool is_mark = symbol.st_size == 0, is_untyped = ELF64_ST_TYPE(symbol.st_info) == STT_NOTYPE,
                is_local = ELF64_ST_BIND(symbol.st_info) == STB_LOCAL, is_dynamic = table > 0;
@@ -60,7 +60,7 @@ std::uint32_t at_most_4_gib(std::uint64_t size) {
     return static_cast<std::uint32_t>(std::min<std::uint64_t>(size, std::numeric_limits<std::uint32_t>::max()));
 }
 
-// Linkers put versions into .symtab (memcpy@@GLIBC_2.14); "$x" and "$d" are marks of arm64.
+// Linkers append versions to names in .symtab (memcpy@@GLIBC_2.14). "$x" and "$d" are mapping symbols of arm64.
 std::string_view plain_name(std::string_view name) {
     return name.starts_with('$') ? std::string_view() : name.substr(0, name.find('@'));
 }
@@ -97,11 +97,11 @@ Status SymbolTableBuilder::collect(const ElfFile& file, std::uint32_t type) {
         return candidates_.size() <= SymbolTable::kSymbolLimit;
     });
     if (candidates_.size() > SymbolTable::kSymbolLimit) return plain_error("too many symbols");
-    if (!complete) return plain_error("a table of symbols that is too large or cannot be read");
+    if (!complete) return plain_error("a symbol table is too large or cannot be read");
     return Done{};
 }
 
-// Only what lies inside code of the file; no symbol reaches beyond its section.
+// Adds only symbols in executable sections. A symbol never extends beyond its section.
 void SymbolTableBuilder::add(const Elf64_Sym& symbol, const ElfSection& section) {
     const std::uint64_t inside = symbol.st_value - section.address;
     if ((section.flags & SHF_EXECINSTR) == 0 || symbol.st_value < section.address || inside >= section.size) return;
@@ -120,7 +120,7 @@ void SymbolTableBuilder::leave_best_ranks() {
     const auto order = [](const Candidate& c) { return std::tuple(c.start, c.rank, c.name); };
     std::sort(candidates_.begin(), candidates_.end(),
               [&](const Candidate& a, const Candidate& b) { return order(a) < order(b); });
-    std::size_t kept = 0, first = 0;  // of those that are kept: how many, and where the present address begins
+    std::size_t kept = 0, first = 0;  // number of kept candidates, and index of the first one at the current address
     for (const Candidate& candidate : candidates_) {
         if (kept > 0 && candidates_[first].start == candidate.start) {
             if (candidates_[first].rank != candidate.rank || kept - first == kAliasLimit) continue;
@@ -132,7 +132,7 @@ void SymbolTableBuilder::leave_best_ranks() {
     candidates_.resize(kept);
 }
 
-// Goes through each table of names once, from front to back, and copies what candidates have.
+// Reads each string table once from front to back and copies the names of the candidates.
 Status SymbolTableBuilder::load_names(const ElfFile& file) {
     std::vector<std::uint32_t> order(candidates_.size());
     std::iota(order.begin(), order.end(), 0U);
@@ -165,12 +165,13 @@ Status SymbolTableBuilder::load_names(const ElfFile& file) {
         candidate.name = name.empty() ? kNoPlace : static_cast<std::uint32_t>(table_.names_.size());
         if (name.empty()) continue;
         table_.names_.append(name).push_back('\0');
-        if (table_.names_.size() > SymbolTable::kNamesLimit) return plain_error("too many names of symbols");
+        if (table_.names_.size() > SymbolTable::kNamesLimit)
+            return plain_error("the names of its symbols are too long together");
     }
     return Done{};
 }
 
-// `read` rather than `__read`, `malloc` rather than `__libc_malloc`; beyond that it only has to be always the same.
+// Prefers `read` to `__read` and `malloc` to `__libc_malloc`. Other ties only need a deterministic choice.
 void SymbolTableBuilder::choose_names() {
     std::erase_if(candidates_, [](const Candidate& candidate) { return candidate.name == kNoPlace; });
     const auto preference = [&](const Candidate& candidate) {
@@ -188,13 +189,13 @@ void SymbolTableBuilder::choose_names() {
     for (std::size_t i = 0; i < kept; ++i) {
         Candidate& candidate = candidates_[i];
         if (candidate.size != 0) continue;
-        candidate.size = candidate.room;  // without a size it ends where the next one begins, as its writer had it
+        candidate.size = candidate.room;  // without a size, the function ends where the next one begins
         if (i + 1 < kept)
             candidate.size = std::min(candidate.room, at_most_4_gib(candidates_[i + 1].start - candidate.start));
     }
 }
 
-// Functions may lie inside others. Where they do, the one that began last has the name.
+// Functions may be nested. The address belongs to the function that begins last.
 SymbolTable SymbolTableBuilder::build() {
     const auto end_of = [](const Candidate* candidate) { return candidate->start + candidate->size; };
     std::vector<const Candidate*> open;

@@ -10,29 +10,30 @@
 
 namespace memscope {
 
-// The functions of one file, by address. What lies in no function has no name: none is made up from the nearest one.
+// The functions of one file by address. An address outside all functions has no name; the nearest function is not used.
 class SymbolTable {
   public:
     static constexpr std::size_t kSymbolLimit = 2'000'000;
-    static constexpr std::size_t kNamesLimit = std::size_t{96} << 20;  // bytes, of those we keep
+    static constexpr std::size_t kNamesLimit = std::size_t{96} << 20;  // bytes of all names together
     static constexpr std::size_t kNameLimit = 4096;                    // a longer one is cut off
 
-    // From .symtab and .dynsym together; empty for a file that has neither.
+    // Reads .symtab and .dynsym; empty if the file has neither.
     static Result<SymbolTable> load(const ElfFile& file);
 
-    // The name as it stands in the file of the function that holds this address, as the file's headers count it.
+    // Mangled name of the function that contains this address (in the numbering of the file's headers).
     std::optional<std::string_view> find(std::uint64_t address) const;
 
-    std::size_t size() const { return starts_.size(); }  // of stretches with a name: a function can have several
+    std::size_t size() const { return starts_.size(); }  // number of named ranges; a function can have several
     std::size_t bytes() const;                           // held in memory
     bool operator==(const SymbolTable&) const = default;
 
-    // To be sent to another process of this program.
+    // For the transfer between two processes of memscope.
     auto fields() { return std::tie(starts_, rests_, names_); }
-    bool is_sound() const;  // what was received is what find() relies on
+    bool is_sound() const;  // true if a received table has the order and bounds that find() needs
 
   private:
-    // A stretch of code and the place of its name. No two overlap; sorted. Apart, so that a search reads starts only.
+    // Address ranges with the position of their names, sorted and without overlap. The starts are stored separately, so
+    // that a search reads only them.
     std::vector<std::uint64_t> starts_{};
     struct Rest {
         std::uint32_t size = 0;

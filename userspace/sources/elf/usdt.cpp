@@ -16,9 +16,9 @@ using namespace std::string_view_literals;
 
 constexpr std::string_view kSection = ".note.stapsdt";
 constexpr std::string_view kBaseSection = ".stapsdt.base";
-constexpr std::string_view kOwner = "stapsdt\0"sv;  // a note's name counts its end
+constexpr std::string_view kOwner = "stapsdt\0"sv;  // the length of a note's name includes the NUL
 constexpr std::uint32_t kProbeNote = 3;
-constexpr std::size_t kNotesLimit = std::size_t{1} << 20;  // libraries with hundreds of probes have some 30 KiB
+constexpr std::size_t kNotesLimit = std::size_t{1} << 20;  // libraries with hundreds of probes have about 30 KiB
 constexpr std::size_t kProbesLimit = 4096;
 
 struct Addresses {
@@ -28,9 +28,9 @@ struct Addresses {
 };
 static_assert(sizeof(Addresses) == 24);
 
-Error damaged() { return plain_error("the notes of its own probes are damaged"); }
+Error damaged() { return plain_error("its USDT notes are damaged"); }
 
-// Up to the next NUL, which goes as well; none: there is no NUL.
+// Takes the text up to the next NUL and the NUL itself. None if there is no NUL.
 std::optional<std::string_view> take_text(std::string_view& rest) {
     const auto end = rest.find('\0');
     if (end == std::string_view::npos) return std::nullopt;
@@ -39,8 +39,8 @@ std::optional<std::string_view> take_text(std::string_view& rest) {
     return text;
 }
 
-// Places are counted in the file as it was linked; where something has moved it since, the address of a section that
-// every such file has says by how much.
+// Notes contain addresses from link time. If a tool has moved the sections since, the address of the base section,
+// which every such file has, shows by how much.
 std::uint64_t moved_by(const ElfFile& file, std::uint64_t base) {
     const auto section = file.section(kBaseSection);
     return section && base != 0 ? section->address - base : 0;
@@ -57,7 +57,7 @@ Status read_note(const ElfFile& file, std::string_view content, std::string_view
     const auto arguments = take_text(content);
     if (!its_provider || !name || !arguments) return damaged();
     if (*its_provider != provider) return Done{};
-    if (probes.size() >= kProbesLimit) return plain_error("it has too many probes of its own");
+    if (probes.size() >= kProbesLimit) return plain_error("it has too many USDT probes");
     const std::uint64_t moved = moved_by(file, at.base);
     const auto place = offset_in(file.segments(), at.place + moved, true);
     const auto semaphore =
@@ -92,9 +92,9 @@ Result<std::vector<UsdtProbe>> read_usdt_probes(const ElfFile& file, std::string
     std::vector<UsdtProbe> probes;
     for (const ElfSection& section : file.sections()) {
         if (section.name != kSection) continue;
-        if (section.file_size() > kNotesLimit) return plain_error("the notes of its own probes are too long");
+        if (section.file_size() > kNotesLimit) return plain_error("its USDT notes are too long");
         const std::string notes = file.read(section, 0, kNotesLimit);
-        if (notes.size() != section.file_size()) return damaged();  // it is being written
+        if (notes.size() != section.file_size()) return damaged();  // the file is being written
         if (auto read = read_notes(file, notes, provider, probes); !read) return read.error();
     }
     return probes;
@@ -103,11 +103,11 @@ Result<std::vector<UsdtProbe>> read_usdt_probes(const ElfFile& file, std::string
 namespace {
 
 struct Register {
-    std::uint16_t at = 0;    // in the kernel's struct pt_regs
-    std::uint8_t bytes = 0;  // as many of it as the name stands for
+    std::uint16_t at = 0;    // offset in the kernel's struct pt_regs
+    std::uint8_t bytes = 0;  // number of bytes of the register that this name refers to
 };
 
-// In the order of struct pt_regs, which is the ABI of ptrace(); the four sizes of each.
+// In the order of struct pt_regs, which is ABI because of ptrace(), with the four sizes of each register.
 struct Names {
     std::uint16_t at;
     std::array<std::string_view, 4> by_size;  // 8, 4, 2 and 1 bytes
@@ -138,7 +138,7 @@ std::optional<Register> aarch64_register(std::string_view name) {
     return Register{static_cast<std::uint16_t>(8 * number), static_cast<std::uint8_t>(name[0] == 'x' ? 8 : 4)};
 }
 
-// Takes what it understands from the front of a text; what it does not understand stays there.
+// Parses tokens from the front of a text. Text that it cannot parse stays.
 class Reader {
   public:
     Reader(std::string_view text, Machine machine) : rest_(text), machine_(machine) {}
@@ -238,7 +238,7 @@ Result<std::vector<ms_operand>> parse_operands(std::string_view text, std::size_
     while (operands.size() < count) {
         const auto operand = reader.operand();
         if (!operand)
-            return plain_error("the arguments '" + std::string(text.substr(0, 200)) + "' are of a kind not known here");
+            return plain_error("the probe arguments '" + std::string(text.substr(0, 200)) + "' have an unknown form");
         operands.push_back(*operand);
     }
     return operands;

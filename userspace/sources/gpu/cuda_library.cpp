@@ -9,7 +9,7 @@ struct CudaSymbol {
     std::string_view name;
     ms_cuda_call call;
 };
-// The runtime takes pointers to these very exports. `_ptsz`: of threads that have a default stream each.
+// The CUDA runtime takes pointers to these exports. `_ptsz`: variants for per-thread default streams.
 constexpr CudaSymbol kSymbols[] = {
     {"cuMemAlloc_v2", MS_CUDA_ALLOC},
     {"cuMemAllocPitch_v2", MS_CUDA_ALLOC_PITCH},
@@ -68,7 +68,8 @@ Result<CudaLibrary> open_cuda_library(const SysRoot& root, pid_t pid, const Mapp
     if (!opened) return opened.error();
     CudaLibrary library{
         .file = std::move(opened->file), .identity = opened->identity, .places = cuda_places(opened->elf)};
-    if (library.places.empty()) return plain_error(mapping.path + " exports no call of the CUDA driver");
+    if (library.places.empty())
+        return plain_error(mapping.path + " exports no function of the CUDA driver that memscope follows");
     return library;
 }
 

@@ -8,14 +8,13 @@
 
 namespace memscope {
 
-constexpr std::string_view kCudaFileName = "libcuda.so";  // how the names of such files begin
+constexpr std::string_view kCudaFileName = "libcuda.so";  // prefix of the file names
 
-// The files of a process that are named like the CUDA driver and mapped to be run, each once. Anybody can name a file
-// so.
+// The executable mappings of a process whose file is named like the CUDA driver, one per file. The name proves nothing.
 std::vector<MappedRange> cuda_mappings(std::string_view maps);
 
-// Where the followed calls begin in the file, by offset, each place once. Those it does not export, or not in code, are
-// left out: older drivers have fewer.
+// File offsets of the followed calls, each offset once. Calls that the file does not export, or not in code, are left
+// out, because older drivers have fewer.
 std::vector<CudaPlace> cuda_places(const ElfFile& file);
 
 struct CudaLibrary {
@@ -23,7 +22,7 @@ struct CudaLibrary {
     FileIdentity identity{};
     std::vector<CudaPlace> places{};
 };
-// The file behind a mapping. An error where it is not there any more, or is no such library.
+// Opens the file of a mapping. An error if it does not exist any more or is not a CUDA driver library.
 Result<CudaLibrary> open_cuda_library(const SysRoot& root, pid_t pid, const MappedRange& mapping);
 
 }  // namespace memscope

@@ -10,14 +10,14 @@
 namespace memscope {
 namespace {
 
-constexpr std::size_t kMostFiles = 8;  // of one process
+constexpr std::size_t kMostFiles = 8;  // limit for one process
 
 bool is_named(std::string_view path, std::string_view name) {
     return path.substr(path.rfind('/') + 1).starts_with(name);
 }
 
-// As the process has it: below its own root, then (mapped before it called chroot) below ours, then by its addresses,
-// which takes more privileges.
+// Tries the path below the root of the process, then below ours (for files mapped before a chroot), then by address in
+// map_files, which needs more privileges.
 Result<Fd> find_file(const SysRoot& root, pid_t pid, const MappedRange& mapping) {
     Error last = plain_error("find " + mapping.path);
     for (const std::string& process : {std::to_string(pid), std::string("self")}) {
@@ -39,7 +39,7 @@ Result<Fd> find_file(const SysRoot& root, pid_t pid, const MappedRange& mapping)
 }  // namespace
 
 std::vector<MappedRange> mappings_named(std::string_view maps, std::string_view name) {
-    std::string lines;  // a process can have thousands of mappings: only those that matter are looked at closely
+    std::string lines;  // a process can have thousands of mappings, so only the relevant lines are parsed
     for_each_line(maps, [&](std::string_view line) {
         if (line.find(name) != std::string_view::npos) lines.append(line) += '\n';
     });

@@ -9,8 +9,8 @@
 
 namespace memscope {
 
-// The files of a process whose names begin so and that are mapped to be run, each once, and not very many. Anybody can
-// name a file so.
+// The executable mappings of a process whose file name begins with `name`, one per file, up to a limit. The name proves
+// nothing.
 std::vector<MappedRange> mappings_named(std::string_view maps, std::string_view name);
 
 struct MappedLibrary {
@@ -18,10 +18,10 @@ struct MappedLibrary {
     FileIdentity identity{};
     ElfFile elf;
 };
-// The file behind a mapping. An error where it is not there any more, or no ELF file.
+// Opens the file of a mapping. An error if it does not exist any more or is not an ELF file.
 Result<MappedLibrary> open_mapped_library(const SysRoot& root, pid_t pid, const MappedRange& mapping);
 
-// Where a byte that is loaded at an address stands in the file; none: it is not loaded, or not to be run, or only so.
+// File offset of a loaded address. None if no segment contains it, or if its executable flag differs from `executable`.
 std::optional<std::uint64_t> offset_in(std::span<const ElfSegment> segments, std::uint64_t address, bool executable);
 
 }  // namespace memscope

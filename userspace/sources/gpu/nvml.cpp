@@ -18,7 +18,7 @@ T value_at(std::span<const std::byte> bytes, std::size_t offset) {
     return value;
 }
 
-// No field that ends an entry can end in the byte of the sentinel: memory has fewer bits, and instances are small
+// The last field of an entry never ends with the sentinel byte: sizes have fewer bits, and instance ids are small
 // numbers or all ones.
 std::size_t end_of_writing(std::span<const std::byte> buffer) {
     const auto last = std::find_if(buffer.rbegin(), buffer.rend(), [](std::byte b) { return b != kNvmlSentinel; });
@@ -53,12 +53,12 @@ std::string nvml_text(std::span<const char> written) {
 namespace {
 
 constexpr unsigned kMostDevices = 256;
-constexpr unsigned kMostParts = 32;  // of a GPU; today there are at most 7
+constexpr unsigned kMostParts = 32;  // MIG devices per GPU; today there are at most 7
 constexpr std::size_t kMostProcesses = 4096;
 constexpr std::size_t kUsualProcesses = 64;
-constexpr int kMostErrors = 64;                              // taken in one read; others wait for the next
-constexpr std::size_t kFindEvery = 30;                       // reads: MIG devices come and go
-constexpr std::uint64_t kTooMuch = std::uint64_t{1} << 60U;  // bytes that no device has
+constexpr int kMostErrors = 64;         // handled in one read; the others wait for the next one
+constexpr std::size_t kFindEvery = 30;  // reads between two searches, because MIG devices come and go
+constexpr std::uint64_t kTooMuch = std::uint64_t{1} << 60U;  // bytes; a larger size is invalid
 
 using Holders = std::map<pid_t, std::optional<Bytes>>;
 
@@ -71,7 +71,7 @@ std::optional<Bytes> sensible(std::uint64_t bytes) {
 Result<Nvml> Nvml::start(const NvmlLibrary& library) {
     const NvmlCalls& calls = library.calls();
     if (!calls.init || !calls.device_count || !calls.device_at || !calls.uuid)
-        return plain_error("the library lacks what it takes to find a GPU");
+        return plain_error("the library lacks a function that is needed to find GPUs");
     if (const int code = calls.init(); code != nvml::kSuccess) return plain_error(nvml_error_text(code));
     Nvml nvml(calls);
     if (calls.make_event_set && calls.register_events && calls.wait_for_event &&
@@ -99,7 +99,7 @@ std::optional<Nvml::Found> Nvml::identify(nvml::Device handle, unsigned index) c
     std::array<char, nvml::kUuidSize> uuid{};
     if (calls_.uuid(handle, uuid.data(), uuid.size()) != nvml::kSuccess) return std::nullopt;
     found.known.id = nvml_text(uuid);
-    if (found.known.id.empty()) return std::nullopt;  // it would be the name of "nobody knows which"
+    if (found.known.id.empty()) return std::nullopt;  // an empty UUID cannot identify a device
     std::array<char, nvml::kNameSize> name{};
     if (calls_.name && calls_.name(handle, name.data(), name.size()) == nvml::kSuccess)
         found.known.name = nvml_text(name);
@@ -108,7 +108,7 @@ std::optional<Nvml::Found> Nvml::identify(nvml::Device handle, unsigned index) c
     return found;
 }
 
-// A GPU that was found once stays in the list, lost or not; who holds a UUID is found again under it.
+// A GPU stays in the list even if it is lost. A UUID that is already in the list is not added again.
 void Nvml::find_devices() {
     unsigned count = 0;
     if (calls_.device_count(&count) != nvml::kSuccess) return;
@@ -140,7 +140,7 @@ void Nvml::find_parts(Found& gpu) {
     if (calls_.most_mig_devices(gpu.handle, &most) != nvml::kSuccess) return;
     for (unsigned i = 0; i < std::min(most, kMostParts); ++i) {
         nvml::Device handle = nullptr;
-        if (calls_.mig_device_at(gpu.handle, i, &handle) != nvml::kSuccess) continue;  // a place that is free
+        if (calls_.mig_device_at(gpu.handle, i, &handle) != nvml::kSuccess) continue;  // a free place
         auto part = identify(handle, gpu.known.index);
         if (!part) continue;
         part->known.part_of = gpu.known.id;
@@ -185,7 +185,7 @@ int Nvml::read_memory(nvml::Device handle, GpuDevice& out) const {
 
 bool Nvml::add_processes(NvmlCalls::Processes call, nvml::Device handle, Holders& holders) {
     if (!call) return false;
-    constexpr int kMostTries = 3;  // their number may rise between two calls
+    constexpr int kMostTries = 3;  // the number of processes may rise between two calls
     std::size_t room = std::max(buffer_.size() / nvml::kLargestEntry, kUsualProcesses);
     for (int i = 0; i < kMostTries; ++i) {
         buffer_.assign(room * nvml::kLargestEntry, kNvmlSentinel);
@@ -199,7 +199,7 @@ bool Nvml::add_processes(NvmlCalls::Processes call, nvml::Device handle, Holders
         const auto listed = parse_nvml_processes(buffer_, count);
         if (!listed) return false;
         for (const GpuHolder& holder :
-             *listed) {  // one that computes and draws stands in both lists, with the same sum
+             *listed) {  // a process that computes and draws is in both lists, with the same sum
             auto& used = holders[holder.pid];
             used = std::max(used, holder.used);
         }
@@ -221,7 +221,7 @@ GpuDevice Nvml::read_one(const Found& device) {
     const int code = read_memory(device.handle, out);
     if (code != nvml::kSuccess && code != nvml::kNotSupported && code != nvml::kNoPermission) {
         out.trouble = nvml_error_text(code);
-        return out;  // one that is lost answers nothing else either
+        return out;  // a lost GPU answers no other call either
     }
     nvml::Utilization utilization{};
     if (calls_.utilization && calls_.utilization(device.handle, &utilization) == nvml::kSuccess)
@@ -240,7 +240,7 @@ std::vector<GpuDevice> Nvml::read() {
         const std::size_t whole = all.size() - 1;
         for (const Found& part : gpu.parts) {
             all.push_back(read_one(part));
-            // Who holds a part is in the list of the whole as well.
+            // A process in the list of a MIG device is in the list of the whole GPU as well.
             std::erase_if(all[whole].holders, [&](const GpuHolder& holder) {
                 return std::ranges::count(all.back().holders, holder.pid, &GpuHolder::pid) > 0;
             });

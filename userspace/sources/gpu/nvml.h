@@ -9,20 +9,20 @@
 
 namespace memscope {
 
-// Reads GPUs through NVML. Any of its calls may take long or hang, so that it belongs to a thread of its own.
+// Reads GPUs through NVML. It needs a thread of its own, because any NVML call may take long or hang.
 class Nvml {
   public:
-    // With a driver that does not answer this fails, and can be tried again.
+    // Fails if the driver does not answer. The caller can try again.
     static Result<Nvml> start(const NvmlLibrary& library);
     Nvml(Nvml&& other) noexcept;
     Nvml& operator=(Nvml&&) = delete;
     ~Nvml();
 
-    // All GPUs by index, each followed by the MIG devices it is cut into. One that fails has no values but its trouble.
+    // All GPUs by index, each followed by its MIG devices. A device that fails has only its error text in `trouble`.
     std::vector<GpuDevice> read();
 
   private:
-    // A device as it was found: what never changes of it is read once.
+    // A device with the constant data that is read once.
     struct Found {
         nvml::Device handle = nullptr;
         GpuDevice known{};
@@ -41,7 +41,7 @@ class Nvml {
     int read_memory(nvml::Device handle, GpuDevice& out) const;
     void read_holders(nvml::Device handle, GpuDevice& out);
     GpuDevice read_one(const Found& device);
-    // False: the library does not tell.
+    // False if the library cannot list them.
     bool add_processes(NvmlCalls::Processes call, nvml::Device handle, std::map<pid_t, std::optional<Bytes>>& holders);
 
     NvmlCalls calls_;
@@ -52,12 +52,12 @@ class Nvml {
     bool running_ = true;
 };
 
-// The processes in what a call has written over a buffer full of kNvmlSentinel. How long an entry is follows from where
-// the writing ended. None where that fits no known length.
+// Parses the process list that an NVML call has written over a buffer filled with kNvmlSentinel. The length of an entry
+// is derived from where the written part ends. None if that fits no known length.
 constexpr std::byte kNvmlSentinel{0xA5};
 std::optional<std::vector<GpuHolder>> parse_nvml_processes(std::span<const std::byte> buffer, std::size_t count);
 
-// What a library has written into an array of characters that it should have terminated. Safe to show.
+// The text in a character array that the library may have left without a NUL. Safe to print.
 std::string nvml_text(std::span<const char> written);
 
 }  // namespace memscope

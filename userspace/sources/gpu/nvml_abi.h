@@ -2,8 +2,8 @@
 #include <cstddef>
 #include <cstdint>
 
-// The part of the ABI of libnvidia-ml.so.1 that we use. The library comes with the driver, is loaded when it is there,
-// and tells nobody the version of its structs: their sizes are asserted here, once.
+// The part of the ABI of libnvidia-ml.so.1 that memscope uses. The library comes with the driver and is loaded if it is
+// installed. It does not report the versions of its structs, so their sizes are asserted here.
 namespace memscope::nvml {
 
 using Device = void*;
@@ -28,7 +28,7 @@ enum Code : int {
     kUnknown = 999,
 };
 
-// `used` contains what the driver and the firmware keep for themselves; `free` does not.
+// `used` includes the memory that the driver and the firmware reserve; `free` does not.
 struct MemoryV1 {
     std::uint64_t total = 0;
     std::uint64_t free = 0;
@@ -36,9 +36,9 @@ struct MemoryV1 {
 };
 static_assert(sizeof(MemoryV1) == 24);
 
-// What the driver and the firmware keep for themselves is `reserved`; neither `used` nor `free` contains it.
+// `reserved` is the memory that the driver and the firmware reserve. Neither `used` nor `free` includes it.
 struct MemoryV2 {
-    std::uint32_t version = 0x2000028;  // of the struct, and its size
+    std::uint32_t version = 0x2000028;  // version and size of the struct
     std::uint64_t total = 0;
     std::uint64_t reserved = 0;
     std::uint64_t free = 0;
@@ -69,7 +69,7 @@ static_assert(offsetof(PciInfo, bus_id) == 36);
 struct EventData {
     Device device = nullptr;
     std::uint64_t type = 0;
-    std::uint64_t data = 0;  // of an Xid: its number
+    std::uint64_t data = 0;  // the number, for an Xid event
     std::uint32_t gpu_instance = 0;
     std::uint32_t compute_instance = 0;
 };
@@ -78,8 +78,8 @@ static_assert(offsetof(EventData, data) == 16);
 
 constexpr std::uint64_t kEventXid = 8;
 
-// An entry of a list of processes: pid at 0, used bytes at 8. Then, by the driver, nothing, the MIG instances, or the
-// instances and the protected memory of confidential computing.
+// An entry of a process list has the pid at 0 and the used bytes at 8. Depending on the driver, nothing follows, or the
+// MIG instances, or the instances and the protected memory of confidential computing.
 constexpr std::size_t kEntrySizes[] = {16, 24, 32};
 constexpr std::size_t kLargestEntry = 32;
 constexpr std::size_t kUsedAt = 8;

@@ -6,7 +6,7 @@
 namespace memscope {
 namespace {
 
-// The first of the names that the library has; newer ones first.
+// Finds the first of the names that the library exports; newer names come first.
 template <class Call>
 bool find(void* library, Call& call, std::initializer_list<const char*> names) {
     for (const char* name : names)
@@ -30,16 +30,16 @@ Result<NvmlLibrary> NvmlLibrary::open(const std::string& name) {
     const auto want = [&](auto& call, std::initializer_list<const char*> names, std::string_view cost) {
         if (!find(handle, call, names)) library.missing_.push_back({*names.begin(), cost});
     };
-    want(calls.init, {"nvmlInit_v2", "nvmlInit"}, "nothing of GPUs");
+    want(calls.init, {"nvmlInit_v2", "nvmlInit"}, "no GPU data");
     find(handle, calls.shutdown, {"nvmlShutdown"});
-    want(calls.device_count, {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"}, "nothing of GPUs");
-    want(calls.device_at, {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"}, "nothing of GPUs");
-    want(calls.uuid, {"nvmlDeviceGetUUID"}, "nothing of GPUs: they cannot be told apart");
+    want(calls.device_count, {"nvmlDeviceGetCount_v2", "nvmlDeviceGetCount"}, "no GPU data");
+    want(calls.device_at, {"nvmlDeviceGetHandleByIndex_v2", "nvmlDeviceGetHandleByIndex"}, "no GPU data");
+    want(calls.uuid, {"nvmlDeviceGetUUID"}, "no GPU data, because GPUs cannot be identified");
     want(calls.name, {"nvmlDeviceGetName"}, "no names of GPUs");
     want(calls.pci, {"nvmlDeviceGetPciInfo_v3", "nvmlDeviceGetPciInfo_v2"}, "no PCI addresses of GPUs");
-    // One or the other, for all devices and for good: they count differently.
+    // Uses one of the two for all devices and for the whole run, because they count differently.
     if (!find(handle, calls.memory_v2, {"nvmlDeviceGetMemoryInfo_v2"}))
-        want(calls.memory_v1, {"nvmlDeviceGetMemoryInfo"}, "no memory of GPUs as a whole");
+        want(calls.memory_v1, {"nvmlDeviceGetMemoryInfo"}, "no memory usage of whole GPUs");
     want(calls.utilization, {"nvmlDeviceGetUtilizationRates"}, "no utilization of GPUs");
     want(calls.compute_processes,
          {"nvmlDeviceGetComputeRunningProcesses_v3", "nvmlDeviceGetComputeRunningProcesses_v2",
@@ -48,11 +48,11 @@ Result<NvmlLibrary> NvmlLibrary::open(const std::string& name) {
     want(calls.graphics_processes,
          {"nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetGraphicsRunningProcesses_v2",
           "nvmlDeviceGetGraphicsRunningProcesses"},
-         "no GPU memory of processes that draw");
+         "no GPU memory of graphics processes");
     find(handle, calls.mps_processes,
          {"nvmlDeviceGetMPSComputeRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses_v2",
           "nvmlDeviceGetMPSComputeRunningProcesses"});
-    constexpr std::string_view kNoParts = "no memory by MIG device";
+    constexpr std::string_view kNoParts = "no memory usage by MIG device";
     want(calls.mig_mode, {"nvmlDeviceGetMigMode"}, kNoParts);
     want(calls.most_mig_devices, {"nvmlDeviceGetMaxMigDeviceCount"}, kNoParts);
     want(calls.mig_device_at, {"nvmlDeviceGetMigDeviceHandleByIndex"}, kNoParts);
@@ -66,11 +66,11 @@ Result<NvmlLibrary> NvmlLibrary::open(const std::string& name) {
 std::string nvml_error_text(int code) {
     switch (code) {
         case nvml::kNoPermission:
-            return "it lacks permission";
+            return "permission denied";
         case nvml::kDriverNotLoaded:
             return "the NVIDIA driver is not loaded";
         case nvml::kTimeout:
-            return "it timed out";
+            return "the call timed out";
         case nvml::kGpuIsLost:
             return "the GPU is lost: it has fallen off the bus";
         case nvml::kResetRequired:

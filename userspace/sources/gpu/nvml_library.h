@@ -9,7 +9,7 @@
 
 namespace memscope {
 
-// The calls of NVML that were found in the library; null: this driver has it not, and what it tells is absent.
+// The NVML functions that were found in the library. Null: this driver lacks the function, and its data is absent.
 struct NvmlCalls {
     using Code = int;
     using Processes = Code (*)(nvml::Device, unsigned* count, void* entries);
@@ -35,19 +35,19 @@ struct NvmlCalls {
     Code (*wait_for_event)(nvml::EventSet, nvml::EventData*, unsigned milliseconds) = nullptr;
 };
 
-// A call that the library has not, and what is not known without it.
+// A function that the library lacks, and the data that is missing without it.
 struct MissingNvmlCall {
     std::string_view name{};
     std::string_view cost{};
 };
 
-// The management library of NVIDIA's driver. It is never unloaded: a call in it may hang for ever, in a thread that was
-// given up.
+// The management library of NVIDIA's driver. It is never unloaded, because a call may hang for ever in an abandoned
+// thread.
 class NvmlLibrary {
   public:
     static constexpr const char* kName = "libnvidia-ml.so.1";
 
-    // `name` as for dlopen(); from nowhere else than the program: this code runs with our privileges.
+    // `name` as for dlopen(). It must come from memscope itself, because the library runs with our privileges.
     static Result<NvmlLibrary> open(const std::string& name = kName);
 
     const NvmlCalls& calls() const { return calls_; }

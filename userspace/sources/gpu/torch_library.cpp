@@ -8,9 +8,9 @@ namespace memscope {
 namespace {
 
 constexpr std::string_view kProvider = "pytorch";
-constexpr std::size_t kMostPlaces = 16;  // builds have three
+constexpr std::size_t kMostPlaces = 16;  // PyTorch builds have three
 
-// A device is its index (an int, or a char since 2.3), or in two bytes a type and, behind it, its index.
+// A device is passed as its index (an int, or a char since 2.3), or as two bytes: a type, then the index.
 ms_operand index_of_device(ms_operand device) {
     if (device.bytes != 2) return device;
     device.skipped_bits = 8;

@@ -8,16 +8,17 @@
 
 namespace memscope {
 
-constexpr std::string_view kTorchFileName = "libc10_cuda.so";  // how the names of such files begin
+constexpr std::string_view kTorchFileName = "libc10_cuda.so";  // prefix of the file names
 
-// Where tensors are handed out and taken back. All of the places, or an error: with some of them the sums are wrong.
+// The probes at which tensors are allocated and freed. All of them or an error, because an incomplete set gives wrong
+// sums.
 Result<std::vector<TorchPlace>> torch_places(const ElfFile& file, Machine machine = kThisMachine);
 
 struct TorchLibrary {
     Fd file{};
     std::vector<TorchPlace> places{};
 };
-// The file behind a mapping. An error where it is not there any more, or has no such probes.
+// Opens the file of a mapping. An error if it does not exist any more or has no such probes.
 Result<TorchLibrary> open_torch_library(const SysRoot& root, pid_t pid, const MappedRange& mapping);
 
 }  // namespace memscope

@@ -9,7 +9,7 @@
 namespace memscope {
 namespace {
 
-// The parent is the second field behind the name, which is in parentheses and may hold any.
+// The parent pid is the second field after the name. The name is in parentheses and may itself contain parentheses.
 std::optional<pid_t> parse_parent(std::string_view stat) {
     const auto end = stat.rfind(')');
     if (end == std::string_view::npos || end + 2 > stat.size()) return std::nullopt;
@@ -36,7 +36,8 @@ std::vector<FoundProcess> descendants_of(pid_t pid, const std::vector<std::pair<
     }
     for (std::size_t i = 0; i < found.size() && found.size() <= parents.size() + 1; ++i) {
         const auto [begin, end] = children.equal_range(found[i].pid);
-        // A child is never older than its parent: an older one has another parent, whose pid was given away since.
+        // A child never starts before its parent. A process that started earlier has another parent, and its pid was
+        // reused.
         for (auto it = begin; it != end; ++it)
             if (it->second.start >= found[i].start) found.push_back(it->second);
     }

@@ -11,16 +11,17 @@ namespace memscope {
 
 struct FoundProcess {
     pid_t pid = 0;
-    std::uint64_t start = 0;  // clock ticks since boot: tells it from another process that gets the pid later
+    std::uint64_t start = 0;  // clock ticks since boot: distinguishes it from a later process with the same pid
     auto operator<=>(const FoundProcess&) const = default;
 };
 
-// A process and all that descend from it now, itself first. Processes that are forked meanwhile may be missing.
+// The process with its descendants at this moment, the process itself first. A process that is forked during the read
+// may be missing.
 std::vector<FoundProcess> read_descendants(const SysRoot& root, pid_t pid);
-// The pure part of it: from a list of (process, pid of its parent).
+// The same from a list of (process, pid of its parent), without I/O.
 std::vector<FoundProcess> descendants_of(pid_t pid, const std::vector<std::pair<FoundProcess, pid_t>>& parents);
-// Whether the pid still belongs to that process, and one of its threads has not begun to exit. The kernel marks a
-// thread as exiting before it reports the exit, so a process for which this is true has its exit still to be reported.
+// True if the pid still belongs to that process and at least one of its threads has not begun to exit. The kernel marks
+// a thread as exiting before it reports the exit, so the exit event of such a process is still to come.
 bool still_lives(const SysRoot& root, const FoundProcess& process);
 
 // The cgroup of a process in the hierarchy of the memory controller, without slashes around it; "" is the root.

@@ -9,7 +9,7 @@
 namespace memscope {
 namespace {
 
-// Kernels gain lines, and not every one has to be a number: only what is asked for can be wrong.
+// New kernels add lines, and a line need not hold a number. So a malformed line is an error only if it is read.
 class Meminfo {
   public:
     explicit Meminfo(std::string_view text) {
@@ -19,7 +19,7 @@ class Meminfo {
         });
     }
 
-    // In bytes, and counts of pages as they are. Nothing where this kernel has no such line.
+    // In bytes; counts of pages stay counts. None if this kernel has no such line.
     std::optional<Bytes> find(std::string_view key) {
         constexpr std::uint64_t kKibi = 1024;
         const auto found = values_.find(key);
@@ -36,7 +36,7 @@ class Meminfo {
         if (!values_.contains(key)) wrong(fmt::format("has no {}", key));
         return or_none(key);
     }
-    const std::optional<Error>& error() const { return error_; }  // the first of them; to be asked at the end
+    const std::optional<Error>& error() const { return error_; }  // the first error; check it after the last read
 
   private:
     void wrong(const std::string& what) {
@@ -73,7 +73,7 @@ Result<HostMemory> read_host(const SysRoot& root) {
     if (!text) return text.error();
     auto host = parse_meminfo(*text);
     if (!host) return host;
-    // PSI may be compiled out (no file) or switched off (EOPNOTSUPP): then there is none, and that is no failure.
+    // PSI can be compiled out (no file) or disabled (EOPNOTSUPP). Then there is no pressure, which is not an error.
     if (const auto pressure = read_file(root.proc / "pressure/memory"))
         if (const auto parsed = parse_pressure(*pressure)) host->pressure = *parsed;
     return host;
@@ -84,7 +84,7 @@ Result<MeminfoDetail> parse_meminfo_detail(std::string_view text) {
     MeminfoDetail detail{.used = values.needed("MemTotal") - values.needed("MemFree"), .stat = {}};
     detail.stat.anon = values.find("AnonPages");
     detail.stat.shmem = values.find("Shmem");
-    detail.stat.file = values.or_none("Cached") + values.or_none("Buffers");  // with shmem, as memory.stat has it
+    detail.stat.file = values.or_none("Cached") + values.or_none("Buffers");  // includes shmem, as in memory.stat
     detail.stat.kernel_stack = values.find("KernelStack");
     detail.stat.slab = values.find("Slab");
     detail.stat.pagetables = values.find("PageTables");

@@ -7,10 +7,11 @@
 
 namespace memscope {
 
-Result<HostMemory> parse_meminfo(std::string_view text);  // without pressure: that is another file
+Result<HostMemory> parse_meminfo(std::string_view text);  // without pressure, which has a file of its own
 Result<HostMemory> read_host(const SysRoot& root);
 
-// The machine taken for a cgroup: the root has no memory.stat that counts all of it.
+// The memory of the whole machine in the form of a cgroup's, because memory.stat of the root cgroup does not count all
+// of it.
 struct MeminfoDetail {
     Bytes used{};  // MemTotal - MemFree
     MemoryStat stat{};

@@ -10,8 +10,8 @@
 namespace memscope {
 namespace {
 
-constexpr std::size_t kLongestRecord = 8192;  // what the kernel makes of one at most; a read with less room fails
-// An OOM kill lists every process of the machine: what we skip must have an end, too.
+constexpr std::size_t kLongestRecord = 8192;  // the longest record of the kernel; a read into a smaller buffer fails
+// The kernel logs every process of the machine at an OOM kill, so the number of skipped records is bounded, too.
 constexpr int kMostRecords = 100'000;
 
 OomConstraint constraint_named(std::string_view word) {
@@ -22,7 +22,7 @@ OomConstraint constraint_named(std::string_view word) {
     return OomConstraint::unknown;
 }
 
-// The text between two marks that both stand there once: of what stands there twice one may be somebody's name.
+// The text between two marks that each occur exactly once. A mark that occurs twice may be part of a name.
 std::string_view only_between(std::string_view text, std::string_view begin, std::string_view end) {
     const auto from = text.find(begin);
     const auto to = text.find(end);
@@ -32,13 +32,13 @@ std::string_view only_between(std::string_view text, std::string_view begin, std
     return text.substr(from + begin.size(), to - from - begin.size());
 }
 
-// "/a/b" is a/b below the hierarchy.
+// The log writes "/a/b" for the path a/b below the hierarchy.
 std::string below_hierarchy(std::string_view path) {
     if (path.starts_with('/')) path.remove_prefix(1);
     return std::string(path);
 }
 
-// The number behind the last ",key=", which nobody's name can come after.
+// The number after the last ",key=". No name of a process or cgroup comes after it.
 std::optional<std::uint64_t> last_number(std::string_view text, std::string_view key) {
     const auto at = text.rfind(key);
     if (at == std::string_view::npos) return std::nullopt;
@@ -50,7 +50,8 @@ std::optional<std::uint64_t> last_number(std::string_view text, std::string_view
 
 std::optional<LoggedOomKill> parse_oom_line(std::string_view record) {
     constexpr std::string_view kBegin = "oom-kill:constraint=";
-    // "6,1234,5678,-;text": the text begins behind the first semicolon, and the kernel's own begins with its words.
+    // "6,1234,5678,-;text": the text begins after the first semicolon. Only the kernel's own message begins with
+    // kBegin.
     const auto prefix = record.find(';');
     if (prefix == std::string_view::npos || !record.substr(prefix + 1).starts_with(kBegin)) return std::nullopt;
     std::string_view text = record.substr(prefix + 1 + kBegin.size());
@@ -78,7 +79,7 @@ void KernelLog::take(const std::function<void(const LoggedOomKill&)>& visit) {
         if (size > 0) {
             if (const auto kill = parse_oom_line({record, static_cast<std::size_t>(size)})) visit(*kill);
         } else if (size < 0 && errno == EPIPE) {
-            ++overrun_;  // the next read goes on with what is left
+            ++overrun_;  // the next read continues with the oldest line that is left
         } else {
             return;
         }

@@ -10,17 +10,19 @@
 namespace memscope {
 
 // "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/a,task_memcg=/a/b,task=x,
-// pid=1,uid=0". Names of cgroups and processes stand in it as they are, commas and all: what they could forge is not
-// taken from it. Nothing for any other line.
+// pid=1,uid=0". The kernel does not escape the names of cgroups and processes, not even commas, so fields that such a
+// name could forge are not read. None for any other line.
 std::optional<LoggedOomKill> parse_oom_line(std::string_view record);
 
-// The kernel's log from now on. An addition: it is rate-limited, and not everybody may read it.
+// Reads the kernel log from now on. memscope must work without it, because the log is rate-limited and needs
+// privileges.
 class KernelLog {
   public:
-    static Result<KernelLog> open(const SysRoot& root);  // takes CAP_SYSLOG where dmesg is restricted; reading does not
+    // open() needs CAP_SYSLOG if dmesg is restricted, later reads do not
+    static Result<KernelLog> open(const SysRoot& root);
 
-    void take(const std::function<void(const LoggedOomKill&)>& visit);  // what has come since
-    std::uint64_t overrun() const { return overrun_; }                  // times that lines were gone before we came
+    void take(const std::function<void(const LoggedOomKill&)>& visit);  // OOM kills since the last call
+    std::uint64_t overrun() const { return overrun_; }  // how often the log overwrote lines before they were read
 
   private:
     explicit KernelLog(Fd file) : file_(std::move(file)) {}

@@ -11,7 +11,7 @@
 
 namespace memscope {
 
-// Which file, and in which state: another one that gets its path, or its inode when it is gone, is not equal.
+// Identifies a file and its state. A new file with the same path or a reused inode number compares unequal.
 struct FileIdentity {
     unsigned dev_major = 0;
     unsigned dev_minor = 0;
@@ -22,33 +22,33 @@ struct FileIdentity {
     auto operator<=>(const FileIdentity&) const = default;
 };
 
-// Regular files only. Asks the kernel's own copy, never the server of a network file system.
+// For regular files only. Reads the attributes that the kernel has cached and never contacts a network file server.
 std::optional<FileIdentity> identity_of(const Fd& file);
 
-// Paths in /proc/PID/maps do not begin at the root of the process where it is behind chroot, nor where we are: they
-// begin where the name does that /proc shows us of that root. What is not below it stays as it is.
+// A process in a chroot shows paths in /proc/PID/maps that begin neither at its root nor at ours: they begin with the
+// name that /proc shows us for its root. Removes that prefix. A path without it is returned unchanged.
 std::string path_below(std::string_view root, const std::string& mapped_path);
 
 struct ProcessRoot {
-    Fd directory{};  // a handle that asks no file system either
+    Fd directory{};  // an O_PATH handle: opening it contacts no file system
     std::string shown_as{};
 };
 Result<ProcessRoot> root_of(const SysRoot& root, const std::string& process);  // a pid, or "self"
 
 enum class Lookup {
-    in_memory_only,  // fails with EAGAIN (or EINVAL, before 5.12) rather than ask a file system, which may hang
+    in_memory_only,  // fails with EAGAIN (EINVAL before 5.12) instead of contacting a file system, which may hang
     may_wait,
 };
-// Finds a mapped file as a process with that root does: absolute links and ".." stay below it. The descriptor is a
-// handle (O_PATH): nothing has been opened, so a FIFO or a device that lies there does not notice.
+// Finds a mapped file as a process with that root does: absolute links and ".." stay below the root. The descriptor is
+// an O_PATH handle: the file is not opened, so a FIFO or device at that path has no side effects.
 Result<Fd> find_below(const Fd& root, std::string_view root_shown_as, const std::string& mapped_path, Lookup lookup);
 inline Result<Fd> find_below(const ProcessRoot& root, const std::string& mapped_path, Lookup lookup) {
     return find_below(root.directory, root.shown_as, mapped_path, lookup);
 }
-// For reading what identity_of() has found to be a regular file.
+// Opens the file for reading. Call it only for what identity_of() has found to be a regular file.
 Result<Fd> open_found(const Fd& found);
 
-// At most a page, from `address` on, of the memory of a process; empty if it cannot be read.
+// Reads at most one page of the memory of a process from `address` on. Empty if it cannot be read.
 std::string read_page(pid_t pid, std::uint64_t address);
 
 }  // namespace memscope

@@ -37,7 +37,7 @@ std::optional<Mount> parse_line(std::string_view line) {
     const auto fields = split(line, ' ');
     constexpr std::size_t kFixed = 6;
     if (fields.size() < kFixed) return std::nullopt;
-    // Optional fields (shared:1 master:2) end with a lone "-"; behind it type, source, super options.
+    // Optional fields (shared:1 master:2) end with a lone "-". Type, source and super options follow it.
     const auto dash = std::find(fields.begin() + kFixed, fields.end(), "-");
     if (fields.end() - dash < 3) return std::nullopt;
     const auto id = parse_id(fields[0]);
@@ -83,13 +83,13 @@ std::string mount_of_device(const std::vector<Mount>& mounts, std::uint32_t devi
 }
 
 std::string mount_of_device(const SysRoot& root, std::uint32_t device, const std::vector<pid_t>& processes) {
-    const auto look = [&](const std::string& who) {
-        const auto text = read_file(root.proc / who / "mountinfo");
+    const auto search = [&](const std::string& process) {
+        const auto text = read_file(root.proc / process / "mountinfo");
         return text ? mount_of_device(parse_mountinfo(*text), device) : std::string();
     };
     for (const pid_t pid : processes)
-        if (std::string point = look(std::to_string(pid)); !point.empty()) return point;
-    return look("self");
+        if (std::string point = search(std::to_string(pid)); !point.empty()) return point;
+    return search("self");
 }
 
 }  // namespace memscope

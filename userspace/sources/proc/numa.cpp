@@ -13,7 +13,7 @@ constexpr std::uint64_t kMostNodes = 1024;  // the largest MAX_NUMNODES that a k
 
 fs::path node_directory(const SysRoot& root) { return root.sys / "devices/system/node"; }
 
-// Pages of the pools of huge pages are neither free nor on any list, and no process gets them unless it asks for them.
+// Pages in the pools of huge pages are neither free nor on any list. Only a process that asks for huge pages gets them.
 Bytes hugetlb_of(const fs::path& node) {
     constexpr std::string_view kPrefix = "hugepages-", kSuffix = "kB";
     Bytes sum;
@@ -118,7 +118,7 @@ std::optional<NodeSet> read_process_nodes(const SysRoot& root, pid_t pid, const 
     if (!allowed) return std::nullopt;
     NodeSet nodes;
     std::ranges::set_intersection(*allowed, memory_nodes, std::inserter(nodes, nodes.end()));
-    // The kernel walks the pages of each mapping that it prints, so no more is asked for than the first line.
+    // The kernel walks the pages of each mapping that it prints, so only the first line is read.
     constexpr std::size_t kFirstLine = 128;
     const auto maps = read_file(directory / "numa_maps", kFirstLine);
     if (const auto bound = maps ? parse_bound_nodes(*maps) : std::nullopt)

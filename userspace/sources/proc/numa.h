@@ -12,15 +12,15 @@ namespace memscope {
 
 using NodeSet = std::set<int>;
 
-// "0-1,3" as the kernel writes lists of nodes. None: it is no such list.
+// "0-1,3" as the kernel writes lists of nodes. None if the text is not such a list.
 std::optional<NodeSet> parse_node_list(std::string_view text);
 std::string node_list_text(const NodeSet& nodes);  // the reverse of it
 
-// The nodes that have memory. One or none: no process can be bound to a part of the memory.
+// The nodes that have memory. With one or none, no process can be bound to a part of the memory.
 NodeSet read_memory_nodes(const SysRoot& root);
 
-// The memory of one node, from its meminfo. The kernel gives no MemAvailable by node: free pages, page cache on the
-// file lists and reclaimable slab are taken for it.
+// The memory of one node, from its meminfo. The kernel has no MemAvailable per node, so it is estimated as the sum of
+// free pages, page cache on the file lists and reclaimable slab.
 struct NodeMemory {
     Bytes total{};
     Bytes available{};
@@ -28,15 +28,16 @@ struct NodeMemory {
 Result<NodeMemory> parse_node_meminfo(std::string_view text);
 Result<NodeMemory> read_node_memory(const SysRoot& root, int node);
 
-// The nodes that /proc/PID/status allows the process: those of its cpuset.
+// The nodes of the cpuset of the process, from /proc/PID/status.
 std::optional<NodeSet> parse_allowed_nodes(std::string_view status);
 // The nodes that the memory policy of the process binds it to (numactl --membind), from the first line of
-// /proc/PID/numa_maps: mappings without a policy of their own show that of the process. None: it is not bound.
+// /proc/PID/numa_maps: mappings without a policy of their own show that of the process. None if it is not bound.
 std::optional<NodeSet> parse_bound_nodes(std::string_view numa_maps);
-// Both together. None: the process is gone. Policies that mbind() has set for single mappings are not looked at.
+// The nodes of `memory_nodes` that both the cpuset and the policy allow. None if the process has exited. Policies of
+// single mappings (mbind()) are not read.
 std::optional<NodeSet> read_process_nodes(const SysRoot& root, pid_t pid, const NodeSet& memory_nodes);
 
-// Swap counts as it does for the host: it takes pages of any node.
+// Swap counts as it does for the host, because it takes pages of any node.
 LimitCandidate numa_candidate(const NodeSet& nodes, const NodeMemory& sum, const HostMemory& host, bool swap_counts);
 
 }  // namespace memscope

@@ -12,22 +12,22 @@ namespace memscope {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr std::uint64_t kPiecesAGlance = 64;  // at the clock
+constexpr std::uint64_t kPiecesPerClockRead = 64;  // pieces between two reads of the clock
 
-// Of an entry.
+// Bits of a pagemap entry.
 constexpr std::uint64_t kPresent = 1ULL << 63;
-constexpr std::uint64_t kMapped = 1ULL << 61;  // of a file or shared memory
+constexpr std::uint64_t kMapped = 1ULL << 61;  // page of a file or of shared memory
 constexpr std::uint64_t kOwn = 1ULL << 56;
 
-constexpr std::uint64_t kUserEnd = 1ULL << 57;  // of the largest address space
+constexpr std::uint64_t kUserEnd = 1ULL << 57;  // end of the largest user address space
 
-// Not what is only reserved, or memory of a device, or the kernel's.
-bool is_worth_a_look(const MappedRange& range) {
+// Leaves out memory that is only reserved, memory of a device, and memory of the kernel.
+bool is_worth_sampling(const MappedRange& range) {
     return (range.readable || range.writable) && range.end <= kUserEnd && !range.path.starts_with("/dev/nvidia") &&
            !range.path.starts_with("/dev/dri") && range.path != "[vvar]";
 }
 
-// Neighbours land far apart: what repeats at equal distances is not always hit, or always missed.
+// Hash that puts neighbours far apart, so that memory with a regular pattern is neither always hit nor always missed.
 std::uint64_t scattered(std::uint64_t n) {
     n = (n ^ (n >> 30)) * 0xbf58476d1ce4e5b9ULL;
     n = (n ^ (n >> 27)) * 0x94d049bb133111ebULL;
@@ -42,8 +42,8 @@ void count(PageSample& sample, std::uint64_t entry) {
         ++(entry & kOwn ? sample.own_anon : sample.shared_anon);
 }
 
-// No more than a piece.
-Status look_at(const Fd& pagemap, std::uint64_t from, std::uint64_t to, std::uint64_t page, PageSample& sample) {
+// Reads at most one piece.
+Status sample_piece(const Fd& pagemap, std::uint64_t from, std::uint64_t to, std::uint64_t page, PageSample& sample) {
     std::array<std::uint64_t, SamplePlan::kPagesAPiece> entries{};
     const ssize_t got = ::pread(pagemap.get(), entries.data(), (to - from) / page * sizeof entries[0],
                                 static_cast<off_t>(from / page * sizeof entries[0]));
@@ -53,20 +53,20 @@ Status look_at(const Fd& pagemap, std::uint64_t from, std::uint64_t to, std::uin
     return Done{};
 }
 
-// One pass. False: the time was over before its end.
-Result<bool> look(const Fd& pagemap, const ProcessMaps& maps, const SamplePlan& plan, unsigned pass,
-                  Clock::time_point end, PageSample& sample) {
+// Does one pass. False if the time ran out before its end.
+Result<bool> sample_pass(const Fd& pagemap, const ProcessMaps& maps, const SamplePlan& plan, unsigned pass,
+                         Clock::time_point end, PageSample& sample) {
     std::uint64_t pieces = 0;
     for (const MappedRange& range : maps.ranges) {
-        if (!is_worth_a_look(range)) continue;
+        if (!is_worth_sampling(range)) continue;
         for (std::uint64_t cell = range.start / plan.cell; cell * plan.cell < range.end; ++cell) {
             if (scattered(~cell) % SamplePlan::kPasses != pass) continue;
             const std::uint64_t piece = plan.piece_in(cell);
             const std::uint64_t from = std::max(piece, range.start);
             const std::uint64_t to = std::min(piece + SamplePlan::kPagesAPiece * plan.page, range.end);
             if (from >= to) continue;
-            if (++pieces % kPiecesAGlance == 0 && Clock::now() > end) return false;
-            if (const auto done = look_at(pagemap, from, to, plan.page, sample); !done) return done.error();
+            if (++pieces % kPiecesPerClockRead == 0 && Clock::now() > end) return false;
+            if (const auto done = sample_piece(pagemap, from, to, plan.page, sample); !done) return done.error();
         }
     }
     return true;
@@ -88,7 +88,7 @@ Bytes part(Bytes all, std::uint64_t some, std::uint64_t of) {
 SamplePlan SamplePlan::of(const ProcessMaps& maps, Bytes page) {
     std::uint64_t all = 0;
     for (const MappedRange& range : maps.ranges)
-        if (is_worth_a_look(range)) all += range.end - range.start;
+        if (is_worth_sampling(range)) all += range.end - range.start;
     return {.cell = std::bit_ceil(std::max(all / kMostPieces, kPagesAPiece * page.n)), .page = page.n};
 }
 
@@ -104,10 +104,10 @@ Result<PageSample> sample_pages(const Fd& process, const ProcessMaps& maps, Byte
     const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(most);
     PageSample sample;
     for (unsigned pass = 0; pass < SamplePlan::kPasses; ++pass) {
-        PageSample seen;  // in half a pass there is more of what lies at low addresses
-        const auto whole = look(pagemap, maps, plan, pass, end, seen);
+        PageSample seen;  // an incomplete pass has too many pages of low addresses, so it is dropped
+        const auto whole = sample_pass(pagemap, maps, plan, pass, end, seen);
         if (!whole) return whole.error();
-        if (!*whole && pass == 0) return plain_error("its memory is in too many pieces");
+        if (!*whole && pass == 0) return plain_error("its memory is in too many pieces to sample in the allowed time");
         if (!*whole) break;
         sample = sample + seen;
     }
@@ -137,7 +137,7 @@ Result<PageSharing> read_page_sample(const Fd& process, Seconds most) {
     const auto statm = read_file_at(process, "statm");
     if (!statm) return statm.error();
     const auto pages = extrapolate(*sample, *statm, page);
-    if (!pages) return plain_error("statm is not understood");
+    if (!pages) return plain_error("/proc/PID/statm has an unexpected format");
     return *pages;
 }
 

@@ -22,7 +22,7 @@ std::string_view take_until(std::string_view& line, char separator) {
     return taken;
 }
 
-// The kernel writes a newline as \012 and, unlike in mountinfo, leaves a backslash as it is: no other escape is one.
+// The kernel writes a newline as \012. Unlike in mountinfo it does not escape a backslash, so this is the only escape.
 std::string unescaped(std::string_view path) {
     constexpr std::string_view kNewline = "\\012";
     std::string out;
@@ -113,7 +113,8 @@ bool is_shared_memory(std::string_view path) {
     return false;
 }
 
-// Names are those that the kernel gives to files without one; a file of a tmpfs elsewhere looks like any other.
+// These are the names that the kernel gives to files without a path. A file of a tmpfs elsewhere looks like any other
+// file.
 RangeKind kind_of(const MappedRange& range) {
     const std::string_view path = range.path;
     if (path.starts_with("/SYSV")) return RangeKind::attached;

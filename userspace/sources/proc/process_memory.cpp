@@ -11,7 +11,7 @@ ProcessMemory ProcessMemory::of(pid_t pid) {
         const iovec remote{.iov_base = std::bit_cast<void*>(address), .iov_len = into.size()};
         const ssize_t n = ::process_vm_readv(pid, &local, 1, &remote, 1, 0);
         if (n == static_cast<ssize_t>(into.size())) return Done{};
-        // What ends in the middle is not mapped to its end.
+        // A short read means that the end of the range is not mapped.
         return system_error(n < 0 ? errno : EFAULT, "read memory of process " + std::to_string(pid));
     });
 }

@@ -11,15 +11,15 @@
 
 namespace memscope {
 
-// The memory of another process: it may not be there, change while it is read, or be made up to mislead us.
+// Memory of another process. It can be unmapped, change during the read, or be crafted to mislead memscope.
 class ProcessMemory {
   public:
     static constexpr std::size_t kReadLimit = std::size_t{1} << 20;
 
-    // Fills all of `into` or fails. Tests have memory of their own making.
+    // Fills all of `into` or fails. Tests pass a reader of made-up memory.
     using Reader = std::function<Status(std::uint64_t address, std::span<std::byte> into)>;
     explicit ProcessMemory(Reader reader) : reader_(std::move(reader)) {}
-    static ProcessMemory of(pid_t pid);  // CAP_SYS_PTRACE for those of other users
+    static ProcessMemory of(pid_t pid);  // needs CAP_SYS_PTRACE for processes of other users
 
     template <class T>
     Result<T> read(std::uint64_t address) const {

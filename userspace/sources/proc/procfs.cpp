@@ -39,7 +39,7 @@ std::optional<int> rank_in(const std::vector<std::string_view>& variables, std::
 }  // namespace
 
 Result<Fd> open_process(const SysRoot& root, ProcessId id) {
-    const auto gone = [] { return system_error(ESRCH, "open a process that has gone"); };
+    const auto gone = [] { return system_error(ESRCH, "open a process that has exited"); };
     auto directory = open_directory(root.proc / std::to_string(id.pid));
     if (!directory) return gone();
     const auto stat = stat_of(*directory);
@@ -47,7 +47,7 @@ Result<Fd> open_process(const SysRoot& root, ProcessId id) {
     return directory;
 }
 
-// The first thread may have ended long before the last one, which gives the memory back.
+// The memory is freed when the last thread exits, which can be long after the first thread.
 bool is_ending(const SysRoot& root, ProcessId id) {
     const auto directory = open_process(root, id);
     const auto stat = directory ? stat_of(*directory) : std::nullopt;
@@ -72,7 +72,7 @@ std::optional<ProcessDetails> read_details(const SysRoot& root, ProcessId id) {
 
 std::vector<std::string> parse_argv(std::string_view nul_separated) {
     nul_separated = nul_separated.substr(0, kArgvLimit);
-    // A process that rewrites its title fills the rest with NULs.
+    // A process that changes its title fills the rest with NULs.
     const auto last = nul_separated.find_last_not_of('\0');
     if (last == std::string_view::npos) return {};
     const auto parts = split(nul_separated.substr(0, last + 1), '\0');
@@ -87,11 +87,11 @@ std::optional<int> parse_rank(std::string_view environ) {
 }
 
 std::optional<ProcessStat> parse_process_stat(std::string_view text) {
-    // The name in parentheses may hold spaces and parentheses of its own: the last one ends it.
+    // The name in parentheses may contain spaces and parentheses, so the last parenthesis ends it.
     const auto end_of_name = text.rfind(')');
     if (end_of_name == std::string_view::npos) return std::nullopt;
     const auto fields = split(trimmed(text.substr(end_of_name + 1)), ' ');
-    constexpr std::size_t kFirstField = 3;  // of those behind the name, as proc(5) numbers them
+    constexpr std::size_t kFirstField = 3;  // number of the first field after the name in proc(5)
     const auto field = [&](std::size_t number) {
         return number - kFirstField < fields.size() ? parse_number(fields[number - kFirstField]) : std::nullopt;
     };

@@ -9,7 +9,7 @@ namespace memscope {
 namespace {
 
 Error not_understood(const char* file) {
-    return {std::make_error_code(std::errc::bad_message), std::string("/proc has an odd ") + file, {}};
+    return {std::make_error_code(std::errc::bad_message), std::string("unexpected format of /proc/") + file, {}};
 }
 
 Result<std::uint64_t> count_open_files(const Fd& self) {
@@ -28,7 +28,7 @@ Result<std::uint64_t> count_open_files(const Fd& self) {
 }
 
 Result<double> read_start_time(const SysRoot& root, std::uint64_t start_ticks) {
-    constexpr std::size_t kProcStatLimit = std::size_t{4} << 20;  // a column per CPU and interrupt
+    constexpr std::size_t kProcStatLimit = std::size_t{4} << 20;  // the file has a column per CPU and interrupt
     const auto text = read_file(root.proc / "stat", kProcStatLimit);
     if (!text) return text.error();
     const auto boot = parse_boot_time(*text);
@@ -69,7 +69,7 @@ std::optional<double> parse_boot_time(std::string_view proc_stat) {
 
 namespace {
 
-// What changes slowly or never, and is slow to read: /proc/stat on machines with many CPUs most of all.
+// Values that change slowly or never and are slow to read, above all /proc/stat on machines with many CPUs.
 Status read_slow_parts(const SysRoot& root, const Fd& self, std::uint64_t start_ticks, SelfSample& usage) {
     const auto limits = read_file_at(self, "limits");
     if (!limits) return limits.error();
@@ -78,7 +78,7 @@ Status read_slow_parts(const SysRoot& root, const Fd& self, std::uint64_t start_
     const auto start = read_start_time(root, start_ticks);
     if (!start) return start.error();
     usage.max_open_files = parse_max_open_files(*limits).value_or(0);
-    usage.open_files = *files > 2 ? *files - 2 : 0;  // without the two that were open for counting
+    usage.open_files = *files > 2 ? *files - 2 : 0;  // minus the two descriptors that the count itself had open
     usage.start_time = *start;
     return Done{};
 }

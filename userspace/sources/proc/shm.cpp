@@ -23,11 +23,11 @@ bool is_local(const Mount& mount) {
     return std::find(std::begin(kLocal), std::end(kLocal), mount.type) != std::end(kLocal);
 }
 
-// Mounts stack: one on the same point has the one below as its parent. Order in the file proves nothing, a mount can
-// be moved or put beneath another.
+// A mount on the mount point of another has that one as its parent. The order of the lines proves nothing, because a
+// mount can be moved or put beneath another.
 const Mount* topmost_at(const std::vector<Mount>& mounts, std::string_view point, const Mount* around) {
     const Mount* top = around;
-    for (std::size_t i = 0; i < mounts.size(); ++i) {  // a bound: ids read while they change could form a ring
+    for (std::size_t i = 0; i < mounts.size(); ++i) {  // bounded: ids that change during the read could form a cycle
         const Mount* next = mount_with(mounts, point, top->id);
         if (!next) return top;
         top = next;
@@ -35,7 +35,8 @@ const Mount* topmost_at(const std::vector<Mount>& mounts, std::string_view point
     return nullptr;
 }
 
-// The mount the process has for its root: the lowest on "/", because a lookup starts in it and not on top of it.
+// The mount that is the root of the process: the lowest one on "/", because a path lookup starts in it and ignores
+// mounts stacked on top of it.
 const Mount* process_root(const std::vector<Mount>& mounts) {
     const Mount* root = nullptr;
     for (const Mount& mount : mounts) {
@@ -44,7 +45,7 @@ const Mount* process_root(const std::vector<Mount>& mounts) {
             return other.point == "/" && other.id == mount.parent && other.id != mount.id;
         });
         if (stacked) continue;
-        if (root) return nullptr;  // two of them: not a picture of one moment
+        if (root) return nullptr;  // two of them: the mounts changed during the read
         root = &mount;
     }
     return root;
@@ -59,8 +60,9 @@ long open_beneath(const Fd& root, std::uint64_t resolve) {
 
 Fd open_shm(const Fd& root) {
     constexpr std::uint64_t kNoLinks = RESOLVE_NO_SYMLINKS | RESOLVE_NO_MAGICLINKS;
-    // RESOLVE_CACHED never asks a file system, so even a mount that was swapped in since mountinfo was read cannot
-    // hang us. Mount points and directories of a tmpfs are always cached; a mount going on elsewhere means EAGAIN.
+    // RESOLVE_CACHED never contacts a file system, so even a mount that was added after mountinfo was read cannot block
+    // us. Mount points and directories of a tmpfs are always cached. A concurrent mount elsewhere makes it fail with
+    // EAGAIN.
     constexpr int kTries = 3;
     for (int i = 0; i < kTries; ++i) {
         if (const long fd = open_beneath(root, kNoLinks | RESOLVE_CACHED); fd >= 0) return Fd(static_cast<int>(fd));
@@ -70,7 +72,7 @@ Fd open_shm(const Fd& root) {
     return {};
 }
 
-// Asks the kernel's own copy only: it is the file system we checked, or one that was put there since.
+// Uses attributes that the kernel has cached. False if another file system was mounted there since the check.
 bool lies_on(const Fd& directory, const std::string& device) {
     struct statx status{};
     if (::statx(directory.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_TYPE, &status) != 0) return false;
@@ -80,13 +82,13 @@ bool lies_on(const Fd& directory, const std::string& device) {
 std::optional<ShmUsage> read_shm(const SysRoot& root, pid_t pid) {
     const fs::path process = root.proc / std::to_string(pid);
     const auto text = read_file(process / "mountinfo");
-    if (!text || text->size() == kFileLimit) return std::nullopt;  // half of it proves nothing
+    if (!text || text->size() == kFileLimit) return std::nullopt;  // a truncated file proves nothing
     const auto device = safe_shm_device(parse_mountinfo(*text));
     if (!device) return std::nullopt;
 
     const Fd process_root(::open((process / "root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!process_root) return std::nullopt;
-    // Closed before this returns: a descriptor that stays open would block an unmount.
+    // Closed before this function returns, because an open descriptor would block an unmount.
     const Fd shm = open_shm(process_root);
     if (!shm || !lies_on(shm, *device)) return std::nullopt;
     struct statfs status{};
@@ -102,8 +104,8 @@ std::optional<std::string> safe_shm_device(const std::vector<Mount>& mounts) {
     const Mount* dev = topmost_at(mounts, "/dev", root);
     if (!dev || !is_local(*dev)) return std::nullopt;
     const Mount* shm = topmost_at(mounts, "/dev/shm", dev);
-    // devtmpfs is a tmpfs too, but one whose size nobody set for shared memory: the directory in it counts all the
-    // same.
+    // devtmpfs is a tmpfs, too. Its size was not chosen for shared memory, but /dev/shm as a directory in it counts all
+    // the same.
     if (!shm || (shm->type != "tmpfs" && shm->type != "devtmpfs")) return std::nullopt;
     return shm->device;
 }
@@ -138,7 +140,7 @@ std::optional<ShmUsage> fullest_shm(const SysRoot& root,
         if (answered.count(inode) > 0) continue;
         if (++asked > kNamespaceLimit) break;
         const auto usage = read_shm(root, pid);
-        if (!usage) continue;  // the process may be gone: another one of the same namespace may still answer
+        if (!usage) continue;  // the process may have exited; another process of the same namespace may still work
         answered.insert(inode);
         if (!fullest || is_fuller(*usage, *fullest)) fullest = usage;
     }

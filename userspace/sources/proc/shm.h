@@ -14,18 +14,18 @@
 
 namespace memscope {
 
-// Those that the processes are in, each with one of its processes.
+// The mount namespaces of the processes, each with the pid of one process in it.
 std::vector<std::pair<std::uint64_t, pid_t>> mount_namespaces(const std::vector<Process>& processes);
 
-// The fullest /dev/shm among the mount namespaces (inode, a process in it), at most 64 of them.
+// The fullest /dev/shm of the mount namespaces (inode, pid of a process in it). Reads at most 64 of them.
 std::optional<ShmUsage> fullest_shm(const SysRoot& root,
                                     const std::vector<std::pair<std::uint64_t, pid_t>>& namespaces);
 
-// A watched process may mount what it likes where it likes, and a file system with a server behind it (FUSE, NFS)
-// can hang whoever looks at it. So this answers, from mountinfo alone: the device ("0:25") of the tmpfs at /dev/shm,
-// nothing if it is none or if any file system on the way there is not a plain local one.
+// A watched process may mount any file system at any place, and a file system with a server (FUSE, NFS) can block a
+// process that accesses it. So this function decides from mountinfo alone. Returns the device ("0:25") of the tmpfs at
+// /dev/shm. None if /dev/shm is not a tmpfs, or if a file system on the path to it is not a plain local one.
 std::optional<std::string> safe_shm_device(const std::vector<Mount>& mounts);
-// A tmpfs without a size limit has 0 blocks: it cannot be full.
+// A tmpfs without a size limit reports 0 blocks and cannot be full: none.
 std::optional<ShmUsage> shm_usage(std::uint64_t blocks, std::uint64_t free_blocks, std::uint64_t block_size);
 bool is_fuller(const ShmUsage& a, const ShmUsage& b);
 

@@ -42,7 +42,7 @@ std::optional<PageSharing> parse_smaps_rollup(std::string_view text) {
     });
     if (!std::ranges::all_of(lines, [](const RollupLine& line) { return line.value.has_value(); })) return std::nullopt;
     const auto value = [&](int line) { return *lines.at(static_cast<std::size_t>(line)).value; };
-    // Private_Dirty has shared memory in it that only one process has mapped so far; its part of Pss is no smaller.
+    // Private_Dirty includes shared memory that only one process has mapped so far. Pss_Shmem is at least that much.
     const Bytes own_anon = std::min(value(private_dirty) - value(pss_shmem), value(anonymous));
     return PageSharing{.resident = value(rss),
                        .anonymous = value(anonymous),
@@ -55,7 +55,7 @@ Result<PageSharing> read_smaps_rollup(const Fd& process) {
     const auto text = read_file_at(process, "smaps_rollup", kRollupLimit);
     if (!text) return text.error();
     const auto pages = parse_smaps_rollup(*text);
-    if (!pages) return plain_error("smaps_rollup is not understood");
+    if (!pages) return plain_error("smaps_rollup has an unexpected format");
     return *pages;
 }
 

@@ -6,11 +6,12 @@
 
 namespace memscope {
 
-// Nothing where one of the lines that every kernel since 5.3 writes is missing or no number.
+// None if one of the lines that every kernel since 5.3 writes is missing or not a number.
 std::optional<PageSharing> parse_smaps_rollup(std::string_view text);
 
-// Walks all page tables of the process and holds its mmap_lock meanwhile, which stops it from mapping memory: 1 GiB
-// takes tens of milliseconds. `process` is its directory. ESRCH when it is gone or has given its memory up.
+// The kernel walks all page tables of the process and holds its mmap_lock meanwhile, which blocks the process from
+// mapping memory: tens of milliseconds per GiB. `process` is its directory in /proc. ESRCH if the process has exited or
+// has released its memory.
 Result<PageSharing> read_smaps_rollup(const Fd& process);
 
 }  // namespace memscope

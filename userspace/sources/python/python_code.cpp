@@ -31,7 +31,7 @@ void append_utf8(std::string& out, char32_t c) {
     }
 }
 
-// Behind the head of a string that is not ASCII: its length in UTF-8, that UTF-8, and until 3.11 one more length.
+// After the header of a non-ASCII string: its length in UTF-8, a pointer to that UTF-8, and until 3.11 one more length.
 std::uint64_t character_data(const ms_python& layout, const TextState& state) {
     constexpr int kFirstWithoutWideLength = 312;
     if (state.ascii) return layout.text_data;
@@ -45,7 +45,7 @@ std::string utf8_of(std::span<const std::byte> characters, unsigned character_by
     if (character_bytes != 1 && character_bytes != 2 && character_bytes != 4) return out;
     for (; characters.size() >= character_bytes; characters = characters.subspan(character_bytes)) {
         std::uint32_t c = 0;
-        std::memcpy(&c, characters.data(), character_bytes);  // of this machine, as everything in its memory
+        std::memcpy(&c, characters.data(), character_bytes);  // in the byte order of this machine
         if (c >= 0xDC80 && c <= 0xDCFF)
             out += static_cast<char>(c & 0xFFU);
         else
@@ -63,7 +63,7 @@ Result<std::string> read_python_text(const ProcessMemory& memory, const ms_pytho
     const TextState state(*bits);
     if (*length < 0 || !state.compact || state.character_bytes == 0 || state.character_bytes > 4 ||
         state.character_bytes == 3)
-        return plain_error("not a string that can be read");
+        return plain_error("not a readable Python string");
     const auto count = std::min<std::uint64_t>(static_cast<std::uint64_t>(*length), most);
     const auto characters = memory.read(address + character_data(layout, state), count * state.character_bytes);
     if (!characters) return characters.error();
@@ -82,7 +82,8 @@ std::optional<int> as_line(std::int64_t line) {
     return static_cast<int>(line);
 }
 
-// 3.10: pairs of bytes, how far the entry reaches and by how much its line differs from the one before.
+// 3.10: pairs of bytes. The first is the length of the entry, the second the difference to the line of the previous
+// one.
 std::optional<int> line_in_pairs(std::span<const std::byte> table, std::int64_t line, std::uint64_t instruction) {
     constexpr int kNoLine = -128;
     std::uint64_t end = 0;
@@ -96,13 +97,14 @@ std::optional<int> line_in_pairs(std::span<const std::byte> table, std::int64_t 
     return std::nullopt;
 }
 
-// From 3.11 on: entries that begin with a byte whose highest bit is set. It has the kind of the entry and its length
-// in instructions; what follows is the difference of the line, in some kinds, and columns.
+// From 3.11 on, an entry begins with a byte whose highest bit is set. It contains the kind of the entry and its length
+// in instructions. The difference of the line (in some kinds) and columns follow.
 bool begins_entry(std::byte byte) { return (number(byte) & 0x80U) != 0; }
 
-// Six bits a byte, the lowest first; a seventh says that there are more. The lowest bit of all is the sign.
+// Six bits per byte, lowest first. The seventh bit is set if more bytes follow. The lowest bit of the number is the
+// sign.
 std::optional<std::int64_t> signed_number(std::span<const std::byte> bytes) {
-    constexpr unsigned kMostBytes = 6;  // what an int needs
+    constexpr unsigned kMostBytes = 6;  // enough for an int
     std::uint64_t value = 0;
     for (unsigned i = 0; i < kMostBytes && i < bytes.size(); ++i) {
         value |= std::uint64_t{number(bytes[i]) & 0x3FU} << (6 * i);
@@ -151,7 +153,7 @@ std::span<const std::byte> whole_entries(int version, std::span<const std::byte>
     std::size_t size = cut_line_table.size();
     if (version < kFirstWithLocations) return cut_line_table.first(size - size % 2);
     while (size > 0 && !begins_entry(cut_line_table[size - 1])) --size;
-    return cut_line_table.first(size > 0 ? size - 1 : 0);  // the last one may go on
+    return cut_line_table.first(size > 0 ? size - 1 : 0);  // the last entry may be incomplete
 }
 
 namespace {
@@ -160,7 +162,7 @@ int bounded_line(std::uint32_t line) {
     return static_cast<int>(std::min<std::uint32_t>(line, std::numeric_limits<int>::max()));
 }
 
-// The copy ends at its NUL. One that fills its field was probably longer.
+// The copy ends at its NUL. A copy that fills the whole field was probably truncated.
 template <std::size_t size>
 std::string copied_text(const char (&field)[size], std::uint32_t state, bool& cut) {
     if (!TextState(state).is_plain()) {
@@ -222,7 +224,7 @@ Status complete_python_code(PythonCode& code, const ProcessMemory& memory, const
     if (!first_line) return first_line.error();
     if (bounded_line(*first_line) != code.first_line) return another();
 
-    // Whole or not, all three are read: that they go on as they began shows that it is still the same object.
+    // All three are read even if they are complete: if they match the copy, it is still the same object.
     auto function = read_text_at(memory, layout, address + layout.code_name);
     if (!function) return function.error();
     auto file = read_text_at(memory, layout, address + layout.code_file);

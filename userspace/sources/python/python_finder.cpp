@@ -17,7 +17,7 @@
 namespace memscope {
 namespace {
 
-// The folder of its library stands in every interpreter.
+// Every interpreter contains the name of its library folder, and with it the version.
 std::optional<int> version_in_text(const ElfFile& file) {
     constexpr std::string_view kMarker = "python3.";
     constexpr std::size_t kMostDigits = 2;
@@ -42,7 +42,7 @@ std::optional<PythonElf> find_python_in(const ElfFile& file) {
     PythonElf found;
     if (symbols[0])
         found.runtime = symbols[0]->value;
-    else if (const auto section = file.section(".PyRuntime"))  // 3.13 and later; in stripped files as well
+    else if (const auto section = file.section(".PyRuntime"))  // 3.13 and later, also in stripped files
         found.runtime = section->address;
     else
         return std::nullopt;
@@ -81,8 +81,8 @@ std::optional<PythonElf> PythonElfCache::look(const Fd& file, const struct stat&
 namespace {
 
 constexpr std::size_t kThreadsLooked = 64;
-constexpr std::size_t kPthreadBytes = 2048;  // glibc's is a little longer, and has it in its first quarter
-constexpr std::size_t kPiece = 256;          // it may lie at the end of what is mapped
+constexpr std::size_t kPthreadBytes = 2048;  // glibc's struct is a little longer and has the id in its first quarter
+constexpr std::size_t kPiece = 256;          // read in pieces, because the struct may be at the end of a mapping
 
 std::vector<std::uint64_t> pthreads_of(const ProcessMemory& memory, const ms_python& layout, std::uint64_t thread) {
     std::vector<std::uint64_t> pthreads;
@@ -137,7 +137,7 @@ std::optional<std::uint16_t> find_pthread_tid(const ProcessMemory& memory, const
         if (offset + sizeof tid <= bytes.size()) std::memcpy(&tid, bytes.data() + offset, sizeof tid);
         return tid;
     };
-    // Older C libraries keep the process id next to it, the same in all threads.
+    // Older C libraries keep the process id next to the thread id. It is the same in all threads.
     for (std::size_t offset = sizeof(std::uint32_t); offset < kPthreadBytes; offset += sizeof(std::uint32_t)) {
         const auto main_ones = std::count_if(pthreads.begin(), pthreads.end(), [&](const auto& bytes) {
             return tid_at(bytes, offset) == static_cast<std::uint32_t>(main_tid);
@@ -162,13 +162,14 @@ PythonSearch ended(Outcome outcome, std::string why) {
     return {.outcome = outcome, .layout = {}, .why = std::move(why)};
 }
 
-// What is not mapped may be so in a moment, what is forbidden stays so.
+// An address that is not mapped may be mapped soon. A denied permission stays denied.
 PythonSearch ended(const Error& error) {
     if (error.code == std::errc::no_such_process) return ended(Outcome::none, error.message());
     return ended(error.code == std::errc::bad_address ? Outcome::starting : Outcome::unreadable, error.message());
 }
 
-// Opened in two steps: what a process puts in the place of the file may be a device, which opening would wake.
+// Opens the file in two steps, because the process can put a device at this path, and opening a device can have side
+// effects.
 Result<Fd> open_regular_file(const fs::path& path, struct stat& status) {
     Fd place(::open(path.c_str(), O_PATH | O_CLOEXEC));
     if (!place || ::fstat(place.get(), &status) != 0) return system_error(errno, "open " + path.string());
@@ -178,8 +179,8 @@ Result<Fd> open_regular_file(const fs::path& path, struct stat& status) {
     return file;
 }
 
-// Below the root of the process; what it mapped before it called chroot lies below ours. What has no path is still
-// there by its addresses, for those who are allowed to open that.
+// Paths to try: below the root of the process, then below ours (for files mapped before a chroot), then by address in
+// map_files, which works without a path but needs more privileges.
 std::vector<fs::path> places_of(const fs::path& proc, const fs::path& process, const MappedRange& range) {
     const fs::path by_address = process / fmt::format("map_files/{:x}-{:x}", range.start, range.end);
     if (range.deleted) return {by_address};
@@ -192,7 +193,7 @@ Result<ms_python> layout_at(const ProcessMemory& memory, const PythonElf& elf, s
     const auto table = memory.read(elf.runtime + moved, kDebugOffsetsBytes);
     if (table && has_debug_offsets(*table)) return python_layout(*table);
     if (!elf.version_address) {
-        if (!elf.version_text) return plain_error("a CPython of an unknown version");
+        if (!elf.version_text) return plain_error("its CPython has an unknown version");
         return python_layout(*elf.version_text);
     }
     const auto version = memory.read<std::uint64_t>(*elf.version_address + moved);
@@ -208,7 +209,7 @@ std::vector<PythonFinder::Candidate> PythonFinder::candidates_of(pid_t pid) cons
     const std::string executable = fs::read_symlink(process / "exe", none).string();
     const auto text = read_file(process / "maps", kMapsTextLimit);
     if (!text) return {};
-    // A process can have thousands of mappings: only those that matter are looked at closely.
+    // A process can have thousands of mappings, so only the relevant lines are parsed.
     std::string lines;
     for_each_line(*text, [&](std::string_view line) {
         if (has_name_of_python(line) || (!executable.empty() && line.ends_with(executable))) lines.append(line) += '\n';
@@ -235,7 +236,8 @@ std::optional<PythonElf> PythonFinder::look(const Candidate& candidate) {
     for (const fs::path& place : candidate.places) {
         struct stat status{};
         if (::stat(place.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-        // Inodes of stacked file systems differ from those in maps, so where a path is sure to be right it is believed.
+        // Stacked file systems show other inode numbers than maps does, so the inode is not compared for the first
+        // path, which is always right.
         if (place != candidate.places.front() && status.st_ino != candidate.inode) continue;
         if (const auto known = cache_.known(status)) return *known;
         if (const auto file = open_regular_file(place, status)) return cache_.look(*file, status);
@@ -260,15 +262,17 @@ PythonSearch PythonFinder::examine(pid_t pid, const PythonElf& elf, std::uint64_
         const auto status = read_file(root_.proc / std::to_string(pid) / "status");
         const auto own_pid = status ? parse_own_pid(*status) : std::nullopt;
         const auto place = own_pid ? find_pthread_tid(memory, *layout, *thread, *own_pid) : std::nullopt;
-        // Early on, the thread may be listed before it has its id.
-        if (!place) return ended(Outcome::starting, "the C library's id of the main thread was not found");
+        // Shortly after the start, a thread can be in the list before it has its id.
+        if (!place)
+            return ended(Outcome::starting,
+                         "the thread id of the main thread was not found in the data of the C library");
         layout->pthread_tid = *place;
     }
     return {.outcome = Outcome::found, .layout = *layout, .why = {}};
 }
 
 PythonSearch PythonFinder::find(pid_t pid) {
-    PythonSearch best = ended(Outcome::none, "no CPython in it");
+    PythonSearch best = ended(Outcome::none, "it has no CPython");
     for (const Candidate& candidate : candidates_of(pid)) {
         const auto elf = look(candidate);
         if (!elf) {
@@ -278,7 +282,7 @@ PythonSearch PythonFinder::find(pid_t pid) {
         }
         PythonSearch search = examine(pid, *elf, candidate.lowest);
         if (search.outcome == Outcome::found) return search;
-        // A script that only maps the file of another Python must not hide the one it runs in.
+        // A process that also maps the file of another Python must not hide the one that it runs.
         if (best.outcome == Outcome::none || search.outcome == Outcome::starting) best = std::move(search);
     }
     return best;

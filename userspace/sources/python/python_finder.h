@@ -22,64 +22,67 @@ namespace memscope {
 
 class ElfFile;
 
-// What a file that processes run has of CPython. Addresses are as the file's own headers count them.
+// What memscope knows about CPython in an executable or a library. Addresses are in the numbering of the file's
+// headers.
 struct PythonElf {
     std::uint64_t runtime = 0;  // _PyRuntime
     std::uint64_t load_address = 0;
     std::optional<std::uint64_t> version_address{};  // Py_Version: 3.11 and later
-    std::optional<int> version_text{};               // from "python3.10" somewhere in it; where there is no Py_Version
+    std::optional<int> version_text{};               // from a text "python3.10" in the file, if it has no Py_Version
 };
 
-std::optional<PythonElf> find_python_in(const ElfFile& file);  // nothing: no CPython in it
+std::optional<PythonElf> find_python_in(const ElfFile& file);  // none: the file contains no CPython
 
-// Most files have no Python, and are asked for again with each process that runs them: the answer is kept while the
-// file stays as it is.
+// Remembers the result for each file until the file changes, because most files have no Python and are checked again
+// for each process that executes them.
 class PythonElfCache {
   public:
     static constexpr std::size_t kLimit = 512;
 
-    // The file and what fstat() said of it.
+    // `status`: from fstat() of the file.
     std::optional<PythonElf> look(const Fd& file, const struct stat& status);
     std::optional<std::optional<PythonElf>> known(const struct stat& status);
 
   private:
-    using Identity = std::tuple<dev_t, ino_t, off_t, std::int64_t, std::int64_t>;  // changed when its time changes
+    // differs as soon as the file's times change
+    using Identity = std::tuple<dev_t, ino_t, off_t, std::int64_t, std::int64_t>;
     struct Entry {
         Identity identity;
         std::optional<PythonElf> found;
     };
     static Identity identity_of(const struct stat& status);
 
-    std::list<Entry> entries_{};  // the latest first
+    std::list<Entry> entries_{};  // most recently used first
     std::map<Identity, std::list<Entry>::iterator> by_identity_{};
 };
 
-// The id of the process in its own PID namespace, from /proc/PID/status: what its own getpid() says.
+// The pid of the process in its own PID namespace, as its getpid() returns it, from /proc/PID/status.
 std::optional<pid_t> parse_own_pid(std::string_view status);
 
-// The first thread of the first interpreter; 0 while there is none yet.
+// The first thread of the first interpreter; 0 if there is none yet.
 Result<std::uint64_t> first_python_thread(const ProcessMemory& memory, const ms_python& layout);
 
-// 3.10 keeps of a thread what pthread_self() said: an address, where the C library has the kernel's thread id
-// somewhere. That place, from the thread whose id is known; nothing if no thread of Python is the main one.
+// 3.10 stores the result of pthread_self() for each thread. This is an address at which the C library keeps the
+// kernel's thread id at some offset. Finds that offset with the main thread, whose id is known. None if no Python
+// thread is the main thread.
 std::optional<std::uint16_t> find_pthread_tid(const ProcessMemory& memory, const ms_python& layout,
                                               std::uint64_t first_thread, pid_t main_tid);
 
 struct PythonSearch {
     enum class Outcome {
         found,
-        none,        // no CPython is mapped; the loader may still map one in the first moments after an exec
-        starting,    // there is one, but it runs no thread yet: ask again soon
-        unreadable,  // there is one, and it will never do: `why`
+        none,        // no CPython is mapped; the loader may still map one shortly after an exec
+        starting,    // CPython is mapped but has no thread yet: call again soon
+        unreadable,  // CPython is mapped but cannot be read, for the reason in `why`
     };
     Outcome outcome = Outcome::none;
-    ms_python layout{};  // when found
-    std::string why{};   // any bytes; empty when found
+    ms_python layout{};  // set if found
+    std::string why{};   // any bytes; empty if found
     auto fields() { return std::tie(outcome, layout, why); }
 };
 
-// Finds the CPython of a process, for the kernel side to walk its frames. Made to be asked often: what files say is
-// kept, and a process without Python costs little more than the reading of its maps.
+// Finds the CPython of a process, so that the BPF program can walk its frames. It is cheap to call often: the results
+// for files are cached, and a process without Python costs little more than reading its maps.
 class PythonFinder {
   public:
     using MemoryOf = std::function<ProcessMemory(pid_t)>;
@@ -90,10 +93,10 @@ class PythonFinder {
 
   private:
     struct Candidate {
-        std::vector<fs::path> places{};  // to be opened: the first that is there
+        std::vector<fs::path> places{};  // paths to try in this order
         std::uint64_t inode = 0;
-        std::uint64_t lowest = 0;  // where it begins in the process
-        bool replaced = false;     // its path leads nowhere, or to another file
+        std::uint64_t lowest = 0;  // address of the start of the file in the process
+        bool replaced = false;     // its path names another file now, or none
     };
     std::vector<Candidate> candidates_of(pid_t pid) const;
     std::optional<PythonElf> look(const Candidate& candidate);

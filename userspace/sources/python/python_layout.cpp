@@ -12,7 +12,8 @@ constexpr std::uint16_t kNone = MS_PYTHON_NO_OFFSET;
 constexpr std::uint64_t kFrameLimit = 112;
 constexpr std::uint64_t kInterpreterLimit = std::uint64_t{1} << 20;
 
-// 3.10 has PyFrameObject, whose instruction is an int; 3.11 and 3.12 have _PyInterpreterFrame behind a C frame.
+// 3.10 has PyFrameObject, whose instruction index is an int. 3.11 and 3.12 have _PyInterpreterFrame, reached through a
+// C frame.
 constexpr ms_python kLayouts[] = {
     {.runtime = 0,
      .interpreter_next = 0,
@@ -88,7 +89,8 @@ constexpr ms_python kLayouts[] = {
      .pad = 0},
 };
 
-// Where the groups of _Py_DebugOffsets begin, in words. Each group grew at its end; what we use stands before that.
+// First word of each group of _Py_DebugOffsets. Later releases append to a group, and the fields used here come before
+// that.
 struct DebugOffsets {
     int version;
     std::size_t thread, frame, code, bytes, text;
@@ -100,11 +102,11 @@ constexpr DebugOffsets kDebugOffsets[] = {
 constexpr std::size_t kVersionWord = 1, kFreeThreadedWord = 2, kRuntimeWord = 3, kInterpreterWord = 6;
 
 Error unknown(int version) {
-    return plain_error("CPython " + python_version_text(version) + " is not one whose layout is known",
-                       "known are 3.10 to 3.14");
+    return plain_error("CPython " + python_version_text(version) + " has a layout that memscope does not know",
+                       "memscope knows 3.10 to 3.14");
 }
 
-// Takes offsets out of the table, and remembers whether one of them could not be right.
+// Reads offsets from the table and records whether one of them is invalid.
 class Taken {
   public:
     explicit Taken(std::span<const std::byte> table) : table_(table) {}
@@ -123,7 +125,7 @@ class Taken {
         return value < limit ? static_cast<std::uint32_t>(value) : 0;
     }
     std::uint16_t offset(std::size_t index) { return static_cast<std::uint16_t>(below(MS_PYTHON_NO_OFFSET, index)); }
-    // Inside what is read of a frame; the kernel side reads such fields as whole words.
+    // An offset within the part of a frame that is read. The BPF program reads such fields as whole words.
     std::uint16_t in_frame(std::size_t index, std::size_t size) {
         const std::uint32_t value = below(kFrameLimit - size + 1, index);
         if (value % size != 0) wrong_ = true;
@@ -185,19 +187,19 @@ bool has_debug_offsets(std::span<const std::byte> runtime) {
 }
 
 Result<ms_python> python_layout(std::span<const std::byte> debug_offsets) {
-    if (!has_debug_offsets(debug_offsets)) return plain_error("no table of offsets in _PyRuntime");
+    if (!has_debug_offsets(debug_offsets)) return plain_error("_PyRuntime has no table of offsets");
     Taken taken(debug_offsets);
     const int version = python_version(taken.word(kVersionWord));
     const bool free_threaded = taken.word(kFreeThreadedWord) != 0;
-    if (taken.wrong()) return plain_error("the table of offsets in _PyRuntime is cut short");
+    if (taken.wrong()) return plain_error("the table of offsets in _PyRuntime is truncated");
     for (const DebugOffsets& known : kDebugOffsets) {
         if (known.version != version) continue;
         if (free_threaded)
             return plain_error("free-threaded CPython " + python_version_text(version) + " is not supported");
         const ms_python layout = take(taken, known);
         if (taken.wrong())
-            return plain_error("the offsets that this CPython " + python_version_text(version) +
-                               " gives are impossible");
+            return plain_error("the table of offsets of this CPython " + python_version_text(version) +
+                               " has invalid values");
         return layout;
     }
     return unknown(version);

@@ -39,11 +39,11 @@ TEST(CgroupDirectory, IsNotConfusedWithItsSuccessor) {
     tree.remove("cg/a");
     EXPECT_FALSE(before->exists());
     tree.write("cg/a/cgroup.procs", "");
-    EXPECT_FALSE(before->exists()) << "the new one is another cgroup";
+    EXPECT_FALSE(before->exists()) << "the recreated directory is another cgroup";
     const auto after = CgroupDirectory::open(hierarchy_of(tree), "a");
     ASSERT_TRUE(after);
     EXPECT_TRUE(after->exists());
-    EXPECT_NE(after->id(), before->id()) << "the old inode is held, so it cannot be given out again";
+    EXPECT_NE(after->id(), before->id()) << "the open directory keeps the inode number from being reused";
 }
 
 TEST(CgroupDirectory, OpensAllItsAncestors) {
@@ -131,17 +131,18 @@ TEST(FindMatching, GoesDownOnlyWhereAMatchIsPossible) {
         tree.write("cg/job_" + std::string(n) + "/step/", "");
         tree.write("cg/other_" + std::string(n) + "/step/deeper/", "");
     }
-    // Ten directories at the top and the five steps: enough only if the others are left alone.
+    // Ten directories at the top and five steps. This bound suffices only if the walk does not descend into the others.
     EXPECT_EQ(matching_paths(hierarchy_of(tree), "job_*/step", {.directories = 15, .depth = 64}).size(), 5U);
     EXPECT_THAT(matching_paths(hierarchy_of(tree), "job_1/s*", {.directories = 1, .depth = 64}),
                 ElementsAre("job_1/step"))
-        << "starts below what has no wildcard";
+        << "the walk starts at the last component without a wildcard";
 }
 
 TEST(ResolvePlain, TakesWhatExists) {
     FakeTree tree{{"cg/a/b.service/", ""}, {"cg/b.service/", ""}};
     EXPECT_EQ(*resolve_plain(hierarchy_of(tree), "a/b.service"), "a/b.service");
-    EXPECT_EQ(*resolve_plain(hierarchy_of(tree), "b.service"), "b.service") << "as typed, before any search";
+    EXPECT_EQ(*resolve_plain(hierarchy_of(tree), "b.service"), "b.service")
+        << "an existing path is used without a search";
     EXPECT_EQ(*resolve_plain(hierarchy_of(tree), ""), "");
 }
 
@@ -150,7 +151,8 @@ TEST(ResolvePlain, FindsASystemdUnit) {
     EXPECT_EQ(*resolve_plain(hierarchy_of(tree), "nginx.service"), "system.slice/nginx.service");
     EXPECT_EQ(*resolve_plain(hierarchy_of(tree), "app.scope"), "user.slice/u/app.scope");
     EXPECT_FALSE(resolve_plain(hierarchy_of(tree), "y")) << "not a unit";
-    EXPECT_FALSE(resolve_plain(hierarchy_of(tree), "wrong/nginx.service")) << "a path is taken as it is";
+    EXPECT_FALSE(resolve_plain(hierarchy_of(tree), "wrong/nginx.service"))
+        << "a path with a slash is not searched as a unit";
 }
 
 TEST(ResolvePlain, ListsUnitsThatStandInSeveralPlaces) {
@@ -167,8 +169,8 @@ TEST(ResolvePlain, ListsNearNames) {
     ASSERT_FALSE(found);
     EXPECT_TRUE(is_gone(found.error()));
     EXPECT_EQ(found.error().where, "no cgroup 'trian' below " + tree.at("cg").native());
-    EXPECT_EQ(found.error().advice, "did you mean 'train'? or --wait for it");
-    EXPECT_EQ(resolve_plain(hierarchy_of(tree), "qqq").error().advice, "--wait waits for it");
+    EXPECT_EQ(found.error().advice, "did you mean 'train'? or use --wait to wait for it");
+    EXPECT_EQ(resolve_plain(hierarchy_of(tree), "qqq").error().advice, "use --wait to wait for it");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 namespace memscope {
 namespace {
 
-// As the walk does it: from the root down, a name at a time.
+// Matches as the walk does: from the root down, one component at a time.
 bool glob_matches(std::string_view pattern, std::string_view path) {
     const auto components = split(pattern, '/');
     GlobProgress progress(components);
@@ -54,7 +54,7 @@ TEST(Glob, DoesNotBlowUpOnHostilePatterns) {
         stars += "a*";
     }
     path += path + path + "c";
-    // A matcher that tries every way to place the stars would not end.
+    // A matcher that tries every placement of the stars would take exponential time.
     EXPECT_FALSE(glob_matches(pattern + "b", path));
     EXPECT_FALSE(glob_matches(stars + "b", std::string(250, 'a')));
 }

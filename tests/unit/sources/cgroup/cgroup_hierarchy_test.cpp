@@ -34,7 +34,7 @@ TEST(Mountinfo, LeavesOutWhatItDoesNotUnderstand) {
     EXPECT_TRUE(parse_mountinfo("").empty());
     EXPECT_TRUE(parse_mountinfo("garbage\n\n1 2 3\n").empty());
     EXPECT_TRUE(parse_mountinfo("36 35 98:0 / /mnt rw shared:1 ext3 /dev/root rw\n").empty()) << "no dash";
-    EXPECT_TRUE(parse_mountinfo("36 35 98:0 / /mnt rw -\n").empty()) << "nothing behind the dash";
+    EXPECT_TRUE(parse_mountinfo("36 35 98:0 / /mnt rw -\n").empty()) << "no fields after the dash";
     EXPECT_TRUE(parse_mountinfo("x 35 98:0 / /mnt rw - ext3 a b\n").empty());
 }
 

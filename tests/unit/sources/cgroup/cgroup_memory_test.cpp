@@ -63,7 +63,7 @@ TEST(CgroupMemoryV2, HasTheKernelsHighWaterMarkWhereThereIsOne) {
     tree.write("cg/a/memory.peak", "2300\n");
     EXPECT_EQ(memory->sample(kHost)->peak, Bytes{2300});
     tree.write("cg/a/memory.peak", "much\n");
-    EXPECT_FALSE(memory->sample(kHost)) << "a mark that is no number is an error, not 0";
+    EXPECT_FALSE(memory->sample(kHost)) << "a high-water mark that is not a number is an error, not 0";
 }
 
 TEST(CgroupMemoryV2, HasThePageTablesWhereMemoryStatDoes) {
@@ -89,7 +89,7 @@ TEST(CgroupMemoryV2, HasNoPressureWithoutPsi) {
 
 TEST(CgroupMemoryV2, IsKilledByTheAncestorWithTheLeastRoom) {
     FakeTree tree{{"cg/cgroup.procs", ""}};
-    add_v2(tree, "a", "9000\n", 8000);  // a sibling of b holds most of it
+    add_v2(tree, "a", "9000\n", 8000);  // a sibling of b holds most of the memory
     add_v2(tree, "a/b", "max\n", 3000);
     add_v2(tree, "a/b/c", "5000\n", 1000);
     const auto state = CgroupMemory::open(v2(tree), "a/b/c", tree.root())->sample(kHost);
@@ -97,7 +97,7 @@ TEST(CgroupMemoryV2, IsKilledByTheAncestorWithTheLeastRoom) {
     ASSERT_EQ(state->candidates.size(), 3U);
     EXPECT_EQ(state->candidates[0].owner, "own");
     EXPECT_EQ(state->candidates[1].owner, "a");
-    EXPECT_EQ(state->candidates[1].held, Bytes{8260}) << "its own, siblings and all";
+    EXPECT_EQ(state->candidates[1].held, Bytes{8260}) << "the memory of the ancestor, with b's siblings";
     EXPECT_EQ(state->candidates[2].owner, "host");
     EXPECT_EQ(state->effective->owner, "a");
     EXPECT_EQ(finite(state->limit), Bytes{5000});
@@ -109,7 +109,8 @@ TEST(CgroupMemoryV2, CountsSwapWhereThereIsSome) {
     tree.add({{"cg/a/memory.swap.current", "300\n"}, {"cg/a/memory.swap.max", "max\n"}});
     HostMemory host = kHost;
     auto memory = CgroupMemory::open(v2(tree), "a", tree.root());
-    EXPECT_EQ(memory->sample(host)->effective->limit, Bytes{5000}) << "swap files, but no swap";
+    EXPECT_EQ(memory->sample(host)->effective->limit, Bytes{5000})
+        << "the cgroup has swap files, but the host has no swap";
     host.swap_total = Bytes{2000};
     host.swap_free = Bytes{1500};
     const auto state = memory->sample(host);
@@ -130,11 +131,11 @@ TEST(CgroupMemoryV2, MeasuresTheAncestorThatHasTheController) {
     ASSERT_TRUE(state) << state.error().message();
     EXPECT_EQ(state->measured_at, "a");
     EXPECT_EQ(state->usage, Bytes{1700});
-    EXPECT_FALSE(finite(state->limit)) << "the limit is not its own";
+    EXPECT_FALSE(finite(state->limit)) << "the limit is that of an ancestor";
     EXPECT_EQ(state->effective->owner, "a");
     EXPECT_FALSE(state->others);
 
-    add_v2(tree, "a/b", "max\n", 400);  // somebody wrote +memory into subtree_control
+    add_v2(tree, "a/b", "max\n", 400);  // the memory controller was enabled in subtree_control
     EXPECT_EQ(memory->sample(kHost)->measured_at, "a/b");
     tree.remove("cg/a/b/c");
     EXPECT_TRUE(is_gone(memory->sample(kHost).error()));
@@ -183,7 +184,7 @@ TEST(CgroupMemory, EndsWithItsCgroup) {
     ASSERT_TRUE(memory->sample(kHost));
     tree.remove("cg/a");
     EXPECT_TRUE(is_gone(memory->sample(kHost).error()));
-    add_v2(tree, "a", "max\n", 1);  // recreated under the same path: not ours
+    add_v2(tree, "a", "max\n", 1);  // recreated under the same path: not the target
     EXPECT_TRUE(is_gone(memory->sample(kHost).error()));
     EXPECT_TRUE(is_gone(CgroupMemory::open(v2(tree), "b", tree.root()).error()));
 }
@@ -208,7 +209,7 @@ TEST(CountableKernelMemory, IsPageTablesAndAStackForEachThread) {
     std::vector<Process> processes(2);
     processes[0].task.threads = 3;
     processes[0].task.memory = AddressSpace{.page_tables = Bytes{4096}};
-    processes[1].task.threads = 1;  // runs in the memory of another
+    processes[1].task.threads = 1;  // shares the memory of another process
     const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
     EXPECT_EQ(countable_kernel_memory(processes), Bytes{4096 + 4 * std::max<std::uint64_t>(16384, page)});
 }
@@ -219,11 +220,11 @@ TEST(SwapCache, IsCountedOnce) {
     const HeldMemory held{.unreclaimable = Bytes{1000}, .swap = Bytes{300}, .swap_cached = Bytes{120}};
     const auto candidate = limit_candidate("own", limits, held, host);
     EXPECT_EQ(candidate->held, Bytes{1180});
-    EXPECT_EQ(candidate->limit, Bytes{5000 + 300 + 1500}) << "the slots are taken all the same";
+    EXPECT_EQ(candidate->limit, Bytes{5000 + 300 + 1500}) << "the swap slots stay in use";
     MemoryState memory{.unreclaimable = Bytes{1000}, .swap = Bytes{300}, .swap_cached = Bytes{120}};
     EXPECT_EQ(memory.held(), Bytes{1180});
     memory.swap_cached.reset();
-    EXPECT_EQ(memory.held(), Bytes{1300}) << "not known";
+    EXPECT_EQ(memory.held(), Bytes{1300}) << "the size of the swap cache is not known";
     memory.swap_cached = Bytes{500};
     EXPECT_EQ(memory.held(), Bytes{1000});
 }

@@ -47,7 +47,7 @@ TEST(CgroupMemoryV1, HasTheNumbersOfItsFiles) {
     EXPECT_EQ(state->by_kind.file, Bytes{300});
     EXPECT_EQ(state->by_kind.kernel, Bytes{100});
     EXPECT_EQ(state->by_kind.other, Bytes{100});
-    EXPECT_EQ(state->unreclaimable, Bytes{1260}) << "of kernel memory only what was counted by process";
+    EXPECT_EQ(state->unreclaimable, Bytes{1260}) << "includes only the kernel memory that was counted by process";
     EXPECT_TRUE(state->kernel_partly_counted);
     EXPECT_EQ(state->events->max, 9U);
     EXPECT_EQ(state->events->oom_kill, 2U);
@@ -81,7 +81,7 @@ TEST(CgroupMemoryV1, LivesWithoutKernelMemoryAccounting) {
     EXPECT_EQ(state->by_kind.other, Bytes{200});
 }
 
-// Caches of inodes and dentries are kernel memory, and v1 does not say how much of it they are.
+// Caches of inodes and dentries are kernel memory, and v1 does not report their size.
 TEST(CgroupMemoryV1, FilesThatAreOpenedDoNotMakeItLookLikeALeak) {
     FakeTree tree{{"cg/cgroup.sane_behavior", "0\n"}};
     add_v1(tree, "a", "5000\n", 1000);
@@ -94,7 +94,8 @@ TEST(CgroupMemoryV1, FilesThatAreOpenedDoNotMakeItLookLikeALeak) {
     EXPECT_EQ(after->unreclaimable, before->unreclaimable);
     EXPECT_EQ(after->effective->headroom, before->effective->headroom);
     EXPECT_EQ(memory->sample(kHost, Bytes{90})->unreclaimable, before->unreclaimable + Bytes{30}) << "page tables";
-    EXPECT_EQ(memory->sample(kHost, Bytes{9000})->unreclaimable, Bytes{1200 + 2000}) << "no more than is charged";
+    EXPECT_EQ(memory->sample(kHost, Bytes{9000})->unreclaimable, Bytes{1200 + 2000})
+        << "at most the kernel memory that is charged";
 }
 
 TEST(CgroupMemoryV1, SwapCacheIsNoPageCache) {
@@ -105,7 +106,7 @@ TEST(CgroupMemoryV1, SwapCacheIsNoPageCache) {
     tree.write("cg/a/memory.stat", stat + "total_swapcached 120\n");
     const auto state = memory->sample(kHost);
     EXPECT_EQ(state->by_kind.file, Bytes{180});
-    EXPECT_EQ(state->swap_cached, Bytes{0}) << "the swap of v1 does not have it";
+    EXPECT_EQ(state->swap_cached, Bytes{0}) << "v1 does not include the swap cache in swap";
 }
 
 TEST(CgroupMemoryV1, CountsSwapByMemsw) {
@@ -160,12 +161,12 @@ TEST(OomKillsV1, AreSummedAgainAfterAKill) {
     auto memory = CgroupMemory::open(v1(tree), "a", tree.root());
     EXPECT_EQ(memory->sample(kHost)->events->oom_kill, 2U);
     set_kills(tree, "a/b", 3);
-    EXPECT_EQ(memory->sample(kHost)->events->oom_kill, 2U) << "no reason to look yet";
+    EXPECT_EQ(memory->sample(kHost)->events->oom_kill, 2U) << "no kill was noted, so nothing is read";
     memory->note_kill();
     EXPECT_EQ(memory->sample(kHost)->events->oom_kill, 3U);
     set_kills(tree, "a/b", 4);
     for (int i = 3; i < 60; ++i) EXPECT_EQ(memory->sample(kHost)->events->oom_kill, 3U);
-    EXPECT_EQ(memory->sample(kHost)->events->oom_kill, 4U) << "every 60th sample looks anyway";
+    EXPECT_EQ(memory->sample(kHost)->events->oom_kill, 4U) << "every 60th sample reads the counters anyway";
 }
 
 TEST(OomKillsV1, StayCountedWhenAChildIsRemoved) {
@@ -179,7 +180,7 @@ TEST(OomKillsV1, StayCountedWhenAChildIsRemoved) {
     EXPECT_EQ(memory->sample(kHost)->events->oom_kill, 6U);
     add_v1(tree, "a/new", kNoLimit, 1000, 2);
     memory->note_kill();
-    EXPECT_EQ(memory->sample(kHost)->events->oom_kill, 8U) << "a new child's kills are new";
+    EXPECT_EQ(memory->sample(kHost)->events->oom_kill, 8U) << "the kills of a new child are added";
 }
 
 TEST(OomKillsV1, AreNotCountedTwiceAfterAWalkThatMissedSome) {

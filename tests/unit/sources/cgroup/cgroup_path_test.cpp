@@ -34,13 +34,13 @@ TEST(CgroupName, IsTheRootForASlash) {
 TEST(CgroupName, MayBeAnAbsoluteDirectory) {
     EXPECT_EQ(path_of("/sys/fs/cgroup/memory/a/b", kV1), "a/b");
     EXPECT_EQ(path_of("/sys/fs/cgroup/a", kV2), "a");
-    EXPECT_EQ(path_of("/sys/fs/cgroupx/a", kV2), "sys/fs/cgroupx/a") << "only whole components count";
+    EXPECT_EQ(path_of("/sys/fs/cgroupx/a", kV2), "sys/fs/cgroupx/a") << "only whole components are compared";
 }
 
 TEST(CgroupName, OfAnotherHierarchyIsRefusedWithTheRightOne) {
     for (const char* typed :
          {"/sys/fs/cgroup/cpu/x", "/sys/fs/cgroup/unified/x", "/sys/fs/cgroup/memory2", "/sys/fs/cgroup"})
-        EXPECT_THAT(path_of(typed, kV1), HasSubstr("memory is on /sys/fs/cgroup/memory")) << typed;
+        EXPECT_THAT(path_of(typed, kV1), HasSubstr("the memory controller is on /sys/fs/cgroup/memory")) << typed;
 }
 
 TEST(CgroupName, RefusesHostileNamesWithAdvice) {
@@ -94,7 +94,7 @@ TEST(NearNames, CountEditsRight) {
     EXPECT_TRUE(near_names("ab", {"cd"}).empty());
 }
 
-// Only cells near the diagonal are computed. All of them would be 4e10, which do not end before the test's time limit.
+// Only cells near the diagonal are computed. All 4e10 cells would exceed the time limit of the test.
 TEST(NearNames, TakeTimeInProportionToTheLengthOfTheNames) {
     constexpr std::size_t kLength = 200'000;
     EXPECT_TRUE(near_names(std::string(kLength, 'a'), {std::string(kLength - 5, 'a') + "bbbbb"}).empty());

@@ -103,7 +103,7 @@ TEST(LimitText, KnowsBothWaysToSayUnlimited) {
     EXPECT_FALSE(finite(*parse_limit("18446744073709551615\n")));
     EXPECT_EQ(finite(*parse_limit("1073741824\n")), Bytes{1073741824});
     EXPECT_EQ(finite(*parse_limit("0\n")), Bytes{0});
-    EXPECT_TRUE(finite(*parse_limit("9223372036000000000\n"))) << "huge, but somebody wrote it";
+    EXPECT_TRUE(finite(*parse_limit("9223372036000000000\n"))) << "huge, but a limit that a user set";
     for (const char* text : {"", "maximum", "-1", "1G"}) EXPECT_FALSE(parse_limit(text)) << text;
 }
 

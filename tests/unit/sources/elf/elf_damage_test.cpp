@@ -1,4 +1,4 @@
-// ELF files that nobody's linker made.
+// ELF files that no linker writes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,7 +12,7 @@ using testing::IsEmpty;
 
 constexpr std::uint64_t kHuge = ~std::uint64_t{0};
 
-// Everything that can be asked of a file. Must only come back.
+// Calls every function of an ELF file. The calls only have to return.
 void ask_everything(const ElfFile& elf) {
     (void)elf.build_id();
     (void)elf.load_address();
@@ -99,7 +99,7 @@ TEST(ElfDamage, ATableThatIsItsOwnNamesOnlyHasOtherNames) {
 
 TEST(ElfDamage, ANameWithoutAnEndEndsWithItsTable) {
     const auto elf = damaged([](ElfBytes& b) {
-        b.sections[ElfBytes::kStrings].sh_size -= 1;  // the NUL behind "two"
+        b.sections[ElfBytes::kStrings].sh_size -= 1;  // drops the NUL after "two"
         b.header.e_shstrndx = ElfBytes::kStrings;
     });
     ASSERT_TRUE(elf);

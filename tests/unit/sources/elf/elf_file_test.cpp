@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 #include <link.h>
 
-// Found by name in the test program itself.
+// The tests find this function by name in the test program.
 extern "C" __attribute__((used, noinline)) int memscope_test_landmark(int x) { return x + 1; }
 __attribute__((used)) const char kMemscopeTestText[] = "marker<in the test program>\0behind";
 
@@ -75,7 +75,7 @@ TEST(ElfFile, FindsTextBehindAMarker) {
     ASSERT_TRUE(elf);
     const auto section = elf->section(".rodata");
     ASSERT_TRUE(section);
-    // Put together here, so that the needle stands in the program only once.
+    // Concatenated here, so that the marker occurs only once in the program.
     const std::string marker = std::string("marker") + "<in the";
     EXPECT_EQ(elf->find_text(*section, marker, 100), "marker<in the test program>");
     EXPECT_EQ(elf->find_text(*section, marker, 20), "marker<in the test p");

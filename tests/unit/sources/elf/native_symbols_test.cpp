@@ -32,7 +32,7 @@ std::uint64_t value_in(const fs::path& program, std::string_view symbol) {
     return found ? found->value : 0;
 }
 
-// A directory of its own for a program that is changed while it runs.
+// A program in a directory of its own, because the test changes the file while it runs.
 class Copy {
   public:
     explicit Copy(const fs::path& program) { fs::copy_file(program, path); }
@@ -67,7 +67,7 @@ TEST(NativeSymbols, AReturnAddressBelongsToTheFunctionThatCalled) {
     const auto end =
         program.landmark + ElfFile::open(Fd(::open(kFixed.c_str(), O_RDONLY)))->find_symbol("landmark")->size;
     const auto named = frames(symbols, program.pid(), {end, end, program.landmark});
-    EXPECT_NE(named[0].symbol, "landmark");  // the innermost frame: where it is
+    EXPECT_NE(named[0].symbol, "landmark");  // the innermost frame is not moved back by one byte
     EXPECT_EQ(named[1].symbol, "landmark");
     EXPECT_EQ(named[1].offset, end);
     EXPECT_NE(named[2].symbol, "landmark");
@@ -181,7 +181,7 @@ TEST(NativeSymbols, MemoryWithoutAFileIsInBracketsAndNothingIsNothing) {
     EXPECT_THAT(named[0].module, testing::StartsWith("[anon"));
     EXPECT_THAT(named[0].symbol, IsEmpty());
     EXPECT_EQ(named[1], (NativeFrame{.symbol = {}, .module = {}, .offset = 8}));
-    EXPECT_THAT(named[2].module, IsEmpty());  // nothing runs there
+    EXPECT_THAT(named[2].module, IsEmpty());  // no executable memory is mapped there
     EXPECT_THAT(named[3].module, IsEmpty());
 }
 
@@ -215,8 +215,8 @@ TEST(NativeSymbols, AddressSpacesThatAreNotUsedMakeRoom) {
     EXPECT_EQ(symbols.counts().maps_read, 4U);
 }
 
-// The process is this one, and so is its memory; but /proc shows its program on another device, as btrfs does, and the
-// beginning of the file mapped where a test says.
+// Process and memory are those of the test itself, but /proc shows its program on another device, as with btrfs, and
+// with the start of the file mapped at an address that the test chooses.
 class OnAnotherDevice {
   public:
     explicit OnAnotherDevice(const char* beginning) {
@@ -246,7 +246,7 @@ class OnAnotherDevice {
     const std::uint64_t here = reinterpret_cast<std::uint64_t>(&value_in);
 };
 
-// A page below the program, because a file's beginning lies before its code.
+// A page below the program, because the start of a file is mapped before its code.
 class LowPage {
   public:
     LowPage() {

@@ -29,7 +29,7 @@ TEST(SymbolTable, AnAddressHasTheNameOfItsFunctionOnly) {
     EXPECT_EQ(table.find(0x100f), "a");
     EXPECT_FALSE(table.find(0x1010));  // between them
     EXPECT_EQ(table.find(0x111f), "b");
-    EXPECT_FALSE(table.find(0x1120));  // behind the last one
+    EXPECT_FALSE(table.find(0x1120));  // after the last one
     EXPECT_FALSE(table.find(~std::uint64_t{0}));
     EXPECT_FALSE(SymbolTable().find(0));
 }
@@ -113,7 +113,7 @@ TEST(Demangle, NamesAreShownAsTheyWereWritten) {
 }
 
 TEST(Demangle, ANameThatWouldExplodeStaysAsItIs) {
-    // f(p<int, int>, p<S1, S1>, p<S2, S2>, ...): each parameter is twice the one before it.
+    // f(p<int, int>, p<S1, S1>, p<S2, S2>, ...): each parameter is twice as long as the one before.
     std::string name = "_Z1f1pIiiE";
     constexpr char kDigits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
     for (int i = 0; i < 34; ++i) {

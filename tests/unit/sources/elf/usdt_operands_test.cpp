@@ -64,7 +64,7 @@ TEST(UsdtOperands, AreReadInTheirOrderAndOnlyAsManyAsWanted) {
     EXPECT_EQ((*arm)[2].register_at, 160);
 }
 
-// A register that holds less than is wanted of it, or another form of address, would be read as something else.
+// A register smaller than the operand, or another addressing mode, would be read as a wrong value.
 TEST(UsdtOperands, OfAnyOtherFormAreAnError) {
     for (const char* text : {"",
                              "8",
@@ -97,7 +97,7 @@ TEST(UsdtOperands, OfAnyOtherFormAreAnError) {
     for (const char* text : {"", "8@", "8@x31", "8@x", "8@w", "8@w1", "8@x-1", "8@xzr", "8@[x0", "8@[w0]", "8@[x0, x1]",
                              "8@[sp, ]", "8@[sp, 8", "8@[sp, 8]!", "8@%rax", "8@[x0, w1, sxtw #2]", "8@d0", "8@s"})
         EXPECT_FALSE(parse_operands(text, 1, kArm)) << text;
-    EXPECT_FALSE(parse_operands("8@%rax", 2, kX86)) << "there is one";
+    EXPECT_FALSE(parse_operands("8@%rax", 2, kX86)) << "there is only one argument";
     EXPECT_FALSE(parse_operands(std::string_view("8@%rax\0 8@%rax", 14), 2, kX86));
 }
 

@@ -16,7 +16,7 @@ using testing::SizeIs;
 
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
 
-// A machine of two GPUs. The library stays loaded from one test to the next, so each begins anew.
+// A machine with two GPUs. The library stays loaded between tests, so each test resets it.
 FakeNvml& machine(const std::string& build = "full") {
     FakeNvml& fake = fake_nvml(build);
     fake.init_code = nvml::kSuccess;
@@ -67,7 +67,7 @@ TEST(Nvml, ADeviceTellsWhatItIsAndWhatItHolds) {
     EXPECT_EQ(gpu.used, Bytes{31 * kGiB});
     EXPECT_EQ(gpu.total, Bytes{80 * kGiB});
     EXPECT_EQ(gpu.reserved, Bytes{kGiB / 2});
-    EXPECT_EQ(gpu.free, Bytes{80 * kGiB - 31 * kGiB - kGiB / 2}) << "what the driver keeps for itself is not free";
+    EXPECT_EQ(gpu.free, Bytes{80 * kGiB - 31 * kGiB - kGiB / 2}) << "memory that the driver reserves is not free";
     EXPECT_EQ(gpu.utilization, 0.97);
     EXPECT_EQ(gpu.xid_errors, 0U);
     EXPECT_TRUE(gpu.knows_holders);
@@ -144,7 +144,7 @@ TEST(Nvml, TextWithoutAnEndIsCut) {
     FakeNvml& fake = machine();
     fake.fills_buffers = true;
     const auto devices = read();
-    ASSERT_THAT(devices, SizeIs(1)) << "two devices of one name are one";
+    ASSERT_THAT(devices, SizeIs(1)) << "two devices with the same UUID are one device";
     EXPECT_EQ(devices[0].id, std::string(nvml::kUuidSize, 'x'));
     EXPECT_EQ(devices[0].pci_bus_id, std::string(32, 'x'));
 }
@@ -164,10 +164,10 @@ TEST(Nvml, ADeviceThatIsLostHasNoValuesAndTheOthersGoOn) {
     EXPECT_FALSE(devices[0].used);
     EXPECT_FALSE(devices[0].utilization);
     EXPECT_FALSE(devices[0].knows_holders);
-    EXPECT_EQ(devices[0].xid_errors, 1U) << "that is how it was lost";
+    EXPECT_EQ(devices[0].xid_errors, 1U) << "the error that announced the loss";
     EXPECT_EQ(devices[1].used, Bytes{31 * kGiB});
     fake.devices[0].code = nvml::kSuccess;
-    EXPECT_EQ(nvml->read()[0].used, Bytes{31 * kGiB}) << "and back again";
+    EXPECT_EQ(nvml->read()[0].used, Bytes{31 * kGiB}) << "the GPU works again";
 }
 
 TEST(Nvml, ADeviceThatWasLostBeforeIsLeftOut) {
@@ -213,7 +213,7 @@ TEST(Nvml, AGpuThatIsCutIntoPartsKeepsItsSumsAndItsPartsHaveTheProcesses) {
     whole.parts[2] = nullptr;
     ASSERT_THAT(devices, SizeIs(3));
     EXPECT_EQ(devices[0].used, Bytes{31 * kGiB});
-    ASSERT_THAT(devices[0].holders, SizeIs(1)) << "the one without a part";
+    ASSERT_THAT(devices[0].holders, SizeIs(1)) << "the process that uses no MIG device";
     EXPECT_EQ(devices[0].holders[0].pid, 8);
     EXPECT_EQ(devices[1].id, "MIG-aa");
     EXPECT_EQ(devices[1].part_of, "GPU-00");
@@ -228,9 +228,10 @@ TEST(Nvml, AnOldLibraryTellsLessAndItsGapsAreKnown) {
     hold(fake.devices[0], 7, kGiB);
     const auto devices = read("old");
     ASSERT_THAT(devices, SizeIs(2));
-    EXPECT_EQ(devices[0].used, Bytes{31 * kGiB + kGiB / 2}) << "the older struct has the reserved memory in it";
+    EXPECT_EQ(devices[0].used, Bytes{31 * kGiB + kGiB / 2})
+        << "the older struct includes the reserved memory in `used`";
     EXPECT_EQ(devices[0].free, Bytes{80 * kGiB - 31 * kGiB - kGiB / 2});
-    EXPECT_FALSE(devices[0].reserved) << "and does not tell it";
+    EXPECT_FALSE(devices[0].reserved) << "the older struct has no such field";
     EXPECT_FALSE(devices[0].utilization);
     EXPECT_FALSE(devices[0].xid_errors);
     ASSERT_THAT(devices[0].holders, SizeIs(1));
@@ -273,7 +274,7 @@ TEST(Nvml, EverySessionIsEnded) {
     EXPECT_EQ(fake.sessions, before);
 }
 
-// What a driver writes: entries of `size`, fields only, over the sentinel.
+// What a driver writes over the sentinel: the fields of entries of `size` bytes.
 std::vector<std::byte> written(std::size_t size, std::size_t count) {
     std::vector<std::byte> buffer(64 * nvml::kLargestEntry, kNvmlSentinel);
     for (std::size_t i = 0; i < count; ++i) {

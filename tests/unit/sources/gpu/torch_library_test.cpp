@@ -44,7 +44,7 @@ TEST(UsdtNotes, TellOfPlacesAndSemaphoresInTheFile) {
 TEST(UsdtNotes, OfOtherProvidersAndOtherNotesAreLeftOut) {
     UsdtNote other = kMalloc;
     other.provider = "libc";
-    other.place = 0;  // nowhere, and nobody's business
+    other.place = 0;  // an invalid place of another provider, which does not matter
     UsdtNote of_another_kind = kFree;
     of_another_kind.type = 1;
     const Noted file{.notes = other.bytes() + of_another_kind.bytes() + kFree.bytes()};
@@ -82,7 +82,7 @@ TEST(UsdtNotes, ThatPointOutOfTheFileAreAnError) {
 
 TEST(UsdtNotes, ThatAreCutAnywhereAreAnErrorOrFewer) {
     const std::string whole = kMalloc.bytes() + kFree.bytes();
-    const std::size_t unpadded = whole.find_last_not_of('\0') + 2;  // with the end of the last text
+    const std::size_t unpadded = whole.find_last_not_of('\0') + 2;  // includes the NUL of the last text
     for (std::size_t size = 0; size < unpadded; ++size) {
         const auto probes = Noted{.notes = whole.substr(0, size)}.probes();
         EXPECT_LT(probes ? probes->size() : 0, 2U) << size;
@@ -132,10 +132,11 @@ TEST(TorchPlaces, HaveTheIndexOfADeviceBehindItsType) {
     EXPECT_EQ((*constant)[0].site.device.number, 3);
 }
 
-// With some of them the sums would be wrong, and nobody would see it.
+// With only some of the probes the sums would be wrong without notice.
 TEST(TorchPlaces, AreAllOrAnError) {
     EXPECT_THAT(Noted{}.places().error().message(), HasSubstr("no probes of tensors"));
-    EXPECT_FALSE(Noted{.notes = kMalloc.bytes()}.places()) << "nothing would ever be freed";
+    EXPECT_FALSE(Noted{.notes = kMalloc.bytes()}.places())
+        << "without the probe of free, no tensor would be counted as freed";
     UsdtNote odd = kFree;
     odd.place = 0x1030;
     odd.arguments = "-8@(%rax,%rbx,8)";

@@ -50,7 +50,7 @@ TEST(KernelLog, IsNotFooledByNames) {
         "6,1,2,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),oom_memcg=/a,task_memcg=/b,task_memcg=/a,task=x,"
         "pid=4711,uid=1000\n");
     ASSERT_TRUE(by_cgroup);
-    EXPECT_EQ(by_cgroup->limit_owner, "") << "which of the two it is cannot be told";
+    EXPECT_EQ(by_cgroup->limit_owner, "") << "ambiguous: the mark occurs twice";
 }
 
 TEST(KernelLog, ThatCannotBeOpenedIsAnError) { EXPECT_FALSE(KernelLog::open({.dev = "/nonexistent"})); }

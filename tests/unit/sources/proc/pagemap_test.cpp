@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kMiB = 1 << 20;
 const Bytes kPage{static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))};
 
-// Memory without huge pages, all of it there.
+// Resident memory without huge pages.
 struct Memory {
     explicit Memory(std::uint64_t size, int flags = MAP_PRIVATE) : bytes(size) {
         void* made = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, flags | MAP_ANONYMOUS, -1, 0);
@@ -34,7 +34,7 @@ struct Memory {
     std::byte* start = nullptr;
 };
 
-// A forked process that has done something to what it inherited.
+// A forked process that has changed its inherited memory.
 class Fork {
   public:
     template <class Does>
@@ -81,7 +81,7 @@ TEST(PageSample, TellsWhatAForkedProcessHasCopied) {
     const Fork worker([&] { memory.write(0, 16 * kMiB); });
     const auto sample = sample_pages(worker.directory(), only(memory), kPage, Seconds{10});
     ASSERT_TRUE(sample) << sample.error().message();
-    EXPECT_EQ(sample->own_anon, 16 * kMiB / kPage.n);  // small enough to be looked at as a whole
+    EXPECT_EQ(sample->own_anon, 16 * kMiB / kPage.n);  // small enough to be sampled completely
     EXPECT_EQ(sample->shared_anon, 48 * kMiB / kPage.n);
     EXPECT_EQ(sample->own_mapped + sample->shared_mapped, 0U);
 }
@@ -125,7 +125,7 @@ TEST(PageSample, OfAProcessThatEndedThereIsNone) {
     EXPECT_FALSE(read_page_sample(directory, Seconds{10}));
 }
 
-// Sanitizers map terabytes that can be read: a sample of all of that finds nothing of a few MiB.
+// Sanitizers map terabytes of readable memory, and a sample of all of it misses a few MiB.
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
 TEST(PageSample, OfAllThatIsMappedIsScaledToTheProcess) {
     const Memory memory(256 * kMiB);

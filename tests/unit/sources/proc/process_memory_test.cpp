@@ -48,7 +48,7 @@ TEST(MemoryOfAProcess, IsReadWithABound) {
 }
 
 TEST(MemoryOfAProcess, IsAnErrorWhenTheProcessIsGone) {
-    constexpr pid_t kNobody = 1 << 23;  // beyond what the kernel hands out
+    constexpr pid_t kNobody = 1 << 23;  // larger than any pid of the kernel
     const auto value = ProcessMemory::of(kNobody).read<int>(4096);
     ASSERT_FALSE(value);
     EXPECT_EQ(value.error().code, std::errc::no_such_process);

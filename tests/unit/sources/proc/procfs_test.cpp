@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-std::string nul(std::string text) {  // '|' for NUL
+std::string nul(std::string text) {  // '|' stands for NUL
     for (char& c : text)
         if (c == '|') c = '\0';
     return text;
@@ -56,7 +56,7 @@ TEST(Process, IsEndingFromItsLastBreathUntilItsMemoryIsGivenBack) {
         return is_ending(FakeTree{{"proc/42/stat", stat}}.root(), started_at(42, 777));
     };
     EXPECT_TRUE(is_ending_with("R", "4194564", "1"));  // 0x400104
-    EXPECT_TRUE(is_ending_with("Z", "4194564", "2")) << "its first thread has ended, not the last one";
+    EXPECT_TRUE(is_ending_with("Z", "4194564", "2")) << "its first thread has exited, but not its last one";
     EXPECT_FALSE(is_ending_with("Z", "4194564", "1"));
     EXPECT_FALSE(is_ending_with("X", "4194564", "1"));
     EXPECT_FALSE(is_ending_with("S", "4194560", "1")) << "it is somewhere else now";
@@ -87,7 +87,8 @@ TEST(Details, ReadABoundedPartOfTheEnvironment) {
     std::string environ = nul("RANK=1") + std::string(1 << 20, 'x');
     FakeTree tree{{"proc/42/stat", stat_line("a", 777)}, {"proc/42/cmdline", ""}, {"proc/42/environ", environ}};
     EXPECT_FALSE(read_details(tree.root(), started_at(42, 777))->rank) << "one endless variable";
-    environ = nul("PAD=") + std::string((256 << 10) - 12, 'x') + nul("|RANK=123|");  // the bound falls into the number
+    // the size limit cuts the number off
+    environ = nul("PAD=") + std::string((256 << 10) - 12, 'x') + nul("|RANK=123|");
     tree.write("proc/42/environ", environ);
     EXPECT_FALSE(read_details(tree.root(), started_at(42, 777))->rank) << "half a number is another number";
     tree.write("proc/42/environ", nul("RANK=123|") + environ);
@@ -150,7 +151,7 @@ TEST(Self, IsReadFromProc) {
     EXPECT_EQ(self->virtual_size, Bytes{8192000});
     EXPECT_EQ(self->threads, 7U);
     EXPECT_EQ(self->max_open_files, 1024U);
-    EXPECT_EQ(self->open_files, 3U) << "without the two that count";
+    EXPECT_EQ(self->open_files, 3U) << "without the two descriptors that the count itself opens";
     EXPECT_DOUBLE_EQ(self->start_time, 1700000000 + 500 / ticks);
     tree.remove("proc/stat");
     EXPECT_FALSE(read_self(tree.root()));

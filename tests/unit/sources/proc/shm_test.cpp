@@ -17,7 +17,7 @@ std::optional<std::string> device(const std::string& text) { return safe_shm_dev
 
 TEST(ShmDevice, IsTheTmpfsOnDevShm) {
     EXPECT_EQ(device(kRoot + kDev + kShm), "0:25");
-    EXPECT_EQ(device(kShm + kDev + kRoot), "0:25") << "order says nothing";
+    EXPECT_EQ(device(kShm + kDev + kRoot), "0:25") << "the order of the lines does not matter";
     EXPECT_EQ(device("29 1 0:50 / / rw - overlay overlay rw\n27 29 0:25 / /dev/shm rw - tmpfs shm rw\n"), "0:25");
 }
 
@@ -54,7 +54,7 @@ TEST(ShmDevice, IsNothingWithoutAClearRoot) {
     EXPECT_FALSE(device(""));
     EXPECT_FALSE(device(kDev + kShm)) << "a root that is no mount point is not listed";
     EXPECT_FALSE(device(kRoot + "28 1 0:1 / / rw - ext4 a rw\n" + kDev + kShm)) << "two roots";
-    EXPECT_FALSE(device("5 6 0:1 / / rw - ext4 a rw\n6 5 0:1 / / rw - ext4 a rw\n")) << "a ring";
+    EXPECT_FALSE(device("5 6 0:1 / / rw - ext4 a rw\n6 5 0:1 / / rw - ext4 a rw\n")) << "a cycle";
     EXPECT_FALSE(device(kRoot + "26 29 0:6 / /dev rw - tmpfs a rw\n27 26 0:1 / /dev/shm rw - tmpfs a rw\n"
                                 "28 27 0:1 / /dev/shm rw - tmpfs a rw\n27 28 0:1 / /dev/shm rw - tmpfs a rw\n"));
 }
@@ -100,7 +100,7 @@ TEST(FullestShm, DoesNotOpenWhatMountinfoForbids) {
 }
 
 TEST(FullestShm, DoesNotTrustAFileSystemThatWasSwappedIn) {
-    // mountinfo promises device 0:25 on /dev/shm; what is really there lies on another.
+    // mountinfo shows device 4095:77 on /dev/shm, but the directory is on another device.
     FakeTree tree{{"proc/42/mountinfo", kRoot + kDev + "27 26 4095:77 / /dev/shm rw - tmpfs tmpfs rw\n"}};
     fs::create_directory_symlink("/", tree.at("proc/42/root"));
     EXPECT_FALSE(fullest_shm(tree.root(), {{1, 42}}));

@@ -1,4 +1,4 @@
-// A program with known functions: says where they are, then waits until its standard input ends. Built with and
+// A program with known functions: prints their addresses, then waits until its standard input ends. Built with and
 // without a fixed address, and without symbols.
 #include <cstdio>
 #include <unistd.h>

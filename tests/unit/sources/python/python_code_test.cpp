@@ -11,7 +11,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::uint32_t kAscii = 0xABCD0065;  // the upper bits are nobody's
+constexpr std::uint32_t kAscii = 0xABCD0065;  // the upper bits have no meaning
 constexpr std::uint32_t kLatin = 0x24, kTwoBytes = 0x28, kFourBytes = 0x30;
 constexpr std::uint64_t kCode = 0x10000, kName = 0x20000, kFile = 0x30000, kTable = 0x40000;
 
@@ -35,7 +35,7 @@ struct FakeCodeOwner {
         text(kFile, kAscii, "a.py");
         table("\xd8\x01\x02");
     }
-    // `characters`: of one, two or four bytes, as the state says.
+    // `characters`: one, two or four bytes each, depending on the state.
     void text(std::uint64_t address, std::uint32_t state, std::string_view characters) {
         const TextState kind(state);
         memory.put_value<std::int64_t>(address + kTextLength,
@@ -129,7 +129,7 @@ TEST(CutCode, GetsItsNameInUtf8) {
         auto code = decode_python_code(raw, version);
         ASSERT_TRUE(process.complete(code));
         EXPECT_EQ(code.function, "größe");
-        EXPECT_EQ(code.file, "Ж\xff\xEF\xBF\xBD") << "a byte of a file name comes back, a lone surrogate does not";
+        EXPECT_EQ(code.file, "Ж\xff\xEF\xBF\xBD") << "a byte of a file name is restored, another lone surrogate is not";
         process.text(kName, kFourBytes, std::string_view("\x0d\xf4\x01\x00\xff\xff\xff\xff", 8));
         code = decode_python_code(raw, version);
         ASSERT_TRUE(process.complete(code));

@@ -33,7 +33,7 @@ std::string interpreter_with_text(const std::string& text) {
     return elf.bytes();
 }
 
-// Process 42, below a root of its own, runs /bin/python3.
+// Process 42, with a root of its own, runs /bin/python3.
 struct FakeProcess {
     FakeTree tree{};
     FakeMemory memory{};
@@ -67,7 +67,7 @@ struct FakeProcess {
     PythonSearch find() const { return finder().find(42); }
 };
 
-// The link to the executable leads outside of a fake tree, so it has to be found by its name.
+// The link to the executable points outside of the fake tree, so the interpreter has to be found by its name.
 TEST(PythonSearch, FindsAnInterpreterByItsName) {
     FakeProcess process(interpreter_311());
     process.tree.remove("proc/42/exe");
@@ -97,7 +97,7 @@ TEST(PythonSearch, FindsTheLibraryOfAProgramThatHasNone) {
     EXPECT_EQ(process.find().outcome, Outcome::found);
 }
 
-// Its paths begin at our root then, as the name of its own does.
+// In a chroot, the mapped paths begin at our root, as does the name of the root that /proc shows.
 TEST(PythonSearch, FindsTheLibraryOfAProcessBehindChroot) {
     FakeProcess process(FakeElf().bytes());
     process.tree.write("root/lib/libpython3.11.so.1.0", interpreter_311());
@@ -128,7 +128,8 @@ TEST(PythonSearch, OpensNothingButRegularFiles) {
     process.tree.remove("proc/42/exe");
     process.tree.remove("root/bin/python3");
     ASSERT_EQ(::mkfifo(process.tree.at("root/bin/python3").c_str(), 0600), 0);
-    EXPECT_EQ(process.find().outcome, Outcome::none) << "and does not wait for a writer";
+    EXPECT_EQ(process.find().outcome, Outcome::none)
+        << "the FIFO is not opened, so the search does not wait for a writer";
 }
 
 TEST(PythonSearch, WaitsForTheFirstThread) {
@@ -220,11 +221,11 @@ TEST(PythonElfs, AreKeptUpToALimit) {
     EXPECT_FALSE(cache.known(status));
     for (std::size_t i = 0; i < PythonElfCache::kLimit; ++i, ++status.st_ino) EXPECT_TRUE(cache.look(file, status));
     status.st_ino = first;
-    EXPECT_TRUE(cache.known(status)) << "and is the latest used now";
+    EXPECT_TRUE(cache.known(status)) << "and is now the most recently used entry";
     status.st_ino = first + PythonElfCache::kLimit;
     EXPECT_TRUE(cache.look(file, status));
     status.st_ino = first + 1;
-    EXPECT_FALSE(cache.known(status)) << "the one that was not used for longest had to go";
+    EXPECT_FALSE(cache.known(status)) << "the least recently used entry was removed";
     status.st_ino = first;
     EXPECT_TRUE(cache.known(status));
 }

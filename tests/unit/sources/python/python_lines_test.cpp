@@ -30,7 +30,7 @@ TEST(LineSince311, IsThatOfCoLines) {
                                                  {10, 4}, {12, 4}, {24, 4}, {26, 3}, {28, 3}};
     for (const auto& [instruction, line] : expected)
         EXPECT_EQ(line_of(311, kLocations311, 1, instruction), line) << instruction;
-    EXPECT_FALSE(line_of(311, kLocations311, 1, 30)) << "behind the end";
+    EXPECT_FALSE(line_of(311, kLocations311, 1, 30)) << "after the end of the table";
 }
 
 TEST(LineIn310, FollowsThePairs) {
@@ -38,21 +38,21 @@ TEST(LineIn310, FollowsThePairs) {
                                                  {6, 13}, {8, 13}, {10, 12}, {12, 12}};
     for (const auto& [instruction, line] : expected)
         EXPECT_EQ(line_of(310, kPairs310, 10, instruction), line) << instruction;
-    EXPECT_FALSE(line_of(310, kPairs310, 10, 14)) << "behind the end";
+    EXPECT_FALSE(line_of(310, kPairs310, 10, 14)) << "after the end of the table";
 }
 
 TEST(LineIn310, MayBeMissingForAPart) {
     const Table with_gap = table({2, 1, 2, 128, 2, 1});
     EXPECT_EQ(line_of(310, with_gap, 1, 0), 2);
     EXPECT_FALSE(line_of(310, with_gap, 1, 2));
-    EXPECT_EQ(line_of(310, with_gap, 1, 4), 3) << "the gap moves nothing";
+    EXPECT_EQ(line_of(310, with_gap, 1, 4), 3) << "the gap does not change the line";
 }
 
 TEST(LineIn310, PassesEntriesWithoutInstructions) {
-    EXPECT_EQ(line_of(310, table({0, 127, 0, 127, 2, 1}), 1, 0), 256) << "a long way in several steps";
+    EXPECT_EQ(line_of(310, table({0, 127, 0, 127, 2, 1}), 1, 0), 256) << "a large difference in several entries";
 }
 
-// Kinds 0 to 9 have a byte more, 10 to 12 two.
+// One more byte follows for kinds 0 to 9, two bytes for kinds 10 to 12.
 int entry(int kind, int instructions) { return 0x80 | kind << 3 | (instructions - 1); }
 
 TEST(LineSince311, FollowsEveryKindOfEntry) {
@@ -70,7 +70,7 @@ TEST(LineSince311, FollowsEveryKindOfEntry) {
     for (const auto& [instruction, line] : expected)
         for (const int version : {311, 312, 313, 314})
             EXPECT_EQ(line_of(version, all, 10, instruction), line) << instruction;
-    EXPECT_FALSE(line_of(311, all, 10, 32)) << "behind the end";
+    EXPECT_FALSE(line_of(311, all, 10, 32)) << "after the end of the table";
 }
 
 TEST(Line, OfAFrameThatHasNotBegunIsTheFirst) {
