@@ -14,7 +14,7 @@ std::string limit_name(const std::string& owner) {
 std::string limit_and_size(const EffectiveLimit& limit) {
     const std::string size = human_size(limit.limit);
     if (limit.owner == "own" || limit.owner == "host") return limit_name(limit.owner) + " of " + size;
-    return limit_name(limit.owner) + " (" + size + ")";  // "of" is taken by the name
+    return limit_name(limit.owner) + " (" + size + ")";  // the name itself contains "of"
 }
 
 }  // namespace memscope

@@ -15,7 +15,7 @@ namespace {
 
 constexpr Seconds kRemembered = std::chrono::minutes(30);
 constexpr std::size_t kMostTops = 32;
-constexpr double kCameBack = 0.05;  // of the top: less is noise
+constexpr double kCameBack = 0.05;  // share of the peak; a smaller fall is noise
 
 bool differ(Bytes low, Bytes high) {
     return static_cast<double>(low.n) < (1 - kCameBack) * static_cast<double>(high.n);
@@ -25,7 +25,7 @@ bool differ(Bytes low, Bytes high) {
 
 void ReturnedTops::add(Seconds now, Bytes held) {
     while (!tops_.empty() && (now - tops_.front().at > kRemembered || tops_.size() > kMostTops)) tops_.pop_front();
-    if (low_) {  // it falls; the next peak begins where it has risen again
+    if (low_) {  // the size falls; the next peak begins when it has risen again
         low_ = std::min(*low_, held);
         if (!differ(*low_, held)) return;
         low_.reset();
@@ -51,20 +51,21 @@ std::optional<Bytes> ReturnedTops::usual() const {
 
 namespace {
 
-constexpr double kSpacing = 0.5;     // seconds between points that are kept: the interval of ticks may be shorter
-constexpr std::size_t kFewest = 6;   // samples of a window
-constexpr double kCovered = 0.9;     // a window is observed if its samples cover that much of it
-constexpr double kMostFall = 0.3;    // of the net rise: a size that falls back by more does not rise steadily
-constexpr double kMostOff = 0.1;     // of the net rise: most samples are that near to the line, unless it is a jump
-constexpr double kStillRises = 0.4;  // of the rate, in the last seconds of the window: less, and the rise has ended
-constexpr double kLastSeconds = 5;   // or an eighth of the window
-constexpr double kFurthest = 2;      // extrapolates by so many windows at most
-constexpr std::array kWindows = {60.0, 40.0, 20.0, 10.0};  // seconds; the longest that is steady counts
+constexpr double kSpacing = 0.5;    // seconds between kept points, because ticks may be closer together
+constexpr std::size_t kFewest = 6;  // least number of samples of a window
+constexpr double kCovered = 0.9;    // a window counts as observed if its samples cover this share of it
+constexpr double kMostFall = 0.3;   // of the net rise; a size that falls back by more does not rise steadily
+// Of the net rise; in a steady rise most samples are this near to the line, in a jump they are not.
+constexpr double kMostOff = 0.1;
+constexpr double kStillRises = 0.4;  // of the rate, in the last seconds of the window; below it the rise has ended
+constexpr double kLastSeconds = 5;   // or an eighth of the window, if that is longer
+constexpr double kFurthest = 2;      // extrapolates by at most this many windows
+constexpr std::array kWindows = {60.0, 40.0, 20.0, 10.0};  // seconds; the longest window with a steady rise counts
 
 using Times = std::span<const double>;
 
-// Theil's incomplete method: the median of the slopes between each point and the one half the points later. Single
-// samples that are far off do not move it.
+// Theil's incomplete method: the median of the slopes between each point and the one half the points later. It is
+// robust against single outliers.
 double robust_slope(Times at, std::span<const double> bytes) {
     std::vector<double> slopes;
     const std::size_t half = at.size() / 2;
@@ -73,7 +74,7 @@ double robust_slope(Times at, std::span<const double> bytes) {
     return median_value(std::move(slopes));
 }
 
-// The largest fall from a top.
+// The largest fall from a peak.
 double largest_fall(std::span<const double> bytes) {
     double top = bytes.front();
     double fall = 0;
@@ -84,7 +85,7 @@ double largest_fall(std::span<const double> bytes) {
     return fall;
 }
 
-// How far samples are from the line with that slope, but for the worst tenth of them.
+// Distance of the samples from the line with that slope, without the worst tenth of them.
 double distance(Times at, std::span<const double> bytes, double slope) {
     std::vector<double> heights;
     heights.reserve(at.size());
@@ -147,10 +148,10 @@ double Trend::mean_rate(Seconds window) const {
 namespace {
 
 constexpr std::string_view kOwn = "own";
-constexpr double kMost = 0.5;                             // of the growth below a limit
-constexpr Seconds kFreshAfter = std::chrono::minutes(2);  // a verdict needs that long
-constexpr double kSpikesVary = 0.1;                       // of their height
-constexpr double kTopsVary = 0.03;                        // of the level
+constexpr double kMost = 0.5;                             // share of the growth under a limit
+constexpr Seconds kFreshAfter = std::chrono::minutes(2);  // the time that a verdict needs
+constexpr double kSpikesVary = 0.1;                       // share of the height of spikes by which they vary
+constexpr double kTopsVary = 0.03;                        // share of the level by which peaks vary
 
 double rate_of(const Judgement& judgement) {
     const bool grows = judgement.verdict == Verdict::leaking || judgement.verdict == Verdict::warming_up;
@@ -159,18 +160,19 @@ double rate_of(const Judgement& judgement) {
 
 double share(double part, double whole) { return whole > 0 ? std::clamp(part / whole, 0.0, 1.0) : 0; }
 
-// The target's part in what is foreseen for the limit of somebody else.
+// The share of the target in the forecast growth of the limit of an ancestor or of the host.
 double own_share(const Forecast& forecast, const Judgement& held, const Judgement& own) {
     if (forecast.basis != Forecast::Basis::spike) return share(rate_of(own), forecast.rate);
     return own.spike ? share(static_cast<double>(own.spike->height.n), static_cast<double>(held.spike->height.n)) : 0;
 }
 
-// A judgement of the time before somebody was gone, and too early after it to be about anything else.
+// True if the judgement is based on the time before the job's processes exited, and too little time has passed since
+// then for a new one.
 bool is_of_before(const std::optional<Seconds>& ended, const Judgement& judgement) {
     return ended && judgement.since < *ended && judgement.until < *ended + kFreshAfter;
 }
 
-// The top of the spikes that a judgement knows.
+// The top of the spikes in a judgement.
 std::optional<double> top_of_spikes(const Judgement& judgement, Seconds now) {
     if (!judgement.spike) return std::nullopt;
     const double passed = std::max((now - judgement.until).count(), 0.0);
@@ -178,13 +180,13 @@ std::optional<double> top_of_spikes(const Judgement& judgement, Seconds now) {
            (1 + kSpikesVary) * static_cast<double>(judgement.spike->height.n);
 }
 
-// The level from which memory came back twice, before a judgement knows spikes.
+// The level from which memory fell back twice, for the time before a judgement recognizes spikes.
 std::optional<double> top_of_returns(const ReturnedTops& tops) {
     const auto usual = tops.usual();
     return usual ? std::optional((1 + kTopsVary) * static_cast<double>(usual->n)) : std::nullopt;
 }
 
-// A rise to a usual top is no news, where that top stays below the limit.
+// A rise to the usual peak is not alarming if that peak is below the limit.
 bool is_usual(const LimitCandidate& candidate, const std::optional<double>& top) {
     return top && *top < static_cast<double>(candidate.limit.n) && static_cast<double>(candidate.held.n) <= *top;
 }
@@ -222,8 +224,8 @@ std::optional<Forecast> Limits::judged(Seconds now, const Track& track, const Ju
     if (is_of_before(track.ended, held)) return std::nullopt;
     auto expected = forecast_at(held, candidate.limit, now, candidate.held);
     if (!expected || is_own) return expected;
-    // Only the target has a start that is known. Others may have been there for long when watching began, and what they
-    // did since then is no warm-up.
+    // Only the start of the target is known. Others may have run for long before watching began, so their growth since
+    // then is not a warm-up.
     if (expected->basis == Forecast::Basis::warmup && own.verdict != Verdict::warming_up) return std::nullopt;
     expected->own_share = own_share(*expected, held, own);
     return expected;
@@ -256,8 +258,8 @@ std::vector<Forecast> Limits::foresee(Seconds now, const Judgement& own,
         if (track == tracks_.end()) continue;
         auto expected = judged(now, track->second, own, candidate);
         const auto soon = trend(now, track->second, own, candidate);
-        // A leak that says nearly the same stays: alerts ask for its basis, and one that alternates would interrupt
-        // them.
+        // A leak with nearly the same forecast is kept, because alerts match its basis and an alternating basis would
+        // interrupt them.
         const double clearly = expected && expected->basis != Forecast::Basis::warmup ? 0.5 : 1;
         if (soon && (!expected || soon->eta < clearly * expected->eta)) expected = soon;
         if (!expected) continue;

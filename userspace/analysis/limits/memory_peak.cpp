@@ -5,7 +5,7 @@
 namespace memscope {
 namespace {
 
-constexpr std::uint64_t kNextToNoCache = 50;  // a part of the mark: 2 %
+constexpr std::uint64_t kNextToNoCache = 50;  // divisor of the mark: 2 %
 
 bool has_cache(const MemoryState& memory) {
     return !memory.peak || memory.by_kind.file.n >= memory.peak->n / kNextToNoCache;
@@ -16,20 +16,20 @@ bool has_cache(const MemoryState& memory) {
 void PeakWatch::look_at(const MemoryState& memory) {
     const bool cached = has_cache(memory);
     if (memory.peak && before_ && *memory.peak > *before_) {
-        // The mark rose between two ticks. Page cache that was there at either of them may be part of it, and stays
-        // part of it when the cache is dropped later.
+        // The mark rose between two ticks. Page cache that existed at either of them may be part of it, and stays part
+        // of it when the cache is dropped later.
         reached_.reset();
         if (!cached && !cached_before_) reached_ = memory.peak;
     }
     if (memory.peak && before_ && *memory.peak < *before_)
-        reached_.reset();  // the mark was reset, or the tree has moved to another cgroup
+        reached_.reset();  // the mark was reset, or the process tree has moved to another cgroup
     before_ = memory.peak;
     cached_before_ = cached;
 }
 
 Bytes room_for(const TargetSnapshot& target, Bytes judged) {
     const MemoryState& memory = target.memory;
-    const bool own = memory.measured_at.empty();  // else the mark is of others, too
+    const bool own = memory.measured_at.empty();  // otherwise the mark includes other processes, too
     if (!own || !memory.peak_in_run || has_cache(memory)) return judged;
     return std::max(judged, *memory.peak_in_run);
 }

@@ -8,41 +8,43 @@
 
 namespace memscope {
 
-void CounterWindow::tell(Seconds now, double total) {
+void CounterWindow::add(Seconds now, double total) {
     constexpr double kMostParts = 64;
-    if (!told_.empty() && total < told_.back().total) told_.clear();
-    if (!told_.empty() && now <= told_.back().time) return;
-    // The newest stays exact; those behind it need not be closer than this.
-    if (told_.size() >= 2 && now - told_[told_.size() - 2].time < length_ / kMostParts) told_.pop_back();
-    told_.push_back({now, total});
-    while (told_.size() > 2 && told_[1].time <= now - length_) told_.pop_front();
+    if (!values_.empty() && total < values_.back().total) values_.clear();
+    if (!values_.empty() && now <= values_.back().time) return;
+    // The newest value is kept exactly. Older ones are kept at this distance.
+    if (values_.size() >= 2 && now - values_[values_.size() - 2].time < length_ / kMostParts) values_.pop_back();
+    values_.push_back({now, total});
+    while (values_.size() > 2 && values_[1].time <= now - length_) values_.pop_front();
 }
 
 std::optional<double> CounterWindow::rise() const {
-    if (told_.size() < 2) return std::nullopt;
-    const Told& last = told_.back();
+    if (values_.size() < 2) return std::nullopt;
+    const Value& last = values_.back();
     const Seconds begin = last.time - length_;
-    const Told& first = told_.front();
+    const Value& first = values_.front();
     if (first.time >= begin) return last.total - first.total;
-    const Told& next = told_[1];  // behind the beginning, since tell() drops what is not needed
+    const Value& next = values_[1];  // after the start of the window, because add() drops older values
     const double part = (next.time - begin) / (next.time - first.time);
     return last.total - next.total + part * (next.total - first.total);
 }
 
-bool CounterWindow::is_full() const { return told_.size() >= 2 && told_.back().time - told_.front().time >= length_; }
+bool CounterWindow::is_full() const {
+    return values_.size() >= 2 && values_.back().time - values_.front().time >= length_;
+}
 
 namespace {
 
-// What must go on for a while is looked at in slices: a counter that the kernel brings up to date every two seconds
-// stands still in between, and that is no break.
+// A condition that must last for a while is checked in slices: a counter that the kernel updates every two seconds does
+// not change in between, and that is not a break.
 constexpr double kSlices = 6;
 
 template <class Count>
-void tell(CounterWindow& window, Seconds now, const std::optional<Count>& counted) {
+void add_or_forget(CounterWindow& window, Seconds now, const std::optional<Count>& counted) {
     if (counted)
-        window.tell(now, static_cast<double>(*counted));
+        window.add(now, static_cast<double>(*counted));
     else
-        window.forget();  // what comes after a gap is measured from there
+        window.forget();  // after a gap the rise is measured from the next value
 }
 
 std::optional<CounterRise> rise_of(const CounterWindow& window, Seconds length) {
@@ -53,7 +55,7 @@ std::optional<CounterRise> rise_of(const CounterWindow& window, Seconds length) 
 
 bool is_of_host(const std::optional<EffectiveLimit>& limit) { return limit && limit->owner == "host"; }
 
-// `kind` has a reason.
+// `kind` has a reason at this moment.
 bool concerns_host(PrecursorKind kind, const PrecursorSettings& settings, const PrecursorInputs& inputs) {
     switch (kind) {
         case PrecursorKind::eta:
@@ -67,7 +69,7 @@ bool concerns_host(PrecursorKind kind, const PrecursorSettings& settings, const 
     }
 }
 
-// The others are about /dev/shm and the host, which remain when processes die.
+// The others are about /dev/shm and the host, which do not change when processes exit.
 bool is_about_processes(PrecursorKind kind) {
     return kind != PrecursorKind::shm_full && kind != PrecursorKind::host_low;
 }
@@ -87,7 +89,8 @@ std::vector<Precursor> Precursors::consider(Seconds now, const PrecursorInputs& 
     for (std::size_t i = 0; i < kKinds; ++i) {
         const PrecursorKind kind = kPrecursorKinds[i];
         State& state = states_[i];
-        if (just_ended && is_about_processes(kind)) state.reasoned_since.reset();  // it was about the dead
+        // It was about processes that have exited.
+        if (just_ended && is_about_processes(kind)) state.reasoned_since.reset();
         auto reason = reason_for(kind, inputs);
         if (reason) state.of_host = concerns_host(kind, settings_, inputs);
         const bool of_the_dead = inputs.job_ended && state.standing_since && is_about_processes(kind) &&
@@ -100,9 +103,9 @@ std::vector<Precursor> Precursors::consider(Seconds now, const PrecursorInputs& 
 }
 
 void Precursors::count(Seconds now, const PrecursorInputs& inputs) {
-    tell(stalls_, now, inputs.reclaim_stalled ? std::optional(inputs.reclaim_stalled->count()) : std::nullopt);
-    tell(refaults_, now, inputs.refaulted ? std::optional(inputs.refaulted->n) : std::nullopt);
-    tell(highs_, now, inputs.high_events);
+    add_or_forget(stalls_, now, inputs.reclaim_stalled ? std::optional(inputs.reclaim_stalled->count()) : std::nullopt);
+    add_or_forget(refaults_, now, inputs.refaulted ? std::optional(inputs.refaulted->n) : std::nullopt);
+    add_or_forget(highs_, now, inputs.high_events);
 }
 
 std::optional<std::string> Precursors::reason_for(PrecursorKind kind, const PrecursorInputs& inputs) const {
@@ -160,7 +163,7 @@ double share(Bytes part, Bytes whole) {
     return whole.n == 0 ? 0 : static_cast<double>(part.n) / static_cast<double>(whole.n);
 }
 
-// Rounded down: what is below its threshold never reads as having reached it.
+// Rounded down, so that a share below a threshold is never printed as having reached it.
 std::string percent(double share) {
     const double value = std::floor(1000 * share + 1e-6) / 10;
     return value < 10 ? fmt::format("{:.1f} %", value) : fmt::format("{:.0f} %", std::floor(value));
@@ -188,7 +191,7 @@ std::string left_text(const Forecast& forecast) {
 
 bool is_own(const EffectiveLimit& limit) { return limit.owner == "own"; }
 
-// Whose growth fills the limit of an ancestor or of the host. It may be a neighbour's, and then this job is healthy.
+// Says whose growth fills the limit of an ancestor or of the host. If it is that of another job, this job is healthy.
 std::string by_whom(const Forecast& forecast, Verdict own) {
     if (is_own(*forecast.limit)) return "";
     if (forecast.own_share >= 0.5) return ", mostly by this job";
@@ -203,23 +206,23 @@ std::string leak_reason(const Forecast& forecast, Verdict own) {
     if (is_own(*forecast.limit))
         return fmt::format("it leaks, and at this rate {} is full {}: save a checkpoint now",
                            limit_and_size(*forecast.limit), left_text(forecast));
-    return fmt::format("{} fills up by {}{}, and is full {}: save a checkpoint now", limit_and_size(*forecast.limit),
+    return fmt::format("{} fills up at {}{}, and is full {}: save a checkpoint now", limit_and_size(*forecast.limit),
                        human_rate(forecast.rate), by_whom(forecast, own), left_text(forecast));
 }
 
 std::string spike_reason(const Forecast& forecast) {
-    const std::string whose = is_own(*forecast.limit) ? "the next spike" : "the next spike of all that is held there";
+    const std::string whose = is_own(*forecast.limit) ? "the next spike" : "the next spike in the memory of all jobs";
     return fmt::format("{} would cross {} {}", whose, limit_and_size(*forecast.limit), left_text(forecast));
 }
 
 std::string warmup_reason(const Forecast& forecast) {
     const bool alone = is_own(*forecast.limit);
     return fmt::format("it is still warming up and holds{} {}: at this rate memory runs out {}",
-                       alone ? "" : ", with what others hold there,", held_text(*forecast.limit), left_text(forecast));
+                       alone ? "" : ", together with other jobs,", held_text(*forecast.limit), left_text(forecast));
 }
 
 std::string trend_reason(const Forecast& forecast, Verdict own) {
-    return fmt::format("{} are held and have lately risen by {}{}: at this rate it is full {}, save a checkpoint now",
+    return fmt::format("{} are in use and lately rose by {}{}: at this rate memory runs out {}, save a checkpoint now",
                        held_text(*forecast.limit), human_rate(forecast.rate), by_whom(forecast, own),
                        left_text(forecast));
 }
@@ -233,7 +236,7 @@ const Forecast* alarming(const PrecursorSettings& settings, const PrecursorInput
     for (const Forecast& forecast : inputs.forecasts) {
         if (!forecast.limit) continue;
         const bool by_verdict = forecast.basis == Forecast::Basis::leak || forecast.basis == Forecast::Basis::spike;
-        // A warm-up may end, and a rise of a minute, too: these count only near the limit.
+        // A warm-up may end, and so may a rise of one minute, so these count only near the limit.
         if (!by_verdict && !is_near(forecast.limit) && !is_near(inputs.limit)) continue;
         if (forecast.eta < (by_verdict ? settings.eta : settings.eta_warmup)) return &forecast;
     }
@@ -266,7 +269,7 @@ Reason near_limit_reason(const PrecursorSettings& settings, const std::optional<
 
 Reason pressure_reason(const PrecursorSettings& settings, const std::optional<double>& full) {
     if (!full || *full < settings.pressure) return std::nullopt;
-    return fmt::format("everything stood still for {} of the last 10 s, waiting for memory", percent(*full));
+    return fmt::format("all its threads waited for memory during {} of the last 10 s", percent(*full));
 }
 
 Reason reclaim_reason(const PrecursorSettings& settings, const std::optional<double>& stalled_seconds) {
@@ -284,7 +287,7 @@ Reason refault_reason(const PrecursorSettings& settings, const std::optional<Cou
     const double part = per_second / static_cast<double>(usage.n);
     if (part <= settings.refault) return std::nullopt;
     return fmt::format(
-        "{} of what was just evicted is read back every second, {} of the {} it has: its working set does not fit",
+        "it reads back {} of just evicted memory every second, {} of the {} it has: its working set does not fit",
         human_size(Bytes{static_cast<std::uint64_t>(per_second)}), percent(part), human_size(usage));
 }
 
@@ -296,7 +299,7 @@ Reason high_throttled_reason(const std::optional<CounterRise>& events) {
 
 Reason shm_full_reason(const PrecursorSettings& settings, const std::optional<ShmUsage>& shm) {
     if (!shm || shm->size.n == 0 || share(shm->used, shm->size) < settings.shm_full) return std::nullopt;
-    return fmt::format("/dev/shm holds {} of {} ({}): when it is full, who writes to it dies of SIGBUS",
+    return fmt::format("/dev/shm holds {} of {} ({}): when it is full, a process that writes to it is killed by SIGBUS",
                        human_size(shm->used), human_size(shm->size), percent(share(shm->used, shm->size)));
 }
 

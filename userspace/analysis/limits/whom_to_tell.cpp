@@ -6,7 +6,7 @@
 namespace memscope {
 namespace {
 
-constexpr int kMostLevels = 64;  // a tree that is read while it changes may go in circles
+constexpr int kMostLevels = 64;  // a tree that changes during the read may contain cycles
 
 std::uint64_t held(const Process& process) {
     const auto& memory = process.task.memory;
@@ -15,7 +15,7 @@ std::uint64_t held(const Process& process) {
 
 bool holds_more(const Process* a, const Process* b) { return held(*a) > held(*b); }
 
-// Of the target as a whole, and only while its floor rises: else somebody always grew most.
+// The grower of the whole target, and only while its floor rises, because some process always grew most.
 std::optional<pid_t> grower_of(const TargetSnapshot& target) {
     const ScopeVerdict* verdict = target.verdict();
     if (!verdict || !verdict->grower) return std::nullopt;
@@ -31,7 +31,7 @@ const Process* find(const ByPid& by_pid, pid_t pid) {
     return found == by_pid.end() ? nullptr : found->second;
 }
 
-// Itself, or the nearest above it.
+// The process itself, or its nearest ancestor that is a trainer.
 const Process* trainer_around(const Process* process, const ByPid& by_pid) {
     for (int level = 0; process && level < kMostLevels; ++level) {
         if (process->role == Role::trainer) return process;

@@ -5,16 +5,16 @@
 
 namespace memscope {
 
-// Who is to be told that memory runs out. Pointers into the target's processes.
+// The processes to notify when memory runs out. Pointers into the target's processes.
 struct ToldProcesses {
-    const Process* told = nullptr;           // who can save its work; null: there is nobody
-    const Process* grower = nullptr;         // who grows, whatever its role; null: nobody does
-    std::vector<const Process*> trainers{};  // all of them, who holds most first
+    const Process* told = nullptr;           // the process to notify, which can save its work; null: there is none
+    const Process* grower = nullptr;         // the process that grows, whatever its role; null: none grows
+    std::vector<const Process*> trainers{};  // all trainers, the one with the most memory first
 };
 
-// A trainer can save its work, a worker that is sent a signal only dies of it. So it is the trainer that grows; where
-// something else grows the trainer it belongs to; where nobody does the trainer that holds most. Without any trainer
-// whoever grows, or holds most, launchers last.
+// Chooses the trainer that grows, because a trainer can save its work, while a worker only dies of a signal. If another
+// process grows, chooses the trainer that it belongs to. If no process grows, chooses the trainer with the most memory.
+// Without any trainer, chooses the process that grows or holds most, launchers last.
 ToldProcesses whom_to_tell(const TargetSnapshot& target);
 
 }  // namespace memscope

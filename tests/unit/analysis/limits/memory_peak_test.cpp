@@ -14,7 +14,7 @@ MemoryState memory(std::uint64_t peak, std::uint64_t file = 0) {
     return state;
 }
 
-// What room is advised after these ticks, where 500 MiB were the highest that was judged.
+// The advised room after these ticks, if the highest judged value was 500 MiB.
 Bytes room_after(std::initializer_list<MemoryState> ticks) {
     PeakWatch watch;
     TargetSnapshot target;
@@ -35,13 +35,15 @@ TEST(MemoryPeak, AMarkOfBeforeIsNot) { EXPECT_EQ(room_after({memory(900), memory
 
 TEST(MemoryPeak, AMarkWithPageCacheIsNot) {
     EXPECT_EQ(room_after({memory(520), memory(700, 180)}), mib(500));
-    EXPECT_EQ(room_after({memory(520), memory(700), memory(700, 180)}), mib(500)) << "there is cache now";
-    EXPECT_EQ(room_after({memory(520, 200), memory(700), memory(700)}), mib(500)) << "there was, when it rose";
+    EXPECT_EQ(room_after({memory(520), memory(700), memory(700, 180)}), mib(500)) << "there is page cache now";
+    EXPECT_EQ(room_after({memory(520, 200), memory(700), memory(700)}), mib(500))
+        << "there was page cache when the mark rose";
 }
 
 TEST(MemoryPeak, CacheThatIsGoneDoesNotMakeItsMarkTrue) {
     EXPECT_EQ(room_after({memory(520), memory(800, 300), memory(800), memory(800)}), mib(500));
-    EXPECT_EQ(room_after({memory(520), memory(800, 300), memory(800), memory(850)}), mib(850)) << "higher without any";
+    EXPECT_EQ(room_after({memory(520), memory(800, 300), memory(800), memory(850)}), mib(850))
+        << "the mark rose again without page cache";
 }
 
 TEST(MemoryPeak, NeverLowersWhatWasJudged) { EXPECT_EQ(room_after({memory(300), memory(400)}), mib(500)); }

@@ -11,7 +11,7 @@ using testing::HasSubstr;
 constexpr Bytes gib(std::uint64_t n) { return {n << 30U}; }
 constexpr Bytes mib(std::uint64_t n) { return {n << 20U}; }
 
-// A target of which all is known and nothing is wrong.
+// A healthy target with all inputs.
 PrecursorInputs calm() {
     PrecursorInputs inputs;
     inputs.limit = EffectiveLimit{"own", gib(64), gib(32)};
@@ -37,13 +37,13 @@ Forecast in(double seconds, Basis basis, const EffectiveLimit& limit = held(0.5)
         .eta = Seconds{seconds}, .basis = basis, .limit = limit, .rate = 1.2 / 3600 * static_cast<double>(gib(1).n)};
 }
 
-// One target, looked at every second.
+// One target that is checked every second.
 class Watching {
   public:
     explicit Watching(const PrecursorSettings& settings = {}) : precursors_(settings) {}
 
     void look(Seconds later = Seconds{1}) { standing_ = precursors_.consider(now += later, inputs); }
-    // Every second for so long; `change` is called before each look.
+    // Checks every second for this time. `change` is called before each check.
     void look_for(int seconds, const std::function<void(PrecursorInputs&)>& change = {}) {
         for (int i = 0; i < seconds; ++i) {
             if (change) change(inputs);
@@ -135,7 +135,7 @@ TEST(Precursors, AWarmUpThatIsFarFromItsLimitDoesNotHideALeakElsewhere) {
     w.inputs.limit = held(0.85);
     w.inputs.forecasts[0].limit = held(0.85);
     w.look();
-    EXPECT_THAT(w.reason(PrecursorKind::eta), HasSubstr("still warming up")) << "it comes first";
+    EXPECT_THAT(w.reason(PrecursorKind::eta), HasSubstr("still warming up")) << "the warm-up is the earlier forecast";
     EXPECT_FALSE(w.found(PrecursorKind::eta)->of_host);
 }
 
@@ -155,35 +155,34 @@ TEST(Precursors, EtaSaysWhoseGrowthItIs) {
               "it leaks, and at this rate its own limit of 16 GiB is full in 8 min: save a checkpoint now");
     EXPECT_EQ(
         reason(in(480, Basis::leak, host), 0.1),
-        "the host's memory of 64 GiB fills up by 1.2 GiB/h, mostly by others (this job is stable), and is full in "
+        "the host's memory of 64 GiB fills up at 1.2 GiB/h, mostly by others (this job is stable), and is full in "
         "8 min: save a checkpoint now");
     EXPECT_EQ(
         reason(in(480, Basis::leak, jobs), 0.1, Verdict::leaking),
-        "the limit of jobs (64 GiB) fills up by 1.2 GiB/h, mostly by others (this job leaks, too), and is full in "
+        "the limit of jobs (64 GiB) fills up at 1.2 GiB/h, mostly by others (this job leaks, too), and is full in "
         "8 min: save a checkpoint now");
     EXPECT_EQ(reason(in(480, Basis::leak, host), 0.9, Verdict::leaking),
-              "the host's memory of 64 GiB fills up by 1.2 GiB/h, mostly by this job, and is full in 8 min: save a "
+              "the host's memory of 64 GiB fills up at 1.2 GiB/h, mostly by this job, and is full in 8 min: save a "
               "checkpoint now");
     EXPECT_EQ(reason(in(5, Basis::spike, own)), "the next spike would cross its own limit of 16 GiB in 5 s");
     EXPECT_EQ(reason(in(0, Basis::spike, host), 0),
-              "the next spike of all that is held there would cross the host's memory of 64 GiB now");
+              "the next spike in the memory of all jobs would cross the host's memory of 64 GiB now");
     EXPECT_EQ(reason(in(60, Basis::warmup, own), 1, Verdict::warming_up),
               "it is still warming up and holds 14 GiB of its own limit of 16 GiB (87 %): at this rate memory runs out "
               "in 60 s");
-    EXPECT_EQ(
-        reason(in(60, Basis::trend, own), 1, Verdict::insufficient),
-        "14 GiB of its own limit of 16 GiB (87 %) are held and have lately risen by 1.2 GiB/h: at this rate it is "
-        "full in 60 s, save a checkpoint now");
-    EXPECT_EQ(
-        reason(in(60, Basis::trend, host), 0.2, Verdict::insufficient),
-        "63 GiB of the host's memory of 64 GiB (98 %) are held and have lately risen by 1.2 GiB/h, mostly by others "
-        "(this job is not judged yet): at this rate it is full in 60 s, save a checkpoint now");
+    EXPECT_EQ(reason(in(60, Basis::trend, own), 1, Verdict::insufficient),
+              "14 GiB of its own limit of 16 GiB (87 %) are in use and lately rose by 1.2 GiB/h: at this rate memory "
+              "runs out "
+              "in 60 s, save a checkpoint now");
+    EXPECT_EQ(reason(in(60, Basis::trend, host), 0.2, Verdict::insufficient),
+              "63 GiB of the host's memory of 64 GiB (98 %) are in use and lately rose by 1.2 GiB/h, mostly by others "
+              "(this job is not judged yet): at this rate memory runs out in 60 s, save a checkpoint now");
 }
 
 TEST(Precursors, NearLimitStandsAfterThirtySecondsOfNinetyPercent) {
     Watching w;
     w.inputs.limit = held(0.9);
-    w.look_for(30);  // the first look begins it: 29 s
+    w.look_for(30);  // the condition begins with the first check, so it holds for 29 s
     EXPECT_FALSE(w.found(PrecursorKind::near_limit));
     w.look();
     ASSERT_TRUE(w.found(PrecursorKind::near_limit));
@@ -252,7 +251,7 @@ TEST(Precursors, WhoseReasonItWasIsKeptAsLongAsItStands) {
     Watching killed;
     killed.inputs.limit = held(0.95);
     killed.look_for(31);
-    killed.inputs.limit = EffectiveLimit{"host", gib(256), gib(100)};  // what is nearest once it has let go
+    killed.inputs.limit = EffectiveLimit{"host", gib(256), gib(100)};  // the nearest limit after its memory is freed
     killed.look_for(30);
     ASSERT_TRUE(killed.found(PrecursorKind::near_limit));
     EXPECT_FALSE(killed.found(PrecursorKind::near_limit)->of_host);
@@ -281,8 +280,7 @@ TEST(Precursors, PressureStandsFromTenPercentOnAtOnce) {
     EXPECT_FALSE(w.found(PrecursorKind::pressure));
     w.inputs.pressure_full = 0.1;
     w.look();
-    EXPECT_EQ(w.reason(PrecursorKind::pressure),
-              "everything stood still for 10 % of the last 10 s, waiting for memory");
+    EXPECT_EQ(w.reason(PrecursorKind::pressure), "all its threads waited for memory during 10 % of the last 10 s");
 }
 
 TEST(Precursors, ReclaimStandsWhenThreeSecondsOfTheLastMinuteWereLost) {
@@ -317,13 +315,13 @@ TEST(Precursors, RefaultStandsAfterAMinuteOfMoreThanOnePercentASecond) {
     const auto refault = [](std::uint64_t per_second) {
         return [=](PrecursorInputs& inputs) { *inputs.refaulted += Bytes{per_second}; };
     };
-    w.look_for(200, refault(gib(40).n / 100));  // exactly 1 % is not more
+    w.look_for(200, refault(gib(40).n / 100));  // exactly 1 % is not above the threshold
     EXPECT_FALSE(w.found(PrecursorKind::refault));
     w.look_for(55, refault(mib(512).n));
     EXPECT_FALSE(w.found(PrecursorKind::refault));
     w.look_for(20, refault(mib(512).n));
     EXPECT_EQ(w.reason(PrecursorKind::refault),
-              "512 MiB of what was just evicted is read back every second, 1.2 % of the 40 GiB it has: its working set "
+              "it reads back 512 MiB of just evicted memory every second, 1.2 % of the 40 GiB it has: its working set "
               "does not fit");
 }
 
@@ -370,8 +368,9 @@ TEST(Precursors, ShmFullStandsFromNinetyPercentOn) {
     EXPECT_FALSE(w.found(PrecursorKind::shm_full));
     w.inputs.shm = ShmUsage{mib(900), mib(1000)};
     w.look();
-    EXPECT_EQ(w.reason(PrecursorKind::shm_full),
-              "/dev/shm holds 900 MiB of 1000 MiB (90 %): when it is full, who writes to it dies of SIGBUS");
+    EXPECT_EQ(
+        w.reason(PrecursorKind::shm_full),
+        "/dev/shm holds 900 MiB of 1000 MiB (90 %): when it is full, a process that writes to it is killed by SIGBUS");
 }
 
 TEST(Precursors, HostLowStandsBelowTheLargerOfTwoPercentAndOneGibibyte) {
@@ -433,7 +432,7 @@ TEST(Precursors, WhatAnnouncedADeathIsOverWithIt) {
     ASSERT_EQ(w.standing().size(), 4U);
     w.inputs.job_ended = w.now + Seconds{1};
     w.inputs.forecasts.clear();
-    w.look();  // it takes a while until the memory of the dead is given back
+    w.look();  // the memory of the dead processes is freed only after a while
     EXPECT_FALSE(w.found(PrecursorKind::eta));
     EXPECT_TRUE(w.found(PrecursorKind::near_limit));
     w.inputs.limit = held(0.01);
@@ -442,7 +441,7 @@ TEST(Precursors, WhatAnnouncedADeathIsOverWithIt) {
     w.look();
     EXPECT_FALSE(w.found(PrecursorKind::near_limit));
     EXPECT_FALSE(w.found(PrecursorKind::pressure));
-    EXPECT_TRUE(w.found(PrecursorKind::shm_full)) << "files in /dev/shm do not die with a process";
+    EXPECT_TRUE(w.found(PrecursorKind::shm_full)) << "files in /dev/shm remain after a process exits";
 }
 
 TEST(Precursors, WhatBeganAfterADeathIsHeldAsUsual) {
@@ -464,7 +463,7 @@ TEST(Precursors, TheLastSecondsOfTheDeadDoNotCountForNearLimit) {
     w.inputs.limit = held(0.95);
     w.look_for(25);
     w.inputs.job_ended = w.now + Seconds{1};
-    w.look_for(10);  // its memory is given back slowly
+    w.look_for(10);  // its memory is freed slowly
     EXPECT_FALSE(w.found(PrecursorKind::near_limit));
 }
 

@@ -19,7 +19,7 @@ Trend drawn(double seconds, const std::function<double(double)>& size, double in
     return trend;
 }
 
-// Deterministic, from -1 to 1, alike at no two samples.
+// Deterministic noise from -1 to 1, different at every sample.
 double noise(double t) { return std::sin(12.9898 * t) * std::cos(78.233 * t); }
 
 TEST(Trend, ALineReachesTheRoomAtItsRate) {
@@ -34,7 +34,7 @@ TEST(Trend, TenSecondsAreEnoughForTwentyMore) {
     const auto line = [](double t) { return 400 + 5 * t; };
     EXPECT_FALSE(drawn(8, line).reaching(mib(50), kHorizon)) << "too short";
     EXPECT_TRUE(drawn(10, line).reaching(mib(90), kHorizon)) << "18 s";
-    EXPECT_FALSE(drawn(10, line).reaching(mib(110), kHorizon)) << "22 s are more than twice what was seen";
+    EXPECT_FALSE(drawn(10, line).reaching(mib(110), kHorizon)) << "22 s are more than twice the observed time";
     EXPECT_TRUE(drawn(20, line).reaching(mib(110), kHorizon));
 }
 
@@ -78,7 +78,7 @@ TEST(Trend, ARiseThatHasEndedIsOver) {
 }
 
 TEST(Trend, ARiseThatFellBackIsNone) {
-    // A sawtooth of 60 MiB every 15 s: it goes nowhere.
+    // A sawtooth of 60 MiB every 15 s does not rise.
     EXPECT_FALSE(drawn(60, [](double t) { return 400 + 4 * std::fmod(t, 15); }).reaching(mib(40), kHorizon));
     EXPECT_FALSE(drawn(33, [](double t) { return t < 30 ? 400 + 3 * t : 400; }).reaching(mib(40), kHorizon));
 }

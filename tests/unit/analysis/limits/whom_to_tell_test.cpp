@@ -49,17 +49,17 @@ TEST(WhomToTell, OfAWorkerThatGrowsItsTrainerSinceTheWorkerWouldOnlyDie) {
     EXPECT_EQ(told(target), 2);
     EXPECT_EQ(whom_to_tell(target).grower->task.id.pid, 4);
     grows(target, 5);
-    EXPECT_EQ(told(target), 2) << "from further below";
+    EXPECT_EQ(told(target), 2) << "the trainer of a process several levels below it";
 }
 
 TEST(WhomToTell, TheTrainerThatHoldsMostWhereNobodyGrows) {
     TargetSnapshot target = job(kTwoRanks);
     EXPECT_EQ(told(target), 3);
     grows(target, 4, Verdict::stable);
-    EXPECT_EQ(told(target), 3) << "somebody always grew most; that is no evidence while the floor is flat";
+    EXPECT_EQ(told(target), 3) << "some process always grew most, which proves nothing while the floor is flat";
     EXPECT_EQ(whom_to_tell(target).grower, nullptr);
     grows(target, 999);
-    EXPECT_EQ(told(target), 3) << "who grew is gone";
+    EXPECT_EQ(told(target), 3) << "the process that grew has exited";
 }
 
 TEST(WhomToTell, AllTrainersAreKnownTheLargestFirst) {

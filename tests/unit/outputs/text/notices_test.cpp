@@ -141,11 +141,11 @@ TEST(Notices, MarksCountWhatIsHeldBelowTheLimitOfAnAncestor) {
 TEST(Notices, APrecursorIsSaidWhenItBeginsAndWhenItIsOver) {
     const Snapshot calm = held(10);
     Snapshot stalled = calm;
-    stalled.targets[0].precursors = {{PrecursorKind::pressure, 1, "everything stood still"}};
+    stalled.targets[0].precursors = {{PrecursorKind::pressure, 1, "all its threads waited"}};
     Snapshot worse = stalled;
     worse.targets[0].precursors[0].reason = "everything stands still";
     worse.targets[0].precursors.push_back({PrecursorKind::shm_full, 2, "/dev/shm is full"});
-    EXPECT_THAT(notices(&calm, stalled), ElementsAre("train: pressure: everything stood still"));
+    EXPECT_THAT(notices(&calm, stalled), ElementsAre("train: pressure: all its threads waited"));
     EXPECT_THAT(notices(&stalled, stalled), IsEmpty());
     EXPECT_THAT(notices(&stalled, worse), ElementsAre("train: shm_full: /dev/shm is full"));
     EXPECT_THAT(notices(&worse, calm), ElementsAre("train: pressure is over", "train: shm_full is over"));
