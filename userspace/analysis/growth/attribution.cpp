@@ -91,7 +91,7 @@ void add(GrowthSite& to, const GrowthSite& from) {
     to.pids.insert(to.pids.end(), from.pids.begin(), from.pids.end());
 }
 
-// `sites` of one place stand next to each other and become one.
+// Sorts `sites`, so that those of one place are adjacent, and merges them.
 template <class Order, class Same>
 std::vector<GrowthSite> merged(std::vector<GrowthSite> sites, Order order, Same same) {
     std::vector<GrowthSite*> in_order;

@@ -6,7 +6,7 @@ namespace memscope {
 namespace {
 
 constexpr double kLongestPause = 10;       // windows
-constexpr double kNegligible = 0.05 / 60;  // of a window: less tells nothing
+constexpr double kNegligible = 0.05 / 60;  // share of a window; a lower cost proves nothing
 
 }  // namespace
 
@@ -25,7 +25,7 @@ HookBudget::Advice HookBudget::consider(Seconds now, Seconds hook, const std::fu
     if (now - window_began_ < window_) return Advice::stay;
     const Seconds cost = hook - hook_then_;
     const Seconds used_now = watched();
-    // Processes that end take their time with them: the sum may fall.
+    // The CPU time of a process disappears when it exits, so the sum may fall.
     const Seconds used = std::max(used_now - watched_then_, Seconds{0});
     window_began_ = now;
     hook_then_ = hook;

@@ -5,17 +5,18 @@
 
 namespace memscope {
 
-// Whether a hook may stay attached: what it has cost is held against the CPU time of those it hangs on. One that costs
-// more than its share is taken off for a while, longer each time.
+// Decides whether a hook may stay attached, by comparing its cost to the CPU time of the processes that it slows down.
+// A hook that costs more than its share is detached for a while, longer each time.
 class HookBudget {
   public:
     enum class Advice { stay, take_off, put_back };
 
-    // `window`: how long its cost is added up. Growth comes in bursts: a start, a validation.
+    // `window`: the time over which the cost is summed up. It is long because growth comes in bursts: a start, a
+    // validation.
     HookBudget(double share, Seconds window) : share_(share), window_(window), next_pause_(window) {}
 
-    // At every tick: the time, and since the beginning the CPU time of the hook and of the watched processes, which is
-    // asked for only when it is needed.
+    // Call this at every tick with the time and the CPU time of the hook since the start. `watched` returns the CPU
+    // time of the watched processes since the start and is called only when it is needed.
     Advice consider(Seconds now, Seconds hook, const std::function<Seconds()>& watched);
     bool is_off() const { return off_until_ > Seconds{0}; }
 

@@ -6,11 +6,12 @@
 namespace memscope {
 namespace {
 
-constexpr double kLittle = 1 << 20;     // bytes: a look in which less grew says nothing
-constexpr double kNoticeable = 0.05;    // of what grew in a look: less is not worth a count
-constexpr double kFade = 0.8;           // of what was before, at each look in which something grew
-constexpr int kEnoughLooks = 3;         // two may be chance
-constexpr double kMostGivenBack = 0.5;  // of what grew: beyond it lines name who took, not who keeps
+constexpr double kLittle = 1 << 20;   // bytes; an interval with less growth is ignored
+constexpr double kNoticeable = 0.05;  // share of the growth of an interval; a line with less is not counted
+constexpr double kFade = 0.8;         // factor for earlier growth, at each interval with growth
+constexpr int kEnoughIntervals = 3;   // two may be a coincidence
+// Share of the growth; if more was freed, the lines show which code allocates, not which code keeps the memory.
+constexpr double kMostGivenBack = 0.5;
 constexpr std::size_t kMostLines = 1024;
 
 double positive(double value) { return std::max(value, 0.0); }
@@ -19,17 +20,17 @@ double positive(double value) { return std::max(value, 0.0); }
 
 void LineHistory::add(Sum& sum, double grown, double repeated, double given_back) {
     if (grown < kLittle) {
-        sum.given_back += given_back;  // late, but of what grew before
+        sum.given_back += given_back;  // memory of earlier growth, freed late
         return;
     }
     sum.recent = sum.recent * kFade + grown;
     sum.repeated = sum.repeated * kFade + repeated;
     sum.given_back = sum.given_back * kFade + given_back;
-    ++sum.looks;
+    ++sum.intervals;
 }
 
 void LineHistory::look_at(Seconds now, std::span<const LineGrowth> lines) {
-    looked_ = now;
+    last_ = now;
     struct Change {
         double grown = 0;
         double repeated = 0;
@@ -40,7 +41,7 @@ void LineHistory::look_at(Seconds now, std::span<const LineGrowth> lines) {
     std::map<Key, Line> seen;
     std::vector<std::pair<Line*, double>> grew;
     for (const LineGrowth& each : lines) {
-        if (seen.size() >= kMostLines) break;  // they come largest first
+        if (seen.size() >= kMostLines) break;  // lines are sorted, largest first
         Key key{each.role, each.place};
         const auto known = lines_.find(key);
         Line line = known == lines_.end() ? Line{} : known->second;
@@ -48,7 +49,7 @@ void LineHistory::look_at(Seconds now, std::span<const LineGrowth> lines) {
         if (run_began_ && change < 0) change = static_cast<double>(each.bytes);
         line.bytes = each.bytes;
         Line& kept = seen.insert_or_assign(std::move(key), line).first->second;
-        if (first_) continue;  // what was there before has grown, but nobody knows when
+        if (first_) continue;  // it is not known when the lines of the first interval grew
         for (Change* sum : {&all, &roles[each.role]}) {
             sum->grown += positive(change);
             sum->repeated += line.times > 0 ? positive(change) : 0;
@@ -73,7 +74,7 @@ std::optional<GrowingLines> LineHistory::growing(const std::optional<RoleKey>& r
     const auto found = role ? roles_.find(*role) : roles_.end();
     if (role && found == roles_.end()) return std::nullopt;
     const Sum& sum = role ? found->second : all_;
-    if (sum.looks < kEnoughLooks || sum.given_back > kMostGivenBack * sum.recent) return std::nullopt;
+    if (sum.intervals < kEnoughIntervals || sum.given_back > kMostGivenBack * sum.recent) return std::nullopt;
     const std::pair<const Key, Line>* most = nullptr;
     for (const auto& line : lines_)
         if ((!role || line.first.role == *role) && (!most || line.second.recent > most->second.recent)) most = &line;

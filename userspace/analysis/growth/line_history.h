@@ -9,21 +9,22 @@
 
 namespace memscope {
 
-// Whether a job grows at the same lines again and again, as a leak does, or at new ones each time, as one does that
-// comes to parts of itself it has not run before. Lines are looked at now and then; a look in which little grew says
-// nothing, so that a step at each validation counts as much as steady growth.
+// Decides whether a job grows at the same lines again and again, as a leak does, or at new lines each time, as a job
+// does that runs parts of its code for the first time. Lines are compared at intervals. An interval with little growth
+// is ignored, so a step at each validation counts as much as steady growth.
 class LineHistory {
   public:
     explicit LineHistory(Seconds every) : every_(every) {}
 
-    bool is_due(Seconds now) const { return now - looked_ >= every_; }
+    bool is_due(Seconds now) const { return now - last_ >= every_; }
     void look_at(Seconds now, std::span<const LineGrowth> lines);
-    // The lines of the next look are those of another run of the job, which may be at a line with less than before.
+    // The next lines are those of another run of the job, whose lines may have less growth than before.
     void run_began() { run_began_ = true; }
 
     void forget(const RoleKey& role) { roles_.erase(role); }
 
-    // Of a role, or of all. None where there were too few looks, or what one line took another gave back.
+    // The growing lines of a role or of all roles. None after too few intervals, or if one line freed what another had
+    // added.
     std::optional<GrowingLines> growing(const std::optional<RoleKey>& role) const;
 
   private:
@@ -33,29 +34,30 @@ class LineHistory {
         auto operator<=>(const Key&) const = default;
     };
     struct Line {
-        std::int64_t bytes = 0;  // at the last look
-        double recent = 0;       // grown lately: what is long ago counts less and less
-        int times = 0;           // looks in which it grew
+        std::int64_t bytes = 0;  // at the last interval
+        double recent = 0;       // recent growth; older growth counts less and less
+        int times = 0;           // intervals in which it grew
     };
-    // The same for the lines of one role together, and of all.
+    // The same for the lines of one role together, and of all roles.
     struct Sum {
         double recent = 0;
-        double repeated = 0;  // that part of it that grew at lines which had grown before
+        double repeated = 0;  // the part of it that grew at lines which had grown before
         double given_back = 0;
-        int looks = 0;  // in which something grew
+        int intervals = 0;  // intervals with growth
     };
     void add(Sum& sum, double grown, double repeated, double given_back);
 
     Seconds every_;
-    Seconds looked_{-1e9};
+    Seconds last_{-1e9};
     bool first_ = true;
-    bool run_began_ = false;  // since the last look
+    bool run_began_ = false;  // since the last interval
     std::map<Key, Line> lines_{};
     std::map<RoleKey, Sum> roles_{};
     Sum all_{};
 };
 
-// The same lines again and again speak against a job, new ones each time for it. Many jobs do neither.
+// Growth at the same lines again and again is evidence for a leak, growth at new lines is evidence against it. Many
+// jobs show neither.
 inline bool at_same_lines(const GrowingLines& lines) { return lines.repeated >= 0.8; }
 inline bool at_new_lines(const GrowingLines& lines) { return lines.repeated <= 0.2; }
 

@@ -46,7 +46,7 @@ TEST(SitesMergedByLine, AreOneWhateverNativeCodeTheyCalled) {
     const auto merged = merged_by_line({site(300, 7, 11, 0, "memset"), site(100, 8, 11, 0, "memcpy"), site(50, 7, 12)});
     ASSERT_EQ(merged.size(), 2U);
     EXPECT_EQ(merged[0].bytes, 400);
-    EXPECT_EQ(merged[0].native.front().symbol, "memset") << "that of the largest";
+    EXPECT_EQ(merged[0].native.front().symbol, "memset") << "the native frames of the largest site";
     EXPECT_EQ(merged[0].pids, (std::vector<pid_t>{7, 8}));
 }
 

@@ -11,7 +11,7 @@ auto used(Seconds time) {
     return [time] { return time; };
 }
 
-// A minute of that cost on processes that use one CPU.
+// One minute with that cost of the hook, for processes that use one CPU.
 Advice window(HookBudget& budget, double& now, double& hook, double cost) {
     Advice advice = Advice::stay;
     for (int second = 0; second < 61 && advice == Advice::stay; ++second) {

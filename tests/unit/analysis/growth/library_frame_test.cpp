@@ -54,7 +54,7 @@ constexpr Place kPlaces[] = {
     {"/home/me/venv/train.py", false},
     {"/home/me/project/.venv/train.py", false},
     {"/home/me/torch/train.py", false},
-    {"/home/me/pytorch/torch/nn/modules/module.py", false},  // a checkout that is worked on
+    {"/home/me/pytorch/torch/nn/modules/module.py", false},  // a checkout that the user edits
     {"/home/me/app.zip/train.py", false},
     {"/home/me/app.pyz/__main__.py", false},
     {"/home/me/python3.zip.d/train.py", false},

@@ -38,8 +38,8 @@ TEST(LineHistory, GoesOnInTheNextRunOfAJob) {
         for (int i = 1; i < 4; ++i) looks.at({{kTrainer, "step (train.py:12)", i * 50 * kMiB}});
     }
     const auto growing = looks.growing();
-    ASSERT_TRUE(growing) << "a new run has given nothing back";
-    EXPECT_EQ(growing->times, 8) << "all looks but the first";
+    ASSERT_TRUE(growing) << "the start of a new run does not count as freed memory";
+    EXPECT_EQ(growing->times, 8) << "all intervals except the first";
 }
 
 TEST(LineHistory, SaysThatEachTimeItIsAnother) {
@@ -57,7 +57,7 @@ TEST(LineHistory, CountsStepsFarApartAsSteadyGrowth) {
     Looks looks;
     for (int i = 0; i < 120; ++i) looks.at({{kTrainer, "validate (train.py:35)", i / 30 * 400 * kMiB}});
     ASSERT_TRUE(looks.growing());
-    EXPECT_NEAR(looks.growing()->repeated, 0.74, 0.01) << "all but the first, which counts less by now";
+    EXPECT_NEAR(looks.growing()->repeated, 0.74, 0.01) << "all except the first, whose weight has decayed";
     EXPECT_EQ(looks.growing()->times, 3);
 }
 
