@@ -12,7 +12,7 @@
 namespace memscope {
 namespace {
 
-constexpr double kBig = 0.1;  // of what the target holds: from here on a flat role is worth a word
+constexpr double kBig = 0.1;  // share of the target's memory; a role with constant memory above it is mentioned
 
 std::string rank_text(const RoleKey& key) { return key.rank ? fmt::format(" of rank {}", *key.rank) : ""; }
 
@@ -39,20 +39,20 @@ std::string lines_text(const GrowingLines& lines) {
     return "It grows at some lines again, at others for the first time, " + where;
 }
 
-// What the sentence of the curve does not say: a limit of an ancestor or of the host, and what the last minute alone
-// foretells.
+// Adds what the sentence about the curve does not say: a limit of an ancestor or of the host, and the forecast from the
+// last minute.
 std::string limit_text(const Forecast& forecast) {
     if (!forecast.limit) return {};
     const EffectiveLimit& limit = *forecast.limit;
     const std::string whose = fmt::format("{} ({})", limit_name(limit.owner), human_size(limit.limit));
     if (forecast.basis == Forecast::Basis::trend)
-        return fmt::format("What is held below {} has lately risen by {}: at this rate it is full in {}.", whose,
+        return fmt::format("Use of {} lately rose by {}: at this rate it is full in {}.", whose,
                            human_rate(forecast.rate), human_duration(forecast.eta));
     if (limit.owner == "own") return {};
     if (forecast.basis == Forecast::Basis::spike)
-        return fmt::format("With what others hold there, the next spike would cross {} in {}.", whose,
+        return fmt::format("Together with other jobs, the next spike would cross {} in {}.", whose,
                            human_duration(forecast.eta));
-    return fmt::format("With what others hold there, {} is reached in {}.", whose, human_duration(forecast.eta));
+    return fmt::format("Together with other jobs, {} is reached in {}.", whose, human_duration(forecast.eta));
 }
 
 // "3 dataloader workers made of the trainer's pages"
@@ -74,10 +74,10 @@ std::string copiers_text(const Sharing& sharing, const std::optional<RoleKey>& r
     return fmt::format("{} {} made of {} pages", by.processes, name, whose);
 }
 
-// What growth is made of, where that is not memory which the program keeps, and what helps against it.
+// Explains growth that is not memory which the program keeps, and what helps against it.
 std::string cause_text(const TargetSnapshot& target, const ScopeVerdict& verdict) {
     const GrowthCause& cause = *verdict.cause;
-    // Of the rise of the floor, which is what the sentence has just told.
+    // Relative to the rise of the floor, which the sentence before has mentioned.
     const double rise = verdict.judgement.rise;
     const std::string size = human_size(rise > 0 ? Bytes{static_cast<std::uint64_t>(cause.share * rise)} : cause.bytes);
     switch (cause.kind) {
@@ -89,22 +89,24 @@ std::string cause_text(const TargetSnapshot& target, const ScopeVerdict& verdict
                                copiers && copiers->confirmed ? "are" : "seem to be",
                                copiers_text(target.sharing, verdict.role),
                                python ? "keep the dataset in arrays, not in lists of objects"
-                                      : "a page is copied when one of those who share it writes to it");
+                                      : "a page is copied when one of the processes that share it writes to it");
         }
         case GrowthCause::Kind::shared_memory:
             return fmt::format(
-                "{} of it are shared memory, which ends with its files and not with its processes; look at files in "
-                "/dev/shm and other tmpfs, and at tensors that are kept in shared memory",
+                "{} of it are shared memory, which is freed when its files are removed, not when its processes exit; "
+                "check "
+                "files in /dev/shm and other tmpfs, and tensors that are kept in shared memory",
                 size);
         case GrowthCause::Kind::page_tables:
             return fmt::format(
-                "{} of it are page tables; fewer processes that map the same large memory need less of them, and so "
-                "do huge pages",
+                "{} of it are page tables; to need fewer of them, let fewer processes map the same large memory, or "
+                "use "
+                "huge pages",
                 size);
         case GrowthCause::Kind::kernel:
             return fmt::format(
-                "{} of it are kernel memory that cannot be reclaimed; look at open files, sockets and processes that "
-                "are left behind",
+                "{} of it are kernel memory that cannot be reclaimed; check for open files, sockets and processes "
+                "that are left behind",
                 size);
     }
     return {};
@@ -154,8 +156,8 @@ std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verd
     const auto append = [&text](const std::string& sentence) {
         if (!sentence.empty()) text += " " + sentence;
     };
-    if (!leaks && !cause.empty()) append(cause + ".");  // a leak has said it already
-    // Neither tells of what is no memory that a program keeps: a second diagnosis would contradict the first.
+    if (!leaks && !cause.empty()) append(cause + ".");  // for a leak, the text contains it already
+    // Neither applies to memory that the program does not keep: a second diagnosis would contradict the first.
     if (verdict.grower && !verdict.cause) append(grower_text(*verdict.grower));
     if (verdict.lines && !verdict.cause) append(lines_text(*verdict.lines));
     if (verdict.role) return role_text(*verdict.role, processes) + ": " + text;

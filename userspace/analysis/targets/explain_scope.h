@@ -5,15 +5,15 @@
 
 namespace memscope {
 
-// What a verdict means here: the sentence of its curve, then who makes it and which limit comes first. A role that is
-// big and flat is named as what it is, constant overhead.
+// Explains a verdict: first the sentence about its curve, then which process causes it and which limit is reached
+// first. A large role with constant memory is described as constant overhead.
 std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verdict);
 
-// Whether people should read it beside that of the target: a GPU or a role that leaks, unless the target's names the
-// role already.
+// True if this verdict should be shown in addition to that of the target: a GPU or a role that leaks, unless the
+// target's verdict names the role already.
 bool adds_to(const TargetSnapshot& target, const ScopeVerdict& verdict);
 
-// The verdict of the target says that copies of shared pages are why it grows: nothing else need say so.
+// True if the verdict of the target names un-sharing as its cause. Then no other output needs to repeat it.
 bool says_unsharing(const TargetSnapshot& target);
 
 // "8 dataloader workers", "the trainer of rank 3"

@@ -6,12 +6,12 @@
 namespace memscope {
 namespace {
 
-constexpr double kLooksInAWindow = 64;  // who grows does not change from tick to tick
+constexpr double kReadingsInAWindow = 64;  // the growing process does not change from tick to tick
 constexpr Bytes kLeastGrowth{1ULL << 20};
-constexpr double kLeastShare = 0.2;  // of the rise of its role or target
-constexpr int kMostLevels = 64;      // a tree that is read while it changes may go in circles
+constexpr double kLeastShare = 0.2;  // share of the rise of its role or target
+constexpr int kMostLevels = 64;      // a tree that changes during the read may contain cycles
 
-// How far below the top of its tree a process stands, and who that is.
+// How many levels a process is below the top of its tree, and the process at the top.
 std::pair<int, const Process*> depth_of(const Process& process, std::span<const Process> all) {
     std::map<pid_t, const Process*> by_pid;
     for (const Process& each : all) by_pid[each.task.id.pid] = &each;
@@ -28,21 +28,21 @@ std::pair<int, const Process*> depth_of(const Process& process, std::span<const 
 }  // namespace
 
 void Growers::look_at(Seconds now, const TargetSnapshot& target, Bytes judged) {
-    if (now - looked_ < window_ / kLooksInAWindow) return;
-    looked_ = now;
+    if (now - last_ < window_ / kReadingsInAWindow) return;
+    last_ = now;
     std::map<ProcessId, Past> still;
     for (const Process& process : target.processes) {
         if (!process.task.memory || !process.own_known) continue;
         const auto role = target.roles.find({process.role, process.rank});
-        // Orphaned pages became its own because its parent wrote to them: that is no growth of this process.
-        const Look look{now, process.own_anon() - process.orphaned, judged,
-                        role == target.roles.end() ? Bytes{} : role->second.own_anon()};
+        // Orphaned pages became its own because its parent wrote to them, so they are not growth of this process.
+        const Reading reading{now, process.own_anon() - process.orphaned, judged,
+                              role == target.roles.end() ? Bytes{} : role->second.own_anon()};
         auto known = past_.extract(process.task.id);
-        Past past = known.empty() ? Past{look, look, look} : known.mapped();
-        past.latest = look;
+        Past past = known.empty() ? Past{reading, reading, reading} : known.mapped();
+        past.latest = reading;
         if (now - past.since.at >= window_) {
             past.before = past.since;
-            past.since = look;
+            past.since = reading;
         }
         still.emplace_hint(still.end(), process.task.id, past);
     }

@@ -7,32 +7,32 @@
 
 namespace memscope {
 
-// Which process grows: what each held for itself a while ago, in two looks, so that growth is told over one to two
-// windows whatever the number of ticks in between.
+// Finds the process that grows. Keeps two earlier readings of each process's own memory, so that growth is measured
+// over one to two windows, whatever the number of ticks in between.
 class Growers {
   public:
     explicit Growers(Seconds window) : window_(window) {}
 
-    // `judged`: the memory of the target that is judged.
+    // `judged`: the judged memory of the target.
     void look_at(Seconds now, const TargetSnapshot& target, Bytes judged);
-    // The one that grew most, of a role or of all. None where nobody grew by 1 MiB and by a fifth of what the role or
-    // the target rose by meanwhile: somebody always grows most, and that one need not be the reason.
+    // The process that grew most, of a role or of all. None if no process grew by 1 MiB and by a fifth of the rise of
+    // the role or target: some process always grows most, and it need not be the cause.
     std::optional<Grower> most_grown(std::span<const Process> processes, const std::optional<RoleKey>& role) const;
 
   private:
-    struct Look {
+    struct Reading {
         Seconds at{};
         Bytes own{};
-        Bytes target{};  // judged memory of all
-        Bytes role{};    // what its role held for itself
+        Bytes target{};  // judged memory of the target
+        Bytes role{};    // own memory of its role
     };
     struct Past {
-        Look before;
-        Look since;
-        Look latest;
+        Reading before;
+        Reading since;
+        Reading latest;
     };
     Seconds window_;
-    Seconds looked_{-1e9};
+    Seconds last_{-1e9};
     std::map<ProcessId, Past> past_{};
 };
 

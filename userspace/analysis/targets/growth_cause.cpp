@@ -7,7 +7,8 @@ namespace {
 
 constexpr std::size_t kMostSteps = 128;
 constexpr double kMostOfTheRise = 0.5;
-constexpr double kLatest = 0.125;  // of the time since the leak began: the floor of that part is the floor now
+// Share of the time since the leak began; the floor of this last part is the floor now.
+constexpr double kLatest = 0.125;
 
 const HeldParts& lower(const HeldParts& a, const HeldParts& b) { return b.judged < a.judged ? b : a; }
 
@@ -20,11 +21,11 @@ HeldParts held_parts(const TargetSnapshot& target, Bytes judged) {
     if (!memory.measured_at.empty()) return parts;
     if (memory.page_tables)
         parts.page_tables = *memory.page_tables;
-    else  // cgroup v1 has no sum of them
+    else  // cgroup v1 does not report them, so they are summed up by process
         for (const Process& process : target.processes)
             if (process.task.memory) parts.page_tables += process.task.memory->page_tables;
     parts.shmem = memory.by_kind.shmem;
-    // Not slab that can be reclaimed, which is in `kernel` and not in `unreclaimable`.
+    // Without reclaimable slab, which is in `kernel` and not in `unreclaimable`.
     const Bytes kernel = std::min(memory.by_kind.kernel, memory.unreclaimable - memory.by_kind.anon - parts.shmem);
     parts.kernel = kernel - parts.page_tables;
     return parts;

@@ -6,8 +6,8 @@
 
 namespace memscope {
 
-// The judged memory of a scope, and what of it is known to be something else than memory that a program keeps. The
-// parts are disjoint.
+// The judged memory of a scope, and the parts of it that are known to be something else than memory which a program
+// keeps. The parts are disjoint.
 struct HeldParts {
     Bytes judged{};
     Bytes unshared{};     // copies of pages that forked processes once shared with their parent
@@ -15,27 +15,29 @@ struct HeldParts {
     Bytes page_tables{};  // in kernel memory
     Bytes kernel{};       // other kernel memory that cannot be reclaimed
 };
-// Of a target. Where it is not a cgroup of its own, only anonymous memory is judged, so the other kinds are no part.
+// The parts of a target. If the target is not a cgroup of its own, only anonymous memory is judged, so the other kinds
+// are not included.
 HeldParts held_parts(const TargetSnapshot& target, Bytes judged);
 
-// What the memory of a scope was made of, in bounded memory (6 KiB): says why it rose since a leak or warm-up began.
+// Keeps the composition of the memory of a scope in bounded memory (6 KiB), to explain why it rose since a leak or
+// warm-up began.
 class PartsHistory {
   public:
     explicit PartsHistory(Seconds step) : step_(step) {}
 
     // Times must not run back.
     void add(Seconds now, const HeldParts& parts);
-    // The one part that makes up more than half of the rise since then; none where there is no such part.
+    // The part that makes up more than half of the rise since then. None if there is no such part.
     std::optional<GrowthCause> cause_since(Seconds then) const;
 
   private:
-    // Of the samples of one step the one with the least judged memory: it stands on the floor.
+    // The sample of one step with the least judged memory, because that one is on the floor.
     struct Step {
         Seconds began{};
         HeldParts lowest{};
     };
 
-    Seconds step_;  // doubles whenever there are too many
+    Seconds step_;  // doubles when there are too many steps
     std::vector<Step> steps_{};
 };
 

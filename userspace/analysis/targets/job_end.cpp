@@ -19,7 +19,7 @@ void end_target(TargetSnapshot& target) {
 
 namespace {
 
-// Workers are forked anew each epoch: one that exits by itself does not end the job, one that was killed may.
+// Workers are forked again in each epoch. The exit of a worker does not end the job; a kill of it may.
 bool is_replaced_by_habit(Role role) { return role == Role::dataloader_worker || role == Role::compile_worker; }
 
 }  // namespace

@@ -6,16 +6,16 @@
 
 namespace memscope {
 
-// Marks the last values of a target as those of one that has ended: nothing announces an end that has come, and nothing
-// is foreseen for processes that are gone.
+// Marks the last values of a target that has ended: removes its precursors and forecasts, because its processes have
+// exited.
 void end_target(TargetSnapshot& target);
 
-// Notices the tick at which the processes that held most of a target's memory are gone, or the process that made it
-// grow: what was foreseen for them does not hold for the processes that remain or follow.
+// Detects the tick at which the processes that held most of a target's memory, or the process that made it grow, have
+// exited: a forecast for them is not valid for the processes that remain or follow.
 class JobEnd {
   public:
-    // `target` has its processes and the deaths of this tick. `held` is what is judged of it. `grower` is the process
-    // that grew most up to the tick before, where the target grew.
+    // `target` contains its processes and the deaths of this tick. `held` is its judged memory. `grower` is the process
+    // that grew most up to the previous tick, if the target grew.
     bool look_at(const TargetSnapshot& target, Bytes held, std::optional<pid_t> grower);
 
   private:
@@ -24,8 +24,8 @@ class JobEnd {
         Role role = Role::other;
         Bytes held{};  // anonymous memory, in RAM or swapped out
     };
-    std::vector<Member> members_{};  // of the tick before, by id
-    Bytes held_{};                   // by the target, at the tick before
+    std::vector<Member> members_{};  // of the previous tick, by id
+    Bytes held_{};                   // judged memory of the target at the previous tick
 };
 
 }  // namespace memscope

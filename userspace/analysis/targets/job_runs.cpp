@@ -6,10 +6,10 @@
 namespace memscope {
 namespace {
 
-// Less is a shell command between two runs: sleep, date, mkdir. An idle CPython has more.
+// A process with less is a shell command between two runs: sleep, date, mkdir. An idle CPython has more.
 constexpr Bytes kWork{std::uint64_t{8} << 20U};
 // The reason of a death may be decided a few ticks after the process has ended.
-constexpr std::uint64_t kRemembered = 16;  // looks
+constexpr std::uint64_t kRemembered = 16;  // rounds
 
 bool follows_parent(Role role) {
     return role == Role::dataloader_worker || role == Role::compile_worker || role == Role::helper;
@@ -40,11 +40,11 @@ void JobRuns::follow_parent(Target& target, Member& member) {
     member.run = parent && parent->run != kNoRun ? parent->run : target.current;
 }
 
-// With its first processes and their ancestors.
+// Begins a run with its first processes and their ancestors.
 void JobRuns::begin(Target& target, const Members& first) {
     constexpr int kDeepest = 64;  // generations; a cycle of reused pids ends there
     target.previous = std::exchange(target.current, next_run());
-    target.began = look_;
+    target.began = round_;
     target.over = false;
     for (Member* member : first) {
         member->run = target.current;
@@ -62,7 +62,7 @@ void JobRuns::look_at(Target& target, const std::vector<const TrackedProcess*>& 
     for (const TrackedProcess* process : processes) {
         const auto known = target.members.find(process->task.id);
         if (!process->ended || known == target.members.end() || known->second.ended != 0) continue;
-        known->second.ended = look_;
+        known->second.ended = round_;
         work_ended = work_ended || known->second.works;
     }
     if (work_ended && !has_work_left(target)) target.over = true;
@@ -73,11 +73,11 @@ void JobRuns::look_at(Target& target, const std::vector<const TrackedProcess*>& 
     for (const TrackedProcess* process : processes) {
         const auto [place, is_new] = target.members.try_emplace(process->task.id);
         Member& member = place->second;
-        if (is_new) member = {.parent = process->task.parent, .since = look_, .ended = process->ended ? look_ : 0};
+        if (is_new) member = {.parent = process->task.parent, .since = round_, .ended = process->ended ? round_ : 0};
         if (member.works) continue;
         if (does_work(*process)) {
             member.works = true;
-            member.since = look_;
+            member.since = round_;
             first.push_back(&member);
         } else if (follows_parent(process->role.role)) {
             if (member.run == kNoRun) followers.push_back(&member);
@@ -93,12 +93,12 @@ void JobRuns::look_at(Target& target, const std::vector<const TrackedProcess*>& 
     const bool came_and_ended = std::ranges::any_of(first, [](const Member* member) { return member->ended != 0; });
     if (came_and_ended && !has_work_left(target)) target.over = true;
     std::erase_if(target.members, [this](const auto& each) {
-        return each.second.ended != 0 && look_ - each.second.ended > kRemembered;
+        return each.second.ended != 0 && round_ - each.second.ended > kRemembered;
     });
 }
 
 void JobRuns::look_at(const ProcessTable& processes, const Nesting& nesting) {
-    ++look_;
+    ++round_;
     const bool changed = std::exchange(revision_, processes.revision()) != processes.revision();
     const bool undecided =
         std::ranges::any_of(targets_, [](const auto& each) { return each.second.over && each.second.undecided; });
@@ -112,7 +112,7 @@ void JobRuns::look_at(const ProcessTable& processes, const Nesting& nesting) {
         for (const CgroupId target : nesting.around(innermost))
             all[target].insert(all[target].end(), its.begin(), its.end());
     for (auto& [id, its] : all) {
-        // Parents before their children.
+        // Parents come before their children.
         std::ranges::sort(its, {}, [](const TrackedProcess* process) {
             return std::pair(process->task.id.start_ns, process->task.id.pid);
         });
@@ -122,7 +122,7 @@ void JobRuns::look_at(const ProcessTable& processes, const Nesting& nesting) {
 
 void JobRuns::job_ended(CgroupId id) {
     const auto found = targets_.find(id);
-    if (found == targets_.end() || found->second.began > judged_) return;  // the end was found here as well
+    if (found == targets_.end() || found->second.began > judged_) return;  // the end was already detected here
     Target& target = found->second;
     target.over = true;
     // The next run may have begun within the same tick.
@@ -161,7 +161,7 @@ void JobRuns::name(CgroupId id, TargetSnapshot& out) {
 }
 
 void JobRuns::end_tick(const Snapshot& snapshot) {
-    judged_ = look_;
+    judged_ = round_;
     shown_.clear();
     for (const TargetSnapshot& target : snapshot.targets) show(target);
 }

@@ -10,10 +10,12 @@
 namespace memscope {
 namespace {
 
-constexpr Seconds kForgetRole = std::chrono::hours(1);  // workers may be away for a validation, not for an hour
-constexpr double kMoreProcesses = 1.5;                  // more of them is a reason to hold more, so the bar is higher
-constexpr double kLooksInWarmup = 20;                   // at the lines that grow
-constexpr double kPartsInWarmup = 240;                  // how finely it is known what memory was made of
+// Workers may be absent during a validation, but not for an hour.
+constexpr Seconds kForgetRole = std::chrono::hours(1);
+// Factor; more processes need more memory, so the threshold for a leak is higher.
+constexpr double kMoreProcesses = 1.5;
+constexpr double kLineReadingsInWarmup = 20;  // readings of the growing lines
+constexpr double kPartsInWarmup = 240;        // resolution of the composition of the memory
 
 constexpr double kNewLines = 1.5;
 constexpr double kSameLines = 0.8;
@@ -36,9 +38,9 @@ TargetJudge::TargetJudge(Seconds warmup, const TrendSettings& trend)
       whole_(new_scope(Seconds{}, 0)),
       gpus_(warmup),
       growers_(warmup / 2),
-      lines_(warmup / kLooksInWarmup),
+      lines_(warmup / kLineReadingsInWarmup),
       limits_(warmup, trend) {
-    // The process tree tells when the job begins anew: a fall of the curve alone is no restart.
+    // The process tree shows when the job restarts. A fall of the curve alone is not a restart.
     whole_.judge = Judge({.warmup = warmup, .evidence = {.restarts = std::vector<Seconds>{}}});
 }
 
@@ -63,7 +65,7 @@ void TargetJudge::add(Scope& scope, Seconds now, const HeldParts& held, std::uin
 
 void TargetJudge::add_roles(Seconds now, const TargetSnapshot& target) {
     for (const auto& [key, totals] : target.roles) {
-        // Before the pages of workers that are older than the watcher were read, their own memory is only guessed.
+        // The own memory of workers that are older than the watcher is only an estimate until their pages were read.
         if (totals.processes == 0 || !totals.own_known) continue;
         HeldParts held{.judged = totals.own_anon()};
         if (const auto unshared = target.sharing.unshared.find(key); unshared != target.sharing.unshared.end())
@@ -95,7 +97,7 @@ ScopeVerdict TargetJudge::verdict_of(const Scope& scope, const std::optional<Rol
     if (verdict.judgement.verdict == Verdict::leaking || verdict.judgement.verdict == Verdict::warming_up) {
         verdict.grower = growers_.most_grown(target.processes, role);
         verdict.lines = scope.lines;
-        const Judgement& judgement = scope.judge.latest();  // on the clock of the series
+        const Judgement& judgement = scope.judge.latest();  // its times are on the clock of the series
         verdict.cause = scope.parts.cause_since(judgement.leak_started.value_or(judgement.since));
     }
     return verdict;
@@ -113,7 +115,7 @@ void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target, st
     growers_.look_at(now, target, judged);
     if (std::exchange(run_, target.run) != target.run) lines_.run_began();
     if (target.lines) look_at_lines(now, *target.lines);
-    // What is left when everybody has gone is not what the job held: its verdict stands.
+    // The memory that is left after all processes have exited is not the job's memory, so the verdict stays as it is.
     const bool known = target.memory.measured_at.empty() ||
                        std::ranges::all_of(target.processes, [](const Process& process) { return process.own_known; });
     if (!target.processes.empty() && known) add(whole_, now, held_parts(target, judged), target.processes.size());

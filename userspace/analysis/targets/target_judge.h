@@ -12,33 +12,34 @@
 
 namespace memscope {
 
-// Judges a target tick by tick: all it holds, the memory of each role and GPU, and which limit is reached first.
+// Judges a target at each tick: all its memory, the memory of each role and GPU, and which limit is reached first.
 class TargetJudge {
   public:
     explicit TargetJudge(Seconds warmup, const TrendSettings& trend = {});
 
-    // Whether it is time to look at the lines that grow: not in every tick, which would cost much and say little.
+    // True if the growing lines should be read now. This is not done at every tick, because it costs much and adds
+    // little.
     bool wants_lines(Seconds now) const { return lines_.is_due(now); }
-    // Adds what this tick says and fills in what it means. `now` is on the boot clock, `wall` the same moment since
-    // 1970, `gpus` are those of the machine. The deaths of this tick are in `target` already.
+    // Adds the samples of this tick and fills in the verdicts. `now` is on the boot clock, `wall` is the same moment in
+    // seconds since 1970, `gpus` are those of the machine. `target` already contains the deaths of this tick.
     void consider(Seconds now, Seconds wall, TargetSnapshot& target, std::span<const GpuDevice> gpus = {});
     // The pair of role and rank has no series any more.
     void forget(const RoleKey& role);
-    // The forecasts of all limits at that tick, the earliest first: a warm-up that is foreseen to reach one limit must
-    // not hide a leak that reaches another a little later.
+    // The forecasts of all limits at the last tick, the earliest first. All are needed, because a warm-up that would
+    // reach one limit must not hide a leak that reaches another one a little later.
     const std::vector<Forecast>& forecasts() const { return forecasts_; }
-    // When the processes that held most of the target, or made it grow, were last gone; monotonic.
+    // When the processes that held most of the target, or made it grow, last exited; boot clock.
     std::optional<Seconds> job_ended() const { return job_ended_; }
 
   private:
-    // A series, what is known beside it, and when somebody last added to it.
+    // A series with related data and the time of its last sample.
     struct Scope {
         Judge judge;
         PartsHistory parts;
-        std::uint64_t processes = 0;  // a window ago, and since when
+        std::uint64_t processes = 0;  // number of processes one window ago, and when that was
         Seconds counted{};
-        bool more_processes = false;          // than in the window before
-        std::optional<GrowingLines> lines{};  // where it grows, at the last look
+        bool more_processes = false;          // more processes than in the window before
+        std::optional<GrowingLines> lines{};  // where it grows, when lines were last read
         Seconds seen{};
     };
 
@@ -58,14 +59,14 @@ class TargetJudge {
     Limits limits_;
     std::vector<Forecast> forecasts_{};
     JobEnd end_{};
-    std::optional<pid_t> grower_{};  // the process that grew most, at the tick before
+    std::optional<pid_t> grower_{};  // the process that grew most, at the previous tick
     std::optional<Seconds> job_ended_{};
     PeakWatch peak_{};
-    RunId run_ = kNoRun;  // of the job, at the tick before
+    RunId run_ = kNoRun;  // of the job, at the previous tick
 };
 
-// What is judged of a target: what cannot be reclaimed, and what has been swapped out; where the target is not a cgroup
-// of its own, the anonymous memory of its processes, each page once.
+// The judged memory of a target: unreclaimable plus swapped-out memory. If the target is not a cgroup of its own, the
+// anonymous memory of its processes, each page counted once.
 Bytes judged_memory(const TargetSnapshot& target);
 
 }  // namespace memscope

@@ -32,7 +32,7 @@ TEST(GrowthCause, IsNoneWhereNoPartMakesUpHalf) {
 TEST(GrowthCause, IsOfWhatRoseSinceTheLeakBeganNotOfWhatWasThere) {
     PartsHistory history(Seconds(5));
     for (double t = 0; t < 2000; t += 1) {
-        const double copied = std::min(t, 400.0);  // at the start, and no more
+        const double copied = std::min(t, 400.0);  // only at the start
         const double kept = t < 1000 ? 0 : t - 1000;
         history.add(Seconds(t), {.judged = mib(500 + copied + kept), .unshared = mib(copied)});
     }
@@ -42,7 +42,7 @@ TEST(GrowthCause, IsOfWhatRoseSinceTheLeakBeganNotOfWhatWasThere) {
 TEST(GrowthCause, LooksAtTheFloorNotAtSpikes) {
     PartsHistory history(Seconds(5));
     for (double t = 0; t < 3000; t += 1) {
-        // Shared memory that comes and goes, later on.
+        // Temporary shared memory, later on.
         const double spike = t > 1000 && static_cast<int>(t) % 50 < 10 ? 300 : 0;
         history.add(Seconds(t), {.judged = mib(500 + t / 20 + spike), .unshared = mib(t / 20), .shmem = mib(spike)});
     }
@@ -77,7 +77,7 @@ TEST(HeldParts, PageTablesAreWhatTheCgroupSaysElseWhatItsProcessesHave) {
     target.processes.resize(2);
     for (Process& process : target.processes) process.task.memory = AddressSpace{.page_tables = mib(4)};
     EXPECT_EQ(held_parts(target, mib(100)).page_tables, mib(8)) << "v1 has no sum";
-    EXPECT_EQ(held_parts(target, mib(100)).kernel, mib(22)) << "not what could be reclaimed";
+    EXPECT_EQ(held_parts(target, mib(100)).kernel, mib(22)) << "without reclaimable kernel memory";
     target.memory.page_tables = mib(9);
     EXPECT_EQ(held_parts(target, mib(100)).page_tables, mib(9));
     target.memory.measured_at = "user.slice";

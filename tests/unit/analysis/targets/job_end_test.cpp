@@ -15,7 +15,7 @@ Process process(pid_t pid, Role role, Bytes anon) {
     return process;
 }
 
-// A launcher, a trainer with 10 GiB and two workers with 6 GiB each, most of which they share with it.
+// A launcher, a trainer with 10 GiB and two workers with 6 GiB each, most of which they share with the trainer.
 TargetSnapshot job() {
     TargetSnapshot target;
     target.processes = {process(10, Role::launcher, {}), process(12, Role::trainer, gib(10)),
@@ -38,7 +38,7 @@ TEST(JobEnd, WhenNobodyIsLeftItHasEndedOnce) {
     end.look_at(job(), gib(12), std::nullopt);
     EXPECT_TRUE(end.look_at({}, gib(1), std::nullopt));
     EXPECT_FALSE(end.look_at({}, gib(1), std::nullopt));
-    EXPECT_FALSE(end.look_at(job(), gib(12), std::nullopt)) << "a start is no end";
+    EXPECT_FALSE(end.look_at(job(), gib(12), std::nullopt)) << "the first tick is not an end";
 }
 
 TEST(JobEnd, TheProcessThatHeldMostIsGone) {

@@ -55,10 +55,10 @@ TEST(JobRuns, AJobThatIsStartedAgainIsAnotherRun) {
     const ProcessId first = job.start(Role::trainer);
     job.tick();
     const RunId run = job.of(first);
-    EXPECT_EQ(run, before) << "nothing had ended";
+    EXPECT_EQ(run, before) << "no run had ended";
     job.end(first);
     job.tick();
-    EXPECT_EQ(job.current(), run) << "until another begins";
+    EXPECT_EQ(job.current(), run) << "the ended run is current until another begins";
     const ProcessId second = job.start(Role::trainer);
     job.tick();
     EXPECT_GT(job.current(), run);
@@ -75,7 +75,7 @@ TEST(JobRuns, AJobThatIsRestartedWithinATickIsAnotherRun) {
     job.look();
     EXPECT_GT(job.of(second), job.of(first));
     const RunId run = job.current();
-    job.runs.job_ended(kJob);  // says the same
+    job.runs.job_ended(kJob);  // reports the same end again
     EXPECT_EQ(job.current(), run);
 }
 
@@ -84,7 +84,7 @@ TEST(JobRuns, EveryJobThatCameAndDiedBetweenTwoTicksIsARun) {
     RunId before = kNoRun;
     for (int i = 0; i < 5; ++i) {
         const ProcessId id = job.start(Role::other, 0);
-        job.table.living().at(id.pid).task.memory.reset();  // no scan has met it
+        job.table.living().at(id.pid).task.memory.reset();  // no scan has seen it yet
         job.end(id);
         job.tick();
         EXPECT_GT(job.of(id), before);
@@ -103,7 +103,7 @@ TEST(JobRuns, ACommandOfTheShellIsNone) {
     job.tick();
     job.end(sleep, 0);
     job.tick();
-    EXPECT_EQ(job.current(), run) << "the run that died can still be looked at";
+    EXPECT_EQ(job.current(), run) << "the results of the ended run can still be read";
 }
 
 TEST(JobRuns, AProgramOfAnyKindBeginsOneOnceItHoldsMemory) {
@@ -114,7 +114,7 @@ TEST(JobRuns, AProgramOfAnyKindBeginsOneOnceItHoldsMemory) {
     const ProcessId program = job.start(Role::other, kMiB);
     job.tick();
     EXPECT_EQ(job.current(), run);
-    job.table.living().at(program.pid).task.memory->anon = Bytes{100 * kMiB};  // nobody came or went
+    job.table.living().at(program.pid).task.memory->anon = Bytes{100 * kMiB};  // no process started or ended
     job.tick();
     EXPECT_GT(job.current(), run);
     EXPECT_EQ(job.of(program), job.current());
@@ -196,7 +196,7 @@ TEST(JobRuns, OfTargetsThatAreNestedAreTheirOwn) {
     const ProcessId again = job.start(Role::trainer, 100 * kMiB, kShell.pid, {}, kInner);
     job.tick();
     EXPECT_GT(job.runs.of(kInner, again), job.runs.of(kInner, inner));
-    EXPECT_EQ(job.of(again), job.of(outer)) << "the outer one goes on";
+    EXPECT_EQ(job.of(again), job.of(outer)) << "the run of the outer target continues";
     EXPECT_EQ(job.runs.around(job.table.living().at(again.pid), job.nesting).size(), 2U);
 }
 
@@ -223,7 +223,7 @@ TEST(JobRuns, ThatARemovedTargetShowsAreKeptUntilItIsNotShownAnyMore) {
     EXPECT_EQ(last.run, last.deaths.front().run);
     EXPECT_EQ(job.runs.kept(), std::set<RunId>{last.run});
     job.runs.end_tick({.targets = {last}});
-    EXPECT_EQ(job.runs.kept(), std::set<RunId>{last.run}) << "lingers";
+    EXPECT_EQ(job.runs.kept(), std::set<RunId>{last.run}) << "the last snapshot still shows it";
     job.runs.end_tick({});
     EXPECT_TRUE(job.runs.kept().empty());
 }

@@ -27,7 +27,7 @@ Process process(pid_t pid, pid_t parent, Role role, const char* comm, std::uint6
     return process;
 }
 
-// A job of a launcher, its trainer and some workers, by what the trainer holds.
+// A job with a launcher, a trainer with the given memory, and workers.
 TargetSnapshot job(std::uint64_t trainer, std::size_t workers = 0) {
     TargetSnapshot target;
     target.processes = {process(10, 1, Role::launcher, "uv", 20 * kMiB),
@@ -83,10 +83,10 @@ TEST(TargetJudge, NamesTheRoleAndTheProcessThatLeak) {
     EXPECT_EQ(watched.of(Role::trainer)->judgement.verdict, Verdict::leaking);
     EXPECT_EQ(watched.of(Role::launcher)->judgement.verdict, Verdict::stable);
     EXPECT_THAT(watched.of(Role::trainer)->explanation, testing::StartsWith("The trainer: The floor has risen"));
-    EXPECT_FALSE(adds_to(watched.latest, *watched.of(Role::trainer))) << "the target's has named it";
+    EXPECT_FALSE(adds_to(watched.latest, *watched.of(Role::trainer))) << "the verdict of the target names it";
 }
 
-// The same job, and the line where the trainer grows, whenever the judge asks.
+// The same job with the line where the trainer grows, in every reading of lines.
 TargetSnapshot job_that_grows_at(const char* line, double seconds) {
     const auto grown = static_cast<std::uint64_t>(seconds) * kMiB / 2;
     TargetSnapshot target = job(2 * kGiB + grown);
@@ -107,7 +107,7 @@ TEST(TargetJudge, NamesTheLineThatGrowsAgainAndAgain) {
     EXPECT_FALSE(watched.of(Role::launcher)->lines);
 }
 
-// The first moment at which a leak that begins after half an hour is called one.
+// The time at which a leak that begins after half an hour gets the verdict leaking.
 double called_after(std::string (*line_at)(double seconds)) {
     Watched watched;
     double called = 0;
@@ -131,7 +131,7 @@ TEST(TargetJudge, IsSoonerWhereTheSameLineGrowsAndLaterWhereEachTimeItIsAnother)
     const double same = called_after([](double) { return std::string("validate"); });
     const double other = called_after([](double t) { return "part " + std::to_string(static_cast<int>(t) / 60); });
     ASSERT_GT(same, 0);
-    ASSERT_GT(other, 0) << "in the end it is a leak all the same";
+    ASSERT_GT(other, 0) << "it gets the verdict in the end";
     EXPECT_LT(same, other);
 }
 
@@ -168,7 +168,7 @@ TEST(TargetJudge, ALimitThatSiblingsFillIsForeseen) {
     EXPECT_THAT(watched.latest.verdict()->explanation, HasSubstr("the host's memory (64 GiB) is reached in"));
 }
 
-// A job that is flat at 95 % of its own limit, on a host that others fill within days.
+// A job with constant memory at 95 % of its own limit, on a host that other jobs fill within days.
 TEST(TargetJudge, AForecastElsewhereDoesNotHideTheLimitWithTheLeastHeadroom) {
     Watched watched;
     watched.run(7200, [](double t) {
@@ -195,7 +195,7 @@ TEST(TargetJudge, TheEarlierOfTwoForecastsIsTold) {
     ASSERT_TRUE(watched.forecast());
     EXPECT_EQ(watched.forecast()->limit->owner, "jobs");
     EXPECT_NEAR(watched.forecast()->own_share, 1.0 / 7, 0.03);
-    ASSERT_EQ(watched.judge.forecasts().size(), 2U) << "the other one is not forgotten";
+    ASSERT_EQ(watched.judge.forecasts().size(), 2U) << "the other forecast is kept";
     EXPECT_EQ(watched.judge.forecasts()[1].limit->owner, "own");
     EXPECT_LT(watched.judge.forecasts()[0].eta, watched.judge.forecasts()[1].eta);
 }
@@ -231,7 +231,7 @@ TEST(TargetJudge, ALimitThatIsRaisedCountsAtOnce) {
     EXPECT_GT(watched.forecast()->eta, 1.5 * before);
 }
 
-// A job that had run for a while when it was met, and grows to its limit within 90 s.
+// A job that was running before watching began and grows to its limit within 90 s.
 TEST(TargetJudge, ARiseNearTheLimitIsForeseenWithoutAVerdict) {
     Watched watched;
     std::optional<double> foreseen_at;
@@ -244,13 +244,13 @@ TEST(TargetJudge, ARiseNearTheLimitIsForeseenWithoutAVerdict) {
         1);
     EXPECT_EQ(watched.latest.verdict()->judgement.verdict, Verdict::insufficient);
     ASSERT_TRUE(foreseen_at);
-    EXPECT_NEAR(*foreseen_at, 0.8 * 151 - 60, 3) << "as soon as four fifths are held";
+    EXPECT_NEAR(*foreseen_at, 0.8 * 151 - 60, 3) << "as soon as four fifths of the limit are in use";
     ASSERT_TRUE(watched.forecast());
     EXPECT_EQ(watched.forecast()->basis, Forecast::Basis::trend);
     EXPECT_EQ(watched.forecast()->limit->owner, "own");
     EXPECT_LT(watched.forecast()->eta, Seconds{3});
     EXPECT_FALSE(watched.forecast()->latest) << "it may end";
-    EXPECT_THAT(watched.latest.verdict()->explanation, HasSubstr("has lately risen by"));
+    EXPECT_THAT(watched.latest.verdict()->explanation, HasSubstr("lately rose by"));
 }
 
 TEST(TargetJudge, BelowFourFifthsARiseOfAMinuteSaysNothing) {
@@ -270,14 +270,14 @@ TEST(TargetJudge, ASpikeThatIsKnownAndFitsIsNoTrend) {
         return job(static_cast<std::uint64_t>(share * 16 * kGiB));
     };
     watched.run(600, validations, 1);
-    EXPECT_GT(foreseen, 0) << "the first two cannot be told from the end";
+    EXPECT_GT(foreseen, 0) << "the first two spikes look like the way to an OOM kill";
     foreseen = 0;
     watched.run(1200, validations, 1);
-    EXPECT_EQ(foreseen, 0) << "no verdict knows them yet, but memory came back twice";
+    EXPECT_EQ(foreseen, 0) << "there is no verdict yet, but memory fell back twice";
     watched.run(3600, validations, 1);
     EXPECT_EQ(watched.latest.verdict()->judgement.verdict, Verdict::spiky);
     EXPECT_EQ(foreseen, 0);
-    // One that goes on beyond the usual top is another matter.
+    // A rise beyond the usual peak is alarming.
     bool beyond = false;
     watched.run(
         26,
@@ -318,7 +318,7 @@ TEST(TargetJudge, WhenTheJobIsGoneNothingIsForeseenForIt) {
     EXPECT_FALSE(watched.forecast());
 }
 
-// The kernel needs some time to free the memory of a large process, after the process is gone from the tree.
+// The kernel needs some time to free the memory of a large process after the process has left the tree.
 TEST(TargetJudge, WhenTheJobIsGoneItsTrendIsOverThoughItsMemoryIsStillThere) {
     Watched watched;
     watched.run(88, [](double t) { return job(static_cast<std::uint64_t>((60 + t) / 151 * 16 * kGiB)); }, 1);
@@ -341,7 +341,7 @@ TEST(TargetJudge, TopsOfATrainerThatWasReplacedDoNotSilenceTheTrendOfTheNext) {
     Watched watched;
     watched.run(
         61, [](double t) { return job(static_cast<std::uint64_t>((2 + 12 * std::fmod(t, 20) / 20) * kGiB)); }, 1);
-    ASSERT_FALSE(watched.forecast()) << "memory came back from that top each time";
+    ASSERT_FALSE(watched.forecast()) << "memory fell back from that peak each time";
     watched.run(
         65,
         [](double t) {
@@ -351,7 +351,7 @@ TEST(TargetJudge, TopsOfATrainerThatWasReplacedDoNotSilenceTheTrendOfTheNext) {
         },
         1);
     ASSERT_TRUE(watched.judge.job_ended());
-    EXPECT_TRUE(watched.forecast()) << "nobody knows yet that the new trainer comes back from there";
+    EXPECT_TRUE(watched.forecast()) << "it is not known yet that the memory of the new trainer falls back";
 }
 
 TEST(TargetJudge, WhenTheTrainerIsReplacedWhatWasForeseenOfTheOldOneIsOver) {
@@ -368,7 +368,7 @@ TEST(TargetJudge, WhenTheTrainerIsReplacedWhatWasForeseenOfTheOldOneIsOver) {
     watched.run(99, [&](double t) { return replaced(1 + t); }, 1);
     EXPECT_FALSE(watched.forecast());
     watched.run(3600, [&](double t) { return replaced(100 + t); });
-    EXPECT_TRUE(watched.forecast()) << "the new one leaks as well";
+    EXPECT_TRUE(watched.forecast()) << "the new trainer leaks as well";
 }
 
 // Loads 6 GiB within 30 s and leaks 8 GiB an hour, in runs of an hour. `replaced`: each run is another process.
@@ -388,7 +388,8 @@ TEST(TargetJudge, ATrainerThatWasReplacedIsARestartAndTheLoopIsTold) {
     Watched watched;
     watched.run(3600 * 3.1, [](double t) { return crash_loop(t, true); });
     const ScopeVerdict* whole = watched.latest.verdict();
-    EXPECT_EQ(whole->judgement.verdict, Verdict::leaking) << "six minutes of a run say nothing, the runs before do";
+    EXPECT_EQ(whole->judgement.verdict, Verdict::leaking)
+        << "six minutes of a run prove nothing, but the earlier runs do";
     ASSERT_TRUE(whole->judgement.loop);
     EXPECT_EQ(whole->judgement.loop->restarts, 3);
     EXPECT_THAT(whole->explanation,
@@ -455,10 +456,10 @@ TEST(TargetJudge, ARoleThatIsAwayHasNoVerdictUntilItIsBack) {
     EXPECT_EQ(watched.of(Role::compile_worker), nullptr);
     watched.run(5, [](double) { return job(2 * kGiB, 4); });
     ASSERT_NE(watched.of(Role::compile_worker), nullptr);
-    EXPECT_GT(watched.of(Role::compile_worker)->judgement.samples, 100U);  // as it was
+    EXPECT_GT(watched.of(Role::compile_worker)->judgement.samples, 100U);  // unchanged
 }
 
-// A trainer and eight workers that share all it had at the fork, and hold `added` for themselves.
+// A trainer and eight workers that share all memory that the trainer had at the fork, and hold `added` of their own.
 TargetSnapshot job_with_workers(std::uint64_t trainer, std::uint64_t added, std::uint64_t unshared = 0) {
     TargetSnapshot target;
     target.processes = {process(12, 1, Role::trainer, "python3", trainer)};
@@ -480,7 +481,7 @@ TargetSnapshot job_with_workers(std::uint64_t trainer, std::uint64_t added, std:
 
 TEST(TargetJudge, WorkersAreNotAccusedOfWhatTheirTrainerLeaks) {
     Watched watched;
-    watched.run(3600, [](double t) {  // forked anew every five minutes, with all the trainer has by then
+    watched.run(3600, [](double t) {  // forked again every five minutes, with all memory of the trainer at that time
         const auto trainer = 2 * kGiB + static_cast<std::uint64_t>(t) * kMiB;
         const auto at_fork = 2 * kGiB + static_cast<std::uint64_t>(t) / 300 * 300 * kMiB;
         TargetSnapshot target = job_with_workers(at_fork, 50 * kMiB);
@@ -508,7 +509,7 @@ TEST(TargetJudge, ARoleIsNotJudgedWhileItsOwnMemoryIsGuessed) {
     EXPECT_GT(watched.of(Role::trainer)->judgement.samples, 6U);
     EXPECT_LE(watched.of(Role::dataloader_worker)->judgement.samples, 6U);
     EXPECT_GT(watched.of(Role::dataloader_worker)->judgement.samples, 0U);
-    EXPECT_LE(watched.latest.verdict()->judgement.samples, 6U) << "with --pid nor is the whole";
+    EXPECT_LE(watched.latest.verdict()->judgement.samples, 6U) << "with --pid the whole target is not judged either";
 }
 
 TEST(TargetJudge, SaysThatUnSharingIsWhyItLeaksAndNothingElse) {
@@ -528,9 +529,9 @@ TEST(TargetJudge, SaysThatUnSharingIsWhyItLeaksAndNothingElse) {
     EXPECT_THAT(whole.explanation, Not(HasSubstr("look at what is kept")));
     EXPECT_TRUE(says_unsharing(watched.latest));
     const ScopeVerdict* workers = watched.of(Role::dataloader_worker);
-    EXPECT_EQ(workers->judgement.verdict, Verdict::leaking) << "they hold their copies for themselves";
+    EXPECT_EQ(workers->judgement.verdict, Verdict::leaking) << "their copies are their own memory";
     EXPECT_THAT(workers->explanation, HasSubstr("un-sharing"));
-    EXPECT_FALSE(adds_to(watched.latest, *workers)) << "the same again";
+    EXPECT_FALSE(adds_to(watched.latest, *workers)) << "it would repeat the verdict of the target";
 }
 
 TEST(TargetJudge, SaysSoInAWarmUpToo) {
@@ -542,7 +543,7 @@ TEST(TargetJudge, SaysSoInAWarmUpToo) {
     EXPECT_THAT(whole.explanation, HasSubstr("is not called a leak yet. "));
     EXPECT_THAT(whole.explanation,
                 HasSubstr(" of it are copies that 8 dataloader workers made of the trainer's pages"));
-    EXPECT_THAT(whole.explanation, Not(HasSubstr("it grew by"))) << "no worker is accused";
+    EXPECT_THAT(whole.explanation, Not(HasSubstr("it grew by"))) << "no worker is named as the cause";
 }
 
 TEST(TargetJudge, SharedMemoryPageTablesAndKernelMemoryAreNamedAsTheCause) {
@@ -575,7 +576,7 @@ TEST(TargetJudge, SharedMemoryPageTablesAndKernelMemoryAreNamedAsTheCause) {
 
 TEST(TargetJudge, DoesNotNameAProcessWhoseGrowthIsARoundingError) {
     Watched watched;
-    watched.run(3600, [](double t) {  // 30 processes that grow alike, and one that grows a little more
+    watched.run(3600, [](double t) {  // 30 processes that grow at the same rate, and one that grows a little faster
         TargetSnapshot target = job(2 * kGiB, 30);
         for (Process& each : target.processes)
             if (each.role == Role::compile_worker)
@@ -589,7 +590,7 @@ TEST(TargetJudge, DoesNotNameAProcessWhoseGrowthIsARoundingError) {
     EXPECT_FALSE(watched.latest.verdict()->grower);
     const ScopeVerdict* workers = watched.of(Role::compile_worker);
     EXPECT_FALSE(workers->grower);
-    EXPECT_TRUE(adds_to(watched.latest, *workers)) << "that the role grows is said";
+    EXPECT_TRUE(adds_to(watched.latest, *workers)) << "the growth of the role is reported";
 }
 
 TEST(TargetJudge, AWorkerDoesNotGrowBecauseItsTrainerRewritesPages) {
