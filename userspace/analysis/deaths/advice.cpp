@@ -21,7 +21,7 @@ std::string per_minute(double bytes_per_second) {
     return human_size(Bytes{static_cast<std::uint64_t>(size)}) + " a minute";
 }
 
-// A leak, or growth that looks like one though the warm-up was not over.
+// For a leak, or for growth that looks like one although the warm-up was not over.
 void add_leak(const Judgement& judgement, const std::string& top_site, std::vector<std::string>& advice) {
     const bool leaks = judgement.verdict == Verdict::leaking;
     const std::string what =
@@ -31,57 +31,60 @@ void add_leak(const Judgement& judgement, const std::string& top_site, std::vect
                           per_minute(judgement.floor_slope));
     if (top_site.empty())
         advice.push_back(what +
-                         ", and no call site is known: run it again with growth followed (no --no-growth, no "
-                         "--no-python), and memscope growth names the lines.");
+                         ", and no call site is known: run it again without --no-growth and --no-python, then "
+                         "`memscope growth` names the lines.");
     else
         advice.push_back(
             fmt::format("{}, and most of what grew was first touched at {}: look at what is kept there from "
                         "step to step (lists of losses, caches, hooks, tensors with their graph).",
                         what, top_site));
-    advice.push_back(leaks ? fmt::format("A higher limit only delays the next one: it grew by {}.",
+    advice.push_back(leaks ? fmt::format("A higher limit only delays the next OOM kill: it grew by {}.",
                                          per_minute(judgement.floor_slope))
                            : fmt::format("A higher limit ({}) helps only if the growth was a warm-up that would have "
                                          "ended; memscope saw {} of it.",
                                          kRaise, human_duration(judgement.until - judgement.since)));
 }
 
-// The curve has been flat, or nobody can tell.
+// The memory was flat, or there is not enough evidence.
 void add_size(const Verdict verdict, const Judgement& judgement, std::vector<std::string>& advice) {
     switch (verdict) {
         case Verdict::stable:
-            advice.push_back(fmt::format(
-                "Memory had been flat until then, so this looks like a need and not like a leak: raise the limit ({}) "
-                "or need less: {}.",
-                kRaise, kShrink));
+            advice.push_back(
+                fmt::format("Memory had been flat until then, so it probably needs this much and does not leak: raise "
+                            "the limit ({}) "
+                            "or use less memory: {}.",
+                            kRaise, kShrink));
             break;
         case Verdict::spiky:
             advice.push_back(fmt::format(
-                "The floor had been flat under spikes, so this looks like a peak and not like a leak: leave room for "
-                "{} and a spike on top, or make smaller what comes at each of them (validation, checkpoints).",
+                "The floor had been flat under spikes, so this was probably a peak and not a leak: leave room for {} "
+                "plus one spike, or make the work at each spike smaller (validation, checkpoints).",
                 human_size(judgement.floor)));
             break;
         case Verdict::warming_up:
-            advice.push_back(fmt::format(
-                "It was still warming up, so nobody can tell whether it would have stopped growing: give it more room "
-                "({}) or a smaller start ({}), and see what it is called then.",
-                kRaise, kShrink));
+            advice.push_back(
+                fmt::format("It was still warming up, so memscope cannot say whether it would have stopped growing: "
+                            "raise the limit "
+                            "({}) or use less memory ({}), and check the verdict of the next run.",
+                            kRaise, kShrink));
             break;
         case Verdict::insufficient:
         case Verdict::leaking:
             advice.push_back(fmt::format(
-                "It was watched too briefly to say whether it leaks: raise the limit ({}) or need less ({}), and see "
-                "what it is called then.",
+                "It was watched too briefly to say whether it leaks: raise the limit ({}) or use less memory ({}), "
+                "and check the verdict of the next run.",
                 kRaise, kShrink));
             break;
     }
 }
 
-// What the curve does not tell but the kinds of memory do.
+// Advice that follows from the kinds of memory and not from the curve.
 void add_kinds(const TargetSnapshot& target, std::vector<std::string>& advice) {
     if (!target.sharing.explanation.empty())
         advice.emplace_back(
-            "Forked workers had copied memory that they began by sharing: hold the dataset in arrays (NumPy, Arrow, "
-            "torch tensors) instead of Python objects, whose reference counts are written on each look.");
+            "Forked workers had copied memory that they shared with their parent: keep the dataset in arrays (NumPy, "
+            "Arrow, torch tensors) instead of Python objects, because each access to an object writes its reference "
+            "count.");
     const MemoryByKind& kinds = target.memory.by_kind;
     if (kinds.shmem > kinds.anon)
         advice.emplace_back(
@@ -89,23 +92,23 @@ void add_kinds(const TargetSnapshot& target, std::vector<std::string>& advice) {
             "(fewer workers, lower prefetch_factor) and for files in tmpfs.");
 }
 
-// Where others have their part in it.
+// For a limit that other targets share.
 void add_others(const OomKill& oom, const TargetSnapshot& target, const HostMemory& host,
                 std::vector<std::string>& advice) {
     const std::string held = human_size(judged_memory(target));
     if (oom.constraint == OomConstraint::host) {
         advice.push_back(fmt::format(
-            "The machine itself had run out ({}), no limit of the job was reached: this target held {}. See who held "
-            "the rest, and give jobs limits that fit the machine together, so that one that outgrows its own dies "
-            "alone.",
+            "The machine itself had run out of memory ({}), and no limit of the job was reached: this target held {}. "
+            "Check which jobs held the rest, and give all jobs limits that fit the machine together, so that only a "
+            "job that exceeds its own limit is killed.",
             human_size(host.total), held));
         return;
     }
     const std::string limit = oom.limit ? " of " + human_size(*oom.limit) : "";
     const std::string usage = oom.usage ? fmt::format(" of the {} there", human_size(*oom.usage)) : "";
     advice.push_back(fmt::format(
-        "The limit{} is that of {}, around this target, which held {}{}: memscope --cgroup '{}' shows who holds the "
-        "rest.",
+        "The limit{} is that of {}, an ancestor of this target, which held {}{}: memscope --cgroup '{}' shows which "
+        "processes hold the rest.",
         limit, printable(oom.limit_owner), held, usage, printable(oom.limit_owner)));
 }
 
@@ -117,15 +120,16 @@ std::vector<std::string> advice_for_oom_kill(const DeathReport& report, const st
     const OomKill oom = report.decisive().oom.value_or(OomKill{});
     if (oom.constraint == OomConstraint::cpuset || oom.constraint == OomConstraint::mempolicy) {
         advice.push_back(
-            fmt::format("The memory nodes it was bound to had run out, not the machine: allow it more of "
-                        "them ({}).",
+            fmt::format("The NUMA nodes that it was bound to had run out of memory, not the machine: allow it "
+                        "more nodes ({}).",
                         oom.constraint == OomConstraint::cpuset ? "cpuset.mems" : "numactl"));
         return advice;
     }
     const bool own = oom.limit_owner == "own" || oom.limit_owner.empty();
     if (oom.constraint == OomConstraint::host || !own) add_others(oom, target, report.host(), advice);
     if (oom.constraint == OomConstraint::unknown)
-        advice.emplace_back("Which limit it was is not known here: the kernel log says it (dmesg, journalctl -k).");
+        advice.emplace_back(
+            "memscope does not know which limit was reached: see the kernel log (dmesg, journalctl -k).");
     const ScopeVerdict* verdict = target.verdict();
     const Judgement judgement = verdict ? verdict->judgement : Judgement{};
     if (judgement.verdict == Verdict::leaking || (judgement.verdict == Verdict::warming_up && judgement.steady))
@@ -151,7 +155,7 @@ std::string shm_advice(const std::string& mount) {
 
 bool is_memory_file_system(const FullFile& file) { return file.file_system == "tmpfs"; }
 
-// Those who kill by design, by the words of keeper_of(), and where they say why.
+// Process managers that kill as part of their job, by the names of keeper_of(), and where they log the reason.
 struct Killer {
     std::string_view who;
     const char* advice;
@@ -162,14 +166,14 @@ constexpr Killer kKillers[] = {
      "journalctl -u systemd-oomd say why; ManagedOOMPreference=avoid spares a unit."},
     {"earlyoom",
      "earlyoom kills when the machine is nearly out of memory: its log says how much was left; --avoid spares a "
-     "program, -m sets the threshold. See who else held memory."},
+     "program, -m sets the threshold. Check which other processes held memory."},
     {"nohang", "nohang kills when the machine is nearly out of memory or stalls: its log says why."},
-    {"bustd", "bustd kills when the machine stalls for want of memory: its log says why."},
-    {"oomd", "oomd kills by the rules in its configuration: its log says which one it was."},
+    {"bustd", "bustd kills when the machine stalls because memory is short: its log says why."},
+    {"oomd", "oomd kills by the rules in its configuration: its log says which rule applied."},
     {"the kubelet",
-     "Kubernetes stopped the container: kubectl describe pod says why (an eviction, a probe that failed, a deletion, "
-     "the grace period over)."},
-    {"the container runtime", "The container was stopped from outside: the log of its runtime says by whom."},
+     "Kubernetes stopped the container: kubectl describe pod says why (an eviction, a failed probe, a deletion, the "
+     "end of the grace period)."},
+    {"the container runtime", "The container was stopped from outside: see the log of the container runtime."},
     {"Docker", "Docker stopped the container: docker events and docker inspect say why."},
     {"Podman", "Podman stopped the container: podman events and podman inspect say why."},
     {"Slurm",
@@ -179,8 +183,7 @@ constexpr Killer kKillers[] = {
     {"Grid Engine", "Grid Engine ended the job: qacct -j says why (h_rt, h_vmem, qdel)."},
     {"HTCondor", "HTCondor ended the job: its user log and condor_history say why."},
     {"systemd",
-     "systemd stopped the unit: systemctl status and journalctl -u say why (a timeout of its stop, a limit of its run "
-     "time)."},
+     "systemd stopped the unit: systemctl status and journalctl -u say why (a stop timeout, a limit of the run time)."},
 };
 
 void add_sender(const Death& death, std::vector<std::string>& advice) {
@@ -188,21 +191,20 @@ void add_sender(const Death& death, std::vector<std::string>& advice) {
     if (known != std::end(kKillers))
         advice.emplace_back(known->advice);
     else if (death.sent_by)
-        advice.push_back(
-            fmt::format("{} (pid {}) sent the signal: nothing that memscope saw says that memory had a "
-                        "part in it; ask whoever runs that.",
-                        printable(death.sent_by->comm), death.sent_by->pid));
+        advice.push_back(fmt::format(
+            "{} (pid {}) sent the signal, and memscope saw no sign that memory was the reason: ask the owner of "
+            "that process.",
+            printable(death.sent_by->comm), death.sent_by->pid));
     else
         advice.emplace_back(
-            "Somebody sent the signal, and who is not known: nothing that memscope saw says that memory had a part in "
-            "it.");
+            "The sender of the signal is not known, and memscope saw no sign that memory was the reason.");
 }
 
 void add_sigbus(const Death& death, std::vector<std::string>& advice) {
     if (!death.mapping) {
         advice.emplace_back(
-            "A page of a mapped file could not be had: a full tmpfs (df -h /dev/shm), a file that was "
-            "cut, or storage that failed.");
+            "A page of a mapped file could not be provided: a full tmpfs (df -h /dev/shm), a truncated file, or a "
+            "storage error.");
         return;
     }
     const FullFile& file = *death.mapping;
@@ -212,8 +214,8 @@ void add_sigbus(const Death& death, std::vector<std::string>& advice) {
         advice.emplace_back("The pool of huge pages was empty: reserve more (vm.nr_hugepages), or map fewer.");
     else
         advice.emplace_back(
-            "The file behind the mapping was cut while it was mapped, or its storage failed: the kernel "
-            "log has errors of storage (dmesg).");
+            "The file was truncated while it was mapped, or its storage failed: the kernel log has storage errors "
+            "(dmesg).");
 }
 
 void add_failed_allocation(const Death& death, std::vector<std::string>& advice) {
@@ -224,19 +226,19 @@ void add_failed_allocation(const Death& death, std::vector<std::string>& advice)
     }
     if (failed.call == "fork")
         advice.emplace_back(
-            "A child could not be made for want of memory: where vm.overcommit_memory is 2, a fork "
-            "counts all of its parent's memory again; start workers before memory is taken, or by "
-            "spawn.");
+            "A fork failed because memory was short. With vm.overcommit_memory=2, a fork counts all memory of its "
+            "parent again: start workers before the parent allocates memory, or use the start method spawn.");
     else
         advice.emplace_back(
-            "The kernel refused the request outright: look at ulimit -v (RLIMIT_AS), at "
-            "vm.overcommit_memory and CommitLimit in /proc/meminfo, and at vm.max_map_count.");
+            "The kernel refused the request: check ulimit -v (RLIMIT_AS), vm.overcommit_memory and CommitLimit in "
+            "/proc/meminfo, and vm.max_map_count.");
     if (failed.size)
-        advice.push_back(fmt::format("It asked for {} at once: if that surprises you, look at what computes the size.",
-                                     human_size(*failed.size)));
+        advice.push_back(
+            fmt::format("It asked for {} at once: if that is unexpected, check the code that computes the size.",
+                        human_size(*failed.size)));
 }
 
-// What processes other than the one that died held of the GPU.
+// GPU memory that other processes than the dead one held.
 Bytes held_by_others(const Death& death) {
     Bytes sum;
     for (const GpuShortage::Holder& holder : death.gpu->holders)
@@ -248,16 +250,15 @@ void add_cuda_oom(const Death& death, std::vector<std::string>& advice) {
     const GpuShortage shortage = death.gpu.value_or(GpuShortage{});
     if (shortage.of_host) {
         advice.emplace_back(
-            "The driver could not pin so much host memory: pin less (fewer DataLoader workers, a lower "
-            "prefetch_factor, "
-            "pin_memory=False), or give the machine or the container more memory.");
+            "The driver could not pin that much host memory: pin less (fewer DataLoader workers, a lower "
+            "prefetch_factor, pin_memory=False), or give the machine or the container more memory.");
         return;
     }
     if (shortage.asked_for_more_than_all()) {
         advice.push_back(fmt::format(
-            "It asked for {} at once, and the whole GPU has {}: no setting of the allocator and no other process would "
-            "change that. Look at what computes the size (a shape, a sequence length, an index that was meant for "
-            "another axis), or split that one tensor.",
+            "It asked for {} at once, and the whole GPU has {}: no allocator setting and no other process would change "
+            "that. Check the code that computes the size (a shape, a sequence length, an index that was meant for "
+            "another axis), or split that tensor.",
             human_size(shortage.size), human_size(*shortage.total)));
         return;
     }
@@ -278,18 +279,18 @@ void add_signal(const Death& death, std::vector<std::string>& advice) {
         case SIGFPE:
         case SIGTRAP:
             advice.emplace_back(
-                "This is a crash, not want of memory: python -X faulthandler prints the line, "
-                "coredumpctl has the core where cores are kept.");
+                "This is a crash, not a lack of memory: python -X faulthandler prints the line, and coredumpctl has "
+                "the "
+                "core dump if core dumps are kept.");
             break;
         case SIGXCPU:
-            advice.emplace_back("It had used up the CPU time it may have (ulimit -t).");
+            advice.emplace_back("It had used up its limit of CPU time (ulimit -t).");
             break;
         default:
             if (death.sender == DeathSender::outside)
                 add_sender(death, advice);
             else
-                advice.emplace_back(
-                    "It ended by a signal; nothing that memscope saw says that memory had a part in it.");
+                advice.emplace_back("It was ended by a signal, and memscope saw no sign that memory was the reason.");
     }
 }
 

@@ -6,12 +6,12 @@
 
 namespace memscope {
 
-// The part about OOM kills: by whose limit it was, and by what the series looked like.
+// Advice for OOM kills, from the owner of the limit and the verdict of the series.
 std::vector<std::string> advice_for_oom_kill(const DeathReport& report, const std::string& top_site);
 
-// What to do about a death: one to four sentences, the most useful first. `top_site`: the call site that grew most, as
-// people read it; empty where none is known. A line is named as a suspect only where the series is called leaking;
-// everybody else is named with what they held, not with a blame.
+// Advice about a death: one to four sentences, the most useful first. `top_site`: the call site that grew most, as text
+// for the user; empty if none is known. A line is named as a suspect only if the verdict is leaking. Other processes
+// are named with the memory that they held, without blame.
 std::vector<std::string> advice_for(const DeathReport& report, const std::string& top_site);
 
 }  // namespace memscope

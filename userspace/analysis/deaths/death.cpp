@@ -15,7 +15,7 @@ namespace {
 enum class Trade { runtime, scheduler, service_manager, oom_daemon };
 
 struct Keeper {
-    std::string_view comm;  // at most 15 bytes of it are kept by the kernel
+    std::string_view comm;  // the kernel keeps at most 15 bytes
     Trade trade;
     std::string_view who;
 };
@@ -97,17 +97,19 @@ namespace {
 int signal_of(int exit_code) { return exit_code & 0x7F; }
 int status_of(int exit_code) { return (exit_code >> 8) & 0xFF; }
 
-// What people and programs end a job with. Whoever did it knows; nothing has gone wrong.
+// Signals with which users and programs normally end a job. They are not reported, because nothing has gone wrong.
 bool asks_to_end(int signal) {
     return signal == SIGHUP || signal == SIGINT || signal == SIGQUIT || signal == SIGPIPE || signal == SIGTERM;
 }
 
-// How a program ends that has noticed, or has not, that it got no memory.
+// Signals with which a program ends after a failed allocation, whether it checked for the failure (SIGABRT) or not
+// (SIGSEGV).
 bool gives_up_with(int signal) { return signal == SIGABRT || signal == SIGSEGV; }
 
 bool is_from_itself(const SentSignal& sent, const LastWords& words) { return sent.sender.pid == words.id.pid; }
 
-// A process did it, not the kernel of its own accord: what the end of a process tears down, that process does.
+// True if a process caused the signal. A signal that the kernel sends because another process exits counts as sent by
+// that process.
 bool is_from_a_process(const SentSignal& sent, const LastWords& words) {
     return !sent.by_kernel || (sent.at_exit && !is_from_itself(sent, words));
 }
@@ -118,8 +120,8 @@ bool is_oom_kill(const LastWords& words, const DeathScene& scene) {
     if (!kill) return (words.oom && words.oom->chosen) || scene.logged;
     if (!kill->by_kernel) return false;
     if (kill->with_victim) return true;
-    // The killer also marks those that are ending anyway. It was the end only of whom it sent the signal, too: both
-    // come from the thread that asked for memory.
+    // The OOM killer also marks processes that are already exiting. It is the cause of death only if the SIGKILL came
+    // from the same allocating thread.
     if (words.oom && words.oom->chosen) return words.oom->trigger.pid == kill->sender.pid;
     if (kill->at_exit) return false;
     return scene.logged || (words.oom && words.oom->owner.id != kNoCgroup);
@@ -133,7 +135,7 @@ bool is_explained_by_failure_at(std::uint64_t failed_ns, const LastWords& words)
     return gives_up_with(signal) && (!sent || is_from_itself(*sent, words) || sent->by_kernel);
 }
 
-// The later of the two, if both kinds of memory were short.
+// The later of the two failures, if both kinds of memory were short.
 std::optional<DeathCause> failed_cause_of(const LastWords& words) {
     const bool of_gpu = words.gpu_failure && is_explained_by_failure_at(words.gpu_failure->time_ns, words);
     const bool of_host = words.failure && is_explained_by_failure_at(words.failure->time_ns, words);
@@ -165,7 +167,7 @@ DeathSender sender_of(const LastWords& words, const DeathScene& scene) {
     return DeathSender::outside;
 }
 
-// What the log says is what the kernel did; else what was full tells.
+// Prefers the kernel log. Without it, infers the constraint from which limit was exhausted.
 OomConstraint constraint_of(const LastWords& words, const DeathScene& scene) {
     if (scene.logged && scene.logged->constraint != OomConstraint::unknown) return scene.logged->constraint;
     if (words.oom && words.oom->owner.id != kNoCgroup) return OomConstraint::cgroup;

@@ -9,36 +9,38 @@
 
 namespace memscope {
 
-// Who is behind a process that ends others for a living, by its name; empty: nobody known. A container runtime acts for
-// whoever made the cgroup, which shows in the target's name. Names can be taken by anybody, so nothing but words for
-// people hangs on them.
+// The name of a process manager (container runtime, systemd, Slurm, oomd) that kills processes as part of its job, from
+// the name of its process; empty if it is none. A container runtime acts for the program that created the cgroup, which
+// shows in the target's name. A process can choose any name, so the result is used only in messages, never in
+// decisions.
 std::string keeper_of(std::string_view comm, std::string_view target);
 
-// A daemon that kills before the kernel has to. Some ask with SIGTERM first.
+// True for a daemon that kills before the kernel's OOM killer has to. Some send SIGTERM first.
 bool kills_for_memory(std::string_view comm);
 
-// One that sits in the job's own cgroup and yet is no part of the job.
+// True for a process manager that runs inside the job's cgroup without being part of the job.
 bool keeps_from_inside(std::string_view comm);
 
-// By the magic number of <linux/magic.h>; the number itself in hexadecimal where it is not known here.
+// The name of a file system from its magic number in <linux/magic.h>; the number in hexadecimal if it is not known.
 std::string file_system_name(std::uint64_t magic);
 
-// What is known beside a process's own last words, as seen from one target.
+// What is known besides the process's own last words, as seen from one target.
 struct DeathScene {
-    std::string_view target{};    // its name: whose cgroup it is shows in it
-    bool sender_in_tree = false;  // who sent the signal that ended it belongs to the target
-    // Since when the root of its tree has been ending, on the boot clock; none: it lives, or is the one that died.
+    std::string_view target{};    // its name, which shows the owner of the cgroup
+    bool sender_in_tree = false;  // the sender of the fatal signal belongs to the target
+    // When the root of its process tree began to exit, on the boot clock. None: it still runs, or is the process that
+    // died.
     std::optional<std::uint64_t> root_ending_ns{};
-    const LoggedOomKill* logged = nullptr;  // where the kernel log has a line on it
-    bool host_short = false;                // the machine itself has next to no memory left
-    std::optional<AddressSpace> memory{};   // of the process, at its last reading
+    const LoggedOomKill* logged = nullptr;  // set if the kernel log has a line about it
+    bool host_short = false;                // the machine itself has almost no memory left
+    std::optional<AddressSpace> memory{};   // of the process, when it was last read
 };
 
-// Why the process ended; nothing where it just exited. Times, roles, paths of cgroups and mounts are left to who has
-// them, and so is the explanation.
+// Decides why the process ended; none if it just exited. The caller fills in times, roles, paths of cgroups and mounts,
+// and the explanation.
 std::optional<Death> decide_death(const LastWords& words, const DeathScene& scene);
 
-// The signal that ended it as it was sent, if that was seen.
+// The fatal signal as it was sent, if the sending was seen.
 const SentSignal* deadly_signal(const LastWords& words);
 
 }  // namespace memscope

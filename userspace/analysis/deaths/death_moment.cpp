@@ -9,9 +9,9 @@ namespace memscope {
 namespace {
 
 constexpr double kSoonAfter = 2;     // seconds
-constexpr double kStillWhole = 0.9;  // of what it held when it was chosen to die
+constexpr double kStillWhole = 0.9;  // share of the memory that it held when it was chosen as the victim
 
-// Want of memory explains the others: those that were left alone end by themselves soon after.
+// A lack of memory explains the other deaths, because the remaining processes exit soon after.
 int weight(DeathCause cause) {
     switch (cause) {
         case DeathCause::oom_kill:
@@ -28,7 +28,7 @@ int weight(DeathCause cause) {
     return 4;
 }
 
-// Of several victims of the kernel the largest is the one it wanted: the small ones are merely gone sooner.
+// Of several OOM victims the largest is the one that the kernel chose; small ones only exit sooner.
 bool more_decisive(const Death& a, const Death& b) {
     const auto order = [](const Death& death) {
         const bool killed_along = death.oom && !death.oom->marked;
@@ -53,7 +53,7 @@ bool is_whole(const TargetSnapshot& target, const Death& death) {
 }  // namespace
 
 std::vector<DeathMoment> death_moments(const Snapshot& now) {
-    // The path of an inner cgroup is longer than that of one around it.
+    // The path of an inner cgroup is longer than that of its ancestors.
     std::map<ProcessId, const TargetSnapshot*> innermost;
     for (const TargetSnapshot& target : now.targets)
         for (const Death& death : target.deaths) {

@@ -7,23 +7,24 @@
 
 namespace memscope {
 
-// Deaths that are one event: of one target, in one tick.
+// Deaths of one target in one tick, which are reported as one event.
 struct DeathMoment {
     std::string target{};
     std::vector<Death> deaths{};  // never empty; the decisive one first
 
-    bool is_news() const { return deaths.front().news; }  // else it is teardown, of whatever came before
+    bool is_news() const { return deaths.front().news; }  // otherwise it is the teardown after an earlier event
 };
 
-// A death stands in every target around the process: here it counts for the innermost alone.
+// A death is listed in every target that contains the process. Here it counts for the innermost target only.
 std::vector<DeathMoment> death_moments(const Snapshot& now);
 
-// The newest of these (oldest first) in which the process still held what it died with: one that was killed goes on
-// dying for a while, and gives its memory back meanwhile. Failing that the newest that has the target; null: none has.
+// The newest of these snapshots (oldest first) in which the process still held the memory that it died with, because a
+// killed process frees its memory for a while before it is gone. Otherwise the newest snapshot with the target; null if
+// there is none.
 const Snapshot* last_alive(const std::deque<SnapshotPtr>& recent, const std::string& target, const Death& death);
 
-// Whether a moment goes on with another that has been told: somebody of the same target who died soon after, of nothing
-// worse. Teardown always does.
+// True if a moment continues one that was already reported: a process of the same target died soon after, of a cause
+// that is no worse. Teardown always continues it.
 bool belongs_to(const DeathMoment& later, const Death& decisive);
 
 }  // namespace memscope

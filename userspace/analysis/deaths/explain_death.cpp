@@ -37,11 +37,11 @@ std::string shortage(const OomKill& oom) {
         case OomConstraint::host:
             return "because the machine had no memory left";
         case OomConstraint::cpuset:
-            return "because the memory nodes of its cpuset had none left";
+            return "because the NUMA nodes of its cpuset had no memory left";
         case OomConstraint::mempolicy:
-            return "because the memory nodes of its policy had none left";
+            return "because the NUMA nodes of its memory policy had no memory left";
         case OomConstraint::unknown:
-            return "for want of memory";
+            return "because memory ran out";
     }
     return "";
 }
@@ -51,7 +51,7 @@ std::string oom_kill_text(const Death& death) {
     std::string text = fmt::format("the kernel's OOM killer killed {} {}", subject(death), shortage(oom));
     if (death.rss_anon) text += fmt::format(", it held {}", human_size(*death.rss_anon));
     if (!oom.marked) return text + ", because it shared the memory of the victim";
-    if (oom.whole_cgroup) text += ", with all of its cgroup";
+    if (oom.whole_cgroup) text += ", together with its whole cgroup";
     if (oom.trigger && oom.trigger->pid != death.id.pid)
         text += fmt::format("; {} had asked for memory", named(*oom.trigger));
     return text;
@@ -62,7 +62,7 @@ std::string sender_text(const Death& death) {
         const std::string by = " from " + named(*death.sent_by);
         if (!death.sent_for.empty() && death.sent_for != death.sent_by->comm)
             return fmt::format("{}, {}", by, death.sent_for);
-        return death.sender == DeathSender::tree ? by + ", of its own tree" : by;
+        return death.sender == DeathSender::tree ? by + ", a process of the same target" : by;
     }
     return death.sender == DeathSender::kernel ? " from the kernel" : "";
 }
@@ -98,7 +98,7 @@ std::string device_name(const GpuShortage& shortage) {
     return shortage.gpu.empty() ? "its GPU" : printable(shortage.gpu);
 }
 
-// "; python (pid 12) held 60.0 GiB, others (3) 2.0 GiB": those that held most, the process itself apart.
+// "; python (pid 12) held 60.0 GiB, others (3) 2.0 GiB": the largest holders, without the process itself.
 std::string holders_text(const Death& death) {
     constexpr std::size_t kMostNamed = 3;
     std::string text;
@@ -120,7 +120,7 @@ std::string holders_text(const Death& death) {
     return text;
 }
 
-// "1.0 GiB was free of 80 GiB", and when, unless that was right after the call that failed.
+// "1.0 GiB was free of 80 GiB", and the time of that reading, unless it was right after the failed call.
 std::string free_text(const GpuShortage& shortage) {
     constexpr Seconds kAtTheCall{1};
     std::string text = fmt::format("{} was free", human_size(*shortage.free));

@@ -5,7 +5,7 @@
 
 namespace memscope {
 
-// One sentence on what happened, for a person: safe to print whatever the names hold.
+// One sentence about what happened, for the user. It is safe to print, whatever the names contain.
 std::string explain_death(const Death& death);
 
 // "SIGKILL", "signal 35"

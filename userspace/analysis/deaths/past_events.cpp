@@ -68,10 +68,10 @@ std::vector<PastEvent> events_of_series(const TargetSnapshot& target) {
     if (!verdict || verdict->judgement.samples == 0) return events;
     const Judgement& judgement = verdict->judgement;
     events.push_back({verdict->began.count(), "start", "watching began"});
-    if (judgement.restarted) events.push_back({judgement.restarted->count(), "restart", "memory fell back: a restart"});
+    if (judgement.restarted)
+        events.push_back({judgement.restarted->count(), "restart", "memory fell back: the job restarted"});
     if (judgement.warmup_ended) events.push_back({judgement.warmup_ended->count(), "warm-up", "warm-up ended"});
-    if (judgement.leak_started)
-        events.push_back({judgement.leak_started->count(), "leak", "the rise that is called a leak began"});
+    if (judgement.leak_started) events.push_back({judgement.leak_started->count(), "leak", "the leak began"});
     return events;
 }
 

@@ -73,8 +73,9 @@ TEST(Advice, WithoutACallSiteItSaysHowToGetOne) {
 TEST(Advice, AFlatJobNeedsMoreRoomOrLess) {
     EXPECT_THAT(advice_for(job_called(Verdict::stable), ""),
                 ElementsAre(AllOf(HasSubstr("flat"), HasSubstr("MemoryMax="), HasSubstr("fewer DataLoader workers"))));
-    EXPECT_THAT(advice_for(job_called(Verdict::spiky), ""), ElementsAre(HasSubstr("a spike on top")));
-    EXPECT_THAT(advice_for(job_called(Verdict::warming_up), ""), ElementsAre(HasSubstr("nobody can tell")));
+    EXPECT_THAT(advice_for(job_called(Verdict::spiky), ""), ElementsAre(HasSubstr("plus one spike")));
+    EXPECT_THAT(advice_for(job_called(Verdict::warming_up), ""),
+                ElementsAre(HasSubstr("cannot say whether it would have stopped growing")));
     EXPECT_THAT(advice_for(job_called(Verdict::insufficient), ""), ElementsAre(HasSubstr("too briefly")));
 }
 
@@ -84,7 +85,7 @@ TEST(Advice, TheLimitOfAnAncestorIsAskedAboutTheOthers) {
     report.deaths[0].oom->limit = test::in_mib(4096);
     report.deaths[0].oom->usage = test::in_mib(4096);
     EXPECT_THAT(advice_for(report, ""), ElementsAre(AllOf(HasSubstr("kubepods.slice"), HasSubstr("held 500 MiB of"),
-                                                          HasSubstr("who holds the rest"))));
+                                                          HasSubstr("which processes hold the rest"))));
 }
 
 TEST(Advice, AHostThatRanOutIsNotTheJobsLimit) {
@@ -105,7 +106,7 @@ TEST(Advice, UnsharingAndSharedMemoryAreNamedWhereTheyWereSeen) {
     report.then.targets[0].sharing.explanation = "3 workers copied";
     report.then.targets[0].memory.by_kind.shmem = test::in_mib(600);
     EXPECT_THAT(advice_for(report, ""),
-                AllOf(Contains(HasSubstr("reference counts")), Contains(HasSubstr("Most of it was shared memory"))));
+                AllOf(Contains(HasSubstr("reference count")), Contains(HasSubstr("Most of it was shared memory"))));
 }
 
 TEST(Advice, EachKillerIsToldApart) {
@@ -116,10 +117,11 @@ TEST(Advice, EachKillerIsToldApart) {
     EXPECT_THAT(first(killed_by("containerd-shim", "the container runtime")), HasSubstr("runtime"));
     EXPECT_THAT(first(killed_by("slurmstepd", "Slurm")), HasSubstr("sacct"));
     EXPECT_THAT(first(killed_by("systemd", "systemd")), HasSubstr("systemctl status"));
-    EXPECT_THAT(first(killed_by("bash")), AllOf(HasSubstr("bash (pid 42)"), HasSubstr("nothing that memscope saw")));
+    EXPECT_THAT(first(killed_by("bash")),
+                AllOf(HasSubstr("bash (pid 42)"), HasSubstr("no sign that memory was the reason")));
 }
 
-// Every keeper that is told apart has its own words.
+// Every known process manager has advice of its own.
 TEST(Advice, KnowsAllThatSendersAreToldApartAs) {
     for (const char* comm : {"runc", "conmon", "dockerd", "kubelet", "slurmstepd", "pbs_mom", "sge_shepherd",
                              "condor_starter", "systemd", "systemd-oomd", "earlyoom", "nohang", "oomd", "bustd"})
@@ -127,7 +129,7 @@ TEST(Advice, KnowsAllThatSendersAreToldApartAs) {
             const std::string keeper = keeper_of(comm, target);
             ASSERT_FALSE(keeper.empty()) << comm;
             EXPECT_THAT(advice_for(died_of(killed_by(comm, keeper.c_str())), ""),
-                        Each(Not(HasSubstr("ask whoever runs that"))))
+                        Each(Not(HasSubstr("ask the owner of that process"))))
                 << comm << " in " << target;
         }
 }
@@ -162,7 +164,7 @@ TEST(Advice, ACrashIsNotBlamedOnMemory) {
     Death crash;
     crash.cause = DeathCause::signal;
     crash.signal = SIGSEGV;
-    EXPECT_THAT(advice_for(died_of(crash), "a.py:1 f"), ElementsAre(HasSubstr("not want of memory")));
+    EXPECT_THAT(advice_for(died_of(crash), "a.py:1 f"), ElementsAre(HasSubstr("not a lack of memory")));
 }
 
 TEST(Advice, EveryCauseHasSome) {

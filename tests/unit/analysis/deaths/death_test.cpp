@@ -27,10 +27,11 @@ TEST(DeathByOomKiller, KeepsVictimAndTriggerApart) {
     EXPECT_EQ(name_of(death->sender), "kernel");
     EXPECT_EQ(death->id.pid, 100);
     EXPECT_EQ(death->oom->trigger->pid, 200);
-    EXPECT_FALSE(death->sent_by) << "who asked for memory has killed nobody";
+    EXPECT_FALSE(death->sent_by) << "the process that asked for memory is not the sender";
     EXPECT_EQ(death->oom->limit, Bytes{512 << 20});
     EXPECT_EQ(death->oom->usage, Bytes{511 << 20});
-    EXPECT_EQ(death->rss_anon, Bytes{400 << 20}) << "as it was when it was chosen, not at its last reading";
+    EXPECT_EQ(death->rss_anon, Bytes{400 << 20})
+        << "the size when it was chosen as the victim, not at its last reading";
     EXPECT_EQ(name_of(death->oom->constraint), "cgroup");
     EXPECT_TRUE(death->news);
 }
@@ -38,7 +39,7 @@ TEST(DeathByOomKiller, KeepsVictimAndTriggerApart) {
 TEST(DeathByOomKiller, IsNotThatOfOneThatWasEndingAnyway) {
     LastWords marked = oom_killed();
     marked.kill = sent(SIGKILL, 300, "bash");
-    EXPECT_EQ(cause_of(marked), "sigkill") << "somebody had killed it before";
+    EXPECT_EQ(cause_of(marked), "sigkill") << "another process had killed it before";
     marked.exit_code = 0;
     EXPECT_EQ(cause_of(marked), "none") << "it just exited";
     marked.exit_code = SIGKILL;
@@ -71,7 +72,7 @@ TEST(DeathByOomKiller, IsKnownWithoutAMarkByTheLogOrAFullCgroup) {
     EXPECT_EQ(death->oom->limit, Bytes{512 << 20});
     EXPECT_EQ(death->oom->trigger->pid, 200);
     late.oom->owner = {};
-    EXPECT_EQ(cause_of(late), "sigkill") << "the kernel did it, nobody knows why";
+    EXPECT_EQ(cause_of(late), "sigkill") << "sent by the kernel for an unknown reason";
     EXPECT_EQ(cause_of(late, {.logged = &line}), "oom_kill");
     EXPECT_EQ(decide_death(late, {.logged = &line})->oom->trigger->pid, 200);
     late.kill->at_exit = true;
@@ -85,7 +86,7 @@ TEST(DeathByOomKiller, HasTheConstraintOfTheLogBeforeAnyOther) {
     const auto death = decide_death(oom_killed(), {.logged = &host});
     EXPECT_EQ(name_of(death->oom->constraint), "host") << "the cgroup was full of page cache";
     EXPECT_EQ(death->oom->limit_owner, "host");
-    EXPECT_FALSE(death->oom->limit) << "that of the cgroup is not the one";
+    EXPECT_FALSE(death->oom->limit) << "the limit of the cgroup was not the reason";
 }
 
 TEST(DeathByOomKiller, IsOfUnknownConstraintWhereNothingTells) {
@@ -101,19 +102,20 @@ TEST(DeathByOomKiller, IsKnownFromTheLogAloneWhereNoHookTells) {
     EXPECT_EQ(decide_death(ended_by(SIGKILL), {.logged = &line})->oom->limit_owner, "a/b");
     LastWords killed = ended_by(SIGKILL);
     killed.kill = sent(SIGKILL, 300, "bash");
-    EXPECT_EQ(cause_of(killed, {.logged = &line}), "sigkill") << "a line on an earlier process of that number";
+    EXPECT_EQ(cause_of(killed, {.logged = &line}), "sigkill")
+        << "the line is about an earlier process with the same pid";
     EXPECT_EQ(cause_of(exited_with(1), {.logged = &line}), "none");
 }
 
 TEST(DeathBySigkill, HasItsSender) {
     LastWords words = ended_by(SIGKILL);
-    EXPECT_EQ(sender_of(words), "none") << "nobody knows";
+    EXPECT_EQ(sender_of(words), "none") << "the sender is not known";
     words.kill = sent(SIGKILL, 300, "bash");
     EXPECT_EQ(sender_of(words), "outside");
     EXPECT_EQ(decide_death(words, {})->sent_by->pid, 300);
     EXPECT_EQ(sender_of(words, {.sender_in_tree = true}), "tree");
     words.kill = sent(SIGKILL, 100, "python");
-    EXPECT_EQ(sender_of(words), "tree") << "it did it itself";
+    EXPECT_EQ(sender_of(words), "tree") << "it sent the signal to itself";
     words.kill = sent(SIGKILL, 300, "kworker", true);
     EXPECT_EQ(sender_of(words), "kernel");
     EXPECT_FALSE(decide_death(words, {})->sent_by);
@@ -127,7 +129,7 @@ TEST(DeathBySigkill, IsTeardownFromInsideOrOnceTheRootIsEnding) {
     const auto after = decide_death(words, {.root_ending_ns = words.kill->time_ns});
     EXPECT_FALSE(after->news);
     EXPECT_EQ(name_of(after->sender), "tree");
-    EXPECT_EQ(after->sent_by->comm, "systemd") << "who did it is said all the same";
+    EXPECT_EQ(after->sent_by->comm, "systemd") << "the sender is reported all the same";
     EXPECT_FALSE(decide_death(words, {.sender_in_tree = true})->news);
 }
 
@@ -136,7 +138,7 @@ TEST(DeathBySigkill, OfAnInitThatEndsIsTheInitsDoing) {
     words.kill = sent(SIGKILL, 50, "tini", true);
     words.kill->at_exit = true;
     EXPECT_EQ(sender_of(words, {.sender_in_tree = true}), "tree");
-    EXPECT_EQ(sender_of(words), "outside") << "a tracer that ends, say";
+    EXPECT_EQ(sender_of(words), "outside") << "for instance a tracer that exits";
 }
 
 TEST(DeathBySigkill, BySlurmIsNewsThoughItSitsInTheJobsCgroup) {
@@ -146,7 +148,7 @@ TEST(DeathBySigkill, BySlurmIsNewsThoughItSitsInTheJobsCgroup) {
     EXPECT_EQ(name_of(death->sender), "outside");
     EXPECT_EQ(death->sent_for, "Slurm");
     words.kill->sender.comm = "systemd";
-    EXPECT_EQ(sender_of(words, {.sender_in_tree = true}), "tree") << "of a session that is watched as a whole";
+    EXPECT_EQ(sender_of(words, {.sender_in_tree = true}), "tree") << "the sender is in the watched session";
 }
 
 TEST(DeathBySigbus, IsTheKernelsAndHasItsMapping) {
@@ -159,7 +161,7 @@ TEST(DeathBySigbus, IsTheKernelsAndHasItsMapping) {
     EXPECT_EQ(death->mapping->file_system, "tmpfs");
     EXPECT_EQ(death->mapping->name, "torch_1_2");
     words.failure = failed(MS_FAILED_FALLOCATE, MS_REASON_ENOSPC, 1);
-    EXPECT_EQ(cause_of(words), "sigbus") << "what ended it comes before what failed";
+    EXPECT_EQ(cause_of(words), "sigbus") << "the fatal signal takes precedence over the failed allocation";
 }
 
 TEST(DeathBySignal, IsThatOfCrashes) {
@@ -167,9 +169,9 @@ TEST(DeathBySignal, IsThatOfCrashes) {
         EXPECT_EQ(cause_of(ended_by(signal)), "signal") << signal;
     LastWords aborted = ended_by(SIGABRT);
     aborted.other = sent(SIGABRT, 100, "python");
-    EXPECT_EQ(sender_of(aborted), "none") << "nobody but itself";
+    EXPECT_EQ(sender_of(aborted), "none") << "it sent the signal to itself";
     aborted.other = sent(SIGSEGV, 100, "python", true);
-    EXPECT_EQ(sender_of(aborted), "none") << "another signal, which it has survived";
+    EXPECT_EQ(sender_of(aborted), "none") << "that was another signal, which it survived";
     LastWords crashed = ended_by(SIGSEGV);
     crashed.other = sent(SIGSEGV, 100, "python", true);
     EXPECT_EQ(sender_of(crashed), "kernel");
@@ -211,7 +213,7 @@ TEST(DeathAfterAFailedAllocation, IsAnEndInFailureShortlyAfterIt) {
     EXPECT_EQ(cause_of(words), "none") << "too long ago";
     words.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, kSecond);
     words.exit_code = 0;
-    EXPECT_EQ(cause_of(words), "none") << "it coped";
+    EXPECT_EQ(cause_of(words), "none") << "it exited normally";
 }
 
 TEST(DeathAfterAFailedAllocation, MayBeACrashOfItsOwnButNotASignalOfOthers) {
@@ -245,7 +247,7 @@ TEST(DeathAfterACudaFailure, HasTheDeviceAndTheSize) {
     EXPECT_EQ(cause_of(words), "none") << "too long ago";
     words.gpu_failure->time_ns = words.time_ns - kSecond;
     words.exit_code = 0;
-    EXPECT_EQ(cause_of(words), "none") << "it coped";
+    EXPECT_EQ(cause_of(words), "none") << "it exited normally";
     LastWords killed = ended_by(SIGKILL);
     killed.gpu_failure = words.gpu_failure;
     EXPECT_EQ(cause_of(killed), "sigkill");

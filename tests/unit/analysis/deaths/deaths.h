@@ -25,7 +25,7 @@ inline SentSignal sent(int number, pid_t sender, const char* comm, bool by_kerne
             .by_kernel = by_kernel};
 }
 
-// Chosen because `trigger` asked for memory, in a cgroup that was at its limit of 512 MiB.
+// The OOM killer chose it because `trigger` asked for memory in a cgroup at its limit of 512 MiB.
 inline LastWords oom_killed(pid_t trigger = 200) {
     LastWords words = ended_by(SIGKILL);
     words.kill = sent(SIGKILL, trigger, "loader", true);

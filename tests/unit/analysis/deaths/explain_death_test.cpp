@@ -26,7 +26,7 @@ TEST(ExplainDeath, SaysWhoWasKilledWhyAndWhoAskedForMemory) {
     EXPECT_EQ(told(oom_killed(100)),
               "the kernel's OOM killer killed python (pid 100, trainer, rank 3) at the limit of train of 512 MiB, it "
               "held 400 MiB")
-        << "itself";
+        << "the victim itself asked for memory";
 }
 
 TEST(ExplainDeath, SaysWhoSentTheSignal) {
@@ -34,8 +34,9 @@ TEST(ExplainDeath, SaysWhoSentTheSignal) {
     EXPECT_EQ(told(words), "python (pid 100, trainer, rank 3) was killed by SIGKILL");
     words.kill = sent(SIGKILL, 300, "bash");
     EXPECT_EQ(told(words), "python (pid 100, trainer, rank 3) was killed by SIGKILL from bash (pid 300)");
-    EXPECT_EQ(told(words, {.sender_in_tree = true}),
-              "python (pid 100, trainer, rank 3) was killed by SIGKILL from bash (pid 300), of its own tree");
+    EXPECT_EQ(
+        told(words, {.sender_in_tree = true}),
+        "python (pid 100, trainer, rank 3) was killed by SIGKILL from bash (pid 300), a process of the same target");
     words.kill->sender.comm = "runc";
     EXPECT_EQ(told(words, {.target = "kubepods.slice/pod1"}),
               "python (pid 100, trainer, rank 3) was killed by SIGKILL from runc (pid 300), the kubelet");
