@@ -9,8 +9,8 @@ namespace {
 constexpr std::size_t kMostAncestors = 16;
 constexpr pid_t kInit = 1;
 constexpr std::uint64_t kWaitForReadingNs = 60'000'000'000;
-// A sample looks at up to 8,192 places of a process, so its standard error is below 0.6 %.
-constexpr std::uint64_t kSampleError = 100;  // of the anonymous memory: 1 %
+// A sample reads up to 8,192 places of a process, so its standard error is below 0.6 %.
+constexpr std::uint64_t kSampleError = 100;  // divisor of the anonymous memory: 1 %
 
 template <class P>
 P* find_process(std::span<P> processes, pid_t pid) {
@@ -33,7 +33,7 @@ const SharingReading* reading_of(const SharingReadings& readings, const ProcessI
 
 Bytes sample_error(const PageSharing& pages) { return pages.pss ? Bytes{} : Bytes{pages.anonymous.n / kSampleError}; }
 
-// How much of `holder` a child that was forked at `forked_ns` can share with it, at most.
+// Upper bound of the memory of `holder` that a child forked at `forked_ns` can share with it.
 Bytes shareable(const Process& holder, const SharingReadings& readings, std::uint64_t forked_ns) {
     const Bytes all = holder.task.memory->anon;
     const SharingReading* reading = reading_of(readings, holder.task.id);
@@ -72,7 +72,7 @@ void OwnMemory::follow(std::uint64_t scan_began_ns, std::span<Process> processes
         process.own_known = true;
         if (is_forked(process) && !records_.contains(process.task.id)) unknown.push_back(&process);
     }
-    // A parent before its children: its ancestors are theirs.
+    // Parents come before their children, because children take over the ancestors of their parent.
     std::ranges::sort(unknown, {}, [](const Process* process) { return process->task.id.start_ns; });
     for (const Process* process : unknown) {
         const TaskSample& task = process->task;
@@ -89,9 +89,9 @@ void OwnMemory::follow(std::uint64_t scan_began_ns, std::span<Process> processes
                                         of_parent->second.ancestors.end());
             if (record.ancestors.size() > kMostAncestors) record.ancestors.resize(kMostAncestors);
         } else if (task.parent > kInit) {
-            record.ancestors.push_back({task.parent, 0});  // siblings have the same one
+            record.ancestors.push_back({task.parent, 0});  // siblings have the same entry
         } else {
-            record.ancestors.push_back(task.id);  // init adopts orphans of any kind, so that says nothing
+            record.ancestors.push_back(task.id);  // init adopts any orphan, so it proves no relation
         }
         records_.emplace(task.id, std::move(record));
     }
@@ -99,7 +99,7 @@ void OwnMemory::follow(std::uint64_t scan_began_ns, std::span<Process> processes
 
 void OwnMemory::read(std::uint64_t scan_began_ns, std::span<Process> processes, const SharingReadings& readings,
                      const CopiedSinceRead& copied_since_read) {
-    std::set<pid_t> parents;  // of forked processes
+    std::set<pid_t> parents;  // pids of the parents of forked processes
     for (const Process& process : processes)
         if (is_forked(process)) parents.insert(process.task.parent);
     for (auto& [id, record] : records_) {
@@ -108,13 +108,13 @@ void OwnMemory::read(std::uint64_t scan_began_ns, std::span<Process> processes, 
         if (scan_began_ns >= record.first_ns + kWaitForReadingNs) record.known = true;
         record.shared = std::min(record.shared, memory.anon + memory.swap);
         const SharingReading* reading = reading_of(readings, id);
-        if (reading && !reading->pages) record.known = true;  // as well as it will ever be
+        if (reading && !reading->pages) record.known = true;  // its pages cannot be read, so this will not improve
         if (reading && reading->pages && reading->read_ns != record.read_ns) {
             const PageSharing& pages = *reading->pages;
             record.read_ns = reading->read_ns;
             record.known = true;
-            // Pages that it shares with children of its own are in these figures, too, so that they are upper bounds:
-            // then what was known before they were forked may be nearer the truth.
+            // These figures include pages that it shares with its own children, so they are upper bounds. The values
+            // from before the children were forked may be more precise.
             const bool has_children = parents.contains(id.pid);
             if (!has_children) record.sampled.reset();
             const Bytes most = pages.shared_anon() + sample_error(pages);
@@ -131,8 +131,8 @@ void OwnMemory::read(std::uint64_t scan_began_ns, std::span<Process> processes, 
 
 void OwnMemory::count_orphaned_pages(std::span<Process> processes, const SharingReadings& readings) const {
     struct Siblings {
-        std::vector<std::pair<Process*, Bytes>> members{};  // and the pages of each that the holder does not have
-        Bytes most{};                                       // those pages are mostly the same ones
+        std::vector<std::pair<Process*, Bytes>> members{};  // with the size of its pages that the holder does not have
+        Bytes most{};  // the largest of these sizes, because the pages are mostly the same
         Bytes sum{};
     };
     std::map<ProcessId, Siblings> by_holder;
@@ -146,7 +146,7 @@ void OwnMemory::count_orphaned_pages(std::span<Process> processes, const Sharing
             break;
         }
         Bytes inherited = process.inherited;
-        // A sample's upper bound lies above the truth by up to twice its error.
+        // The upper bound of a sample is above the true value by up to twice its error.
         if (record.sampled) inherited = inherited - Bytes{2 * process.task.memory->anon.n / kSampleError};
         const Bytes orphaned = holder ? inherited - shareable(*holder, readings, id.start_ns) : inherited;
         if (orphaned.n == 0) continue;

@@ -4,7 +4,7 @@
 
 namespace memscope {
 
-// False where its pair has no place.
+// Marks the place of the pair as used. False if the pair has no place.
 bool RankPlaces::use(Target& target, const Subject& subject, Seconds now) {
     const auto held = target.places.find(subject.wanted);
     if (held == target.places.end()) return false;
@@ -13,7 +13,8 @@ bool RankPlaces::use(Target& target, const Subject& subject, Seconds now) {
     return true;
 }
 
-// The pair of a subject keeps its place or takes a free one, else that of the pair that was longest without processes.
+// Keeps the place of the pair, or takes a free one, or takes that of the pair that has been without processes for
+// longest.
 bool RankPlaces::has_place(Target& target, const Subject& subject, Seconds now) {
     if (use(target, subject, now)) return true;
     if (target.crowded) return false;  // no place becomes free before the next assign()
@@ -33,7 +34,7 @@ std::vector<RoleKey> RankPlaces::assign(std::span<const Subject> subjects, Secon
         target.crowded = false;
         for (auto& [key, place] : target.places) place.in_use = false;
     }
-    // First those that have places: a newcomer must not take the place of a pair that has processes.
+    // Pairs with a place come first, because a new pair must not take the place of a pair that has processes.
     for (const Subject& subject : subjects)
         if (subject.wanted.rank) (void)use(targets_[subject.outermost], subject, now);
     std::vector<RoleKey> keys;

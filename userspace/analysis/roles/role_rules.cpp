@@ -11,14 +11,14 @@
 namespace memscope {
 namespace {
 
-// How an interpreter's own options are told from its script.
+// How to distinguish an interpreter's own options from its script.
 struct Interpreter {
-    std::string_view name;              // or its beginning
-    bool versions;                      // "python3.11"
+    std::string_view name;              // the name, or its prefix if `versions`
+    bool versions;                      // a version may follow: "python3.11"
     std::string_view takes_value;       // short options with a value
     char code;                          // short option whose value is the program itself
     char module;                        // short option whose value names a module, 0 if there is none
-    std::string_view long_takes_value;  // the one long option that matters
+    std::string_view long_takes_value;  // the only relevant long option with a value
 };
 constexpr Interpreter kInterpreters[] = {
     {"python", true, "WXQ", 'c', 'm', "--check-hash-based-pycs"},
@@ -52,7 +52,7 @@ std::optional<std::string_view> script_of(const Interpreter& interpreter, const 
             if (argument == interpreter.long_takes_value) ++i;
             continue;
         }
-        for (std::size_t at = 1; at < argument.size(); ++at) {  // flags may stand together: -um torch.distributed.run
+        for (std::size_t at = 1; at < argument.size(); ++at) {  // flags may be combined: -um torch.distributed.run
             const char flag = argument[at];
             const std::string_view rest = argument.substr(at + 1);
             if (flag == interpreter.code) return std::nullopt;
@@ -81,7 +81,7 @@ std::vector<std::string_view> program_names(std::string_view comm, const std::ve
 
 namespace {
 
-// A glob that is looked at once and then compared with many words. Nearly all are plain but for a `*` at their ends,
+// A glob that is parsed once and then compared with many words. Nearly all globs are plain text with a `*` at an end,
 // and fnmatch() costs twenty times such a comparison: a trainer with many arguments would take 50 us.
 class Glob {
   public:
@@ -134,7 +134,8 @@ Role decide_role(const RoleFacts& facts, std::span<const RoleRule> rules) {
 
 namespace {
 
-// They hold children and do no work. Also matched as the script or module of an interpreter (torchrun is one).
+// Programs that start others and do no work themselves. They are also matched as the script or module of an interpreter
+// (torchrun is one).
 constexpr std::string_view kLaunchers =
     // environments
     "uv uvx poetry pipenv pdm rye hatch pixi conda mamba micromamba direnv "
@@ -155,8 +156,8 @@ constexpr std::string_view kLaunchers =
     "srun salloc sbatch slurmstepd mpirun mpiexec mpiexec.hydra orterun prterun orted prted hydra_pmi_proxy "
     "hydra_bstrap_proxy pdsh jsrun flux-shell condor_starter sge_shepherd";
 
-// Those that rewrite argv[0] into a title ("sshd: user@pts/0") are known by their process name. pt_elastic is what
-// PyTorch calls the agent inside torchrun and accelerate.
+// Programs that rewrite argv[0] into a title ("sshd: user@pts/0") are matched by their process name. pt_elastic is
+// PyTorch's name for the agent inside torchrun and accelerate.
 constexpr std::string_view kLauncherComms = "pt_elastic sshd* tmux* slurmstepd* containerd-shim* starter*";
 
 constexpr std::string_view kHelpers =
@@ -180,7 +181,7 @@ constexpr const char* kHelperArguments[] = {
     "*/ray/autoscaler/_private/monitor.py",
 };
 
-// multiprocessing's start method `spawn`: a new interpreter that is given its work through a pipe.
+// multiprocessing's start method `spawn`: a new interpreter that gets its work through a pipe.
 constexpr const char* kSpawnArguments[] = {"*multiprocessing.spawn import*", "--multiprocessing-fork"};
 
 struct Descent {
@@ -194,17 +195,18 @@ constexpr Descent kDescents[] = {
     {Role::helper, Role::helper},
 };
 
-// A fork keeps the argv of its parent, so what forks are comes before everything that argv says.
+// A fork keeps the argv of its parent, so the rules for forks come before all rules about argv.
 void add_forks(std::vector<RoleRule>& rules) {
     rules.push_back({.role = Role::dataloader_worker, .comm = "pt_data_worker*"});
-    // On its way from vfork to exec it holds nothing of its own.
+    // Between vfork and exec, a process holds no memory of its own.
     rules.push_back({.role = Role::other, .forked_without_exec = true, .own_memory = false});
-    // What a fork server forks is the work of the trainer that asked for it; the default from Python 3.14 on.
+    // A process of a fork server does the work of the trainer that requested it. This is the default from Python 3.14
+    // on.
     rules.push_back({.role = Role::dataloader_worker,
                      .argument = "*multiprocessing.forkserver import*",
                      .parent = Role::helper,
                      .forked_without_exec = true});
-    // A worker that loads data leaves the GPU alone; one rank of several, forked by the script, does not.
+    // A DataLoader worker does not use the GPU. A rank that was forked by the script does.
     rules.push_back({.role = Role::trainer, .parent = Role::trainer, .forked_without_exec = true, .gpu_context = true});
     for (const auto& [parent, child] : kDescents)
         rules.push_back({.role = child, .parent = parent, .forked_without_exec = true});
@@ -226,7 +228,7 @@ std::vector<RoleRule> make_rules() {
     for (const char* argument : kSpawnArguments)
         for (const auto& [parent, child] : kDescents)
             rules.push_back({.role = child, .argument = argument, .parent = parent});
-    // joblib's workers compute for whoever asks: Python, but no trainers.
+    // joblib's workers run any Python function, so they are not trainers.
     rules.push_back({.role = Role::other, .program = "*loky.backend.popen_loky_posix"});
     for (const auto comm : split(kLauncherComms, ' '))
         rules.push_back({.role = Role::launcher, .comm = std::string(comm)});
@@ -235,11 +237,11 @@ std::vector<RoleRule> make_rules() {
     for (const char* script :
          {"*/torch/distributed/run.py", "*/torch/distributed/launch.py", "*/accelerate/commands/*"})
         rules.push_back({.role = Role::launcher, .program = "python*", .argument = script});
-    for (const char* title : {"ray::*", "VLLM::*", "sglang::*"})  // they rewrite argv too
+    for (const char* title : {"ray::*", "VLLM::*", "sglang::*"})  // they rewrite argv, too
         rules.push_back({.role = Role::trainer, .comm = title});
     for (const char* program : {"python*", "pypy*", "ipython*"})
         rules.push_back({.role = Role::trainer, .program = program});
-    rules.push_back({.role = Role::trainer, .gpu_context = true});  // in whatever language it is written
+    rules.push_back({.role = Role::trainer, .gpu_context = true});  // whatever language it is written in
     return rules;
 }
 

@@ -9,13 +9,13 @@
 
 namespace memscope {
 
-// What a process may be said to run: the base name of argv[0], and behind an interpreter the base name of its script
-// or the name of its module. `python3 /venv/bin/torchrun train.py` is "python3" and "torchrun", and
-// `python -m torch.distributed.run` is "python" and "torch.distributed.run". Where argv is not known (it can be
-// unreadable, or empty) the process name has to do.
+// The program names of a process: the base name of argv[0] and, for an interpreter, the base name of its script or the
+// name of its module. `python3 /venv/bin/torchrun train.py` is "python3" and "torchrun", and `python -m
+// torch.distributed.run` is "python" and "torch.distributed.run". If argv is not known (it can be unreadable, or
+// empty), the process name is used.
 std::vector<std::string_view> program_names(std::string_view comm, const std::vector<std::string>& argv);
 
-// Rules are data: every condition that is given must hold, and the first rule that matches decides.
+// A rule matches if all its given conditions hold. The first rule that matches decides.
 struct RoleRule {
     Role role = Role::other;
     std::string comm{};      // glob on the process name; "" = any
@@ -23,11 +23,11 @@ struct RoleRule {
     std::string argument{};  // glob on any one argument, argv[0] included; "" = any
     std::optional<Role> parent{};
     std::optional<bool> forked_without_exec{};
-    std::optional<bool> own_memory{};  // false: in the address space of another process, as vfork leaves it
+    std::optional<bool> own_memory{};  // false: it runs in the address space of another process, as after vfork
     std::optional<bool> gpu_context{};
 };
 
-// What one process shows of itself.
+// The facts about one process that rules check.
 struct RoleFacts {
     std::string_view comm;
     const std::vector<std::string>& argv;

@@ -7,7 +7,7 @@ namespace memscope {
 std::map<RoleKey, RoleTotals> sum_by_role(std::span<const Process> processes) {
     std::map<RoleKey, RoleTotals> sums;
     RoleKey last;
-    RoleTotals* sum = nullptr;  // of `last`: neighbours mostly have the same role
+    RoleTotals* sum = nullptr;  // the sum of `last`; neighbours mostly have the same role
     for (const Process& process : processes) {
         const RoleKey key{process.role, process.rank};
         if (!sum || key != last) {
@@ -35,12 +35,12 @@ const PageSharing* pages_of(const Process& process, const SharingReadings& readi
     return reading != readings.end() && reading->second.pages ? &*reading->second.pages : nullptr;
 }
 
-// The process whose pages it has: its parent's since the fork, else its own.
+// The pid of the process that its pages come from: its parent since the fork, otherwise itself.
 pid_t family_of(const Process& process) {
     return process.task.forked_without_exec ? process.task.parent : process.task.id.pid;
 }
 
-// Says how much of a shared page belongs to each of those who share it, where only samples are known.
+// Computes each process's share of shared pages if only samples are known.
 class Division {
   public:
     Division(std::span<const Process> processes, const SharingReadings& readings, std::optional<Bytes> cgroup_anon) {

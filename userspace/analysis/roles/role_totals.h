@@ -10,12 +10,13 @@ namespace memscope {
 // Gauges by role and rank. A process without an address space of its own counts as a process and adds no memory.
 std::map<RoleKey, RoleTotals> sum_by_role(std::span<const Process> processes);
 
-// Each page once, by role and rank. Only roles three quarters of whose resident memory was there when it was read: a
-// sum that lacks more would look like memory that was freed.
+// The PSS by role and rank, which counts each page once. A role is included only if at least three quarters of its
+// resident memory was there when it was read, because a more incomplete sum would look like freed memory.
 //
-// Of a process whose pages were sampled it is known what it shares, but not with how many. All together they have what
-// the cgroup has and nobody has alone, so that is divided in proportion; by at least two, and by no more than could
-// share it, which is what counts where the cgroup's memory (`cgroup_anon`) is not of these processes alone.
+// For a process whose pages were only sampled, the amount of shared memory is known, but not the number of processes
+// that share it. The memory of the cgroup that no process has alone is shared by all of them, so it is divided in
+// proportion. The divisor is at least two and at most the number of processes that could share the memory. That maximum
+// is used if the memory of the cgroup (`cgroup_anon`) does not belong to these processes alone.
 std::map<RoleKey, RolePss> sum_pss(std::span<const Process> processes, const SharingReadings& readings,
                                    std::optional<Bytes> cgroup_anon, std::uint64_t now_ns);
 

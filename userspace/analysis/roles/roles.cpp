@@ -9,8 +9,8 @@ namespace {
 
 constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
 
-// For each subject the position of its parent among them. One pid can stand there twice, when it was reused within a
-// tick: a parent is never younger than its child.
+// For each subject, the position of its parent among the subjects. If a pid was reused within a tick, it occurs twice;
+// a parent is never younger than its child.
 std::vector<std::size_t> parents_of(std::span<const RoleBook::Subject> subjects) {
     std::vector<std::size_t> by_id(subjects.size());
     std::iota(by_id.begin(), by_id.end(), std::size_t{0});
@@ -31,7 +31,8 @@ std::vector<std::size_t> parents_of(std::span<const RoleBook::Subject> subjects)
 const std::vector<std::string>& argv_of(const RoleBook::Subject& subject, const RoleBook::Subject* parent) {
     static const std::vector<std::string> none;
     if (subject.argv && !subject.argv->empty()) return *subject.argv;
-    if (subject.forked_without_exec && parent && parent->argv) return *parent->argv;  // a fork keeps it
+    // A fork keeps the argv of its parent.
+    if (subject.forked_without_exec && parent && parent->argv) return *parent->argv;
     return none;
 }
 
@@ -52,7 +53,7 @@ std::vector<RoleKey> RoleBook::decide(std::span<const Subject> subjects) {
     const auto parents = parents_of(subjects);
     std::vector<RoleKey> keys(subjects.size());
     std::vector<State> states(subjects.size(), State::fresh);
-    std::vector<std::size_t> line;  // a process and its undecided ancestors; on the heap, since a line can be long
+    std::vector<std::size_t> line;  // a process and its undecided ancestors; on the heap, because the chain can be long
     for (std::size_t i = 0; i < subjects.size(); ++i) {
         for (std::size_t at = i; at != kNobody && states[at] == State::fresh; at = parents[at]) {
             states[at] = State::waiting;
@@ -71,7 +72,8 @@ std::vector<RoleKey> RoleBook::decide(std::span<const Subject> subjects) {
     return keys;
 }
 
-// Going through the rules costs some 15 us, and a job that starts processes by the thousand starts them alike.
+// Caches answers, because checking all rules costs about 15 us and a job that starts thousands of processes starts
+// similar ones.
 Role RoleBook::decide_alike(const RoleFacts& facts) {
     constexpr std::size_t kMostAnswers = 1024;
     constexpr std::size_t kLongestQuestion = 1024;
@@ -94,13 +96,14 @@ Role RoleBook::decide_alike(const RoleFacts& facts) {
 RoleKey RoleBook::decide_one(const Subject& subject, const std::optional<Known>& parent) {
     Entry& entry = entries_[subject.id];
     entry.seen = round_;
-    // An orphan stays what its parent made it: the init or launcher that adopts it did not fork it.
+    // An orphan keeps the role that follows from its real parent, because the init or launcher that adopts it did not
+    // fork it.
     if (parent && (!entry.parent || entry.parent_pid == subject.parent)) {
         entry.parent = parent->key;
         entry.parent_pid = subject.parent;
     }
     const auto& argv = argv_of(subject, parent ? parent->subject : nullptr);
-    // A process that exits gives its memory up before it is gone; that does not make it a vfork child.
+    // An exiting process frees its memory before it is gone, which does not make it a vfork child.
     if (entry.evidence.exec_count != subject.exec_count) entry.had_memory = false;
     if (subject.own_memory == true) entry.had_memory = true;
     Evidence evidence{
@@ -110,7 +113,8 @@ RoleKey RoleBook::decide_one(const Subject& subject, const std::optional<Known>&
                                           [](std::size_t sum, const std::string& a) { return sum + a.size(); }),
         .exec_count = subject.exec_count,
         .forked_without_exec = subject.forked_without_exec,
-        .own_memory = entry.had_memory || !subject.own_memory,  // had it, or not known yet
+        // True if it had memory of its own, or if that is not known yet.
+        .own_memory = entry.had_memory || !subject.own_memory,
         .gpu_context = subject.gpu_context,
         .parent = entry.parent ? std::optional(entry.parent->role) : std::nullopt,
     };

@@ -13,34 +13,34 @@
 
 namespace memscope {
 
-// Remembers what was decided for each process, and decides again only when what it was decided from has changed.
+// Keeps the decided role of each process and decides again only if the evidence has changed.
 class RoleBook {
   public:
-    explicit RoleBook(std::vector<RoleRule> user_rules = {});  // they come before the built-in ones
+    explicit RoleBook(std::vector<RoleRule> user_rules = {});  // checked before the built-in rules
 
     struct Subject {
         ProcessId id{};
         pid_t parent = 0;
         std::string_view comm{};
         const std::vector<std::string>* argv = nullptr;  // null or empty: not known
-        std::optional<int> rank{};                       // its own
+        std::optional<int> rank{};                       // from its own environment
         bool forked_without_exec = false;
-        std::optional<bool> own_memory = true;  // none: nothing has looked yet; taken as true until then
-        bool gpu_context = false;               // on a GPU, or was; never taken back but by exec
-        std::optional<int> gpu_index{};         // of that GPU, if it is one alone
+        std::optional<bool> own_memory = true;  // none: not read yet, assumed true until then
+        bool gpu_context = false;               // it uses or has used a GPU; only an exec resets it
+        std::optional<int> gpu_index{};         // of that GPU, if it uses only one
         std::uint32_t exec_count = 0;
     };
 
-    // The roles and ranks of all, in their order. Parents are decided before their children, however they are
-    // sorted; a missing parent or a cycle costs only what would have followed from it. A rank is the process's own,
-    // else for a trainer the index of its GPU, else that of its nearest ancestor that has one. Processes that are not
-    // among the subjects are forgotten.
+    // The roles and ranks of all subjects, in their order. Parents are decided before their children, in whatever order
+    // they are passed. A missing parent or a cycle only loses what would follow from the parent. A rank is the
+    // process's own, otherwise for a trainer the index of its GPU, otherwise that of its nearest ancestor with a rank.
+    // Processes that are not among the subjects are forgotten.
     std::vector<RoleKey> decide(std::span<const Subject> subjects);
 
     std::size_t remembered() const { return entries_.size(); }
 
   private:
-    // argv changes only at exec, or when it is first read: its shape stands for it.
+    // argv changes only at exec, or when it is first read, so comparing its length is enough.
     struct Evidence {
         std::string comm{};
         std::size_t arguments = 0;
@@ -55,13 +55,13 @@ class RoleBook {
     struct Entry {
         Evidence evidence{};
         bool decided = false;
-        bool had_memory = false;  // seen with memory of its own since its last exec
+        bool had_memory = false;  // it had memory of its own at some time since its last exec
         Role role = Role::other;
         pid_t parent_pid = 0;
         std::optional<RoleKey> parent{};
-        std::uint64_t seen = 0;  // the round it was last among the subjects
+        std::uint64_t seen = 0;  // the last round in which it was among the subjects
     };
-    struct Known {  // the parent, where it is among the subjects
+    struct Known {  // the parent, if it is among the subjects
         const Subject* subject = nullptr;
         RoleKey key{};
     };
@@ -74,7 +74,7 @@ class RoleBook {
     Role decide_alike(const RoleFacts& facts);
 
     std::vector<RoleRule> rules_;
-    std::unordered_map<std::string, Role> answers_;  // by everything a rule looks at
+    std::unordered_map<std::string, Role> answers_;  // by all facts that a rule checks
     std::unordered_map<ProcessId, Entry, HashId> entries_;
     std::uint64_t round_ = 0;
 };

@@ -23,13 +23,13 @@ std::vector<std::optional<int>> SlotBook::assign(std::span<const Subject> subjec
             continue;
         }
         slots[i] = known->second.slot;
-        if (subject.ended) continue;  // its place is free from now on
+        if (subject.ended) continue;  // its slot is free from now on
         still.insert(*known);
         busy[{subject.target, subject.role}].insert(known->second.slot);
     }
     std::ranges::sort(newcomers, {},
                       [&](std::size_t i) { return std::pair(subjects[i].id.start_ns, subjects[i].id.pid); });
-    // Those that came and went between two looks were workers of their own: they take a place and leave it.
+    // Workers that started and ended between two ticks take a slot and free it again.
     for (const std::size_t i : newcomers) {
         const Subject& subject = subjects[i];
         std::set<int>& there = busy[{subject.target, subject.role}];

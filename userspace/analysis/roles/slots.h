@@ -9,8 +9,8 @@
 
 namespace memscope {
 
-// Places of workers within their job. Workers are forked anew each epoch; whoever comes takes the lowest free place, in
-// the order of their starts, so that worker 3 of an epoch is worker 3 of the next although its pid is another.
+// Assigns slots to the workers of a job. Workers are forked again in each epoch. A new worker takes the lowest free
+// slot, in the order of their starts, so that worker 3 of one epoch is worker 3 of the next although its pid differs.
 class SlotBook {
   public:
     struct Subject {
@@ -20,7 +20,8 @@ class SlotBook {
         bool ended = false;
     };
 
-    // The place of each, in their order; none for those whose role has no places. Who is not among them is forgotten.
+    // The slot of each subject, in their order; none for roles without slots. Processes that are not among the subjects
+    // are forgotten.
     std::vector<std::optional<int>> assign(std::span<const Subject> subjects);
 
   private:

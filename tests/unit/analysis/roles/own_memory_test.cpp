@@ -7,7 +7,7 @@ namespace {
 
 constexpr Bytes mib(std::uint64_t n) { return {n << 20}; }
 
-// A made-up tree, looked at once a second, whose pages are read when the test says so.
+// A made-up process tree that is scanned once a second. The test decides when pages are read.
 class ForkedTree {
   public:
     void start(pid_t pid, Bytes anon, pid_t parent = 0) { add(pid, parent, anon, false); }
@@ -19,7 +19,7 @@ class ForkedTree {
         return *std::ranges::find_if(processes_, [&](const Process& p) { return p.task.id.pid == pid; });
     }
     Bytes& anon(pid_t pid) { return process(pid).task.memory->anon; }
-    // All its pages, of which so much is private.
+    // Reads all its pages, of which `own` are private.
     void read(pid_t pid, Bytes own) {
         readings_[process(pid).task.id] = {
             now_ns_, now_ns_, PageSharing{.anonymous = anon(pid), .own_anon = own, .pss = PageSharing::Pss{}}};
@@ -27,7 +27,7 @@ class ForkedTree {
     void sample(pid_t pid, Bytes own) {
         readings_[process(pid).task.id] = {now_ns_, now_ns_, PageSharing{.anonymous = anon(pid), .own_anon = own}};
     }
-    // Its pages were read while it forked.
+    // The reading of its pages began before it forked.
     void reading_began_earlier(pid_t pid) { readings_[process(pid).task.id].began_ns -= 2'000'000'000; }
     void copied_since_read(pid_t pid, Bytes bytes) { copied_[process(pid).task.id] = bytes; }
     void tick() {
@@ -55,7 +55,7 @@ class ForkedTree {
     std::uint64_t now_ns_ = 1'000'000'000;
 };
 
-// A trainer with 1000 MiB that forks eight workers, seen by the watcher.
+// A trainer with 1000 MiB that forks eight workers while it is watched.
 ForkedTree trainer_and_workers() {
     ForkedTree tree;
     tree.start(10, mib(1000));
@@ -113,7 +113,7 @@ TEST(OwnMemory, PagesThatAWorkerCopiedAreItsOwnOnceTheyAreRead) {
     tree.read(11, mib(200));
     tree.tick();
     EXPECT_EQ(tree.own(11), 200U);
-    tree.anon(11) += mib(5);  // and what it adds before the next reading
+    tree.anon(11) += mib(5);  // growth before the next reading
     tree.tick();
     EXPECT_EQ(tree.own(11), 205U);
     EXPECT_EQ(tree.all(), 1205U);
@@ -125,7 +125,7 @@ TEST(OwnMemory, CopiesThatTheSumsFoundSinceCountAtOnce) {
     tree.copied_since_read(11, mib(40));
     tree.tick();
     EXPECT_EQ(tree.own(11), 240U);
-    tree.copied_since_read(12, mib(30));  // whose pages were never read
+    tree.copied_since_read(12, mib(30));  // its pages were never read
     tree.tick();
     EXPECT_EQ(tree.own(12), 30U);
 }
@@ -134,7 +134,7 @@ TEST(OwnMemory, ASampleIsAllowedItsError) {
     ForkedTree tree = trainer_and_workers();
     tree.sample(11, mib(5));
     tree.tick();
-    EXPECT_EQ(tree.own(11), 0U) << "half a percent is what a sample may be wrong by";
+    EXPECT_EQ(tree.own(11), 0U) << "half a percent is within the error of a sample";
     tree.sample(11, mib(200));
     tree.tick();
     EXPECT_EQ(tree.own(11), 190U) << "at least that";
@@ -156,7 +156,7 @@ TEST(OwnMemory, OfWorkersThatAreOlderThanTheWatcherLittleIsKnownBeforeTheyAreRea
     tree.anon(10) += mib(500);
     tree.tick();
     EXPECT_FALSE(tree.process(11).own_known);
-    EXPECT_EQ(tree.own(11), 0U) << "its trainer has more: all may be shared";
+    EXPECT_EQ(tree.own(11), 0U) << "its trainer has more memory, so all of it may be shared";
     tree.read(11, mib(350));
     tree.tick();
     EXPECT_TRUE(tree.process(11).own_known);
@@ -171,7 +171,7 @@ TEST(OwnMemory, AForkedTrainerThatHasWorkersIsKnownOnceItIsRead) {
     tree.fork(11, 12);
     tree.tick();
     EXPECT_FALSE(tree.process(11).own_known);
-    tree.read(11, mib(0));  // it shares all with its worker, and what it had from the launcher is not told apart
+    tree.read(11, mib(0));  // it shares all pages with its worker; pages from the launcher cannot be distinguished
     tree.tick();
     EXPECT_TRUE(tree.process(11).own_known);
     EXPECT_EQ(tree.own(11), 380U);
@@ -205,10 +205,10 @@ TEST(OwnMemory, WhatTheTrainerFreedIsHeldByItsWorkersOnce) {
     ForkedTree tree = trainer_and_workers();
     tree.anon(10) = mib(100);
     tree.tick();
-    EXPECT_EQ(tree.all(), 1000U) << "100 at the trainer, 900 that only its workers have";
+    EXPECT_EQ(tree.all(), 1000U) << "100 MiB of the trainer, 900 MiB that only its workers still have";
     tree.exit(10);
     tree.tick();
-    EXPECT_EQ(tree.all(), 1000U) << "each of them has all, and all have the same";
+    EXPECT_EQ(tree.all(), 1000U) << "each worker has all these pages, and they are the same pages";
 }
 
 TEST(OwnMemory, PagesThatTheTrainerRewroteAreThereTwice) {
@@ -218,12 +218,12 @@ TEST(OwnMemory, PagesThatTheTrainerRewroteAreThereTwice) {
     tree.tick();
     EXPECT_EQ(tree.all(), 1600U);
     for (pid_t pid = 11; pid <= 18; ++pid) {
-        EXPECT_EQ(tree.own(pid), 75U) << "no worker looks larger than another by that";
+        EXPECT_EQ(tree.own(pid), 75U) << "the pages are divided equally among the workers";
         EXPECT_EQ(tree.process(pid).orphaned, mib(75));
     }
     tree.fork(10, 19);  // shares all of them again
     tree.tick();
-    EXPECT_EQ(tree.all(), 1600U) << "what the older workers keep is still there";
+    EXPECT_EQ(tree.all(), 1600U) << "the pages that the older workers keep still count";
     EXPECT_EQ(tree.own(19), 0U);
 }
 
@@ -249,7 +249,7 @@ TEST(OwnMemory, AChildOfAWorkerSharesWithWhoeverOfItsAncestorsLives) {
     tree.exit(11);
     tree.process(30).task.parent = 1;
     tree.tick();
-    EXPECT_EQ(tree.all(), 1050U) << "the 50 MiB are its own now, the rest is the trainer's";
+    EXPECT_EQ(tree.all(), 1050U) << "50 MiB are its own now, the rest counts for the trainer";
     EXPECT_EQ(tree.own(30), 50U);
 }
 

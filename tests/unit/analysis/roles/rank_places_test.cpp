@@ -51,7 +51,7 @@ TEST(RankPlaces, LeaveProcessesWithoutARankAlone) {
 TEST(RankPlaces, AreNotTakenFromAPairThatHasProcesses) {
     RankPlaces places;
     places.assign(trainers(0, kLast), Seconds(0));
-    std::vector<RankPlaces::Subject> subjects = trainers(5000, 5000);  // first in line
+    std::vector<RankPlaces::Subject> subjects = trainers(5000, 5000);  // comes first
     for (const auto& there : trainers(0, kLast)) subjects.push_back(there);
     const auto keys = places.assign(subjects, Seconds(100'000));
     EXPECT_EQ(keys.front(), kFolded);
@@ -62,7 +62,7 @@ TEST(RankPlaces, AreNotTakenFromAPairThatHasProcesses) {
 TEST(RankPlaces, AreGivenBackAWhileAfterTheLastProcessHasGone) {
     RankPlaces places;
     places.assign(trainers(0, kLast), Seconds(0));
-    places.assign(trainers(1, kLast), Seconds(1));  // rank 0 has gone
+    places.assign(trainers(1, kLast), Seconds(1));  // rank 0 has exited
     auto subjects = trainers(1, kLast + 1);
     EXPECT_EQ(places.assign(subjects, Seconds(2)).back(), kFolded) << "too early: workers may come back";
     EXPECT_FALSE(places.is_due(kKeep - Seconds(1)));
@@ -95,7 +95,7 @@ TEST(RankPlaces, OfOneTargetAreNotUsedUpByAnother) {
     EXPECT_EQ(places.assign(trainers(7, 7, kOther), Seconds(1)).front(), trainer(7));
 }
 
-// What other parts keep for each pair, as long as it has a place.
+// Other components keep data for each pair as long as it has a place.
 TEST(RankPlaces, KeepAMillionRanksOverTimeBounded) {
     RankPlaces places;
     std::set<RoleKey> kept;
@@ -110,7 +110,7 @@ TEST(RankPlaces, KeepAMillionRanksOverTimeBounded) {
     }
     EXPECT_EQ(most, kMost + 1);
     EXPECT_THAT(kept, Contains(kFolded));
-    EXPECT_GT(kept.rbegin()->rank, 990'000) << "places go to those that are there now";
+    EXPECT_GT(kept.rbegin()->rank, 990'000) << "the places belong to the current processes";
 }
 
 }  // namespace

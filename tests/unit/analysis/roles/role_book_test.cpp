@@ -1,4 +1,4 @@
-// What the book remembers, and what makes it decide again.
+// What RoleBook remembers, and what makes it decide again.
 #include <chrono>
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ TEST(RoleBook, ADecisionStandsUntilExec) {
     RoleBook book;
     Tree tree{{.pid = 1, .comm = "x", .argv = {"python"}}};
     EXPECT_EQ(tree.decided_by(book).at(1).role, Role::trainer);
-    tree.at(1).argv = {"notpyt"};  // the same shape: nothing is looked at again
+    tree.at(1).argv = {"notpyt"};  // argv has the same length, so nothing is decided again
     EXPECT_EQ(tree.decided_by(book).at(1).role, Role::trainer);
     tree.at(1).exec_count = 1;
     EXPECT_EQ(tree.decided_by(book).at(1).role, Role::other);
@@ -64,7 +64,7 @@ TEST(RoleBook, ATrainerWithoutARankHasTheIndexOfItsGpu) {
     EXPECT_EQ(roles.at(1).rank, std::nullopt);
     EXPECT_EQ(roles.at(2).rank, 3);
     EXPECT_EQ(roles.at(3).rank, 3) << "its worker";
-    EXPECT_EQ(roles.at(4).rank, 7) << "its own comes first";
+    EXPECT_EQ(roles.at(4).rank, 7) << "its own rank takes precedence";
     EXPECT_EQ(roles.at(5).rank, std::nullopt) << "it is no trainer";
 }
 
@@ -206,7 +206,7 @@ TEST(RoleBook, ThoseWhoAreGoneAreForgotten) {
     tree.decided_by(book);
     EXPECT_EQ(book.remembered(), 1U);
     tree.add({.pid = 2, .parent = 1, .comm = "x", .argv = {"notpyt"}});
-    EXPECT_EQ(tree.decided_by(book).at(2).role, Role::other) << "nothing of the earlier one is left";
+    EXPECT_EQ(tree.decided_by(book).at(2).role, Role::other) << "no data of the earlier process is left";
 }
 
 TEST(RoleBook, TenThousandProcessesInOneLineAreCheapTheSecondTime) {

@@ -55,7 +55,7 @@ TEST(RolePss, OneThatMayNotBeReadAddsNothing) {
     EXPECT_TRUE(sum_pss(all, {{{1, 1}, {.read_ns = kNow, .pages = {}}}}, {}, kNow).empty());
 }
 
-// A trainer and its workers, each of whose pages were sampled.
+// A trainer and its workers, whose pages were all sampled.
 struct SampledJob {
     std::vector<Process> processes{};
     SharingReadings readings{};
@@ -77,13 +77,13 @@ struct SampledJob {
 };
 
 TEST(RolePss, WhatSamplesShareIsDividedSoThatAllHaveWhatTheCgroupHas) {
-    SampledJob job;  // one worker has copied all it had, the other two share with the trainer
+    SampledJob job;  // one worker has copied all its pages, the other two share with the trainer
     job.add(1, 0, 0, 6000);
     job.add(2, 1, 6000, 0);
     job.add(3, 1, 0, 6000);
     job.add(4, 1, 0, 6000);
     EXPECT_EQ(job.pss(Bytes{12'000}), std::pair(2000UL, 10'000UL));
-    EXPECT_EQ(job.pss({}), std::pair(1500UL, 9000UL));  // by all who could share it
+    EXPECT_EQ(job.pss({}), std::pair(1500UL, 9000UL));  // divided by all processes that could share it
 }
 
 TEST(RolePss, ASharedPageHasAtLeastTwoAndAtMostAllOfThemOnIt) {
@@ -100,7 +100,7 @@ TEST(RolePss, WalkedAndSampledProcessesAddUpToTheCgroup) {
     job.add(1, 0, 0, 4000);
     job.add(2, 1, 0, 4000);
     job.readings[{2, 1}].pages->pss = PageSharing::Pss{.all = {2300}, .anon = {2200}};
-    EXPECT_EQ(job.pss(Bytes{4100}), std::pair(2000UL, 2300UL));  // half at most
+    EXPECT_EQ(job.pss(Bytes{4100}), std::pair(2000UL, 2300UL));  // at most half each
     EXPECT_EQ(job.pss({}), std::pair(2000UL, 2300UL));
     job.add(3, 1, 0, 4000);
     EXPECT_EQ(job.pss(Bytes{5000}).first, 1400UL);

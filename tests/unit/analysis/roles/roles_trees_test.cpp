@@ -1,4 +1,4 @@
-// Process trees as they stand on real machines.
+// Process trees as on real machines.
 #include <gtest/gtest.h>
 
 #include "unit/analysis/roles/tree.h"

@@ -24,7 +24,7 @@ TEST(Slots, AreGivenInTheOrderOfStarts) {
     SlotBook book;
     const std::vector<SlotBook::Subject> all{worker(12), worker(10), worker(11)};
     EXPECT_THAT(book.assign(all), ElementsAre(Optional(2), Optional(0), Optional(1)));
-    EXPECT_THAT(book.assign(all), ElementsAre(Optional(2), Optional(0), Optional(1))) << "and kept";
+    EXPECT_THAT(book.assign(all), ElementsAre(Optional(2), Optional(0), Optional(1))) << "the slots stay the same";
 }
 
 TEST(Slots, OfTheLastEpochAreThoseOfTheNext) {

@@ -12,7 +12,7 @@
 
 namespace memscope {
 
-// A process tree as the collector would hand it over; keeps the bytes the subjects point to.
+// A process tree in the form that the collector passes. Owns the strings that the subjects point to.
 class Tree {
   public:
     struct Node {
