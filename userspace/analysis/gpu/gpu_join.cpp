@@ -20,7 +20,8 @@ bool is_held_by(const GpuDevice& device, pid_t pid) {
 GpuId device_of(const std::optional<GpuUuid>& told, pid_t pid, const std::vector<GpuDevice>& devices) {
     if (told) {
         const GpuId id = gpu_id(*told);
-        const GpuId part = "MIG" + id.substr(id.find('-'));  // the driver tells the number of a part in the same way
+        // The driver reports the UUID of a MIG device in the same form.
+        const GpuId part = "MIG" + id.substr(id.find('-'));
         return !is_there(devices, id) && is_there(devices, part) ? part : id;
     }
     if (devices.size() == 1) return devices.front().id;

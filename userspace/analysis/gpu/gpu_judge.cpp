@@ -10,10 +10,10 @@
 namespace memscope {
 namespace {
 
-constexpr Seconds kForget = std::chrono::hours(1);  // a GPU may be given up for a while
+constexpr Seconds kForget = std::chrono::hours(1);  // a job may not use a GPU for a while
 
 struct Sum {
-    std::optional<Bytes> driver{};  // none: NVML tells the memory of no process of the target on this GPU
+    std::optional<Bytes> driver{};  // none: NVML reports no memory of the target's processes on this GPU
     Bytes calls{};
 };
 
@@ -22,8 +22,8 @@ std::map<GpuId, Sum> sums_of(const TargetGpu& gpu) {
     for (const auto& [pid, held] : gpu.processes)
         for (const auto& [id, use] : held.devices) {
             Sum& sum = sums[id];
-            // NVML lists a new process up to a poll after its first CUDA call. Until then the process has taken next to
-            // nothing, so the sum without it is a sample like any other.
+            // NVML lists a new process up to one poll after its first CUDA call. Until then the process has allocated
+            // almost nothing, so the sum without it is a valid sample.
             if (use.used) sum.driver = sum.driver.value_or(Bytes{}) + *use.used;
             sum.calls += use.reserved_total();
         }
@@ -31,7 +31,7 @@ std::map<GpuId, Sum> sums_of(const TargetGpu& gpu) {
 }
 
 std::string name_of(const GpuId& id, const GpuDevice* device) {
-    if (id.empty()) return "A GPU that is not known";
+    if (id.empty()) return "An unknown GPU";
     if (!device) return "GPU " + printable(id);
     const std::string which = device->part_of.empty() ? "" : fmt::format(", {}", printable(id));
     return fmt::format("GPU {} ({}{})", device->index, printable(device->name), which);
@@ -86,7 +86,7 @@ std::vector<ScopeVerdict> GpuJudge::verdicts(Seconds now, Seconds to_wall, std::
             name_of(id, device) + ": " +
             explain(verdict.judgement, verdict.began, Circumstances{.limit = limit, .expected = verdict.forecast});
         if (verdict.forecast && device->used && device->total && *device->used > held.latest)
-            verdict.explanation += fmt::format(" Others hold {} of its {}, contexts included.",
+            verdict.explanation += fmt::format(" Other processes hold {} of its {}, contexts included.",
                                                human_size(*device->used - held.latest), human_size(*device->total));
         all.push_back(std::move(verdict));
     }

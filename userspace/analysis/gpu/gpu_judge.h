@@ -8,21 +8,22 @@
 
 namespace memscope {
 
-// Judges what a target holds of each GPU, and the host memory it has pinned.
+// Judges the memory of a target on each GPU and its pinned host memory.
 class GpuJudge {
   public:
     explicit GpuJudge(Seconds warmup) : warmup_(warmup) {}
 
     void add(Seconds now, const TargetSnapshot& target);
-    // Of those that had a sample at `now`, by id, then pinned memory. The limit of a GPU is what the target holds plus
-    // what is free there. `to_wall` leads from the clock of samples to that of the wall.
+    // The verdicts of the GPUs that had a sample at `now`, by id, then of pinned memory. The limit of a GPU is the
+    // memory that the target holds plus the free memory. `to_wall` is the difference between the clock of samples and
+    // wall-clock time.
     std::vector<ScopeVerdict> verdicts(Seconds now, Seconds to_wall, std::span<const GpuDevice> devices) const;
 
   private:
-    // NVML decides where it tells anything: its sums contain contexts and what was taken before memscope watched. The
-    // sums of CUDA calls are judged only while NVML tells nothing. The two differ by gigabytes, so they are never in
-    // one series: the first answer of NVML begins a new series, and while NVML is silent a series of it gets no
-    // samples.
+    // Uses the figures of NVML if there are any, because they include contexts and memory that was allocated before
+    // watching began. The sums of CUDA calls are judged only while NVML reports nothing. The two differ by gigabytes,
+    // so they are never in one series: the first answer of NVML begins a new series, and a series from NVML gets no
+    // samples while NVML does not answer.
     enum class Source { driver, calls };
     struct Held {
         Judge judge;

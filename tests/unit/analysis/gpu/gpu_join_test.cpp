@@ -40,7 +40,7 @@ TEST(JoinGpu, SumsByRoleRankAndDevice) {
                                             device("b", 500, {{12, Bytes{200}}, {13, Bytes{30}}, {99, Bytes{40}}})};
     const TargetGpu gpu = joined(devices, processes);
     EXPECT_THAT(gpu.processes, SizeIs(3));
-    EXPECT_FALSE(gpu.processes.contains(99)) << "somebody else's";
+    EXPECT_FALSE(gpu.processes.contains(99)) << "a process of another target";
     EXPECT_EQ(gpu.roles.at({{Role::trainer, 0}, "a"}).used, Bytes{100});
     EXPECT_EQ(gpu.roles.at({{Role::trainer, 1}, "a"}).used, Bytes{5});
     EXPECT_EQ(gpu.roles.at({{Role::trainer, 1}, "b"}).used, Bytes{230});
@@ -59,7 +59,7 @@ TEST(JoinGpu, WhatTheDriverDoesNotTellStaysUnknown) {
     EXPECT_TRUE(gpu.processes.at(11).devices.contains("a")) << "it has a context there";
     EXPECT_FALSE(gpu.roles.at({{Role::trainer, {}}, "a"}).used);
     EXPECT_FALSE(held_on(devices[0], devices, gpu));
-    EXPECT_FALSE(others_on(devices[0], devices, gpu)) << "nobody knows whose the rest is";
+    EXPECT_FALSE(others_on(devices[0], devices, gpu)) << "the owner of the rest is not known";
 }
 
 TEST(JoinGpu, WithoutProcessesOfOursAllIsHeldByOthers) {
@@ -101,7 +101,7 @@ TEST(SumGpuByRole, SumsWhatTheLedgerKnowsAsWell) {
     gpu.processes[12].devices["a"].reserved[0] = Bytes{8};
     gpu.processes[12].pinned.by_kind[1] = Bytes{9};
     sum_gpu_by_role(gpu, processes);
-    sum_gpu_by_role(gpu, processes);  // again: nothing is counted twice
+    sum_gpu_by_role(gpu, processes);  // a second call must not count anything twice
     EXPECT_EQ(gpu.roles.at({{Role::trainer, {}}, "a"}).reserved_total(), Bytes{15});
     EXPECT_EQ(gpu.pinned.at({Role::trainer, {}}).total(), Bytes{9});
 }
@@ -118,13 +118,14 @@ TEST(TensorsByRole, AreKnownWhereThoseOfAllWhoReserveAre) {
     gpu.processes[9].devices["b"] = {.used = {}, .reserved = {Bytes{10}}, .tensors = Bytes{10}};
     sum_tensors_by_role(gpu, processes);
     EXPECT_EQ((gpu.roles.at({trainer, "a"}).tensors), Bytes{80});
-    EXPECT_EQ((gpu.roles.at({trainer, "b"}).tensors), Bytes{10}) << "who reserves nothing has none";
+    EXPECT_EQ((gpu.roles.at({trainer, "b"}).tensors), Bytes{10}) << "a process that reserves nothing has no tensors";
     EXPECT_FALSE((gpu.roles.contains({{Role::other, {}}, "a"})));
 
     gpu.roles.clear();
     gpu.processes[10].devices["a"].tensors.reset();
     sum_tensors_by_role(gpu, processes);
-    EXPECT_FALSE((gpu.roles.contains({trainer, "a"}))) << "a part of them would make the rest look cached";
+    EXPECT_FALSE((gpu.roles.contains({trainer, "a"})))
+        << "with tensors of only some processes, the rest would look cached";
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ struct WatchedGpu {
     double now = 1000;
     TargetSnapshot latest{};
 
-    // `use` of the time since the start, in seconds: what the trainer holds of GPU-00; `others` hold so much there.
+    // `use`: the memory that the trainer holds on GPU-00, by the time since the start in seconds. `others`: what other
+    // processes hold there.
     template <class Use>
     void run(double seconds, std::uint64_t others, Use use) {
         for (double t = 0; t < seconds; t += 5, now += 5) {
@@ -67,10 +68,10 @@ TEST(GpuJudge, AGpuThatFillsUpIsALeakAndWhatOthersHoldComesOff) {
     EXPECT_NEAR(gpu->forecast->eta.count(), left, 0.05 * left);
     EXPECT_THAT(gpu->explanation, StartsWith("GPU 3 (H200): The floor has risen steadily"));
     EXPECT_THAT(gpu->explanation, HasSubstr("the limit of 60 GiB is reached in"));
-    EXPECT_THAT(gpu->explanation, HasSubstr("Others hold 20 GiB of its 80 GiB, contexts included."));
+    EXPECT_THAT(gpu->explanation, HasSubstr("Other processes hold 20 GiB of its 80 GiB, contexts included."));
     EXPECT_NEAR(gpu->began.count(), kWall.count() + 1000, 1);
     EXPECT_TRUE(adds_to(watched.latest, *gpu));
-    EXPECT_EQ(watched.latest.verdict()->scope, VerdictScope::target) << "that of the target stays the first";
+    EXPECT_EQ(watched.latest.verdict()->scope, VerdictScope::target) << "the verdict of the target stays the first";
 }
 
 TEST(GpuJudge, TheTimeUntilItIsFullPassesBetweenTwoJudgements) {
@@ -108,7 +109,7 @@ TEST(GpuJudge, AnotherSourceInMidRunIsNoStep) {
     watched.run(1800, 0, [](double) { return used(10 * kGiB); });
     const auto samples = watched.of(VerdictScope::gpu)->judgement.samples;
     watched.run(60, 0, [](double) { return reserved(2 * kGiB); });
-    EXPECT_EQ(watched.of(VerdictScope::gpu), nullptr) << "nothing is known of the series at this tick";
+    EXPECT_EQ(watched.of(VerdictScope::gpu), nullptr) << "the series has no sample at this tick";
     watched.run(1800, 0, [](double) { return used(10 * kGiB); });
     EXPECT_EQ(watched.of(VerdictScope::gpu)->judgement.verdict, Verdict::stable);
     EXPECT_GT(watched.of(VerdictScope::gpu)->judgement.samples, samples);
@@ -135,7 +136,7 @@ TEST(GpuJudge, NvmlDecidesHoweverLateItsFirstAnswerIs) {
     const ScopeVerdict* gpu = watched.of(VerdictScope::gpu);
     ASSERT_NE(gpu, nullptr);
     EXPECT_EQ(gpu->judgement.floor, Bytes{10 * kGiB});
-    EXPECT_EQ(gpu->judgement.verdict, Verdict::stable) << "the change of the source is no growth";
+    EXPECT_EQ(gpu->judgement.verdict, Verdict::stable) << "the change of the source is not growth";
     EXPECT_NEAR(gpu->began.count(), kWall.count() + 1010, 1);
 }
 
