@@ -5,17 +5,17 @@
 namespace memscope {
 namespace {
 
-constexpr Seconds kMostEarned{0.1};  // what ten seconds without a read leave for one that is long
-constexpr Seconds kForkedEvery{2};   // not sooner, however small
+constexpr Seconds kMostEarned{0.1};  // the budget that ten seconds without a read leave for a long one
+constexpr Seconds kForkedEvery{2};   // shortest interval, also for small processes
 constexpr Seconds kOthersEvery{10};
-constexpr Seconds kOpening{20e-6};  // and closing: what the smallest process costs
+constexpr Seconds kOpening{20e-6};  // cost of opening and closing the file, the least cost of any process
 constexpr double kMebibyte = 1 << 20;
-constexpr double kLearnFrom = 16;  // MiB; less tells nothing about the cost of a page
-constexpr double kForget = 0.5;    // a slow one does not make all others wait for ever
+constexpr double kLearnFrom = 16;  // MiB; smaller processes say nothing about the cost per page
+constexpr double kForget = 0.5;    // decay, so that one slow process does not delay all others for ever
 constexpr double kUsualWalk =
-    38'400;  // ns a MiB, 150 a page; huge pages are faster, but the next process may have none
+    38'400;  // ns per MiB, 150 ns per page; huge pages are faster, but the next process may have none
 
-// A minute over what may be held in it.
+// One minute divided by the time that a process may be held in it.
 const double kRestPerHeld = Seconds{60} / ReadSchedule::kMostHeldPerMinute;
 
 }  // namespace
@@ -47,7 +47,8 @@ std::vector<ReadSchedule::Choice> ReadSchedule::choose(Seconds now, std::span<co
     }
     std::erase_if(records_, [&](const auto& entry) { return entry.second.seen != round_; });
 
-    // Who was never read comes first, forked ones before others, then who is due longest; the biggest of equals.
+    // Processes that were never read come first, forked ones before others. Then come those that are due for longest,
+    // the largest first.
     std::ranges::sort(due, [](const Due& a, const Due& b) {
         if (a.record->read != b.record->read) return !a.record->read;
         if (!a.record->read && a.candidate->forked != b.candidate->forked) return a.candidate->forked;
@@ -64,7 +65,7 @@ std::vector<ReadSchedule::Choice> ReadSchedule::choose(Seconds now, std::span<co
         left -= cost;
         next.record->resident = next.candidate->resident;
         next.record->forked = next.candidate->forked;
-        next.record->next = now + cost * kRestPerHeld;  // until it is known what it took
+        next.record->next = now + cost * kRestPerHeld;  // until the actual cost is known
         next.record->whole = whole;
         chosen.push_back({next.candidate->id, whole});
     }
@@ -74,7 +75,7 @@ std::vector<ReadSchedule::Choice> ReadSchedule::choose(Seconds now, std::span<co
 void ReadSchedule::took(Seconds now, ProcessId id, Cost cost) {
     earned_ -= cost.cpu;
     const auto found = records_.find(id);
-    if (found == records_.end()) return;  // gone meanwhile
+    if (found == records_.end()) return;  // the process has exited meanwhile
     Record& record = found->second;
     record.read = true;
     if (cost.held > kMostHeldPerMinute) ++record.too_long;

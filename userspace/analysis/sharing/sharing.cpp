@@ -9,20 +9,20 @@
 namespace memscope {
 namespace {
 
-// A shell forks for every parenthesis: what small ones shared is assumed to be all they had.
+// A shell forks for every pair of parentheses. For such small processes all memory is assumed to be shared.
 constexpr Bytes kSmall{4ULL << 20};
 
 void arrive(const Sharer& sharer, const Sharers& before, std::uint64_t before_ns, const Sharers& now,
             SharingChange& change) {
     const bool born = sharer.id.start_ns >= before_ns;
-    if (!sharer.forked && born) return;  // an exec has given it memory of its own: in both sums
+    if (!sharer.forked && born) return;  // after an exec its memory is its own and counts in both sums
     const Sharer* parent_before = find_sharer(before, sharer.parent);
     const Sharer* parent_now = find_sharer(now, sharer.parent);
     if (!born || !parent_now) {
-        change.blind = change.blind || sharer.anon > kSmall;  // it may share with whom we do not see
+        change.blind = change.blind || sharer.anon > kSmall;  // it may share memory with a process that is not watched
         return;
     }
-    // The parent may have grown since: what it has at both ends was there at the fork.
+    // The parent may have grown since the fork. The smaller of its sizes before and after was there at the fork.
     Bytes inherited = std::min(sharer.anon, parent_now->anon);
     if (parent_before) inherited = std::min(inherited, parent_before->anon);
     change.born[sharer.id] = inherited;
@@ -30,7 +30,7 @@ void arrive(const Sharer& sharer, const Sharers& before, std::uint64_t before_ns
 }
 
 void leave(const Sharer& sharer, const std::set<pid_t>& parents, SharingChange& change) {
-    if (!sharer.forked && !parents.contains(sharer.id.pid)) return;  // all its own: it goes from both sums
+    if (!sharer.forked && !parents.contains(sharer.id.pid)) return;  // its memory was all its own and leaves both sums
     if (sharer.anon > kSmall)
         change.blind = true;
     else
@@ -88,13 +88,13 @@ SharingChange compare(const Sharers& before, std::uint64_t before_ns, const Shar
         if (!was)
             arrive(sharer, before, before_ns, now, change);
         else if (was->forked && !sharer.forked)
-            leave(*was, parents, change);  // by an exec
+            leave(*was, parents, change);  // it executed a program
     }
     for (const Sharer& sharer : before) {
         swap_before += sharer.swap;
         if (!find_sharer(now, sharer.id)) leave(sharer, parents, change);
     }
-    // A shared page that is swapped leaves several processes and the cgroup once.
+    // A shared page that is swapped out leaves the sum of the processes several times, but the cgroup only once.
     change.blind = change.blind || swap_before != swap_now;
     return change;
 }
@@ -102,7 +102,7 @@ SharingChange compare(const Sharers& before, std::uint64_t before_ns, const Shar
 namespace {
 
 constexpr Bytes kMaterial{64ULL << 20};
-constexpr std::uint64_t kMaterialPart = 50;  // of the target: 2 %
+constexpr std::uint64_t kMaterialPart = 50;  // divisor of the target's memory: 2 %
 constexpr Bytes kWorthCounting{1ULL << 20};
 
 std::string_view noun_of(Role role) {
@@ -152,11 +152,11 @@ std::string UnsharingStory::tell() const {
     const std::string_view since = sum.since_fork ? (one ? "since it was forked" : "since they were forked")
                                    : one          ? "since it has been watched"
                                                   : "since they have been watched";
-    // Whose workers these are, Python runs in them; what writes in others is not known.
+    // DataLoader workers run Python. In other processes the writer is not known.
     const std::string_view why =
         kind.role == Role::dataloader_worker
             ? "CPython's reference counts do this; keep datasets in arrays, not lists of objects"
-            : "a page is copied when somebody writes to it";
+            : "a page is copied when a process writes to it";
     const std::string_view did = sum.confirmed ? (one ? "has" : "have") : (one ? "seems to have" : "seem to have");
     return fmt::format("{} {} copied {} of {} pages {}; {}", many(sum.processes, noun_of(kind.role)), did,
                        human_size(sum.copied), whose, since, why);
@@ -164,10 +164,10 @@ std::string UnsharingStory::tell() const {
 
 namespace {
 
-constexpr Seconds kFaultsFade{5};                 // to half; the sums of the cgroup can be two seconds old
-constexpr std::uint64_t kPagesPerFileFault = 16;  // that the kernel maps around it
+constexpr Seconds kFaultsFade{5};                 // half-life; the sums of the cgroup can be two seconds old
+constexpr std::uint64_t kPagesPerFileFault = 16;  // pages that the kernel maps around one fault
 constexpr double kMostlyConfirmed = 0.75;
-constexpr Bytes kMostDebt{64ULL << 20};  // the cgroup's counters may be 64 pages off for each CPU
+constexpr Bytes kMostDebt{64ULL << 20};  // the cgroup's counters may be off by 64 pages for each CPU
 
 double number(Bytes bytes) { return static_cast<double>(bytes.n); }
 double signed_difference(Bytes a, Bytes b) { return number(a) - number(b); }
@@ -186,7 +186,7 @@ Sharing SharingBook::take(const Tick& tick, const SharingReadings& readings) {
     const auto fall = fall_of_sharing(tick, now, change);
     follow_workers(tick, now, change);
     if (before_ns_) count_faults(now, Seconds{static_cast<double>(tick.time_ns - *before_ns_) * 1e-9});
-    book(fall);
+    attribute(fall);
     read(readings, now);
     show();
 
@@ -198,13 +198,13 @@ Sharing SharingBook::take(const Tick& tick, const SharingReadings& readings) {
     return out;
 }
 
-// What forks and exits do not explain of the fall of D since the last tick. None: it cannot be told.
+// The fall of D since the last tick that forks and exits do not explain. None if it cannot be determined.
 std::optional<Bytes> SharingBook::fall_of_sharing(const Tick& tick, const Sharers& now, const SharingChange& change) {
     if (change.blind || !tick.cgroup_anon || !cgroup_anon_before_) return std::nullopt;
     const double rise = signed_difference(summed_anon(now), *tick.cgroup_anon) -
                         signed_difference(summed_anon(before_), *cgroup_anon_before_) - number(change.added) +
                         number(change.taken);
-    // A parent that grew before it forked has left its children more than we know of: no debt.
+    // A parent that grew before the fork has passed more memory to its children than is known: not a debt.
     if (rise > 0 && (change.added.n > 0 || change.taken.n > 0)) return Bytes{};
     debt_ = std::min(debt_ + rise, number(kMostDebt));
     if (debt_ >= 0) return Bytes{};
@@ -223,14 +223,14 @@ void SharingBook::follow_workers(const Tick& tick, const Sharers& now, const Sha
         if (!process.task.forked_without_exec || !process.task.memory) continue;
         auto worker = workers_.find(process.task.id);
         if (worker == workers_.end()) {
-            // Whoever was forked from outside shares with what is not ours to count.
+            // A process that was forked by a process outside of the target shares memory that is not counted here.
             const Process* parent = find_process(tick.processes, process.task.parent);
             if (!parent || !parent->task.memory) continue;
             worker = workers_.emplace(process.task.id, Worker{}).first;
             worker->second.parent_role = parent->role;
             worker->second.faults_began = process.task.faults.minor;
             if (const auto born = change.born.find(process.task.id); born != change.born.end()) {
-                // At its fork a process has no anonymous page to itself, and has had no fault.
+                // Right after its fork, a process has no private anonymous page and had no fault.
                 worker->second.since_fork = true;
                 worker->second.faults_began = 0;
                 worker->second.baseline = {.own = {}, .anon = born->second};
@@ -250,7 +250,7 @@ void SharingBook::count_faults(const Sharers& now, Seconds passed) {
         const Sharer* was = find_sharer(before_, id);
         if (!was && !worker.since_fork) continue;
         const Sharer then = was ? *was : Sharer{.anon = worker.baseline->anon};
-        if (is.minor_faults < then.minor_faults) continue;  // not all threads were visited
+        if (is.minor_faults < then.minor_faults) continue;  // the scan missed some threads
         const double faults = static_cast<double>(is.minor_faults - then.minor_faults) * number(page_);
         const double growth = number(is.anon - then.anon) + number(is.mapped - then.mapped) / kPagesPerFileFault;
         worker.faulted += faults;
@@ -258,14 +258,14 @@ void SharingBook::count_faults(const Sharers& now, Seconds passed) {
     }
 }
 
-void SharingBook::book(std::optional<Bytes> fall) {
+void SharingBook::attribute(std::optional<Bytes> fall) {
     double faulted = 0, unexplained = 0;
     for (const auto& [id, worker] : workers_) {
         if (worker.parents) continue;
         faulted += worker.faulted;
         unexplained += worker.unexplained;
     }
-    // A copy takes a fault: a fall without any is shared memory that somebody freed.
+    // A copy needs a page fault. A fall without faults is shared memory that was freed.
     const double granted = fall ? std::min(number(*fall), faulted) : 0;
     for (auto& [id, worker] : workers_) {
         if (worker.parents) continue;
@@ -276,7 +276,7 @@ void SharingBook::book(std::optional<Bytes> fall) {
         }
         if (granted <= 0) continue;
         const double share = granted * (unexplained > 0 ? worker.unexplained / unexplained : worker.faulted / faulted);
-        worker.booked += share;
+        worker.attributed += share;
         worker.possible += share;
         worker.faulted = std::max(worker.faulted - share, 0.0);
         worker.unexplained = std::max(worker.unexplained - share, 0.0);
@@ -285,14 +285,14 @@ void SharingBook::book(std::optional<Bytes> fall) {
 
 void SharingBook::read(const SharingReadings& readings, const Sharers& now) {
     for (auto& [id, worker] : workers_) {
-        const double booked_before = std::exchange(worker.booked_last_tick, worker.booked);
+        const double attributed_before = std::exchange(worker.attributed_last_tick, worker.attributed);
         const auto found = readings.find(id);
         worker.just_read = found != readings.end() && found->second.pages && found->second.read_ns != worker.read_ns;
         if (!worker.just_read) continue;
         worker.read_ns = found->second.read_ns;
         if (worker.parents) continue;
         const Bytes own = found->second.pages->own_anon;
-        worker.booked_until_read = booked_before;  // it was read between two ticks
+        worker.attributed_until_read = attributed_before;  // its pages were read between two ticks
         const Bytes anon = found->second.pages->anonymous;
         if (!worker.baseline) worker.baseline = {.own = own, .anon = anon};
         const double faults =
@@ -314,10 +314,10 @@ void SharingBook::show() {
     const double believed = copied > possible ? possible / copied : 1;
     for (auto& [id, worker] : workers_) {
         if (worker.copied) worker.confirmed = std::max(worker.confirmed, *worker.copied * believed);
-        // What was copied between a tick and the read behind it is in both.
+        // Pages that were copied between a tick and the following read are in both figures.
         const double figure = worker.copied ? std::min(worker.confirmed + worker.since_read(),
                                                        std::max(worker.confirmed, worker.possible))
-                                            : worker.booked;
+                                            : worker.attributed;
         worker.shown = worker.just_read ? figure : std::max(worker.shown, figure);
     }
 }
@@ -326,7 +326,7 @@ Bytes SharingBook::copied_since_read(const ProcessId& id) const {
     const auto found = workers_.find(id);
     if (found == workers_.end()) return {};
     const Worker& worker = found->second;
-    return {static_cast<std::uint64_t>(worker.copied ? worker.since_read() : worker.booked)};
+    return {static_cast<std::uint64_t>(worker.copied ? worker.since_read() : worker.attributed)};
 }
 
 void SharingBook::describe_unshared(Sharing& out, Bytes usage) {

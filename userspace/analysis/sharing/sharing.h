@@ -12,35 +12,35 @@
 
 namespace memscope {
 
-// What un-sharing needs to know of the processes of a target that have memory of their own.
+// The data about a process with memory of its own that is needed to find un-sharing.
 struct Sharer {
     ProcessId id{};
     Bytes anon{};
     Bytes mapped{};  // file and shmem
     Bytes swap{};
     pid_t parent = 0;
-    bool forked = false;  // without exec since: it shares with its parent
+    bool forked = false;  // forked without exec: it shares pages with its parent
     std::uint64_t minor_faults = 0;
 };
 using Sharers = std::vector<Sharer>;  // by id
 
-Sharers sharers_of(std::span<const Process> processes);  // which are sorted by pid
+Sharers sharers_of(std::span<const Process> processes);  // `processes` are sorted by pid
 const Sharer* find_sharer(const Sharers& all, const ProcessId& id);
 const Sharer* find_sharer(const Sharers& all, pid_t pid);
 Bytes summed_anon(const Sharers& all);
 
-// What came and went between two ticks, and what that does to the memory that is counted more than once: a fork adds
-// to it what the parent has, an exit takes away what the process shared, which nobody knows.
+// The processes that started and ended between two ticks, and their effect on the memory that is counted more than
+// once: a fork adds the memory of the parent to it, an exit removes what the process shared, which is not known.
 struct SharingChange {
-    std::map<ProcessId, Bytes> born{};  // forked since, by a parent we know: at most that much was inherited
-    Bytes added{};                      // by those
-    Bytes taken{};                      // by exits, at most
-    bool blind = false;                 // more happened than can be explained: the sums tell nothing this time
+    std::map<ProcessId, Bytes> born{};  // forked since then by a known parent: upper bound of the inherited memory
+    Bytes added{};                      // memory that these forks added
+    Bytes taken{};                      // upper bound of the memory that exits removed
+    bool blind = false;                 // more changed than can be explained, so the sums of this tick are not used
 };
-// `before_ns`: when the look before began, on the boot clock.
+// `before_ns`: start of the previous scan, on the boot clock.
 SharingChange compare(const Sharers& before, std::uint64_t before_ns, const Sharers& now);
 
-// What people are told about un-sharing: of those forked processes of one kind that copied most.
+// Builds the sentence about un-sharing: about the kind of forked processes that copied most.
 class UnsharingStory {
   public:
     struct Copier {
@@ -51,7 +51,7 @@ class UnsharingStory {
         bool confirmed = true;
     };
     void add(const Copier& process);
-    // Enough to speak of, in a target of that size.
+    // True if the copies are large enough to report for a target of that size.
     bool is_material(Bytes target) const;
     std::string tell() const;  // one sentence
     std::optional<Copiers> copiers() const;
@@ -65,51 +65,52 @@ class UnsharingStory {
     struct Sum {
         Bytes copied{};
         std::uint64_t processes = 0;
-        bool since_fork = true;  // all of them were seen from their fork on
-        bool confirmed = true;   // all of them
+        bool since_fork = true;  // all of them were watched since their fork
+        bool confirmed = true;   // all of them are confirmed
     };
     std::map<Kind, Sum> kinds_{};
 
     std::map<Kind, Sum>::const_iterator most() const;
 };
 
-// Finds copy-on-write un-sharing in one target, tick by tick: forked workers share their parent's pages until somebody
-// writes to them, and each page that is written becomes a copy. No process gets larger by that.
+// Finds copy-on-write un-sharing in one target, tick by tick: forked workers share their parent's pages until a process
+// writes to them, and each written page becomes a copy. No process gets larger by that.
 //
-// Two witnesses are heard. The sums: D = summed RssAnon - anon of the cgroup is what is counted more than once; it
-// falls by every copy, and a fall is booked to the workers that had page faults. They see everything at once, but
-// cannot tell a copy from shared memory that somebody freed, nor whose it is. And the workers' own pages, read now and
-// then: what became private since the fork and is no growth. They name the worker, but also call private what others
-// stopped sharing. So a worker's figure is what its own pages said when they were last read, and what the sums booked
-// to it since; the former together never exceed what the sums allow. It never falls while the worker lives, except that
-// its pages may take back what only the sums had said.
+// There are two sources. The first are sums: D = summed RssAnon - anon of the cgroup is the memory that is counted more
+// than once. Each copy reduces D, and a reduction is attributed to the workers that had page faults. The sums cover all
+// memory at once, but cannot distinguish a copy from shared memory that was freed, and do not show which worker copied.
+// The second are the workers' own pages, which are read now and then: memory that became private since the fork and is
+// not growth. They show which worker copied, but also count pages as private that other processes stopped sharing. So
+// the figure of a worker is the amount from the last reading of its pages plus what the sums have attributed to it
+// since then. The amounts from readings together never exceed what the sums allow. The figure never falls while the
+// worker runs, except that a reading of its pages can correct what only the sums had attributed.
 class SharingBook {
   public:
     struct Tick {
-        std::uint64_t time_ns = 0;  // boot clock: when the look at the processes began
+        std::uint64_t time_ns = 0;  // boot clock: start of the scan of the processes
         std::span<const Process> processes{};
-        std::optional<Bytes> cgroup_anon{};  // none: not of this target alone
-        Bytes usage{};                       // of the target: what un-sharing is material against
+        std::optional<Bytes> cgroup_anon{};  // none: not known for this target alone
+        Bytes usage{};                       // of the target, to decide whether un-sharing is material
     };
 
     explicit SharingBook(Bytes page) : page_(page) {}
 
     Sharing take(const Tick& tick, const SharingReadings& readings);
-    // Bytes that the sums say a process has copied and that its pages, when they were read last, did not show yet.
+    // Bytes that the sums have attributed to a process and that were not in its pages yet when they were last read.
     Bytes copied_since_read(const ProcessId& id) const;
 
   private:
     struct Worker {
         RoleKey role{};
         Role parent_role = Role::other;
-        bool since_fork = false;  // else since the first time its pages were read
+        bool since_fork = false;  // false: only since its pages were first read
         std::uint64_t faults_began = 0;
-        // Decaying over some seconds, as the cgroup's numbers are late: bytes it faulted in, and those of them that are
-        // no growth.
+        // Both decay over some seconds, because the cgroup's numbers are late: bytes that it faulted in, and the part
+        // of them that is not growth.
         double faulted = 0;
         double unexplained = 0;
-        double booked = 0;    // by the sums
-        double possible = 0;  // the same, and all its faults while the sums told nothing
+        double attributed = 0;  // attributed by the sums
+        double possible = 0;    // the same plus all its faults while the sums were not usable
         struct Baseline {
             Bytes own{};
             Bytes anon{};
@@ -117,21 +118,21 @@ class SharingBook {
         std::optional<Baseline> baseline{};
         std::uint64_t read_ns = 0;
         bool just_read = false;
-        std::optional<double> copied{};  // as its own pages say
-        double booked_last_tick = 0;     // when its pages had not been read yet
-        double booked_until_read = 0;    // what of `booked` its pages have judged
-        bool parents = false;            // has forked children: what they copy makes its own pages private
-        double confirmed = 0;            // the most that both witnesses said
+        std::optional<double> copied{};    // according to its own pages
+        double attributed_last_tick = 0;   // before its pages were read
+        double attributed_until_read = 0;  // the part of `attributed` from before the last reading of its pages
+        bool parents = false;              // has forked children, whose copies make its own pages private
+        double confirmed = 0;              // the highest value that both sources confirmed
         double shown = 0;
 
-        double since_read() const { return booked - booked_until_read; }
+        double since_read() const { return attributed - attributed_until_read; }
         bool is_confirmed() const;
     };
     using Workers = std::map<ProcessId, Worker>;
 
     void follow_workers(const Tick& tick, const Sharers& now, const SharingChange& change);
     void count_faults(const Sharers& now, Seconds passed);
-    void book(std::optional<Bytes> fall);
+    void attribute(std::optional<Bytes> fall);
     void read(const SharingReadings& readings, const Sharers& now);
     void show();
     std::optional<Bytes> fall_of_sharing(const Tick& tick, const Sharers& now, const SharingChange& change);
@@ -141,7 +142,7 @@ class SharingBook {
     std::optional<std::uint64_t> before_ns_{};  // none before the first tick
     Sharers before_{};
     std::optional<Bytes> cgroup_anon_before_{};
-    double debt_ = 0;  // how much more is shared than was explained: noise that a fall has to make up for first
+    double debt_ = 0;  // sharing that could not be explained: noise that a fall has to exceed first
     Workers workers_{};
     bool material_ = false;
 };

@@ -19,8 +19,7 @@ std::vector<pid_t> pids(const std::vector<ReadSchedule::Choice>& chosen) {
     return all;
 }
 
-// What a schedule does to processes that each need so long for a MiB if they are walked, over so many seconds of one
-// tick each.
+// Result of a schedule over a number of ticks of one second. A walk of each process takes a fixed time per MiB.
 struct Played {
     Seconds cpu{};
     Seconds longest_walk{};
@@ -65,8 +64,9 @@ TEST(ReadSchedule, NeverCostsMoreThanAHundredthOfACore) {
     for (const double us_per_mib : {2.0, 25.0, 400.0}) {
         constexpr int kSeconds = 1200;
         const Played played = play(crowd, Seconds{us_per_mib * 1e-6}, kSeconds);
-        EXPECT_LE(played.cpu.count(), kSeconds * 0.01 + 0.5) << us_per_mib;  // and one that nobody could foresee
-        EXPECT_GE(played.cpu.count(), kSeconds * 0.005) << us_per_mib;       // the budget is used, too
+        // Plus one read whose cost could not be estimated.
+        EXPECT_LE(played.cpu.count(), kSeconds * 0.01 + 0.5) << us_per_mib;
+        EXPECT_GE(played.cpu.count(), kSeconds * 0.005) << us_per_mib;  // the budget is used, too
     }
 }
 
@@ -136,7 +136,8 @@ TEST(ReadSchedule, WhoIsGoneIsForgottenAndAnotherWithItsPidIsNew) {
     const Candidate second{{7, 2}, mib(1), true};
     ASSERT_THAT(pids(schedule.choose(Seconds{0}, {{first}})), ElementsAre(7));
     ASSERT_THAT(pids(schedule.choose(Seconds{1}, {{second}})), ElementsAre(7));
-    schedule.took(Seconds{1}, first.id, {.cpu = Seconds{1e-4}, .held = Seconds{1}});  // of one that is gone: no harm
+    // The process has exited meanwhile.
+    schedule.took(Seconds{1}, first.id, {.cpu = Seconds{1e-4}, .held = Seconds{1}});
     EXPECT_THAT(pids(schedule.choose(Seconds{2}, {{first}})), ElementsAre(7));
 }
 

@@ -9,12 +9,12 @@ namespace memscope::test {
 constexpr Bytes kPage{4096};
 constexpr Bytes mib(std::uint64_t n) { return {n << 20}; }
 
-// A made-up job whose memory is accounted as the kernel does it, watched by a SharingBook once a second.
+// A made-up job that counts memory as the kernel does. A SharingBook watches it once a second.
 class SharedJob {
   public:
-    bool readable = true;        // the pages of its processes,
-    int read_every = 1;          // as many ticks
-    bool cgroup_is_ours = true;  // else its numbers have others in them
+    bool readable = true;        // whether the pages of its processes can be read,
+    int read_every = 1;          // and the number of ticks between two readings
+    bool cgroup_is_ours = true;  // false: its numbers include other processes
 
     void start(pid_t pid, Bytes anon, Role role = Role::trainer) {
         add(pid, 0, role, false).task.memory = AddressSpace{.anon = anon};
@@ -41,8 +41,8 @@ class SharedJob {
         own_[pid] = own_[pid] - bytes;
         cgroup_ = cgroup_ - bytes;
     }
-    void free_shared(pid_t pid, Bytes bytes) { anon(pid) = anon(pid) - bytes; }  // others keep it
-    void becomes_own(pid_t pid, Bytes bytes) { own_[pid] += bytes; }             // the last who shared it is gone
+    void free_shared(pid_t pid, Bytes bytes) { anon(pid) = anon(pid) - bytes; }  // other processes keep it
+    void becomes_own(pid_t pid, Bytes bytes) { own_[pid] += bytes; }  // the last process that shared it has exited
     void fault(pid_t pid, Bytes bytes) { processes_.at(pid).task.faults.minor += bytes.n / kPage.n; }
     void swap_out_shared(Bytes bytes) {
         for (auto& [pid, process] : processes_) {
@@ -61,7 +61,7 @@ class SharedJob {
         processes_.erase(pid);
         own_.erase(pid);
     }
-    void jitter(std::int64_t bytes) { noise_ = bytes; }  // of the cgroup's counters
+    void jitter(std::int64_t bytes) { noise_ = bytes; }  // noise of the cgroup's counters
 
     const Sharing& tick() {
         std::vector<Process> list;
@@ -82,7 +82,7 @@ class SharedJob {
                              readings_);
         return latest_;
     }
-    // In MiB, of all roles; -1: nothing is known.
+    // In MiB, of all roles; -1: not known.
     double unshared() const {
         if (latest_.unshared.empty()) return -1;
         double sum = 0;
@@ -113,7 +113,7 @@ class SharedJob {
     Sharing latest_{};
 };
 
-// A trainer with 1000 MiB and its workers, who have been seen once.
+// A trainer with 1000 MiB and its workers, after one tick.
 inline void begin(SharedJob& job, std::initializer_list<pid_t> workers) {
     job.start(1, mib(1000));
     job.tick();

@@ -1,4 +1,5 @@
-// Two sources: sums over all processes, and the pages of single workers. Which speaks when, and what if one is missing.
+// The two sources: sums over all processes, and the pages of single workers. Tests which one is used when, and what
+// happens if one is missing.
 #include <gmock/gmock.h>
 
 #include "analysis/sharing/sharing.h"
@@ -56,7 +57,7 @@ TEST(Sharing, WorkersThatWereThereBeforeCountFromTheFirstLook) {
     SharedJob job;
     job.start(1, mib(1000));
     job.fork(1, 11);
-    job.copy(11, mib(300));  // unseen
+    job.copy(11, mib(300));  // not seen by any source
     job.tick();
     EXPECT_EQ(job.unshared(), 0);
     job.copy(11, mib(100));
