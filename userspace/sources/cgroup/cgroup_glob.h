@@ -25,7 +25,7 @@ class GlobProgress {
     GlobProgress(const std::vector<std::string_view>& pattern, std::vector<std::size_t> positions);
 
     const std::vector<std::string_view>* pattern_;
-    // sorted and unique, so the work per name is bounded by the length of the pattern
+    // Sorted and unique, so the work per name is bounded by the length of the pattern.
     std::vector<std::size_t> positions_;
 };
 

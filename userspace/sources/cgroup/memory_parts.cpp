@@ -70,7 +70,7 @@ LimitCandidate host_candidate(const HostMemory& host, bool swap_counts) {
     Bytes limit = host.total - host.hugetlb, free = host.available;
     if (swap_counts) {
         limit += host.swap_total;
-        // those pages are both in swap and in memory, but need only one place
+        // Those pages are both in swap and in memory, but need only one place.
         free += host.swap_free + host.swap_cached;
     }
     return {"host", limit, limit - free};

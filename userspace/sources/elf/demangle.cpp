@@ -37,7 +37,7 @@ double demangled_size_bound(std::string_view name) {
             ++parameters;
             continue;
         }
-        // a name of this length cannot have that many parts, so the reference is invalid
+        // A name of this length cannot have that many parts, so the reference is invalid.
         if (number >= kMangledLimit) continue;
         if (number >= references.size()) references.resize(number + 1);
         ++references[number];

@@ -12,7 +12,7 @@ namespace memscope {
 namespace {
 
 constexpr std::size_t kSegmentLimit = 1170;  // the kernel executes no file with more
-// linkers write about 40; a file with more is not one that a process executes
+// Linkers write about 40; a file with more is not one that a process executes.
 constexpr std::size_t kSectionLimit = 1 << 16;
 constexpr std::size_t kSectionNamesLimit = std::size_t{1} << 20;
 constexpr std::size_t kSectionNameLimit = 64;
@@ -102,7 +102,7 @@ void ElfFile::read_sections(const Elf64_Ehdr& header) {
     if (header.e_shoff == 0 || header.e_shentsize != sizeof(Elf64_Shdr)) return;
     std::uint64_t count = header.e_shnum;
     std::uint64_t names_index = header.e_shstrndx;
-    // values that are too large for these fields are in the first section header
+    // Values that are too large for these fields are in the first section header.
     if (count == 0 || names_index == SHN_XINDEX) {
         const auto first = read_as<Elf64_Shdr>(header.e_shoff);
         if (!first) return;

@@ -16,7 +16,7 @@ struct UsdtProbe {
     std::string name{};
     std::string arguments{};   // "-8@%rbx -4@12(%rsp)"
     std::uint64_t offset = 0;  // file offset of the instruction
-    // file offset of a counter that is not 0 while a tracer is attached; 0: the probe has none
+    // File offset of a counter that is not 0 while a tracer is attached; 0: the probe has none.
     std::uint64_t semaphore = 0;
     bool operator==(const UsdtProbe&) const = default;
 };

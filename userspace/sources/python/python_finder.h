@@ -44,7 +44,7 @@ class PythonElfCache {
     std::optional<std::optional<PythonElf>> known(const struct stat& status);
 
   private:
-    // differs as soon as the file's times change
+    // Differs as soon as the file's times change.
     using Identity = std::tuple<dev_t, ino_t, off_t, std::int64_t, std::int64_t>;
     struct Entry {
         Identity identity;

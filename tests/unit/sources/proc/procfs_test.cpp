@@ -87,7 +87,7 @@ TEST(Details, ReadABoundedPartOfTheEnvironment) {
     std::string environ = nul("RANK=1") + std::string(1 << 20, 'x');
     FakeTree tree{{"proc/42/stat", stat_line("a", 777)}, {"proc/42/cmdline", ""}, {"proc/42/environ", environ}};
     EXPECT_FALSE(read_details(tree.root(), started_at(42, 777))->rank) << "one endless variable";
-    // the size limit cuts the number off
+    // The size limit cuts the number off.
     environ = nul("PAD=") + std::string((256 << 10) - 12, 'x') + nul("|RANK=123|");
     tree.write("proc/42/environ", environ);
     EXPECT_FALSE(read_details(tree.root(), started_at(42, 777))->rank) << "half a number is another number";
