@@ -96,7 +96,7 @@ def usage():
         taken.bind(('127.0.0.1', 0))
         taken.listen()
         address = f'127.0.0.1:{taken.getsockname()[1]}'
-        refused('a port in use', [m, '--cgroup', '/', '--listen', address], address, 'in use', 'choose another with --listen')
+        refused('a port in use', [m, '--cgroup', '/', '--listen', address], address, 'in use', 'choose another address with --listen')
 
 
 def names(cgroup):

@@ -18,7 +18,7 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
 ME = f'ms-files-{os.getpid()}'
 CGROUPS, LIMIT, ENOUGH = 400, 350, 4096
-SHORT, AGAIN = 'are not watched, because memscope has no file descriptor left', 'file descriptors suffice again'
+SHORT, AGAIN = 'are not watched, because memscope has no file descriptor left', 'enough file descriptors again'
 
 check = Checks()
 

@@ -3,6 +3,6 @@
 
 namespace memscope {
 
-extern const std::string_view kVersion;  // "0.1.0"; "dev" where the build did not say
+extern const std::string_view kVersion;  // "0.1.0"; "dev" if the build set no version
 
 }  // namespace memscope

@@ -92,7 +92,7 @@ std::vector<Line> growth_panel(const Growth* growth, GrowthPanel plane, std::siz
             .add(resident ? " RESIDENT" : " MAPPED", Style::bold)
             .add(resident ? "  where memory was first touched" : "  mapped here and not unmapped since", Style::dim));
     if (!growth) {
-        lines.push_back(Line{}.add(std::string("   ") + kGrowthNotFollowed, Style::warn));
+        lines.push_back(Line{}.add(std::string("   ") + kGrowthNotRecorded, Style::warn));
         return lines;
     }
     const GrowthPlane& shown = resident ? growth->resident : growth->mapped;
@@ -159,8 +159,6 @@ std::vector<Line> help_lines() {
 namespace {
 
 constexpr std::size_t kWide = 76;  // columns from which there is room for units
-
-
 
 std::string percent(double part) { return fmt::format("{:.0f} %", 100 * std::min(part, 9.99)); }
 

@@ -65,10 +65,10 @@ TEST_F(GrowthCommand, PassesOnWhatTheFormatHasNoPlaceFor) {
 }
 
 TEST_F(GrowthCommand, SaysWhatTheWatcherSays) {
-    answer = {.status = 404, .body = "growth is not followed\n"};
+    answer = {.status = 404, .body = "growth is not recorded\n"};
     const auto failed = ask({});
     EXPECT_EQ(std::get<AskFailure>(failed).exit_status, 1);
-    EXPECT_EQ(std::get<AskFailure>(failed).error.message(), "growth is not followed");
+    EXPECT_EQ(std::get<AskFailure>(failed).error.message(), "growth is not recorded");
 }
 
 }  // namespace

@@ -168,8 +168,9 @@ TEST(GpuNotices, ADeviceThatFallsSilentIsToldOfOnceAndSoIsItsReturn) {
     before.gpus[1].trouble.clear();
     before.gpus[1].xid_errors = 0;
     const Snapshot now = test::example(true);
-    EXPECT_THAT(test::notices(&before, now), ElementsAre("memscope: GPU 1 (NVIDIA H200) tells nothing: the GPU is lost",
-                                                         HasSubstr("GPU 1 (NVIDIA H200) had 1 critical error (Xid")));
+    EXPECT_THAT(test::notices(&before, now),
+                ElementsAre("memscope: GPU 1 (NVIDIA H200) does not answer: the GPU is lost",
+                            HasSubstr("GPU 1 (NVIDIA H200) had 1 critical error (Xid")));
     EXPECT_THAT(test::notices(&now, now), IsEmpty());
     Snapshot back = now;
     back.gpus[1].trouble.clear();

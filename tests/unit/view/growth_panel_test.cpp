@@ -85,11 +85,11 @@ TEST(ViewGrowth, ScrollsAndNeverTooFar) {
     EXPECT_EQ(screen.state.selected_index, selected) << "the tree below it stays as it was";
 }
 
-TEST(ViewGrowth, SaysThatNobodyFollowsIt) {
+TEST(ViewGrowth, SaysThatGrowthIsNotRecorded) {
     Screen screen;
     screen.look.width = 120;
     screen.type("g");
-    EXPECT_THAT(screen.text(), HasSubstr("growth is not followed"));
+    EXPECT_THAT(screen.text(), HasSubstr("growth is not recorded"));
 }
 
 TEST(ViewGrowth, NothingGrewIsSaid) {

@@ -13,7 +13,7 @@
 namespace memscope {
 namespace {
 
-constexpr std::size_t kMostDeathsTold = 8;
+constexpr std::size_t kMostDeathsListed = 8;
 
 class Environment {
   public:
@@ -175,7 +175,7 @@ ActionFacts death_facts(const ReportedDeath& report) {
     environment.add("SENDER", name_of(decisive.sender));
     environment.add("DEATHS", report.deaths.size() + report.left_out);
     if (!report.file.empty()) environment.add("REPORT", report.file);
-    std::size_t most = kMostDeathsTold;
+    std::size_t most = kMostDeathsListed;
     std::string json = death_json(report, most);
     while (json.size() > kMostFactsBytes && most > 1) json = death_json(report, most /= 2);
     return {std::move(environment).entries(), std::move(json)};

@@ -8,8 +8,8 @@
 
 namespace memscope {
 
-// What a command learns of the event that it is run for. Values are one line each and printable, whatever a process
-// calls itself; nothing of them is ever part of a command line.
+// The facts that a command gets about the event that it is run for. Each value is one printable line, because processes
+// choose their own names. The values are never part of a command line.
 struct ActionFacts {
     std::vector<std::string> environment{};  // "MEMSCOPE_PID=4711"
     std::string json{};                      // one object, less than kMostFactsBytes
@@ -20,12 +20,12 @@ inline constexpr std::size_t kMostTrainersTold = 64;
 
 ActionFacts precursor_facts(const Snapshot& snapshot, const TargetSnapshot& target, const Precursor& precursor);
 
-// Processes of one target that died as one event, the decisive one first, and where that is written down.
+// Processes of one target that died as one event, the decisive one first, and the file with their report.
 struct ReportedDeath {
     TargetInfo target{};
     std::vector<Death> deaths{};
-    std::uint64_t left_out = 0;  // of them
-    std::string file{};          // empty: nowhere
+    std::uint64_t left_out = 0;  // deaths of the same event that are not in `deaths`
+    std::string file{};          // path of the death report; empty: none was written
 };
 ActionFacts death_facts(const ReportedDeath& report);
 

@@ -4,7 +4,7 @@
 
 namespace memscope {
 
-// The fields of a death, into an object that is open. What does not belong to its cause is left out.
+// Writes the fields of a death into an object that is already open. Fields that do not apply to its cause are left out.
 void write_death(JsonWriter& json, const Death& death);
 
 }  // namespace memscope

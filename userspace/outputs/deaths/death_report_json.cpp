@@ -52,9 +52,9 @@ void cut_processes(DeathReport& report) {
     for (Process& process : processes) cut(process.command, Bounds::kCommandBytes);
 }
 
-// A job of a thousand ranks has a thousand trainers: the largest roles say enough.
+// Keeps the largest roles: a job of a thousand ranks has a thousand trainers.
 void cut_roles(TargetSnapshot& target) {
-    target.counters.clear();  // of all its life, not of this moment
+    target.counters.clear();  // they count since watching began, not at the moment of the death
     target.sharing.unshared.clear();
     target.sharing.pss.clear();
     while (target.roles.size() > Bounds::kRoles)

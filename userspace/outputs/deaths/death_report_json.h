@@ -5,8 +5,7 @@
 
 namespace memscope {
 
-// What a report has room for, so that it stays below 2 MiB whatever the watched processes call themselves and their
-// code.
+// Bounds that keep a report below 2 MiB, because watched processes choose their own names and those of their code.
 struct DeathReportBounds {
     static constexpr std::size_t kDeaths = 50;
     static constexpr std::size_t kProcesses = 200;
@@ -19,11 +18,11 @@ struct DeathReportBounds {
     static constexpr std::size_t kEvents = 64;
 };
 
-// Cuts every list and every name that is chosen by others, and counts what is left out. The largest stay; the decisive
-// death and the parents of large processes do, too.
+// Cuts every list and every name that watched processes choose, and counts what is left out. The report keeps the
+// largest entries, the decisive death and the parents of large processes.
 void keep_within_bounds(DeathReport& report);
 
-// Raised when a reader of the one before would read it wrong; new fields alone do not.
+// Raised when a reader of the previous version would misread the report. New fields alone do not raise it.
 inline constexpr int kDeathReportVersion = 1;
 
 // The whole report: one line of JSON without a newline at its end, always valid UTF-8. docs/reports.md has the fields.

@@ -29,7 +29,7 @@ std::tm calendar(double unix_seconds) {
     return parts;
 }
 
-// As many lines as there is room for; the last says that there was more.
+// At most `most` lines. The last line ends in "…" if text was cut.
 std::vector<std::string> some_lines(const std::string& text, std::size_t width, std::size_t most) {
     std::vector<std::string> lines = wrapped_lines(text, width);
     if (lines.size() > most) {
@@ -64,7 +64,7 @@ std::string holder_text(const RoleKey& key, std::uint64_t processes) {
     return text.starts_with(kArticle) ? text.substr(kArticle.size()) : text;
 }
 
-// "trainer 31 GiB, 3 dataloader workers 8.0 GiB": what they held for themselves and shared memory, the largest first.
+// "trainer 31 GiB, 3 dataloader workers 8.0 GiB": own memory and shared memory of each role, the largest first.
 std::string holders(const TargetSnapshot& target) {
     struct Holder {
         std::string who;
@@ -89,7 +89,8 @@ std::string kinds(const MemoryState& memory) {
     return text;
 }
 
-// How long before the CUDA driver refused memory the tick was that the block shows; empty: it did not, or not before.
+// Time between the tick that the block shows and the CUDA call that failed. Empty if no CUDA call failed, or if the
+// tick was not before it.
 std::string before_the_call(const DeathReport& report) {
     const Death& death = report.decisive();
     if (!death.gpu) return {};
@@ -97,9 +98,9 @@ std::string before_the_call(const DeathReport& report) {
     return before > 0 ? fmt::format("{:.1f} s before that call: ", before) : std::string();
 }
 
-// "GPU 0: 60 GiB here, 10 GiB others, of 140 GiB": those that the target held memory of, or that are in trouble. Before
-// CUDA out of memory also how old that is: an allocator frees its cache before it gives up, so the sentence above,
-// which is about the failed call, can differ by gigabytes.
+// "GPU 0: 60 GiB here, 10 GiB others, of 140 GiB": the GPUs on which the target held memory, and those in trouble. For
+// CUDA out of memory the text begins with the age of these figures. An allocator frees its cache before it gives up,
+// so the sentence above, which is about the failed call, can differ by gigabytes.
 std::string gpus(const DeathReport& report) {
     std::string text;
     for (const GpuLine& gpu : gpu_lines(report.then, report.target())) {
@@ -122,7 +123,7 @@ std::string precursors(const DeathReport& report) {
 std::string companions(const DeathReport& report) {
     const std::uint64_t others = report.deaths.size() - 1 + report.deaths_left_out;
     if (others == 0) return {};
-    std::string text = fmt::format("{} more of the tree died at the same time", others);
+    std::string text = fmt::format("{} more {} at the same time", others, others == 1 ? "process" : "processes");
     if (report.deaths.size() > 1) {
         const Death& next = report.deaths[1];
         text += fmt::format(", {} (pid {}) among them", printable(next.comm), next.id.pid);
@@ -147,7 +148,7 @@ std::string death_sentence(const Death& death) {
     std::string text = printable(death.explanation);
     if (text.empty())
         text = fmt::format("{} (pid {}) died: {}", printable(death.comm), death.id.pid, name_of(death.cause));
-    if (text.starts_with("the ")) text.front() = 'T';  // anything else may be a name
+    if (text.starts_with("the ")) text.front() = 'T';  // any other first word may be the name of a process
     return text.ends_with('.') ? text : text + ".";
 }
 
@@ -187,20 +188,20 @@ std::vector<std::string> death_block(const DeathReport& report, const std::strin
     std::string event = printable(report.decisive().explanation);
     if (event.empty()) event = death_sentence(report.decisive());
     block.plain(fmt::format("{}: death: {}", printable(target.info.name), event));
-    block.add("with it", companions(report), 1);
-    block.add("held", held_sentence(report), 2);
+    block.add("also died", companions(report), 1);
+    block.add("memory", held_sentence(report), 2);
     block.add("", kinds(target.memory), 1);
-    block.add("by", holders(target), 1);
-    block.add("on GPUs", gpus(report), 2);
-    block.add("judged", verdict_sentence(target), 1);
-    block.add("announced", precursors(report), 1);
+    block.add("held by", holders(target), 1);
+    block.add("GPUs", gpus(report), 2);
+    block.add("verdict", verdict_sentence(target), 1);
+    block.add("precursors", precursors(report), 1);
     if (const std::string site = top_site_of(report, kWidth - 2 - kLabel - 14); !site.empty()) {
         const auto sites = merged_by_line(report.growth->resident.sites);
         block.add("grew", human_growth(sites.front().bytes) + " at " + site, 1);
     }
     if (!report.advice.empty()) block.add("to do", printable(report.advice.front()), kMostAdviceLines);
-    // A path that is cut is of no use.
-    if (!file.empty()) block.plain("  " + left("more", kLabel) + "memscope report " + printable(file));
+    // The path is not cut, because a cut path cannot be used.
+    if (!file.empty()) block.plain("  " + left("details", kLabel) + "memscope report " + printable(file));
     return std::move(block).lines();
 }
 
@@ -231,7 +232,8 @@ std::string what_happened(const DeathReport& report, const Paint& paint) {
                                           printable(target.info.name), printable(target.info.kind));
     out += paint(Colour::dim, shortened_to(where, kWidth)) + "\n";
     if (report.unreported > 0)
-        out += fmt::format("{} deaths before this one made no report: there were too many.\n", report.unreported);
+        out += fmt::format("{} earlier {} no report, because there were too many deaths.\n", report.unreported,
+                           report.unreported == 1 ? "death has" : "deaths have");
     return out;
 }
 
@@ -244,12 +246,12 @@ std::string before(double seconds) {
 std::string timeline(const DeathReport& report, const Paint& paint) {
     std::vector<PastEvent> events = report.events;
     const double end = report.decisive().time;
-    const bool told =
+    const bool listed =
         std::ranges::any_of(events, [&](const PastEvent& event) { return event.kind == "death" && event.time == end; });
-    if (!told) events.push_back({end, "death", death_sentence(report.decisive())});
+    if (!listed) events.push_back({end, "death", death_sentence(report.decisive())});
     std::ranges::stable_sort(events, {}, &PastEvent::time);
     constexpr std::size_t kText = kIndent + 8 + 2 + 8 + 2;
-    std::string out = heading(paint, "WHAT CAME WHEN (UTC)");
+    std::string out = heading(paint, "TIMELINE (UTC)");
     for (const PastEvent& event : events) {
         const std::string head =
             std::string(kIndent, ' ') + time_of_day(event.time) + "  " + right(before(end - event.time), 8) + "  ";
@@ -259,8 +261,8 @@ std::string timeline(const DeathReport& report, const Paint& paint) {
     return out;
 }
 
-// The highest of each column, from the lowest to the highest of all: what rises in one screen looks the same for all
-// sizes, so the numbers stand beside it.
+// Draws the highest value of each column, scaled from the lowest to the highest value of the series. A scaled curve
+// looks the same for all sizes, so the line below it gives the sizes.
 std::string curve(const std::vector<HeldPoint>& series) {
     constexpr std::size_t kColumns = 60;
     constexpr const char* kGlyphs[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -278,7 +280,7 @@ std::string curve(const std::vector<HeldPoint>& series) {
     std::string drawn;
     Bytes height = series.front().held;
     for (const auto& column : columns) {
-        height = column.value_or(height);  // it goes on as it was until the next sample
+        height = column.value_or(height);  // a column without a sample repeats the column before it
         drawn += kGlyphs[static_cast<std::size_t>(static_cast<double>((height - low->held).n) / range * 7)];
     }
     return fmt::format("  {}\n  held {} to {} in the last {}, {} at the end\n", drawn, human_size(low->held),
@@ -288,7 +290,7 @@ std::string curve(const std::vector<HeldPoint>& series) {
 std::string who_died(const DeathReport& report, const Paint& paint) {
     const std::uint64_t all = report.deaths.size() + report.deaths_left_out;
     if (all < 2) return {};
-    std::string out = heading(paint, "WHO DIED");
+    std::string out = heading(paint, "PROCESSES THAT DIED");
     const std::size_t shown = std::min(report.deaths.size(), kMostDeaths);
     for (std::size_t i = 0; i < shown; ++i) {
         const Death& death = report.deaths[i];
@@ -311,7 +313,7 @@ std::string what_grew(const DeathReport& report, const Paint& paint) {
         out += right(human_growth(site.bytes), 10) + "  " + left(role_text(site.role), 19) + " " +
                site_line(site, kWidth - 32) + "\n";
     }
-    if (shown == 0) out += "  nothing that could be named\n";
+    if (shown == 0) out += "  no call site is known\n";
     return out;
 }
 
@@ -329,8 +331,8 @@ std::string death_story(const DeathReport& report, bool colour) {
     std::string out =
         what_happened(report, paint) + timeline(report, paint) + curve(report.series) + who_died(report, paint);
     const Seconds age(std::max(0.0, report.decisive().time - report.then.time));
-    out += heading(paint,
-                   fmt::format("WHO HELD WHAT, {} BEFORE", age < Seconds{1} ? "LESS THAN 1 s" : human_duration(age)));
+    out += heading(paint, fmt::format("MEMORY OF THE JOB, {} BEFORE THE DEATH",
+                                      age < Seconds{1} ? "LESS THAN 1 s" : human_duration(age)));
     out += status_text(report.then, report.target(), colour);
     if (report.processes_left_out > 0)
         out += fmt::format("{} smaller processes are not in the report, {}\n", report.processes_left_out,

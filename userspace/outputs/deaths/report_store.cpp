@@ -16,15 +16,15 @@ namespace {
 constexpr std::string_view kBegin = "death-";
 constexpr std::string_view kEnd = ".json";
 constexpr std::string_view kTemporaryBegin = ".report-";
-constexpr std::time_t kAbandoned = 3600;  // seconds after which nobody is still writing it
+constexpr std::time_t kAbandoned = 3600;  // seconds; no watcher takes that long to write a temporary file
 constexpr std::size_t kMostTargetBytes = 60;
-constexpr std::size_t kMostEntries = 10'000;  // a directory that somebody filled with other things is not read for ever
+constexpr std::size_t kMostEntries = 10'000;  // bounds the time to read a directory that is full of other files
 
 struct Close {
     void operator()(DIR* directory) const { ::closedir(directory); }
 };
 
-// Of this watcher alone: others may write to the same directory.
+// Unique to this watcher, because other watchers may write to the same directory.
 std::string temporary_name() { return fmt::format("{}{}", kTemporaryBegin, ::getpid()); }
 
 struct Entry {
@@ -32,7 +32,8 @@ struct Entry {
     Bytes size{};
 };
 
-// Names in a directory that is open already. A second descriptor, since reading moves its position.
+// Names in a directory that is already open. Opens a second descriptor, because reading moves the position of the
+// first.
 std::vector<std::string> names_in(const Fd& directory) {
     std::vector<std::string> names;
     const int again = ::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -52,7 +53,7 @@ std::vector<std::string> names_in(const Fd& directory) {
 
 void give_to_group(const Fd& file) {
     const group* memscope = ::getgrnam("memscope");
-    // Where it may not be given away it stays with our own group.
+    // If we may not change the group, the file keeps our own group.
     if (memscope && ::fchown(file.get(), static_cast<uid_t>(-1), memscope->gr_gid) != 0) errno = 0;
 }
 
@@ -61,12 +62,12 @@ bool is_ours(const struct stat& file) { return file.st_uid == ::geteuid(); }
 Result<Fd> make_and_open(const Fd& parent, const char* name, const std::string& path) {
     const bool made = ::mkdirat(parent.get(), name, 0750) == 0;
     if (!made && errno != EEXIST)
-        return system_error(errno, "make directory " + path, "name another with --report-dir");
+        return system_error(errno, "make directory " + path, "choose another directory with --report-dir");
     Fd directory(::openat(parent.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!directory) return system_error(errno, "open directory " + path, "name another with --report-dir");
+    if (!directory) return system_error(errno, "open directory " + path, "choose another directory with --report-dir");
     if (made) {
         give_to_group(directory);
-        (void)::fchmod(directory.get(), 0750);  // whatever the umask
+        (void)::fchmod(directory.get(), 0750);  // mkdirat applied the umask
     }
     return directory;
 }
@@ -75,14 +76,14 @@ Result<Fd> open_or_make(const fs::path& path) {
     Fd there(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (there) return there;
     if (errno != ENOENT)
-        return system_error(errno, "open directory " + path.string(), "name another with --report-dir");
+        return system_error(errno, "open directory " + path.string(), "choose another directory with --report-dir");
     const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
     const auto above = open_directory(parent);
-    if (!above) return Error{above.error().code, above.error().where, "name another with --report-dir"};
+    if (!above) return Error{above.error().code, above.error().where, "choose another directory with --report-dir"};
     return make_and_open(*above, path.filename().c_str(), path.string());
 }
 
-// All of it, or why not.
+// Writes all of the content, or returns the error.
 Status write_all(const Fd& file, std::string_view content) {
     while (!content.empty()) {
         const ssize_t n = ::write(file.get(), content.data(), content.size());
@@ -102,23 +103,24 @@ Result<ReportStore> ReportStore::open(const fs::path& directory, const Limits& l
     auto opened = open_or_make(path);
     if (!opened) return opened.error();
     struct stat found{};
-    if (::fstat(opened->get(), &found) != 0) return system_error(errno, "look at " + path.string());
+    if (::fstat(opened->get(), &found) != 0) return system_error(errno, "stat " + path.string());
     if (!is_ours(found) && ::geteuid() == 0) {
         const std::string own = std::to_string(::geteuid());
         auto folder = make_and_open(*opened, own.c_str(), (path / own).string());
         if (!folder) return folder.error();
         if (::fstat(folder->get(), &found) != 0 || !is_ours(found))
-            return plain_error((path / own).string() + " belongs to somebody else", "name another with --report-dir");
+            return plain_error((path / own).string() + " belongs to another user",
+                               "choose another directory with --report-dir");
         return ReportStore(path / own, std::move(*folder), limits);
     }
     if (::faccessat(opened->get(), ".", W_OK | X_OK, AT_EACCESS) != 0)
-        return system_error(errno, "write to " + path.string(), "name another with --report-dir");
+        return system_error(errno, "write to " + path.string(), "choose another directory with --report-dir");
     return ReportStore(std::move(path), std::move(*opened), limits);
 }
 
 Status ReportStore::write_temporary(const std::string& name, std::string_view content) {
     const std::string temporary = temporary_name();
-    (void)::unlinkat(directory_.get(), temporary.c_str(), 0);  // of one that was killed and had our pid
+    (void)::unlinkat(directory_.get(), temporary.c_str(), 0);  // left over from a killed watcher with our pid
     const Fd file(
         ::openat(directory_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file) return system_error(errno, "write " + (path_ / name).string());
@@ -131,19 +133,21 @@ Status ReportStore::write_temporary(const std::string& name, std::string_view co
 }
 
 Status ReportStore::write(const std::string& name, std::string_view content) {
-    if (content.size() > limits_.one.n) return plain_error("a report of " + human_size(Bytes{content.size()}));
+    if (content.size() > limits_.one.n)
+        return plain_error(fmt::format("the report is too large: {}, at most {} are allowed",
+                                       human_size(Bytes{content.size()}), human_size(limits_.one)));
     auto written = write_temporary(name, content);
     if (!written) (void)::unlinkat(directory_.get(), temporary_name().c_str(), 0);
     prune(written ? name : "");
     return written;
 }
 
-// Only what is ours by name and by owner: somebody may have named a directory that holds other things.
+// Removes only files that are ours by name and by owner, because the user may have chosen a directory with other files.
 void ReportStore::prune(const std::string& spared) {
     std::vector<Entry> reports;
     Bytes sum;
     struct stat own{};
-    // The directory was changed a moment ago, so it has the time of now.
+    // The mtime of the directory serves as the current time, because a file was written to it a moment ago.
     const std::time_t newest = ::fstat(directory_.get(), &own) == 0 ? own.st_mtime : 0;
     for (std::string& name : names_in(directory_)) {
         const bool temporary = name.starts_with(kTemporaryBegin);

@@ -12,7 +12,7 @@ namespace memscope {
 
 inline constexpr const char* kReportDirectory = "/var/lib/memscope";
 
-// A directory of reports, bounded in number and size: the oldest go first.
+// A directory of reports, bounded in number and size. The oldest reports are removed first.
 class ReportStore {
   public:
     struct Limits {
@@ -21,13 +21,14 @@ class ReportStore {
         Bytes one{std::uint64_t{2} << 20U};
     };
 
-    // Makes the directory where it is missing. To be called with all the privileges there are; afterwards it takes none
-    // to write there. In a directory that belongs to somebody else (the service, when root starts a watcher by hand) a
-    // folder of our own is made, named by our uid.
+    // Creates the directory if it is missing. Call it before privileges are dropped; writing reports later needs none.
+    // If the directory belongs to another user (the service, when root starts a watcher by hand), reports go to a
+    // folder of our own in it, named after our uid.
     static Result<ReportStore> open(const fs::path& directory, const Limits& limits);
     static Result<ReportStore> open(const fs::path& directory) { return open(directory, Limits{}); }
 
-    // All of it under that name, or nothing; one of the same name is replaced. Then what is too much is removed.
+    // Writes the whole report or nothing, and replaces a report of the same name. Then removes reports beyond the
+    // limits.
     Status write(const std::string& name, std::string_view content);
 
     const fs::path& path() const { return path_; }
@@ -44,7 +45,7 @@ class ReportStore {
     Limits limits_;
 };
 
-// "death-20261115T150338Z-train-4711.json": sorted by name they are sorted by time.
+// "death-20261115T150338Z-train-4711.json". Sorting by name sorts by time.
 std::string report_name(double unix_seconds, std::string_view target, pid_t pid);
 bool is_report_name(std::string_view name);
 

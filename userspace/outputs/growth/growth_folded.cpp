@@ -10,7 +10,7 @@
 namespace memscope {
 namespace {
 
-// Whatever it is called, it stays one frame of one line.
+// Replaces the characters that separate frames and lines, because programs choose the names.
 std::string frame_text(std::string_view name) {
     std::string text = printable(name);
     std::ranges::replace(text, ';', ':');
@@ -48,7 +48,8 @@ FoldedGrowth growth_folded(const GrowthReport& report) {
     for (const UnattributedGrowth& part : plane.unattributed)
         add("[unattributed];[" + frame_text(part.reason) + "]", part.bytes);
     if (unshown > 0)
-        folded.note = fmt::format("{} of the sums are negative and have no line: {} bytes", unshown, unshown_bytes);
+        folded.note = fmt::format("{} of the sums are negative, and the format has no line for them: {} bytes", unshown,
+                                  unshown_bytes);
     return folded;
 }
 

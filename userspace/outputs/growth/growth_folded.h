@@ -7,11 +7,11 @@ namespace memscope {
 
 struct FoldedGrowth {
     std::string text{};
-    std::string note{};  // what has no line, since a line can only add; empty: nothing
+    std::string note{};  // negative sums, for which the format has no line; empty: there are none
 };
 
 // Resident growth as one line per stack, for flame graphs: the role, then frames outermost first with ; between them, a
-// space, bytes. What is at no shown stack has frames in brackets.
+// space, bytes. Growth without a shown stack gets frames in brackets: [left out], [unattributed].
 FoldedGrowth growth_folded(const GrowthReport& report);
 
 }  // namespace memscope

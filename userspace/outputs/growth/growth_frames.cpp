@@ -12,13 +12,13 @@ bool evaluates_python(const NativeFrame& frame) {
     return frame.symbol.starts_with("_PyEval_") || frame.symbol.starts_with("PyEval_");
 }
 
-// An interpreter without symbols is known by its file.
+// Recognizes an interpreter without symbols by its file name.
 bool is_interpreter(const NativeFrame& frame) {
     const std::string name = file_name(frame.module);
     return name.starts_with("python") || name.starts_with("libpython");
 }
 
-// From the evaluation loop outwards it is the interpreter that runs, and the Python frames say what.
+// Drops the native frames of the interpreter (the evaluation loop and its callers): the Python frames stand for them.
 std::span<const NativeFrame> called_from_python(std::span<const NativeFrame> native) {
     auto end = std::ranges::find_if(native, evaluates_python);
     if (end == native.end()) end = std::ranges::find_if(native, is_interpreter);

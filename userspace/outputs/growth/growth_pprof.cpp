@@ -25,7 +25,7 @@ std::string gzipped(std::string_view bytes) {
     if (::deflateInit2(&stream, Z_DEFAULT_COMPRESSION, Z_DEFLATED, kGzip, kUsualMemory, Z_DEFAULT_STRATEGY) != Z_OK)
         throw std::bad_alloc();
     std::string out(::deflateBound(&stream, bytes.size()), '\0');
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));  // it only reads there
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));  // zlib only reads it
     stream.avail_in = static_cast<uInt>(bytes.size());
     stream.next_out = reinterpret_cast<Bytef*>(out.data());
     stream.avail_out = static_cast<uInt>(out.size());
@@ -99,7 +99,7 @@ void ProfileProto::set_default(std::string_view sample_type) {
 }
 
 void ProfileProto::set_time(double unix_seconds) {
-    constexpr double kMost = 9e9;  // in nanoseconds it still fits
+    constexpr double kMost = 9e9;  // seconds; as nanoseconds still below 2^63
     if (unix_seconds > 0 && unix_seconds < kMost)
         writer_.add_int64(profile::time_nanos, std::llround(unix_seconds * 1e9));
 }
@@ -109,7 +109,7 @@ void ProfileProto::add_comment(std::string_view comment) { writer_.add_int64(pro
 std::uint64_t ProfileProto::function(std::int64_t name, std::int64_t file) {
     const auto [found, added] = functions_.emplace(Pair{name, file}, functions_.size() + 1);
     if (!added) return found->second;
-    // No system_name: pprof would take the name for one to demangle, and Python's <module> for a C++ template.
+    // No system_name: pprof would demangle it, and would treat Python's <module> as a C++ template.
     pbf_writer writer(writer_, profile::function);
     writer.add_uint64(function_field::id, found->second);
     writer.add_int64(function_field::name, name);
@@ -122,9 +122,9 @@ std::uint64_t ProfileProto::mapping(std::int64_t module) {
     if (!added) return found->second;
     pbf_writer writer(writer_, profile::mapping);
     writer.add_uint64(mapping_field::id, found->second);
-    writer.add_uint64(mapping_field::memory_limit, UINT64_MAX);  // addresses are offsets: all of them are in it
+    writer.add_uint64(mapping_field::memory_limit, UINT64_MAX);  // addresses are file offsets: the mapping has them all
     writer.add_int64(mapping_field::filename, module);
-    writer.add_bool(mapping_field::has_functions, true);  // nobody need look for symbols again
+    writer.add_bool(mapping_field::has_functions, true);  // pprof need not symbolize again
     return found->second;
 }
 
@@ -183,12 +183,12 @@ namespace {
 constexpr const char* kPlanes[] = {"resident", "mapped", "gpu", "pinned"};
 using PlaneBytes = std::array<std::int64_t, std::size(kPlanes)>;
 
-// The same stack of the same role: its growth in all planes.
+// Growth of one stack of one role in all planes.
 struct Grown {
     PlaneBytes bytes{};
     std::set<pid_t> pids{};
 };
-// With that part of the native stack that is shown.
+// The native frames are those that are shown (SiteParts::native).
 using SiteKey = std::tuple<RoleKey, std::vector<PythonFrame>, std::vector<NativeFrame>>;
 
 std::vector<std::uint64_t> locations_of(ProfileProto& profile, const SiteKey& site) {
@@ -237,7 +237,7 @@ std::string growth_pprof(const GrowthReport& report) {
     for (const auto& [key, here] : grown) {
         const RoleKey& role = std::get<RoleKey>(key);
         ProfileProto::Labels labels{{"role", std::string(name_of(role.role))}};
-        if (role.rank) labels.push_back({"rank", std::to_string(*role.rank)});  // as a number, 0 would be none
+        if (role.rank) labels.push_back({"rank", std::to_string(*role.rank)});  // text: pprof drops a number that is 0
         labels.push_back({"processes", static_cast<std::int64_t>(here.pids.size())});
         profile.add_sample(locations_of(profile, key), here.bytes, labels);
     }

@@ -14,11 +14,11 @@
 
 namespace memscope {
 
-// The same bytes give the same result: no time stands in it.
+// Reproducible: the gzip header contains no time.
 std::string gzipped(std::string_view bytes);
 
-// Writes pprof's profile.proto: every name, function, file and location once. Names are made printable: pprof shows
-// them as they are.
+// Writes pprof's profile.proto with every name, function, file and location once. Makes names printable, because pprof
+// shows them unchanged.
 class ProfileProto {
   public:
     using Labels = std::vector<std::pair<std::string, std::variant<std::string, std::int64_t>>>;
@@ -26,7 +26,7 @@ class ProfileProto {
     ProfileProto() { text(""); }  // the first string must be empty
 
     void add_sample_type(std::string_view type, std::string_view unit);
-    void set_default(std::string_view sample_type);  // and what the period, one byte, is of
+    void set_default(std::string_view sample_type);  // also the type of the period, which is one byte
     void set_time(double unix_seconds);
     void add_comment(std::string_view comment);
 
@@ -55,8 +55,8 @@ class ProfileProto {
     std::uint64_t locations_ = 0;
 };
 
-// A gzipped profile for `pprof` and what reads its format: sample types resident and mapped, in bytes. A site that is
-// in both planes is one sample with both values.
+// A gzipped profile for `pprof` and other readers of its format: sample types resident, mapped, gpu and pinned, in
+// bytes. A call site that is in several planes is one sample with several values.
 std::string growth_pprof(const GrowthReport& report);
 
 }  // namespace memscope

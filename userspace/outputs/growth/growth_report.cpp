@@ -5,11 +5,11 @@
 namespace memscope {
 namespace {
 
-// Of one plane. A watcher must not need gigabytes because a program has made a million stacks.
+// Bound for one plane, so that a program with a million stacks does not cost the watcher gigabytes.
 constexpr std::size_t kMostNameBytes = std::size_t{12} << 20U;
 
 std::size_t name_bytes(const GrowthSite& site) {
-    constexpr std::size_t kPerFrame = 40;  // what formats put around the names
+    constexpr std::size_t kPerFrame = 40;  // bytes that output formats add around the names
     std::size_t bytes = 0;
     for (const PythonFrame& frame : site.python) bytes += kPerFrame + frame.function.size() + frame.file.size();
     for (const NativeFrame& frame : site.native) bytes += kPerFrame + frame.symbol.size() + frame.module.size();

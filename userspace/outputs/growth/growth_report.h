@@ -10,19 +10,19 @@
 
 namespace memscope {
 
-// Growth of a target, made when somebody asks, on the thread that asks. Nullopt: there is no such target. An empty
-// function: nobody follows growth.
+// Computes the growth of a target on request, on the calling thread. Nullopt: there is no such target. An empty
+// function: growth is not recorded.
 using GrowthSource = std::function<std::optional<Growth>(const std::string& target)>;
 
-inline constexpr const char* kGrowthNotFollowed =
-    "growth is not followed: this watcher runs without its kernel part, memscope doctor says what is missing";
+inline constexpr const char* kGrowthNotRecorded =
+    "growth is not recorded: this watcher runs without its BPF programs, memscope doctor says what is missing";
 
-// What every format renders: growth, whose it is, and how much of it is wanted.
+// The input of every output format.
 struct GrowthReport {
-    double time = 0;  // of the last tick; seconds since 1970
+    double time = 0;  // time of the last tick; seconds since 1970
     TargetInfo target{};
     Growth growth{};
-    std::optional<std::size_t> top{};  // sites of each plane
+    std::optional<std::size_t> top{};  // most sites to show of each plane; nullopt: all
 };
 
 // The sites of a plane that are shown. All others are summed, so that no format drops them silently.
@@ -32,10 +32,10 @@ struct ShownSites {
     std::int64_t left_out_bytes = 0;
 };
 
-// At most `top` of them; also fewer where their names take more memory than an answer may have.
+// At most `top` sites; fewer if their names exceed the size bound of an answer.
 ShownSites shown_sites(const GrowthPlane& plane, std::optional<std::size_t> top);
 
-// Sums of what comes from outside stay in range.
+// Saturating addition, because growth in report files is untrusted input and could overflow.
 std::int64_t add_bytes(std::int64_t a, std::int64_t b);
 
 }  // namespace memscope

@@ -47,10 +47,10 @@ HttpResponse answer_growth(const Snapshot& snapshot, const TargetInfo& target, c
     GrowthReport report{.time = snapshot.time, .target = target};
     if (const auto top = request.query("top")) {
         const auto number = parse_number(*top);
-        if (!number) return {.status = 400, .body = "top is a number\n"};
+        if (!number) return {.status = 400, .body = "top must be a number\n"};
         report.top = number;
     }
-    if (!source) return {.status = 404, .body = std::string(kGrowthNotFollowed) + "\n"};
+    if (!source) return {.status = 404, .body = std::string(kGrowthNotRecorded) + "\n"};
     auto growth = source(target.name);
     if (!growth) return {.status = 404, .body = "no such target: " + shortened(printable(target.name)) + "\n"};
     report.growth = *std::move(growth);

@@ -5,8 +5,8 @@
 
 namespace memscope {
 
-// /api/v1/growth: of one target, as `format` says (json, text, folded, pprof), `top` sites of each plane; text also
-// takes `colour` and `columns`.
+// /api/v1/growth: growth of one target. Query: `format` (json, text, folded, pprof), `top` (sites of each plane), and
+// for text `colour` and `columns`.
 HttpResponse answer_growth(const Snapshot& snapshot, const TargetInfo& target, const GrowthSource& source,
                            const HttpRequest& request);
 

@@ -29,33 +29,33 @@ struct Explained {
     const char* limit;
 };
 constexpr Explained kResident{"RESIDENT", "where memory was first touched",
-                              "Memory that an allocator hands out again makes no page fault: it stays booked where it "
-                              "was touched first."};
+                              "Memory that an allocator reuses causes no page fault, so it stays counted where it was "
+                              "touched first."};
 constexpr Explained kMapped{
     "MAPPED", "mapped here and not unmapped since",
-    "Touched or not. Small objects show where their allocator asked for more, not where each was made."};
+    "Touched or not. Small objects appear where their allocator mapped more memory, not where each was created."};
 
-constexpr Explained kGpu{"GPU", "taken here from the CUDA driver and not given back since",
-                         "What a caching allocator keeps is part of it: the line that filled the cache has it, not "
-                         "those that use it later."};
-constexpr Explained kPinned{"PINNED", "host memory pinned here through the CUDA driver, and still",
-                            "What was allocated so is shared memory of the process; what was registered moves no "
-                            "counter of the kernel."};
+constexpr Explained kGpu{"GPU", "allocated here from the CUDA driver and not freed since",
+                         "Includes the cache of a caching allocator, which counts at the line that filled it, not at "
+                         "the lines that use it later."};
+constexpr Explained kPinned{"PINNED", "host memory pinned here through the CUDA driver and not unpinned since",
+                            "Memory that was allocated as pinned is shared memory of the process. Memory that was "
+                            "registered later changes no counter of the kernel."};
 
 struct Reason {
     std::string_view word;
     std::string_view meaning;
 };
 constexpr Reason kReasons[] = {
-    {"external", "taken by the kernel or another process"},
-    {"exited", "given back by processes that have ended"},
-    {"other", "at too many different stacks"},
+    {"external", "changed by the kernel or another process"},
+    {"exited", "freed at the end of processes"},
+    {"other", "at more different stacks than can be recorded"},
     {"unknown_stack", "at stacks whose names were lost"},
     {"pending", "at stacks that are still being read: ask again in a moment"},
     {"paused", "while the hook was off because it cost too much"},
-    {"below_step", "less than 512 KiB in a process, or not booked yet"},
+    {"below_step", "less than 512 KiB in a process, or not counted yet"},
     {"lost", "mapped while events were lost"},
-    {"no_room", "in more allocations than there is room for"},
+    {"no_room", "in more allocations than can be recorded"},
     {"too_many_ranges", "in address spaces with too many ranges"},
 };
 
@@ -65,7 +65,7 @@ std::string share_text(std::int64_t bytes, std::int64_t sum) {
     return percent < 1 ? "<1 %" : fmt::format("{:.0f} %", percent);
 }
 
-// Whole directories are cut off at its front: the end of a path says more. Its last name stays, fit or not.
+// Cuts whole directories from the front of a path, because its end is more useful. Never cuts the file name.
 std::string tail_of(const std::string& path, std::size_t width) {
     if (display_width(path) <= width) return path;
     for (auto slash = path.find('/', 1); slash != std::string::npos; slash = path.find('/', slash + 1))
@@ -73,7 +73,7 @@ std::string tail_of(const std::string& path, std::size_t width) {
     return file_name(path);
 }
 
-// Words in a row, as many as fit; the others are counted.
+// As many words as fit into a row, then the number of the others.
 std::string row_of(std::string_view head, const std::vector<std::string>& words, std::string_view between,
                    std::size_t width) {
     std::string row(head);
@@ -96,14 +96,14 @@ std::string frame_text(const PythonFrame& frame) {
     return printable(name_of(frame)) + " (" + printable(place_of(shortly)) + ")";
 }
 
-// The lines below a site: what its line called, and who called it.
+// The lines below a call site: the frames that the own line called, and its callers.
 std::vector<std::string> around(const GrowthSite& site, std::size_t width) {
     const SiteParts parts = parts_of(site);
     std::vector<std::string> lines;
     std::vector<std::string> calls;
     for (const PythonFrame& frame : parts.inside | std::views::reverse) calls.push_back(frame_text(frame));
     auto native = parts.native;
-    if (!parts.own && !native.empty()) native = native.subspan(1);  // the line above has it
+    if (!parts.own && !native.empty()) native = native.subspan(1);  // site_line() shows the innermost frame
     if (parts.own)
         for (const NativeFrame& frame : native | std::views::reverse) calls.push_back(printable(name_of(frame)));
     if (!calls.empty()) lines.push_back(row_of("calls", calls, " › ", width));
@@ -240,7 +240,7 @@ std::string growth_text(const GrowthReport& report, const TextLook& look) {
                                 human_growth(growth.file_mapped_bytes), human_growth(growth.reserved_bytes)),
                     Colour::dim);
     if (writer.short_native())
-        writer.wrapped("Short native stacks: code that is built without frame pointers hides who called it.",
+        writer.wrapped("Short native stacks: code that is built without frame pointers hides its callers.",
                        Colour::dim);
     return std::move(writer).text();
 }

@@ -11,15 +11,15 @@ struct TextLook {
     bool colour = false;
 };
 
-// Growth for a person: each plane with what it means, its largest call sites, and what is at none.
+// Growth as text: each plane with its meaning, its largest call sites and its unattributed growth.
 std::string growth_text(const GrowthReport& report, const TextLook& look);
 
-// Pieces of it that the live view has, too.
+// Parts that the live view also uses.
 std::string human_growth(std::int64_t bytes);  // "1.9 GiB", "-312 KiB"
 std::string role_text(const RoleKey& role);    // "trainer 0"
-// Bytes that sites and unattributed growth have together, those that were given back left aside: what a share is of.
+// Sum of all positive sizes of sites and of unattributed growth. The column SHARE is relative to this sum.
 std::int64_t growth_sum(const GrowthPlane& plane);
-// The line a person looks at first, in at most `width` columns: "…/job/history.py:41 History.append". Printable.
+// The own line of a call site in at most `width` columns: "…/job/history.py:41 History.append". Printable.
 std::string site_line(const GrowthSite& site, std::size_t width);
 
 }  // namespace memscope

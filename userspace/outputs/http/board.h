@@ -5,13 +5,13 @@
 
 namespace memscope {
 
-// Where the latest snapshot hangs for everyone to see. The watch loop publishes, HTTP threads read; a reader
-// keeps what it got alive, so a slow one never sees values change under it.
+// Holds the latest snapshot. The watch loop publishes it, HTTP threads read it. A reader owns a reference to its
+// snapshot, so the values never change while a slow reader uses them.
 class Board {
   public:
     void publish(SnapshotPtr snapshot) {
         const std::lock_guard lock(mutex_);
-        latest_.swap(snapshot);  // the old one is freed after the lock
+        latest_.swap(snapshot);  // the old snapshot is freed after the lock is released
     }
     SnapshotPtr latest() const {
         const std::lock_guard lock(mutex_);

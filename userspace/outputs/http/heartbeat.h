@@ -10,20 +10,20 @@
 
 namespace memscope {
 
-// Whether ticks go on. The watch loop beats at every tick, HTTP threads and the service's watchdog ask. Times are
-// given, in nanoseconds of any clock that does not jump.
+// Detects that ticks have stopped. The watch loop beats at every tick; HTTP threads and the watchdog of the service
+// check it. The caller passes times, in nanoseconds of any clock that does not jump.
 class Heartbeat {
   public:
-    // Longer than a tick takes on a machine that swaps, and than a few ticks are apart.
+    // Longer than a tick takes on a machine that swaps, and longer than the time between a few ticks.
     static Seconds bound_for(Seconds interval) { return std::max(Seconds{10}, 5 * interval); }
     explicit Heartbeat(Seconds interval) : bound_(bound_for(interval)) {}
 
     void beat(std::uint64_t now_ns) { last_ns_ = now_ns; }
-    // Watching is over, and what is shown does not change any more: no beat is missed from here on.
+    // Watching has ended and the snapshot does not change any more, so missing beats are no trouble from now on.
     void rest() { resting_ = true; }
 
-    // A sentence if there has been no beat for too long. Before the first one nothing is late: starting takes what it
-    // takes.
+    // A sentence if there has been no beat for too long. Before the first beat there is no trouble, because the start
+    // of memscope may take any time.
     std::optional<std::string> trouble(std::uint64_t now_ns) const {
         const std::uint64_t last = last_ns_;
         if (resting_ || last == 0 || now_ns <= last) return std::nullopt;

@@ -49,8 +49,8 @@ std::string_view without_port(std::string_view host) {
     return host.substr(0, colon);
 }
 
-// Fleets scrape these by the name of the node. They hold no command lines and no code, and whoever listens on an
-// address of the network shows them to the network.
+// Prometheus scrapes these paths by the name of the node. They contain no command lines and no code, and a user who
+// listens on a network address has already made them public there.
 bool is_for_any_name(std::string_view path) { return path == "/metrics" || path == "/-/healthy" || path == "/-/ready"; }
 
 }  // namespace

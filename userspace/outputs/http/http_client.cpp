@@ -25,7 +25,8 @@ Result<Fd> connect_unix(const fs::path& path, Seconds timeout) {
     std::memcpy(address.sun_path, path.c_str(), path.native().size());
     Fd socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!socket) return system_error(errno, where);
-    // A unix connect waits where the listener's queue is full, and poll() does not tell when it has room again.
+    // connect() to a Unix socket blocks while the queue of the listener is full, and poll() does not report when it
+    // has room again.
     const auto whole = static_cast<time_t>(timeout.count());
     const auto micro = static_cast<suseconds_t>((timeout.count() - static_cast<double>(whole)) * 1e6);
     const timeval limit{whole, whole == 0 ? std::max<suseconds_t>(micro, 1) : micro};
@@ -74,7 +75,7 @@ bool is_header(std::string_view line, std::string_view name) {
 
 Result<HttpResponse> parse_http_response(std::string_view bytes) {
     const auto end = bytes.find("\r\n\r\n");
-    const auto broken = plain_error("the answer is not HTTP, or not whole");
+    const auto broken = plain_error("the answer is not HTTP, or it is incomplete");
     if (end == std::string_view::npos || !bytes.starts_with("HTTP/1.") || bytes.size() < 12) return broken;
     const auto status = parse_number(bytes.substr(9, 3));
     if (!status) return broken;
@@ -85,7 +86,7 @@ Result<HttpResponse> parse_http_response(std::string_view bytes) {
         if (is_header(line, kNoteHeader)) response.note = value;
         if (is_header(line, "content-type")) response.content_type = value;
         if (is_header(line, "content-length")) whole = whole && parse_number(value) == response.body.size();
-        if (is_header(line, "transfer-encoding")) whole = false;  // our servers always say the length
+        if (is_header(line, "transfer-encoding")) whole = false;  // our servers always send Content-Length
     });
     if (!whole) return broken;
     return response;
@@ -94,7 +95,7 @@ Result<HttpResponse> parse_http_response(std::string_view bytes) {
 Result<HttpResponse> http_get_unix(const fs::path& path, const std::string& path_and_query, Seconds timeout) {
     const bool sane = path_and_query.starts_with("/") &&
                       std::ranges::all_of(path_and_query, [](unsigned char c) { return c > 0x20 && c < 0x7F; });
-    if (!sane) return plain_error("request " + path_and_query, "percent-encode its query");
+    if (!sane) return plain_error("not a valid request: " + path_and_query, "percent-encode its query");
     const auto deadline = Deadline::in(timeout);
     if (!deadline) return deadline.error();
     const auto socket = connect_unix(path, timeout);

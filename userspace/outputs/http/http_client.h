@@ -9,13 +9,14 @@
 
 namespace memscope {
 
-// A GET on a running watcher's socket. Bounded in time and size (64 MiB); any status is a response, not an error.
+// A GET on the socket of a running watcher. Bounded in time and size (64 MiB). Any HTTP status is a response, not an
+// error.
 Result<HttpResponse> http_get_unix(const fs::path& socket, const std::string& path_and_query, Seconds timeout);
 
 // For a value in a query: everything but letters, digits and -._~ becomes %XX.
 std::string percent_encoded(std::string_view bytes);
 
-// What came over the wire, as a response; an error if it is not whole.
+// Parses the received bytes. Error if the response is incomplete.
 Result<HttpResponse> parse_http_response(std::string_view bytes);
 
 }  // namespace memscope

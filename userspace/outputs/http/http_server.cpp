@@ -20,10 +20,10 @@
 namespace memscope {
 namespace {
 
-// Not limited per address: on loopback every user of the machine has the same one. More than a few hundred readers at a
-// time there are not; who comes then takes the place of who has been there longest (RequestDeadline).
+// There is no limit per address, because on loopback every user of the machine has the same address. A few hundred
+// clients at a time are enough. One client more closes the oldest connection (RequestDeadline).
 constexpr std::size_t kMostAtATime = 448;
-constexpr unsigned kMostConnections = 512;  // with those that are being closed
+constexpr unsigned kMostConnections = 512;  // including connections that are being closed
 
 }  // namespace
 
@@ -122,7 +122,7 @@ struct HttpServer::Running {
     Running(HttpHandler h, HttpLimits limits) : handler(std::move(h)), deadline(limits.request, kMostAtATime) {}
     ~Running() {
         struct stat now{};
-        // Not if another watcher has put its own socket there since.
+        // Do not remove the file if another watcher has put its own socket there since.
         if (!unix_path.empty() && ::stat(unix_path.c_str(), &now) == 0 && now.st_ino == unix_file.st_ino)
             ::unlink(unix_path.c_str());
         late.stop();
@@ -135,7 +135,7 @@ struct HttpServer::Running {
 namespace {
 
 constexpr std::size_t kMemoryPerConnection = std::size_t{16} << 10U;  // longer headers: 414 or 431
-constexpr std::uint64_t kMostBody = std::uint64_t{64} << 10U;  // read and thrown away, so that the answer arrives
+constexpr std::uint64_t kMostBody = std::uint64_t{64} << 10U;         // read and discarded, so that the answer arrives
 
 int socket_of(MHD_Connection* connection) {
     const auto* info = MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
@@ -169,7 +169,7 @@ HttpResponse answer(const HttpHandler& handler, MHD_Connection* connection, cons
     }
 }
 
-// A path reaches us as text that ends with a NUL: %00 in it must not make it another path.
+// libmicrohttpd passes the path as a NUL-terminated string: %00 must not cut it to another path.
 std::size_t unescape(void*, MHD_Connection*, char* text) {
     constexpr char kInNoPath = '\x01';
     const std::size_t size = MHD_http_unescape(text);
@@ -193,7 +193,8 @@ MHD_Result send(MHD_Connection* connection, const HttpResponse& response) {
     return queued;
 }
 
-// A short body is read first: closing on unread bytes resets the connection and can take the answer with it.
+// A short body is read before the answer: closing a socket with unread bytes resets the connection, and the client can
+// lose the answer.
 bool has_short_body(MHD_Connection* connection) {
     const char* length = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
     const auto bytes = length ? parse_number(length) : std::nullopt;
@@ -238,7 +239,7 @@ void on_connection(void* self, MHD_Connection* connection, void**, MHD_Connectio
 
 Status HttpServer::Running::start(const Fd& socket, Seconds limit, const std::string& where) {
     port = port_of(socket);
-    const auto silence = static_cast<unsigned>(std::max(1.0, 2 * limit.count()));  // a net below RequestDeadline
+    const auto silence = static_cast<unsigned>(std::max(1.0, 2 * limit.count()));  // fallback for RequestDeadline
     const int owned_by_daemon = ::fcntl(socket.get(), F_DUPFD_CLOEXEC, 0);
     if (owned_by_daemon < 0) return system_error(errno, where);
     errno = 0;

@@ -24,7 +24,7 @@ class HttpServer {
     // Answers only requests whose Host header passes HostCheck; `names` come from parse_host_name.
     static Result<HttpServer> on_tcp(const ListenAddress& address, HttpHandler handler, HttpLimits limits = {},
                                      std::vector<std::string> names = {});
-    // Mode 0660, group `memscope` where it exists; the file goes with the server.
+    // Mode 0660, group `memscope` if it exists. The destructor removes the file.
     static Result<HttpServer> on_unix(const fs::path& socket, HttpHandler handler, HttpLimits limits = {});
 
     HttpServer(HttpServer&&) noexcept;

@@ -45,7 +45,7 @@ Result<ListenAddress> parse_listen(std::string_view text) {
 
 namespace {
 
-constexpr int kBacklog = 512;  // who finds no room here comes again a second later
+constexpr int kBacklog = 512;  // a client that finds the queue full retries after a second
 
 union SocketAddress {
     sockaddr any;
@@ -71,7 +71,7 @@ Result<Fd> open_socket(int family) {
     return socket;
 }
 
-// A watcher that was killed leaves its socket file behind; nobody answers there.
+// A watcher that was killed leaves its socket file behind. Connecting to it is refused.
 bool is_stale(const sockaddr_un& address) {
     struct stat file{};
     if (::lstat(address.sun_path, &file) != 0 || !S_ISSOCK(file.st_mode)) return false;
@@ -85,7 +85,7 @@ Status make_directory(const fs::path& directory) {
     std::error_code error;
     const bool made = fs::create_directories(directory, error);
     if (error) return Error{error, "make directory " + directory.string(), "run as root"};
-    // Whatever the umask: the group must be able to pass through.
+    // The umask may have removed bits, but the group must be able to enter the directory.
     if (made && ::chmod(directory.c_str(), 0755) != 0) return system_error(errno, "chmod " + directory.string());
     return Done{};
 }
@@ -94,13 +94,13 @@ Status make_directory(const fs::path& directory) {
 
 Result<Fd> listen_on_tcp(const ListenAddress& address) {
     const std::string where = "listen " + address.text();
-    const std::string advice = "choose another with --listen or --listen none";
+    const std::string advice = "choose another address with --listen, or none with --listen none";
     SocketAddress to;
     const socklen_t length = fill(to, address);
     if (length == 0) return system_error(EINVAL, where, advice);
     auto socket = open_socket(to.any.sa_family);
     if (!socket) return system_error(socket.error().code.value(), where, advice);
-    const int on = 1;  // else a restart has to wait for the old connections to time out
+    const int on = 1;  // without it a restart has to wait until the old connections time out
     ::setsockopt(socket->get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     if (::bind(socket->get(), &to.any, length) != 0 || ::listen(socket->get(), kBacklog) != 0)
         return system_error(errno, where, advice);
@@ -125,8 +125,8 @@ Result<Fd> listen_on_unix(const fs::path& path) {
     if (const auto made = make_directory(path.parent_path()); !made) return made.error();
     auto socket = open_socket(AF_UNIX);
     if (!socket) return system_error(socket.error().code.value(), where);
-    // The file gets the mode its socket had before bind: closed from its first moment, without the umask, which
-    // belongs to all threads.
+    // The file gets the mode that its socket has before bind, so other users can never open it. The umask is not an
+    // option, because all threads share it.
     if (::fchmod(socket->get(), 0600) != 0) return system_error(errno, where);
     const auto bind = [&] {
         return ::bind(socket->get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
@@ -134,7 +134,7 @@ Result<Fd> listen_on_unix(const fs::path& path) {
     int error = bind() == 0 ? 0 : errno;
     if (error == EADDRINUSE && is_stale(address) && ::unlink(path.c_str()) == 0) error = bind() == 0 ? 0 : errno;
     if (error != 0) return system_error(error, where);
-    // Where we may not give it away it stays with our own group.
+    // If we may not change the group, the file keeps our own group.
     if (const group* memscope = ::getgrnam("memscope"))
         if (::chown(path.c_str(), static_cast<uid_t>(-1), memscope->gr_gid) != 0) errno = 0;
     if (::chmod(path.c_str(), 0660) != 0 || ::listen(socket->get(), kBacklog) != 0) {

@@ -24,7 +24,8 @@ Deadline::Wait Deadline::wait_for(int fd, short events) const {
     for (;;) {
         const int n = ::poll(fds, std::size(fds), -1);
         if (n < 0 && errno == EINTR) continue;
-        if (n < 0 || fds[1].revents != 0) return Wait::expired;  // first: a busy descriptor must not outlast the budget
+        // The timer is checked first, so that a busy descriptor cannot exceed the budget.
+        if (n < 0 || fds[1].revents != 0) return Wait::expired;
         return Wait::ready;
     }
 }
@@ -72,7 +73,7 @@ void RequestDeadline::ended(int socket) {
     connections_.erase(socket);
 }
 
-// Shutting down wakes the server's own thread, which then closes; the lock keeps the descriptor open until here.
+// shutdown() wakes the thread of the server, which then closes the descriptor. The lock keeps it open until then.
 void RequestDeadline::cut_off(int socket, Connection& connection, std::string_view answer) {
     if (!connection.answered) ::send(socket, answer.data(), answer.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
     ::shutdown(socket, SHUT_RDWR);

@@ -11,7 +11,7 @@
 
 namespace memscope {
 
-// Waits on descriptors that share one time budget. The kernel's timer counts: no clock is read here.
+// Waits on descriptors that share one time budget. Uses a timerfd, so no clock is read here.
 class Deadline {
   public:
     static Result<Deadline> in(Seconds budget);
@@ -24,11 +24,10 @@ class Deadline {
     Fd timer_;
 };
 
-// libmicrohttpd times out only silence: a client that sends one byte every few seconds would hold its connection
-// for hours. This bounds the whole: a request that has not arrived in time is answered 408, a response that has
-// not been read in four times that is cut off. Nor are all places ever taken: whoever comes when there are too many
-// takes the place of who has been there longest. An answer takes milliseconds, so that is somebody who asks for
-// nothing.
+// libmicrohttpd has only an idle timeout: a client that sends one byte every few seconds would hold its connection for
+// hours. This class bounds the whole request. A request that has not arrived in time is answered 408. A response that
+// the client has not read in four times that time is cut off. If there are too many connections, the oldest one is
+// closed: an answer takes milliseconds, so the oldest connection belongs to a client that requests nothing.
 class RequestDeadline {
   public:
     RequestDeadline(Seconds limit, std::size_t most);
@@ -38,14 +37,14 @@ class RequestDeadline {
 
     void started(int socket);
     void answered(int socket);
-    void ended(int socket);  // must come before the descriptor is closed: its number is used again
+    void ended(int socket);  // call it before the descriptor is closed, because the kernel reuses its number
 
   private:
     struct Connection {
         int age = 0;  // in steps
         bool answered = false;
         std::uint64_t number = 0;  // in the order of arrival
-        bool ended = false;        // by us; the server has yet to notice
+        bool ended = false;        // shut down by us; the server has not closed it yet
     };
     static void cut_off(int socket, Connection& connection, std::string_view answer);
     void make_room();

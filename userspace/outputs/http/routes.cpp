@@ -16,8 +16,8 @@ constexpr const char* kJson = "application/json";
 
 HttpResponse json(std::string text) { return {.content_type = kJson, .body = std::move(text) + "\n"}; }
 
-// The targets a request is about: the one it names, or all. Empty if it names none that is watched.
-// A name is known by its bytes, or as our own JSON spells it.
+// The target that a request names, or all targets if it names none. Empty if the named target is not watched.
+// A name matches by its bytes, or as our own JSON spells it.
 std::vector<const TargetSnapshot*> asked_for(const Snapshot& snapshot, const HttpRequest& request) {
     const auto name = request.query("target");
     std::vector<const TargetSnapshot*> found;
@@ -74,7 +74,7 @@ HttpResponse growth(const SnapshotPtr& snapshot, const HttpRequest& request, con
             return answer_growth(*snapshot, target, source, request);
         }};
     if (request.query("target")) return unknown_target(request);
-    return {.status = 400, .body = "growth is that of one target: name it with target=\n"};
+    return {.status = 400, .body = "growth needs the name of one target: add target=NAME\n"};
 }
 
 struct Route {

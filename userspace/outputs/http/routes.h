@@ -10,13 +10,13 @@
 namespace memscope {
 
 struct RouteOptions {
-    bool status = false;    // also what stands below /api/v1: it names processes, commands and code
+    bool status = false;    // also serve /api/v1, which names processes, commands and code
     GrowthSource growth{};  // for /api/v1/growth
     // For /-/healthy: a sentence if something is wrong with the watcher itself.
     std::function<std::optional<std::string>()> trouble{};
 };
 
-// What is served where. The board must outlive the handler.
+// Maps paths to responses. The board must outlive the handler.
 HttpHandler make_routes(const Board& board, RouteOptions options);
 
 }  // namespace memscope

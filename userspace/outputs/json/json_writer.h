@@ -11,7 +11,7 @@
 
 namespace memscope {
 
-// rapidjson's writer with the types of the model: sizes exact, absent is null, text always UTF-8.
+// rapidjson's writer for the types of the model. Sizes are exact, an absent value is null, text is always valid UTF-8.
 class JsonWriter {
   public:
     void value(std::uint64_t n) { writer_.Uint64(n); }
@@ -59,7 +59,7 @@ class JsonWriter {
         writer_.EndArray();
     }
 
-    // An object that another writer has made.
+    // Inserts the JSON object of another writer.
     void raw_object(std::string_view name, std::string_view json) {
         key(name);
         writer_.RawValue(json.data(), json.size(), rapidjson::kObjectType);

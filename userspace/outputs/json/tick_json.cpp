@@ -69,7 +69,7 @@ void write_device(JsonWriter& json, const GpuDevice& device, const Snapshot& sna
     json.field("trouble", or_null(device.trouble));
 }
 
-// What nobody has booked is left out: it may be nothing, and it may not be followed.
+// Leaves out reserved memory of 0 and unknown tensors: no CUDA call was seen, or the calls are not recorded.
 void write_use(JsonWriter& json, const GpuId& id, const GpuUse& use) {
     json.field("gpu", or_null(id));
     json.field("used_bytes", use.used);
@@ -252,7 +252,7 @@ void write_process(JsonWriter& json, const Process& process) {
     json.field("threads", std::uint64_t{task.threads});
 }
 
-// A role without living processes holds nothing, and that 0 is true; one without counters has unknown ones.
+// A role without living processes holds no memory, so 0 is its true value. A role without counters has unknown counts.
 void write_role(JsonWriter& json, const TargetSnapshot& target, const RoleKey& key) {
     const auto present = target.roles.find(key);
     const RoleTotals totals = present == target.roles.end() ? RoleTotals{} : present->second;
@@ -326,7 +326,8 @@ void write_scope(JsonWriter& json, const ScopeVerdict& verdict) {
     write_cause(json, verdict.cause);
 }
 
-// Of the limit that is reached first. The effective limit, the one with the least headroom, may be another.
+// The forecast is about the limit that is reached first. The effective limit, the one with the least headroom, may be
+// another limit.
 void write_forecast(JsonWriter& json, const TargetSnapshot& target) {
     const ScopeVerdict* verdict = target.verdict();
     if (!verdict || !verdict->forecast || !verdict->forecast->limit) return json.field("forecast", nullptr);

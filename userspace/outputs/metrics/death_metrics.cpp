@@ -5,7 +5,7 @@
 namespace memscope {
 namespace {
 
-// Pairs that can be. An OOM kill is the kernel's; where memory was refused nobody sent anything.
+// Pairs that can occur. The kernel sends the signal of an OOM kill. A refused allocation involves no signal.
 bool can_be(DeathCause cause, DeathSender sender) {
     switch (cause) {
         case DeathCause::oom_kill:
@@ -55,14 +55,16 @@ constexpr auto kCounter = MetricKind::counter;
 constexpr Metric kDeathMetrics[] = {
     {"memscope_oom_kills_total",
      kCounter,
-     "Processes of the target that the kernel's OOM killer chose, by what was full (cgroup, host, cpuset, mempolicy, "
-     "unknown).",
+     "Processes of the target that the kernel's OOM killer chose, by the constraint whose memory was exhausted "
+     "(cgroup, "
+     "host, cpuset, mempolicy, unknown).",
      {"target", "constraint"},
      oom_kills},
     {"memscope_deaths_total",
      kCounter,
      "Processes of the target that did not just exit (oom_kill, sigkill, sigbus, signal, alloc_failed, cuda_oom), by "
-     "who ended them: tree is teardown, outside and kernel are news, none is nobody or unknown.",
+     "the sender of the signal: tree (the job tears itself down), outside (a process outside of the job), kernel, none "
+     "(no sender, or not known).",
      {"target", "cause", "sender"},
      deaths},
     {"memscope_last_death_timestamp_seconds",

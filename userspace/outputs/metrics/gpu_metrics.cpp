@@ -3,7 +3,7 @@
 namespace memscope {
 namespace {
 
-// Devices are the machine's, so they have no target.
+// Devices belong to the machine, so this metric has no label `target`.
 void info(const Snapshot& snapshot, Samples& out) {
     for (const GpuDevice& gpu : snapshot.gpus)
         out.add({gpu.id, std::to_string(gpu.index), gpu.name, gpu.pci_bus_id}, 1);
@@ -38,12 +38,12 @@ constexpr auto kGauge = MetricKind::gauge;
 constexpr Metric kGpuMetrics[] = {
     {"memscope_gpu_info",
      kGauge,
-     "1 for each GPU and each MIG device; what it is stands in the labels.",
+     "1 for each GPU and each MIG device; the labels describe the device.",
      {"gpu", "index", "name", "pci_bus_id"},
      info},
     {"memscope_gpu_memory_used_bytes",
      kGauge,
-     "Memory of a device that is in use, whosever it is. Absent while the driver does not answer.",
+     "Memory of a device that is in use by any process. Absent while the driver does not answer.",
      {"gpu"},
      value<&GpuDevice::used>},
     {"memscope_gpu_memory_total_bytes", kGauge, "Memory of a device.", {"gpu"}, value<&GpuDevice::total>},
@@ -59,7 +59,7 @@ constexpr Metric kGpuMetrics[] = {
      value<&GpuDevice::xid_errors>},
     {"memscope_gpu_process_memory_bytes",
      kGauge,
-     "Memory of a device that a role's processes hold by the word of the driver, their contexts included.",
+     "Memory of a device that the processes of a role hold according to the driver, CUDA contexts included.",
      {"target", "role", "rank", "gpu"},
      process_memory},
 };
@@ -85,7 +85,8 @@ void each_target(const Snapshot& snapshot, Read read) {
         if (const auto& gpu = snapshot.targets[i].gpu) read(labels[i], *gpu);
 }
 
-// Every way of a device that the role has memory of, so that one that is given up for another does not leave a gap.
+// All API labels of each device on which the role has memory. A series of an API that is no longer used becomes 0
+// instead of leaving a gap.
 void reserved(const Snapshot& snapshot, Samples& out) {
     each_target(snapshot, [&](const std::string& target, const TargetGpu& gpu) {
         for (const auto& [where, use] : gpu.roles) {
@@ -121,25 +122,26 @@ void failures(const Snapshot& snapshot, Samples& out) {
 constexpr Metric kGpuCallMetrics[] = {
     {"memscope_gpu_reserved_bytes",
      kGauge,
-     "Memory of a device that a role's processes have taken by calls of the CUDA driver and not given back: what a "
-     "caching allocator keeps is part of it. An empty gpu: nobody can tell which.",
+     "Memory of a device that the processes of a role have allocated by calls of the CUDA driver and not freed, the "
+     "cache of a caching allocator included. An empty gpu label: the device is not known.",
      {"target", "role", "rank", "gpu", "api"},
      reserved},
     {"memscope_gpu_tensor_bytes",
      kGauge,
-     "Memory of a device that PyTorch has handed out to tensors, by its own probes (--torch). The rest of what is "
-     "reserved is cached or fragmented. Absent where some of a role's tensors were not seen: of processes that were "
-     "there before.",
+     "Memory of a device that PyTorch has allocated to tensors, by the probes of --torch. The rest of the reserved "
+     "memory is cached or fragmented. Absent if a process of the role is older than the probes, because its earlier "
+     "tensors are not known.",
      {"target", "role", "rank", "gpu"},
      tensors},
     {"memscope_pinned_host_bytes",
      kGauge,
-     "Host memory that a role's processes have pinned through the CUDA driver: allocated so, or registered later.",
+     "Host memory that the processes of a role have pinned through the CUDA driver: allocated as pinned memory, or "
+     "registered later.",
      {"target", "role", "rank", "kind"},
      pinned},
     {"memscope_gpu_alloc_failures_total",
      MetricKind::counter,
-     "Allocations that the CUDA driver refused for want of memory. Many programs free what they can and try again.",
+     "Allocations that the CUDA driver refused because memory was short. Many programs then free memory and try again.",
      {"target", "role", "rank", "gpu"},
      failures},
 };

@@ -47,7 +47,7 @@ void add_owner(Samples& out, const std::string& target, const std::string& owner
     const bool host = owner == "host";
     out.add({target, "own"}, own ? 1 : 0);
     const bool numa = is_numa_owner(owner);
-    out.add({target, "ancestor"}, !own && !host && !numa ? 1 : 0);  // its path would be a label of any length
+    out.add({target, "ancestor"}, !own && !host && !numa ? 1 : 0);  // not its path, which can be of any length
     out.add({target, "host"}, host ? 1 : 0);
     out.add({target, "numa"}, numa ? 1 : 0);
 }
@@ -81,7 +81,7 @@ std::string render_prometheus(const Snapshot& snapshot) {
         auto family = family_of(metric, snapshot);
         if (!family.metric.empty()) families.push_back(std::move(family));
     }
-    // It prints 16 significant digits: byte counts are exact up to 2^53.
+    // The serializer prints 16 significant digits, so byte counts are exact up to 2^53.
     return prometheus::TextSerializer().Serialize(families);
 }
 

@@ -9,8 +9,8 @@
 
 namespace memscope {
 
-// Where a metric's reader puts its values. Label values come from cgroup names, which can hold any bytes; they
-// become valid UTF-8 here, so that no row can forget it.
+// Collects the values of a metric. Label values come from cgroup names, which can contain any bytes. They are made
+// valid UTF-8 here, so that no row of the table can forget it.
 class Samples {
   public:
     struct Sample {
@@ -30,7 +30,7 @@ std::string_view name_of(MetricKind kind);
 
 constexpr std::size_t kMostLabels = 6;
 
-// One row: the name and the reader of its value stand together and cannot drift apart.
+// One row of the table. It holds both the name and the reader of the value, so they cannot diverge.
 struct Metric {
     std::string_view name;
     MetricKind kind;
@@ -41,10 +41,10 @@ struct Metric {
     std::vector<std::string_view> label_names() const;
 };
 
-// All metrics, grouped as people read them. It drives /metrics, docs/metrics.md and the tests of both.
+// All metrics, grouped for readers. This table drives /metrics, docs/metrics.md and the tests of both.
 std::vector<Metric> metric_table();
 
-// The groups it is made of.
+// The groups of the table.
 std::span<const Metric> target_metrics();
 std::span<const Metric> role_metrics();
 std::span<const Metric> verdict_metrics();
@@ -53,7 +53,7 @@ std::span<const Metric> gpu_call_metrics();
 std::span<const Metric> death_metrics();
 std::span<const Metric> self_metrics();
 
-// The values of a metric with the labels target and owner: 1 for the owner of a limit, 0 for the others.
+// Adds the values of a metric with the labels target and owner: 1 for the owner of a limit, 0 for the others.
 void add_owner(Samples& out, const std::string& target, const std::string& owner);
 
 // The `target` label of each target, in the order of the snapshot. Names that differ only in bytes that are not

@@ -15,7 +15,7 @@ Labels with(Labels labels, std::string value) {
     return labels;
 }
 
-// Gauges: only roles that are present now. Counters: every role that ever was, or rate() would lose its history.
+// Gauges: only roles that have processes now. Counters: every role that ever had one, or rate() would lose its history.
 template <auto values, class Read>
 void each_role(const Snapshot& snapshot, Read read) {
     const auto labels = target_labels(snapshot);
@@ -61,7 +61,7 @@ void mapped(const Snapshot& snapshot, Samples& out) {
     });
 }
 
-// Each role of the map, which stands in the target's sharing.
+// Calls read(labels, value) for each role in that map of the target's sharing.
 template <auto values, class Read>
 void each_sharing_role(const Snapshot& snapshot, Read read) {
     const auto labels = target_labels(snapshot);
@@ -84,7 +84,7 @@ void unshared(const Snapshot& snapshot, Samples& out) {
         snapshot, [&](Labels labels, const Unshared& role) { out.add(std::move(labels), number(role.bytes.n)); });
 }
 
-// Not by rank: what fails for want of memory fails for all of a role alike, and the label set is wide enough.
+// Without the label rank: a lack of memory affects all processes of a role alike, and there are enough labels already.
 void failures(const Snapshot& snapshot, Samples& out) {
     const auto labels = target_labels(snapshot);
     for (std::size_t i = 0; i < labels.size(); ++i) {
@@ -106,25 +106,25 @@ constexpr auto kCounter = MetricKind::counter;
 constexpr Metric kRoleMetrics[] = {
     {"memscope_role_resident_bytes",
      kGauge,
-     "Summed resident memory of a role's processes (anon, file, shmem). Shared pages stand in each process: "
+     "Summed resident memory of a role's processes (anon, file, shmem). Shared pages count in each process: "
      "not for stacking.",
      {"target", "role", "rank", "kind"},
      resident},
     {"memscope_role_pss_bytes",
      kGauge,
-     "Memory of a role with each page divided among those who share it: for stacking. Slower than the rest, and absent "
-     "while less than three quarters of the role was read.",
+     "Memory of a role with each page divided by the number of processes that map it (PSS): for stacking. Updated less "
+     "often than other metrics, and absent while less than three quarters of the role were read.",
      {"target", "role", "rank"},
      pss},
     {"memscope_role_pss_age_seconds",
      kGauge,
-     "How old the oldest number in memscope_role_pss_bytes is.",
+     "Age of the oldest reading in memscope_role_pss_bytes.",
      {"target", "role", "rank"},
      pss_age},
     {"memscope_cow_unshared_bytes",
      kGauge,
-     "Copies that a role's living forked processes have made of pages they shared with their parent: memory that grows "
-     "in no process. Absent until it is known.",
+     "Copies that a role's living forked processes have made of pages that they shared with their parent: the cgroup "
+     "grows, but the resident set of no process does. Absent until it is known.",
      {"target", "role", "rank"},
      unshared},
     {"memscope_processes",
@@ -164,7 +164,7 @@ constexpr Metric kRoleMetrics[] = {
      mapped<&Mappings::unmapped, unmapped_by>},
     {"memscope_memory_failures_total",
      kCounter,
-     "Calls that failed for want of memory or space.",
+     "Calls that failed because memory or space was short.",
      {"target", "role", "call", "reason"},
      failures},
 };

@@ -47,7 +47,7 @@ constexpr auto kCounter = MetricKind::counter;
 constexpr Metric kSelfMetrics[] = {
     {"memscope_events_dropped_total",
      kCounter,
-     "What could not be recorded, by reason. Nothing is lost silently.",
+     "Events and data that memscope could not record, by reason.",
      {"reason"},
      dropped},
     {"memscope_unwatched_targets",
@@ -57,7 +57,7 @@ constexpr Metric kSelfMetrics[] = {
      self<&SelfSample::unwatched_targets>},
     {"memscope_actions_total",
      kCounter,
-     "Commands of --on-precursor and --on-death, by what became of them.",
+     "Commands of --on-precursor and --on-death, by outcome.",
      {"event", "outcome"},
      actions},
     {"memscope_probe_attached",
@@ -80,7 +80,7 @@ constexpr Metric kSelfMetrics[] = {
      self<&SelfSample::bpf_maps>},
     {"memscope_build_info",
      kGauge,
-     "The program that answers: always 1.",
+     "Version, architecture and compiler of this memscope: always 1.",
      {"version", "architecture", "compiler"},
      build_info},
     // The names every Prometheus client library uses for its own process.

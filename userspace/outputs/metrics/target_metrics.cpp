@@ -105,8 +105,8 @@ void reclaim_stalls(const Snapshot& snapshot, Samples& out) {
 void precursors(const Snapshot& snapshot, Samples& out) {
     each_target(snapshot, [&](const TargetSnapshot& target, const std::string& label) {
         for (const PrecursorKind kind : kPrecursorKinds) {
-            const bool stands = std::ranges::find(target.precursors, kind, &Precursor::kind) != target.precursors.end();
-            out.add({label, std::string(name_of(kind))}, stands ? 1 : 0);
+            const bool on = std::ranges::find(target.precursors, kind, &Precursor::kind) != target.precursors.end();
+            out.add({label, std::string(name_of(kind))}, on ? 1 : 0);
         }
     });
 }
@@ -131,10 +131,14 @@ constexpr auto kGauge = MetricKind::gauge;
 constexpr auto kCounter = MetricKind::counter;
 
 constexpr Metric kTargetMetrics[] = {
-    {"memscope_target_info", kGauge, "What is watched: always 1.", {"target", "kind", "cgroup_version"}, target_info},
+    {"memscope_target_info",
+     kGauge,
+     "Kind and cgroup version of the target: always 1.",
+     {"target", "kind", "cgroup_version"},
+     target_info},
     {"memscope_target_up",
      kGauge,
-     "1 while the target exists, 0 once it has ended and its last values linger.",
+     "1 while the target exists, 0 after it has ended, while its last values are still exported.",
      {"target"},
      target_up},
     {"memscope_memory_usage_bytes",
@@ -144,7 +148,7 @@ constexpr Metric kTargetMetrics[] = {
      memory_bytes<&MemoryState::usage>},
     {"memscope_memory_peak_bytes",
      kGauge,
-     "The kernel's own high-water mark since the target was made, page cache included; absent where the kernel keeps "
+     "The kernel's own high-water mark since the target was created, page cache included; absent if the kernel has "
      "none.",
      {"target"},
      peak},
@@ -152,24 +156,23 @@ constexpr Metric kTargetMetrics[] = {
     {"memscope_memory_effective_limit_bytes",
      kGauge,
      "The limit with the least headroom that can kill the target: its own, an ancestor's or the host's; absent if "
-     "there "
-     "is none.",
+     "there is none.",
      {"target"},
      effective_limit},
     {"memscope_memory_headroom_bytes",
      kGauge,
-     "What is left below the effective limit, whoever else stands under it; absent if there is none.",
+     "Bytes that are left below the effective limit, after all memory that counts against it; absent if there is none.",
      {"target"},
      headroom},
     {"memscope_memory_limit_owner",
      kGauge,
-     "1 for whose limit the effective one is (own, ancestor, host, numa), 0 for the others; absent if there is none.",
+     "1 for the owner of the effective limit (own, ancestor, host, numa), 0 for the others; absent if there is none.",
      {"target", "owner"},
      limit_owner},
     {"memscope_memory_unreclaimable_bytes",
      kGauge,
-     "Memory the kernel cannot take back without killing: compare this with the limit, not the usage. On cgroup v1 "
-     "kernel memory is in it only as page tables and stacks of threads.",
+     "Memory that the kernel cannot take back without a kill: compare this with the limit, not the usage. On cgroup v1 "
+     "it includes kernel memory only as page tables and thread stacks.",
      {"target"},
      memory_bytes<&MemoryState::unreclaimable>},
     {"memscope_memory_swap_bytes", kGauge, "Swap used by the target.", {"target"}, memory_bytes<&MemoryState::swap>},
@@ -191,20 +194,19 @@ constexpr Metric kTargetMetrics[] = {
      pressure},
     {"memscope_reclaim_stall_seconds_total",
      kCounter,
-     "Time that threads of the target lost because they had to free memory before they got any (direct and memcg "
-     "reclaim), summed over threads; absent where the kernel has no hook for it.",
+     "Time that threads of the target waited because they had to free memory before they got any (direct and memcg "
+     "reclaim), summed over threads; absent if the kernel has no hook for it.",
      {"target"},
      reclaim_stalls},
     {"memscope_oom_precursor",
      kGauge,
-     "1 while that precursor of an OOM kill stands (eta, near_limit, pressure, reclaim, refault, high_throttled, "
+     "1 while that precursor of an OOM kill is present (eta, near_limit, pressure, reclaim, refault, high_throttled, "
      "shm_full, host_low).",
      {"target", "precursor"},
      precursors},
     {"memscope_oom_precursor_of_host",
      kGauge,
-     "1 while that precursor stands (eta, near_limit) and the limit in it is the memory of the host, which all its "
-     "jobs "
+     "1 while that precursor (eta, near_limit) is present and its limit is the memory of the host, which all its jobs "
      "share.",
      {"target", "precursor"},
      precursors_of_host},

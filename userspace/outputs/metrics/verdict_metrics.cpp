@@ -38,7 +38,8 @@ void verdicts(const Snapshot& snapshot, Samples& out) {
     });
 }
 
-// A spike that would cross the limit kills as surely as a leak: the label has no word of its own for it.
+// A spike that would cross the limit is exported as basis `leak`: both end in a kill, and the label has no value for
+// spikes.
 void eta(const Snapshot& snapshot, Samples& out) {
     each_scope(snapshot, [&](const ScopeVerdict& verdict, std::vector<std::string> labels) {
         if (!verdict.forecast) return;
@@ -79,9 +80,8 @@ constexpr auto kGauge = MetricKind::gauge;
 constexpr Metric kVerdictMetrics[] = {
     {"memscope_floor_bytes",
      kGauge,
-     "The floor under the memory of a scope (target: what cannot be reclaimed; role: anonymous memory that it holds "
-     "for itself; gpu: what the "
-     "target holds of it; pinned: its pinned host memory).",
+     "The floor of the memory of a scope (target: unreclaimable memory; role: own anonymous memory; gpu: memory that "
+     "the target holds on the GPU; pinned: pinned host memory).",
      {"target", "scope", "role", "rank", "gpu"},
      floor},
     {"memscope_floor_slope_bytes_per_second",
@@ -91,34 +91,31 @@ constexpr Metric kVerdictMetrics[] = {
      slope},
     {"memscope_verdict",
      kGauge,
-     "1 for the word that stands (insufficient, warming_up, stable, spiky, leaking), 0 for the others.",
+     "1 for the current verdict (insufficient, warming_up, stable, spiky, leaking), 0 for the others.",
      {"target", "scope", "role", "rank", "gpu", "verdict"},
      verdicts},
     {"memscope_oom_eta_seconds",
      kGauge,
-     "Time until a limit is reached (the first of its own, its ancestors' and the host's), or a GPU is full, if all "
-     "goes "
-     "on as it does; absent when nothing grows towards it. The basis is a leak, a warm-up, or the trend of the last "
+     "Time until a limit is reached (the first of its own, its ancestors' and the host's), or a GPU is full, if growth "
+     "goes on as it does; absent if nothing grows towards it. The basis is a leak, a warm-up, or the trend of the last "
      "minute.",
      {"target", "scope", "role", "rank", "gpu", "basis"},
      eta},
     {"memscope_oom_eta_limit_bytes",
      kGauge,
-     "The limit that memscope_oom_eta_seconds of the target is about, the one that is reached first; absent without "
-     "it. "
-     "The effective limit, the one with the least headroom, may be another.",
+     "The limit that is reached first: memscope_oom_eta_seconds of the target is about it, and both are absent "
+     "together. The effective limit, the one with the least headroom, may be another.",
      {"target"},
      eta_limit},
     {"memscope_oom_eta_headroom_bytes",
      kGauge,
-     "What is left below the limit that is reached first; absent where nothing grows towards a limit.",
+     "Bytes that are left below the limit that is reached first; absent if nothing grows towards a limit.",
      {"target"},
      eta_headroom},
     {"memscope_oom_eta_limit_owner",
      kGauge,
-     "1 for the owner of the limit that is reached first (own, ancestor, host, numa), 0 for the others; absent where "
-     "nothing "
-     "grows towards a limit.",
+     "1 for the owner of the limit that is reached first (own, ancestor, host, numa), 0 for the others; absent if "
+     "nothing grows towards a limit.",
      {"target", "owner"},
      eta_limit_owner},
 };

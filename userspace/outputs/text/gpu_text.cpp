@@ -13,7 +13,7 @@ void add(std::optional<Bytes>& sum, const GpuUse& use) {
     if (use.used || use.reserved_total().n > 0) sum = sum.value_or(Bytes{}) + use.used.value_or(use.reserved_total());
 }
 
-// Known where it is of everybody who has reserved memory there.
+// Known only if it is known of every process that has reserved memory on the device.
 std::optional<Bytes> cached_on(const GpuId& device, const TargetGpu& gpu) {
     std::optional<Bytes> sum;
     for (const auto& [pid, held] : gpu.processes) {
@@ -35,7 +35,7 @@ double GpuLine::full() const {
 
 std::vector<GpuLine> gpu_lines(const Snapshot& snapshot, const TargetSnapshot& target) {
     std::vector<GpuLine> lines;
-    std::size_t part = 0;  // its place among those of its GPU
+    std::size_t part = 0;  // number of a MIG device on its GPU, from 1
     for (const GpuDevice& device : snapshot.gpus) {
         part = device.part_of.empty() ? 0 : part + 1;
         lines.push_back({.name = device.part_of.empty() ? fmt::format("GPU {}", device.index)

@@ -7,14 +7,14 @@
 
 namespace memscope {
 
-// A device as one line shows it. Absent is not known.
+// The figures of a device for one line. Absent means not known.
 struct GpuLine {
     std::string name{};  // "GPU 0", "MIG 0.1"
     std::string model{};
     std::optional<Bytes> total{};
     std::optional<Bytes> held{};    // by the target
-    std::optional<Bytes> cached{};  // of that, by PyTorch for no tensor
-    std::optional<Bytes> others{};  // in use beyond that
+    std::optional<Bytes> cached{};  // part of `held` that PyTorch keeps without a tensor in it
+    std::optional<Bytes> others{};  // in use by other processes
     std::optional<Bytes> used{};
     std::optional<double> utilization{};
     std::uint64_t xid_errors = 0;
@@ -27,7 +27,7 @@ std::vector<GpuLine> gpu_lines(const Snapshot& snapshot, const TargetSnapshot& t
 // "31 GiB here (4 GiB cached or fragmented), 8 GiB others, 97 % busy, 2 Xid errors"
 std::string gpu_facts(const GpuLine& gpu);
 
-// What a role or a process holds on all devices, by the driver or else by its calls; none: nothing is known.
+// Memory that a role or a process holds on all devices according to the driver, or else to its calls. Nullopt: unknown.
 std::optional<Bytes> gpu_memory_of(const TargetSnapshot& target, const RoleKey& role);
 std::optional<Bytes> gpu_memory_of(const TargetSnapshot& target, pid_t pid);
 

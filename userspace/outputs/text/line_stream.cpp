@@ -13,9 +13,10 @@
 namespace memscope {
 namespace {
 
-constexpr int kPipeBytes = 1 << 20;  // a tick of some thousand processes; all that users may ask for by default
-// A reader that keeps up is given a moment to take a tick larger than its pipe. Only after progress: one that
-// does not read costs a single such wait in all.
+// Enough for a tick of some thousand processes, and the most that the kernel gives an unprivileged user by default.
+constexpr int kPipeBytes = 1 << 20;
+// How long to wait for a reader that is still reading a tick larger than its pipe. Another wait follows only after
+// progress, so a reader that does not read costs a single wait.
 constexpr int kPatienceMs = 5;
 constexpr int kMostWaits = 10;
 
@@ -24,7 +25,7 @@ bool ready_to_write(int fd, int timeout_ms) {
     return ::poll(&poll_fd, 1, timeout_ms) > 0;
 }
 
-// The reader is gone, or the terminal hung up. Everything else (full pipe, full disk) can pass.
+// The reader is gone, or the terminal hung up. All other errors (full pipe, full disk) can be temporary.
 bool means_closed(int error) {
     return error == EPIPE || error == EIO || error == EBADF || error == ECONNRESET || error == ENOTCONN ||
            error == EINVAL || error == ENXIO;
@@ -43,11 +44,11 @@ Result<LineStream> LineStream::open(int fd) {
         Fd own(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
         if (own && S_ISFIFO(file.st_mode)) ::fcntl(own.get(), F_SETPIPE_SZ, kPipeBytes);  // may be refused
         if (own) return LineStream(std::move(own), Kind::nonblocking, false);
-        if (errno == ENXIO) return LineStream(Fd(), Kind::nonblocking, true);  // a pipe without reader
+        if (errno == ENXIO) return LineStream(Fd(), Kind::nonblocking, true);  // a pipe without a reader
     }
     Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     if (!copy) return system_error(errno, where);
-    // `polled`: another user's pipe, which we may write but not open.
+    // `polled`: a pipe of another user, which we may write to but not open again.
     const Kind kind = S_ISREG(file.st_mode) ? Kind::file : S_ISSOCK(file.st_mode) ? Kind::socket : Kind::polled;
     return LineStream(std::move(copy), kind, false);
 }
@@ -57,7 +58,7 @@ long LineStream::write_once(std::string_view bytes) const {
         case Kind::socket:
             return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
         case Kind::polled:
-            // A pipe that polls writable has room for PIPE_BUF bytes, so this much does not wait.
+            // A pipe that poll() reports as writable has room for PIPE_BUF bytes, so this write does not block.
             if (!ready_to_write(fd_.get(), 0)) {
                 errno = EAGAIN;
                 return -1;
@@ -101,8 +102,8 @@ LineStream::Push LineStream::push_while_read() {
 }
 
 std::optional<Error> LineStream::take_trouble() {
-    if (failed_with_ == 0 || std::exchange(trouble_told_, true)) return std::nullopt;
-    return system_error(failed_with_, "write to standard output", "what it would have had is lost");
+    if (failed_with_ == 0 || std::exchange(trouble_reported_, true)) return std::nullopt;
+    return system_error(failed_with_, "write to standard output", "the output that could not be written is lost");
 }
 
 LineStream::Outcome LineStream::skip() {
@@ -120,7 +121,7 @@ LineStream::Outcome LineStream::write_tick(const std::vector<std::string>& lines
     for (const std::string& line : lines) pending_ += line + "\n";
     const Push result = push_while_read();
     if (result == Push::closed) return Outcome::closed;
-    if (result == Push::blocked && done_ == 0) {  // not begun: nobody will miss half of it
+    if (result == Push::blocked && done_ == 0) {  // nothing of it was written, so no line is cut
         pending_.clear();
         return skip();
     }

@@ -12,11 +12,11 @@
 namespace memscope {
 
 // Standard output for `--json`. A reader that does not read never delays a tick: whole ticks are skipped and
-// counted. A tick that was begun is finished before the next one, so lines are always whole.
+// counted. A tick that was partly written is finished before the next one, so lines are always complete.
 //
-// O_NONBLOCK is never set on the descriptor we were given: that flag belongs to the open file, which the user's
-// shell shares. Pipes and terminals are opened anew instead, sockets take the flag per call, files never wait.
-// The program must ignore SIGPIPE: writing to a pipe has no flag against it.
+// O_NONBLOCK is never set on the descriptor that memscope was given, because the flag belongs to the open file, which
+// the user's shell shares. Pipes and terminals are opened again instead, sockets take the flag per call, and writes to
+// files do not block. The program must ignore SIGPIPE, because write() to a pipe has no flag against it.
 class LineStream {
   public:
     static Result<LineStream> open(int fd);
@@ -24,9 +24,9 @@ class LineStream {
     enum class Outcome { written, skipped, closed };
     Outcome write_tick(const std::vector<std::string>& lines);  // lines without newline
     std::uint64_t skipped() const { return skipped_; }          // ticks
-    // Why the file cannot be written, if that is so: told once. A reader that is slow is no such reason.
+    // Why standard output cannot be written, returned once. A slow reader is not an error.
     std::optional<Error> take_trouble();
-    void finish(Seconds at_most);  // the rest of a tick that was begun
+    void finish(Seconds at_most);  // writes the rest of a tick that was partly written
 
   private:
     enum class Kind { nonblocking, socket, file, polled };
@@ -45,7 +45,7 @@ class LineStream {
     std::size_t done_ = 0;  // bytes of pending_ that are written
     std::uint64_t skipped_ = 0;
     int failed_with_ = 0;  // errno of the first write that failed for another reason than a slow reader
-    bool trouble_told_ = false;
+    bool trouble_reported_ = false;
 };
 
 }  // namespace memscope

@@ -12,26 +12,26 @@ namespace memscope {
 namespace {
 
 constexpr std::array kMarks = {50, 75, 90, 95};  // percent of the limit
-constexpr int kRelief = 90;                      // being below this mark again is told
-constexpr double kClearly = 5;                   // points of percent
+constexpr int kRelief = 90;                      // falling below this mark again makes a line
+constexpr double kClearly = 5;                   // percentage points
 constexpr double kLongEnough = 60;               // seconds
 
 double percent(const EffectiveLimit& limit) { return 100 * limit.held_share(); }
 
-// The highest mark that is reached, or missed by less than `margin` points; 0: none.
+// The highest mark that is reached, or missed by less than `margin` percentage points; 0: none.
 int highest_mark(double percent, double margin = 0) {
     const auto mark = std::find_if(kMarks.rbegin(), kMarks.rend(), [&](int m) { return percent >= m - margin; });
     return mark == kMarks.rend() ? 0 : *mark;
 }
 
-// The limit of that owner as it stands now, whether or not it is the effective one.
+// The current limit of that owner, whether or not it is the effective one.
 std::optional<EffectiveLimit> limit_of(const std::string& owner, const MemoryState& memory) {
     if (memory.effective && memory.effective->owner == owner) return memory.effective;
     const auto found = std::ranges::find(memory.candidates, owner, &LimitCandidate::owner);
     return found == memory.candidates.end() ? std::nullopt : std::optional(as_limit(*found));
 }
 
-// What stands below the limit of an ancestor or of the host is not all the target's.
+// Memory of other jobs also counts against the limit of an ancestor or of the host, so the share of this job is named.
 std::string held_text(const EffectiveLimit& limit, const MemoryState& memory) {
     std::string text = human_size(limit.held()) + " of unreclaimable memory";
     if (limit.owner == "own") return text;
@@ -47,7 +47,7 @@ std::optional<std::string> LimitMarks::rise(double time, const EffectiveLimit& l
     if (now < marks.relieved - kClearly) marks.relieved = 0;
     const int mark = highest_mark(now);
     if (mark <= marks.told) return std::nullopt;
-    if (mark == marks.relieved) {  // not left clearly: it may waver slowly
+    if (mark == marks.relieved) {  // never fell clearly below the mark: the size may vary slowly around it
         if (!marks.above_since) marks.above_since = time;
         if (time - *marks.above_since < kLongEnough) return std::nullopt;
     }
@@ -66,7 +66,7 @@ std::optional<std::string> LimitMarks::relief(double time, const EffectiveLimit&
     const bool clearly = now < marks.told - kClearly;
     if (!clearly && time - *marks.below_since < kLongEnough) return std::nullopt;
     const int left = marks.told;
-    // Lower marks that are missed by little have not been left either.
+    // Lower marks that are missed by little still count as reached.
     marks.told = clearly ? highest_mark(now, kClearly) : highest_mark(now);
     marks.below_since.reset();
     if (!clearly) marks.relieved = left;
@@ -114,50 +114,50 @@ void oom_kills(const TargetSnapshot& before, const TargetSnapshot& now, std::vec
     if (!before.memory.events || !now.memory.events) return;
     const std::uint64_t was = before.memory.events->oom_kill;
     const std::uint64_t is = now.memory.events->oom_kill;
-    // Those that were told of one by one are left out; a large process may take a while to die.
-    const std::uint64_t told = now.death_tally.of(DeathCause::oom_kill) - before.death_tally.of(DeathCause::oom_kill);
-    if (is > was + told)  // a lower count is another cgroup under the same path, not an event
+    // OOM kills that have a line of their own are not counted again. A large process may take a while to die.
+    const std::uint64_t known = now.death_tally.of(DeathCause::oom_kill) - before.death_tally.of(DeathCause::oom_kill);
+    if (is > was + known)  // a lower count means another cgroup under the same path, not an event
         lines.push_back(
-            fmt::format("the kernel killed {} for want of memory (oom_kill {})", counted(is - was, "process"), is));
+            fmt::format("the kernel killed {} because memory ran out (oom_kill {})", counted(is - was, "process"), is));
 }
 
-// One line for those that died of the same hand: what was killed together is one event.
+// One line for all processes with the same cause and sender, because they were killed together.
 void deaths(const TargetSnapshot& now, std::vector<std::string>& lines) {
-    std::vector<const Death*> told;
+    std::vector<const Death*> first;
     std::vector<std::uint64_t> more;
     for (const Death& death : now.deaths) {
         if (!death.news) continue;
-        const auto same = std::ranges::find_if(told, [&](const Death* other) {
+        const auto same = std::ranges::find_if(first, [&](const Death* other) {
             return other->cause == death.cause && other->sender == death.sender && other->signal == death.signal &&
                    other->sent_by.has_value() == death.sent_by.has_value() &&
                    (!death.sent_by || other->sent_by->pid == death.sent_by->pid);
         });
-        if (same != told.end()) {
-            ++more[static_cast<std::size_t>(same - told.begin())];
+        if (same != first.end()) {
+            ++more[static_cast<std::size_t>(same - first.begin())];
             continue;
         }
-        told.push_back(&death);
+        first.push_back(&death);
         more.push_back(0);
     }
-    for (std::size_t i = 0; i < told.size(); ++i)
-        lines.push_back(fmt::format("death: {}{}", told[i]->explanation,
-                                    more[i] > 0 ? fmt::format(", and {} more died so", more[i]) : ""));
+    for (std::size_t i = 0; i < first.size(); ++i)
+        lines.push_back(fmt::format("death: {}{}", first[i]->explanation,
+                                    more[i] > 0 ? fmt::format(", and {} more died the same way", more[i]) : ""));
 }
 
-bool stands(const TargetSnapshot& target, PrecursorKind kind) {
+bool has(const TargetSnapshot& target, PrecursorKind kind) {
     return std::ranges::find(target.precursors, kind, &Precursor::kind) != target.precursors.end();
 }
 
 void precursors(const TargetSnapshot* before, const TargetSnapshot& now, std::vector<std::string>& lines) {
     for (const Precursor& precursor : now.precursors)
-        if (!before || !stands(*before, precursor.kind))
+        if (!before || !has(*before, precursor.kind))
             lines.push_back(fmt::format("{}: {}", name_of(precursor.kind), precursor.reason));
     if (!before) return;
     for (const Precursor& precursor : before->precursors)
-        if (!stands(now, precursor.kind)) lines.push_back(fmt::format("{} is over", name_of(precursor.kind)));
+        if (!has(now, precursor.kind)) lines.push_back(fmt::format("{} is over", name_of(precursor.kind)));
 }
 
-// The word, when it changes; the first one that says something, too.
+// A line when the verdict changes, and for the first verdict other than `insufficient`.
 void verdict(const TargetSnapshot* before, const TargetSnapshot& now, std::vector<std::string>& lines) {
     const auto word_of = [](const TargetSnapshot* target) {
         const ScopeVerdict* verdict = target ? target->verdict() : nullptr;
@@ -168,7 +168,7 @@ void verdict(const TargetSnapshot* before, const TargetSnapshot& now, std::vecto
     lines.push_back(fmt::format("{}: {}", word(is), now.verdict()->explanation));
 }
 
-// A GPU that leaks is news of its own: the target's word is of host memory.
+// A leak on a GPU gets a line of its own, because the verdict of the target is about host memory.
 void gpu_verdicts(const TargetSnapshot* before, const TargetSnapshot& now, std::vector<std::string>& lines) {
     const auto leaks = [](const TargetSnapshot& target, const GpuId& id) {
         return std::ranges::any_of(target.verdicts, [&](const ScopeVerdict& verdict) {
@@ -195,7 +195,7 @@ std::vector<std::string> gpu_trouble(const Snapshot* before, const Snapshot& now
                 was = &*found;
         const std::string name = fmt::format("GPU {} ({})", gpu.index, printable(gpu.name));
         if (!gpu.trouble.empty() && !(was && !was->trouble.empty()))
-            lines.push_back(fmt::format("{} tells nothing: {}", name, gpu.trouble));
+            lines.push_back(fmt::format("{} does not answer: {}", name, gpu.trouble));
         if (gpu.trouble.empty() && was && !was->trouble.empty()) lines.push_back(name + " answers again");
         const std::uint64_t errors = gpu.xid_errors.value_or(0);
         const std::uint64_t had = was ? was->xid_errors.value_or(0) : 0;
@@ -212,7 +212,7 @@ std::vector<std::string> NoticeWriter::target_lines(double time, const TargetSna
                                                     const TargetSnapshot& now) {
     std::vector<std::string> lines;
     const bool was_up = before && before->up;
-    deaths(now, lines);  // first: the other lines of this tick refer to them
+    deaths(now, lines);  // first, because the other lines of this tick refer to deaths
     if (was_up) oom_kills(*before, now, lines);
     if (!now.up) {
         if (was_up) lines.push_back(fmt::format("ended, last seen with {}", human_size(before->memory.usage)));
@@ -255,7 +255,7 @@ std::vector<std::string> NoticeWriter::write(const Snapshot* before, const Snaps
     append("memscope", gpu_trouble(before, now));
     append("memscope", unwatched_targets(before ? &before->self : nullptr, now.self));
     for (const auto& [reason, count] : now.self.dropped) {
-        if (reason == "target_no_descriptor") continue;  // said above
+        if (reason == "target_no_descriptor") continue;  // unwatched_targets() has a line for it
         const auto known = before ? before->self.dropped.find(reason) : now.self.dropped.end();
         const std::uint64_t was = before && known != before->self.dropped.end() ? known->second : 0;
         if (count > was)
@@ -268,7 +268,7 @@ std::vector<std::string> NoticeWriter::write(const Snapshot* before, const Snaps
 std::vector<std::string> unwatched_targets(const SelfSample* before, const SelfSample& now) {
     const bool was_short = before && before->unwatched_targets > 0;
     if (was_short == (now.unwatched_targets > 0)) return {};
-    if (was_short) return {"file descriptors suffice again: every cgroup that matches is watched"};
+    if (was_short) return {"enough file descriptors again: every cgroup that matches is watched"};
     return {
         fmt::format("{} not watched, because memscope has no file descriptor left (its limit is {}): raise the hard "
                     "limit (LimitNOFILE= of a service, ulimit -Hn in a shell) or watch fewer cgroups",

@@ -9,10 +9,10 @@
 
 namespace memscope {
 
-// Says when the memory below a limit passes 50, 75, 90 or 95 % of it, and when it is below 90 % again. A size that
-// wavers around a mark would make a line at each tick, so a mark is told once: it has to be left by 5 points of
-// percent, or for a minute, before its relief is told, and it has to be left by 5 points, or held for a minute, before
-// it is told again.
+// Makes a line when the memory below a limit passes 50, 75, 90 or 95 % of it, and when it is below 90 % again. A size
+// that varies around a mark would make a line at each tick, so there is hysteresis. The line for falling below a mark
+// follows after 5 percentage points, or after a minute below the mark. The line for reaching it again follows only if
+// the size had fallen by 5 percentage points, or after a minute above the mark.
 class LimitMarks {
   public:
     // The lines for this tick. `time`: seconds since 1970.
@@ -20,24 +20,24 @@ class LimitMarks {
 
   private:
     struct Marks {
-        int told = 0;                         // the highest mark that was told and not left since
-        int relieved = 0;                     // a mark whose relief was told because of the time alone
-        std::optional<double> below_since{};  // `told` is not reached since then
-        std::optional<double> above_since{};  // `relieved` is reached again since then
+        int told = 0;                         // the highest mark that had a line and was not left since
+        int relieved = 0;                     // a mark that was left after a minute, not by 5 percentage points
+        std::optional<double> below_since{};  // time since which the size is below `told`
+        std::optional<double> above_since{};  // time since which the size is above `relieved` again
     };
     static std::optional<std::string> rise(double time, const EffectiveLimit& limit, const MemoryState& memory,
                                            Marks& marks);
     static std::optional<std::string> relief(double time, const EffectiveLimit& limit, Marks& marks);
 
-    // By owner: which limit has the least headroom may alternate, and each is filled to another share.
+    // By owner, because the limit with the least headroom may alternate, and each limit is filled to another share.
     std::map<std::string, Marks> limits_{};
 };
 
-// One plain line per event that matters between two ticks: what is printed where there is no terminal. Each begins with
-// the target's name.
+// One plain line per important event between two ticks. Printed if standard output is not a terminal. Each line begins
+// with the name of the target.
 class NoticeWriter {
   public:
-    // `before` is the tick that was given last; null at the first one.
+    // `before` is the previous tick; null at the first tick.
     std::vector<std::string> write(const Snapshot* before, const Snapshot& now);
 
   private:
@@ -46,11 +46,11 @@ class NoticeWriter {
     std::map<std::string, LimitMarks> marks_{};  // by name of the target, while it is up
 };
 
-// A line when file descriptors run out and one when they suffice again, however often targets are refused in between.
-// Without "memscope: ". `before`: of the tick before; null at the first one.
+// One line when file descriptors run out and one when there are enough again, no matter how many targets are refused in
+// between. Without the prefix "memscope: ". `before`: the previous tick; null at the first tick.
 std::vector<std::string> unwatched_targets(const SelfSample* before, const SelfSample& now);
 
-// Where there is no target yet. A name that was mistyped looks the same as one that is not there yet.
+// The line for a missing target. memscope cannot tell a mistyped name from a cgroup that does not exist yet.
 std::string waiting_notice(const std::vector<std::string>& names);
 
 }  // namespace memscope

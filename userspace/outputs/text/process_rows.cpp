@@ -11,7 +11,7 @@ namespace memscope {
 namespace {
 
 constexpr Bytes kWorthAColumn{1ULL << 20};
-constexpr std::size_t kDeepest = 6;  // deeper branches are drawn at this depth, or no room is left for the name
+constexpr std::size_t kDeepest = 6;  // deeper branches are drawn at this depth, so that there is room for the name
 
 class Ancestry {
   public:

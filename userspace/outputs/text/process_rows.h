@@ -7,7 +7,7 @@
 
 namespace memscope {
 
-// A process of the tree as it is drawn: its branches ("│ ├─ ") stand before its name.
+// One row of the drawn process tree: the branches ("│ ├─ ") come before the name.
 struct ProcessRow {
     const Process* process = nullptr;
     std::string branches{};
@@ -19,17 +19,17 @@ struct ProcessRows {
     Bytes left_out_held{};
 };
 
-// At most `most` processes as a tree: those that hold most and the parents that lead to them, larger subtrees first.
+// At most `most` processes as a tree: those that hold most memory and their ancestors, larger subtrees first.
 ProcessRows process_rows(const std::vector<Process>& processes, std::size_t most);
 
 Bytes resident(const Process& process);
-// What processes and roles are sorted by: the anonymous memory they hold for themselves, and shared memory. Not what
-// they share with their parent, or every worker looks as large as its trainer.
+// Sort key of processes and roles: own memory plus shared memory. Inherited pages do not count, because with them every
+// worker would be as large as its trainer.
 Bytes held(const Process& process);
 Bytes held(const RoleTotals& role);
-// Some of them still share pages with the process they were forked from: worth a column.
+// True if a process has enough inherited pages to show them in a column.
 bool inherits_pages(const std::vector<Process>& processes);
-// What a person recognizes it by: the command without directories, the comm before it where that says more.
+// A title that a user recognizes: the command without directories, and the comm before it if the two differ.
 std::string title_of(const Process& process);
 
 }  // namespace memscope

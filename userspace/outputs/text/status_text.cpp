@@ -29,7 +29,7 @@ std::string headline(const TargetSnapshot& target, const Paint& paint) {
     return paint(Colour::bold, left(printable(target.info.name), room)) + "  " + paint(Colour::dim, kind) + "\n";
 }
 
-// The word first: it is what people ask for.
+// The verdict comes first, because users ask for it most.
 std::string verdict_lines(const TargetSnapshot& target, const Paint& paint) {
     const ScopeVerdict* verdict = target.verdict();
     if (!verdict) return {};
@@ -46,7 +46,7 @@ std::string verdict_lines(const TargetSnapshot& target, const Paint& paint) {
     return out;
 }
 
-// Held by the target, held by its siblings below the same limit, cache that can be taken back, free.
+// The bar shows memory held by the target, memory held by others below the same limit, reclaimable cache, and free.
 std::string limit_lines(const MemoryState& memory, const Paint& paint) {
     std::string used = fmt::format("{} used, {} of it cannot be reclaimed", human_size(memory.usage),
                                    human_size(memory.unreclaimable));
@@ -71,7 +71,7 @@ std::string limit_lines(const MemoryState& memory, const Paint& paint) {
     return out + shortened_to(headroom, kWidth) + "\n";
 }
 
-// The limit that is reached first: it need not be the one with the least headroom.
+// The limit that is reached first. The limit with the least headroom may be another.
 std::string forecast_line(const TargetSnapshot& target, const Paint& paint) {
     const ScopeVerdict* verdict = target.verdict();
     if (!verdict || !verdict->forecast || !verdict->forecast->limit) return {};
@@ -91,13 +91,13 @@ std::string kinds_line(const MemoryState& memory, const Paint& paint) {
            kind("other", memory.by_kind.other) + "\n";
 }
 
-// It counts what can be reclaimed, too: not what a limit must leave room for.
+// The high-water mark includes reclaimable memory, so a limit does not need to leave room for all of it.
 std::string peak_line(const MemoryState& memory) {
     if (!memory.peak) return {};
     return fmt::format("the kernel's high-water mark is {}, with page cache\n", human_size(*memory.peak));
 }
 
-// "GPU 0  ████▓░░░  71 % of 80 GiB  NVIDIA H200": held by the target, by others, free; then who holds it.
+// "GPU 0  ████▓░░░  71 % of 80 GiB  NVIDIA H200": held by the target, by others, free; the sizes follow below.
 std::string gpu_table(const Snapshot& snapshot, const TargetSnapshot& target, const Paint& paint) {
     std::string out;
     for (const GpuLine& gpu : gpu_lines(snapshot, target)) {
@@ -130,8 +130,8 @@ std::string role_table(const TargetSnapshot& target, const Paint& paint) {
     }
     if (rows.empty()) return {};
     std::ranges::stable_sort(rows, [](const Row& a, const Row& b) { return held(a.totals) > held(b.totals); });
-    // There are 80 columns. GPU memory stands in the place of the bar, and inherited pages beside it in that of
-    // threads.
+    // There are 80 columns. With GPUs, GPU memory replaces the bar. With GPUs and inherited pages, COW replaces
+    // THREADS.
     const bool gpu = target.gpu.has_value();
     const bool cow = inherits_pages(target.processes);
     const bool threads = !(gpu && cow);
@@ -182,12 +182,12 @@ std::string process_table(const TargetSnapshot& target, const Paint& paint) {
     if (tree.left_out > 0)
         out += fmt::format("{:9}... and {} more, {}\n", "", tree.left_out, human_size(tree.left_out_held));
     if (cow)
-        out +=
-            paint(Colour::dim, "COW: pages it still shares with the process it was forked from, counted there.") + "\n";
+        out += paint(Colour::dim, "COW: pages that a process still shares with its parent; the parent counts them.") +
+               "\n";
     return out;
 }
 
-// Who stopped sharing, once it matters.
+// Copy-on-write un-sharing, if it is large enough to explain growth.
 std::string sharing_lines(const TargetSnapshot& target, const Paint& paint) {
     if (target.sharing.explanation.empty() || says_unsharing(target)) return {};
     std::string out = "\n";
@@ -196,7 +196,7 @@ std::string sharing_lines(const TargetSnapshot& target, const Paint& paint) {
     return out;
 }
 
-// What went wrong, if anything: nothing is printed on a calm day.
+// Kernel events, pressure and losses. Empty if there are none.
 std::string trouble_line(const Snapshot& snapshot, const TargetSnapshot& target, const Paint& paint) {
     std::vector<std::string> parts;
     if (const auto& events = target.memory.events) {
@@ -220,13 +220,13 @@ std::string trouble_line(const Snapshot& snapshot, const TargetSnapshot& target,
     return "\n" + paint(killed ? Colour::red : Colour::yellow, shortened_to(line, kWidth)) + "\n";
 }
 
-// A death is the first thing to read while it is fresh; later it is a fact among others.
+// A recent death is shown first. An older one is shown at the end.
 bool died_lately(const Snapshot& snapshot, const TargetSnapshot& target) {
     constexpr double kLately = 3600;  // seconds
     return target.last_death && snapshot.time - target.last_death->time < kLately;
 }
 
-// How the last one died, for as long as the target is watched.
+// The last death of the target, shown as long as the target is watched.
 std::string death_lines(const Snapshot& snapshot, const TargetSnapshot& target, const Paint& paint) {
     if (!target.last_death) return {};
     std::uint64_t all = 0;
@@ -241,7 +241,7 @@ std::string death_lines(const Snapshot& snapshot, const TargetSnapshot& target, 
     return out;
 }
 
-// One that stands is a sentence, and is not cut: lines break between words.
+// Precursors are whole sentences. They are wrapped between words, never cut.
 std::string precursor_lines(const Snapshot& snapshot, const TargetSnapshot& target, const Paint& paint) {
     std::string out;
     for (const Precursor& precursor : target.precursors) {

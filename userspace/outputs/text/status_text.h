@@ -5,7 +5,7 @@
 
 namespace memscope {
 
-// A target for a person: how near the end, who holds the memory, which processes. At most 80 columns wide.
+// A target as text: verdict, limit and headroom, memory by role, process tree. At most 80 columns wide.
 std::string status_text(const Snapshot& snapshot, const TargetSnapshot& target, bool color);
 
 }  // namespace memscope

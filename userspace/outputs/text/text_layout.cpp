@@ -84,7 +84,7 @@ std::string bar(std::size_t width, const std::vector<BarPart>& parts, std::strin
     for (const BarPart& part : parts) {
         sum += std::isfinite(part.share) ? std::max(part.share, 0.0) : 0;
         auto end = static_cast<std::size_t>(std::lround(std::min(sum, 1.0) * static_cast<double>(width)));
-        // Something is never shown as nothing, nor almost full as full.
+        // A share above 0 gets at least one column, and a bar below 100 % is never drawn full.
         if (part.share > 0 && end == drawn && end < width) ++end;
         if (sum < 1 && end == width && width > 1) --end;
         for (; drawn < end; ++drawn) out += part.glyph;

@@ -6,8 +6,8 @@
 
 namespace memscope {
 
-// Columns that valid UTF-8 takes on a terminal. Wide scripts take two; where terminals disagree it counts the
-// larger number, so that a line never runs over. Colour sequences made here are not counted: colour comes last.
+// Columns that valid UTF-8 takes on a terminal. Wide scripts take two. If terminals disagree, the larger number counts,
+// so that a line is never too long. Does not handle colour sequences: add colour after the layout.
 std::size_t display_width(std::string_view text);
 
 // Exactly `width` columns: padded with spaces, or cut with "…" at its end.
@@ -17,7 +17,7 @@ std::string shortened_to(std::string_view text, std::size_t width);  // cut only
 
 // Lines of at most `width` columns, broken at spaces; a word that is longer is cut.
 std::vector<std::string> wrapped_lines(std::string_view text, std::size_t width);
-// The same as one text, a line end behind each.
+// The same lines as one text, each with a newline at its end.
 std::string wrapped(std::string_view text, std::size_t width = 80);
 
 // A bar of `width` columns; each part takes its share (0 to 1) of it, the rest is filled with `empty`.
@@ -28,7 +28,7 @@ struct BarPart {
 std::string bar(std::size_t width, const std::vector<BarPart>& parts, std::string_view empty);
 
 enum class Colour { none, bold, dim, green, yellow, red };
-// Wraps text in terminal colour where it is wanted.
+// Adds terminal colour to text if colour is on.
 class Paint {
   public:
     explicit Paint(bool on) : on_(on) {}

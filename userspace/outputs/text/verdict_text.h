@@ -6,7 +6,7 @@
 
 namespace memscope {
 
-// A verdict for people: the word and its sentence, then the figures behind it, a line each.
+// A judgement as text: the verdict and its explanation, then one line per figure.
 std::string verdict_text(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit);
 
 }  // namespace memscope

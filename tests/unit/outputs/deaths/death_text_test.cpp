@@ -17,19 +17,19 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
 
-TEST(DeathBlock, SaysWhatHappenedWhoHeldWhatAndWhatToDo) {
+TEST(DeathBlock, SaysWhatHappenedWhichRolesHeldMemoryAndWhatToDo) {
     EXPECT_THAT(
         death_block(test::dead_job(), "/var/lib/memscope/death-1.json"),
         ElementsAre("train: death: the kernel killed python3 (pid 101, trainer) at its own limit of 512 MiB, it held "
                     "441 MiB",
-                    "  held       508 MiB used, 500 MiB of it not reclaimable, of 512 MiB (its own",
+                    "  memory     508 MiB used, 500 MiB of it not reclaimable, of 512 MiB (its own",
                     "             limit), 1 s before",
                     "             anon 490 MiB, shmem 2.0 MiB, file 8.0 MiB, kernel 8.0 MiB",
-                    "  by         trainer 440 MiB, dataloader worker 40 MiB, launcher 10 MiB",
-                    "  judged     leaking; its own limit was expected in 12 s (10 s to 15 s)",
-                    "  announced  near_limit for 45 s", "  grew       400 MiB at /job/history.py:41 History.append",
+                    "  held by    trainer 440 MiB, dataloader worker 40 MiB, launcher 10 MiB",
+                    "  verdict    leaking; its own limit was expected in 12 s (10 s to 15 s)",
+                    "  precursors near_limit for 45 s", "  grew       400 MiB at /job/history.py:41 History.append",
                     "  to do      It was leaking: look at what is kept.",
-                    "  more       memscope report /var/lib/memscope/death-1.json"));
+                    "  details    memscope report /var/lib/memscope/death-1.json"));
 }
 
 TEST(DeathBlock, WorkersHeldWhatTheyDidNotShareWithTheirTrainer) {
@@ -40,13 +40,13 @@ TEST(DeathBlock, WorkersHeldWhatTheyDidNotShareWithTheirTrainer) {
     worker->second.anon += Bytes{800 << 20};
     worker->second.inherited += Bytes{800 << 20};
     EXPECT_THAT(death_block(report, ""),
-                testing::Contains("  by         trainer 440 MiB, dataloader worker 40 MiB, launcher 10 MiB"));
+                testing::Contains("  held by    trainer 440 MiB, dataloader worker 40 MiB, launcher 10 MiB"));
 }
 
 TEST(DeathBlock, SaysWhatTheJobHeldOfItsGpusAndNothingOfTheOthers) {
     const auto lines = death_block(test::dead_job_on_gpus(), "");
     EXPECT_THAT(lines,
-                testing::Contains("  on GPUs    GPU 0: 60 GiB here (18 GiB cached or fragmented), 10 GiB others, 97"));
+                testing::Contains("  GPUs       GPU 0: 60 GiB here (18 GiB cached or fragmented), 10 GiB others, 97"));
     EXPECT_THAT(lines, testing::Contains("             % busy, 2 Xid errors, of 140 GiB"));
     EXPECT_THAT(lines, Each(Not(HasSubstr("GPU 1"))));
 }
@@ -56,10 +56,10 @@ TEST(DeathBlock, SaysHowLongBeforeAFailedCudaAllocationTheGpuWasSo) {
     report.deaths.front().gpu = GpuShortage{.before_exit = Seconds{0.3}};
     report.deaths.front().time = report.then.time + 1.1;
     EXPECT_THAT(death_block(report, ""),
-                testing::Contains(HasSubstr("on GPUs    0.8 s before that call: GPU 0: 60 GiB")));
+                testing::Contains(HasSubstr("  GPUs       0.8 s before that call: GPU 0: 60 GiB")));
 }
 
-// Everything as long as it may be.
+// A report in which every text and list is as long as possible.
 DeathReport crowded() {
     DeathReport report = test::dead_job_on_gpus();
     const std::string endless(5000, 'x');
@@ -82,7 +82,7 @@ DeathReport crowded() {
 TEST(DeathBlock, IsShortAndNarrowWhateverItHasToSay) {
     const auto lines = death_block(crowded(), std::string(300, 'f'));
     EXPECT_LE(lines.size(), 16);
-    EXPECT_THAT(lines.back(), testing::EndsWith(std::string(300, 'f')));  // a path that is cut is of no use
+    EXPECT_THAT(lines.back(), testing::EndsWith(std::string(300, 'f')));  // a cut path cannot be used
     for (std::size_t i = 1; i + 1 < lines.size(); ++i) EXPECT_LE(display_width(lines[i]), 80) << lines[i];
 }
 
@@ -125,24 +125,24 @@ TEST(DeathBlock, TimesOutOfRangeAreShownAsTheNearest) {
     EXPECT_EQ(date_and_time(1e300), "9999-12-31 23:59:59 UTC");
 }
 
-TEST(DeathStory, TellsSentenceTimelineHoldersAndAdvice) {
+TEST(DeathStory, HasSentenceTimelineHoldersAndAdvice) {
     const std::string story = death_story(test::dead_job(), false);
     EXPECT_THAT(story, testing::StartsWith("The kernel killed python3 (pid 101, trainer)"));
     for (const char* part :
-         {"2025-11-15 15:03:38 UTC, train (cgroup)", "WHAT CAME WHEN (UTC)", "  14:55:18    -8 min  warm-up ended",
+         {"2025-11-15 15:03:38 UTC, train (cgroup)", "TIMELINE (UTC)", "  14:55:18    -8 min  warm-up ended",
           "  15:02:53     -45 s  near_limit: 97 %", "  15:03:38         0  The kernel killed",
-          "held 440 MiB to 499 MiB in the last 59 s, 499 MiB at the end", "WHO HELD WHAT, 1 s BEFORE",
+          "held 440 MiB to 499 MiB in the last 59 s, 499 MiB at the end", "MEMORY OF THE JOB, 1 s BEFORE THE DEATH",
           "    101  └─ python3 -u train.py", "WHAT GREW", "400 MiB  trainer", "/job/history.py:41 History.append",
           "WHAT TO DO\n- It was leaking: look at what is kept.\n- A higher limit"})
         EXPECT_THAT(story, HasSubstr(part));
-    EXPECT_THAT(story, Not(HasSubstr("WHO DIED")));
+    EXPECT_THAT(story, Not(HasSubstr("PROCESSES THAT DIED")));
 }
 
 TEST(DeathStory, ListsTheOthersThatDied) {
     DeathReport report = test::dead_job();
     report.deaths.resize(20, report.deaths.front());
     report.deaths_left_out = 4;
-    EXPECT_THAT(death_story(report, false), AllOf(HasSubstr("WHO DIED"), HasSubstr("... and 12 more")));
+    EXPECT_THAT(death_story(report, false), AllOf(HasSubstr("PROCESSES THAT DIED"), HasSubstr("... and 12 more")));
 }
 
 TEST(DeathStory, IsEightyColumnsWideAndShowsNoEscapes) {

@@ -38,7 +38,8 @@ TEST(GrowthFolded, TheInterpreterItselfIsLeftOut) {
 }
 
 TEST(GrowthFolded, WhatALineCannotSayIsInTheNote) {
-    EXPECT_EQ(growth_folded(test::grown()).note, "2 of the sums are negative and have no line: -11534336 bytes");
+    EXPECT_EQ(growth_folded(test::grown()).note,
+              "2 of the sums are negative, and the format has no line for them: -11534336 bytes");
     EXPECT_THAT(growth_folded(test::many_sites(3)).note, IsEmpty());
 }
 

@@ -52,7 +52,7 @@ TEST_F(GrowthRoute, SaysThatNobodyFollowsGrowth) {
     options.growth = {};
     const auto answer = get({{"target", "train"}});
     EXPECT_EQ(answer.status, 404);
-    EXPECT_THAT(answer.body, StartsWith("growth is not followed: "));
+    EXPECT_THAT(answer.body, StartsWith("growth is not recorded: "));
 }
 
 TEST_F(GrowthRoute, RefusesWhatItDoesNotUnderstand) {

@@ -20,7 +20,7 @@ TEST(GrowthText, SaysWhatEachPlaneMeansAndWhereItsLimitIs) {
     const std::string text = text_of(test::grown());
     EXPECT_THAT(text, HasSubstr("RESIDENT  1.2 GiB: where memory was first touched"));
     EXPECT_THAT(text, HasSubstr("MAPPED  2.0 GiB: mapped here and not unmapped since"));
-    EXPECT_THAT(text, HasSubstr("makes no page fault"));
+    EXPECT_THAT(text, HasSubstr("causes no page fault"));
     EXPECT_THAT(text, HasSubstr("700 MiB of mapped files, 13 GiB reserved without access"));
 }
 
@@ -29,8 +29,8 @@ TEST(GrowthText, HasPlanesOfGpusOnlyWhereThereIsSomethingInThem) {
     EXPECT_THAT(text_of(report), Not(HasSubstr("GPU  ")));
     report.growth.gpu = report.growth.mapped;
     report.growth.pinned.unattributed = {{"no_room", test::kMiB}};
-    EXPECT_THAT(text_of(report), HasSubstr("GPU  2.0 GiB: taken here from the CUDA driver"));
-    EXPECT_THAT(text_of(report), HasSubstr("no_room: in more allocations than there is room for"));
+    EXPECT_THAT(text_of(report), HasSubstr("GPU  2.0 GiB: allocated here from the CUDA driver"));
+    EXPECT_THAT(text_of(report), HasSubstr("no_room: in more allocations than can be recorded"));
 }
 
 TEST(GrowthText, TheUsersOwnLineComesFirstWithItsCallersBelow) {
@@ -71,8 +71,8 @@ TEST(GrowthText, SaysWhatIsAtNoShownStack) {
     report.top = 1;
     const std::string text = text_of(report);
     EXPECT_THAT(text, HasSubstr("332 MiB  at 3 more call sites"));
-    EXPECT_THAT(text, HasSubstr("12 MiB  not attributed, other: at too many different stacks"));
-    EXPECT_THAT(text, HasSubstr("-3.0 MiB  not attributed, external: taken by the kernel"));
+    EXPECT_THAT(text, HasSubstr("12 MiB  not attributed, other: at more different stacks than can be recorded"));
+    EXPECT_THAT(text, HasSubstr("-3.0 MiB  not attributed, external: changed by the kernel"));
 }
 
 TEST(GrowthText, ExplainsShortNativeStacksOnce) {

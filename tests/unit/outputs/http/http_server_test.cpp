@@ -136,8 +136,9 @@ TEST_F(Http, AHundredAtOnceAreAllAnswered) {
 TEST_F(Http, APortInUseIsSaidWithAdvice) {
     const auto second = HttpServer::on_tcp({"127.0.0.1", port()}, make_routes(board, {}));
     ASSERT_FALSE(second);
-    EXPECT_EQ(second.error().message(), "listen 127.0.0.1:" + std::to_string(port()) +
-                                            ": Address already in use; choose another with --listen or --listen none");
+    EXPECT_EQ(second.error().message(),
+              "listen 127.0.0.1:" + std::to_string(port()) +
+                  ": Address already in use; choose another address with --listen, or none with --listen none");
 }
 
 TEST_F(Http, MovesAndStops) {

@@ -9,13 +9,14 @@ namespace {
 
 constexpr std::string_view kIntro = R"(# Metrics
 
-What `/metrics` serves, in the text format of Prometheus. This page is made from the table the program itself
-renders from; do not edit it by hand.
+The metrics that `/metrics` serves, in the text format of Prometheus. This page is generated from the metric table of
+memscope; do not edit it by hand.
 
 - Sizes are bytes, times are seconds, counters end in `_total`.
-- All labels are bounded: no process ids, addresses or stacks. `rank` is empty where there is none.
-- Absent means unknown or not applicable, never 0. A series whose thing is gone is gone from the next scrape.
-- Counters of a role live on across generations of its processes: a worker that is forked anew each epoch adds to
+- All labels are bounded: no process ids, addresses or stacks. `rank` is empty if a role has no rank.
+- Absent means unknown or not applicable, never 0. When a target, role or device is gone, its gauges are gone from the
+  next scrape.
+- Counters of a role continue across generations of its processes: a worker that is forked anew each epoch adds to
   the same series.
 - `role` is one of `launcher`, `trainer`, `dataloader_worker`, `compile_worker`, `helper`, `other`.
 )";
@@ -35,13 +36,14 @@ std::string section(std::string_view title, std::string_view text, std::span<con
 
 std::string render_metrics_page() {
     return std::string(kIntro) +
-           section("Targets", "What a watched cgroup holds, and how near its end is.", target_metrics()) +
-           section("Roles", "Who in the process tree holds it.", role_metrics()) +
-           section("Verdicts", "Whether it grows for good, and when that ends at the limit.", verdict_metrics()) +
-           section("GPUs", "What is on the devices of the machine, and who holds it ([GPUs](gpu.md)).", gpu_metrics()) +
-           section("CUDA", "What processes take by calls of the CUDA driver.", gpu_call_metrics()) +
-           section("Deaths", "Who died, and why ([deaths](deaths.md)).", death_metrics()) +
-           section("The watcher", "What memscope itself costs, and what it could not see.", self_metrics());
+           section("Targets", "The memory of each target, its limits and its precursors.", target_metrics()) +
+           section("Roles", "The memory and the processes of each role.", role_metrics()) +
+           section("Verdicts", "Whether memory leaks, and when it reaches the limit.", verdict_metrics()) +
+           section("GPUs", "The memory of the devices of the machine, and the roles that hold it ([GPUs](gpu.md)).",
+                   gpu_metrics()) +
+           section("CUDA", "The memory that processes allocate by calls of the CUDA driver.", gpu_call_metrics()) +
+           section("Deaths", "The processes that died, by cause ([deaths](deaths.md)).", death_metrics()) +
+           section("The watcher", "The cost of memscope itself, and what it could not record.", self_metrics());
 }
 
 }  // namespace memscope

@@ -70,10 +70,10 @@ TEST(Notices, AnOomKillIsSaidAlsoWhenTheTargetEndsWithIt) {
     now.targets[0].memory.events->oom_kill = 2;
     now.targets[0].memory.events->max = 700;
     EXPECT_THAT(notices(&before, now),
-                ElementsAre("train: the kernel killed 2 processes for want of memory (oom_kill 2)"));
+                ElementsAre("train: the kernel killed 2 processes because memory ran out (oom_kill 2)"));
     now.targets[0].up = false;
     EXPECT_THAT(notices(&before, now),
-                ElementsAre("train: the kernel killed 2 processes for want of memory (oom_kill 2)",
+                ElementsAre("train: the kernel killed 2 processes because memory ran out (oom_kill 2)",
                             "train: ended, last seen with 47 GiB"));
 }
 
@@ -219,7 +219,7 @@ TEST(Notices, DeathsByTheSameHandAreOneLine) {
     const Snapshot before = held(10);
     Snapshot now = before;
     now.targets[0].deaths = {killed(101, 300), killed(110, 300), killed(111, 400), killed(112, 300)};
-    EXPECT_THAT(notices(&before, now), ElementsAre("train: death: 101 was killed by 300, and 2 more died so",
+    EXPECT_THAT(notices(&before, now), ElementsAre("train: death: 101 was killed by 300, and 2 more died the same way",
                                                    "train: death: 111 was killed by 400"));
 }
 
@@ -228,7 +228,7 @@ TEST(Notices, AnOomKillThatIsToldAsADeathIsNotToldTwice) {
     Snapshot now = before;
     now.targets[0].memory.events->oom_kill = 1;
     EXPECT_THAT(notices(&before, now),
-                ElementsAre("train: the kernel killed 1 process for want of memory (oom_kill 1)"));
+                ElementsAre("train: the kernel killed 1 process because memory ran out (oom_kill 1)"));
     Death death{.id = {101, 1}, .cause = DeathCause::oom_kill};
     death.sender = DeathSender::kernel;
     death.explanation = "the kernel killed it";
@@ -252,7 +252,7 @@ TEST(Notices, TargetsWithoutADescriptorAreSaidOncePerEpisode) {
                     "shell) or watch fewer cgroups"));
     EXPECT_THAT(notices(&few, fewer), IsEmpty());
     EXPECT_THAT(notices(&fewer, all),
-                ElementsAre("memscope: file descriptors suffice again: every cgroup that matches is watched"));
+                ElementsAre("memscope: enough file descriptors again: every cgroup that matches is watched"));
 }
 
 }  // namespace

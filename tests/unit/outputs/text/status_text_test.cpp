@@ -261,7 +261,7 @@ TEST(StatusText, WorkersThatShareTheTrainersPagesAreNotLargerThanIt) {
     EXPECT_LT(text.find("\ntrainer "), text.find("\ndataloader_worker "));
     EXPECT_THAT(text, HasSubstr("dataloader_worker    0     2       0  2.0 GiB   60 GiB "));
     EXPECT_THAT(text, testing::ContainsRegex("pt_data_worker:.* dataloader_worker 0 +1.0 GiB +30 GiB +31 GiB\n"));
-    EXPECT_THAT(text, HasSubstr("COW: pages it still shares with the process it was forked from"));
+    EXPECT_THAT(text, HasSubstr("COW: pages that a process still shares with its parent; the parent counts them."));
     expect_at_most_80_columns(text);
     Snapshot with_gpus = test::example(true);
     with_gpus.targets[0].processes = with_inherited_pages().targets[0].processes;
