@@ -12,7 +12,7 @@
 #include "base/fd.h"
 #include "outputs/text/text_layout.h"
 
-// Last: as macros its names (move, clear, timeout) would take those of others.
+// Included last, because its macros (move, clear, timeout) would replace names in other headers.
 #define NCURSES_NOMACROS 1
 #define NCURSES_WIDECHAR 1
 #include <curses.h>
@@ -20,10 +20,10 @@
 namespace memscope::view {
 namespace {
 
-constexpr int kEscapeMs = 25;  // an escape that nothing follows for this long is the key itself
+constexpr int kEscapeMs = 25;  // an escape character without another byte within this time is the Esc key
 
-// ncurses catches signals that it finds uncaught; they are the program's affair (signalfd), and SIGWINCH would make it
-// ask the wrong descriptor for the size.
+// ncurses installs handlers for signals without one. The program reads its signals from a signalfd, and on SIGWINCH
+// ncurses would read the size from the wrong descriptor.
 class KeepSignals {
   public:
     KeepSignals() {
@@ -48,7 +48,7 @@ std::wstring wide(const std::string& text) {
         const std::size_t n = std::mbrtowc(&c, text.data() + at, text.size() - at, &state);
         const bool valid = n > 0 && n <= text.size() - at;
         if (!valid) state = {};
-        // What the C library has no width for ncurses would draw as something else.
+        // ncurses would replace characters for which the C library has no width.
         out += valid && ::wcwidth(c) >= 0 ? c : L'\uFFFD';
         at += valid ? n : 1;
     }
@@ -144,11 +144,11 @@ Key control_key(wint_t c) {
 }  // namespace
 
 struct Curses::Handles {
-    int memory = -1;  // belongs to `out`
+    int memory = -1;  // owned by `out`
     FILE* out = nullptr;
     FILE* in = nullptr;
     SCREEN* screen = nullptr;
-    WINDOW* keys = nullptr;  // a pad: reading keys from a window would refresh it
+    WINDOW* keys = nullptr;  // a pad, because reading keys from a window would refresh the window
     std::size_t width = 0;
 };
 
@@ -205,8 +205,8 @@ std::string Curses::draw(const std::vector<Line>& lines) {
         const auto put = [&](const std::string& text, Style style) {
             attr_t look = lines[y].selected ? A_REVERSE : attributes(style);
             ::wattr_set(stdscr, look, colour_ && !lines[y].selected ? pair_of(style) : short{0}, nullptr);
-            // Each span at its own column: where the terminal's idea of a character's width differs from ours, the
-            // next column still stands where it should.
+            // Each span is drawn at its own column. If the terminal has another width for a character than we do, the
+            // next span still starts at the right column.
             ::mvwaddwstr(stdscr, static_cast<int>(y), static_cast<int>(x), wide(text).c_str());
             x += display_width(text);
         };

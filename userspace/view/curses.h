@@ -10,11 +10,11 @@
 
 namespace memscope::view {
 
-// The only place that knows ncurses. It draws into memory, never to the terminal: the terminal may not read, and
-// ncurses would wait for it. Terminal modes are not its affair either.
+// The only user of ncurses. ncurses draws into memory, not to the terminal, because it would block on a terminal that
+// does not read. It does not set terminal modes either.
 class Curses {
   public:
-    // `in`: where keys come from. The type of the terminal has been checked (terminfo.h).
+    // `in`: descriptor for keys. The caller must have checked the type of the terminal (terminfo.h).
     static Result<std::unique_ptr<Curses>> open(int in);
     Curses(const Curses&) = delete;
     Curses& operator=(const Curses&) = delete;
@@ -24,8 +24,8 @@ class Curses {
     void resize(std::size_t width, std::size_t height);
     void repaint();
     std::string draw(const std::vector<Line>& lines);  // the bytes that change the screen to these lines
-    std::string leave();                               // the bytes that give the screen back
-    std::optional<Key> read_key();                     // does not wait, but for the rest of an escape sequence
+    std::string leave();                               // the bytes that restore the screen
+    std::optional<Key> read_key();                     // waits only for the rest of an escape sequence
 
   private:
     Curses() = default;

@@ -7,7 +7,7 @@
 namespace memscope::view {
 namespace {
 
-constexpr double kWindow = 10;  // seconds a rate is taken over
+constexpr double kWindow = 10;  // seconds over which a rate is computed
 constexpr double kStep = 2;     // seconds between the points that are kept
 
 }  // namespace
@@ -110,7 +110,7 @@ void History::add_target(TargetTrack& track, double time, const TargetSnapshot& 
         kept.own.push_back(own.n);
         kept.recent.add(time, own, counters == target.counters.end() ? 0 : all(counters->second.faults));
     }
-    // A role without processes keeps its line while there is something to see on it.
+    // A role without processes is kept until all of its sparkline is 0.
     std::erase_if(track.roles, [&](const auto& entry) {
         return !target.roles.contains(entry.first) &&
                std::ranges::all_of(entry.second.own, [](auto n) { return n == 0; });

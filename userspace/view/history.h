@@ -12,15 +12,15 @@
 namespace memscope::view {
 
 struct Rates {
-    std::optional<double> own{};     // bytes per second, of anonymous memory that is held for oneself
+    std::optional<double> own{};     // change of own memory, bytes per second
     std::optional<double> faults{};  // per second
 };
 
-// A few points of the last ten seconds, enough for a rate over them. Time is that of the snapshots.
+// A few points of the last ten seconds, to compute a rate over them. Times are those of the snapshots.
 class Recent {
   public:
     void add(double time, Bytes own, std::uint64_t faults);
-    Rates rates() const;  // none before the second point; no fault rate after a counter went back
+    Rates rates() const;  // absent before the second point; no fault rate if the counter decreased
 
   private:
     struct Point {
@@ -31,20 +31,19 @@ class Recent {
     std::vector<Point> points_{};  // oldest first, the last one is now
 };
 
-// A value for each tick, without gaps; the last one belongs to tick `last_tick`.
+// A value for each tick, without gaps. The last value is that of tick `last_tick`.
 struct Series {
     std::vector<std::uint64_t> values{};
     std::uint64_t last_tick = 0;
 };
 
-// Exactly `width` columns, the newest at the right. Neighbouring ticks share a column where there are more ticks than
-// columns; which ones share is tied to the tick's number, so that a column that is full does not change any more.
-// The scale spans at least 5 % of the level: a flat line with noise on it is drawn flat, in the middle.
+// Exactly `width` columns, the newest at the right. If there are more ticks than columns, neighbouring ticks share a
+// column. The number of a tick decides its column, so that a complete column does not change any more. The scale spans
+// at least 5 % of the level, so that a flat line with noise is drawn flat, in the middle.
 std::string sparkline(const Series& series, std::size_t width);
 
-// What the view remembers of past ticks: the own memory of each role for its sparkline, a few points of each process
-// for its rate. Bounded, whatever is watched; what is beyond a bound has no sparkline or no rate, and all else is
-// shown.
+// The past ticks that the view keeps: own memory of each role for its sparkline, a few points of each process for its
+// rate. Bounded: roles and processes beyond a bound are shown without a sparkline or a rate.
 class History {
   public:
     static constexpr std::size_t kTicks = 120;

@@ -78,7 +78,7 @@ Reaction read_help(State& state, const Key& key) {
     return Reaction::redraw;
 }
 
-// The panel of growth has nothing to select; keys that move it scroll. Too far is corrected when it is drawn.
+// The growth panel has no selection, so movement keys scroll it. Scrolling too far is corrected when it is drawn.
 Reaction scroll_growth(State& state, const Key& key, std::size_t page) {
     const bool up = key.code == Code::up || key.text == "k";
     const bool down = key.code == Code::down || key.text == "j";

@@ -31,7 +31,7 @@ struct Key {
 
 enum class Reaction { none, redraw, repaint, suspend, quit };
 
-// What a key does to the state, given what is on the screen.
+// Applies a key to the state. `scene` is what is on the screen now.
 Reaction press(State& state, const Key& key, const Snapshot& snapshot, const Scene& scene);
 
 }  // namespace memscope::view

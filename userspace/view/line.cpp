@@ -41,7 +41,7 @@ Line spread(Line head, const Line& tail, std::size_t width) {
 }
 
 void add_bar(Line& line, std::size_t width, const std::vector<BarSpan>& parts) {
-    // Drawn with one letter for each part, so that the rounding of bar() holds, then each run becomes a span.
+    // Draws one letter for each part, so that bar() does the rounding. Then each run of a letter becomes a span.
     std::vector<BarPart> letters;
     static constexpr std::string_view kLetters = "abcdefgh";
     for (std::size_t i = 0; i < parts.size() && i < kLetters.size(); ++i)

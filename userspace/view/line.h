@@ -5,7 +5,7 @@
 
 namespace memscope::view {
 
-// What a piece of text means; the terminal decides how that looks.
+// The meaning of a piece of text. The terminal decides its look.
 enum class Style { plain, bold, dim, good, warn, bad, anon, shmem, file, kernel, other };
 
 struct Span {
@@ -27,7 +27,7 @@ struct Line {
 };
 
 Line cut_to(Line line, std::size_t width);
-// `tail` ends at the right edge; where both do not fit, the head is cut, then left out.
+// `tail` ends at the right edge. If both do not fit, `head` is cut, then left out.
 Line spread(Line head, const Line& tail, std::size_t width);
 
 // A bar whose parts have styles of their own; the rest is a dim track.

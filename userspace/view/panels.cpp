@@ -120,31 +120,31 @@ namespace {
 
 struct Entry {
     const char* key;
-    const char* what;  // no key: a line of its own
+    const char* what;
 };
 
 constexpr Entry kEntries[] = {
-    {"q", "quit; Ctrl-C too"},
-    {"↑ ↓  k j", "move; PgUp PgDn Home End by more"},
+    {"q", "quit; Ctrl-C does the same"},
+    {"↑ ↓  k j", "move by one row; PgUp PgDn Home End move further"},
     {"⏎  space", "fold or unfold the role; ← folds, → unfolds"},
     {"s", "sort by size, growth, name, pid"},
-    {"/", "show what has a text in its name, command or role; Esc clears"},
+    {"/", "filter by a text in name, command or role; Esc clears the filter"},
     {"Tab  n p", "next and previous target"},
-    {"g", "what grew, by call site: resident, mapped, back; Esc closes"},
-    {"r", "ranks apart or together"},
-    {"x", "a death was seen: take it off the first lines"},
+    {"g", "growth by call site: resident, mapped, off; Esc closes it"},
+    {"r", "show ranks separately or together"},
+    {"x", "confirm the deaths in the first lines and remove them"},
     {"?  h", "this help"},
     {"", ""},
-    {"█ ▓ ▒", "held by it, by others below the same limit, reclaimable"},
-    {"OWN", "anonymous memory it holds for itself: what leaks"},
-    {"COW", "pages it still shares with the process it was forked from, counted there"},
-    {"FILE SHMEM", "mapped files, shared memory: shared pages stand in each process"},
-    {"RSS", "the sum of these: all that is mapped and resident"},
+    {"█ ▓ ▒", "held by the target, by others below the same limit, reclaimable"},
+    {"OWN", "own anonymous memory of the process: this is what leaks"},
+    {"COW", "pages still shared with its parent; the parent counts them"},
+    {"FILE SHMEM", "mapped files, shared memory: shared pages count in each process"},
+    {"RSS", "resident set: the sum of these"},
     {"OWN/s", "change of OWN per second over the last 10 s"},
     {"FLT/s", "page faults per second"},
-    {"×8 -16", "processes of the role, and how many have ended"},
+    {"×8 -16", "8 processes of the role, 16 have ended"},
     {"TREND", "OWN of the role over the last 120 ticks"},
-    {"ms  MiB", "what the last tick took, and memscope's own memory"},
+    {"ms  MiB", "duration of the last tick, and memscope's own memory"},
 };
 
 }  // namespace
@@ -174,7 +174,7 @@ std::vector<BarSpan> limit_parts(const MemoryState& memory) {
             {share(memory.usage - memory.unreclaimable, limit), "▒", Style::dim}};
 }
 
-// "full in 12 min"; with the name of the limit where the bar shows another one.
+// "full in 12 min", with the name of the limit if the bar shows another limit.
 std::string forecast_text(const MemoryState& memory, const Forecast& forecast) {
     std::string when = forecast.eta > Seconds{} ? "full in " + human_duration(forecast.eta) : "full now";
     if (!forecast.limit || (memory.effective && memory.effective->owner == forecast.limit->owner)) return when;
@@ -199,7 +199,7 @@ Style style_of(Verdict verdict) {
 struct Kind {
     const char* name;
     Bytes MemoryByKind::* size;
-    const char* glyph;  // tells kinds apart where there is no colour
+    const char* glyph;  // distinguishes kinds without colour
     Style style;
 };
 constexpr Kind kKinds[] = {{"anon", &MemoryByKind::anon, "█", Style::anon},
@@ -216,7 +216,7 @@ std::vector<Line> death_panel(const Snapshot& snapshot, const State& state, std:
     const Seconds age(std::max(1.0, snapshot.time - newest.time));
     std::string text =
         fmt::format("DEATH {} ago in {}: {}", human_duration(age), printable(newest.target), newest.text);
-    if (newest.others > 0) text += fmt::format(" {} more died with it.", newest.others);
+    if (newest.others > 0) text += fmt::format(" {} more died at the same time.", newest.others);
     if (state.deaths.size() > 1) text += fmt::format(" {} more before.", state.deaths.size() - 1);
     Line tail;
     tail.add(" x", Style::bold).add(" seen ", Style::dim);
@@ -317,7 +317,7 @@ Line kinds_bar(const MemoryState& memory, std::size_t width, bool colour) {
     std::vector<BarSpan> parts;
     const auto& sizes = memory.by_kind;
     const Bytes all = sizes.anon + sizes.shmem + sizes.file + sizes.kernel + sizes.other;
-    constexpr double kFull = 1 + 1e-9;  // the parts are all there is: rounding leaves no track at the end
+    constexpr double kFull = 1 + 1e-9;  // the parts fill the whole bar: rounding must leave no empty column at its end
     for (const Kind& kind : kKinds)
         parts.push_back({kFull * share(sizes.*kind.size, all), colour ? "▄" : kind.glyph, kind.style});
     Line line;
@@ -357,20 +357,20 @@ Line trouble_line(const TargetSnapshot& target) {
 }
 
 std::vector<Line> precursor_lines(const Snapshot& snapshot, const TargetSnapshot& target, std::size_t rows) {
-    const auto& standing = target.precursors;
-    const std::size_t whole = standing.size() <= rows ? standing.size() : rows - std::min<std::size_t>(rows, 1);
+    const auto& present = target.precursors;
+    const std::size_t whole = present.size() <= rows ? present.size() : rows - std::min<std::size_t>(rows, 1);
     std::vector<Line> lines;
     for (std::size_t i = 0; i < whole; ++i) {
-        const Seconds age(std::max(1.0, snapshot.time - standing[i].since));
+        const Seconds age(std::max(1.0, snapshot.time - present[i].since));
         Line line;
-        line.add(fmt::format(" {}", name_of(standing[i].kind)), Style::bad);
-        line.add(fmt::format(" for {}: ", human_duration(age)), Style::dim).add(standing[i].reason);
+        line.add(fmt::format(" {}", name_of(present[i].kind)), Style::bad);
+        line.add(fmt::format(" for {}: ", human_duration(age)), Style::dim).add(present[i].reason);
         lines.push_back(std::move(line));
     }
-    if (whole == standing.size() || rows == 0) return lines;
+    if (whole == present.size() || rows == 0) return lines;
     Line rest;
-    for (std::size_t i = whole; i < standing.size(); ++i)
-        rest.add(fmt::format(" {}", name_of(standing[i].kind)), Style::bad);
+    for (std::size_t i = whole; i < present.size(); ++i)
+        rest.add(fmt::format(" {}", name_of(present[i].kind)), Style::bad);
     lines.push_back(std::move(rest.add(whole > 0 ? " as well" : "", Style::dim)));
     return lines;
 }
@@ -412,7 +412,8 @@ Line footer_line(const SelfSample& self, const State& state, bool several_target
 
     Line head;
     if (state.typing) {
-        head.add(" /" + printable(state.filter) + "▏", Style::bold).add("  Enter keeps it, Esc clears it", Style::dim);
+        head.add(" /" + printable(state.filter) + "▏", Style::bold)
+            .add("  Enter keeps the filter, Esc clears it", Style::dim);
         return spread(std::move(head), tail, width);
     }
     const std::string sort = "sort: " + std::string(name_of(state.sort));
@@ -436,9 +437,9 @@ Line footer_line(const SelfSample& self, const State& state, bool several_target
     const std::size_t room = width > tail.width() ? width - tail.width() - 1 : 0;
     for (const Hint& hint : hints) {
         if (!hint.wanted || head.width() + display_width(hint.what) + display_width(hint.key) + 3 > room) continue;
-        const bool standing = hint.key[0] == '/' && !state.filter.empty();
+        const bool active = hint.key[0] == '/' && !state.filter.empty();
         head.add(std::string(" ") + hint.key, Style::bold);
-        head.add(" " + hint.what + " ", standing ? Style::warn : Style::dim);
+        head.add(" " + hint.what + " ", active ? Style::warn : Style::dim);
     }
     return spread(std::move(head), tail, width);
 }

@@ -9,19 +9,21 @@
 
 namespace memscope::view {
 
-// A line for each GPU, those the target holds memory of first. Where there are more than rows, the last says how many.
+// A line for each GPU, first those on which the target holds memory. If there are more GPUs than rows, the last line
+// counts the others.
 std::vector<Line> gpu_panel(const Snapshot& snapshot, const TargetSnapshot& target, std::size_t width,
                             std::size_t rows);
 
-// The largest call sites of each role, in one plane. Each line may be too long; the screen cuts it. Null: nobody
-// follows growth.
+// The largest call sites of each role, in one plane. Lines may be too long; the screen cuts them. Null: growth is not
+// recorded.
 std::vector<Line> growth_panel(const Growth* growth, GrowthPanel plane, std::size_t width);
 
 std::vector<Line> help_lines();
 
-// The parts of the screen around the tree. Each line may be too long; the screen cuts it.
+// The parts of the screen around the tree. Lines may be too long; the screen cuts them.
 
-// Deaths that nobody has confirmed, the newest first and in full; the last row says which key confirms them.
+// Deaths that the user has not confirmed: the newest in full, the others counted. The last row names the key that
+// confirms them.
 std::vector<Line> death_panel(const Snapshot& snapshot, const State& state, std::size_t width, std::size_t rows);
 
 // `rows` targets around the selected one, each with its bar.
@@ -33,13 +35,13 @@ Line limit_line(const MemoryState& memory, std::size_t width);  // the bar again
 Line headroom_line(const MemoryState& memory, std::size_t width);
 Line kinds_bar(const MemoryState& memory, std::size_t width, bool colour);
 Line kinds_legend(const MemoryState& memory, std::size_t width, bool colour);
-Line trouble_line(const TargetSnapshot& target);  // pressure where there is PSI, events that should not be
+Line trouble_line(const TargetSnapshot& target);  // pressure if there is PSI, kernel events, /dev/shm
 
-// What announces an OOM kill, a line each; where there are more than rows, the last one names the others.
+// One line per precursor. If there are more precursors than rows, the last line names the others.
 std::vector<Line> precursor_lines(const Snapshot& snapshot, const TargetSnapshot& target, std::size_t rows);
 
-// What the verdict of the target means, and of a role or GPU that leaks; and who copies shared pages, where no verdict
-// has said so. As many lines as that takes.
+// The explanation of the verdict of the target, and of each role or GPU that leaks. Also copy-on-write un-sharing, if
+// no verdict mentions it. As many lines as needed.
 std::vector<Line> verdict_panel(const TargetSnapshot& target, std::size_t width);
 
 Line note_line(const State& state, std::size_t first_row, std::size_t last_row, std::size_t rows, std::size_t width);

@@ -9,7 +9,7 @@
 namespace memscope::view {
 namespace {
 
-// How many rows each part gets; what matters most stays longest as the screen shrinks.
+// The number of rows of each part. The most important parts stay longest when the screen shrinks.
 struct Layout {
     std::size_t deaths = 0;
     std::size_t targets = 0;
@@ -44,9 +44,9 @@ Layout lay_out(std::size_t height, std::size_t targets, std::size_t gpus, std::s
     layout.kinds_bar = from(14);
     layout.kinds_legend = from(11);
     layout.gpus = std::min(from(12, height / 6), gpus);
-    layout.trouble = from(16);  // kept when empty: what comes below should not jump
+    layout.trouble = from(16);  // kept when empty, so that the lines below do not move
     layout.precursors = std::min(from(10, height / 8), precursors);
-    // Some are kept when empty: what comes below should not jump. A cause and what helps take more, and are not cut.
+    // Some rows are kept when empty, so that the lines below do not move. A cause with its advice gets more rows.
     layout.verdict =
         from(18, std::clamp(verdict, std::size_t{height >= 34 ? 3U : 2U}, std::max<std::size_t>(height / 4, 3)));
     layout.gap = from(28);
@@ -126,7 +126,7 @@ class Painter {
             paint_growth();
     }
 
-    // In the place of the table, header and all.
+    // Replaces the table and its header.
     void paint_growth() {
         const auto lines = growth_panel(growth_, state_.growth, look_.width);
         const std::size_t room = layout_.header + layout_.page;
@@ -173,7 +173,7 @@ class Painter {
             add(note_line(state_, rows.first, rows.last, rows.all, look_.width), layout_.note);
         }
         if (layout_.note == 0 && !state_.notes.empty() && !state_.typing && layout_.footer > 0)
-            add(note_line(state_, 1, 1, 1, look_.width), 1);  // no row of its own: it takes the footer's
+            add(note_line(state_, 1, 1, 1, look_.width), 1);  // the note has no row of its own and replaces the footer
         else
             add(footer_line(snapshot_.self, state_, snapshot_.targets.size() > 1, look_.width), layout_.footer);
         for (Line& line : lines) line = cut_to(std::move(line), look_.width);

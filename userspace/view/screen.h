@@ -13,15 +13,15 @@ struct Look {
     bool colour = true;
 };
 
-// What is on the screen. The tree points into the snapshot it was made from.
+// The content of the screen. The tree points into the snapshot that it was built from.
 struct Scene {
     Tree tree{};
     std::size_t page = 0;       // rows of the tree that are visible at once
     std::vector<Line> lines{};  // at most `height`, none wider than `width`
 };
 
-// A function of its arguments alone. The state is corrected where the snapshot has overtaken it: a selection that is
-// gone, a scroll beyond the end, a note that has stood long enough. `growth` is the selected target's, for its panel.
+// A pure function of its arguments. Corrects the state where the snapshot has made it stale: a selected row that is
+// gone, a scroll position beyond the end, a note that is too old. `growth` is the growth of the selected target.
 Scene render(State& state, const Snapshot& snapshot, const History& history, const Look& look,
              const Growth* growth = nullptr);
 

@@ -64,7 +64,7 @@ struct Text {
     Style style = Style::plain;
 };
 
-Text quiet(std::string text) {  // what is nothing does not ask for attention
+Text quiet(std::string text) {  // "0" and "-" are dim
     const bool nothing = text == "0" || text == "-";
     return {std::move(text), nothing ? Style::dim : Style::plain};
 }
@@ -176,7 +176,7 @@ Sort sort_of(Cell cell) {
         case Cell::own:
             return Sort::size;
         default:
-            return Sort::name;  // that is the first column's
+            return Sort::name;  // the sort order of the first column, which no cell has
     }
 }
 

@@ -40,7 +40,7 @@ void put_back_and_die(int number) {
     put_back();
     for (std::size_t i = 0; i < std::size(kDeadly); ++i)
         if (kDeadly[i] == number) ::sigaction(number, &rescued.before[i], nullptr);
-    ::raise(number);  // comes when the handler returns
+    ::raise(number);  // delivered when the handler returns
 }
 
 }  // namespace
@@ -65,7 +65,7 @@ Rescue::~Rescue() {
 
 namespace {
 
-constexpr std::size_t kPolledBytes = 256;  // a terminal that polls writable takes about this much at once
+constexpr std::size_t kPolledBytes = 256;  // about what a terminal accepts at once when poll() reports it as writable
 
 bool writable(int fd, int timeout_ms) {
     pollfd terminal{.fd = fd, .events = POLLOUT, .revents = 0};
@@ -78,7 +78,7 @@ Result<TtyWriter> TtyWriter::open(int fd) {
     const std::string path = "/proc/self/fd/" + std::to_string(fd);
     Fd own(::open(path.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY));
     if (own) return TtyWriter(std::move(own), true);
-    Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));  // another user's terminal, which we may write but not open
+    Fd copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));  // a terminal of another user, which we may write to but not open
     if (!copy) return system_error(errno, "write to the terminal");
     return TtyWriter(std::move(copy), false);
 }
@@ -122,14 +122,14 @@ void TtyWriter::finish(int patience_ms) {
 
 namespace {
 
-constexpr int kFarewellMs = 500;  // for a slow terminal to take the last bytes
+constexpr int kFarewellMs = 500;  // timeout for writing the last bytes to a slow terminal
 
-// Keys come one by one and unseen; Ctrl-C still is a signal. Ctrl-S and Ctrl-Z are keys: the first would freeze the
-// picture, the second must give the terminal back before it stops us.
+// Keys are read one by one and without echo. Ctrl-C stays a signal. Ctrl-S and Ctrl-Z are keys: Ctrl-S would freeze the
+// screen, and before Ctrl-Z stops the program, the terminal must be restored.
 termios view_modes(termios modes) {
     modes.c_lflag &= ~static_cast<tcflag_t>(ICANON | ECHO | IEXTEN);
     modes.c_iflag &= ~static_cast<tcflag_t>(IXON);
-    modes.c_oflag &= ~static_cast<tcflag_t>(OPOST);  // ncurses draws into memory and counts on a newline being one
+    modes.c_oflag &= ~static_cast<tcflag_t>(OPOST);  // ncurses draws into memory and expects a plain newline
     modes.c_cc[VMIN] = 1;
     modes.c_cc[VTIME] = 0;
     modes.c_cc[VSUSP] = _POSIX_VDISABLE;
@@ -158,7 +158,7 @@ class CursesTerminal : public Terminal {
     }
 
     void draw(const std::vector<Line>& lines) override {
-        if (!writer_.idle()) return;  // the picture before is still on its way: the next tick draws again
+        if (!writer_.idle()) return;  // the previous picture is not written yet: the next tick draws again
         const Look now = look();
         curses_->resize(now.width, now.height);
         writer_.write(curses_->draw(lines));
@@ -175,7 +175,7 @@ class CursesTerminal : public Terminal {
 
     void suspend() override {
         leave();
-        ::raise(SIGTSTP);  // to this thread: it stops here, not some lines later
+        ::raise(SIGTSTP);  // raise() signals this thread, so it stops here and not some lines later
         set_modes();
         curses_->repaint();
     }
@@ -207,8 +207,8 @@ class CursesTerminal : public Terminal {
 Result<std::unique_ptr<Terminal>> Terminal::open(int in, int out) {
     termios before{};
     if (::tcgetattr(in, &before) != 0 || ::isatty(out) == 0) return plain_error("not on a terminal");
-    // To touch a terminal from its background would stop the program.
-    if (::tcgetpgrp(in) != ::getpgrp()) return plain_error("in the background of its terminal");
+    // A background process that changes its terminal would be stopped (SIGTTOU).
+    if (::tcgetpgrp(in) != ::getpgrp()) return plain_error("runs in the background of its terminal");
     if (auto able = check_terminal_type(std::getenv("TERM"), out); !able) return able.error();
     if (auto utf8 = use_utf8(); !utf8) return utf8.error();
     auto writer = TtyWriter::open(out);

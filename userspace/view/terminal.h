@@ -13,24 +13,24 @@
 
 namespace memscope::view {
 
-// While it lives, a program that crashes, aborts or calls exit() puts the terminal back before it dies. One at a time.
+// While it exists, the terminal is restored if the program crashes, aborts or calls exit(). Only one at a time.
 class Rescue {
   public:
-    Rescue(int fd, const termios& modes, const std::string& farewell);  // the fd stays the caller's
+    Rescue(int fd, const termios& modes, const std::string& farewell);  // the caller keeps ownership of the fd
     Rescue(const Rescue&) = delete;
     Rescue& operator=(const Rescue&) = delete;
     ~Rescue();
 };
 
-// Writes to a terminal without ever waiting for it: a frozen ssh session or Ctrl-S must not stop the watcher.
-// O_NONBLOCK belongs to the open file, which the user's shell shares, so the terminal is opened anew.
+// Writes to a terminal and never blocks: a frozen ssh session or Ctrl-S must not stop the watcher.
+// O_NONBLOCK belongs to the open file, which the user's shell shares, so the terminal is opened again.
 class TtyWriter {
   public:
     static Result<TtyWriter> open(int fd);
 
-    bool idle();                           // all that was given is written, or is now
-    void write(const std::string& bytes);  // what does not go through at once goes before what comes next
-    void finish(int patience_ms);          // the last words, for a terminal that is slow
+    bool idle();                           // tries to write pending bytes; true if none are left
+    void write(const std::string& bytes);  // keeps what cannot be written at once and writes it first next time
+    void finish(int patience_ms);          // waits at most this long to write pending bytes
     bool hung_up() const { return hung_up_; }
 
   private:
@@ -38,24 +38,24 @@ class TtyWriter {
     void push();
 
     Fd fd_;
-    bool own_;  // opened by us, not waiting
+    bool own_;  // opened by us with O_NONBLOCK
     std::string pending_{};
     bool hung_up_ = false;
 };
 
-// The terminal while the view is on it; what it was before comes back with the destructor, or a crash.
+// The terminal while the view uses it. The destructor or a crash restores its previous state.
 class Terminal {
   public:
-    // Error: no terminal, a dumb or unknown one, one that we are in the background of, no UTF-8.
+    // Error: no terminal, a dumb or unknown terminal, memscope runs in its background, or no UTF-8.
     static Result<std::unique_ptr<Terminal>> open(int in, int out);
     virtual ~Terminal() = default;
 
-    virtual Look look() = 0;  // asks for the size each time
+    virtual Look look() = 0;  // reads the size each time
     virtual void draw(const std::vector<Line>& lines) = 0;
     virtual void repaint() = 0;  // the next draw draws everything
     virtual std::optional<Key> read_key() = 0;
     virtual bool hung_up() = 0;
-    virtual void suspend() = 0;  // Ctrl-Z; returns when the shell brings us back
+    virtual void suspend() = 0;  // Ctrl-Z; returns when the shell continues the program
     virtual int input_fd() const = 0;
 };
 

@@ -7,7 +7,7 @@
 
 #include "base/files.h"
 
-// Last: it defines short words as macros.
+// Included last, because it defines short words as macros.
 #define NCURSES_NOMACROS 1
 #include <curses.h>
 #include <term.h>
@@ -17,7 +17,7 @@ namespace {
 
 std::string capability(const char* name) {
     const char* value = ::tigetstr(name);
-    // -1 as a pointer: it is no string capability.
+    // tigetstr() returns -1 as a pointer if the name is not a string capability.
     return value && reinterpret_cast<std::intptr_t>(value) != -1 ? value : "";
 }
 
@@ -26,13 +26,14 @@ bool describe(const char* type, int fd) {
     return ::setupterm(type, fd, &found) == OK;
 }
 
-// The descriptions that are packaged with the program, for a system that has none where ours of Debian looks for them.
+// Uses the terminal descriptions that are packaged with the program, for a system without any in the directories that
+// Debian's ncurses searches.
 void look_beside_the_program() {
     std::error_code unknown;
     const fs::path program = fs::read_symlink(SysRoot{}.proc / "self/exe", unknown);
     if (unknown) return;
     const fs::path bundled = program.parent_path().parent_path() / "share/memscope/terminfo";
-    ::setenv("TERMINFO_DIRS", bundled.c_str(), 1);  // the library has no other way to be told
+    ::setenv("TERMINFO_DIRS", bundled.c_str(), 1);  // ncurses has no other interface for it
 }
 
 }  // namespace

@@ -5,11 +5,11 @@
 
 namespace memscope::view {
 
-// A terminal that can move its cursor; asked before ncurses, which may end the program.
+// Checks that the terminal can move its cursor. Call it before ncurses, which may exit the program on a bad type.
 Status check_terminal_type(const char* type, int fd);
-// UTF-8 for the conversions of the C library, whatever the environment says.
+// Sets a UTF-8 locale for the conversions of the C library, even if the environment names another.
 Status use_utf8();
-// What puts a terminal of the checked type back, for when there is no time for ncurses.
+// The bytes that restore a terminal of the checked type, for a crash, where ncurses cannot be called.
 std::string farewell_sequence();
 
 }  // namespace memscope::view

@@ -8,7 +8,7 @@
 namespace memscope::view {
 namespace {
 
-constexpr std::size_t kUnfolded = 8;  // processes of a role that are shown without being asked for
+constexpr std::size_t kUnfolded = 8;  // a role with more processes is folded at first
 constexpr std::size_t kMostFolds = 4096;
 
 char lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
@@ -65,14 +65,14 @@ Groups group_roles(const TargetSnapshot& target, const History& history, const S
     return groups;
 }
 
-// What processes are compared by is looked up once for each, not in each comparison.
+// Computes the sort key of each process once, not in each comparison.
 struct Ranked {
     const Process* process = nullptr;
     double weight = 0;
 };
 
 void sort_processes(std::vector<const Process*>& processes, const History& history, Sort sort) {
-    if (sort == Sort::pid) return;  // snapshots have them by pid
+    if (sort == Sort::pid) return;  // processes of a snapshot are sorted by pid
     if (sort == Sort::name) {
         std::ranges::stable_sort(processes, [](const Process* a, const Process* b) {
             if (a->task.comm != b->task.comm) return a->task.comm < b->task.comm;

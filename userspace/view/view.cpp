@@ -9,9 +9,9 @@
 namespace memscope {
 namespace {
 
-constexpr int kMostKeys = 256;  // of one call: a pasted file does not hold up the ticks
+constexpr int kMostKeys = 256;  // per call, so that a pasted file does not delay the ticks
 
-// What has ended lingers for scrapes. On a screen it gives way to what goes on.
+// Targets that have ended stay in the snapshot for scrapes. The screen leaves them out while other targets are up.
 SnapshotPtr living(const SnapshotPtr& snapshot) {
     const auto is_up = [](const TargetSnapshot& target) { return target.up; };
     if (std::ranges::none_of(snapshot->targets, is_up) || std::ranges::all_of(snapshot->targets, is_up))
@@ -30,12 +30,12 @@ Result<View> View::open(GrowthSource growth) {
 }
 
 void View::update(const SnapshotPtr& latest) {
-    view::add_deaths(state_, *latest);  // of all: a target that died with its cgroup is not shown any more
+    view::add_deaths(state_, *latest);  // before ended targets are left out, because a death may have ended its target
     SnapshotPtr snapshot = living(latest);
     history_.add(*snapshot);
     for (std::string& line : new_notes_) view::add_note(state_, snapshot->time, std::move(line));
     new_notes_.clear();
-    snapshot_.swap(snapshot);  // the old one goes after the scene that points into it is replaced
+    snapshot_.swap(snapshot);  // frees the old snapshot after the scene that points into it is replaced
     growth_.reset();
     redraw();
 }
@@ -59,7 +59,7 @@ View::Wish View::on_input() {
                 changed = true;
                 break;
             case view::Reaction::redraw:
-                settle();  // the next key acts on what this one made
+                settle();  // the next key acts on the result of this one
                 changed = true;
                 break;
         }
@@ -70,7 +70,7 @@ View::Wish View::on_input() {
 
 void View::note(const std::string& line) { new_notes_.push_back(line); }
 
-// At most once a tick and target: growth is made anew each time.
+// At most once per tick and target, because growth is computed anew each time.
 void View::ask_for_growth() {
     if (state_.growth == view::GrowthPanel::off) growth_.reset();
     if (state_.growth == view::GrowthPanel::off || !growth_source_) return;

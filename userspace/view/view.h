@@ -14,16 +14,16 @@
 
 namespace memscope {
 
-// What `memscope --cgroup NAME` shows on a terminal. The loop tells it what happens; it never waits and reads no clock.
+// The live view of `memscope --cgroup NAME` on a terminal. The watch loop calls it; it never blocks and reads no clock.
 class View {
   public:
-    // Error: no terminal to speak of. `growth` is asked once a tick while its panel is shown.
+    // Error if there is no usable terminal. `growth` is called once per tick while the growth panel is shown.
     static Result<View> open(GrowthSource growth = {});
 
-    int input_fd() const { return terminal_->input_fd(); }  // readable when keys wait
+    int input_fd() const { return terminal_->input_fd(); }  // readable when keys were pressed
     void update(const SnapshotPtr& latest);                 // a new tick: redraw
     enum class Wish { none, quit };
-    Wish on_input();                     // takes the keys that wait, redraws if they changed something
+    Wish on_input();                     // handles the pressed keys, redraws if they changed something
     void resized() { redraw(); }         // after SIGWINCH; without it the next tick sees the new size
     void note(const std::string& line);  // a notice, shown for a while from the next tick on
 

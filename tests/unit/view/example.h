@@ -22,7 +22,7 @@ struct Screen {
     History history{};
     Snapshot snapshot{};
     Look look{};
-    std::optional<Growth> growth{};  // none: nobody follows it
+    std::optional<Growth> growth{};  // nullopt: growth is not recorded
     Scene scene{};
 
     explicit Screen(Snapshot first = example());

@@ -57,7 +57,7 @@ TEST(ViewGrowth, TheKeyGoesRoundThePlanes) {
     EXPECT_THAT(screen.text(), HasSubstr("g growth "));
     screen.type("g");
     EXPECT_THAT(screen.text(), HasSubstr("RESIDENT"));
-    EXPECT_THAT(screen.text(), Not(HasSubstr("ROLE / PROCESS"))) << "it stands in the place of the tree";
+    EXPECT_THAT(screen.text(), Not(HasSubstr("ROLE / PROCESS"))) << "the panel replaces the tree";
     screen.type("g");
     EXPECT_THAT(screen.text(), HasSubstr("   512 MiB    /job/train.py:99 buffers"));
     screen.type("g");

@@ -26,7 +26,7 @@ void expect_inside(const Scene& scene, const Look& look) {
     }
 }
 
-// Names that steer terminals, are wide, long, or no UTF-8; numbers as large as they get.
+// Names with escape sequences, wide and long names, names that are not UTF-8, and the largest numbers.
 Snapshot hostile() {
     Snapshot snapshot = example();
     snapshot.self.dropped["x"] = ~0ULL;
@@ -93,7 +93,7 @@ TEST(ViewScreen, WithoutTargetsItSaysSo) {
     }
 }
 
-TEST(ViewScreen, SaysHowMuchIsLeftAndBelowWhoseLimit) {
+TEST(ViewScreen, ShowsTheHeadroomAndTheOwnerOfTheLimit) {
     Screen screen;
     EXPECT_THAT(screen.text(), HasSubstr("64 % of 64 GiB"));
     EXPECT_THAT(screen.text(), HasSubstr("23 GiB headroom below its own limit"));
@@ -125,7 +125,7 @@ TEST(ViewScreen, PagesThatAWorkerInheritedHaveAColumnOfTheirOwn) {
                 testing::ElementsAre("trainer", "101", "dataloader_worker", "110", "111", "112", "launcher", "100"));
 }
 
-TEST(ViewScreen, KindsAreToldApartWithoutColour) {
+TEST(ViewScreen, KindsDifferWithoutColour) {
     Screen screen;
     screen.look.colour = false;
     screen.draw();
@@ -152,7 +152,7 @@ TEST(ViewScreen, LossIsShownOnlyWhenThereIsSome) {
     EXPECT_EQ(screen.scene.lines.back().spans[screen.scene.lines.back().spans.size() - 2].style, Style::bad);
 }
 
-TEST(ViewScreen, APrecursorThatStandsHasALine) {
+TEST(ViewScreen, APresentPrecursorHasALine) {
     Screen screen;
     EXPECT_THAT(screen.text(), Not(HasSubstr("near_limit")));
     const std::size_t page = screen.scene.page;
@@ -161,7 +161,7 @@ TEST(ViewScreen, APrecursorThatStandsHasALine) {
     screen.draw();
     EXPECT_THAT(screen.text(), HasSubstr("near_limit for 60 s: 58 GiB of 64 GiB cannot be reclaimed"));
     EXPECT_THAT(screen.text(), HasSubstr("shm_full for 1 s: /dev/shm is full"));
-    EXPECT_EQ(screen.scene.page, page - 2) << "the tree gives way";
+    EXPECT_EQ(screen.scene.page, page - 2) << "the tree gets fewer rows";
 }
 
 TEST(ViewScreen, MorePrecursorsThanRoomAreNamedInOneLine) {
@@ -204,7 +204,7 @@ TEST(ViewScreen, NamesTheLimitThatIsReachedFirstWhereTheBarShowsAnother) {
     EXPECT_THAT(screen.text(), HasSubstr("23 GiB headroom below its own limit"));
 }
 
-// The trainer died, and a worker with it.
+// The trainer and a worker died at the same time.
 Snapshot with_death(double time = 1000) {
     Snapshot snapshot = example(time);
     Death death{.time = time - 3, .id = {101, 1}, .comm = "python3", .cause = DeathCause::oom_kill};
@@ -233,7 +233,7 @@ TEST(ViewScreen, ADeathIsTheFirstThingUntilItsKeyIsPressed) {
     EXPECT_EQ(screen.type("x"), Reaction::none);
 }
 
-TEST(ViewScreen, ADeathStaysWhenItsTargetHasGoneAndIsToldOnce) {
+TEST(ViewScreen, ADeathStaysWhenItsTargetIsGoneAndIsShownOnce) {
     Screen screen;
     screen.tick(with_death());
     screen.tick(with_death());  // the same tick, drawn again
@@ -290,7 +290,7 @@ TEST(ViewScreen, TheCauseOfALeakAndWhatHelpsAreShownInFull) {
     expect_inside(screen.scene, screen.look);
 }
 
-TEST(ViewScreen, UnSharingIsToldOnce) {
+TEST(ViewScreen, UnSharingIsShownOnce) {
     Screen screen;
     screen.look = {120, 40, true};
     screen.snapshot.targets[0].sharing.explanation = "3 workers have copied 2.1 GiB";
@@ -364,7 +364,7 @@ TEST(ViewScreen, TargetsAreListedAndTabGoesAround) {
     EXPECT_EQ(screen.state.target, "c");
 }
 
-TEST(ViewScreen, ASelectedTargetThatIsRemovedGivesWayToItsNeighbour) {
+TEST(ViewScreen, WhenTheSelectedTargetIsRemovedItsNeighbourIsSelected) {
     Snapshot snapshot = example();
     snapshot.targets = {test::training("a"), test::training("b"), test::training("c")};
     Screen screen(snapshot);
@@ -393,13 +393,13 @@ TEST(ViewScreen, AnEndedTargetSaysSo) {
     EXPECT_THAT(screen.text(), HasSubstr("train  ended"));
 }
 
-TEST(ViewScreen, ANoteStandsForAWhile) {
+TEST(ViewScreen, ANoteIsShownForAWhile) {
     Screen screen;
     add_note(screen.state, 1000, "train: watching");
     add_note(screen.state, 1000, "train: the kernel killed 1 process");
     screen.draw();
     EXPECT_THAT(screen.text(), HasSubstr("+1 train: the kernel killed 1 process"));
-    screen.look = {60, 8, true};  // no row for notes: it takes the footer's
+    screen.look = {60, 8, true};  // notes have no row of their own: the note replaces the footer
     screen.draw();
     EXPECT_THAT(screen.text(), HasSubstr("killed 1 process"));
     screen.tick(example(1016));
@@ -420,7 +420,7 @@ TEST(ViewScreen, HelpOpensScrollsAndAnyKeyClosesIt) {
     EXPECT_EQ(screen.type("q"), Reaction::quit);
 }
 
-// Two GPUs: the job holds memory of one, the other is lost.
+// Two GPUs: the job holds memory on one, the other is lost.
 Snapshot with_gpus() {
     Snapshot snapshot = example();
     GpuDevice gpu{.id = "GPU-00", .index = 0, .name = "H200"};

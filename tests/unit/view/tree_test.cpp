@@ -118,7 +118,7 @@ TEST(Tree, MatchesOfAFoldedRoleShowAndTheFoldComesBack) {
     EXPECT_THAT(screen.names(), testing::Not(testing::Contains("101")));
 }
 
-TEST(Tree, RanksStandApartOrTogether) {
+TEST(Tree, RanksAreShownSeparatelyOrTogether) {
     Snapshot snapshot = example();
     snapshot.targets[0].processes[1].rank = 0;
     snapshot.targets[0].processes.push_back(test::process(102, Role::trainer, "python3", "python3", mib(1024)));
@@ -157,7 +157,7 @@ TEST(Tree, WithoutAChoiceTheFirstRowIsSelected) {
     EXPECT_EQ(screen.selected(), "dataloader_worker");
 }
 
-TEST(Tree, AVanishedProcessGivesTheSelectionToItsNeighbour) {
+TEST(Tree, WhenTheSelectedProcessIsGoneItsNeighbourIsSelected) {
     Screen screen;
     screen.key(Code::end);
     EXPECT_EQ(screen.selected(), "100");
