@@ -20,8 +20,8 @@ MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
 SECONDS = 8
 MIB = 1 << 20
 STORIES = {'leak': 'keeps 8 MiB more every second', 'warmup': 'slower and slower', 'spikes': 'whenever it validates',
-           'steps': 'a little more at each validation', 'workers': 'three workers that share it', 'wrapper': 'keep an eye on uv'}
-ANSWERS = {'leak': 'it is in the trainer', 'warmup': 'nothing is wrong', 'spikes': 'no leak', 'steps': 'a leak, in steps',
+           'steps': 'a little more at each validation', 'workers': 'three workers that share it', 'wrapper': 'watch uv'}
+ANSWERS = {'leak': 'a leak in the trainer', 'warmup': 'nothing is wrong', 'spikes': 'no leak', 'steps': 'a leak in steps',
            'workers': 'copy-on-write un-sharing', 'wrapper': '2 levels below uv'}
 
 check = Checks()
@@ -150,7 +150,7 @@ def scenarios():
             text = ' '.join(output.split())
             check(f'{scenario}: ends by itself, in time, with 0', code == 0 and SECONDS - 2 < took < SECONDS + 5, (code, took, output[-300:]))
             check(f'{scenario}: the story is told', STORIES[scenario] in text.partition('watching')[0], output[:300])
-            answer = text.partition('What was measured: ')[2]
+            answer = text.partition('Measured: ')[2]
             check(f'{scenario}: the answer is given', ANSWERS[scenario] in answer and 'does not show' not in text, output[-400:])
             fine, judged = shows(scenario, whole(samples)) if samples else (False, 'no samples')
             check(f'{scenario}: its shape is there for others to see', fine, judged)

@@ -65,7 +65,7 @@ Excursions excursions(const Line& line, Bytes at_least) {
 Steps steps(const Line& line, Bytes at_least) {
     Bytes sum;
     std::vector<Seconds> times;
-    Bytes rise;  // of the run of rising samples that goes on
+    Bytes rise;  // of the current run of rising samples
     for (std::size_t i = 1; i <= line.size(); ++i) {
         const bool rises = i < line.size() && line[i].size > line[i - 1].size;
         if (rises) {
@@ -84,16 +84,16 @@ Steps steps(const Line& line, Bytes at_least) {
 
 namespace {
 
-constexpr Bytes kMaterial = mebibytes(40);  // a change of this size is one that the scenarios are about
-constexpr Bytes kFlat = mebibytes(8);       // two chunks, and what the C library takes for itself
+constexpr Bytes kMaterial = mebibytes(40);  // the least change that shows what a scenario is about
+constexpr Bytes kFlat = mebibytes(8);       // two chunks; includes memory that the C library allocates for itself
 
 std::string rate_text(const Line& line) {
     return human_size({static_cast<std::uint64_t>(bytes_per_second(line))}) + " a second";
 }
 
 std::string moved(Bytes by, std::string_view subject) {
-    return by < mebibytes(1) ? fmt::format("{} did not move", subject)
-                             : fmt::format("{} moved by {}", subject, human_size(by));
+    return by < mebibytes(1) ? fmt::format("{} did not change", subject)
+                             : fmt::format("{} changed by {}", subject, human_size(by));
 }
 
 // The largest change of any role but one.
@@ -111,8 +111,8 @@ Answer leak_answer(const Observation& seen) {
     const Line after = later_part(trainer, 0.75);
     const Bytes others = swing_of_others(seen, Role::trainer);
     return {.seen = risen(after) >= kMaterial && others <= kFlat && swing(after) == risen(after),
-            .text = fmt::format("The trainer went from {} to {} and gave nothing back: {} to the very end. {}. A leak, "
-                                "and it is in the trainer.",
+            .text = fmt::format("The trainer went from {} to {} and gave nothing back: {} until the end. {}. This is a "
+                                "leak in the trainer.",
                                 human_size(first_of(trainer)), human_size(last_of(trainer)), rate_text(after),
                                 moved(others, "The other roles"))};
 }
@@ -123,7 +123,7 @@ Answer warmup_answer(const Observation& seen) {
     const Bytes since = swing(later_part(trainer, 0.5));
     return {.seen = risen(trainer) >= kMaterial && since <= kFlat,
             .text = fmt::format("The trainer grew by {} in the first {}, and by {} in the second half of the run. "
-                                "Warm-up that ends in a plateau: nothing is wrong.",
+                                "This is a warm-up that ends in a plateau: nothing is wrong.",
                                 human_size(risen(trainer)), human_duration(settled), human_size(since))};
 }
 
@@ -133,7 +133,7 @@ Answer spikes_answer(const Observation& seen) {
     const Bytes floor = lowest_of(trainer);
     const Bytes late_floor = lowest_of(later_part(trainer, 0.5));
     return {.seen = spikes.count >= 3 && late_floor - floor <= kFlat,
-            .text = fmt::format("The trainer went up by {} and down again {} times, every {:.1f} s. The floor below "
+            .text = fmt::format("The trainer went up by {} and down again {} times, every {:.1f} s. The floor "
                                 "was {} and is {}: no leak, but the limit has to leave room for a spike.",
                                 human_size(spikes.height), spikes.count, spikes.period.count(), human_size(floor),
                                 human_size(late_floor))};
@@ -145,7 +145,7 @@ Answer steps_answer(const Observation& seen) {
     const Bytes given_back = highest_of(trainer) - last_of(trainer);
     return {.seen = found.count >= 3 && given_back <= kFlat,
             .text = fmt::format("The trainer rose in {} steps of {}, one every {:.1f} s, {} in all, and gave {} back. "
-                                "Flat in between, but the floor keeps rising: a leak, in steps.",
+                                "It is flat between the steps, but the floor keeps rising: a leak in steps.",
                                 found.count, human_size(found.size), found.period.count(), human_size(risen(trainer)),
                                 given_back.n == 0 ? "nothing" : human_size(given_back))};
 }
@@ -173,10 +173,10 @@ Answer wrapper_answer(const Observation& seen) {
     const Bytes top_moved = swing(process_line(seen, top.pid));
     return {
         .seen = risen(line) >= kMaterial && top_moved <= kFlat && above.size() >= 2,
-        .text = fmt::format("{} (pid {}) went from {} to {}. It is {} levels below {} (pid {}). {}: whoever "
-                            "watches the wrapper sees nothing.",
+        .text = fmt::format("{} (pid {}) went from {} to {}. It is {} levels below {} (pid {}). {}: a tool that "
+                            "watches only the wrapper shows nothing.",
                             printable(grown->comm), grown->pid, human_size(first_of(line)), human_size(last_of(line)),
-                            above.size(), printable(top.comm), top.pid, moved(top_moved, "The latter"))};
+                            above.size(), printable(top.comm), top.pid, moved(top_moved, printable(top.comm)))};
 }
 
 }  // namespace memscope

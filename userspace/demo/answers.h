@@ -4,7 +4,7 @@
 
 namespace memscope {
 
-// What can be said of a line of sizes. All are total: a line without points has no size, no rise, no steps.
+// Measures of a line of sizes. All of them accept an empty line, which has no size, no rise and no steps.
 Bytes first_of(const Line& line);
 Bytes last_of(const Line& line);
 Bytes lowest_of(const Line& line);
@@ -14,10 +14,10 @@ Bytes swing(const Line& line);  // from the lowest to the highest
 Seconds length_of(const Line& line);
 Line later_part(const Line& line, double share);  // the points of the last `share` (0 to 1) of its time
 double bytes_per_second(const Line& line);        // from the first to the last
-// From when on it stays within `tolerance` of its last size.
+// The time from which on the line stays within `tolerance` of its last size.
 Seconds settled_at(const Line& line, Bytes tolerance);
 
-// Times above the floor. The floor is the lowest size.
+// Periods in which the line is above its floor. The floor is the lowest size.
 struct Excursions {
     std::size_t count = 0;
     Bytes height{};    // of the highest one above the floor
@@ -25,7 +25,7 @@ struct Excursions {
 };
 Excursions excursions(const Line& line, Bytes at_least);
 
-// Rises that stay. A rise that two samples cut in half counts as one.
+// Rises that are not given back. A rise that is spread over several samples counts as one.
 struct Steps {
     std::size_t count = 0;
     Bytes size{};      // mean
@@ -33,7 +33,7 @@ struct Steps {
 };
 Steps steps(const Line& line, Bytes at_least);
 
-// What the numbers of a run say; one for each scenario.
+// The answer from the figures of a run; one function for each scenario.
 Answer leak_answer(const Observation& seen);
 Answer warmup_answer(const Observation& seen);
 Answer spikes_answer(const Observation& seen);

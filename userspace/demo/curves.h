@@ -5,19 +5,19 @@
 
 namespace memscope {
 
-// How much memory is wanted at a time of the scenario's clock. Before 0 it is as at 0.
+// The memory to hold at a time of the scenario's clock. Times before 0 count as 0.
 using Curve = std::function<Bytes(Seconds)>;
 
 constexpr Bytes mebibytes(std::uint64_t n) { return {n << 20}; }
 
 Curve constant(Bytes level);
-// Fast first, then slower and slower; exactly `to` from `over` on.
+// Grows fast at first, then slower and slower. Exactly `to` from the time `over` on.
 Curve warming_up(Bytes from, Bytes to, Seconds over);
-// Nothing until `after`, then that much more every second, without end.
+// 0 until the time `after`, then grows by `per_second` without end.
 Curve leaking(Bytes per_second, Seconds after);
-// The floor, and `height` above it in the last `width` of each period.
+// The floor, plus `height` during the last `width` of each period.
 Curve spiking(Bytes floor, Bytes height, Seconds period, Seconds width);
-// One step more at the end of each period, for good.
+// One more step at the end of each period, never given back.
 Curve stepping(Bytes floor, Bytes step, Seconds period);
 
 Curve operator+(Curve a, Curve b);

@@ -25,14 +25,14 @@ std::string closing(const Scenario& scenario, const Observation& seen, Seconds l
     const Moment last = seen.empty() ? Moment{} : seen.back();
     const bool right = answer.seen && last.verdict == scenario.verdict;
     std::string verdict =
-        fmt::format("{}memscope's verdict is {}. What was measured: {}",
+        fmt::format("{}The verdict of memscope is {}. Measured: {}",
                     right ? "" : "This run does not show what it should. ", word(last.verdict), answer.text);
-    if (watched < 0.9 * length)  // half a story has no answer
+    if (watched < 0.9 * length)
         verdict = fmt::format("Ended after {} of {}: too early for an answer.", human_duration(watched),
                               human_duration(length));
     return "\n" + wrapped(verdict) + "\n" +
-           wrapped(fmt::format("There are: {}. Your own job: sudo memscope --cgroup NAME, then memscope status in "
-                               "another terminal.",
+           wrapped(fmt::format("All demos: {}. To watch your own job: sudo memscope --cgroup NAME, then memscope "
+                               "status in another terminal.",
                                scenario_names()));
 }
 
@@ -41,7 +41,8 @@ namespace {
 constexpr const char* kCgroup = "memscope-demo";
 constexpr Seconds kFastestTick{0.05};
 
-// From before the cgroup is made until it is gone: the watcher takes them from there, and nothing is left behind.
+// Blocks the signals from before the cgroup is created until it is removed, so that nothing is left behind. The watcher
+// handles them.
 void hold_back_signals() {
     sigset_t ends;
     ::sigemptyset(&ends);
@@ -58,7 +59,7 @@ WatchOptions watch_options(const Scenario& scenario, const TargetInfo& cgroup, S
     options.warmup = kScenarioWarmup / clock.speed();
     options.status_every = Seconds{10} / clock.speed();
     options.listen.reset();
-    options.report_dir.clear();  // how it ends is no news
+    options.report_dir.clear();  // the end of the demo is not a death to report
     options.role_rules = role_rules_of(scenario.top);
     options.on_snapshot = [&clock, &seen, began = std::optional<double>()](const Snapshot& snapshot) mutable {
         if (!began) {
@@ -75,12 +76,12 @@ WatchOptions watch_options(const Scenario& scenario, const TargetInfo& cgroup, S
 Result<int> perform(const SysRoot& root, const Scenario& scenario, const Performance& performance) {
     const auto hierarchy = find_hierarchy(root);
     if (!hierarchy) return hierarchy.error();
-    if (::geteuid() != 0) return plain_error("the demo makes a cgroup and watches it", "run it with sudo");
+    if (::geteuid() != 0) return plain_error("the demo creates a cgroup and watches it", "run it with sudo");
     hold_back_signals();
     OwnCgroup::remove_left_behind(*hierarchy, kCgroup);
     auto cgroup = OwnCgroup::make(*hierarchy, kCgroup, scenario.limit);
     if (!cgroup) return cgroup.error();
-    if (auto told = performance.say(opening(scenario, performance.length)); !told) return told.error();
+    if (auto said = performance.say(opening(scenario, performance.length)); !said) return said.error();
 
     Observation seen;
     auto clock = StageClock::make(kScenarioLength / performance.length);
@@ -90,7 +91,7 @@ Result<int> perform(const SysRoot& root, const Scenario& scenario, const Perform
     const TargetInfo shown{.name = cgroup->name(), .cgroup_version = hierarchy->version};
     const auto ended = watch(root, watch_options(scenario, shown, *clock, seen));
     if (const auto* failure = std::get_if<WatchFailure>(&ended)) return failure->error;
-    (void)performance.say(closing(scenario, seen, performance.length));  // a reader that is gone has seen enough
+    (void)performance.say(closing(scenario, seen, performance.length));  // the reader may be gone; that is no error
     return std::get<int>(ended);
 }
 

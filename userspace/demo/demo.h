@@ -7,16 +7,16 @@
 
 namespace memscope {
 
-// What is told before and after, in lines that fit a terminal.
+// The texts before and after the demo, wrapped for a terminal.
 std::string opening(const Scenario& scenario, Seconds length);
 std::string closing(const Scenario& scenario, const Observation& seen, Seconds length);
 
 struct Performance {
-    Seconds length = kScenarioLength;                    // real time; the scenario's clock is stretched to it
+    Seconds length = kScenarioLength;                    // real time; the scenario's clock is scaled to it
     std::function<Status(std::string_view text)> say{};  // standard output
 };
 
-// Plays a scenario in a cgroup of its own and watches it live. The exit status of the watcher.
+// Runs a scenario in a cgroup of its own and watches it live. Returns the exit status of the watcher.
 Result<int> perform(const SysRoot& root, const Scenario& scenario, const Performance& performance);
 
 }  // namespace memscope

@@ -6,7 +6,7 @@
 
 namespace memscope {
 
-// What the watcher saw of the demo, tick by tick. Answers are made from this and nothing else.
+// The snapshots of the demo, tick by tick. Answers are computed from this alone.
 struct Member {
     pid_t pid = 0;
     pid_t parent = 0;
@@ -15,16 +15,16 @@ struct Member {
     Bytes anon{};
 };
 struct Moment {
-    Seconds at{};             // since the first
+    Seconds at{};             // since the first moment
     Bytes cgroup_anon{};      // each page once
-    Bytes unshared{};         // as memscope found it, of all roles
-    std::string unsharing{};  // and explains it; empty: not worth a word
+    Bytes unshared{};         // copy-on-write un-sharing of all roles, as memscope measured it
+    std::string unsharing{};  // memscope's explanation of it; empty: too small to mention
     std::vector<Member> members{};
     Verdict verdict = Verdict::insufficient;  // of memscope
 };
 using Observation = std::vector<Moment>;
 
-// Adds what a snapshot says of its first target; one without targets adds nothing.
+// Adds the first target of a snapshot. A snapshot without targets adds nothing.
 void observe(Observation& seen, const Snapshot& snapshot, double began);
 
 struct Point {
@@ -38,9 +38,9 @@ Line summed_line(const Observation& seen);  // of all processes: shared pages co
 Line role_line(const Observation& seen, Role role);
 Line process_line(const Observation& seen, pid_t pid);
 
-// The process that grew most from the first moment to the last; none if nobody is in both.
+// The process that grew most from the first moment to the last. Nullopt if no process is in both.
 std::optional<Member> most_grown(const Observation& seen);
-// Its ancestors at the last moment that are watched too, the nearest first.
+// Its watched ancestors at the last moment, the nearest first.
 std::vector<Member> ancestors(const Observation& seen, const Member& of);
 
 }  // namespace memscope

@@ -10,18 +10,18 @@
 
 namespace memscope {
 
-// A process that plays a part: what it is called, what it holds, whom it starts. Its arguments stay ours, so that
-// everyone sees what it really is: "python: memscope demo leak".
+// A process of a scenario: its name, its memory over time and its children. It keeps the arguments of memscope, so that
+// users can see that it is a demo: "python: memscope demo leak".
 struct Actor {
     std::string comm{};
     Role role = Role::other;
     Curve holds = constant({});
-    Bytes dataset{};                // built before its children are forked: they share it
+    Bytes dataset{};                // allocated before the children are forked, so that they share it
     Curve rewrites = constant({});  // how much of its parent's dataset it has written to
     std::vector<Actor> children{};
 };
 
-// What the watcher's numbers say at the end. `seen`: they show what the scenario is meant to show.
+// The answer from the figures of the watcher. `seen`: they show what the scenario is meant to show.
 struct Answer {
     bool seen = false;
     std::string text{};
@@ -30,20 +30,20 @@ struct Answer {
 // A small training-shaped job with a known answer. Times are on the scenario's clock, which ends at kScenarioLength.
 struct Scenario {
     std::string_view name{};
-    std::string_view story{};  // one sentence, told at the start
+    std::string_view story{};  // one sentence, printed at the start
     Bytes limit{};             // of the cgroup
     Actor top{};
-    Verdict verdict = Verdict::leaking;  // the right one, at the end
+    Verdict verdict = Verdict::leaking;  // the expected verdict at the end
     Answer (*answer)(const Observation&) = nullptr;
 };
 constexpr Seconds kScenarioLength{52};
-constexpr Seconds kScenarioWarmup{24};  // what --warmup is to a real job
+constexpr Seconds kScenarioWarmup{24};  // the --warmup of the scenario
 
-const std::vector<Scenario>& scenarios();  // the first is what a newcomer sees
+const std::vector<Scenario>& scenarios();  // the first one is the default
 const Scenario* find_scenario(std::string_view name);
 std::string scenario_names();  // "leak, warmup, ..."
 
 std::size_t count_actors(const Actor& top);
-std::vector<RoleRule> role_rules_of(const Actor& top);  // by comm; each once
+std::vector<RoleRule> role_rules_of(const Actor& top);  // one rule per comm
 
 }  // namespace memscope

@@ -6,7 +6,7 @@
 namespace memscope {
 namespace {
 
-constexpr Seconds kLoading{5};  // the model comes in
+constexpr Seconds kLoading{5};  // the time to load the model
 
 Actor worker() { return {.comm = "pt_data_worker", .role = Role::dataloader_worker, .holds = constant(mebibytes(24))}; }
 
@@ -69,7 +69,7 @@ std::vector<Scenario> make_scenarios() {
          .top = sharing_job(),
          .answer = workers_answer},
         {.name = "wrapper",
-         .story = "You start a job with uv and keep an eye on uv, but something below it grows.",
+         .story = "You start a job with uv and watch uv, but a process below it grows.",
          .limit = mebibytes(512),
          .top = wrapped_job(),
          .answer = wrapper_answer},

@@ -18,12 +18,12 @@
 namespace memscope {
 namespace {
 
-// Touched: untouched memory is not resident. Without huge pages: the size is then exact, and a shared page that is
-// written to is copied alone.
+// The memory is touched, because untouched memory is not resident. Huge pages are off, so that sizes are exact and a
+// write copies only one small page.
 std::span<char> map_touched(Bytes size) {
     void* mapped = ::mmap(nullptr, size.n, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapped == MAP_FAILED) return {};
-    (void)::madvise(mapped, size.n, MADV_NOHUGEPAGE);  // a kernel without them refuses, and has none
+    (void)::madvise(mapped, size.n, MADV_NOHUGEPAGE);  // fails on a kernel without huge pages, which is fine
     std::memset(mapped, 1, size.n);
     return {static_cast<char*>(mapped), size.n};
 }
@@ -80,17 +80,17 @@ void sleep_for(Seconds time) { std::this_thread::sleep_for(time); }
 
 void become(const Actor& actor, pid_t parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (::getppid() != parent) ::_exit(1);  // died before we asked to be told
+    if (::getppid() != parent) ::_exit(1);  // the parent died before PR_SET_PDEATHSIG was set
     ::prctl(PR_SET_NAME, actor.comm.c_str());
 }
 
-// A process of the tree, to its violent end. `ready` gets one byte from each.
+// Runs a process of the tree until it is killed. Each process writes one byte to `ready`.
 [[noreturn]] void act(const Actor& actor, pid_t parent, const StageClock& clock, int ready, Dataset dataset) {
     become(actor, parent);
     Dataset own = Dataset::build(actor.dataset);
     if (own.size() < actor.dataset) ::_exit(1);
     const pid_t self = ::getpid();
-    for (const Actor& child : actor.children) {  // before the rest is held: no child shows that as its own
+    for (const Actor& child : actor.children) {  // forked before more memory is held, so that no child inherits it
         const pid_t forked = ::fork();
         if (forked == 0) act(child, self, clock, ready, own);
         if (forked < 0) ::_exit(1);
@@ -110,7 +110,8 @@ void become(const Actor& actor, pid_t parent) {
     }
 }
 
-// We hold back the signals that end us, and leave Ctrl-C to the watcher; the tree has its usual ones but that.
+// memscope blocks the signals that would end it. The processes of the tree unblock them, and ignore Ctrl-C, which only
+// the watcher handles.
 void take_signals_back() {
     std::signal(SIGINT, SIG_IGN);
     sigset_t none;
@@ -124,11 +125,13 @@ Status wait_for_all(const Fd& ready, std::size_t count) {
         const Seconds left = kPatience - Seconds{static_cast<double>(read_clock().boot_ns - began_ns) * 1e-9};
         pollfd waiting{.fd = ready.get(), .events = POLLIN, .revents = 0};
         if (left.count() <= 0 || ::poll(&waiting, 1, static_cast<int>(left.count() * 1000)) == 0)
-            return plain_error("the processes of the demo are not ready after 10 s", "try again on a calmer machine");
+            return plain_error("the processes of the demo are not ready after 10 s",
+                               "try again when the machine is less busy");
         char bytes[16];
         const ssize_t n = ::read(ready.get(), bytes, std::min(count, sizeof bytes));
         if (n == 0)
-            return plain_error("a process of the demo ended at its start", "it needs 1 GiB of memory and 8 processes");
+            return plain_error("a process of the demo ended at its start",
+                               "the demo needs 1 GiB of memory and 8 processes");
         if (n > 0) count -= static_cast<std::size_t>(n);
     }
     return Done{};
@@ -140,18 +143,18 @@ Result<DemoTree> DemoTree::start(const Actor& top, OwnCgroup& cgroup, const Stag
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return system_error(errno, "make a pipe");
     const Fd ready(ends[0]);
-    Fd told(ends[1]);
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // orphans of the tree become ours to reap; not every init does
+    Fd report(ends[1]);
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // we reap orphans of the tree, because not every init process does
     const pid_t self = ::getpid();
     const pid_t forked = ::fork();
     if (forked < 0) return system_error(errno, "fork the demo");
     if (forked == 0) {
         take_signals_back();
         if (!cgroup.enter()) ::_exit(1);
-        act(top, self, clock, told.get(), {});
+        act(top, self, clock, report.get(), {});
     }
     DemoTree tree(forked);
-    told = Fd();  // only theirs are left: when all are closed, no more bytes come
+    report = Fd();  // now only the tree has this end of the pipe: when all close it, read() returns 0
     if (auto all = wait_for_all(ready, count_actors(top)); !all) return all.error();
     return tree;
 }
@@ -159,7 +162,7 @@ Result<DemoTree> DemoTree::start(const Actor& top, OwnCgroup& cgroup, const Stag
 DemoTree::~DemoTree() {
     if (top_ == 0) return;
     ::kill(top_, SIGKILL);
-    for (int i = 0; i < 250; ++i) {  // the others follow, one level after the other
+    for (int i = 0; i < 250; ++i) {  // the other processes die one level after the other
         pid_t reaped = 0;
         do reaped = ::waitpid(-1, nullptr, WNOHANG);
         while (reaped > 0);

@@ -16,8 +16,8 @@ namespace memscope {
 
 constexpr Bytes kChunk{4ULL << 20};
 
-// Memory of the calling process that is really resident, kept at the size one wants: whole chunks, each mapped and
-// touched, and unmapped again when it is to go.
+// Resident memory of the calling process, kept at a wanted size. It consists of whole chunks, which are mapped and
+// touched, and later unmapped.
 class ResidentMemory {
   public:
     ResidentMemory() = default;
@@ -25,35 +25,35 @@ class ResidentMemory {
     ResidentMemory& operator=(const ResidentMemory&) = delete;
     ~ResidentMemory() { follow({}); }
 
-    void follow(Bytes wanted);  // to the nearest chunk; as far as it gets where the machine gives no more
+    void follow(Bytes wanted);  // rounds to whole chunks; holds less if the machine has no more memory
     Bytes held() const { return {chunks_.size() * kChunk.n}; }
 
   private:
     std::vector<std::span<char>> chunks_;
 };
 
-// Memory that is there before a fork, so that the children share it. Never given back: it ends with the process.
+// Memory that is allocated before a fork, so that the children share it. Never freed before the process ends.
 class Dataset {
   public:
     Dataset() = default;
-    static Dataset build(Bytes size);  // empty where the machine gives no memory
+    static Dataset build(Bytes size);  // empty if there is not enough memory
 
     Bytes size() const { return {bytes_.size()}; }
-    // Writes one byte into each page that starts in the first `wanted` bytes and was not written before: the kernel
-    // then copies a page that is shared.
+    // Writes one byte into each page that starts in the first `wanted` bytes and was not written before. If the page is
+    // shared, the kernel then copies it.
     void rewrite(Bytes wanted);
 
   private:
     std::span<char> bytes_{};
-    std::size_t written_ = 0;  // where the next page to be written starts
+    std::size_t written_ = 0;  // offset of the next page to write
 };
 
-// The scenario's clock, shared with every process that is forked after it was made. It stands at 0 until it is begun,
-// which is when the watcher has its first look: nothing of the story is missed while it starts. Where the demo is
-// shortened it runs faster than real time. It stops at the end of the scenario.
+// The scenario's clock, shared with every process that is forked later. It is 0 until begin(), which is called at the
+// first tick of the watcher, so that the watcher sees the whole scenario. It runs faster than real time if the demo is
+// shortened. It stops at the end of the scenario.
 class StageClock {
   public:
-    static Result<StageClock> make(double speed);  // seconds of the scenario in a real one
+    static Result<StageClock> make(double speed);  // scenario seconds per real second
 
     void begin(std::uint64_t boot_ns) { *began_ns_ = boot_ns; }  // not 0
     Seconds at(std::uint64_t boot_ns) const;
@@ -67,14 +67,15 @@ class StageClock {
 
     StageClock(std::unique_ptr<Shared, Unmap> page, double speed) : began_ns_(std::move(page)), speed_(speed) {}
 
-    std::unique_ptr<Shared, Unmap> began_ns_;  // 0: not yet
+    std::unique_ptr<Shared, Unmap> began_ns_;  // 0: not begun yet
     double speed_;
 };
 
-// The processes of a scenario. Each dies with the one that made it, the first with us: nothing outlives a kill -9.
+// The processes of a scenario. Each dies with its parent, and the first one with memscope, so that none is left after a
+// kill -9.
 class DemoTree {
   public:
-    // Returns when every process is there, has its name and holds what it holds at the start.
+    // Returns when every process runs, has its name and holds its initial memory.
     static Result<DemoTree> start(const Actor& top, OwnCgroup& cgroup, const StageClock& clock);
     DemoTree(DemoTree&& other) noexcept : top_(std::exchange(other.top_, 0)) {}
     DemoTree& operator=(DemoTree&&) = delete;
@@ -82,7 +83,7 @@ class DemoTree {
 
   private:
     explicit DemoTree(pid_t top) : top_(top) {}
-    pid_t top_ = 0;  // 0: moved away
+    pid_t top_ = 0;  // 0: moved from
 };
 
 }  // namespace memscope

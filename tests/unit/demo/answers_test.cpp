@@ -33,10 +33,10 @@ TEST(Answers, TheLeakIsInTheTrainerAndHasItsRate) {
     const Answer answer = answer_of("leak");
     EXPECT_TRUE(answer.seen);
     EXPECT_THAT(answer.text, AllOf(HasSubstr("from 24 MiB to 472 MiB"), HasSubstr("8.0 MiB a second"),
-                                   HasSubstr("other roles did not move")));
+                                   HasSubstr("other roles did not change")));
 }
 
-TEST(Answers, WarmUpTellsWhenItEnded) {
+TEST(Answers, WarmUpSaysWhenItEnded) {
     const Answer answer = answer_of("warmup");
     EXPECT_TRUE(answer.seen);
     EXPECT_THAT(answer.text, AllOf(HasSubstr("grew by 240 MiB"), HasSubstr("by 0 B in the second half")));
@@ -61,14 +61,14 @@ TEST(Answers, UnSharingIsTheCgroupWithoutTheProcesses) {
     EXPECT_THAT(answer.text,
                 AllOf(HasSubstr("3 workers have copied 375 MiB of the trainer's pages since they were forked"),
                       HasSubstr("from 232 MiB to 607 MiB"),
-                      HasSubstr("summed RssAnon of its processes did not move (832 MiB)")));
+                      HasSubstr("summed RssAnon of its processes did not change (832 MiB)")));
 }
 
-TEST(Answers, TheWrapperNamesWhoGrewAndHowFarBelow) {
+TEST(Answers, TheWrapperNamesTheProcessThatGrewAndItsDepth) {
     const Answer answer = answer_of("wrapper");
     EXPECT_TRUE(answer.seen);
     EXPECT_THAT(answer.text, AllOf(HasSubstr("python (pid 102) went from 16 MiB to 299 MiB"),
-                                   HasSubstr("2 levels below uv (pid 100). The latter did not move")));
+                                   HasSubstr("2 levels below uv (pid 100). uv did not change")));
 }
 
 TEST(Answers, AJobThatStaysFlatShowsNothing) {
@@ -100,7 +100,7 @@ TEST(Answers, AnotherRoleThatGrowsIsNotHidden) {
     trainer_of(top).children.at(0).holds = leaking(mebibytes(2), Seconds{0});
     const Answer answer = leak_answer(observed(top));
     EXPECT_FALSE(answer.seen);
-    EXPECT_THAT(answer.text, HasSubstr("other roles moved by 104 MiB"));
+    EXPECT_THAT(answer.text, HasSubstr("other roles changed by 104 MiB"));
 }
 
 TEST(Story, OpensWithTheStoryAndClosesWithTheAnswer) {
@@ -111,15 +111,15 @@ TEST(Story, OpensWithTheStoryAndClosesWithTheAnswer) {
         const std::string after = closing(scenario, seen, kScenarioLength);
         EXPECT_THAT(before, AllOf(HasSubstr(std::string("memscope demo ") + std::string(scenario.name)),
                                   HasSubstr(human_size(scenario.limit)), HasSubstr("52 s")));
-        EXPECT_THAT(after, AllOf(HasSubstr("What was measured: "), Not(HasSubstr("does not show"))));
+        EXPECT_THAT(after, AllOf(HasSubstr("Measured: "), Not(HasSubstr("does not show"))));
         for_each_line(before + after, [](std::string_view line) { EXPECT_LE(line.size(), 80U) << line; });
     }
 }
 
-TEST(Story, HalfAStoryHasNoAnswer) {
+TEST(Story, ARunThatEndsEarlyHasNoAnswer) {
     const Scenario& leak = *find_scenario("leak");
     EXPECT_THAT(closing(leak, observed(leak.top, Seconds{20}), kScenarioLength),
-                AllOf(HasSubstr("Ended after 20 s of 52 s"), Not(HasSubstr("What was measured"))));
+                AllOf(HasSubstr("Ended after 20 s of 52 s"), Not(HasSubstr("Measured"))));
     EXPECT_THAT(closing(leak, {}, kScenarioLength), HasSubstr("too early"));
 }
 
@@ -145,7 +145,7 @@ TEST(Observation, ASnapshotWithoutTargetsAddsNothing) {
     EXPECT_TRUE(seen.empty());
 }
 
-TEST(Observation, TakesTimeAnonAndWhoHoldsIt) {
+TEST(Observation, TakesTimeAnonAndTheProcessesThatHoldIt) {
     Snapshot snapshot{.time = 1007.5};
     snapshot.targets.push_back({});
     snapshot.targets[0].memory.by_kind.anon = {10};
@@ -153,7 +153,7 @@ TEST(Observation, TakesTimeAnonAndWhoHoldsIt) {
     holder.task.id.pid = 7;
     holder.task.parent = 3;
     holder.task.memory = AddressSpace{.anon = {20}};
-    Process without;  // no memory of its own
+    Process without;  // has no memory
     without.task.id.pid = 8;
     snapshot.targets[0].processes = {holder, without};
     Observation seen;

@@ -7,7 +7,7 @@ namespace {
 
 constexpr Bytes kFloor = mebibytes(100);
 
-// Sizes every quarter of a second, as a driver asks for them.
+// Sizes every quarter of a second, as the demo processes read them.
 std::vector<Bytes> sampled(const Curve& curve, Seconds until) {
     std::vector<Bytes> sizes;
     for (Seconds t{}; t <= until; t += Seconds{0.25}) sizes.push_back(curve(t));

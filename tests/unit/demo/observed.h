@@ -5,8 +5,8 @@
 
 namespace memscope {
 
-// What a watcher sees of a scenario that is played perfectly, once a second. Curves can be replaced: then it is what
-// it sees of one that goes wrong.
+// The observation of a scenario that runs exactly as planned, with one tick per second. Tests replace curves to get the
+// observation of a run that goes wrong.
 inline void add_members(Moment& moment, UnsharingStory& story, const Actor& actor, pid_t parent, Seconds t,
                         Bytes inherited) {
     const auto pid = static_cast<pid_t>(100 + moment.members.size());

@@ -9,7 +9,7 @@ namespace {
 
 using testing::ElementsAre;
 
-// What the cgroup would be charged: a page that is shared counts once until it is rewritten.
+// The memory that would be charged to the cgroup: a shared page counts once until it is rewritten.
 Bytes wanted(const Actor& actor, Seconds t, Bytes inherited = {}) {
     Bytes sum = actor.holds(t) + actor.dataset + std::min(actor.rewrites(t), inherited);
     for (const Actor& child : actor.children) sum += wanted(child, t, actor.dataset);
@@ -88,7 +88,7 @@ TEST(Scenarios, WorkersNeverRewriteMoreThanThereIs) {
     }
 }
 
-TEST(StageClock, StandsAtZeroUntilItIsBegunAndStopsAtTheEnd) {
+TEST(StageClock, IsZeroUntilItBeginsAndStopsAtTheEnd) {
     auto clock = StageClock::make(2);
     ASSERT_TRUE(clock);
     EXPECT_EQ(clock->at(5'000'000'000), Seconds{0});
