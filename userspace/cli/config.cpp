@@ -15,10 +15,10 @@
 namespace memscope {
 namespace {
 
-// "90%", "2.5%": of the whole, so not more than 100.
+// "90%", "2.5%": a share, so at most 100.
 Result<double> parse_percentage(std::string_view text) {
     const Error error =
-        plain_error(fmt::format("'{}' is not a share", shortened(text)), "write a number of percent, as in 90%");
+        plain_error(fmt::format("'{}' is not a percentage", shortened(text)), "write a percentage, as in 90%");
     if (!text.ends_with('%')) return error;
     const std::string_view number = text.substr(0, text.size() - 1);
     double percent = 0;
@@ -98,7 +98,7 @@ Status set_flag(bool& flag, std::string_view value) {
     return Done{};
 }
 
-// What is on unless it is switched off.
+// For settings that are on by default: "true" switches them off.
 Status clear_flag(bool& on, std::string_view value) {
     bool off = false;
     auto set = set_flag(off, value);
@@ -124,7 +124,8 @@ Status set_growth_budget(WatchOptions& options, std::string_view value) {
     if (number.ends_with('%')) number.remove_suffix(1);
     const auto percent = parse_number(number);
     if (!percent || *percent == 0 || *percent > 100)
-        return plain_error(fmt::format("'{}' is not a share", shortened(value)), "write a whole number of 1% to 100%");
+        return plain_error(fmt::format("'{}' is not a percentage", shortened(value)),
+                           "write a whole percentage from 1% to 100%");
     options.growth_budget = static_cast<double>(*percent) / 100;
     return Done{};
 }
@@ -143,7 +144,7 @@ Status set_linger(WatchOptions& options, std::string_view value) {
     return Done{};
 }
 
-// The shape only: whether the address is there is for bind() to say.
+// Checks the syntax only. bind() finds out whether the machine has the address.
 Status set_listen(WatchOptions& options, std::string_view value) {
     options.listen.reset();
     if (value == "none") return Done{};
@@ -250,11 +251,11 @@ Error wrong_kind(const toml::node& node, std::string_view wanted, std::string_vi
     return plain_error(fmt::format("is {}, not {}", kind_of(node), wanted), fmt::format("write {} = {}", key, example));
 }
 
-// A string that can be passed on: the kernel and fnmatch() would stop at a NUL.
+// A string without NUL characters, because the kernel and fnmatch() would stop there.
 Result<std::string> text_of(const toml::node& node, std::string_view key, std::string_view example) {
     const auto* text = node.as_string();
     if (!text) return wrong_kind(node, "a string", key, example);
-    if (text->get().find('\0') != std::string::npos) return plain_error("holds a NUL character", "take it out");
+    if (text->get().find('\0') != std::string::npos) return plain_error("contains a NUL character", "remove it");
     return text->get();
 }
 
@@ -366,8 +367,8 @@ Result<std::vector<Verdict>> verdicts_of(std::string_view list) {
     for (const std::string_view each : split(list, ',')) {
         const auto verdict = verdict_of(trimmed(each));
         if (!verdict)
-            return plain_error(fmt::format("'{}' is no verdict", shortened(each)),
-                               did_you_mean(each, known, fmt::format("there are: {}", fmt::join(known, ", "))));
+            return plain_error(fmt::format("'{}' is not a verdict", shortened(each)),
+                               did_you_mean(each, known, fmt::format("the verdicts are: {}", fmt::join(known, ", "))));
         verdicts.push_back(*verdict);
     }
     return verdicts;
@@ -376,7 +377,7 @@ Result<std::vector<Verdict>> verdicts_of(std::string_view list) {
 std::span<const WatchSetting> watch_settings() { return kSettings; }
 
 Status apply_config(WatchOptions& options, std::string_view toml, const std::string& file) {
-    constexpr std::size_t kMost = 32U << 10U;  // keys nested by the ten thousand would be too deep for toml++
+    constexpr std::size_t kMost = 32U << 10U;  // bounds nesting: tens of thousands of levels are too deep for toml++
     if (toml.size() >= kMost)
         return plain_error(fmt::format("{}: is too large", file), "a config file is smaller than 32 KiB");
     toml::table table;

@@ -12,7 +12,7 @@ namespace memscope {
 // One key of the table [precursors] of the config file.
 struct PrecursorKey {
     std::string_view name;
-    std::string_view example;  // what it is by default, as one would write it
+    std::string_view example;  // the default, as it is written in the file
     Status (*set)(PrecursorSettings& settings, std::string_view value);
 };
 std::span<const PrecursorKey> precursor_keys();
@@ -22,9 +22,9 @@ struct WatchSetting {
     enum class Kind { text, flag, list };
     std::string_view name;
     Kind kind;
-    std::string_view example;                                      // a value of it, for messages
-    Status (*set)(WatchOptions& options, std::string_view value);  // flag: "true" or "false"; list: adds one
-    void (*clear)(WatchOptions& options) = nullptr;                // list: forgets all of them
+    std::string_view example;                                      // an example value, for messages
+    Status (*set)(WatchOptions& options, std::string_view value);  // flag: "true" or "false"; list: adds an entry
+    void (*clear)(WatchOptions& options) = nullptr;                // list: removes all entries
 };
 std::span<const WatchSetting> watch_settings();
 
@@ -32,7 +32,7 @@ std::span<const WatchSetting> watch_settings();
 Result<Seconds> parse_warmup(std::string_view value);
 Result<std::vector<Verdict>> verdicts_of(std::string_view list);  // words with commas between them
 
-// Takes over what a TOML text says. `file` names it in errors.
+// Applies the settings of a TOML text. `file` is its name in errors.
 Status apply_config(WatchOptions& options, std::string_view toml, const std::string& file);
 
 }  // namespace memscope

@@ -9,7 +9,7 @@
 namespace memscope {
 namespace {
 
-// For tests and the impatient: the same story in less time, or in more.
+// Length of the demo in seconds, for tests: the same scenario runs faster or slower.
 constexpr const char* kLengthVariable = "MEMSCOPE_DEMO_SECONDS";
 constexpr std::uint64_t kShortest = 4;
 constexpr std::uint64_t kLongest = 600;
@@ -27,7 +27,8 @@ Result<Seconds> wanted_length() {
 
 Result<int> run_demo(const SysRoot& root, const std::string& scenario) {
     const Scenario* found = find_scenario(scenario);
-    if (!found) return plain_error("no demo is called '" + shortened(scenario) + "'", "there are: " + scenario_names());
+    if (!found)
+        return plain_error("no demo is called '" + shortened(scenario) + "'", "the demos are: " + scenario_names());
     const auto length = wanted_length();
     if (!length) return length.error();
     return perform(root, *found, {.length = *length, .say = print});

@@ -6,7 +6,8 @@
 
 namespace memscope {
 
-// A small training-shaped process tree with a known answer, watched live in a cgroup of its own. The exit status.
+// Runs a small process tree like that of a training job, whose verdict is known, in a cgroup of its own and watches it
+// live. Returns the exit status.
 Result<int> run_demo(const SysRoot& root, const std::string& scenario);
 
 }  // namespace memscope

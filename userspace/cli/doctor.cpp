@@ -43,27 +43,28 @@ Finding pressure_finding(const SysRoot& root, const Result<CgroupHierarchy>& hie
 
 Finding log_finding(const SysRoot& root) {
     const auto log = KernelLog::open(root);
-    if (log) return {"kernel log", true, "tells which limit an OOM kill obeyed"};
-    return {"kernel log", false, log.error().message() + ": which limit an OOM kill obeyed is told by what was full"};
+    if (log) return {"kernel log", true, "names the limit that caused an OOM kill"};
+    return {"kernel log", false,
+            log.error().message() + ": the cause of an OOM kill is inferred from which limit was exhausted"};
 }
 
-// Loading it is the only honest test; nothing of it is called.
+// Loads the library, because nothing less shows that it can be loaded. Calls no function of it.
 Finding driver_finding(const char* library) {
     void* handle = ::dlopen(library, RTLD_LAZY | RTLD_LOCAL);
-    if (!handle) return {"CUDA driver", false, std::string(library) + " is not here; jobs may bring their own"};
+    if (!handle) return {"CUDA driver", false, std::string(library) + " is not installed; jobs may bring their own"};
     ::dlclose(handle);
-    return {"CUDA driver", true, std::string(library) + "; its calls are followed in those that map it"};
+    return {"CUDA driver", true, std::string(library) + "; its calls are recorded in processes that map it"};
 }
 
 Finding python_finding() {
     for (const char* path : {"/usr/bin/python3", "/usr/local/bin/python3"})
         if (::access(path, X_OK) == 0)
             return {"Python", true,
-                    std::string(path) + "; growth is told by line, in this one and in those that jobs bring"};
+                    std::string(path) + "; growth is attributed to Python lines, also if a job brings its own Python"};
     return {"Python", false, "no system interpreter; jobs may bring their own"};
 }
 
-// Whether a watcher that is started like this outlives a machine that runs out of memory.
+// Whether a watcher with these privileges survives when the machine runs out of memory.
 Finding oom_finding(const SysRoot& root, CapabilitySet capabilities) {
     const auto score = own_oom_score(root);
     if (!score) return {"OOM protection", std::nullopt, score.error().message()};
@@ -71,12 +72,13 @@ Finding oom_finding(const SysRoot& root, CapabilitySet capabilities) {
     if (capabilities.has(CAP_SYS_RESOURCE))
         return {"OOM protection", true, fmt::format("a watcher lowers its oom_score_adj to {}", kOwnOomScore)};
     return {"OOM protection", false,
-            fmt::format("oom_score_adj is {}, and lowering it takes CAP_SYS_RESOURCE: when the machine runs out of "
-                        "memory, the watcher may be the victim",
+            fmt::format("oom_score_adj is {}, and lowering it needs CAP_SYS_RESOURCE: when the machine runs out of "
+                        "memory, the kernel may kill the watcher",
                         *score)};
 }
 
-// Nanoseconds of one cheap system call, of CPU time, since others use the machine, too. 5 ms are enough to tell.
+// CPU time of one cheap system call in nanoseconds. CPU time, because other programs use the machine, too. Measures for
+// 5 ms.
 double call_cost() {
     constexpr int kAtATime = 1'000;
     constexpr int kMostCalls = 20'000;
@@ -92,12 +94,13 @@ double call_cost() {
     return static_cast<double>(spent) * 1e9 / CLOCKS_PER_SEC / calls;
 }
 
-// MappingCalls has a program at the return of every system call of the machine, watched or not: its cost here.
+// MappingCalls runs a BPF program at the return of every system call of the machine, in unwatched processes, too. This
+// measures its cost.
 Finding mapped_bytes_finding(Session& session) {
     constexpr int kRounds = 5;
     MappingCalls* calls = session.find<MappingCalls>();
     if (!session.refused().empty()) return {"mapped bytes", false, session.refused().front().message()};
-    if (!calls) return {"mapped bytes", false, "this kernel offers no hook for them"};
+    if (!calls) return {"mapped bytes", false, "this kernel has no hook for them"};
     double alone = 1e9;
     double hooked = 1e9;
     for (int i = 0; i < kRounds; ++i) {
@@ -106,20 +109,20 @@ Finding mapped_bytes_finding(Session& session) {
         alone = std::min(alone, call_cost());
         if (auto resumed = calls->resume(); !resumed) return {"mapped bytes", false, resumed.error().message()};
     }
-    return {
-        "mapped bytes", true,
-        fmt::format("cost every system call of this machine {:.0f} ns ({:.0f} instead of {:.0f}); --no-maps spares it",
-                    std::max(0.0, hooked - alone), hooked, alone)};
+    return {"mapped bytes", true,
+            fmt::format("cost {:.0f} ns at every system call of this machine ({:.0f} instead of {:.0f} ns); --no-maps "
+                        "avoids that",
+                        std::max(0.0, hooked - alone), hooked, alone)};
 }
 
-// They are attached when a process maps a driver.
+// The probes are attached later, when a process maps a driver.
 Finding cuda_calls_finding(Session& session) {
     if (auto started = session.start_later<CudaCalls>(); !started)
         return {"CUDA calls", false, started.error().message()};
-    return {"CUDA calls", true, "followed in whatever copies of the driver watched processes map"};
+    return {"CUDA calls", true, "recorded in every copy of the driver that a watched process maps"};
 }
 
-// The same, and only when somebody asks for them.
+// These probes are also attached later, and only with --torch.
 Finding tensors_finding(Session& session) {
     if (auto started = session.start_later<TorchProbes>(); !started)
         return {"tensors", false, started.error().message()};
@@ -144,10 +147,12 @@ Diagnosis diagnose(const SysRoot& root) {
     const bool privileged = privileges.bpf && privileges.perfmon;
     diagnosis.findings = {
         {"privileges", privileged, privileged ? "CAP_BPF and CAP_PERFMON" : "run it with sudo to watch"},
-        {"kernel types (BTF)", facts.btf, facts.btf ? "/sys/kernel/btf/vmlinux" : "without them nothing can be loaded"},
+        {"kernel types (BTF)", facts.btf,
+         facts.btf ? "/sys/kernel/btf/vmlinux" : "without them no BPF program can be loaded"},
         {"lockdown", facts.lockdown != "confidentiality", facts.lockdown.value_or("none")},
         {"PID namespace", facts.initial_pid_namespace,
-         facts.initial_pid_namespace == false ? "not the host's: most processes are out of sight" : "the host's"},
+         facts.initial_pid_namespace == false ? "not that of the host: most processes are not visible"
+                                              : "that of the host"},
         hierarchy_finding(hierarchy),
         {"resident counters", facts.percpu_rss.has_value(),
          facts.percpu_rss.value_or(false) ? "per CPU, summed exactly" : "per address space and thread, summed exactly"},
@@ -262,7 +267,7 @@ std::string devices_text(const std::vector<GpuDevice>& devices) {
     if (silent > 0) text += fmt::format(", {} of them do not answer", silent);
     const bool no_lists = std::ranges::any_of(
         devices, [](const GpuDevice& device) { return device.trouble.empty() && !device.knows_holders; });
-    if (no_lists) text += "; not all tell which processes hold their memory";
+    if (no_lists) text += "; some do not report which processes hold their memory";
     return text;
 }
 
@@ -288,8 +293,8 @@ Finding nvml_finding(const std::string& library, Seconds patience) {
     const NvmlPoller poller(open_nvml(*opened), Seconds{1});
     if (!poller.wait_for_first(patience))
         return {"NVML", false,
-                fmt::format("{} is here, but the driver has not answered for {}{}", library, human_duration(patience),
-                            missing)};
+                fmt::format("{} is installed, but the driver has not answered for {}{}", library,
+                            human_duration(patience), missing)};
     const auto sample = poller.latest(read_clock().boot_ns);
     if (sample.taken_ns == 0)
         return {"NVML", false, fmt::format("{}: {}: no GPU memory is shown{}", library, sample.why, missing)};

@@ -10,10 +10,10 @@
 
 namespace memscope {
 
-// One thing this machine has or has not. `note` says what was found, or what its absence costs.
+// A feature that this machine has or lacks. `note` says what was found, or what its absence costs.
 struct Finding {
     std::string name{};
-    std::optional<bool> present{};  // none: could not be found out
+    std::optional<bool> present{};  // nullopt: could not be determined
     std::string note{};
 };
 
@@ -22,19 +22,19 @@ struct Diagnosis {
     CapabilitySet capabilities{};  // of this process, now
     std::vector<Finding> findings{};
     Plan plan{};
-    std::optional<Error> obstacle{};  // why watching does not work here, if it does not
-    bool tried = false;               // the programs were really loaded and attached
+    std::optional<Error> obstacle{};  // why watching does not work on this machine; nullopt: it works
+    bool tried = false;               // the BPF programs were loaded and attached
 
     bool works() const { return !obstacle; }
 };
 
-// Asks the machine, and where the caller may, loads and attaches everything once.
+// Examines the machine. If privileges suffice, loads and attaches all BPF programs once.
 Diagnosis diagnose(const SysRoot& root);
 
 std::string diagnosis_text(const Diagnosis& diagnosis);
 std::string diagnosis_json(const Diagnosis& diagnosis);
 
-// Whether GPU memory can be read here, by this library. Asks the driver once, and does not wait for it for ever.
+// Whether GPU memory can be read with this library. Queries the driver once, with a timeout.
 Finding nvml_finding(const std::string& library, Seconds patience = Seconds{5});
 
 }  // namespace memscope

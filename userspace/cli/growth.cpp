@@ -9,7 +9,7 @@ namespace memscope {
 namespace {
 
 constexpr std::size_t kTopOfText = 20;
-constexpr Seconds kPatience{20};  // names of thousands of stacks may have to be looked up first
+constexpr Seconds kPatience{20};  // the watcher may have to symbolize thousands of stacks first
 
 Question question_of(const GrowthOptions& options, const GrowthDisplay& display) {
     Question question{.path = "/api/v1/growth", .parameters = {{"format", options.format}}, .patience = kPatience};
@@ -33,7 +33,7 @@ GrowthDisplay standard_output() {
 std::variant<GrowthAnswer, AskFailure> ask_growth(const SysRoot& root, const GrowthOptions& options,
                                                   const GrowthDisplay& display) {
     if (options.format == "pprof" && display.terminal)
-        return AskFailure{plain_error("a pprof profile is not for a terminal",
+        return AskFailure{plain_error("a pprof profile is binary and cannot be shown on a terminal",
                                       "write it to a file: memscope growth --format pprof >growth.pb.gz"),
                           2};
     auto asked = ask_watcher(root, options.target, question_of(options, display));

@@ -7,7 +7,7 @@
 
 namespace memscope {
 
-// What an answer looks like on the standard output there is.
+// Properties of standard output that the answer is rendered for.
 struct GrowthDisplay {
     bool terminal = false;
     std::size_t columns = 0;  // 0: not known
@@ -16,10 +16,10 @@ GrowthDisplay standard_output();
 
 struct GrowthAnswer {
     std::string output{};  // for standard output; any bytes
-    std::string note{};    // for standard error: what the format has no place for
+    std::string note{};    // for standard error: facts that the format cannot contain
 };
 
-// Asks the running watchers; what to print, or why there is nothing.
+// Asks the running watchers. Returns the output, or the reason why there is none.
 std::variant<GrowthAnswer, AskFailure> ask_growth(const SysRoot& root, const GrowthOptions& options,
                                                   const GrowthDisplay& display);
 

@@ -2,81 +2,92 @@
 
 namespace memscope {
 
-const char* const kHelp = R"(memscope: which process of a training job takes the memory, and will it last?
+const char* const kHelp = R"(memscope: find out where the memory of a training job goes, and if it leaks
 
 Usage:
-  memscope --cgroup NAME [OPTION]...   watch a cgroup and all below it (root)
-  memscope --pid PID [OPTION]...       a process and all its descendants (root)
-  memscope [OPTION]... -- COMMAND...   run a command in a fresh cgroup and watch
-                                       it; ends with its exit status (root)
+  memscope --cgroup NAME [OPTION]...   watch a cgroup and all cgroups below it
+                                       (root)
+  memscope --pid PID [OPTION]...       watch a process and all its descendants
+                                       (root)
+  memscope [OPTION]... -- COMMAND...   run a command in a new cgroup and watch
+                                       it; the exit status is that of the
+                                       command (root)
   memscope status [--target T] [--json]
-                                       what a running watcher sees now
+                                       show the last tick of a running watcher
   memscope growth [--target T] [--top N] [--format text|json|folded|pprof]
-                                       what grew there, by call site
+                                       show what grew in the target of a running
+                                       watcher, by call site
   memscope verdict FILE.csv [--limit SIZE] [--warmup TIME] [--json]
-                   [--fail-on WORDS]   judge a recorded series (t_seconds,bytes;
-                                       - for standard input): does it leak?
+                   [--fail-on WORDS]   judge a recorded series: does it leak?
+                                       CSV with the header t_seconds,bytes; -
+                                       reads standard input
   memscope report [FILE] [--json] [--report-dir DIR]
-                                       the last death, or the one in FILE: what
-                                       happened, who held what, what to do
-  memscope doctor [--json]             what this machine offers, and what not
+                                       show the last death report, or FILE: what
+                                       happened, which processes held memory,
+                                       what to do
+  memscope doctor [--json]             show what works on this machine, and what
+                                       each missing feature costs
   memscope demo [leak|warmup|spikes|steps|workers|wrapper]
-                                       a small job with a known answer (root)
+                                       run and watch a small job whose verdict
+                                       is known (root)
 
-Options of watching:
+Options for watching:
   --cgroup NAME      a path below the hierarchy, a cgroup directory, a systemd
                      unit or a glob in quotes; may be repeated
-  --memory-max SIZE  with a command: its limit (512M, 4G)
-  --user NAME        with a command: who runs it (default: who called sudo);
-                     the commands of --on-precursor and --on-death, too
-  --warmup TIME      growth since the start that ends within it is no leak
-                     (default 20m)
-  --fail-on WORDS    exit with 3 if a verdict of these stood at the end:
-                     leaking, or several with commas
+  --memory-max SIZE  with a command: its memory limit (512M, 4G)
+  --user NAME        the user that runs the command, and the commands of
+                     --on-precursor and --on-death (default for the command:
+                     the user who called sudo)
+  --warmup TIME      growth since the start that ends within this time is not a
+                     leak (default 20m)
+  --fail-on WORDS    exit with 3 if the last verdict is one of these words:
+                     leaking, or several words with commas
   --wait             wait for a cgroup that does not exist yet
   --interval TIME    time between two samples, 50ms to 1h (default 1s)
   --duration TIME    end after this time (default: when the cgroup is removed)
-  --listen ADDRESS   where /metrics is served (default 127.0.0.1:9750);
-                     none for nowhere
-  --http-status      serve /api/v1/status and /api/v1/growth there, too: they
-                     name processes and code
-  --http-host NAME   a name by which clients reach that address, as in the Host
-                     header of a proxy; may be repeated. localhost and numeric
-                     addresses need none; others get 421, because a web page
-                     could use its own name to read what is served
+  --listen ADDRESS   address that serves /metrics (default 127.0.0.1:9750);
+                     none switches HTTP off
+  --http-status      serve /api/v1/status and /api/v1/growth on that address,
+                     too; they show names of processes and code
+  --http-host NAME   a host name by which clients reach that address, as in the
+                     Host header of a proxy; may be repeated. localhost and
+                     numeric addresses always work. Requests with another name
+                     get status 421, because a web page could use its own name
+                     to read the answers
   --linger TIME      keep serving after the end (default 60s; 0 after a
                      command)
-  --report-dir DIR   where deaths are written down (default
-                     /var/lib/memscope); none for nowhere
-  --on-precursor CMD run this when an OOM kill announces itself, so that the
-                     job can be told to save its work. Without a shell; the
-                     facts are in MEMSCOPE_PID and the like, and as JSON on
-                     its standard input
-  --on-death CMD     run this when processes have died
-  --on-timeout TIME  how long each may take (default 30s)
+  --report-dir DIR   directory for death reports (default /var/lib/memscope);
+                     none switches reports off
+  --on-precursor CMD run this command at a precursor of an OOM kill, for example
+                     to make the job save its work. It runs without a shell. It
+                     gets the facts in MEMSCOPE_PID and other variables, and as
+                     JSON on its standard input
+  --on-death CMD     run this command when processes have died
+  --on-timeout TIME  timeout of each of these commands (default 30s)
   --json             one JSON object per sample and target on standard output
   --quiet            print errors only
   --no-maps          do not count mapped bytes
-  --no-growth        do not book growth to the lines that made it
-  --no-python        book it to native code only
-  --no-gpu           do not ask NVIDIA's driver for GPU memory
-  --torch            count the bytes of PyTorch's tensors, at probes of its own:
-                     what is reserved beyond is cached or fragmented
-  --growth-budget N% what that may cost of the CPU time of those that grow
-                     before it pauses (default 1%)
-  --config FILE      settings in TOML (default /etc/memscope.toml, if there);
-                     the command line wins over it
+  --no-growth        do not attribute growth to lines of code
+  --no-python        attribute growth to native code only
+  --no-gpu           do not read GPU memory from NVIDIA's driver
+  --torch            count the bytes of PyTorch's tensors with user probes. The
+                     rest of the reserved GPU memory is cached or fragmented
+  --growth-budget N% CPU time that recording growth may cost, as a share of the
+                     CPU time of the growing processes. It pauses if it costs
+                     more (default 1%)
+  --config FILE      settings in TOML (default /etc/memscope.toml, if it
+                     exists); the command line overrides them
 
-  -h, --help         this text
-  --version          the version
+  -h, --help         print this text
+  --version          print the version
 
-TIME is a number with ms, s, m or h. An option with = works as well:
---interval=500ms, and --json=false takes back what the config file set.
+TIME is a number with ms, s, m or h. An option may also be written with =, as in
+--interval=500ms. --json=false switches off a flag that the config file sets.
 
 Exit status:
-  0  fine     1  failed while running     2  wrong usage, or this machine cannot
-  3  --fail-on names the verdict
-  after a command: its own; 126 and 127 if it could not be run
+  0  success    1  failed while running    2  wrong usage, or this machine lacks
+  something that is needed    3  --fail-on names the verdict
+  after a command: that of the command; 126 or 127 if it could not be run
 
 Examples:
   sudo memscope --cgroup train

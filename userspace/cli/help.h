@@ -2,6 +2,6 @@
 
 namespace memscope {
 
-extern const char* const kHelp;  // of the whole command line, for a terminal of 80 columns
+extern const char* const kHelp;  // the text of --help, for a terminal of 80 columns
 
 }  // namespace memscope

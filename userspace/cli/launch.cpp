@@ -18,7 +18,7 @@ std::variant<int, WatchFailure> launch(const SysRoot& root, WatchOptions options
     OwnCgroup::remove_left_behind(*hierarchy, kCommandCgroup);
     auto cgroup = OwnCgroup::make(*hierarchy, kCommandCgroup, options.memory_max);
     if (!cgroup) return cannot(cgroup.error());
-    // Forked before the watcher starts threads and blocks signals.
+    // Forks now, before the watcher starts threads and blocks signals.
     auto command = OwnCommand::prepare(options.command, *identity, *cgroup);
     if (!command) return cannot(command.error());
     options.own_cgroup = cgroup->name();

@@ -4,7 +4,8 @@
 
 namespace memscope {
 
-// `memscope [options] -- CMD`: in a fresh cgroup, watched from its first instruction. The exit status is CMD's own.
+// `memscope [options] -- CMD`: runs CMD in a new cgroup and watches it from its first instruction. Returns the exit
+// status of CMD.
 std::variant<int, WatchFailure> launch(const SysRoot& root, WatchOptions options);
 
 }  // namespace memscope

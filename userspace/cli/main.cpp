@@ -7,6 +7,6 @@
 
 int main(int argc, char** argv) {
     memscope::guard_standard_streams();
-    std::signal(SIGPIPE, SIG_IGN);  // a reader that goes away is an error of write(), not our end
+    std::signal(SIGPIPE, SIG_IGN);  // write() returns an error if the reader is gone; it must not end memscope
     return memscope::run(std::vector<std::string>(argv + (argc > 0 ? 1 : 0), argv + argc));
 }

@@ -17,17 +17,17 @@ using Kind = WatchSetting::Kind;
 
 constexpr const char* kSeeHelp = "see memscope --help";
 
-// CLI11 only finds the options; what their values mean is decided where the config file's are, too.
+// CLI11 only finds the options. Their values are parsed by the same code as those of the config file.
 CLI::Option* add_text(CLI::App& app, const std::string& name) {
     return app.add_option(name)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
 }
 
-// All that was given for an option; at most one value unless it may be repeated.
+// All values of an option. At most one value, unless the option may be repeated.
 Result<std::vector<std::string>> values_of(const CLI::Option& option, bool repeatable) {
     const auto& values = option.results();
     for (const std::string& value : values) {
         if (value.empty()) return plain_error(option.get_name() + ": is empty", kSeeHelp);
-        if (value.starts_with("--"))  // CLI11 takes the next word, whatever it is
+        if (value.starts_with("--"))  // CLI11 takes any next word as the value
             return plain_error(fmt::format("{}: needs a value, not '{}'", option.get_name(), shortened(value)),
                                kSeeHelp);
     }
@@ -44,12 +44,12 @@ Result<std::optional<std::string>> value_of(const CLI::Option& option) {
 
 Result<bool> flag_of(const CLI::Option& flag) {
     if (flag.count() == 0) return false;
-    const std::string& value = flag.results().back();  // --json=false takes back an earlier --json
+    const std::string& value = flag.results().back();  // a later --json=false overrides an earlier --json
     if (value == "true" || value == "false") return value == "true";
     return plain_error(fmt::format("{}: '{}' is neither true nor false", flag.get_name(), shortened(value)), kSeeHelp);
 }
 
-// A word that nothing took.
+// The error for a word that no option or command accepted.
 Error unexpected(const CLI::App& command, const std::string& word, bool cgroup_given) {
     const std::string name = word.substr(0, word.find('='));
     if (word.starts_with('-')) {
@@ -62,10 +62,11 @@ Error unexpected(const CLI::App& command, const std::string& word, bool cgroup_g
                            did_you_mean("--" + bare, known, kSeeHelp));
     }
     if (!command.get_name().empty())
-        return plain_error(fmt::format("{}: one word too many for memscope {}", shortened(word), command.get_name()),
+        return plain_error(fmt::format("{}: unexpected argument of memscope {}", shortened(word), command.get_name()),
                            kSeeHelp);
     if (cgroup_given)
-        return plain_error(shortened(word) + ": unexpected", "repeat --cgroup for each name, and put globs in quotes");
+        return plain_error(shortened(word) + ": unexpected argument",
+                           "repeat --cgroup for each name, and put globs in quotes");
     const std::vector<std::string> commands{"status", "growth", "verdict", "report", "doctor", "demo", "help"};
     return plain_error(shortened(word) + ": unknown command", did_you_mean(word, commands, kSeeHelp));
 }
@@ -76,11 +77,11 @@ Status read_config_file(WatchOptions& options, const std::optional<std::string>&
     if (text) return apply_config(options, *text, path);
     if (!given && text.error().code == std::errc::no_such_file_or_directory) return Done{};
     return Error{text.error().code, "config file: " + text.error().where,
-                 given ? "name one that can be read" : "make it readable, or remove it"};
+                 given ? "choose a file that can be read" : "make it readable, or remove it"};
 }
 
-// What is watched: cgroups, a process, or a command. Of the file's cgroups and one of the others on the command line,
-// the command line wins; two of them on it contradict each other.
+// Decides what is watched: cgroups, a process, or a command. A process or a command on the command line overrides the
+// cgroups of the config file. Two of the three on the command line are an error.
 Status choose_subject(WatchOptions& options, const CLI::App& app, std::vector<std::string> command) {
     const auto pid = value_of(*app.get_option("--pid"));
     const auto memory_max = value_of(*app.get_option("--memory-max"));
@@ -88,16 +89,16 @@ Status choose_subject(WatchOptions& options, const CLI::App& app, std::vector<st
     for (const auto* value : {&pid, &memory_max, &user})
         if (!*value) return value->error();
     if ((app.count("--cgroup") > 0) + pid->has_value() + !command.empty() > 1)
-        return plain_error("--cgroup, --pid and -- COMMAND: only one of them can be watched", kSeeHelp);
+        return plain_error("--cgroup, --pid and -- COMMAND: only one of them can be used", kSeeHelp);
     const bool acts = !options.on_precursor.empty() || !options.on_death.empty();
     if (command.empty() && (*memory_max || (*user && !acts)))
-        return plain_error(std::string(*memory_max ? "--memory-max" : "--user") + ": is for a command",
-                           "add it: memscope --memory-max 4G -- python train.py");
+        return plain_error(std::string(*memory_max ? "--memory-max" : "--user") + ": needs a command to run",
+                           "add the command: memscope --memory-max 4G -- python train.py");
     if (*pid || !command.empty()) options.cgroups.clear();
     if (*pid) {
         const auto number = parse_number(**pid);
         if (!number || *number == 0 || *number > 1U << 22U)  // the largest pid_max there is
-            return plain_error(fmt::format("--pid: '{}' is no pid", shortened(**pid)), "`ps` lists those there are");
+            return plain_error(fmt::format("--pid: '{}' is not a pid", shortened(**pid)), "`ps` lists the pids");
         options.pid = static_cast<pid_t>(*number);
     }
     if (*memory_max) {
@@ -128,9 +129,9 @@ Result<Command> watch_command(const CLI::App& app, const ReadFile& read_config, 
     }
     if (auto chosen = choose_subject(options, app, std::move(command)); !chosen) return chosen.error();
     if (options.http_status && !options.listen)
-        return plain_error("--http-status: needs an address, and --listen is none", "leave one of them out");
+        return plain_error("--http-status: needs an address, but --listen is none", "leave one of them out");
     if (options.torch && (!options.gpu || !options.maps))
-        return plain_error(fmt::format("--torch: needs what {} switches off", options.gpu ? "--no-maps" : "--no-gpu"),
+        return plain_error(fmt::format("--torch: does not work with {}", options.gpu ? "--no-maps" : "--no-gpu"),
                            "leave one of them out");
     return Command(std::move(options));
 }
@@ -153,7 +154,7 @@ Result<Command> growth_command(const CLI::App& command) {
     if (*top) {
         const auto number = parse_number(**top);
         if (!number || *number == 0)
-            return plain_error(fmt::format("--top: '{}' is no number of call sites", shortened(**top)), kSeeHelp);
+            return plain_error(fmt::format("--top: '{}' is not a number of call sites", shortened(**top)), kSeeHelp);
         options.top = number;
     }
     options.format = format->value_or(options.format);
@@ -161,7 +162,7 @@ Result<Command> growth_command(const CLI::App& command) {
     if (std::ranges::find(formats, options.format) == formats.end())
         return plain_error(
             fmt::format("--format: '{}' is unknown", shortened(options.format)),
-            did_you_mean(options.format, formats, fmt::format("there are: {}", fmt::join(formats, ", "))));
+            did_you_mean(options.format, formats, fmt::format("the formats are: {}", fmt::join(formats, ", "))));
     return Command(std::move(options));
 }
 
@@ -174,7 +175,8 @@ Result<Command> verdict_command(const CLI::App& command, const CLI::Option& file
         if (!*value) return value->error();
     const auto json = flag_of(*command.get_option("--json"));
     if (!json) return json.error();
-    if (!*path) return plain_error("verdict: no file is named", "memscope verdict FILE.csv, or - for standard input");
+    if (!*path)
+        return plain_error("verdict: the file is missing", "memscope verdict FILE.csv, or - for standard input");
     VerdictOptions options{.file = **path, .json = *json};
     if (*limit) {
         const auto size = parse_size(**limit);
@@ -202,7 +204,8 @@ Result<Command> report_command(const CLI::App& command, const CLI::Option& file)
     const auto json = flag_of(*command.get_option("--json"));
     if (!json) return json.error();
     ReportOptions options{.file = *path, .json = *json};
-    if (*path && *directory) return plain_error("--report-dir: a file is named, too", "name one of them");
+    if (*path && *directory)
+        return plain_error("--report-dir: cannot be used together with a file", "leave one of them out");
     options.directory = directory->value_or(options.directory);
     return Command(std::move(options));
 }
@@ -220,11 +223,11 @@ Result<Command> demo_command(const CLI::Option& scenario) {
     options.scenario = given->value_or(options.scenario);
     if (!find_scenario(options.scenario))
         return plain_error(fmt::format("demo {}: there is no such demo", shortened(options.scenario)),
-                           "there are: " + scenario_names());
+                           "the demos are: " + scenario_names());
     return Command(options);
 }
 
-// Help and version are given whatever else stands on the line.
+// --help and --version have priority over everything else on the command line.
 std::optional<Command> asked_for_text(std::span<const std::string> args) {
     if (!args.empty() && args.front() == "help") return Help{kHelp};
     for (const std::string& word : args) {
@@ -244,7 +247,7 @@ Error about(const std::string& subject, const Error& error) {
 std::string did_you_mean(std::string_view word, std::span<const std::string> known, std::string otherwise) {
     constexpr std::size_t kLongest = 40;
     if (word.size() > kLongest) return otherwise;
-    const auto distance = [&](std::string_view other) {  // edits and swaps of neighbours
+    const auto distance = [&](std::string_view other) {  // Damerau-Levenshtein distance
         std::vector<std::vector<std::size_t>> d(word.size() + 1, std::vector<std::size_t>(other.size() + 1));
         for (std::size_t i = 0; i <= word.size(); ++i)
             for (std::size_t j = 0; j <= other.size(); ++j) {
@@ -267,17 +270,17 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> kno
 
 Result<Command> parse_command(std::span<const std::string> all, const ReadFile& read_config) {
     if (auto text = asked_for_text(all)) return *std::move(text);
-    const auto dashes = std::ranges::find(all, "--");  // what follows is not ours
+    const auto dashes = std::ranges::find(all, "--");  // the words after it are the command to run
     const auto args = all.first(static_cast<std::size_t>(dashes - all.begin()));
     std::vector<std::string> launched(dashes == all.end() ? dashes : dashes + 1, all.end());
-    if (dashes != all.end() && launched.empty()) return plain_error("--: no command stands behind it", kSeeHelp);
+    if (dashes != all.end() && launched.empty()) return plain_error("--: no command follows it", kSeeHelp);
     for (const std::string& word : args)  // CLI11 would take the next word as the value
         if (word.starts_with("--") && word.find('=') == word.size() - 1)
             return plain_error(shortened(word) + ": is empty", kSeeHelp);
 
     CLI::App app;
     app.set_help_flag();
-    app.allow_extras();  // to name them ourselves
+    app.allow_extras();  // unexpected() reports them
     app.require_subcommand(0, 1);
     for (const char* name : {"--config", "--pid", "--memory-max", "--user"}) add_text(app, name);
     for (const WatchSetting& setting : watch_settings()) {
@@ -308,7 +311,7 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     CLI::App* demo = add_command("demo");
     CLI::Option* scenario = demo->add_option("scenario");
     try {
-        app.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // it takes them from the back
+        app.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // CLI11 takes the words in reverse order
     } catch (const CLI::ArgumentMismatch& error) {
         const std::string what = error.what();
         return plain_error(what.substr(0, what.find(':')) + ": needs a value", kSeeHelp);
@@ -325,8 +328,9 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
         return plain_error(fmt::format("--: memscope {} takes no command", commands.front()->get_name()), kSeeHelp);
     for (const CLI::Option* option : app.get_options())
         if (option->count() > 0)
-            return plain_error(fmt::format("{}: stands before {}", option->get_name(), commands.front()->get_name()),
-                               "options of a command come after it, see memscope --help");
+            return plain_error(
+                fmt::format("{}: is before the command {}", option->get_name(), commands.front()->get_name()),
+                "options of a command come after it, see memscope --help");
     if (demo->parsed()) return demo_command(*scenario);
     if (verdict->parsed()) return verdict_command(*verdict, *file);
     if (report->parsed()) return report_command(*report, *report_file);

@@ -33,7 +33,7 @@ struct VerdictOptions {
     std::vector<Verdict> fail_on{};
 };
 struct ReportOptions {
-    std::optional<std::string> file{};  // none: the last one
+    std::optional<std::string> file{};  // nullopt: the last report
     std::string directory = WatchOptions{}.report_dir;
     bool json = false;
 };
@@ -44,7 +44,7 @@ struct DemoOptions {
     std::string scenario = "leak";
 };
 struct Help {
-    std::string text{};  // to be printed as it is
+    std::string text{};
 };
 struct Version {};
 using Command = std::variant<WatchOptions, StatusOptions, GrowthOptions, VerdictOptions, ReportOptions, DoctorOptions,
@@ -52,15 +52,15 @@ using Command = std::variant<WatchOptions, StatusOptions, GrowthOptions, Verdict
 
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
-// The command line (without the program's name) and the config file, as a value. Prints nothing, ends nothing, and
-// reads only through `read_config`, which is called for watching and for nothing else: a broken config file must not
-// keep `memscope doctor` from running.
+// Parses the command line (without the program's name) and the config file. Prints nothing, never exits, and reads
+// files only through `read_config`. That is called only for watching, because a broken config file must not keep
+// `memscope doctor` from running.
 Result<Command> parse_command(std::span<const std::string> args, const ReadFile& read_config);
 
-// "did you mean cgroup?" if one of the words is near, else `otherwise`.
+// "did you mean cgroup?" if one of the known words is similar, else `otherwise`.
 std::string did_you_mean(std::string_view word, std::span<const std::string> known, std::string otherwise);
 
-// The same error, with what it is about in front.
+// The same error with `subject` before its text.
 Error about(const std::string& subject, const Error& error);
 
 }  // namespace memscope

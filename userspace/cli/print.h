@@ -5,13 +5,14 @@
 
 namespace memscope {
 
-// Everything on standard output, or an error: a full disk must not look like success.
+// Writes the whole text to standard output, or returns an error: a full disk must not look like success.
 Status print(std::string_view text);
-// One line on standard error. If that fails there is nobody left to tell.
+// Writes one line to standard error. Ignores errors, because there is no other place to report them.
 void complain(const Error& error);
 
-// Descriptors 0 to 2 that were closed would be taken by the next files we open, and what we print would go there.
-// Writing to a standard output that was closed still fails afterwards.
+// Opens /dev/null on each of the descriptors 0 to 2 that is closed. Otherwise open() would use its number for another
+// file, and output would go into that file. The replacement is read-only, so writing to a closed standard output still
+// fails.
 void guard_standard_streams();
 
 }  // namespace memscope

@@ -16,7 +16,7 @@ namespace {
 constexpr const char* kForm = "the file must be CSV with the header t_seconds,bytes";
 constexpr double kLargestTime = 1e12;
 constexpr double kLargestSize = 9e18;        // below 2^63
-constexpr std::size_t kLongestLine = 65536;  // nobody's line; without a bound a file without newlines would be kept
+constexpr std::size_t kLongestLine = 65536;  // bounds the memory for a file without newlines
 
 std::optional<double> number(std::string_view text) {
     text = trimmed(text);
@@ -27,7 +27,7 @@ std::optional<double> number(std::string_view text) {
     return value;
 }
 
-// Hands over whole lines of what is read piece by piece.
+// Reads the file in pieces and passes whole lines to `csv`.
 Status read_lines(int fd, SeriesCsv& csv) {
     std::string pending;
     char buffer[65536];
@@ -75,9 +75,9 @@ Status SeriesCsv::add_line(std::string_view line) {
     const auto time = number(cells[0]);
     const auto bytes = number(cells[1]);
     if (!time || !bytes) return wrong("not a time and a size", line);
-    if (std::abs(*time) > kLargestTime) return wrong("no time", line);
-    if (*bytes < 0 || *bytes > kLargestSize) return wrong("no size", line);
-    if (last_ && *time < *last_) return wrong("time runs back", line);
+    if (std::abs(*time) > kLargestTime) return wrong("the time is out of range", line);
+    if (*bytes < 0 || *bytes > kLargestSize) return wrong("the size is out of range", line);
+    if (last_ && *time < *last_) return wrong("the time is before that of the previous line", line);
     last_ = time;
     take_(Seconds(*time), Bytes{static_cast<std::uint64_t>(*bytes)});
     return Done{};
@@ -94,7 +94,7 @@ Status read_series_csv(const std::string& path, const SeriesCsv::Take& take) {
     Fd file;
     if (!standard_input) {
         file = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-        if (!file) return system_error(errno, "open " + name, "name a CSV file with the header t_seconds,bytes");
+        if (!file) return system_error(errno, "open " + name, "give a CSV file with the header t_seconds,bytes");
     }
     SeriesCsv csv(take);
     const auto in_file = [&](const Error& error) { return Error{error.code, name + ": " + error.where, error.advice}; };

@@ -9,8 +9,8 @@
 
 namespace memscope {
 
-// A recorded series as text: a header `t_seconds,bytes`, then one sample a line. Further columns are passed over, as
-// are empty lines and those that begin with #. Of any length: each sample is handed on as soon as it is read.
+// A recorded series as text: a header `t_seconds,bytes`, then one sample per line. Other columns are ignored, as are
+// empty lines and lines that begin with #. The file may have any length: each sample is passed on when it is read.
 class SeriesCsv {
   public:
     using Take = std::function<void(Seconds, Bytes)>;
@@ -18,7 +18,7 @@ class SeriesCsv {
     explicit SeriesCsv(Take take) : take_(std::move(take)) {}
 
     Status add_line(std::string_view line);
-    Status finish() const;  // an error if not even the header was there
+    Status finish() const;  // an error if there was no header
 
   private:
     Status add_header(std::string_view line);
@@ -26,11 +26,11 @@ class SeriesCsv {
 
     Take take_;
     std::size_t line_ = 0;
-    std::size_t columns_ = 0;  // 0: the header is still to come
+    std::size_t columns_ = 0;  // 0: the header was not read yet
     std::optional<double> last_{};
 };
 
-// From a file, or from standard input if the path is "-". Errors name the file and the line.
+// Reads a file, or standard input if the path is "-". Errors name the file and the line.
 Status read_series_csv(const std::string& path, const SeriesCsv::Take& take);
 
 }  // namespace memscope

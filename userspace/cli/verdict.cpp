@@ -10,7 +10,7 @@
 namespace memscope {
 
 Result<VerdictAnswer> judge_file(const VerdictOptions& options) {
-    // Judged sample by sample, as a watcher does: the answer is what a watcher would show at the last sample.
+    // Judges sample by sample, as a watcher does, so that the result is what a watcher would show at the last sample.
     Judge judge({.warmup = options.warmup});
     const auto read = read_series_csv(options.file, [&](Seconds time, Bytes bytes) { judge.add(time, bytes); });
     if (!read) return read.error();

@@ -55,7 +55,7 @@ TEST(ConfigRoles, UnknownKeysAndWrongTypes) {
     EXPECT_THAT(refused("[[role]]\nrole = 'helper'\nforked_without_exec = 'yes'"),
                 HasSubstr(":3: forked_without_exec: is"));
     EXPECT_THAT(refused("[[role]]\nrole = 'helper'\ncomm = ''"), HasSubstr(":3: comm: is empty"));
-    EXPECT_THAT(refused("[[role]]\nrole = 'helper'\nprogram = \"a\\u0000\""), HasSubstr(":3: program: holds a NUL"));
+    EXPECT_THAT(refused("[[role]]\nrole = 'helper'\nprogram = \"a\\u0000\""), HasSubstr(":3: program: contains a NUL"));
 }
 
 TEST(ConfigRoles, ARuleNeedsARoleAndACondition) {

@@ -83,7 +83,7 @@ TEST(Config, ANamedFileIsReadInsteadOfTheDefault) {
 TEST(Config, OnlyTheDefaultFileMayBeMissing) {
     EXPECT_THAT(parsed<WatchOptions>({"--cgroup", "a"}, no_config()).cgroups, ElementsAre("a"));
     EXPECT_THAT(refusal({"--cgroup", "a", "--config", "gone.toml"}, no_config()),
-                AllOf(StartsWith("config file: open gone.toml: "), HasSubstr("name one that can be read")));
+                AllOf(StartsWith("config file: open gone.toml: "), HasSubstr("choose a file that can be read")));
     const ReadFile locked = [](const std::string& path) -> Result<std::string> {
         return system_error(EACCES, "open " + path);
     };
@@ -126,7 +126,7 @@ TEST(ConfigErrors, BadValuesReadAsOnTheCommandLine) {
     EXPECT_THAT(refused("duration = '5'"), StartsWith("c.toml:1: duration: '5' is not a duration"));
     EXPECT_THAT(refused("listen = 'here'"), StartsWith("c.toml:1: listen: 'here' is not an address"));
     EXPECT_THAT(refused("cgroup = ''"), StartsWith("c.toml:1: cgroup: the name is empty"));
-    EXPECT_THAT(refused("cgroup = \"a\\u0000b\""), StartsWith("c.toml:1: cgroup: holds a NUL"));
+    EXPECT_THAT(refused("cgroup = \"a\\u0000b\""), StartsWith("c.toml:1: cgroup: contains a NUL"));
 }
 
 TEST(ConfigErrors, ABadValueIsAnErrorEvenWhereTheCommandLineWins) {

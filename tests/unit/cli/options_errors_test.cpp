@@ -29,10 +29,8 @@ TEST(OptionErrors, ANearOptionIsOffered) {
 }
 
 TEST(OptionErrors, TensorsNeedWhatTheyAreFoundBy) {
-    EXPECT_EQ(watch_refusal({"--torch", "--no-gpu"}),
-              "--torch: needs what --no-gpu switches off; leave one of them out");
-    EXPECT_EQ(watch_refusal({"--torch", "--no-maps"}),
-              "--torch: needs what --no-maps switches off; leave one of them out");
+    EXPECT_EQ(watch_refusal({"--torch", "--no-gpu"}), "--torch: does not work with --no-gpu; leave one of them out");
+    EXPECT_EQ(watch_refusal({"--torch", "--no-maps"}), "--torch: does not work with --no-maps; leave one of them out");
 }
 
 TEST(OptionErrors, AFarOptionIsNotGuessed) {
@@ -44,12 +42,12 @@ TEST(OptionErrors, AFarOptionIsNotGuessed) {
 TEST(OptionErrors, OnlyOneThingCanBeWatched) {
     EXPECT_THAT(refusal({"--cgroup", "a", "--pid", "1"}), HasSubstr("only one of them"));
     EXPECT_THAT(refusal({"--pid", "1", "--", "true"}), HasSubstr("only one of them"));
-    EXPECT_THAT(refusal({"--memory-max", "1G", "--cgroup", "a"}), HasSubstr("--memory-max: is for a command"));
-    EXPECT_THAT(refusal({"--user", "nobody", "--pid", "1"}), HasSubstr("--user: is for a command"));
-    EXPECT_THAT(refusal({"--"}), HasSubstr("no command stands behind it"));
+    EXPECT_THAT(refusal({"--memory-max", "1G", "--cgroup", "a"}), HasSubstr("--memory-max: needs a command to run"));
+    EXPECT_THAT(refusal({"--user", "nobody", "--pid", "1"}), HasSubstr("--user: needs a command to run"));
+    EXPECT_THAT(refusal({"--"}), HasSubstr("no command follows it"));
     EXPECT_THAT(refusal({"status", "--", "true"}), HasSubstr("takes no command"));
     for (const char* pid : {"0", "-1", "abc", "99999999999", "1x"})
-        EXPECT_THAT(refusal({"--pid", pid}), HasSubstr("is no pid")) << pid;
+        EXPECT_THAT(refusal({"--pid", pid}), HasSubstr("is not a pid")) << pid;
     EXPECT_THAT(refusal({"--memory-max", "lots", "--", "true"}), HasSubstr("is not a size"));
 }
 
@@ -75,16 +73,17 @@ TEST(OptionErrors, AGlobThatTheShellTookApartIsExplained) {
 TEST(OptionErrors, OptionsOfAnotherCommand) {
     EXPECT_THAT(refusal({"status", "--cgroup", "a"}), HasSubstr("--cgroup: unknown option of memscope status"));
     EXPECT_THAT(refusal({"doctor", "--target", "a"}), HasSubstr("--target: unknown option of memscope doctor"));
-    EXPECT_THAT(refusal({"--json", "status"}), AllOf(StartsWith("--json: stands before status"), HasSubstr("after")));
-    EXPECT_THAT(refusal({"--cgroup", "a", "doctor"}), StartsWith("--cgroup: stands before doctor"));
-    EXPECT_THAT(refusal({"status", "train"}), StartsWith("train: one word too many"));
+    EXPECT_THAT(refusal({"--json", "status"}),
+                AllOf(StartsWith("--json: is before the command status"), HasSubstr("after")));
+    EXPECT_THAT(refusal({"--cgroup", "a", "doctor"}), StartsWith("--cgroup: is before the command doctor"));
+    EXPECT_THAT(refusal({"status", "train"}), StartsWith("train: unexpected argument"));
     EXPECT_THAT(refusal({"status", "doctor"}), HasSubstr("doctor"));
 }
 
 TEST(OptionErrors, DemosThatDoNotExistListThoseThatDo) {
     EXPECT_EQ(refusal({"demo", "warm"}),
-              "demo warm: there is no such demo; there are: leak, warmup, spikes, steps, workers, wrapper");
-    EXPECT_THAT(refusal({"demo", "leak", "leak"}), StartsWith("leak: one word too many"));
+              "demo warm: there is no such demo; the demos are: leak, warmup, spikes, steps, workers, wrapper");
+    EXPECT_THAT(refusal({"demo", "leak", "leak"}), StartsWith("leak: unexpected argument"));
 }
 
 TEST(OptionErrors, MissingValues) {
@@ -136,14 +135,15 @@ TEST(OptionErrors, Growth) {
     for (const char* value : {"0", "-1", "ten", "1.5", "99999999999999999999"})
         EXPECT_THAT(refusal({"growth", "--top", value}), StartsWith("--top: '")) << value;
     EXPECT_THAT(refusal({"growth", "--format", "jsn"}), HasSubstr("did you mean json?"));
-    EXPECT_THAT(refusal({"growth", "--format", "svg"}), HasSubstr("there are: text, json, folded, pprof"));
+    EXPECT_THAT(refusal({"growth", "--format", "svg"}), HasSubstr("the formats are: text, json, folded, pprof"));
     EXPECT_THAT(refusal({"growth", "--json"}), HasSubstr("unknown option of memscope growth"));
-    EXPECT_THAT(refusal({"growth", "train"}), HasSubstr("one word too many for memscope growth"));
+    EXPECT_THAT(refusal({"growth", "train"}), HasSubstr("unexpected argument of memscope growth"));
     EXPECT_THAT(refusal({"grwth"}), HasSubstr("did you mean growth?"));
-    EXPECT_THAT(refusal({"verdict"}), HasSubstr("no file is named"));
-    EXPECT_THAT(refusal({"verdict", "a.csv", "b.csv"}), HasSubstr("one word too many for memscope verdict"));
+    EXPECT_THAT(refusal({"verdict"}), HasSubstr("the file is missing"));
+    EXPECT_THAT(refusal({"verdict", "a.csv", "b.csv"}), HasSubstr("unexpected argument of memscope verdict"));
     EXPECT_THAT(refusal({"verdict", "a.csv", "--fail-on", "leakng"}), HasSubstr("did you mean leaking?"));
-    EXPECT_THAT(refusal({"verdict", "a.csv", "--fail-on", "oom"}), HasSubstr("there are: insufficient, warming_up"));
+    EXPECT_THAT(refusal({"verdict", "a.csv", "--fail-on", "oom"}),
+                HasSubstr("the verdicts are: insufficient, warming_up"));
     EXPECT_THAT(refusal({"verdict", "a.csv", "--limit", "lots"}), StartsWith("--limit: 'lots' is not a size"));
     EXPECT_THAT(refusal({"verdict", "a.csv", "--warmup", "20"}), StartsWith("--warmup: '20' is not a duration"));
     EXPECT_THAT(refusal({"verdict", "a.csv", "--warmup", "0s"}), HasSubstr("from 1s to 168h"));

@@ -69,11 +69,11 @@ TEST(SeriesCsv, WhatIsWrongIsNamedWithItsLine) {
     EXPECT_THAT(refusal("1,2\n"), HasSubstr("line 1: not the header"));
     EXPECT_THAT(refusal("t_seconds,bytes\na,b\n"), HasSubstr("line 2: not a time and a size: 'a,b'"));
     EXPECT_THAT(refusal("t_seconds,bytes\n0\n"), HasSubstr("line 2"));
-    EXPECT_THAT(refusal("t_seconds,bytes\n0,-5\n"), HasSubstr("no size"));
-    EXPECT_THAT(refusal("t_seconds,bytes\n0,1e30\n"), HasSubstr("no size"));
+    EXPECT_THAT(refusal("t_seconds,bytes\n0,-5\n"), HasSubstr("the size is out of range"));
+    EXPECT_THAT(refusal("t_seconds,bytes\n0,1e30\n"), HasSubstr("the size is out of range"));
     EXPECT_THAT(refusal("t_seconds,bytes\nnan,1\n"), HasSubstr("line 2"));
     EXPECT_THAT(refusal("t_seconds,bytes\n0,inf\n"), HasSubstr("line 2"));
-    EXPECT_THAT(refusal("t_seconds,bytes\n5,1\n4,1\n"), HasSubstr("line 3: time runs back"));
+    EXPECT_THAT(refusal("t_seconds,bytes\n5,1\n4,1\n"), HasSubstr("line 3: the time is before"));
 }
 
 TEST(SeriesCsv, AFileIsReadToItsEndWhateverItsLength) {
