@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Copies the shared libraries that a program loads, and what those load in turn, into a directory.
+# Copies the shared libraries that a program loads, and their own dependencies, into a directory.
 #   bundle-libraries.sh PROGRAM DIRECTORY LIBRARY_DIRECTORY...
-# Reads the ELF files and runs nothing, so the program may be for another machine. The C library is left out: it belongs
-# to the system that runs the program, together with its loader and its name services.
+# Reads the ELF files and runs nothing, so the program may be for another machine. Leaves out the C library, because it
+# belongs to the system that runs the program, together with its loader and its name services.
 set -euo pipefail
 
 program=$1 into=$2
@@ -16,7 +16,7 @@ find_library() {
     for directory in "${@:2}"; do
         [ ! -e "$directory/$1" ] || { echo "$directory/$1"; return; }
     done
-    echo "bundle-libraries.sh: no $1 in ${*:2}" >&2
+    echo "bundle-libraries.sh: library $1 not found in ${*:2}" >&2
     return 1
 }
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what building and testing need, from Debian 12's own packages. Asks apt only for what is missing.
-#   install-deps.sh [build] [test] [e2e] [bench] [python] [fuzz] [cross] [package] [vm] [vm-native]      (build and test when nothing is said)
+# Installs the packages for building and testing, from Debian 12 itself. Installs only missing packages.
+#   install-deps.sh [build] [test] [e2e] [bench] [python] [fuzz] [cross] [package] [vm] [vm-native]      (default: build and test)
 set -euo pipefail
 
 build="g++ cmake ninja-build pkg-config clang-19 llvm-19 bpftool libbpf-dev libelf-dev zlib1g-dev
@@ -8,8 +8,8 @@ build="g++ cmake ninja-build pkg-config clang-19 llvm-19 bpftool libbpf-dev libe
        libncurses-dev libprotozero-dev"
 test="libgtest-dev libgmock-dev clang-format-19 clang-tidy-19 prometheus prometheus-process-exporter python3 python3-yaml git procps tmux curl
       man-db zsh fish systemd util-linux"
-e2e="prometheus-alertmanager"  # and npm, from wherever it is
-bench="linux-perf bpftrace heaptrack"  # what memscope is measured beside
+e2e="prometheus-alertmanager"  # and npm, from any source
+bench="linux-perf bpftrace heaptrack"  # tools that memscope is compared with
 vm="cpio zstd lz4 binutils python3 debian-archive-keyring"  # and qemu, for one architecture or both
 # The compiler for the other architecture; its libraries are not installed, see sysroot.sh.
 case "$(dpkg --print-architecture)" in
@@ -33,7 +33,7 @@ for group in "${@:-build}"; do
         fuzz) wanted+=($build libclang-rt-19-dev nlohmann-json3-dev) ;;
         cross) wanted+=($cross libgtest-dev libgmock-dev dpkg-dev make) ;;
         package) wanted+=(rpm cpio debootstrap qemu-user-static) ;;
-        *) echo "install-deps.sh: no group '$group'; there are: build, test, e2e, bench, python, fuzz, cross, package, vm, vm-native" >&2; exit 2 ;;
+        *) echo "install-deps.sh: no group '$group'; the groups are: build, test, e2e, bench, python, fuzz, cross, package, vm, vm-native" >&2; exit 2 ;;
     esac
 done
 [ $# -gt 0 ] || wanted+=($test)
@@ -48,7 +48,7 @@ echo "installing: ${missing[*]}"
 root=()
 [ "$(id -u)" = 0 ] || root=(sudo)
 options=(-y -q --no-install-recommends -o Acquire::Retries=5)
-# A service that a package would start has no business on a build machine.
+# Keeps packages from starting their services, because a build machine does not need them.
 policy=/usr/sbin/policy-rc.d
 made_policy=
 if [ ! -e $policy ]; then

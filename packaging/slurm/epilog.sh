@@ -1,15 +1,16 @@
 #!/bin/sh
-# Epilog of slurmd (root, after each job): if a process of the job died, the sentence that says why becomes the job's comment,
-# where its owner finds it: sacct -j JOB -o AdminComment. It never fails: that would drain the node.
+# Epilog of slurmd (root, after each job): if a process of the job died, writes the sentence with the cause into the
+# comment of the job, where its owner can read it: sacct -j JOB -o AdminComment. It never fails, because that would drain
+# the node.
 # slurm.conf: Epilog=/etc/slurm/epilog.d/*
 reports=${MEMSCOPE_REPORTS:-/var/lib/memscope}
 case ${SLURM_JOB_ID:-} in '' | *[!0-9]*) exit 0 ;; esac
 
-# The newest report about this job: sorted by name they are sorted by time. Job ids are used again after years, so only
-# those of the last day count.
+# The newest report about this job: sorting by name sorts by time. Slurm reuses job ids after years, so only reports of
+# the last day count.
 report=$(find "$reports" -maxdepth 2 -type f -mtime -1 -name "death-*[-_]job_${SLURM_JOB_ID}[-_]*.json" 2>/dev/null | sort | tail -n 1)
 [ -n "$report" ] || exit 0
-# One paragraph, as plain text: names of processes are what the job chose.
+# The first paragraph, as plain text, because the job can choose the names of its processes.
 why=$(memscope report "$report" 2>/dev/null | awk 'NF == 0 { exit } { printf "%s%s", n++ ? " " : "", $0 }' | tr -cd '[:print:]' | cut -c 1-400)
 [ -n "$why" ] || exit 0
 logger -t memscope "job $SLURM_JOB_ID: $why"

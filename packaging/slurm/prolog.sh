@@ -1,5 +1,6 @@
 #!/bin/sh
-# Prolog of slurmd (root, before each job): says so when nobody watches this node. It never fails: that would drain the node.
+# Prolog of slurmd (root, before each job): logs a line if memscope does not watch this node. It never fails, because that
+# would drain the node.
 # slurm.conf: Prolog=/etc/slurm/prolog.d/*
 say() { logger -t memscope "job ${SLURM_JOB_ID:-?} starts on a node $1"; }
 if ! command -v curl >/dev/null; then
