@@ -8,8 +8,8 @@
 
 namespace memscope {
 
-// This machine is shared and noisy: CPU time, not wall time; both sides in turns within one run; the median of
-// rounds; and only the ratio is worth quoting.
+// The machine is shared and noisy. So benchmarks measure CPU time, not wall time, run both sides in turns within one
+// run, and take the median of rounds. Only ratios are reliable.
 inline double cpu_ms(int who = RUSAGE_SELF) {
     rusage usage{};
     ::getrusage(who, &usage);
@@ -31,8 +31,8 @@ double cpu_of(Work work, int who = RUSAGE_SELF) {
     return cpu_ms(who) - before;
 }
 
-// What main() returns. A benchmark whose subject did not work says so; and what it changed on this machine is put back,
-// which an exception that nobody catches would not see to.
+// Runs a benchmark and returns the exit status of main(). Catches exceptions, so that a benchmark that fails prints
+// why, and destructors restore what it changed on this machine.
 template <class Bench>
 int report_of(Bench bench) {
     try {

@@ -1,4 +1,4 @@
-// What being watched costs a tree that forks and execs as fast as it can, beside the same tree unwatched.
+// The cost of being watched for a tree that forks and execs as fast as it can, compared with the same tree unwatched.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -10,8 +10,8 @@
 namespace memscope {
 namespace {
 
-// A process in `job` that, told to, starts `count` processes one after the other and says what CPU time that took.
-// It is forked before any collector is there: otherwise its own forks would copy the collector's memory, too.
+// A process in `job` that, on a command, starts `count` processes one after the other and reports their CPU time.
+// It is forked before the collector exists, because otherwise its forks would also copy the collector's memory.
 void churner(const Child::Script& script, int count, bool with_exec) {
     for (;;) {
         script.wait();

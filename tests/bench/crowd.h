@@ -16,7 +16,7 @@
 
 namespace memscope {
 
-// Room for that many tasks more; what was there before comes back at the end.
+// Raises pid_max for that many more tasks; the destructor restores the old value.
 class PidRoom {
   public:
     explicit PidRoom(long tasks) {
@@ -45,7 +45,7 @@ inline int affordable(int wanted, int threads) {
     return static_cast<int>(std::clamp<long>(tasks / threads, 1, wanted));
 }
 
-// Idle processes in a cgroup of their own, each with 256 KiB of memory and so many threads.
+// Idle processes in a cgroup of their own, each with 256 KiB of memory and the given number of threads.
 class Crowd {
   public:
     Crowd(int processes, int threads)
@@ -59,7 +59,7 @@ class Crowd {
     Crowd(const Crowd&) = delete;
     Crowd& operator=(const Crowd&) = delete;
     ~Crowd() {
-        parent_.kill();  // the others go with it
+        parent_.kill();  // the other processes die with their parent
         eventually([this] { return std::ifstream(job_.path() / "cgroup.procs").peek() == EOF; });
     }
 

@@ -11,7 +11,7 @@
 
 namespace memscope {
 
-// The raw tracepoints a running watcher is on.
+// The raw tracepoints that a running watcher is attached to.
 inline std::set<std::string> hooks_of(pid_t pid) {
     std::set<std::string> hooks;
     for (const auto& entry : std::filesystem::directory_iterator("/proc/" + std::to_string(pid) + "/fdinfo")) {
@@ -22,7 +22,7 @@ inline std::set<std::string> hooks_of(pid_t pid) {
     return hooks;
 }
 
-// One empty program on each: the least that any tool on these hooks costs.
+// One empty program on each hook: the least that any tool on these hooks costs.
 class EmptyPrograms {
   public:
     explicit EmptyPrograms(const std::set<std::string>& hooks) {

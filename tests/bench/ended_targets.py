@@ -21,7 +21,7 @@ from harness import Cgroup, Watcher, exit_on_signals, wait_for  # noqa: E402
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')
 MEMSCOPE = os.environ.get('MEMSCOPE', os.path.join(SOURCE, 'build/release/memscope'))
 MIB = 1 << 20
-LIVES = 0.6  # seconds that a process lives: the watcher ticks once a second, so that more than half are seen by a tick
+LIVES = 0.6  # seconds that a process lives: the watcher ticks once a second, so a tick sees more than half of them
 SAMPLES = 60
 # Touches memory at a line of its own, so that there is growth to attribute.
 JOB = [sys.executable, '-S', '-E', '-c', f'import time; held = bytearray({2 * MIB}); time.sleep({LIVES})']
@@ -78,7 +78,7 @@ class Driver:
 
 
 def watcher_pid(watcher):
-    """The program itself, where a wrapper started it."""
+    """The process of memscope itself, if a wrapper started it."""
     wrapped = shlex.split(os.environ.get('MEMSCOPE_WRAPPER', ''))
     if not wrapped:
         return watcher.pid

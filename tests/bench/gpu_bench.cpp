@@ -1,5 +1,5 @@
-// What asking NVIDIA's driver costs: CPU and wall time of one read of all GPUs, and the part of a core that the poller
-// takes of it.
+// The cost of reading NVIDIA's driver: CPU and wall time of one read of all GPUs, and the share of a core that the
+// poller uses.
 #include <algorithm>
 #include <cstdio>
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ int measure(const char* path) {
         devices = nvml->read();
         wall.push_back(static_cast<double>(read_clock().boot_ns - before) * 1e-6);
         cpu.push_back((thread_cpu_time() - cpu_before).count() * 1e3);
-        std::this_thread::sleep_for(std::chrono::milliseconds(200));  // caches are as cold as they are once a second
+        std::this_thread::sleep_for(std::chrono::milliseconds(200));  // caches are as cold as with one read per second
     }
     const Seconds each(median(cpu) * 1e-3);
     fmt::print("{} devices: a read takes {:.2f} ms of CPU, {:.2f} ms in all; beginning took {:.0f} ms\n",

@@ -8,7 +8,7 @@
 
 namespace memscope {
 
-// The hook of growth as the collector runs it, without the collector: what it says of its own cost.
+// The growth hook as the collector runs it, but without the collector: reads the cost that the hook measures itself.
 class HookCost {
   public:
     explicit HookCost(const RealCgroup& job)
@@ -19,7 +19,7 @@ class HookCost {
             if (!scanned.task.memory) continue;
             const ProcessId id = scanned.task.id;
             if (!session_.find<GrowthStacks>()->begin(id, SpaceId{read_clock().boot_ns}, scanned.task.memory->anon))
-                throw std::runtime_error("cannot follow a process");
+                throw std::runtime_error("cannot record a process");
             python_.look_at(id);
         }
     }
@@ -42,7 +42,7 @@ class HookCost {
         auto session = Session::start(make_plan(gather_kernel_facts({})),
                                       {.memory_on_v1 = !RealCgroup::v2(), .follow_ranges = true});
         if (!session) throw std::runtime_error(session.error().where);
-        if (!session->find<GrowthStacks>()) throw std::runtime_error("growth is not followed on this kernel");
+        if (!session->find<GrowthStacks>()) throw std::runtime_error("growth cannot be recorded on this kernel");
         struct stat directory{};
         if (::stat(job.path().c_str(), &directory) != 0 || !session->watch(CgroupId{directory.st_ino}))
             throw std::runtime_error("cannot watch");

@@ -1,5 +1,6 @@
-// What memscope costs those it watches, beside an empty program on the same hooks (the floor of any tool there) and
-// beside other tools that say where memory comes from: CPU time of the same work, in turns within one run.
+// The cost of memscope for watched processes, compared with an empty program on the same hooks (the least cost of any
+// tool there) and with other tools that show where memory comes from: CPU time of the same work, in turns within one
+// run.
 #include <array>
 #include <fmt/ranges.h>
 
@@ -12,9 +13,9 @@ namespace memscope {
 namespace {
 
 constexpr int kRounds = 9;
-constexpr int kGoalRounds = 18;      // more, of those alone whose ratios are near their goals: one round is off by 3 %
+constexpr int kGoalRounds = 18;      // more rounds for tools whose ratios are near their goals: one round is off by 3 %
 constexpr std::size_t kOfGoals = 4;  // the first tools
-constexpr int kSamples = 5;          // of which the least counts: what others do on the machine only adds
+constexpr int kSamples = 5;          // the least counts, because other programs on the machine only add time
 
 struct Kind {
     const char* name;
@@ -39,7 +40,7 @@ Set started(const RealCgroup& job, const std::function<std::vector<std::string>(
     return set;
 }
 
-// By kind of work. Other than `ms` only for those that run beside it.
+// By kind of work. All but `ms` only for tools that run as a process of their own.
 struct Column {
     std::array<std::vector<double>, kKinds.size()> ms{};  // by round
     double own_ms = 0, work_ms = 0;
@@ -98,7 +99,7 @@ class Overhead {
         for (int round = 0; round < goal_rounds; ++round)
             for (std::size_t i = 0; i < kOfGoals; ++i)
                 measure(tools_[(i + static_cast<std::size_t>(round)) % kOfGoals]);
-        // The storms allocate next to nothing by malloc(), which is all it sees: its file may be empty for them.
+        // heaptrack sees only malloc(), which the storms hardly use: its file may be empty for them.
         if (rounds > 0 && heaptrack_.failure.empty() && !scratch_.has(kKinds.back().name))
             heaptrack_ = {.failure = "it has recorded nothing"};
     }
@@ -114,14 +115,16 @@ class Overhead {
 
     void report_hook() {
         HookCost hook(job_);
-        fmt::print("\n| the hook's own measure | bookings a CPU second | a booking | share of the CPU time |\n");
+        fmt::print(
+            "\n| measured by the hook itself | attributions per CPU second | one attribution | share of the CPU time "
+            "|\n");
         fmt::print("| --- | --- | --- | --- |\n");
         for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
-            hook.of(*work_[kind]);  // the first brings new stacks
+            hook.of(*work_[kind]);  // the first round has new stacks
             std::vector<double> rates, each, shares;
             for (int i = 0; i < kRounds; ++i) {
                 const HookCost::Sample sample = hook.of(*work_[kind]);
-                if (sample.bookings == 0) throw std::runtime_error("the hook of growth has booked nothing");
+                if (sample.bookings == 0) throw std::runtime_error("the growth hook has attributed nothing");
                 rates.push_back(sample.bookings / sample.cpu_ms * 1e3);
                 each.push_back(sample.ns / sample.bookings);
                 shares.push_back(sample.ns * 1e-4 / sample.cpu_ms);
@@ -143,11 +146,11 @@ class Overhead {
         tools_.push_back({name, std::move(start)});
     }
 
-    // On which hooks it is, and does it see what it is there for?
+    // Reads the hooks of memscope, and checks that memscope sees the growth.
     void look_at_memscope() {
         MemscopeTool memscope(job_.name());
         hooks_ = memscope.hooks();
-        if (!hooks_.contains("rss_stat")) throw std::runtime_error("memscope is not on the hook of growth");
+        if (!hooks_.contains("rss_stat")) throw std::runtime_error("memscope is not attached to the growth hook");
         for (const auto& workload : work_) workload->round_ms();
         const std::string growth = memscope.growth();
         for (const char* function : {"map_touch_unmap", "load_batch"})
@@ -174,7 +177,7 @@ class Overhead {
 
     static void measure(const Set& set, Column& column) {
         for (std::size_t kind = 0; kind < kKinds.size(); ++kind) {
-            set[kind]->round_ms();  // what is new to the tool is not what it costs for hours
+            set[kind]->round_ms();  // a warm-up round: the first contact with a workload costs more than later rounds
             std::vector<double> samples;
             for (int i = 0; i < kSamples; ++i) samples.push_back(set[kind]->round_ms());
             column.ms[kind].push_back(*std::min_element(samples.begin(), samples.end()));
@@ -196,7 +199,7 @@ class Overhead {
     }
 
     void print_row(const std::string& name, const Column& column, const Column& to, bool own) const {
-        if (column.ms.front().empty() && column.failure.empty()) return;  // not asked for
+        if (column.ms.front().empty() && column.failure.empty()) return;  // not selected
         fmt::print("| {} |", name);
         for (std::size_t kind = 0; kind < kKinds.size(); ++kind) fmt::print(" {} |", ratio(column, to, kind));
         if (own)
@@ -207,7 +210,7 @@ class Overhead {
     void print_head(const char* what, bool own) const {
         fmt::print("| {} |", what);
         for (const Kind& kind : kKinds) fmt::print(" {} |", kind.shown);
-        fmt::print("{}\n| --- | --- | --- | --- | --- |{}\n", own ? " its own |" : "", own ? " --- |" : "");
+        fmt::print("{}\n| --- | --- | --- | --- | --- |{}\n", own ? " the tool itself |" : "", own ? " --- |" : "");
     }
 
     void print_table(const char* what, const Column& to, bool own) const {

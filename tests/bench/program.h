@@ -22,14 +22,15 @@ namespace memscope {
 
 inline void sleep_ms(int ms) { ::usleep(static_cast<useconds_t>(ms) * 1000); }
 
-// Asks again until it holds; how long that may take bounds nothing that is measured.
+// Polls until the condition holds. The timeout does not affect what is measured.
 inline bool eventually(const std::function<bool()>& holds, int seconds = 30) {
     for (int i = 0; i < seconds * 50; ++i, sleep_ms(20))
         if (holds()) return true;
     return false;
 }
 
-// A program that runs beside the benchmark until this goes. What it says goes to a file, by default nowhere.
+// A program that runs in parallel with the benchmark until this object is destroyed. Its output goes to a file, by
+// default to /dev/null.
 class Program {
   public:
     explicit Program(std::vector<std::string> command, const std::string& output = "/dev/null") {
@@ -98,8 +99,8 @@ inline int free_port() {
     return ntohs(address.sin_port);
 }
 
-// The body of http://127.0.0.1:PORT/metrics, or of another page there; empty if nobody answers. 1.0, so that no server
-// sends it in chunks.
+// The body of http://127.0.0.1:PORT/metrics, or of another page there; empty if there is no answer. Uses HTTP 1.0, so
+// that no server sends chunks.
 inline std::string scrape(int port, const std::string& path = "/metrics") {
     const Fd socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     const sockaddr_in address = loopback(port);
@@ -141,12 +142,12 @@ class Watcher {
     Program& program() { return program_; }
     const Program& program() const { return program_; }
 
-    // A page that has all that happened before this call: of the second tick from now.
+    // A page that includes everything before this call: that of the second tick from now.
     std::string next_page() const {
         timespec now{};
         ::clock_gettime(CLOCK_REALTIME, &now);
         const double enough = static_cast<double>(now.tv_sec) + static_cast<double>(now.tv_nsec) * 1e-9 + 1;
-        ::sleep(1);  // asking costs it CPU time
+        ::sleep(1);  // each request costs the watcher CPU time
         std::string latest;
         const auto later = [&] {
             latest = page();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How long it takes from the first line of a Python script until its growth stands at its lines.
+"""How long it takes from the first line of a Python script until its growth is attributed to its lines.
 
 A script notes the time in its first line, then grows by a step at a time, each at a line number that says when. The
 first line that the report names tells how long nothing was known. Nothing here asserts a time.

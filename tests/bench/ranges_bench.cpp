@@ -1,4 +1,5 @@
-// What following single ranges adds: a second hook on every system call, and an event for each range of a watched tree.
+// The additional cost of recording single ranges: a second hook on every system call, and an event for each range of a
+// watched tree.
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

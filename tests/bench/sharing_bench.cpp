@@ -1,5 +1,5 @@
-// How long a large process waits for its own mmap calls while somebody looks at its pages: all of them in one walk, or
-// a sample.
+// How long a large process waits for its own mmap calls while another process reads its pages: all of them in one walk,
+// or a sample.
 #include <chrono>
 #include <sys/mman.h>
 #include <thread>
@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kWindow{600};
 
 double ms(Clock::duration time) { return std::chrono::duration<double, std::milli>(time).count(); }
 
-// Told to, maps and unmaps memory for a while, and says how long one such pair took at most, in milliseconds.
+// On a command, maps and unmaps memory for a while, and reports the longest time of one such pair, in milliseconds.
 void mapper(const Child::Script& script) {
     void* held = ::mmap(nullptr, kSize, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (held == MAP_FAILED) throw std::runtime_error("cannot map the memory");
@@ -76,9 +76,9 @@ void measure() {
     }
     fmt::print("A process of 4 GiB in pages of 4 KiB that maps memory all the time\n\n");
     fmt::print(
-        "| looking at its pages | takes | its longest wait, median | and at most |\n| --- | --- | --- | --- |\n");
-    print("not at all", nothing);
-    print("all of them (smaps_rollup)", walk);
+        "| pages that are read | duration | longest wait, median | longest wait, most |\n| --- | --- | --- | --- |\n");
+    print("none", nothing);
+    print("all (smaps_rollup)", walk);
     print("a sample", sample);
 }
 

@@ -1,4 +1,4 @@
-// How long it takes until there is something to see: loading the BPF objects, and the program up to its first tick.
+// The time until the first output: loading the BPF objects, and running the program up to its first tick.
 #include <chrono>
 #include <memory>
 
@@ -13,7 +13,7 @@ namespace {
 
 constexpr int kRounds = 11;
 
-// A user waits, so time by the clock counts here; the best round is the one that others have disturbed least.
+// Wall time counts here, because a user waits. The best round is the one with the least disturbance by other programs.
 struct Times {
     std::vector<double> waited{};
     std::vector<double> cpu{};
@@ -38,7 +38,7 @@ Times measure_loading(Objects objects) {
     if (!hierarchy) throw std::runtime_error(hierarchy.error().message());
     Times times;
     for (int i = 0; i < kRounds; ++i) {
-        std::optional<Session> session;  // ends after the measurement: detaching waits for the kernel
+        std::optional<Session> session;  // destroyed after the measurement, because detaching waits for the kernel
         times.take(
             [&] {
                 auto started =
@@ -75,13 +75,14 @@ Times measure_first_tick() {
                     throw std::runtime_error("memscope does not tick");
             },
             RUSAGE_SELF);
-        times.cpu.back() = cpu_of([&] { program.reset(); }, RUSAGE_CHILDREN);  // counted when it has ended
+        times.cpu.back() =
+            cpu_of([&] { program.reset(); }, RUSAGE_CHILDREN);  // the CPU time of a child counts when it has ended
     }
     return times;
 }
 
 void measure_all() {
-    fmt::print("Until there is something to see; {} rounds\n\n", kRounds);
+    fmt::print("Time until the first output; {} rounds\n\n", kRounds);
     fmt::print("| | best | median | CPU time, median |\n| --- | --- | --- | --- |\n");
     measure_loading(Objects::without_gpus).print("BPF objects loaded and attached, as on every machine");
     measure_loading(Objects::all).print("with those for CUDA and PyTorch, which wait for a process that has them");

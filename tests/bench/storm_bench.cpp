@@ -1,5 +1,5 @@
-// What the hooks cost whoever runs through them: page faults and system calls in a storm, outside the watched tree and
-// inside; beside an empty program on the same hooks, which is the least that any tool on them costs.
+// The cost of the hooks for processes that run through them: many page faults and system calls, outside the watched
+// tree and inside. Compared with an empty program on the same hooks, which is the least that any tool on them costs.
 #include <algorithm>
 #include <array>
 #include <fmt/ranges.h>
@@ -28,7 +28,7 @@ void map_and_unmap(int count) {
     }
 }
 
-// Its pages come one by one and go together.
+// The pages are faulted in one by one and unmapped together.
 void fault(int count) {
     constexpr std::size_t kPages = 1024, kPage = 4096;
     static char* const memory = touch(kPages * kPage);
@@ -46,7 +46,7 @@ struct Storm {
 constexpr Storm kStorms[] = {
     {"getpid()", call_getpid, 400'000}, {"mmap() + munmap()", map_and_unmap, 30'000}, {"page fault", fault, 40'960}};
 
-// Runs every storm when told to, and says what each took: ns of CPU time per operation.
+// Runs every storm on a command, and reports the cost of each: ns of CPU time per operation.
 class Stormer {
   public:
     explicit Stormer(const RealCgroup& cgroup) : child_(cgroup, body) {}
@@ -76,7 +76,7 @@ double typical(const Rounds& rounds, std::size_t storm) {
     return median(values);
 }
 
-// Each round against the storm of the same round that nothing watched.
+// The ratio of each round to the unwatched storm of the same round.
 std::string ratio(const Rounds& rounds, const Rounds& alone, std::size_t storm) {
     if (rounds.empty()) return "no such option";
     std::vector<double> ratios;
@@ -113,7 +113,7 @@ class Storms {
             const EmptyPrograms programs(hooks_);
             note(&Place::empty);
         }
-        if (hooks_.empty()) throw std::runtime_error("memscope is on no hook");
+        if (hooks_.empty()) throw std::runtime_error("memscope is attached to no hook");
     }
 
     void report() {

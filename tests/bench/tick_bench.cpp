@@ -1,4 +1,5 @@
-// What a tick and a scrape cost at N processes, beside a reader of /proc/*/status and process-exporter in one run.
+// The cost of a tick and a scrape with N processes, compared with a reader of /proc/*/status and with process-exporter
+// in one run.
 #include <cstdio>
 #include <cstring>
 #include <dirent.h>
@@ -14,7 +15,7 @@
 namespace memscope {
 namespace {
 
-// The cheapest honest reader of /proc/*/status: list, open, read, close, find three numbers. No allocation.
+// The cheapest complete reader of /proc/*/status: list, open, read, close, find three numbers. No allocation.
 std::size_t read_statuses() {
     std::size_t sum = 0;
     char path[300];

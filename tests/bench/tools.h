@@ -18,7 +18,7 @@ inline std::string text_of(const fs::path& file) {
     return {std::istreambuf_iterator<char>(in), {}};
 }
 
-// Files of the tools, gone at the end.
+// A directory for files of the tools, removed at the end.
 class Scratch {
   public:
     Scratch() {
@@ -30,7 +30,7 @@ class Scratch {
     Scratch& operator=(const Scratch&) = delete;
     ~Scratch() { fs::remove_all(path_); }
     fs::path operator/(const char* name) const { return path_ / name; }
-    // A file with something in it, whatever comes behind the name.
+    // Whether there is a non-empty file of that name, with any extension.
     bool has(const std::string& name) const {
         for (const auto& entry : fs::directory_iterator(path_))
             if (entry.path().stem() == name && entry.file_size() > 0) return true;
@@ -41,12 +41,13 @@ class Scratch {
     fs::path path_;
 };
 
-// What is on while the workloads are measured. Whoever makes one throws, with what the tool said, if it cannot run.
+// A tool that runs while the workloads are measured. Its constructor throws, with the output of the tool, if the tool
+// cannot run.
 class Tool {
   public:
     virtual ~Tool() = default;
-    virtual double cpu_ms() const { return 0; }  // its own, outside of the workload
-    virtual void check() {}                      // at the end: has it seen anything?
+    virtual double cpu_ms() const { return 0; }  // CPU time of the tool itself, outside of the workload
+    virtual void check() {}                      // at the end: throws if the tool has recorded nothing
 };
 
 class EmptyTool : public Tool {
@@ -72,20 +73,20 @@ class MemscopeTool : public Tool {
 
   private:
     static std::vector<std::string> with_growth(std::vector<std::string> more) {
-        more.emplace_back("--http-status");  // or it would not serve what grew
+        more.emplace_back("--http-status");  // without it the watcher does not serve growth
         return more;
     }
     Watcher watcher_;
 };
 
-// perf and bpftrace: they are on when they have opened the counters of page faults.
+// perf and bpftrace. They are ready when they have opened the counters of page faults.
 class CounterTool : public Tool {
   public:
     CounterTool(const std::vector<std::string>& command, fs::path output)
         : output_(std::move(output)), program_(command, output_) {
         if (!eventually([this] { return program_.ended() || has_counter(); }) || program_.ended())
             throw std::runtime_error(text_of(output_));
-        sleep_ms(500);  // from the first counter to the last
+        sleep_ms(500);  // the time from opening the first counter to the last
     }
     double cpu_ms() const override { return program_.cpu_ms(); }
 

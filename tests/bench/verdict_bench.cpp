@@ -1,8 +1,9 @@
-// How good the verdicts are: many made series with known answers, judged by memscope and by what people do instead.
+// How good the verdicts are: many generated series with known answers, judged by memscope and by the methods that
+// people use otherwise.
 //   bench_verdict [SERIES [SEED]] [--bar FACTOR] [--beside 'COMMAND']
-// FACTOR is what the evidence beside the curve says (Evidence::bar); 1 is none.
-// COMMAND takes the name of a CSV file (t_seconds,bytes) and prints JSON with `verdict` and
-// `floor_slope_bytes_per_second`; as it is started once for each, it judges every 20th series only.
+// FACTOR is the evidence other than the curve: it scales how large a rise must be to be a leak (Evidence::bar). 1:
+// none. COMMAND takes the name of a CSV file (t_seconds,bytes) and prints JSON with `verdict` and
+// `floor_slope_bytes_per_second`. It is started once per series, so it judges only every 20th series.
 #include <atomic>
 #include <chrono>
 #include <cstdio>
@@ -77,7 +78,7 @@ void judge_with(Timed& timed, const Labelled& made, std::uint64_t seed, Says say
     timed.score.add(made, answer, seed);
 }
 
-// Everything, on all cores; parts are joined in the order of their seeds, so that a run can be repeated.
+// Judges everything on all cores. Results are joined in the order of their seeds, so that a run can be repeated.
 struct Results {
     Timed memscope{};
     std::vector<Timed> rivals{std::vector<Timed>(made::rivals().size())};
@@ -150,10 +151,10 @@ void report(const Results& results, const Request& request) {
     const auto percent = [](const std::vector<double>& errors) { return 100 * median(errors); };
     fmt::print("\nleaks of an hour and more that were missed: {} of {}\n", score.long_missed, score.long_leaks);
     fmt::print("healthy jobs that were called leaking at any moment: {} of {}\n", watching.accused, watching.healthy);
-    fmt::print("from the start of a late leak to the word: {:.0f} s (median of {}; {} were not called)\n",
+    fmt::print("from the start of a late leak to the verdict: {:.0f} s (median of {}; {} were not found)\n",
                median(watching.delays), watching.delays.size(), watching.never);
     fmt::print(
-        "changes of the word, by what is shown at 60 moments of a series: {:.0f} (median), {:.0f} (90 of 100), {:.0f} "
+        "changes of the verdict, shown at 60 moments of a series: {:.0f} (median), {:.0f} (90 of 100), {:.0f} "
         "(most)\n",
         median(watching.changes), quantile(watching.changes, 0.9), quantile(watching.changes, 1));
     fmt::print(
@@ -165,7 +166,7 @@ void report(const Results& results, const Request& request) {
     for (const std::string& what : watching.cases) fmt::print("  while watching: {}\n", what);
 }
 
-// What a tick costs a watcher: three days at 1 Hz, judged whenever it is due.
+// The cost of a tick for a watcher: three days at 1 Hz, judged whenever a judgement is due.
 void report_cost() {
     Judge judge;
     constexpr int kTicks = 3 * 86400;

@@ -17,9 +17,9 @@
 
 namespace memscope {
 
-// A program of tests/bench/workloads in a cgroup of its own below that of the job: for each line it is sent, it does
-// one round of its work and says "cpu_ms N". It may be run by another program, whose own words are kept for the case
-// that it fails.
+// A program of tests/bench/workloads in a cgroup of its own below that of the job. For each line that it receives, it
+// does one round of its work and prints "cpu_ms N". Another program may run it; the output of that program is kept for
+// the error message if it fails.
 class Workload {
   public:
     Workload(const RealCgroup& job, const std::string& name, std::vector<std::string> command) : cgroup_(job, name) {
@@ -36,7 +36,7 @@ class Workload {
     Workload(const Workload&) = delete;
     Workload& operator=(const Workload&) = delete;
     ~Workload() {
-        cgroup_.remove();  // with everybody in it
+        cgroup_.remove();  // with all processes in it
         ::waitpid(pid_, nullptr, 0);
     }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Acting in time: a job is told to save its work before the kernel kills it, deaths are passed on, and nothing that is run holds the watcher up.
+"""Actions: a job is signalled to save its work before the kernel kills it, a command runs at deaths, and no command delays the watcher.
 
 Needs root. MEMSCOPE names the binary."""
 import contextlib
@@ -46,7 +46,7 @@ def children_of(pid):
 
 
 def action_helpers_of(pid):
-    # Beside the process that starts helpers which read watched processes.
+    # By name, because the watcher has another child, which starts the helpers that read watched processes.
     return [child for child in children_of(pid) if pathlib.Path(f'/proc/{child}/comm').read_text() == 'memscope-act\n']
 
 
@@ -65,7 +65,7 @@ def pids_in(path):
 
 
 def saved_in_time(folder):
-    """The whole story: it leaks, it is told, it saves, it dies, people are told."""
+    """The whole sequence: the job leaks, is signalled, saves its work and dies, and the command for deaths runs."""
     saved, facts, state = f'{folder}/checkpoint', f'{folder}/facts', f'{folder}/reports'
     tell = f'sh -c "cat >> {facts}; echo >> {facts}; kill -USR1 $MEMSCOPE_PID"'
     with Cgroup(f'ms-e2e-act-{os.getpid()}', 200 * MIB) as cgroup, \
@@ -79,8 +79,8 @@ def saved_in_time(folder):
         pid, held = (int(n) for n in (pathlib.Path(saved).read_text() if os.path.exists(saved) else '0 0').split())
         check('itself, with room left', pid == job.pid and 0 < held < 199, (pid, job.pid, held))
         first = json.loads(pathlib.Path(facts).read_text().splitlines()[0])
-        check('told why, and who grows', first['event'] == 'precursor' and first['target']['name'] == cgroup.name and first['process']['pid'] == job.pid and first['oom_eta_seconds'] > 0, first)
-        check('it is said', w.says('--on-precursor was run: '), w.lines())
+        check('the command gets the reason and the process that grows', first['event'] == 'precursor' and first['target']['name'] == cgroup.name and first['process']['pid'] == job.pid and first['oom_eta_seconds'] > 0, first)
+        check('it has a line', w.says('--on-precursor was run: '), w.lines())
         wait_for(lambda: actions(w, 'death', 'ok'), 10)
         death = json.loads(pathlib.Path(f'{folder}/death').read_text())
         d = death['deaths'][0]
@@ -98,7 +98,7 @@ def die(cgroup):
 
 
 def hanging(folder):
-    """A command that hangs is ended; ticks go on meanwhile; what it started goes, too."""
+    """A command that hangs is killed with all its children, and ticks go on meanwhile."""
     with Cgroup(f'ms-e2e-hang-{os.getpid()}', 200 * MIB) as cgroup, \
             Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name, '--json', '--on-timeout', '1s', '--on-death',
                     f'sh -c "trap : TERM; echo $$ > {folder}/hung; sleep 999 & echo $! >> {folder}/hung; while :; do wait; done"') as w:
@@ -112,7 +112,7 @@ def hanging(folder):
         check('ticks went on', gap < 0.7, gap)
         w.child.terminate()
         w.child.wait(5)
-        check('it is said on standard error, once', w.child.stderr.read().decode() == 'memscope: --on-death: took longer than 1 s and was ended\n')
+        check('it has one line on standard error', w.child.stderr.read().decode() == 'memscope: --on-death: took longer than 1 s and was ended\n')
 
 
 def missing(folder):
@@ -121,15 +121,15 @@ def missing(folder):
         for count in (1, 2):
             die(cgroup)
             check(f'a program that is missing is counted ({count})', wait_for(lambda: actions(w, 'death', 'failed') == count, 10))
-            time.sleep(2.2)  # else it would be the same event
+            time.sleep(2.2)  # deaths within 2 s are one event
         w.child.terminate()
         w.child.wait(5)
         err = w.child.stderr.read().decode()
-        check('and said once', err == 'memscope: --on-death: there is no program /no/such/program; watching goes on\n', err)
+        check('and has one line', err == 'memscope: --on-death: there is no program /no/such/program; watching goes on\n', err)
 
 
 def helper(folder):
-    """What runs commands: what it holds, and that it goes with its watcher."""
+    """The process that runs commands: the descriptors that it holds, and that it ends with its watcher."""
     with Cgroup(f'ms-e2e-help-{os.getpid()}', 200 * MIB) as cgroup, \
             Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name, '--on-death', f'sh -c "echo $$ $PPID > {folder}/pids; exec sleep 999"') as w:
         helpers = action_helpers_of(w.child.pid)
@@ -162,7 +162,7 @@ def helper(folder):
 
 
 def of_a_command(folder):
-    """`-- CMD`: what is run for its death is not cut short by the end of it all."""
+    """`-- CMD`: the command for its death is not killed when memscope ends."""
     out = f'{folder}/of-command'
     argv = [MEMSCOPE, '--listen', 'none', '--report-dir', 'none', '--quiet']
     env = dict(os.environ, SUDO_UID='65534', SUDO_GID='65534')
@@ -178,11 +178,11 @@ def of_a_command(folder):
 
 
 def without_root(folder):
-    """As the service runs: what watching takes is not passed on, what was added for commands is."""
+    """As the service runs: commands do not get the capabilities of the watcher, but those that were added for commands."""
     os.chmod(folder, 0o777)
     caps = '+bpf,+perfmon,+dac_read_search,+sys_ptrace,+kill'
     argv = ['setpriv', '--reuid', 'nobody', '--regid', 'nogroup', '--clear-groups', '--no-new-privs', f'--bounding-set=-all,{caps}',
-            f'--inh-caps=-all,{caps}', f'--ambient-caps=-all,{caps}', shutil.copy(MEMSCOPE, folder)]  # where everybody may run it
+            f'--inh-caps=-all,{caps}', f'--ambient-caps=-all,{caps}', shutil.copy(MEMSCOPE, folder)]  # every user may run it there
     with Cgroup(f'ms-e2e-caps-{os.getpid()}', 200 * MIB) as cgroup, \
             process([*argv, '--cgroup', cgroup.name, '--listen', 'none', '--report-dir', 'none', '--interval', '100ms',
                      '--on-death', f'sh -c "cat /proc/self/status > {folder}/status.part; mv {folder}/status.part {folder}/status"'],

@@ -19,10 +19,10 @@ from harness import Checks  # noqa: E402
 
 SEVERITIES = ('critical', 'warning')
 NUMBER = re.compile(r'\|\s*(humanize\w*|printf)')
-# Somebody who was woken up reads these three, in this order.
+# The person on call reads these three annotations, in this order.
 PARTS = ('**It means:**', '**Look at**', '**Do**')
 QUIET = files.PROMETHEUS / 'tests' / 'quiet.test.yml'
-# What the eight words raise: a precursor without an alert is announced to nobody.
+# The alert of each of the eight precursors: a precursor without an alert reaches no user.
 PRECURSORS = ('eta', 'near_limit', 'pressure', 'reclaim', 'refault', 'high_throttled', 'shm_full', 'host_low')
 
 
@@ -47,7 +47,7 @@ def sections(markdown):
 
 
 def faults(rule, runbook):
-    """What is wrong with the words of a rule."""
+    """The faults of the texts of a rule."""
     notes = rule.get('annotations', {})
     if rule.get('labels', {}).get('severity') not in SEVERITIES:
         yield f'severity is none of {SEVERITIES}'
@@ -130,7 +130,7 @@ def check_tests(check):
 
 
 def check_examples(check):
-    """The configurations people copy. Debian's Prometheus is built without the discovery of Kubernetes, so that is taken out."""
+    """The configurations that users copy. Debian's Prometheus is built without Kubernetes discovery, so that part is removed."""
     for path in sorted(files.PROMETHEUS.glob('*prometheus.example.yml')) + sorted(files.PROMETHEUS.glob('fleet-*.example.yml')):
         content = yaml.safe_load(path.read_text())
         for job in content['scrape_configs']:

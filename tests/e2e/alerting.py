@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""From a leak to somebody's pager, with Debian's Prometheus and Alertmanager: the alert arrives before the kernel kills.
+"""From a leak to a webhook, with Debian's Prometheus and Alertmanager: the alert arrives before the kernel kills.
 
 One memscope watches three jobs in limited cgroups: one leaks until it is killed, one warms up and stays flat, one has spikes.
 The rules and the configuration of Alertmanager are those that are shipped, addresses aside. Of the leak a webhook has to hear
@@ -24,7 +24,7 @@ from monitoring import Webhook, raised_by, start_alertmanager, start_prometheus 
 MEMSCOPE = os.environ.get('MEMSCOPE', str(files.SOURCE / 'build' / 'memscope'))
 MIB = 1 << 20
 ALERTMANAGER = files.PROMETHEUS / 'alertmanager.example.yml'
-IN_TIME = 20  # seconds between the message and the kill that a person could still use
+IN_TIME = 20  # least seconds between the message and the kill, so that a person can still act
 
 # Each is a curve of megabytes over seconds, held by one process.
 JOB = textwrap.dedent('''
@@ -63,7 +63,7 @@ def wait_for_death(job, seconds):
 
 
 def check_in_time(hook, leak, died):
-    """What the webhook had heard of the leak when it died."""
+    """The alerts about the leak that the webhook had received when the job died."""
     heard = hook.of(leak.name)
     for when, name, alert in heard:
         print(f'      {died - when:6.1f} s before the kill: {name}: {alert["annotations"]["summary"]}')
@@ -76,11 +76,11 @@ def check_in_time(hook, leak, died):
     check('it names its runbook section', notes['runbook'] == 'docs/alerts.md#memscopeoomimminent', notes)
     check('what it makes superfluous was not sent', not {h[1] for h in heard} & {'MemscopeLeak', 'MemscopeOomForetold'}, [h[1] for h in heard])
     paths = {path for _, path, alert in hook.received if alert['labels'].get('target') == leak.name and alert['labels']['severity'] == 'critical'}
-    check('critical alerts go to who is on call', paths == {'/on-call'}, paths)
+    check('critical alerts go to the person on call', paths == {'/on-call'}, paths)
 
 
 def check_after(api, hook, watcher, leak, died, reports):
-    """The death is counted, told and written down."""
+    """The death is counted, raises an alert, and has a report."""
     killed = wait_for(lambda: hook.of(leak.name, 'MemscopeOomKill'), 20, 0.5)
     check('MemscopeOomKill reached the webhook', killed, [h[1] for h in hook.of(leak.name)])
     here = f'target="{leak.name}"'
@@ -103,7 +103,7 @@ def check_silence(api, hook, jobs):
         raised = raised_by(api, cgroup.name)
         check(f'{name}: no alert fired at any time', not raised, raised)
         called = [(alert_name, alert['annotations']['description']) for _, alert_name, alert in hook.of(cgroup.name)]
-        check(f'{name}: nobody was called', not called, called)
+        check(f'{name}: no alert was sent', not called, called)
         judged = api.query(f'memscope_verdict{{target="{cgroup.name}",scope="target"}} == 1')
         print(f'      {name} is called {[j["metric"]["verdict"] for j in judged]}')
 

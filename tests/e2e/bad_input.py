@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What memscope says when it is used wrongly or the machine cannot: one line, exit 2, nothing left behind.
+"""Wrong usage, and machines that lack something that is needed: memscope prints one line, exits with 2 and leaves nothing behind.
 
-Machines that cannot are played in private mount and PID namespaces. Needs root; takes 10 s.
+Such machines are simulated in private mount and PID namespaces. Needs root; takes 10 s.
 MEMSCOPE names the binary (default: build/memscope below the source tree).
 """
 import contextlib
@@ -29,7 +29,7 @@ check = Checks()
 
 
 def mounted(script, *argv):
-    """The command line that runs argv where `script` has changed the mounts; nobody else sees them."""
+    """The command line that runs argv in a private mount namespace, after `script` has changed the mounts."""
     return ['unshare', '-m', 'sh', '-c', f'{{ {script}; }} && exec "$@"', 'sh', *argv]
 
 
@@ -46,7 +46,7 @@ def call(argv, **popen):
 
 
 def one_clean_line(err):
-    """Exactly one line of valid UTF-8 without anything that steers a terminal."""
+    """Exactly one line of valid UTF-8 without control characters."""
     try:
         text = err.decode()
     except UnicodeDecodeError:
@@ -55,7 +55,7 @@ def one_clean_line(err):
 
 
 def refused(name, argv, *words, status=2, **popen):
-    """argv ends with `status`, and says why in one line that holds all the words."""
+    """argv exits with `status`, and prints the reason in one line that contains all the words."""
     code, out, err, left = call(argv, **popen)
     missing = [word for word in words if word.encode() not in err]
     problem = (f'exit {code}, not {status}' if code != status else 'not one clean line' if not one_clean_line(err) else
@@ -85,7 +85,7 @@ def usage():
     for option in '--interval', '--duration', '--linger':
         for value in '-1', 'abc', '1', '1d', '99999999999h', '', ' 1s', '1e3s', 'nan', 'infs', '1s\n', '9' * 4000 + 's':
             refused(f'{option} {value[:20]!r}', [m, '--cgroup', '/', option, value], option)
-        if option != '--linger':  # that one may be 0
+        if option != '--linger':  # --linger may be 0
             for value in '0', '0s':
                 refused(f'{option} {value!r}', [m, '--cgroup', '/', option, value], option)
     for value in ('0', 'abc', '', ':9', '127.0.0.1', '127.0.0.1:', '127.0.0.1:65536', '127.0.0.1:-1', '::1:80', '[::1]', '[]:1',
@@ -122,7 +122,7 @@ def names(cgroup):
 
 
 def another_hierarchy(cgroup, folder):
-    """A machine with several hierarchies, played: only its memory controller is real."""
+    """A simulated machine with several hierarchies: only its memory controller is real."""
     held, memory, other = f'{folder}/held', '/sys/fs/cgroup/memory', '/sys/fs/cgroup/other'
     hybrid = (f'mount --bind {cgroup.root} {held} && '
               f"awk '$3 ~ /^cgroup/ && $2 != \"{held}\" {{print $2}}' /proc/mounts | while read m; do umount -l $m || exit 1; done && "
@@ -201,7 +201,7 @@ def machines(folder):
         says = all(word.encode() in out for word in words)
         check(f'doctor, {what}: exit 2, and the whole report', code == 2 and not err and b'hooks' in out and says, (code, err, out[-200:]))
         code, out, err, _ = call(on([*doctor, '--json']))
-        report = {'works': True}  # stands if it is no JSON
+        report = {'works': True}  # used if the output is not JSON
         with contextlib.suppress(ValueError):
             report = json.loads(out)
         says = not report['works'] and words[0] in report['obstacle']
@@ -227,8 +227,8 @@ def status(cgroup, folder):
 
 
 def unwritable():
-    """Output that cannot be written is a failure, and one that is said."""
-    # The last one is larger than any buffer.
+    """Output that cannot be written is a failure with a message."""
+    # The output of the last command is larger than any buffer.
     for words in ['--help'], ['doctor'], ['doctor', '--json'], ['status', '--target', '/'], ['status', '--json', '--target', '/']:
         name = ' '.join(words)
         with open('/dev/full', 'wb') as full:
@@ -255,7 +255,7 @@ def unwritable():
 def main():
     with tempfile.TemporaryDirectory() as folder, Cgroup(f'ms-bad-{os.getpid()}-train', 64 << 20) as cgroup:
         os.chmod(folder, 0o755)
-        shutil.copy(MEMSCOPE, f'{folder}/memscope')  # where others can run it
+        shutil.copy(MEMSCOPE, f'{folder}/memscope')  # other users can run it there
         usage()
         names(cgroup)
         another_hierarchy(cgroup, folder)

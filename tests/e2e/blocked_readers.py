@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A watched process can block whoever reads it, for ever: with a userfaultfd behind the memory that is read, or by
-holding its own mmap_lock. The watcher goes on: ticks, deaths of other targets, health, and SIGTERM ends it.
+"""A watched process can block its readers for ever: with a userfaultfd behind the memory that is read, or by holding its
+own mmap_lock. The watcher continues: ticks, deaths of other targets and health work, and SIGTERM ends it.
 
 Needs root and a compiler; takes 30 s. MEMSCOPE names the binary.
 """
@@ -57,7 +57,7 @@ def watch_one(how, program, folder, job, other, began_before):
     with contextlib.ExitStack() as stack:
         def block():
             child = stack.enter_context(process(words, cgroup=job, stdout=subprocess.PIPE, text=True))
-            stack.callback(kill_all, job)  # its FUSE server as well, for which the process itself waits
+            stack.callback(kill_all, job)  # kills its FUSE server, too, because the process waits for it
             said = child.stdout.readline()
             if said.startswith('cannot'):
                 print(f'      {how}: left out, this machine {said.strip()}', flush=True)
@@ -71,7 +71,7 @@ def watch_one(how, program, folder, job, other, began_before):
         if not began_before and not block():
             return
         when = 'there before' if began_before else 'comes later'
-        # Else this test would prove nothing: the watcher has to run into it.
+        # The reader must block, otherwise this test would prove nothing.
         check(f'{how}, {when}: a helper was blocked', wait_for(lambda: blocked_reads(watcher) > 0, 30),
               blocked_reads(watcher))
         check(f'{how}, {when}: ticks go on', ticks_go_on(watcher))
@@ -85,18 +85,18 @@ def watch_one(how, program, folder, job, other, began_before):
                           for key, value in watcher.metrics().items()), 10))
             os.kill(victim.pid, signal.SIGKILL)
             victim.wait()
-            check(f'{how}, {when}: its death is told', wait_for(lambda: deaths(watcher, other.name) > 0, 10))
+            check(f'{how}, {when}: its death has a line', wait_for(lambda: deaths(watcher, other.name) > 0, 10))
         watcher.child.send_signal(signal.SIGTERM)
         check(f'{how}, {when}: SIGTERM ends it', status_of(watcher.child) == 0)
         said = watcher.child.stderr.read().decode()
-        check(f'{how}, {when}: who blocks is named', 'blocks those who read it' in said, said)
+        check(f'{how}, {when}: the blocking process is named', 'blocks those who read it' in said, said)
 
 
 def main():
     with tempfile.TemporaryDirectory() as folder, \
             Cgroup(f'ms-blocks-{os.getpid()}', 512 * MIB) as job, Cgroup(f'ms-other-{os.getpid()}', 512 * MIB) as other:
         os.mkdir(f'{folder}/mount')
-        program = f'{folder}/python3-blocks'  # the name is what it passes for CPython by
+        program = f'{folder}/python3-blocks'  # the watcher takes it for CPython because of its name
         subprocess.run(['c++', '-std=c++20', '-O1', '-rdynamic', '-pthread', '-o', program,
                         str(SOURCE / 'tests/e2e/blocking_process.cpp')], check=True)
         for how in ('userfaultfd', 'mmap_lock'):

@@ -27,7 +27,7 @@ def statuses():
     check('a command that is missing: one line', len(r.stderr.splitlines()) == 1, r.stderr)
     r = run('--memory-max', '64M', '--', sys.executable, '-c', 'x = bytearray(300 << 20)')
     check('--memory-max holds', r.returncode == 137, (r.returncode, r.stderr))
-    check('and the kill is said on standard error, not on standard output', r.stdout == '' and 'OOM' in r.stderr.upper(), (r.stdout, r.stderr))
+    check('and the kill is reported on standard error, not on standard output', r.stdout == '' and 'OOM' in r.stderr.upper(), (r.stdout, r.stderr))
     check('no cgroup is left', left_behind() == [], left_behind())
 
 
@@ -65,7 +65,7 @@ def killed():
     wait_for(lambda: not any(os.path.exists(f'/proc/{pid}') for pid in survivors), 5)
     run('--quiet', '--', 'true')
     check('the next start removes its cgroup', wait_for(lambda: left_behind() == [], 5), left_behind())
-    # What a job leaves running does not outlive it.
+    # Processes that a command leaves running are killed with its cgroup.
     run('--quiet', '--', 'sh', '-c', 'sleep 31 & exit 0')
     check('what the command leaves running goes with its cgroup', left_behind() == [] and not subprocess.run(['pgrep', '-fx', 'sleep 31'], capture_output=True).stdout)
     inside = f'c={ROOT}$(sed -n "s/^[0-9]*:\\(memory\\)*://p" /proc/self/cgroup | grep memscope-run); mkdir -p $c/a/b; echo $$ >$c/a/b/cgroup.procs; sleep 32 & exit 3'
@@ -74,20 +74,20 @@ def killed():
 
 
 def readers():
-    """Who reads what memscope says may go away: the job must not."""
+    """The reader of memscope's output may close it: the job must go on."""
     job = 'exec 2>/dev/null; sh -c "kill -9 \\$\\$"; sleep 0.5; sh -c "kill -9 \\$\\$"; sleep 0.5; exit 5'
     for what, to in (('standard error', 'stderr'), ('standard output', 'stdout')):
         p = subprocess.Popen([MEMSCOPE, '--listen', 'none', '--report-dir', 'none', *(['--json', '--interval', '100ms'] if to == 'stdout' else []), '--', 'sh', '-c', job],
                              **{'stdout': subprocess.DEVNULL, 'stderr': subprocess.DEVNULL, to: subprocess.PIPE})
         getattr(p, to).close()
-        check(f'nobody reads its {what} any more: the job goes on', p.wait(20) == 5, p.returncode)
+        check(f'its {what} is not read any more: the job goes on', p.wait(20) == 5, p.returncode)
 
 
 def full_disk():
     with open('/dev/full', 'w') as full:
         r = subprocess.run([MEMSCOPE, '--listen', 'none', '--json', '--interval', '100ms', '--pid', str(os.getpid()), '--duration', '1s'],
                            stdout=full, stderr=subprocess.PIPE, text=True, timeout=30)
-    check('a full disk is said once', r.returncode == 0 and r.stderr.count('No space left') == 1 and len(r.stderr.splitlines()) == 1, r)
+    check('a full disk has one line', r.returncode == 0 and r.stderr.count('No space left') == 1 and len(r.stderr.splitlines()) == 1, r)
 
 
 def name_of(*argv):
@@ -117,7 +117,7 @@ def by_pid():
     check('named by its process', last['target']['name'] == 'pid:sleep' and last['target']['kind'] == 'pid', last['target'])
     check('the cgroup that was measured is named', 'cgroup' in last['memory'] and 'others_bytes' in last['memory'], last['memory'])
     r = run('--pid', '4194304')
-    check('a pid nobody has: 2, one line', r.returncode == 2 and len(r.stderr.splitlines()) == 1, r.stderr)
+    check('an unused pid: 2, one line', r.returncode == 2 and len(r.stderr.splitlines()) == 1, r.stderr)
     hold = threading.Event()
     thread = threading.Thread(target=hold.wait)
     thread.start()

@@ -32,7 +32,7 @@ def main():
     with Cgroup(f'{name}-pod', 400 * MIB) as pod, Cgroup(f'{name}-job', 100 * MIB) as cgroup:
         with process([sys.executable, '-c', HOLD], cgroup, stdout=subprocess.PIPE, text=True, env={**os.environ, 'RANK': '3'}) as job:
             job.stdout.readline()
-            # The namespaces are made inside the pod's cgroup: from there the job's is a neighbour, not below.
+            # The namespaces are created inside the cgroup of the pod: the cgroup of the job is a sibling of it, not below.
             argv = ['unshare', '--cgroup', '--mount', 'setpriv', '--no-new-privs', f'--bounding-set=-all,{capabilities()}', '--inh-caps=-all',
                     MEMSCOPE, '--cgroup', f'{name}-j*', '--json', '--interval', '200ms', '--duration', '2s', '--linger', '0s', '--listen', 'none', '--report-dir', 'none']
             with process(argv, pod, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as watcher:

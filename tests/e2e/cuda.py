@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Memory of GPUs by the calls of the CUDA driver, through the program as users run it, with its privileges given up. The
+"""GPU memory by the calls of the CUDA driver, with the program as users run it, after it dropped its privileges. The
 driver is the one of tests/fake_cuda (FAKE_CUDA names the file). Needs root; MEMSCOPE names the binary."""
 import json
 import os
@@ -71,7 +71,7 @@ def main():
             def reserved():
                 return metric(watcher, 'memscope_gpu_reserved_bytes', gpu=GPU, api='alloc')
 
-            check('what it took stands in the metrics', wait_for(lambda: reserved() == 30 * MIB, 5), reserved())
+            check('the memory that it allocated is in the metrics', wait_for(lambda: reserved() == 30 * MIB, 5), reserved())
             check('and what it pinned', metric(watcher, 'memscope_pinned_host_bytes', kind='alloc') == 5 * MIB)
             report = json.loads(subprocess.run([MEMSCOPE, 'growth', '--target', group.name, '--format', 'json'],
                                                capture_output=True, text=True, check=True, timeout=30).stdout)

@@ -25,16 +25,16 @@ from monitoring import raised_by, start_prometheus  # noqa: E402
 
 MEMSCOPE = os.environ.get('MEMSCOPE', str(files.SOURCE / 'build' / 'memscope'))
 LIMIT = 96 << 20
-ON_DEATH = 'sh -c "test $MEMSCOPE_CAUSE = oom_kill"'  # well for one of the two deaths, a failure for the other
+ON_DEATH = 'sh -c "test $MEMSCOPE_CAUSE = oom_kill"'  # succeeds for one of the two deaths and fails for the other
 SECONDS = 20  # of the demos
 
-# Metrics that there may be none of here. Where the condition holds there must be data, elsewhere there must be none; what is
-# not listed must always have data.
+# Metrics that this machine may not have. If the condition holds, there must be data; otherwise there must be none. Metrics
+# that are not listed must always have data.
 CONDITIONAL = {
     'memscope_pressure_stalled_seconds_total':
         ('the cgroup has PSI', lambda cgroup: cgroup.has_pressure(), "v1 has no memory.pressure, and the host's is never put under a target"),
 }
-# What fires of the job on GPUs, and what its words must have in them.
+# The alerts that the job on GPUs must raise, and the words that their texts must contain.
 GPU_ALERTS = {
     'MemscopeGpuNearlyFull': ('GPU 0 of', 'is 96.88% full', '62GiB of 64GiB are in use'),
     'MemscopeGpuLeak': ('leaks', 'of GPU memory', f'On {OURS} the floor keeps rising', 'the GPU is full in'),
@@ -62,7 +62,7 @@ TREE = textwrap.dedent('''
     while True: subprocess.run(['/bin/true']); time.sleep(0.1)
 ''')
 
-# Wants twice the limit, and asks to be the victim so that the tree survives it.
+# Allocates twice the limit, and raises its oom_score_adj so that the kernel kills it and not the tree.
 HOG = textwrap.dedent(f'''
     open('/proc/self/oom_score_adj', 'w').write('1000')
     keep = []
@@ -89,7 +89,7 @@ def start_tree(stack, cgroup):
 
 
 def check_variables(api, name, dashboard, port, targets):
-    """Each variable offers what the panels are then asked with."""
+    """Each variable offers the values that the panels are then queried with."""
     known = {'instance': f'127.0.0.1:{port}', 'target': targets[-1]}
     wanted = {**known, 'role': 'dataloader_worker', 'rank': '0', 'gpu': OURS}
     for variable, query in files.variables(dashboard):
@@ -99,21 +99,21 @@ def check_variables(api, name, dashboard, port, targets):
 
 
 def points(api, expression, port, targets, since):
-    """What a panel could draw, for the target that has the most."""
+    """The data that a panel could draw, for the target that has most data."""
     values = {'datasource': 'prometheus', 'instance': f'127.0.0.1:{port}', 'role': '.*', 'rank': '.*', 'gpu': '.*',
               '__rate_interval': '5s', '__interval': '1s', '__range': '60s'}
     return max(api.drawn(files.substitute(expression, {**values, 'target': target}), since, time.time()) for target in targets)
 
 
 def check_query(api, name, title, ref, expression, port, targets, since, cgroup):
-    """Data where it is due; none where this machine cannot have any."""
+    """There is data if the machine can have it, and none otherwise."""
     what, due = f'{name}: "{title}" {ref}', True
     for metric in files.metric_names(expression) & CONDITIONAL.keys():
         condition, holds, reason = CONDITIONAL[metric]
         due = due and holds(cgroup)
         what += f', {condition}' if due else f': none, since not "{condition}" ({reason})'
     try:
-        # The last step that is drawn may lie before what has just been recorded.
+        # The last step that is drawn may be older than the newest samples.
         drawn = wait_for(lambda: points(api, expression, port, targets, since), 4 if due else 0, 0.5)
     except ValueError as e:
         check(what, False, e)
@@ -122,7 +122,7 @@ def check_query(api, name, title, ref, expression, port, targets, since, cgroup)
 
 
 def check_tables(api, name, dashboard, port, target):
-    """The queries of a table meet in one row only if the labels of their results are alike."""
+    """Results of several queries of a table are in one row only if their labels are equal."""
     values = {'instance': f'127.0.0.1:{port}', 'target': target}
     for panel in files.panels(dashboard):
         if panel['type'] == 'table' and len(panel['targets']) > 1:
@@ -155,12 +155,12 @@ def check_oom_kill(api, cgroup):
     check('MemscopeOomKill names the job', alert[0]['labels'].get('target') == cgroup.name, alert[0]['labels'])
     summary, description = alert[0]['annotations']['summary'], alert[0]['annotations']['description']
     check('MemscopeOomKill says how many and against which limit', 'killed 1 ' in summary and 'the nearest limit is ' in description, (summary, description))
-    # What rules record of the death comes an evaluation later.
+    # Recording rules have the death one evaluation later.
     check('the death is recorded', wait_for(lambda: api.query('increase(target:memscope_deaths_total:sum[1m]) > 0'), 8, 0.3))
 
 
 def check_gpu_alerts(api, job):
-    """The rules about GPUs on what a live memscope says of them; then the end of the job."""
+    """The rules about GPUs with data of a live memscope; then the end of the job."""
     for name, words in GPU_ALERTS.items():
         alert = wait_for(lambda: [a for a in api.firing() if a['labels']['alertname'] == name], 10, 0.3)
         if check(f'{name} fires', alert, api.query('memscope_verdict{scope=~"gpu|pinned"} == 1')):
@@ -173,7 +173,7 @@ def check_gpu_alerts(api, job):
 
 
 def hurried(folder, path):
-    """A copy of a rule file that waits two seconds where it waits minutes: how long it waits is what tests/*.test.yml are for."""
+    """A copy of a rule file with two seconds for each `for:` of minutes: tests/*.test.yml test the real durations."""
     copy = os.path.join(folder, path.name)
     with open(copy, 'w') as f:
         f.write(re.sub(r'^( +for:) .*$', r'\1 2s', path.read_text(), flags=re.M))
@@ -187,7 +187,7 @@ def main():
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix='e2e-dashboards-'))
         cgroup = stack.enter_context(Cgroup(f'e2e-dashboards-{os.getpid()}', LIMIT))
-        # Prometheus first: what the verdict was in the first seconds is part of what is drawn.
+        # Starts Prometheus first, because panels also show the verdict of the first seconds.
         port, since = free_port(), time.time()
         rules = [hurried(folder, p) if '.gpu.' in p.name else p for p in files.ALERTS]
         api = start_prometheus(stack, folder, [port], [*rules, files.RECORDING])
@@ -215,7 +215,7 @@ def main():
         lost = CONDITIONAL.keys() - {m for d in files.dashboards().values() for e in files.expressions(d) for m in files.metric_names(e)}
         check('what may be missing is asked for', not lost, lost)
         watcher.child.terminate()
-        check('the watcher ends', watcher.child.wait(30) == 0)  # taking probes off a driver takes the kernel a while
+        check('the watcher ends', watcher.child.wait(30) == 0)  # the kernel takes a while to detach probes from a driver
     check('nothing is left behind', not os.path.exists(cgroup.path) and not os.path.exists(folder), (cgroup.path, folder))
 
 

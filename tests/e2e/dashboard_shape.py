@@ -11,19 +11,19 @@ from harness import Checks  # noqa: E402
 
 DATASOURCE = {'type': 'prometheus', 'uid': '${datasource}'}
 COLUMNS = 24
-# Metrics of the watcher itself: the only ones a panel may ask for without naming the job.
+# Metrics of the watcher itself: a panel may query only these without naming the job.
 OWN = re.compile(r'memscope_(build_info|actions_|last_tick_|tick_|self_|events_dropped_|probe_|gpu_(info|memory_|utilization_|xid_))|instance:')
-# How a page picks out what it shows: one job of one watcher, or as many as were chosen.
+# The selectors of a page: one job of one watcher, or all chosen jobs.
 PICKS = {'memscope-job': ('instance="$instance"', 'target="$target"'), 'memscope-fleet': ('instance=~"$instance"', 'target=~"$target"')}
 VARIABLES = {'memscope-job': ['datasource', 'instance', 'target', 'role', 'rank', 'gpu'], 'memscope-fleet': ['datasource', 'instance', 'target']}
-# What has to be answered before anybody scrolls, and how far down that is: a window of 1080 lines shows 20 units.
+# The panels that must be visible without scrolling, and how far down that is: a window of 1080 lines shows 20 units.
 FIRST_SCREEN = {
     'memscope-job': ('Is it a leak?', 'When does it run out of memory?', 'Who holds it?', 'What decides: unreclaimable memory against the limit',
                      'What announces a kill?', 'Who died in the time shown?'),
     'memscope-fleet': ('How many jobs leak?', 'How many die within the hour?', 'Which jobs run out of memory first?'),
 }
 SCREEN = 20
-# The fleet page works on what recording rules keep: of raw metrics it may ask for these alone.
+# The fleet page uses recording rules. Of the raw metrics it may query only these.
 FLEET_RAW = {'memscope_target_up', 'memscope_build_info', 'memscope_memory_headroom_bytes'}
 
 
@@ -37,7 +37,7 @@ def selectors(expression):
 
 
 def panel_faults(panel, uid):
-    """What is wrong with one panel, in words."""
+    """The faults of one panel, as texts."""
     title = panel.get('title', '').strip()
     if not title.endswith('?') and title != 'What decides: unreclaimable memory against the limit':
         yield 'its title is no question'
@@ -118,7 +118,7 @@ def check_dashboards(check, found):
 
 
 def check_recorded(check, found):
-    """What the fleet page asks for is what the recording rules are called."""
+    """The fleet page queries only series that recording rules define."""
     recorded = {rule['record'] for rule in files.rules(files.RECORDING)}
     used = {m for d in found.values() for e in files.expressions(d) for m, _ in selectors(e) if ':' in m}
     check(f'its {len(used)} recorded metrics are recorded', used <= recorded, sorted(used - recorded))
@@ -126,7 +126,7 @@ def check_recorded(check, found):
 
 
 def check_runbook(check, found):
-    """The runbook sends people to panels: each has to be there. A title may be cut short with an ellipsis."""
+    """Each panel that the runbook names must exist. The runbook may shorten a title with an ellipsis."""
     titles = [p['title'] for d in found.values() for p in files.panels(d)]
     named = files.emphasized(files.RUNBOOK.read_text()) if files.RUNBOOK.exists() else []
     lost = [n for n in named if not any(t == n or n.endswith('…') and t.startswith(n[:-1]) for t in titles)]
@@ -134,7 +134,7 @@ def check_runbook(check, found):
 
 
 def check_metric_names(check, found):
-    """A renamed metric has to fail here, not to leave a panel empty in production."""
+    """A renamed metric must fail here, instead of leaving a panel empty in production."""
     for name, dashboard in found.items():
         used = files.metric_names(' '.join(files.expressions(dashboard)))
         check(f'{name}: its {len(used)} metrics are in docs/metrics.md', used and used <= files.known_metrics(), sorted(used - files.known_metrics()) or 'uses none')

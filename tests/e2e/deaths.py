@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Deaths as a user meets them: the line and the block, the report on disk, `memscope report`; and what goes wrong.
+"""Deaths as a user sees them: the line and the block, the report on disk, `memscope report`; and failures to write it.
 
 Needs root. MEMSCOPE names the binary."""
 import json
@@ -22,7 +22,7 @@ import time
 keep = []
 def step():
     keep.append(bytearray(b'x') * (1 << 20))
-while True:  # 200 MiB in ten seconds: long enough to be called what it is
+while True:  # 200 MiB in ten seconds: long enough for the verdict `leaking`
     step(); time.sleep(0.05)
 '''
 BURST = '''
@@ -37,7 +37,7 @@ import sys, time
 keep = bytearray(b'x') * (int(sys.argv[1]) << 20)
 print('ready', flush=True); time.sleep(60)
 '''
-# Seconds between two deaths that are to be two events: those that are at most 2 s apart are told as one.
+# Seconds between two deaths that must be two events: deaths that are at most 2 s apart are one event.
 APART = 2.2
 check = Checks()
 
@@ -70,7 +70,7 @@ def may_lower_scores():
 
 
 def leak_to_the_end(folder):
-    """A job that leaks into its own limit: all that is known of it is there a moment later."""
+    """A job that leaks into its own limit: the line, the block and the report are there a moment later."""
     state = f'{folder}/leak'
     with Cgroup(f'ms-e2e-deaths-{os.getpid()}', 200 * MIB) as cgroup, \
             Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name, '--report-dir', state, '--warmup', '2s') as w:
@@ -84,25 +84,25 @@ def leak_to_the_end(folder):
         check('a leak runs into its limit', job.returncode == -9, job.returncode)
         found = read(state)
         check('one death, one report', len(found) == 1, [p.name for p in reports(state)])
-        check('it is said in one line', w.says(f'{cgroup.name}: death: the kernel'))
-        check('and below it who held what and what to do', w.says('  to do ') and w.says('  verdict '), w.lines())
-        check('once', sum(': death: ' in line for line in w.lines()) == 1, w.lines())
+        check('it has one line', w.says(f'{cgroup.name}: death: the kernel'))
+        check('and below it the verdict and what to do', w.says('  to do ') and w.says('  verdict '), w.lines())
+        check('only once', sum(': death: ' in line for line in w.lines()) == 1, w.lines())
         r = wait_for(lambda: read(state)[0]['growth'] and read(state)[0], 5) or found[0]
         d = r['deaths'][0]
-        check('the victim, its limit and who asked', (d['pid'], d['cause'], d['limit_bytes'], d['triggered_by_pid']) == (job.pid, 'oom_kill', 200 * MIB, job.pid), d)
+        check('the victim, its limit and the process that triggered the kill', (d['pid'], d['cause'], d['limit_bytes'], d['triggered_by_pid']) == (job.pid, 'oom_kill', 200 * MIB, job.pid), d)
         held = [p for p in r['then']['processes'] if p['pid'] == job.pid]
         check('what it held a moment before', held and held[0]['rss_anon_bytes'] > 150 * MIB, held)
-        check('and the verdict that stood then', r['then']['verdicts'][0]['verdict'] == 'leaking', r['then']['verdicts'])
+        check('and the verdict of that moment', r['then']['verdicts'][0]['verdict'] == 'leaking', r['then']['verdicts'])
         check('the series of before', len(r['series']) > 10 and max(p['held_bytes'] for p in r['series']) > 150 * MIB, r['series'][-3:])
         check('the line that grew', any(f['function'] == 'step' for f in r['growth']['resident'][0]['python']), r['growth']['resident'][:1])
         check('the advice names it', 'step' in r['advice'][0], r['advice'])
         check('when it was called a leak', any(e['text'] == 'called leaking' for e in r['events']), r['events'])
         mode = reports(state)[0].stat().st_mode & 0o777
-        check('its owner and group may read it, nobody else', mode == 0o640, oct(mode))
+        check('only its owner and group may read it', mode == 0o640, oct(mode))
         check('nothing else is left in the directory', os.listdir(state) == [reports(state)[0].name], os.listdir(state))
     shown = report('--report-dir', state)
     story = shown.stdout
-    check('memscope report tells the last death', shown.returncode == 0 and story.startswith('The kernel') and all(w in story for w in ('TIMELINE', 'called leaking', 'MEMORY OF THE JOB', 'WHAT GREW', 'WHAT TO DO')), story or shown.stderr)
+    check('memscope report shows the last death', shown.returncode == 0 and story.startswith('The kernel') and all(w in story for w in ('TIMELINE', 'called leaking', 'MEMORY OF THE JOB', 'WHAT GREW', 'WHAT TO DO')), story or shown.stderr)
     check('in 80 columns', max(map(len, story.splitlines())) <= 80, max(story.splitlines(), key=len))
     check('the same by its name, as JSON', json.loads(report('--json', str(reports(state)[0])).stdout) == json.loads(reports(state)[0].read_text()))
 
@@ -129,7 +129,7 @@ def several(folder):
 
 
 def crash_loop(folder):
-    """A job that dies again and again is told of, and does not fill the disk."""
+    """A job that dies again and again has a line for each death, and does not fill the disk."""
     state = f'{folder}/loop'
     with Cgroup(f'ms-e2e-loop-{os.getpid()}', 200 * MIB) as cgroup, \
             Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name, '--report-dir', state) as w:
@@ -141,7 +141,7 @@ def crash_loop(folder):
             time.sleep(APART)
         left_out = wait_for(lambda: w.value('memscope_events_dropped_total{reason="death_unreported"}'), 5)
         check('the first five are written, the others counted', len(reports(state)) == 5 and left_out == 7, (len(reports(state)), left_out))
-        check('each of them is said', sum(': death: ' in line for line in w.lines()) == 12, w.lines())
+        check('each of them has a line', sum(': death: ' in line for line in w.lines()) == 12, w.lines())
 
 
 def grown_at(entries, function):
@@ -155,7 +155,7 @@ def growth(cgroup):
 
 
 def runs(folder):
-    """A report speaks of the run that died: not of runs before it, nor of a cgroup of the same name that was removed."""
+    """A report is about the run that died: not about earlier runs, nor about a removed cgroup of the same name."""
     state, name = f'{folder}/runs', f'ms-e2e-runs-{os.getpid()}'
     with Watcher(MEMSCOPE, folder, '--cgroup', f'{name}*', '--report-dir', state) as w:
         def die(cgroup, function):
@@ -175,7 +175,7 @@ def runs(folder):
                     told = die(cgroup, function)
                     grown = grown_at(told, function)
                     check(f'run {run + 1} of cgroup {made + 1}: what it grew by itself', 150 * MIB < grown < 210 * MIB, grown)
-                    # Growth is counted in steps of 512 KiB, so a small part of an interpreter's start may stand in it.
+                    # Growth is counted in steps of 512 KiB, so a small part of the start of an interpreter may be included.
                     everything = sum(e['bytes'] for e in told)
                     check('and nothing of the runs before', everything < 230 * MIB, everything)
                     check('until another begins `memscope growth` shows it', 150 * MIB < grown_at(growth(cgroup), function) < 210 * MIB)
@@ -183,7 +183,7 @@ def runs(folder):
 
 
 def full_disk(folder):
-    """Where nothing can be written, deaths are told all the same."""
+    """If no report can be written, the lines about deaths are printed nevertheless."""
     disk = f'{folder}/disk'
     os.mkdir(disk)
     subprocess.run(['mount', '-t', 'tmpfs', '-o', 'size=64k', 'tmpfs', disk], check=True)
@@ -197,9 +197,9 @@ def full_disk(folder):
                 pass
             with process(['sh', '-c', 'kill -SEGV $$'], cgroup=cgroup) as job:
                 job.wait(10)
-            check('a full disk is said', w.says('could not be written'), w.lines())
+            check('a full disk has a line', w.says('could not be written'), w.lines())
             check('and counted', wait_for(lambda: w.value('memscope_events_dropped_total{reason="report_failed"}') == 1, 5))
-            check('the death is told', w.says(': death: '), w.lines())
+            check('the death has a line', w.says(': death: '), w.lines())
             check('no half of a report is left', os.listdir(f'{disk}/reports') == [], os.listdir(f'{disk}/reports'))
             f.truncate(0)
             time.sleep(APART)

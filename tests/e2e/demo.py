@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Every demo, shortened: it tells its story, shows its shape to an outside observer, answers, and leaves nothing behind.
+"""Every demo, shortened: it prints its story and its answer, an outside observer sees its shape, and it leaves nothing behind.
 
 Needs root and 2 GiB of memory; takes 40 s. MEMSCOPE names the binary (default: build/memscope below the source tree).
 """
@@ -55,7 +55,7 @@ def sample(cgroup):
 
 
 def living(pids):
-    """Those that are not gone; one that waits to be reaped is."""
+    """The pids that still live. A zombie does not count."""
     left = []
     for pid in pids:
         with contextlib.suppress(OSError):
@@ -67,7 +67,7 @@ def living(pids):
 def demo(scenario):
     environment = {**os.environ, 'MEMSCOPE_DEMO_SECONDS': str(SECONDS)}
     return process([MEMSCOPE, 'demo', scenario], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-                   start_new_session=True)  # so that a signal can be sent to all of it, as Ctrl-C does
+                   start_new_session=True)  # so that a signal can be sent to all its processes, as Ctrl-C does
 
 
 def wait_until_watched(child):
@@ -112,12 +112,12 @@ def flat(sizes, tolerance=6):
 
 
 def bouts(sizes, above):
-    """How often it goes above."""
+    """How often the series rises above the level."""
     return sum(a <= above < b for a, b in zip(sizes, sizes[1:]))
 
 
 def depth(tree, comm):
-    """How many of the tree stand above the process of that name."""
+    """The number of ancestors that the process of that name has in the tree."""
     pid, above = next(pid for pid, (name, _, _) in tree.items() if name == comm), 0
     while tree[pid][1] in tree:
         pid, above = tree[pid][1], above + 1
@@ -125,7 +125,7 @@ def depth(tree, comm):
 
 
 def shows(scenario, samples):
-    """Whether the shape is there, and the numbers it was judged by."""
+    """Whether the samples have the shape of the scenario, and the figures for that."""
     trainer, cgroup = line(samples, 'python'), [anon / MIB for anon, _ in samples]
     others = [line(samples, comm) for comm in ('torchrun', 'uv', 'bash', 'pt_data_worker')]
     still, half, (_, tree) = all(map(flat, others)), len(trainer) // 2, samples[-1]
@@ -149,7 +149,7 @@ def scenarios():
             code, output, samples, took, left, cgroup_left = played
             text = ' '.join(output.split())
             check(f'{scenario}: ends by itself, in time, with 0', code == 0 and SECONDS - 2 < took < SECONDS + 5, (code, took, output[-300:]))
-            check(f'{scenario}: the story is told', STORIES[scenario] in text.partition('watching')[0], output[:300])
+            check(f'{scenario}: the story is printed', STORIES[scenario] in text.partition('watching')[0], output[:300])
             answer = text.partition('Measured: ')[2]
             check(f'{scenario}: the answer is given', ANSWERS[scenario] in answer and 'does not show' not in text, output[-400:])
             fine, judged = shows(scenario, whole(samples)) if samples else (False, 'no samples')

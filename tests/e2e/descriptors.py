@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a watcher does when more cgroups match than it has file descriptors for, and which limit a command gets.
+"""A watcher with more matching cgroups than file descriptors, and the limit of open files that a command gets.
 
 Needs root; takes 15 s. MEMSCOPE names the binary (default: build/memscope below the source tree).
 """
@@ -61,11 +61,11 @@ def refused_targets_are_counted_and_said(folder):
                       watcher.value('memscope_unwatched_targets'))
                 check('and a counted loss', watcher.value('memscope_events_dropped_total{reason="target_no_descriptor"}') == CGROUPS - seen)
                 at_next_tick(watcher)
-                check('the line is said once', sum(SHORT in line for line in watcher.lines()) == 1)
-                check('nobody who was watched is gone', targets(watcher) == seen, targets(watcher))
+                check('the line is printed once', sum(SHORT in line for line in watcher.lines()) == 1)
+                check('no watched target is gone', targets(watcher) == seen, targets(watcher))
                 resource.prlimit(watcher.child.pid, resource.RLIMIT_NOFILE, (ENOUGH, ENOUGH))
                 check('with a higher limit all are watched', wait_for(lambda: targets(watcher) == CGROUPS, 20), targets(watcher))
-                check('which is said', watcher.says(AGAIN))
+                check('which has a line', watcher.says(AGAIN))
                 check('and the metric is 0', watcher.value('memscope_unwatched_targets') == 0)
         finally:
             for path in made:

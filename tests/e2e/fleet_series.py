@@ -38,7 +38,7 @@ def counted(ranks):
             stack.enter_context(process([sys.executable, '-c', RANK], cgroup, env={**os.environ, 'RANK': str(rank)}))
         watcher = stack.enter_context(Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name, '--warmup', '2s'))
         wait_for(lambda: watcher.value('memscope_processes') == 9 * ranks, 10)
-        time.sleep(3)  # proportional numbers and un-sharing come later
+        time.sleep(3)  # PSS and un-sharing are measured later
         series = list(watcher.metrics())
         own = [s for s in series if 'target="' not in s]
         return len(own), len(series) - len(own)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Do the README's two commands work on a Debian 12 with nothing installed? Makes one in a directory (debootstrap), clones
-# a commit into it, and runs them there. Run by hand or as `./dev fresh`; needs root and takes 15 minutes or more.
+# Tests that the two commands of the README work on a minimal Debian 12. Makes one in a directory (debootstrap), clones a
+# commit into it, and runs them there. Run by hand or as `./dev fresh`; needs root and takes 15 minutes or more.
 #   fresh-machine.sh [COMMIT]        HEAD by default: what is not committed is not tested
 # Variables: FRESH_DIR where to build (default /var/tmp), FRESH_KEEP=1 to keep the tree, FRESH_COMMANDS what to run there,
 # one command a line (default: ./dev demo, ./dev test), MEMSCOPE_DEMO_SECONDS to shorten the demo.
@@ -53,7 +53,7 @@ from=$(mirror)
 through=$(proxy)
 
 root=$(mktemp -d "${FRESH_DIR:-/var/tmp}/memscope-fresh.XXXXXX")
-chmod 755 "$root"  # it becomes /, and not everybody in there is root
+chmod 755 "$root"  # it becomes /, and not all users in there are root
 trap clean_up EXIT
 trap 'exit 130' INT TERM HUP
 

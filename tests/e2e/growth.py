@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Growth by call site, from real interpreters: every byte at its line, in its process, whatever made it grow.
+"""Growth by call site, from real interpreters: every byte is attributed to its line and its process.
 
 Needs root; takes 10 s for each interpreter. growth.py [NAME]...: of those that tests/support/pythons offers, or
 `system`; without a name those that are had within seconds. MEMSCOPE names the binary.
@@ -26,13 +26,13 @@ def check_sums(label, report, said, changed):
     at_lines = sum(site['bytes'] for section in said for site in at_line(report, section))
     elsewhere = [s for s in report['resident'] if not any(s in at_line(report, section) for section in said)]
     booked = sum(site['bytes'] for site in report['resident'])
-    # An interpreter that starts while it is watched grows as well, to its usual size.
+    # An interpreter that starts while it is watched also grows, to its usual size.
     starts = sum(s['bytes'] for s in elsewhere if not any(f['file'] == SCRIPT and f['function'] in LINES for f in s['python']))
     check(f'{label}: hardly anything elsewhere', booked - at_lines - starts <= 0.02 * wanted and starts < 40 * MIB,
           (booked - at_lines, starts, [(s['bytes'], s['python'][:2]) for s in elsewhere][:5]))
     unattributed = sum(part['bytes'] for part in report['unattributed'] if part['plane'] == 'resident')
     total = booked + report['left_out']['resident']['bytes'] + unattributed
-    check(f'{label}: all that grew is booked or unattributed', abs(total - changed) <= 0.02 * wanted,
+    check(f'{label}: all growth is attributed or listed as unattributed', abs(total - changed) <= 0.02 * wanted,
           f'{total} of {changed}: {report["unattributed"]}')
 
 
@@ -45,7 +45,7 @@ def check_names(label, report, python):
     qualified = python.minor() >= 11
     check(f'{label}: a method has its qualified name', names(report, 'method') == ['Trainer.Cache.fill' if qualified else 'fill'],
           names(report, 'method'))
-    check(f'{label}: a generator and who drains it', names(report, 'generator', 2) == ['produced', 'generator'],
+    check(f'{label}: a generator and its consumer', names(report, 'generator', 2) == ['produced', 'generator'],
           names(report, 'generator', 2))
     check(f'{label}: of a deep stack the innermost frames', names(report, 'deep', 100) == ['deep'] * DEEP_FRAMES,
           names(report, 'deep', 100))

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Interpreters that see another machine than we do: other process ids, other mounts, another root; and one of a venv.
+"""Interpreters in containers: other process ids, other mounts, another root; and an interpreter of a venv.
 
 Needs root; takes 15 s. MEMSCOPE names the binary (default: build/memscope below the source tree).
 """
@@ -16,9 +16,9 @@ from growing import MEMSCOPE, MIB, SCRIPT, Script, check_sections, pythons, sett
 from harness import Cgroup, Checks, Watcher, run_as_root  # noqa: E402
 
 UNSHARE = ['unshare', '--fork', '--pid', '--mount', '--kill-child', '--mount-proc']
-# As engines of containers do it: paths begin at the new root.
+# As container engines do it: paths begin at the new root.
 PIVOT = 'mount --bind "$1" "$1" && cd "$1" && mount -t proc proc proc && pivot_root . old && cd / && shift && exec "$@"'
-# As simpler ones do it, some of those of clusters among them: paths still begin at the root of the mount namespace.
+# As simpler engines do it, also some on clusters: paths still begin at the root of the mount namespace.
 CHROOT = 'mount -t proc proc "$1/proc" && exec chroot "$@"'
 
 check = Checks()

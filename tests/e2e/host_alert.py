@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a machine runs out of is said once for it, not for each of its jobs; what a job runs out of is said of the job.
+"""If the host runs out of memory, there is one alert for the host, not one for each job. If a job does, the alert names the job.
 
 Two jobs have no limit but the memory of the host, one has its own. The thresholds are so low that both limits are near. Needs
 root and prometheus; takes 10 s. MEMSCOPE names the binary.
@@ -48,14 +48,14 @@ def main():
         def firing(name):
             return [a for a in api.firing() if a['labels']['alertname'] == name]
 
-        check('of the job that has a limit it is said', wait_for(lambda: firing('MemscopeNearLimit'), 15, 0.3), api.firing())
+        check('there is an alert for the job that has a limit', wait_for(lambda: firing('MemscopeNearLimit'), 15, 0.3), api.firing())
         said = wait_for(lambda: firing('MemscopeHostNearLimit'), 15, 0.3)
-        check('of the host it is said once', len(said) == 1 and 'target' not in said[0]['labels'], said)
+        check('there is one alert for the host', len(said) == 1 and 'target' not in said[0]['labels'], said)
         both = wait_for(lambda: any('2 watched job(s)' in a['annotations']['description'] for a in firing('MemscopeHostNearLimit')), 5, 0.3)
         check('for both jobs that depend on it', both, said)
         for name, expected in (('a', []), ('b', []), ('own', ['MemscopeNearLimit'])):
             raised = raised_by(api, groups[name].name)
-            check(f'{name}: {expected or "nothing"} was said of it', raised == expected, raised)
+            check(f'{name}: {expected or "nothing"} was raised about it', raised == expected, raised)
 
 
 if __name__ == '__main__':

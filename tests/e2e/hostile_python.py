@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Programs that pass for CPython and lie, beside one that tells the truth: nothing falls over, nothing grows without
-end, losses are counted, and what the honest one grew is where it belongs.
+"""Programs that look like CPython and have false data, and one real interpreter: nothing crashes, nothing grows without
+bound, losses are counted, and the growth of the real interpreter is attributed to its lines.
 
 Needs root and a compiler; takes 40 s. MEMSCOPE names the binary, LIES how many stacks a process makes up (6,000).
 """
@@ -14,11 +14,11 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'sup
 from growing import MEMSCOPE, MIB, SOURCE, Script, check_sections, growth, settled  # noqa: E402
 from harness import Cgroup, Checks, Watcher, process, run_as_root, wait_for  # noqa: E402
 
-LIES = {  # and how an honest one grows that is started with it
+LIES = {  # kind of false data: the section by which the real interpreter grows meanwhile
     'cyclic_threads': 'comprehension', 'cyclic_frames': 'generator', 'wild_pointers': 'method', 'long_names': 'thread',
     'lying_lines': 'unlocked', 'many_stacks': 'huge', 'many_long_stacks': 'late'}
 MADE_UP = int(os.environ.get('LIES', '6000'))  # stacks
-MANY = 4  # processes, where one alone would meet its own limit
+MANY = 4  # processes, because a single one would reach the limit per process
 MOST_RESIDENT = 256 * MIB  # names and code objects have 64 MiB each, a report its copy
 
 check = Checks()
@@ -35,7 +35,7 @@ def ticks_go_on(watcher):
 
 
 def lie(program, name, group, watcher):
-    """Lets it lie, and says how long that took."""
+    """Lets the program produce its false data, prints how long that took, and returns the growth."""
     began = time.monotonic()
     with process([program, name, str(MANY if name.startswith('many') else 1), str(MADE_UP)], cgroup=group, stdout=subprocess.PIPE, text=True) as liar:
         check(f'{name}: it lies', liar.stdout.readline() == 'done\n', liar.poll())
@@ -57,7 +57,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder, Cgroup(f'ms-lies-{os.getpid()}', 4096 * MIB) as group:
         program = f'{folder}/lying_python'
         subprocess.run(['c++', '-std=c++20', '-O2', '-o', program, str(SOURCE / 'tests/e2e/lying_python.cpp')], check=True)
-        # Lies that last longer than a minute would have the hook taken off for what it costs.
+        # The whole budget, because after a minute the watcher would otherwise detach the hook because of its cost.
         with Watcher(MEMSCOPE, folder, '--cgroup', group.name, '--growth-budget', '100%') as watcher, \
                 Script([sys.executable], group, ['arrays', 'objects', 'deep']) as honest:
             time.sleep(1)
@@ -65,7 +65,7 @@ def main():
             said = honest.grow()['sections']
             check_sections(check, 'before the lies', settled(group.name, said), said)
             lost = dropped(watcher)
-            check('nothing is lost as long as nobody lies', not lost, lost)
+            check('without false data nothing is lost', not lost, lost)
             for name, section in LIES.items():
                 with Script([sys.executable], group, [section]) as after:
                     report = lie(program, name, group, watcher)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A crowd at the port: slow, idle, oversized and many clients at once, while ticks and scrapes go on.
+"""Many HTTP clients at once, slow, idle and with oversized requests, while ticks and scrapes go on.
 
 Needs root. MEMSCOPE names the binary."""
 import concurrent.futures
@@ -47,7 +47,7 @@ def scrape(w):
 
 @contextlib.contextmanager
 def watched(sockets, w):
-    """A crowd for the time of the block; the most that the watcher had to hold meanwhile."""
+    """Samples the state of the watcher during the block; yields the highest value of each figure."""
     most, over = {}, threading.Event()
 
     def look():
@@ -79,7 +79,7 @@ def slowloris(w):
         for client in clients:
             with contextlib.suppress(OSError):
                 answers.append(client.recv(100)[9:12])
-        check('each of the fifty is told that it is too slow', answers == [b'408'] * 50, answers)
+        check('each of the fifty gets status 408', answers == [b'408'] * 50, answers)
 
 
 def oversized(w):

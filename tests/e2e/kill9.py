@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""kill -9 at any moment of a watcher's or a demo's life: nothing of it lives on, the next one starts, and it tidies up.
+"""kill -9 at any moment of a watcher or a demo: no process is left, and the next one starts and removes what was left behind.
 
 Needs root; takes a minute. MEMSCOPE names the binary (default: build/memscope below the source tree), KILL9_ROUNDS how
 often (default 20), KILL9_SEED repeats a run.
@@ -45,7 +45,7 @@ def session_members(leader):
 
 
 def own_things(pid):
-    """What a memscope with this pid keeps outside of itself."""
+    """The socket and the demo cgroup of a memscope with this pid, if they exist."""
     return [path for path in (f'/run/memscope/{pid}.sock', f'{memory_hierarchy()[0]}/memscope-demo-{pid}') if os.path.lexists(path)]
 
 
@@ -62,7 +62,7 @@ def kill_at(argv, seconds):
 
 
 def starts_again(kind, folder, cgroup):
-    """The next of the same kind runs and ends as if nothing had happened."""
+    """The next watcher or demo runs and ends normally."""
     if kind == 'watcher':
         with Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name) as w:
             right = w.value('memscope_processes{') == len(cgroup.pids())
@@ -76,7 +76,7 @@ def starts_again(kind, folder, cgroup):
 
 
 def bpf_objects():
-    """{kind: {id}} of what has one of our names and is in nobody's hands: /proc/PID/fdinfo knows who holds what."""
+    """{kind: {id}} of BPF objects that have one of our names and no holder: /proc/PID/fdinfo lists the objects of a process."""
     held = {'prog_id': set(), 'link_id': set(), 'map_id': set()}
     for info in pathlib.Path('/proc').glob('[0-9]*/fdinfo/*'):
         try:
@@ -104,7 +104,7 @@ def bpf_objects():
 
 def one_round(number, dice, folder, cgroup):
     kind = 'demo' if number % 2 else 'watcher'
-    moment = LATEST * dice.random() ** 2  # more often while it starts: that is where half-done things are
+    moment = LATEST * dice.random() ** 2  # more often while it starts, because then most things are incomplete
     name = f'round {number + 1}, a {kind} killed after {moment * 1000:.0f} ms'
     argv = [MEMSCOPE, 'demo'] if kind == 'demo' else [MEMSCOPE, '--cgroup', cgroup.name, '--listen', 'none', '--interval', '50ms']
     pid = kill_at(argv, moment)
@@ -117,7 +117,7 @@ def one_round(number, dice, folder, cgroup):
     left = own_things(pid)
     check(name, not living and asked.returncode and again and not left,
           f'living: {living}, status: {asked.returncode}, next starts: {again}, left behind: {left}')
-    for member in living:  # not to be found by the next round
+    for member in living:  # so that the next round does not find them
         os.kill(int(member.split()[0]), signal.SIGKILL)
 
 
@@ -135,7 +135,7 @@ def main():
 
     def left():
         return {kind: ids - before[kind] for kind, ids in bpf_objects().items() if ids - before[kind]}
-    # The kernel frees programs and maps in its own time, after the last one who may still run them.
+    # The kernel frees programs and maps later, when no CPU can run them any more.
     check('no BPF program, link or map without an owner', wait_for(lambda: not left(), 10, 0.2), left())
 
 

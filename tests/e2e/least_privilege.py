@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What memscope needs, and what it keeps: without root with exactly its capabilities, without each of them, and what root
-gives up once it watches. docs/least-privilege.md has the table that this proves. Needs root."""
+"""The capabilities that memscope needs and keeps: without root with exactly these capabilities, without each of them, and
+those that root drops once it watches. This proves the table in docs/least-privilege.md. Needs root."""
 import json
 import os
 import pathlib
@@ -93,7 +93,7 @@ def as_root(folder, cgroup):
 
 
 def as_a_service(program, cgroup):
-    """With a directory for its socket, as systemd gives it one: /run/memscope stays root's."""
+    """With a directory for its socket, as from systemd: /run/memscope still belongs to root."""
     own = '/run/memscope/e2e-service'
     os.makedirs(own)
     os.chown(own, ANOTHER, ANOTHER)
@@ -108,7 +108,7 @@ def as_a_service(program, cgroup):
         shutil.rmtree(own)
 
 
-# Grows a little, then far beyond its limit at one go: step by step it would spend its time on pages of its own program.
+# Grows a little, then far beyond its limit at once: in small steps it would thrash on the pages of its own program.
 GROWS = """import sys
 sys.stdin.readline()
 kept = [b'x' * (1 << 20) for _ in range(64)]
@@ -119,7 +119,7 @@ kept.append(b'x' * (1 << 30))
 
 
 def growth_and_death(program, folder, capabilities):
-    """What is said, without root, of where a job of somebody else grew and of what it died: the site, the lines."""
+    """What a watcher without root reports about the growth and the death of another user's job: (call site, lines)."""
     script, told = pathlib.Path(folder, 'grows.py'), pathlib.Path(folder, 'told')
     script.write_text(GROWS)
     own = tempfile.mkdtemp(dir='/run/memscope', prefix='e2e-')
@@ -135,7 +135,7 @@ def growth_and_death(program, folder, capabilities):
                 sites = json.loads(run.stdout)['resident'] if run.returncode == 0 else []
                 return sites[0] if sites and sites[0]['bytes'] > 48 << 20 else None
             wait_for(lambda: os.listdir(own), 10)
-            wait_for(lambda: False, 1)  # until the interpreter is known
+            wait_for(lambda: False, 1)  # until the watcher has recognized the interpreter
             grows.stdin.write('\n')
             grows.stdin.flush()
             grows.stdout.readline()

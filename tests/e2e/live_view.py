@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The live view as people see it: in a terminal (tmux) of several sizes, with keys, resizes and all the ways it ends.
+"""The live view as users see it: in a terminal (tmux) of several sizes, with keys, resizes and all the ways it ends.
 
 Needs root and tmux; takes 25 s. MEMSCOPE names the binary (default: build/memscope below the source tree).
 """
@@ -40,11 +40,11 @@ while True:
     if len(held) > 400: time.sleep(1000)
 '''
 LAUNCHER = ['sh', '-c', f'{shlex.quote(sys.executable)} -c {shlex.quote(TRAINER)} train.py; exit']
-# What a shell would see: the modes of the terminal before and after, and how the program ended.
+# Prints what a shell would see: the modes of the terminal before and after, and the exit status of the program.
 SESSION = 'ulimit -c 0; stty -g >before; {environment} {program}; echo $? >rc; stty -g >after; echo "BACK IN THE SHELL"; sleep 1000'
 
 check = Checks()
-PATIENCE = 15  # seconds: only what fails waits that long, and a machine may be busy
+PATIENCE = 15  # seconds: only a failing check waits that long, and a machine may be busy
 
 
 class Screen:
@@ -109,7 +109,7 @@ def narrow(folder, job):
         check('roles with counts and sizes', s.shows(r'▾ trainer +×1 +\d+M ') and s.shows(r'▾ dataloader_worker +×2 +\d+M ')
               and s.shows(r'▾ launcher +×1 '), s.text())
         check('the trainer grows, its trend rises', s.shows(r'▾ trainer .*\+[\d.]+M .*[▁▂▃▄▅▆▇█]{5}'), s.text())
-        check('its process stands below it', s.shows(r'▾ trainer .*\n   python'), s.text())
+        check('its process is below it', s.shows(r'▾ trainer .*\n   python'), s.text())
         check('a hostile name is shown harmless', s.shows(r'\\x1b\[2J\\n界'), s.text())
         check('the footer has keys and own cost', s.shows(r' q quit .*sort: size.*tick \d+\.\d ms +\d+ MiB$'), s.text())
         s.keys('Enter')
@@ -149,7 +149,7 @@ def narrow(folder, job):
         s.keys('q')
         check('q ends it with 0', s.ended() == '0', s.ended())
         check('... the terminal is as before', s.restored() is None, s.restored())
-        check('... and what happened is said in plain lines', s.shows(f'{job.name}: watching, '), s.text())
+        check('... and what happened is printed in plain lines', s.shows(f'{job.name}: watching, '), s.text())
 
 
 def between_ticks(folder, job):
@@ -177,7 +177,7 @@ def wide_with_two_targets(folder, job):
         os.kill(s.child(), signal.SIGTERM)
         check('SIGTERM ends it with 0', s.ended() == '0', s.ended())
         check('... the terminal is as before', s.restored() is None, s.restored())
-        # Here, since the view has one row for what happened: of two things at once it shows the later.
+        # Checked here, because the view has one row for notices and shows only the latest of them.
         check('... and a plain line tells of the target that ended', s.shows(f'{calm.name}: ended'), s.text())
 
 
@@ -187,7 +187,7 @@ def a_death_stands_first(folder):
             s.shows('▾ trainer')
             sleeper.kill()
             sleeper.wait(10)
-        check('a death stands in the first line', s.shows(rf'\A DEATH \d+ s ago in {dies.name}: python'), s.text())
+        check('a death is in the first line', s.shows(rf'\A DEATH \d+ s ago in {dies.name}: python'), s.text())
         s.keys('Down')
         check('... and stays there', s.hides('▾ trainer') and s.shows(r'\A DEATH'), s.text())
         s.keys('x')
@@ -218,7 +218,7 @@ def plain_lines_instead(folder, job):
             check(f'{environment}: plain lines', s.shows(f'^{job.name}: watching, ') and s.hides('ROLE / PROCESS', 1) and s.ended() == '0', s.text())
     with Screen(folder, 80, 24, '--cgroup', job.name, environment='NO_COLOR=1') as s:
         s.shows('▒ file')
-        check('NO_COLOR: no colour, kinds told apart', not re.search(r'\x1b\[3[0-7]m', s.tmux('capture-pane', '-pe').stdout) and
+        check('NO_COLOR: no colour, kinds differ by glyph', not re.search(r'\x1b\[3[0-7]m', s.tmux('capture-pane', '-pe').stdout) and
               s.shows('█ anon .*▒ file'), s.text())
 
 
@@ -235,12 +235,12 @@ def frozen_terminal(folder, job):
                                  env={**os.environ, 'TERM': 'xterm-256color'})
         try:
             wait_for(lambda: w.get('/-/ready')[0] == 200, 10)
-            for _ in range(60):  # each a full picture of 10 KB and more: the terminal takes 64
+            for _ in range(60):  # each is a full picture of at least 10 KB; the terminal buffers 64 KB
                 os.write(master, b'\x0c')
                 time.sleep(0.02)
             time.sleep(0.3)
             before = w.value('memscope_last_tick_timestamp_seconds')
-            check('a terminal that nobody reads: ticks go on',
+            check('a terminal that is not read: ticks go on',
                   wait_for(lambda: w.value('memscope_last_tick_timestamp_seconds') - before > 1, PATIENCE))
             os.write(master, b'q')
             check('... and q ends it', wait_for(lambda: child.poll() is not None, PATIENCE) and child.returncode == 0, child.returncode)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A job that memscope meets shortly before its end: it is told in time, and after its death nothing is foreseen for it.
+"""A watcher that starts shortly before a job dies: a precursor comes in time, and after the death there is no forecast.
 
 The job holds two fifths of its limit when watching begins and reaches the limit 40 s later. A verdict takes two minutes, so
 only the trend of the last seconds can announce the kill. Needs root; takes a minute. MEMSCOPE names the binary."""
@@ -50,7 +50,7 @@ def main():
         with process([sys.executable, '-c', JOB, saved], cgroup, stdout=subprocess.PIPE, text=True) as job:
             if job.stdout.readline().strip() != 'READY':
                 raise GaveUp('the job does not start')
-            # As it is by default: no setting is made shorter for the test.
+            # All settings have their defaults: none is shortened for the test.
             with Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name, '--on-precursor', tell, '--interval', '1s') as w:
                 eta = f'memscope_oom_eta_seconds{{target="{cgroup.name}",scope="target",role="",rank="",gpu="",basis="trend"}}'
                 seen = wait_for(lambda: w.metrics().get(eta), 60, 0.2)
@@ -66,18 +66,18 @@ def main():
                 held = int(pathlib.Path(saved).read_text()) if os.path.exists(saved) else LIMIT
                 check('with room left', held < 0.96 * LIMIT, held)
                 first = json.loads(pathlib.Path(facts).read_text().splitlines()[0])
-                check('told why', (first['precursor'], first['oom_eta_basis'], first['oom_eta_limit_owner']) == ('eta', 'trend', 'own'), first)
+                check('the command gets the reason', (first['precursor'], first['oom_eta_basis'], first['oom_eta_limit_owner']) == ('eta', 'trend', 'own'), first)
 
-                # The next tick has the death; the hold of a minute is for jobs that live.
-                check('its death is told', w.says(': death: '), w.lines())
+                # The next tick has the death. A precursor is held for a minute only while the job lives.
+                check('its death has a line', w.says(': death: '), w.lines())
                 text = wait_for(lambda: (t := status(cgroup)).startswith(f'{cgroup.name}: death, ') and t, 5, 0.2)
                 check('it is the first line of the status', text, status(cgroup))
                 tick = json.loads(status(cgroup, '--json'))
-                check('nothing is foreseen for the dead', tick['forecast'] is None, tick['forecast'])
-                check('and nothing announces what has happened', [p['precursor'] for p in tick['precursors'] if p['precursor'] in ('eta', 'near_limit')] == [], tick['precursors'])
+                check('there is no forecast after the death', tick['forecast'] is None, tick['forecast'])
+                check('and no precursor after the death', [p['precursor'] for p in tick['precursors'] if p['precursor'] in ('eta', 'near_limit')] == [], tick['precursors'])
                 check('nor does a metric', not w.value('memscope_oom_eta_seconds{') and not w.value(f'memscope_oom_precursor{{target="{cgroup.name}",precursor="eta"'), w.metrics())
                 marks = [line.split(', above ')[1].split(' % of')[0] for line in w.lines() if ', above ' in line]
-                check('each mark of the limit was told once', marks == ['50', '75', '90', '95'], marks)
+                check('each mark of the limit has one line', marks == ['50', '75', '90', '95'], marks)
 
 
 if __name__ == '__main__':

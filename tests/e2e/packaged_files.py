@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What is packaged beside the program tells the same as the program: manual, completions, config file, systemd units.
+"""The packaged files agree with the program: manual, completions, config file, systemd units.
 
 Needs bash, zsh, fish, man and systemd-analyze, no root. MEMSCOPE names the binary."""
 import os
@@ -24,7 +24,7 @@ def run(*argv, **kw):
     return subprocess.run(argv, capture_output=True, text=True, timeout=60, **kw)
 
 
-def told():
+def help_words():
     """Long options, commands and demos of --help."""
     text = run(MEMSCOPE, '--help').stdout
     options = set(re.findall(r'--[a-z][a-z-]+', text))
@@ -85,7 +85,7 @@ def completions(options, commands, demos):
 
 def config():
     example = FILES / 'files' / 'memscope.toml'
-    # It names cgroups that are not here and waits for them; without root it ends at what it may not do, after reading.
+    # The file names cgroups that do not exist here. Without root memscope fails after it has read the file.
     said = run('setpriv', '--reuid=65534', '--clear-groups', '--bounding-set=-all', '--inh-caps=-all', MEMSCOPE, '--config', str(example)) if os.geteuid() == 0 else run(MEMSCOPE, '--config', str(example))
     check('the example of a config file is accepted', said.returncode == 2 and 'CAP_BPF' in said.stderr, said)
     with tempfile.NamedTemporaryFile('w', suffix='.toml') as wrong:
@@ -98,7 +98,7 @@ def config():
 def units():
     service = FILES / 'systemd' / 'memscope.service'
     with tempfile.TemporaryDirectory() as root:
-        # systemd looks whether the program is there: with the name it has once installed.
+        # systemd checks that the program exists under its installed name.
         for unit in service, service.with_suffix('.slice'):
             (pathlib.Path(root) / unit.name).write_text(unit.read_text().replace('/usr/bin/memscope', MEMSCOPE))
         said = run('systemd-analyze', 'verify', '--man=no', '--recursive-errors=no', f'{root}/memscope.service', f'{root}/memscope.slice')
@@ -117,7 +117,7 @@ def units():
 
 def main():
     exit_on_signals()
-    words = told()
+    words = help_words()
     manual(*words)
     completions(*words)
     config()

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# Do the packages install, run and go away again? In systems of their own (debootstrap), with this machine's kernel.
-#   packages.sh          needs root and what `./dev package` has made for both architectures; takes 3 minutes
-# Of this machine's architecture: the .deb and the .rpm are installed, the watcher is started as the service would start
-# it, asked, and removed; the tarball runs where none of its libraries and no description of a terminal is installed. Of the
-# other one: the contents are the same, and the program runs under qemu.
+# Tests that the packages install, run and can be removed, in systems of their own (debootstrap) with this machine's kernel.
+#   packages.sh          needs root and the output of `./dev package` for both architectures; takes 3 minutes
+# For this machine's architecture: installs the .deb and the .rpm, starts the watcher as the service would, queries it, and
+# removes it; runs the tarball on a system without its libraries and without terminal descriptions. For the other
+# architecture: checks that the contents are the same, and that the program runs under qemu.
 set -euo pipefail
 
 checkout=$(cd "$(dirname "$0")/../.." && pwd)
@@ -24,14 +24,14 @@ check() {  # NAME COMMAND...
     fi
 }
 not() { ! "$@"; }
-# Reads all: `grep -q` ends at what it seeks, and whoever still writes dies of it, which `pipefail` takes for "not there".
+# Reads all input: `grep -q` exits at the first match, the writer then dies of SIGPIPE, and `pipefail` makes that a failure.
 has() { [ "$(grep -c "$@")" != 0 ]; }
 
 become_inside() { exec env -i HOME=/root TERM=xterm PATH=/usr/sbin:/usr/bin:/sbin:/bin chroot "$root" "$@"; }
 inside() { (become_inside "$@"); }
 as_user() { inside setpriv --reuid "$1" --regid "$2" --clear-groups "${@:3}"; }
 
-# A cgroup of our own with one process in it, to have something to watch.
+# A cgroup of our own with one process in it, as a target.
 start_job() {
     local hierarchy=/sys/fs/cgroup
     [ ! -d $hierarchy/memory ] || hierarchy=$hierarchy/memory
@@ -47,7 +47,7 @@ end_job() {
     rmdir "$job"
 }
 
-# The lists of three packages with different ideas of directories: files only, without the prefix.
+# The files of three packages, without directories and prefix, because the formats list directories differently.
 files_of() {
     case $1 in
         *.deb) dpkg-deb --fsys-tarfile "$1" | tar -t | sed 's#^\./usr/##' ;;
@@ -102,8 +102,8 @@ check_foreign() {  # the program of each package, under qemu, with Debian's own 
     done
 }
 
-# The service as systemd would start it: its user, its capabilities and its directory, by what the unit says. All that
-# systemd itself adds is tested elsewhere: this kernel's first process is not ours.
+# The service as systemd would start it: with the user, capabilities and directory of the unit. service.sh tests what
+# systemd itself adds, because it needs a machine with systemd as its first process.
 unit_value() { sed -n "s/^$1=//p" "$root/usr/lib/systemd/system/memscope.service"; }
 start_service() {
     local capabilities user directory
@@ -182,7 +182,7 @@ check_deb() {
 check_rpm() {
     root=$work/rpm
     mount_into "$root"
-    # There is no rpm database in a Debian system, so nothing is known of what it depends on.
+    # A Debian system has no rpm database, so dependencies cannot be checked.
     check '.rpm: installs' rpm --root "$root" --nodeps -i "$packages/memscope-$version-1.$native_processor.rpm"
     check '.rpm: wants the C library and nothing else of others' test "$(rpm -qp --requires "$packages/memscope-$version-1.$native_processor.rpm" 2>/dev/null | grep '\.so')" = 'libc.so.6(GLIBC_2.36)(64bit)'
     check_service .rpm

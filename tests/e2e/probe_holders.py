@@ -57,7 +57,7 @@ def children(pid):
 
 
 def helpers(watcher):
-    """{pid: name} of the spawner and what it has started."""
+    """{pid: name} of the spawner and its children."""
     spawners = {pid: name for pid, name in children(watcher.child.pid).items() if name == 'memscope-spawn'}
     return {**spawners, **{pid: name for spawner in spawners for pid, name in children(spawner).items()}}
 
@@ -114,7 +114,7 @@ def said(watcher):
 
 
 def end(watcher):
-    """The status after SIGTERM; None: it goes on."""
+    """The exit status after SIGTERM; None: it still runs."""
     watcher.child.send_signal(signal.SIGTERM)
     with contextlib.suppress(subprocess.TimeoutExpired):
         return watcher.child.wait(10)
@@ -126,7 +126,7 @@ def all_gone(pids):
 
 
 class Job:
-    """A process that loads the driver when it is told to, and takes 10 MiB each time it is told."""
+    """A process that loads the driver on a command, and allocates 10 MiB on each further command."""
 
     def __init__(self, stack, folder, group):
         script = f'{folder}/train.py'
@@ -154,7 +154,7 @@ class Blocker:
         self.blocks = self.answer == 'blocks' and wait_for(self.is_held, 10, 0.02)
 
     def is_held(self):
-        """It has said so a moment before it holds the lock. A read of its command line that waits proves it."""
+        """The process prints a line just before it takes the lock. A blocked read of its command line proves that it has it."""
         reader = subprocess.Popen(['cat', f'/proc/{self.child.pid}/cmdline'], stdout=subprocess.DEVNULL)
         try:
             reader.wait(0.5)
@@ -166,8 +166,8 @@ class Blocker:
             reader.wait()
 
     def forks_go_on(self):
-        """A fork that had to wait for the lock would return when it is not held any more. Several, because the kernel
-        lets forks pass for a moment before it begins to detach."""
+        """A fork that has to wait for the lock would return only when the lock is released. Tries several times, because the
+        kernel lets forks pass for a moment before it begins to detach."""
         for _ in range(20):
             child = os.fork()  # not subprocess, whose vfork() does not wait
             if child == 0:
@@ -177,7 +177,7 @@ class Blocker:
         return self.is_held()
 
     def end(self):
-        for pid in self.group.pids():  # its FUSE server as well, for which the process itself waits
+        for pid in self.group.pids():  # kills its FUSE server, too, because the process waits for it
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
         self.child.wait(20)
@@ -212,7 +212,7 @@ def who_owns_them(folder, group):
         check('SIGTERM ends the watcher', end(watcher) == 0)
         check('no helper is left, and so no probe', all_gone(left), [stat_of(pid) for pid in left])
         words = said(watcher)
-        check('the loss is told once', words.count('holds the probes of one of the copies of the CUDA driver') == 1, words)
+        check('the loss has one line', words.count('holds the probes of one of the copies of the CUDA driver') == 1, words)
 
 
 def killed(folder, group):
@@ -248,7 +248,7 @@ def nobody_answers(folder, group):
         os.kill(holder[0], signal.SIGCONT)
         check('it ends when it can', all_gone(holder), stat_of(holder[0]))
         words = said(watcher)
-        check('no answer: that is told once', words.count('is not followed for now') == 1, words)
+        check('no answer: there is one line about it', words.count('is not followed for now') == 1, words)
 
 
 def locked(program, folder, group, other):
@@ -283,7 +283,7 @@ def locked(program, folder, group, other):
         blocker.end()
         check('mmap_lock at the end: then it ends', all_gone(holder), stat_of(holder[0]))
         words = said(watcher)
-        check('mmap_lock: who holds it is named', re.search(r'process \d+ \([^)]+\) holds its mmap_lock', words), words)
+        check('mmap_lock: the process that holds it is named', re.search(r'process \d+ \([^)]+\) holds its mmap_lock', words), words)
 
 
 def main():

@@ -21,7 +21,7 @@ from real_machine import try_here, unpack  # noqa: E402
 from support import bpf_time  # noqa: E402
 from support.harness import Cgroup, process, tail, wait_for  # noqa: E402
 
-# A job that does what it is told: a line of Python at a time, and answers each with one line of JSON.
+# A job that executes each line of Python that it receives, and answers each with one line of JSON.
 OBEDIENT = '''
 import json, sys, torch
 kept = []
@@ -96,8 +96,8 @@ for tokens in DataLoader(Tokens(), batch_size=32, num_workers=2, pin_memory=True
         print(steps, time.monotonic(), flush=True)
 '''
 
-# A model that is nothing beside its input: the two workers and the thread that pins decide how fast it goes. Every batch
-# is a new piece of shared memory, so nothing calls the kernel more often for its size.
+# A small model with large input: the two workers and the thread that pins memory set the speed. Every batch is a new
+# piece of shared memory, so this job makes more system calls than other jobs of its size.
 INPUT_BOUND = '''
 import time, torch
 from torch.utils.data import DataLoader, TensorDataset
@@ -131,7 +131,7 @@ def line_of(script, mark):
 
 
 class Job:
-    """An obedient job in a cgroup, watched from before it starts."""
+    """A job that executes commands, in a cgroup that is watched before the job starts."""
 
     def __init__(self, program, folder, name, allocator='', options=()):
         self.stack = contextlib.ExitStack()
@@ -260,7 +260,7 @@ def out_of_memory(check, program, folder):
         print(json.dumps(death)[:1500], flush=True)
         failures = sum(f['count'] for f in (ticks[-1]['gpu'] or {'failures': []})['failures'])
         check('the failure is counted', failures >= 1, failures)
-        check('what was asked for is said', '4.0 TiB' in death.get('explanation', '') or str(1 << 42) in json.dumps(death), death)
+        check('the size of the failed allocation is reported', '4.0 TiB' in death.get('explanation', '') or str(1 << 42) in json.dumps(death), death)
         return death
 
 
@@ -280,8 +280,8 @@ def rate(cgroup, log, seconds):
     return pace, cpu / seconds / pace
 
 
-# What is watched how, and how often: a block is a time without memscope, twice that with it, and one without again, so
-# that what drifts during a block cancels out.
+# The measured variants and their repetitions. A block is a period without memscope, two periods with it and one without,
+# so that drift during a block cancels out.
 BLOCKS = (((), 8), (('--torch',), 5), (('--no-gpu',), 5))
 
 
@@ -305,7 +305,7 @@ def block(program, cgroup, log, options, seconds=3):
 
 
 def kernel_time(program, cgroup, log, options, seconds=6):
-    """{BPF program: microseconds and runs a step}, the dearest first."""
+    """{BPF program: microseconds and runs per step}, the most expensive first."""
     with watched(program, cgroup, options) as watcher, bpf_time.measured():
         (begun, _), before = steps(log), bpf_time.of(watcher.pid)
         time.sleep(seconds)
@@ -375,7 +375,7 @@ def run(check, tarball, folder):
     for part in [part for name in wanted for part in PARTS if part.__name__ == name] or PARTS:
         try:
             result[part.__name__] = part(check, program, folder)
-        except Exception as failure:  # the next part may still tell something
+        except Exception as failure:  # continue with the next part
             check(f'{part.__name__} runs to its end', False, repr(failure))
     return result
 

@@ -25,7 +25,7 @@ GIB = 1 << 30
 SLACK = 48 * MIB  # PyTorch and the driver round, and the context grows a little
 UNITS = {'bytes': 1, 'KiB': 1 << 10, 'MiB': MIB, 'GiB': GIB}
 
-# As real_gpu.OBEDIENT, with what it takes to call the driver itself.
+# Like real_gpu.OBEDIENT, with functions that call the driver directly.
 DRIVER = '''
 import ctypes, json, os, sys, torch
 cuda = ctypes.CDLL('libcuda.so.1')
@@ -101,7 +101,7 @@ for line in sys.stdin:
     print(json.dumps(eval(line)), flush=True)
 '''
 
-# Takes all there is in ever smaller pieces, as a job that looks for its batch size does, and then dies of a large one.
+# Allocates all GPU memory in ever smaller pieces, as a search for a batch size does, and then dies of a large allocation.
 FILLER = '''
 import json, sys, time, torch
 pieces, size = [], 8 << 30
@@ -115,7 +115,7 @@ sys.stdin.readline()
 torch.empty(1 << 30, dtype=torch.uint8, device='cuda')
 '''
 
-# Has some gigabytes in its cache when it asks for more than there is left: PyTorch frees the cache and tries again.
+# Has some gigabytes in its cache when it allocates more than is free: PyTorch frees the cache and tries again.
 CACHED = '''
 import sys, torch
 held = torch.empty(1 << 30, dtype=torch.uint8, device='cuda')
@@ -130,7 +130,7 @@ torch.empty(int(ask * %s), dtype=torch.uint8, device='cuda')
 
 
 class Watched:
-    """A job in a cgroup of its own and memscope, in this order if the job is to be there before."""
+    """A job in a cgroup of its own, and memscope. The job starts first if it must be older than the watcher."""
 
     def __init__(self, program, folder, name, script, before=False):
         self.stack, self.folder, self.name, self.program = contextlib.ExitStack(), folder, name, program
@@ -164,7 +164,7 @@ class Watched:
         return [json.loads(line) for line in self.ticks.read_text().splitlines()]
 
     def die(self):
-        """Lets it go on to its end; its death as memscope tells it, and what PyTorch wrote."""
+        """Lets the job run to its end; returns its death as memscope reports it, and the output of PyTorch."""
         self.job.stdin.write('\n')
         self.job.stdin.flush()
         self.job.wait(120)
@@ -196,7 +196,7 @@ def full_gpu(check, program, folder):
         answer = job.job.stdout.readline()
         check('the GPU can be filled', answer.startswith('FULL'), (answer, tail(job.log, 600)))
         device = job.last_tick()['gpu']['devices'][0]
-        check('what the driver keeps for itself is told', (device['driver_reserved_bytes'] or 0) > 0, device)
+        check('the memory that the driver reserves is reported', (device['driver_reserved_bytes'] or 0) > 0, device)
         check('used, free and the driver\'s own are all there is',
               abs(device['used_bytes'] + device['free_bytes'] + device['driver_reserved_bytes'] - device['total_bytes']) <= 4 * MIB,
               device)
@@ -292,9 +292,9 @@ def run(check, given, folder):
     for part in [part for part in PARTS if part.__name__ in wanted] or PARTS:
         try:
             result[part.__name__] = part(check, program, folder)
-        except Exception as failure:  # the next part may still tell something
+        except Exception as failure:  # continue with the next part
             check(f'{part.__name__} runs to its end', False, repr(failure))
-        time.sleep(1)  # until the driver has taken back what the job before held
+        time.sleep(1)  # until the driver has freed the memory of the previous job
     return result
 
 

@@ -105,7 +105,7 @@ def check_numbers(check, tick, cgroup):
 
 
 def check_processes(check, tick, before, after):
-    """The tick against those in the cgroup before and after it: who came or went meanwhile may be in it or not."""
+    """Compares the tick with the processes of the cgroup before and after it. A process that started or ended meanwhile may be in it or not."""
     seen = {p['pid'] for p in tick['processes']}
     pids = [sorted(some) for some in (before, seen, after)]
     check('every process that stayed in the cgroup is there', before & after <= seen and len(seen) >= WORKERS + 1, pids)
@@ -165,7 +165,7 @@ def run(check, tarball, folder, compiles=True):
 
 
 def try_here(run, usage):
-    """What a script that tries a real machine does: its checks, and their figures into a file where one is named."""
+    """Runs the checks of a script for a real machine, and writes their figures into a file if one is named."""
     if len(sys.argv) not in (2, 3):
         print(usage, file=sys.stderr)
         return 2

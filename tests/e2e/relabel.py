@@ -43,7 +43,7 @@ OWN = {'__name__', 'job', 'instance', 'target'}
 
 
 def page():
-    """What memscope would serve of these targets; a metric without one must come through as it is."""
+    """The page that memscope would serve for these targets. A metric without a target must not be changed."""
     lines = ['# TYPE memscope_target_up gauge', *(f'memscope_target_up{{target="{t}"}} 1' for t in EXPECTED)]
     return '\n'.join([*lines, '# TYPE memscope_build_info gauge', 'memscope_build_info{version="1"} 1', '']).encode()
 

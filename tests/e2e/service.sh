@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Does memscope.service work with all that systemd takes from it? Boots Debian 12 with the .deb of this machine's
-# architecture in a virtual machine (qemu without KVM), starts the service there and looks.
-#   service.sh          needs root, qemu-system-arm or -x86, and what `./dev package` has made; takes 6 minutes or more
+# Tests memscope.service with all restrictions of systemd. Boots Debian 12 with the .deb of this machine's architecture in
+# a virtual machine (qemu without KVM), starts the service there and checks it.
+#   service.sh          needs root, qemu-system-arm or -x86, and the output of `./dev package`; takes 6 minutes or more
 set -euo pipefail
 
 checkout=$(cd "$(dirname "$0")/../.." && pwd)
@@ -22,7 +22,8 @@ case $arch in
         ;;
 esac
 
-# Runs in the machine, as the last thing it starts. One line for each check, and a last one: without it all has failed.
+# Runs in the virtual machine after all other services. Prints one line for each check, and a last line: without it, the
+# whole test has failed.
 write_checks() {
     cat >"$root/root/checks" <<'CHECKS'
 #!/bin/bash
@@ -46,7 +47,7 @@ check 'in its own slice, with its own limit' '[ "$(value ControlGroup) $(value M
 check 'not as root' '! status Uid | grep -qw 0'
 check 'with four capabilities' 'status CapPrm | grep -q 000000c000080004 && status CapBnd | grep -q 000000c000080004'
 check 'behind a filter of system calls' 'status Seccomp | grep -q 2'
-check 'and hard to kill for want of memory' '[ "$(cat /proc/$(value MainPID)/oom_score_adj)" = -900 ]'
+check 'and protected against OOM kills' '[ "$(cat /proc/$(value MainPID)/oom_score_adj)" = -900 ]'
 probes() { tail -n 1 | grep -o '"probes":{[^}]*}'; }
 mine=$(memscope --cgroup system.slice/job.service --listen none --json --duration 1s | probes)
 check 'the same hooks are attached as for root' '[ -n "$mine" ] && [ "$(memscope status --json | probes)" = "$mine" ]'

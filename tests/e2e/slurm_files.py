@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The Slurm scripts with a Slurm that is made up: the list of nodes, the comment of a job that died. No root; takes 2 s.
+"""The Slurm scripts with fake Slurm commands: the list of nodes, the comment of a job that died. No root; takes 2 s.
 
 MEMSCOPE names the binary: `memscope report` of the epilog is the real one.
 """
@@ -24,7 +24,7 @@ check = Checks()
 
 
 class Node:
-    """A folder whose programs stand before all others; each writes its arguments down."""
+    """A folder at the front of PATH with fake programs that record their arguments."""
 
     def __init__(self, folder):
         self.folder = pathlib.Path(folder)
@@ -71,7 +71,7 @@ def targets(node):
 
 def prolog(node):
     run = node.run('prolog.sh', SLURM_JOB_ID='12', MEMSCOPE_PORT=str(free_port()))
-    check('a node that nobody watches is told', run.returncode == 0 and 'job 12 starts on a node that memscope does not watch' in node.said('logger'), node.said('logger'))
+    check('a node that is not watched is logged', run.returncode == 0 and 'job 12 starts on a node that memscope does not watch' in node.said('logger'), node.said('logger'))
     before = len(node.said('logger'))
 
     class Healthy(http.server.BaseHTTPRequestHandler):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The books balance while a process tree forks, execs, threads, moves between cgroups and dies as fast as it can.
+"""All counts are right while a process tree forks, execs, threads, moves between cgroups and dies as fast as it can.
 
 storm_tree counts its own starts. Watched are the cgroup around the storm and the two in it that it moves between. The
 second storm meets a watcher that is stopped for a while: what it misses then must be reported, and no more than that.
@@ -30,7 +30,7 @@ check = Checks()
 
 
 class Target:
-    """What one scrape says of one target, summed over roles."""
+    """The values of one scrape for one target, summed over roles."""
 
     def __init__(self, metrics, name):
         def total(metric):
@@ -97,7 +97,7 @@ def one_storm(folder, program, seconds, stopped):
             unbalanced = [s for s in scrapes if not all(t.balanced() for t in s.values())]
             check(f'{title}: processes = starts - exits in every scrape', scrapes and not unbalanced, unbalanced[:3])
 
-            for _ in range(3):  # one that began in the storm may take seconds, and says what was then
+            for _ in range(3):  # a tick that began during the storm may take seconds, and has old values
                 tick = w.metrics()['memscope_last_tick_timestamp_seconds']
                 wait_for(lambda: w.metrics()['memscope_last_tick_timestamp_seconds'] > tick, 20)
             metrics = w.metrics()
@@ -107,17 +107,17 @@ def one_storm(folder, program, seconds, stopped):
                 short = g.name[len(ME):] or '(outer)'
                 if not lost:
                     check(f'{title}: every start in {short} is counted', seen.starts == expected, f'{seen}, {expected} counted')
-                else:  # a process that came and went unseen was lost with its events, never more than those
+                else:  # each missing process had its events dropped; no other process is missing
                     check(f'{title}: what is missing in {short} is reported', expected - sum(lost.values()) <= seen.starts <= expected,
                           f'{seen}, {expected} counted, {lost}')
-                check(f'{title}: the books of {short} balance at the end', seen.balanced(), seen)
+                check(f'{title}: the counts of {short} are consistent at the end', seen.balanced(), seen)
             print(f'      dropped: {lost or "nothing"}', flush=True)
 
             for g, pids in (outer, a.pids() + b.pids()), (a, a.pids()), (b, b.pids()):
                 asked = subprocess.run([MEMSCOPE, 'status', '--json', '--target', g.name], capture_output=True, timeout=10)
                 living = {p['pid']: p['rss_anon_bytes'] for p in json.loads(asked.stdout)['processes']}
                 short = g.name[len(ME):] or '(outer)'
-                check(f'{title}: who lives in {short} is who cgroup.procs has', sorted(living) == sorted(pids), (living, pids))
+                check(f'{title}: the processes of {short} are those of cgroup.procs', sorted(living) == sorted(pids), (living, pids))
                 wrong = {pid: (rss, anonymous(pid)) for pid, rss in living.items() if rss != anonymous(pid)}
                 check(f'{title}: RssAnon of each is what smaps_rollup has', living and not wrong, wrong)
 

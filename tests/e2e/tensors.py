@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Bytes of tensors by PyTorch's own probes, through the program as users run it, with its privileges given up. PyTorch's
+"""Bytes of tensors by PyTorch's own probes, with the program as users run it, after it dropped its privileges. PyTorch's
 allocator and the driver are those of tests/fake_cuda (FAKE_TORCH, FAKE_CUDA name the files). Needs root; MEMSCOPE names
 the binary."""
 import json
@@ -41,7 +41,7 @@ def last_gpu(ticks):
 
 
 def watch(folder, name, torch, *options, late=False):
-    """What stands of the job's GPU when it has done its work, and the lines of the watcher."""
+    """The GPU figures of the job when it has done its work, and the lines of the watcher."""
     script = f'{folder}/train.py'
     with open(script, 'w') as f:
         f.write(SCRIPT)
@@ -103,7 +103,7 @@ def main():
         check('the probes are attached', probe == 1, probe)
 
         gpu, tensors, probe, _ = watch(folder, 'usual', probed)
-        check('nobody asked, nobody looks', tensors is None and probe is None and 'tensor_bytes' not in gpu['processes'][0], gpu)
+        check('without --torch no tensors are counted', tensors is None and probe is None and 'tensor_bytes' not in gpu['processes'][0], gpu)
 
         gpu, tensors, probe, errors = watch(folder, 'bare', bare, '--torch')
         check('a build without probes has no tensors', tensors is None and probe == 0, (tensors, probe))
@@ -111,7 +111,7 @@ def main():
         check('and one line says so', len(said) == 1 and bare in said[0], errors)
 
         gpu, tensors, probe, _ = watch(folder, 'late', probed, '--torch', late=True)
-        check('of a job that was there before nothing is said', tensors is None and 'cached_bytes' not in gpu['processes'][0], gpu)
+        check('a job that is older than the watcher has no tensor bytes', tensors is None and 'cached_bytes' not in gpu['processes'][0], gpu)
 
 
 if __name__ == '__main__':

@@ -76,7 +76,7 @@ def json_and_duration(folder):
         check('--json: one line per tick and target', 16 <= len(names) <= 24 and names == [a.name, b.name] * (len(names) // 2), names)
         check('--json: keys and types', all(well_formed(t) is None for t in ticks), [well_formed(t) for t in ticks])
         members = {a.name: [one.pid], b.name: []}
-        check('--json: who is where', all([p['pid'] for p in t['processes']] == members[t['target']['name']] for t in ticks))
+        check('--json: every process is in its target', all([p['pid'] for p in t['processes']] == members[t['target']['name']] for t in ticks))
         check('--json: kinds sum to the usage', all(sum(t['memory']['by_kind'].values()) >= t['memory']['usage_bytes'] for t in ticks))
 
 
@@ -91,7 +91,7 @@ def thousand_and_a_reader_that_sleeps(folder):
             done = status('--json', '--target', many.name)
             return json.loads(done.stdout)['processes'] if done.returncode == 0 else []
         check('all of them are listed', wait_for(lambda: {p['pid'] for p in listed()} == set(many.pids()), 5), len(listed()))
-        # Not at once: of those that were there before it reads 1,000 a tick.
+        # Not at once: the watcher reads 1,000 processes per tick that are older than itself.
         check('their argv is known', wait_for(lambda: listed() and all(p['command'] for p in listed()), 5))
         text = status('--target', many.name).stdout.decode()
         check('status shows the first and counts the rest', '981 more' in text and max(map(width, text.splitlines())) <= 80, text[-200:])
@@ -103,7 +103,7 @@ def thousand_and_a_reader_that_sleeps(folder):
         # Not within a second: on a busy machine a thousand processes may take longer than the interval.
         check('a reader that does not read: ticks go on', wait_for(lambda: since('memscope_last_tick_timestamp_seconds') > 0.7, 10))
         check('... whole ticks are skipped and counted', wait_for(lambda: since(skipped) >= 2, 10), w.value(skipped))
-        lines = [w.child.stdout.readline() for _ in range(8)]  # more than the pipe held: it writes again
+        lines = [w.child.stdout.readline() for _ in range(8)]  # more than the pipe held, so the watcher writes again
         ticks = [json.loads(line) for line in lines]
         times = [t['time'] for t in ticks]
         gap = max(b - a for a, b in zip(times, times[1:]))
@@ -211,7 +211,7 @@ def http(folder):
         for method in 'POST', 'PUT', 'DELETE', 'BREW':
             code = w.get('/metrics', method)[0]
             check(f'{method} /metrics: 405', code == 405, code)
-        with contextlib.ExitStack() as held:  # all are open before the first one asks
+        with contextlib.ExitStack() as held:  # all connections are open before the first request
             clients = [held.enter_context(socket.create_connection(('127.0.0.1', w.port), 3)) for _ in range(100)]
             check('100 scrapes at once', [answer(c, b'GET /metrics HTTP/1.0\r\n\r\n') for c in clients] == [b'200'] * 100,
                   'connections over the limit of one address are closed without an answer')
@@ -224,7 +224,7 @@ def http(folder):
                 began, codes = time.monotonic(), []
                 with contextlib.suppress(OSError):
                     codes = [w.get('/metrics')[0] for _ in range(10)]
-                check(f'{count} slow clients hold up nobody', codes == [200] * 10 and time.monotonic() - began < 2, codes)
+                check(f'{count} slow clients delay no other client', codes == [200] * 10 and time.monotonic() - began < 2, codes)
         check('it lives on', wait_for(lambda: w.get('/-/healthy')[0] == 200, 5) and w.ends(0.1) is None)
     with group('http') as g, Watcher(MEMSCOPE, folder, '--cgroup', g.name, '--http-status', '--http-host', 'node7') as w:
         code, body = w.get('/api/v1/status')

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Workers of a real multiprocessing pool, however they are started, epoch after epoch: their role, rank and place.
+"""Workers of a real multiprocessing pool with every start method, epoch after epoch: their role, rank and slot.
 
 They have no names that would tell, as in PyTorch before it named its workers. Needs root; takes 10 s. MEMSCOPE names the
 binary (default: build/memscope below the source tree).
@@ -73,7 +73,7 @@ def started_by(method, script, folder):
                   [w.get('slot') for w in workers] == list(range(WORKERS)), [w.get('slot') for w in workers])
             check(f'{method}, epoch {number}: the trainer is none of them',
                   (seen.get(job.pid, {}).get('role'), seen.get(job.pid, {}).get('slot')) == ('trainer', None))
-            check(f'{method}, epoch {number}: nobody else is one',
+            check(f'{method}, epoch {number}: no other process is a worker',
                   sum(one['role'] == 'dataloader_worker' for one in seen.values()) == WORKERS)
             check(f'{method}: the second epoch has other processes', before is None or not set(before) & set(pids))
             before = pids

@@ -1,5 +1,5 @@
-// A storm of page faults: memory is mapped, touched page by page and unmapped. At each line it is sent it does one
-// round and says what CPU time that took.
+// Many page faults: memory is mapped, touched page by page and unmapped. For each line that it receives it does one
+// round and prints its CPU time.
 #include <cstdio>
 #include <ctime>
 #include <sys/mman.h>

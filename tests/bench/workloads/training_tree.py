@@ -1,5 +1,5 @@
-"""The shape of a training job: workers that allocate and free 50 MB in each step, beside idle ones. They go through
-their batch once, or with `--only-allocate` do nothing with it. The CPU time it says is that of all workers."""
+"""A process tree like that of a training job: workers that allocate and free 50 MB in each step, and idle workers. They
+read their batch once, or with `--only-allocate` do nothing with it. It prints the CPU time of all workers."""
 import os
 import signal
 import sys

@@ -1,4 +1,4 @@
-"""What the BPF programs of a process have cost so far, by the kernel's own clock."""
+"""The CPU time of the BPF programs of a process, as the kernel measures it."""
 import contextlib
 import ctypes
 import os
@@ -12,7 +12,7 @@ NAME_AT, NAME_BYTES = 64, 16  # in struct bpf_prog_info
 
 @contextlib.contextmanager
 def measured():
-    """The kernel measures them only while somebody wants it to."""
+    """Switches on the measurement during the block, because the kernel has it off by default."""
     before = STATS.read_text()
     STATS.write_text('1')
     try:

@@ -8,7 +8,7 @@ mirror() {
 }
 proxy() { local found=; eval "$(apt-config shell found Acquire::http::Proxy)"; printf '%s' "$found"; }
 
-# A registry that is asked for hundreds of packages may answer 429 once in a while.
+# A registry may answer 429 after hundreds of requests.
 patiently() {
     local try log=$root.log
     for try in 1 2 3; do
@@ -20,7 +20,7 @@ patiently() {
     return 1
 }
 
-# In a mount namespace of our own: whatever happens to us, the kernel takes these mounts away, and the machine around
+# In a mount namespace of its own: the kernel removes these mounts when the script ends for any reason, and the machine
 # never sees them. So removing the tree can remove nothing but the tree.
 mount_into() {
     mount --bind "$1" "$1"  # / of a machine is a mount, and tests that make namespaces of their own rely on it
@@ -39,7 +39,7 @@ end_processes() {  # those that live in the tree, should a command have left any
 }
 
 remove_tree() {
-    # Not while anything is mounted in it: --one-file-system is the second lock on that door.
+    # Not while anything is mounted in it; --one-file-system is a second safeguard.
     if grep -qF " $1/" /proc/self/mountinfo; then say "still mounted, not removed: $1"; return; fi
     rm -rf --one-file-system -- "$1"
 }

@@ -1,4 +1,4 @@
-"""Reads what stands in dashboards/ and docs/: panels, variables, queries, alerts, metric names."""
+"""Reads dashboards/ and docs/: panels, variables, queries, alerts, metric names."""
 import json
 import os
 import re
@@ -81,7 +81,7 @@ def label_values(query):
 
 
 def metric_names(text):
-    """Metrics that the program serves; what recording rules make of them has a colon and is not among them."""
+    """Metrics that the program serves, without the series of recording rules, which have a colon in their names."""
     return set(re.findall(r'(?<![\w:-])(?:memscope|process)_[a-z0-9_]*[a-z0-9]\b(?!:)', text))
 
 
@@ -90,7 +90,7 @@ def known_metrics():
 
 
 def emphasized(markdown):
-    """What stands between single asterisks, code left out: the runbook writes panel titles that way."""
+    """The texts between single asterisks, without code: the runbook writes panel titles that way."""
     return re.findall(r'(?<!\*)\*([^*\n]+)\*(?!\*)', re.sub(r'`[^`]*`', '', markdown))
 
 

@@ -1,4 +1,4 @@
-"""A job on GPUs where there is none: it calls the driver and PyTorch's allocator of tests/fake_cuda, which are followed like
+"""A job on GPUs on a machine without one: it calls the driver and PyTorch's allocator of tests/fake_cuda, which are recorded like
 real ones, and writes down what the management library of tests/support/fake_nvml then tells the watcher. FAKE_CUDA, FAKE_TORCH
 and FAKE_NVML name the files."""
 import contextlib
@@ -17,8 +17,8 @@ NVML = os.environ.get('FAKE_NVML', f'{BUILT}/fake_nvml/told/libnvidia-ml.so.1')
 FULL, OURS = (f'GPU-abababab-abab-abab-abab-ababababab0{n}' for n in range(2))  # as the driver calls them
 TOTAL, FULL_USED = 64 * 1024 * MIB, 62 * 1024 * MIB
 
-# GPU 0 is nearly full, of somebody else's. On GPU 1 the job leaks: four times a second a little more of its memory, and as
-# much pinned host memory. One request is refused and survived; at the word on its standard input one is refused and is its end.
+# GPU 0 is nearly full with memory of another process. On GPU 1 the job leaks: four times a second a little GPU memory, and as
+# much pinned host memory. The job survives one refused allocation. After a line on its standard input it dies of another.
 SCRIPT = textwrap.dedent(f'''
     import ctypes, os, select, sys, time
     cuda, says = ctypes.CDLL(sys.argv[1]), sys.argv[2]
@@ -42,7 +42,7 @@ SCRIPT = textwrap.dedent(f'''
         take(32)
         held += 32 * {MIB}
         cuda.cuMemHostAlloc(ctypes.byref(pinned), ctypes.c_size_t({4 * MIB}), 0)
-        # Late enough for the watcher to have found the driver.
+        # After 5 s, when the watcher has found the driver.
         if not torch and time.monotonic() - began > 5:
             torch = ctypes.CDLL(sys.argv[3])
             cuda.cuMemAllocAsync(ctypes.byref(address), ctypes.c_size_t({64 * MIB}), None)

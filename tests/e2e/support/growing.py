@@ -1,4 +1,4 @@
-"""Scripts that grow in known places (grows.py), and what `memscope growth` says of them."""
+"""Scripts that grow in known places (grows.py), and the output of `memscope growth` for them."""
 import json
 import os
 import pathlib
@@ -25,7 +25,7 @@ class Python:
 
 
 def pythons(names):
-    """All that were named, or none: one that is missing is a failure."""
+    """All named interpreters. A missing one is a failure."""
     wanted = [name for name in names if name != 'system']
     done = subprocess.run([str(SOURCE / 'tests/support/pythons'), *wanted], stdout=subprocess.PIPE, text=True) if wanted else None
     if done and done.returncode:
@@ -50,11 +50,11 @@ class Script:
         return self
 
     def __exit__(self, *how):
-        self.child.kill()  # it has nothing to tidy up
+        self.child.kill()  # it has nothing to clean up
         self.running.__exit__(*how)
 
     def grow(self):
-        """What has grown where, in its own words."""
+        """The growth by section, as the script reports it."""
         self.child.stdin.write('go\n')
         self.child.stdin.flush()
         line = self.child.stdout.readline()
@@ -82,7 +82,7 @@ def at_line(report, section, file=SCRIPT):
 
 
 def settled(target, said, file=SCRIPT):
-    """The report of the tick after it has what the script says; the last one if it never has."""
+    """The report of the tick after the one that has the growth of the script; the last report if none has it."""
     reports = []
 
     def complete():

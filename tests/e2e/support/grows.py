@@ -18,7 +18,7 @@ held, sections, processes = [], {}, {}
 
 
 def anonymous():
-    with open('/proc/self/smaps_rollup') as rollup:  # exact, where the counters in status lack the parts of the CPUs
+    with open('/proc/self/smaps_rollup') as rollup:  # exact; the counters in status lack the per-CPU parts
         return next(int(line.split()[1]) << 10 for line in rollup if line.startswith('Anonymous:'))
 
 
@@ -68,7 +68,7 @@ def private(size):
 
 
 def unlocked():
-    """Touched by the kernel, while the interpreter has given its lock away."""
+    """Memory that the kernel touches while the interpreter has released its lock."""
     memory = private(40 * MIB)
     memory.madvise(mmap.MADV_NOHUGEPAGE)
     with open('/dev/zero', 'rb', 0) as zeros:
@@ -127,11 +127,11 @@ def measured(name, grow):
 
 def stay():
     while True:
-        signal.pause()  # whoever started all this ends it by the cgroup
+        signal.pause()  # the test kills it through the cgroup
 
 
 def told(read_end):
-    """What a child has said, in one line."""
+    """The line that a child has written."""
     with os.fdopen(read_end, 'rb', 0) as pipe:
         said = json.loads(pipe.readline())
     sections.update(said['sections'])
@@ -143,7 +143,7 @@ def say(write_end):
 
 
 def forked(body):
-    """Runs body(write_end) in a child and takes what it says."""
+    """Runs body(write_end) in a child and returns what it writes."""
     read_end, write_end = os.pipe()
     had = anonymous()
     if os.fork() == 0:
@@ -199,7 +199,7 @@ def worker():
 
 def killed():
     def body(write_end):
-        processes.clear()  # it does not live on
+        processes.clear()  # the process ends, so its anonymous memory is not reported
         measured('killed', in_killed)
         say(write_end)
         os.kill(os.getpid(), signal.SIGKILL)
@@ -222,7 +222,7 @@ def main():
     at_once = sys.argv[1] == '--at-once'
     names = sys.argv[2:] if at_once else sys.argv[1:]
     if at_once:
-        time.sleep(1)  # how soon an interpreter is known is for the benchmark to tell
+        time.sleep(1)  # a benchmark measures how soon an interpreter is recognized
         processes[os.getpid()] = 0
     else:
         print('ready', os.getpid(), flush=True)

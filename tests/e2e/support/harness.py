@@ -1,4 +1,4 @@
-"""What an end-to-end script needs: named checks, bounded waits, processes and a cgroup that do not outlive it."""
+"""Tools for end-to-end scripts: named checks, bounded waits, and processes and cgroups that are removed at the end."""
 import contextlib
 import math
 import os
@@ -34,14 +34,14 @@ class Checks:
 
 
 class GaveUp(Exception):
-    """What follows makes no sense without what just failed."""
+    """The rest of the script depends on what just failed."""
 
 
 ENDINGS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGALRM)
 
 
 def exit_on_signals():
-    """What asks the script to end unwinds like an exception, so that every `finally` runs; once only."""
+    """Turns the first signal that ends the script into an exception, so that every `finally` runs."""
     def leave(number, _frame):
         for s in ENDINGS:
             signal.signal(s, signal.SIG_IGN)
@@ -52,7 +52,7 @@ def exit_on_signals():
 
 
 def run_as_root(check, main, memscope, seconds):
-    """Runs main() of a script that needs root and the program, no longer than that; ends the script."""
+    """Runs main() of a script that needs root and the program, with a timeout; exits the script."""
     try:
         exit_on_signals()
         signal.alarm(seconds)
@@ -67,7 +67,7 @@ def run_as_root(check, main, memscope, seconds):
 
 
 def wait_for(probe, seconds, pause=0.1):
-    """The first truthy answer of probe(), or its last one when the time is up. OSError means not yet."""
+    """The first true result of probe(), or its last result after the timeout. OSError means not yet."""
     until, answer = time.monotonic() + seconds, None
     while True:
         with contextlib.suppress(OSError):
@@ -85,7 +85,7 @@ def free_port():
 
 @contextlib.contextmanager
 def process(argv, cgroup=None, **popen):
-    """A child that is gone when the block ends: asked first, then killed."""
+    """A child that is ended with the block: first with SIGTERM, then with SIGKILL."""
     def prepare():
         for s in ENDINGS:  # a shell starts background jobs with SIGINT ignored, and that would be inherited
             signal.signal(s, signal.SIG_DFL)
@@ -141,7 +141,7 @@ class Cgroup:
 
     def __enter__(self):
         if self.version == 2:
-            with contextlib.suppress(OSError):  # on already, or refused: the limit below tells
+            with contextlib.suppress(OSError):  # already on, or refused: then setting the limit below fails
                 self._write(f'{self.root}/cgroup.subtree_control', '+memory')
         os.mkdir(self.path)
         try:
@@ -261,7 +261,7 @@ class Watcher:
         return wait_for(lambda: any(words in line for line in self.lines()), seconds, 0.02)
 
     def ends(self, seconds=3):
-        """The exit status, None if it goes on; nothing on standard error, no socket left."""
+        """The exit status, None if it still runs. Checks that standard error is empty and no socket is left."""
         try:
             code = self.child.wait(seconds)
         except subprocess.TimeoutExpired:

@@ -1,4 +1,4 @@
-"""A real Prometheus, a real Alertmanager and a webhook that takes what they send, on loopback, gone with the test."""
+"""A real Prometheus, a real Alertmanager and a webhook that receives their messages, on loopback, ended with the test."""
 import contextlib
 import http.server
 import json
@@ -25,7 +25,7 @@ class Prometheus:
                 return json.load(reply)['data']
         except urllib.error.HTTPError as e:  # a refused query: the reason is in the body
             if e.code == 503:
-                raise  # still starting; an OSError, so wait_for asks again
+                raise  # still starting; an OSError, so wait_for tries again
             raise ValueError(e.read().decode(errors='replace')[:300]) from e
 
     def query(self, expression):
@@ -47,14 +47,14 @@ class Prometheus:
 
 
 def raised_by(api, target):
-    """Names of the alerts that fired about a target at any time. What its machine runs out of, which may well be so while tests
-    run, is said of the machine."""
+    """Names of the alerts that fired about a target at any time, without alerts about the host, which may well run out of
+    memory while tests run."""
     fired = api.query(f'count by (alertname) (count_over_time(ALERTS{{target="{target}",alertstate="firing"}}[10m]))')
     return sorted(f['metric']['alertname'] for f in fired)
 
 
 def serve(stack, folder, program, *options):
-    """A program of the folder with its log there."""
+    """Starts a program of the folder, with its log in the folder."""
     log = stack.enter_context(open(f'{folder}/{program}.log', 'w'))
     return stack.enter_context(process([program, *options], stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=folder))
 
