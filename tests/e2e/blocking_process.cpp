@@ -1,11 +1,11 @@
-// A process that blocks whoever reads it, for blocked_readers.py.
-//   blocking_process userfaultfd     passes for CPython, whose memory a userfaultfd backs that nobody answers
+// A process that blocks its readers, for blocked_readers.py.
+//   blocking_process userfaultfd     looks like CPython; its memory is backed by a userfaultfd that is never answered
 //   blocking_process mmap_lock DIR   holds its own mmap_lock for ever: with it, nobody reads its maps, its command line
 //                                    or its pages. DIR becomes the mount point of a FUSE file system in a mount
 //                                    namespace of its own. With LIBRARY as a further word: maps it to be executed, and
 //                                    holds the lock for 30 s at most, because fork() of the whole machine waits for
 //                                    whoever attaches a probe to LIBRARY meanwhile
-// Prints "blocks" when it does, "cannot: WHY" if this machine does not allow it; then waits to be ended.
+// Prints "blocks" when it blocks, "cannot: WHY" if this machine does not allow it. Then waits to be killed.
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -27,8 +27,8 @@
 #include <unistd.h>
 
 extern "C" {
-// Without a byte in the file: anonymous memory, which is not there before it is touched.
-alignas(65536) char _PyRuntime[65536];  // NOLINT: its name is what it is found by
+// In .bss, so it is anonymous memory, which is not present before it is touched.
+alignas(65536) char _PyRuntime[65536];  // NOLINT: memscope finds it by its name
 }
 
 namespace {
@@ -39,7 +39,7 @@ namespace {
     _exit(2);
 }
 
-// Where memory grows, memscope looks for Python.
+// memscope reads Python frames when memory grows.
 void grow() {
     constexpr std::size_t kBytes = 8 << 20;
     void* memory = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -83,7 +83,7 @@ void answer(int fuse, __u64 to, const Answer& said, std::size_t bytes = sizeof(A
     [[maybe_unused]] const auto n = writev(fuse, parts, 2);
 }
 
-// One file of zeros. Who writes it back waits for ever.
+// One file of zeros. Writing it back blocks for ever.
 [[noreturn]] void serve(int fuse, unsigned most_seconds) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     alarm(most_seconds);
@@ -142,7 +142,7 @@ void answer(int fuse, __u64 to, const Answer& said, std::size_t bytes = sizeof(A
     _exit(0);
 }
 
-// A mapping that is replaced is written back with the lock held for writing.
+// The kernel writes back a replaced mapping while it holds the lock for writing.
 void block_with_mmap_lock(const char* folder, const char* library) {
     if (unshare(CLONE_NEWNS) != 0 || mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0)
         cannot("make a mount namespace");
@@ -164,7 +164,7 @@ void block_with_mmap_lock(const char* folder, const char* library) {
     void* mapped = mmap(nullptr, kFileBytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
     if (file < 0 || mapped == MAP_FAILED) cannot("map a file of FUSE");
     static_cast<char*>(mapped)[0] = 1;
-    std::puts("blocks");  // now: with the lock held the C library may be unable to
+    std::puts("blocks");  // printed now, because with the lock held the C library may be unable to print
     std::fflush(stdout);
     mmap(mapped, kFileBytes, PROT_READ, MAP_FIXED | MAP_ANONYMOUS | MAP_PRIVATE, -1, 0);
     for (;;) pause();

@@ -1,6 +1,6 @@
-// A program that passes for CPython 3.13 and lies, for hostile_python.py. It has _PyRuntime, with a table of offsets
-// that leads to structures of its own making.
-//   lying_python LIE [PROCESSES [ROUNDS]]     prints "done" when it has lied for a while, then waits to be ended
+// A program that looks like CPython 3.13 and has false data, for hostile_python.py. It has _PyRuntime, with a table of
+// offsets that leads to forged structures.
+//   lying_python LIE [PROCESSES [ROUNDS]]     shows false data for a while, prints "done", then waits to be killed
 #include <csignal>
 #include <cstddef>
 #include <cstdint>
@@ -44,7 +44,7 @@ struct Interpreter {
     Word next, threads;
 };
 
-int rounds = 6'000;  // of the lies about many
+int rounds = 6'000;  // for the lies with many stacks
 Text name, file;
 Table table;
 Code codes[kCodes];
@@ -58,7 +58,7 @@ Word address(const void* of) { return reinterpret_cast<Word>(of); }
 }  // namespace
 
 extern "C" {
-Word _PyRuntime[128];  // NOLINT: its name is what it is found by
+Word _PyRuntime[128];  // NOLINT: memscope finds it by its name
 }
 
 namespace {
@@ -96,7 +96,7 @@ void set(Text& text, std::string_view words) {
     text.state = kPlainAscii;
 }
 
-// As long as nothing below changes it, an interpreter that tells the truth.
+// A correct interpreter, unless code below changes it.
 void tell_the_truth() {
     fill_offsets();
     set(name, "liar");
@@ -120,7 +120,7 @@ Word any_number() {
     return state ^= state << 17;
 }
 
-// Grows and gives back: what is mapped and what is resident each take the stack.
+// Maps, touches and unmaps memory: the hooks of mapped and of resident growth each read the stack.
 void touch(std::size_t bytes) {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) std::abort();
@@ -141,7 +141,7 @@ void cyclic_threads() {
 void cyclic_frames() {
     frames[3].previous = address(&frames[0]);
     grow_often();
-    for (Frame& frame : frames) frame.owner = 3;  // all to be skipped, round and round
+    for (Frame& frame : frames) frame.owner = 3;  // frames that are skipped, in an endless cycle
     grow_often();
 }
 
@@ -152,7 +152,7 @@ void wild_pointers() {
             const Word right = *pointer;
             *pointer = wild;
             grow_often(10);
-            for (Code& code : codes) ++code.first_line;  // so that they are sent again
+            for (Code& code : codes) ++code.first_line;  // so that memscope sends the names again
             *pointer = right;
         }
     }
@@ -185,7 +185,7 @@ void lying_lines() {
     }
 }
 
-// Everything is new each time: the stack, and all of its code objects.
+// Each time the stack and all its code objects are new.
 void many_stacks() {
     for (int round = 0; round < rounds; ++round) {
         for (Frame& frame : frames) {
@@ -229,7 +229,7 @@ int main(int argc, char** argv) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
     tell_the_truth();
     grow_often(5);
-    usleep(500'000);  // it shall be known as an interpreter before it lies
+    usleep(500'000);  // memscope must recognize the interpreter before the data is forged
     const int processes = argc > 2 ? std::atoi(argv[2]) : 1;
     if (argc > 3) rounds = std::atoi(argv[3]);
     int told[2];

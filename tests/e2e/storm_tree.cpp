@@ -1,5 +1,5 @@
-// A process tree in uproar, for storm.py: forks, execs, threads, orphans, kills and moves between cgroups, as fast as
-// it can. It counts its own starts, leaves some processes alive, prints the counts as JSON and waits to be ended.
+// A process tree for storm.py that forks, execs, starts threads, makes orphans, kills and moves between cgroups as fast
+// as it can. It counts its own starts, leaves some processes alive, prints the counts as JSON and waits to be killed.
 //   storm_tree SECONDS OUTSIDE A B      directories of cgroups; begins in A; A and B lie in one watched cgroup
 #include <atomic>
 #include <csignal>
@@ -22,7 +22,7 @@ namespace {
 enum Place { kOutside, kA, kB };
 
 struct Shared {
-    std::atomic<std::uint64_t> outer, a, b;  // starts, as a watcher of each has to count them: moves into it included
+    std::atomic<std::uint64_t> outer, a, b;  // starts that a watcher of the cgroup must count, moves into it included
     std::atomic<std::uint64_t> execs, threads, moves, kills;
     std::atomic<std::uint64_t> ready;
     std::atomic<bool> stop;
@@ -71,7 +71,7 @@ void become_leaf() {  // ends in main() of a new program
     ::_exit(1);
 }
 
-// What a child may do with its life. Each ends it.
+// The actions of a child. Each action ends the child.
 void die_at_once() { ::_exit(0); }
 void exec_and_die() { become_leaf(); }
 void thread_and_die() {
@@ -85,7 +85,7 @@ void first_thread_leaves_first() {
     });
     ::pthread_exit(nullptr);
 }
-void exec_from_another_thread() {  // which takes the pid of the first one over
+void exec_from_another_thread() {  // that thread takes over the pid of the first thread
     thread([](void*) -> void* {
         become_leaf();
         return nullptr;
@@ -116,10 +116,10 @@ void wander_as_many() {
     thread(wander_with_threads);
     move(kB);
     thread(wander_with_threads);
-    move(kOutside);  // ends out there: an exit for the target, and no exit event of ours
+    move(kOutside);  // ends outside: the move is an exit for the target, and no exit event follows
     ::_exit(0);
 }
-void spawn_and_die() {  // vfork: the child has no memory of its own until it execs
+void spawn_and_die() {  // vfork: the child shares the memory of its parent until it execs
     char name[] = "storm_leaf";
     char* argv[] = {name, nullptr};
     pid_t child = 0;
@@ -133,7 +133,7 @@ void spawn_and_die() {  // vfork: the child has no memory of its own until it ex
 
 struct Life {
     void (*live)();
-    unsigned weight;  // moving costs the kernel milliseconds, the rest microseconds
+    unsigned weight;  // a move costs the kernel milliseconds, other actions microseconds
 };
 constexpr Life kLives[] = {
     {die_at_once, 40},     {exec_and_die, 20},  {thread_and_die, 10},          {first_thread_leaves_first, 5},
@@ -143,7 +143,7 @@ constexpr Life kLives[] = {
 [[noreturn]] void be_worker(unsigned seed) {
     while (!shared->stop) {
         unsigned dice = static_cast<unsigned>(::rand_r(&seed)) % 104;
-        if (dice >= 102) {  // killed in its sleep
+        if (dice >= 102) {  // killed while it sleeps
             const pid_t child = start();
             if (child == 0)
                 for (;;) ::pause();
@@ -153,7 +153,7 @@ constexpr Life kLives[] = {
             for (; dice >= life->weight; ++life) dice -= life->weight;
             if (start() == 0) life->live();
         }
-        // At most a few at a time: as fast as it can, and no faster than it can die.
+        // At most a few children at a time, so that they do not start faster than they end.
         while (::waitpid(-1, nullptr, WNOHANG) > 0) continue;
         if (::rand_r(&seed) % 4 == 0) ::wait(nullptr);
     }
@@ -179,7 +179,7 @@ int main(int argc, char** argv) {
     for (int i = 0; i < 3; ++i) directories[i] = argv[2 + i];
     shared = static_cast<Shared*>(
         ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0));
-    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // orphans come to us, whatever init there is
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);  // orphans become our children, with any init process
     entered(kOutside, kA);               // ourselves
 
     const long workers = ::sysconf(_SC_NPROCESSORS_ONLN) * 2;

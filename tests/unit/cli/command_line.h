@@ -22,7 +22,7 @@ inline Result<Command> parse(const std::vector<std::string>& args, const ReadFil
     return parse_command(args, read);
 }
 
-// The options of a line that must be right.
+// The options of a command line that must be accepted.
 template <class Options>
 Options parsed(const std::vector<std::string>& args, const ReadFile& read = no_config()) {
     const auto command = parse(args, read);
@@ -36,7 +36,7 @@ Options parsed(const std::vector<std::string>& args, const ReadFile& read = no_c
     return {};
 }
 
-// The message of a line that must be wrong: always one line.
+// The error message of a command line that must be refused: always one line.
 inline std::string refusal(const std::vector<std::string>& args, const ReadFile& read = no_config()) {
     const auto command = parse(args, read);
     if (command) {

@@ -67,7 +67,7 @@ TEST(Config, TheCommandLineWins) {
     EXPECT_EQ(options.interval, Seconds(2));
     EXPECT_FALSE(options.json);
     EXPECT_EQ(options.listen, "127.0.0.1:9751");
-    EXPECT_TRUE(options.quiet) << "what the command line does not say stands";
+    EXPECT_TRUE(options.quiet) << "a setting that is not on the command line is kept";
     EXPECT_EQ(options.duration, Seconds(60));
 }
 
@@ -90,7 +90,7 @@ TEST(Config, OnlyTheDefaultFileMayBeMissing) {
     EXPECT_THAT(refusal({"--cgroup", "a"}, locked), HasSubstr("open /etc/memscope.toml: Permission denied"));
 }
 
-TEST(Config, AnEmptyFileSaysNothing) {
+TEST(Config, AnEmptyFileHasNoSettings) {
     EXPECT_THAT(parsed<WatchOptions>({"--cgroup", "a"}, config_at(kDefaultConfig, "")).cgroups, ElementsAre("a"));
     EXPECT_THAT(refusal({}, config_at(kDefaultConfig, "cgroup = []")), HasSubstr("nothing to watch"));
 }

@@ -38,7 +38,7 @@ TEST(DoctorNvml, SaysWhatEachMissingCallCosts) {
         HasSubstr("; without nvmlEventSetCreate, nvmlDeviceRegisterEvents, nvmlEventSetWait_v2: no Xid errors"));
 }
 
-TEST(DoctorNvml, SaysWhyThereIsNothing) {
+TEST(DoctorNvml, SaysWhyNvmlDoesNotWork) {
     EXPECT_EQ(nvml_finding("libnvidia-ml-that-is-not-here.so.1").present, false);
     machine().init_code = nvml::kVersionMismatch;
     const Finding mismatch = nvml_finding(fake_nvml_path("full"));

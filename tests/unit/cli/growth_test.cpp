@@ -15,7 +15,7 @@ using testing::IsEmpty;
 using testing::Pair;
 using testing::UnorderedElementsAre;
 
-// A watcher that answers as it is told and remembers what it was asked.
+// A fake watcher with a given answer, which records the request.
 struct GrowthCommand : testing::Test {
     const FakeTree tree;
     HttpResponse answer{.body = "grown\n"};
@@ -50,21 +50,21 @@ TEST_F(GrowthCommand, OnlyTextOnATerminalHasColourAndAWidth) {
     EXPECT_EQ(asked.query("columns"), "132");
 }
 
-TEST_F(GrowthCommand, KeepsAProfileFromATerminal) {
+TEST_F(GrowthCommand, DoesNotPrintAProfileToATerminal) {
     const auto refused = ask({.format = "pprof"}, {.terminal = true});
     EXPECT_EQ(std::get<AskFailure>(refused).exit_status, 2);
     EXPECT_THAT(std::get<AskFailure>(refused).error.message(), HasSubstr(">growth.pb.gz"));
     EXPECT_THAT(asked.path, IsEmpty());
-    answer.body = std::string("\x1f\x8b\0\0\r\n", 6);  // not a byte is changed
+    answer.body = std::string("\x1f\x8b\0\0\r\n", 6);  // must be passed on unchanged
     EXPECT_EQ(std::get<GrowthAnswer>(ask({.format = "pprof"})).output, answer.body);
 }
 
-TEST_F(GrowthCommand, PassesOnWhatTheFormatHasNoPlaceFor) {
+TEST_F(GrowthCommand, PrintsTheNoteOfTheAnswer) {
     answer.note = "3 call sites gave back more than they took";
     EXPECT_EQ(std::get<GrowthAnswer>(ask({.format = "folded"})).note, answer.note);
 }
 
-TEST_F(GrowthCommand, SaysWhatTheWatcherSays) {
+TEST_F(GrowthCommand, PrintsTheErrorOfTheWatcher) {
     answer = {.status = 404, .body = "growth is not recorded\n"};
     const auto failed = ask({});
     EXPECT_EQ(std::get<AskFailure>(failed).exit_status, 1);

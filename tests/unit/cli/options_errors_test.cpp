@@ -28,7 +28,7 @@ TEST(OptionErrors, ANearOptionIsOffered) {
     EXPECT_THAT(refusal({"--hlep"}), HasSubstr("did you mean --help?"));
 }
 
-TEST(OptionErrors, TensorsNeedWhatTheyAreFoundBy) {
+TEST(OptionErrors, TensorsNeedGpusAndMaps) {
     EXPECT_EQ(watch_refusal({"--torch", "--no-gpu"}), "--torch: does not work with --no-gpu; leave one of them out");
     EXPECT_EQ(watch_refusal({"--torch", "--no-maps"}), "--torch: does not work with --no-maps; leave one of them out");
 }
@@ -51,7 +51,7 @@ TEST(OptionErrors, OnlyOneThingCanBeWatched) {
     EXPECT_THAT(refusal({"--memory-max", "lots", "--", "true"}), HasSubstr("is not a size"));
 }
 
-TEST(OptionErrors, ACommandForAnEventIsNoShellScript) {
+TEST(OptionErrors, ACommandForAnEventIsNotAShellScript) {
     EXPECT_EQ(watch_refusal({"--on-precursor", "kill -USR1 $MEMSCOPE_PID"}),
               "--on-precursor: needs a shell for $; run it in a shell: sh -c \"...\"");
     EXPECT_THAT(watch_refusal({"--on-death", "tell 'me"}), StartsWith("--on-death: a quote is not closed"));

@@ -118,7 +118,7 @@ TEST(Options, ACommandIsTakenAsItIs) {
     EXPECT_FALSE(options.json);
 }
 
-TEST(Options, CommandsForEventsAreSplitAndMayRunAsSomebodyElse) {
+TEST(Options, CommandsForEventsAreSplitAndMayRunAsAnotherUser) {
     const auto options =
         parsed<WatchOptions>({"--cgroup", "a", "--on-precursor", "sh -c \"kill -USR1 $MEMSCOPE_PID\"",
                               "--on-death=tell 'two words'", "--on-timeout", "5s", "--user", "nobody"});
@@ -173,7 +173,7 @@ TEST(Options, AReportIsTheLastOneUnlessAFileIsNamed) {
     EXPECT_EQ(parsed<ReportOptions>({"report", "--report-dir", "/x"}).directory, "/x");
 }
 
-TEST(Options, ReportsAreWrittenWhereItSaysOrNowhere) {
+TEST(Options, ReportsAreWrittenToTheDirectoryOrSwitchedOff) {
     EXPECT_EQ(parsed<WatchOptions>({"--cgroup", "a"}).report_dir, "/var/lib/memscope");
     EXPECT_EQ(parsed<WatchOptions>({"--cgroup", "a", "--report-dir", "/x"}).report_dir, "/x");
     EXPECT_EQ(parsed<WatchOptions>({"--cgroup", "a", "--report-dir=none"}).report_dir, "");

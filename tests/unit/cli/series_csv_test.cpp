@@ -44,14 +44,14 @@ TEST(SeriesCsv, ASampleALineBehindAHeader) {
     EXPECT_EQ(series->latest(), Bytes{200});
 }
 
-TEST(SeriesCsv, WhatSpreadsheetsWriteIsRead) {
+TEST(SeriesCsv, FilesOfSpreadsheetsAreRead) {
     const auto series = parse("\xEF\xBB\xBFt_seconds , bytes\r\n\r\n# a remark\r\n +1 , 1e9 \r\n2,3.7\r\n");
     ASSERT_TRUE(series);
     EXPECT_EQ(series->count(), 2U);
     EXPECT_EQ(series->peak(), Bytes{1000000000});
 }
 
-TEST(SeriesCsv, FurtherColumnsArePassedOver) {
+TEST(SeriesCsv, OtherColumnsAreIgnored) {
     const auto series = parse("t_seconds,bytes,step\n0,100,1\n1,200,two\n");
     ASSERT_TRUE(series);
     EXPECT_EQ(series->count(), 2U);
@@ -64,7 +64,7 @@ TEST(SeriesCsv, AHeaderAloneIsASeriesWithoutSamples) {
     EXPECT_EQ(series->count(), 0U);
 }
 
-TEST(SeriesCsv, WhatIsWrongIsNamedWithItsLine) {
+TEST(SeriesCsv, ErrorsNameTheLine) {
     EXPECT_THAT(refusal(""), HasSubstr("is empty"));
     EXPECT_THAT(refusal("1,2\n"), HasSubstr("line 1: not the header"));
     EXPECT_THAT(refusal("t_seconds,bytes\na,b\n"), HasSubstr("line 2: not a time and a size: 'a,b'"));

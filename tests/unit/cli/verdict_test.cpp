@@ -42,14 +42,14 @@ TEST_F(VerdictOfAFile, IsJsonWithEveryFieldThatWasPromised) {
     EXPECT_TRUE(json["spike"].is_null());
 }
 
-TEST_F(VerdictOfAFile, IsTextForPeople) {
+TEST_F(VerdictOfAFile, IsText) {
     const auto answer = of("run.csv");
     ASSERT_TRUE(answer);
     EXPECT_THAT(answer->output, StartsWith("leaking: The floor has risen steadily by 1.0 GiB/h"));
     EXPECT_THAT(answer->output, HasSubstr("  peak        7.0 GiB\n"));
 }
 
-TEST_F(VerdictOfAFile, MatchesWhatItIsToFailOn) {
+TEST_F(VerdictOfAFile, MatchesTheVerdictsOfFailOn) {
     EXPECT_TRUE(of("run.csv", {.fail_on = {Verdict::spiky, Verdict::leaking}})->matched);
     EXPECT_FALSE(of("run.csv", {.fail_on = {Verdict::spiky}})->matched);
     EXPECT_FALSE(of("run.csv", {.warmup = std::chrono::hours(3), .fail_on = {Verdict::leaking}})->matched);

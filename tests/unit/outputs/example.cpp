@@ -64,7 +64,7 @@ TargetSnapshot training(const char* name) {
     return target;
 }
 
-// It leaks: the trainer does.
+// The target leaks, because the trainer does.
 std::vector<ScopeVerdict> leaking() {
     ScopeVerdict whole;
     whole.judgement.verdict = Verdict::leaking;

@@ -10,10 +10,10 @@ Process process(pid_t pid, pid_t parent, Role role, const char* comm, const char
 
 // A training job below a limit: a launcher, a trainer, three DataLoader workers.
 TargetSnapshot training(const char* name = "train");
-// With that one target; and with two GPUs, one of them lost.
+// Snapshots with that one target: without GPUs, and with two GPUs, one of them lost.
 Snapshot example(bool with_gpus = false);
 
-// The lines of the second of two ticks; `before` is null where there is only one.
+// The lines of the second of two ticks; `before` is null if there is only one.
 std::vector<std::string> notices(const Snapshot* before, const Snapshot& now);
 
 }  // namespace memscope::test

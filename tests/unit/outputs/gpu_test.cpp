@@ -34,7 +34,7 @@ Values values(const Snapshot& snapshot, std::string_view name) {
 
 double bytes(Bytes size) { return static_cast<double>(size.n); }
 
-TEST(GpuMetrics, DevicesAreTheMachinesAndMemoryIsByRole) {
+TEST(GpuMetrics, DevicesBelongToTheMachineAndMemoryIsByRole) {
     const Snapshot snapshot = test::example(true);
     EXPECT_THAT(values(snapshot, "memscope_gpu_info"),
                 ElementsAre(Pair(ElementsAre("GPU-00", "0", "NVIDIA H200", "00000000:01:00.0"), 1),
@@ -93,7 +93,7 @@ TEST(GpuJson, HasDevicesRolesAndProcesses) {
     EXPECT_EQ(gpu["processes"][0]["gpu"], "GPU-00");
 }
 
-TEST(GpuJson, WhatCallsTellIsThereWhereItIsKnown) {
+TEST(GpuJson, FiguresOfCudaCallsArePresentIfKnown) {
     Snapshot snapshot = test::example();
     TargetGpu& held = snapshot.targets[0].gpu.emplace();
     held.roles[{{Role::trainer, {}}, ""}].reserved[1] = Bytes{7};
@@ -107,7 +107,7 @@ TEST(GpuJson, WhatCallsTellIsThereWhereItIsKnown) {
     EXPECT_EQ(gpu["failures"][0]["count"], 2);
 }
 
-TEST(GpuJson, HasTensorsAndWhatIsCachedWhereBothAreKnown) {
+TEST(GpuJson, HasTensorsAndCachedBytesIfBothAreKnown) {
     Snapshot snapshot = test::example();
     auto& roles = snapshot.targets[0].gpu.emplace().roles;
     GpuUse& known = roles[{{Role::trainer, 0}, "GPU-00"}];
@@ -125,7 +125,7 @@ TEST(GpuJson, HasTensorsAndWhatIsCachedWhereBothAreKnown) {
                             Pair(ElementsAre("train", "trainer", "2", "GPU-00"), 50)));
 }
 
-TEST(GpuText, WhatIsCachedStandsWithWhatIsHeldIfItIsKnownOfAll) {
+TEST(GpuText, CachedBytesAreShownIfKnownOfAllProcesses) {
     Snapshot snapshot = test::example(true);
     GpuUse& use = snapshot.targets[0].gpu->processes[101].devices["GPU-00"];
     use.reserved[0] = test::gib(50);
@@ -146,7 +146,7 @@ TEST(GpuText, StatusShowsDevicesAndWhatRolesHold) {
     EXPECT_THAT(text, HasSubstr("  60 GiB\n"));
 }
 
-TEST(GpuText, WithoutGpusStatusSaysNothingOfThem) {
+TEST(GpuText, WithoutGpusStatusDoesNotMentionThem) {
     const Snapshot snapshot = test::example();
     EXPECT_THAT(status_text(snapshot, snapshot.targets[0], false), Not(HasSubstr("GPU")));
 }
@@ -163,7 +163,7 @@ TEST(GpuText, PartsOfAGpuAreNumberedWithinIt) {
     EXPECT_THAT(names, ElementsAre("GPU 0", "GPU 1", "MIG 1.0", "MIG 1.1"));
 }
 
-TEST(GpuNotices, ADeviceThatFallsSilentIsToldOfOnceAndSoIsItsReturn) {
+TEST(GpuNotices, ADeviceThatStopsAnsweringHasOneLineAndSoHasItsReturn) {
     Snapshot before = test::example(true);
     before.gpus[1].trouble.clear();
     before.gpus[1].xid_errors = 0;
@@ -177,7 +177,7 @@ TEST(GpuNotices, ADeviceThatFallsSilentIsToldOfOnceAndSoIsItsReturn) {
     EXPECT_THAT(test::notices(&now, back), ElementsAre("memscope: GPU 1 (NVIDIA H200) answers again"));
 }
 
-TEST(GpuNotices, AGpuThatBeginsToLeakIsNews) {
+TEST(GpuNotices, AGpuThatBeginsToLeakHasALine) {
     const Snapshot before = test::example();
     Snapshot now = before;
     ScopeVerdict gpu = now.targets[0].verdicts[0];

@@ -46,43 +46,43 @@ std::optional<std::string> LimitMarks::rise(double time, const EffectiveLimit& l
     if (now < marks.relieved) marks.above_since.reset();
     if (now < marks.relieved - kClearly) marks.relieved = 0;
     const int mark = highest_mark(now);
-    if (mark <= marks.told) return std::nullopt;
+    if (mark <= marks.reported) return std::nullopt;
     if (mark == marks.relieved) {  // never fell clearly below the mark: the size may vary slowly around it
         if (!marks.above_since) marks.above_since = time;
         if (time - *marks.above_since < kLongEnough) return std::nullopt;
     }
-    marks = {.told = mark};
+    marks = {.reported = mark};
     return fmt::format("{}, above {} % of {} ({}); {} of headroom", held_text(limit, memory), mark,
                        limit_name(limit.owner), human_size(limit.limit), human_size(limit.headroom));
 }
 
 std::optional<std::string> LimitMarks::relief(double time, const EffectiveLimit& limit, Marks& marks) {
     const double now = percent(limit);
-    if (now >= marks.told) {
+    if (now >= marks.reported) {
         marks.below_since.reset();
         return std::nullopt;
     }
     if (!marks.below_since) marks.below_since = time;
-    const bool clearly = now < marks.told - kClearly;
+    const bool clearly = now < marks.reported - kClearly;
     if (!clearly && time - *marks.below_since < kLongEnough) return std::nullopt;
-    const int left = marks.told;
+    const int left = marks.reported;
     // Lower marks that are missed by little still count as reached.
-    marks.told = clearly ? highest_mark(now, kClearly) : highest_mark(now);
+    marks.reported = clearly ? highest_mark(now, kClearly) : highest_mark(now);
     marks.below_since.reset();
     if (!clearly) marks.relieved = left;
-    if (left < kRelief || marks.told >= kRelief) return std::nullopt;
+    if (left < kRelief || marks.reported >= kRelief) return std::nullopt;
     return fmt::format("{} of unreclaimable memory, fell below {} % of {} ({})", human_size(limit.held()), kRelief,
                        limit_name(limit.owner), human_size(limit.limit));
 }
 
-std::vector<std::string> LimitMarks::tell(double time, const MemoryState& memory) {
+std::vector<std::string> LimitMarks::lines_at(double time, const MemoryState& memory) {
     std::vector<std::string> lines;
     const auto add = [&](std::optional<std::string> line) {
         if (line) lines.push_back(*std::move(line));
     };
     std::erase_if(limits_, [&](const auto& entry) { return !limit_of(entry.first, memory); });
     for (auto& [owner, marks] : limits_)
-        if (marks.told > 0) add(relief(time, *limit_of(owner, memory), marks));
+        if (marks.reported > 0) add(relief(time, *limit_of(owner, memory), marks));
     if (memory.effective) add(rise(time, *memory.effective, memory, limits_[memory.effective->owner]));
     return lines;
 }
@@ -231,7 +231,7 @@ std::vector<std::string> NoticeWriter::target_lines(double time, const TargetSna
     }
     verdict(before, now, lines);
     gpu_verdicts(before, now, lines);
-    std::ranges::move(marks_[now.info.name].tell(time, now.memory), std::back_inserter(lines));
+    std::ranges::move(marks_[now.info.name].lines_at(time, now.memory), std::back_inserter(lines));
     precursors(before, now, lines);
     unsharing(before, now, lines);
     return lines;

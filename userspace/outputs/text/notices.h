@@ -16,13 +16,13 @@ namespace memscope {
 class LimitMarks {
   public:
     // The lines for this tick. `time`: seconds since 1970.
-    std::vector<std::string> tell(double time, const MemoryState& memory);
+    std::vector<std::string> lines_at(double time, const MemoryState& memory);
 
   private:
     struct Marks {
-        int told = 0;                         // the highest mark that had a line and was not left since
+        int reported = 0;                     // the highest mark that had a line and was not left since
         int relieved = 0;                     // a mark that was left after a minute, not by 5 percentage points
-        std::optional<double> below_since{};  // time since which the size is below `told`
+        std::optional<double> below_since{};  // time since which the size is below `reported`
         std::optional<double> above_since{};  // time since which the size is above `relieved` again
     };
     static std::optional<std::string> rise(double time, const EffectiveLimit& limit, const MemoryState& memory,

@@ -27,7 +27,7 @@ ActionFacts facts_of(const TargetSnapshot& target, const Precursor& precursor = 
     return precursor_facts(snapshot, snapshot.targets[0], precursor);
 }
 
-TEST(ActionFacts, OfAPrecursorSayWhatComesWhenAndWhomToTell) {
+TEST(ActionFacts, OfAPrecursorHaveTheForecastAndTheProcessToSignal) {
     TargetSnapshot target = test::nearly_full();
     target.processes[1].rank = 3;
     const ActionFacts facts = facts_of(target);
@@ -53,7 +53,7 @@ TEST(ActionFacts, OfAPrecursorSayWhatComesWhenAndWhomToTell) {
     EXPECT_EQ(told["memory"]["effective_limit_bytes"], 536870912);
 }
 
-TEST(ActionFacts, WhatIsNotKnownIsNotThere) {
+TEST(ActionFacts, UnknownFactsAreLeftOut) {
     TargetSnapshot target = test::nearly_full();
     target.verdicts.clear();
     target.processes.clear();
@@ -67,7 +67,7 @@ TEST(ActionFacts, WhatIsNotKnownIsNotThere) {
     EXPECT_EQ(told["oom_eta_seconds"], nullptr);
 }
 
-TEST(ActionFacts, OfADeathSayWhoDiedOfWhatAndWhereTheReportIs) {
+TEST(ActionFacts, OfADeathHaveTheProcessTheCauseAndTheReport) {
     const ReportedDeath death{.target = {.name = "train"},
                               .deaths = {test::oom_kill_of_trainer(), test::oom_kill_of_trainer()},
                               .left_out = 3,
@@ -100,7 +100,7 @@ TEST(ActionFacts, NamesThatProcessesChooseStayOneLineWithoutEscapes) {
     EXPECT_EQ(json::parse(facts.json)["process"]["comm"], "\x1b[2J\n$(id)\uFFFD") << "in JSON as it is";
 }
 
-TEST(ActionFacts, StayBoundedWhateverThereIsToTell) {
+TEST(ActionFacts, StayBoundedForAnyEvent) {
     TargetSnapshot target = test::nearly_full();
     target.info.name = std::string(4096, '\x01');
     target.memory.effective->owner = std::string(4096, '\x01');

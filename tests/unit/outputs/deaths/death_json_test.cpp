@@ -53,7 +53,7 @@ TEST(DeathJson, OfAnOomKillHasVictimTriggerAndLimit) {
     EXPECT_TRUE(json["sender_pid"].is_null());
 }
 
-TEST(DeathJson, LeavesOutWhatDoesNotBelongToTheCause) {
+TEST(DeathJson, LeavesOutFieldsThatDoNotApplyToTheCause) {
     Death death{.id = {100, 5}, .cause = DeathCause::sigkill};
     death.signal = 9;
     death.sender = DeathSender::outside;
@@ -95,7 +95,7 @@ TEST(DeathJson, SaysHowLongAfterTheFailedCallTheDriverWasAsked) {
     EXPECT_TRUE(parsed(death)["gpu"]["read_seconds_after_failure"].is_null());
 }
 
-TEST(DeathJson, StandsInTheTickAsAListThatIsMostlyEmpty) {
+TEST(DeathJson, IsAListInTheTickThatIsMostlyEmpty) {
     Snapshot snapshot = test::example();
     EXPECT_EQ(Json::parse(tick_json(snapshot, snapshot.targets[0]))["deaths"], Json::array());
     snapshot.targets[0].deaths = {oom_kill()};
@@ -113,7 +113,7 @@ double sample(const Snapshot& snapshot, std::string_view name, const std::vector
     return -1;
 }
 
-TEST(DeathMetrics, StandAtZeroFromTheFirstScrape) {
+TEST(DeathMetrics, AreZeroAtTheFirstScrape) {
     const Snapshot snapshot = test::example();
     for (const OomConstraint constraint : kOomConstraints)
         EXPECT_EQ(sample(snapshot, "memscope_oom_kills_total", {"train", std::string(name_of(constraint))}), 0);

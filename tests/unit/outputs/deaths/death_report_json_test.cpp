@@ -36,7 +36,7 @@ TEST(DeathReportJson, HasTheDeathTheMomentAndWhatCameBefore) {
     EXPECT_EQ(report["advice"].size(), 2);
 }
 
-TEST(DeathReportJson, WhatWasNotFollowedIsNull) {
+TEST(DeathReportJson, GrowthThatWasNotRecordedIsNull) {
     DeathReport report = test::dead_job();
     report.growth.reset();
     report.deaths[0].oom.reset();
@@ -45,9 +45,9 @@ TEST(DeathReportJson, WhatWasNotFollowedIsNull) {
     EXPECT_FALSE(read["deaths"][0].contains("constraint"));
 }
 
-// The most that a watched process can do: every list full, every name as long as it may be and of bytes that JSON has
-// to escape.
-TEST(DeathReportJson, IsBelowItsBoundWhateverProcessesCallThemselves) {
+// The worst case that watched processes can cause: every list is full, every name has its greatest length and consists
+// of bytes that JSON has to escape.
+TEST(DeathReportJson, IsBelowItsBoundForAnyNames) {
     DeathReport report = test::dead_job();
     const std::string worst(1000, '\x01');
     report.deaths[0].command = std::make_shared<const std::string>(worst);

@@ -32,7 +32,7 @@ TEST(DeathBlock, SaysWhatHappenedWhichRolesHeldMemoryAndWhatToDo) {
                     "  details    memscope report /var/lib/memscope/death-1.json"));
 }
 
-TEST(DeathBlock, WorkersHeldWhatTheyDidNotShareWithTheirTrainer) {
+TEST(DeathBlock, WorkersHeldTheirOwnMemoryOnly) {
     DeathReport report = test::dead_job();
     auto& roles = report.then.targets.front().roles;
     const auto worker =
@@ -43,7 +43,7 @@ TEST(DeathBlock, WorkersHeldWhatTheyDidNotShareWithTheirTrainer) {
                 testing::Contains("  held by    trainer 440 MiB, dataloader worker 40 MiB, launcher 10 MiB"));
 }
 
-TEST(DeathBlock, SaysWhatTheJobHeldOfItsGpusAndNothingOfTheOthers) {
+TEST(DeathBlock, ShowsOnlyTheGpusOnWhichTheJobHeldMemory) {
     const auto lines = death_block(test::dead_job_on_gpus(), "");
     EXPECT_THAT(lines,
                 testing::Contains("  GPUs       GPU 0: 60 GiB here (18 GiB cached or fragmented), 10 GiB others, 97"));
@@ -51,7 +51,7 @@ TEST(DeathBlock, SaysWhatTheJobHeldOfItsGpusAndNothingOfTheOthers) {
     EXPECT_THAT(lines, Each(Not(HasSubstr("GPU 1"))));
 }
 
-TEST(DeathBlock, SaysHowLongBeforeAFailedCudaAllocationTheGpuWasSo) {
+TEST(DeathBlock, ShowsTheAgeOfGpuFiguresBeforeAFailedCudaAllocation) {
     DeathReport report = test::dead_job_on_gpus();
     report.deaths.front().gpu = GpuShortage{.before_exit = Seconds{0.3}};
     report.deaths.front().time = report.then.time + 1.1;
@@ -79,14 +79,14 @@ DeathReport crowded() {
     return report;
 }
 
-TEST(DeathBlock, IsShortAndNarrowWhateverItHasToSay) {
+TEST(DeathBlock, IsShortAndNarrowForAnyReport) {
     const auto lines = death_block(crowded(), std::string(300, 'f'));
     EXPECT_LE(lines.size(), 16);
     EXPECT_THAT(lines.back(), testing::EndsWith(std::string(300, 'f')));  // a cut path cannot be used
     for (std::size_t i = 1; i + 1 < lines.size(); ++i) EXPECT_LE(display_width(lines[i]), 80) << lines[i];
 }
 
-// Names that try to steer the terminal that shows them.
+// Names with escape sequences for the terminal.
 DeathReport hostile() {
     DeathReport report = test::dead_job_on_gpus();
     const std::string evil = "\x1b[2J\x07\n\xe2\x80\xae\xff";
@@ -114,7 +114,7 @@ TEST(DeathBlock, ShowsNoEscapes) {
                                                             Not(HasSubstr("\xe2\x80\xae")), Not(HasSubstr("\xff")))));
 }
 
-TEST(DeathBlock, ADeathWithoutASentenceStillHasOne) {
+TEST(DeathBlock, ADeathWithoutAnExplanationStillHasASentence) {
     Death death = test::oom_kill_of_trainer();
     death.explanation.clear();
     EXPECT_EQ(death_sentence(death), "python3 (pid 101) died: oom_kill.");

@@ -34,7 +34,7 @@ struct AStore : testing::Test {
     }
 };
 
-TEST(ReportName, SortsByTimeAndHoldsNothingThatAPathCouldMean) {
+TEST(ReportName, SortsByTimeAndHasNoCharactersOfAPath) {
     EXPECT_EQ(report_name(1763219018.9, "train", 4711), "death-20251115T150338Z-train-4711.json");
     EXPECT_EQ(report_name(0, "../a b/\x1b", 1), "death-19700101T000000Z-.._a_b__-1.json");
     EXPECT_LT(report_name(0, std::string(5000, 'x'), 1).size(), 120);
@@ -66,13 +66,13 @@ TEST_F(AStore, KeepsTheNewestBySize) {
     EXPECT_THAT(names_in(directory), ElementsAre(numbered(8), numbered(9)));
 }
 
-TEST_F(AStore, TheOneJustWrittenStaysEvenIfItsClockIsBehind) {
+TEST_F(AStore, TheNewReportStaysEvenIfTheClockIsBehind) {
     auto reports = store({.files = 2});
     for (const int i : {5, 6, 1}) ASSERT_TRUE(reports.write(numbered(i), "{}"));
     EXPECT_THAT(names_in(directory), ElementsAre(numbered(1), numbered(6)));
 }
 
-TEST_F(AStore, ReplacesOneOfTheSameName) {
+TEST_F(AStore, ReplacesAReportOfTheSameName) {
     auto reports = store();
     ASSERT_TRUE(reports.write(numbered(1), "first"));
     ASSERT_TRUE(reports.write(numbered(1), "second"));
@@ -80,14 +80,14 @@ TEST_F(AStore, ReplacesOneOfTheSameName) {
     EXPECT_THAT(names_in(directory), SizeIs(1));
 }
 
-TEST_F(AStore, RefusesWhatIsTooLarge) {
+TEST_F(AStore, RefusesAReportThatIsTooLarge) {
     auto reports = store({.one = Bytes{10}});
     const auto written = reports.write(numbered(1), std::string(11, 'x'));
     ASSERT_FALSE(written);
     EXPECT_THAT(names_in(directory), IsEmpty());
 }
 
-TEST_F(AStore, LeavesWhatIsNotItsOwnAlone) {
+TEST_F(AStore, LeavesFilesOfOthersAlone) {
     auto reports = store({.files = 1});
     tree.write("state/memscope/notes.txt", "mine");
     fs::create_directory(directory / numbered(0));
@@ -95,7 +95,7 @@ TEST_F(AStore, LeavesWhatIsNotItsOwnAlone) {
     EXPECT_THAT(names_in(directory), ElementsAre(numbered(0), numbered(3), "notes.txt"));
 }
 
-TEST_F(AStore, FollowsNoLink) {
+TEST_F(AStore, DoesNotFollowLinks) {
     auto reports = store({.files = 1});
     tree.write("state/victim", "precious");
     fs::create_symlink(tree.at("state/victim"), directory / numbered(1));
@@ -105,7 +105,7 @@ TEST_F(AStore, FollowsNoLink) {
     EXPECT_EQ(*read_file(tree.at("state/victim")), "precious");
 }
 
-TEST_F(AStore, KeepsItsDirectoryWhenThatIsMoved) {
+TEST_F(AStore, KeepsItsDirectoryWhenItIsMoved) {
     auto reports = store();
     fs::rename(directory, tree.at("state/moved"));
     ASSERT_TRUE(reports.write(numbered(1), "{}"));

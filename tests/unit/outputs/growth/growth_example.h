@@ -8,7 +8,7 @@ inline constexpr std::int64_t kMiB = std::int64_t{1} << 20U;
 // A training job that keeps its losses, maps its buffers, and has workers that decode images.
 GrowthReport grown();
 
-// Names that try to be something else.
+// Names that contain separators, escape sequences and bytes that are not UTF-8.
 GrowthReport hostile_growth();
 
 // Each site at a line of its own.

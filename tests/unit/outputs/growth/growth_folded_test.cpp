@@ -37,13 +37,13 @@ TEST(GrowthFolded, TheInterpreterItselfIsLeftOut) {
     EXPECT_THAT(growth_folded(stripped).text, HasSubstr("history.py:41);libc.so.6+0x98f00 943718400\n"));
 }
 
-TEST(GrowthFolded, WhatALineCannotSayIsInTheNote) {
+TEST(GrowthFolded, NegativeSumsAreInTheNote) {
     EXPECT_EQ(growth_folded(test::grown()).note,
               "2 of the sums are negative, and the format has no line for them: -11534336 bytes");
     EXPECT_THAT(growth_folded(test::many_sites(3)).note, IsEmpty());
 }
 
-TEST(GrowthFolded, WhatTheTopLeavesOutHasALine) {
+TEST(GrowthFolded, SitesBeyondTheTopHaveALine) {
     GrowthReport report = test::many_sites(10);
     report.top = 8;
     EXPECT_EQ(lines_of(growth_folded(report).text).back(), "[left out];[2 call sites] 12288");

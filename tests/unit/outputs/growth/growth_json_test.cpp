@@ -40,14 +40,14 @@ TEST(GrowthJson, AbsentIsNullNeverZero) {
     EXPECT_TRUE(json["resident"][1]["native"][1]["module"].is_null());
 }
 
-TEST(GrowthJson, SaysWhatCouldNotBeBookedAndWhy) {
+TEST(GrowthJson, ListsUnattributedGrowthWithItsReason) {
     EXPECT_EQ(json_of(test::grown())["unattributed"],
               Json({{{"plane", "resident"}, {"reason", "external"}, {"bytes", -3 * test::kMiB}},
                     {{"plane", "resident"}, {"reason", "other"}, {"bytes", 12 * test::kMiB}},
                     {{"plane", "mapped"}, {"reason", "exited"}, {"bytes", 5 * test::kMiB}}}));
 }
 
-TEST(GrowthJson, WhatTheTopLeavesOutIsSummed) {
+TEST(GrowthJson, SitesBeyondTheTopAreSummed) {
     GrowthReport report = test::grown();
     report.top = 1;
     const Json json = json_of(report);
@@ -84,7 +84,7 @@ TEST(GrowthJson, TenThousandSitesAreAllThere) {
     EXPECT_EQ(json["left_out"]["resident"]["sites"], 0);
 }
 
-TEST(GrowthReport, NamesThatAreTooMuchForAnAnswerAreLeftOutAndCounted) {
+TEST(GrowthReport, SitesWhoseNamesAreTooLargeForAnAnswerAreCounted) {
     GrowthReport report = test::many_sites(100);
     for (GrowthSite& site : report.growth.resident.sites) site.python[0].function.assign(1 << 20U, 'f');
     const ShownSites shown = shown_sites(report.growth.resident, {});

@@ -29,7 +29,7 @@ std::string unzipped(const std::string& bytes) {
     return out;
 }
 
-// As much of a profile as these tests ask about; field numbers are those of profile.proto.
+// The parts of a profile that these tests check. Field numbers are those of profile.proto.
 struct Profile {
     struct Sample {
         std::vector<std::string> frames{};  // innermost first: "function file:line"
@@ -51,7 +51,7 @@ struct Profile {
     }
 };
 
-// One number of a message; 0 where it is not there, as in protobuf.
+// One number of a message; 0 if it is missing, as in protobuf.
 std::uint64_t number(pbf_reader message, std::uint32_t field) {
     return message.next(field, protozero::pbf_wire_type::varint) ? message.get_uint64() : 0;
 }
@@ -134,7 +134,7 @@ TEST(GrowthPprof, NothingIsLeftOut) {
                 ElementsAre(-8 * test::kMiB, 0, 0, 0));
 }
 
-TEST(GrowthPprof, EveryNameStandsOnce) {
+TEST(GrowthPprof, EveryNameIsWrittenOnce) {
     const auto profile = read_profile(growth_pprof(test::many_sites(10'000)));
     EXPECT_EQ(profile.samples.size(), 10'000U);
     EXPECT_EQ(profile.functions, 3U);
@@ -144,7 +144,7 @@ TEST(GrowthPprof, EveryNameStandsOnce) {
     EXPECT_EQ(profile.strings.front(), "");
 }
 
-TEST(GrowthPprof, HostileNamesSteerNoTerminal) {
+TEST(GrowthPprof, HostileNamesAreMadePrintable) {
     const auto profile = read_profile(growth_pprof(test::hostile_growth()));
     EXPECT_TRUE(profile.find("f;g\\n7 99\\x1b[2J /tmp/\xEF\xBF\xBD\xEF\xBF\xBD;\\x0d\\n.py:3"));
     EXPECT_EQ(profile.samples.size(), 2U + 2U) << "sites without a stack are one; two reasons";

@@ -24,7 +24,7 @@ struct GrowthRoute : testing::Test {
     }
 };
 
-TEST_F(GrowthRoute, IsOnlyThereWhereTheStatusIs) {
+TEST_F(GrowthRoute, IsOnlyServedWithTheStatus) {
     EXPECT_EQ(get({}).status, 200);
     options.status = false;
     EXPECT_EQ(get({}).status, 404);
@@ -48,14 +48,14 @@ TEST_F(GrowthRoute, SeveralTargetsAndNoneNamedIsAnError) {
     EXPECT_EQ(get({{"target", "other"}}).status, 404) << "the source has not heard of it yet";
 }
 
-TEST_F(GrowthRoute, SaysThatNobodyFollowsGrowth) {
+TEST_F(GrowthRoute, SaysThatGrowthIsNotRecorded) {
     options.growth = {};
     const auto answer = get({{"target", "train"}});
     EXPECT_EQ(answer.status, 404);
     EXPECT_THAT(answer.body, StartsWith("growth is not recorded: "));
 }
 
-TEST_F(GrowthRoute, RefusesWhatItDoesNotUnderstand) {
+TEST_F(GrowthRoute, RefusesUnknownFormatsAndNumbers) {
     EXPECT_EQ(get({{"format", "svg"}}).status, 400);
     EXPECT_THAT(get({{"format", "\x1b[2J"}}).body, HasSubstr("\\x1b[2J"));
     for (const char* top : {"", "-1", "x", "1e3"}) EXPECT_EQ(get({{"top", top}}).status, 400) << top;

@@ -16,7 +16,7 @@ std::string text_of(const GrowthReport& report, std::size_t columns = 100) {
     return growth_text(report, {.columns = columns});
 }
 
-TEST(GrowthText, SaysWhatEachPlaneMeansAndWhereItsLimitIs) {
+TEST(GrowthText, ExplainsEachPlaneAndItsLimits) {
     const std::string text = text_of(test::grown());
     EXPECT_THAT(text, HasSubstr("RESIDENT  1.2 GiB: where memory was first touched"));
     EXPECT_THAT(text, HasSubstr("MAPPED  2.0 GiB: mapped here and not unmapped since"));
@@ -24,7 +24,7 @@ TEST(GrowthText, SaysWhatEachPlaneMeansAndWhereItsLimitIs) {
     EXPECT_THAT(text, HasSubstr("700 MiB of mapped files, 13 GiB reserved without access"));
 }
 
-TEST(GrowthText, HasPlanesOfGpusOnlyWhereThereIsSomethingInThem) {
+TEST(GrowthText, HasPlanesOfGpusOnlyIfTheyAreNotEmpty) {
     GrowthReport report = test::grown();
     EXPECT_THAT(text_of(report), Not(HasSubstr("GPU  ")));
     report.growth.gpu = report.growth.mapped;
@@ -42,7 +42,7 @@ TEST(GrowthText, TheUsersOwnLineComesFirstWithItsCallersBelow) {
                                 "(train.py:240)\n"));
 }
 
-TEST(GrowthText, LibraryCodeStandsBelowTheLineThatCalledIt) {
+TEST(GrowthText, LibraryCodeIsBelowTheLineThatCalledIt) {
     EXPECT_THAT(text_of(test::grown(), 200),
                 HasSubstr("/home/ada/job/data.py:66 Images.__getitem__\n"
                           "                 calls default_collate (collate.py:398) › stack (functional.py:77) › "
@@ -66,7 +66,7 @@ TEST(GrowthText, CutsThePathBeforeTheFunction) {
     EXPECT_EQ(site_line(site, 8), "history…");
 }
 
-TEST(GrowthText, SaysWhatIsAtNoShownStack) {
+TEST(GrowthText, ListsGrowthWithoutAShownStack) {
     GrowthReport report = test::grown();
     report.top = 1;
     const std::string text = text_of(report);
@@ -95,7 +95,7 @@ TEST(GrowthText, ColourOnlyWhereItIsWanted) {
     EXPECT_THAT(painted, HasSubstr("\x1b[1m/home/ada/job/history.py:41 History.append\x1b[0m"));
 }
 
-TEST(GrowthText, FitsEveryWidthAndSteersNoTerminal) {
+TEST(GrowthText, FitsEveryWidthAndIsPrintable) {
     for (const auto& report : {test::grown(), test::hostile_growth(), GrowthReport{}, test::many_sites(3)})
         for (const std::size_t columns : {0, 40, 41, 60, 72, 80, 81, 99, 132, 500, 100'000}) {
             const std::string text = text_of(report, columns);

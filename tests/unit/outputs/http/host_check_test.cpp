@@ -128,7 +128,7 @@ TEST(HostCheck, AHostNameHasNoPortNoPatternAndNoAddressInBrackets) {
     }
 }
 
-// The check as clients meet it.
+// The check in a running server.
 struct CheckedServer : testing::Test {
     int handled = 0;
     Result<HttpServer> server = HttpServer::on_tcp(

@@ -14,7 +14,7 @@
 #include "outputs/metrics/metric_table.h"
 #include "raw_client.h"
 
-// Clients that mean harm, or behave as if they did.
+// Clients that attack the server, or behave as if they did.
 namespace memscope {
 namespace {
 
@@ -28,7 +28,7 @@ using test::status_of;
 const ListenAddress kAnyPort{"127.0.0.1", 0};
 const std::string kScrape = "GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
-// The server gives up on no client in the time of a test: each scrape must be answered while the others stay.
+// No client times out during a test: each scrape must be answered while the other connections stay.
 struct HostileHttp : testing::Test {
     Board board;
     Result<HttpServer> server =
@@ -70,10 +70,10 @@ TEST_F(HostileHttp, AThousandIdleConnectionsDoNotKeepAScrapeOut) {
     std::vector<Fd> idle;
     for (int i = 0; i < 1000; ++i) idle.push_back(connected(port()));
     for (int i = 0; i < 5; ++i) EXPECT_TRUE(scrape_is_right());
-    EXPECT_EQ(status_of(received(idle.front())), 503) << "the oldest connection had to go, and is told why";
+    EXPECT_EQ(status_of(received(idle.front())), 503) << "the oldest connection is closed with a reason";
 }
 
-TEST_F(HostileHttp, ManyThatDripAByteAtATimeDoNotKeepAScrapeOut) {
+TEST_F(HostileHttp, ManyClientsThatSendAByteAtATimeDoNotKeepAScrapeOut) {
     std::vector<Fd> slow;
     for (int i = 0; i < 600; ++i) slow.push_back(connected(port()));
     for (std::size_t byte = 0; byte < 5; ++byte) {
@@ -115,7 +115,7 @@ TEST_F(HostileHttp, AHalfClosedClientStillGetsItsAnswer) {
     EXPECT_EQ(answer->body, page);
 }
 
-TEST_F(HostileHttp, WhoGoesInTheMidstOfARequestIsForgotten) {
+TEST_F(HostileHttp, AClientThatDisconnectsDuringARequestIsForgotten) {
     for (int i = 0; i < 2000; ++i) {
         const Fd client = connected(port());
         send_text(client, kScrape.substr(0, static_cast<std::size_t>(i) % kScrape.size()));
@@ -144,7 +144,7 @@ TEST_F(HostileHttp, HeadAndWrongMethodsAndPathsBetweenTheLines) {
     EXPECT_TRUE(scrape_is_right());
 }
 
-TEST(SlowReader, OfALongAnswerIsCutOffAndHoldsNobodyUp) {
+TEST(SlowReader, OfALongAnswerIsCutOffAndDelaysNoOther) {
     const std::string body(24 << 20, 'x');
     auto server = HttpServer::on_tcp(
         kAnyPort,
@@ -152,7 +152,7 @@ TEST(SlowReader, OfALongAnswerIsCutOffAndHoldsNobodyUp) {
         {.request = Seconds{1}});
     ASSERT_TRUE(server);
     const Fd slow = connected(server->port());
-    const int room = 256 << 10;  // else the kernel would take most of the response for us
+    const int room = 256 << 10;  // otherwise the kernel would buffer most of the response
     ASSERT_EQ(::setsockopt(slow.get(), SOL_SOCKET, SO_RCVBUF, &room, sizeof room), 0);
     // The server never reads the bytes after the request. So when it closes the connection, the kernel sends a reset at
     // once, which is the event to wait for: a FIN would come only after the response.

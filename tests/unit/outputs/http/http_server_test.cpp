@@ -71,7 +71,7 @@ TEST_F(Http, OtherPathsAre404AndOtherMethods405) {
     }
 }
 
-TEST_F(Http, ABodyIsNotWantedAndNotWaitedFor) {
+TEST_F(Http, ABodyIsIgnoredAndNotWaitedFor) {
     const std::string post = "POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: ";
     EXPECT_EQ(status_of(raw_exchange(port(), post + "5\r\n\r\nhello")), 405);
     EXPECT_EQ(status_of(raw_exchange(port(), post + "60000\r\n\r\n" + std::string(60000, 'x'))), 405);
@@ -114,7 +114,7 @@ TEST_F(Http, OneTargetIsATickSeveralAreAList) {
     EXPECT_THAT(get(port(), "/api/v1/text?target=train"), HasSubstr("of headroom"));
 }
 
-TEST_F(Http, ProcessesAreShownOnlyWhereThatWasAskedFor) {
+TEST_F(Http, ProcessesAreServedOnlyWithTheStatus) {
     publish(test::example());
     auto closed = HttpServer::on_tcp(kAnyPort, make_routes(board, {}));
     ASSERT_TRUE(closed);
@@ -133,7 +133,7 @@ TEST_F(Http, AHundredAtOnceAreAllAnswered) {
     EXPECT_EQ(good, 100);
 }
 
-TEST_F(Http, APortInUseIsSaidWithAdvice) {
+TEST_F(Http, APortInUseIsAnErrorWithAdvice) {
     const auto second = HttpServer::on_tcp({"127.0.0.1", port()}, make_routes(board, {}));
     ASSERT_FALSE(second);
     EXPECT_EQ(second.error().message(),

@@ -60,7 +60,7 @@ TEST_F(UnixHttp, AFileThatIsNoSocketIsLeftAlone) {
     EXPECT_TRUE(fs::is_regular_file(socket));
 }
 
-TEST_F(UnixHttp, TheClientSaysWhatIsWrong) {
+TEST_F(UnixHttp, TheClientReturnsErrors) {
     EXPECT_THAT(http_get_unix(socket, "/", Seconds{1}).error().message(), HasSubstr("No such file"));
     EXPECT_FALSE(http_get_unix(socket, "/a b", Seconds{1}));
     EXPECT_FALSE(http_get_unix(socket, "/a\r\nX: y", Seconds{1}));
@@ -77,7 +77,7 @@ TEST_F(UnixHttp, TheClientDoesNotWaitForEver) {
     EXPECT_THAT(http_get_unix(socket, "/", Seconds{0.1}).error().message(), HasSubstr("timed out"));
 }
 
-TEST(HttpClient, KnowsAWholeAnswerFromABrokenOne) {
+TEST(HttpClient, DistinguishesAWholeAnswerFromABrokenOne) {
     EXPECT_TRUE(parse_http_response("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n\r\nok"));
     EXPECT_FALSE(parse_http_response("HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nok"));
     EXPECT_FALSE(parse_http_response("HTTP/1.1 200 OK\r\nContent-Len"));

@@ -37,7 +37,7 @@ TEST(TickJson, HasTheKeysOfTheContract) {
     EXPECT_EQ(json["shm"]["size_bytes"], test::gib(1).n);
 }
 
-TEST(TickJson, VerdictsSayOfWhatTheyAre) {
+TEST(TickJson, VerdictsNameTheirScope) {
     const Json json = tick(test::example());
     ASSERT_EQ(json["verdicts"].size(), 2);
     const Json& whole = json["verdicts"][0];
@@ -94,7 +94,7 @@ TEST(TickJson, TheKernelsHighWaterMarkIsThereOrNull) {
     EXPECT_TRUE(tick(snapshot)["memory"].at("peak_bytes").is_null());
 }
 
-TEST(TickJson, WhatIsInheritedIsInTheResidentMemoryAndNotInOnesOwn) {
+TEST(TickJson, InheritedPagesCountAsResidentMemoryButNotAsOwnMemory) {
     Snapshot snapshot = test::example();
     TargetSnapshot& target = snapshot.targets[0];
     target.processes[2].inherited = test::gib(2);
@@ -115,7 +115,7 @@ TEST(TickJson, WithoutGrowthThereIsNoForecast) {
     EXPECT_TRUE(tick(snapshot)["forecast"].is_null());
 }
 
-TEST(TickJson, PrecursorsAreThoseThatStandWithTheirReasons) {
+TEST(TickJson, PresentPrecursorsAreListedWithTheirReasons) {
     Snapshot snapshot = test::example();
     EXPECT_EQ(tick(snapshot)["precursors"], Json::array());
     snapshot.targets[0].precursors = {{PrecursorKind::near_limit, 1760000000.25, "58 GiB of 64 GiB"}};
@@ -126,7 +126,7 @@ TEST(TickJson, PrecursorsAreThoseThatStandWithTheirReasons) {
     EXPECT_EQ(standing[0]["reason"], "58 GiB of 64 GiB");
 }
 
-TEST(TickJson, TimeLostInReclaimIsThereOrNull) {
+TEST(TickJson, ReclaimStallsAreThereOrNull) {
     Snapshot snapshot = test::example();
     EXPECT_EQ(tick(snapshot)["memory"]["reclaim_stall_seconds"], 0);
     snapshot.targets[0].reclaim.reset();
@@ -172,7 +172,7 @@ TEST(TickJson, AbsentIsNullOrLeftOutNeverZero) {
         EXPECT_TRUE(json["processes"][0].at(key).is_null()) << key;
 }
 
-TEST(TickJson, SaysWhereItMeasuredWhenThatIsNotTheTarget) {
+TEST(TickJson, NamesTheMeasuredCgroupIfItIsNotTheTarget) {
     Snapshot snapshot = test::example();
     snapshot.targets[0].memory.measured_at = "user.slice";
     snapshot.targets[0].memory.others = Bytes{0};
@@ -200,7 +200,7 @@ TEST(TickJson, AnyBytesInANameAreStillOneLineOfValidJson) {
     EXPECT_EQ(json["processes"][0]["command"], std::string("nul\0byte", 8));
 }
 
-TEST(TickJson, ANumberThatIsNoneIsNull) {
+TEST(TickJson, NotANumberIsNull) {
     Snapshot snapshot = test::example();
     snapshot.time = std::numeric_limits<double>::quiet_NaN();
     EXPECT_TRUE(tick(snapshot)["time"].is_null());

@@ -21,7 +21,7 @@ TEST(MetricTable, CountersAndOnlyCountersEndInTotal) {
         EXPECT_EQ(metric.name.ends_with("_total"), metric.kind == MetricKind::counter) << metric.name;
 }
 
-TEST(MetricTable, NoNameStandsTwice) {
+TEST(MetricTable, EachNameIsUnique) {
     std::set<std::string_view> names;
     for (const Metric& metric : metric_table()) EXPECT_TRUE(names.insert(metric.name).second) << metric.name;
 }
@@ -48,7 +48,7 @@ TEST(MetricTable, HelpIsOneSentenceThatNeedsNoEscape) {  // the serializer write
     }
 }
 
-// What processes take by calls of the CUDA driver.
+// GPU memory that processes allocate by calls of the CUDA driver.
 void add_cuda_calls(TargetGpu& gpu) {
     const RoleKey trainer{Role::trainer, 0};
     GpuUse& use = gpu.roles[{trainer, "GPU-00"}];
@@ -71,7 +71,7 @@ TEST(MetricTable, EveryReaderFillsExactlyItsLabels) {
     }
 }
 
-TEST(MetricTable, NoSeriesStandsTwiceEvenIfNamesDifferOnlyInBrokenBytes) {
+TEST(MetricTable, EachSeriesIsUniqueEvenIfNamesDifferOnlyInBrokenBytes) {
     Snapshot snapshot = test::example();
     snapshot.targets = {test::training("a\xff"), test::training("a\xfe"), test::training("a\xef\xbf\xbd")};
     EXPECT_THAT(target_labels(snapshot), testing::ElementsAre("a\uFFFD", "a\uFFFD#2", "a\uFFFD#3"));

@@ -22,14 +22,14 @@ TEST(Prometheus, ByteCountsAreExactUpTo2ToThe53) {
                 HasSubstr("memscope_memory_usage_bytes{target=\"train\"} 9007199254740991\n"));
 }
 
-TEST(Prometheus, AllSixEventsStandAtZeroFromTheFirstScrape) {
+TEST(Prometheus, AllSixEventsAreZeroAtTheFirstScrape) {
     const std::string text = render_prometheus(test::example());
     for (const auto* event : {"low", "high", "max", "oom", "oom_kill", "oom_group_kill"})
         EXPECT_THAT(
             text, HasSubstr(std::string("memscope_memory_events_total{target=\"train\",event=\"") + event + "\"} 0\n"));
 }
 
-TEST(Prometheus, AllEightPrecursorsHaveALineAndThoseThatStandHaveAOne) {
+TEST(Prometheus, AllEightPrecursorsHaveALineAndPresentOnesHaveAOne) {
     Snapshot snapshot = test::example();
     snapshot.targets[0].precursors = {{PrecursorKind::shm_full, 1, "full"}};
     const std::string text = render_prometheus(snapshot);
@@ -39,7 +39,7 @@ TEST(Prometheus, AllEightPrecursorsHaveALineAndThoseThatStandHaveAOne) {
                                     "\"} " + (std::string(word) == "shm_full" ? "1" : "0") + "\n"));
 }
 
-TEST(Prometheus, PrecursorsOfTheHostAreToldFromThoseOfTheJob) {
+TEST(Prometheus, PrecursorsOfTheHostDifferFromThoseOfTheJob) {
     Snapshot snapshot = test::example();
     snapshot.targets[0].precursors = {{PrecursorKind::eta, 1, "own", false},
                                       {PrecursorKind::near_limit, 1, "host", true}};
@@ -50,7 +50,7 @@ TEST(Prometheus, PrecursorsOfTheHostAreToldFromThoseOfTheJob) {
     EXPECT_THAT(text, Not(HasSubstr(start + "host_low"))) << "it is never of anything else";
 }
 
-TEST(Prometheus, OneOfThreeOwnsTheNearestLimit) {
+TEST(Prometheus, TheNearestLimitHasOneOwner) {
     Snapshot snapshot = test::example();
     for (const auto& [owner, word] : {std::pair{"own", "own"}, {"jobs.slice/a", "ancestor"}, {"host", "host"}}) {
         snapshot.targets[0].memory.effective = EffectiveLimit{owner, test::gib(64), test::gib(1)};
@@ -97,7 +97,7 @@ TEST(Prometheus, TheKernelsHighWaterMarkIsAbsentWhereThereIsNone) {
     EXPECT_THAT(render_prometheus(snapshot), Not(HasSubstr("memscope_memory_peak_bytes")));
 }
 
-TEST(Prometheus, TimeLostInReclaimStandsAtZeroOrIsUnknown) {
+TEST(Prometheus, ReclaimStallsAreZeroOrUnknown) {
     Snapshot snapshot = test::example();
     EXPECT_THAT(render_prometheus(snapshot), HasSubstr("memscope_reclaim_stall_seconds_total{target=\"train\"} 0\n"));
     snapshot.targets[0].reclaim.reset();
@@ -157,7 +157,7 @@ TEST(Prometheus, AHostileTargetNameStaysInsideItsQuotes) {
     });
 }
 
-TEST(Prometheus, PromtoolFindsNothingToSay) {
+TEST(Prometheus, PromtoolHasNoComplaints) {
     ASSERT_EQ(std::system("command -v promtool >/dev/null"), 0) << "promtool is missing: ./dev deps";
     Snapshot snapshot = test::example();
     snapshot.targets.push_back(test::training("b\"\n\\\xff"));

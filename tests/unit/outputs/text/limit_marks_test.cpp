@@ -20,14 +20,14 @@ MemoryState held(double percent, const char* owner = "own") {
     return memory;
 }
 
-struct Told {
+struct Reported {
     LimitMarks marks{};
     double time = 1000;
     std::vector<std::string> all{};
 
     std::vector<std::string> at(const MemoryState& memory) {
         time += 1;
-        const auto lines = marks.tell(time, memory);
+        const auto lines = marks.lines_at(time, memory);
         all.insert(all.end(), lines.begin(), lines.end());
         return lines;
     }
@@ -37,112 +37,113 @@ struct Told {
     }
 };
 
-TEST(LimitMarks, EachIsToldOnceOnTheWayUp) {
-    Told told;
-    EXPECT_THAT(told.at(49), IsEmpty());
-    EXPECT_THAT(told.at(51), ElementsAre("51 GiB of unreclaimable memory, above 50 % of its own limit (100 GiB); 49 "
-                                         "GiB of headroom"));
-    EXPECT_THAT(told.at(60), IsEmpty());
-    EXPECT_THAT(told.at(96), ElementsAre(HasSubstr("above 95 %"))) << "the highest of those that were passed";
-    EXPECT_THAT(told.at(99), IsEmpty());
+TEST(LimitMarks, EachHasOneLineOnTheWayUp) {
+    Reported reported;
+    EXPECT_THAT(reported.at(49), IsEmpty());
+    EXPECT_THAT(reported.at(51),
+                ElementsAre("51 GiB of unreclaimable memory, above 50 % of its own limit (100 GiB); 49 "
+                            "GiB of headroom"));
+    EXPECT_THAT(reported.at(60), IsEmpty());
+    EXPECT_THAT(reported.at(96), ElementsAre(HasSubstr("above 95 %"))) << "the highest of those that were passed";
+    EXPECT_THAT(reported.at(99), IsEmpty());
 }
 
-TEST(LimitMarks, ASizeThatWaversAroundAMarkMakesOneLine) {
-    Told told;
-    for (int i = 0; i < 600; ++i) told.at(i % 7 < 4 ? 90.4 : 87);
-    EXPECT_THAT(told.all, ElementsAre(HasSubstr("above 90 %")));
+TEST(LimitMarks, ASizeThatVariesAroundAMarkMakesOneLine) {
+    Reported reported;
+    for (int i = 0; i < 600; ++i) reported.at(i % 7 < 4 ? 90.4 : 87);
+    EXPECT_THAT(reported.all, ElementsAre(HasSubstr("above 90 %")));
 }
 
-TEST(LimitMarks, ReliefIsToldWhenItIsFivePointsBelow) {
-    Told told;
-    told.at(91);
-    EXPECT_THAT(told.at(86), IsEmpty());
-    EXPECT_THAT(told.at(84.9),
+TEST(LimitMarks, FallingBelowAMarkHasALineAfterFivePoints) {
+    Reported reported;
+    reported.at(91);
+    EXPECT_THAT(reported.at(86), IsEmpty());
+    EXPECT_THAT(reported.at(84.9),
                 ElementsAre("85 GiB of unreclaimable memory, fell below 90 % of its own limit (100 GiB)"));
-    EXPECT_THAT(told.at(84), IsEmpty());
-    EXPECT_THAT(told.at(91), ElementsAre(HasSubstr("above 90 %"))) << "it was left clearly";
+    EXPECT_THAT(reported.at(84), IsEmpty());
+    EXPECT_THAT(reported.at(91), ElementsAre(HasSubstr("above 90 %"))) << "it was left clearly";
 }
 
-TEST(LimitMarks, OrWhenItWasBelowForAMinute) {
-    Told told;
-    told.at(91);
-    told.stay(89, 60);
-    EXPECT_THAT(told.all, ElementsAre(HasSubstr("above 90 %")));
-    EXPECT_THAT(told.at(89), ElementsAre(HasSubstr("fell below 90 %")));
-    told.all.clear();
-    told.stay(91, 60);
-    EXPECT_THAT(told.all, IsEmpty()) << "it was not left clearly";
-    EXPECT_THAT(told.at(91), ElementsAre(HasSubstr("above 90 %")));
+TEST(LimitMarks, OrAfterAMinuteBelowTheMark) {
+    Reported reported;
+    reported.at(91);
+    reported.stay(89, 60);
+    EXPECT_THAT(reported.all, ElementsAre(HasSubstr("above 90 %")));
+    EXPECT_THAT(reported.at(89), ElementsAre(HasSubstr("fell below 90 %")));
+    reported.all.clear();
+    reported.stay(91, 60);
+    EXPECT_THAT(reported.all, IsEmpty()) << "it was not left clearly";
+    EXPECT_THAT(reported.at(91), ElementsAre(HasSubstr("above 90 %")));
 }
 
 TEST(LimitMarks, TheMinuteAboveBeginsAgainAfterEachFall) {
-    Told told;
-    told.at(91);
-    told.stay(89, 61);
-    told.all.clear();
+    Reported reported;
+    reported.at(91);
+    reported.stay(89, 61);
+    reported.all.clear();
     for (int i = 0; i < 10; ++i) {
-        told.stay(91, 40);
-        told.stay(89, 5);
+        reported.stay(91, 40);
+        reported.stay(89, 5);
     }
-    EXPECT_THAT(told.all, IsEmpty());
+    EXPECT_THAT(reported.all, IsEmpty());
 }
 
-TEST(LimitMarks, AHigherMarkIsToldAtOnceThoughALowerOneWaits) {
-    Told told;
-    told.at(91);
-    told.stay(89, 61);
-    EXPECT_THAT(told.at(96), ElementsAre(HasSubstr("above 95 %")));
+TEST(LimitMarks, AHigherMarkHasItsLineAtOnceAlthoughALowerOneWaits) {
+    Reported reported;
+    reported.at(91);
+    reported.stay(89, 61);
+    EXPECT_THAT(reported.at(96), ElementsAre(HasSubstr("above 95 %")));
 }
 
-TEST(LimitMarks, SlowWaveringIsAtMostALineAMinute) {
-    Told told;
-    for (int minute = 0; minute < 60; ++minute) told.stay(minute % 2 == 0 ? 90.5 : 89.5, 60);
-    EXPECT_LE(told.all.size(), 60U);
+TEST(LimitMarks, ASlowChangeAroundAMarkMakesAtMostALineAMinute) {
+    Reported reported;
+    for (int minute = 0; minute < 60; ++minute) reported.stay(minute % 2 == 0 ? 90.5 : 89.5, 60);
+    EXPECT_LE(reported.all.size(), 60U);
 }
 
-TEST(LimitMarks, FromNinetyFiveToEightyEightIsNoRelief) {
-    Told told;
-    told.at(96);
-    EXPECT_THAT(told.at(88), IsEmpty());
-    EXPECT_THAT(told.at(84), ElementsAre(HasSubstr("fell below 90 %")));
+TEST(LimitMarks, FallingFromNinetyFiveToEightyEightHasNoLine) {
+    Reported reported;
+    reported.at(96);
+    EXPECT_THAT(reported.at(88), IsEmpty());
+    EXPECT_THAT(reported.at(84), ElementsAre(HasSubstr("fell below 90 %")));
 }
 
 TEST(LimitMarks, WhatIsHeldBelowTheLimitOfAnAncestorCounts) {
-    Told told;
+    Reported reported;
     MemoryState memory = held(92, "jobs");
     memory.unreclaimable = gib(2);
-    EXPECT_THAT(told.at(memory),
+    EXPECT_THAT(reported.at(memory),
                 ElementsAre("92 GiB of unreclaimable memory (2.0 GiB of it by this job), above 90 % of "
                             "the limit of jobs (100 GiB); 8.0 GiB of headroom"));
 }
 
 TEST(LimitMarks, SwapCountsWhereTheLimitCountsIt) {
-    Told told;
+    Reported reported;
     MemoryState memory = held(92);
     memory.unreclaimable = gib(60);
     memory.swap = gib(32);
-    EXPECT_THAT(told.at(memory), ElementsAre(HasSubstr("above 90 %")));
+    EXPECT_THAT(reported.at(memory), ElementsAre(HasSubstr("above 90 %")));
 }
 
-TEST(LimitMarks, TwoLimitsThatAlternateAreToldOnceEach) {
-    Told told;
+TEST(LimitMarks, TwoLimitsThatAlternateHaveOneLineEach) {
+    Reported reported;
     for (int i = 0; i < 120; ++i) {
         MemoryState memory;
         // 3 GiB of headroom on both sides, and whose is less alternates: 70 % of one, 95 % of the other.
         memory.candidates = {{"own", gib(10), gib(7)}, {"host", gib(64), gib(61)}};
         memory.candidates[static_cast<std::size_t>(i % 2)].held += Bytes{4096};
         memory.effective = nearest_limit(memory.candidates);
-        told.at(memory);
+        reported.at(memory);
     }
-    EXPECT_THAT(told.all, testing::UnorderedElementsAre(HasSubstr("above 95 % of the host's memory"),
-                                                        HasSubstr("above 50 % of its own limit")));
+    EXPECT_THAT(reported.all, testing::UnorderedElementsAre(HasSubstr("above 95 % of the host's memory"),
+                                                            HasSubstr("above 50 % of its own limit")));
 }
 
 TEST(LimitMarks, WithoutALimitThereAreNone) {
-    Told told;
-    told.at(96);
-    EXPECT_THAT(told.at(MemoryState{}), IsEmpty());
-    EXPECT_THAT(told.at(96), ElementsAre(HasSubstr("above 95 %"))) << "a limit that was set again";
+    Reported reported;
+    reported.at(96);
+    EXPECT_THAT(reported.at(MemoryState{}), IsEmpty());
+    EXPECT_THAT(reported.at(96), ElementsAre(HasSubstr("above 95 %"))) << "a limit that was set again";
 }
 
 }  // namespace

@@ -78,8 +78,8 @@ void nobody_reads_then_somebody_does(Ends ends) {
     EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), written + 1);
 }
 
-TEST_F(Stream, APipeNobodyReadsSkipsWholeTicks) { nobody_reads_then_somebody_does(make_pipe()); }
-TEST_F(Stream, ASocketNobodyReadsSkipsWholeTicks) { nobody_reads_then_somebody_does(make_socket_pair()); }
+TEST_F(Stream, APipeThatIsNotReadSkipsWholeTicks) { nobody_reads_then_somebody_does(make_pipe()); }
+TEST_F(Stream, ASocketThatIsNotReadSkipsWholeTicks) { nobody_reads_then_somebody_does(make_socket_pair()); }
 
 TEST_F(Stream, TheDescriptorItWasGivenStaysBlocking) {
     const Ends ends = make_pipe();
@@ -120,7 +120,7 @@ TEST_F(Stream, FinishGivesUpInTime) {
     EXPECT_EQ(stream->write_tick({"y"}), Outcome::skipped);
 }
 
-TEST_F(Stream, AReaderThatIsGoneIsSaid) {
+TEST_F(Stream, AReaderThatIsGoneIsReported) {
     for (auto* make : {make_pipe, make_socket_pair}) {
         Ends ends = make();
         auto stream = LineStream::open(ends.write.get());
@@ -133,7 +133,7 @@ TEST_F(Stream, AReaderThatIsGoneIsSaid) {
     }
 }
 
-TEST_F(Stream, AReaderThatWasGoneFromTheStartIsSaid) {
+TEST_F(Stream, AReaderThatWasGoneFromTheStartIsReported) {
     Ends ends = make_pipe();
     ends.read = Fd();
     auto stream = LineStream::open(ends.write.get());

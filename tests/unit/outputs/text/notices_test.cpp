@@ -22,7 +22,7 @@ Snapshot held(std::uint64_t percent) {
     return snapshot;
 }
 
-TEST(Notices, TheFirstTickSaysWhatIsWatched) {
+TEST(Notices, TheFirstTickNamesTheTargets) {
     EXPECT_THAT(notices(nullptr, held(10)),
                 ElementsAre("train: watching, 47 GiB, 5 processes (1 launcher, 1 trainer, 3 dataloader workers)"));
 }
@@ -41,7 +41,7 @@ TEST(Notices, ATargetThatComesLaterIsAnnounced) {
     EXPECT_THAT(notices(&before, now), ElementsAre("z: watching, 47 GiB, no processes yet"));
 }
 
-TEST(Notices, AnEndIsSaidOnce) {
+TEST(Notices, TheEndOfATargetHasOneLine) {
     const Snapshot before = held(10);
     Snapshot down = before;
     down.targets[0].up = false;
@@ -53,7 +53,7 @@ TEST(Notices, AnEndIsSaidOnce) {
     EXPECT_THAT(notices(&down, gone), IsEmpty());
 }
 
-TEST(Notices, EmptyIsNotAnEnd) {
+TEST(Notices, AnEmptyTargetHasNotEnded) {
     const Snapshot full = held(10);
     Snapshot empty = full;
     empty.targets[0].processes.clear();
@@ -64,7 +64,7 @@ TEST(Notices, EmptyIsNotAnEnd) {
         ElementsAre("train: no longer empty: 47 GiB, 5 processes (1 launcher, 1 trainer, 3 dataloader workers)"));
 }
 
-TEST(Notices, AnOomKillIsSaidAlsoWhenTheTargetEndsWithIt) {
+TEST(Notices, AnOomKillHasALineAlsoIfTheTargetEndsWithIt) {
     const Snapshot before = held(10);
     Snapshot now = before;
     now.targets[0].memory.events->oom_kill = 2;
@@ -77,14 +77,14 @@ TEST(Notices, AnOomKillIsSaidAlsoWhenTheTargetEndsWithIt) {
                             "train: ended, last seen with 47 GiB"));
 }
 
-TEST(Notices, OldOomKillsAreNoNewsAndACounterThatFallsIsNone) {
+TEST(Notices, OldOomKillsAndAFallingCounterMakeNoLine) {
     Snapshot before = held(10);
     before.targets[0].memory.events->oom_kill = 3;
     EXPECT_EQ(notices(nullptr, before).size(), 1);
     EXPECT_THAT(notices(&before, held(10)), IsEmpty());
 }
 
-TEST(Notices, EachMarkOfTheLimitIsSaidOnTheWayUp) {
+TEST(Notices, EachMarkOfTheLimitHasALineOnTheWayUp) {
     const Snapshot low = held(49);
     const Snapshot half = held(51);
     const Snapshot more = held(60);
@@ -100,14 +100,14 @@ TEST(Notices, EachMarkOfTheLimitIsSaidOnTheWayUp) {
     EXPECT_THAT(notices(&more, half), IsEmpty());
 }
 
-TEST(Notices, ReliefIsSaidToo) {
+TEST(Notices, FallingBelowNinetyPercentHasALine) {
     const Snapshot high = held(91);
     const Snapshot lower = held(84);
     EXPECT_THAT(notices(&high, lower),
                 ElementsAre("train: 54 GiB of unreclaimable memory, fell below 90 % of its own limit (64 GiB)"));
 }
 
-TEST(Notices, AJobThatWaversAroundNinetyPercentMakesOneLine) {
+TEST(Notices, AJobThatVariesAroundNinetyPercentMakesOneLine) {
     NoticeWriter writer;
     Snapshot before = held(10);
     (void)writer.write(nullptr, before);
@@ -121,7 +121,7 @@ TEST(Notices, AJobThatWaversAroundNinetyPercentMakesOneLine) {
     EXPECT_EQ(lines.size(), 1U);
 }
 
-TEST(Notices, ATargetThatComesBackIsToldOfItsMarksAnew) {
+TEST(Notices, ATargetThatComesBackHasItsMarksAgain) {
     NoticeWriter writer;
     const Snapshot high = held(91);
     Snapshot gone = high;
@@ -138,7 +138,7 @@ TEST(Notices, MarksCountWhatIsHeldBelowTheLimitOfAnAncestor) {
     EXPECT_THAT(notices(&before, now), ElementsAre(testing::HasSubstr("above 95 % of the limit of jobs (64 GiB)")));
 }
 
-TEST(Notices, APrecursorIsSaidWhenItBeginsAndWhenItIsOver) {
+TEST(Notices, APrecursorHasALineWhenItBeginsAndWhenItEnds) {
     const Snapshot calm = held(10);
     Snapshot stalled = calm;
     stalled.targets[0].precursors = {{PrecursorKind::pressure, 1, "all its threads waited"}};
@@ -151,13 +151,13 @@ TEST(Notices, APrecursorIsSaidWhenItBeginsAndWhenItIsOver) {
     EXPECT_THAT(notices(&worse, calm), ElementsAre("train: pressure is over", "train: shm_full is over"));
 }
 
-TEST(Notices, APrecursorThatStandsAlreadyIsSaidAtTheFirstTick) {
+TEST(Notices, APrecursorThatIsAlreadyPresentHasALineAtTheFirstTick) {
     Snapshot first = held(10);
     first.targets[0].precursors = {{PrecursorKind::host_low, 1, "the host is low"}};
     EXPECT_THAT(notices(nullptr, first), testing::Contains("train: host_low: the host is low"));
 }
 
-TEST(Notices, LossesAreSaid) {
+TEST(Notices, LossesHaveALine) {
     const Snapshot before = held(10);
     Snapshot now = before;
     now.self.dropped["tree_ring_full"] = 12;
@@ -179,7 +179,7 @@ Snapshot judged(Verdict verdict) {
     return snapshot;
 }
 
-TEST(Notices, AVerdictIsSaidWhenItChanges) {
+TEST(Notices, AVerdictHasALineWhenItChanges) {
     const Snapshot before = judged(Verdict::insufficient);
     const Snapshot warming = judged(Verdict::warming_up);
     const Snapshot leaking = judged(Verdict::leaking);
@@ -189,7 +189,7 @@ TEST(Notices, AVerdictIsSaidWhenItChanges) {
     EXPECT_THAT(notices(&warming, leaking), ElementsAre("train: leaking: Because."));
 }
 
-TEST(Notices, UnSharingIsToldOnceWhenItBecomesMaterial) {
+TEST(Notices, UnSharingHasOneLineWhenItBecomesLarge) {
     const Snapshot before = held(10);
     Snapshot now = before;
     now.targets[0].sharing.explanation = "3 workers have copied 2.0 GiB";
@@ -215,7 +215,7 @@ TEST(Notices, ADeathIsOneLineAndTeardownIsNone) {
     EXPECT_THAT(notices(&before, now), IsEmpty());
 }
 
-TEST(Notices, DeathsByTheSameHandAreOneLine) {
+TEST(Notices, DeathsWithTheSameCauseAndSenderAreOneLine) {
     const Snapshot before = held(10);
     Snapshot now = before;
     now.targets[0].deaths = {killed(101, 300), killed(110, 300), killed(111, 400), killed(112, 300)};
@@ -223,7 +223,7 @@ TEST(Notices, DeathsByTheSameHandAreOneLine) {
                                                    "train: death: 111 was killed by 400"));
 }
 
-TEST(Notices, AnOomKillThatIsToldAsADeathIsNotToldTwice) {
+TEST(Notices, AnOomKillThatHasALineAsADeathHasNoSecondLine) {
     const Snapshot before = held(10);
     Snapshot now = before;
     now.targets[0].memory.events->oom_kill = 1;
@@ -237,7 +237,7 @@ TEST(Notices, AnOomKillThatIsToldAsADeathIsNotToldTwice) {
     EXPECT_THAT(notices(&before, now), ElementsAre("train: death: the kernel killed it"));
 }
 
-TEST(Notices, TargetsWithoutADescriptorAreSaidOncePerEpisode) {
+TEST(Notices, TargetsWithoutADescriptorHaveOneLinePerEpisode) {
     const Snapshot all = test::example();
     Snapshot few = all, fewer = all;
     few.self.max_open_files = 1024;

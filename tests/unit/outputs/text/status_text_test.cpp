@@ -19,7 +19,7 @@ void expect_at_most_80_columns(const std::string& text) {
     for_each_line(text, [](std::string_view line) { EXPECT_LE(display_width(line), 80) << line; });
 }
 
-TEST(StatusText, SaysWhoseLimitAndHowMuchIsLeft) {
+TEST(StatusText, ShowsTheOwnerOfTheLimitAndTheHeadroom) {
     const std::string text = text_of(test::example());
     EXPECT_THAT(text, HasSubstr("64 % of 64 GiB"));
     EXPECT_THAT(text, HasSubstr("23 GiB of headroom below its own limit"));
@@ -34,7 +34,7 @@ TEST(StatusText, NamesTheAncestorAndWhatItsOtherChildrenHold) {
                 HasSubstr("3.0 GiB of headroom below the limit of kubepods.slice, where others hold 20 GiB"));
 }
 
-TEST(StatusText, TheLargestRoleStandsFirst) {
+TEST(StatusText, TheLargestRoleIsFirst) {
     const std::string text = text_of(test::example());
     EXPECT_LT(text.find("trainer"), text.find("dataloader_worker"));
     EXPECT_LT(text.find("dataloader_worker"), text.find("launcher"));
@@ -71,7 +71,7 @@ TEST(StatusText, ASmallParentOfALargeProcessIsKept) {
     EXPECT_EQ(tree.left_out, 1);
 }
 
-TEST(StatusText, ProcessesStandInTheOrderOfWhatTheyHoldForThemselves) {
+TEST(StatusText, ProcessesAreSortedByTheirOwnMemory) {
     std::vector<Process> processes = {test::process(1, 0, Role::trainer, "python3", "python3", test::gib(31)),
                                       test::process(2, 1, Role::dataloader_worker, "w", "w", test::gib(31)),
                                       test::process(3, 1, Role::compile_worker, "c", "c", test::gib(2))};
@@ -90,7 +90,7 @@ TEST(StatusText, ARingOfParentsIsDrawnOnce) {
     EXPECT_EQ(process_rows(processes, 20).rows.size(), 3);
 }
 
-TEST(StatusText, ACalmDayHasNoTroubleLine) {
+TEST(StatusText, WithoutTroubleThereIsNoTroubleLine) {
     EXPECT_THAT(text_of(test::example()), Not(HasSubstr("dropped")));
     Snapshot snapshot = test::example();
     snapshot.self.dropped["tree_ring_full"] = 5;
@@ -98,7 +98,7 @@ TEST(StatusText, ACalmDayHasNoTroubleLine) {
     EXPECT_THAT(text_of(snapshot), HasSubstr("oom_kill 1   5 events dropped"));
 }
 
-TEST(StatusText, APrecursorIsSaidInFullAndForHowLongItStands) {
+TEST(StatusText, APrecursorIsShownInFullWithItsAge) {
     Snapshot snapshot = test::example();
     snapshot.targets[0].precursors = {
         {PrecursorKind::reclaim, snapshot.time - 90,
@@ -143,7 +143,7 @@ TEST(StatusText, ColourChangesNothingButColour) {
     EXPECT_EQ(coloured, text_of(snapshot));
 }
 
-TEST(StatusText, AnEmptyTargetWithoutLimitIsSaidPlainly) {
+TEST(StatusText, AnEmptyTargetWithoutLimitIsShown) {
     Snapshot snapshot = test::example();
     auto& target = snapshot.targets[0];
     target.processes.clear();
@@ -219,12 +219,12 @@ Snapshot with_death(double seconds_ago) {
     return snapshot;
 }
 
-TEST(StatusText, ADeathOfTheLastHourStandsFirst) {
+TEST(StatusText, ADeathOfTheLastHourIsFirst) {
     EXPECT_THAT(text_of(with_death(12)), testing::StartsWith("train: death, 12 s ago: python3 was killed\n\ntrain"));
     EXPECT_THAT(text_of(with_death(3599)), testing::StartsWith("train: death, 60 min ago"));
 }
 
-TEST(StatusText, AnOlderDeathStandsBelow) {
+TEST(StatusText, AnOlderDeathIsBelow) {
     const std::string text = text_of(with_death(3700));
     EXPECT_THAT(text, testing::StartsWith("train  "));
     EXPECT_THAT(text, HasSubstr("\n\ntrain: death, 62 min ago: python3 was killed\n"));
@@ -276,7 +276,7 @@ TEST(StatusText, HasTheKernelsHighWaterMarkAndWhatIsInIt) {
     EXPECT_THAT(text_of(snapshot), Not(HasSubstr("high-water")));
 }
 
-TEST(StatusText, UnSharingIsNotToldTwice) {
+TEST(StatusText, UnSharingIsNotShownTwice) {
     Snapshot snapshot = test::example();
     snapshot.targets[0].sharing.explanation = "3 workers have copied 2.1 GiB";
     EXPECT_THAT(text_of(snapshot), HasSubstr("3 workers have copied"));
