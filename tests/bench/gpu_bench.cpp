@@ -49,7 +49,7 @@ int measure(const char* path) {
     for (const GpuDevice& gpu : devices)
         fmt::print("  {} {} used {} of {}, {} holders{} {}\n", gpu.index, gpu.id,
                    gpu.used ? human_size(*gpu.used) : "-", gpu.total ? human_size(*gpu.total) : "-", gpu.holders.size(),
-                   gpu.knows_holders ? "" : " (not told)", gpu.trouble);
+                   gpu.knows_holders ? "" : " (not known)", gpu.trouble);
     return 0;
 }
 

@@ -23,7 +23,7 @@ TICKS = 8
 def undisturbed_tick(watcher, pause, meanwhile):
     """(seconds that asking took, length of the last tick before that in ms, open files, resident bytes)
 
-    A scrape of 5,000 targets takes as long as some ticks and competes with them, so nobody asks during a pause.
+    A scrape of 5,000 targets takes as long as some ticks and competes with them, so there are no requests during a pause.
     """
     until = time.monotonic() + pause
     while time.monotonic() < until:

@@ -71,7 +71,7 @@ def saved_in_time(folder):
     with Cgroup(f'ms-e2e-act-{os.getpid()}', 200 * MIB) as cgroup, \
             Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name, '--warmup', '2s', '--report-dir', state, '--on-precursor', tell,
                     '--on-death', f'sh -c "cat > {folder}/death; env > {folder}/env"') as w:
-        check('all outcomes stand at 0 from the first scrape', [actions(w, e, o) for e in ('precursor', 'death') for o in ('ok', 'failed', 'timeout', 'dropped')] == [0] * 8)
+        check('all outcomes are 0 at the first scrape', [actions(w, e, o) for e in ('precursor', 'death') for o in ('ok', 'failed', 'timeout', 'dropped')] == [0] * 8)
         with process([sys.executable, '-c', JOB, saved], cgroup=cgroup) as job:
             job.wait(40)
         check('a job that leaks is killed by the kernel', job.returncode == -9, job.returncode)

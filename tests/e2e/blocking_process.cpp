@@ -1,10 +1,10 @@
 // A process that blocks its readers, for blocked_readers.py.
 //   blocking_process userfaultfd     looks like CPython; its memory is backed by a userfaultfd that is never answered
-//   blocking_process mmap_lock DIR   holds its own mmap_lock for ever: with it, nobody reads its maps, its command line
-//                                    or its pages. DIR becomes the mount point of a FUSE file system in a mount
+//   blocking_process mmap_lock DIR   holds its own mmap_lock for ever: then reading its maps, its command line or its
+//                                    pages blocks. DIR becomes the mount point of a FUSE file system in a mount
 //                                    namespace of its own. With LIBRARY as a further word: maps it to be executed, and
 //                                    holds the lock for 30 s at most, because fork() of the whole machine waits for
-//                                    whoever attaches a probe to LIBRARY meanwhile
+//                                    the process that attaches a probe to LIBRARY meanwhile
 // Prints "blocks" when it blocks, "cannot: WHY" if this machine does not allow it. Then waits to be killed.
 #include <cerrno>
 #include <csignal>

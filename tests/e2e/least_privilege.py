@@ -89,7 +89,7 @@ def as_root(folder, cgroup):
         check('a command keeps what it had', told[:2] == [f'CapBnd:\t{mine["CapBnd"]:016x}\n', f'NoNewPrivs:\t{mine["NoNewPrivs"]}\n'], told)
         check('its watcher may send it signals and remove its cgroup', status_of(running.pid)[0]['CapEff'] == MASK | 1 << 5 | 1 << 1, status_of(running.pid))
         running.terminate()
-        check('which arrive, though it runs as somebody else', running.wait(15) == 9, running.returncode)
+        check('which arrive, although it runs as another user', running.wait(15) == 9, running.returncode)
 
 
 def as_a_service(program, cgroup):

@@ -127,7 +127,7 @@ def narrow(folder, job):
         s.keys('/', 'W', 'O', 'R', 'K')
         check('a filter shows what matches', s.shows('/WORK▏') and s.hides('[▾▸] launcher') and s.shows('dataloader_worker'), s.text())
         s.keys('Enter')
-        check('... and stands', s.shows('filter: WORK'), s.text())
+        check('... and stays', s.shows('filter: WORK'), s.text())
         s.keys('Escape')
         check('... until Esc', s.shows('▾ launcher'), s.text())
         s.keys('?')
@@ -223,7 +223,7 @@ def plain_lines_instead(folder, job):
 
 
 def frozen_terminal(folder, job):
-    """Nobody reads the terminal: ticks go on, and q still ends it."""
+    """The terminal is not read: ticks go on, and q still ends the view."""
     master, slave = pty.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack('HHHH', 60, 200, 0, 0))
     try:

@@ -214,7 +214,7 @@ check_tarball() {
     check 'tarball: doctor' inside "$place/bin/memscope" doctor
     check 'tarball: watches' watches
     check 'tarball: knows a terminal the system does not' shows_view xterm-256color
-    check 'tarball: falls back to lines on one nobody knows' not shows_view unheard-of
+    check 'tarball: falls back to lines on an unknown terminal' not shows_view unheard-of
 }
 
 within_namespace() {

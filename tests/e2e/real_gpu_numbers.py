@@ -4,7 +4,7 @@ processes that were there before memscope.
 
     real_gpu_numbers.py TARBALL|PROGRAM [RESULT.json]
 
-Needs root, one GPU that nobody else uses, and a Python with PyTorch; no compiler. What memscope says is compared with what
+Needs root, one GPU that no other process uses, and a Python with PyTorch; no compiler. The figures of memscope are compared with what
 PyTorch and the CUDA driver say at the same moment. PARTS="full_gpu handles" in the environment runs those alone.
 """
 import contextlib
@@ -180,7 +180,7 @@ def said_free(text):
 
 def compare_free(check, name, death, text):
     theirs, gpu = said_free(text), death.get('gpu') or {}
-    print('     ' + death.get('explanation', 'no death was told'), flush=True)
+    print('     ' + death.get('explanation', 'no death was reported'), flush=True)
     check(f'{name}: the job dies of CUDA out of memory', death.get('cause') == 'cuda_oom' and theirs is not None,
           (death, text[-600:]))
     ours, after = gpu.get('free_bytes'), gpu.get('read_seconds_after_failure')
@@ -219,7 +219,7 @@ def more_than_all(check, program, folder):
     with Watched(program, folder, 'huge', CACHED % '1.2') as job:
         job.job.stdout.readline()
         death, _ = job.die()
-        print('     ' + death.get('explanation', 'no death was told'), flush=True)
+        print('     ' + death.get('explanation', 'no death was reported'), flush=True)
         check('asking for more than the whole GPU is called that', 'more than the whole GPU has' in death.get('explanation', ''), death)
         reports = sorted(Path(folder).rglob('death-*huge*.json'))
         advice = json.loads(reports[-1].read_text()).get('advice', []) if reports else []

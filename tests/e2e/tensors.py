@@ -97,7 +97,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         gpu, tensors, probe, _ = watch(folder, 'torch', probed, '--torch')
         use = gpu['processes'][0]
-        check('tensors stand in the metrics', tensors == 11 * MIB, tensors)
+        check('tensors are in the metrics', tensors == 11 * MIB, tensors)
         check('and in JSON, with what is cached', use.get('tensor_bytes') == 11 * MIB and use.get('cached_bytes') == 53 * MIB, use)
         check('and by role', gpu['roles'][0].get('tensor_bytes') == 11 * MIB, gpu['roles'])
         check('the probes are attached', probe == 1, probe)

@@ -205,7 +205,7 @@ def finite(samples):
 
 
 class Watcher:
-    """A memscope that watches, with its own port; standard output in a file unless told otherwise."""
+    """A memscope that watches, with its own port; standard output goes to a file by default."""
 
     def __init__(self, binary, folder, *options, stdout=None, defaults=True, port=None, env=None):
         self.port, self.out = port or free_port(), f'{folder}/out-{time.monotonic_ns()}'
