@@ -3,7 +3,7 @@ find_package(PkgConfig REQUIRED)
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
 find_package(RapidJSON REQUIRED)
-find_package(nlohmann_json REQUIRED)
+find_package(nlohmann_json REQUIRED)  # of tests alone
 pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus)
 find_program(MEMSCOPE_CLANG NAMES clang-19 clang-16 clang-14 clang REQUIRED)
 find_program(MEMSCOPE_LLVM_STRIP NAMES llvm-strip-19 llvm-strip-16 llvm-strip-14 llvm-strip REQUIRED)

@@ -205,7 +205,7 @@ def answer(client, request):
 def http(folder):
     with group('http') as g, process(SLEEPER, cgroup=g), Watcher(MEMSCOPE, folder, '--cgroup', g.name) as w:
         for path, wanted in {'/metrics': 200, '/-/healthy': 200, '/-/ready': 200, '/nosuch': 404, '/': 404, '/metrics/': 404,
-                             '/api/v1/status': 404, '/api/v1/targets': 404, '/../metrics': 404, '/' + 'x' * 100_000: 414}.items():
+                             '/api/v1/status': 404, '/api/v1/targets': 404, '/api/v1/record': 404, '/../metrics': 404, '/' + 'x' * 100_000: 414}.items():
             code = w.get(path)[0]
             check(f'GET {path[:30]}: {wanted}', code == wanted, code)
         for method in 'POST', 'PUT', 'DELETE', 'BREW':
@@ -230,6 +230,7 @@ def http(folder):
         code, body = w.get('/api/v1/status')
         check('/api/v1/status with --http-status', code == 200 and well_formed(json.loads(body)) is None, (code, body[:200]))
         check('... and of a target that is not watched: 404', w.get('/api/v1/status?target=nosuch')[0] == 404)
+        check('/api/v1/record is on the unix socket alone', w.get(f'/api/v1/record?target={g.name}')[0] == 404)
         for host, wanted in {'evil.example': 421, f'evil.example:{w.port}': 421, f'localhost:{w.port}': 200, f'NODE7:{w.port}': 200}.items():
             for path in '/api/v1/status', '/metrics':
                 code, body = w.get(path, headers={'Host': host})

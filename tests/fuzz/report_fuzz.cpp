@@ -1,14 +1,18 @@
-// The report of a death, whatever it holds: read, shown, written again, and read once more.
+// The report of a death, whatever its file or the record in it holds: read, shown, written again, and read once more.
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include "cli/read_report.h"
+#include "base/base64.h"
+#include "cli/report_file.h"
 #include "fuzz.h"
 #include "outputs/deaths/death_report_json.h"
 #include "outputs/deaths/death_text.h"
+#include "record/container.h"
 
 namespace memscope::fuzz {
+namespace {
 
-void one(std::string_view bytes) {
+void check_file(std::string_view bytes) {
     if (const auto json = parsed(report_as_json(bytes)))
         require(is_clean(*json, '\n') && nlohmann::json::parse(*json, nullptr, false).is_object(),
                 "JSON stays JSON and steers no terminal", *json);
@@ -22,7 +26,15 @@ void one(std::string_view bytes) {
     const std::string written = death_report_json(*report);
     const auto again = parsed(parse_report(written));
     require(again.has_value(), "what is written can be read", written);
-    require(again->deaths.size() == report->deaths.size(), "with all its deaths");
+    require(death_report_json(*again) == written, "and is the same");
+}
+
+}  // namespace
+
+void one(std::string_view bytes) {
+    check_file(bytes);
+    const std::string record = record::sealed(record::Kind::death_report, bytes);
+    check_file(fmt::format(R"({{"report":"death","version":1,"record":"{}"}})", base64(record)));
 }
 
 }  // namespace memscope::fuzz

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
+#include <rapidjson/document.h>
 #include <set>
 
 #include "base/text.h"
@@ -15,12 +15,16 @@ namespace {
 
 constexpr Seconds kPatience{5};  // for the names of the targets
 
+// Of {"targets":["train",...]}. Iterative, because anybody who can make a socket there could nest deeply.
 std::vector<std::string> names_in(const std::string& json) {
-    const auto document = nlohmann::json::parse(json, nullptr, false);
+    rapidjson::Document document;
+    document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(json.data(), json.size());
     std::vector<std::string> names;
-    if (!document.is_object()) return names;
-    for (const auto& name : document.value("targets", nlohmann::json::array()))
-        if (name.is_string()) names.push_back(name.get<std::string>());
+    if (document.HasParseError() || !document.IsObject()) return names;
+    const auto targets = document.FindMember("targets");
+    if (targets == document.MemberEnd() || !targets->value.IsArray()) return names;
+    for (const auto& name : targets->value.GetArray())
+        if (name.IsString()) names.emplace_back(name.GetString(), name.GetStringLength());
     return names;
 }
 

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
-#include "cli/read_report.h"
+#include "cli/report_file.h"
 #include "outputs/deaths/death_text.h"
 #include "outputs/deaths/report_store.h"
 

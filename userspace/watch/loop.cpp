@@ -408,8 +408,9 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
     if (options.listen) {
         const auto address = parse_listen(*options.listen);
         if (!address) return cannot(address.error());
-        auto server = HttpServer::on_tcp(*address, make_routes(board, {options.http_status, growth, trouble}), {},
-                                         options.http_hosts);
+        auto server = HttpServer::on_tcp(
+            *address, make_routes(board, {.status = options.http_status, .growth = growth, .trouble = trouble}), {},
+            options.http_hosts);
         if (!server) return cannot(server.error());
         http.emplace(std::move(*server));
     }
@@ -426,7 +427,8 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
 
     // Without it `memscope status` finds nobody; that is said, and no reason not to watch.
     remove_stale_sockets(root);
-    auto status = HttpServer::on_unix(own_socket(root), make_routes(board, {true, growth, trouble}));
+    auto status = HttpServer::on_unix(
+        own_socket(root), make_routes(board, {.status = true, .growth = growth, .trouble = trouble, .record = true}));
     if (!status) loop->warn_user(status.error());
     auto ended = loop->run();
     if (recorder) recorder->stop_waiting();  // the servers end when their requests have been answered

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/base64.h"
 #include "outputs/deaths/death_json.h"
 #include "outputs/growth/growth_json.h"
 #include "outputs/growth/growth_report.h"
@@ -10,6 +11,7 @@
 #include "outputs/json/tick_json.h"
 #include "outputs/text/process_rows.h"
 #include "outputs/version.h"
+#include "record/record.h"
 
 namespace memscope {
 namespace {
@@ -57,6 +59,7 @@ void cut_roles(TargetSnapshot& target) {
     target.counters.clear();  // they count since watching began, not at the moment of the death
     target.sharing.unshared.clear();
     target.sharing.pss.clear();
+    target.lines.reset();  // the growth of the report has more, and is bounded
     while (target.roles.size() > Bounds::kRoles)
         target.roles.erase(std::ranges::min_element(
             target.roles, {}, [](const auto& role) { return role.second.own_anon() + role.second.shmem; }));
@@ -154,6 +157,7 @@ std::string death_report_json(const DeathReport& report) {
         else
             json.field("growth", nullptr);
         write_series(json, report.series);
+        json.field(kRecordKey, base64(encode_record(report)));
     });
     return json.text();
 }

@@ -1,11 +1,12 @@
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "model/deaths/death_report.h"
 
 namespace memscope {
 
-// Bounds that keep a report below 2 MiB, because watched processes choose their own names and those of their code.
+// Bounds that keep a report below 3 MiB, because watched processes choose their own names and those of their code.
 struct DeathReportBounds {
     static constexpr std::size_t kDeaths = 50;
     static constexpr std::size_t kProcesses = 200;
@@ -24,6 +25,10 @@ void keep_within_bounds(DeathReport& report);
 
 // Raised when a reader of the previous version would misread the report. New fields alone do not raise it.
 inline constexpr int kDeathReportVersion = 1;
+
+// The last key: the whole report as a record (record/record.h), in base64. `memscope report` shows that, since the JSON
+// has only what scripts need.
+inline constexpr std::string_view kRecordKey = "record";
 
 // The whole report: one line of JSON without a newline at its end, always valid UTF-8. docs/reports.md has the fields.
 std::string death_report_json(const DeathReport& report);

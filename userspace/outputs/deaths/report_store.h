@@ -18,7 +18,7 @@ class ReportStore {
     struct Limits {
         std::size_t files = 100;
         Bytes all{std::uint64_t{64} << 20U};
-        Bytes one{std::uint64_t{2} << 20U};
+        Bytes one{std::uint64_t{3} << 20U};
     };
 
     // Creates the directory if it is missing. Call it before privileges are dropped; writing reports later needs none.

@@ -7,12 +7,14 @@
 #include "outputs/json/tick_json.h"
 #include "outputs/metrics/metric_table.h"
 #include "outputs/text/status_text.h"
+#include "record/record.h"
 
 namespace memscope {
 namespace {
 
 constexpr const char* kMetricsType = "text/plain; version=0.0.4; charset=utf-8";
 constexpr const char* kJson = "application/json";
+constexpr const char* kBinary = "application/octet-stream";
 
 HttpResponse json(std::string text) { return {.content_type = kJson, .body = std::move(text) + "\n"}; }
 
@@ -77,15 +79,42 @@ HttpResponse growth(const SnapshotPtr& snapshot, const HttpRequest& request, con
     return {.status = 400, .body = "growth needs the name of one target: add target=NAME\n"};
 }
 
+// A snapshot of one target as bytes (record/record.h), so that `memscope status` can show what the watcher shows.
+HttpResponse target_record(const SnapshotPtr& snapshot, const HttpRequest& request, const RouteOptions&) {
+    const auto asked = asked_for(*snapshot, request);
+    if (asked.size() == 1) return {.content_type = kBinary, .body = encode_target(*snapshot, *asked.front())};
+    if (request.query("target")) return unknown_target(request);
+    return {.status = 400, .body = "a record needs the name of one target: add target=NAME\n"};
+}
+
+enum class Needs { nothing, status, record };
+
 struct Route {
     std::string_view path;
-    bool needs_status;
+    Needs needs;
     HttpResponse (*answer)(const SnapshotPtr&, const HttpRequest&, const RouteOptions&);
 };
 constexpr Route kRoutes[] = {
-    {"/metrics", false, metrics},       {"/-/ready", false, ready},   {"/api/v1/status", true, status},
-    {"/api/v1/targets", true, targets}, {"/api/v1/text", true, text}, {"/api/v1/growth", true, growth},
+    {"/metrics", Needs::nothing, metrics},
+    {"/-/ready", Needs::nothing, ready},
+    {"/api/v1/status", Needs::status, status},
+    {"/api/v1/targets", Needs::status, targets},
+    {"/api/v1/text", Needs::status, text},
+    {"/api/v1/growth", Needs::status, growth},
+    {"/api/v1/record", Needs::record, target_record},
 };
+
+bool serves(const Route& route, const RouteOptions& options) {
+    switch (route.needs) {
+        case Needs::nothing:
+            return true;
+        case Needs::status:
+            return options.status;
+        case Needs::record:
+            return options.record;
+    }
+    return false;
+}
 
 }  // namespace
 
@@ -93,7 +122,7 @@ HttpHandler make_routes(const Board& board, RouteOptions options) {
     return [&board, options = std::move(options)](const HttpRequest& request) -> HttpResponse {
         if (request.path == "/-/healthy") return healthy(options);
         for (const Route& route : kRoutes) {
-            if (route.path != request.path || (route.needs_status && !options.status)) continue;
+            if (route.path != request.path || !serves(route, options)) continue;
             const SnapshotPtr latest = board.latest();
             if (!latest) return {.status = 503, .body = "no measurement yet\n"};
             return route.answer(latest, request, options);

@@ -14,6 +14,7 @@ struct RouteOptions {
     GrowthSource growth{};  // for /api/v1/growth
     // For /-/healthy: a sentence if something is wrong with the watcher itself.
     std::function<std::optional<std::string>()> trouble{};
+    bool record = false;  // also /api/v1/record, for programs of the same machine: its format is not for scripts
 };
 
 // Maps paths to responses. The board must outlive the handler.

@@ -191,7 +191,7 @@ std::string process_table(const TargetSnapshot& target, const Paint& paint) {
 std::string sharing_lines(const TargetSnapshot& target, const Paint& paint) {
     if (target.sharing.explanation.empty() || says_unsharing(target)) return {};
     std::string out = "\n";
-    for_each_line(wrapped(target.sharing.explanation + ".", kWidth),
+    for_each_line(wrapped(printable(target.sharing.explanation) + ".", kWidth),
                   [&](std::string_view line) { out += paint(Colour::yellow, line) + "\n"; });
     return out;
 }
@@ -247,7 +247,7 @@ std::string precursor_lines(const Snapshot& snapshot, const TargetSnapshot& targ
     for (const Precursor& precursor : target.precursors) {
         const Seconds age(std::max(0.0, snapshot.time - precursor.since));
         const std::string text = fmt::format("{}, for {}: {}", name_of(precursor.kind),
-                                             human_duration(std::max(age, Seconds{1})), precursor.reason);
+                                             human_duration(std::max(age, Seconds{1})), printable(precursor.reason));
         for (const std::string& line : wrapped_lines(text, kWidth)) out += paint(Colour::red, line) + "\n";
     }
     return out.empty() ? out : "\n" + out;

@@ -2,7 +2,9 @@
 
 #include <gmock/gmock.h>
 
+#include "base/base64.h"
 #include "outputs/deaths/report_store.h"
+#include "record/record.h"
 #include "support/dead_job.h"
 #include "support/json.h"
 
@@ -34,6 +36,17 @@ TEST(DeathReportJson, HasTheDeathTheMomentAndWhatCameBefore) {
     EXPECT_EQ(report["series"].size(), 60);
     EXPECT_EQ(report["events"].at(0)["kind"], "warm-up");
     EXPECT_EQ(report["advice"].size(), 2);
+}
+
+TEST(DeathReportJson, EndsWithTheWholeReportAsARecord) {
+    const DeathReport report = test::dead_job_on_gpus();
+    const auto written = nlohmann::ordered_json::parse(death_report_json(report));
+    EXPECT_EQ((--written.end()).key(), "record");
+    const auto bytes = from_base64((--written.end()).value().get<std::string>());
+    ASSERT_TRUE(bytes);
+    const auto read = decode_record<DeathReport>(*bytes);
+    ASSERT_TRUE(read) << read.error().message();
+    EXPECT_EQ(death_report_json(*read), death_report_json(report));
 }
 
 TEST(DeathReportJson, GrowthThatWasNotRecordedIsNull) {

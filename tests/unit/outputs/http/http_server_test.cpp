@@ -9,7 +9,9 @@
 #include "example.h"
 #include "outputs/http/http_client.h"
 #include "outputs/http/routes.h"
+#include "outputs/json/tick_json.h"
 #include "raw_client.h"
+#include "record/record.h"
 #include "support/json.h"
 
 namespace memscope {
@@ -121,6 +123,24 @@ TEST_F(Http, ProcessesAreServedOnlyWithTheStatus) {
     for (const auto* path : {"/api/v1/status", "/api/v1/targets", "/api/v1/text"})
         EXPECT_EQ(status_of(get(closed->port(), path)), 404) << path;
     EXPECT_EQ(status_of(get(closed->port(), "/metrics")), 200);
+}
+
+TEST_F(Http, RecordsAreServedOnlyWhereThatWasAskedFor) {
+    Snapshot two = test::example();
+    two.targets.push_back(test::training("other"));
+    publish(two);
+    EXPECT_EQ(status_of(get(port(), "/api/v1/record?target=train")), 404) << "with the status, as on a TCP port";
+    auto open = HttpServer::on_tcp(kAnyPort, make_routes(board, {.status = true, .record = true}));
+    ASSERT_TRUE(open);
+    const auto answer = parse_http_response(get(open->port(), "/api/v1/record?target=other"));
+    ASSERT_TRUE(answer);
+    EXPECT_EQ(answer->content_type, "application/octet-stream");
+    const auto snapshot = decode_record<Snapshot>(answer->body);
+    ASSERT_TRUE(snapshot) << snapshot.error().message();
+    ASSERT_EQ(snapshot->targets.size(), 1);
+    EXPECT_EQ(tick_json(*snapshot, snapshot->targets[0]), tick_json(two, two.targets[1]));
+    EXPECT_EQ(status_of(get(open->port(), "/api/v1/record?target=nope")), 404);
+    EXPECT_EQ(status_of(get(open->port(), "/api/v1/record")), 400);
 }
 
 TEST_F(Http, AHundredAtOnceAreAllAnswered) {

@@ -1,4 +1,6 @@
 #pragma once
+#include <cstddef>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -6,13 +8,14 @@
 
 namespace memscope {
 
-// More than any report has; a file that is larger is none.
+// Larger than any report: ReportStore writes at most 3 MiB.
 inline constexpr std::size_t kMostReportBytes = std::size_t{4} << 20U;
 
-// What death_report_json() wrote. The text may be anything: a file that was cut, or one that somebody made up.
+// The report that the file contains as a record. The text may be anything: a file that was cut, or one that somebody
+// made up.
 Result<DeathReport> parse_report(std::string_view text);
 
-// The same report in ASCII: whatever a file holds, it steers no terminal.
+// The JSON of the file without the record, in ASCII: whatever a file holds, it steers no terminal.
 Result<std::string> report_as_json(std::string_view text);
 
 }  // namespace memscope
