@@ -1,10 +1,11 @@
-// Records of the kernel, and the books kept from them: whatever comes in whatever order, processes = starts - exits.
+// Records of the kernel, and the counters kept from them: whatever comes in whatever order, processes = starts - exits.
 #include <algorithm>
 #include <map>
 
 #include "fuzz.h"
 #include "kernel/features/decode.h"
-#include "model/processes/ledger.h"
+#include "model/processes/nesting.h"
+#include "model/processes/role_ledger.h"
 #include "watch/actions/action_wire.h"
 #include <memscope/shared/wire.h>
 
@@ -35,13 +36,20 @@ void narrow(auto& of) {
     of.target = CgroupId{static_cast<std::uint64_t>(of.target) % 5};
 }
 
-void book_and_check(ProcessTable& table, Ledger& ledger, const Nesting& nesting) {
+using Ledgers = std::map<CgroupId, RoleLedger>;
+
+void count_and_check(ProcessTable& table, Ledgers& ledgers, const Nesting& nesting) {
+    const LedgersAround around = [&](CgroupId innermost) {
+        std::vector<RoleLedger*> found;
+        for (const CgroupId id : nesting.around(innermost)) found.push_back(&ledgers[id]);
+        return found;
+    };
     std::map<CgroupId, std::uint64_t> living;
-    for (const TrackedProcess& process : table.ended()) ledger.book(process, {}, nesting);
+    for (const TrackedProcess& process : table.ended()) count_process(process, {}, around);
     table.forget_ended();
     for (auto& [pid, process] : table.living()) {
         if (process.has_news()) {
-            ledger.book(process, {}, nesting);
+            count_process(process, {}, around);
             process.settle();
         }
         for (const CgroupId id : nesting.around(process.task.target)) ++living[id];
@@ -49,14 +57,14 @@ void book_and_check(ProcessTable& table, Ledger& ledger, const Nesting& nesting)
     for (std::uint64_t n = 1; n < 5; ++n) {
         if (!nesting.has(CgroupId{n})) continue;
         std::uint64_t difference = 0;
-        for (const auto& [key, counters] : ledger.of(CgroupId{n})) difference += counters.starts - counters.exits;
+        for (const auto& [key, counters] : ledgers[CgroupId{n}].all()) difference += counters.starts - counters.exits;
         require(difference == living[CgroupId{n}], "processes = starts - exits");
     }
 }
 
-void remove_target(CgroupId gone, ProcessTable& table, Ledger& ledger, Nesting& nesting) {  // as the collector does
+void remove_target(CgroupId gone, ProcessTable& table, Ledgers& ledgers, Nesting& nesting) {  // as WatchState does
     table.retarget(gone, nesting.enclosing(gone));
-    ledger.forget(gone);
+    ledgers.erase(gone);
     nesting.remove(gone);
 }
 
@@ -74,12 +82,12 @@ void one(std::string_view bytes) {
     }
 
     ProcessTable table(1);
-    Ledger ledger;
+    Ledgers ledgers;
     Nesting nesting = some_targets();
     for (Input input(bytes); !input.empty();) {
         const std::uint8_t step = input.number();
-        if (step % 8 == 6) book_and_check(table, ledger, nesting);
-        if (step == 0xFF) remove_target(CgroupId{1 + input.number() % 4U}, table, ledger, nesting);
+        if (step % 8 == 6) count_and_check(table, ledgers, nesting);
+        if (step == 0xFF) remove_target(CgroupId{1 + input.number() % 4U}, table, ledgers, nesting);
         if (step % 8 < 5) {
             auto event =
                 decode_tree_event(as_bytes(input.take(step % 8 == 4 ? sizeof(ms_exec) : sizeof(ms_exit))), kPage);
@@ -98,7 +106,7 @@ void one(std::string_view bytes) {
             table.reconcile(scan.tasks, input.number() % 64U);
         }
     }
-    book_and_check(table, ledger, nesting);
+    count_and_check(table, ledgers, nesting);
 }
 
 }  // namespace memscope::fuzz

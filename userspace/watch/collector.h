@@ -1,43 +1,40 @@
 #pragma once
 #include <memory>
+#include <vector>
 
-#include "analysis/targets/job_runs.h"
-#include "analysis/targets/target_judge.h"
 #include "base/files.h"
 #include "kernel/session.h"
-#include "model/processes/ledger.h"
-#include "model/processes/process_table.h"
-#include "watch/clock.h"
-#include "watch/deaths/death_recorder.h"
+#include "watch/deaths/death_lookups.h"
+#include "watch/event_poll.h"
 #include "watch/gpu/cuda_watch.h"
 #include "watch/gpu/nvml_watch.h"
 #include "watch/growth/growth_recorder.h"
 #include "watch/helpers/read_jobs.h"
-#include "watch/precursor_watch.h"
+#include "watch/helpers/tick_reads.h"
+#include "watch/self/self_reader.h"
 #include "watch/sharing/sharing_recorder.h"
-#include "watch/stall_recorder.h"
-#include "watch/targets/ended_targets.h"
-#include "watch/targets/numa_limits.h"
-#include "watch/targets/role_assigner.h"
-#include "watch/targets/target.h"
+#include "watch/targets/refresh_schedule.h"
+#include "watch/targets/target_reader.h"
+#include "watch/targets/target_source.h"
 #include "watch/watch_options.h"
+#include "watch/watch_state.h"
 
 namespace memscope {
 
-// Joins what the kernel tells with the cgroups' own state into one Snapshot per tick.
+// Reads the kernel, the cgroups and the processes, and feeds WatchState with what it has read: one Snapshot per tick.
 class Collector {
   public:
     static Result<Collector> start(const SysRoot& root, const WatchOptions& options);
-    // On a kernel that offers this much, or more.
+    // With no more features of the kernel than `facts` say.
     static Result<Collector> start(const SysRoot& root, const WatchOptions& options, const KernelFacts& facts);
 
-    int events_fd() const { return events_.get(); }
-    void take_events();  // whenever events wait
+    int events_fd() const { return events_.fd(); }
+    void take_events();  // when events_fd() is readable
     Result<Snapshot> tick();
-    bool has_news() const { return deaths_.news_waits(); }  // that should not wait for the next tick
-    bool finished() const { return targets_->finished(processes_.living().size()); }
+    bool has_news() const { return state_.has_news(); }  // a tick should come before its regular time
+    bool finished() const { return source_->finished(state_.processes().living().size()); }
     const std::vector<Error>& refused() const { return session_.refused(); }
-    // What was to be followed since and cannot be, and processes that block their readers.
+    // Libraries that could not be followed, and processes that block their readers, since the last call.
     std::vector<Error> take_refusals();
     // Null where growth is not followed. It lives as long as the collector and may be asked from any thread.
     GrowthRecorder* growth() { return growth_.get(); }
@@ -45,63 +42,38 @@ class Collector {
 
   private:
     Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared_ptr<ReadHelpers> reads, Session session,
-              std::unique_ptr<Targets> targets, const WatchOptions& options);
+              std::unique_ptr<TargetSource> source, const WatchOptions& options);
 
     Status watch_rings();
-    bool wakes_at(int fd) const;
     Status follow_descendants(pid_t pid);
+    void apply(const TreeEvent& event);
     void watch_cuda_failures();
 
-    void assign_roles(const Now& now);
-    void settle_deaths(std::map<CgroupId, TargetInfo> removed, const Now& now);
-    bool targets_may_have_changed();
     void refresh_targets();
-    void read_details();
+    void end_targets(const std::vector<CgroupId>& removed, const Now& now);
+    Result<std::uint64_t> scan_processes();
+    Result<MachineReadings> read_machine();
     void follow_growth();
-    GrowthRecorder::RunsOf runs_of();
-    std::map<CgroupId, TargetSnapshot> book_and_describe(const Now& now);
-    void describe(Snapshot& snapshot, const Now& now);
-    void describe_target(CgroupId id, Target& target, TargetSnapshot& out, const Snapshot& snapshot, const Now& now);
+    void read_targets(const MachineReadings& machine, ReadingsByTarget& readings);
     SelfSample describe_self(const Now& now);
+    DeathLookups lookups();
+    GrowthRecorder::RunsOf runs_of();
 
     SysRoot root_;
     std::shared_ptr<ReadHelpers> reads_;
     Session session_;
     std::unique_ptr<CudaWatch> cuda_;  // before the next one, which asks it from other threads
-    std::unique_ptr<GrowthRecorder> growth_;
-    std::unique_ptr<SharingRecorder> sharing_;
-    std::unique_ptr<NvmlWatch> gpus_{};  // null: not asked for
-    Fd events_;                          // an epoll of all that can wake us between two ticks
-    std::unique_ptr<Targets> targets_;
-    ProcessTable processes_;
-    DeathRecorder deaths_;
-    Ledger ledger_;
-    StallRecorder stalls_;
-    RoleAssigner roles_;
-    JobRuns runs_{};
-    Seconds warmup_;
-    TrendSettings trend_;
-    EndedTargets ended_;
-    std::map<CgroupId, TargetJudge> judges_{};
-    PrecursorWatch precursors_;
-    NumaLimits numa_;
-    HostMemory host_{};                   // of the last tick
-    std::optional<SelfSample> own_{};     // of the last tick
-    std::uint64_t own_looked_up_ns_ = 0;  // boot clock; when all of it was read
-    bool told_of_cgroups_ = false;        // the kernel says when a cgroup is made or removed
-    bool told_of_cuda_failures_ = false;  // the ring of CudaCalls is among `events_`
-    bool cgroups_changed_ = true;
-    std::uint64_t refreshed_ns_ = 0;       // boot clock
-    std::uint64_t detailed_revision_ = 0;  // of the process table, when all details had been read
-    std::uint64_t begun_revision_ = 0;     // and when growth was begun to be followed
-    std::uint64_t ring_losses_ = 0;
-    std::uint64_t unwatched_targets_ = 0;   // the map of targets was full
-    std::uint64_t unreadable_targets_ = 0;  // samples that failed though the cgroup is there
-    // No file descriptor was left: for targets that were to be added, at the last refresh, and for samples of targets,
-    // at the last tick. `no_descriptors_` is the sum of all rises of the former and of all of the latter.
-    std::size_t targets_without_descriptor_ = 0;
-    std::size_t samples_without_descriptor_ = 0;
-    std::uint64_t no_descriptors_ = 0;
+    std::unique_ptr<GrowthRecorder> growth_{};
+    std::unique_ptr<NvmlWatch> gpus_{};  // null: switched off
+    SharingRecorder sharing_;
+    MachineLookups machine_;
+    EventPoll events_{};  // of everything that is read between two ticks
+    std::unique_ptr<TargetSource> source_;
+    RefreshSchedule refresh_;
+    WatchState state_;
+    DetailsReader details_{};
+    TargetReader reader_;
+    SelfReader self_{};
 };
 
 }  // namespace memscope

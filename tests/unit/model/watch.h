@@ -2,10 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "model/processes/ledger.h"
+#include "model/processes/nesting.h"
 #include "model/processes/process_table.h"
+#include "model/processes/role_ledger.h"
 
-// A process table with its ledger, and helpers to change them.
+// A process table with the ledgers of targets, and what happens to them.
 namespace memscope::test {
 
 constexpr CgroupId kJob{10};
@@ -32,24 +33,33 @@ inline Exited exit_of(ProcessId id, std::uint64_t time, Faults faults = {}) {
     return {.time_ns = time, .id = id, .target = kJob, .comm = "python3", .faults = faults};
 }
 
-// A table with its ledger, as a tick uses them.
+// A table with the ledgers of its targets, as a tick uses them.
 struct Watch {
     ProcessTable table{kSince};
-    Ledger ledger;
+    std::map<CgroupId, RoleLedger> ledgers;
     Nesting nesting;
 
     Watch() { nesting.add(kJob, kNoCgroup); }
+    void count(const TrackedProcess& process, const RoleKey& role) {
+        count_process(process, role, [this](CgroupId innermost) {
+            std::vector<RoleLedger*> around;
+            for (const CgroupId id : nesting.around(innermost)) around.push_back(&ledgers[id]);
+            return around;
+        });
+    }
     void tick() {
-        for (const auto& process : table.ended()) ledger.book(process, kRole, nesting);
+        for (const auto& process : table.ended()) count(process, kRole);
         table.forget_ended();
         for (auto& [pid, process] : table.living()) {
             if (!process.has_news()) continue;
-            ledger.book(process, kRole, nesting);
+            count(process, kRole);
             process.settle();
         }
     }
     RoleCounters counters(CgroupId target = kJob) const {
-        const auto& all = ledger.of(target);
+        const auto ledger = ledgers.find(target);
+        if (ledger == ledgers.end()) return {};
+        const auto& all = ledger->second.all();
         return all.contains(kRole) ? all.at(kRole) : RoleCounters{};
     }
     std::size_t living(CgroupId target = kJob) {

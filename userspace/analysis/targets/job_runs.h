@@ -1,80 +1,85 @@
 #pragma once
 #include <cstdint>
 #include <map>
-#include <set>
+#include <memory>
 #include <vector>
 
-#include "model/processes/nesting.h"
 #include "model/processes/process_table.h"
 #include "model/snapshot.h"
 
 namespace memscope {
 
-// Distinguishes the runs of the job in each target and assigns processes to runs. The growth of ended processes is kept
-// by run, so that a report of one run does not include earlier runs.
+// Numbers that the runs of all targets share. The process table is compared with what is known of the runs once a tick,
+// and once more when a target has been removed. Each such comparison is a round.
+class RunNumbers {
+  public:
+    RunId next_run() { return RunId{++last_run_}; }  // never given twice
+    void begin_round() { ++round_; }
+    void end_tick() { judged_ = round_; }  // the judges of all targets have been asked
+
+    std::uint64_t round() const { return round_; }
+    std::uint64_t judged() const { return judged_; }  // the last round of the tick before
+
+  private:
+    std::uint64_t last_run_ = 0;
+    std::uint64_t round_ = 0;
+    std::uint64_t judged_ = 0;
+};
+
+// Tells the runs of the job in one target apart, and which process belongs to which run. What processes had grown by at
+// their end is kept by run, so that a report of one run does not add up earlier ones.
 //
-// A run is over when the processes that held most of the target's memory have exited (JobEnd), or when only launchers,
-// helpers and workers are left. The next run begins with the next process that does the work of a job: a trainer, or
-// any other process that holds 8 MiB or ends with an error. Until then the ended run stays the current one, so that its
-// results can still be read. A cgroup that was removed and created again is another target.
+// A run is over when the processes that held most of the target's memory are gone (JobEnd), or when nothing but
+// launchers, helpers and workers is left. The next run begins with the next process that does the work of a job: a
+// trainer, or any other process that holds 8 MiB or ends with an error. Until then the run that is over stays the
+// current one, so that its growth can still be shown. A cgroup that was removed and made again is another target.
 //
 // - Workers and helpers belong to the run of their parent.
 // - Ancestors of the process that begins a run belong to that run, because a supervisor restarts the job.
 // - Any other process that is left over from an earlier run stays in that run.
 class JobRuns {
   public:
-    // Call this in every tick, after all processes have their roles and before their growth is counted.
-    void look_at(const ProcessTable& processes, const Nesting& nesting);
-    // Call this if JobEnd found in the same tick that the job of the target has ended.
-    void job_ended(CgroupId target);
-    // Fills in the runs of a target and of its deaths.
-    void name(CgroupId target, TargetSnapshot& out);
-    // Call this when all targets of the tick are complete, including ended ones.
-    void end_tick(const Snapshot& snapshot);
+    explicit JobRuns(std::shared_ptr<RunNumbers> numbers)
+        : numbers_(std::move(numbers)), current_(numbers_->next_run()) {}
 
-    RunId current(CgroupId target) { return targets_.try_emplace(target, *this).first->second.current; }
-    RunId of(CgroupId target, const ProcessId& process);  // the current run if the process belongs to none
-    // The run of the process in each target that contains it.
-    std::vector<RunId> around(const TrackedProcess& process, const Nesting& nesting);
+    // At most once a round, after all processes have their roles and before their growth is counted. `processes` are
+    // all of the target, those that ended since the last tick too; parents come before their children.
+    void look_at(const std::vector<const TrackedProcess*>& processes);
+    // look_at() has to be called in the next round even if no process comes or goes: a process that is there may begin
+    // the next run by growing.
+    bool may_begin() const { return over_ && undecided_; }
+    // JobEnd found, in the same tick, that the job of the target has ended.
+    void job_ended();
+    // Fills in the current run of the target and the runs of its deaths.
+    void name(TargetSnapshot& out) const;
 
-    // Runs whose growth may still be needed: the current run of each target, the previous one, whose last processes may
-    // exit late, and those in the last snapshot, because a report of them may be requested.
-    std::set<RunId> kept() const;
-    void forget(CgroupId target) { targets_.erase(target); }
+    RunId current() const { return current_; }
+    RunId previous() const { return previous_; }  // kNoRun: the current one is the first
+    RunId of(const ProcessId& process) const;     // the current run for a process that belongs to none
 
   private:
     struct Member {
-        pid_t parent = 0;         // the parent when it was first seen
-        RunId run = kNoRun;       // none: it has no run yet, or is a launcher
-        bool works = false;       // does the work of a job
-        std::uint64_t since = 0;  // round in which it was first seen or began to work
-        std::uint64_t ended = 0;  // round; 0: it still runs
-    };
-    struct Target {
-        explicit Target(JobRuns& runs) : current(runs.next_run()) {}
-        RunId current;
-        RunId previous = kNoRun;
-        bool over = false;        // the current run is over
-        bool undecided = false;   // a process may yet begin the next run
-        std::uint64_t began = 0;  // round in which the current run began
-        std::map<ProcessId, Member> members{};
+        pid_t parent = 0;         // at the first round that had the process
+        RunId run = kNoRun;       // none: it belongs to no run yet, or is a launcher
+        bool works = false;       // it does the work of a job
+        std::uint64_t since = 0;  // the round in which it began to work; before that: its first round
+        std::uint64_t ended = 0;  // the round in which its end was seen; 0: it lives
     };
     using Members = std::vector<Member*>;
 
-    RunId next_run() { return RunId{++last_run_}; }
-    void look_at(Target& target, const std::vector<const TrackedProcess*>& processes);
-    void begin(Target& target, const Members& first);
-    static bool has_work_left(const Target& target);
-    static Member* living(Target& target, pid_t pid);
-    static void follow_parent(Target& target, Member& member);
-    void show(const TargetSnapshot& target);
+    void note_ended(const std::vector<const TrackedProcess*>& processes);
+    void begin(const Members& first);
+    bool has_work_left() const;
+    Member* living(pid_t pid);
+    void follow_parent(Member& member);
 
-    std::map<CgroupId, Target> targets_{};
-    std::set<RunId> shown_{};  // in the last snapshot, and of targets that were removed since
-    std::uint64_t last_run_ = 0;
-    std::uint64_t round_ = 0;
-    std::uint64_t judged_ = 0;    // the last round of the previous tick
-    std::uint64_t revision_ = 0;  // of the process table, in the last round that found a change
+    std::shared_ptr<RunNumbers> numbers_;
+    RunId current_;
+    RunId previous_ = kNoRun;
+    bool over_ = false;        // the current run
+    bool undecided_ = false;   // a process may yet begin the next run
+    std::uint64_t began_ = 0;  // the round in which the current run began
+    std::map<ProcessId, Member> members_{};
 };
 
 }  // namespace memscope

@@ -32,8 +32,8 @@ void CudaRecorder::look(Session& session, std::uint64_t now_ns) {
     mark_followed(session);
 }
 
-// The BPF programs need to know of whom they see all calls: only then is the last context that ends known to be the
-// last.
+// The BPF programs need to know which processes they have seen from their first call on: only then do they know that a
+// context which ends is the last one of its process.
 void CudaRecorder::mark_followed(Session& session) {
     const auto processes = libraries_.take_followed_from_start();
     const auto lost = libraries_.take_lost_sight_of();
@@ -53,22 +53,12 @@ void CudaRecorder::tick(Session& session, const Surroundings& around) {
     }
 }
 
-// A counter lives on across processes: what is new of it is booked to the role that the process has now.
-void CudaRecorder::count_failures(const Known& known, const TrackedProcess& process, const Nesting& nesting) {
+// The rise of the account's counter is added to the role that the process has now.
+void CudaRecorder::count_failures(const Known& known, const TrackedProcess& process, WatchedTargets& targets) {
     const std::uint64_t before = std::exchange(counted_failures_[key_of(known.account)], known.account.failures);
     if (known.account.failures <= before) return;
-    for (const CgroupId target : nesting.around(process.last_target()))
-        failures_[target][{process.role, known.device}] += known.account.failures - before;
-}
-
-void CudaRecorder::fold_rank(CgroupId target, const RoleKey& role) {
-    const auto found = failures_.find(target);
-    if (found == failures_.end()) return;
-    auto& counts = found->second;
-    for (auto each = counts.lower_bound({role, GpuId{}}); each != counts.end() && each->first.first == role;) {
-        counts[{{role.role, std::nullopt}, each->first.second}] += each->second;
-        each = counts.erase(each);
-    }
+    for (WatchedTarget* target : targets.around(process.last_target()))
+        target->cuda_failures.add(process.role, known.device, known.account.failures - before);
 }
 
 void CudaRecorder::read_accounts(CudaCalls& calls, const Surroundings& around) {
@@ -87,14 +77,14 @@ void CudaRecorder::read_accounts(CudaCalls& calls, const Surroundings& around) {
     for (GpuAccount& account : calls.accounts()) {
         const TrackedProcess* process = process_of(account.process.id);
         const Known known{.account = account, .device = device_of(account, around.devices)};
-        if (process) count_failures(known, *process, around.nesting);
+        if (process) count_failures(known, *process, around.targets);
         if (account.living && process) living.emplace(key_of(account), known);
         if (account.living && !process) strangers.insert(account.process);
         if (account.living) continue;
         counted_failures_.erase(key_of(account));
         calls.forget(account);
     }
-    // One that was born a moment ago is known by the next tick; one that was moved out never will be.
+    // The process table knows a new process by the next tick. A process that has left all targets it will never know.
     for (const CudaProcess& stranger : strangers)
         if (strangers_.contains(stranger)) calls.forget(stranger);
     strangers_ = std::move(strangers);
@@ -109,7 +99,7 @@ void CudaRecorder::read_accounts(CudaCalls& calls, const Surroundings& around) {
     sites_ = std::move(sites);
 }
 
-// What is left of processes and contexts that are gone is in no sum, but takes up room.
+// Allocations of ended processes and contexts are in no account, but still fill the BPF map.
 void CudaRecorder::sweep(CudaCalls& calls) {
     std::uint64_t counted = 0;
     for (const auto& [key, known] : accounts_) counted += known.account.allocations;
@@ -131,14 +121,9 @@ std::optional<GpuId> CudaRecorder::device(const ProcessId& process, int ordinal)
     return std::nullopt;
 }
 
-void CudaRecorder::describe(CgroupId target, TargetSnapshot& out) const {
-    const auto failures = failures_.find(target);
-    if (failures != failures_.end()) {
-        if (!out.gpu) out.gpu.emplace();
-        out.gpu->failures = failures->second;
-    }
+void CudaRecorder::describe(const std::vector<Process>& processes, std::optional<TargetGpu>& gpu) const {
     if (accounts_.empty()) return;
-    for (const Process& process : out.processes) {
+    for (const Process& process : processes) {
         const RoleKey role{process.role, process.rank};
         for (auto each = accounts_.lower_bound({process.task.id.pid, 0, INT_MIN});
              each != accounts_.end() && std::get<0>(each->first) == process.task.id.pid; ++each) {
@@ -147,16 +132,16 @@ void CudaRecorder::describe(CgroupId target, TargetSnapshot& out) const {
             const GpuUse use{.used = {}, .reserved = account.reserved, .tensors = {}};
             const bool reserves = use.reserved_total().n > 0;
             const bool pins = account.pinned.total().n > 0;
-            if (!reserves && !pins) continue;  // a device that it has only asked about
-            if (!out.gpu) out.gpu.emplace();
-            ProcessGpu& its = out.gpu->processes[process.task.id.pid];
+            if (!reserves && !pins) continue;  // a device of which it has only read properties
+            if (!gpu) gpu.emplace();
+            ProcessGpu& its = gpu->processes[process.task.id.pid];
             if (pins) {
                 its.pinned += account.pinned;
-                out.gpu->pinned[role] += account.pinned;
+                gpu->pinned[role] += account.pinned;
             }
             if (!reserves) continue;
             its.devices[device] += use;
-            out.gpu->roles[{role, device}] += use;
+            gpu->roles[{role, device}] += use;
         }
     }
 }

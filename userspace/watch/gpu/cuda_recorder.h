@@ -10,16 +10,16 @@
 #include "base/files.h"
 #include "kernel/session.h"
 #include "model/gpu/gpu_account.h"
-#include "model/processes/nesting.h"
 #include "model/processes/process_table.h"
 #include "model/snapshot.h"
 #include "sources/gpu/cuda_library.h"
 #include "watch/gpu/library_follower.h"
+#include "watch/targets/watched_target.h"
 
 namespace memscope {
 
-// Follows the CUDA driver in whatever copies of it watched processes have mapped, and reads what the kernel has booked
-// of its calls. Everything but held() belongs to the thread of the ticks.
+// Follows the CUDA driver in all copies of its library that watched processes have mapped, and reads what the BPF
+// programs have counted of its calls. Everything but held() belongs to the thread of the ticks.
 class CudaRecorder {
   public:
     CudaRecorder(std::shared_ptr<ReadHelpers> reads, bool on);
@@ -27,20 +27,18 @@ class CudaRecorder {
     LibraryFollower& libraries() { return libraries_; }
     const LibraryFollower& libraries() const { return libraries_; }
     struct Surroundings {
-        const ProcessTable& processes;  // with those that have ended since the tick before
-        const Nesting& nesting;
+        const ProcessTable& processes;  // with the processes that have ended since the last tick
+        WatchedTargets& targets;
         const std::vector<GpuDevice>& devices;
         std::uint64_t now_ns = 0;  // boot clock
     };
-    void look(Session& session, std::uint64_t now_ns);  // at processes that have mapped a driver a moment ago
+    void look(Session& session, std::uint64_t now_ns);  // at processes that have mapped a driver since the last call
     void tick(Session& session, const Surroundings& around);
 
-    // Puts what the processes of a target hold into what is shown of it, with what others have put there.
-    void describe(CgroupId target, TargetSnapshot& out) const;
-    // As a process counts them, by its calls.
+    // Adds what the processes of a target hold to `gpu`, which may have values of the driver already.
+    void describe(const std::vector<Process>& processes, std::optional<TargetGpu>& gpu) const;
+    // The device that a process has under this number, as its calls have shown.
     std::optional<GpuId> device(const ProcessId& process, int ordinal) const;
-    void forget(CgroupId target) { failures_.erase(target); }
-    void fold_rank(CgroupId target, const RoleKey& role);  // as Ledger does it
 
     // From any thread: what the processes hold at which stacks.
     struct Held {
@@ -51,7 +49,7 @@ class CudaRecorder {
         };
         std::vector<AtStack> stacks{};
         std::int64_t elsewhere = 0;  // at no stack
-        std::int64_t lost = 0;       // not booked at all: too many allocations
+        std::int64_t lost = 0;       // not counted at any stack: too many allocations
     };
     struct HeldPlanes {
         Held gpu{};
@@ -60,7 +58,7 @@ class CudaRecorder {
     HeldPlanes held(const std::vector<Process>& processes) const;
     std::set<StackId> stacks() const;  // all that hold something
 
-    std::uint64_t live_entries() const { return live_entries_; }  // in the kernel's books, as of the last tick
+    std::uint64_t live_entries() const { return live_entries_; }  // of the BPF map of allocations, at the last tick
 
   private:
     using AccountKey = std::tuple<pid_t, std::uint64_t, int>;  // process, instance, device
@@ -72,7 +70,7 @@ class CudaRecorder {
         GpuId device{};
     };
 
-    void count_failures(const Known& known, const TrackedProcess& process, const Nesting& nesting);
+    void count_failures(const Known& known, const TrackedProcess& process, WatchedTargets& targets);
     bool is_stranger(const CudaProcess& process) const;
     void read_accounts(CudaCalls& calls, const Surroundings& around);
     void sweep(CudaCalls& calls);
@@ -80,8 +78,7 @@ class CudaRecorder {
 
     LibraryFollower libraries_;
     std::uint64_t live_entries_ = 0;
-    std::map<CgroupId, std::map<TargetGpu::RoleDevice, std::uint64_t>> failures_{};
-    std::map<AccountKey, std::uint64_t> counted_failures_{};
+    std::map<AccountKey, std::uint64_t> counted_failures_{};  // of each account, what targets have been given
 
     std::set<CudaProcess> strangers_{};  // that the table of processes did not know at the last tick
 

@@ -9,7 +9,8 @@ void CudaWatch::executed(const ProcessId& process) {
     tensors_.libraries().executed(process);
 }
 
-// One that came to us a moment ago, or whose coming we missed, may have used for long what it maps again.
+// A process that has just entered a target, or whose start was missed, may have used the library long before it maps it
+// again.
 void CudaWatch::mapped(const ProcessId& process, const ProcessTable& processes) {
     const auto found = processes.living().find(process.pid);
     const TrackedProcess* known =
@@ -20,11 +21,11 @@ void CudaWatch::mapped(const ProcessId& process, const ProcessTable& processes) 
 }
 
 void CudaWatch::look(Session& session, std::uint64_t now_ns) {
-    tensors_.libraries().look(session, now_ns);  // first: it is the quicker one
+    tensors_.libraries().look(session, now_ns);  // first, because it takes less time
     calls_.look(session, now_ns);
 }
 
-void CudaWatch::tick(Session& session, ProcessTable& processes, const Nesting& nesting,
+void CudaWatch::tick(Session& session, ProcessTable& processes, WatchedTargets& targets,
                      const std::vector<GpuDevice>& devices, std::uint64_t now_ns) {
     if (revision_ != processes.revision()) {
         revision_ = processes.revision();
@@ -35,14 +36,14 @@ void CudaWatch::tick(Session& session, ProcessTable& processes, const Nesting& n
         }
     }
     const CudaRecorder::Surroundings around{
-        .processes = processes, .nesting = nesting, .devices = devices, .now_ns = now_ns};
+        .processes = processes, .targets = targets, .devices = devices, .now_ns = now_ns};
     calls_.tick(session, around);
     tensors_.tick(session, calls_, around);
 }
 
-void CudaWatch::describe(CgroupId target, TargetSnapshot& out) const {
-    calls_.describe(target, out);
-    tensors_.describe(out);
+void CudaWatch::describe(const std::vector<Process>& processes, std::optional<TargetGpu>& gpu) const {
+    calls_.describe(processes, gpu);
+    tensors_.describe(processes, gpu);
 }
 
 void CudaWatch::describe(SelfSample& self) const {

@@ -7,7 +7,7 @@
 
 namespace memscope {
 
-// What processes take of their GPUs, as they do it: by calls of the CUDA driver, and in it PyTorch's tensors.
+// What processes allocate on their GPUs, by their calls of the CUDA driver, and PyTorch's tensors in it.
 class CudaWatch {
   public:
     CudaWatch(const std::shared_ptr<ReadHelpers>& reads, bool calls, bool tensors)
@@ -17,21 +17,20 @@ class CudaWatch {
     const TorchRecorder& tensors() const { return tensors_; }
 
     void executed(const ProcessId& process);
-    void mapped(const ProcessId& process, const ProcessTable& processes);  // one of the libraries, a moment ago
+    void mapped(const ProcessId& process, const ProcessTable& processes);  // it has just mapped one of the libraries
     void look(Session& session, std::uint64_t now_ns);
-    void tick(Session& session, ProcessTable& processes, const Nesting& nesting, const std::vector<GpuDevice>& devices,
+    void tick(Session& session, ProcessTable& processes, WatchedTargets& targets, const std::vector<GpuDevice>& devices,
               std::uint64_t now_ns);
 
-    void describe(CgroupId target, TargetSnapshot& out) const;
+    // Adds what the processes of a target hold to `gpu`, which may have values of the driver already.
+    void describe(const std::vector<Process>& processes, std::optional<TargetGpu>& gpu) const;
     void describe(SelfSample& self) const;  // probes and losses
-    void forget(CgroupId target) { calls_.forget(target); }
-    void fold_rank(CgroupId target, const RoleKey& role) { calls_.fold_rank(target, role); }
-    std::vector<Error> take_refusals();  // of libraries that were to be followed since
+    std::vector<Error> take_refusals();     // libraries that could not be followed, since the last call
 
   private:
     CudaRecorder calls_;
     TorchRecorder tensors_;
-    std::uint64_t revision_ = 0;  // of the process table, when all in it were begun
+    std::uint64_t revision_ = 0;  // of the process table, when all its processes were followed
 };
 
 }  // namespace memscope

@@ -27,7 +27,7 @@ void TorchRecorder::tick(Session& session, const CudaRecorder& calls, const Cuda
     if (!probes) return;
     read_accounts(*probes, calls, around);
     entries_ = probes->entries();
-    if (entries_ > booked_) probes->sweep(kMostSweptPerTick);  // of processes that are gone
+    if (entries_ > counted_) probes->sweep(kMostSweptPerTick);  // those of ended processes
 }
 
 void TorchRecorder::read_accounts(TorchProbes& probes, const CudaRecorder& calls,
@@ -35,9 +35,9 @@ void TorchRecorder::read_accounts(TorchProbes& probes, const CudaRecorder& calls
     const auto& living = around.processes.living();
     std::set<CudaProcess> strangers;
     tensors_.clear();
-    booked_ = 0;
+    counted_ = 0;
     for (const TensorAccount& account : probes.accounts()) {
-        booked_ += account.tensors;
+        counted_ += account.tensors;
         const ProcessId& id = account.process.id;
         if (const auto found = living.find(id.pid); found == living.end() || found->second.task.id != id) {
             strangers.insert(account.process);
@@ -51,24 +51,24 @@ void TorchRecorder::read_accounts(TorchProbes& probes, const CudaRecorder& calls
             sum = sum + bytes;
         }
     }
-    // One that was born a moment ago is known by the next tick; one that was moved out never will be.
+    // The process table knows a new process by the next tick. A process that has left all targets it will never know.
     for (const CudaProcess& stranger : strangers)
         if (strangers_.contains(stranger)) probes.forget(stranger);
     strangers_ = std::move(strangers);
 }
 
-void TorchRecorder::describe(TargetSnapshot& out) const {
+void TorchRecorder::describe(const std::vector<Process>& processes, std::optional<TargetGpu>& gpu) const {
     if (tensors_.empty()) return;
     bool any = false;
-    for (const Process& process : out.processes) {
+    for (const Process& process : processes) {
         const auto its = tensors_.find(process.task.id);
         if (its == tensors_.end()) continue;
         any = true;
-        if (!out.gpu) out.gpu.emplace();
+        if (!gpu) gpu.emplace();
         for (const auto& [device, bytes] : its->second)
-            out.gpu->processes[process.task.id.pid].devices[device].tensors = bytes;
+            gpu->processes[process.task.id.pid].devices[device].tensors = bytes;
     }
-    if (any) sum_tensors_by_role(*out.gpu, out.processes);
+    if (any) sum_tensors_by_role(*gpu, processes);
 }
 
 }  // namespace memscope

@@ -25,7 +25,7 @@ std::string place_of(const CallSite& site) {
 }  // namespace
 
 std::vector<LineGrowth> by_line(const std::vector<BookedGrowth>& booked) {
-    std::map<std::pair<RoleKey, const CallSite*>, std::int64_t> by_site;  // many processes grow at the same
+    std::map<std::pair<RoleKey, const CallSite*>, std::int64_t> by_site;  // many processes grow at one site
     for (const BookedGrowth& each : booked) by_site[{each.role, each.site.get()}] += each.bytes;
     std::map<std::pair<RoleKey, std::string>, std::int64_t> by_place;
     for (const auto& [key, bytes] : by_site) by_place[{key.first, place_of(*key.second)}] += bytes;
@@ -44,8 +44,8 @@ constexpr GrowthBook::Limits kLimits{.stacks = MS_SITES * 3 / 4};  // of the ker
 
 Seconds boot_time() { return Seconds(static_cast<double>(read_clock().boot_ns) * 1e-9); }
 
-// Through code that keeps no frame pointers the kernel follows whatever stands in their place. From the first address
-// on that is nowhere in the program nothing is believed.
+// In code without frame pointers the kernel follows arbitrary values instead of them. So a stack is cut at the first
+// address that is in no file of the program.
 void cut_at_nonsense(std::vector<NativeLocation>& frames) {
     const auto nowhere = [](const NativeLocation& frame) { return !frame.module; };
     frames.erase(std::find_if(frames.begin(), frames.end(), nowhere), frames.end());
@@ -63,7 +63,7 @@ GrowthSite to_site(const BookedGrowth& booked, NativeSymbols& symbols, NativeRea
     return site;
 }
 
-// Many workers grow at the same sites: each is named once.
+// Many workers grow at the same sites. Each site is named once.
 GrowthPlane to_plane(std::vector<BookedGrowth> booked, NativeSymbols& symbols, NativeReads::Wait wait) {
     const auto place = [](const BookedGrowth& one) { return std::tuple(one.site.get(), one.role); };
     std::sort(booked.begin(), booked.end(),
@@ -142,13 +142,14 @@ bool GrowthRecorder::take(const RawStack& stack, Names names) {
     cut_at_nonsense(site.native);
     const std::lock_guard lock(mutex_);
     if (book_.learn(stack, std::move(site))) return true;
-    // Once there is room again, it may come again: one that has a site is not sent anew.
+    // The BPF program sends a stack again only if it has no site. So the site is removed, and the stack is sent again
+    // once there is room.
     stacks_.forget_stack(stack.id);
     book_.give_up(stack.id, stacks_.take_site(stack.id));
     return true;
 }
 
-// A stack may arrive after its process has begun another program, whose maps say nothing about it.
+// A stack may arrive after its process has executed another program. The maps of that program do not explain it.
 std::optional<std::vector<NativeLocation>> GrowthRecorder::located(const RawStack& stack, Names names) {
     const pid_t pid = stack.process.pid;
     const auto now = stacks_.read_space(pid);
@@ -184,7 +185,7 @@ void GrowthRecorder::take_deferred() {
     }
 }
 
-// With what is known: the process has ended, or there is no room to wait any longer.
+// Takes the records with what is known now: the process has ended, or there are too many records to wait any longer.
 void GrowthRecorder::take_deferred_now(pid_t pid) {
     const auto found = deferred_.extract(pid);
     if (!found) return;
@@ -198,7 +199,7 @@ void GrowthRecorder::executed(const ProcessId& process) {
     replaced_.insert(process.pid);
 }
 
-// While it lives: what it has mapped where is needed for its stacks, which may outlive it.
+// Reads the maps of a process while it lives. They are needed for its stacks, which may be named after its end.
 void GrowthRecorder::look_at(const ProcessId& process) {
     if (!stacks_.python_of(process.pid)) python_.look_at(process);
     if (replaced_.erase(process.pid) != 0) symbols_.forget(process.pid);
@@ -212,16 +213,31 @@ void GrowthRecorder::take_events() {
                    .grew = [this](const ProcessId& process) { look_at(process); }});
 }
 
+void GrowthRecorder::begin_new(ProcessTable& processes) {
+    if (begun_revision_ == processes.revision()) return;
+    bool all = true;
+    for (auto& [pid, process] : processes.living()) {
+        if (process.growth_begun) continue;
+        // A process that came after the scan has no size to begin with: the next scan has it.
+        process.growth_begun = process.scanned;
+        if (process.growth_begun)
+            begin(process);
+        else
+            all = false;
+    }
+    if (all) begun_revision_ = processes.revision();
+}
+
 void GrowthRecorder::begin(const TrackedProcess& process) {
     mapped_.begin(process);
-    // One without memory runs in its parent's until it executes a program.
+    // A process without memory of its own runs in its parent's until it executes a program.
     if (!process.task.memory || stacks_.follows(process.task.id)) return;
-    // A full map is counted where it is full.
+    // A failure is not handled here: the feature counts entries that find no room in its map.
     (void)stacks_.begin(process.task.id, SpaceId{read_clock().boot_ns}, process.task.memory->anon);
     python_.look_at(process.task.id);
 }
 
-// What the process held in all its address spaces but the one it still has.
+// Keeps what the process had grown by in all its address spaces except the one it still uses.
 void GrowthRecorder::end(pid_t pid, const GrowthBook::Holder& holder, std::optional<SpaceId> still) {
     const auto last = stacks_.read_space(pid);
     for (const SpaceId space : book_.spaces_of(pid)) {
@@ -236,7 +252,7 @@ void GrowthRecorder::end(pid_t pid, const GrowthBook::Holder& holder, std::optio
     }
 }
 
-// Without a booking only those of new processes are not known yet.
+// Where the kernel has counted nothing since the last tick, only the address spaces of new processes are unknown.
 void GrowthRecorder::read_spaces(const ProcessTable& processes, bool all) {
     for (const auto& [pid, process] : processes.living()) {
         const auto known = spaces_.find(pid);
@@ -257,7 +273,7 @@ void GrowthRecorder::make_room() {
     for (const auto& [pid, stacks] : lost) stacks_.allow_stacks(pid, stacks);
 }
 
-// True where the kernel has counted something since the last time.
+// True where the kernel has counted growth since the last call.
 bool GrowthRecorder::read_resident() {
     const std::uint64_t bookings = stacks_.cost().bookings;
     const bool booked = std::exchange(seen_bookings_, bookings) != bookings;
@@ -272,7 +288,7 @@ void GrowthRecorder::keep_only(const std::set<RunId>& runs) {
     book_.keep_only(runs);
 }
 
-// Before their address spaces are forgotten.
+// Called before the address spaces of these processes are forgotten.
 void GrowthRecorder::name_deferred_of(const std::vector<TrackedProcess>& ended) {
     for (const TrackedProcess& process : ended) take_deferred_now(process.task.id.pid);
 }
@@ -289,7 +305,7 @@ void GrowthRecorder::end_all(const std::vector<TrackedProcess>& ended, const Run
     for (const TrackedProcess& process : ended) {
         const pid_t pid = process.task.id.pid;
         end(pid, {process.role, runs_of(process)}, std::nullopt);
-        // Somebody else may have its pid by now.
+        // Another process may have its pid by now.
         const auto left = stacks_.read_space(pid);
         if (!left || left->process == process.task.id) stacks_.forget(pid);
         spaces_.erase(pid);
@@ -319,7 +335,7 @@ void GrowthRecorder::tick(ProcessTable& processes, const RunsOf& runs_of) {
     mind_budget();
 }
 
-// CPU time of those that grow and of their children that have ended: the hook's cost is theirs.
+// CPU time of the processes that grow and of their ended children. The cost of the hook is part of it.
 Seconds GrowthRecorder::cpu_of_growing() const {
     constexpr std::size_t kMost = 256;
     const auto ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
@@ -341,7 +357,7 @@ void GrowthRecorder::mind_budget() {
             stacks_.pause();
             break;
         case HookBudget::Advice::put_back:
-            (void)stacks_.resume();  // else it stays off, which the probes say
+            (void)stacks_.resume();  // on failure the hook stays off, and SelfSample::probes shows that
             break;
         case HookBudget::Advice::stay:
             break;
@@ -370,7 +386,7 @@ GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target, NativeR
             if (process.task.memory) below_step += static_cast<std::int64_t>(process.task.memory->anon.n) - space.bytes;
         }
     }
-    // Names of native code may take a while to load; nobody waits for it.
+    // Outside of the lock, because names of native code may take a while to load.
     GrowthPlane plane = to_plane(std::move(booked), symbols_, wait);
     say(plane, "external", unnamed.external);
     say(plane, "other", unnamed.other);
@@ -382,7 +398,7 @@ GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target, NativeR
     return plane;
 }
 
-// What living processes hold now, by the stacks it was taken at.
+// What living processes hold now, by the stacks at which they allocated it.
 template <class AtStack>
 GrowthPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks,
                                        NativeReads::Wait wait) {
@@ -422,12 +438,12 @@ GrowthPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const Map
     return plane;
 }
 
-std::vector<LineGrowth> GrowthRecorder::lines(const TargetSnapshot& target) {
-    const Roles roles(target.processes);
+std::vector<LineGrowth> GrowthRecorder::lines(RunId run, const std::vector<Process>& processes) {
+    const Roles roles(processes);
     std::vector<BookedGrowth> booked;
     {
         const std::lock_guard lock(mutex_);
-        booked = book_.resident(target.run, [&roles](const ProcessId& process) { return roles.of(process); });
+        booked = book_.resident(run, [&roles](const ProcessId& process) { return roles.of(process); });
     }
     return by_line(booked);
 }

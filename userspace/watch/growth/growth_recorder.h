@@ -43,18 +43,20 @@ class GrowthRecorder {
     void take_events();
     void look_again() { python_.look_again(); }
     int retry_fd() const { return python_.retry_fd(); }
-    // A process that is watched from now on. One that was forked by a watched one has been begun by the kernel, others
-    // begin here: those that were there before, and those that were moved in.
-    void begin(const TrackedProcess& process);
+    // Follows the growth of all processes in the table that are not followed yet. The BPF programs follow a process
+    // that was forked by a watched one from its fork on; here begin processes that were there before and those that
+    // were moved into a target.
+    void begin_new(ProcessTable& processes);
     void executed(const ProcessId& process);
     void tick(ProcessTable& processes, const RunsOf& runs_of);
-    // Keeps what ended processes had grown by. tick() does that as well; before a target is removed it is not too late.
+    // Keeps what ended processes had grown by. tick() does that as well, but after the targets that were removed are
+    // forgotten.
     void end_processes(const ProcessTable& processes, const RunsOf& runs_of);
-    // What ended in other runs is forgotten.
+    // Forgets what had grown in processes that ended in other runs.
     void keep_only(const std::set<RunId>& runs);
 
     // Of the resident plane, by line: cheap enough for a tick now and then.
-    std::vector<LineGrowth> lines(const TargetSnapshot& target);
+    std::vector<LineGrowth> lines(RunId run, const std::vector<Process>& processes);
 
     // From any thread. Symbols of native code are loaded, which takes a while; with Wait::no, which is for the thread
     // of the ticks, those are named whose symbols are there within a moment.
@@ -69,6 +71,7 @@ class GrowthRecorder {
     using Deferred = std::variant<ms_code, RawStack>;
     enum class Names { when_read, as_known };
 
+    void begin(const TrackedProcess& process);
     bool take(const ms_code& code, Names names);
     bool take(const RawStack& stack, Names names);
     void expect_names(const ms_code&) {}
@@ -104,8 +107,9 @@ class GrowthRecorder {
     HookBudget budget_;
     std::map<pid_t, std::deque<Deferred>> deferred_{};
     std::size_t deferred_count_ = 0;
-    std::set<pid_t> executed_{};  // since the last tick
-    std::set<pid_t> replaced_{};  // those whose maps, as we have them, are of the program before
+    std::set<pid_t> executed_{};        // since the last tick
+    std::set<pid_t> replaced_{};        // those whose maps, as we have them, are of the program before
+    std::uint64_t begun_revision_ = 0;  // of the process table, when all its processes were followed
     std::uint64_t seen_bookings_ = 0;
     std::uint64_t unread_stacks_ = 0;  // of processes that ended before their address space was read
     std::set<RunId> kept_runs_{};

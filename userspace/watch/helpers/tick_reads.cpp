@@ -2,12 +2,10 @@
 
 #include <map>
 
-#include "watch/helpers/read_jobs.h"
-
 namespace memscope {
 namespace {
 
-// Reading /proc costs about 30 us a process: at most this many in a tick, the others in the next.
+// Reading /proc costs about 30 us per process: at most this many in a tick, the others in the next ticks.
 constexpr std::size_t kMostDetailsPerTick = 1000;
 constexpr std::uint64_t kShmEveryNs = 5'000'000'000;
 
@@ -23,39 +21,42 @@ std::map<std::uint64_t, pid_t> mount_namespaces(const std::vector<Process>& proc
 
 }  // namespace
 
-bool read_details(ProcessReader& reader, ProcessTable& processes) {
+void DetailsReader::read(ProcessReader& reader, ProcessTable& processes) {
+    if (complete_revision_ == processes.revision()) return;
     std::vector<TrackedProcess*> wanted;
     for (auto& [pid, process] : processes.living())
         if (process.details_wanted && wanted.size() < kMostDetailsPerTick) wanted.push_back(&process);
     for (const TrackedProcess* process : wanted) reader.submit(details_of(*process));
-    bool all = wanted.size() < kMostDetailsPerTick;
+    bool complete = wanted.size() < kMostDetailsPerTick;
     for (TrackedProcess* process : wanted) {
         auto details = reader.ask(details_of(*process));
-        // A process that blocks its readers is asked again when it is left alone no longer.
+        // A process that blocks its readers is asked again later.
         if (!details || (!*details && details->error().code == std::errc::timed_out)) {
-            all = false;
+            complete = false;
             continue;
         }
         process->details_wanted = false;
         if (*details && **details) processes.set_details(*process, std::move((**details)->argv), (**details)->rank);
     }
-    return all;
+    if (complete) complete_revision_ = processes.revision();
 }
 
-void read_shm(ProcessReader& reader, Target& target, const std::vector<Process>& processes, std::uint64_t now_ns) {
-    if (target.shm_read_ns != 0 && now_ns - target.shm_read_ns < kShmEveryNs) return;
-    if (target.shm_job.number == 0) {
-        target.shm_job = {.namespaces = {}, .members = {}, .number = now_ns};
+const std::optional<ShmUsage>& ShmUsageReader::read(ProcessReader& reader, const std::vector<Process>& processes,
+                                                    std::uint64_t now_ns) {
+    if (read_ns_ != 0 && now_ns - read_ns_ < kShmEveryNs) return usage_;
+    if (job_.number == 0) {
+        job_ = {.namespaces = {}, .members = {}, .number = now_ns};
         for (const auto& [inode, pid] : mount_namespaces(processes)) {
-            target.shm_job.namespaces.push_back(inode);
-            target.shm_job.members.push_back(pid);
+            job_.namespaces.push_back(inode);
+            job_.members.push_back(pid);
         }
     }
-    const auto usage = reader.ask(target.shm_job);
-    if (!usage) return;
-    target.shm_job = {};
-    target.shm = *usage ? **usage : std::nullopt;
-    target.shm_read_ns = now_ns;
+    const auto usage = reader.ask(job_);
+    if (!usage) return usage_;
+    job_ = {};
+    usage_ = *usage ? **usage : std::nullopt;
+    read_ns_ = now_ns;
+    return usage_;
 }
 
 std::optional<NodeSet> read_nodes(ProcessReader& reader, pid_t pid, std::uint64_t number, const NodeSet& memory_nodes) {

@@ -13,7 +13,7 @@ class OfCgroup : public TargetMemory {
     explicit OfCgroup(CgroupMemory memory) : memory_(std::move(memory)) {}
     Result<MemoryState> sample(const HostMemory& host, const std::vector<Process>& processes) override {
         auto state = memory_.sample(host, countable_kernel_memory(processes));
-        // A cgroup that is removed while it is read may answer with anything, an empty file included.
+        // The files of a cgroup that is removed during the read may fail with any error, or be empty.
         if (!state && !memory_.directory().exists()) return system_error(ENODEV, "read a cgroup that was removed");
         return state;
     }
@@ -59,32 +59,30 @@ MatchingCgroups CgroupTargets::find(const CgroupName& name) const {
     return matching;
 }
 
-// The id of the target; none where the cgroup is gone again, or no descriptor is left for it.
+// The id of the target; none where the cgroup has been removed since, or no descriptor is left for it.
 std::optional<CgroupId> CgroupTargets::add(const FoundCgroup& found, Changes& changes) {
-    if (targets_.contains(found.id)) return found.id;
+    if (directories_.contains(found.id)) return found.id;
     auto chain = shared_.open_chain(found.path);
     if (!chain) {
         if (is_out_of_descriptors(chain.error())) ++changes.no_descriptor;
         return std::nullopt;
     }
     const CgroupDirectoryPtr directory = chain->front();
-    const CgroupId id = directory->id();  // another one where the cgroup was made anew since it was found
-    if (targets_.contains(id)) return id;
+    const CgroupId id = directory->id();  // differs from found.id if the cgroup was removed and made again since
+    if (directories_.contains(id)) return id;
     if (is_near_open_file_limit(directory->fd())) {
         ++changes.no_descriptor;
         return std::nullopt;
     }
-    const TargetInfo info = shown_.value_or(
-        TargetInfo{.name = found.path.empty() ? "/" : found.path, .cgroup_version = hierarchy_.version});
-    targets_.emplace(
-        id,
-        Target{.info = info,
-               .memory = std::make_unique<OfCgroup>(CgroupMemory::of(hierarchy_, *std::move(chain), {}, ancestors_))});
     directories_.emplace(id, directory);
-    const TargetPaths::Place place = paths_.add(directory->path(), id);
-    nesting_.add(id, place.enclosing);
-    for (const CgroupId inner : place.inside) nesting_.add(inner, id);
-    changes.added.push_back(id);
+    TargetPaths::Place place = paths_.add(directory->path(), id);
+    changes.added.push_back(
+        {.id = id,
+         .info = shown_.value_or(
+             TargetInfo{.name = found.path.empty() ? "/" : found.path, .cgroup_version = hierarchy_.version}),
+         .memory = std::make_unique<OfCgroup>(CgroupMemory::of(hierarchy_, *std::move(chain), {}, ancestors_)),
+         .enclosing = place.enclosing,
+         .inside = std::move(place.inside)});
     return id;
 }
 
@@ -92,19 +90,17 @@ void CgroupTargets::remove_gone(Changes& changes) {
     for (const auto& [id, directory] : directories_)
         if (!directory->exists()) changes.removed.push_back(id);
     for (const CgroupId id : changes.removed) {
-        // Where it was named its removal is the end, even if there is another one of that name by now.
+        // A plain name means one cgroup: it is not looked up again, even if another cgroup of that name exists by now.
         std::erase_if(names_, [&](const CgroupName& name) {
             const auto found = found_.find(name.path);
             return !name.glob && found != found_.end() && found->second == id;
         });
-        changes.removed_infos[id] = targets_.at(id).info;
         paths_.remove(directories_.at(id)->path(), id);
-        targets_.erase(id);
         directories_.erase(id);
     }
 }
 
-Targets::Changes CgroupTargets::refresh() {
+TargetSource::Changes CgroupTargets::refresh() {
     Changes changes;
     remove_gone(changes);
     bool search_failed = false;
@@ -124,7 +120,7 @@ Targets::Changes CgroupTargets::refresh() {
 
 bool CgroupTargets::finished(std::size_t) const {
     const bool any_glob = std::any_of(names_.begin(), names_.end(), [](const CgroupName& name) { return name.glob; });
-    return targets_.empty() && !any_glob && !waiting_ && !refused_;
+    return directories_.empty() && !any_glob && !waiting_ && !refused_;
 }
 
 }  // namespace memscope

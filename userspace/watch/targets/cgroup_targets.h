@@ -7,18 +7,18 @@
 #include "sources/cgroup/cgroup_directory.h"
 #include "sources/cgroup/cgroup_memory.h"
 #include "sources/cgroup/cgroup_path.h"
-#include "watch/targets/target.h"
+#include "watch/targets/target_source.h"
 
 namespace memscope {
 
-// The cgroups that were named. Names are looked up again whenever cgroups come and go: a glob gains members, a plain
-// name that is waited for appears.
-class CgroupTargets : public Targets {
+// The cgroups that the user named. Every refresh() looks the names up again: a glob may have gained members, and a
+// plain name that memscope waits for may have appeared.
+class CgroupTargets : public TargetSource {
   public:
     // Fails on a bad name, and on a plain one that does not exist unless `wait`.
     static Result<std::unique_ptr<CgroupTargets>> open(const CgroupHierarchy& hierarchy,
                                                        const std::vector<std::string>& typed, bool wait);
-    // One cgroup of our own making, shown under another name.
+    // One cgroup that memscope has made itself, shown under another name.
     static Result<std::unique_ptr<CgroupTargets>> open_own(const CgroupHierarchy& hierarchy, const std::string& path,
                                                            TargetInfo shown);
 
@@ -37,14 +37,14 @@ class CgroupTargets : public Targets {
 
     CgroupHierarchy hierarchy_;
     std::vector<CgroupName> names_;
-    std::map<std::string, CgroupId> found_{};  // which one a plain name meant
+    std::map<std::string, CgroupId> found_{};  // the cgroup that each plain name was resolved to
     SharedCgroups shared_;
-    std::map<CgroupId, CgroupDirectoryPtr> directories_;
+    std::map<CgroupId, CgroupDirectoryPtr> directories_{};  // of all present targets
     TargetPaths paths_{};
     std::shared_ptr<AncestorReadings> ancestors_ = std::make_shared<AncestorReadings>();
-    std::optional<TargetInfo> shown_{};
-    bool waiting_ = false;  // for plain names none of which has appeared yet
-    bool refused_ = false;  // the last refresh lacked a file descriptor, so that a cgroup may be there unseen
+    std::optional<TargetInfo> shown_{};  // of open_own()
+    bool waiting_ = false;               // for plain names, none of which has appeared yet
+    bool refused_ = false;               // the last refresh lacked a file descriptor, so it may have missed a cgroup
 };
 
 }  // namespace memscope

@@ -9,20 +9,12 @@
 
 namespace memscope {
 
-void EndedTargets::remember(CgroupId id, TargetSnapshot& shown) {
-    std::vector<Process> processes = std::exchange(shown.processes, {});
-    TargetSnapshot& kept = shown_[id] = shown;
-    kept.deaths.clear();
-    shown.processes = std::move(processes);
-}
-
-void EndedTargets::end(CgroupId id, TargetSnapshot last, const Now& now) {
-    TargetSnapshot ended = std::move(shown_[id]);
-    shown_.erase(id);
+void EndedTargets::end(TargetSnapshot shown, TargetSnapshot last, const Now& now) {
+    TargetSnapshot ended = std::move(shown);
     ended.info = std::move(last.info);
     ended.run = last.run;
     end_target(ended);
-    // Nobody lives in it any more, so nobody holds anything.
+    // No process lives in it any more, so none holds memory.
     ended.roles.clear();
     ended.gpu.reset();
     ended.sharing = {};
@@ -41,8 +33,8 @@ void EndedTargets::show(Snapshot& snapshot, const Now& now, bool nothing_else) {
     const auto is_back = [&](const Ended& ended) { return living.contains(ended.last.info.name); };
     std::erase_if(ended_, [&](const Ended& ended) {
         if (!ended.last.deaths.empty()) return false;
-        const bool all_is_told = ended.last.death_tally == DeathTally{} && !nothing_else;
-        return all_is_told || now.boot_ns >= ended.until_ns || is_back(ended);
+        const bool nothing_to_tell = ended.last.death_tally == DeathTally{} && !nothing_else;
+        return nothing_to_tell || now.boot_ns >= ended.until_ns || is_back(ended);
     });
     for (Ended& ended : ended_) {
         snapshot.targets.push_back(ended.last);

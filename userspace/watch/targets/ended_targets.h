@@ -1,5 +1,4 @@
 #pragma once
-#include <map>
 #include <vector>
 
 #include "model/snapshot.h"
@@ -7,18 +6,18 @@
 
 namespace memscope {
 
-// Targets that were removed, as a cgroup often is right after somebody in it has died: how they ended must be seen
-// nevertheless.
+// Targets that have been removed. A cgroup is often removed right after a process in it has died, and its last values
+// and deaths must be shown nevertheless.
 class EndedTargets {
   public:
     explicit EndedTargets(Seconds linger) : linger_(linger) {}
 
-    // As it is shown at this tick; its processes are not kept.
-    void remember(CgroupId id, TargetSnapshot& shown);
-    // It is gone. `last` has its name, its counters, and its deaths since the last tick.
-    void end(CgroupId id, TargetSnapshot last, const Now& now);
-    // Puts those in which somebody ever died behind the living: once with the latest deaths, then their last values
-    // until a scrape has surely come by. The others too when nothing else is watched: they are how all of it ended.
+    // The target has been removed. `shown`: its values at the last tick that showed it, without processes and deaths.
+    // `last`: its name, run and counters at its end, and its deaths since the last tick.
+    void end(TargetSnapshot shown, TargetSnapshot last, const Now& now);
+    // Adds ended targets in which a process ever died: once with the deaths since the last tick, then their last values
+    // for the linger time, so that a scrape sees them. With `nothing_else`, when no target is left to be watched, adds
+    // the other ended targets too, because they are the result of the whole run.
     void show(Snapshot& snapshot, const Now& now, bool nothing_else);
 
   private:
@@ -28,7 +27,6 @@ class EndedTargets {
     };
 
     Seconds linger_;
-    std::map<CgroupId, TargetSnapshot> shown_{};
     std::vector<Ended> ended_{};
 };
 

@@ -13,7 +13,8 @@
 namespace memscope {
 namespace {
 
-// The memory of the smallest cgroup with the controller that contains the tree: it may hold others, too.
+// The memory of the smallest cgroup with the memory controller that contains the whole tree. That cgroup may contain
+// other processes too.
 class OfTree : public TargetMemory {
   public:
     OfTree(SysRoot root, CgroupHierarchy hierarchy) : root_(std::move(root)), hierarchy_(std::move(hierarchy)) {}
@@ -28,7 +29,7 @@ class OfTree : public TargetMemory {
         auto state = memory_->sample(host, countable_kernel_memory(processes));
         if (!state && is_out_of_descriptors(state.error())) return state.error();  // the cgroup is still there
         if (!state) {
-            memory_.reset();  // the tree has moved on; the next tick finds out where to
+            memory_.reset();  // the tree has moved to another cgroup; the next tick looks it up
             return plain_error("the cgroup of the tree is gone");
         }
         claim(*state);
@@ -77,7 +78,7 @@ class OfTree : public TargetMemory {
     std::optional<CgroupMemory> memory_;
 };
 
-// /proc has threads by their ids, too, though it does not list them.
+// /proc has a directory for each thread id, too, though it does not list them.
 std::optional<pid_t> thread_group_of(const SysRoot& root, pid_t pid) {
     std::optional<pid_t> group;
     if (const auto status = read_file(root.proc / std::to_string(pid) / "status"))
@@ -92,11 +93,6 @@ std::optional<pid_t> thread_group_of(const SysRoot& root, pid_t pid) {
 
 }  // namespace
 
-ProcessTarget::ProcessTarget(Target target) {
-    targets_.emplace(kTree, std::move(target));
-    nesting_.add(kTree, kNoCgroup);
-}
-
 Result<std::unique_ptr<ProcessTarget>> ProcessTarget::open(const SysRoot& root, const CgroupHierarchy& hierarchy,
                                                            pid_t pid) {
     const auto comm = read_file(root.proc / std::to_string(pid) / "comm", 64);
@@ -105,17 +101,19 @@ Result<std::unique_ptr<ProcessTarget>> ProcessTarget::open(const SysRoot& root, 
         return plain_error(fmt::format("{} is a thread, not a process", pid), fmt::format("--pid {}", *leader));
     constexpr std::size_t kMostArgvBytes = 4096;
     const auto argv = read_file(root.proc / std::to_string(pid) / "cmdline", kMostArgvBytes);
-    Target target{
+    NewTarget tree{
+        .id = kTree,
         .info = {.name = "pid:" + job_name(trimmed(*comm), argv ? parse_argv(*argv) : std::vector<std::string>{}),
                  .kind = "pid",
                  .cgroup_version = hierarchy.version},
         .memory = std::make_unique<OfTree>(root, hierarchy)};
-    return std::unique_ptr<ProcessTarget>(new ProcessTarget(std::move(target)));
+    return std::unique_ptr<ProcessTarget>(new ProcessTarget(std::move(tree)));
 }
 
-Targets::Changes ProcessTarget::refresh() {
+TargetSource::Changes ProcessTarget::refresh() {
     Changes changes;
-    if (!std::exchange(announced_, true)) changes.added.push_back(kTree);
+    if (tree_) changes.added.push_back(*std::move(tree_));
+    tree_.reset();
     return changes;
 }
 

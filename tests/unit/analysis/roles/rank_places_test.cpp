@@ -10,8 +10,6 @@ namespace {
 using testing::Contains;
 using testing::IsEmpty;
 
-constexpr CgroupId kJob{10};
-constexpr CgroupId kOther{20};
 constexpr std::size_t kMost = RankPlaces::kMost;
 constexpr Seconds kKeep = RankPlaces::kKeep;
 constexpr int kLast = static_cast<int>(kMost) - 1;
@@ -20,9 +18,9 @@ RoleKey trainer(int rank) { return {Role::trainer, rank}; }
 const RoleKey kFolded{Role::trainer, std::nullopt};
 
 // Trainers of the ranks from `first` to `last`.
-std::vector<RankPlaces::Subject> trainers(int first, int last, CgroupId target = kJob) {
+std::vector<RankPlaces::Subject> trainers(int first, int last) {
     std::vector<RankPlaces::Subject> subjects;
-    for (int rank = first; rank <= last; ++rank) subjects.push_back({.outermost = target, .wanted = trainer(rank)});
+    for (int rank = first; rank <= last; ++rank) subjects.push_back({.wanted = trainer(rank)});
     return subjects;
 }
 
@@ -44,7 +42,7 @@ TEST(RankPlaces, FoldWhatDoesNotFitIntoTheRoleWithoutARank) {
 TEST(RankPlaces, LeaveProcessesWithoutARankAlone) {
     RankPlaces places;
     places.assign(trainers(0, 3999), Seconds(1));
-    const std::vector<RankPlaces::Subject> one{{.outermost = kJob, .wanted = {Role::helper, std::nullopt}}};
+    const std::vector<RankPlaces::Subject> one{{.wanted = {Role::helper, std::nullopt}}};
     EXPECT_EQ(places.assign(one, Seconds(2)).front(), one.front().wanted);
 }
 
@@ -68,7 +66,7 @@ TEST(RankPlaces, AreGivenBackAWhileAfterTheLastProcessHasGone) {
     EXPECT_FALSE(places.is_due(kKeep - Seconds(1)));
     EXPECT_TRUE(places.is_due(kKeep));
     EXPECT_EQ(places.assign(subjects, kKeep).back(), trainer(kLast + 1));
-    EXPECT_THAT(places.take_vacated(), testing::ElementsAre(std::pair(kJob, trainer(0))));
+    EXPECT_THAT(places.take_vacated(), testing::ElementsAre(trainer(0)));
     EXPECT_THAT(places.take_vacated(), IsEmpty());
 }
 
@@ -89,13 +87,7 @@ TEST(RankPlaces, AreKeptWithoutProcessesWhileNobodyNeedsThem) {
     EXPECT_THAT(places.take_vacated(), IsEmpty());
 }
 
-TEST(RankPlaces, OfOneTargetAreNotUsedUpByAnother) {
-    RankPlaces places;
-    places.assign(trainers(0, 3999), Seconds(0));
-    EXPECT_EQ(places.assign(trainers(7, 7, kOther), Seconds(1)).front(), trainer(7));
-}
-
-// Other components keep data for each pair as long as it has a place.
+// What other parts keep for each pair, as long as it has a place.
 TEST(RankPlaces, KeepAMillionRanksOverTimeBounded) {
     RankPlaces places;
     std::set<RoleKey> kept;
@@ -103,7 +95,7 @@ TEST(RankPlaces, KeepAMillionRanksOverTimeBounded) {
     Seconds now{};
     for (int first = 0; first < 1'000'000; first += 500) {  // 500 short-lived processes in a tick
         const auto keys = places.assign(trainers(first, first + 499), now);
-        for (const auto& [target, key] : places.take_vacated()) EXPECT_EQ(kept.erase(key), 1U);
+        for (const RoleKey& key : places.take_vacated()) EXPECT_EQ(kept.erase(key), 1U);
         kept.insert(keys.begin(), keys.end());
         most = std::max(most, kept.size());
         now += Seconds(1);

@@ -1,33 +1,31 @@
 #include "analysis/targets/job_runs.h"
 
+#include <algorithm>
 #include <gtest/gtest.h>
 
 namespace memscope {
 namespace {
 
 constexpr CgroupId kJob{10};
-constexpr CgroupId kInner{11};
 constexpr ProcessId kShell{50, 500};
 constexpr std::uint64_t kMiB = 1 << 20;
 
 // A cgroup with a shell in it that starts jobs.
 struct Runs {
     ProcessTable table{1000};
-    Nesting nesting;
-    JobRuns runs;
+    std::shared_ptr<RunNumbers> numbers = std::make_shared<RunNumbers>();
+    JobRuns runs{numbers};
     std::uint64_t now = 2000;
     pid_t next_pid = 100;
 
     Runs() {
-        nesting.add(kJob, kNoCgroup);
         start(Role::launcher, kMiB, kShell.pid, kShell);
         tick();
     }
-    ProcessId start(Role role, std::uint64_t anon = 100 * kMiB, pid_t parent = kShell.pid, ProcessId id = {},
-                    CgroupId target = kJob) {
+    ProcessId start(Role role, std::uint64_t anon = 100 * kMiB, pid_t parent = kShell.pid, ProcessId id = {}) {
         ++now;
         if (id.pid == 0) id = {next_pid++, now};
-        table.apply(Forked{.time_ns = now, .id = id, .parent = parent, .target = target, .comm = "python3"});
+        table.apply(Forked{.time_ns = now, .id = id, .parent = parent, .target = kJob, .comm = "python3"});
         TrackedProcess& process = table.living().at(id.pid);
         process.role = {role, std::nullopt};
         process.task.memory = AddressSpace{.anon = Bytes{anon}};
@@ -36,17 +34,24 @@ struct Runs {
     void end(const ProcessId& id, int exit_code = 9) {
         table.apply(Exited{.time_ns = ++now, .id = id, .target = kJob, .comm = "python3", .exit_code = exit_code});
     }
-    void look() { runs.look_at(table, nesting); }
+    void look() {
+        numbers->begin_round();
+        std::vector<const TrackedProcess*> all;
+        for (const auto& [pid, process] : table.living()) all.push_back(&process);
+        for (const TrackedProcess& process : table.ended()) all.push_back(&process);
+        std::ranges::sort(all, {}, [](const TrackedProcess* process) { return process->task.id.start_ns; });
+        runs.look_at(all);
+    }
     void tick() {
         look();
         finish();
     }
     void finish() {
-        runs.end_tick({});
+        numbers->end_tick();
         table.forget_ended();
     }
-    RunId current() { return runs.current(kJob); }
-    RunId of(const ProcessId& id) { return runs.of(kJob, id); }
+    RunId current() { return runs.current(); }
+    RunId of(const ProcessId& id) { return runs.of(id); }
 };
 
 TEST(JobRuns, AJobThatIsStartedAgainIsAnotherRun) {
@@ -75,7 +80,7 @@ TEST(JobRuns, AJobThatIsRestartedWithinATickIsAnotherRun) {
     job.look();
     EXPECT_GT(job.of(second), job.of(first));
     const RunId run = job.current();
-    job.runs.job_ended(kJob);  // reports the same end again
+    job.runs.job_ended();  // says the same
     EXPECT_EQ(job.current(), run);
 }
 
@@ -161,7 +166,7 @@ TEST(JobRuns, TheJobThatHeldMostOfTheMemoryEndsThemBesideOthers) {
     const ProcessId worker = job.start(Role::dataloader_worker, 100 * kMiB, second.pid);
     job.look();
     EXPECT_EQ(job.of(second), run) << "the notebook may be the job";
-    job.runs.job_ended(kJob);
+    job.runs.job_ended();
     EXPECT_GT(job.of(second), run);
     EXPECT_EQ(job.of(worker), job.of(second));
     EXPECT_EQ(job.of(first), run);
@@ -178,63 +183,40 @@ TEST(JobRuns, ASupervisorGoesWithTheJobThatItStarts) {
         job.end(trainer);
         trainer = job.start(Role::trainer, 100 * kMiB, supervisor.pid);
         job.look();
-        job.runs.job_ended(kJob);
+        job.runs.job_ended();
         job.finish();
         EXPECT_GT(job.of(trainer), run);
         EXPECT_EQ(job.of(supervisor), job.of(trainer));
     }
 }
 
-TEST(JobRuns, OfTargetsThatAreNestedAreTheirOwn) {
+TEST(JobRuns, AProcessThatIsThereMayBeginTheNextRunOnlyWhenTheLastIsOver) {
     Runs job;
-    job.nesting.add(kInner, kJob);
-    const ProcessId outer = job.start(Role::trainer);
-    const ProcessId inner = job.start(Role::trainer, 100 * kMiB, kShell.pid, {}, kInner);
+    const ProcessId trainer = job.start(Role::trainer);
+    job.start(Role::other, kMiB);
     job.tick();
-    job.end(inner);
+    EXPECT_FALSE(job.runs.may_begin());
+    job.end(trainer);
     job.tick();
-    const ProcessId again = job.start(Role::trainer, 100 * kMiB, kShell.pid, {}, kInner);
-    job.tick();
-    EXPECT_GT(job.runs.of(kInner, again), job.runs.of(kInner, inner));
-    EXPECT_EQ(job.of(again), job.of(outer)) << "the run of the outer target continues";
-    EXPECT_EQ(job.runs.around(job.table.living().at(again.pid), job.nesting).size(), 2U);
+    EXPECT_TRUE(job.runs.may_begin());
 }
 
-TEST(JobRuns, OnlyTheLastTwoAreKept) {
-    Runs job;
-    for (int i = 0; i < 100; ++i) {
-        job.end(job.start(Role::trainer));
-        job.tick();
-    }
-    EXPECT_EQ(job.runs.kept().size(), 2U);
-    job.runs.forget(kJob);
-    EXPECT_TRUE(job.runs.kept().empty());
-}
-
-TEST(JobRuns, ThatARemovedTargetShowsAreKeptUntilItIsNotShownAnyMore) {
+TEST(JobRuns, ADeathIsOfTheRunOfItsProcess) {
     Runs job;
     const ProcessId first = job.start(Role::trainer);
     job.tick();
     job.end(first);
+    job.start(Role::trainer);
     job.look();
-    TargetSnapshot last{.deaths = {Death{.id = first}}};
-    job.runs.name(kJob, last);
-    job.runs.forget(kJob);
-    EXPECT_EQ(last.run, last.deaths.front().run);
-    EXPECT_EQ(job.runs.kept(), std::set<RunId>{last.run});
-    job.runs.end_tick({.targets = {last}});
-    EXPECT_EQ(job.runs.kept(), std::set<RunId>{last.run}) << "the last snapshot still shows it";
-    job.runs.end_tick({});
-    EXPECT_TRUE(job.runs.kept().empty());
+    TargetSnapshot out{.deaths = {Death{.id = first}}};
+    job.runs.name(out);
+    EXPECT_EQ(out.run, job.current());
+    EXPECT_EQ(out.deaths.front().run, job.runs.previous());
 }
 
-TEST(JobRuns, ACgroupThatWasMadeAgainHasNoPast) {
-    Runs job;
-    job.end(job.start(Role::trainer));
-    job.tick();
-    const RunId run = job.current();
-    job.runs.forget(kJob);
-    EXPECT_GT(job.current(), run);
+TEST(JobRuns, OfTwoTargetsNeverHaveTheSameNumber) {
+    const auto numbers = std::make_shared<RunNumbers>();
+    EXPECT_NE(JobRuns(numbers).current(), JobRuns(numbers).current());
 }
 
 }  // namespace

@@ -16,8 +16,8 @@ constexpr std::uint64_t kSecond = 1'000'000'000;
 class Recorded : public testing::Test {
   protected:
     Recorded() {
-        nesting_.add(kOuter, kNoCgroup);
-        nesting_.add(kInner, kOuter);
+        targets_.add({.id = kOuter, .info = {.name = "outer"}});
+        targets_.add({.id = kInner, .info = {.name = "outer/inner"}, .enclosing = kOuter});
         processes_.apply(Forked{.time_ns = 5, .id = kRoot, .parent = 1, .target = kInner, .comm = "bash"});
         processes_.apply(Forked{.time_ns = 6, .id = kWorker, .parent = 10, .target = kInner, .comm = "python"});
     }
@@ -35,28 +35,29 @@ class Recorded : public testing::Test {
     }
     TargetSnapshot settled(CgroupId target) {
         recorder_.settle({.processes = processes_,
-                          .nesting = nesting_,
-                          .targets = {{kOuter, {.name = "outer"}}, {kInner, {.name = "outer/inner"}}},
+                          .targets = targets_,
+                          .host = host_,
                           .now = {.unix_seconds = 1760000000, .boot_ns = 500 * kSecond},
-                          .gpus = gpus_});
+                          .lookups = lookups_});
         TargetSnapshot out;
-        recorder_.hand_over(target, out);
+        targets_.find(target)->deaths.hand_over(out);
         return out;
     }
 
     static constexpr ProcessId kRoot{10, 5};
     static constexpr ProcessId kWorker{11, 6};
-    std::function<NvmlPoller::Sample(std::uint64_t, std::uint64_t)> gpus_{};
+    DeathLookups lookups_{};
+    HostMemory host_{};
     ProcessTable processes_{1};
-    Nesting nesting_;
-    DeathRecorder recorder_{{.proc = "/nonexistent", .dev = "/nonexistent"}, {.mount = "/nonexistent"}};
+    WatchedTargets targets_;
+    DeathRecorder recorder_{};
 };
 
 TEST_F(Recorded, ADeathIsThatOfEveryTargetAroundItWithItsTime) {
     recorder_.take(killed(kWorker, 499 * kSecond, {300, "bash"}));
-    EXPECT_TRUE(recorder_.news_waits());
+    EXPECT_TRUE(recorder_.has_news());
     const TargetSnapshot inner = settled(kInner);
-    EXPECT_FALSE(recorder_.news_waits());
+    EXPECT_FALSE(recorder_.has_news());
     ASSERT_EQ(inner.deaths.size(), 1U);
     EXPECT_DOUBLE_EQ(inner.deaths[0].time, 1760000000 - 1);
     EXPECT_EQ(inner.death_tally.of(DeathCause::sigkill, DeathSender::outside), 1U);
@@ -122,13 +123,10 @@ TEST(EndedTargets, AreShownOnceWithTheirDeathsAndLingerWithoutThem) {
     EndedTargets ended(Seconds{60});
     TargetSnapshot shown{.info = {.name = "job"}};
     shown.memory.usage = Bytes{5};
-    shown.processes.emplace_back();
-    ended.remember(CgroupId{1}, shown);
-    EXPECT_EQ(shown.processes.size(), 1U);
     TargetSnapshot last{.info = {.name = "job"}};
     last.deaths.emplace_back();
     last.death_tally.add(last.deaths.front());
-    ended.end(CgroupId{1}, last, {.boot_ns = 100 * kSecond});
+    ended.end(shown, last, {.boot_ns = 100 * kSecond});
     Snapshot first;
     ended.show(first, {.boot_ns = 100 * kSecond}, false);
     ASSERT_EQ(first.targets.size(), 1U);
@@ -148,12 +146,12 @@ TEST(EndedTargets, AreShownOnceWithTheirDeathsAndLingerWithoutThem) {
 TEST(EndedTargets, MakeRoomForOneThatIsBackAndForgetThoseNobodyDiedIn) {
     EndedTargets ended(Seconds{60});
     TargetSnapshot last{.info = {.name = "job"}};
-    ended.end(CgroupId{2}, last, {});
+    ended.end({}, last, {});
     Snapshot none;
     ended.show(none, {}, false);
     EXPECT_TRUE(none.targets.empty());
     last.deaths.emplace_back();
-    ended.end(CgroupId{1}, last, {});
+    ended.end({}, last, {});
     ended.show(none, {}, false);
     Snapshot back;
     back.targets.push_back({.info = {.name = "job"}});
@@ -166,7 +164,7 @@ TEST(EndedTargets, LingerAlsoWhereTheDeathWasToldBefore) {
     EndedTargets ended(Seconds{60});
     TargetSnapshot last{.info = {.name = "job"}};
     last.death_tally.add({.cause = DeathCause::oom_kill, .oom = OomKill{.constraint = OomConstraint::cgroup}});
-    ended.end(CgroupId{1}, last, {});
+    ended.end({}, last, {});
     for (const std::uint64_t second : {0U, 59U}) {
         Snapshot snapshot;
         ended.show(snapshot, {.boot_ns = second * kSecond}, false);
@@ -179,10 +177,9 @@ TEST(EndedTargets, HoldNothingAnyMoreAndAreShownWhenNothingElseIs) {
     EndedTargets ended(Seconds{60});
     TargetSnapshot shown{.info = {.name = "job"}};
     shown.roles[{Role::trainer}].processes = 1;
-    ended.remember(CgroupId{1}, shown);
     TargetSnapshot last{.info = {.name = "job"}};
     last.counters[{Role::trainer}].exits = 1;
-    ended.end(CgroupId{1}, last, {});
+    ended.end(shown, last, {});
     Snapshot snapshot;
     ended.show(snapshot, {}, true);
     ASSERT_EQ(snapshot.targets.size(), 1U);
@@ -195,7 +192,7 @@ TEST_F(Recorded, AFailedCudaAllocationIsExplainedByWhatTheDriverSaidThen) {
     constexpr std::uint64_t kGiB = std::uint64_t{1} << 30;
     const GpuUuid uuid{1};
     std::uint64_t said_ns = 498 * kSecond + 10'000'000;
-    gpus_ = [&](std::uint64_t failed_ns, std::uint64_t ended_ns) {
+    lookups_.gpus = [&](std::uint64_t failed_ns, std::uint64_t ended_ns) {
         EXPECT_EQ(failed_ns, 498 * kSecond);
         EXPECT_EQ(ended_ns, 499 * kSecond);
         GpuDevice gpu{.id = gpu_id(uuid), .index = 2};

@@ -5,6 +5,7 @@
 
 #include "support/fake_tree.h"
 #include "support/few_descriptors.h"
+#include "watch/targets/watched_target.h"
 
 namespace memscope {
 namespace {
@@ -27,9 +28,17 @@ struct FakeHierarchy {
     }
 };
 
-std::vector<std::string> names(const std::unique_ptr<CgroupTargets>& set) {
+// Adds and drops targets as a refresh says.
+TargetSource::Changes refresh(const std::unique_ptr<CgroupTargets>& set, WatchedTargets& targets) {
+    auto changes = set->refresh();
+    for (const CgroupId id : changes.removed) targets.drop(id);
+    for (NewTarget& target : changes.added) targets.add(std::move(target));
+    return changes;
+}
+
+std::vector<std::string> names(const WatchedTargets& targets) {
     std::vector<std::string> found;
-    for (const auto& [id, target] : set->all()) found.push_back(target.info.name);
+    for (const auto& [id, target] : targets.all()) found.push_back(target.info.name);
     std::sort(found.begin(), found.end());
     return found;
 }
@@ -60,35 +69,38 @@ TEST(CgroupTargets, NestsWhatLiesInsideAnotherWhateverTheOrder) {
     fake.make("a/b/c");
     fake.make("ab");  // not inside a
     const auto set = fake.open({"a/b/c", "ab", "a"});
-    set->refresh();
+    WatchedTargets targets;
+    refresh(set, targets);
     CgroupId outer{}, inner{}, aside{};
-    for (const auto& [id, target] : set->all()) {
+    for (const auto& [id, target] : targets.all()) {
         if (target.info.name == "a") outer = id;
         if (target.info.name == "a/b/c") inner = id;
         if (target.info.name == "ab") aside = id;
     }
-    EXPECT_THAT(set->nesting().around(inner), testing::ElementsAre(inner, outer));
-    EXPECT_THAT(set->nesting().around(aside), testing::ElementsAre(aside));
+    EXPECT_THAT(targets.nesting().around(inner), testing::ElementsAre(inner, outer));
+    EXPECT_THAT(targets.nesting().around(aside), testing::ElementsAre(aside));
 }
 
 TEST(CgroupTargets, TheRootIsCalledSlash) {
     FakeHierarchy fake;
     const auto set = fake.open({"/"});
-    set->refresh();
-    EXPECT_THAT(names(set), testing::ElementsAre("/"));
+    WatchedTargets targets;
+    refresh(set, targets);
+    EXPECT_THAT(names(targets), testing::ElementsAre("/"));
 }
 
 TEST(CgroupTargets, AGlobNeverFinishes) {
     FakeHierarchy fake;
     fake.make("jobs/job_1");
     const auto set = fake.open({"jobs/job_*"});
-    EXPECT_THAT(set->refresh().added, SizeIs(1));
+    WatchedTargets targets;
+    EXPECT_THAT(refresh(set, targets).added, SizeIs(1));
     fake.make("jobs/job_2");
     fake.make("jobs/other");
-    EXPECT_THAT(set->refresh().added, SizeIs(1));
-    EXPECT_THAT(names(set), testing::ElementsAre("jobs/job_1", "jobs/job_2"));
+    EXPECT_THAT(refresh(set, targets).added, SizeIs(1));
+    EXPECT_THAT(names(targets), testing::ElementsAre("jobs/job_1", "jobs/job_2"));
     fake.tree.remove("cg/jobs");
-    EXPECT_THAT(set->refresh().removed, SizeIs(2));
+    EXPECT_THAT(refresh(set, targets).removed, SizeIs(2));
     EXPECT_FALSE(set->finished(0));
 }
 
@@ -108,10 +120,11 @@ TEST(CgroupTargets, ATargetKeepsOneDescriptorAndItsAncestorsAreShared) {
     for (int i = 0; i < 20; ++i) fake.make("jobs/user/job_" + std::to_string(i));
     const std::size_t before = open_descriptors();
     const auto set = fake.open({"jobs/user/*"});
-    ASSERT_THAT(set->refresh().added, SizeIs(20));
+    WatchedTargets targets;
+    ASSERT_THAT(refresh(set, targets).added, SizeIs(20));
     EXPECT_EQ(open_descriptors() - before, 20U + 3) << "the root, jobs and jobs/user are open once";
     fake.tree.remove("cg/jobs");
-    EXPECT_THAT(set->refresh().removed, SizeIs(20));
+    EXPECT_THAT(refresh(set, targets).removed, SizeIs(20));
     EXPECT_EQ(open_descriptors(), before);
 }
 
@@ -119,19 +132,20 @@ TEST(CgroupTargets, CgroupsThatFindNoDescriptorAreCountedAndAddedOnceThereIsRoom
     FakeHierarchy fake;
     for (int i = 0; i < 100; ++i) fake.make("jobs/job_" + std::to_string(i));
     const auto set = fake.open({"jobs/*"});
+    WatchedTargets targets;
     std::size_t added = 0;
     {
         const FewDescriptors few(80);
-        const auto changes = set->refresh();
+        const auto changes = refresh(set, targets);
         added = changes.added.size();
         EXPECT_GT(added, 20U);
         EXPECT_EQ(added + changes.no_descriptor, 100U);
-        const auto again = set->refresh();
+        const auto again = refresh(set, targets);
         EXPECT_THAT(again.removed, testing::IsEmpty()) << "those that are watched are not gone";
         EXPECT_EQ(again.no_descriptor, 100 - added);
         EXPECT_LE(open_descriptors(), 80U - 80 / 8 + 1) << "an eighth is left for reading files";
     }
-    const auto later = set->refresh();
+    const auto later = refresh(set, targets);
     EXPECT_EQ(later.added.size(), 100 - added);
     EXPECT_EQ(later.no_descriptor, 0U);
 }

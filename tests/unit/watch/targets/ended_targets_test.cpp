@@ -30,13 +30,13 @@ std::vector<std::string> shown(EndedTargets& ended, std::uint64_t seconds, std::
 
 TEST(EndedTargets, ATargetWithoutDeathsIsGoneAtTheNextTick) {
     EndedTargets ended(Seconds{60});
-    ended.end(CgroupId{1}, named("a"), at(1));
+    ended.end({}, named("a"), at(1));
     EXPECT_THAT(shown(ended, 1), IsEmpty());
 }
 
 TEST(EndedTargets, ATargetWithDeathsIsGoneAfterItsLinger) {
     EndedTargets ended(Seconds{60});
-    ended.end(CgroupId{1}, with_death("a"), at(1));
+    ended.end({}, with_death("a"), at(1));
     EXPECT_THAT(shown(ended, 1), ElementsAre("a"));
     EXPECT_THAT(shown(ended, 60), ElementsAre("a"));
     EXPECT_THAT(shown(ended, 61), IsEmpty());
@@ -44,7 +44,7 @@ TEST(EndedTargets, ATargetWithDeathsIsGoneAfterItsLinger) {
 
 TEST(EndedTargets, ALivingTargetOfTheSameNameTakesThePlaceOfOneWhoseDeathsWereTold) {
     EndedTargets ended(Seconds{60});
-    ended.end(CgroupId{1}, with_death("a"), at(1));
+    ended.end({}, with_death("a"), at(1));
     EXPECT_THAT(shown(ended, 1), ElementsAre("a"));
     EXPECT_THAT(shown(ended, 2, {named("a")}), ElementsAre("a"));
 }

@@ -2,25 +2,23 @@
 
 #include <gtest/gtest.h>
 
-#include "model/processes/ledger.h"
-
 namespace memscope {
 namespace {
 
 constexpr CgroupId kOuter{10};
 constexpr CgroupId kInner{11};
+constexpr CgroupId kBeside{20};
 
-// As a tick does it: roles, counters, and what is given up of ranks that lost their place.
+// As a tick does it: roles, then counters.
 struct Ranked {
     ProcessTable table{1000};
-    Nesting nesting;
-    Ledger ledger;
+    WatchedTargets targets;
     RoleAssigner roles{{}};
     std::uint64_t now_ns = 2000;
 
     Ranked() {
-        nesting.add(kOuter, kNoCgroup);
-        nesting.add(kInner, kOuter);
+        targets.add({.id = kOuter});
+        targets.add({.id = kInner, .enclosing = kOuter});
     }
     ProcessId start(pid_t pid, int rank, CgroupId target = kInner) {
         const ProcessId id{pid, ++now_ns};
@@ -32,22 +30,20 @@ struct Ranked {
         table.apply(Exited{.time_ns = ++now_ns, .id = id, .target = kInner, .comm = "job"});
     }
     void tick(Seconds now) {
-        roles.assign(table, nesting, now);
-        for (const auto& [outermost, key] : roles.take_vacated()) {
-            EXPECT_EQ(outermost, kOuter);
-            for (const CgroupId target : {kOuter, kInner}) ledger.fold_rank(target, key);
-        }
-        for (const TrackedProcess& process : table.ended()) ledger.book(process, process.role, nesting);
+        roles.assign(table, targets, now);
+        const LedgersAround around = [this](CgroupId innermost) { return targets.ledgers_around(innermost); };
+        for (const TrackedProcess& process : table.ended()) count_process(process, process.role, around);
         table.forget_ended();
         for (auto& [pid, process] : table.living()) {
             if (!process.has_news()) continue;
-            ledger.book(process, process.role, nesting);
+            count_process(process, process.role, around);
             process.settle();
         }
     }
-    std::uint64_t starts(CgroupId target) const {
+    const std::map<RoleKey, RoleCounters>& counters(CgroupId target) { return targets.find(target)->counters.all(); }
+    std::uint64_t starts(CgroupId target) {
         std::uint64_t starts = 0;
-        for (const auto& [key, counters] : ledger.of(target)) starts += counters.starts;
+        for (const auto& [key, counted] : counters(target)) starts += counted.starts;
         return starts;
     }
 };
@@ -57,12 +53,21 @@ TEST(RoleAssigner, CountsProcessesBeyondTheBoundWithoutTheirRankAndStillTellsIt)
     for (int i = 0; i < 4000; ++i) job.start(100 + i, i);
     job.tick(Seconds(1));
     job.tick(Seconds(2));
-    EXPECT_EQ(job.ledger.of(kInner).size(), RankPlaces::kMost + 1);
+    EXPECT_EQ(job.counters(kInner).size(), RankPlaces::kMost + 1);
     EXPECT_EQ(job.roles.folded_ranks(), 4000 - RankPlaces::kMost);
     TrackedProcess& folded = job.table.living().at(100 + 3999);
     EXPECT_EQ(folded.role.rank, std::nullopt);
     EXPECT_EQ(shown(folded, Now{}).own_rank(), 3999);
     EXPECT_EQ(shown(job.table.living().at(100), Now{}).rank, 0);
+}
+
+TEST(RoleAssigner, APlaceOfOneTargetIsNotUsedUpByAnother) {
+    Ranked job;
+    job.targets.add({.id = kBeside});
+    for (int i = 0; i < 4000; ++i) job.start(100 + i, i);
+    job.start(90'000, 7777, kBeside);
+    job.tick(Seconds(1));
+    EXPECT_EQ(job.table.living().at(90'000).role.rank, 7777);
 }
 
 TEST(RoleAssigner, GivesAFoldedProcessItsRankOnceAPlaceIsFree) {
@@ -86,7 +91,7 @@ TEST(RoleAssigner, AHundredThousandRanksOverTimeKeepTheCountersBoundedAndComplet
         for (int i = 0; i < 100; ++i) ids.push_back(job.start(100 + i, tick * 100 + i));
         job.tick(Seconds(tick));
         for (const ProcessId& id : ids) job.end(id);
-        for (const CgroupId target : {kOuter, kInner}) EXPECT_LE(job.ledger.of(target).size(), RankPlaces::kMost + 1);
+        for (const CgroupId target : {kOuter, kInner}) EXPECT_LE(job.counters(target).size(), RankPlaces::kMost + 1);
     }
     job.tick(Seconds(1000));
     EXPECT_EQ(job.starts(kInner), 100'000U);

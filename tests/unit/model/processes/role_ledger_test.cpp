@@ -5,7 +5,7 @@ namespace {
 
 using namespace test;
 
-TEST(Ledger, KeepsTheSumsWhenARankIsFolded) {
+TEST(RoleLedger, KeepsTheSumsWhenARankIsFolded) {
     Watch w;
     for (int rank = 0; rank < 5; ++rank) {
         TrackedProcess process{.task = sample({200 + rank, 2000}, 2000, {.minor = 7, .major = 2}).task};
@@ -13,21 +13,21 @@ TEST(Ledger, KeepsTheSumsWhenARankIsFolded) {
         process.crossings = {{kNoCgroup, kJob}};
         process.mappings.emplace();
         process.mappings->mapped[MS_MAPPED_MMAP] = Bytes{100};
-        w.ledger.book(process, {Role::trainer, rank}, w.nesting);
+        w.count(process, {Role::trainer, rank});
     }
-    for (int rank = 0; rank < 4; ++rank) w.ledger.fold_rank(kJob, {Role::trainer, rank});
-    w.ledger.fold_rank(kJob, {Role::helper, 0});  // never counted
-    ASSERT_EQ(w.ledger.of(kJob).size(), 2U);
-    const RoleCounters& folded = w.ledger.of(kJob).at({Role::trainer, std::nullopt});
+    for (int rank = 0; rank < 4; ++rank) w.ledgers[kJob].fold_rank({Role::trainer, rank});
+    w.ledgers[kJob].fold_rank({Role::helper, 0});  // never counted
+    ASSERT_EQ(w.ledgers[kJob].all().size(), 2U);
+    const RoleCounters& folded = w.ledgers[kJob].all().at({Role::trainer, std::nullopt});
     EXPECT_EQ(folded.starts, 4U);
     EXPECT_EQ(folded.faults, (Faults{28, 8}));
     ASSERT_TRUE(folded.mappings);
     EXPECT_EQ(folded.mappings->mapped[MS_MAPPED_MMAP], Bytes{400});
-    EXPECT_EQ(w.ledger.of(kJob).at({Role::trainer, 4}).starts, 1U);
+    EXPECT_EQ(w.ledgers[kJob].all().at({Role::trainer, 4}).starts, 1U);
 }
 
-// On kernels without atomic exchange, two threads that unmap at the same time can both count the same pages.
-TEST(Ledger, LeavesNothingOfAProcessThatUnmappedMoreThanItHad) {
+// Threads that unmap at once may both book it, where the kernel cannot exchange a value.
+TEST(RoleLedger, LeavesNothingOfAProcessThatUnmappedMoreThanItHad) {
     Watch w;
     TrackedProcess process{.task = sample({200, 2000}, 2000).task};
     process.task.target = kJob;
@@ -35,8 +35,8 @@ TEST(Ledger, LeavesNothingOfAProcessThatUnmappedMoreThanItHad) {
     process.mappings->mapped[MS_MAPPED_MMAP] = Bytes{100};
     process.mappings->unmapped[MS_UNMAPPED_EXIT] = Bytes{140};
     process.ended = true;
-    w.ledger.book(process, {Role::trainer}, w.nesting);
-    const auto& booked = w.ledger.of(kJob).at({Role::trainer}).mappings;
+    w.count(process, {Role::trainer});
+    const auto& booked = w.ledgers[kJob].all().at({Role::trainer}).mappings;
     ASSERT_TRUE(booked);
     EXPECT_EQ(booked->summed(), Mappings{});
     EXPECT_EQ(booked->mapped[MS_MAPPED_OTHER], Bytes{40});

@@ -1,0 +1,38 @@
+#include "model/stall_counter.h"
+
+#include <gtest/gtest.h>
+
+namespace memscope {
+namespace {
+
+ReclaimStalls stalls(double memcg, double direct, std::uint64_t count) {
+    return {.memcg = Seconds(memcg), .direct = Seconds(direct), .stalls = count};
+}
+
+// As a tick does it for a target inside another.
+void count(const ReclaimStalls& counted, StallCounter& target, StallCounter& around) {
+    const ReclaimStalls rise = target.rise(counted);
+    target.add(rise);
+    around.add(rise);
+}
+
+TEST(StallCounter, HasNoneOfATargetThatNeverStalled) {
+    EXPECT_EQ(StallCounter{}.sum().total(), Seconds{});
+    EXPECT_EQ(StallCounter{}.sum().stalls, 0U);
+}
+
+TEST(StallCounter, CountsEachStallOnceForEveryTargetAroundIt) {
+    StallCounter outer, inner;
+    count(stalls(1, 0.5, 3), inner, outer);
+    outer.add(outer.rise(stalls(2, 0, 1)));
+    count(stalls(1, 0.5, 3), inner, outer);  // nothing new
+    count(stalls(4, 0.5, 5), inner, outer);
+    EXPECT_EQ(inner.sum().total(), Seconds{4.5});
+    EXPECT_EQ(inner.sum().stalls, 5U);
+    EXPECT_EQ(outer.sum().memcg, Seconds{6});
+    EXPECT_EQ(outer.sum().direct, Seconds{0.5});
+    EXPECT_EQ(outer.sum().stalls, 6U);
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,69 @@
+#include "watch/targets/missed_targets.h"
+
+#include <gtest/gtest.h>
+
+#include "watch/targets/refresh_schedule.h"
+
+namespace memscope {
+namespace {
+
+SelfSample described(const MissedTargets& missed) {
+    SelfSample self;
+    missed.describe(self);
+    return self;
+}
+
+TEST(MissedTargets, ATargetThatStaysWithoutADescriptorIsCountedOnce) {
+    MissedTargets missed;
+    missed.refreshed(3);
+    missed.refreshed(3);
+    EXPECT_TRUE(missed.lacks_descriptors());
+    EXPECT_EQ(described(missed).dropped["target_no_descriptor"], 3U);
+    EXPECT_EQ(described(missed).unwatched_targets, 3U);
+    missed.refreshed(0);
+    missed.refreshed(2);
+    EXPECT_EQ(described(missed).dropped["target_no_descriptor"], 5U);
+    EXPECT_EQ(described(missed).unwatched_targets, 2U);
+}
+
+TEST(MissedTargets, EverySampleThatFailedIsCountedByItsReason) {
+    MissedTargets missed;
+    for (int tick = 0; tick < 2; ++tick) {
+        missed.begin_tick();
+        missed.not_sampled(system_error(EMFILE, "open memory.current"));
+        missed.not_sampled(system_error(EIO, "read memory.current"));
+    }
+    EXPECT_EQ(described(missed).dropped["target_no_descriptor"], 2U);
+    EXPECT_EQ(described(missed).dropped["target_unreadable"], 2U);
+    EXPECT_EQ(described(missed).unwatched_targets, 1U) << "at the last tick";
+    EXPECT_FALSE(missed.lacks_descriptors()) << "a search could not help";
+}
+
+constexpr std::uint64_t kTenth = 100'000'000;
+
+TEST(RefreshSchedule, AChangeIsLookedUpAtOnceAndAgainAtTheTick) {
+    RefreshSchedule schedule(true);
+    EXPECT_TRUE(schedule.is_due_at_tick(0, false)) << "the first one";
+    EXPECT_FALSE(schedule.is_due_at_tick(0, false));
+    schedule.note_change();
+    EXPECT_TRUE(schedule.is_due_between_ticks(10 * kTenth));
+    schedule.refreshed(10 * kTenth);
+    EXPECT_FALSE(schedule.is_due_between_ticks(11 * kTenth - 1)) << "a job that makes cgroups in a loop";
+    EXPECT_TRUE(schedule.is_due_between_ticks(11 * kTenth));
+    EXPECT_TRUE(schedule.is_due_at_tick(0, false));
+    EXPECT_FALSE(schedule.is_due_at_tick(0, false));
+}
+
+TEST(RefreshSchedule, WithoutCompleteEventsEveryTickSearches) {
+    RefreshSchedule blind(false);
+    EXPECT_TRUE(blind.is_due_at_tick(0, false));
+    EXPECT_TRUE(blind.is_due_at_tick(0, false));
+    RefreshSchedule schedule(true);
+    schedule.is_due_at_tick(0, false);
+    EXPECT_TRUE(schedule.is_due_at_tick(7, false)) << "events were lost";
+    EXPECT_FALSE(schedule.is_due_at_tick(7, false));
+    EXPECT_TRUE(schedule.is_due_at_tick(7, true)) << "descriptors may be free again";
+}
+
+}  // namespace
+}  // namespace memscope

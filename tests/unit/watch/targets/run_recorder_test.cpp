@@ -1,0 +1,93 @@
+#include "watch/targets/run_recorder.h"
+
+#include <gtest/gtest.h>
+
+namespace memscope {
+namespace {
+
+constexpr CgroupId kJob{10};
+constexpr CgroupId kInner{11};
+
+struct Runs {
+    ProcessTable table{1000};
+    WatchedTargets targets;
+    RunRecorder recorder;
+    std::uint64_t now = 2000;
+    pid_t next_pid = 100;
+
+    Runs() { targets.add({.id = kJob}); }
+    ProcessId start(CgroupId target = kJob) {
+        ++now;
+        const ProcessId id{next_pid++, now};
+        table.apply(Forked{.time_ns = now, .id = id, .parent = 50, .target = target, .comm = "python3"});
+        table.living().at(id.pid).role = {Role::trainer, std::nullopt};
+        return id;
+    }
+    void end(const ProcessId& id, CgroupId target = kJob) {
+        table.apply(Exited{.time_ns = ++now, .id = id, .target = target, .comm = "python3", .exit_code = 9});
+    }
+    void tick(const Snapshot& snapshot = {}) {
+        recorder.look_at(table, targets);
+        recorder.end_tick(snapshot, targets);
+        table.forget_ended();
+    }
+    JobRuns& runs(CgroupId target = kJob) { return targets.find(target)->runs; }
+    std::set<RunId> kept() const { return recorder.kept(targets); }
+};
+
+TEST(RunRecorder, NestedTargetsHaveRunsOfTheirOwn) {
+    Runs job;
+    job.targets.add({.id = kInner, .enclosing = kJob});
+    const ProcessId outer = job.start();
+    const ProcessId inner = job.start(kInner);
+    job.tick();
+    job.end(inner, kInner);
+    job.tick();
+    const ProcessId again = job.start(kInner);
+    job.tick();
+    EXPECT_GT(job.runs(kInner).of(again), job.runs(kInner).of(inner));
+    EXPECT_EQ(job.runs().of(again), job.runs().of(outer)) << "the outer one goes on";
+    EXPECT_EQ(runs_around(job.table.living().at(again.pid), job.targets).size(), 2U);
+}
+
+TEST(RunRecorder, KeepsTheLastTwoRunsOfATargetUntilItIsDropped) {
+    Runs job;
+    for (int i = 0; i < 100; ++i) {
+        job.end(job.start());
+        job.tick();
+    }
+    EXPECT_EQ(job.kept().size(), 2U);
+    job.targets.drop(kJob);
+    EXPECT_TRUE(job.kept().empty());
+}
+
+TEST(RunRecorder, KeepsTheRunsOfARemovedTargetWhileItIsShown) {
+    Runs job;
+    const ProcessId first = job.start();
+    job.tick();
+    job.end(first);
+    job.recorder.look_at(job.table, job.targets);
+    TargetSnapshot last{.deaths = {Death{.id = first}}};
+    job.runs().name(last);
+    job.recorder.show(last);
+    job.targets.drop(kJob);
+    EXPECT_EQ(last.run, last.deaths.front().run);
+    EXPECT_EQ(job.kept(), std::set<RunId>{last.run});
+    job.tick({.targets = {last}});
+    EXPECT_EQ(job.kept(), std::set<RunId>{last.run}) << "lingers";
+    job.tick();
+    EXPECT_TRUE(job.kept().empty());
+}
+
+TEST(RunRecorder, ACgroupThatWasMadeAgainHasNoPast) {
+    Runs job;
+    job.end(job.start());
+    job.tick();
+    const RunId run = job.runs().current();
+    job.targets.drop(kJob);
+    job.targets.add({.id = kJob});
+    EXPECT_GT(job.runs().current(), run);
+}
+
+}  // namespace
+}  // namespace memscope

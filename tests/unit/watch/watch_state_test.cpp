@@ -1,0 +1,218 @@
+// Readings as plain values go in, a Snapshot comes out: no kernel, no files, no helper processes.
+#include "watch/watch_state.h"
+
+#include <csignal>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace memscope {
+namespace {
+
+using testing::Contains;
+using testing::ElementsAre;
+using testing::Field;
+using testing::SizeIs;
+
+constexpr CgroupId kOuter{1};
+constexpr CgroupId kInner{2};
+constexpr ProcessId kTrainer{100, 5};
+constexpr std::uint64_t kMiB = 1 << 20;
+constexpr std::uint64_t kGiB = 1 << 30;
+constexpr std::uint64_t kSecond = 1'000'000'000;
+
+// A trainer in the target "job/inner", which lies inside the target "job" and has a limit of 4 GiB.
+struct Recording {
+    WatchState state{{.linger = Seconds{60}, .watching_since_ns = 1}};
+    SharingReadings sharing{};
+    std::uint64_t now_ns = 1000 * kSecond;
+    HostMemory host{.total = Bytes{64 * kGiB}, .available = Bytes{50 * kGiB}};
+    std::uint64_t trainer = 2 * kGiB;  // anonymous memory
+    bool trainer_lives = true;
+    ReclaimStalls inner_stalls{};
+    DeathLookups lookups{};
+
+    Recording() {
+        state.targets().add({.id = kOuter, .info = {.name = "job"}});
+        state.targets().add({.id = kInner, .info = {.name = "job/inner"}, .enclosing = kOuter});
+        state.apply(Forked{.time_ns = now_ns, .id = kTrainer, .parent = 1, .target = kInner, .comm = "python3"});
+        state.apply(Execed{
+            .time_ns = now_ns, .id = kTrainer, .target = kInner, .comm = "python3", .argv = {"python3", "train.py"}});
+    }
+    Now now() const { return {.unix_seconds = 1.7e9 + static_cast<double>(now_ns) * 1e-9, .boot_ns = now_ns}; }
+
+    // The stages up to the readings of targets.
+    ReadingsByTarget processes() {
+        std::vector<ScannedTask> tasks;
+        if (trainer_lives)
+            tasks.push_back({.task = {.time_ns = now_ns,
+                                      .id = kTrainer,
+                                      .parent = 1,
+                                      .target = kInner,
+                                      .comm = "python3",
+                                      .memory = AddressSpace{.anon = Bytes{trainer}},
+                                      .threads = 1}});
+        state.reconcile({.began_ns = now_ns, .tasks = tasks});
+        state.settle(now(), host, lookups);
+        state.follow_runs();
+        return state.count_processes(now());
+    }
+    // And the rest of them.
+    Snapshot judged(ReadingsByTarget readings) {
+        MachineReadings machine{.now = now(), .host = host, .counts_stalls = true};
+        machine.sharing = {.readings = &sharing, .compared_scan_ns = now_ns, .compared_ns = now_ns, .scan_ns = now_ns};
+        return state.judge(std::move(machine), std::move(readings), false);
+    }
+    MemoryState memory() const {
+        MemoryState memory{
+            .usage = Bytes{trainer}, .by_kind = {.anon = Bytes{trainer}}, .unreclaimable = Bytes{trainer}};
+        memory.candidates = {{"job/inner", {4 * kGiB}, memory.unreclaimable}};
+        memory.effective = nearest_limit(memory.candidates);
+        return memory;
+    }
+    Snapshot tick() {
+        ReadingsByTarget readings = processes();
+        for (auto& [id, target] : readings) target.memory = memory();
+        if (readings.contains(kInner)) readings.at(kInner).stalls = inner_stalls;
+        return judged(std::move(readings));
+    }
+    Snapshot run(double seconds, std::uint64_t growth_per_second) {
+        Snapshot latest;
+        for (double passed = 0; passed < seconds; passed += 5) {
+            now_ns += 5 * kSecond;
+            trainer += 5 * growth_per_second;
+            latest = tick();
+        }
+        return latest;
+    }
+    void kill_trainer(const OomMark& mark = {.time_ns = 1, .owner = {.id = kInner}, .limit = Bytes{4 * kGiB}}) {
+        now_ns += kSecond;
+        state.apply(
+            Exited{.time_ns = now_ns, .id = kTrainer, .target = kInner, .comm = "python3", .exit_code = SIGKILL});
+        LastWords words{
+            .time_ns = now_ns, .id = kTrainer, .target = kInner, .comm = "python3", .exit_code = SIGKILL, .oom = mark};
+        words.kill = SentSignal{.time_ns = now_ns, .number = SIGKILL, .by_kernel = true};
+        state.take(words);
+        trainer_lives = false;
+        trainer = 0;
+    }
+};
+
+TEST(WatchState, AnHourOfReadingsGivesTheVerdictAndThePrecursorsOfEveryTarget) {
+    Recording job;
+    const Snapshot last = job.run(3600, kMiB / 2);
+    ASSERT_THAT(last.targets, SizeIs(2));
+    for (const TargetSnapshot& target : last.targets) {
+        ASSERT_NE(target.verdict(), nullptr);
+        EXPECT_EQ(target.verdict()->judgement.verdict, Verdict::leaking) << target.info.name;
+        ASSERT_TRUE(target.verdict()->forecast);
+        EXPECT_THAT(target.precursors, Contains(Field(&Precursor::kind, PrecursorKind::eta)));
+        EXPECT_THAT(target.precursors, Contains(Field(&Precursor::kind, PrecursorKind::near_limit)));
+        EXPECT_EQ(target.counters.at({Role::trainer}).starts, 1U);
+        EXPECT_EQ(target.roles.at({Role::trainer}).anon, Bytes{job.trainer});
+    }
+}
+
+TEST(WatchState, ADeathIsThatOfAllTargetsAroundItAndEndsTheForecastInTheSameTick) {
+    Recording job;
+    job.run(3600, kMiB / 2);
+    EXPECT_FALSE(job.state.has_news());
+    job.kill_trainer();
+    EXPECT_TRUE(job.state.has_news());
+    const Snapshot last = job.tick();
+    EXPECT_FALSE(job.state.has_news());
+    ASSERT_THAT(last.targets, SizeIs(2));
+    for (const TargetSnapshot& target : last.targets) {
+        ASSERT_THAT(target.deaths, SizeIs(1));
+        EXPECT_EQ(target.deaths[0].cause, DeathCause::oom_kill);
+        EXPECT_EQ(target.deaths[0].role.role, Role::trainer);
+        EXPECT_NE(target.deaths[0].run, kNoRun);
+        EXPECT_EQ(target.death_tally.of(DeathCause::oom_kill), 1U);
+        EXPECT_FALSE(target.verdict()->forecast) << target.info.name;
+        EXPECT_EQ(target.counters.at({Role::trainer}).exits, 1U);
+    }
+    for (const TargetSnapshot& target : job.tick().targets)
+        EXPECT_THAT(target.deaths, SizeIs(0)) << "each is shown once";
+}
+
+// By the time a tick reads the memory of the host, the kill has made room again.
+TEST(WatchState, ADeathIsExplainedByTheHostMemoryOfTheTickBefore) {
+    Recording job;
+    job.host.available = Bytes{kGiB};
+    job.tick();
+    job.kill_trainer({.time_ns = 1});  // no cgroup around it was full
+    job.host.available = Bytes{60 * kGiB};
+    const Snapshot last = job.tick();
+    ASSERT_THAT(last.targets.at(0).deaths, SizeIs(1));
+    ASSERT_TRUE(last.targets[0].deaths[0].oom);
+    EXPECT_EQ(last.targets[0].deaths[0].oom->constraint, OomConstraint::host);
+    EXPECT_EQ(last.targets[0].deaths[0].oom->usage, Bytes{63 * kGiB});
+}
+
+TEST(WatchState, ATargetThatEndsIsShownWithItsLastCountersAndDeaths) {
+    Recording job;
+    job.run(60, 0);
+    job.kill_trainer();
+    job.state.prepare_end(job.now(), job.lookups);
+    const auto final = job.state.final_counters({kInner});
+    ASSERT_EQ(final.size(), 1U);
+    job.state.end_target(kInner, final.at(kInner), job.now());
+    EXPECT_EQ(job.state.targets().find(kInner), nullptr);
+    const Snapshot last = job.tick();
+    ASSERT_THAT(last.targets, SizeIs(2));
+    const TargetSnapshot& outer = last.targets[0];
+    const TargetSnapshot& inner = last.targets[1];
+    EXPECT_EQ(inner.info.name, "job/inner");
+    EXPECT_FALSE(inner.up);
+    EXPECT_EQ(inner.memory.usage, Bytes{2 * kGiB}) << "at its last tick";
+    EXPECT_THAT(inner.deaths, SizeIs(1));
+    EXPECT_EQ(inner.counters.at({Role::trainer}).exits, 1U);
+    EXPECT_TRUE(outer.up);
+    EXPECT_THAT(outer.deaths, SizeIs(1));
+    EXPECT_EQ(outer.counters.at({Role::trainer}).exits, 1U) << "counted once";
+}
+
+TEST(WatchState, ALivingProcessOfATargetThatEndsIsInTheTargetAroundIt) {
+    Recording job;
+    job.tick();
+    job.state.prepare_end(job.now(), job.lookups);
+    job.state.end_target(kInner, job.state.final_counters({kInner}).at(kInner), job.now());
+    EXPECT_EQ(job.state.processes().living().at(kTrainer.pid).task.target, kOuter);
+    const ReadingsByTarget readings = job.state.count_processes(job.now());
+    EXPECT_THAT(readings.at(kOuter).processes, SizeIs(1));
+    EXPECT_EQ(readings.size(), 1U);
+}
+
+TEST(WatchState, StallsOfAnInnerTargetStayInTheOuterWhenItEnds) {
+    Recording job;
+    job.inner_stalls = {.memcg = Seconds{2}, .stalls = 3};
+    const Snapshot before = job.tick();
+    EXPECT_EQ(before.targets.at(0).reclaim->stalls, 3U);
+    EXPECT_EQ(before.targets.at(1).reclaim->stalls, 3U);
+    job.state.count_stalls(*job.state.targets().find(kInner), {.memcg = Seconds{5}, .stalls = 4});
+    job.state.end_target(kInner, {}, job.now());
+    const Snapshot after = job.tick();
+    ASSERT_THAT(after.targets, SizeIs(1));
+    EXPECT_EQ(after.targets[0].reclaim->memcg, Seconds{5});
+    EXPECT_EQ(after.targets[0].reclaim->stalls, 4U);
+}
+
+TEST(WatchState, ATargetThatCouldNotBeReadIsNotShownAndLosesNothing) {
+    Recording job;
+    job.tick();
+    job.kill_trainer();
+    ReadingsByTarget readings = job.processes();
+    readings.at(kOuter).memory = job.memory();
+    readings.at(kInner).stalls = ReclaimStalls{.stalls = 2};
+    const Snapshot without = job.judged(std::move(readings));
+    ASSERT_THAT(without.targets, SizeIs(1));
+    EXPECT_EQ(without.targets[0].info.name, "job");
+    EXPECT_EQ(without.targets[0].reclaim->stalls, 2U);
+    job.inner_stalls = {.stalls = 2};
+    const Snapshot with = job.tick();
+    ASSERT_THAT(with.targets, SizeIs(2));
+    EXPECT_THAT(with.targets[1].deaths, SizeIs(1)) << "handed over when the target is shown again";
+    EXPECT_EQ(with.targets[1].reclaim->stalls, 2U);
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,22 @@
+#pragma once
+#include "model/reclaim.h"
+
+namespace memscope {
+
+// The stalls of one target and of all targets inside it. The kernel counts a stall for the innermost target alone; the
+// caller adds what rise() returns to the counters of all targets around it, the innermost included. So the sum of an
+// outer target never falls when an inner target ends.
+class StallCounter {
+  public:
+    // `counted`: what the kernel has counted for this target, and for none inside it, since the target is watched.
+    // Returns the rise since the last call.
+    ReclaimStalls rise(const ReclaimStalls& counted);
+    void add(const ReclaimStalls& rise);
+    const ReclaimStalls& sum() const { return sum_; }
+
+  private:
+    ReclaimStalls counted_{};  // at the last call of rise()
+    ReclaimStalls sum_{};
+};
+
+}  // namespace memscope

@@ -1,0 +1,62 @@
+#include "watch/targets/run_recorder.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+namespace memscope {
+
+void RunRecorder::look_at(const ProcessTable& processes, WatchedTargets& targets) {
+    targets.run_numbers().begin_round();
+    const bool changed = std::exchange(revision_, processes.revision()) != processes.revision();
+    const bool may_begin =
+        std::ranges::any_of(targets.all(), [](const auto& each) { return each.second.runs.may_begin(); });
+    if (!changed && !may_begin) return;
+
+    using Processes = std::vector<const TrackedProcess*>;
+    std::map<CgroupId, Processes> by_innermost;
+    for (const auto& [pid, process] : processes.living()) by_innermost[process.last_target()].push_back(&process);
+    for (const TrackedProcess& process : processes.ended()) by_innermost[process.last_target()].push_back(&process);
+    std::map<CgroupId, Processes> by_target;
+    for (const auto& [innermost, its] : by_innermost)
+        for (const WatchedTarget* target : targets.around(innermost)) {
+            Processes& all = by_target[target->id];
+            all.insert(all.end(), its.begin(), its.end());
+        }
+    for (auto& [id, its] : by_target) {
+        // Parents before their children.
+        std::ranges::sort(its, {}, [](const TrackedProcess* process) {
+            return std::pair(process->task.id.start_ns, process->task.id.pid);
+        });
+        targets.find(id)->runs.look_at(its);
+    }
+}
+
+void RunRecorder::show(const TargetSnapshot& target) {
+    shown_.insert(target.run);
+    for (const Death& death : target.deaths) shown_.insert(death.run);
+}
+
+void RunRecorder::end_tick(const Snapshot& snapshot, WatchedTargets& targets) {
+    targets.run_numbers().end_tick();
+    shown_.clear();
+    for (const TargetSnapshot& target : snapshot.targets) show(target);
+}
+
+std::set<RunId> RunRecorder::kept(const WatchedTargets& targets) const {
+    std::set<RunId> kept = shown_;
+    for (const auto& [id, target] : targets.all()) {
+        kept.insert(target.runs.current());
+        if (target.runs.previous() != kNoRun) kept.insert(target.runs.previous());
+    }
+    return kept;
+}
+
+std::vector<RunId> runs_around(const TrackedProcess& process, WatchedTargets& targets) {
+    std::vector<RunId> runs;
+    for (const WatchedTarget* target : targets.around(process.last_target()))
+        runs.push_back(target->runs.of(process.task.id));
+    return runs;
+}
+
+}  // namespace memscope

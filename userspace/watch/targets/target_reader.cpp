@@ -1,0 +1,58 @@
+#include "watch/targets/target_reader.h"
+
+#include "sources/cgroup/cgroup_directory.h"
+#include "watch/helpers/tick_reads.h"
+
+namespace memscope {
+
+TargetReader::TargetReader(const SysRoot& root, const std::shared_ptr<ReadHelpers>& helpers)
+    : numa_(root, [helpers](pid_t pid, std::uint64_t number, const NodeSet& memory_nodes) {
+          return read_nodes(helpers->quick, pid, number, memory_nodes);
+      }) {}
+
+// No reclaim takes as long as this: the end of an older stall was not reported. Its entry is removed from the BPF map,
+// so that it does not fill up.
+void TargetReader::sweep_stalls(ReclaimTimer& stalls, std::uint64_t now_ns) {
+    constexpr std::uint64_t kLongestStallNs = 600'000'000'000;
+    if (now_ns - swept_ns_ < kLongestStallNs) return;
+    swept_ns_ = now_ns;
+    stalls.forget_begun_before(now_ns - kLongestStallNs);
+}
+
+// False: the target has been removed.
+bool TargetReader::read_memory(WatchedTarget& target, const HostMemory& host, TargetReadings& readings) {
+    auto memory = target.memory->sample(host, readings.processes);
+    if (memory) {
+        numa_.add(readings.processes, host, *memory);
+        readings.memory = std::move(*memory);
+        return true;
+    }
+    if (is_gone(memory.error())) return false;
+    missed_.not_sampled(memory.error());
+    return true;
+}
+
+bool TargetReader::read(const Sources& sources, WatchedTargets& targets, const MachineReadings& machine,
+                        ReadingsByTarget& readings) {
+    const std::uint64_t now_ns = machine.now.boot_ns;
+    if (sources.stalls) {
+        for (auto& [id, target] : targets.all()) readings[id].stalls = sources.stalls->read(id);
+        sweep_stalls(*sources.stalls, now_ns);
+    }
+    missed_.begin_tick();
+    numa_.begin_tick(now_ns);
+    bool all_exist = true;
+    for (auto& [id, target] : targets.all()) {
+        TargetReadings& out = readings[id];
+        all_exist = read_memory(target, machine.host, out) && all_exist;
+        if (!out.memory) continue;
+        if (sources.gpus) out.gpu = sources.gpus->of(out.processes);
+        sources.cuda.describe(out.processes, out.gpu);
+        out.shm = target.shm.read(sources.helpers.quick, out.processes, now_ns);
+        if (sources.growth && target.judge.wants_lines(std::chrono::nanoseconds(now_ns)))
+            out.lines = sources.growth->lines(target.runs.current(), out.processes);
+    }
+    return all_exist;
+}
+
+}  // namespace memscope

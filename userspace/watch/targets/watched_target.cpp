@@ -1,0 +1,95 @@
+#include "watch/targets/watched_target.h"
+
+#include <utility>
+
+namespace memscope {
+namespace {
+
+PrecursorInputs precursor_inputs(const TargetSnapshot& target, const HostMemory& host, const TargetJudge& judge) {
+    const MemoryState& memory = target.memory;
+    PrecursorInputs inputs;
+    if (const ScopeVerdict* verdict = target.verdict()) inputs.verdict = verdict->judgement.verdict;
+    inputs.limit = memory.effective;
+    if (memory.pressure) inputs.pressure_full = memory.pressure->full_avg10;
+    if (target.reclaim) inputs.reclaim_stalled = target.reclaim->total();
+    inputs.refaulted = memory.refaulted;
+    if (memory.events) inputs.high_events = memory.events->high;
+    inputs.usage = memory.usage;
+    inputs.shm = target.shm;
+    inputs.host = host;
+    inputs.forecasts = judge.forecasts();
+    inputs.job_ended = judge.job_ended();
+    return inputs;
+}
+
+}  // namespace
+
+WatchedTarget::WatchedTarget(NewTarget target, const TargetSettings& settings, std::shared_ptr<RunNumbers> numbers)
+    : id(target.id),
+      info(std::move(target.info)),
+      memory(std::move(target.memory)),
+      ranks(settings.keep_ranks),
+      runs(std::move(numbers)),
+      sharing(settings.page),
+      judge(settings.warmup, settings.trend),
+      precursors(settings.precursors) {}
+
+void WatchedTarget::fold_rank(const RoleKey& role) {
+    counters.fold_rank(role);
+    cuda_failures.fold_rank(role);
+    judge.forget(role);
+}
+
+std::vector<Precursor> WatchedTarget::find_precursors(const TargetSnapshot& out, const HostMemory& host,
+                                                      const Now& now) {
+    const Seconds time = std::chrono::nanoseconds(now.boot_ns);
+    auto found = precursors.consider(time, precursor_inputs(out, host, judge));
+    for (Precursor& each : found) each.since = now.unix_seconds - (time.count() - each.since);
+    return found;
+}
+
+void WatchedTarget::remember(TargetSnapshot& out) {
+    // Processes are not copied, because there can be thousands.
+    std::vector<Process> processes = std::exchange(out.processes, {});
+    last_shown = out;
+    last_shown.deaths.clear();
+    out.processes = std::move(processes);
+}
+
+WatchedTarget& WatchedTargets::add(NewTarget target) {
+    const CgroupId id = target.id;
+    nesting_.add(id, target.enclosing);
+    for (const CgroupId inner : target.inside) nesting_.add(inner, id);
+    return targets_.try_emplace(id, std::move(target), settings_, run_numbers_).first->second;
+}
+
+void WatchedTargets::drop(CgroupId id) {
+    nesting_.remove(id);
+    targets_.erase(id);
+}
+
+WatchedTarget* WatchedTargets::find(CgroupId id) {
+    const auto found = targets_.find(id);
+    return found == targets_.end() ? nullptr : &found->second;
+}
+
+std::vector<WatchedTarget*> WatchedTargets::around(CgroupId innermost) {
+    std::vector<WatchedTarget*> around;
+    for (WatchedTarget* at = find(innermost); at; at = find(nesting_.enclosing(at->id))) around.push_back(at);
+    return around;
+}
+
+WatchedTarget* WatchedTargets::outermost(CgroupId innermost) {
+    WatchedTarget* outermost = nullptr;
+    for (WatchedTarget* at = find(innermost); at; at = find(nesting_.enclosing(at->id))) outermost = at;
+    return outermost;
+}
+
+std::vector<RoleLedger*> WatchedTargets::ledgers_around(CgroupId innermost) {
+    std::vector<RoleLedger*> ledgers;
+    for (WatchedTarget* at = find(innermost); at; at = find(nesting_.enclosing(at->id)))
+        ledgers.push_back(&at->counters);
+    return ledgers;
+}
+
+}  // namespace memscope

@@ -1,0 +1,97 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "analysis/limits/precursors.h"
+#include "analysis/roles/rank_places.h"
+#include "analysis/targets/job_runs.h"
+#include "analysis/targets/target_judge.h"
+#include "model/processes/nesting.h"
+#include "model/processes/role_ledger.h"
+#include "model/stall_counter.h"
+#include "watch/clock.h"
+#include "watch/deaths/target_deaths.h"
+#include "watch/gpu/cuda_failures.h"
+#include "watch/helpers/tick_reads.h"
+#include "watch/sharing/target_sharing.h"
+#include "watch/targets/target_source.h"
+
+namespace memscope {
+
+// How all targets are judged.
+struct TargetSettings {
+    Seconds warmup = std::chrono::minutes(20);
+    TrendSettings trend{};
+    PrecursorSettings precursors{};
+    Seconds keep_ranks = RankPlaces::kKeep;
+    Bytes page{4096};  // of this machine
+};
+
+// Everything that memscope keeps of one target. Its life is that of this object: what is dropped with a target is what
+// is declared here.
+struct WatchedTarget {
+    WatchedTarget(NewTarget target, const TargetSettings& settings, std::shared_ptr<RunNumbers> numbers);
+    WatchedTarget(const WatchedTarget&) = delete;
+    WatchedTarget& operator=(const WatchedTarget&) = delete;
+
+    // The pair of role and rank has no series any more.
+    void fold_rank(const RoleKey& role);
+    // The precursors of an OOM kill that hold now. `out` has its memory, shared memory, stalls and verdicts, and
+    // `judge` has considered it.
+    std::vector<Precursor> find_precursors(const TargetSnapshot& out, const HostMemory& host, const Now& now);
+    // Keeps `out` as the last values of the target, without its processes and deaths.
+    void remember(TargetSnapshot& out);
+
+    const CgroupId id;
+    const TargetInfo info;
+
+    // How it is read.
+    std::unique_ptr<TargetMemory> memory;  // null: its readings are replayed
+    ShmUsageReader shm{};
+    std::size_t process_count = 0;  // at the last tick
+
+    // What has been counted since it is watched.
+    RoleLedger counters{};
+    CudaFailures cuda_failures{};
+    StallCounter stalls{};
+    TargetDeaths deaths{};
+
+    // What is derived from earlier ticks.
+    RankPlaces ranks;  // used while it is an outermost target
+    JobRuns runs;
+    TargetSharing sharing;
+    TargetJudge judge;
+    Precursors precursors;
+    TargetSnapshot last_shown{};  // at the last tick that showed it
+};
+
+// All targets, and which of them lies inside which.
+class WatchedTargets {
+  public:
+    using Map = std::map<CgroupId, WatchedTarget>;
+
+    explicit WatchedTargets(TargetSettings settings = {}) : settings_(std::move(settings)) {}
+
+    WatchedTarget& add(NewTarget target);
+    void drop(CgroupId id);  // targets inside it are inside the next outer target from then on
+
+    Map& all() { return targets_; }
+    const Map& all() const { return targets_; }
+    WatchedTarget* find(CgroupId id);
+    const Nesting& nesting() const { return nesting_; }
+    // The targets around a process, innermost first, given the innermost. Empty for kNoCgroup.
+    std::vector<WatchedTarget*> around(CgroupId innermost);
+    WatchedTarget* outermost(CgroupId innermost);  // the last of those; null: there is none
+    std::vector<RoleLedger*> ledgers_around(CgroupId innermost);
+
+    RunNumbers& run_numbers() { return *run_numbers_; }
+
+  private:
+    TargetSettings settings_;
+    std::shared_ptr<RunNumbers> run_numbers_ = std::make_shared<RunNumbers>();
+    Map targets_{};
+    Nesting nesting_{};
+};
+
+}  // namespace memscope

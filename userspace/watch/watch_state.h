@@ -1,0 +1,88 @@
+#pragma once
+#include <map>
+#include <set>
+#include <vector>
+
+#include "analysis/roles/role_rules.h"
+#include "watch/deaths/death_recorder.h"
+#include "watch/targets/ended_targets.h"
+#include "watch/targets/role_assigner.h"
+#include "watch/targets/run_recorder.h"
+#include "watch/targets/watched_target.h"
+#include "watch/tick_readings.h"
+
+namespace memscope {
+
+// Everything that memscope keeps from one tick to the next, and the stages of a tick that turn readings into a
+// Snapshot. Nothing here asks the kernel, a file, a helper process or a clock: the collector feeds it with what it has
+// read, and a recording can feed it as well. The stages of a tick, in this order:
+//
+//   apply(), take()       events of the kernel            -> process table, undecided deaths
+//   reconcile()           scan of all processes           -> process table
+//   settle()              process table, host             -> roles, deaths of targets
+//   follow_runs()         process table                   -> runs of jobs; only where growth is followed
+//   count_processes()     process table                   -> counters by role, processes of each target
+//   judge()               readings of machine and targets -> Snapshot
+//
+// apply() and take() are called between ticks, too, and once more after the scan.
+class WatchState {
+  public:
+    struct Settings {
+        TargetSettings targets{};
+        std::vector<RoleRule> role_rules{};
+        Seconds linger{60};                   // how long an ended target is shown
+        std::uint64_t watching_since_ns = 0;  // boot clock; page faults of earlier processes are not all counted
+    };
+    explicit WatchState(Settings settings);
+
+    ProcessTable& processes() { return processes_; }
+    const ProcessTable& processes() const { return processes_; }
+    WatchedTargets& targets() { return targets_; }
+
+    void apply(const TreeEvent& event);
+    // All tree events up to the end of that process have been applied.
+    void take(const LastWords& words) { deaths_.take(words); }
+    bool has_news() const { return deaths_.has_news(); }  // a death that should be shown before the next regular tick
+    // All events up to the end of the scan have been applied. `is_ending`: see ProcessTable::reconcile().
+    void reconcile(const TaskList& scan, const ProcessTable::IsEnding& is_ending = {});
+    // Deaths are decided with the host memory of the last tick, because a kill has freed memory by now. `host` is kept
+    // for the next tick.
+    void settle(const Now& now, const HostMemory& host, const DeathLookups& lookups);
+    void follow_runs() { runs_.look_at(processes_, targets_); }
+    std::vector<RunId> runs_of(const TrackedProcess& process) { return runs_around(process, targets_); }
+    std::set<RunId> kept_runs() const { return runs_.kept(targets_); }
+    // Counts what all processes did since the last tick, and forgets those that have ended. Returns the processes of
+    // every target.
+    ReadingsByTarget count_processes(const Now& now);
+    // `readings`: what count_processes() returned, completed with what was read of each target. `finished`: no target
+    // is left to be watched.
+    Snapshot judge(MachineReadings machine, ReadingsByTarget readings, bool finished);
+
+    // The end of targets, in this order: prepare_end() for all of them at once, then end_target() for each.
+    //
+    // Decides the deaths that are undecided and gives all ended processes their roles, while the targets still exist.
+    void prepare_end(const Now& now, const DeathLookups& lookups);
+    // The counters of targets that end, with the processes that have ended since the last tick. count_processes()
+    // counts these processes at the next tick, when the targets do not exist any more.
+    std::map<CgroupId, RoleLedger> final_counters(const std::vector<CgroupId>& ending);
+    void count_stalls(WatchedTarget& target, const ReclaimStalls& counted);
+    // Hands its last values over to the ended targets. Its processes are in the target around it from then on.
+    void end_target(CgroupId id, const RoleLedger& final, const Now& now);
+
+    std::uint64_t folded_ranks() const { return roles_.folded_ranks(); }
+
+  private:
+    void assign_roles(const Now& now);
+    void settle_deaths(const Now& now, const DeathLookups& lookups);
+    TargetSnapshot judge_target(WatchedTarget& target, TargetReadings readings, const MachineReadings& machine);
+
+    ProcessTable processes_;
+    WatchedTargets targets_;
+    RoleAssigner roles_;
+    RunRecorder runs_{};
+    DeathRecorder deaths_{};
+    EndedTargets ended_;
+    HostMemory host_{};  // of the last tick
+};
+
+}  // namespace memscope
