@@ -9,13 +9,13 @@ namespace memscope {
 namespace {
 
 using testing::Contains;
-using testing::ElementsAre;
 using testing::Field;
 using testing::SizeIs;
 
 constexpr CgroupId kOuter{1};
 constexpr CgroupId kInner{2};
 constexpr ProcessId kTrainer{100, 5};
+constexpr ProcessId kWorker{101, 6};
 constexpr std::uint64_t kMiB = 1 << 20;
 constexpr std::uint64_t kGiB = 1 << 30;
 constexpr std::uint64_t kSecond = 1'000'000'000;
@@ -26,7 +26,8 @@ struct Recording {
     SharingReadings sharing{};
     std::uint64_t now_ns = 1000 * kSecond;
     HostMemory host{.total = Bytes{64 * kGiB}, .available = Bytes{50 * kGiB}};
-    std::uint64_t trainer = 2 * kGiB;  // anonymous memory
+    std::uint64_t trainer = 2 * kGiB;       // anonymous memory
+    std::optional<std::uint64_t> worker{};  // the same, of a DataLoader worker; none: there is no worker
     bool trainer_lives = true;
     ReclaimStalls inner_stalls{};
     DeathLookups lookups{};
@@ -40,17 +41,21 @@ struct Recording {
     }
     Now now() const { return {.unix_seconds = 1.7e9 + static_cast<double>(now_ns) * 1e-9, .boot_ns = now_ns}; }
 
+    ScannedTask scanned(const ProcessId& id, pid_t parent, const char* comm, std::uint64_t anon) const {
+        return {.task = {.time_ns = now_ns,
+                         .id = id,
+                         .parent = parent,
+                         .target = kInner,
+                         .comm = comm,
+                         .memory = AddressSpace{.anon = Bytes{anon}},
+                         .threads = 1}};
+    }
     // The stages up to the readings of targets.
     ReadingsByTarget processes() {
         std::vector<ScannedTask> tasks;
-        if (trainer_lives)
-            tasks.push_back({.task = {.time_ns = now_ns,
-                                      .id = kTrainer,
-                                      .parent = 1,
-                                      .target = kInner,
-                                      .comm = "python3",
-                                      .memory = AddressSpace{.anon = Bytes{trainer}},
-                                      .threads = 1}});
+        if (trainer_lives) tasks.push_back(scanned(kTrainer, 1, "python3", trainer));
+        if (worker) tasks.push_back(scanned(kWorker, kTrainer.pid, "pt_data_worker", *worker));
+        if (worker) tasks.back().task.forked_without_exec = true;
         state.reconcile({.began_ns = now_ns, .tasks = tasks});
         state.settle(now(), host, lookups);
         state.follow_runs();
@@ -63,8 +68,8 @@ struct Recording {
         return state.judge(std::move(machine), std::move(readings), false);
     }
     MemoryState memory() const {
-        MemoryState memory{
-            .usage = Bytes{trainer}, .by_kind = {.anon = Bytes{trainer}}, .unreclaimable = Bytes{trainer}};
+        const Bytes held{trainer + worker.value_or(0)};
+        MemoryState memory{.usage = held, .by_kind = {.anon = held}, .unreclaimable = held};
         memory.candidates = {{"job/inner", {4 * kGiB}, memory.unreclaimable}};
         memory.effective = nearest_limit(memory.candidates);
         return memory;
@@ -79,21 +84,31 @@ struct Recording {
         Snapshot latest;
         for (double passed = 0; passed < seconds; passed += 5) {
             now_ns += 5 * kSecond;
-            trainer += 5 * growth_per_second;
+            (worker ? *worker : trainer) += 5 * growth_per_second;
             latest = tick();
         }
         return latest;
     }
-    void kill_trainer(const OomMark& mark = {.time_ns = 1, .owner = {.id = kInner}, .limit = Bytes{4 * kGiB}}) {
-        now_ns += kSecond;
-        state.apply(
-            Exited{.time_ns = now_ns, .id = kTrainer, .target = kInner, .comm = "python3", .exit_code = SIGKILL});
-        LastWords words{
-            .time_ns = now_ns, .id = kTrainer, .target = kInner, .comm = "python3", .exit_code = SIGKILL, .oom = mark};
-        words.kill = SentSignal{.time_ns = now_ns, .number = SIGKILL, .by_kernel = true};
-        state.take(words);
+    void kill_trainer(const OomMark& mark = kLimitOfInner) {
+        kill(kTrainer, mark);
         trainer_lives = false;
         trainer = 0;
+    }
+    void kill_worker() {
+        kill(kWorker, kLimitOfInner);
+        worker.reset();
+    }
+
+  private:
+    inline static const OomMark kLimitOfInner{.time_ns = 1, .owner = {.id = kInner}, .limit = Bytes{4 * kGiB}};
+
+    void kill(const ProcessId& id, const OomMark& mark) {
+        now_ns += kSecond;
+        state.apply(Exited{.time_ns = now_ns, .id = id, .target = kInner, .comm = "python3", .exit_code = SIGKILL});
+        LastWords words{
+            .time_ns = now_ns, .id = id, .target = kInner, .comm = "python3", .exit_code = SIGKILL, .oom = mark};
+        words.kill = SentSignal{.time_ns = now_ns, .number = SIGKILL, .by_kernel = true};
+        state.take(words);
     }
 };
 
@@ -132,6 +147,21 @@ TEST(WatchState, ADeathIsThatOfAllTargetsAroundItAndEndsTheForecastInTheSameTick
     }
     for (const TargetSnapshot& target : job.tick().targets)
         EXPECT_THAT(target.deaths, SizeIs(0)) << "each is shown once";
+}
+
+// A worker that exits does not end a job, because the next epoch has another one; a worker that is killed does. So the
+// deaths of a tick are handed over before the target is judged.
+TEST(WatchState, ThePrecursorsOfAWorkerEndInTheTickThatShowsItsDeath) {
+    Recording job;
+    job.trainer = kGiB;
+    job.worker = kGiB;
+    const Snapshot before = job.run(3600, kMiB / 2);
+    ASSERT_EQ(before.targets.at(1).roles.at({Role::dataloader_worker}).processes, 1U);
+    ASSERT_THAT(before.targets.at(1).precursors, Contains(Field(&Precursor::kind, PrecursorKind::eta)));
+    job.kill_worker();
+    const Snapshot last = job.tick();
+    ASSERT_THAT(last.targets.at(1).deaths, SizeIs(1));
+    EXPECT_THAT(last.targets.at(1).precursors, SizeIs(0));
 }
 
 // By the time a tick reads the memory of the host, the kill has made room again.
