@@ -94,7 +94,7 @@ void one(std::string_view bytes) {
             if (!event) continue;
             std::visit(
                 [](auto& e) {
-                    if constexpr (requires { e.id; }) narrow(e);
+                    if constexpr (requires { e.target; }) narrow(e);
                 },
                 *event);
             table.apply(*event);
