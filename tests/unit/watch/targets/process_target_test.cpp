@@ -25,7 +25,7 @@ struct FakeJob {
         move(11, "jobs/b");
         auto opened = ProcessTarget::open(tree.root(), hierarchy, 10);
         if (!opened) throw std::runtime_error(opened.error().message());
-        target = *std::move(opened);
+        target = std::move((*opened)->refresh().added.front());
     }
     void add_cgroup(const std::string& path, std::uint64_t usage) {
         const auto at = [&](const char* file) { return "cg/" + path + "/" + file; };
@@ -41,10 +41,10 @@ struct FakeJob {
 
     FakeTree tree{{"cg/cgroup.procs", ""}, {"proc/self/", ""}};
     CgroupHierarchy hierarchy{.version = 2, .mount = tree.at("cg")};
-    std::unique_ptr<ProcessTarget> target{};
+    NewTarget target{};
 
     Result<MemoryState> sample(const std::vector<Process>& processes) {
-        return target->all().begin()->second.memory->sample({}, processes);
+        return target.memory->sample({}, processes);
     }
 };
 

@@ -1,6 +1,6 @@
-#include "watch/precursor_watch.h"
-
 #include <gtest/gtest.h>
+
+#include "watch/targets/watched_target.h"
 
 namespace memscope {
 namespace {
@@ -30,36 +30,35 @@ class Watching {
     const std::vector<Precursor>& tick(TargetSnapshot target) {
         ++seconds_;
         const Now now{.unix_seconds = 1.7e9 + static_cast<double>(seconds_), .boot_ns = seconds_ * kSecond};
-        judge_.consider(std::chrono::nanoseconds(now.boot_ns), Seconds(now.unix_seconds), target);
-        return standing_ = precursors_.consider(kJob, target, kHost, judge_, now);
+        watched_.judge.consider(std::chrono::nanoseconds(now.boot_ns), Seconds(now.unix_seconds), target);
+        return standing_ = watched_.find_precursors(target, kHost, now);
     }
 
   private:
     std::uint64_t seconds_ = 1000;
-    TargetJudge judge_{std::chrono::minutes(20)};
-    PrecursorWatch precursors_{PrecursorSettings{}};
+    WatchedTarget watched_{{.id = kJob}, {}, std::make_shared<RunNumbers>()};
     std::vector<Precursor> standing_{};
 };
 
-TEST(PrecursorWatch, APrecursorWithoutAReasonStaysForAWhileIfTheJobLives) {
+TEST(TargetPrecursors, APrecursorWithoutAReasonStaysForAWhileIfTheJobLives) {
     Watching watching;
     ASSERT_EQ(watching.tick(job({10}, 0.5)).size(), 1U);
     EXPECT_EQ(watching.tick(job({10}, 0)).size(), 1U);
 }
 
-TEST(PrecursorWatch, APrecursorWithoutAReasonIsOverAtOnceIfTheJobIsGone) {
+TEST(TargetPrecursors, APrecursorWithoutAReasonIsOverAtOnceIfTheJobIsGone) {
     Watching watching;
     ASSERT_EQ(watching.tick(job({10}, 0.5)).size(), 1U);
     EXPECT_TRUE(watching.tick(job({}, 0)).empty());
 }
 
-TEST(PrecursorWatch, APrecursorWithoutAReasonIsOverAtOnceIfAnotherProcessHasReplacedTheJob) {
+TEST(TargetPrecursors, APrecursorWithoutAReasonIsOverAtOnceIfAnotherProcessHasReplacedTheJob) {
     Watching watching;
     ASSERT_EQ(watching.tick(job({10}, 0.5)).size(), 1U);
     EXPECT_TRUE(watching.tick(job({11}, 0)).empty());
 }
 
-TEST(PrecursorWatch, SinceIsATimeSince1970) {
+TEST(TargetPrecursors, SinceIsATimeSince1970) {
     Watching watching;
     ASSERT_EQ(watching.tick(job({10}, 0.5)).size(), 1U);
     const auto& standing = watching.tick(job({10}, 0.5));
