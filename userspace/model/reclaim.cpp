@@ -1,26 +1,20 @@
 #include "model/reclaim.h"
 
+#include <utility>
+
 namespace memscope {
 
-void StallLedger::book(CgroupId target, const ReclaimStalls& counted, const Nesting& nesting) {
-    ReclaimStalls& before = counted_[target];
-    for (const CgroupId outer : nesting.around(target)) {
-        ReclaimStalls& sum = sums_[outer];
-        sum.memcg += counted.memcg - before.memcg;
-        sum.direct += counted.direct - before.direct;
-        sum.stalls += counted.stalls - before.stalls;
-    }
-    before = counted;
+ReclaimStalls StallCounter::rise(const ReclaimStalls& counted) {
+    const ReclaimStalls before = std::exchange(counted_, counted);
+    return {.memcg = counted.memcg - before.memcg,
+            .direct = counted.direct - before.direct,
+            .stalls = counted.stalls - before.stalls};
 }
 
-void StallLedger::forget(CgroupId target) {
-    counted_.erase(target);
-    sums_.erase(target);
-}
-
-ReclaimStalls StallLedger::of(CgroupId target) const {
-    const auto found = sums_.find(target);
-    return found == sums_.end() ? ReclaimStalls{} : found->second;
+void StallCounter::add(const ReclaimStalls& rise) {
+    sum_.memcg += rise.memcg;
+    sum_.direct += rise.direct;
+    sum_.stalls += rise.stalls;
 }
 
 }  // namespace memscope

@@ -1,13 +1,12 @@
 #pragma once
 #include <cstdint>
-#include <map>
 
 #include "base/units.h"
-#include "model/processes/nesting.h"
 
 namespace memscope {
 
-// Reclaim stalls of threads. The times are sums over threads, so they can be more than the time that has passed.
+// Time that threads have waited because they had to free memory before the kernel gave them any. It is summed over
+// threads, so that it can be more than the time that passed.
 struct ReclaimStalls {
     Seconds memcg{};   // at the limit of a cgroup
     Seconds direct{};  // because the host was short of memory
@@ -16,17 +15,20 @@ struct ReclaimStalls {
     Seconds total() const { return memcg + direct; }
 };
 
-// The stalls of every target, targets inside it included. They do not fall when an inner target ends.
-class StallLedger {
+// The stalls of one target and of all targets inside it. The kernel counts a stall for the innermost target alone; the
+// caller adds what rise() returns to the counters of all targets around it, the innermost included. So the sum of an
+// outer target never falls when an inner target ends.
+class StallCounter {
   public:
-    // `counted`: the stalls that the kernel has counted for this target since it is watched, without targets inside it.
-    void book(CgroupId target, const ReclaimStalls& counted, const Nesting& nesting);
-    void forget(CgroupId target);
-    ReclaimStalls of(CgroupId target) const;
+    // `counted`: what the kernel has counted for this target, and for none inside it, since the target is watched.
+    // Returns the rise since the last call.
+    ReclaimStalls rise(const ReclaimStalls& counted);
+    void add(const ReclaimStalls& rise);
+    const ReclaimStalls& sum() const { return sum_; }
 
   private:
-    std::map<CgroupId, ReclaimStalls> counted_;  // at the last call of book()
-    std::map<CgroupId, ReclaimStalls> sums_;
+    ReclaimStalls counted_{};  // at the last call of rise()
+    ReclaimStalls sum_{};
 };
 
 }  // namespace memscope

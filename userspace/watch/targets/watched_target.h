@@ -9,7 +9,7 @@
 #include "analysis/targets/target_judge.h"
 #include "model/processes/nesting.h"
 #include "model/processes/role_ledger.h"
-#include "model/stall_counter.h"
+#include "model/reclaim.h"
 #include "watch/clock.h"
 #include "watch/deaths/target_deaths.h"
 #include "watch/gpu/cuda_failures.h"

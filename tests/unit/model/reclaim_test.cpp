@@ -1,4 +1,4 @@
-#include "model/stall_counter.h"
+#include "model/reclaim.h"
 
 #include <gtest/gtest.h>
 
