@@ -204,9 +204,9 @@ TEST(ByPid, APidThatIsTakenOutOfTheMapIsNotInTheNextScan) {
         return std::ranges::any_of(*scan, [&](const ScannedTask& task) { return task.task.id.pid == child.pid(); });
     };
     EXPECT_FALSE(is_scanned());
-    ASSERT_TRUE(session->follow(child.pid(), CgroupId{1}));
+    ASSERT_TRUE(session->tree().follow(child.pid(), CgroupId{1}));
     EXPECT_TRUE(is_scanned());
-    session->unfollow(child.pid());
+    session->tree().unfollow(child.pid());
     EXPECT_FALSE(is_scanned());
 }
 

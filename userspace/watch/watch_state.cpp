@@ -22,7 +22,7 @@ WatchState::WatchState(Settings settings)
 void WatchState::apply(const TreeEvent& event) {
     if (const auto* exit = std::get_if<Exited>(&event)) {
         if (was_killed(exit->exit_code))
-            for (WatchedTarget* target : targets_.around(exit->target))
+            for (TargetState* target : targets_.around(exit->target))
                 if (target->memory) target->memory->note_kill();
         deaths_.exited(*exit, processes_);
     }
@@ -66,7 +66,7 @@ ReadingsByTarget WatchState::count_processes(const Now& now) {
         if (process.task.target != innermost) {
             innermost = process.task.target;
             around.clear();
-            for (const WatchedTarget* target : targets_.around(innermost)) around.push_back(&readings[target->id]);
+            for (const TargetState* target : targets_.around(innermost)) around.push_back(&readings[target->id]);
         }
         for (TargetReadings* target : around) target->processes.push_back(shown(process, now));
     }
@@ -74,13 +74,12 @@ ReadingsByTarget WatchState::count_processes(const Now& now) {
     return readings;
 }
 
-void WatchState::count_stalls(WatchedTarget& target, const ReclaimStalls& counted) {
+void WatchState::count_stalls(TargetState& target, const ReclaimStalls& counted) {
     const ReclaimStalls rise = target.stalls.rise(counted);
-    for (WatchedTarget* around : targets_.around(target.id)) around->stalls.add(rise);
+    for (TargetState* around : targets_.around(target.id)) around->stalls.add(rise);
 }
 
-TargetSnapshot WatchState::judge_target(WatchedTarget& target, TargetReadings readings,
-                                        const MachineReadings& machine) {
+TargetSnapshot WatchState::judge_target(TargetState& target, TargetReadings readings, const MachineReadings& machine) {
     TargetSnapshot out{.info = target.info,
                        .memory = *std::move(readings.memory),
                        .processes = std::move(readings.processes),
@@ -106,10 +105,10 @@ TargetSnapshot WatchState::judge_target(WatchedTarget& target, TargetReadings re
 Snapshot WatchState::judge(MachineReadings machine, ReadingsByTarget readings, bool finished) {
     // Those of all targets before any is shown: stalls of an inner target are stalls of the targets around it.
     for (const auto& [id, read] : readings)
-        if (WatchedTarget* target = targets_.find(id); target && read.stalls) count_stalls(*target, *read.stalls);
+        if (TargetState* target = targets_.find(id); target && read.stalls) count_stalls(*target, *read.stalls);
     Snapshot snapshot{.time = machine.now.unix_seconds, .host = machine.host};
     for (auto& [id, read] : readings)
-        if (WatchedTarget* target = targets_.find(id); target && read.memory)
+        if (TargetState* target = targets_.find(id); target && read.memory)
             snapshot.targets.push_back(judge_target(*target, std::move(read), machine));
     snapshot.gpus = std::move(machine.gpus);
     ended_.show(snapshot, machine.now, finished);
@@ -126,10 +125,10 @@ void WatchState::prepare_end(const Now& now, const DeathLookups& lookups) {
 std::map<CgroupId, RoleLedger> WatchState::final_counters(const std::vector<CgroupId>& ending) {
     std::map<CgroupId, RoleLedger> final;
     for (const CgroupId id : ending)
-        if (const WatchedTarget* target = targets_.find(id)) final.emplace(id, target->counters);
+        if (const TargetState* target = targets_.find(id)) final.emplace(id, target->counters);
     const LedgersAround ledgers = [&](CgroupId innermost) {
         std::vector<RoleLedger*> around;
-        for (const WatchedTarget* target : targets_.around(innermost))
+        for (const TargetState* target : targets_.around(innermost))
             if (const auto found = final.find(target->id); found != final.end()) around.push_back(&found->second);
         return around;
     };
@@ -138,7 +137,7 @@ std::map<CgroupId, RoleLedger> WatchState::final_counters(const std::vector<Cgro
 }
 
 void WatchState::end_target(CgroupId id, const RoleLedger& final, const Now& now) {
-    WatchedTarget* target = targets_.find(id);
+    TargetState* target = targets_.find(id);
     if (!target) return;
     TargetSnapshot last{.info = target->info, .counters = final.all()};
     target->deaths.hand_over(last);

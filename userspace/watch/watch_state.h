@@ -8,7 +8,7 @@
 #include "watch/targets/ended_targets.h"
 #include "watch/targets/role_assigner.h"
 #include "watch/targets/run_recorder.h"
-#include "watch/targets/watched_target.h"
+#include "watch/targets/target_state.h"
 #include "watch/tick_readings.h"
 
 namespace memscope {
@@ -65,7 +65,7 @@ class WatchState {
     // The counters of targets that end, with the processes that have ended since the last tick. count_processes()
     // counts these processes at the next tick, when the targets do not exist any more.
     std::map<CgroupId, RoleLedger> final_counters(const std::vector<CgroupId>& ending);
-    void count_stalls(WatchedTarget& target, const ReclaimStalls& counted);
+    void count_stalls(TargetState& target, const ReclaimStalls& counted);
     // Hands its last values over to the ended targets. Its processes are in the target around it from then on.
     void end_target(CgroupId id, const RoleLedger& final, const Now& now);
 
@@ -74,7 +74,7 @@ class WatchState {
   private:
     void assign_roles(const Now& now);
     void settle_deaths(const Now& now, const DeathLookups& lookups);
-    TargetSnapshot judge_target(WatchedTarget& target, TargetReadings readings, const MachineReadings& machine);
+    TargetSnapshot judge_target(TargetState& target, TargetReadings readings, const MachineReadings& machine);
 
     ProcessTable processes_;
     WatchedTargets targets_;

@@ -38,7 +38,7 @@ std::vector<pid_t> namespace_members(const ProcessTable& processes, const Nestin
 using Surroundings = DeathRecorder::Surroundings;
 
 // Names the owner of the limit: the target itself, or another cgroup by its path while that cgroup exists.
-void name_owner(Death& death, const LastWords& words, const WatchedTarget& target, const Surroundings& around) {
+void name_owner(Death& death, const LastWords& words, const TargetState& target, const Surroundings& around) {
     OomKill& oom = *death.oom;
     const std::string& near = target.info.name;
     const auto path_of = [&](CgroupId id) {
@@ -87,7 +87,7 @@ void describe_gpu(Death& death, const LastWords& words, const Surroundings& arou
     }
 }
 
-void look_up_places(Death& death, const LastWords& words, const WatchedTarget& target, const Surroundings& around) {
+void look_up_places(Death& death, const LastWords& words, const TargetState& target, const Surroundings& around) {
     const auto find = [&](std::uint32_t device) {
         const auto& mount_point = around.lookups.mount_point;
         return mount_point
@@ -147,8 +147,8 @@ std::optional<std::uint64_t> DeathRecorder::root_ending(const LastWords& words, 
 
 void DeathRecorder::settle_one(const LastWords& words, const TrackedProcess* process, const Surroundings& around) {
     const SentSignal* sent = deadly_signal(words);
-    const auto of_sender = sent ? around.targets.around(sent->sender_target) : std::vector<WatchedTarget*>{};
-    for (WatchedTarget* target : around.targets.around(words.target)) {
+    const auto of_sender = sent ? around.targets.around(sent->sender_target) : std::vector<TargetState*>{};
+    for (TargetState* target : around.targets.around(words.target)) {
         DeathScene scene{.target = target->info.name,
                          .sender_in_tree = std::ranges::find(of_sender, target) != of_sender.end(),
                          .root_ending_ns = root_ending(words, process),

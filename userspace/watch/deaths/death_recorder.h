@@ -9,7 +9,7 @@
 #include "model/snapshot.h"
 #include "watch/clock.h"
 #include "watch/deaths/death_lookups.h"
-#include "watch/targets/watched_target.h"
+#include "watch/targets/target_state.h"
 
 namespace memscope {
 

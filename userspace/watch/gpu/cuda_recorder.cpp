@@ -57,7 +57,7 @@ void CudaRecorder::tick(Session& session, const Surroundings& around) {
 void CudaRecorder::count_failures(const Known& known, const TrackedProcess& process, WatchedTargets& targets) {
     const std::uint64_t before = std::exchange(counted_failures_[key_of(known.account)], known.account.failures);
     if (known.account.failures <= before) return;
-    for (WatchedTarget* target : targets.around(process.last_target()))
+    for (TargetState* target : targets.around(process.last_target()))
         target->cuda_failures.add(process.role, known.device, known.account.failures - before);
 }
 

@@ -14,7 +14,7 @@
 #include "model/snapshot.h"
 #include "sources/gpu/cuda_library.h"
 #include "watch/gpu/library_follower.h"
-#include "watch/targets/watched_target.h"
+#include "watch/targets/target_state.h"
 
 namespace memscope {
 

@@ -84,7 +84,7 @@ void RoleAssigner::assign_keys(const std::vector<TrackedProcess*>& all, const st
     std::vector<RoleKey> keys = wanted;
     std::map<CgroupId, std::vector<std::size_t>> by_outermost;
     CgroupId innermost = kNoCgroup;
-    const WatchedTarget* outermost = nullptr;  // around `innermost`: processes side by side are mostly in one target
+    const TargetState* outermost = nullptr;  // around `innermost`: processes side by side are mostly in one target
     for (std::size_t i = 0; i < all.size(); ++i) {
         if (const CgroupId target = all[i]->last_target(); target != innermost) {
             innermost = target;

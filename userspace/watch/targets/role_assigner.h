@@ -6,7 +6,7 @@
 #include "model/processes/process_table.h"
 #include "model/snapshot.h"
 #include "watch/clock.h"
-#include "watch/targets/watched_target.h"
+#include "watch/targets/target_state.h"
 
 namespace memscope {
 

@@ -19,7 +19,7 @@ void RunRecorder::look_at(const ProcessTable& processes, WatchedTargets& targets
     for (const TrackedProcess& process : processes.ended()) by_innermost[process.last_target()].push_back(&process);
     std::map<CgroupId, Processes> by_target;
     for (const auto& [innermost, its] : by_innermost)
-        for (const WatchedTarget* target : targets.around(innermost)) {
+        for (const TargetState* target : targets.around(innermost)) {
             Processes& all = by_target[target->id];
             all.insert(all.end(), its.begin(), its.end());
         }
@@ -54,7 +54,7 @@ std::set<RunId> RunRecorder::kept(const WatchedTargets& targets) const {
 
 std::vector<RunId> runs_around(const TrackedProcess& process, WatchedTargets& targets) {
     std::vector<RunId> runs;
-    for (const WatchedTarget* target : targets.around(process.last_target()))
+    for (const TargetState* target : targets.around(process.last_target()))
         runs.push_back(target->runs.of(process.task.id));
     return runs;
 }

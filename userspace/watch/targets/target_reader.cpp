@@ -20,7 +20,7 @@ void TargetReader::sweep_stalls(ReclaimTimer& stalls, std::uint64_t now_ns) {
 }
 
 // False: the target has been removed.
-bool TargetReader::read_memory(WatchedTarget& target, const HostMemory& host, TargetReadings& readings) {
+bool TargetReader::read_memory(TargetState& target, const HostMemory& host, TargetReadings& readings) {
     auto memory = target.memory->sample(host, readings.processes);
     if (memory) {
         numa_.add(readings.processes, host, *memory);

@@ -9,7 +9,7 @@
 #include "watch/helpers/read_jobs.h"
 #include "watch/targets/missed_targets.h"
 #include "watch/targets/numa_limits.h"
-#include "watch/targets/watched_target.h"
+#include "watch/targets/target_state.h"
 #include "watch/tick_readings.h"
 
 namespace memscope {
@@ -34,7 +34,7 @@ class TargetReader {
     MissedTargets& missed() { return missed_; }
 
   private:
-    bool read_memory(WatchedTarget& target, const HostMemory& host, TargetReadings& readings);
+    bool read_memory(TargetState& target, const HostMemory& host, TargetReadings& readings);
     void sweep_stalls(ReclaimTimer& stalls, std::uint64_t now_ns);
 
     NumaLimits numa_;

@@ -5,7 +5,7 @@
 
 #include "support/fake_tree.h"
 #include "support/few_descriptors.h"
-#include "watch/targets/watched_target.h"
+#include "watch/targets/target_state.h"
 
 namespace memscope {
 namespace {
@@ -188,8 +188,9 @@ TEST(CgroupTargets, ASampleThatFindsNoDescriptorDoesNotMeanThatTheCgroupIsGone) 
                    {"cg/job/memory.max", "max\n"},
                    {"cg/job/memory.events", "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n"}});
     const auto set = fake.open({"job"});
-    ASSERT_THAT(set->refresh().added, SizeIs(1));
-    const std::unique_ptr<TargetMemory>& memory = set->all().begin()->second.memory;
+    const auto changes = set->refresh();
+    ASSERT_THAT(changes.added, SizeIs(1));
+    const std::unique_ptr<TargetMemory>& memory = changes.added.front().memory;
     ASSERT_TRUE(memory->sample({}, {})) << memory->sample({}, {}).error().message();
     {
         const FewDescriptors none(room_for(0));

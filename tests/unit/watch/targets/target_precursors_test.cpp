@@ -1,6 +1,6 @@
 #include <gtest/gtest.h>
 
-#include "watch/targets/watched_target.h"
+#include "watch/targets/target_state.h"
 
 namespace memscope {
 namespace {
@@ -36,7 +36,7 @@ class Watching {
 
   private:
     std::uint64_t seconds_ = 1000;
-    WatchedTarget watched_{{.id = kJob}, {}, std::make_shared<RunNumbers>()};
+    TargetState watched_{{.id = kJob}, {}, std::make_shared<RunNumbers>()};
     std::vector<Precursor> standing_{};
 };
 

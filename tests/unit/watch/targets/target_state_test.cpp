@@ -1,4 +1,4 @@
-#include "watch/targets/watched_target.h"
+#include "watch/targets/target_state.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -13,9 +13,9 @@ constexpr CgroupId kOuter{1};
 constexpr CgroupId kMiddle{2};
 constexpr CgroupId kInner{3};
 
-std::vector<CgroupId> ids(const std::vector<WatchedTarget*>& targets) {
+std::vector<CgroupId> ids(const std::vector<TargetState*>& targets) {
     std::vector<CgroupId> found;
-    for (const WatchedTarget* target : targets) found.push_back(target->id);
+    for (const TargetState* target : targets) found.push_back(target->id);
     return found;
 }
 
@@ -42,20 +42,20 @@ TEST(WatchedTargets, DroppingTheMiddleOneLeavesTheOthersNested) {
 
 TEST(WatchedTargets, ATargetThatIsAddedAgainStartsWithNothing) {
     WatchedTargets targets;
-    WatchedTarget& first = targets.add({.id = kOuter});
+    TargetState& first = targets.add({.id = kOuter});
     first.counters.at({Role::trainer}).starts = 5;
     first.deaths.add({});
     targets.drop(kOuter);
-    WatchedTarget& second = targets.add({.id = kOuter});
+    TargetState& second = targets.add({.id = kOuter});
     EXPECT_THAT(second.counters.all(), IsEmpty());
     TargetSnapshot out;
     second.deaths.hand_over(out);
     EXPECT_EQ(out.death_tally, DeathTally{});
 }
 
-TEST(WatchedTarget, RemembersWhatWasShownWithoutProcessesAndDeaths) {
+TEST(TargetState, RemembersWhatWasShownWithoutProcessesAndDeaths) {
     WatchedTargets targets;
-    WatchedTarget& target = targets.add({.id = kOuter});
+    TargetState& target = targets.add({.id = kOuter});
     TargetSnapshot out{.info = {.name = "job"}};
     out.memory.usage = Bytes{5};
     out.processes.emplace_back();
@@ -68,9 +68,9 @@ TEST(WatchedTarget, RemembersWhatWasShownWithoutProcessesAndDeaths) {
     EXPECT_THAT(target.last_shown.deaths, IsEmpty());
 }
 
-TEST(WatchedTarget, FoldsARankInAllThatIsCountedByRole) {
+TEST(TargetState, FoldsARankInAllThatIsCountedByRole) {
     WatchedTargets targets;
-    WatchedTarget& target = targets.add({.id = kOuter});
+    TargetState& target = targets.add({.id = kOuter});
     const RoleKey ranked{Role::trainer, 3};
     target.counters.at(ranked).starts = 2;
     target.cuda_failures.add(ranked, {}, 7);

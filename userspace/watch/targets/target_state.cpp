@@ -1,4 +1,4 @@
-#include "watch/targets/watched_target.h"
+#include "watch/targets/target_state.h"
 
 #include <utility>
 
@@ -24,7 +24,7 @@ PrecursorInputs precursor_inputs(const TargetSnapshot& target, const HostMemory&
 
 }  // namespace
 
-WatchedTarget::WatchedTarget(NewTarget target, const TargetSettings& settings, std::shared_ptr<RunNumbers> numbers)
+TargetState::TargetState(NewTarget target, const TargetSettings& settings, std::shared_ptr<RunNumbers> numbers)
     : id(target.id),
       info(std::move(target.info)),
       memory(std::move(target.memory)),
@@ -34,21 +34,20 @@ WatchedTarget::WatchedTarget(NewTarget target, const TargetSettings& settings, s
       judge(settings.warmup, settings.trend),
       precursors(settings.precursors) {}
 
-void WatchedTarget::fold_rank(const RoleKey& role) {
+void TargetState::fold_rank(const RoleKey& role) {
     counters.fold_rank(role);
     cuda_failures.fold_rank(role);
     judge.forget(role);
 }
 
-std::vector<Precursor> WatchedTarget::find_precursors(const TargetSnapshot& out, const HostMemory& host,
-                                                      const Now& now) {
+std::vector<Precursor> TargetState::find_precursors(const TargetSnapshot& out, const HostMemory& host, const Now& now) {
     const Seconds time = std::chrono::nanoseconds(now.boot_ns);
     auto found = precursors.consider(time, precursor_inputs(out, host, judge));
     for (Precursor& each : found) each.since = now.unix_seconds - (time.count() - each.since);
     return found;
 }
 
-void WatchedTarget::remember(TargetSnapshot& out) {
+void TargetState::remember(TargetSnapshot& out) {
     // Processes are not copied, because there can be thousands.
     std::vector<Process> processes = std::exchange(out.processes, {});
     last_shown = out;
@@ -56,7 +55,7 @@ void WatchedTarget::remember(TargetSnapshot& out) {
     out.processes = std::move(processes);
 }
 
-WatchedTarget& WatchedTargets::add(NewTarget target) {
+TargetState& WatchedTargets::add(NewTarget target) {
     const CgroupId id = target.id;
     nesting_.add(id, target.enclosing);
     for (const CgroupId inner : target.inside) nesting_.add(inner, id);
@@ -68,27 +67,26 @@ void WatchedTargets::drop(CgroupId id) {
     targets_.erase(id);
 }
 
-WatchedTarget* WatchedTargets::find(CgroupId id) {
+TargetState* WatchedTargets::find(CgroupId id) {
     const auto found = targets_.find(id);
     return found == targets_.end() ? nullptr : &found->second;
 }
 
-std::vector<WatchedTarget*> WatchedTargets::around(CgroupId innermost) {
-    std::vector<WatchedTarget*> around;
-    for (WatchedTarget* at = find(innermost); at; at = find(nesting_.enclosing(at->id))) around.push_back(at);
+std::vector<TargetState*> WatchedTargets::around(CgroupId innermost) {
+    std::vector<TargetState*> around;
+    for (TargetState* at = find(innermost); at; at = find(nesting_.enclosing(at->id))) around.push_back(at);
     return around;
 }
 
-WatchedTarget* WatchedTargets::outermost(CgroupId innermost) {
-    WatchedTarget* outermost = nullptr;
-    for (WatchedTarget* at = find(innermost); at; at = find(nesting_.enclosing(at->id))) outermost = at;
+TargetState* WatchedTargets::outermost(CgroupId innermost) {
+    TargetState* outermost = nullptr;
+    for (TargetState* at = find(innermost); at; at = find(nesting_.enclosing(at->id))) outermost = at;
     return outermost;
 }
 
 std::vector<RoleLedger*> WatchedTargets::ledgers_around(CgroupId innermost) {
     std::vector<RoleLedger*> ledgers;
-    for (WatchedTarget* at = find(innermost); at; at = find(nesting_.enclosing(at->id)))
-        ledgers.push_back(&at->counters);
+    for (TargetState* at = find(innermost); at; at = find(nesting_.enclosing(at->id))) ledgers.push_back(&at->counters);
     return ledgers;
 }
 

@@ -30,10 +30,10 @@ struct TargetSettings {
 
 // Everything that memscope keeps of one target. Its life is that of this object: what is dropped with a target is what
 // is declared here.
-struct WatchedTarget {
-    WatchedTarget(NewTarget target, const TargetSettings& settings, std::shared_ptr<RunNumbers> numbers);
-    WatchedTarget(const WatchedTarget&) = delete;
-    WatchedTarget& operator=(const WatchedTarget&) = delete;
+struct TargetState {
+    TargetState(NewTarget target, const TargetSettings& settings, std::shared_ptr<RunNumbers> numbers);
+    TargetState(const TargetState&) = delete;
+    TargetState& operator=(const TargetState&) = delete;
 
     // The pair of role and rank has no series any more.
     void fold_rank(const RoleKey& role);
@@ -69,20 +69,20 @@ struct WatchedTarget {
 // All targets, and which of them lies inside which.
 class WatchedTargets {
   public:
-    using Map = std::map<CgroupId, WatchedTarget>;
+    using Map = std::map<CgroupId, TargetState>;
 
     explicit WatchedTargets(TargetSettings settings = {}) : settings_(std::move(settings)) {}
 
-    WatchedTarget& add(NewTarget target);
+    TargetState& add(NewTarget target);
     void drop(CgroupId id);  // targets inside it are inside the next outer target from then on
 
     Map& all() { return targets_; }
     const Map& all() const { return targets_; }
-    WatchedTarget* find(CgroupId id);
+    TargetState* find(CgroupId id);
     const Nesting& nesting() const { return nesting_; }
     // The targets around a process, innermost first, given the innermost. Empty for kNoCgroup.
-    std::vector<WatchedTarget*> around(CgroupId innermost);
-    WatchedTarget* outermost(CgroupId innermost);  // the last of those; null: there is none
+    std::vector<TargetState*> around(CgroupId innermost);
+    TargetState* outermost(CgroupId innermost);  // the last of those; null: there is none
     std::vector<RoleLedger*> ledgers_around(CgroupId innermost);
 
     RunNumbers& run_numbers() { return *run_numbers_; }
