@@ -79,10 +79,10 @@ TEST(ConfigPrecursors, AnUnknownKeyIsAnErrorThatNamesTheNearestOne) {
 }
 
 TEST(ConfigPrecursors, WrongValuesAreErrorsThatSayWhere) {
-    EXPECT_THAT(refused("near_limit = '90'"), AllOf(HasSubstr(":2: near_limit"), HasSubstr("not a share")));
-    EXPECT_THAT(refused("near_limit = '101%'"), HasSubstr("not a share"));
-    EXPECT_THAT(refused("near_limit = 'nan%'"), HasSubstr("not a share"));
-    EXPECT_THAT(refused("near_limit = '-1%'"), HasSubstr("not a share"));
+    EXPECT_THAT(refused("near_limit = '90'"), AllOf(HasSubstr(":2: near_limit"), HasSubstr("not a percentage")));
+    EXPECT_THAT(refused("near_limit = '101%'"), HasSubstr("not a percentage"));
+    EXPECT_THAT(refused("near_limit = 'nan%'"), HasSubstr("not a percentage"));
+    EXPECT_THAT(refused("near_limit = '-1%'"), HasSubstr("not a percentage"));
     EXPECT_THAT(refused("near_limit = 0.9"), AllOf(HasSubstr("is a number"), HasSubstr("near_limit = \"90%\"")));
     EXPECT_THAT(refused("clear_after = '0s'"), HasSubstr("out of range"));
     EXPECT_THAT(refused("host_low_least = 'much'"), HasSubstr("much"));

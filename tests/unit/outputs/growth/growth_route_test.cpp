@@ -20,7 +20,9 @@ struct GrowthRoute : testing::Test {
     GrowthRoute() { publish(test::example()); }
     void publish(Snapshot snapshot) { board.publish(std::make_shared<const Snapshot>(std::move(snapshot))); }
     HttpResponse get(std::map<std::string, std::string> parameters) {
-        return make_routes(board, options)({.path = "/api/v1/growth", .parameters = std::move(parameters)});
+        const auto answer =
+            make_routes(board, options)({.path = "/api/v1/growth", .parameters = std::move(parameters)});
+        return answer.later ? answer.later() : answer;
     }
 };
 
