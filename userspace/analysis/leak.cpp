@@ -6,6 +6,7 @@
 
 #include "analysis/earlier_tooth.h"
 #include "analysis/saturation.h"
+#include "analysis/zigzag.h"
 
 namespace memscope {
 namespace {
@@ -122,12 +123,35 @@ bool is_wander(const Findings& findings, const Rise& rise) {
     return !findings.spikes && fall_of_middle(findings) > 0.45 * rise.bytes;
 }
 
+// The lowest sample of a tooth lies above its bottom by what the tooth grew until it was sampled. Where the sampling
+// interval nearly divides the period, each tooth is sampled a little later than the one before, so that the lows rise
+// until a whole interval is passed: then a tooth has one sample more or less than the others. A rise during which that
+// happened several times is not made by it.
+bool phase_passes(const Findings& findings, const Rise& rise) {
+    constexpr double kTooth = 0.45;  // of the usual height
+    constexpr std::ptrdiff_t kSeveral = 3;
+    const auto first = std::ranges::lower_bound(findings.bins, rise.began, {}, &Bin::low_at);
+    const std::span<const Bin> bins(first, findings.bins.end());
+    if (bins.size() < 3) return false;
+    const auto lows = find_turns(bins, std::max(kTooth * findings.spikes->height, 10 * findings.noise)).lows;
+    std::vector<double> intervals;
+    for (std::size_t i = 1; i < bins.size(); ++i) intervals.push_back(bins[i].low_at - bins[i - 1].low_at);
+    std::vector<double> distances;
+    for (std::size_t i = 1; i < lows.size(); ++i) distances.push_back(lows[i].at - lows[i - 1].at);
+    const double usual = median_value(distances);
+    const double half = 0.5 * median_value(std::move(intervals));
+    // A distance that is unlike all others is a gap of the samples, or an excursion that was not taken for a tooth.
+    return std::ranges::count_if(distances, [&](double distance) {
+               return std::abs(distance - usual) > half && distance < 1.6 * usual && distance > usual / 1.6;
+           }) >= kSeveral;
+}
+
 // Teeth that are sampled now and then: the lowest sample of each wanders, most of all where their period is nearly a
 // multiple of the samples', and a long tooth is a rise.
 bool is_tooth(const Findings& findings, const Rise& rise) {
     const Floor& floor = findings.floor;
     if (const auto& spikes = findings.spikes; spikes && spikes->blur > 0)
-        if (rise.bytes < 1.8 * spikes->blur + 3 * findings.noise ||
+        if (rise.bytes < (phase_passes(findings, rise) ? 1.0 : 1.8) * spikes->blur + 3 * findings.noise ||
             (rise.length < 3 * spikes->period && rise.scatter > 0.04))
             return true;
     const std::size_t begin = std::min(floor.first_since(rise.began), floor.size() - 1);

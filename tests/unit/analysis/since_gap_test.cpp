@@ -37,5 +37,15 @@ TEST(TooFewSinceGap, AreNoneWithoutAGap) {
     EXPECT_EQ(too_few_since_gap({}), 0U);
 }
 
+TEST(TooFewSinceGap, AreNoneWhereSamplesAreIrregularAnyway) {
+    // Of each ten distances one is six times as long as the others.
+    std::vector<double> times{0};
+    for (int i = 1; i < 205; ++i) times.push_back(times.back() + (i % 10 == 0 ? 6 : 1));
+    EXPECT_EQ(too_few_since_gap(bins_at(times), 60), 0U);
+    for (double& each : times)
+        if (each >= times[200]) each += 60;
+    EXPECT_EQ(too_few_since_gap(bins_at(times), 60), 5U) << "a gap that is unlike the others";
+}
+
 }  // namespace
 }  // namespace memscope

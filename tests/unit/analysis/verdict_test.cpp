@@ -94,6 +94,27 @@ TEST(Verdict, ASawtoothIsSpiky) {
     EXPECT_EQ(verdict(drawn(7200, 5, [](double t) { return kGiB * (4 + std::fmod(t, 400) / 400); })), Verdict::spiky);
 }
 
+// Teeth of 8 GiB on 20 GiB that are sampled every 10 s.
+Series coarse_teeth(double period, double leak) {
+    return drawn(6000, 10, [=](double t) { return kGiB * (20 + 8 * std::fmod(t, period) / period + leak * t / 3600); });
+}
+
+TEST(Verdict, ASlowLeakBelowTeethIsOneIfTheSamplesMeetTheTeethAtAllPhases) {
+    // A tooth grows by 0.84 GiB between two samples, and the leak brings 1.25 GiB.
+    EXPECT_EQ(verdict(coarse_teeth(95.3, 0.75)), Verdict::leaking);
+    EXPECT_EQ(verdict(coarse_teeth(95.3, 0)), Verdict::spiky);
+}
+
+TEST(Verdict, LowsThatRiseBecauseThePhaseOfTheSamplesDriftsAreNoLeak) {
+    // Each tooth is sampled a little later than the one before.
+    for (const double period : {79.5, 79.7, 79.85, 79.9, 99.6, 99.85})
+        for (const double length : {3000.0, 4500.0, 6000.0})
+            EXPECT_EQ(
+                verdict(drawn(length, 10, [=](double t) { return kGiB * (20 + 8 * std::fmod(t, period) / period); })),
+                Verdict::spiky)
+                << period << ' ' << length;
+}
+
 TEST(Verdict, ThreeStepsAreALeakAndTwoAreNot) {
     const auto steps = [](double length) {
         return drawn(length, 5,
