@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
-#include <rapidjson/document.h>
+#include <rapidjson/encodedstream.h>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
 #include <set>
 
 #include "base/text.h"
@@ -15,17 +17,51 @@ namespace {
 
 constexpr Seconds kPatience{5};  // for the names of the targets
 
-// Of {"targets":["train",...]}. Iterative, because anybody who can make a socket there could nest deeply.
+// The names in {"targets":["train",...]}.
+class Names : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Names> {
+  public:
+    bool Key(const char* data, rapidjson::SizeType size, bool) {
+        if (depth_ == 1) of_targets_ = std::string_view(data, size) == "targets";
+        return true;
+    }
+    bool String(const char* data, rapidjson::SizeType size, bool) {
+        if (depth_ == 2 && in_list_) names.emplace_back(data, size);
+        return true;
+    }
+    bool StartObject() {
+        ++depth_;
+        return true;
+    }
+    bool EndObject(rapidjson::SizeType) {
+        --depth_;
+        return true;
+    }
+    bool StartArray() {
+        if (++depth_ == 2) in_list_ = of_targets_;
+        return true;
+    }
+    bool EndArray(rapidjson::SizeType) {
+        if (depth_-- == 2) in_list_ = false;
+        return true;
+    }
+
+    std::vector<std::string> names{};
+
+  private:
+    int depth_ = 0;
+    bool of_targets_ = false;  // the latest key of the outermost object is "targets"
+    bool in_list_ = false;
+};
+
+// None where it is no JSON. Iterative, because any process that can make a socket there could send a deep nesting.
 std::vector<std::string> names_in(const std::string& json) {
-    rapidjson::Document document;
-    document.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(json.data(), json.size());
-    std::vector<std::string> names;
-    if (document.HasParseError() || !document.IsObject()) return names;
-    const auto targets = document.FindMember("targets");
-    if (targets == document.MemberEnd() || !targets->value.IsArray()) return names;
-    for (const auto& name : targets->value.GetArray())
-        if (name.IsString()) names.emplace_back(name.GetString(), name.GetStringLength());
-    return names;
+    Names names;
+    rapidjson::MemoryStream stream(json.data(), json.size());
+    rapidjson::EncodedInputStream<rapidjson::UTF8<>, rapidjson::MemoryStream> input(stream);
+    rapidjson::Reader reader;
+    constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
+    if (reader.Parse<kFlags>(input, names).IsError()) return {};
+    return std::move(names.names);
 }
 
 std::vector<WatchedTarget> watched_targets(const Sockets& sockets) {
