@@ -97,6 +97,7 @@ class Judging(unittest.TestCase):
         head, oom, tail = self.good.partition("::section host-oom")
         self.good = oom + tail
         self.assertIn("nothing was lost", failures(head + self.good.replace('"ring_full"} 0', '"ring_full"} 3')))
+        self.assertEqual([], failures(head + self.good.replace('"ring_full"} 0', '"unnamed_frame"} 3')))
 
 
 class WatchCheck(unittest.TestCase):

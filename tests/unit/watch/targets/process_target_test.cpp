@@ -43,9 +43,7 @@ struct FakeJob {
     CgroupHierarchy hierarchy{.version = 2, .mount = tree.at("cg")};
     NewTarget target{};
 
-    Result<MemoryState> sample(const std::vector<Process>& processes) {
-        return target.memory->sample({}, processes);
-    }
+    Result<MemoryState> sample(const std::vector<Process>& processes) { return target.memory->sample({}, processes); }
 };
 
 // In the cgroup with that id: the id decides whether the path is read again.
