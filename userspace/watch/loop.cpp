@@ -31,11 +31,11 @@ namespace {
 constexpr std::size_t kMostTold = 100;
 constexpr int kFailedOn = 3;
 constexpr std::uint64_t kTellAtOnceEveryNs = 250'000'000;
-constexpr Seconds kLastWords{1};  // for a reader of standard output that is slow, at the end
+constexpr Seconds kLastWords{1};  // at the end: for a slow reader of standard output
 
 Seconds boot_time() { return std::chrono::nanoseconds(read_clock().boot_ns); }
 
-// Nothing where it is not followed. The recorder keeps its place when its collector is moved.
+// Empty if growth is not followed. The recorder keeps its address when its collector is moved.
 // `wait`: whether the caller can wait for symbols, which the thread of the ticks cannot.
 GrowthSource growth_of(GrowthRecorder* recorder, const Board& board, NativeReads::Wait wait) {
     if (!recorder) return {};
@@ -52,7 +52,7 @@ DeathReporter::GrowthOf growth_at(GrowthRecorder* recorder) {
     return [recorder](const TargetSnapshot& target) { return recorder->report(target, NativeReads::Wait::no); };
 }
 
-// One run of the watcher: what it shows, to whom, and when it ends.
+// The main loop of a watcher: takes ticks, writes its outputs and decides when watching ends.
 class Loop {
   public:
     Loop(const WatchOptions& options, OwnCommand* command, Wakeups wakeups, Collector collector,
@@ -69,7 +69,7 @@ class Loop {
           pulse_(std::move(pulse)),
           board_(board) {}
 
-    Status prepare() {  // the first tick: from here on there is something to see
+    Status prepare() {  // takes the first tick, so that all outputs have values from here on
         if (auto watched = wakeups_.watch_events(collector_.events_fd()); !watched) return watched;
         if (command_)
             if (auto watched = wakeups_.watch_command(command_->ended_fd()); !watched) return watched;
@@ -100,7 +100,7 @@ class Loop {
                     break;
                 case Wake::events:
                     collector_.take_events();
-                    // How the last one ended is in no tick yet.
+                    // If the last target has ended, no tick contains its end yet.
                     if (!collector_.finished() && !tells_at_once()) break;
                     [[fallthrough]];
                 case Wake::tick:
@@ -120,7 +120,7 @@ class Loop {
                     view_->resized();
                     break;
                 case Wake::command_ended:
-                    command_ended_ = true;  // and how it ended:
+                    command_ended_ = true;  // the tick records how it ended
                     if (auto done = tick(); !done) return WatchFailure{done.error()};
                     break;
             }
@@ -144,12 +144,14 @@ class Loop {
     }
 
   private:
-    // Nobody reads any more what is written: that ends a watcher, but not the job of somebody who closed a terminal.
+    // A closed output ends a watcher, because nobody reads it any more. With a command watching goes on: a user who
+    // closes the terminal does not want the job to end.
     bool over() const {
         return command_ended_ || collector_.finished() || (output_closed_ && !command_) || duration_over();
     }
 
-    // A death is told when it happens. Of many only some: whoever lets processes die in a storm gets no tick for each.
+    // Whether to take a tick now, because a death is reported at once. Rate-limited: a job can let many processes die
+    // in a short time.
     bool tells_at_once() {
         const std::uint64_t now = read_clock().boot_ns;
         if (!collector_.has_news() || now - told_at_once_ns_ < kTellAtOnceEveryNs) return false;
@@ -170,11 +172,11 @@ class Loop {
         }
         if (!taken) return taken.error();
         if (std::exchange(missing_ticks_, false))
-            warn_in_passing(plain_error("file descriptors suffice again: ticks go on"));
+            warn_in_passing(plain_error("enough file descriptors are free again: ticks continue"));
         pulse_.ticked();
         for (const Error& refused : collector_.take_refusals()) warn_in_passing(refused);
-        if (collector_.finished() && taken->targets.empty()) return Done{};  // the last values stay
-        reports_.take(*taken, boot_time());                                  // first: we may be next
+        if (collector_.finished() && taken->targets.empty()) return Done{};  // the last values stay visible
+        reports_.take(*taken, boot_time());                                  // first: memscope may be killed next
         taken->self.dropped["json_tick_skipped"] = output_ ? output_->skipped() : 0;
         taken->self.dropped["tick_no_descriptor"] = missed_ticks_;
         taken->self.dropped["report_failed"] = reports_.failed();
@@ -184,7 +186,7 @@ class Loop {
         reports_.remember(snapshot);
         if (options_.on_snapshot) options_.on_snapshot(*snapshot);
         board_.publish(snapshot);
-        if (command_ && !released_) return Done{};  // it may yet turn out that there is no such command
+        if (command_ && !released_) return Done{};  // the command may not exist: release() checks that
         tell_of(std::move(snapshot));
         return Done{};
     }
@@ -193,14 +195,15 @@ class Loop {
     void miss_tick(const Error& error) {
         ++missed_ticks_;
         if (!std::exchange(missing_ticks_, true))
-            warn_in_passing({error.code, error.where + ": ticks are left out until a file descriptor is free",
+            warn_in_passing({error.code, error.where + ": ticks are skipped until a file descriptor is free",
                              "raise the limit of open files (LimitNOFILE= of a service, ulimit -n in a shell)"});
     }
 
     void tell_of(SnapshotPtr snapshot) {
-        actions_.take_precursors(latest_.get(), *snapshot, boot_time());  // first: every moment counts
+        // First, because an action should run before the limit is reached.
+        actions_.take_precursors(latest_.get(), *snapshot, boot_time());
         warn_of_output();
-        tell_deaths();  // an end is often the end of what else there is to say
+        tell_deaths();  // first of the printed lines: other lines of this tick refer to deaths
         actions_.take_deaths(reports_.reported(), reports_.unreported_moments(), boot_time());
         tell_actions();
         show(snapshot);
@@ -225,7 +228,7 @@ class Loop {
             for (const std::string& trouble : troubles) warn_in_passing(plain_error(trouble));
     }
 
-    // Commands that were asked for are not cut short by an end that nobody asked for.
+    // If watching ends by itself, waits for the actions that still run. If the user stops memscope, it does not wait.
     void await_actions() {
         const Seconds until = boot_time() + actions_.patience();
         while (!actions_.idle() && !stopped_ && boot_time() < until) {
@@ -238,7 +241,7 @@ class Loop {
     void tell_deaths() {
         for (const std::vector<std::string>& block : reports_.tell()) {
             if (view_) {
-                view_->note(block.front());  // one line has room for what happened, not for what to do
+                view_->note(block.front());  // the first line says what happened; the view has no room for the advice
                 for (const std::string& line : block) keep(line);
             } else if (output_ && !options_.json && !options_.quiet) {
                 output_closed_ = output_->write_tick(block) == LineStream::Outcome::closed || output_closed_;
@@ -246,7 +249,7 @@ class Loop {
         }
     }
 
-    // In the view now, and as a plain line when the view has given the screen back.
+    // Shows the line in the view now. It is printed as a plain line when the view has closed.
     void tell(const std::string& line) {
         view_->note(line);
         keep(line);
@@ -261,10 +264,10 @@ class Loop {
         const Snapshot& snapshot = *now;
         if (view_) {
             for (const std::string& line : notices_.write(latest_.get(), *reports_.others(now))) tell(line);
-            if (!collector_.finished()) view_->update(now);  // what ended last stays in the picture: linger()
+            if (!collector_.finished()) view_->update(now);  // the last target stays visible: see linger()
             return;
         }
-        // An error, too: where no notices are printed it goes to standard error.
+        // Targets that cannot be watched are an error. Where no notices are printed, it goes to standard error.
         if (!output_ || options_.json || options_.quiet)
             for (const std::string& line : unwatched_targets(latest_ ? &latest_->self : nullptr, snapshot.self))
                 warn_in_passing(plain_error(line));
@@ -289,7 +292,7 @@ class Loop {
         return true;
     }
 
-    // The targets are gone; the last scrape should still see how they ended.
+    // The targets have ended. The servers keep running for a while, so that the last scrape sees how they ended.
     void linger() {
         pulse_.rest();
         if (latest_) {
@@ -317,7 +320,7 @@ class Loop {
     void linger_in_view(Seconds time) {
         const std::uint64_t began = read_clock().boot_ns;
         while (static_cast<double>(read_clock().boot_ns - began) * 1e-9 < time.count()) {
-            const Wake wake = wakeups_.wait();  // the ticks go on, so this does not outlast the time by much
+            const Wake wake = wakeups_.wait();  // ticks wake it up, so it returns at most one interval too late
             stopped_ = wake == Wake::stop || (wake == Wake::keys && view_->on_input() == View::Wish::quit);
             if (stopped_) return;
             if (wake == Wake::action_ended) actions_.pump();
@@ -334,7 +337,7 @@ class Loop {
 
     int finish() {
         pulse_.stopping();
-        view_.reset();  // gives the screen back
+        view_.reset();  // restores the terminal
         if (output_ && !told_.empty()) (void)output_->write_tick(told_);
         await_actions();
         if (output_) output_->finish(kLastWords);
@@ -343,7 +346,7 @@ class Loop {
         return status == 0 && failed() ? kFailedOn : status;
     }
 
-    // A verdict that was asked to be a failure stood at the end.
+    // A target has a verdict of --fail-on at the end.
     bool failed() const {
         return latest_ && std::ranges::any_of(latest_->targets, [this](const TargetSnapshot& target) {
                    const ScopeVerdict* verdict = target.verdict();
@@ -357,14 +360,14 @@ class Loop {
     Collector collector_;
     std::optional<LineStream> output_;
     std::optional<View> view_;
-    std::vector<std::string> told_{};  // while the view was up
+    std::vector<std::string> told_{};  // lines to print when the view has closed
     DeathReporter reports_;
     Actions actions_;
     Pulse pulse_;
     Board& board_;
     SnapshotPtr latest_{};
-    bool missing_ticks_ = false;      // the last tick was left out, because no file descriptor was free
-    std::uint64_t missed_ticks_ = 0;  // all that were
+    bool missing_ticks_ = false;      // the last tick was skipped, because no file descriptor was free
+    std::uint64_t missed_ticks_ = 0;  // all skipped ticks
     NoticeWriter notices_{};
     std::uint64_t began_ = 0;
     std::uint64_t status_shown_ = 0;
@@ -372,7 +375,7 @@ class Loop {
     bool output_closed_ = false;
     bool command_ended_ = false;
     bool released_ = false;
-    bool stopped_ = false;  // somebody asked for the end
+    bool stopped_ = false;  // by a signal or by a key
 };
 
 }  // namespace
@@ -381,10 +384,10 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
     const auto cannot = [](const Error& error) { return WatchFailure{error, true}; };
     const auto is_alive = [root](ProcessId id) { return static_cast<bool>(open_process(root, id)); };
     ServiceNotifier service = ServiceNotifier::from_environment();
-    auto actions = Actions::start(options, is_alive);  // before the rest: its helper is to have nothing of ours
+    auto actions = Actions::start(options, is_alive);  // first: its helper must inherit nothing of the watcher
     if (!actions) return cannot(actions.error());
     for (const std::string& trouble : actions->take_troubles()) warn(plain_error(trouble));
-    auto wakeups = Wakeups::open(command != nullptr);  // now: the threads of the servers inherit the blocked signals
+    auto wakeups = Wakeups::open(command != nullptr);  // before the servers: their threads inherit the blocked signals
     if (!wakeups) return cannot(wakeups.error());
     allow_many_open_files();
     auto output = open_output(options);
@@ -392,17 +395,17 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
     auto collector = Collector::start(root, options);
     if (!collector) return cannot(collector.error());
 
-    for (const Error& refused : collector->refused()) warn(refused);  // a signal we go on without
-    (void)lower_own_oom_score(root);                                  // where we may not: memscope doctor says so
+    for (const Error& refused : collector->refused()) warn(refused);  // features that memscope works without
+    (void)lower_own_oom_score(root);                                  // without permission: memscope doctor reports it
     auto reports = open_reports(options);
-    // Before the servers start their threads: a thread keeps what it began with.
+    // Before the servers start their threads: a thread keeps the capabilities that it starts with.
     if (auto dropped = drop_privileges(root, options); !dropped) warn(dropped.error());
 
-    Heartbeat heartbeat(options.interval);  // these outlive the servers that ask them
+    Heartbeat heartbeat(options.interval);  // must outlive the servers, which read it
     const auto trouble = [&heartbeat] { return heartbeat.trouble(read_clock().boot_ns); };
-    Board board;                                     // outlives the servers that read it
-    std::optional<Loop> loop;                        // outlives them, too: what grew is asked of its collector
-    GrowthRecorder* recorder = collector->growth();  // keeps its place when the collector is moved
+    Board board;                                     // must outlive the servers, which read it
+    std::optional<Loop> loop;                        // must outlive the servers: requests for growth read its collector
+    GrowthRecorder* recorder = collector->growth();  // keeps its address when the collector is moved
     const GrowthSource growth = growth_of(recorder, board, NativeReads::Wait::yes);
     std::optional<HttpServer> http;
     if (options.listen) {
@@ -425,13 +428,13 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
         if (first->targets.empty()) loop->tell_user(waiting_notice(options.cgroups));
     }
 
-    // Without it `memscope status` finds nobody; that is said, and no reason not to watch.
+    // Without the socket `memscope status` does not find this watcher. That is a warning only, and watching goes on.
     remove_stale_sockets(root);
     auto status = HttpServer::on_unix(
         own_socket(root), make_routes(board, {.status = true, .growth = growth, .trouble = trouble, .record = true}));
     if (!status) loop->warn_user(status.error());
     auto ended = loop->run();
-    if (recorder) recorder->stop_waiting();  // the servers end when their requests have been answered
+    if (recorder) recorder->stop_waiting();  // the servers end when all requests are answered
     return ended;
 }
 

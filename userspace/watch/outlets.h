@@ -6,19 +6,19 @@
 #include "view/view.h"
 #include "watch/watch_options.h"
 
-// Where a watcher says what it has to say.
+// The outputs of a watcher: standard output and error, the live view, death reports.
 namespace memscope {
 
 void warn(const Error& error);
-// In the midst of watching: who does not read standard error must not hold up a tick.
+// For the time of watching. Does not wait: a full pipe at standard error must not delay a tick.
 void warn_in_passing(const Error& error);
 
-// Nobody can read what has nowhere to go; for --json that is an error, for lines that matter to people it is not.
+// `nullopt` if nothing is to be printed or the standard stream is closed. With --json a closed stream is an error.
 Result<std::optional<LineStream>> open_output(const WatchOptions& options);
-// On a terminal that can show it, for a person who wants to see it. A command has the terminal for itself.
+// The live view, if the terminal supports it and the options allow it. None with a command, which uses the terminal.
 std::optional<View> open_view(const WatchOptions& options, const GrowthSource& growth);
-// A directory that was named, or that root should have, is worth a warning if it cannot be used; anybody else learns of
-// it when there is something to write.
+// Warns if the directory cannot be used, provided that the user named it or is root. For other users the error is
+// reported when a death report has to be written.
 std::optional<Result<ReportStore>> open_reports(const WatchOptions& options);
 
 }  // namespace memscope

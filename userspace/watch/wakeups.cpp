@@ -35,7 +35,8 @@ Result<Wakeups> Wakeups::open(bool for_command) {
     if (for_command)
         for (const int number : {SIGQUIT, SIGUSR1, SIGUSR2}) ::sigaddset(&ends, number);
     sigset_t blocked = ends;
-    if (!for_command) ::sigaddset(&blocked, SIGWINCH);  // a thread that does not block it would swallow it
+    if (!for_command)
+        ::sigaddset(&blocked, SIGWINCH);  // else the kernel may deliver it to another thread, where it has no effect
     if (::pthread_sigmask(SIG_BLOCK, &blocked, nullptr) != 0) return system_error(errno, "block signals");
     Wakeups wakeups(Fd(::epoll_create1(EPOLL_CLOEXEC)), Fd(::signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK)),
                     Fd(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)));
@@ -83,10 +84,10 @@ Wake Wakeups::wait() {
             return said;
         }
         const bool terminal = said == Wake::keys || said == Wake::resize;
-        const bool can_wait = terminal || said == Wake::alive;  // what is left is there at the next call
+        const bool can_wait = terminal || said == Wake::alive;  // they are still pending at the next call
         if (said != Wake::events && wake != Wake::command_ended && !(can_wait && wake == Wake::tick)) wake = said;
     }
-    std::uint64_t expirations = 0;  // ticks that were missed are not made up for
+    std::uint64_t expirations = 0;  // missed ticks are not repeated
     if (wake == Wake::tick) [[maybe_unused]]
         const auto n = ::read(timer_.get(), &expirations, sizeof expirations);
     if (wake == Wake::alive) [[maybe_unused]]

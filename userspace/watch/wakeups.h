@@ -9,25 +9,26 @@ enum class Wake { tick, events, keys, resize, stop, command_ended, action_ended,
 
 struct Signal {
     int number = 0;
-    bool from_terminal = false;  // Ctrl-C: the whole foreground group has had it
+    bool from_terminal = false;  // Ctrl-C: the kernel sent it to the whole foreground process group
 };
 
 // What the loop waits for: the next tick, events of the kernel, a signal that ends it (SIGINT, SIGTERM, SIGHUP).
 class Wakeups {
   public:
-    // Blocks those signals for the calling thread and all it starts from now on: call it first. With a command also
-    // those that are only passed on to it (SIGQUIT, SIGUSR1, SIGUSR2).
+    // Blocks these signals for the calling thread and all threads that it starts later, so it must be called first.
+    // With a command it also blocks the signals that are only passed on to the command (SIGQUIT, SIGUSR1, SIGUSR2).
     static Result<Wakeups> open(bool for_command = false);
 
     Status watch_events(int fd);
     Status watch_command(int ended_fd);
     Status watch_actions(int fd);
-    Status watch_terminal(int keys);                  // and its size
-    const Signal& signal() const { return signal_; }  // the one that woke us as a stop
+    Status watch_terminal(int keys);                  // keys and changes of its size
+    const Signal& signal() const { return signal_; }  // of the last Wake::stop
     Status tick_every(Seconds interval);
-    Status say_alive_every(Seconds interval);  // for a service's watchdog, which may be shorter than an interval
-    Wake wait();                               // a stop before a tick, a tick before keys, keys before events
-    // Waits that long for a stop alone, or for a descriptor: false if there is something to read.
+    Status say_alive_every(
+        Seconds interval);  // for a service's watchdog, whose timeout may be shorter than the interval
+    Wake wait();            // priority: stop, tick, keys, events
+    // Waits for a stop or until `fd` is readable, at most for `time`. True only for a stop.
     bool stopped_within(Seconds time, int fd = -1);
 
   private:

@@ -32,10 +32,11 @@ void arrange_output(bool silent) {
     ::dup2(null, STDIN_FILENO);
     if (silent || ::fcntl(STDERR_FILENO, F_GETFD) < 0) ::dup2(null, STDERR_FILENO);
     if (null > STDERR_FILENO) ::close(null);
-    ::dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is for what memscope has to say
+    ::dup2(STDERR_FILENO, STDOUT_FILENO);  // standard output is for the output of memscope only
 }
 
-// What a service was given to watch with is no business of a command; what it was given beyond that is.
+// A command does not inherit the ambient capabilities that memscope needs for watching. It keeps any others that the
+// service was given.
 void give_up_watching() {
     for (const CapabilityUse& use : capability_uses())
         (void)::prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_LOWER, use.number, 0, 0);
@@ -56,7 +57,7 @@ class Helper {
         : socket_(std::move(socket)), signals_(std::move(signals)), commands_(commands) {}
 
     void run() {
-        while (!told_to_end_) {
+        while (!ending_) {
             wait(true, next_due());
             settle();
         }
@@ -82,18 +83,18 @@ class Helper {
         if (::poll(fds, std::size(fds), milliseconds_until(until)) < 0) return;
         signalfd_siginfo info{};
         while (::read(signals_.get(), &info, sizeof info) == sizeof info)
-            told_to_end_ = told_to_end_ || info.ssi_signo == SIGTERM;
+            ending_ = ending_ || info.ssi_signo == SIGTERM;
         if (fds[1].revents != 0) take_request();
     }
 
     void take_request() {
         buffer_.resize(kMostRequestBytes + 1);
         const ssize_t n = ::recv(socket_.get(), buffer_.data(), buffer_.size(), MSG_DONTWAIT);
-        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) told_to_end_ = true;  // nobody is there any more
+        if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) ending_ = true;  // the watcher has ended
         if (n <= 0) return;
         const auto request = decode_request(std::string_view(buffer_.data(), static_cast<std::size_t>(n)));
         if (!request) {
-            told_to_end_ = true;  // not from the watcher we know
+            ending_ = true;  // our watcher never sends such a message
             return;
         }
         const auto& words = commands_.of(request->event);
@@ -115,7 +116,7 @@ class Helper {
         }
     }
 
-    // There is always room for as many answers as there can be questions.
+    // The socket buffer has room for the replies to all commands that can run at the same time.
     void reply(const ActionReply& answer) const {
         (void)::send(socket_.get(), &answer, sizeof answer, MSG_DONTWAIT | MSG_NOSIGNAL);
     }
@@ -125,20 +126,20 @@ class Helper {
     const ActionCommands& commands_;
     std::string buffer_{};
     std::vector<ActionProcess> running_{};
-    bool told_to_end_ = false;
+    bool ending_ = false;
 };
 
 }  // namespace
 
 void be_action_helper(Fd socket, const ActionCommands& commands, pid_t watcher) {
     Fd own = close_other_descriptors(std::move(socket));
-    ::setsid();  // the terminal's signals are not for us
+    ::setsid();  // no signals from the terminal
     ::prctl(PR_SET_NAME, "memscope-act", 0, 0, 0);
     arrange_output(commands.silent);
     if (commands.identity && !become(*commands.identity)) ::_exit(1);
     give_up_watching();
     Fd signals = receive_signals();
-    ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);  // after the user was changed, which would clear it
+    ::prctl(PR_SET_PDEATHSIG, SIGTERM, 0, 0, 0);  // after the change of user, which clears it
     if (!signals || ::getppid() != watcher) ::_exit(1);
     Helper(std::move(own), std::move(signals), commands).run();
     ::_exit(0);

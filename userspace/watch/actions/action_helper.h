@@ -11,18 +11,18 @@
 
 namespace memscope {
 
-// What may be run, fixed when watching starts.
+// The commands that the helper may run. They are fixed when watching starts.
 struct ActionCommands {
-    std::array<std::vector<std::string>, std::size(kActionEvents)> words{};  // by event; empty: nothing is run for it
+    std::array<std::vector<std::string>, std::size(kActionEvents)> words{};  // by event; empty: no command
     Seconds timeout{30};
-    std::optional<Identity> identity{};  // none: as we are
-    bool silent = false;                 // the terminal belongs to somebody else
+    std::optional<Identity> identity{};  // none: the user of the watcher
+    bool silent = false;                 // no output: the live view or a command uses the terminal
 
     const std::vector<std::string>& of(ActionEvent event) const { return words[static_cast<std::size_t>(event)]; }
 };
 
-// A process that runs them for a watcher which may no longer. To be called in a child that was forked while the watcher
-// had its privileges and nothing else. It ends with the watcher, and so does what it runs.
+// Runs commands for a watcher that has given up the privileges for it. To be called in a child that was forked while
+// the watcher still had its privileges and had opened nothing. The helper and its commands end with the watcher.
 [[noreturn]] void be_action_helper(Fd socket, const ActionCommands& commands, pid_t watcher);
 
 }  // namespace memscope

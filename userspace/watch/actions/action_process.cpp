@@ -17,7 +17,7 @@ extern char** environ;
 namespace memscope {
 namespace {
 
-// In a file without a name: a pipe could be too small to be filled without waiting for the reader.
+// A file without a name. A pipe could be too small, so that writing to it would wait for the reader.
 Result<Fd> readable_text(std::string_view text) {
     Fd file(::memfd_create("memscope-event", MFD_CLOEXEC));
     if (!file) return system_error(errno, "memfd_create");
@@ -30,7 +30,7 @@ Result<Fd> readable_text(std::string_view text) {
     return file;
 }
 
-// Ours, less what an outer memscope may have put there.
+// Our environment and `added`, without variables that an outer memscope may have set.
 std::vector<char*> environment_with(const std::vector<std::string>& added) {
     std::vector<char*> all;
     for (char** each = environ; each && *each; ++each)
@@ -40,7 +40,7 @@ std::vector<char*> environment_with(const std::vector<std::string>& added) {
     return all;
 }
 
-// The watcher is the last that the kernel should kill; what it runs is not.
+// The watcher has a low OOM score. Its commands must not inherit it.
 void be_killable() {
     const auto score = read_file("/proc/self/oom_score_adj");
     if (!score || !score->starts_with('-')) return;
@@ -81,7 +81,7 @@ Result<ActionProcess> ActionProcess::start(const std::vector<std::string>& words
     const pid_t pid = ::fork();
     if (pid < 0) return system_error(errno, "fork");
     if (pid == 0) be_command(words, request.environment, *facts, tells_failure);
-    ::setpgid(pid, pid);  // whoever of us comes first
+    ::setpgid(pid, pid);  // parent and child both do it, because either may run first
     return ActionProcess(request.id, pid, std::move(failure), now + timeout);
 }
 
@@ -89,7 +89,7 @@ std::optional<ActionReply> ActionProcess::ended() {
     siginfo_t info{};
     if (::waitid(P_PID, static_cast<id_t>(group_), &info, WEXITED | WNOHANG | WNOWAIT) == 0 && info.si_pid == 0)
         return std::nullopt;
-    // While its leader is not yet waited for, nobody else can have the number of the group.
+    // The number of the process group cannot be reused before its leader was waited for.
     if (stage_ != Stage::running) ::kill(-group_, SIGKILL);
     int status = 0;
     ::waitpid(group_, &status, 0);

@@ -17,11 +17,11 @@ class ActionProcess {
                                        Seconds timeout);
 
     std::uint32_t id() const { return id_; }
-    // How it ended, once it has.
+    // How the command ended. `nullopt`: it still runs.
     std::optional<ActionReply> ended();
-    // One that has had its time is asked to end, and a moment later made to.
+    // Sends SIGTERM to a command that has reached its timeout, and SIGKILL after kGrace.
     void enforce(Seconds now);
-    std::optional<Seconds> due() const;  // when enforce() has something to do next
+    std::optional<Seconds> due() const;  // when enforce() has to be called next
     void ask_to_end();
     void kill_now();
 
@@ -33,8 +33,8 @@ class ActionProcess {
 
     enum class Stage { running, asked, killed };
     std::uint32_t id_;
-    pid_t group_;  // and the pid of the command itself
-    Fd failure_;   // what exec() said, if it came back
+    pid_t group_;  // also the pid of the command
+    Fd failure_;   // the error of exec(), if it failed
     Seconds deadline_;
     Stage stage_ = Stage::running;
     bool timed_out_ = false;

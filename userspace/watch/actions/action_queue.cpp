@@ -3,7 +3,7 @@
 namespace memscope {
 namespace {
 
-// All precursors of a target at once, and a few deaths.
+// Enough for all precursors of a target at once and a few deaths.
 constexpr double kMostOfTarget = 16;
 constexpr Seconds kEachOfTarget = std::chrono::seconds(30);
 

@@ -16,24 +16,24 @@ namespace memscope {
 struct PendingAction {
     ActionRequest request{};
     std::string target{};
-    std::string what{};                   // for people: "near_limit, python3 (pid 12)"
-    std::optional<ProcessId> concerns{};  // who must still be there when it is run
+    std::string what{};                   // for messages: "near_limit, python3 (pid 12)"
+    std::optional<ProcessId> concerns{};  // the process that must still live when the command is run
     std::vector<ProcessId> trainers{};
 };
 
-// Which commands wait and which run: few at a time, a bounded number in all, and of a storm only some.
+// Commands that wait and that run. Bounds how many run at a time and how many wait, and limits their rate.
 class ActionQueue {
   public:
     static constexpr std::size_t kMostAtOnce = 4;
     static constexpr std::size_t kMostWaiting = 16;
 
-    // False: there are too many. `now` is on the boot clock.
+    // False: the rate limit or the bound is reached. `now` is on the boot clock.
     bool offer(PendingAction action, Seconds now);
-    // The next one that may be run now, whose place is taken from here on.
+    // The next command to run. It counts as running until end() is called for it.
     std::optional<PendingAction> next();
-    // It has ended; what it was, if it was one of ours.
+    // The command has ended. Returns it; `nullopt` if no running command has this id.
     std::optional<PendingAction> end(std::uint32_t id);
-    // Nobody is left to run them.
+    // The helper has ended. Removes and returns all commands.
     std::vector<PendingAction> give_up();
     void forget_others_than(const std::set<std::string>& targets);
 

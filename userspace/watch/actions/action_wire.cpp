@@ -42,7 +42,7 @@ Result<std::string> encode_request(const ActionRequest& request) {
     bytes += environment;
     bytes += request.facts;
     if (bytes.size() > kMostRequestBytes || request.environment.size() > kMostVariables)
-        return plain_error("what is to be told is too large");
+        return plain_error("the description of the event is too large");
     return bytes;
 }
 

@@ -8,24 +8,24 @@
 #include "base/result.h"
 #include "model/deaths/action.h"
 
-// What passes between the watcher and the helper that runs commands for it: one record each way per command. The
-// command line is none of it.
+// Messages between the watcher and the helper that runs commands for it: one request and one reply per command. They do
+// not contain the command line.
 namespace memscope {
 
 struct ActionRequest {
     std::uint32_t id = 0;
     ActionEvent event{};
     std::vector<std::string> environment{};  // "MEMSCOPE_PID=4711"
-    std::string facts{};                     // for its standard input
+    std::string facts{};                     // for the standard input of the command
 };
 
 inline constexpr std::size_t kMostRequestBytes = std::size_t{128} << 10U;
 inline constexpr std::size_t kMostVariables = 32;
 
-// An error where it is too large.
+// Fails if the request is too large.
 Result<std::string> encode_request(const ActionRequest& request);
-// The helper may be root where the watcher no longer is: nothing but this format is taken, and no variable that does
-// not begin with MEMSCOPE_.
+// The helper may have privileges that the watcher has given up. So it accepts only this format, and only variables
+// whose names begin with MEMSCOPE_.
 Result<ActionRequest> decode_request(std::string_view bytes);
 
 // How a command ended. `number` is its exit status, the signal that killed it, or the error that kept it from running.

@@ -54,7 +54,7 @@ PendingAction death_action(const ReportedDeath& report) {
             .what = fmt::format("{}, {}", name_of(decisive.cause), named(decisive.comm, decisive.id.pid))};
 }
 
-// Where execvp() would find it. Not a promise: who starts it later may see another file system.
+// Whether execvp() would find it now. The helper may see another file system later.
 bool can_be_found(const std::string& program) {
     if (program.find('/') != std::string::npos) return ::access(program.c_str(), X_OK) == 0;
     const char* path = std::getenv("PATH");
@@ -68,7 +68,7 @@ bool can_be_found(const std::string& program) {
 
 Result<Actions> Actions::start(const WatchOptions& options, IsAlive is_alive) {
     ActionCommands commands{.words = {options.on_precursor, options.on_death}, .timeout = options.on_timeout};
-    // The live view has the terminal for itself.
+    // Commands must not write to the terminal of the live view.
     const bool view = !options.json && !options.quiet && options.command.empty() && ::isatty(STDOUT_FILENO) != 0;
     commands.silent = view && ::isatty(STDERR_FILENO) != 0;
     if (options.user) {
@@ -79,7 +79,7 @@ Result<Actions> Actions::start(const WatchOptions& options, IsAlive is_alive) {
     Actions actions(std::move(commands), std::move(is_alive));
     if (!actions.wanted(ActionEvent::precursor) && !actions.wanted(ActionEvent::death)) return actions;
     if (options.user && ::geteuid() != 0)
-        return plain_error("--user: only root can run commands as somebody else", "use sudo, or leave it out");
+        return plain_error("--user: only root can run commands as another user", "use sudo, or leave it out");
     for (const ActionEvent event : kActionEvents) {
         const auto& words = actions.commands_.of(event);
         if (words.empty() || can_be_found(words.front())) continue;
@@ -142,7 +142,7 @@ void Actions::hand_on(PendingAction& action) {
         (void)queue_.end(action.request.id);
         fail(action.request.event, ActionOutcome::dropped, reason);
     };
-    // It may have waited, and the pid may be somebody else's by now.
+    // The action may have waited, and another process may have the pid by now.
     if (action.concerns && !is_alive_(*action.concerns)) return drop("not run, the process is gone");
     std::erase_if(action.trainers, [this](ProcessId id) { return !is_alive_(id); });
     if (!action.trainers.empty()) action.request.environment.push_back(trainers_fact(action.trainers));
@@ -175,7 +175,7 @@ void Actions::settle(const ActionReply& reply) {
         case How::not_started:
             return fail(event, ActionOutcome::failed, std::strerror(reply.number));
         case How::refused:
-            return fail(event, ActionOutcome::dropped, "not run, it was refused");
+            return fail(event, ActionOutcome::dropped, "not run, the helper process refused it");
     }
 }
 

@@ -12,28 +12,29 @@
 
 namespace memscope {
 
-// Runs the user's commands: one when a precursor comes to stand, one when processes die. Nothing here waits: a helper
-// runs them, and what cannot be handed to it is kept for a while, or dropped and counted.
+// Runs the user's commands: one when a precursor appears, one when processes die. No function here waits: a helper
+// runs the commands. Those that it cannot take yet wait in a queue, or are dropped and counted.
 class Actions {
   public:
     using IsAlive = std::function<bool(ProcessId)>;
 
-    // Forks the helper, if there is anything to run: to be called before anything is opened, blocked or given up.
+    // Forks the helper, if there are commands. To be called before the watcher opens files, blocks signals or gives up
+    // privileges, because the helper inherits all of that.
     static Result<Actions> start(const WatchOptions& options, IsAlive is_alive);
 
-    int fd() const { return socket_.get(); }  // readable when one has ended; below 0: there is no helper
+    int fd() const { return socket_.get(); }  // readable when a command has ended; below 0: no helper
     // `before` is null at the first tick. `now` is on the boot clock.
     void take_precursors(const Snapshot* before, const Snapshot& snapshot, Seconds now);
-    // `unreported`: events of which nothing was told because there were too many, since watching began.
+    // `unreported`: moments with deaths that the rate limit left out of reports, since watching began.
     void take_deaths(const std::vector<ReportedDeath>& deaths, std::uint64_t unreported, Seconds now);
-    // Notes what has ended and hands on what waits.
+    // Takes the replies for ended commands, and hands waiting commands to the helper.
     void pump();
 
     bool idle() const { return queue_.idle(); }
-    Seconds patience() const;  // in which all that runs has ended, one way or another
+    Seconds patience() const;  // after this time all running commands have ended or were killed
     const ActionTally& tally() const { return tally_; }
-    std::vector<std::string> take_lines();     // what is worth saying since the last call: what was done,
-    std::vector<std::string> take_troubles();  // and what went wrong
+    std::vector<std::string> take_lines();     // since the last call: commands that were run,
+    std::vector<std::string> take_troubles();  // and errors
 
   private:
     Actions(ActionCommands commands, IsAlive is_alive)
@@ -48,12 +49,12 @@ class Actions {
 
     ActionCommands commands_;
     IsAlive is_alive_;
-    Fd socket_{};  // when it is closed the helper ends, and what it runs a moment later
+    Fd socket_{};  // when it is closed, the helper ends its commands and itself
     pid_t helper_ = -1;
     ActionQueue queue_{};
     ActionTally tally_{};
     std::uint64_t unreported_ = 0;
-    std::array<std::string, std::size(kActionEvents)> said_{};  // the last reason for a failure: said once
+    std::array<std::string, std::size(kActionEvents)> said_{};  // the last reason for a failure, which is printed once
     std::vector<std::string> lines_{};
     std::vector<std::string> troubles_{};
 };

@@ -13,20 +13,21 @@
 namespace memscope {
 namespace {
 
-constexpr std::uint16_t kFirstFreePort = 1024;  // below, binding takes CAP_NET_BIND_SERVICE
+constexpr std::uint16_t kFirstFreePort = 1024;  // to bind to a lower port takes CAP_NET_BIND_SERVICE
 
-// The status socket is given to the group `memscope`: its owner may do that if it is a member, and else needs
-// CAP_CHOWN, which is as good as being root.
+// The status socket is given to the group `memscope`. A member of the group may do that. Another user would need
+// CAP_CHOWN, which is as powerful as root.
 void join_group() {
     const group* memscope = ::getgrnam("memscope");
     if (!memscope) return;
     std::vector<gid_t> groups(static_cast<std::size_t>(std::max(::getgroups(0, nullptr), 0)));
     if (::getgroups(static_cast<int>(groups.size()), groups.data()) < 0) return;
     groups.push_back(memscope->gr_gid);
-    (void)::setgroups(groups.size(), groups.data());  // without it only root may ask this watcher
+    (void)::setgroups(groups.size(), groups.data());  // without it only root can query this watcher
 }
 
-// What no program that is started from here can ever have. Takes CAP_SETPCAP; a service manager has done it before.
+// Removes all other capabilities from the bounding set, so that no program started from here can get them. Takes
+// CAP_SETPCAP. A service manager has usually done it already.
 void limit_bounds(CapabilitySet kept) {
     for (int number = 0; ::prctl(PR_CAPBSET_READ, number, 0, 0, 0) >= 0; ++number)
         if (!kept.has(number)) (void)::prctl(PR_CAPBSET_DROP, number, 0, 0, 0);
@@ -37,9 +38,9 @@ void limit_bounds(CapabilitySet kept) {
 CapabilitySet needed_capabilities(const WatchOptions& options, CapabilitySet permitted) {
     CapabilitySet wanted;
     for (const CapabilityUse& use : capability_uses()) wanted = wanted.with(use.number);
-    // Signals are passed on to a command that runs as somebody else, and end what it leaves behind.
+    // The command may run as another user: signals are passed on to it, and the processes that it leaves are killed.
     if (!options.command.empty()) wanted = wanted.with(CAP_KILL);
-    // A cgroup of our own is removed at the end from the root of a hierarchy, which has no write bit for anybody.
+    // memscope removes its own cgroup at the end. The root directory of the hierarchy has no write bit for any user.
     if (options.own_cgroup) wanted = wanted.with(CAP_DAC_OVERRIDE);
     if (options.listen)
         if (const auto address = parse_listen(*options.listen); address && address->port < kFirstFreePort)

@@ -5,21 +5,21 @@
 
 namespace memscope {
 
-// What watching goes on needing once its BPF programs are attached, out of what there is.
+// The capabilities of `permitted` that a watcher still needs after its BPF programs are attached.
 CapabilitySet needed_capabilities(const WatchOptions& options, CapabilitySet permitted);
 
-// Gives all other capabilities up for good: this thread, threads and programs it starts later. To be called while there
-// is one thread only, and after the user's command has been forked, which keeps what it has.
+// Gives up all other capabilities for good, for this thread and the threads and programs that it starts later. To be
+// called while there is one thread only, and after the user's command has been forked, which keeps its capabilities.
 Status keep_only(CapabilitySet kept);
 
-// What a helper process that reads watched processes needs, out of what there is.
+// The capabilities of `permitted` that a helper process needs to read watched processes.
 CapabilitySet reading_capabilities(CapabilitySet permitted);
-// What a process that attaches user probes needs, out of what there is.
+// The capabilities of `permitted` that a process needs to attach user probes.
 CapabilitySet probing_capabilities(CapabilitySet permitted, bool one_by_one);
 // As keep_only(), without joining the group that owns the status socket.
 Status limit_to(CapabilitySet kept);
 
-// Both, for what this process is permitted now.
+// needed_capabilities() and keep_only(), for the capabilities that this process has now.
 Status drop_privileges(const SysRoot& root, const WatchOptions& options);
 
 }  // namespace memscope

@@ -43,7 +43,7 @@ void ServiceNotifier::say(std::string_view state) const {
     if (!socket_ || address_.empty() || address_.size() >= sizeof to.sun_path) return;
     to.sun_family = AF_UNIX;
     std::memcpy(to.sun_path, address_.data(), address_.size());
-    if (to.sun_path[0] == '@') to.sun_path[0] = '\0';  // an abstract one
+    if (to.sun_path[0] == '@') to.sun_path[0] = '\0';  // an abstract socket
     const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + address_.size());
     (void)::sendto(socket_.get(), state.data(), state.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
                    reinterpret_cast<const sockaddr*>(&to), length);
@@ -84,7 +84,7 @@ bool Pulse::stopped_within(Wakeups& wakeups, Seconds time, int fd) const {
         const Seconds left = std::max(until - began, Seconds{0});
         const Seconds step = std::min(left, service_.alive_every().value_or(left));
         if (wakeups.stopped_within(step, fd)) return true;
-        const bool is_readable = now() - began < step;  // `fd`
+        const bool is_readable = now() - began < step;  // it returned early because of `fd`
         if (is_readable || now() >= until) return false;
     }
 }

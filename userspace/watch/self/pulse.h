@@ -10,17 +10,17 @@
 
 namespace memscope {
 
-// Tells the service manager that started us how we are, as sd_notify(3) does. Where there is none it says nothing.
+// Sends the state of memscope to the service manager, as sd_notify(3) does. Without a service manager it does nothing.
 class ServiceNotifier {
   public:
-    // From NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID, which are taken out of the environment: they are not for the
-    // commands that we start.
+    // Reads NOTIFY_SOCKET, WATCHDOG_USEC and WATCHDOG_PID and removes them from the environment, because they are not
+    // for the commands that memscope starts.
     static ServiceNotifier from_environment();
     ServiceNotifier() = default;
     ServiceNotifier(std::string address, std::optional<Seconds> watchdog);
 
     void say(std::string_view state) const;  // "READY=1"; does not wait
-    // How often "WATCHDOG=1" is to be said, so that one that comes late does no harm; none: nobody waits for it.
+    // The interval for "WATCHDOG=1", short enough that a late message does no harm. `nullopt`: there is no watchdog.
     std::optional<Seconds> alive_every() const;
 
   private:
@@ -29,8 +29,8 @@ class ServiceNotifier {
     Fd socket_{};
 };
 
-// Tells others that ticks go on: HTTP servers by the heartbeat, the service manager by messages. Belongs to the thread
-// that ticks: if that is blocked the service manager hears nothing and starts memscope again.
+// Reports that ticks go on: to the HTTP servers by the heartbeat, to the service manager by messages. Belongs to the
+// thread of the ticks: if that thread is blocked, the service manager gets no message and restarts memscope.
 class Pulse {
   public:
     Pulse(ServiceNotifier service, Heartbeat& heartbeat) : service_(std::move(service)), heartbeat_(&heartbeat) {}
@@ -39,9 +39,9 @@ class Pulse {
     void ready() const { service_.say("READY=1"); }
     void ticked() const;
     void say_alive() const;
-    void rest() const { heartbeat_->rest(); }  // watching is over, what is shown stays as it is
+    void rest() const { heartbeat_->rest(); }  // watching is over, so missing ticks are no trouble
     void stopping() const;
-    // Waits as Wakeups::stopped_within() does, and goes on saying that all is well.
+    // Waits as Wakeups::stopped_within() does, and keeps sending "WATCHDOG=1".
     bool stopped_within(Wakeups& wakeups, Seconds time, int fd = -1) const;
 
   private:

@@ -12,7 +12,7 @@
 namespace memscope {
 namespace {
 
-// 0 when somebody listens, else why not.
+// Connects to the socket. 0: a watcher listens there. Otherwise the errno.
 int knock(const fs::path& socket) {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -21,11 +21,11 @@ int knock(const fs::path& socket) {
     const Fd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
     if (!fd) return errno;
     const int failed = ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address);
-    return failed == 0 || errno == EAGAIN ? 0 : errno;  // EAGAIN: it listens, and has no time just now
+    return failed == 0 || errno == EAGAIN ? 0 : errno;  // EAGAIN: it listens, but its queue of connections is full
 }
 
-// A watcher binds its socket before it listens on it: in that moment, too, it refuses. So who refuses is only dead if
-// its pid is; a name without one is not ours.
+// A watcher binds its socket before it listens on it. In between it refuses connections, too. So a watcher that refuses
+// counts as dead only if its pid does not exist. A socket whose name is no pid is not from memscope.
 bool owner_is_dead(const SysRoot& root, const fs::path& socket) {
     const std::string pid = socket.stem();
     std::error_code unknown;
@@ -36,15 +36,15 @@ bool owner_is_dead(const SysRoot& root, const fs::path& socket) {
 
 fs::path own_socket(const SysRoot& root) {
     const std::string name = std::to_string(::getpid()) + ".sock";
-    // A service that is not root's has a directory of its own there (RuntimeDirectory=). The variable is inherited by
-    // whatever a service starts, so it may be about another one's.
+    // A service that does not run as root has its own directory there (RuntimeDirectory=). All processes that a service
+    // starts inherit the variable, so it may name the directory of another service.
     const char* own = std::getenv("RUNTIME_DIRECTORY");
     return own && fs::path(own).parent_path() == root.run ? fs::path(own) / name : root.run / name;
 }
 
 Sockets find_sockets(const SysRoot& root) {
     Sockets sockets;
-    std::error_code ignored;  // no directory: no watcher has run yet
+    std::error_code ignored;  // without a directory no watcher has run yet
     for (fs::recursive_directory_iterator at(root.run, ignored); at != fs::recursive_directory_iterator();
          at.increment(ignored)) {
         const fs::directory_entry& entry = *at;

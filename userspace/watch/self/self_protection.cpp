@@ -70,8 +70,8 @@ std::vector<std::string> targets_around(const Snapshot& snapshot, const std::str
 
 std::string inside_warning(const std::string& target) {
     return fmt::format(
-        "memscope itself is inside {}, which it watches: it counts there, and may be killed with it; "
-        "start it from elsewhere (another shell, systemd-run, memscope.service)",
+        "memscope itself is inside {}, which it watches: its memory counts there, and the kernel may kill it there; "
+        "start it outside of that cgroup (another shell, systemd-run, memscope.service)",
         printable(target));
 }
 

@@ -8,8 +8,8 @@
 
 namespace memscope {
 
-// Reads what memscope itself uses. The size of its BPF maps and its open files change little and are slow to read: they
-// are read every 10 s only.
+// Reads the resources that memscope itself uses. The size of its BPF maps and its open files change little
+// and are slow to read, so they are read only every 10 s.
 class SelfReader {
   public:
     SelfSample read(const SysRoot& root, const std::function<Bytes()>& map_memory, std::uint64_t now_ns);
