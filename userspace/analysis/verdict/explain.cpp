@@ -8,7 +8,7 @@ namespace memscope {
 namespace {
 
 Bytes whole(double bytes) {
-    constexpr double kMost = 1.8e19;  // what 64 bits hold
+    constexpr double kMost = 1.8e19;  // bytes: below the largest 64-bit number
     return {static_cast<std::uint64_t>(std::clamp(std::round(bytes), 0.0, kMost))};
 }
 
@@ -20,11 +20,12 @@ std::string until_limit(const Judgement& judgement, const Circumstances& known) 
     const std::string reached = expected->eta > Seconds(0) ? "in " + human_duration(expected->eta) : "now";
     if (expected->basis == Forecast::Basis::spike)
         return fmt::format("; the next spike would cross the limit of {}, {}", human_size(*limit), reached);
-    return fmt::format("; at this rate{} the limit of {} is reached {}", judgement.spike ? " a spike over" : "",
-                       human_size(*limit), reached);
+    if (judgement.spike)
+        return fmt::format("; at this rate a spike crosses the limit of {} {}", human_size(*limit), reached);
+    return fmt::format("; at this rate the limit of {} is reached {}", human_size(*limit), reached);
 }
 
-// "restarted 5 times; each of the last runs leaked 4.0 GiB/h and ended at 15 GiB, its limit, after about 2.0 h"
+// "the job was restarted 5 times, and each of the last runs leaked 4.0 GiB/h and died at the limit of 15 GiB after ..."
 std::string loop_text(const RestartLoop& loop, const std::optional<Bytes>& limit) {
     constexpr double kNear = 0.9;  // of the limit
     const bool at_limit = limit && static_cast<double>(loop.top.n) >= kNear * static_cast<double>(limit->n);
@@ -37,7 +38,7 @@ std::string loop_text(const RestartLoop& loop, const std::optional<Bytes>& limit
     if (loop.all_settled)
         return text + fmt::format(", and each of the last runs reached a plateau, at most {}, and ended {}",
                                   human_size(loop.top), after);
-    return text + fmt::format(", and a run ended at {} {} (medians of the last ones)", human_size(loop.top), after);
+    return text + fmt::format(", and the last runs ended at {} {} (medians)", human_size(loop.top), after);
 }
 
 std::string leaking(const Judgement& judgement, Seconds began, const std::string& eta,
@@ -45,15 +46,16 @@ std::string leaking(const Judgement& judgement, Seconds began, const std::string
     const Seconds since = judgement.leak_started.value_or(judgement.since);
     const std::string when = since - began < Seconds(1) ? "its start" : human_duration(since - began);
     if (judgement.loop && judgement.loop->decides)
-        return fmt::format("this run is too young to be judged by itself, and nothing in it differs so far{}: {}", eta,
-                           advice.value_or("look at what is kept from step to step"));
+        return fmt::format(
+            "this run is too short for a verdict of its own and does not differ from the earlier runs so far{}: {}",
+            eta, advice.value_or("look at what is kept from step to step"));
     if (judgement.doubt == Doubt::decelerating)
         return fmt::format(
-            "the floor still rises after more than three times the warm-up of {}, though ever more slowly ({} now "
-            "{}){}: {}",
+            "the floor still rises after more than three times the warm-up of {}, but more and more slowly (it is {} "
+            "now "
+            "and rises by {}){}: {}",
             human_duration(judgement.warmup), human_size(judgement.floor), rate(judgement.floor_slope), eta,
-            advice.value_or(
-                "if a cache is filling, allow for it with a longer --warmup; if not, look at what is kept"));
+            advice.value_or("if a cache is filling, set a longer --warmup; if not, look at what is kept"));
     if (judgement.steps)
         return fmt::format(
             "the floor has risen in {} steps of about {}, one every {}, since {}, and is now {}{}: {}",
@@ -70,8 +72,8 @@ std::string warming_up(const Judgement& judgement, const std::string& eta) {
     const std::string elapsed = human_duration(judgement.until - judgement.since);
     if (judgement.doubt == Doubt::decelerating)
         return fmt::format(
-            "memory grows ever more slowly, by {} now, and has reached no plateau after {}{}: a warm-up that slows "
-            "down is given three times --warmup {}",
+            "memory grows more and more slowly, now by {}, and has not reached a plateau after {}{}: growth that slows "
+            "down is not called a leak within three times --warmup ({})",
             rate(judgement.floor_slope), elapsed, eta, human_duration(judgement.warmup));
     if (judgement.steady)
         return fmt::format(
@@ -79,14 +81,15 @@ std::string warming_up(const Judgement& judgement, const std::string& eta) {
             "look at what is kept from step to step; growth within the first {} (--warmup) is not called a leak yet",
             rate(judgement.floor_slope), elapsed, eta, human_duration(judgement.warmup));
     return fmt::format(
-        "memory has grown by {} since the start, by {} now, and no plateau is seen after {}{}: growth within the first "
-        "{} (--warmup) is not called a leak yet",
+        "memory has grown by {} since the start, now by {}, and has not reached a plateau after {}{}: growth within "
+        "the "
+        "first {} (--warmup) is not called a leak yet",
         human_size(whole(judgement.rise)), rate(judgement.floor_slope), elapsed, eta, human_duration(judgement.warmup));
 }
 
 std::string flat(const Judgement& judgement, const std::string& eta) {
     if (judgement.loop && judgement.loop->decides)
-        return fmt::format("this run holds {} so far, not more than those before it{}: no leak",
+        return fmt::format("this run holds {} so far, not more than the earlier runs{}: no leak",
                            human_size(judgement.floor), eta);
     const Seconds flat_for = judgement.until - judgement.warmup_ended.value_or(judgement.since);
     const std::string after =
@@ -116,7 +119,7 @@ std::string explain(const Judgement& judgement, Seconds began, const Circumstanc
     std::string text;
     switch (judgement.verdict) {
         case Verdict::insufficient:
-            text = "it is too early to say anything: wait for some minutes";
+            text = "there are too few samples for a verdict yet: wait a few minutes";
             break;
         case Verdict::warming_up:
             text = warming_up(judgement, eta);

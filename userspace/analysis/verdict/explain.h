@@ -7,14 +7,14 @@
 
 namespace memscope {
 
-// What is known beside the curve when it is explained.
+// Facts that the explanation uses in addition to the judgement of the curve.
 struct Circumstances {
-    std::optional<Bytes> limit{};         // the one that the judged memory stands against
-    std::optional<Forecast> expected{};   // when it is reached, as of now; nothing is foreseen without one
-    std::optional<std::string> advice{};  // replaces "look at what is kept" where another cause of a leak is known
+    std::optional<Bytes> limit{};         // the limit that applies to the judged memory
+    std::optional<Forecast> expected{};   // when the limit is reached, as of now; without it the text has no forecast
+    std::optional<std::string> advice{};  // replaces "look at what is kept" if another cause of the leak is known
 };
 
-// One sentence a person can act on, for a series by itself. Times in it count from the first sample, at `began`.
+// One sentence for the user, with advice, about a single series. Times in it count from the first sample, at `began`.
 std::string explain(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit = {});
 std::string explain(const Judgement& judgement, Seconds began, const Circumstances& known);
 

@@ -14,7 +14,7 @@ struct Points {
     std::size_t size() const { return at.size(); }
 };
 
-// The lowest of each of so many stretches of equal length.
+// Divides the time into `blocks` parts of equal length and returns the lowest sample of each part.
 Points block_minima(std::span<const Bin> bins, std::size_t blocks) {
     const double first = bins.front().low_at;
     const double width = (bins.back().low_at - first) / static_cast<double>(blocks);
@@ -34,7 +34,7 @@ Points block_minima(std::span<const Bin> bins, std::size_t blocks) {
     return points;
 }
 
-// A block that lies within a spike has no floor of its own: it gets its neighbours'.
+// A block that lies entirely within a spike does not show the floor. It gets the value of its higher neighbour.
 void clip_lone_peaks(std::vector<double>& bytes, double tolerance) {
     if (bytes.size() < 3) return;
     std::vector<double> out = bytes;
@@ -66,7 +66,7 @@ Falls falls_of(const std::vector<double>& bytes, double tolerance) {
     return falls;
 }
 
-// With few teeth no width of blocks is right: the bottoms of the teeth are the floor.
+// If a sawtooth has few teeth, no block width fits. The floor then consists of the bottoms of the teeth.
 std::optional<Points> bottoms_of_teeth(std::span<const Bin> bins, double tolerance, double noise, double level) {
     const std::size_t width = std::max<std::size_t>(1, bins.size() / 12);
     std::vector<double> heights;
@@ -98,7 +98,8 @@ std::optional<Points> bottoms_of_teeth(std::span<const Bin> bins, double toleran
     return points;
 }
 
-// The finest blocks at which the floor does not keep falling back: finer ones see spikes, coarser ones see less.
+// Uses the finest blocks at which the floor does not fall repeatedly. Finer blocks would follow the spikes, and coarser
+// blocks would lose detail.
 Points envelope(std::span<const Bin> bins, double noise, double level) {
     const double tolerance = std::max(4 * noise, 0.004 * level);
     std::optional<Points> clean;
@@ -123,7 +124,7 @@ Points envelope(std::span<const Bin> bins, double noise, double level) {
         if (falls.count == 1 && !nearly) nearly = std::move(points);
         if (coarsest) break;
     }
-    // One fall is a change for good and worth its resolution.
+    // A single fall is a permanent change, so finer blocks with one fall are better than much coarser ones with none.
     if (nearly && (!clean || static_cast<double>(nearly->size()) > 2.5 * static_cast<double>(clean->size())))
         clean = std::move(nearly);
     if (bins.size() >= 40 && (!clean || clean->size() <= 42))
@@ -132,7 +133,7 @@ Points envelope(std::span<const Bin> bins, double noise, double level) {
     return clean ? *std::move(clean) : best;
 }
 
-// From how much a point leaves the line through its neighbours; a median, so that kinks and steps do not count.
+// Noise from the distance between a point and the line through its neighbours. The median ignores kinks and steps.
 double point_noise(const std::vector<double>& bytes) {
     std::vector<double> bends;
     for (std::size_t i = 1; i + 1 < bytes.size(); ++i)
@@ -163,12 +164,13 @@ double sample_noise(std::span<const Bin> bins, double level) {
         const double expected = bins[i - 1].low * (1 - w) + bins[i + 1].low * w;
         distances.push_back(std::abs(bins[i].low - expected) / std::sqrt(1 + w * w + (1 - w) * (1 - w)));
     }
-    // A low quantile: steps and the edges of spikes are among the distances.
+    // A low quantile, because steps and the edges of spikes also cause large distances.
     constexpr double kOfNormal = 0.3853;
     double noise = std::clamp(quantile(std::move(distances), 0.3) / kOfNormal, 1e-5 * level, 0.015 * level);
     constexpr std::size_t kFew = 40;  // differences between few points are growth, not noise
     if (bins.size() < kFew) noise = std::min(noise, 0.003 * level);
-    // Under spikes every few samples most distances are theirs; the lowest of each stretch knows better.
+    // If a spike comes every few samples, most distances are caused by spikes. The minima of blocks do not contain
+    // them.
     constexpr std::size_t kStretches = 30;
     if (bins.size() >= 3 * kStretches)
         noise = std::max(1e-5 * level, std::min(noise, 3 * point_noise(block_minima(bins, kStretches).bytes)));

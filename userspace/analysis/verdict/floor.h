@@ -7,12 +7,13 @@
 
 namespace memscope {
 
-// The lower envelope of a series as a few dozen points: what is still held when everything that comes and goes is gone.
+// The lower envelope of a series as a few dozen points: the memory that is still held when everything temporary is
+// freed.
 struct Floor {
     std::vector<double> at{};
     std::vector<double> bytes{};
-    double noise = 0;  // how much a point differs from its neighbours for no reason: a standard deviation
-    double level = 0;  // the usual height
+    double noise = 0;  // random difference between a point and its neighbours, in bytes: a standard deviation
+    double level = 0;  // bytes: the median height of the points
     LineFits fits{{}, {}};
 
     std::size_t size() const { return at.size(); }
@@ -20,7 +21,7 @@ struct Floor {
     double length() const { return at.back() - at.front(); }
     Line line(std::size_t from, std::size_t to) const { return fits.line(from, to); }
     Line line_since(std::size_t from) const { return fits.line(from, at.size()); }
-    std::size_t first_since(double time) const;  // index of the first point at or after
+    std::size_t first_since(double time) const;  // index of the first point at or after `time`
     double end_level() const;                    // the median of the last tenth
 };
 
@@ -39,7 +40,8 @@ struct Segment {
     double end = 0;    // ... and at its last
 };
 
-// The partition into lines that describes the floor best, if each line costs so much that noise is not worth one.
+// The partition of the floor into lines with the least squared error. Each line adds a penalty, so that noise does not
+// get lines of its own.
 std::vector<Segment> find_segments(const Floor& floor);
 
 struct Turn {
@@ -47,7 +49,7 @@ struct Turn {
     double bytes = 0;
 };
 
-// Where a series turns, if moves smaller than `least` do not count.
+// The local lows and highs of a series. Moves of less than `least` bytes are ignored.
 struct Turns {
     std::vector<Turn> lows{};
     std::vector<Turn> highs{};

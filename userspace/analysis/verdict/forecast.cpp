@@ -8,7 +8,7 @@ namespace {
 
 using Basis = Forecast::Basis;
 
-constexpr Seconds kNever = std::chrono::years(1);  // a rate that is next to nothing foretells nothing
+constexpr Seconds kNever = std::chrono::years(1);  // a rate that needs longer than this gives no forecast
 
 // The limit is reached by the first step that crosses it.
 Forecast after_steps(const LeakSteps& steps, double room, Seconds until) {
@@ -23,7 +23,7 @@ Forecast after_steps(const LeakSteps& steps, double room, Seconds until) {
             .rate = steps.height / std::max(steps.period.count(), 1e-9)};
 }
 
-// The time until a spike stands on a floor that is high enough for it to cross the limit.
+// The time until the first spike that starts when the floor is high enough for the spike to cross the limit.
 Seconds until_spike(const Judgement& judgement, Seconds crossing) {
     const Seconds period = judgement.spike->period;
     if (!judgement.last_spike || period <= Seconds(0)) return crossing;
@@ -35,13 +35,13 @@ Seconds until_spike(const Judgement& judgement, Seconds crossing) {
 Forecast at_a_rate(const Judgement& judgement, double room) {
     const double rate = judgement.floor_slope;
     const bool leak = judgement.verdict == Verdict::leaking;
-    // A warm-up has no rate that could be relied on: it may go on faster, and it may end.
+    // The rate of a warm-up is not reliable, because the growth may become faster or end.
     const double doubt = leak ? std::clamp(2 * judgement.floor_slope_error / rate, 0.05, 0.5) : 0.3;
     Seconds eta{room / rate};
     Forecast forecast{
         .eta = eta, .earliest = eta / (1 + doubt), .latest = eta / (1 - doubt), .basis = Basis::leak, .rate = rate};
     if (judgement.spike) {
-        // A spike later, at most, than it could be; and without any spike the floor itself gets there.
+        // The limit is crossed by the first spike after `eta`. If no spike comes, the floor itself reaches the limit.
         eta = std::min(until_spike(judgement, eta), Seconds((room + judgement.overhang) / rate));
         forecast.eta = eta;
         forecast.latest = std::max(eta, *forecast.latest) + judgement.spike->period / 2;
@@ -66,8 +66,8 @@ bool grows(const Judgement& judgement) {
            judgement.floor_slope > 0;
 }
 
-// The last spike is the one of the judgement. One that is overdue by a quarter of its period has come unseen, or stays
-// away: the next one counts then.
+// `last_spike` is as old as the judgement. If the next spike is overdue by a quarter of the period, it was missed or
+// did not come, so the forecast uses the spike after it.
 void skip_missed_spikes(Judgement& judgement) {
     constexpr double kOverdue = 1.25;  // periods
     if (!judgement.spike || !judgement.last_spike || judgement.spike->period <= Seconds(0)) return;
@@ -89,8 +89,8 @@ std::optional<Forecast> forecast_at(Judgement judgement, Bytes limit, Seconds no
     const Seconds passed = std::max(now - judgement.until, Seconds(0));
     const bool at_rate = grows(judgement) && !judgement.steps;
     if (at_rate) {
-        // The floor has risen with the clock, unless less is held than that: then growth has slowed down, or memory was
-        // given back.
+        // Assume that the floor rose at its rate since the judgement. If the series is lower than that, growth has
+        // slowed down or memory was freed, so use the lower value.
         const double risen = static_cast<double>(judgement.floor.n) + judgement.floor_slope * passed.count();
         if (risen < static_cast<double>(held.n))
             judgement.floor = Bytes{static_cast<std::uint64_t>(risen)};

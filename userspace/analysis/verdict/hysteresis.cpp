@@ -8,36 +8,36 @@ namespace memscope {
 namespace {
 
 // Times are parts of the warm-up budget.
-constexpr double kFlatFor = 0.15;          // the floor must be flat for so long at least,
-constexpr double kPlateau = 0.4;           // and for this part of the time since the start; both at most this long
-constexpr double kFlatAfterLeak = 0.2;     // after a run that leaked
-constexpr double kGrowsFor = 0.05;         // growth after a plateau, or spikes, must have been the answer for so long,
-constexpr double kOfElapsed = 0.05;        // growth also for this part of the time that was judged,
-constexpr double kAtMost = 0.5;            // but at most for so long
-constexpr double kLeaksFor = 0.04;         // two judgements that accuse are at least so far apart,
-constexpr double kForgetAccusation = 0.2;  // and at most so far from the next one
-constexpr double kSlowsFor = 0.1;          // growth that slows down, after a leak, is the answer from then on
-constexpr double kRunBegins = 0.2;         // a fall of a spiky curve is a restart after so long
-constexpr double kSameRun = 0.1;           // two restarts are at least so far apart
+constexpr double kFlatFor = 0.15;       // the floor must be flat for at least this long,
+constexpr double kPlateau = 0.4;        // and for this part of the time since the start (at most the budget)
+constexpr double kFlatAfterLeak = 0.2;  // after a run that leaked
+constexpr double kGrowsFor = 0.05;      // growth after a plateau, or spikes, must have been the verdict for this long,
+constexpr double kOfElapsed = 0.05;     // growth also for this part of the judged time,
+constexpr double kAtMost = 0.5;         // but at most for this long
+constexpr double kLeaksFor = 0.04;      // two `leaking` judgements must be at least this far apart,
+constexpr double kForgetAccusation = 0.2;  // and each at most this far from the next one
+constexpr double kSlowsFor = 0.1;          // growth that slows down replaces `leaking` after this long
+constexpr double kRunBegins = 0.2;         // a fall of a spiky curve counts as a restart after this long
+constexpr double kSameRun = 0.1;           // two restarts are at least this far apart
 
-constexpr double kStillGrows = 0.02;   // of the level: a plateau that rises by more is none
-constexpr double kNewHeight = 0.1;     // of the floor: growth after a plateau is another warm-up from this on
-constexpr double kSure = 0.9;          // confidence from which one judgement is enough for an accusation
+constexpr double kStillGrows = 0.02;   // of the level: a floor that rises by more is not a plateau
+constexpr double kNewHeight = 0.1;     // of the floor: growth after a plateau is a new warm-up if it is larger
+constexpr double kSure = 0.9;          // confidence from which a single judgement is enough to show `leaking`
 constexpr double kSpikesMissing = 3;   // periods without a spike end `spiky`
 constexpr double kStillASpike = 0.4;   // of the usual height
-constexpr double kRefutedBelow = 0.5;  // of the rise that the old slope would have brought
-constexpr double kMaterial = 0.01;     // of the level: a smaller rise would not be seen
-constexpr double kSinceLong = 0.1;     // of the time that was judged: no judgement in it accuses, so `leaking` ends
+constexpr double kRefutedBelow = 0.5;  // of the rise that the old slope predicts
+constexpr double kMaterial = 0.01;     // of the level: a smaller rise is not measurable
+constexpr double kSinceLong = 0.1;     // of the judged time: if no judgement in it says `leaking`, `leaking` ends
 constexpr double kGivenBack = 0.5;     // of the rise of the leak
 
-// A word that was left and shown again needs so many times the evidence to be left once more; that counts twice at
-// most, so that no word is shown for ever.
+// A verdict that was replaced and is shown again needs this many times the evidence to be replaced once more. The
+// factor is applied at most twice, so that no verdict is shown forever.
 constexpr double kHarder = 4;
 constexpr double kHarderToAcquit = 2;  // the same for `leaking`
 constexpr int kHarderTimes = 2;
 
-// After so many changes in one run the curve is known to be ambiguous: each word but `leaking` needs more evidence
-// again.
+// After this many changes in one run the curve counts as ambiguous, and replacing any verdict except `leaking` needs
+// kHarder times the evidence.
 constexpr int kManyChanges = 4;
 
 double harder(double factor, int times) { return std::pow(factor, std::min(times, kHarderTimes)); }
@@ -48,13 +48,13 @@ bool is_flat(Verdict verdict) { return verdict == Verdict::stable || verdict == 
 
 double level_of(const Judgement& judgement) { return std::max(1.0, static_cast<double>(judgement.floor.n)); }
 
-// How long the floor must be flat before that is an answer.
+// How long the floor must be flat before it counts as a plateau.
 Seconds plateau_of(const Judgement& judgement) {
     const Seconds elapsed = judgement.until - judgement.since;
     return std::max(kFlatFor * judgement.warmup, kPlateau * std::min(elapsed, judgement.warmup));
 }
 
-// The lowest since then (seconds since the first sample).
+// The lowest value since `since` (seconds since the first sample).
 std::optional<double> lowest_since(const Series& series, double since) {
     std::optional<double> lowest;
     for (const Bin& bin : series.bins(since))
@@ -73,8 +73,8 @@ Judgement VerdictHysteresis::settle(const Judgement& judged, const Series& serie
     return keep(fresh);
 }
 
-// A plateau that has only begun may be a pause of the warm-up; and after a run that leaked it may be the same leak,
-// which is slow beside the loading of the model.
+// A plateau that has just begun may be a pause of the warm-up. After a run that leaked it may also be the same leak,
+// because a leak looks flat compared with the loading of the model.
 Judgement VerdictHysteresis::doubted(Judgement fresh) {
     if (is_new_run(fresh) && shown_.verdict != Verdict::insufficient) after_leak_ = shown_.verdict == Verdict::leaking;
     if (!is_flat(fresh.verdict) || (fresh.loop && fresh.loop->all_settled)) return fresh;
@@ -82,7 +82,7 @@ Judgement VerdictHysteresis::doubted(Judgement fresh) {
     const bool is_first_word = shown_.verdict == Verdict::insufficient || is_new_run(fresh);
     const bool has_begun = fresh.warmup_ended && is_first_word && flat_for < plateau_of(fresh);
     after_leak_ = after_leak_ && flat_for < kFlatAfterLeak * fresh.warmup;
-    // The growth after a pause may be too short to be found by itself.
+    // Growth after a pause may be too short to be detected as a segment of its own.
     const Seconds elapsed = fresh.until - fresh.since;
     const Seconds ahead = fresh.warmup_ended ? std::max(flat_for, fresh.warmup - elapsed) : flat_for;
     const bool goes_on = elapsed < fresh.warmup && fresh.floor_slope * ahead.count() > kStillGrows * level_of(fresh);
@@ -93,10 +93,10 @@ Judgement VerdictHysteresis::doubted(Judgement fresh) {
     return fresh;
 }
 
-// The time of a restart moves a little when old samples are joined, and while the new run begins.
+// The time of a restart shifts a little when old samples are merged, and while the new run begins.
 bool VerdictHysteresis::is_new_run(const Judgement& fresh) const {
     if (!fresh.restarted) return false;
-    // On a curve alone, a fall under a spiky floor may still turn out to be the end of a spike.
+    // Without the process tree, a fall of a spiky curve may turn out to be the end of a spike.
     const bool may_be_spike = !restarts_are_told_ && shown_.verdict == Verdict::spiky;
     if (may_be_spike && fresh.until - *fresh.restarted < kRunBegins * fresh.warmup) return false;
     const Seconds slack = std::max(kSameRun * fresh.warmup, 0.02 * (fresh.until - fresh.since));
@@ -123,13 +123,13 @@ bool VerdictHysteresis::may_replace(const Judgement& fresh, const Series& series
     if (fresh.verdict == Verdict::warming_up)
         return level_of(fresh) > std::max((1 + again * kNewHeight) * calm_floor_, spiky ? 0 : calm_top_) &&
                has_lasted(fresh, again * std::max(kGrowsFor * fresh.warmup, part));
-    // The curve itself may show how long the floor has been flat.
+    // The plateau that the judgement found may already be long enough.
     const bool seen = fresh.warmup_ended && fresh.until - *fresh.warmup_ended >= needed;
     return has_lasted(fresh, needed) || seen;
 }
 
-// The old slope is ruled out once it would have brought a rise that can be seen and at most half of it came, or once
-// half of what had leaked was given back.
+// The old slope is refuted once it predicts a measurable rise and less than half of that rise was measured, or once
+// half of the leaked memory was freed.
 bool VerdictHysteresis::is_refuted(const Judgement& fresh, const Series& series) const {
     if (!accusation_) return true;
     const Seconds passed = fresh.until - accusation_->at;
@@ -142,13 +142,13 @@ bool VerdictHysteresis::is_refuted(const Judgement& fresh, const Series& series)
     if (risen < -kGivenBack * std::max(accusation_->rise, kMaterial * level_of(fresh)))
         return passed >= kFlatFor * fresh.warmup;
     const double expected = accusation_->slope * (passed - window / 2).count();
-    // Less than effort(): an ambiguous curve is no reason to keep an accusation.
+    // A smaller factor than effort(), because an ambiguous curve is no reason to keep saying `leaking`.
     const double again = harder(kHarderToAcquit, shown_before_[index(Verdict::leaking)]);
     if (expected < again * std::min(kMaterial * level_of(fresh), kGivenBack * accusation_->rise)) return false;
     return risen < kRefutedBelow * expected;
 }
 
-// How many times the usual evidence it takes to leave the word that is shown.
+// The factor on the usual evidence that is needed to replace the verdict that is shown.
 double VerdictHysteresis::effort() const { return ambiguous() * harder(kHarder, shown_before_[index(shown_.verdict)]); }
 
 double VerdictHysteresis::ambiguous() const {
@@ -166,7 +166,7 @@ bool VerdictHysteresis::spikes_go_on(const Judgement& fresh, const Series& serie
     return fresh.until - *shown_.last_spike < missing;
 }
 
-// An accusation must be made twice, some judgements in between may differ.
+// Two judgements must say `leaking`. Some judgements between them may differ.
 bool VerdictHysteresis::is_confirmed(const Judgement& fresh) {
     if (!accused_since_ || fresh.until - accused_last_ > kForgetAccusation * fresh.warmup) accused_since_ = fresh.until;
     accused_last_ = fresh.until;
@@ -175,7 +175,7 @@ bool VerdictHysteresis::is_confirmed(const Judgement& fresh) {
            fresh.until - *accused_since_ >= harder(2 * kHarder, times) * kLeaksFor * fresh.warmup;
 }
 
-// `stable` and `spiky` are one answer here: the floor is flat.
+// `stable` and `spiky` count as the same verdict here, because the floor is flat in both.
 bool VerdictHysteresis::has_lasted(const Judgement& fresh, Seconds needed) {
     if (!pending_ || (*pending_ != fresh.verdict && !(is_flat(*pending_) && is_flat(fresh.verdict))))
         pending_since_ = fresh.until;
@@ -207,7 +207,7 @@ Judgement VerdictHysteresis::take(const Judgement& fresh) {
     return shown_;
 }
 
-// The word stays; what was measured since is shown with it.
+// Keeps the verdict and updates its figures with the new measurements.
 Judgement VerdictHysteresis::keep(const Judgement& fresh) {
     if (fresh.verdict == Verdict::insufficient) pending_.reset();
     shown_.until = fresh.until;

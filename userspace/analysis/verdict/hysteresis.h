@@ -9,24 +9,24 @@
 namespace memscope {
 
 // Keeps a verdict until the evidence for another one is as strong as the evidence for this one was. Each judgement
-// looks at the whole curve afresh, so near a threshold the word would change with every few samples.
+// evaluates the whole curve again, so near a threshold the verdict would change every few samples.
 //
-// The result depends on the judgements and their times alone: a recorded file that is judged at the same samples as a
-// watcher judged them ends with the word that the watcher showed.
+// The result depends only on the judgements and their times. A recorded file that is judged at the same samples as in
+// the watcher therefore ends with the verdict that the watcher showed.
 class VerdictHysteresis {
   public:
-    // The judgement to show. `judged` is the latest judgement of `series`; its restarts were told by the process tree,
-    // or found on the curve.
+    // Returns the judgement to show. `judged` is the latest judgement of `series`. `restarts_from_tree`: its restarts
+    // were reported by the process tree; otherwise they were found on the curve.
     Judgement settle(const Judgement& judged, const Series& series, bool restarts_are_told = false);
 
   private:
-    // What a leak must go on doing: the floor when the curve last said `leaking`, and the rate at which it rose.
+    // The floor and its slope at the last judgement that said `leaking`. Later samples are compared with them.
     struct Accusation {
         Seconds at{};
         double floor = 0;
         double slope = 0;   // bytes per second
         double rise = 0;    // bytes since the leak began
-        Seconds period{};   // of spikes or steps: the floor is seen once in it
+        Seconds period{};   // of spikes or steps: the floor is visible once per period
         bool weak = false;  // growth that slows down: one judgement against it is enough
     };
 
@@ -45,15 +45,16 @@ class VerdictHysteresis {
     Judgement shown_{};
     bool restarts_are_told_ = false;
     std::optional<Accusation> accusation_{};
-    std::optional<Verdict> pending_{};  // the word that waits to be shown, and since when
+    std::optional<Verdict> pending_{};  // a verdict that is not shown yet, and since when it is pending
     Seconds pending_since_{};
-    std::optional<Seconds> accused_since_{};  // `leaking` was said first, and last
+    std::optional<Seconds> accused_since_{};  // first and last judgement that said `leaking`
     Seconds accused_last_{};
-    double calm_floor_ = 0;  // bytes: the floor when the word became `stable` or `spiky`,
+    double calm_floor_ = 0;  // bytes: the floor when the verdict became `stable` or `spiky`,
     double calm_top_ = 0;    // and the highest value until then
-    std::array<int, std::size(kVerdicts)> shown_before_{};  // in this run: how often each word was shown and left
-    bool after_leak_ = false;                               // the run before this one leaked
-    Seconds spiky_for_{};                                   // how long judgements in a row have said `spiky`
+    std::array<int, std::size(kVerdicts)>
+        shown_before_{};       // in this run: how often each verdict was shown and replaced
+    bool after_leak_ = false;  // the run before this one leaked
+    Seconds spiky_for_{};      // how long judgements in a row have said `spiky`
 };
 
 }  // namespace memscope

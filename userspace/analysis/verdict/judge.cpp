@@ -17,21 +17,21 @@ void Judge::add(Seconds time, Bytes bytes) {
     if (length < next_) return;
     judgement_ = hysteresis_.settle(judge(series_, settings_), series_, settings_.evidence.restarts.has_value());
     const double budget = settings_.warmup.count();
-    constexpr double kMostSeldom = 1500;  // of the length: a file of weeks is judged in seconds
+    constexpr double kMostSeldom = 1500;  // judgements per series at most, so that a file of weeks is judged in seconds
     next_ = length + std::max(std::clamp(length / 64, budget / 120, budget / 20), length / kMostSeldom);
 }
 
 void Judge::restart(Seconds at) {
-    constexpr std::size_t kMost = 32;  // the last runs are what a verdict is about
+    constexpr std::size_t kMost = 32;  // older restarts do not affect the verdict
     auto& told = settings_.evidence.restarts;
     if (!told) told.emplace();
     if (told->size() == kMost) told->erase(told->begin());
     told->push_back(at);
-    next_ = series_.length();  // what was said of the run before ends with it
+    next_ = series_.length();  // judge at the next sample, because the old verdict is about the run that ended
 }
 
 Judgement Judge::now() const {
-    VerdictHysteresis hysteresis = hysteresis_;  // a question changes nothing
+    VerdictHysteresis hysteresis = hysteresis_;  // a copy, because now() must not change the state
     return hysteresis.settle(judge(series_, settings_), series_, settings_.evidence.restarts.has_value());
 }
 

@@ -5,20 +5,20 @@
 
 namespace memscope {
 
-// A series that is judged while it grows. Judging costs much more than adding, so it is done again only when enough is
-// new; that is decided by the samples' times alone, so that a replay says the same at the same sample.
+// Judges a series while samples are added. Judging costs much more than adding, so a new judgement is made only after
+// enough time. Only the times of the samples decide when, so that a replay gives the same verdict at the same sample.
 class Judge {
   public:
     explicit Judge(JudgeSettings settings = {}) : settings_(settings) {}
 
     void add(Seconds time, Bytes bytes);
-    // What speaks for or against the job may change while the series grows; it counts from the next judgement on.
+    // Evidence for or against a leak may change while the series grows. The new bar applies from the next judgement on.
     void set_bar(double bar) { settings_.evidence.bar = bar; }
-    // The process tree says that the job ended and may begin anew. From the first time on, or with an empty list of
-    // restarts in the settings, only what is told is a restart.
+    // Reports that the job ended and may start again, as seen in the process tree. After the first call, or if the
+    // settings have a list of restarts (even an empty one), restarts are no longer inferred from the curve.
     void restart(Seconds at);
 
-    // With hysteresis: the last one that was due, and one of all samples up to the last, for the end.
+    // Both with hysteresis. latest(): the last scheduled judgement. now(): a judgement of all samples, for the end.
     const Judgement& latest() const { return judgement_; }
     Judgement now() const;
     const Series& series() const { return series_; }
@@ -31,7 +31,7 @@ class Judge {
     double next_ = 0;  // seconds since the first sample
 };
 
-// The same, on a clock that is ahead by so much.
+// The judgement with all its times shifted by `by`.
 Judgement moved(Judgement judgement, Seconds by);
 
 }  // namespace memscope

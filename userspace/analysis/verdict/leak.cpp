@@ -10,12 +10,12 @@
 namespace memscope {
 namespace {
 
-constexpr double kAlike = 0.6;        // of the rise: what counts as given back
-constexpr double kHigher = 0.5;       // of the fall: so much higher than the tooth may it go
-constexpr double kLonger = 1.5;       // times the tooth, or the budget
-constexpr double kSteeper = 2;        // times, either way
-constexpr double kUncertain = 0.1;    // of the rise: how well its beginning is known
-constexpr double kMeasurable = 0.25;  // of the rise: a ramp that is shorter has no slope worth a comparison
+constexpr double kAlike = 0.6;        // of the rise: a fall of this size counts as given back
+constexpr double kHigher = 0.5;       // of the fall: the rise may exceed the top of the tooth by this much
+constexpr double kLonger = 1.5;       // times the tooth or the budget: the longest rise that may be a tooth
+constexpr double kSteeper = 2;        // times steeper or flatter than the tooth
+constexpr double kUncertain = 0.1;    // of the rise: uncertainty of its start
+constexpr double kMeasurable = 0.25;  // of the rise: the slope of a shorter tooth cannot be compared
 
 struct Tooth {
     Turn bottom{};  // or where the series began
@@ -23,7 +23,7 @@ struct Tooth {
     Turn after{};
 };
 
-// Where a series begins with a fall no turn tells of its top.
+// The top of a tooth. Turns do not have it if the series begins with a fall.
 Turn highest_between(std::span<const Bin> bins, double from, double to) {
     Turn top{from, 0};
     for (const Bin& bin : bins)
@@ -64,11 +64,10 @@ constexpr double kShortest = 0.2;
 constexpr double kShortestUnclear = 0.3;
 constexpr double kAfterBudget = 0.2;
 
-// The lowest of few samples stands higher than the lowest of many, by some deviations of a single one: after a gap, or
-// where samples become rare, the floor seems to rise.
+// The minimum of few samples is higher than the minimum of many, by some standard deviations of a sample. Therefore the
+// floor seems to rise after a gap, or when samples become rare.
 double of_few_samples(const Findings& findings) {
-    return 4 *
-           std::min(findings.noise, 3 * findings.floor.noise);  // under spikes the noise of samples is not known well
+    return 4 * std::min(findings.noise, 3 * findings.floor.noise);  // with spikes, the noise of samples is uncertain
 }
 
 bool is_clear(const Rise& rise) { return rise.scatter < 0.05 && rise.strength > 10; }
@@ -82,7 +81,7 @@ std::set<std::size_t> candidates(const Floor& floor, const std::vector<Segment>&
     return from;
 }
 
-// The rise with the least scatter around its line; steps where there are steps.
+// The rise with the least scatter around its line. Prefers a staircase if one describes nearly the same rise.
 template <class Accept>
 std::optional<Rise> best_rise(const Floor& floor, const std::set<std::size_t>& from, const Bar& bar, double budget,
                               Accept accept) {
@@ -101,7 +100,7 @@ std::optional<Rise> best_rise(const Floor& floor, const std::set<std::size_t>& f
     return best;
 }
 
-// How much the floor moves within such a time when nothing happens: most of its moves before the rise.
+// The 80 % quantile of the moves of the floor within `lag` seconds, before the rise began.
 double usual_move(const Floor& floor, std::size_t first, double until, double lag) {
     std::vector<double> moves;
     std::size_t k = first;
@@ -112,7 +111,7 @@ double usual_move(const Floor& floor, std::size_t first, double until, double la
     return quantile(std::move(moves), 0.8);
 }
 
-// Of many short windows one looks like a rise by chance: it must be more than what such windows usually bring.
+// Among many short windows one shows a rise by chance. The rise must be larger than the usual move in such a window.
 bool stands_out(const Findings& findings, const Rise& rise) {
     if (rise.stairs || rise.length > 0.35 * findings.elapsed()) return true;
     const double usual = usual_move(findings.floor, findings.warmup.plateau, rise.began, rise.length);
@@ -129,7 +128,7 @@ double deepest_fall(std::span<const double> values) {
     return fall;
 }
 
-// The middle of the series instead of its floor: falls that the lowest samples hide. One sharp fall is forgiven.
+// The deepest fall of the medians, because the floor hides falls of the other samples. One sharp fall is ignored.
 double fall_of_middle(const Findings& findings) {
     constexpr double kBlocks = 40;
     const double from = std::max(findings.warmup.ended.value_or(0), findings.start());
@@ -171,10 +170,10 @@ bool is_wander(const Findings& findings, const Rise& rise) {
     return !findings.spikes && fall_of_middle(findings) > 0.45 * rise.bytes;
 }
 
-// The lowest sample of a tooth lies above its bottom by what the tooth grew until it was sampled. Where the sampling
-// interval nearly divides the period, each tooth is sampled a little later than the one before, so that the lows rise
-// until a whole interval is passed: then a tooth has one sample more or less than the others. A rise during which that
-// happened several times is not made by it.
+// The lowest sample of a tooth is above its bottom by the growth until the first sample. If the sampling interval
+// nearly divides the period, each tooth is sampled a little later than the one before, so the lows seem to rise until
+// the delay reaches a whole interval. Then one tooth has one sample more or fewer than the others. A rise during which
+// this happened several times is not caused by the sampling.
 bool phase_passes(const Findings& findings, const Rise& rise) {
     constexpr double kTooth = 0.45;  // of the usual height
     constexpr std::ptrdiff_t kSeveral = 3;
@@ -188,14 +187,15 @@ bool phase_passes(const Findings& findings, const Rise& rise) {
     for (std::size_t i = 1; i < lows.size(); ++i) distances.push_back(lows[i].at - lows[i - 1].at);
     const double usual = median_value(distances);
     const double half = 0.5 * median_value(std::move(intervals));
-    // A distance that is unlike all others is a gap of the samples, or an excursion that was not taken for a tooth.
+    // A distance that differs from all others is a gap in the samples, or an excursion that was not detected as a
+    // tooth.
     return std::ranges::count_if(distances, [&](double distance) {
                return std::abs(distance - usual) > half && distance < 1.6 * usual && distance > usual / 1.6;
            }) >= kSeveral;
 }
 
-// Teeth that are sampled now and then: the lowest sample of each wanders, most of all where their period is nearly a
-// multiple of the samples', and a long tooth is a rise.
+// Whether the rise is caused by teeth. If teeth are sampled rarely, the lowest sample of each varies, most of all if
+// the period is nearly a multiple of the sampling interval. A long tooth also looks like a rise.
 bool is_tooth(const Findings& findings, const Rise& rise) {
     const Floor& floor = findings.floor;
     if (const auto& spikes = findings.spikes; spikes && spikes->blur > 0)
@@ -215,7 +215,7 @@ bool is_tooth(const Findings& findings, const Rise& rise) {
            rise.length < 1.5 * std::max(floor.at[at] - floor.at.front(), findings.budget);
 }
 
-// The growth that a rise is the last part of may have begun earlier, and faster.
+// The rise may be the last part of growth that began earlier and was faster. Returns where that growth began.
 std::size_t beginning_of_growth(const Findings& findings, const Rise& rise, std::size_t begin) {
     for (auto segment = findings.segments.rbegin(); segment != findings.segments.rend(); ++segment) {
         if (segment->from >= begin) continue;
@@ -225,7 +225,8 @@ std::size_t beginning_of_growth(const Findings& findings, const Rise& rise, std:
     return begin;
 }
 
-// Growth that slows down is a warm-up or a cache, unless a part of it does not.
+// Growth that slows down is a warm-up or a cache, unless a part of the growth does not slow down. Returns the bytes by
+// which it will still grow, or `nullopt` if it does not slow down.
 std::optional<double> to_come_if_decelerating(const Findings& findings, const Rise& rise) {
     if (rise.stairs) return std::nullopt;
     const Floor& floor = findings.floor;
@@ -233,7 +234,7 @@ std::optional<double> to_come_if_decelerating(const Findings& findings, const Ri
     std::set<std::size_t> from{0, findings.warmup.plateau};
     for (auto segment = findings.segments.rbegin(); segment != findings.segments.rend() && from.size() < 8; ++segment)
         if (segment->from <= begin) from.insert(segment->from);
-    // The second half of the rise is where a curve that slows down falls short of a leak.
+    // A curve that slows down differs from a leak most in the second half of the rise.
     const double half = floor.end() - 0.5 * rise.length;
     const std::size_t middle = std::min(floor.first_since(half), floor.size() - 3);
     const double risen = floor.line_since(middle).slope * 0.5 * rise.length;
@@ -267,7 +268,7 @@ std::optional<Rise> rise_since(const Findings& findings, const Bar& bar, double 
     return best_rise(floor, candidates(floor, find_segments(floor), 0), bar, findings.budget, accept);
 }
 
-// A rise that is a few points of the whole, looked at more closely: its rate and beginning are hardly seen otherwise.
+// Measures a short rise again on a finer floor, because a few points do not show its rate and start exactly.
 Rise closer(const Findings& findings, const Bar& bar, const Rise& rise) {
     if (rise.length > 0.25 * findings.elapsed()) return rise;
     const double since = std::max(findings.floor.end() - 2.5 * rise.length, findings.warmup.ended.value_or(0));
@@ -275,7 +276,8 @@ Rise closer(const Findings& findings, const Bar& bar, const Rise& rise) {
     return near && near->length > 0.5 * rise.length && !rise.stairs == !near->stairs ? *near : rise;
 }
 
-// The last part of a long series, more finely: what began a few minutes ago is a point or two of the whole.
+// Searches the last part of a long series on a finer floor. Growth that began a few minutes ago is only one or two
+// points of the floor of the whole series.
 std::optional<Rise> recent_rise(const Findings& findings, Bar bar) {
     const double length = findings.elapsed();
     for (double part = length / 4; part > 3 * kShortest * findings.budget; part /= 4) {
@@ -307,7 +309,7 @@ std::optional<Leak> find_leak(const Findings& findings, const Evidence& evidence
     rise = rise ? closer(findings, bar, *rise) : recent_rise(findings, bar);
     Leak leak;
     if (!rise) {
-        // Would it be one if there were no budget?
+        // Search for a rise that would be a leak without the budget.
         bar.budget_ends = findings.start();
         rise = best_rise(floor, from, bar, budget, accept);
         if (!rise || findings.elapsed() > 1.5 * budget) return std::nullopt;

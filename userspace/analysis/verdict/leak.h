@@ -12,11 +12,12 @@
 
 namespace memscope {
 
-// A rise like one that was given back before: a long tooth whose end is not here yet. Nothing of this rise may have
-// been given back, it goes no higher than such a tooth could, and it was not steeper or flatter than that one.
+// Whether the rise resembles an earlier rise that was freed again, so that it may be a long tooth that has not ended
+// yet. True only if no part of this rise was freed, and if its height, length and slope are similar to those of that
+// tooth.
 bool is_like_an_earlier_tooth(std::span<const Bin> bins, const Rise& rise, double budget);
 
-// All that is known of the judged part of a series before it is asked whether it leaks.
+// The input of find_leak(): everything that was measured on the judged part of a series.
 struct Findings {
     std::span<const Bin> bins{};
     double noise = 0;  // of single samples
@@ -27,14 +28,14 @@ struct Findings {
     double budget = 0;  // seconds
     double start() const { return floor.at.front(); }
     double elapsed() const { return floor.length(); }
-    double now() const { return bins.back().low_at; }  // the floor's last point may be a while ago
+    double now() const { return bins.back().low_at; }  // the last point of the floor may be older
 };
 
-// A rise that goes on to the end and that neither noise nor wandering explains.
+// A rise that lasts until the end of the series and that is neither noise nor random drift.
 struct Leak {
     Rise rise{};
     Doubt doubt = Doubt::none;
-    double to_come = 0;  // if it decelerates: the bytes that are still to come
+    double to_come = 0;  // if it decelerates: the bytes by which it will still grow
 };
 std::optional<Leak> find_leak(const Findings& findings, const Evidence& evidence);
 
