@@ -119,7 +119,7 @@ std::string explain(const Judgement& judgement, Seconds began, const Circumstanc
     std::string text;
     switch (judgement.verdict) {
         case Verdict::insufficient:
-            text = "there are too few samples for a verdict yet: wait a few minutes";
+            text = "it is too early to tell: wait a few minutes";
             break;
         case Verdict::warming_up:
             text = warming_up(judgement, eta);
