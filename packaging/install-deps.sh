@@ -58,4 +58,4 @@ if [ ! -e $policy ]; then
 fi
 trap '[ -z "$made_policy" ] || "${root[@]}" rm -f $policy' EXIT
 "${root[@]}" apt-get update -q
-DEBIAN_FRONTEND=noninteractive "${root[@]}" apt-get install "${options[@]}" "${missing[@]}"
+"${root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install "${options[@]}" "${missing[@]}"

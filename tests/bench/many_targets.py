@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), '../
 from harness import Cgroup, Watcher, exit_on_signals  # noqa: E402
 
 SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), '../..')
-MEMSCOPE = os.environ.get('MEMSCOPE', os.path.join(SOURCE, 'build/release/memscope'))
+MEMSCOPE = os.environ.get('MEMSCOPE', os.path.join(SOURCE, 'build/memscope'))
 MIB = 1 << 20
 TICKS = 8
 

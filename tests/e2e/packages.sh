@@ -194,7 +194,7 @@ own_libraries() {  # all but the C library's from beside the program
     local loaded
     loaded=$(inside env LD_TRACE_LOADED_OBJECTS=1 "$place/bin/memscope")
     echo "$loaded"
-    ! grep -q 'not found' <<<"$loaded" && [ "$(grep -c "=> $place/" <<<"$loaded")" -gt 10 ] &&
+    ! grep -q 'not found' <<<"$loaded" && [ "$(grep -c "=> $place/" <<<"$loaded")" -eq "$(grep -c '^lib.*\.so' "$checkout/packaging/bundled.txt")" ] &&
         ! grep -v -e "=> $place/" -e '/lib[cm]\.so\.6 ' -e ld-linux -e linux-vdso <<<"$loaded"
 }
 watches() { inside "$place/bin/memscope" --cgroup "$target" --json --listen none --duration 1s | has '"comm":"sleep"'; }
