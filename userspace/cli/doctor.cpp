@@ -118,14 +118,14 @@ Finding mapped_bytes_finding(Session& session) {
 
 // The probes are attached later, when a process maps a driver.
 Finding cuda_calls_finding(Session& session) {
-    if (auto started = session.start_later<CudaCalls>(); !started)
+    if (auto started = session.start_feature<CudaCalls>(); !started)
         return {"CUDA calls", false, started.error().message()};
     return {"CUDA calls", true, "recorded in every copy of the driver that a watched process maps"};
 }
 
 // These probes are also attached later, and only with --torch.
 Finding tensors_finding(Session& session) {
-    if (auto started = session.start_later<TorchProbes>(); !started)
+    if (auto started = session.start_feature<TorchProbes>(); !started)
         return {"tensors", false, started.error().message()};
     return {"tensors", true, "counted with --torch, in builds of PyTorch that have probes (release wheels for x86_64)"};
 }

@@ -20,7 +20,7 @@ CudaRecorder::CudaRecorder(std::shared_ptr<ReadHelpers> reads, bool on)
                   .kind = LibraryKind::cuda,
                   .file_name = std::string(kCudaFileName),
                   .probes = [](Session& session, const LibraryAnswer& library) -> Result<ProbeRequest> {
-                      const auto calls = session.start_later<CudaCalls>();
+                      const auto calls = session.start_feature<CudaCalls>();
                       if (!calls) return calls.error();
                       return (*calls)->probes(library.file, library.cuda);
                   },

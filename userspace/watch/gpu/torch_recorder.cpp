@@ -15,7 +15,7 @@ TorchRecorder::TorchRecorder(std::shared_ptr<ReadHelpers> reads, bool on)
                   .kind = LibraryKind::torch,
                   .file_name = std::string(kTorchFileName),
                   .probes = [](Session& session, const LibraryAnswer& library) -> Result<ProbeRequest> {
-                      const auto probes = session.start_later<TorchProbes>();
+                      const auto probes = session.start_feature<TorchProbes>();
                       if (!probes) return probes.error();
                       return (*probes)->probes(library.file, library.torch);
                   }},
