@@ -22,14 +22,14 @@ constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 constexpr std::size_t kMostRequests = 8192;
 constexpr std::uint64_t kAnswerKeptNs = 60 * kNsPerSecond;
 constexpr std::uint64_t kSweepEveryNs = kNsPerSecond;
-// A process that blocked a helper is not read for 10 s, then 20 s, and so on up to an hour.
+// A process that blocked a helper is not read for 10 s, then 20 s, and so on up to 43 minutes.
 constexpr std::uint64_t kFirstPenaltyNs = 10 * kNsPerSecond;
 constexpr unsigned kMostDoublings = 8;
 constexpr std::size_t kMostOffences = 4096;
 // Processes of one cgroup that may block helpers at the same time. If there are more, no process of the cgroup is read,
 // so that a job cannot use up all helpers.
 constexpr std::size_t kMostOfCgroup = 3;
-// A helper that is late, but works, gets this many deadlines: it may be slow because the machine is busy.
+// A helper that is late but works gets this many deadlines, because it may be slow on a busy machine.
 constexpr std::uint64_t kMostDeadlines = 10;
 constexpr std::uint64_t kRestartDelayNs = 50'000'000;  // so that a helper that cannot start does not cost a core
 
