@@ -50,8 +50,9 @@ Times measure_loading(Objects objects) {
                 if (!started) throw std::runtime_error(started.error().message());
                 session = std::move(*started);
                 if (objects == Objects::without_gpus) return;
-                if (auto gpu = session->start_later<CudaCalls>(); !gpu) throw std::runtime_error(gpu.error().message());
-                if (auto torch = session->start_later<TorchProbes>(); !torch)
+                if (auto gpu = session->start_feature<CudaCalls>(); !gpu)
+                    throw std::runtime_error(gpu.error().message());
+                if (auto torch = session->start_feature<TorchProbes>(); !torch)
                     throw std::runtime_error(torch.error().message());
             },
             RUSAGE_SELF);

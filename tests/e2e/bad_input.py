@@ -157,7 +157,7 @@ def configs(folder):
         ('1 MiB less one byte of one letter', 'a' * ((1 << 20) - 1)),
         ('2 MiB of comments', '# x\n' * (1 << 19), 'too large'),
         ('an unknown role', '[[role]]\nrole = "boss"\ncomm = "x"', ':2: role', 'boss', 'dataloader_worker'),
-        ('a rule without role', '[[role]]\ncomm = "x"', 'names no role'),
+        ('a rule without role', '[[role]]\ncomm = "x"', 'the rule has no role'),
         ('a rule that matches everything', '[[role]]\nrole = "helper"', 'every process'),
         ('a rule with an unknown key', '[[role]]\nrole = "helper"\ncom = "x"', ':3: com', 'did you mean comm?'),
         ('a rule that is no list', '[role]\nrole = "helper"', '[[role]]'),
@@ -222,7 +222,7 @@ def status(cgroup, folder):
         if not wait_for(lambda: os.path.exists(f'{RUN}/{watcher.pid}.sock'), PATIENCE):
             raise GaveUp('the watcher has no socket')
         refused('status of an unknown target', [MEMSCOPE, 'status', '--target', 'no\x1bsuch'], "'no\\x1bsuch'", cgroup.name)
-        refused('status, not allowed', [*NOBODY, f'{folder}/memscope', 'status'], 'may not ask', 'sudo', status=1)
+        refused('status, not allowed', [*NOBODY, f'{folder}/memscope', 'status'], 'may not use its socket', 'sudo', status=1)
         unwritable()
 
 

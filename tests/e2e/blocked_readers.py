@@ -89,7 +89,7 @@ def watch_one(how, program, folder, job, other, began_before):
         watcher.child.send_signal(signal.SIGTERM)
         check(f'{how}, {when}: SIGTERM ends it', status_of(watcher.child) == 0)
         said = watcher.child.stderr.read().decode()
-        check(f'{how}, {when}: the blocking process is named', 'blocks those who read it' in said, said)
+        check(f'{how}, {when}: the blocking process is named', 'blocks its reader' in said, said)
 
 
 def main():

@@ -16,7 +16,7 @@ Labelled constant(Chance& chance) {
     return made;
 }
 
-Labelled blips(Chance& chance) {  // too few or too small to matter
+Labelled blips(Chance& chance) {  // spikes that are too few or too small for `spiky`
     Job job = any_job(chance);
     job.base = 1;
     const double length = chance.between(40 * kMinute, 4 * kHour);
@@ -69,12 +69,12 @@ Labelled collector_teeth(Chance& chance) {
     made.verdict = Verdict::spiky;
     const double longest = period * (1 + irregular);
     const bool falls_far = height > job.level / 3;
-    made.never_leaks = longest < kBudget || !falls_far;  // else it is a crash loop, as far as a curve can tell
+    made.never_leaks = longest < kBudget || !falls_far;  // otherwise the curve is that of a crash loop
     if (longest > kBudget) made.knowable_from = 3 * longest;
     return made;
 }
 
-Labelled deep_teeth(Chance& chance) {  // goes on from where it landed, however deep
+Labelled deep_teeth(Chance& chance) {  // growth resumes from the bottom of each fall, so these are no restarts
     Job job = any_job(chance);
     job.base = chance.between(0.05, 0.3);
     const double length = chance.between(1 * kHour, 5 * kHour);
@@ -96,11 +96,11 @@ Labelled epoch_buffer(Chance& chance) {
     Labelled made = record(chance, job, length, {.interval = chance.flip(0.5) ? 2.0 : 10.0});
     made.verdict = Verdict::spiky;
     made.never_leaks = true;
-    made.knowable_from = 2 * period * (1 + irregular);  // the first one that is longer than the budget is a leak so far
+    made.knowable_from = 2 * period * (1 + irregular);  // a first tooth longer than the budget looks like a leak
     return made;
 }
 
-// Time limits, preemption: each run loads its model, warms up and is flat.
+// A job that is restarted because of time limits or preemption. Each run loads its model, warms up and is flat.
 Labelled healthy_and_restarted(Chance& chance) {
     Labelled made = restarted_runs(chance, {});
     made.verdict = Verdict::stable;
@@ -108,7 +108,7 @@ Labelled healthy_and_restarted(Chance& chance) {
     return made;
 }
 
-// The allocator keeps what a spike needed: the floor rises for good, the peaks do not.
+// The allocator keeps memory that a spike needed, so the floor rises permanently, but the peaks do not.
 Labelled same_peaks_higher_floor(Chance& chance) {
     Job job = any_job(chance);
     job.base = 1;

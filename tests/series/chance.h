@@ -6,14 +6,14 @@
 
 namespace memscope::made {
 
-// Numbers that are the same wherever the tests run: the distributions of the standard library are not.
+// Random numbers that are the same with every standard library. The distributions in <random> are not.
 class Chance {
   public:
     explicit Chance(std::uint64_t seed) : engine_(seed) {}
 
     double unit() { return static_cast<double>(engine_() >> 11U) * 0x1p-53; }  // 0 to below 1
     double between(double low, double high) { return low + (high - low) * unit(); }
-    // Each factor as likely as any other.
+    // Uniform on a logarithmic scale.
     double scaled(double low, double high) { return low * std::exp(unit() * std::log(high / low)); }
     int whole(int low, int high) { return low + static_cast<int>(unit() * (high - low + 1)); }
     bool flip(double probability) { return unit() < probability; }

@@ -67,7 +67,7 @@ Labelled still_warming(Chance& chance) {
     return made;
 }
 
-Labelled warming_again(Chance& chance) {  // inside the budget, after a pause
+Labelled warming_again(Chance& chance) {  // grows again inside the budget, after a pause
     Job job = any_job(chance);
     job.base = chance.between(0.08, 0.6);
     const double length = chance.between(12 * kMinute, 19 * kMinute);
@@ -81,7 +81,7 @@ Labelled warming_again(Chance& chance) {  // inside the budget, after a pause
     return made;
 }
 
-Labelled warming_ever_more_slowly(Chance& chance) {  // beyond the budget, within three times of it
+Labelled warming_ever_more_slowly(Chance& chance) {  // beyond the budget, but within three times the budget
     Job job = any_job(chance);
     job.base = chance.between(0.08, 0.5);
     job.noise = job.level * chance.scaled(0.0001, 0.002);
@@ -94,7 +94,7 @@ Labelled warming_ever_more_slowly(Chance& chance) {  // beyond the budget, withi
     return made;
 }
 
-Labelled second_warm_up(Chance& chance) {  // the first validation grows the pools once more
+Labelled second_warm_up(Chance& chance) {  // memory pools grow once more at the first validation
     Job job = any_job(chance);
     const double length = chance.between(50 * kMinute, 4 * kHour);
     maybe_warm_up(chance, job, 18 * kMinute);

@@ -82,7 +82,7 @@ std::span<const Family> families() {
 }
 
 Labelled make(const Family& family, std::uint64_t seed) {
-    std::uint64_t mixed = seed * 0x9E3779B97F4A7C15U;  // neighbouring seeds must not look alike
+    std::uint64_t mixed = seed * 0x9E3779B97F4A7C15U;  // adjacent seeds must not give similar series
     for (const char c : family.name) mixed = (mixed ^ static_cast<unsigned char>(c)) * 0x100000001B3U;
     Chance chance(mixed);
     Labelled made = family.make(chance);

@@ -6,7 +6,7 @@
 namespace memscope::made {
 namespace {
 
-// Of the level, per hour.
+// Bytes per second: 4 % to 200 % of the level per hour.
 double any_rate(Chance& chance, const Job& job) { return job.level * chance.scaled(0.04, 2) / kHour; }
 
 Labelled leaks(Labelled made, double slope, double began) {
@@ -144,14 +144,14 @@ Labelled for_days(Chance& chance) {
     return leaks(record(chance, job, length, {.interval = chance.flip(0.3) ? 2.0 : 30.0}), rate, job.warm);
 }
 
-// Leaks until the limit kills it, and is started again: torchrun, Slurm, a loop in a shell.
+// Leaks until it is killed at the limit, and is restarted by torchrun, Slurm or a shell loop.
 Labelled killed_and_restarted(Chance& chance) {
     Labelled made = restarted_runs(chance, {.leaks = true});
     made.verdict = Verdict::leaking;
     return made;
 }
 
-// Each epoch keeps a little of what it took and gives back the rest.
+// Each epoch frees most of the memory that it allocated and keeps a small part.
 Labelled epochs_that_keep_a_little(Chance& chance) {
     Job job = any_job(chance);
     warm_up(chance, job, 1.5 * kMinute, 10 * kMinute, Growth::straight);
@@ -164,7 +164,7 @@ Labelled epochs_that_keep_a_little(Chance& chance) {
     return leaks(record(chance, job, length, {.interval = chance.flip(0.5) ? 2.0 : 10.0}), kept / period, job.warm);
 }
 
-// A collector's teeth on a leak, after a warm-up.
+// A leak under the sawtooth of a garbage collector, after a warm-up.
 Labelled under_short_teeth(Chance& chance) {
     Job job = any_job(chance);
     warm_up(chance, job, 1.5 * kMinute, 10 * kMinute, Growth::straight);
@@ -199,7 +199,7 @@ constexpr Family kFamilies[] = {
 Dying make_dying(std::uint64_t seed, bool stepped) {
     Chance chance(seed * 2 + (stepped ? 1 : 0));
     Job job = any_job(chance);
-    // Noise decides when a limit is crossed, and nobody foresees it: as little of it as real jobs have.
+    // Use as little noise as real jobs have. With more, noise decides when a limit is crossed, which no forecast knows.
     job.noise = job.level * chance.scaled(0.00001, 0.001);
     maybe_warm_up(chance, job, 15 * kMinute);
     const double length = job.warm + chance.between(40 * kMinute, 3 * kHour);

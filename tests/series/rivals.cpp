@@ -8,7 +8,7 @@
 namespace memscope::made {
 namespace {
 
-constexpr double kNoticed = 0.05;  // of the level: what a person takes for growth
+constexpr double kNoticed = 0.05;  // of the level: the least growth that a person notices
 
 Answer leaking_if(bool leaks, double slope) { return {leaks ? Verdict::leaking : Verdict::stable, slope}; }
 
@@ -44,7 +44,7 @@ Answer linear_regression(const Labelled& made) {
     return leaking_if(explains && line.slope * length_of(made) > kNoticed * line.height, line.slope);
 }
 
-// Whether later minima are larger than earlier ones more often than chance makes them; the slope is Sen's.
+// Mann-Kendall test: whether later minima are larger than earlier ones more often than by chance. Sen's slope.
 Answer mann_kendall_on_the_floor(const Labelled& made) {
     constexpr std::size_t kBlocks = 60;
     std::vector<double> at;

@@ -5,7 +5,7 @@
 
 namespace memscope::made {
 
-// What people do instead. They know two words: leaking and stable.
+// Simple detectors that people use instead of memscope, for comparison. They only know `leaking` and `stable`.
 struct Rival {
     const char* name;
     Answer (*says)(const Labelled&);

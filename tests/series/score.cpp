@@ -79,7 +79,7 @@ Answer Watching::add(const Labelled& made, std::uint64_t seed, const Evidence& e
     healthy += made.never_leaks ? 1 : 0;
     Judge judge({.evidence = evidence});
     Verdict shown = Verdict::insufficient;
-    int changed = -1;  // the first word is no change
+    int changed = -1;  // the first verdict is no change
     bool called = false;
     std::size_t moment = 1;
     for (std::size_t i = 0; i < made.samples.size(); ++i) {

@@ -65,9 +65,9 @@ Shape spikes(Chance& chance, const Spiking& spiking) {
         if (next == visits->begin()) return 0.0;
         const Visit& visit = *std::prev(next);
         const double x = (t - visit.at) / width;
-        if (form == 0) return x < 1 ? visit.height : 0;                         // a block
-        if (form == 1) return x < 1 ? visit.height * std::min(1.0, 3 * x) : 0;  // fills, then is dropped
-        return x < 1 ? visit.height * std::min(1.0, 3 * (1 - x)) : 0;           // comes at once, is given back
+        if (form == 0) return x < 1 ? visit.height : 0;                         // a rectangle
+        if (form == 1) return x < 1 ? visit.height * std::min(1.0, 3 * x) : 0;  // rises slowly, falls at once
+        return x < 1 ? visit.height * std::min(1.0, 3 * (1 - x)) : 0;           // rises at once, falls slowly
     };
 }
 

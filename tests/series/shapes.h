@@ -15,24 +15,24 @@ using Shape = std::function<double(double)>;  // bytes at a time, in seconds sin
 
 enum class Growth { straight, slowing, s_shaped, shards, any };
 
-// From 0 at `from` to `bytes` at `to`. What slows down has a hundredth left to grow at `to`.
+// Grows from 0 at `from` to `bytes` at `to`. Growth::slowing reaches 99 % of `bytes` at `to`.
 Shape grow(Chance& chance, double from, double to, double bytes, Growth growth);
 Shape leak(double from, double bytes_per_second);
-Shape stop(Shape shape, double at);  // stays what it was then
+Shape stop(Shape shape, double at);  // constant from `at` on
 
-// A validation pass, a checkpoint: up for a while, again and again.
+// Short rises that recur, as at validation passes and checkpoints.
 struct Spiking {
     double from = 0;
     double until = 1e12;
     double period = 300;
     double width = 20;
     double height = kGiB;
-    double irregular = 0;  // how much the distances and heights differ, 0 to 1
+    double irregular = 0;  // variation of the distances and heights, 0 to 1
 };
 Shape spikes(Chance& chance, const Spiking& spiking);
-// A garbage collector: up steadily, down at once.
+// A sawtooth as from a garbage collector: rises steadily, falls at once.
 Shape teeth(Chance& chance, double period, double height, double irregular, double until);
-// A little more at each validation. Where they are is told.
+// Steps of equal height, as from a validation pass that leaks. `where` gets the times of the steps.
 Shape stairs(Chance& chance, double from, double period, double height, double irregular, double until,
              std::vector<double>* where = nullptr);
 // Slow waves without a trend.
@@ -49,7 +49,7 @@ struct Sampling {
 Sampling any_sampling(Chance& chance, double length);
 std::vector<double> times(Chance& chance, const Sampling& sampling, double length);
 
-// Noise that remembers: follows itself over about `memory` seconds.
+// Random drift: noise with an autocorrelation time of `memory` seconds.
 std::vector<double> rough_wander(Chance& chance, const std::vector<double>& times, double spread, double memory);
 
 }  // namespace memscope::made

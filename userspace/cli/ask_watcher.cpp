@@ -15,7 +15,7 @@
 namespace memscope {
 namespace {
 
-constexpr Seconds kPatience{5};  // for the names of the targets
+constexpr Seconds kPatience{5};  // timeout of the request for the names of the targets
 
 // The names in {"targets":["train",...]}.
 class Names : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Names> {
@@ -53,7 +53,8 @@ class Names : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Names> {
     bool in_list_ = false;
 };
 
-// None where it is no JSON. Iterative, because any process that can make a socket there could send a deep nesting.
+// Empty if the text is not JSON. The parser is iterative, because any process that can create a socket in the directory
+// could send deeply nested JSON.
 std::vector<std::string> names_in(const std::string& json) {
     Names names;
     rapidjson::MemoryStream stream(json.data(), json.size());
@@ -68,7 +69,7 @@ std::vector<WatchedTarget> watched_targets(const Sockets& sockets) {
     std::vector<WatchedTarget> targets;
     for (const fs::path& socket : sockets.alive) {
         const auto answer = http_get_unix(socket, "/api/v1/targets", kPatience);
-        if (!answer || answer->status != 200) continue;  // it ended a moment ago
+        if (!answer || answer->status != 200) continue;  // the watcher has just ended
         for (std::string& name : names_in(answer->body)) targets.push_back({std::move(name), socket});
     }
     return targets;
@@ -90,7 +91,8 @@ std::variant<WatchedTarget, AskFailure> choose_target(const std::vector<WatchedT
             std::find_if(targets.begin(), targets.end(),
                          [shown = valid_utf8(*wanted)](const WatchedTarget& target) { return target.name == shown; });
         if (found != targets.end()) return *found;
-        return AskFailure{plain_error("nobody watches '" + *wanted + "'", "watched are " + listed(targets)), 2};
+        return AskFailure{plain_error("no watcher watches '" + *wanted + "'", "the targets are: " + listed(targets)),
+                          2};
     }
     const bool same = std::all_of(targets.begin(), targets.end(),
                                   [&](const WatchedTarget& target) { return target.name == targets.front().name; });
@@ -102,7 +104,7 @@ std::variant<HttpResponse, AskFailure> ask_watcher(const SysRoot& root, const st
                                                    const Question& question) {
     const Sockets sockets = find_sockets(root);
     if (sockets.alive.empty() && !sockets.forbidden.empty())
-        return AskFailure{plain_error("a watcher is running, but you may not ask it",
+        return AskFailure{plain_error("a watcher is running, but you may not use its socket",
                                       "use sudo, or become a member of the group memscope")};
     if (sockets.alive.empty())
         return AskFailure{plain_error("no watcher is running", "start one: sudo memscope --cgroup NAME")};

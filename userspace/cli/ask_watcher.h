@@ -23,18 +23,18 @@ struct WatchedTarget {
     fs::path socket{};
 };
 
-// What to ask of the watcher of a target. The target is added to the parameters.
+// A request to the watcher of a target. The target is added to the parameters.
 struct Question {
     std::string path{};
     std::map<std::string, std::string> parameters{};
-    Seconds patience{5};
+    Seconds patience{5};  // timeout
 };
 
-// Finds who watches the target and asks; the answer has any HTTP status.
+// Finds the watcher of the target and sends the request. The response can have any HTTP status.
 std::variant<HttpResponse, AskFailure> ask_watcher(const SysRoot& root, const std::optional<std::string>& target,
                                                    const Question& question);
 
-// Which one is meant: the one named, or the only one there is.
+// The wanted target. Without a name: the only target, or an error that lists the targets.
 std::variant<WatchedTarget, AskFailure> choose_target(const std::vector<WatchedTarget>& targets,
                                                       const std::optional<std::string>& wanted);
 

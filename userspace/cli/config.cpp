@@ -299,7 +299,7 @@ Status apply_role_key(RoleRule& rule, std::string_view key, const toml::node& no
     }
     const auto text = text_of(node, key, "\"name*\"");
     if (!text) return text.error();
-    if (text->empty()) return plain_error("is empty", "leave it out to match any");
+    if (text->empty()) return plain_error("is empty", "remove the key to match any value");
     (key == "comm" ? rule.comm : key == "program" ? rule.program : rule.argument) = *text;
     return Done{};
 }
@@ -327,10 +327,11 @@ Status apply_roles(WatchOptions& options, const toml::node& node, const std::str
             if (auto applied = apply_role_key(rule, key.str(), value); !applied) return about(where, applied.error());
         }
         if (!table.contains("role"))
-            return plain_error(at(file, each, "role") + ": the rule names no role", "add role = \"helper\" to it");
+            return plain_error(at(file, each, "role") + ": the rule has no role",
+                               "add a role, as in role = \"helper\"");
         if (table.size() < 2)
             return plain_error(at(file, each, "role") + ": the rule would match every process",
-                               "add comm, program, argument, parent or forked_without_exec to it");
+                               "add a condition: comm, program, argument, parent or forked_without_exec");
         options.role_rules.push_back(std::move(rule));
     }
     return Done{};
@@ -385,7 +386,7 @@ Status apply_config(WatchOptions& options, std::string_view toml, const std::str
         table = toml::parse(toml);
     } catch (const toml::parse_error& error) {
         return plain_error(fmt::format("{}:{}: {}", file, error.source().begin.line, error.description()),
-                           "the file is in TOML");
+                           "the file must be TOML");
     }
     for (const auto& [key, value] : table) {
         if (key == "role") {

@@ -20,7 +20,7 @@ Result<Seconds> wanted_length() {
     const auto seconds = parse_number(given);
     if (seconds && *seconds >= kShortest && *seconds <= kLongest) return Seconds{static_cast<double>(*seconds)};
     return plain_error(std::string(kLengthVariable) + "='" + shortened(given) + "' is not a number from 4 to 600",
-                       "leave it out");
+                       "remove the variable");
 }
 
 }  // namespace

@@ -35,7 +35,8 @@ Finding hierarchy_finding(const Result<CgroupHierarchy>& hierarchy) {
 Finding pressure_finding(const SysRoot& root, const Result<CgroupHierarchy>& hierarchy) {
     const auto host = read_host(root);
     if (!host) return {"pressure (PSI)", std::nullopt, host.error().message()};
-    if (!host->pressure) return {"pressure (PSI)", false, "off or not compiled in: no stall times (boot with psi=1)"};
+    if (!host->pressure)
+        return {"pressure (PSI)", false, "switched off or not in this kernel: no stall times (boot with psi=1)"};
     if (hierarchy && hierarchy->version == 1)
         return {"pressure (PSI)", true, "of the host; cgroup v1 has none per target, so those metrics are absent"};
     return {"pressure (PSI)", true, "of the host and of each target"};
@@ -117,14 +118,14 @@ Finding mapped_bytes_finding(Session& session) {
 
 // The probes are attached later, when a process maps a driver.
 Finding cuda_calls_finding(Session& session) {
-    if (auto started = session.start_later<CudaCalls>(); !started)
+    if (auto started = session.start_feature<CudaCalls>(); !started)
         return {"CUDA calls", false, started.error().message()};
     return {"CUDA calls", true, "recorded in every copy of the driver that a watched process maps"};
 }
 
 // These probes are also attached later, and only with --torch.
 Finding tensors_finding(Session& session) {
-    if (auto started = session.start_later<TorchProbes>(); !started)
+    if (auto started = session.start_feature<TorchProbes>(); !started)
         return {"tensors", false, started.error().message()};
     return {"tensors", true, "counted with --torch, in builds of PyTorch that have probes (release wheels for x86_64)"};
 }
@@ -146,7 +147,7 @@ Diagnosis diagnose(const SysRoot& root) {
 
     const bool privileged = privileges.bpf && privileges.perfmon;
     diagnosis.findings = {
-        {"privileges", privileged, privileged ? "CAP_BPF and CAP_PERFMON" : "run it with sudo to watch"},
+        {"privileges", privileged, privileged ? "CAP_BPF and CAP_PERFMON" : "watching needs root: use sudo"},
         {"kernel types (BTF)", facts.btf,
          facts.btf ? "/sys/kernel/btf/vmlinux" : "without them no BPF program can be loaded"},
         {"lockdown", facts.lockdown != "confidentiality", facts.lockdown.value_or("none")},

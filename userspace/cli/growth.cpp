@@ -38,7 +38,8 @@ std::variant<GrowthAnswer, AskFailure> ask_growth(const SysRoot& root, const Gro
                           2};
     auto asked = ask_watcher(root, options.target, question_of(options, display));
     if (auto* failure = std::get_if<AskFailure>(&asked)) {
-        if (failure->error.code == std::errc::message_size) failure->error.advice = "ask for less: --top 1000";
+        if (failure->error.code == std::errc::message_size)
+            failure->error.advice = "request fewer call sites: --top 1000";
         return *failure;
     }
     auto& answer = std::get<HttpResponse>(asked);

@@ -19,7 +19,7 @@ struct GrowthAnswer {
     std::string note{};    // for standard error: facts that the format cannot contain
 };
 
-// Asks the running watchers. Returns the output, or the reason why there is none.
+// Queries the running watchers. Returns the output, or the reason why there is none.
 std::variant<GrowthAnswer, AskFailure> ask_growth(const SysRoot& root, const GrowthOptions& options,
                                                   const GrowthDisplay& display);
 

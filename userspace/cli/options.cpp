@@ -32,7 +32,7 @@ Result<std::vector<std::string>> values_of(const CLI::Option& option, bool repea
                                kSeeHelp);
     }
     if (!repeatable && values.size() > 1)
-        return plain_error(fmt::format("{}: given {} times", option.get_name(), values.size()), "give it once");
+        return plain_error(fmt::format("{}: given {} times", option.get_name(), values.size()), "use it once");
     return values;
 }
 
@@ -129,10 +129,10 @@ Result<Command> watch_command(const CLI::App& app, const ReadFile& read_config, 
     }
     if (auto chosen = choose_subject(options, app, std::move(command)); !chosen) return chosen.error();
     if (options.http_status && !options.listen)
-        return plain_error("--http-status: needs an address, but --listen is none", "leave one of them out");
+        return plain_error("--http-status: needs an address, but --listen is none", "remove one of them");
     if (options.torch && (!options.gpu || !options.maps))
         return plain_error(fmt::format("--torch: does not work with {}", options.gpu ? "--no-maps" : "--no-gpu"),
-                           "leave one of them out");
+                           "remove one of them");
     return Command(std::move(options));
 }
 
@@ -205,7 +205,7 @@ Result<Command> report_command(const CLI::App& command, const CLI::Option& file)
     if (!json) return json.error();
     ReportOptions options{.file = *path, .json = *json};
     if (*path && *directory)
-        return plain_error("--report-dir: cannot be used together with a file", "leave one of them out");
+        return plain_error("--report-dir: cannot be used together with a file", "remove one of them");
     options.directory = directory->value_or(options.directory);
     return Command(std::move(options));
 }

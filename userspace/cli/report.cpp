@@ -12,6 +12,8 @@ namespace memscope {
 namespace {
 
 constexpr const char* kWhoMay = "use sudo, or become a member of the group memscope";
+constexpr const char* kNoReport =
+    "memscope writes a report when a watched process dies; --report-dir names another directory";
 
 bool is_forbidden(const Error& error) {
     return error.code == std::errc::permission_denied || error.code == std::errc::operation_not_permitted;
@@ -21,21 +23,18 @@ Result<fs::path> newest(const std::string& directory) {
     const auto reports = find_reports(directory);
     if (!reports) {
         if (reports.error().code == std::errc::no_such_file_or_directory)
-            return plain_error("no death has been written down: there is no " + directory,
-                               "memscope writes one when a watched process dies; --report-dir names another place");
+            return plain_error("there is no death report: the directory " + directory + " does not exist", kNoReport);
         return Error{reports.error().code, reports.error().where, is_forbidden(reports.error()) ? kWhoMay : ""};
     }
-    if (reports->empty())
-        return plain_error("no death has been written down in " + directory,
-                           "memscope writes one when a watched process dies; --report-dir names another place");
+    if (reports->empty()) return plain_error("there is no death report in " + directory, kNoReport);
     return reports->back();
 }
 
-// A FIFO or a device would be waited for, or never end.
+// Refuses a FIFO or a device, because reading it could block or never end.
 Status must_be_plain(const fs::path& path) {
     struct stat file{};
     if (::stat(path.c_str(), &file) != 0) return system_error(errno, "open " + path.string());
-    if (!S_ISREG(file.st_mode)) return plain_error(path.string() + ": is no plain file");
+    if (!S_ISREG(file.st_mode)) return plain_error(path.string() + ": is not a regular file");
     if (static_cast<std::uint64_t>(file.st_size) >= kMostReportBytes)
         return plain_error(path.string() + ": is too large for a report");
     return Done{};

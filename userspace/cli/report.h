@@ -6,7 +6,7 @@
 
 namespace memscope {
 
-// The last death that was written down, or the one that is named.
+// The text of the last death report, or of the file that the options name.
 Result<std::string> show_report(const ReportOptions& options, bool colour);
 
 }  // namespace memscope

@@ -17,13 +17,15 @@ namespace memscope {
 namespace {
 
 constexpr int kDeepest = 12;  // a report has 8 levels
-// Of a list in a report: those that a watched process can fill have at most 301, the holders of a GPU some hundreds.
+// Elements of a list in a report. A list that a watched process can fill has at most 301, the holders of a GPU some
+// hundreds.
 constexpr std::size_t kMostElements = 10'000;
-// Drawing the tree takes time in the square of the depth of the tree.
+// The time to draw the process tree is quadratic in its depth.
 constexpr std::size_t kMostProcesses = 1000;
-constexpr const char* kAdvice = "name a report that memscope has written";
+constexpr const char* kAdvice = "name a file that memscope has written";
 
-// Copies the JSON, checks its depth and takes out the keys of the outermost object that are needed here.
+// Copies the JSON without the record, checks its depth, and keeps the values of the outermost object that are needed
+// here.
 class Copy : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Copy> {
   public:
     bool Null() { return plain() && writer_.Null(); }
@@ -58,7 +60,7 @@ class Copy : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Copy> {
         return writer_.EndArray();
     }
 
-    // ASCII without control characters. rapidjson escapes all of them but DEL, which can stand in strings alone.
+    // ASCII without control characters. rapidjson escapes all of them but DEL, which can occur in strings only.
     std::string text() const {
         std::string out;
         for (const char c : std::string_view(buffer_.GetString(), buffer_.GetSize()))
@@ -75,7 +77,7 @@ class Copy : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Copy> {
 
   private:
     bool is_record() const { return depth_ == 1 && key_ == kRecordKey; }
-    bool plain() const { return !is_record(); }  // a record that is no text ends the copy
+    bool plain() const { return !is_record(); }  // a record that is not a string ends the copy
     bool whole(std::int64_t value) {
         if (depth_ == 1 && key_ == "version") version = value;
         return plain();
@@ -83,14 +85,14 @@ class Copy : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Copy> {
     bool begin() { return plain() && ++depth_ <= kDeepest; }
 
     int depth_ = 0;
-    std::string key_{};  // the latest one of the outermost object
+    std::string key_{};  // the latest key of the outermost object
     rapidjson::StringBuffer buffer_{};
     rapidjson::Writer<rapidjson::StringBuffer, rapidjson::UTF8<>, rapidjson::ASCII<>> writer_{buffer_};
 };
 
 Status check(std::string_view text, Copy& copy) {
-    // Iterative: nesting takes no stack of ours. Numbers are read to the last bit, so that they are printed as they
-    // were.
+    // The parser is iterative, so that deep nesting does not overflow the stack. Numbers are read with full precision,
+    // so that they are printed as they were written.
     constexpr unsigned kFlags =
         rapidjson::kParseIterativeFlag | rapidjson::kParseFullPrecisionFlag | rapidjson::kParseValidateEncodingFlag;
     rapidjson::MemoryStream stream(text.data(), text.size());
@@ -98,13 +100,13 @@ Status check(std::string_view text, Copy& copy) {
     rapidjson::Reader reader;
     if (const auto parsed = reader.Parse<kFlags>(input, copy); parsed.IsError())
         return plain_error(parsed.Code() == rapidjson::kParseErrorTermination
-                               ? "is nested too deeply, or has a record that is no text"
-                               : "is no JSON, or was cut",
+                               ? "is nested too deeply, or has a record that is not a string"
+                               : "is not JSON, or is incomplete",
                            kAdvice);
-    if (copy.kind != "death" || !copy.version) return plain_error("is no report of a death", kAdvice);
+    if (copy.kind != "death" || !copy.version) return plain_error("is not a death report", kAdvice);
     if (copy.version != kDeathReportVersion)
-        return plain_error(fmt::format("is a report of another version, not {}", kDeathReportVersion),
-                           "read it with the memscope that wrote it");
+        return plain_error(fmt::format("is a report of another version than {}", kDeathReportVersion),
+                           "use the version of memscope that wrote it");
     return Done{};
 }
 
@@ -114,12 +116,13 @@ Result<DeathReport> parse_report(std::string_view text) {
     Copy copy;
     if (auto checked = check(text, copy); !checked) return checked.error();
     if (!copy.record)
-        return plain_error("has no record, so that it can only be shown with --json", "name a report file as it is");
+        return plain_error("has no record, so it can only be shown with --json",
+                           "name the original file that memscope has written");
     const auto bytes = from_base64(*copy.record);
-    if (!bytes) return plain_error("has a record that is damaged: it is not base64", kAdvice);
+    if (!bytes) return plain_error("has a damaged record: it is not base64", kAdvice);
     auto report = decode_record<DeathReport>(*bytes);
     if (!report) return plain_error("has a record that " + report.error().where);
-    if (report->deaths.empty()) return plain_error("tells of no death", kAdvice);
+    if (report->deaths.empty()) return plain_error("contains no death", kAdvice);
     if (report->then.targets.empty()) return plain_error("has no target", kAdvice);
     for (const TargetSnapshot& target : report->then.targets)
         if (target.processes.size() > kMostProcesses) return plain_error("has more processes than a report may have");

@@ -20,7 +20,7 @@ int fail(const Error& error, int status) {
     return status;
 }
 
-// A reader that closed the pipe (`| head`) has read enough: not an error.
+// A closed pipe is not an error, because the reader (`| head`) has read enough.
 int print_and_end(std::string_view text, int status = 0) {
     const auto printed = print(text);
     if (printed || printed.error().code == std::errc::broken_pipe) return status;

@@ -94,7 +94,7 @@ Status read_series_csv(const std::string& path, const SeriesCsv::Take& take) {
     Fd file;
     if (!standard_input) {
         file = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-        if (!file) return system_error(errno, "open " + name, "give a CSV file with the header t_seconds,bytes");
+        if (!file) return system_error(errno, "open " + name, "name a CSV file with the header t_seconds,bytes");
     }
     SeriesCsv csv(take);
     const auto in_file = [&](const Error& error) { return Error{error.code, name + ": " + error.where, error.advice}; };

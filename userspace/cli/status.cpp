@@ -16,10 +16,10 @@ constexpr const char* kOtherVersion = "restart the watcher, or use the memscope 
 
 std::variant<std::string, AskFailure> show_status(const HttpResponse& answer, bool json) {
     if (answer.status == 404 && answer.body.starts_with("no such target"))
-        return AskFailure{plain_error("the target ended while it was asked for")};
+        return AskFailure{plain_error("the target has just ended")};
     if (answer.status == 404)
         return AskFailure{
-            plain_error("the running watcher is of another version: it does not know /api/v1/record", kOtherVersion)};
+            plain_error("the running watcher has another version: it does not know /api/v1/record", kOtherVersion)};
     if (answer.status != 200)
         return AskFailure{plain_error(
             fmt::format("the watcher answered {}: {}", answer.status, shortened(printable(trimmed(answer.body)))))};

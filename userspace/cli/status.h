@@ -7,10 +7,11 @@
 
 namespace memscope {
 
-// What to print for the answer of a watcher to /api/v1/record: what the watcher itself would print.
+// The text to print for the response of a watcher to /api/v1/record. It is the text that the watcher itself would
+// print.
 std::variant<std::string, AskFailure> show_status(const HttpResponse& answer, bool json);
 
-// Asks the running watchers; what to print, or why there is nothing.
+// Queries the running watchers. Returns the text to print, or the reason why there is none.
 std::variant<std::string, AskFailure> ask_status(const SysRoot& root, const StatusOptions& options);
 
 }  // namespace memscope

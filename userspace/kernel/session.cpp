@@ -76,7 +76,7 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
     for (const Entry& each : kFeatures) {
         if (each.start == Start::later || !each.is_wanted(session.settings_)) continue;
         if (each.start == Start::if_possible && programs_of(plan, each.name).empty()) continue;
-        const auto started = session.start_later(each.name);
+        const auto started = session.start_feature(each.name);
         if (started) {
             if (auto refusal = (*started)->refusal()) session.refused_.push_back(std::move(*refusal));
         } else if (each.start == Start::needed) {
@@ -90,7 +90,7 @@ Result<Session> Session::start(const Plan& plan, const SessionSettings& wanted) 
     return session;
 }
 
-Result<KernelFeature*> Session::start_later(std::string_view name) {
+Result<KernelFeature*> Session::start_feature(std::string_view name) {
     if (KernelFeature* running = find(name)) return running;
     FeatureSettings settings = settings_;
     // The programs of other features walk stacks only if GrowthStacks runs, because it reads the stacks.

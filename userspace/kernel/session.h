@@ -44,8 +44,8 @@ class Session {
     // Starts a feature that is not needed until a process has mapped a certain library. Does nothing if it runs
     // already.
     template <class Feature>
-    Result<Feature*> start_later() {
-        const auto started = start_later(Feature::kName);
+    Result<Feature*> start_feature() {
+        const auto started = start_feature(Feature::kName);
         if (!started) return started.error();
         return static_cast<Feature*>(*started);
     }
@@ -70,7 +70,7 @@ class Session {
     };
 
     KernelFeature* find(std::string_view name) const;
-    Result<KernelFeature*> start_later(std::string_view name);
+    Result<KernelFeature*> start_feature(std::string_view name);
     void list_probes();
 
     std::vector<Running> features_{};  // in the order in which they were started

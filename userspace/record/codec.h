@@ -6,17 +6,19 @@
 
 #include "record/shapes.h"
 
-// Values to bytes and back, in the wire format of Protocol Buffers:
-//   unsigned numbers, enumerators, flags, Bytes   varint
-//   signed numbers                                zigzag varint
-//   double, Seconds                               8 bytes
-//   string, word                                  bytes
-//   struct, pair, array, variant                  message; an element of an array or variant has its index + 1 as
-//   number vector                                        its field, once for each element map its field, once for each
-//   entry: message {1: key, 2: value} optional, shared_ptr                          the value, or no field optional
-//   vector                               message {1: the vector}
-// A member that has the default value of its struct is left out. All types here are trees of known depth, so what is
-// decoded cannot nest deeper than the tables do.
+// Encodes and decodes values in the wire format of Protocol Buffers:
+// - unsigned numbers, enumerators, flags, Bytes: varint
+// - signed numbers: zigzag varint
+// - double, Seconds: 8 bytes
+// - string, word: bytes
+// - struct, pair, array, variant: message; an element of an array or variant has its index + 1 as its number
+// - vector: its field, once for each element
+// - map: its field, once for each entry: message {1: key, 2: value}
+// - optional, shared_ptr: the value, or no field
+// - optional vector: message {1: the vector}
+//
+// A member that has the default value of its struct is left out. All types here are trees of known depth, so a decoded
+// value cannot nest deeper than the tables do.
 namespace memscope::record {
 
 // Thrown by the decoder and caught in record.cpp, as are the exceptions of protozero.
@@ -26,16 +28,17 @@ struct Refusal : std::exception {
     const char* reason;
 };
 
-// Limits of what is decoded, against records that somebody made up.
+// Limits of decoding, because a record can be forged.
 struct Bounds {
-    // What the client accepts of a watcher, too. A snapshot of 5,000 processes has 1 to 2 MB.
+    // The same as the client accepts from a watcher. A snapshot of 5,000 processes has 1 to 2 MB.
     static constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
-    // Of all lists and maps together: 5,000 targets with 100 entries each, and as much again.
+    // Elements of all lists and maps together: twice as many as 5,000 targets with 100 entries each.
     static constexpr std::size_t kMostElements = 1'000'000;
     // The kernel's longest path has 4 KiB, and command lines are cut. Sentences can name several of them.
     static constexpr std::size_t kMostText = std::size_t{1} << 20U;
-    // An empty element takes two bytes of a record, but a TargetSnapshot takes more than 1 KiB of memory. What decoding
-    // allocates is therefore limited by the size of the record. 16 MiB hold 5,000 targets that have nothing but a name.
+    // An empty element takes two bytes of a record, but a TargetSnapshot takes more than 1 KiB of memory. Therefore the
+    // memory that decoding allocates is limited by the size of the record. 16 MiB hold 5,000 targets that have only a
+    // name.
     static constexpr std::size_t kMostExpansion = 32;
     static constexpr std::size_t kAlwaysAllowed = std::size_t{16} << 20U;
 };
@@ -69,7 +72,7 @@ class Budget {
 
 struct Sink {
     protozero::pbf_writer& writer;
-    const std::string& bytes;  // what the writer has written so far, in all messages
+    const std::string& bytes;  // the output of the writer so far, in all messages
 };
 
 template <class Body>
@@ -80,7 +83,7 @@ void put_message(Sink& sink, std::uint32_t number, bool required, Body body) {
         Sink inner{writer, sink.bytes};
         body(inner);
     }
-    // protozero takes an empty message back.
+    // protozero removes an empty message again.
     if (required && sink.bytes.size() == before) sink.writer.add_bytes(number, "", 0);
 }
 
@@ -104,8 +107,8 @@ void put_number(Sink& sink, std::uint32_t number, const T& value) {
         sink.writer.add_uint64(number, value);
 }
 
-// `otherwise`: what the decoder has if there is no field, so that an equal value is left out. Null: the field must be
-// there, because its presence says something.
+// `otherwise`: the value that the decoder uses if there is no field, so an equal value is left out. Null: the field is
+// always written, because its presence is information.
 template <class T>
 void put(Sink& sink, std::uint32_t number, const T& value, const T* otherwise) {
     const bool required = otherwise == nullptr;
@@ -211,7 +214,7 @@ inline std::string_view take_text(Reader& reader, Budget& budget) {
     return {view.data(), view.size()};
 }
 
-// Calls visit(number, reader) for each field; it returns false for one that it does not know, which is skipped.
+// Calls visit(number, reader) for each field. If visit returns false, the field is unknown and is skipped.
 template <class Visit>
 void take_message(Reader& reader, Visit visit) {
     expect(reader, WireType::length_delimited);
@@ -219,13 +222,13 @@ void take_message(Reader& reader, Visit visit) {
         if (!visit(inner.tag(), inner)) inner.skip();
 }
 
-constexpr std::size_t kNodeBytes = 64;   // what a node of a map or the block of a shared_ptr take beside the value
+constexpr std::size_t kNodeBytes = 64;   // of a node of a map or the block of a shared_ptr, without the value
 constexpr std::size_t kVectorSpare = 2;  // a vector has room for up to twice its elements
 
 template <class T>
 void take(Reader& reader, T& value, Budget& budget);
 
-// A value that is no list: as take(), but a vector or map is wrapped into a message of its own.
+// As take(), but an optional, vector or map is wrapped into a message of its own.
 template <class T>
 void take_required(Reader& reader, T& value, Budget& budget) {
     if constexpr (kIsOptional<T> || kIsVector<T> || kIsMap<T> || std::is_same_v<T, SharedText>)
@@ -246,7 +249,7 @@ bool take_alternative(std::uint32_t number, Reader& reader, T& value, Budget& bu
     return ((number == index + 1 && (take_required(reader, value.template emplace<index>(), budget), true)) || ...);
 }
 
-// One field into a value; into a vector or map one more element.
+// Decodes one field into a value, or appends one element to a vector or map.
 template <class T>
 void take(Reader& reader, T& value, Budget& budget) {
     if constexpr (kIsWhole<T> || kIsReal<T>) {

@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::string_view kMagic = "\x8Emscope";
 constexpr std::string_view kWriter = MEMSCOPE_VERSION;
-constexpr std::size_t kMostWriter = 64;  // bytes of a version: anything longer is none
+constexpr std::size_t kMostWriter = 64;  // bytes: a longer text is not a version
 constexpr std::size_t kSumBytes = 4;
 
 std::string_view name_of(Kind kind) {
@@ -42,7 +42,7 @@ std::string checksum(std::string_view bytes) {
 
 Error cut_short() { return plain_error("is cut short"); }
 
-// Takes a varint from the front.
+// Removes a varint from the front of the bytes and returns it.
 Result<std::uint64_t> take_varint(std::string_view& rest) {
     const char* begin = rest.data();
     try {

@@ -16,12 +16,12 @@ namespace memscope::record {
 
 enum class Kind : char { snapshot = 'S', growth = 'G', death_report = 'D' };
 
-// Raised when an older memscope would read a record wrong. New fields alone do not raise it: they are skipped.
+// Raised when an older memscope would misread a record. New fields alone do not raise it, because they are skipped.
 inline constexpr std::uint64_t kFormatVersion = 1;
 
 std::string sealed(Kind kind, std::string_view content, std::uint64_t version = kFormatVersion);
 
-// The content, or why there is none. A view of `bytes`.
+// The content as a view of `bytes`, or the reason why there is none.
 Result<std::string_view> unsealed(Kind kind, std::string_view bytes);
 
 }  // namespace memscope::record

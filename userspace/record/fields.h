@@ -24,14 +24,14 @@ struct Fields;
 template <class T>
 concept HasTable = requires { Fields<T>::list; };
 
-// A class with private members takes part as another value that has the same content.
+// A class with private members is recorded as another value that has the same content.
 template <class T>
 struct Converted;
 
 template <class T>
 concept IsConverted = requires(const T& value) { Converted<T>::to(value); };
 
-// The one word of a fixed list that equals `text`. Empty: the list does not have it.
+// The word of a fixed list that equals `text`. Empty: the list does not contain it.
 using FindWord = std::string_view (*)(std::string_view text);
 
 template <std::uint32_t Number, class Struct, class Member>
@@ -62,7 +62,7 @@ template <class... Field>
 constexpr auto fields(Field... field) {
     std::array<std::uint32_t, sizeof...(Field)> numbers{Field::number...};
     std::ranges::sort(numbers);
-    // Not a constant expression if two are equal, so that the table does not build.
+    // Not a constant expression if two numbers are equal, so that the table does not compile.
     if (std::ranges::adjacent_find(numbers) != numbers.end()) throw "two fields have the same number";
     return std::tuple(field...);
 }
@@ -127,7 +127,7 @@ constexpr bool lists_every_member() {
     return std::is_same_v<decltype(members_of(std::declval<T&>())), decltype(types_of(Fields<T>::list))>;
 }
 
-// How many enumerators an enum has that count from 0. The compiler spells a value that has no enumerator as a cast.
+// The number of enumerators of an enum that counts from 0. The compiler prints a value without an enumerator as a cast.
 // 0 for an enum without enumerators: a number with a type of its own, such as CgroupId.
 template <class Enum, Enum value>
 constexpr bool is_enumerator() {

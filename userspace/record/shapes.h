@@ -12,7 +12,7 @@
 #include "base/units.h"
 #include "record/fields.h"
 
-// The kinds of types that a record can hold. The codec, and whatever else walks over the tables, tells them apart here.
+// The kinds of types that a record can contain, for the codec and all other code that visits the tables.
 namespace memscope::record {
 
 template <class T>
@@ -53,7 +53,7 @@ inline double& as_double(double& value) { return value; }
 inline double as_double(const double& value) { return value; }
 inline double as_double(const Seconds& value) { return value.count(); }
 
-// Equal as far as a record can tell: 0 and -0 differ, NaN equals itself.
+// True if both values are encoded to the same bytes: 0 and -0 differ, NaN equals itself.
 template <class T>
 bool is_same_number(const T& a, const T& b) {
     if constexpr (kIsReal<T>)

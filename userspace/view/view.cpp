@@ -70,7 +70,7 @@ View::Wish View::on_input() {
 
 void View::note(const std::string& line) { new_notes_.push_back(line); }
 
-// At most once per tick and target, because growth is computed anew each time.
+// At most once per tick and target, because growth is computed again each time.
 void View::ask_for_growth() {
     if (state_.growth == view::GrowthPanel::off) growth_.reset();
     if (state_.growth == view::GrowthPanel::off || !growth_source_) return;

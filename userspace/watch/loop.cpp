@@ -144,7 +144,7 @@ class Loop {
     }
 
   private:
-    // A closed output ends a watcher, because nobody reads it any more. With a command watching goes on: a user who
+    // A closed output ends a watcher, because its output has no reader. With a command watching continues: a user who
     // closes the terminal does not want the job to end.
     bool over() const {
         return command_ended_ || collector_.finished() || (output_closed_ && !command_) || duration_over();

@@ -14,7 +14,7 @@ struct WatchFailure {
     bool at_start = false;
     std::optional<int> exit_status{};  // if it is none of the usual ones
 };
-// With a command: starts it once somebody is watching, passes signals on to it, and ends with its exit status.
+// With a command: starts it once the watcher is ready, passes signals on to it, and ends with its exit status.
 std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& options, OwnCommand* command = nullptr);
 
 }  // namespace memscope

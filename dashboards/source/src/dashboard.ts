@@ -1,15 +1,15 @@
-// A page of rows: panels stand from left to right and wrap; a row has a title that folds it away.
+// Places panels on a page of rows. Panels are placed from left to right and wrap. A row with a title can be collapsed.
 import { DashboardCursorSync, VariableHide, VariableRefresh, VariableSort } from '@grafana/schema';
 import type { AnnotationQuery, Dashboard, Panel, RowPanel, VariableModel } from '@grafana/schema';
 import { DATASOURCE, type Placed, type Query } from './panels.js';
 
-/** Panels that fill a part of the width as if it were a page of its own. */
+/** Panels that are placed together in a part of the width. */
 export interface Block { w: number; block: Placed[] }
 export interface Row { title?: string; folded?: boolean; panels: (Placed | Block)[] }
 
 const COLUMNS = 24;
 
-/** The panels with their places, and the line below them. */
+/** The panels with their positions, and the first grid line below them. */
 function place(panels: (Placed | Block)[], left: number, top: number, columns: number, id: () => number): [Panel[], number] {
   const placed: Panel[] = [];
   let x = 0, y = top, below = top;
@@ -50,13 +50,13 @@ export const datasourceVariable: VariableModel = {
   name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus', hide: VariableHide.dontHide,
 };
 
-/** A variable that offers the values of a label. `all`: several may be chosen, and at first all are. */
+/** A variable with the values of a label. `all`: the user can select several values, and all are selected by default. */
 export function labelVariable(name: string, label: string, query: string, all = false): VariableModel {
   const variable: VariableModel = {
     name, label, type: 'query', datasource: DATASOURCE, query: { query, refId: name }, refresh: VariableRefresh.onTimeRangeChanged,
     sort: VariableSort.alphabeticalAsc, multi: all, includeAll: all, hide: VariableHide.dontHide,
   };
-  return all ? { ...variable, allValue: '.*' } : variable;  // .* also finds what has no such label
+  return all ? { ...variable, allValue: '.*' } : variable;  // .* also matches series without the label
 }
 
 export function annotation(name: string, iconColor: string, expr: string, titleFormat: string): AnnotationQuery {

@@ -1,5 +1,5 @@
-// All targets on all hosts, the next to die first. Asks only for what memscope.recording.yml makes and for gauges of a
-// target, so that it works where nothing else is kept (docs/fleet.md).
+// All targets on all hosts, sorted by the time until they run out of memory. The queries use only series of
+// memscope.recording.yml and gauges of a target, so that the page works where no other series are kept (docs/fleet.md).
 import { BigValueTextMode } from '@grafana/schema';
 import { annotation, dashboard, datasourceVariable, labelVariable } from './dashboard.js';
 import { bars, colour, lines, stat, steps, table, timeline } from './panels.js';
@@ -7,7 +7,7 @@ import { CODES } from './verdict.js';
 
 const WHERE = 'instance=~"$instance"';
 const WHICH = `${WHERE},target=~"$target"`;
-const NEVER = 1e9;  // stands for no forecast, so that a table sorted by time has those at its end
+const NEVER = 1e9;  // the value for "no forecast", so that a table that is sorted by time has these jobs at its end
 const target = (name: string, more = '') => `target:memscope_${name}{${WHICH}${more}}`;
 const instance = (name: string) => `instance:memscope_${name}{${WHERE}}`;
 const living = `memscope_target_up{${WHICH}} == 1`;
@@ -22,70 +22,70 @@ export const fleet = dashboard('memscope-fleet', 'memscope: a fleet',
   ],
   annotations: [
     annotation('Deaths', 'red', `increase(${target('deaths_total:sum')}[2m]) > 0`, '{{target}} on {{instance}}: {{cause}}'),
-    annotation('Leaks', 'purple', `${target('verdict:code')} == 4 and changes(${target('verdict:code')}[2m]) > 0`, '{{target}} on {{instance}} is called leaking'),
+    annotation('Leaks', 'purple', `${target('verdict:code')} == 4 and changes(${target('verdict:code')}[2m]) > 0`, '{{target}} on {{instance}}: leaking'),
   ],
   rows: [
     { panels: [
       stat([4, 4], { title: 'How many jobs leak?', unit: 'none', description: 'Jobs whose verdict is leaking now.',
         queries: { leaking: `count(${target('verdict:code')} == 4) or vector(0)` }, field: { thresholds: steps('green', [1, 'red']) } }),
-      stat([4, 4], { title: 'How many die within the hour?', unit: 'none', description: 'Jobs whose leak reaches its limit in less than an hour: MemscopeOomForetold.',
+      stat([4, 4], { title: 'How many die within the hour?', unit: 'none', description: 'Jobs that leak and reach a limit in less than an hour. The alert is MemscopeOomForetold.',
         queries: { 'within the hour': `count(${target('oom_eta_seconds:min')} < 3600) or vector(0)` }, field: { thresholds: steps('green', [1, 'red']) } }),
-      stat([4, 4], { title: 'How many died in the last hour?', unit: 'none', description: 'Processes that died of anything but teardown, on all machines.',
+      stat([4, 4], { title: 'How many died in the last hour?', unit: 'none', description: 'Processes that died on all machines. Processes that their own job ended (teardown) are not counted.',
         queries: { deaths: `round(sum(increase(${target('deaths_total:sum')}[1h]))) or vector(0)` }, field: { decimals: 0, thresholds: steps('green', [1, 'orange']) } }),
       stat([4, 4], { title: 'How many jobs are watched?', unit: 'none', description: 'Targets that exist now.',
         queries: { jobs: `sum(${instance('targets:count')}) or vector(0)` }, field: { color: colour('blue') }, graph: true }),
-      stat([4, 4], { title: 'How many machines are watched?', unit: 'none', description: 'Machines whose memscope answers.',
+      stat([4, 4], { title: 'How many machines are watched?', unit: 'none', description: 'Machines whose memscope answers scrapes.',
         queries: { machines: `count(memscope_build_info{${WHERE}})` }, field: { color: colour('blue') } }),
-      stat([4, 4], { title: 'How many machines nobody watches?', unit: 'none', description: 'Scrapes of memscope that fail now: MemscopeWatcherDown.',
+      stat([4, 4], { title: 'How many machines are not watched?', unit: 'none', description: 'Machines on which scrapes of memscope fail now. The alert is MemscopeWatcherDown.',
         queries: { 'do not answer': `count(up{job=~".*memscope.*",${WHERE}} == 0) or vector(0)` }, field: { thresholds: steps('green', [1, 'orange']) } }),
     ] },
     { panels: [
       table([24, 13], {
         title: 'Which jobs run out of memory first?', unit: 'none',
-        description: 'All jobs, the shortest time first. The time is that of a leak; a warm-up has none. The name leads to the page of the job.',
+        description: 'All jobs, the shortest time to OOM first. A job that is warming up has no time here. The name of a job is a link to its dashboard.',
         queries: {
           eta: `${target('oom_eta_seconds:min')} or (${living}) * ${NEVER}`, verdict: target('verdict:code'), held: target('memory_held:ratio'),
           left: `memscope_memory_headroom_bytes{${WHICH}}`, growth: target('floor_slope_bytes_per_second:max'), signs: target('oom_precursors:sum'), processes: target('processes:sum'),
         },
         columns: [
           { refId: 'A', title: 'time to OOM', unit: 's', width: 140, properties: [
-            { id: 'mappings', value: [{ type: 'range', options: { from: NEVER, to: null, result: { text: 'no end in sight', color: 'green', index: 0 } } }] },
+            { id: 'mappings', value: [{ type: 'range', options: { from: NEVER, to: null, result: { text: 'no forecast', color: 'green', index: 0 } } }] },
             { id: 'custom.cellOptions', value: { type: 'color-text' } },
             { id: 'thresholds', value: steps('red', [3600, 'orange'], [86400, 'green']) }] },
           { label: 'instance', title: 'host', width: 200 },
           { label: 'target', title: 'job', properties: [{ id: 'links', value: [{ title: 'the job', url: '/d/memscope-job?var-instance=${__data.fields.host}&var-target=${__data.fields.job}' }] }] },
           { refId: 'B', title: 'verdict', width: 110, properties: [{ id: 'mappings', value: CODES }, { id: 'custom.cellOptions', value: { type: 'color-text' } }] },
-          { refId: 'C', title: 'held of the limit', unit: 'percentunit', width: 150, properties: [{ id: 'min', value: 0 }, { id: 'max', value: 1 }, { id: 'custom.cellOptions', value: { type: 'gauge', mode: 'basic' } }, { id: 'thresholds', value: steps('green', [0.8, 'orange'], [0.9, 'red']) }] },
+          { refId: 'C', title: 'part of the limit', unit: 'percentunit', width: 150, properties: [{ id: 'min', value: 0 }, { id: 'max', value: 1 }, { id: 'custom.cellOptions', value: { type: 'gauge', mode: 'basic' } }, { id: 'thresholds', value: steps('green', [0.8, 'orange'], [0.9, 'red']) }] },
           { refId: 'D', title: 'left', unit: 'bytes', width: 100 },
           { refId: 'E', title: 'floor rises by', unit: 'Bps', width: 120 },
-          { refId: 'F', title: 'signs of a kill', width: 110, properties: [{ id: 'thresholds', value: steps('green', [1, 'red']) }, { id: 'custom.cellOptions', value: { type: 'color-text' } }] },
+          { refId: 'F', title: 'precursors', width: 110, properties: [{ id: 'thresholds', value: steps('green', [1, 'red']) }, { id: 'custom.cellOptions', value: { type: 'color-text' } }] },
           { refId: 'G', title: 'processes', width: 100 },
         ],
         sort: { by: 'time to OOM', descending: false },
       }),
     ] },
-    { title: 'How does it develop?', panels: [
-      lines([12, 9], { title: 'Which jobs hold the most of their limit?', unit: 'percentunit', legend: 'right', description: 'The 20 highest at each moment. What is held for good, siblings below the same limit included.',
+    { title: 'How do the jobs develop over time?', panels: [
+      lines([12, 9], { title: 'Which jobs hold the most of their limit?', unit: 'percentunit', legend: 'right', description: 'The 20 jobs with the largest part at each time: unreclaimable memory over the limit. Siblings below the same limit are included.',
         queries: { '{{target}} {{instance}}': `topk(20, ${target('memory_held:ratio')})` }, field: { min: 0, max: 1 } }),
-      timeline([12, 9], { title: 'Which verdicts were there?', unit: 'none', description: 'Of the 30 jobs with the fastest growth now.',
+      timeline([12, 9], { title: 'What were the verdicts over time?', unit: 'none', description: 'The verdicts of the 30 jobs with the fastest growth now.',
         queries: { '{{target}} {{instance}}': `${target('verdict:code')} and on (instance, target) topk(30, ${target('floor_slope_bytes_per_second:max')})` }, field: { mappings: CODES } }),
-      lines([12, 8], { title: 'What do processes die of?', unit: 'none', stacked: true, description: 'Deaths in five minutes on all machines, by cause; teardown is left out.',
+      lines([12, 8], { title: 'What do processes die of?', unit: 'none', stacked: true, description: 'Deaths within five minutes on all machines, by cause. Teardown is not counted.',
         queries: { '{{cause}}': `sum by (cause) (increase(${target('deaths_total:sum')}[5m]))` }, field: { min: 0 } }),
-      lines([12, 8], { title: 'Which jobs copy what they shared?', unit: 'bytes', description: 'Copy-on-write un-sharing by job, the ten largest.',
+      lines([12, 8], { title: 'Which jobs copy shared pages?', unit: 'bytes', description: 'Copy-on-write un-sharing by job, the ten largest.',
         queries: { '{{target}} {{instance}}': `topk(10, ${target('cow_unshared_bytes:sum')})` }, field: { min: 0 } }),
-      bars([12, 8], { title: 'Which GPUs are the fullest?', unit: 'percentunit', description: 'The 20 fullest now. Empty where no machine has one.',
+      bars([12, 8], { title: 'Which GPUs are the fullest?', unit: 'percentunit', description: 'The 20 fullest GPUs now. Empty if no machine has a GPU.',
         queries: { '{{instance}} {{gpu}}': `sort_desc(topk(20, ${instance('gpu_memory_used:ratio')}))` }, field: { min: 0, max: 1, thresholds: steps('green', [0.9, 'orange'], [0.95, 'red']) } }),
-      lines([12, 8], { title: 'Which jobs hold GPU and pinned memory?', unit: 'bytes', description: 'The ten largest of each. Empty where no machine has a GPU.',
+      lines([12, 8], { title: 'Which jobs hold GPU and pinned memory?', unit: 'bytes', description: 'The ten jobs with the most GPU memory and the ten with the most pinned host memory. Empty if no machine has a GPU.',
         queries: { 'GPU: {{target}} {{instance}}': `topk(10, ${target('gpu_process_memory_bytes:sum')})`, 'pinned: {{target}} {{instance}}': `topk(10, ${target('pinned_host_bytes:sum')})` }, field: { min: 0 } }),
     ] },
-    { title: 'Are the watchers well?', panels: [
-      stat([8, 6], { title: 'Which alerts fire?', unit: 'none', description: 'By name, with how many of each.', text: BigValueTextMode.ValueAndName,
+    { title: 'Do the watchers work?', panels: [
+      stat([8, 6], { title: 'Which alerts fire?', unit: 'none', description: 'The number of firing alerts, by name.', text: BigValueTextMode.ValueAndName,
         queries: { '{{alertname}}': `count by (alertname) (ALERTS{alertname=~"Memscope.+",alertstate="firing",${WHERE}})` }, field: { noValue: 'none', color: colour('red') } }),
-      lines([8, 6], { title: 'How much CPU do watchers use?', unit: 'percentunit', description: 'Of one CPU, the ten highest.',
+      lines([8, 6], { title: 'How much CPU do watchers use?', unit: 'percentunit', description: 'CPU time as a part of one CPU, for the ten watchers that use most.',
         queries: { '{{instance}}': `topk(10, ${instance('self_cpu:rate5m')})` }, field: { min: 0 } }),
-      lines([8, 6], { title: 'Which watchers lost something?', unit: 'none', description: 'Events that could not be recorded in 15 minutes, by machine.',
+      lines([8, 6], { title: 'Which watchers lost something?', unit: 'none', description: 'Events that a watcher could not record in the last 15 minutes, by machine.',
         queries: { '{{instance}}': `topk(10, ${instance('events_dropped:increase15m')})` }, field: { min: 0 } }),
-      table([24, 6], { title: 'Which versions run where?', unit: 'none', description: 'How many machines run each build.',
+      table([24, 6], { title: 'Which versions run where?', unit: 'none', description: 'The number of machines that run each version.',
         queries: { machines: `count by (version, architecture) (memscope_build_info{${WHERE}})` },
         columns: [{ label: 'version', title: 'version' }, { label: 'architecture', title: 'architecture' }, { title: 'machines' }] }),
     ] },

@@ -8,7 +8,7 @@ import { watcher } from './job/watcher.js';
 const verdict = of('verdict', JOB, 'scope="target"');
 
 export const job = dashboard('memscope-job', 'memscope: a job',
-  'One job as memscope sees it: is it a leak, when does it run out of memory, who holds it; then roles, kinds, faults, sharing, GPUs, deaths and what watching costs.', {
+  'One job: is it a leak, when does it run out of memory, which roles hold the memory. Below: roles, kinds of memory, page faults, sharing, GPUs, deaths, and the cost of watching.', {
   from: 'now-1h', refresh: '10s',
   variables: [
     datasourceVariable,

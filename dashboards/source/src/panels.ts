@@ -1,4 +1,4 @@
-// Panels as small as a question, its words and its queries; what Grafana wants besides is filled in here.
+// Makes Grafana panels from a title, a description and queries, and fills in all other options.
 import {
   AxisPlacement, BarGaugeDisplayMode, BarGaugeNamePlacement, BarGaugeSizing, BarGaugeValueMode, BigValueColorMode, BigValueGraphMode,
   BigValueJustifyMode, BigValueTextMode, FieldColorModeId, GraphDrawStyle, LegendDisplayMode, MappingType, PercentChangeColorMode, SortOrder,
@@ -38,7 +38,7 @@ export const byQuery = (refId: string, properties: Override['properties']): Over
   ({ matcher: { id: 'byFrameRefID', options: refId }, properties });
 export const byName = (name: string, properties: Override['properties']): Override =>
   ({ matcher: { id: 'byName', options: name }, properties });
-/** The colour below the first step; each step is a colour from that value on. */
+/** `lowest`: the colour below the first step. Each step: a value, and the colour from that value on. */
 export const steps = (lowest: string, ...rest: [number, string][]): ThresholdsConfig => ({
   mode: ThresholdsMode.Absolute, steps: [{ value: null, color: lowest }, ...rest.map(([value, color]) => ({ value, color }))],
 });
@@ -90,7 +90,7 @@ export function bars(size: [number, number], it: Words<never>): Placed {
   return panel('bargauge', size, it, options, undefined, NOW);
 }
 
-/** Lines, or areas on top of each other where what they show adds up. */
+/** Lines, or stacked areas for series that add up. */
 export function lines(size: [number, number], it: Words<GraphFieldConfig> & { stacked?: boolean; legend?: 'right' | 'bottom' }): Placed {
   const custom: GraphFieldConfig = {
     drawStyle: GraphDrawStyle.Line, lineWidth: 1, fillOpacity: it.stacked ? 40 : 8, showPoints: VisibilityMode.Never,
@@ -116,10 +116,10 @@ export function timeline(size: [number, number], it: Words<TimelineField>): Plac
 
 export interface Column { label?: string; refId?: string; title: string; unit?: string; width?: number; properties?: Override['properties'] }
 
-/** Without the name of the metric, which would be one more label and keep the rows of two queries apart. */
+/** Drops the name of the metric. As a label it would put the values of two queries into different rows. */
 const nameless = (expr: string) => `max without () (${expr})`;
 
-/** One row for each set of labels, one column for each query and for each label that is named; other labels are hidden. */
+/** One row for each set of labels, and one column for each query and each label in `columns`. Other labels are hidden. */
 export function table(size: [number, number], it: Words<TableFieldOptions> & { columns: Column[]; sort?: { by: string; descending: boolean } }): Placed {
   const options = {
     cellHeight: TableCellHeight.Sm, frameIndex: 0, showHeader: true, showTypeIcons: false,

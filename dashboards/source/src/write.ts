@@ -1,4 +1,4 @@
-// Writes the dashboards; with --check it only says whether what stands there is what would be written.
+// Writes the dashboards. With --check it only compares the existing files with the output and fails if they differ.
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { fleet } from './fleet.js';
@@ -11,7 +11,7 @@ for (const dashboard of [job, fleet]) {
   if (!process.argv.includes('--check')) {
     writeFileSync(file, text);
   } else if (readFileSync(file, 'utf8') !== text) {
-    console.error(`${file} is not what src/ makes: npm run build`);
+    console.error(`${file} differs from the output of src/: run npm run build`);
     stale += 1;
   }
 }

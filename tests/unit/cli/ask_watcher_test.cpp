@@ -31,7 +31,7 @@ TEST(AskWatcher, SeveralTargetsAndNoneNamedIsAUsageErrorThatListsThem) {
 TEST(AskWatcher, ANameNobodyWatchesIsAUsageError) {
     const auto failed = failure(choose_target(kTwo, "c"));
     EXPECT_EQ(failed.exit_status, 2);
-    EXPECT_THAT(failed.error.message(), HasSubstr("nobody watches 'c'"));
+    EXPECT_THAT(failed.error.message(), HasSubstr("no watcher watches 'c'"));
 }
 
 TEST(AskWatcher, FindsANameWhoseBytesAreNotText) {

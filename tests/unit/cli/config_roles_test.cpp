@@ -59,9 +59,9 @@ TEST(ConfigRoles, UnknownKeysAndWrongTypes) {
 }
 
 TEST(ConfigRoles, ARuleNeedsARoleAndACondition) {
-    EXPECT_THAT(refused("wait = true\n[[role]]\ncomm = 'x'"), HasSubstr(":2: role: the rule names no role"));
+    EXPECT_THAT(refused("wait = true\n[[role]]\ncomm = 'x'"), HasSubstr(":2: role: the rule has no role"));
     EXPECT_THAT(refused("[[role]]\nrole = 'helper'"), HasSubstr(":1: role: the rule would match every process"));
-    EXPECT_THAT(refused("[[role]]"), HasSubstr("names no role"));
+    EXPECT_THAT(refused("[[role]]"), HasSubstr("the rule has no role"));
 }
 
 TEST(ConfigRoles, OnlyTablesAreRules) {

@@ -29,8 +29,8 @@ TEST(OptionErrors, ANearOptionIsOffered) {
 }
 
 TEST(OptionErrors, TensorsNeedGpusAndMaps) {
-    EXPECT_EQ(watch_refusal({"--torch", "--no-gpu"}), "--torch: does not work with --no-gpu; leave one of them out");
-    EXPECT_EQ(watch_refusal({"--torch", "--no-maps"}), "--torch: does not work with --no-maps; leave one of them out");
+    EXPECT_EQ(watch_refusal({"--torch", "--no-gpu"}), "--torch: does not work with --no-gpu; remove one of them");
+    EXPECT_EQ(watch_refusal({"--torch", "--no-maps"}), "--torch: does not work with --no-maps; remove one of them");
 }
 
 TEST(OptionErrors, AFarOptionIsNotGuessed) {
@@ -150,7 +150,7 @@ TEST(OptionErrors, Growth) {
 }
 
 TEST(OptionErrors, OneValueIsEnough) {
-    EXPECT_EQ(watch_refusal({"--interval", "1s", "--interval", "2s"}), "--interval: given 2 times; give it once");
+    EXPECT_EQ(watch_refusal({"--interval", "1s", "--interval", "2s"}), "--interval: given 2 times; use it once");
     EXPECT_THAT(refusal({"status", "--target", "a", "--target", "b"}), StartsWith("--target: given 2 times"));
 }
 

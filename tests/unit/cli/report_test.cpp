@@ -78,8 +78,8 @@ TEST(ReadReport, EveryTruncationIsAnErrorOfOneLine) {
 }
 
 TEST(ReadReport, OtherFilesAreToldApart) {
-    EXPECT_THAT(parse_report("").error().message(), HasSubstr("no JSON"));
-    EXPECT_THAT(parse_report("[]").error().message(), HasSubstr("no report of a death"));
+    EXPECT_THAT(parse_report("").error().message(), HasSubstr("is not JSON"));
+    EXPECT_THAT(parse_report("[]").error().message(), HasSubstr("is not a death report"));
     EXPECT_THAT(parse_report("{\"report\": \"death\", \"version\": 2}").error().message(),
                 HasSubstr("another version"));
     EXPECT_THAT(parse_report(std::string(1'000'000, '[')).error().message(), HasSubstr("nested too deeply"));
@@ -98,7 +98,7 @@ TEST(ReadReport, AMissingOrDamagedRecordIsSaid) {
     without.erase("record");
     EXPECT_THAT(message(without.dump()), HasSubstr("has no record"));
     without["record"] = json::array({1});
-    EXPECT_THAT(message(without.dump()), HasSubstr("a record that is no text"));
+    EXPECT_THAT(message(without.dump()), HasSubstr("a record that is not a string"));
     EXPECT_THAT(message(file_of(report, "not base64!")), HasSubstr("not base64"));
     EXPECT_THAT(message(file_of(report, "")), HasSubstr("is no record of memscope"));
     EXPECT_THAT(message(file_of(report, base64(good.substr(0, good.size() / 2)))), HasSubstr("is cut short"));
@@ -117,7 +117,7 @@ TEST(ReadReport, ARecordThatSomebodyMadeUpIsRefusedWhereItCannotBeShown) {
         const auto read = parse_report(file_of(good, base64(encode_record(made_up))));
         return read ? std::string("read") : read.error().message();
     };
-    EXPECT_THAT(message({}), HasSubstr("tells of no death"));
+    EXPECT_THAT(message({}), HasSubstr("contains no death"));
     DeathReport bare = good;
     bare.then.targets.clear();
     EXPECT_THAT(message(bare), HasSubstr("has no target"));
@@ -183,17 +183,17 @@ TEST_F(TheReportCommand, PrintsJsonWithoutAnythingThatSteersATerminal) {
 }
 
 TEST_F(TheReportCommand, SaysClearlyThatThereIsNone) {
-    EXPECT_THAT(show(std::nullopt, tree.at("empty")).error().message(), HasSubstr("no death has been written down"));
+    EXPECT_THAT(show(std::nullopt, tree.at("empty")).error().message(), HasSubstr("there is no death report in "));
     EXPECT_THAT(show(std::nullopt, tree.at("nowhere")).error().message(),
-                AllOf(HasSubstr("no death has been written down"), HasSubstr("--report-dir")));
+                AllOf(HasSubstr("there is no death report: the directory"), HasSubstr("--report-dir")));
 }
 
 TEST_F(TheReportCommand, NamesTheFileThatIsWrong) {
-    EXPECT_THAT(show(tree.at("cut.json")).error().message(), AllOf(HasSubstr("cut.json"), HasSubstr("no JSON")));
+    EXPECT_THAT(show(tree.at("cut.json")).error().message(), AllOf(HasSubstr("cut.json"), HasSubstr("is not JSON")));
     EXPECT_THAT(show(tree.at("none.json")).error().message(), HasSubstr("none.json"));
-    EXPECT_THAT(show(tree.at("empty")).error().message(), HasSubstr("no plain file"));
+    EXPECT_THAT(show(tree.at("empty")).error().message(), HasSubstr("not a regular file"));
     ASSERT_EQ(::mkfifo(tree.at("pipe").c_str(), 0600), 0);
-    EXPECT_THAT(show(tree.at("pipe")).error().message(), HasSubstr("no plain file"));
+    EXPECT_THAT(show(tree.at("pipe")).error().message(), HasSubstr("not a regular file"));
     tree.write("large.json", std::string(kMostReportBytes, ' '));
     EXPECT_THAT(show(tree.at("large.json")).error().message(), HasSubstr("too large"));
 }

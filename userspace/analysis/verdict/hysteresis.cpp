@@ -64,8 +64,8 @@ std::optional<double> lowest_since(const Series& series, double since) {
 
 }  // namespace
 
-Judgement VerdictHysteresis::settle(const Judgement& judged, const Series& series, bool restarts_are_told) {
-    restarts_are_told_ = restarts_are_told;
+Judgement VerdictHysteresis::settle(const Judgement& judged, const Series& series, bool restarts_from_tree) {
+    restarts_from_tree_ = restarts_from_tree;
     const Judgement fresh = doubted(judged);
     if (shown_.verdict == Verdict::insufficient || is_new_run(fresh) || fresh.verdict == shown_.verdict ||
         may_replace(fresh, series))
@@ -97,7 +97,7 @@ Judgement VerdictHysteresis::doubted(Judgement fresh) {
 bool VerdictHysteresis::is_new_run(const Judgement& fresh) const {
     if (!fresh.restarted) return false;
     // Without the process tree, a fall of a spiky curve may turn out to be the end of a spike.
-    const bool may_be_spike = !restarts_are_told_ && shown_.verdict == Verdict::spiky;
+    const bool may_be_spike = !restarts_from_tree_ && shown_.verdict == Verdict::spiky;
     if (may_be_spike && fresh.until - *fresh.restarted < kRunBegins * fresh.warmup) return false;
     const Seconds slack = std::max(kSameRun * fresh.warmup, 0.02 * (fresh.until - fresh.since));
     return !shown_.restarted || *fresh.restarted > *shown_.restarted + slack;

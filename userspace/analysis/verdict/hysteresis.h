@@ -17,7 +17,7 @@ class VerdictHysteresis {
   public:
     // Returns the judgement to show. `judged` is the latest judgement of `series`. `restarts_from_tree`: its restarts
     // were reported by the process tree; otherwise they were found on the curve.
-    Judgement settle(const Judgement& judged, const Series& series, bool restarts_are_told = false);
+    Judgement settle(const Judgement& judged, const Series& series, bool restarts_from_tree = false);
 
   private:
     // The floor and its slope at the last judgement that said `leaking`. Later samples are compared with them.
@@ -43,7 +43,7 @@ class VerdictHysteresis {
     Judgement keep(const Judgement& fresh);
 
     Judgement shown_{};
-    bool restarts_are_told_ = false;
+    bool restarts_from_tree_ = false;
     std::optional<Accusation> accusation_{};
     std::optional<Verdict> pending_{};  // a verdict that is not shown yet, and since when it is pending
     Seconds pending_since_{};

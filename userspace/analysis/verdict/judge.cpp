@@ -23,10 +23,10 @@ void Judge::add(Seconds time, Bytes bytes) {
 
 void Judge::restart(Seconds at) {
     constexpr std::size_t kMost = 32;  // older restarts do not affect the verdict
-    auto& told = settings_.evidence.restarts;
-    if (!told) told.emplace();
-    if (told->size() == kMost) told->erase(told->begin());
-    told->push_back(at);
+    auto& restarts = settings_.evidence.restarts;
+    if (!restarts) restarts.emplace();
+    if (restarts->size() == kMost) restarts->erase(restarts->begin());
+    restarts->push_back(at);
     next_ = series_.length();  // judge at the next sample, because the old verdict is about the run that ended
 }
 

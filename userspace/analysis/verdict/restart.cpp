@@ -10,11 +10,11 @@
 namespace memscope {
 namespace {
 
-constexpr double kFar = 0.75;  // of what was held before
+constexpr double kFar = 0.75;  // of the level before the fall
 
 struct Collapse {
     std::size_t top = 0;  // the first bin of the fall
-    std::size_t bin = 0;  // the lowest after it
+    std::size_t bin = 0;  // the lowest bin after the fall
     double at = 0;
     double from = 0;
     double to = 0;
@@ -26,7 +26,7 @@ double lowest(std::span<const Bin> bins) {
     return low;
 }
 
-// What falls back to a level that it left a short while ago was a spike.
+// Whether the fall was the end of a spike: the series returns to a level that it left a short time before.
 bool was_a_spike(std::span<const Bin> bins, double level, double slack) {
     const double near = 1.15 * level + slack;
     const auto last = std::find_if(bins.rbegin(), bins.rend(), [&](const Bin& bin) { return bin.low < near; });
@@ -34,7 +34,7 @@ bool was_a_spike(std::span<const Bin> bins, double level, double slack) {
     return bins.back().low_at - last->low_at < 0.25 * (bins.back().low_at - bins.front().low_at);
 }
 
-// A process that ends may take a few samples for it, so what was held before is sought a moment earlier.
+// The end of a process can extend over a few samples, so the level before a fall is measured `moment` seconds earlier.
 std::vector<Collapse> find_collapses(std::span<const Bin> bins, double level, double warmup) {
     std::vector<Collapse> found;
     const double length = bins.back().low_at - bins.front().low_at;
@@ -86,18 +86,18 @@ bool are_teeth(const std::vector<Collapse>& collapses) {
 }
 
 constexpr double kDeep = 0.5;            // of the level before, and of the level from which growth resumes
-constexpr double kSteeper = 2.5;         // loading is at least so many times faster than the growth after it
+constexpr double kSteeper = 2.5;         // times: loading is at least this much faster than the growth after it
 constexpr double kLongestLoad = 0.35;    // of the run: time below the level from which growth resumes
-constexpr double kOnTheGround = 1.15;    // of the lowest: a job that has not begun to load yet
-constexpr double kSameLevel = 0.03;      // of the level: a dip that comes back so near was no restart
-constexpr double kYoung = 0.1;           // of the time before it
-constexpr std::size_t kBefore = 8;       // bins that tell the level before a fall
-constexpr std::size_t kFewestAfter = 3;  // bins behind the loading that tell how growth goes on
+constexpr double kOnTheGround = 1.15;    // of the lowest bin: below it, the job has not begun to load yet
+constexpr double kSameLevel = 0.03;      // of the level: a dip that returns to within this distance is no restart
+constexpr double kYoung = 0.1;           // of the time before the run
+constexpr std::size_t kBefore = 8;       // bins from which the level before a fall is measured
+constexpr std::size_t kFewestAfter = 3;  // bins after the loading that are needed to measure further growth
 
 struct Fall {
-    std::size_t at = 0;      // the first bin below
-    std::size_t bottom = 0;  // the last bin before it rises again
-    double before = 0;       // the level it fell from
+    std::size_t at = 0;      // the first low bin
+    std::size_t bottom = 0;  // the last bin before the series rises again
+    double before = 0;       // the level before the fall
 };
 
 double median_low(std::span<const Bin> bins) {
@@ -107,10 +107,10 @@ double median_low(std::span<const Bin> bins) {
     return median_value(std::move(lows));
 }
 
-// Deep falls and where each ends: at the last bin that is near the lowest.
+// The deep falls. A fall ends at the last bin that is near its lowest bin.
 std::vector<Fall> find_deep_falls(std::span<const Bin> bins) {
     std::vector<Fall> falls;
-    std::size_t since = 0;  // where the present run began
+    std::size_t since = 0;  // the bin at which the present run began
     for (std::size_t i = 1; i < bins.size(); ++i) {
         if (bins[i].low >= kDeep * bins[i - 1].high) continue;
         const std::size_t first = std::max(since, i - std::min(i, kBefore));
@@ -131,9 +131,9 @@ std::vector<Fall> find_deep_falls(std::span<const Bin> bins) {
     return falls;
 }
 
-// The run that begins at a bottom: does it soon rise fast, to more than twice the bottom, and then slowly or not at
-// all? `run` begins with the bottom, `fell` is when the fall began. What stays down for most of the time was a spike
-// before.
+// Whether a run that begins at a bottom soon rises fast to more than twice the bottom, and then slowly or not at all.
+// `run` begins with the bottom, `fell` is the time at which the fall began. If the series stays low for most of the
+// run, the fall was the end of a spike.
 bool undershoots(std::span<const Bin> run, double fell) {
     if (run.size() < kFewestAfter + 2) return false;
     const double began = run.front().low_at;
@@ -142,7 +142,7 @@ bool undershoots(std::span<const Bin> run, double fell) {
     const auto end = run.last(last);
     const double end_level = median_low(end);
     const double end_at = 0.5 * (end.front().low_at + end.back().low_at);
-    std::vector<double> floor(run.size());  // the lowest from there on: spikes above it do not count
+    std::vector<double> floor(run.size());  // the minimum from each bin to the end, so that spikes do not count
     floor.back() = run.back().low;
     for (std::size_t i = run.size() - 1; i > 0; --i) floor[i - 1] = std::min(floor[i], run[i - 1].low);
     for (std::size_t i = 1; i + kFewestAfter < run.size() && run[i].low_at <= soon; ++i) {
@@ -155,7 +155,7 @@ bool undershoots(std::span<const Bin> run, double fell) {
     return false;
 }
 
-// A fall that was back within a moment at the level it came from.
+// Whether the series returned to the level before the fall within two bins.
 bool is_dip(std::span<const Bin> bins, const Fall& fall) {
     constexpr std::size_t kMoment = 2;
     if (fall.bottom - fall.at >= kMoment || fall.bottom + kFewestAfter >= bins.size()) return false;
@@ -163,12 +163,12 @@ bool is_dip(std::span<const Bin> bins, const Fall& fall) {
     return std::abs(after - fall.before) < kSameLevel * fall.before;
 }
 
-// Whether memory fell near a time that the process tree told: the lowest after it is far below the level before.
+// The lowest bin near `time`, if it is far below the level before. `time`: when the trainer was replaced.
 std::optional<std::size_t> fall_at(std::span<const Bin> bins, double time, double until) {
     const auto first = std::ranges::lower_bound(bins, time, {}, &Bin::low_at);
     const auto at = static_cast<std::size_t>(first - bins.begin());
     if (at == 0 || first == bins.end()) return std::nullopt;
-    // The old process ends a while before the new one is seen: the fall may be among the bins before.
+    // The old process ends some time before the new one is seen, so the fall may be in the bins before `time`.
     const std::size_t from = at - std::min(at, kBefore);
     const std::size_t earlier = from - std::min(from, kBefore);
     if (earlier == from) return std::nullopt;
@@ -181,12 +181,13 @@ std::optional<std::size_t> fall_at(std::span<const Bin> bins, double time, doubl
 
 }  // namespace
 
-std::vector<std::size_t> find_restarts(std::vector<Bin>& bins, const std::optional<std::vector<double>>& told) {
+std::vector<std::size_t> find_restarts(std::vector<Bin>& bins, const std::optional<std::vector<double>>& replaced) {
     std::vector<std::size_t> restarts;
-    if (told) {
-        for (std::size_t i = 0; i < told->size(); ++i) {
-            const double until = i + 1 < told->size() ? (*told)[i + 1] : std::numeric_limits<double>::infinity();
-            const auto bottom = fall_at(bins, (*told)[i], until);
+    if (replaced) {
+        for (std::size_t i = 0; i < replaced->size(); ++i) {
+            const bool last = i + 1 == replaced->size();
+            const double until = last ? std::numeric_limits<double>::infinity() : (*replaced)[i + 1];
+            const auto bottom = fall_at(bins, (*replaced)[i], until);
             if (bottom && (restarts.empty() || *bottom > restarts.back())) restarts.push_back(*bottom);
         }
         return restarts;
@@ -211,9 +212,9 @@ std::vector<std::size_t> find_restarts(std::vector<Bin>& bins, const std::option
         const std::size_t bottom = falls[i].bottom;
         const std::size_t end = last ? bins.size() : falls[i + 1].at;
         const auto run = std::span(bins).subspan(bottom, end - bottom);
-        // The present run may be too young to show that it undershot: it is taken for a restart if the bottom is like
-        // that of the restarts before.
         if (bins[bottom].low >= kDeep * usual) continue;  // the end of a spike
+        // The present run may be too short to show the rise after an undershoot. It counts as a restart if its bottom
+        // is similar to those of the earlier restarts.
         const bool young = last && !restarts.empty() && bins[bottom].low <= 2 * ground &&
                            run.back().low_at - run.front().low_at < kYoung * run.front().low_at;
         if (!undershoots(run, bins[falls[i].at].low_at) && !young) continue;
@@ -240,12 +241,12 @@ bool are_alike(double one, double other) {
     return one > 0 && other > 0 && one < kAlike * other && other < kAlike * one;
 }
 
-// A ramp that was given back down to where it began, and that begins again at the same rate: the first tooth of a
-// sawtooth. `before` ends with the fall, `after` begins with it.
+// Whether the fall ends the first tooth of a sawtooth: the series returns to the level at which the ramp began, and the
+// next ramp rises at a similar rate. `before` ends with the fall, `after` begins with it.
 bool is_tooth(std::span<const Bin> before, const Collapse& fall, std::span<const Bin> after) {
     constexpr std::size_t kFewest = 6;
     constexpr double kBackToStart = 0.25;  // of the fall
-    constexpr double kLonger = 1.2;        // times: so long may the next tooth take
+    constexpr double kLonger = 1.2;        // times the length of this tooth: the longest that the next one may take
     if (before.size() < kFewest || after.size() < kFewest) return false;
     const double start = lowest(before.first(std::max<std::size_t>(2, before.size() / 12)));
     if (std::abs(fall.to - start) > kBackToStart * (fall.from - fall.to)) return false;
@@ -268,7 +269,7 @@ std::optional<std::size_t> find_collapse(std::span<const Bin> bins, Seconds warm
     if (are_teeth(collapses)) return std::nullopt;
     const std::size_t from = collapses.size() > 1 ? collapses[collapses.size() - 2].bin : 0;
     if (is_tooth(bins.subspan(from, last.top - from), last, bins.subspan(last.bin))) return std::nullopt;
-    // After many teeth, one that goes much deeper is an end and not a tooth.
+    // A fall that is much deeper than those of many earlier teeth is the end of the job and not a tooth.
     collapses.pop_back();
     double deepest = last.to;
     if (are_teeth(collapses)) {
@@ -282,7 +283,7 @@ std::optional<std::size_t> find_collapse(std::span<const Bin> bins, Seconds warm
 std::size_t unsettled_end(std::span<const Bin> bins) {
     constexpr std::size_t kTooFew = 2;
     for (std::size_t n = kTooFew; n > 0; --n) {
-        const std::size_t lately = bins.size() / 4;  // so much that the low of a tooth is among them
+        const std::size_t lately = bins.size() / 4;  // long enough to contain the low of a tooth
         if (lately < 5) return 0;
         const double held = lowest(bins.subspan(bins.size() - n - lately, lately));
         const auto end = bins.last(n);

@@ -9,23 +9,25 @@
 
 namespace memscope {
 
-// Where a new run of the job begins. `told`: the times at which the process tree says that the trainer was replaced, in
-// seconds since the first sample; none: nobody knows the tree (a file), and the curve decides.
+// The bins at which new runs of the job begin. `replaced`: the times at which the trainer was replaced in the process
+// tree, in seconds since the first sample. `nullopt`: the process tree is not known (a recorded file), so restarts are
+// detected on the curve.
 //
-// On a curve a restart undershoots: memory falls below half of the level from which growth then resumes, because a new
-// process starts small and loads its model again. A fall that goes on from where it landed is a tooth, however deep.
-// Told restarts need a fall as well: a trainer that is replaced while the memory stays has not given anything back.
+// On the curve, a restart is an undershoot: memory falls below half of the level from which growth then resumes,
+// because a new process starts small and loads its model again. If growth resumes from the bottom of the fall, it is a
+// tooth of a sawtooth, at any depth. A time in `replaced` counts as a restart only if memory fell as well, because a
+// trainer that is replaced while the memory stays has freed nothing.
 //
-// Bins of a fall that came back to the level before it within a moment are removed from `bins`: a gap in the reading,
-// not a restart.
-std::vector<std::size_t> find_restarts(std::vector<Bin>& bins, const std::optional<std::vector<double>>& told);
+// Removes from `bins` each short fall after which the series returns to its earlier level. Such a fall is a gap in the
+// reading and not a restart.
+std::vector<std::size_t> find_restarts(std::vector<Bin>& bins, const std::optional<std::vector<double>>& replaced);
 
-// The bin from which a series is to be judged because its floor fell far below what it held, without an undershoot, and
-// stayed there. Nothing if that never happened, or if it happens again and again: then it is a sawtooth.
+// The bin from which the series has to be judged because its floor fell far, without an undershoot, and stayed low.
+// `nullopt` if that never happened, or if it happens repeatedly, because then it is a sawtooth.
 std::optional<std::size_t> find_collapse(std::span<const Bin> bins, Seconds warmup);
 
-// How many bins at the end lie far below what was held lately, and are too few to tell if that stays: mostly a job that
-// ends. They say nothing about what it did before.
+// The number of bins at the end that are far below the recent level but too few to show whether the level stays low.
+// Mostly the job is ending then, and these bins say nothing about its behaviour before.
 std::size_t unsettled_end(std::span<const Bin> bins);
 
 }  // namespace memscope

@@ -44,8 +44,8 @@ std::optional<Staircase> find_staircase(const Floor& floor, std::size_t from, co
     const double length = floor.end() - floor.at[from];
     if (*std::ranges::max_element(heights) > 3.5 * height) return std::nullopt;
     if (longest > 3.2 * period || longest > 0.55 * length) return std::nullopt;
-    if (floor.end() - steps.back().at > 1.7 * longest) return std::nullopt;      // it has ended
-    if (steps.front().at - floor.at[from] > 1.7 * longest) return std::nullopt;  // or what was before is not part of it
+    if (floor.end() - steps.back().at > 1.7 * longest) return std::nullopt;      // the staircase has ended
+    if (steps.front().at - floor.at[from] > 1.7 * longest) return std::nullopt;  // it begins long after `from`
     double risen = 0;
     for (std::size_t i = 1; i < heights.size(); ++i) risen += heights[i];
     const double span = steps.back().at - steps.front().at;
@@ -55,7 +55,7 @@ std::optional<Staircase> find_staircase(const Floor& floor, std::size_t from, co
 
 namespace {
 
-// Where the series was below the middle of a step for the last time.
+// The time at which the series was below the middle of a step for the last time.
 double place_of_step(double at, const Floor& floor, std::span<const Bin> bins) {
     const std::size_t after = std::clamp<std::size_t>(floor.first_since(at), 2, floor.size() - 1);
     const std::size_t next = std::min(after + 1, floor.size() - 1);
@@ -89,7 +89,7 @@ Staircase sharpened(Staircase stairs, const Floor& floor, std::span<const Bin> b
 
 namespace {
 
-constexpr std::size_t kFewPoints = 25;  // a floor of so few leaves little to judge by
+constexpr std::size_t kFewPoints = 25;  // a floor with at most so many points has to meet stricter conditions
 
 std::vector<double> distances_to(const Line& line, const Floor& floor, std::size_t from) {
     std::vector<double> distances;
@@ -112,7 +112,7 @@ double median_of(const Floor& floor, std::size_t from, std::size_t to) {
                          floor.bytes.begin() + static_cast<std::ptrdiff_t>(to)});
 }
 
-// What leaks does not come down again.
+// The deepest fall below an earlier maximum, in bytes. The floor of a leak hardly falls.
 double deepest_fall(const Floor& floor, std::size_t from) {
     double high = floor.bytes[from];
     double fall = 0;
@@ -123,7 +123,7 @@ double deepest_fall(const Floor& floor, std::size_t from) {
     return fall;
 }
 
-// The most that came within an eighth of the time.
+// The largest growth within about an eighth of the points, in bytes.
 double largest_burst(const Floor& floor, std::size_t from) {
     const std::size_t points = floor.size() - from;
     const auto width =
@@ -134,13 +134,13 @@ double largest_burst(const Floor& floor, std::size_t from) {
     return burst;
 }
 
-// Standard error of the slope of a line through so many points of that spread.
+// Standard error of the slope of a line. `spread`: standard deviation of the points around the line.
 double slope_error(double spread, double points, double length) {
     return spread * std::sqrt(12.0 / points) / std::max(length, 1e-9);
 }
 
-// Each later part of the window must still rise, down to its last few points: a warm-up that has just ended has risen
-// over the window, too.
+// Whether each later part of the window still rises, down to its last few points. The rise over the whole window is not
+// enough, because a warm-up that has just ended shows one as well.
 bool goes_on(const Floor& floor, const Rise& rise, double spread) {
     const double wander = std::sqrt((1 + rise.inertia) / (1 - rise.inertia));
     for (const double part : {0.5, 0.34, 0.22}) {
@@ -162,7 +162,7 @@ bool goes_on(const Floor& floor, const Rise& rise, double spread) {
     return true;
 }
 
-// Growth inside the budget is no leak: it has to go on behind it, by itself.
+// Whether the part of the rise after the budget is growth by itself, because growth inside the budget is no leak.
 bool goes_on_after_budget(const Floor& floor, const Rise& rise, const Bar& bar, double spread) {
     if (rise.began >= bar.budget_ends) return true;
     const std::size_t k = floor.first_since(bar.budget_ends);
@@ -182,13 +182,14 @@ std::optional<Rise> stepped(const Floor& floor, Rise rise, const std::vector<Ste
         if (after < (steps.size() >= 5 ? 2 : 3)) return std::nullopt;
     }
     if (floor.end() - stairs->first_at < bar.shortest) return std::nullopt;
-    // The later half of the steps must bring its part: on a curve that flattens out, noise looks like steps.
+    // The second half must have at least a quarter of the growth, because noise on a curve that flattens looks like
+    // steps.
     const double middle = 0.5 * (stairs->first_at + floor.end());
     const std::size_t half = std::min(floor.first_since(middle), floor.size() - 1);
     const std::size_t first = std::min(floor.first_since(stairs->first_at), floor.size() - 1);
     const double all = floor.bytes.back() - floor.bytes[first > 0 ? first - 1 : 0];
     if (floor.bytes.back() - floor.bytes[half] < 0.25 * all) return std::nullopt;
-    // Growth between the steps counts as well.
+    // The slope of the line includes growth between the steps, so it stays if the steps do not explain it.
     if (std::abs(stairs->slope() - rise.slope) <= 0.25 * rise.slope) rise.slope = stairs->slope();
     rise.began = stairs->first_at;
     rise.stairs = stairs;
@@ -223,7 +224,7 @@ std::optional<Rise> find_rise(const Floor& floor, std::size_t from, const Bar& b
     }
     const bool is_stepped = steps.size() >= 3 && sum > 0.75 * fitted &&
                             static_cast<double>(points) >= 2.5 * static_cast<double>(steps.size());
-    // One jump is no leak, however large, and two are not yet.
+    // One or two jumps are no leak, at any height.
     if (!steps.empty() && steps.size() < 3 && sum > 0.6 * rise.bytes) return std::nullopt;
     if (largest > (steps.size() >= 3 ? 0.6 : 0.5) * rise.bytes) return std::nullopt;
     if (points >= 8 && largest_burst(floor, from) > (is_stepped ? 0.6 : 0.5) * rise.bytes + 2.5 * floor.noise)

@@ -12,10 +12,10 @@ struct Step {
     double height = 0;  // bytes
 };
 
-// Upward jumps of the floor from a point on; neighbours are one.
+// Upward jumps of the floor from a point on. Jumps at adjacent points are joined to one step.
 std::vector<Step> find_steps(const Floor& floor, std::size_t from);
 
-// Steps that are alike and come at alike distances, three at least, the last of them not long ago.
+// At least three steps of similar height at similar distances, the last of them recent.
 struct Staircase {
     int count = 0;
     double height = 0;
@@ -26,35 +26,36 @@ struct Staircase {
 };
 std::optional<Staircase> find_staircase(const Floor& floor, std::size_t from, const std::vector<Step>& steps);
 
-// The same, with its first and last step where the samples have them: points of the floor may be a minute apart.
+// The staircase with the times of its first and last step taken from the samples, because the points of the floor may
+// be a minute apart.
 Staircase sharpened(Staircase stairs, const Floor& floor, std::span<const Bin> bins);
 
-// The floor has been rising from some point to its end.
+// A rise of the floor from some point to its end.
 struct Rise {
     std::size_t from = 0;
     double began = 0;  // seconds since the first sample
     double length = 0;
     double slope = 0;        // bytes per second
     double slope_error = 0;  // its standard error
-    double bytes = 0;        // from the beginning to the end
-    double strength = 0;     // how many standard errors, neighbours that are alike counted as one
-    double scatter = 0;      // spread around the line, as a part of the rise
-    double inertia = 0;      // how alike neighbours are: 0 for noise, near 1 for wandering
+    double bytes = 0;        // the growth from the beginning to the end
+    double strength = 0;     // the slope in standard errors, corrected for autocorrelation
+    double scatter = 0;      // standard deviation around the line, as a part of the rise
+    double inertia = 0;      // autocorrelation of adjacent points: 0 for noise, near 1 for random drift
     std::optional<Staircase> stairs{};
 };
 
-// What a rise must be to count.
+// The conditions that a rise must meet.
 struct Bar {
-    double level = 0;        // bytes: what `material` is a part of
+    double level = 0;        // bytes: kMaterial is a part of it
     double shortest = 0;     // seconds
-    double budget_ends = 0;  // seconds since the first sample: a rise has to go on after it
-    double least_after = 0;  // for so many seconds at least
+    double budget_ends = 0;  // seconds since the first sample: a rise has to continue after it ...
+    double least_after = 0;  // ... for at least this many seconds
     double factor = 1;       // Evidence::bar
 };
 
 std::optional<Rise> find_rise(const Floor& floor, std::size_t from, const Bar& bar);
 
-// Rises of less are no leak, whatever their shape.
+// The least rise that can be a leak, as a part of the level.
 inline constexpr double kMaterial = 0.01;
 
 }  // namespace memscope

@@ -49,13 +49,13 @@ void keep_better(Fit& best, Fit fit, double tau) {
     best.tau = tau;
 }
 
-// As parts of the length that was seen. Slower than that, an exponential cannot be told from a line.
+// Values of tau, as parts of the observed time. A slower exponential cannot be distinguished from a line.
 constexpr double kSlowest = 1.6;
 constexpr double kSlowestWithLine = 0.5;
 constexpr double kFastest = 0.02;
 constexpr double kStride = 0.8;
 
-// Between the values that were tried, by halving the distance.
+// Refines tau between the values that were tried, in steps that get half as long each time.
 template <class At>
 void refine(Fit& best, At at) {
     if (best.tau == 0) return;
@@ -83,7 +83,8 @@ Moments moments(const Floor& floor, std::size_t from, double length, double tau)
     return m;
 }
 
-// The part of the points that tells something of its own: where neighbours miss the curve alike, few of them do.
+// The part of the points that is statistically independent. It is small if adjacent points deviate from the curve in
+// the same direction.
 double independence(const Floor& floor, std::size_t from, double length, const Fit& fit) {
     if (fit.tau == 0) return 1;
     const auto shape = [&](std::size_t i) {
@@ -154,12 +155,12 @@ std::optional<double> slowing_by_thirds(const Floor& floor, std::size_t from) {
     const std::size_t second = floor.first_since(floor.at[from] + 2 * third);
     if (first < from + 4 || second < first + 4 || second + 4 > floor.size()) return std::nullopt;
     const std::size_t parts[] = {from, first, second, floor.size()};
-    double error = 0;  // of the slopes that are compared
+    double error = 0;  // standard error of the slopes that are compared
     for (int i = 0; i < 3; ++i) {
         const Line line = floor.line(parts[i], parts[i + 1]);
         const auto points = static_cast<double>(parts[i + 1] - parts[i]);
         const double spread = std::max(floor.noise, std::sqrt(line.squares / (points - 2)));
-        if (spread > std::max(3 * floor.noise, 0.12 * line.slope * third)) return std::nullopt;  // a step, no curve
+        if (spread > std::max(3 * floor.noise, 0.12 * line.slope * third)) return std::nullopt;  // a step and no curve
         if (i > 0) error = std::max(error, spread * std::sqrt(12 / points) / third);
     }
     const double early = floor.line(from, first).slope;

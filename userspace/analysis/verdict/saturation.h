@@ -5,23 +5,24 @@
 
 namespace memscope {
 
-// Growth that slows down: A - B exp(-t / tau) + c t, as far as the floor from some point on shows it.
+// Growth that slows down, fitted to the floor from some point on: A - B exp(-t / tau) + c t.
 struct Saturation {
     double from = 0;     // seconds since the first sample
     double tau = 0;      // seconds
-    double grown = 0;    // B: what the part that slows down comes to
-    double to_come = 0;  // what of B is still to come
+    double grown = 0;    // B: the total growth of the part that slows down, in bytes
+    double to_come = 0;  // the part of B that is not reached yet, in bytes
     double lasting = 0;  // c: bytes per second that do not slow down
-    bool lasts = false;  // c is needed to describe what was seen
+    bool lasts = false;  // the samples cannot be described without c
 
     double growth(double begin, double end) const;  // bytes between two times
 };
 
-// Nothing if a straight line does as well, if the curve is no such one, or if there are too few points.
+// `nullopt` if a straight line fits as well, if the curve does not fit, or if there are too few points.
 std::optional<Saturation> find_saturation(const Floor& floor, std::size_t from);
 
-// Growth that slows down in another way (a root, a logarithm): each third of the time brings less than the one before.
-// What is still to come if each further third brings as much less; nothing if it does not slow down.
+// For growth that slows down in another way (a root, a logarithm), so that each third of the time brings less growth
+// than the third before. Returns the bytes still to come if each further third decreases by the same factor, or
+// `nullopt` if growth does not slow down.
 std::optional<double> slowing_by_thirds(const Floor& floor, std::size_t from);
 
 }  // namespace memscope

@@ -11,10 +11,10 @@ namespace memscope {
 namespace {
 
 constexpr double kLeastHeight = 0.025;  // of the level: less is noise
-constexpr double kAlike = 0.5;          // of the height: what still stands on the jump, or is as high
+constexpr double kAlike = 0.5;          // of the height: above it, the jump has not been freed, or is similar
 
 struct Jump {
-    std::size_t at = 0;  // the first bin on it
+    std::size_t at = 0;  // the first bin after the jump
     double height = 0;
     double from = 0;
 };
@@ -32,7 +32,7 @@ bool stands_until(std::span<const Bin> bins, const Jump& jump, std::size_t end) 
                                [&](const Bin& bin) { return bin.low >= held(jump); });
 }
 
-// The highest on which all that follows stands.
+// The highest jump in the last third after which no bin falls back.
 std::optional<Jump> last_jump(std::span<const Bin> bins) {
     std::optional<Jump> highest;
     const std::size_t oldest = std::max<std::size_t>(bins.size() - bins.size() / 3, 1);
@@ -44,7 +44,7 @@ std::optional<Jump> last_jump(std::span<const Bin> bins) {
     return highest;
 }
 
-// How long what stood on that jump took until it came back; 0: it never did.
+// Seconds until the series fell back after the jump. 0: it never did.
 double lasted(std::span<const Bin> bins, const Jump& jump) {
     const auto back = std::ranges::find_if(bins.subspan(jump.at), [&](const Bin& bin) { return bin.low < held(jump); });
     return back == bins.subspan(jump.at).end() ? 0 : back->low_at - bins[jump.at].low_at;
@@ -69,10 +69,10 @@ namespace {
 
 constexpr std::size_t kEnough = 30;  // bins
 constexpr double kGap = 5;           // usual distances between bins
-constexpr double kNearlyAll = 0.95;  // of the distances: irregular samples have long ones that are no gaps,
-constexpr double kUnlikeOthers = 3;  // so that a gap is so many times as long as nearly all
-constexpr double kPeriods = 2;       // in which the floor is seen again
-constexpr double kOfPeriod = 0.1;    // less is not long enough to hide the floor
+constexpr double kNearlyAll = 0.95;  // quantile of the distances: irregular samples have long ones that are no gaps
+constexpr double kUnlikeOthers = 3;  // times that quantile: the least length of a gap
+constexpr double kPeriods = 2;       // after so many, the series has reached its floor again
+constexpr double kOfPeriod = 0.1;    // a shorter gap cannot hide the floor
 
 std::vector<double> distances_between(std::span<const Bin> bins) {
     std::vector<double> distances;
@@ -96,7 +96,7 @@ std::size_t too_few_since_gap(std::span<const Bin> bins, double period) {
         if (since >= kEnough && !may_hide_floor) break;
         const double gap = bins[first].low_at - bins[first - 1].low_at;
         if (gap < least) continue;
-        // As long as it lasted is long enough.
+        // Enough samples if they cover at least as much time as the gap.
         const bool few = since < kEnough && static_cast<double>(since) * usual < gap;
         if (few || (may_hide_floor && gap > kOfPeriod * period)) too_few = since;
     }
@@ -106,7 +106,7 @@ std::size_t too_few_since_gap(std::span<const Bin> bins, double period) {
 namespace {
 
 constexpr std::size_t kLeastCount = 3;
-constexpr std::size_t kLatest = 8;  // excursions that tell what the next one will be like
+constexpr std::size_t kLatest = 8;  // excursions from which the next one is predicted
 
 struct AboveFloor {
     double at;
@@ -128,7 +128,7 @@ std::vector<AboveFloor> points_above(std::span<const Bin> bins, const Floor& flo
         } else if (at > floor.at.front() && k + 1 < floor.size()) {
             const double next = floor.bytes[k + 1];
             const double part = (at - floor.at[k]) / std::max(floor.at[k + 1] - floor.at[k], 1e-9);
-            // Between near points the higher one is taken: what lies below is the step from one to the other.
+            // Between close points use the higher one, because samples below it belong to the step between them.
             under = floor.size() >= kManyPoints ? std::max(under, next) : under + (next - under) * part;
         }
         points.push_back({at, bytes - under, bytes});
@@ -174,7 +174,7 @@ std::vector<Excursion> find_excursions(const std::vector<AboveFloor>& points, do
     return found;
 }
 
-// A tooth falls (or rises) at once; what only wanders does neither.
+// Whether most of the excursion rises or falls within `within` seconds, as a tooth does and random drift does not.
 bool is_abrupt(const std::vector<AboveFloor>& points, const Excursion& excursion, double within, double noise) {
     const std::size_t last = std::min(points.size() - 1, excursion.low_after + 1);
     std::size_t back = excursion.low_before;
@@ -199,8 +199,8 @@ std::vector<double> heights_of(const std::vector<AboveFloor>& points) {
     return heights;
 }
 
-// The largest part of the values that lies within a band of that width: near 1 for a floor with spikes on it, small for
-// teeth and for what wanders.
+// The largest part of the values that lies within a band of `width` bytes: near 1 for a floor with spikes, small for a
+// sawtooth and for random drift.
 double part_within(std::vector<double> values, double width) {
     std::ranges::sort(values);
     std::size_t most = 0;
@@ -224,8 +224,7 @@ std::optional<Spikes> find_spikes(std::span<const Bin> bins, const Floor& floor,
     const auto points = points_above(bins, floor);
     const auto heights = heights_of(points);
     const double usual = quantile(heights, 0.25);
-    // The more samples there are, the higher the highest of them stands for no reason, and the lower the lowest of a
-    // bin.
+    // With more samples, noise alone makes the highest of them higher, and the lowest of a bin lower.
     const auto samples = static_cast<double>(samples_in(bins));
     const auto a_bin = std::max(1.0, samples / static_cast<double>(bins.size()));
     const double chance = 2.5 + std::sqrt(2 * std::log(samples)) + std::sqrt(2 * std::log(a_bin));
@@ -251,7 +250,7 @@ std::optional<Spikes> find_spikes(std::span<const Bin> bins, const Floor& floor,
             large, [&](const Excursion& each) { return is_abrupt(points, each, 0.02 * period, noise); });
         if (static_cast<double>(abrupt) < 0.6 * static_cast<double>(large.size())) return std::nullopt;
     }
-    // The floor may have risen for good since the first ones: what comes next is like the latest.
+    // Use only the latest excursions, because the floor may have risen since the first ones.
     const std::span<const Excursion> latest = std::span(large).last(std::min(large.size(), kLatest));
     tops.clear();
     for (const Excursion& each : latest) tops.push_back(each.height);

@@ -23,7 +23,7 @@ double median_value(std::vector<double> values) {
 
 LineFits::LineFits(std::span<const double> times, std::span<const double> values) : sums_(times.size() + 1) {
     if (times.empty()) return;
-    // Sums of squares lose their digits far from zero: time from the first point, values from their mean.
+    // Sums of squares lose precision far from zero, so times count from the first point and values from their mean.
     first_ = times.front();
     mean_ = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
     for (std::size_t i = 0; i < times.size(); ++i) {

@@ -5,19 +5,19 @@
 
 namespace memscope {
 
-double median_value(std::vector<double> values);               // 0 of nothing
-double quantile(std::vector<double> values, double fraction);  // the nearest value; 0 of nothing
+double median_value(std::vector<double> values);               // 0 if there are no values
+double quantile(std::vector<double> values, double fraction);  // the nearest value, 0 if there are no values
 
 // A straight line through points by least squares.
 struct Line {
     double slope = 0;
-    double at = 0;       // the middle of the points' times ...
-    double height = 0;   // ... and the line's value there
+    double at = 0;       // the mean of the points' times ...
+    double height = 0;   // ... and the value of the line there
     double squares = 0;  // sum of the squared distances
     double value(double time) const { return height + slope * (time - at); }
 };
 
-// Lines through any run of the same points, each at constant cost.
+// Fits a line through any range of the same points in constant time.
 class LineFits {
   public:
     LineFits(std::span<const double> times, std::span<const double> values);

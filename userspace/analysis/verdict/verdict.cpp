@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kFewestSamples = 5;
 
 Bytes bytes_of(double value) {
-    constexpr double kMost = 1.8e19;  // what 64 bits hold
+    constexpr double kMost = 1.8e19;  // just below the largest 64-bit value
     return {static_cast<std::uint64_t>(std::clamp(std::round(value), 0.0, kMost))};
 }
 
@@ -43,7 +43,7 @@ Findings find_out(std::span<const Bin> bins, double budget) {
     return findings;
 }
 
-// The usual distance from the floor to the highest sample of a short while: what reaches a limit first.
+// The usual distance from the floor to the highest sample of a short period, because that sample reaches a limit first.
 double overhang_of(const Findings& findings) {
     if (findings.spikes) return findings.spikes->height;
     constexpr double kBlocks = 8;
@@ -65,7 +65,7 @@ double overhang_of(const Findings& findings) {
     return std::max(0.0, median_value(std::move(tops)));
 }
 
-// The usual top of what was seen since then: a line through steps says nothing of what stands on them.
+// The 95 % quantile of the highs since then, because a line through steps does not show how high samples are above it.
 double tops_since(const Findings& findings, double since) {
     std::vector<double> tops;
     for (const Bin& bin : findings.bins)
@@ -78,7 +78,7 @@ struct StillToCome {
     Doubt doubt = Doubt::budget;
 };
 
-// Growth since the start without a plateau, and no leak: is there still some to come?
+// For growth since the start that has no plateau and is no leak: whether more growth is expected.
 StillToCome growth_since_start(const Findings& findings) {
     const Floor& floor = findings.floor;
     const double elapsed = std::max(findings.elapsed(), 1e-9);
@@ -99,7 +99,7 @@ StillToCome growth_since_start(const Findings& findings) {
     return {elapsed < 3 * findings.budget && last.slope > 0.4 * mean && material, Doubt::decelerating};
 }
 
-// A slow rise that is not yet worth a segment of its own.
+// Whether the floor rises slowly, but not enough yet for a segment of its own.
 bool creeps_up(const Findings& findings) {
     const Floor& floor = findings.floor;
     const Line line = floor.line_since(0);
@@ -108,7 +108,7 @@ bool creeps_up(const Findings& findings) {
     return risen > std::max(kMaterial * floor.end_level(), 4 * floor.noise) && spread < 0.12 * risen;
 }
 
-// Where the line of a leak leaves the height that the floor had before.
+// The time at which the line of a leak leaves the level that the floor had before.
 double start_of(const Findings& findings, const Rise& rise, double end_level) {
     if (rise.stairs) return rise.began;
     const Floor& floor = findings.floor;
@@ -146,13 +146,13 @@ void set_leak(Judgement& judgement, const Findings& findings, const Leak& leak, 
     if (findings.warmup.ended) start = std::max(start, *findings.warmup.ended);
     judgement.leak_started = began + Seconds(start);
     if (findings.warmup.grew && !findings.warmup.ended && start > findings.start())
-        judgement.warmup_ended = judgement.leak_started;  // no pause between them: the kink is both
+        judgement.warmup_ended = judgement.leak_started;  // no pause between them, so both are at the kink
     judgement.confidence = std::min(0.99, 0.75 + 0.02 * std::min(12.0, rise.strength - 4));
 }
 
-// Growth on one straight line since the start, of which nothing was given back.
+// Whether the floor has grown on one straight line since the start and does not slow down.
 bool grows_steadily(const Floor& floor) {
-    constexpr double kStraight = 0.05;  // of the rise: how far points may stand off the line
+    constexpr double kStraight = 0.05;  // of the rise: the largest standard deviation around the line
     constexpr double kAsFast = 0.8;     // of the rate of the first half
     const Line line = floor.line_since(0);
     const double risen = line.slope * floor.length();
@@ -176,12 +176,12 @@ void set_warming_up(Judgement& judgement, const Findings& findings, Doubt doubt)
     judgement.confidence = 0.7;
 }
 
-constexpr double kSpikesOver = 10;  // periods without one
+constexpr double kSpikesOver = 10;  // periods without a spike
 
 void set_flat(Judgement& judgement, const Findings& findings) {
     const Floor& floor = findings.floor;
     const std::size_t k = std::min(floor.first_since(floor.end() - floor.length() / 3), floor.size() - 3);
-    // Spikes that have not come for a long time are over.
+    // Spikes are over if none has come for a long time.
     const bool over = findings.spikes && findings.now() - findings.spikes->last_at >
                                              std::max(kSpikesOver * findings.spikes->period, 0.5 * findings.budget);
     if (over) {
@@ -218,8 +218,8 @@ void decide(Judgement& judgement, const Findings& findings, const JudgeSettings&
     set_flat(judgement, findings);
 }
 
-// A spike is never foreseen higher than the latest ones reached: the floor may have risen for good below the same tops.
-// Where the floor still rises, the tops rise with it.
+// Limits the height of the next spike to the highest level of the latest ones, because the floor may have risen while
+// their tops stayed the same. If the floor still rises, the tops are expected to rise with it.
 void cap_spike(Judgement& judgement, const Findings& findings) {
     if (!findings.spikes) return;
     const bool grows = judgement.verdict == Verdict::leaking || judgement.verdict == Verdict::warming_up;
@@ -229,7 +229,7 @@ void cap_spike(Judgement& judgement, const Findings& findings) {
     if (judgement.spike) judgement.spike->height = std::min(judgement.spike->height, bytes_of(most));
 }
 
-// `judgement`: what is known before anything is judged. `began`: what the times of bins count from.
+// `judgement`: the values that are known before judging. `began`: the time from which the times of bins count.
 Judgement judge_bins(std::span<const Bin> bins, Judgement judgement, const JudgeSettings& settings, Seconds began) {
     judgement.samples = samples_in(bins);
     if (bins.empty()) return judgement;
@@ -249,16 +249,16 @@ Judgement judge_bins(std::span<const Bin> bins, Judgement judgement, const Judge
     judgement.overhang = overhang_of(findings);
     judgement.room = highest_since(bins, findings.warmup.ended.value_or(findings.start()));
     decide(judgement, findings, settings, began);
-    judgement.floor = std::min(judgement.floor, judgement.peak);  // a line may point higher than anything was
+    judgement.floor = std::min(judgement.floor, judgement.peak);  // the fitted line may end above the highest sample
     cap_spike(judgement, findings);
     return judgement;
 }
 
-// One run of a job, from its start or restart on.
+// Judges one run of a job, from its start or restart on.
 Judgement judge_run(std::span<const Bin> bins, const Judgement& known, const JudgeSettings& settings, Seconds began) {
     const Judgement judged = judge_bins(bins, known, settings, began);
     if (judged.verdict != Verdict::leaking) return judged;
-    // An accusation must stand without an excursion that may come back, and without the few samples after a gap.
+    // `leaking` must also hold without an excursion that may be freed again, and without the few samples after a gap.
     const double period = judged.spike ? judged.spike->period.count() : 0;
     const std::size_t doubtful = std::max(open_excursion(bins), too_few_since_gap(bins, period));
     if (doubtful == 0) return judged;
@@ -266,14 +266,14 @@ Judgement judge_run(std::span<const Bin> bins, const Judgement& known, const Jud
     return without.verdict == Verdict::leaking ? judged : without;
 }
 
-std::optional<std::vector<double>> told_restarts(const Evidence& evidence, Seconds began) {
+std::optional<std::vector<double>> times_of_restarts(const Evidence& evidence, Seconds began) {
     if (!evidence.restarts) return std::nullopt;
-    std::vector<double> told;
-    for (const Seconds at : *evidence.restarts) told.push_back((at - began).count());
-    return told;
+    std::vector<double> times;
+    for (const Seconds at : *evidence.restarts) times.push_back((at - began).count());
+    return times;
 }
 
-// What the last runs did that are over. Older ones say less, and cost as much to judge.
+// Judges the last completed runs. Older runs say less about the present one, and cost as much time to judge.
 std::optional<RestartLoop> find_loop(std::span<const Bin> bins, const std::vector<std::size_t>& restarts,
                                      const Judgement& known, const JudgeSettings& settings, Seconds began) {
     constexpr std::size_t kMostRuns = 3;
@@ -287,7 +287,7 @@ std::optional<RestartLoop> find_loop(std::span<const Bin> bins, const std::vecto
     for (std::size_t i = restarts.size() - std::min(restarts.size(), kMostRuns); i < restarts.size(); ++i) {
         const std::size_t from = i == 0 ? 0 : restarts[i - 1];
         auto run = bins.subspan(from, restarts[i] - from);
-        // Without its end: the fall, and the time until the next run begins.
+        // Remove the end of the run: the fall, and the time until the next run begins.
         while (run.size() > 1 && run.back().low < 0.5 * run[run.size() / 2].low) run = run.first(run.size() - 1);
         Judgement start = known;
         start.since = began + Seconds(run.front().low_at);
@@ -306,8 +306,8 @@ std::optional<RestartLoop> find_loop(std::span<const Bin> bins, const std::vecto
     return loop;
 }
 
-// A run that is too young to be judged by itself is taken for one like the runs before it, as long as it does not look
-// different: nothing else changed but that it was started again.
+// Gives a run that is too short for a verdict of its own the verdict of the runs before it, unless its curve differs
+// from theirs, because the same job was only started again.
 void follow_earlier_runs(Judgement& judged, RestartLoop loop) {
     const Seconds age = judged.until - judged.since;
     const bool flat = judged.verdict == Verdict::stable || judged.verdict == Verdict::spiky;
@@ -337,7 +337,7 @@ Judgement judge(const Series& series, const JudgeSettings& settings) {
     Judgement judgement{.since = began, .until = began + Seconds(series.length()), .peak = series.peak()};
     judgement.warmup = settings.warmup;
     std::vector<Bin> bins = series.bins();
-    const auto restarts = find_restarts(bins, told_restarts(settings.evidence, began));
+    const auto restarts = find_restarts(bins, times_of_restarts(settings.evidence, began));
     const auto loop = find_loop(bins, restarts, judgement, settings, began);
     if (!restarts.empty()) {
         judgement.restarted = judgement.since = began + Seconds(bins[restarts.back()].low_at);

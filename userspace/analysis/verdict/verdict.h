@@ -6,13 +6,13 @@
 
 namespace memscope {
 
-// What is known from elsewhere than the curve.
+// Evidence that does not come from the curve.
 struct Evidence {
-    // What a rise must be worth before it is called a leak, as a multiple of the usual: above 1 where something speaks
-    // for the job (its growth sites are new lines each time), below 1 where something speaks against it.
+    // Factor on the rise that is needed for the verdict `leaking`. Above 1: there is evidence against a leak (the
+    // growth comes from other lines each time). Below 1: there is evidence for one.
     double bar = 1;
-    // When the process tree says that the trainer was replaced, on the clock of the series. None: nobody knows the
-    // tree (a recorded file), and the curve decides what a restart was.
+    // The times at which the trainer was replaced in the process tree, on the clock of the series. `nullopt`: the tree
+    // is not known (a recorded file), so restarts are detected on the curve.
     std::optional<std::vector<Seconds>> restarts{};
 };
 

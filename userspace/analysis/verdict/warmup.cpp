@@ -7,7 +7,8 @@
 namespace memscope {
 namespace {
 
-// Where the growth before a plateau reaches its height: between the last point of one and the second of the other.
+// The time at which the growth before a plateau reaches its height. It is between the last point of the growth and the
+// second point of the plateau.
 double kink(const Floor& floor, const std::vector<Segment>& segments, std::size_t plateau) {
     const Segment& flat = segments[plateau];
     const double from = floor.at[flat.from];
@@ -23,7 +24,7 @@ Warmup find_warmup(const Floor& floor, const std::vector<Segment>& segments, dou
     const double start = floor.at.front();
     const double material = std::max({kMaterial * floor.end_level(), 4 * floor.noise, 2 * blur});
     Warmup warmup{.start_level = std::min(segments.front().begin, floor.bytes.front() + 2 * floor.noise)};
-    double base = warmup.start_level;  // what the floor held before it grew, or on the last plateau
+    double base = warmup.start_level;  // level of the floor before it grew, or on the last plateau
     double grew_from = start;
     const double latest = 1.05 * budget + 2 * floor.length() / static_cast<double>(floor.size());
     for (std::size_t k = 0; k < segments.size(); ++k) {

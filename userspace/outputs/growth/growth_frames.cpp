@@ -18,7 +18,8 @@ bool is_interpreter(const NativeFrame& frame) {
     return name.starts_with("python") || name.starts_with("libpython");
 }
 
-// Drops the native frames of the interpreter (the evaluation loop and its callers): the Python frames stand for them.
+// Drops the native frames of the interpreter (the evaluation loop and its callers), because the Python frames show
+// them.
 std::span<const NativeFrame> called_from_python(std::span<const NativeFrame> native) {
     auto end = std::ranges::find_if(native, evaluates_python);
     if (end == native.end()) end = std::ranges::find_if(native, is_interpreter);

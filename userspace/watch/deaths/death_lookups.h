@@ -14,8 +14,8 @@
 
 namespace memscope {
 
-// What DeathRecorder asks the machine for when it explains a death. A function that is empty knows nothing, as when
-// readings are replayed.
+// Functions with which DeathRecorder queries the machine to explain a death. A function is empty if there is no machine
+// to query, as when readings are replayed.
 struct DeathLookups {
     std::function<std::vector<LoggedOomKill>()> kernel_log{};  // lines since the last call
     // The path of a cgroup. It is most likely found around the cgroup `near`.
@@ -23,8 +23,8 @@ struct DeathLookups {
     // The mount point of a file system in the mount namespace of one of these processes; empty: none.
     std::function<std::string(std::uint32_t device, const std::vector<pid_t>& processes)> mount_point{};
     std::function<std::optional<std::string>(pid_t)> comm{};
-    // What the GPU driver said after an allocation failed and before the process ended, or last before the failure.
-    // Both times are on the boot clock.
+    // The state of the GPUs after an allocation failed and before the process ended, or the last state before the
+    // failure. Both times are on the boot clock.
     std::function<NvmlPoller::Sample(std::uint64_t failed_ns, std::uint64_t ended_ns)> gpus{};
 };
 

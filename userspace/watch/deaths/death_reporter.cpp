@@ -15,19 +15,19 @@
 namespace memscope {
 namespace {
 
-constexpr double kOldest = 60;  // seconds: what a process of a hundred gigabytes may need to be gone
-constexpr double kSlot = 0.5;   // of those that are nearer to each other only the first is kept
+constexpr double kOldest = 60;  // seconds: the exit of a process of a hundred gigabytes can take as long
+constexpr double kSlot = 0.5;   // seconds: only the first snapshot of a slot is kept
 constexpr std::uint64_t kLives = 4;
 
-// Every second slot lives shortest, every second of the others twice as long, and so on: at any age there is one that
-// is not much older than that.
+// Every second slot is kept for the shortest time, every second one of the others for twice that time, and so on. So
+// for any age there is a snapshot that is not much older.
 bool lives_on(std::uint64_t slot, std::uint64_t now) { return now - slot <= kLives << std::countr_zero(slot); }
 
 }  // namespace
 
 void RecentSnapshots::add(SnapshotPtr snapshot) {
     const double now = snapshot->time;
-    if (!snapshots_.empty() && now < snapshots_.back()->time) *this = {};  // somebody has set the clock
+    if (!snapshots_.empty() && now < snapshots_.back()->time) *this = {};  // the clock was set back
     if (slots_.empty() || now - slot_began_ >= kSlot) {
         ++slot_;
         slot_began_ = now;
@@ -49,7 +49,7 @@ void RecentSnapshots::add(SnapshotPtr snapshot) {
     drop_by_size();
 }
 
-// Those with the shortest lives go first, so that what is left still reaches back.
+// Drops the slots with the shortest lifetime first, so that the rest still covers the whole minute.
 void RecentSnapshots::drop_by_size() {
     std::vector<Bytes> sizes;
     Bytes sum;
@@ -84,13 +84,14 @@ Bytes approximate_size(const Snapshot& snapshot) {
 
 namespace {
 
-// Of a target that crashes in a loop, and of a machine where everything does: so many at once, then one every so often.
+// Rate limits of reports, for a target that crashes in a loop and for all targets together: a burst of so many, then
+// one per interval.
 constexpr double kMostOfTarget = 5;
 constexpr Seconds kEachOfTarget = std::chrono::minutes(5);
 constexpr double kMostOfAll = 20;
 constexpr Seconds kEachOfAll = std::chrono::seconds(30);
 
-constexpr double kSettled = 10;  // seconds after which nobody follows a death any more
+constexpr double kSettled = 10;  // seconds after which no further death belongs to the same report
 
 constexpr std::size_t kMostEvents = DeathReportBounds::kEvents;
 constexpr std::size_t kSiteWidth = 200;
@@ -102,12 +103,12 @@ void add_event(std::deque<PastEvent>& events, PastEvent event) {
 
 Snapshot only(const Snapshot& snapshot, const TargetSnapshot& target) {
     Snapshot one{.time = snapshot.time, .host = snapshot.host, .targets = {target}, .self = snapshot.self};
-    one.targets.front().deaths.clear();  // those of an earlier tick
+    one.targets.front().deaths.clear();  // these are of an earlier tick
     one.targets.front().last_death.reset();
     return one;
 }
 
-// The run that died: the latest, where a process of an earlier one died in the same moment.
+// The run that died. If processes of several runs died at the same time, the latest run.
 RunId run_of(const DeathMoment& moment, RunId otherwise) {
     RunId run = kNoRun;
     for (const Death& death : moment.deaths) run = std::max(run, death.run);
@@ -117,15 +118,15 @@ RunId run_of(const DeathMoment& moment, RunId otherwise) {
 }  // namespace
 
 DeathReporter::DeathReporter(std::optional<Result<ReportStore>> store, GrowthOf growth)
-    : store_(std::move(store)), growth_(std::move(growth)), allowance_(kMostOfAll, kEachOfAll) {}
+    : store_(std::move(store)), growth_(std::move(growth)), rate_limit_(kMostOfAll, kEachOfAll) {}
 
-// Every target has a history of its own, for as long as it is there.
+// Every target has its own history as long as it exists.
 void DeathReporter::follow(const Snapshot& snapshot) {
     const Snapshot* before = recent_.latest();
     for (const TargetSnapshot& target : snapshot.targets) {
         const TargetSnapshot* was = before ? find_target(*before, target.info.name) : nullptr;
         History& history =
-            histories_.try_emplace(target.info.name, History{.allowance = TokenBucket(kMostOfTarget, kEachOfTarget)})
+            histories_.try_emplace(target.info.name, History{.rate_limit = TokenBucket(kMostOfTarget, kEachOfTarget)})
                 .first->second;
         for (PastEvent& event : events_between(was, target, snapshot.time)) add_event(history.events, std::move(event));
         if (history.latest && snapshot.time - history.latest->report.decisive().time > kSettled) history.latest.reset();
@@ -133,7 +134,7 @@ void DeathReporter::follow(const Snapshot& snapshot) {
     std::erase_if(histories_, [&](const auto& each) { return !find_target(snapshot, each.first); });
 }
 
-// A tree seldom dies in one instant: who follows within a moment is added to the report that is there.
+// The processes of a tree seldom die at the same instant. Deaths that follow shortly are added to the existing report.
 bool DeathReporter::follows_another(const DeathMoment& moment) {
     std::optional<Pending>& latest = histories_.at(moment.target).latest;
     if (!latest || !belongs_to(moment, latest->report.decisive())) return false;
@@ -146,9 +147,9 @@ bool DeathReporter::follows_another(const DeathMoment& moment) {
 
 bool DeathReporter::admit(const DeathMoment& moment, Seconds now) {
     History& history = histories_.at(moment.target);
-    if (history.allowance.may(now) && allowance_.may(now)) {
-        history.allowance.take();
-        allowance_.take();
+    if (history.rate_limit.may(now) && rate_limit_.may(now)) {
+        history.rate_limit.take();
+        rate_limit_.take();
         return true;
     }
     history.unreported += moment.deaths.size();
@@ -160,13 +161,13 @@ bool DeathReporter::admit(const DeathMoment& moment, Seconds now) {
 DeathReport DeathReporter::describe(const DeathMoment& moment, const Snapshot& now) {
     History& history = histories_.at(moment.target);
     const Snapshot* alive = last_alive(recent_.all(), moment.target, moment.deaths.front());
-    const Snapshot& then = alive ? *alive : now;  // a target that began and died within one tick
+    const Snapshot& then = alive ? *alive : now;  // `now`: the target began and died within one tick
     DeathReport report{.deaths = moment.deaths,
                        .unreported = std::exchange(history.unreported, 0),
                        .then = only(then, *find_target(then, moment.target)),
                        .series = history.held.points(),
                        .events = events_of_series(*find_target(then, moment.target))};
-    // Another run may have been the current one at that tick: what grew is asked of the run that died.
+    // Another run may have been the current one at that tick, so the growth of the run that died is requested.
     report.then.targets.front().run = run_of(moment, report.target().run);
     report.events.insert(report.events.end(), history.events.begin(), history.events.end());
     std::ranges::stable_sort(report.events, {}, &PastEvent::time);
@@ -192,7 +193,7 @@ void DeathReporter::write(Pending& pending) {
 
 void DeathReporter::take(const Snapshot& snapshot, Seconds now) {
     follow(snapshot);
-    told_.clear();
+    printed_.clear();
     for (const DeathMoment& moment : death_moments(snapshot)) {
         const bool follows = follows_another(moment);
         if (!moment.is_news()) continue;
@@ -200,7 +201,7 @@ void DeathReporter::take(const Snapshot& snapshot, Seconds now) {
             Pending pending{.report = describe(moment, snapshot)};
             write(pending);
             pending_.push_back(std::move(pending));
-            told_.insert(moment.target);
+            printed_.insert(moment.target);
         }
         const Death& decisive = moment.deaths.front();
         const std::size_t others = moment.deaths.size() - 1;
@@ -209,15 +210,15 @@ void DeathReporter::take(const Snapshot& snapshot, Seconds now) {
                    death_sentence(decisive) + (others > 0 ? fmt::format(" {} more died with it.", others) : "")});
     }
     for (const TargetSnapshot& target : snapshot.targets)
-        if (!target.processes.empty())  // what is left when everybody has gone is not what the job held
+        if (!target.processes.empty())  // memory that is left after all processes have exited is not that of the job
             histories_.at(target.info.name).held.add({snapshot.time, judged_memory(target), target.memory.usage});
 }
 
 SnapshotPtr DeathReporter::others(const SnapshotPtr& snapshot) const {
-    if (told_.empty()) return snapshot;
+    if (printed_.empty()) return snapshot;
     auto copy = std::make_shared<Snapshot>(*snapshot);
     for (TargetSnapshot& target : copy->targets)
-        if (told_.contains(target.info.name)) target.deaths.clear();
+        if (printed_.contains(target.info.name)) target.deaths.clear();
     return copy;
 }
 

@@ -17,8 +17,8 @@
 
 namespace memscope {
 
-// Some snapshots of the last minute, the further back the further apart: at most twenty of them at any interval. With
-// thousands of targets a snapshot has tens of megabytes, so that fewer of them are kept.
+// Some snapshots of the last minute, at most twenty at any tick interval. Older ones are further apart. With thousands
+// of targets a snapshot has tens of megabytes, so fewer of them are kept.
 class RecentSnapshots {
   public:
     static constexpr Bytes kMostBytes{std::uint64_t{48} << 20};  // of all but the two latest, which are always kept
@@ -39,31 +39,32 @@ class RecentSnapshots {
 // An estimate of the memory of a snapshot. It leaves out strings other than explanations, GPUs and deaths.
 Bytes approximate_size(const Snapshot& snapshot);
 
-// Keeps what one would like to know afterwards, and when processes die writes it down and says it.
+// Keeps recent snapshots and events of each target. When processes die, writes a death report from them and prints it.
 class DeathReporter {
   public:
-    // Growth of a target as it was at a tick; empty: nobody follows growth.
+    // Growth of a target as it was at a tick. Empty function: growth is not recorded.
     using GrowthOf = std::function<Growth(const TargetSnapshot&)>;
 
-    // `store`: none where reports are switched off; an error where the directory cannot be used, which is told at each
+    // `store`: `nullopt` if reports are switched off. An error if the directory cannot be used: it is printed at each
     // death.
     DeathReporter(std::optional<Result<ReportStore>> store, GrowthOf growth);
 
-    // Before anything else is done with a tick: what is known of the dead is written at once. `now` is on the boot
-    // clock.
+    // Called before the tick is used for anything else, so that a first version of the report is written at once. `now`
+    // is on the boot clock.
     void take(const Snapshot& snapshot, Seconds now);
-    // The same tick, once it is complete: it may be the last that shows somebody alive.
+    // The same tick, once it is complete. It may be the last one that shows a process before its death.
     void remember(SnapshotPtr snapshot) { recent_.add(std::move(snapshot)); }
-    // Once the tick is published: what grew is added, whose names may take a while to find. The blocks to print.
+    // Called after the tick is published: adds the growth, because symbolization can take long. Returns the text to
+    // print.
     std::vector<std::vector<std::string>> tell();
-    // The deaths that these blocks tell of, and where each report is.
+    // The deaths in that text, and the path of each report.
     const std::vector<ReportedDeath>& reported() const { return reported_; }
-    // That tick without those deaths that a block tells of, for who says the others in a line each.
+    // The tick without the deaths in that text. The others are printed as one line each.
     SnapshotPtr others(const SnapshotPtr& snapshot) const;
 
     std::uint64_t failed() const { return failed_; }          // reports that could not be written
-    std::uint64_t unreported() const { return unreported_; }  // deaths that made none, because there were too many
-    std::uint64_t unreported_moments() const { return unreported_moments_; }  // in which those were
+    std::uint64_t unreported() const { return unreported_; }  // deaths without a report, because of the rate limits
+    std::uint64_t unreported_moments() const { return unreported_moments_; }  // reports that were not written therefore
 
   private:
     struct Pending {
@@ -74,9 +75,9 @@ class DeathReporter {
     struct History {
         HeldHistory held{};
         std::deque<PastEvent> events{};
-        TokenBucket allowance;
+        TokenBucket rate_limit;
         std::uint64_t unreported = 0;     // since the last report
-        std::optional<Pending> latest{};  // for a moment: others may follow the one it is about
+        std::optional<Pending> latest{};  // kept for a short time, because further deaths may be added to it
     };
 
     void follow(const Snapshot& snapshot);
@@ -89,12 +90,12 @@ class DeathReporter {
     GrowthOf growth_;
     RecentSnapshots recent_{};
     std::map<std::string, History> histories_{};  // by name of the target
-    TokenBucket allowance_;
+    TokenBucket rate_limit_;
     std::vector<Pending> pending_{};
     std::vector<ReportedDeath> reported_{};
-    std::set<std::string> told_{};  // targets whose deaths of this tick a block tells of
+    std::set<std::string> printed_{};  // targets whose deaths of this tick are in the printed text
     std::vector<std::string> troubles_{};
-    bool in_trouble_ = false;  // the last write failed, and that has been said
+    bool in_trouble_ = false;  // the last write failed, and the error was printed
     std::uint64_t failed_ = 0;
     std::uint64_t unreported_ = 0;
     std::uint64_t unreported_moments_ = 0;

@@ -20,7 +20,7 @@ CudaRecorder::CudaRecorder(std::shared_ptr<ReadHelpers> reads, bool on)
                   .kind = LibraryKind::cuda,
                   .file_name = std::string(kCudaFileName),
                   .probes = [](Session& session, const LibraryAnswer& library) -> Result<ProbeRequest> {
-                      const auto calls = session.start_later<CudaCalls>();
+                      const auto calls = session.start_feature<CudaCalls>();
                       if (!calls) return calls.error();
                       return (*calls)->probes(library.file, library.cuda);
                   },
@@ -84,7 +84,7 @@ void CudaRecorder::read_accounts(CudaCalls& calls, const Surroundings& around) {
         counted_failures_.erase(key_of(account));
         calls.forget(account);
     }
-    // The process table knows a new process by the next tick. A process that has left all targets it will never know.
+    // A new process is in the process table by the next tick. A process that has left all targets never gets there.
     for (const CudaProcess& stranger : strangers)
         if (strangers_.contains(stranger)) calls.forget(stranger);
     strangers_ = std::move(strangers);

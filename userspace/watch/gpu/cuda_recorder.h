@@ -18,8 +18,8 @@
 
 namespace memscope {
 
-// Follows the CUDA driver in all copies of its library that watched processes have mapped, and reads what the BPF
-// programs have counted of its calls. Everything but held() belongs to the thread of the ticks.
+// Follows all copies of the CUDA driver library that watched processes have mapped, and reads what the BPF programs
+// have counted at its calls. Everything except held() belongs to the thread of the ticks.
 class CudaRecorder {
   public:
     CudaRecorder(std::shared_ptr<ReadHelpers> reads, bool on);
@@ -35,12 +35,12 @@ class CudaRecorder {
     void look(Session& session, std::uint64_t now_ns);  // at processes that have mapped a driver since the last call
     void tick(Session& session, const Surroundings& around);
 
-    // Adds what the processes of a target hold to `gpu`, which may have values of the driver already.
+    // Adds the GPU memory of the processes of a target to `gpu`, which may already have values from the driver.
     void describe(const std::vector<Process>& processes, std::optional<TargetGpu>& gpu) const;
-    // The device that a process has under this number, as its calls have shown.
+    // The device that has this number in the process, as its calls have shown.
     std::optional<GpuId> device(const ProcessId& process, int ordinal) const;
 
-    // From any thread: what the processes hold at which stacks.
+    // From any thread: the memory that the processes hold, by stack.
     struct Held {
         struct AtStack {
             ProcessId process{};
@@ -48,15 +48,15 @@ class CudaRecorder {
             std::int64_t bytes = 0;
         };
         std::vector<AtStack> stacks{};
-        std::int64_t elsewhere = 0;  // at no stack
-        std::int64_t lost = 0;       // not counted at any stack: too many allocations
+        std::int64_t elsewhere = 0;  // allocated without a stack
+        std::int64_t lost = 0;       // counted for no stack, because there were too many allocations
     };
     struct HeldPlanes {
         Held gpu{};
         Held pinned{};
     };
     HeldPlanes held(const std::vector<Process>& processes) const;
-    std::set<StackId> stacks() const;  // all that hold something
+    std::set<StackId> stacks() const;  // all stacks that hold memory
 
     std::uint64_t live_entries() const { return live_entries_; }  // of the BPF map of allocations, at the last tick
 
@@ -78,13 +78,13 @@ class CudaRecorder {
 
     LibraryFollower libraries_;
     std::uint64_t live_entries_ = 0;
-    std::map<AccountKey, std::uint64_t> counted_failures_{};  // of each account, what targets have been given
+    std::map<AccountKey, std::uint64_t> counted_failures_{};  // failures of each account that targets have counted
 
-    std::set<CudaProcess> strangers_{};  // that the table of processes did not know at the last tick
+    std::set<CudaProcess> strangers_{};  // processes that were not in the process table at the last tick
 
-    mutable std::mutex mutex_{};              // of what follows
-    std::map<AccountKey, Known> accounts_{};  // of living processes
-    std::vector<GpuSite> sites_{};            // theirs
+    mutable std::mutex mutex_{};              // guards the members below
+    std::map<AccountKey, Known> accounts_{};  // of running processes
+    std::vector<GpuSite> sites_{};            // of the same processes
 };
 
 }  // namespace memscope

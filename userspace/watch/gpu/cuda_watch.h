@@ -7,7 +7,7 @@
 
 namespace memscope {
 
-// What processes allocate on their GPUs, by their calls of the CUDA driver, and PyTorch's tensors in it.
+// GPU memory that processes allocate with calls of the CUDA driver, and the part of it that PyTorch's tensors use.
 class CudaWatch {
   public:
     CudaWatch(const std::shared_ptr<ReadHelpers>& reads, bool calls, bool tensors)
@@ -17,12 +17,12 @@ class CudaWatch {
     const TorchRecorder& tensors() const { return tensors_; }
 
     void executed(const ProcessId& process);
-    void mapped(const ProcessId& process, const ProcessTable& processes);  // it has just mapped one of the libraries
+    void mapped(const ProcessId& process, const ProcessTable& processes);  // it has just mapped such a library
     void look(Session& session, std::uint64_t now_ns);
     void tick(Session& session, ProcessTable& processes, WatchedTargets& targets, const std::vector<GpuDevice>& devices,
               std::uint64_t now_ns);
 
-    // Adds what the processes of a target hold to `gpu`, which may have values of the driver already.
+    // Adds the GPU memory of the processes of a target to `gpu`, which may already have values from the driver.
     void describe(const std::vector<Process>& processes, std::optional<TargetGpu>& gpu) const;
     void describe(SelfSample& self) const;  // probes and losses
     std::vector<Error> take_refusals();     // libraries that could not be followed, since the last call

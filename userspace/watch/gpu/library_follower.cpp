@@ -9,8 +9,8 @@ namespace memscope {
 namespace {
 
 constexpr std::size_t kMostLibraries = 16;     // each has a process that holds its probes
-constexpr std::size_t kMostKnown = 64;         // with those that cannot be followed
-constexpr std::size_t kMostLooksPerTurn = 50;  // a process with a driver has thousands of mappings: a millisecond
+constexpr std::size_t kMostKnown = 64;         // including those that cannot be followed
+constexpr std::size_t kMostLooksPerTurn = 50;  // a process with a driver has thousands of mappings, which take 1 ms
 constexpr std::uint64_t kSecondNs = 1'000'000'000;
 constexpr std::uint64_t kLingerNs = 60 * kSecondNs;
 // Attaching takes some milliseconds, on kernels that attach one probe at a time some tenths of a second.
@@ -24,7 +24,7 @@ void LibraryFollower::look_at(const ProcessId& process, bool just_mapped) {
     if (!on_) return;
     ToLookAt& look = to_look_at_[process];
     look.just_mapped = look.just_mapped || just_mapped;
-    look.number = 0;  // what is being read may be from before
+    look.number = 0;  // a read that is under way may have begun before the file was mapped
     look.mappings.reset();
 }
 
@@ -32,7 +32,7 @@ void LibraryFollower::begin(const TrackedProcess& process) {
     if (!on_) return;
     const ProcessId& id = process.task.id;
     if (!process.born_here) return look_at(id, false);
-    // One that executed another program since will say so when it maps one.
+    // After an exec, an event follows when the process maps a library.
     if (libraries_.empty() || process.exec_count > 0) return;
     bool inherits = false;
     for (auto& [key, library] : libraries_)
@@ -41,7 +41,7 @@ void LibraryFollower::begin(const TrackedProcess& process) {
             inherits = library.users.try_emplace(id.pid, User{id, from_start}).second || inherits;
         }
     tell_if_from_start(id);
-    if (!inherits) look_at(id, false);  // its parent may have ended, or have mapped one just now
+    if (!inherits) look_at(id, false);  // the parent may have ended, or may have just mapped a library
 }
 
 void LibraryFollower::executed(const ProcessId& process) {
@@ -76,14 +76,14 @@ void LibraryFollower::update(Session& session, Library& library, std::uint64_t n
     library.holder->update();
     switch (library.holder->state()) {
         case ProbeHolder::State::attaching:
-            // The holder goes on trying. It cannot be ended while the kernel waits for an mmap_lock, and another one
+            // The holder keeps trying. It cannot be killed while the kernel waits for an mmap_lock, and another holder
             // would wait for the same lock.
-            if (library.told_late || now_ns - library.holder->began_ns() < kAttachDeadlineNs) return;
-            library.told_late = true;
+            if (library.reported_late || now_ns - library.holder->began_ns() < kAttachDeadlineNs) return;
+            library.reported_late = true;
             ++refused_;
             refusals_.push_back(plain_error(
                 fmt::format("one of the {} is not followed for now: {}", kind_.name, library.holder->obstacle()),
-                "it is followed as soon as that ends"));
+                "memscope keeps trying"));
             return;
         case ProbeHolder::State::attached:
             if (!library.attached) attached(library, now_ns);
@@ -100,8 +100,8 @@ void LibraryFollower::update(Session& session, Library& library, std::uint64_t n
 }
 
 void LibraryFollower::attached(Library& library, std::uint64_t now_ns) {
-    // A program initializes for longer than it usually takes to follow its libraries. Where it took longer than that,
-    // its processes may have used the library before.
+    // The initialization of a program usually takes longer than attaching the probes. If attaching took longer than
+    // kSoonNs, processes may have used the library before.
     constexpr std::uint64_t kSoonNs = kSecondNs;
     library.attached = true;
     if (library.losses > 0 || now_ns - library.holder->began_ns() > kSoonNs) {
@@ -111,28 +111,28 @@ void LibraryFollower::attached(Library& library, std::uint64_t now_ns) {
     for (const auto& [pid, user] : library.users) tell_if_from_start(user.id);
 }
 
-// The kernel detaches probes when the process that holds them ends, whoever has ended it.
+// The kernel has detached the probes, because the process that held them has ended.
 void LibraryFollower::lost(Library& library, std::uint64_t now_ns) {
     library.holder.reset();
     library.attached = false;
     library.retry_ns = now_ns + (library.losses == 0 ? 0 : kFirstRetryNs << std::min(library.losses, kMostDoublings));
     if (library.losses++ == 0)
         refusals_.push_back(plain_error("the process that holds the probes of one of the " + kind_.name + " has ended",
-                                        "the probes are attached anew; calls of the time in between were missed"));
+                                        "memscope attaches the probes again; calls in the meantime were missed"));
     for (auto& [pid, user] : library.users) {
         if (kind_.tells_from_start && user.from_start) lost_sight_of_.push_back(user.id);
         user.from_start = false;
     }
 }
 
-// A process that has mapped a library just now has not used it yet, because a program initializes for longer than it
-// takes to follow the library. False: a helper still reads the process's maps or the library.
+// A process that has just mapped a library has not used it yet, because the initialization of a program takes longer
+// than attaching the probes. False: a helper is still reading the maps of the process or the library.
 bool LibraryFollower::look_at_maps(Session& session, const ProcessId& process, ToLookAt& look, std::uint64_t now_ns) {
     if (!look.mappings) {
         if (look.number == 0) look.number = ++numbers_;
         const auto maps = reads_->quick.ask(MapsJob{.pid = process.pid, .number = look.number});
         if (!maps) return false;
-        if (!*maps) return true;  // it has ended, or it blocks its readers
+        if (!*maps) return true;  // the process has ended, or it blocks its reader
         look.mappings = mappings_named((*maps)->text, kind_.file_name);
     }
     for (const MappedRange& mapping : *look.mappings) {
@@ -169,8 +169,8 @@ void LibraryFollower::look(Session& session, std::uint64_t now_ns) {
         next = look_at_maps(session, next->first, next->second, now_ns) ? to_look_at_.erase(next) : std::next(next);
 }
 
-// A program maps its libraries some time after it was executed: the longer it lives without one, the more rarely it is
-// looked at.
+// A program maps its libraries some time after the exec. The interval between two checks of a process doubles up to 60
+// s.
 void LibraryFollower::look_again(const ProcessTable& processes, std::uint64_t now_ns) {
     constexpr std::uint64_t kFirst = 1'000'000'000;
     constexpr std::uint64_t kLast = 60 * kFirst;

@@ -17,53 +17,53 @@
 
 namespace memscope {
 
-// Libraries of one kind that watched processes have mapped, and the probes in each of them for as long as a process
-// maps it. The probes are attached, held and detached by probe holders: nothing here waits for a watched process.
+// Follows the libraries of one kind that watched processes have mapped: each has probes while a process maps it. Probe
+// holders attach, hold and detach the probes, so nothing here waits for a watched process.
 class LibraryFollower {
   public:
     struct Kind {
-        std::string name{};  // of many, for people
+        std::string name{};  // a plural for messages: "copies of PyTorch"
         LibraryKind kind{};
-        std::string file_name{};  // how the names of such files begin
+        std::string file_name{};  // prefix of the file names
         std::function<Result<ProbeRequest>(Session&, const LibraryAnswer&)> probes{};
-        bool tells_from_start = false;  // take_followed_from_start() is asked for
+        bool tells_from_start = false;  // the caller uses take_followed_from_start()
     };
     LibraryFollower(Kind kind, std::shared_ptr<ReadHelpers> reads, bool on)
         : kind_(std::move(kind)), reads_(std::move(reads)), on_(on) {}
     LibraryFollower(const LibraryFollower&) = delete;
     LibraryFollower& operator=(const LibraryFollower&) = delete;
-    ~LibraryFollower() = default;  // the probe holders detach the probes; nothing is waited for
+    ~LibraryFollower() = default;  // does not wait: the probe holders detach the probes
 
-    void begin(const TrackedProcess& process);  // one that is watched from now on
+    void begin(const TrackedProcess& process);  // starts to follow the libraries of a process
     void executed(const ProcessId& process);
-    // One that has mapped such a file a moment ago: look() soon, for what it does until then is not seen. `watched`: it
-    // was when it did so, and before.
+    // The process has just mapped such a file. Call look() soon, because calls before the probes are attached are not
+    // seen. `watched`: the process was watched when it mapped the file.
     void mapped(const ProcessId& process, bool watched) { look_at(process, watched); }
     void look(Session& session, std::uint64_t now_ns);  // boot clock
     void tick(Session& session, const ProcessTable& processes, std::uint64_t now_ns);
 
-    // Processes that map such files since the last time, of whom all use of the files is seen.
+    // Processes that have mapped such files since the last call and whose calls are all seen.
     std::vector<ProcessId> take_followed_from_start() { return std::exchange(followed_from_start_, {}); }
-    // Of those, processes whose calls were missed since: the probes were gone for a while.
+    // Processes of that kind whose later calls were missed, because the probes were detached for some time.
     std::vector<ProcessId> take_lost_sight_of() { return std::exchange(lost_sight_of_, {}); }
-    // Its files have been followed since before it could use them.
+    // True if the libraries of the process were followed before it could use them.
     bool is_followed_from_its_start(const ProcessId& process) const;
-    bool has_any() const;                               // somebody has mapped one, or what is named so
-    bool is_following() const;                          // and at least one of them is followed
+    bool has_any() const;                               // a process has mapped a file with such a name
+    bool is_following() const;                          // at least one of these files is followed
     std::uint64_t refused() const { return refused_; }  // libraries that cannot be followed, or not in time
-    std::vector<Error> take_refusals() { return std::exchange(refusals_, {}); }  // why, once a library
+    std::vector<Error> take_refusals() { return std::exchange(refusals_, {}); }  // the reasons, one for each library
 
   private:
     using FileKey = std::tuple<unsigned, unsigned, std::uint64_t>;  // as /proc/PID/maps has it
     struct User {
         ProcessId id{};
-        bool from_start = false;  // it has not used the library before it was followed
+        bool from_start = false;  // the process has not used the library before it was followed
     };
     struct Library {
         std::optional<LibraryAnswer> file{};  // none: it was refused
         std::optional<ProbeHolder> holder{};  // none: refused, or the holder has ended and retry_ns has not come
         bool attached = false;                // the holder has attached all probes
-        bool told_late = false;               // once: attaching takes too long
+        bool reported_late = false;           // the message that attaching takes too long was sent
         unsigned losses = 0;                  // holders that have ended
         std::uint64_t retry_ns = 0;           // boot clock: when the next holder is started
         std::map<pid_t, User> users{};
@@ -74,7 +74,7 @@ class LibraryFollower {
     void look_at(const ProcessId& process, bool just_mapped);
     struct ToLookAt {
         bool just_mapped = false;
-        std::uint64_t number = 0;  // of the reading of its maps that is under way
+        std::uint64_t number = 0;  // of the read of its maps that is under way; 0: none
         std::optional<std::vector<MappedRange>> mappings{};
     };
     bool look_at_maps(Session& session, const ProcessId& process, ToLookAt& look, std::uint64_t now_ns);
@@ -96,7 +96,7 @@ class LibraryFollower {
         std::uint64_t next_ns = 0;
         std::uint64_t wait_ns = 0;
     };
-    std::map<ProcessId, Look> looks_{};  // where nobody tells of files that are mapped
+    std::map<ProcessId, Look> looks_{};  // when to check each process, if there are no events for mapped files
     std::map<FileKey, Library> libraries_{};
     std::vector<ProcessId> followed_from_start_{};
     std::vector<ProcessId> lost_sight_of_{};

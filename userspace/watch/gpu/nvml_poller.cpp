@@ -14,19 +14,19 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// What is asked for comes at once, but so long after the read before, and at most this part of a core, because a job
-// can fail in a loop. PyTorch fails twice before it gives up and frees its cache in between; its end takes longer than
-// this.
+// Rate limit of requested reads: the least time between two reads, and the largest part of a core, because a job can
+// fail in a loop. An allocation of PyTorch fails twice before PyTorch gives up, and it frees its cache in between. Its
+// end takes longer than this.
 constexpr Seconds kAskedEvery{0.05};
 constexpr double kMostOfACoreAsked = 0.05;
-// More than there are in the 5 s for which a failed allocation explains an exit.
+// More samples than in the 5 s for which a failed allocation explains an exit.
 constexpr std::size_t kMostRecent = 128;
 constexpr Seconds kShortestPause{1};
 constexpr Seconds kLongestPause{10};
 constexpr double kMostOfACore = 0.005;
-constexpr Seconds kStale{10};        // beyond the time of the next read
+constexpr Seconds kStale{10};        // a sample is stale so long after the next read was due
 constexpr Seconds kTryAgain{15};     // a driver that did not answer may be loaded later
-constexpr Seconds kLastChance{0.5};  // for a read that is under way, at the end
+constexpr Seconds kLastChance{0.5};  // how long the destructor waits for a read that is under way
 
 }  // namespace
 
@@ -34,14 +34,14 @@ struct NvmlPoller::Shared {
     std::mutex mutex{};
     std::condition_variable changed{};
     bool stop = false;
-    bool ended = false;  // the thread has let go of the driver
+    bool ended = false;  // the thread does not use the driver any more
     bool tried = false;
     Sample latest{};
     std::deque<Sample> recent{};  // oldest first
 
     bool asked = false;
 
-    // Until the next poll is due, or one is asked for, after one that took `cost`. False: it is time to stop.
+    // Waits until the next read is due or requested. `cost`: CPU time of the last read. False: the thread has to stop.
     bool pause(Seconds length, Seconds cost) {
         std::unique_lock lock(mutex);
         const auto in = [now = Clock::now()](Seconds time) {
@@ -130,7 +130,7 @@ NvmlPoller::~NvmlPoller() {
 
 namespace {
 
-// As it is at `now_ns`: without values if it is too old.
+// The sample with its age at `now_ns`, and without values if it is stale.
 NvmlPoller::Sample aged(NvmlPoller::Sample sample, std::uint64_t now_ns) {
     if (sample.taken_ns == 0) return sample;
     sample.age = Seconds(now_ns > sample.taken_ns ? static_cast<double>(now_ns - sample.taken_ns) * 1e-9 : 0);

@@ -11,25 +11,25 @@ namespace memscope {
 
 class NvmlLibrary;
 
-// The GPUs of the machine, and what the targets hold of them. Everything here belongs to the thread of the ticks.
+// The GPUs of the machine, and the GPU memory of each target. Everything here belongs to the thread of the ticks.
 class NvmlWatch {
   public:
     struct Settings {
         std::string library{};  // NVML, as for dlopen()
         Seconds interval{1};    // of the ticks
-        bool host_pids = true;  // ours are those that the driver tells: else nobody is joined to what it says
+        bool host_pids = true;  // false: the driver reports pids of another PID namespace, so they are not used
     };
     explicit NvmlWatch(Settings settings) : settings_(std::move(settings)) {}
 
-    // At every tick, before roles are given: whoever has a context on a GPU does its own work there. Loads the library
-    // at the first one, when privileges have been given up; without a library there is no thread.
+    // At every tick, before roles are assigned, because the role of a process depends on its GPU context. The first
+    // call loads the library, after privileges were dropped. Without the library there is no thread.
     void tick(std::uint64_t now_ns, ProcessTable& processes);
     const std::vector<GpuDevice>& devices() const { return sample_.devices; }
-    // The driver is asked at once: something has happened that the next tick comes too late for.
+    // Requests a read of the driver at once, for an event that the next tick would be too late for.
     void ask();
-    // What the driver said between two moments, or last before the first of them.
+    // The first sample between the two times, or the last one before.
     NvmlPoller::Sample between(std::uint64_t from_ns, std::uint64_t to_ns) const;
-    // None where it holds nothing.
+    // `nullopt` if the processes hold no GPU memory.
     std::optional<TargetGpu> of(const std::vector<Process>& processes) const;
 
   private:

@@ -15,7 +15,7 @@ TorchRecorder::TorchRecorder(std::shared_ptr<ReadHelpers> reads, bool on)
                   .kind = LibraryKind::torch,
                   .file_name = std::string(kTorchFileName),
                   .probes = [](Session& session, const LibraryAnswer& library) -> Result<ProbeRequest> {
-                      const auto probes = session.start_later<TorchProbes>();
+                      const auto probes = session.start_feature<TorchProbes>();
                       if (!probes) return probes.error();
                       return (*probes)->probes(library.file, library.torch);
                   }},
@@ -27,7 +27,7 @@ void TorchRecorder::tick(Session& session, const CudaRecorder& calls, const Cuda
     if (!probes) return;
     read_accounts(*probes, calls, around);
     entries_ = probes->entries();
-    if (entries_ > counted_) probes->sweep(kMostSweptPerTick);  // those of ended processes
+    if (entries_ > counted_) probes->sweep(kMostSweptPerTick);  // removes entries of ended processes
 }
 
 void TorchRecorder::read_accounts(TorchProbes& probes, const CudaRecorder& calls,
@@ -51,7 +51,7 @@ void TorchRecorder::read_accounts(TorchProbes& probes, const CudaRecorder& calls
             sum = sum + bytes;
         }
     }
-    // The process table knows a new process by the next tick. A process that has left all targets it will never know.
+    // A new process is in the process table by the next tick. A process that has left all targets never gets there.
     for (const CudaProcess& stranger : strangers)
         if (strangers_.contains(stranger)) probes.forget(stranger);
     strangers_ = std::move(strangers);

@@ -11,15 +11,15 @@
 
 namespace memscope {
 
-// Follows PyTorch's own probes in all copies of its library that watched processes have mapped, and reads what the BPF
-// programs have counted of tensors. Everything here belongs to the thread of the ticks.
+// Follows PyTorch's own probes in all copies of its library that watched processes have mapped, and reads the tensor
+// bytes that the BPF programs have counted. Everything here belongs to the thread of the ticks.
 class TorchRecorder {
   public:
     TorchRecorder(std::shared_ptr<ReadHelpers> reads, bool on);
 
     LibraryFollower& libraries() { return libraries_; }
     const LibraryFollower& libraries() const { return libraries_; }
-    // After CudaRecorder::tick(), because the calls of the driver tell which devices a process uses.
+    // Call it after CudaRecorder::tick(), because the calls of the driver show which devices a process uses.
     void tick(Session& session, const CudaRecorder& calls, const CudaRecorder::Surroundings& around);
 
     // Adds the tensors of a target's processes to `gpu`. A process that memscope has not seen from its first tensor on
@@ -33,7 +33,7 @@ class TorchRecorder {
 
     LibraryFollower libraries_;
     std::uint64_t entries_ = 0;
-    std::uint64_t counted_ = 0;          // of those, in accounts
+    std::uint64_t counted_ = 0;          // the part of the entries that is in accounts
     std::set<CudaProcess> strangers_{};  // the process table did not know them at the last tick
     std::map<ProcessId, std::map<GpuId, Bytes>> tensors_{};
 };

@@ -6,10 +6,11 @@
 namespace memscope {
 namespace {
 
-constexpr std::size_t kMostPastPids = 64;  // named at each
-// Of the room for names: what one address space may take, and how much there is in reserve between two ticks.
+constexpr std::size_t kMostPastPids = 64;  // pids of ended processes that are kept for each call site
+// A share is this part of the budget for names. One address space may use one share, and one share is the reserve
+// between two folds.
 constexpr std::size_t kSharesOfNames = 4;
-constexpr std::size_t kModest = 16;  // of a share
+constexpr std::size_t kModest = 16;  // part of a share: an address space with fewer names may use a second reserve
 
 auto place_of(const NativeLocation& location) { return std::tuple(location.module.get(), location.offset); }
 
@@ -83,7 +84,8 @@ bool GrowthBook::learn(const RawStack& stack, CallSite site) {
     known.expected = false;
     const std::size_t bytes = memscope::name_bytes(site);
     const std::size_t share = limits_.name_bytes / kSharesOfNames;
-    // What others make up until the next fold leaves room for who has few names.
+    // Reserve a share for processes with few names, so that a process with many cannot use up the whole budget before
+    // the next fold.
     const bool modest = space.name_bytes + bytes <= share / kModest;
     const std::size_t most = limits_.name_bytes + (modest ? 2 : 1) * share;
     if (space.name_bytes + bytes > share || name_bytes_ + bytes > most) return false;
@@ -151,7 +153,7 @@ std::vector<StackId> GrowthBook::end(const SpaceGrowth& last, const Holder& hold
         by_pid_.erase({found->second.process.pid, last.space});
         spaces_.erase(found);
     }
-    // All that it had grown by. What it had before, from its parent or before it was watched, was never counted.
+    // The whole growth of the process. Memory from its parent or from before watching began was never counted.
     unnamed.exited = -(named + unnamed.external + unnamed.other + unnamed.unknown_stack + unnamed.paused);
     for (const RunId run : holder.runs) {
         Unnamed& past = past_unnamed_[run];
@@ -166,7 +168,7 @@ std::vector<StackId> GrowthBook::end(const SpaceGrowth& last, const Holder& hold
     return gone;
 }
 
-// The smallest half loses its names.
+// Counts the smallest half of the past call sites without their names.
 void GrowthBook::fold_past() {
     std::vector<std::map<PastKey, Past>::iterator> by_size;
     for (auto it = past_.begin(); it != past_.end(); ++it) by_size.push_back(it);
@@ -179,7 +181,7 @@ void GrowthBook::fold_past() {
     }
 }
 
-// The smallest half of its stacks. Returns how many went.
+// Removes the smallest half of the stacks of an address space. Returns how many were removed.
 std::size_t GrowthBook::fold_space(Space& space, const Take& take) {
     std::vector<std::pair<std::int64_t, StackId>> by_size;
     by_size.reserve(space.stacks.size());
@@ -212,7 +214,7 @@ std::map<pid_t, std::uint32_t> GrowthBook::fold(const Take& take) {
     for (auto& [id, space] : spaces_)
         by_weight.emplace_back(too_many_names ? space.name_bytes : space.stacks.size(), &space);
     std::sort(by_weight.rbegin(), by_weight.rend());
-    // Somewhat below the limits, so that it does not begin anew with the next stack.
+    // Fold to three quarters of the limits, so that the next stack does not start another fold.
     const auto has_room = [&] {
         return stacks_.size() <= limits_.stacks / 4 * 3 && name_bytes_ <= limits_.name_bytes / 4 * 3;
     };
@@ -237,7 +239,7 @@ std::vector<BookedGrowth> GrowthBook::resident(RunId run,
     }
     for (const auto& [key, past] : past_) {
         if (key.run != run) continue;
-        std::int64_t bytes = past.bytes;  // with the first pid; the others are named
+        std::int64_t bytes = past.bytes;  // counted for the first pid, 0 for the others
         for (const pid_t pid : past.pids) booked.push_back({key.site, pid, key.role, std::exchange(bytes, 0), false});
     }
     return booked;

@@ -16,17 +16,18 @@
 
 namespace memscope {
 
-// Where a stack was: Python by name, native code by file and place in it, so that it means the same in every process.
+// The frames of a stack in a form that is valid in every process: Python frames by name, native code by file and
+// offset.
 struct CallSite {
     std::vector<PythonFrame> python{};
     std::vector<NativeLocation> native{};
 };
 using CallSitePtr = std::shared_ptr<const CallSite>;
 
-// What its names take. A process can choose them, and as many as it likes.
+// Bytes of the names of the call site. The watched process chooses the names and their number.
 std::size_t name_bytes(const CallSite& site);
 
-// Growth of one process at one site.
+// Growth of one process at one call site.
 struct BookedGrowth {
     CallSitePtr site{};
     pid_t pid = 0;
@@ -35,11 +36,12 @@ struct BookedGrowth {
     bool living = true;
 };
 
-// What has grown at which stack, as far as the kernel has told. What a process had grown by at its end is kept by site
-// and run of the job: generations of workers do not pile up, and no run is blamed for an earlier one.
+// Growth by stack, as the BPF programs have counted it. The growth of an ended process is kept by call site and run of
+// the job, so that generations of workers do not need more and more memory, and the growth of an earlier run is not
+// attributed to a later one.
 class GrowthBook {
   public:
-    // Role and runs of the process that an address space belonged to, when it ended.
+    // Role and runs of the process of an address space, at its end.
     struct Holder {
         RoleKey role{};
         std::vector<RunId> runs{};  // one for each target around the process
@@ -47,51 +49,52 @@ class GrowthBook {
 
     struct Limits {
         std::size_t stacks = 12288;
-        std::size_t name_bytes = std::size_t{64} << 20U;  // of all sites
-        std::size_t past_sites = 4096;                    // of processes that have ended
+        std::size_t name_bytes = std::size_t{64} << 20U;  // names of all call sites together
+        std::size_t past_sites = 4096;                    // call sites of ended processes
     };
     GrowthBook() : GrowthBook(Limits{}) {}
     explicit GrowthBook(Limits limits) : limits_(limits) {}
 
-    // The stack has come, but the helper process has not read yet what names it: learn() or lose_names() follows.
+    // The stack was received, but the helper process has not read the data for its names yet. learn() or lose_names()
+    // follows.
     void expect_names(const RawStack& stack);
     bool expects_names(StackId stack) const;
-    void lose_names(StackId stack);  // the process has ended before it was read
-    // False where its names found no room: what grew there is known, but not where it is.
+    void lose_names(StackId stack);  // the process ended before it was read
+    // False if there was no room for the names. Then the growth of the stack is counted without names.
     bool learn(const RawStack& stack, CallSite site);
-    // A stack without names is not worth its place: what grew there so far is its process's alone.
+    // Removes a stack without names. Its growth so far is counted for its process only.
     void give_up(StackId stack, std::int64_t bytes);
     bool knows(StackId stack) const { return stacks_.contains(stack); }
-    // Everything the kernel has booked, in total.
+    // Sets the growth of each stack to the total that the BPF programs have counted.
     void set_resident(std::span<const StackGrowth> growth);
 
-    // The process has ended, or executed another program. Returns its stacks, which are not known any more.
+    // The process has ended, or executed another program. Removes its stacks and returns their ids.
     std::vector<StackId> end(const SpaceGrowth& last, const Holder& holder);
     std::vector<SpaceId> spaces_of(pid_t pid) const;
     std::set<pid_t> growing() const;  // processes that have stacks
 
-    // When there are more stacks or names than there is room for: the smallest of those processes that have most are
-    // counted without their names, so that what one makes up does not cost another its own. `take` ends one and says
-    // what it had, or nothing if it must stay. Returns how many each process lost.
+    // If there are too many stacks or names: removes the smallest stacks of the processes that have most, and counts
+    // their growth without names, so that a process with many names does not cost another process its names. `take`
+    // removes one stack and returns its bytes, or `nullopt` if the stack must stay. Returns how many each process lost.
     using Take = std::function<std::optional<std::int64_t>(StackId)>;
     bool is_full() const { return stacks_.size() > limits_.stacks || name_bytes_ > limits_.name_bytes; }
     std::map<pid_t, std::uint32_t> fold(const Take& take);
 
-    // Of those processes that `role_of` knows, and of processes that ended in that run.
+    // Growth of the processes that `role_of` knows, and of processes that ended in that run.
     std::vector<BookedGrowth> resident(RunId run, const std::function<const RoleKey*(const ProcessId&)>& role_of) const;
     const CallSitePtr* site_of(StackId stack) const;
 
     struct Unnamed {
         std::int64_t external = 0;
         std::int64_t other = 0;          // too many stacks
-        std::int64_t unknown_stack = 0;  // its frames were lost
-        std::int64_t pending = 0;        // its process is still being read
-        std::int64_t paused = 0;         // while the hook was off
-        std::int64_t exited = 0;         // given back at the end, as a negative number
+        std::int64_t unknown_stack = 0;  // the frames were lost
+        std::int64_t pending = 0;        // the process is still being read
+        std::int64_t paused = 0;         // grown while the hook was off
+        std::int64_t exited = 0;         // freed at the end of the process, as a negative number
     };
     Unnamed past(RunId run) const;
-    void keep_only(const std::set<RunId>& runs);     // what ended in other runs is forgotten
-    Unnamed folded(const ProcessId& process) const;  // of a living one
+    void keep_only(const std::set<RunId>& runs);     // forgets the growth of processes that ended in other runs
+    Unnamed folded(const ProcessId& process) const;  // of a running process
 
     std::size_t stack_count() const { return stacks_.size(); }
     std::size_t past_count() const { return past_.size() + past_unnamed_.size(); }
@@ -100,14 +103,14 @@ class GrowthBook {
   private:
     struct Stack {
         SpaceId space{};
-        CallSitePtr site{};  // null: its frames were lost, or are expected
+        CallSitePtr site{};  // null: the frames were lost, or are not read yet
         bool expected = false;
         std::int64_t resident = 0;
     };
     struct Space {
         ProcessId process{};
         std::set<StackId> stacks{};
-        std::size_t name_bytes = 0;  // as if nobody else had these sites
+        std::size_t name_bytes = 0;  // as if no other address space had these call sites
         std::int64_t folded = 0;
     };
     struct SameSite {
@@ -136,7 +139,7 @@ class GrowthBook {
     std::size_t name_bytes_ = 0;  // of sites_
     std::unordered_map<StackId, Stack> stacks_;
     std::map<SpaceId, Space> spaces_;
-    std::set<std::pair<pid_t, SpaceId>> by_pid_;  // the same: many end at once
+    std::set<std::pair<pid_t, SpaceId>> by_pid_;  // an index of spaces_, because many processes end at once
     std::set<CallSitePtr, SameSite> sites_;
     std::map<PastKey, Past> past_;
     std::map<RunId, Unnamed> past_unnamed_;

@@ -237,7 +237,7 @@ void GrowthRecorder::begin(const TrackedProcess& process) {
     python_.look_at(process.task.id);
 }
 
-// Keeps what the process had grown by in all its address spaces except the one it still uses.
+// Records the growth of the process in all its address spaces except the one that it still uses.
 void GrowthRecorder::end(pid_t pid, const GrowthBook::Holder& holder, std::optional<SpaceId> still) {
     const auto last = stacks_.read_space(pid);
     for (const SpaceId space : book_.spaces_of(pid)) {
@@ -252,7 +252,7 @@ void GrowthRecorder::end(pid_t pid, const GrowthBook::Holder& holder, std::optio
     }
 }
 
-// Where the kernel has counted nothing since the last tick, only the address spaces of new processes are unknown.
+// If the BPF programs have counted nothing since the last tick, only the address spaces of new processes are unknown.
 void GrowthRecorder::read_spaces(const ProcessTable& processes, bool all) {
     for (const auto& [pid, process] : processes.living()) {
         const auto known = spaces_.find(pid);
@@ -273,7 +273,7 @@ void GrowthRecorder::make_room() {
     for (const auto& [pid, stacks] : lost) stacks_.allow_stacks(pid, stacks);
 }
 
-// True where the kernel has counted growth since the last call.
+// True if the BPF programs have counted growth since the last call.
 bool GrowthRecorder::read_resident() {
     const std::uint64_t bookings = stacks_.cost().bookings;
     const bool booked = std::exchange(seen_bookings_, bookings) != bookings;

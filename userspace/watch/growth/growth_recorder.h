@@ -24,50 +24,49 @@
 
 namespace memscope {
 
-// What has grown at each line, largest first. Native code is named by its file alone: its symbols may take a while to
-// load, and a tick does not wait for them.
+// Growth of each line, largest first. Native code is shown with its file only, because loading symbols can take long
+// and a tick does not wait for them.
 std::vector<LineGrowth> by_line(const std::vector<BookedGrowth>& booked);
 
-// Follows growth by stack: names stacks as they come, while their processes live, and keeps the book. Everything but
-// report() belongs to the thread of the ticks.
+// Records growth by stack. Symbolizes stacks when they arrive, while their processes run. Everything except report()
+// belongs to the thread of the ticks.
 class GrowthRecorder {
   public:
     // The runs of jobs that a process belongs to, see JobRuns.
     using RunsOf = std::function<std::vector<RunId>(const TrackedProcess&)>;
 
-    // `budget`: the share of the CPU time of those that grow which the hook may cost before it is taken off for a
-    // while.
+    // `budget`: the share of the CPU time of the growing processes that the hook may cost. If it costs more, it is
+    // detached for some time.
     GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks, const CudaRecorder& gpu,
                    bool python, HookBudget budget);
 
     void take_events();
     void look_again() { python_.look_again(); }
     int retry_fd() const { return python_.retry_fd(); }
-    // Follows the growth of all processes in the table that are not followed yet. The BPF programs follow a process
-    // that was forked by a watched one from its fork on; here begin processes that were there before and those that
-    // were moved into a target.
+    // Starts to follow the growth of all processes in the table that are not followed yet: processes from before
+    // watching began, and those that were moved into a target. The BPF programs follow a child of a watched process
+    // from its fork on.
     void begin_new(ProcessTable& processes);
     void executed(const ProcessId& process);
     void tick(ProcessTable& processes, const RunsOf& runs_of);
-    // Keeps what ended processes had grown by. tick() does that as well, but after the targets that were removed are
-    // forgotten.
+    // Records the growth of ended processes. tick() does that as well, but only after removed targets are forgotten.
     void end_processes(const ProcessTable& processes, const RunsOf& runs_of);
-    // Forgets what had grown in processes that ended in other runs.
+    // Forgets the growth of processes that ended in other runs.
     void keep_only(const std::set<RunId>& runs);
 
-    // Of the resident plane, by line: cheap enough for a tick now and then.
+    // Resident growth by line. Cheap enough to be called in some of the ticks.
     std::vector<LineGrowth> lines(RunId run, const std::vector<Process>& processes);
 
-    // From any thread. Symbols of native code are loaded, which takes a while; with Wait::no, which is for the thread
-    // of the ticks, those are named whose symbols are there within a moment.
+    // From any thread. Loads the symbols of native code, which can take long. With Wait::no, for the thread of the
+    // ticks, frames whose symbols are not loaded in time stay without a name.
     Growth report(const TargetSnapshot& target, NativeReads::Wait wait = NativeReads::Wait::yes);
-    void stop_waiting() { reads_->patient.stop(); }  // reports end without the symbols they wait for
+    void stop_waiting() { reads_->patient.stop(); }  // report() returns without the symbols that it waits for
 
     MappedRecorder& mapped() { return mapped_; }
     std::uint64_t unnamed_frames() const { return codes_.unknown() + unread_stacks_; }
 
   private:
-    // What the kernel told of a process, in this order, that waits for a helper to read something of the process.
+    // Events of a process, in the order of their arrival, that wait until a helper has read data of the process.
     using Deferred = std::variant<ms_code, RawStack>;
     enum class Names { when_read, as_known };
 
@@ -108,14 +107,14 @@ class GrowthRecorder {
     std::map<pid_t, std::deque<Deferred>> deferred_{};
     std::size_t deferred_count_ = 0;
     std::set<pid_t> executed_{};        // since the last tick
-    std::set<pid_t> replaced_{};        // those whose maps, as we have them, are of the program before
+    std::set<pid_t> replaced_{};        // processes whose known maps are those of the program before an exec
     std::uint64_t begun_revision_ = 0;  // of the process table, when all its processes were followed
     std::uint64_t seen_bookings_ = 0;
     std::uint64_t unread_stacks_ = 0;  // of processes that ended before their address space was read
     std::set<RunId> kept_runs_{};
 
-    std::mutex mutex_{};                     // of what follows
-    std::map<pid_t, SpaceGrowth> spaces_{};  // of living processes, as of the last tick: as old as the rest of a report
+    std::mutex mutex_{};                     // guards the members below
+    std::map<pid_t, SpaceGrowth> spaces_{};  // of running processes at the last tick, as old as the rest of a report
     GrowthBook book_;
 };
 

@@ -15,13 +15,13 @@
 
 namespace memscope {
 
-// Keeps the maps of ranges of all watched processes. Everything but held() belongs to the thread of the ticks.
+// Keeps the mapped ranges of all watched processes. Everything except held() belongs to the thread of the ticks.
 class MappedRecorder {
   public:
     explicit MappedRecorder(std::shared_ptr<ReadHelpers> reads) : reads_(std::move(reads)) {}
 
     void take_events(Session& session);
-    void begin(const TrackedProcess& process);  // one that is watched from now on
+    void begin(const TrackedProcess& process);  // starts to follow a process
     void tick(Session& session, const ProcessTable& processes);
 
     // From any thread.
@@ -38,15 +38,15 @@ class MappedRecorder {
         std::int64_t reserved = 0;
     };
     Held held(const std::vector<Process>& processes) const;
-    std::set<StackId> stacks() const;  // all that hold something
+    std::set<StackId> stacks() const;  // all stacks that hold memory
 
   private:
-    // A process whose maps a helper reads, and what has happened to it since that was asked for. All of that is applied
-    // again to what the helper has read, which may be older.
+    // A process whose maps a helper is reading, and the events of the process since the read was requested. The events
+    // are applied again to the result, which may be older than they are.
     struct Reading {
         std::uint64_t number = 0;
         std::vector<RangeEvent> since{};
-        bool too_many = false;  // events: what is read is worth nothing by then
+        bool too_many = false;  // too many events: the result of the read is dropped
     };
     static constexpr std::size_t kMostSince = 16384;
 

@@ -7,10 +7,10 @@
 namespace memscope {
 namespace {
 
-// A process may make up code objects without end, and of any size.
+// Limits, because a process can create any number of code objects of any size.
 constexpr std::size_t kMostPerSpace = 8192;
 constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
-// To read from one address space: its process can have the collector do it as often as it likes.
+// Bytes to read from one address space, because its process can cause any number of such reads.
 constexpr std::size_t kMostCompleted = std::size_t{32} << 20U;
 
 std::size_t bytes_of(const PythonCode& code) {
@@ -33,7 +33,7 @@ bool same(const PythonCode& a, const PythonCode& b) {
 
 }  // namespace
 
-// Forked workers have the code of their parent: it is kept once.
+// Returns one shared copy of equal code objects, because forked workers have the code of their parent.
 PythonCodes::CodePtr PythonCodes::shared(PythonCode code) {
     auto& alike = alike_[hash_of(code)];
     if (auto known = alike.lock(); known && same(*known, code)) return known;
@@ -58,7 +58,7 @@ void PythonCodes::forget_oldest(Space& space) {
     space.order.pop_front();
 }
 
-// While the process lives; else the part we have must do. False: it is being read.
+// Reads the truncated parts while the process runs. Afterwards the truncated copy is used. False: it is being read.
 bool PythonCodes::complete(PythonCode& code, const ms_code& record, Space& space) const {
     const auto pid = static_cast<pid_t>(record.h.pid);
     const auto layout = complete_ && code.is_cut() && space.completed < kMostCompleted ? layout_of_(pid) : std::nullopt;
@@ -72,7 +72,8 @@ bool PythonCodes::complete(PythonCode& code, const ms_code& record, Space& space
 
 void PythonCodes::forget(SpaceId space) { spaces_.erase(space); }
 
-// Whoever has most loses first, so that what one makes up does not cost another its names.
+// Forgets code objects of the address space with the most bytes first, so that a process with many code objects does
+// not cost another process its names.
 void PythonCodes::make_room() {
     while (*bytes_ > kMostBytes) {
         const auto largest = std::max_element(spaces_.begin(), spaces_.end(), [](const auto& a, const auto& b) {

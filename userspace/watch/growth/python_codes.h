@@ -11,17 +11,18 @@
 
 namespace memscope {
 
-// The code objects of watched interpreters: what turns an address and an instruction into function, file and line.
+// The code objects of watched interpreters. They map an address and an instruction to function, file and line.
 class PythonCodes {
   public:
     using LayoutOf = std::function<std::optional<ms_python>(pid_t)>;
-    // What the kernel cut off, from the process. Nothing: not read yet, ask again. An error: the part must do.
+    // Reads from the process what the BPF program truncated. `nullopt`: not read yet, call again. An error: the
+    // truncated copy is used.
     using Complete = std::function<std::optional<Result<PythonCode>>(pid_t, const ms_python& layout,
                                                                      std::uint64_t address, const PythonCode& part)>;
     explicit PythonCodes(LayoutOf layout_of, Complete complete = {})
         : layout_of_(std::move(layout_of)), complete_(std::move(complete)) {}
 
-    // False: what was cut off is being read, add it again.
+    // False: the truncated parts are being read, call again.
     enum class Cut { wait, accept };
     bool add(const ms_code& code, Cut cut = Cut::wait);
     PythonFrame frame(const RawStack& stack, const RawStack::PythonCall& call);
@@ -39,7 +40,7 @@ class PythonCodes {
     struct Space {
         std::map<Key, CodePtr> codes{};
         std::deque<Key> order{};    // oldest first
-        std::size_t bytes = 0;      // as if nobody else had these codes
+        std::size_t bytes = 0;      // as if no other address space had these code objects
         std::size_t completed = 0;  // bytes that were read from the process
     };
 
@@ -50,7 +51,8 @@ class PythonCodes {
 
     LayoutOf layout_of_;
     Complete complete_;
-    std::shared_ptr<std::size_t> bytes_ = std::make_shared<std::size_t>(0);  // what ends a code takes it off
+    std::shared_ptr<std::size_t> bytes_ =
+        std::make_shared<std::size_t>(0);  // the deleter of a code subtracts its bytes
     std::map<SpaceId, Space> spaces_;
     std::map<std::size_t, std::weak_ptr<const PythonCode>> alike_;  // by hash: forked workers have the same code
     std::size_t sweep_at_ = 4096;

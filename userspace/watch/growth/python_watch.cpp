@@ -10,7 +10,7 @@ namespace {
 constexpr std::uint64_t kPatienceNs = 3'000'000'000;
 constexpr long kAgainNs = 10'000'000;
 constexpr std::size_t kMostWaiting = 4096;
-constexpr std::size_t kMostPerTurn = 32;  // a look costs about 0.1 ms
+constexpr std::size_t kMostPerTurn = 32;  // a check costs about 0.1 ms
 
 }  // namespace
 
@@ -24,10 +24,10 @@ void PythonWatch::arm(bool on) {
     if (std::exchange(armed_, on) == on) return;
     const timespec step{.tv_sec = 0, .tv_nsec = on ? kAgainNs : 0};
     const itimerspec timer{.it_interval = step, .it_value = step};
-    (void)::timerfd_settime(timer_.get(), 0, &timer, nullptr);  // else the next tick looks again
+    (void)::timerfd_settime(timer_.get(), 0, &timer, nullptr);  // on failure the next tick checks again
 }
 
-// Takes the answer of the look that is under way, if it is there, and has the next look done.
+// Takes the result of the check that is under way, if it has arrived. Starts a check if none is under way.
 bool PythonWatch::is_over(Waiting& waiting, std::uint64_t now_ns) {
     if (waiting.number == 0) waiting.number = ++looks_;
     const auto search = reads_->quick.ask(PythonJob{.pid = waiting.process.pid, .number = waiting.number});

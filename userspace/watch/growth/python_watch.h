@@ -8,23 +8,23 @@
 
 namespace memscope {
 
-// Finds out which processes run Python and tells the kernel where its parts are. An interpreter initialises itself a
-// while after its program was executed, so a process is looked at again and again for a few seconds.
+// Finds the processes that run Python and passes the layout of the interpreter to the BPF programs. An interpreter
+// initializes itself some time after the exec, so a process is checked repeatedly for a few seconds.
 class PythonWatch {
   public:
     PythonWatch(std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks, bool on);
 
-    void look_at(const ProcessId& process);  // now, and again if it may yet become one
-    void look_again();                       // at those that wait
+    void look_at(const ProcessId& process);  // checks now, and again if the interpreter may still be starting
+    void look_again();                       // checks the waiting processes again
     void forget(pid_t process) { waiting_.erase(process); }
-    int retry_fd() const { return timer_.get(); }  // readable when it is time to look again
+    int retry_fd() const { return timer_.get(); }  // readable when the next check is due
 
   private:
     struct Waiting {
         ProcessId process{};
         std::uint64_t until_ns = 0;  // boot clock
-        std::uint64_t number = 0;    // of the look that is under way
-        bool answered = false;       // a look has ended: from then on there is an end to the waiting
+        std::uint64_t number = 0;    // of the check that is under way; 0: none
+        bool answered = false;       // the first check is done, and until_ns is set
     };
 
     bool is_over(Waiting& waiting, std::uint64_t now_ns);
@@ -35,7 +35,7 @@ class PythonWatch {
     bool on_;
     std::uint64_t looks_ = 0;
     std::map<pid_t, Waiting> waiting_;
-    pid_t next_ = 0;  // with whom to go on, if there were too many for one turn
+    pid_t next_ = 0;  // the process to continue with, if there were too many for one turn
     Fd timer_;
     bool armed_ = false;
 };

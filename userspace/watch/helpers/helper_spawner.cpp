@@ -13,9 +13,10 @@
 namespace memscope {
 namespace {
 
-// A reader of the watcher's output waits until nobody has it open any more, and a helper can outlive the watcher.
+// Replaces the standard streams by /dev/null, because a helper can outlive the watcher, and a reader of the watcher's
+// output waits until every process has closed it.
 void let_go_of_surroundings() {
-    ::setsid();  // the terminal's signals are not for us
+    ::setsid();  // signals of the terminal must not end a helper
     (void)!::chdir("/");
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
     if (null < 0) ::_exit(1);
@@ -24,13 +25,13 @@ void let_go_of_surroundings() {
     if (null > STDERR_FILENO) ::close(null);
 }
 
-// A service manager signals every process of a service: the watcher decides when its helpers end.
+// Ignores signals, because a service manager signals every process of a service, but the watcher ends its helpers.
 void ignore_signals() {
     sigset_t none;
     ::sigemptyset(&none);
     for (const int number : {SIGTERM, SIGINT, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGWINCH})
         std::signal(number, SIG_IGN);
-    std::signal(SIGCHLD, SIG_IGN);  // helpers that have ended are not waited for
+    std::signal(SIGCHLD, SIG_IGN);  // ended helpers do not become zombies
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
@@ -45,14 +46,14 @@ void end_with_parent(pid_t parent) {
     ignore_signals();
     ::prctl(PR_SET_NAME, "memscope-spawn", 0, 0, 0);
     if (work.prepare) work.prepare();
-    end_with_parent(watcher);  // after privileges were given up, which may clear it
+    end_with_parent(watcher);  // after dropping privileges, which can clear the setting
     const pid_t self = ::getpid();
     for (;;) {
         auto message = receive_message(own, 0);
         if (!message) ::_exit(0);  // the watcher has ended
         if (message->fds.size() != 1 || message->text.size() != 1) continue;
         Fd socket = std::move(message->fds.front());
-        if (::fork() != 0) continue;  // where it fails the watcher sees its socket closed
+        if (::fork() != 0) continue;  // if it fails, the watcher sees a closed socket
         socket = close_other_descriptors(std::move(socket));
         const bool holds = message->text.front() == static_cast<char>(HelperSpawner::Helper::probe_holder);
         ::prctl(PR_SET_NAME, holds ? "memscope-probes" : "memscope-read", 0, 0, 0);
@@ -81,7 +82,7 @@ Result<std::shared_ptr<HelperSpawner>> HelperSpawner::start(Work work) {
 
 HelperSpawner::~HelperSpawner() {
     ::kill(pid_, SIGKILL);
-    (void)::waitpid(pid_, nullptr, 0);  // at once: it waits for nothing but us
+    (void)::waitpid(pid_, nullptr, 0);  // returns at once, because the spawner waits for nothing but this socket
 }
 
 Result<Fd> HelperSpawner::spawn(Helper helper) {
@@ -93,7 +94,7 @@ Result<Fd> HelperSpawner::spawn(Helper helper) {
     const int passed[] = {theirs.get()};
     const char kind = static_cast<char>(helper);
     if (send_message(control_, {&kind, 1}, {}, passed, MSG_DONTWAIT) != SendOutcome::sent)
-        return plain_error("the process that starts helpers is gone");
+        return plain_error("the process that starts helpers has ended");
     return ours;
 }
 

@@ -9,9 +9,9 @@
 
 namespace memscope {
 
-// Starts helper processes for a watcher that has threads by then: forking a process with several threads is not safe.
-// So one process, the spawner, is forked while there is one thread, and it forks the helpers later. The spawner itself
-// touches nothing of a watched process, so nothing can block it.
+// Starts helper processes for a watcher. Forking a process with several threads is not safe, so one process, the
+// spawner, is forked while the watcher has one thread, and the spawner forks the helpers later. The spawner reads
+// nothing of a watched process, so no watched process can block it.
 class HelperSpawner {
   public:
     enum class Helper : char { reader = 'r', probe_holder = 'p' };
@@ -20,7 +20,7 @@ class HelperSpawner {
         std::function<void(Fd socket)> serve{};        // in each reader, until the socket is closed
         std::function<void(Fd socket)> hold_probes{};  // in each probe holder, until the socket is closed
     };
-    // To be called while the process has one thread. The spawner keeps no descriptor of the caller's.
+    // Must be called while the process has one thread. The spawner keeps no descriptor of the caller.
     static Result<std::shared_ptr<HelperSpawner>> start(Work work);
     HelperSpawner(const HelperSpawner&) = delete;
     HelperSpawner& operator=(const HelperSpawner&) = delete;

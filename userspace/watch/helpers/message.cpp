@@ -27,7 +27,7 @@ Fd file_with(std::string_view head, std::string_view rest) {
     return file;
 }
 
-// A memfd is memory: reading it waits for nobody.
+// Reading a memfd never blocks, because it is memory.
 std::optional<std::string> text_of(const Fd& file) {
     struct stat status{};
     if (::fstat(file.get(), &status) != 0 || status.st_size < 0) return std::nullopt;
@@ -75,14 +75,14 @@ SendOutcome send_message(const Fd& socket, std::string_view head, std::string_vi
     }
     for (;;) {
         if (::sendmsg(socket.get(), &message, flags | MSG_NOSIGNAL) >= 0) return SendOutcome::sent;
-        // ETOOMANYREFS: as many descriptors are under way already as this user may have.
+        // ETOOMANYREFS: this user has the largest allowed number of descriptors in transit.
         if (errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS) return SendOutcome::full;
         if (errno != EINTR) return SendOutcome::failed;
     }
 }
 
 std::optional<Message> receive_message(const Fd& socket, int flags) {
-    thread_local std::array<char, kMostInline + 1> buffer;  // thousands of small messages come one after the other
+    thread_local std::array<char, kMostInline + 1> buffer;  // reused, because there are thousands of small messages
     iovec part{.iov_base = buffer.data(), .iov_len = buffer.size()};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostMessageFds * sizeof(int))> control{};
     msghdr header{};

@@ -147,7 +147,7 @@ Result<ProbeHolder> ProbeHolders::attach(const ProbeRequest& request, std::uint6
     packer.put(progress);
     packer.put(request);
     if (send_message(*socket, packer.bytes(), {}, packer.fds(), MSG_DONTWAIT) != SendOutcome::sent)
-        return plain_error("hand probes to the process that attaches them");
+        return plain_error("cannot send probes to the process that attaches them");
     epoll_event event{};
     event.events = EPOLLIN;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket->get(), &event) != 0) return system_error(errno, "epoll_ctl");
@@ -176,7 +176,7 @@ Result<AttachedProbes> attach_checked(Result<ListedProcesses>& processes, const 
                                       const Fd& progress) {
     if (!processes) return processes.error();
     if (auto checked = processes->wait_for_mmap_locks(progress); !checked) return checked.error();
-    if (is_readable(socket)) return plain_error("the watcher does not want the probes any more, or has ended");
+    if (is_readable(socket)) return plain_error("the watcher does not need the probes any more, or has ended");
     note(progress, {.step = Progress::Step::attaches});
     return AttachedProbes::attach(request);
 }

@@ -20,8 +20,8 @@ namespace memscope {
 //
 // While the kernel waits for an mmap_lock to attach or detach a probe, it also keeps every fork() on the machine
 // waiting (it holds dup_mmap_sem). So a probe holder first reads a byte of every process's command line, which takes
-// the same locks for reading, blocks nobody else, and ends with SIGKILL: probes are attached, and detached, only when
-// no process holds its mmap_lock. A process that takes its lock for ever right after that read is not detected.
+// the same locks for reading, blocks no other process, and ends with SIGKILL: probes are attached and detached only
+// when no process holds its mmap_lock. A process that takes its lock for ever right after that read is not detected.
 class ProbeHolder {
   public:
     ProbeHolder(ProbeHolder&&) noexcept = default;

@@ -22,14 +22,14 @@ constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
 constexpr std::size_t kMostRequests = 8192;
 constexpr std::uint64_t kAnswerKeptNs = 60 * kNsPerSecond;
 constexpr std::uint64_t kSweepEveryNs = kNsPerSecond;
-// A process that blocked a helper is not asked for 10 s, then 20 s, and so on up to an hour.
+// A process that blocked a helper is not read for 10 s, then 20 s, and so on up to 43 minutes.
 constexpr std::uint64_t kFirstPenaltyNs = 10 * kNsPerSecond;
 constexpr unsigned kMostDoublings = 8;
 constexpr std::size_t kMostOffences = 4096;
-// Processes of one cgroup that block helpers at a time. With more of them the whole cgroup is left alone, so that a job
-// cannot use up all helpers.
+// Processes of one cgroup that may block helpers at the same time. If there are more, no process of the cgroup is read,
+// so that a job cannot use up all helpers.
 constexpr std::size_t kMostOfCgroup = 3;
-// A helper that is late, but works, gets this many deadlines: it may be slow because the machine is busy.
+// A helper that is late but works gets this many deadlines, because it may be slow on a busy machine.
 constexpr std::uint64_t kMostDeadlines = 10;
 constexpr std::uint64_t kRestartDelayNs = 50'000'000;  // so that a helper that cannot start does not cost a core
 
@@ -110,7 +110,7 @@ void ProcessReader::punish(pid_t pid, const std::string& why, std::uint64_t now_
     const auto comm = read_file(settings_.root.proc / std::to_string(pid) / "comm", 64);
     troubles_.push_back(
         plain_error(fmt::format("process {} ({}) {}", pid, comm ? printable(std::string(trimmed(*comm))) : "gone", why),
-                    "its details, its code and its sharing may be missing; it is read again later"));
+                    "its details, its code and its sharing may be missing; memscope reads it again later"));
 }
 
 bool ProcessReader::has_helper() {
@@ -153,7 +153,7 @@ void ProcessReader::send_more() {
         if (outcome == SendOutcome::full && !sent_.empty()) return;
         if (outcome != SendOutcome::sent) {
             waiting_.pop_front();
-            request.reply.failure = plain_error("hand a job to a helper");
+            request.reply.failure = plain_error("cannot send a job to a helper");
             request.answered_ns = now();
             continue;
         }
@@ -190,7 +190,7 @@ void ProcessReader::receive() {
     }
 }
 
-// Its first job is to blame. The others are done by the next helper.
+// The first job of the helper is the one that failed. The next helper does the others.
 void ProcessReader::replace_helper(const std::string& why, std::uint64_t now_ns) {
     ++restarts_;
     const bool blames = !sent_.empty();
@@ -220,7 +220,7 @@ void ProcessReader::replace_helper(const std::string& why, std::uint64_t now_ns)
     std::erase_if(waiting_, [](const Request* request) { return request->answered_ns != 0; });
 }
 
-// There is no helper, and none can be had for now: better no answer than an endless wait for one.
+// There is no helper, and none can be started now. All requests fail, because they would wait without end.
 void ProcessReader::fail_all(int error) {
     for (Request* request : waiting_) {
         request->reply.failure = system_error(error, "read a process: too many helpers are blocked");
@@ -236,7 +236,7 @@ void ProcessReader::sweep(std::uint64_t now_ns) {
     std::erase_if(requests_, [&](const auto& each) {
         return each.second->answered_ns != 0 && now_ns - each.second->answered_ns > kAnswerKeptNs;
     });
-    // A process is forgiven once it has behaved for as long as it was left alone.
+    // An offence is forgotten once the process has not blocked a helper for as long as the last penalty took.
     std::erase_if(offences_, [&](const auto& each) {
         const Offence& offence = each.second;
         return now_ns > offence.until_ns + (kFirstPenaltyNs << std::min(offence.strikes, kMostDoublings));
@@ -252,8 +252,8 @@ std::optional<ProcessReader::Activity> ProcessReader::activity_of_helper() const
                                 parse_number(value_of(*status, "nonvoluntary_ctxt_switches:")).value_or(0)};
 }
 
-// Whether the process that is read blocks the helper. On a busy machine a helper can be late because it gets no CPU: it
-// is stuck only if it waits for something else, and has not run at all, for a quarter of the deadline.
+// Whether the process that is read blocks the helper. On a busy machine a helper can be late because it gets no CPU. It
+// is stuck only if it waits for something else and has not run at all for a quarter of the deadline.
 bool ProcessReader::is_stuck(std::uint64_t now_ns) {
     const std::uint64_t deadline = ns(settings_.deadline);
     if (sent_.empty() || now_ns - head_since_ns_ < deadline) return false;
@@ -272,15 +272,15 @@ void ProcessReader::pump() {
     receive();
     const std::uint64_t at = now();
     if (is_stuck(at))
-        replace_helper(fmt::format("blocks those who read it: no answer in {:.1f} s",
-                                   static_cast<double>(at - head_since_ns_) * 1e-9),
-                       at);
+        replace_helper(
+            fmt::format("blocks its reader: no answer in {:.1f} s", static_cast<double>(at - head_since_ns_) * 1e-9),
+            at);
     sweep(at);
     send_more();
     if (!waiting_.empty() && !socket_ && abandoned_.size() >= kMostAbandoned) fail_all(ETIMEDOUT);
 }
 
-// Regained with time, so that waiting never takes more than a small share of it.
+// Computes the patience, which is refilled over time, so that waiting takes only a small share of the time.
 Seconds ProcessReader::may_wait(std::uint64_t now_ns) {
     const Seconds passed(static_cast<double>(now_ns - patience_ns_) * 1e-9);
     patience_ns_ = now_ns;
@@ -336,7 +336,7 @@ ProcessReader::Reply ProcessReader::call_packed(const Packer& job, pid_t pid) {
         if (wanted[0].revents != 0) {
             request.reply.failure = system_error(ECANCELED, "read a process");
             std::erase(waiting_, &request);
-            std::erase(sent_, &request);  // its answer finds nobody
+            std::erase(sent_, &request);  // its answer will be ignored
             request.answered_ns = now();
             break;
         }

@@ -20,33 +20,34 @@
 
 namespace memscope {
 
-// Has jobs done by a helper process, because a watched process can block whoever reads it: its memory may be backed by
-// a userfaultfd or by a FUSE server that never answers, its files may lie on a dead NFS server, and it can hold its own
-// mmap_lock for ever. A helper that does not answer in time is killed and replaced, and the process that it was asked
-// about is left alone for a while.
+// Runs jobs in a helper process, because a watched process can block its reader: its memory may be backed by a
+// userfaultfd or by a FUSE server that never answers, its files may be on a dead NFS server, and it can hold its own
+// mmap_lock for ever. A helper that does not answer in time is killed and replaced, and the process that it was reading
+// is not read for some time.
 //
-// SIGKILL does not end every such wait: a request that a FUSE server has received is waited for until the server
-// answers or dies. Such a helper is abandoned, and the process that blocks it is not asked again until it has ended.
+// SIGKILL does not end every such wait: once a FUSE server has received a request, the helper waits until the server
+// answers or dies. Such a helper is abandoned, and the process that blocks it is not read again until the helper has
+// ended.
 //
-// A job is a struct with `kKind`, `Answer`, `asked_of()` (the process that could block it) and `fields()`. Its bytes
-// are its identity. Belongs to one thread, but for call().
+// A job is a struct with `kKind`, `Answer`, `asked_of()` (the process that could block it) and `fields()`. Two jobs
+// with the same bytes are the same job. Everything except call() belongs to one thread.
 class ProcessReader {
   public:
     struct Settings {
         SysRoot root{};
-        Seconds deadline{2};         // for one job, after which its helper is looked at: see is_stuck()
-        Seconds patience{0};         // that ask() may use up waiting at once, at most
-        double patience_share = 0;   // of the time, that it regains
-        Seconds at_start{0};         // the same once: the first tick is to be complete
-        Seconds seems_stuck{0.050};  // a helper that has worked on one job for so long is not waited for
+        Seconds deadline{2};         // of one job: afterwards is_stuck() checks the helper
+        Seconds patience{0};         // the longest time that ask() may wait at once
+        double patience_share = 0;   // part of the time by which the patience is refilled
+        Seconds at_start{0};         // patience at the start, so that the first tick is complete
+        Seconds seems_stuck{0.050};  // ask() does not wait for a helper that has worked on one job for so long
     };
     ProcessReader(std::shared_ptr<HelperSpawner> spawner, Settings settings);
     ProcessReader(const ProcessReader&) = delete;
     ProcessReader& operator=(const ProcessReader&) = delete;
     ~ProcessReader();  // does not wait for a helper
 
-    // Nothing: not known yet, ask again for the same. Waits for the answer as long as it has patience, but not while
-    // the helper seems to be stuck. ETIMEDOUT: the process blocks its readers.
+    // `nullopt`: not known yet, call again with the same job. Waits for the answer as long as the patience lasts, but
+    // not while the helper seems to be stuck. ETIMEDOUT: the process blocks its reader.
     enum class Patience { some, none };
     template <class Job>
     std::optional<Result<typename Job::Answer>> ask(const Job& job, Patience patience = Patience::some) {
@@ -54,26 +55,26 @@ class ProcessReader {
         if (!reply) return std::nullopt;
         return unpacked<Job>(std::move(*reply));
     }
-    // Has it done soon, for an ask() to come: so the helper does not wait for the watcher between two jobs.
+    // Queues a job for a later ask(), so that the helper does not wait for the watcher between two jobs.
     template <class Job>
     void submit(const Job& job) {
         submit_packed(packed(job), job.asked_of());
     }
-    // Waits until it is done or its deadline has passed, or stop() is called. For a reader that is used in no other
-    // way; from any thread, one at a time.
+    // Waits until the job is done, its deadline has passed, or stop() is called. For a reader that is used with call()
+    // only. From any thread, one at a time.
     template <class Job>
     Result<typename Job::Answer> call(const Job& job) {
         return unpacked<Job>(call_packed(packed(job), job.asked_of()));
     }
-    void stop();  // from any thread: calls fail from now on
+    void stop();  // from any thread: call() fails from now on
 
-    int fd() const { return epoll_.get(); }  // readable when answers have come
-    // Takes answers, replaces a helper whose time is over. At least once a tick.
+    int fd() const { return epoll_.get(); }  // readable when answers have arrived
+    // Takes answers and replaces a stuck helper. Must be called at least once a tick.
     void pump();
 
     std::uint64_t restarts() const { return restarts_; }  // of helpers that did not answer or that ended
     std::vector<Error> take_troubles() { return std::exchange(troubles_, {}); }
-    bool is_blocked(pid_t pid);  // and is not asked
+    bool is_blocked(pid_t pid);  // the process blocked a helper and is not read for some time
 
     static constexpr std::size_t kMostAbandoned = 8;
 
@@ -95,15 +96,15 @@ class ProcessReader {
         unsigned strikes = 0;
         std::string cgroup{};
     };
-    // What the kernel says of a helper: whether it runs or waits for a CPU, and how often it was switched.
+    // State of a helper in /proc: whether it runs or waits for a CPU, and its number of context switches.
     struct Activity {
         bool runs = false;
         std::uint64_t switches = 0;
         bool operator==(const Activity&) const = default;
     };
     struct Abandoned {
-        Fd process{};   // a pidfd
-        pid_t pid = 0;  // that blocks it
+        Fd process{};   // a pidfd of the helper
+        pid_t pid = 0;  // the process that blocks it
         std::string cgroup{};
     };
 
@@ -143,28 +144,28 @@ class ProcessReader {
     Fd epoll_;
     Fd stop_;
     Fd socket_{};
-    Fd helper_{};           // a pidfd, once the helper has told it
-    pid_t helper_pid_ = 0;  // the same
+    Fd helper_{};           // a pidfd, once the helper has sent it
+    pid_t helper_pid_ = 0;  // set together with helper_
     std::uint64_t next_id_ = 1;
     std::map<std::string, std::unique_ptr<Request>> requests_{};  // by their bytes
     std::deque<Request*> waiting_{};                              // to be sent
     std::deque<Request*> sent_{};                                 // in the order in which they are answered
     std::uint64_t head_since_ns_ = 0;                             // the first of `sent_` is being worked on since then
     std::optional<Activity> late_activity_{};                     // of a helper that is late with that job
-    std::uint64_t late_look_ns_ = 0;                              // when it was seen, or when it changed last
-    std::uint64_t not_before_ns_ = 0;                             // no new helper
+    std::uint64_t late_look_ns_ = 0;                              // when late_activity_ was read first or changed last
+    std::uint64_t not_before_ns_ = 0;                             // no new helper is started before this time
     std::map<pid_t, Offence> offences_{};
     std::vector<Abandoned> abandoned_{};
     std::uint64_t swept_ns_ = 0;
     Seconds patience_;
-    std::uint64_t patience_ns_ = 0;  // when it was reckoned up last
+    std::uint64_t patience_ns_ = 0;  // when patience_ was computed last
     std::atomic<std::uint64_t> restarts_ = 0;
     std::vector<Error> troubles_{};
     std::mutex call_mutex_{};
 };
 
-// The other end: answers requests one after the other until the socket is closed. `work` gets the bytes of a job and
-// what came with it, and returns its Result, packed, with descriptors that it keeps open until the next call.
+// Runs in the helper: answers requests one after the other until the socket is closed. `work` gets the bytes and the
+// descriptors of a job, and returns its packed Result with descriptors that it keeps open until the next call.
 using HelperWork = std::function<Packer(Unpacker& job)>;
 void serve_requests(const Fd& socket, const HelperWork& work);
 

@@ -16,11 +16,11 @@
 namespace memscope {
 namespace {
 
-constexpr Seconds kQuickDeadline{2};     // far more than any of these jobs takes where nobody blocks it
+constexpr Seconds kQuickDeadline{2};     // far more than any of these jobs takes if no process blocks it
 constexpr Seconds kSlowDeadline{10};     // the symbols of a large library on a slow file system
 constexpr Seconds kRequestDeadline{15};  // requests for growth wait for one another
 constexpr Seconds kStartPatience{1};
-constexpr Seconds kPatience{0.1};  // of a tick, at once
+constexpr Seconds kPatience{0.1};  // the longest time that a tick waits at once
 constexpr double kPatienceShare = 0.05;
 // A death report names native code, if its symbols can be loaded in this time.
 constexpr Seconds kSymbolsPatience{0.25};
@@ -32,7 +32,7 @@ Seconds seconds(std::uint64_t ns) { return Seconds{static_cast<double>(ns) * 1e-
 // FUSE server could delay that for ever.
 Status refuse_fuse(const Fd& file, const std::string& path) {
     struct statfs status{};
-    if (::fstatfs(file.get(), &status) != 0) return system_error(errno, "look at the file system of " + path);
+    if (::fstatfs(file.get(), &status) != 0) return system_error(errno, "read the type of the file system of " + path);
     if (status.f_type == FUSE_SUPER_MAGIC)
         return plain_error(path +
                            " lies on a FUSE file system, whose server could block this machine: it is not followed");
@@ -93,7 +93,7 @@ class Helper {
 
     static Packer failed() {
         Packer packer;
-        packer.put(Result<Done>(plain_error("a job that is not understood")));
+        packer.put(Result<Done>(plain_error("the helper got a malformed job")));
         return packer;
     }
 
@@ -166,7 +166,7 @@ class Helper {
         return fullest_shm(root_, namespaces);
     }
 
-    // Of a process that is gone: none.
+    // Empty if the process has ended.
     Result<NodesJob::Answer> answer_to(const NodesJob& job) const {
         const NodeSet memory_nodes(job.memory_nodes.begin(), job.memory_nodes.end());
         const NodeSet nodes = read_process_nodes(root_, job.pid, memory_nodes).value_or(NodeSet{});
@@ -200,7 +200,7 @@ ReadHelpers::ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const Sy
       patient(helpers, {.root = root, .deadline = kRequestDeadline}),
       probes(helpers) {}
 
-// The spawner has what any of its helpers needs, and each helper gives up the rest before it does anything.
+// The spawner has the capabilities that any of its helpers needs. Each helper drops the others before its first job.
 Result<std::shared_ptr<ReadHelpers>> ReadHelpers::start(const SysRoot& root, Probes probes) {
     const auto status = read_file(root.proc / "self/status");
     const CapabilitySet permitted = status ? parse_capabilities(*status, "CapPrm") : CapabilitySet{};
@@ -242,7 +242,7 @@ std::optional<Result<LoadedModule>> HelperReads::load(ModuleWanted wanted, Wait 
     const SymbolsJob job{.wanted = std::move(wanted)};
     auto loaded = wait == Wait::yes ? std::optional(helpers_->patient.call(job)) : helpers_->slow.ask(job);
     if (loaded && *loaded && !(*loaded)->symbols.table.is_sound())
-        return plain_error("symbols that are not understood");
+        return plain_error("the helper sent malformed symbols");
     return loaded;
 }
 

@@ -23,8 +23,7 @@
 
 namespace memscope {
 
-// What is read of watched processes, each as a job of a helper: see ProcessReader. `number` tells two readings of the
-// same process apart.
+// The jobs that helpers do for the watcher: see ProcessReader. `number` distinguishes two reads of the same process.
 
 enum class ReadJob : std::uint32_t { details, maps, python, code, module, symbols, sharing, library, shm, nodes };
 
@@ -51,7 +50,7 @@ struct MapsJob {
     pid_t asked_of() const { return pid; }
 };
 
-struct PythonJob {  // where the interpreter of a process has its parts
+struct PythonJob {  // the layout of the Python interpreter of a process
     static constexpr ReadJob kKind = ReadJob::python;
     using Answer = PythonSearch;
     pid_t pid = 0;
@@ -60,7 +59,7 @@ struct PythonJob {  // where the interpreter of a process has its parts
     pid_t asked_of() const { return pid; }
 };
 
-struct CodeJob {  // a code object of which the kernel sent only a part
+struct CodeJob {  // a code object that the BPF program has sent truncated
     static constexpr ReadJob kKind = ReadJob::code;
     using Answer = PythonCode;
     pid_t pid = 0;
@@ -107,7 +106,7 @@ struct SharingJob {
 
 enum class LibraryKind : std::uint32_t { cuda, torch };
 struct LibraryAnswer {
-    Fd file{};  // O_PATH: to close a file of FUSE that is open for reading asks its server
+    Fd file{};  // O_PATH, because closing a FUSE file that is open for reading waits for its server
     std::vector<CudaPlace> cuda{};
     std::vector<TorchPlace> torch{};
     auto fields() { return std::tie(file, cuda, torch); }
@@ -126,7 +125,7 @@ struct ShmJob {  // the fullest /dev/shm of some mount namespaces
     static constexpr ReadJob kKind = ReadJob::shm;
     using Answer = std::optional<ShmUsage>;
     std::vector<std::uint64_t> namespaces{};
-    std::vector<pid_t> members{};  // one of each
+    std::vector<pid_t> members{};  // one process of each namespace
     std::uint64_t number = 0;
     auto fields() { return std::tie(namespaces, members, number); }
     pid_t asked_of() const { return members.empty() ? 0 : members.front(); }
@@ -142,22 +141,22 @@ struct NodesJob {  // the NUMA nodes that a process may use
     pid_t asked_of() const { return pid; }
 };
 
-// Does jobs until the socket is closed: what a helper process does.
+// Runs in a helper process: does jobs until the socket is closed.
 void serve_read_jobs(const SysRoot& root, Fd socket);
 
-// A watcher's helpers. One for what ticks need soon, and one for what takes longer, so that neither waits for the
-// other; a third for threads that can wait; and those that hold user probes. To be started while there is one thread.
+// The helpers of a watcher: one for short jobs of a tick, one for long jobs, so that short ones do not wait for them,
+// one for threads that may wait, and the probe holders. Must be started while the process has one thread.
 struct ReadHelpers {
     ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const SysRoot& root);
-    // Whether user probes may be attached, and whether the kernel attaches several at once: that decides which
-    // capabilities their process keeps.
+    // Whether user probes may be attached, and whether the kernel attaches several at once. This decides which
+    // capabilities the probe holders keep.
     enum class Probes { none, at_once, one_by_one };
     static Result<std::shared_ptr<ReadHelpers>> start(const SysRoot& root, Probes probes = Probes::none);
 
-    pid_t spawner;  // the parent of them all
+    pid_t spawner;  // the parent of all helpers
     ProcessReader quick;
     ProcessReader slow;
-    ProcessReader patient;  // for call() alone
+    ProcessReader patient;  // for call() only
     ProbeHolders probes;
 
     void pump() {
@@ -168,7 +167,7 @@ struct ReadHelpers {
     std::vector<Error> take_troubles();
 };
 
-// For NativeSymbols. load() with Wait::yes from any thread, the rest belongs to the thread of the ticks.
+// For NativeSymbols. load() with Wait::yes can be called from any thread. The rest belongs to the thread of the ticks.
 class HelperReads : public NativeReads {
   public:
     explicit HelperReads(std::shared_ptr<ReadHelpers> helpers) : helpers_(std::move(helpers)) {}

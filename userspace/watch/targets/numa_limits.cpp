@@ -6,8 +6,8 @@
 namespace memscope {
 namespace {
 
-// Two small files for each process cost about 40 us: so many in a tick, and each process again after a while, because
-// cpusets and policies can be changed.
+// Two small files are read for each process, which costs about 40 us. At most this many processes are read in a tick.
+// Each process is read again after some time, because cpusets and policies can be changed.
 constexpr std::size_t kReadsPerTick = 100;
 constexpr std::uint64_t kReadAgainNs = 10'000'000'000;
 constexpr std::size_t kMostSets = 8;  // of nodes, for one target

@@ -11,28 +11,28 @@
 
 namespace memscope {
 
-// Processes that are bound to some NUMA nodes (numactl --membind, cpuset.mems) are killed when these are full, however
-// much the rest of the machine has. Adds the memory of such nodes to the limits of a target. On a machine with one
-// node, and for processes that may use all nodes, there is nothing to add.
+// Processes that are bound to some NUMA nodes (numactl --membind, cpuset.mems) are killed when these nodes are full,
+// even if other nodes have free memory. Adds the memory of such nodes to the limits of a target. On a machine with one
+// node, and for processes that may use all nodes, it adds nothing.
 class NumaLimits {
   public:
-    // The nodes that a process may use, of those that have memory. None: not read yet, ask again with the same number.
-    // To read them takes the process's mmap_lock, for which the thread that ticks must not wait.
+    // The nodes with memory that a process may use. `nullopt`: not read yet, call again with the same number. Reading
+    // them takes the mmap_lock of the process, and the thread of the ticks must not wait for that lock.
     using ReadNodes = std::function<std::optional<NodeSet>(pid_t, std::uint64_t number, const NodeSet& memory_nodes)>;
     NumaLimits(const SysRoot& root, ReadNodes read_nodes);
 
     // At each tick, before targets are described.
     void begin_tick(std::uint64_t now_boot_ns);
-    // A candidate for each distinct set of nodes that processes of the target are bound to; the nearest limit is found
-    // anew where there is one.
+    // Adds a limit for each distinct set of nodes that processes of the target are bound to. If there is one,
+    // determines the effective limit again.
     void add(const std::vector<Process>& processes, const HostMemory& host, MemoryState& memory);
 
   private:
     struct Known {
-        NodeSet nodes{};             // empty: it may use all, or is not known
+        NodeSet nodes{};             // empty: the process may use all nodes, or its nodes are not known
         std::uint64_t read_ns = 0;   // boot clock
-        std::uint64_t asked_ns = 0;  // when the reading began that is under way; 0: none is
-        std::uint64_t seen = 0;      // the tick at which it was last among the processes of a target
+        std::uint64_t asked_ns = 0;  // when the read that is under way began; 0: none is under way
+        std::uint64_t seen = 0;      // the last tick at which it was a process of a target
     };
     const NodeSet& nodes_of(const ProcessId& process);
     const NodeMemory* memory_of(int node);

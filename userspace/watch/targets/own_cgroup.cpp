@@ -25,7 +25,7 @@ Status write_file_at(const Fd& directory, const char* name, const std::string& t
 
 Status set_limit(const Fd& directory, int version, Bytes limit) {
     const std::string bytes = std::to_string(limit.n);
-    // Without swap, so that the limit is where the kernel kills. Machines without swap accounting lack the file.
+    // No swap, so that the kernel kills at the limit. Machines without swap accounting lack the file.
     if (version == 1) {
         if (auto set = write_file_at(directory, "memory.limit_in_bytes", bytes); !set) return set;
         (void)write_file_at(directory, "memory.memsw.limit_in_bytes", bytes);
@@ -40,12 +40,12 @@ void kill_members(const fs::path& cgroup) {
     const auto members = read_file(cgroup / "cgroup.procs");
     if (!members) return;
     for_each_line(*members, [](std::string_view line) {
-        // 0 stands for a process of another PID namespace; kill(0) would end us.
+        // 0 is a process of another PID namespace. kill(0) would kill our own process group.
         if (const auto pid = parse_number(line); pid && *pid > 1) ::kill(static_cast<pid_t>(*pid), SIGKILL);
     });
 }
 
-// It and those below it, innermost first: a command may have made some of its own, as deep as it liked.
+// The cgroup and all cgroups below it, innermost first, because a command can create cgroups of any depth.
 std::vector<fs::path> from_below(const fs::path& cgroup) {
     constexpr std::size_t kMost = 4096;
     std::vector<fs::path> found{cgroup};
@@ -69,7 +69,7 @@ Result<OwnCgroup> OwnCgroup::make(const CgroupHierarchy& hierarchy, const std::s
                                   std::optional<Bytes> limit) {
     const std::string own_name = fmt::format("{}-{}", name, ::getpid());
     const fs::path path = hierarchy.mount / own_name;
-    if (hierarchy.version == 2)  // usually on already; where it cannot be, setting the limit says so
+    if (hierarchy.version == 2)  // usually enabled already; if this fails, setting the limit reports the error
         if (auto top = open_directory(hierarchy.mount)) (void)write_file_at(*top, "cgroup.subtree_control", "+memory");
     if (::mkdir(path.c_str(), 0755) != 0) return system_error(errno, "make the cgroup " + path.string());
     auto directory = open_directory(path);
@@ -86,7 +86,7 @@ OwnCgroup::~OwnCgroup() {
     for (int i = 0; i < 50; ++i) {
         for (const fs::path& each : from_below(path)) kill_members(each);
         if (remove_with_children(path)) return;
-        std::this_thread::sleep_for(std::chrono::milliseconds(20));  // the killed need a moment to be gone
+        std::this_thread::sleep_for(std::chrono::milliseconds(20));  // killed processes need time to exit
     }
 }
 

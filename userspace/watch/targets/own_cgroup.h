@@ -9,13 +9,13 @@
 
 namespace memscope {
 
-// What the cgroups of `-- CMD` are called; a pid stands behind it.
+// The prefix of the names of the cgroups of `-- CMD`. A dash and the pid of the watcher follow.
 inline constexpr const char* kCommandCgroup = "memscope-run";
 
-// A cgroup of our own at the top of the hierarchy. Whatever is in it at the end is killed, and it is removed.
+// A cgroup that memscope creates at the top of the hierarchy. The destructor kills all processes in it and removes it.
 class OwnCgroup {
   public:
-    // `name` gets our pid behind it, so that what a killed memscope left behind is known by its dead pid.
+    // Appends our pid to `name`, so that a later memscope can recognize cgroups of a memscope that was killed.
     static Result<OwnCgroup> make(const CgroupHierarchy& hierarchy, const std::string& name,
                                   std::optional<Bytes> limit);
     OwnCgroup(OwnCgroup&& other) noexcept = default;
@@ -23,9 +23,9 @@ class OwnCgroup {
     ~OwnCgroup();
 
     const std::string& name() const { return name_; }
-    Status enter();  // the calling process moves into it
+    Status enter();  // moves the calling process into it
 
-    // Removes empty cgroups `name`-PID whose maker is dead.
+    // Removes empty cgroups `name`-PID whose PID does not exist any more.
     static void remove_left_behind(const CgroupHierarchy& hierarchy, const std::string& name);
 
   private:

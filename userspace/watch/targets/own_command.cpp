@@ -21,16 +21,16 @@ std::optional<Identity> identity_of(const passwd* entry) {
 }
 
 [[noreturn]] void report(int failure_fd, int error) {
-    [[maybe_unused]] const ssize_t told = ::write(failure_fd, &error, sizeof error);
+    [[maybe_unused]] const ssize_t written = ::write(failure_fd, &error, sizeof error);
     ::_exit(127);
 }
 
 [[noreturn]] void be_command(const std::vector<std::string>& argv, const std::optional<Identity>& identity,
                              OwnCgroup& cgroup, int start_fd, int failure_fd) {
-    std::signal(SIGPIPE, SIG_DFL);  // ours is ignored, and that would be inherited
+    std::signal(SIGPIPE, SIG_DFL);  // memscope ignores it, and the command would inherit that
     if (!cgroup.enter()) report(failure_fd, EACCES);
     char go = 0;
-    if (::read(start_fd, &go, 1) != 1) ::_exit(127);  // nobody is there any more to watch it
+    if (::read(start_fd, &go, 1) != 1) ::_exit(127);  // the watcher has ended
     if (identity && !become(*identity)) report(failure_fd, errno);
     std::vector<char*> words;
     words.reserve(argv.size() + 1);
@@ -52,7 +52,7 @@ Result<Pipe> make_pipe() {
 
 }  // namespace
 
-// Groups before the user: afterwards we may not.
+// Sets the groups before the user, because setuid() gives up the right to set groups.
 bool become(const Identity& identity) {
     if (::initgroups(identity.name.c_str(), identity.gid) != 0) return false;
     if (::setgid(identity.gid) != 0 || ::setuid(identity.uid) != 0) return false;
@@ -65,14 +65,14 @@ bool become(const Identity& identity) {
 Result<std::optional<Identity>> command_identity(const std::optional<std::string>& user) {
     if (user) {
         auto identity = identity_of(::getpwnam(user->c_str()));
-        if (!identity) return plain_error("--user: no user is called '" + shortened(*user) + "'");
+        if (!identity) return plain_error("--user: there is no user '" + shortened(*user) + "'");
         return identity;
     }
     const char* const caller = std::getenv("SUDO_UID");
     const auto uid = caller ? parse_number(caller) : std::nullopt;
     if (!uid || *uid == 0) return std::optional<Identity>{};
     auto identity = identity_of(::getpwuid(static_cast<uid_t>(*uid)));
-    if (!identity) return plain_error("the user who called sudo (uid " + std::to_string(*uid) + ") is not known here");
+    if (!identity) return plain_error("the user who called sudo (uid " + std::to_string(*uid) + ") does not exist");
     return identity;
 }
 
@@ -102,7 +102,7 @@ OwnCommand::OwnCommand(OwnCommand&& other) noexcept
 
 OwnCommand::~OwnCommand() {
     if (pid_ < 0) return;
-    start_ = Fd();  // not released: it ends by itself
+    start_ = Fd();  // a command that was not released ends when this pipe is closed
     ::kill(pid_, SIGKILL);
     ::waitpid(pid_, nullptr, 0);
 }

@@ -9,33 +9,33 @@
 
 namespace memscope {
 
-// Who a command runs as.
+// The user that a command runs as.
 struct Identity {
     uid_t uid = 0;
     gid_t gid = 0;
     std::string name{};
     std::string home{};
 };
-// `user` if given, else whoever called sudo; none: as we are.
+// `user` if given, else the user who called sudo. `nullopt`: the command runs as the user of memscope.
 Result<std::optional<Identity>> command_identity(const std::optional<std::string>& user);
-// The calling process, which should be a child of ours, becomes that user for good.
+// Gives the calling process, a child of memscope, permanently the rights of that user.
 bool become(const Identity& identity);
 
-// A command that runs in a cgroup of its own. It is forked and put there at once, but starts only when it is released:
-// then somebody is watching.
+// A command that runs in its own cgroup. Its process is forked and moved there at once, but executes the command only
+// after release(), when the watcher is ready.
 class OwnCommand {
   public:
     static Result<OwnCommand> prepare(const std::vector<std::string>& argv, const std::optional<Identity>& identity,
                                       OwnCgroup& cgroup);
     OwnCommand(OwnCommand&&) noexcept;
     OwnCommand& operator=(OwnCommand&&) = delete;
-    ~OwnCommand();  // one that was never released is gone
+    ~OwnCommand();  // kills the command, unless exit_status() was called
 
-    // Starts it. The error of exec(): no such command, not executable.
+    // Starts the command. Returns the error of exec(): no such command, not executable.
     Status release();
     int ended_fd() const { return pidfd_.get(); }  // readable once it has ended
     void pass_on(int signal) const;
-    // 128 + signal if it was killed. One that still runs is told to end (SIGTERM), and made to after ten seconds.
+    // 128 + signal if the command was killed. If it still runs, it gets SIGTERM, and SIGKILL after ten seconds.
     int exit_status();
 
     pid_t pid() const { return pid_; }
@@ -47,10 +47,10 @@ class OwnCommand {
     pid_t pid_ = -1;
     Fd pidfd_;
     Fd start_;
-    Fd failure_;  // what exec() said, if it came back
+    Fd failure_;  // a pipe with the error of exec(), if exec() failed
 };
 
-// What a shell would exit with after this error of release().
+// The exit status of a shell for this error of release().
 int exit_status_of(const Error& exec_error);
 
 }  // namespace memscope

@@ -30,7 +30,7 @@ class OfTree : public TargetMemory {
         if (!state && is_out_of_descriptors(state.error())) return state.error();  // the cgroup is still there
         if (!state) {
             memory_.reset();  // the tree has moved to another cgroup; the next tick looks it up
-            return plain_error("the cgroup of the tree is gone");
+            return plain_error("the cgroup of the tree was removed");
         }
         claim(*state);
         return state;
@@ -96,7 +96,7 @@ std::optional<pid_t> thread_group_of(const SysRoot& root, pid_t pid) {
 Result<std::unique_ptr<ProcessTarget>> ProcessTarget::open(const SysRoot& root, const CgroupHierarchy& hierarchy,
                                                            pid_t pid) {
     const auto comm = read_file(root.proc / std::to_string(pid) / "comm", 64);
-    if (!comm) return plain_error(fmt::format("no process has the pid {}", pid), "`ps` lists those there are");
+    if (!comm) return plain_error(fmt::format("no process has the pid {}", pid), "`ps` lists the pids");
     if (const auto leader = thread_group_of(root, pid); leader && *leader != pid)
         return plain_error(fmt::format("{} is a thread, not a process", pid), fmt::format("--pid {}", *leader));
     constexpr std::size_t kMostArgvBytes = 4096;

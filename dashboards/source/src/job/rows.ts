@@ -1,4 +1,4 @@
-// What one asks after the first screen, one row for each question.
+// The rows below the first screen, one for each question.
 import { BigValueTextMode } from '@grafana/schema';
 import type { Row } from '../dashboard.js';
 import { byQuery, colour, lines, stat, steps, table, timeline, words } from '../panels.js';
@@ -6,48 +6,48 @@ import { CODES, verdictCode } from '../verdict.js';
 import { JOB, of, rate, ROLES, WATCHER } from './select.js';
 
 export const roles: Row = {
-  title: 'Which roles and ranks?',
+  title: 'Which roles and ranks use memory?',
   panels: [
     lines([12, 8], {
-      title: 'Which role holds the memory, each page once?', unit: 'bytes', stacked: true, legend: 'right',
-      description: 'Proportional set size by role and rank: shared pages are divided among those who share them, so the areas add up.',
+      title: 'How large is the PSS of each role?', unit: 'bytes', stacked: true, legend: 'right',
+      description: 'Proportional set size by role and rank: a shared page is divided among the processes that map it, so the areas add up.',
       queries: { '{{role}} {{rank}}': `sum by (role, rank) (${of('role_pss_bytes', ROLES)})` }, field: { min: 0 },
     }),
     lines([12, 8], {
-      title: 'Which role holds the memory?', unit: 'bytes', legend: 'right',
-      description: 'Resident memory by role, rank and kind. Shared pages stand in every process that has them: these lines do not add up to the usage.',
+      title: 'How large is the resident set of each role?', unit: 'bytes', legend: 'right',
+      description: 'Resident memory by role, rank and kind. A shared page counts in every process that maps it, so these lines do not add up to the usage.',
       queries: { '{{role}} {{rank}} {{kind}}': `sum by (role, rank, kind) (${of('role_resident_bytes', ROLES)})` }, field: { min: 0 },
     }),
     timeline([24, 7], {
       title: 'Which ranks leak?', unit: 'none',
-      description: 'The verdict of each role and rank. One rank that leaks while the others are stable has data or code of its own.',
+      description: 'The verdict of each role and rank. If one rank leaks while the others are stable, look for data or code that only this rank has.',
       queries: { '{{role}} {{rank}}': verdictCode(`${ROLES},scope="role"`, 'role, rank') }, field: { mappings: CODES },
     }),
     lines([8, 7], {
       title: 'Which role\'s floor rises?', unit: 'Bps',
-      description: 'How fast the floor under the anonymous memory of each role rises. Flat at zero is what a healthy role looks like after its warm-up.',
+      description: 'The slope of the floor of each role\'s anonymous memory. It is zero for a healthy role after the warm-up.',
       queries: { '{{role}} {{rank}}': `sum by (role, rank) (${of('floor_slope_bytes_per_second', ROLES, 'scope="role"')})` },
     }),
     lines([8, 7], {
       title: 'How many processes and threads of each role are alive?', unit: 'none',
-      description: 'Full lines: processes. Dashed: threads. A role that loses a process and does not get it back has lost a worker.',
+      description: 'Solid lines: processes. Dashed lines: threads. If the number of processes falls and does not rise again, the role has lost a worker.',
       queries: { '{{role}}': `sum by (role) (${of('processes', ROLES)})`, '{{role}} threads': `sum by (role) (${of('threads', ROLES)})` },
       field: { min: 0, decimals: 0 }, overrides: [byQuery('B', [{ id: 'custom.lineStyle', value: { fill: 'dash', dash: [4, 6] } }, { id: 'custom.fillOpacity', value: 0 }])],
     }),
     lines([8, 7], {
       title: 'How fast do processes come and go?', unit: 'cps',
-      description: 'Starts (up) and exits (down) per second. A burst of exits without starts is a job that ends, or dies.',
+      description: 'Starts (up) and exits (down) per second. Many exits without starts mean that the job ends or dies.',
       queries: { '{{role}} starts': `sum by (role) (${rate('process_starts_total', ROLES)})`, '{{role}} exits': `-sum by (role) (${rate('process_exits_total', ROLES)})` },
     }),
   ],
 };
 
 export const kinds: Row = {
-  title: 'What kind of memory?',
+  title: 'What kind of memory does the job use?',
   panels: [
     lines([12, 9], {
       title: 'What is the usage made of?', unit: 'bytes', stacked: true, legend: 'right',
-      description: 'The cgroup\'s usage by kind, each page once, against its own limit (absent if it has none) and the nearest limit that can kill it. File is page cache: the kernel takes it back when needed.',
+      description: 'The usage of the cgroup by kind, each page once, with the limit of the cgroup (absent if it has none) and the effective limit. Kind file is page cache, which the kernel reclaims when needed.',
       queries: { '{{kind}}': `sum by (kind) (${of('memory_bytes')})`, 'own limit': of('memory_limit_bytes'), 'nearest limit': of('memory_effective_limit_bytes') },
       field: { min: 0 },
       overrides: [
@@ -57,49 +57,49 @@ export const kinds: Row = {
     }),
     lines([12, 9], {
       title: 'How much address space is mapped and not unmapped?', unit: 'bytes', legend: 'right',
-      description: 'Mapped minus unmapped bytes by role: the virtual size of the living. Reservations are not memory: compare its growth with that of the resident memory.',
+      description: 'Mapped minus unmapped bytes by role, which is the virtual size of the running processes. A reservation is not memory in use, so compare the growth with that of the resident memory.',
       queries: { '{{role}}': `sum by (role) (${of('mapped_bytes_total', ROLES)}) - sum by (role) (${of('unmapped_bytes_total', ROLES)})` }, field: { min: 0 },
     }),
   ],
 };
 
 export const faults: Row = {
-  title: 'Does the kernel struggle?',
+  title: 'Is the job short of memory?',
   panels: [
     timeline([12, 8], {
-      title: 'What announces an OOM kill?', unit: 'none',
-      description: 'The eight precursors over time. Each clears a minute after its last reason.',
-      queries: { '{{precursor}}': of('oom_precursor') }, field: { mappings: words([['0', ' ', 'transparent'], ['1', 'stands', 'red']]) },
+      title: 'When were precursors of an OOM kill active?', unit: 'none',
+      description: 'The eight precursors over time. A precursor ends a minute after its condition was last true.',
+      queries: { '{{precursor}}': of('oom_precursor') }, field: { mappings: words([['0', ' ', 'transparent'], ['1', 'active', 'red']]) },
     }),
     lines([12, 8], {
-      title: 'Who touches new memory, who waits for storage?', unit: 'cps',
-      description: 'Page faults per second. Minor ones (up) touch new or shared memory; major ones (down) waited for storage: a dataset that does not fit, or swap.',
+      title: 'How many page faults does each role have?', unit: 'cps',
+      description: 'Page faults per second. Minor faults (up): a process touches new or shared memory. Major faults (down): a process waits for storage, because the dataset does not fit into memory or because of swap.',
       queries: { '{{role}} minor': `sum by (role) (${rate('page_faults_total', ROLES, 'type="minor"')})`, '{{role}} major': `-sum by (role) (${rate('page_faults_total', ROLES, 'type="major"')})` },
     }),
     lines([8, 7], {
       title: 'What did the kernel do at the limits?', unit: 'cps',
-      description: 'Events of the cgroup and all below it. max: the limit was hit and something was evicted. high: it was made to sleep. oom_kill: a process died.',
+      description: 'Events of the cgroup and all cgroups below it, per second. max: the limit was reached, and pages were evicted. high: the job was made to sleep. oom_kill: a process was killed.',
       queries: { '{{event}}': `sum by (event) (${rate('memory_events_total')})` }, field: { min: 0 },
     }),
     lines([8, 7], {
       title: 'How much time is lost waiting for memory?', unit: 'percentunit',
-      description: 'Pressure stall of this cgroup: the share of time in which some or all (full) of its tasks waited for memory. Only where the cgroup has PSI (v2).',
+      description: 'Pressure stall of this cgroup: the part of the time in which some or all (full) of its tasks waited for memory. Only if the cgroup has PSI (v2).',
       queries: { '{{kind}}': rate('pressure_stalled_seconds_total') }, field: { min: 0 },
     }),
     lines([8, 7], {
-      title: 'How much time do threads lose freeing memory?', unit: 'percentunit',
-      description: 'Time in reclaim, added up over threads, per second: above 1 more than one thread stands still.',
+      title: 'How much time do threads spend in reclaim?', unit: 'percentunit',
+      description: 'Time in reclaim per second, summed over all threads. Above 1, more than one thread is stalled on average.',
       queries: { 'in reclaim': rate('reclaim_stall_seconds_total') }, field: { min: 0 },
     }),
     lines([12, 7], {
       title: 'How full is /dev/shm?', unit: 'bytes',
-      description: 'The fullest /dev/shm that the job\'s processes see. Batches on their way from workers to the trainer are here.',
+      description: 'The fullest /dev/shm of the job\'s processes. Workers pass batches to the trainer through it.',
       queries: { used: of('shm_used_bytes'), size: of('shm_size_bytes') }, field: { min: 0 },
       overrides: [byQuery('B', [{ id: 'color', value: colour('red') }, { id: 'custom.fillOpacity', value: 0 }])],
     }),
     lines([12, 7], {
       title: 'Which calls were refused memory?', unit: 'none',
-      description: 'Calls that failed for want of memory or space since the job began, by call and reason.',
+      description: 'Calls that failed because of too little memory or space, since the job began, by call and reason.',
       queries: { '{{role}} {{call}} {{reason}}': `sum by (role, call, reason) (${of('memory_failures_total', JOB, 'role=~"$role"')})` }, field: { min: 0, decimals: 0 },
     }),
   ],
@@ -110,17 +110,17 @@ export const sharing: Row = {
   panels: [
     lines([12, 7], {
       title: 'How much have workers copied?', unit: 'bytes', stacked: true,
-      description: 'Copies that forked processes made of pages they shared with their parent. It grows in no process: that is copy-on-write un-sharing (docs/sharing.md).',
+      description: 'Copies that forked processes have made of pages that they shared with their parent (copy-on-write un-sharing, docs/sharing.md). The cgroup grows, although no process allocates.',
       queries: { '{{role}} {{rank}}': `sum by (role, rank) (${of('cow_unshared_bytes', ROLES)})` }, field: { min: 0 },
     }),
     lines([6, 7], {
       title: 'How much of a role is shared?', unit: 'percentunit',
-      description: 'One minus proportional over resident memory: near 0 nothing is shared, near 1 nearly all.',
+      description: '1 - PSS / resident set. Near 0: the role shares hardly any memory. Near 1: it shares nearly all.',
       queries: { '{{role}}': `1 - sum by (role) (${of('role_pss_bytes', ROLES)}) / sum by (role) (${of('role_resident_bytes', ROLES)})` },
     }),
     lines([6, 7], {
-      title: 'How old are the proportional numbers?', unit: 's',
-      description: 'Reading shared pages is slow, so it is done in turns: this is the age of the oldest number.',
+      title: 'How old are the PSS values?', unit: 's',
+      description: 'Reading the PSS of a process is slow, so the watcher reads a few processes at a time. This is the age of the oldest value.',
       queries: { '{{role}} {{rank}}': `max by (role, rank) (${of('role_pss_age_seconds', ROLES)})` }, field: { min: 0 },
     }),
   ],
@@ -129,36 +129,36 @@ export const sharing: Row = {
 const acted = (outcome: string) => `round(sum by (event, outcome) (increase(${of('actions_total', WATCHER, outcome)}[$__range])))`;
 
 export const deaths: Row = {
-  title: 'Who died, and why?',
+  title: 'Which processes died, and why?',
   panels: [
     table([10, 7], {
-      title: 'Which deaths were there, and who sent them?', unit: 'none',
-      description: 'Since the job began. Sender tree is teardown; outside and kernel are news; none is nobody or unknown. docs/deaths.md has the words.',
+      title: 'Which deaths were there, and where did the signals come from?', unit: 'none',
+      description: 'Deaths since the job began. Sender tree: a process of the job (teardown). outside: a process outside the job. kernel: the kernel. none: no sender, or an unknown one. docs/deaths.md explains the causes.',
       queries: { deaths: `sum by (cause, sender) (${of('deaths_total')})` },
       columns: [{ label: 'cause', title: 'cause' }, { label: 'sender', title: 'sender' }, { title: 'deaths' }], sort: { by: 'deaths', descending: true },
     }),
     lines([7, 7], {
-      title: 'What was full when the kernel killed?', unit: 'none',
-      description: 'OOM kills since the watcher began, by what was full: a cgroup on the way up, the host, or a node.',
+      title: 'Which limit was exhausted at OOM kills?', unit: 'none',
+      description: 'OOM kills since the watcher began, by constraint: the limit of the cgroup or of an ancestor, the memory of the host, or that of a NUMA node.',
       queries: { '{{constraint}}': `sum by (constraint) (${of('oom_kills_total')})` }, field: { min: 0, decimals: 0 },
     }),
     { w: 7, block: [
       stat([7, 4], {
         title: 'How long ago was the last death?', unit: 's',
-        description: 'By cause; teardown is among them. Nothing is shown while nobody has died.',
-        queries: { '{{cause}}': `time() - ${of('last_death_timestamp_seconds')}` }, field: { noValue: 'nobody died', color: colour('text') },
+        description: 'The time since the last death of each cause, teardown included.',
+        queries: { '{{cause}}': `time() - ${of('last_death_timestamp_seconds')}` }, field: { noValue: 'no death', color: colour('text') },
       }),
       stat([7, 3], {
-        title: 'How many OOM kills since it began?', unit: 'none',
-        description: 'Processes of the job that the kernel killed for memory, since its cgroup was made.',
+        title: 'How many OOM kills since the job began?', unit: 'none',
+        description: 'Processes of the job that the OOM killer has killed since the cgroup was created.',
         queries: { 'OOM kills': of('memory_events_total', JOB, 'event="oom_kill"') }, field: { decimals: 0, thresholds: steps('green', [1, 'red']) },
       }),
     ] },
     stat([24, 3], {
-      title: 'Did memscope act?', unit: 'none',
-      description: 'Commands of --on-precursor and --on-death in the time shown, by what became of them; of all jobs that this memscope watches (docs/acting.md). No command is given, or none was due: no.',
+      title: 'Which actions did memscope run?', unit: 'none',
+      description: 'Commands of --on-precursor and --on-death in the time shown, by outcome, for all jobs that this watcher watches (docs/acting.md). none: there is no command, or no event for it.',
       queries: { '{{event}}: {{outcome}}': `${acted('outcome="ok"')} > 0`, '{{event}} failed: {{outcome}}': `${acted('outcome!="ok"')} > 0` },
-      field: { noValue: 'no', decimals: 0, color: colour('green') }, overrides: [byQuery('B', [{ id: 'color', value: colour('orange') }])],
+      field: { noValue: 'none', decimals: 0, color: colour('green') }, overrides: [byQuery('B', [{ id: 'color', value: colour('orange') }])],
       text: BigValueTextMode.ValueAndName,
     }),
   ],

@@ -82,9 +82,9 @@ TEST(Collapse, IsNoneWhereARampWasGivenBackAndBeginsAgain) {
     EXPECT_TRUE(find_collapse(twice(0.05), std::chrono::minutes(20)));  // another job
 }
 
-std::vector<double> restarts_of(std::vector<Bin> bins, const std::optional<std::vector<double>>& told = {}) {
+std::vector<double> restarts_of(std::vector<Bin> bins, const std::optional<std::vector<double>>& replaced = {}) {
     std::vector<double> at;
-    for (const std::size_t bin : find_restarts(bins, told)) at.push_back(bins[bin].low_at);
+    for (const std::size_t bin : find_restarts(bins, replaced)) at.push_back(bins[bin].low_at);
     return at;
 }
 
