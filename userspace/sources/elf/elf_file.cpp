@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <unordered_map>
 
 // Searches an ELF file for notes, symbols by name, and text.
 
@@ -172,8 +173,6 @@ constexpr std::string_view kGnu = "GNU\0"sv;  // the length of a note's name inc
 constexpr std::size_t kChunk = std::size_t{256} << 10;
 constexpr std::size_t kNotesLimit = std::size_t{64} << 10;
 constexpr std::size_t kBuildIdLimit = 64;
-// A linker writes a name once, and again at the end of each longer name that it does not merge.
-constexpr std::size_t kPlacesLimit = 4096;
 
 std::string hex(std::string_view bytes) {
     constexpr char kDigits[] = "0123456789abcdef";
@@ -205,17 +204,25 @@ std::optional<std::string> build_id_in(std::string_view notes) {
 // it, up to `longest` bytes. Stops when visit returns false.
 template <class Visit>
 void for_each_chunk(const ElfFile& file, const ElfSection& section, std::size_t longest, Visit visit) {
-    const std::uint64_t end = std::min(section.file_size(), ElfFile::kTableLimit);
+    const std::uint64_t end = std::min(section.file_size(), ElfFile::kTextLimit);
     for (std::uint64_t from = 0; from < end; from += kChunk) {
         const std::string text = file.read(section, from, std::min<std::uint64_t>(kChunk + longest, end - from));
         if (!visit(from, std::string_view(text)) || text.size() < kChunk) return;
     }
 }
 
+// Offset of `needle` at or after `from`; npos: none. string_view::find compares the needle at each byte that equals its
+// first one, which takes seconds for a text of nothing but such bytes. memmem() is linear for every text.
+std::size_t find_from(std::string_view text, std::string_view needle, std::size_t from) {
+    if (from >= text.size()) return std::string_view::npos;
+    const void* found = ::memmem(text.data() + from, text.size() - from, needle.data(), needle.size());
+    return found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) : std::string_view::npos;
+}
+
 // Calls visit(place) for each occurrence of `needle` that begins in the chunk. Returns false as soon as visit does.
 template <class Visit>
 bool for_each_place(std::string_view chunk, std::string_view needle, Visit visit) {
-    for (std::size_t at = chunk.find(needle); at < kChunk; at = chunk.find(needle, at + 1))
+    for (std::size_t at = find_from(chunk, needle, 0); at < kChunk; at = find_from(chunk, needle, at + 1))
         if (!visit(at)) return false;
     return true;
 }
@@ -244,52 +251,45 @@ bool ElfFile::for_each_symbol(const ElfSection& table, const std::function<bool(
     return true;
 }
 
-// Finds the names first and then the symbols that use them, so that neither table has to be held in memory.
-void ElfFile::find_in(const ElfSection& table, std::span<const std::string_view> names,
+// Each table is read once, and each symbol costs one lookup in a hash table, however many names are wanted.
+void ElfFile::find_in(std::uint32_t type, std::span<const std::string_view> names,
                       std::vector<std::optional<ElfSymbol>>& found) const {
-    if (table.link >= sections_.size()) return;
-    struct Place {
-        std::uint64_t at;
-        std::size_t name;
-    };
-    std::vector<Place> places;
-    std::vector<std::string> ended;
+    const auto table = std::find_if(sections_.begin(), sections_.end(),
+                                    [&](const ElfSection& section) { return section.type == type; });
+    if (table == sections_.end() || table->link >= sections_.size()) return;
+    const ElfSection& strings = sections_[table->link];
+    if (table->file_size() > kSearchLimit || strings.file_size() > kSearchLimit) return;
+
+    std::unordered_multimap<std::string_view, std::size_t> wanted;  // index in `names`
     std::size_t longest = 0;
-    for (const std::string_view name : names) {
-        ended.push_back(std::string(name) + '\0');
-        longest = std::max(longest, ended.back().size());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (found[i] || names[i].empty()) continue;
+        wanted.emplace(names[i], i);
+        longest = std::max(longest, names[i].size());
     }
-    for_each_chunk(*this, sections_[table.link], longest, [&](std::uint64_t from, std::string_view chunk) {
-        for (std::size_t i = 0; i < names.size(); ++i) {
-            if (found[i] || names[i].empty()) continue;
-            // A symbol may use the end of a longer name as its name, so the bytes before it do not matter.
-            for_each_place(chunk, ended[i], [&](std::size_t at) {
-                places.push_back({from + at, i});
-                return places.size() < kPlacesLimit;
-            });
-        }
-        return places.size() < kPlacesLimit;
-    });
-    if (places.empty()) return;
-    std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.at < b.at; });
-    for_each_symbol(table, [&](const Elf64_Sym& symbol) {
-        if (symbol.st_shndx == SHN_UNDEF) return true;
-        const auto place = std::lower_bound(places.begin(), places.end(), symbol.st_name,
-                                            [](const Place& p, std::uint64_t at) { return p.at < at; });
-        // If a name was requested twice, both requests have the same place, and each gets its result.
-        for (auto same = place; same != places.end() && same->at == symbol.st_name; ++same)
-            if (!found[same->name]) found[same->name] = {symbol.st_value, symbol.st_size};
-        return true;
+    if (wanted.empty()) return;
+    const std::string text = read(strings, 0, kSearchLimit);
+    for_each_symbol(*table, [&](const Elf64_Sym& symbol) {
+        if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= text.size()) return true;
+        const std::string_view start = std::string_view(text).substr(symbol.st_name, longest + 1);
+        const auto end = start.find('\0');
+        if (end == std::string_view::npos) return true;  // longer than every wanted name, or not terminated
+        const auto [first, last] = wanted.equal_range(start.substr(0, end));
+        for (auto match = first; match != last; ++match) found[match->second] = {symbol.st_value, symbol.st_size};
+        wanted.erase(first, last);  // of several symbols with one name the first one counts
+        return !wanted.empty();
     });
 }
 
 std::vector<std::optional<ElfSymbol>> ElfFile::find_symbols(std::span<const std::string_view> names) const {
     std::vector<std::optional<ElfSymbol>> found(names.size());
-    for (const std::uint32_t type : {SHT_DYNSYM, SHT_SYMTAB}) {
-        const auto table = std::find_if(sections_.begin(), sections_.end(),
-                                        [&](const ElfSection& section) { return section.type == type; });
-        if (table != sections_.end()) find_in(*table, names, found);
-    }
+    for (const std::uint32_t type : {SHT_DYNSYM, SHT_SYMTAB}) find_in(type, names, found);
+    return found;
+}
+
+std::vector<std::optional<ElfSymbol>> ElfFile::find_exports(std::span<const std::string_view> names) const {
+    std::vector<std::optional<ElfSymbol>> found(names.size());
+    find_in(SHT_DYNSYM, names, found);
     return found;
 }
 
