@@ -13,8 +13,8 @@ namespace memscope {
 namespace {
 
 constexpr std::size_t kSegmentLimit = 1170;  // the kernel executes no file with more
-// Linkers write about 40; a file with more is not one that a process executes.
-constexpr std::size_t kSectionLimit = 1 << 16;
+// Linkers write about 40. Only object files with a section for each function have thousands, and no process maps those.
+constexpr std::size_t kSectionLimit = 4096;
 constexpr std::size_t kSectionNamesLimit = std::size_t{1} << 20;
 constexpr std::size_t kSectionNameLimit = 64;
 
@@ -134,9 +134,9 @@ void ElfFile::name_sections(const std::vector<std::uint32_t>& names, std::size_t
     const std::string text = read(sections_[names_index], 0, kSectionNamesLimit);
     for (std::size_t i = 0; i < sections_.size(); ++i) {
         if (names[i] >= text.size() || sections_[i].type == SHT_NULL) continue;
-        const auto end = text.find('\0', names[i]);
-        if (end != std::string::npos && end - names[i] <= kSectionNameLimit)
-            sections_[i].name = text.substr(names[i], end - names[i]);
+        // Searches no further than the longest name that is kept, because each section can refer to a long text.
+        const std::string_view start = std::string_view(text).substr(names[i], kSectionNameLimit + 1);
+        if (const auto end = start.find('\0'); end != std::string_view::npos) sections_[i].name = start.substr(0, end);
     }
 }
 

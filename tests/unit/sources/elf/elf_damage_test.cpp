@@ -82,6 +82,31 @@ TEST(ElfDamage, CountsThatStandInTheFirstSectionAreUsed) {
     EXPECT_TRUE(elf->find_symbol("one"));
 }
 
+// Section headers behind the rest of the file, as many as wanted, each with a name of `length` bytes.
+Result<ElfFile> with_sections(std::uint16_t count, std::size_t length) {
+    ElfBytes bytes;
+    bytes.header.e_shoff = bytes.bytes().size();
+    bytes.header.e_shnum = count;
+    bytes.header.e_shstrndx = 1;
+    std::vector<Elf64_Shdr> headers(count);
+    for (Elf64_Shdr& header : headers) header.sh_type = SHT_PROGBITS;
+    const std::string names = std::string(length, 'n') + '\0';
+    headers[1].sh_offset = bytes.header.e_shoff + count * sizeof(Elf64_Shdr);
+    headers[1].sh_size = names.size();
+    return ElfFile::open(
+        in_memory(bytes.bytes() +
+                  std::string(reinterpret_cast<const char*>(headers.data()), count * sizeof(Elf64_Shdr)) + names));
+}
+
+TEST(ElfDamage, SectionsAndTheirNamesAreBounded) {
+    const auto many = with_sections(4096, 64);
+    ASSERT_TRUE(many);
+    EXPECT_EQ(many->sections().size(), 4096U);
+    EXPECT_EQ(many->sections().back().name, std::string(64, 'n'));
+    EXPECT_THAT(with_sections(4097, 64)->sections(), IsEmpty());
+    EXPECT_EQ(with_sections(4096, 65)->sections().back().name, "");
+}
+
 TEST(ElfDamage, TablesOutsideTheFileHaveNoSymbols) {
     for (const auto section : {ElfBytes::kSymbols, ElfBytes::kStrings}) {
         EXPECT_FALSE(damaged([&](ElfBytes& b) { b.sections[section].sh_offset = kHuge; })->find_symbol("one"));
