@@ -164,6 +164,14 @@ std::optional<std::uint64_t> address_in(std::span<const ElfSegment> segments, st
     return other;
 }
 
+std::optional<std::uint64_t> offset_in(std::span<const ElfSegment> segments, std::uint64_t address, bool executable) {
+    for (const ElfSegment& segment : segments)
+        if (segment.executable == executable && address >= segment.address &&
+            address - segment.address < segment.file_size)
+            return segment.offset + (address - segment.address);
+    return std::nullopt;
+}
+
 namespace {
 
 using namespace std::string_view_literals;

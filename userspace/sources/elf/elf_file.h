@@ -43,6 +43,8 @@ struct ElfSegment {  // PT_LOAD
 // Address at which a byte of the file is loaded, preferably by a segment with this executable flag. None if no segment
 // loads it.
 std::optional<std::uint64_t> address_in(std::span<const ElfSegment> segments, std::uint64_t offset, bool executable);
+// File offset of a loaded address. None if no segment contains it, or if its executable flag differs from `executable`.
+std::optional<std::uint64_t> offset_in(std::span<const ElfSegment> segments, std::uint64_t address, bool executable);
 
 // A 64-bit little-endian ELF file, which is untrusted and may be written to during the read. It is read in pieces and
 // never mapped, because a read beyond the end of a mapped file that shrinks would kill us with SIGBUS.

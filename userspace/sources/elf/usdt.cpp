@@ -7,8 +7,6 @@
 #include <optional>
 #include <string>
 
-#include "sources/gpu/mapped_library.h"
-
 namespace memscope {
 namespace {
 

@@ -66,12 +66,4 @@ Result<MappedLibrary> open_mapped_library(const SysRoot& root, pid_t pid, const 
     return MappedLibrary{.file = std::move(*file), .identity = *identity, .elf = std::move(*elf)};
 }
 
-std::optional<std::uint64_t> offset_in(std::span<const ElfSegment> segments, std::uint64_t address, bool executable) {
-    for (const ElfSegment& segment : segments)
-        if (segment.executable == executable && address >= segment.address &&
-            address - segment.address < segment.file_size)
-            return segment.offset + (address - segment.address);
-    return std::nullopt;
-}
-
 }  // namespace memscope
