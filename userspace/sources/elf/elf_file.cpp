@@ -7,6 +7,8 @@
 #include <unistd.h>
 #include <unordered_map>
 
+#include "sources/elf/elf_notes.h"
+
 // Searches an ELF file for notes, symbols by name, and text.
 
 namespace memscope {
@@ -176,7 +178,7 @@ namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::string_view kGnu = "GNU\0"sv;  // the length of a note's name includes the NUL
+constexpr std::string_view kGnu = "GNU\0"sv;  // the owner of a note includes the NUL
 
 constexpr std::size_t kChunk = std::size_t{256} << 10;
 constexpr std::size_t kNotesLimit = std::size_t{64} << 10;
@@ -192,20 +194,16 @@ std::string hex(std::string_view bytes) {
     return out;
 }
 
+// A damaged note ends the search.
 std::optional<std::string> build_id_in(std::string_view notes) {
-    const auto padded = [](std::uint64_t size) { return (size + 3) & ~std::uint64_t{3}; };
-    Elf64_Nhdr note{};
-    while (notes.size() >= sizeof note) {
-        std::memcpy(&note, notes.data(), sizeof note);
-        notes.remove_prefix(sizeof note);
-        const std::uint64_t name_size = padded(note.n_namesz), value_size = padded(note.n_descsz);
-        if (name_size > notes.size() || note.n_descsz > notes.size() - name_size) return std::nullopt;
-        const std::string_view name = notes.substr(0, note.n_namesz), value = notes.substr(name_size, note.n_descsz);
-        if (note.n_type == NT_GNU_BUILD_ID && name == kGnu && !value.empty() && value.size() <= kBuildIdLimit)
-            return hex(value);
-        notes.remove_prefix(std::min<std::uint64_t>(name_size + value_size, notes.size()));
-    }
-    return std::nullopt;
+    std::optional<std::string> id;
+    (void)for_each_note(notes, [&](const ElfNote& note) {
+        if (note.type == NT_GNU_BUILD_ID && note.owner == kGnu && !note.content.empty() &&
+            note.content.size() <= kBuildIdLimit)
+            id = hex(note.content);
+        return !id;
+    });
+    return id;
 }
 
 // Calls visit(from, text) for a section in chunks. Text that begins in the first kChunk bytes of a chunk is complete in
