@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <linux/openat2.h>
+#include <span>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
+
+#include "sources/proc/process_memory.h"
 
 namespace memscope {
 namespace {
@@ -60,11 +62,11 @@ Result<Fd> open_found(const Fd& found) {
 }
 
 std::string read_page(pid_t pid, std::uint64_t address) {
-    char page[4096];
-    const iovec here{page, sizeof page};
-    const iovec there{reinterpret_cast<void*>(address), sizeof page};  // NOLINT(performance-no-int-to-ptr)
-    const ssize_t n = ::process_vm_readv(pid, &here, 1, &there, 1, 0);
-    return n > 0 ? std::string(page, static_cast<std::size_t>(n)) : std::string();
+    constexpr std::size_t kPageBytes = 4096;
+    std::string page(kPageBytes, '\0');
+    const auto got = read_process_memory(pid, address, std::as_writable_bytes(std::span(page)));
+    page.resize(got ? *got : 0);
+    return page;
 }
 
 }  // namespace memscope
