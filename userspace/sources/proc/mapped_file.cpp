@@ -1,6 +1,7 @@
 #include "sources/proc/mapped_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/openat2.h>
 #include <span>
 #include <sys/stat.h>
@@ -52,6 +53,25 @@ Result<Fd> find_below(const Fd& root, std::string_view root_shown_as, const std:
     const long fd = ::syscall(SYS_openat2, root.get(), path.c_str(), &how, sizeof how);
     if (fd < 0) return system_error(errno, "find " + path);
     return Fd(static_cast<int>(fd));
+}
+
+Result<Fd> find_mapped_file(const SysRoot& root, pid_t pid, const MappedRange& mapping, InodeCheck check) {
+    Error last = plain_error("find " + mapping.path);
+    const std::string its_pid = std::to_string(pid);
+    for (const std::string& process : {its_pid, std::string("self")}) {
+        if (mapping.deleted) break;
+        const auto its_root = root_of(root, process);
+        if (!its_root) continue;
+        auto found = find_below(*its_root, mapping.path, Lookup::may_wait);
+        const auto identity = found ? identity_of(*found) : std::nullopt;
+        const bool any_inode = check == InodeCheck::not_below_root_of_process && process == its_pid;
+        if (identity && (any_inode || identity->inode == mapping.inode)) return found;
+        if (!found) last = found.error();
+    }
+    const fs::path by_address = root.proc / its_pid / fmt::format("map_files/{:x}-{:x}", mapping.start, mapping.end);
+    const int fd = ::open(by_address.c_str(), O_PATH | O_CLOEXEC);
+    if (fd < 0) return last;
+    return Fd(fd);
 }
 
 Result<Fd> open_found(const Fd& found) {
