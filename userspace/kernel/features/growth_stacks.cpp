@@ -1,6 +1,7 @@
 #include "kernel/features/growth_stacks.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
@@ -79,15 +80,20 @@ struct GrowthStacks::State {
             resident_links = std::move(*attached);
             return Done{};
         }
-        Error last;
+        // All online CPUs or none, because growth on a CPU without the program would be attributed to no stack.
+        std::vector<Link> links;
+        Error last = plain_error("count page faults: no CPU is online");
         for (int cpu = 0; cpu < libbpf_num_possible_cpus(); ++cpu) {
             auto link = attach_to_faults(object->progs.growth_fault, cpu);
             if (link)
-                resident_links.push_back(std::move(*link));
-            else
+                links.push_back(std::move(*link));
+            else if (link.error().code.value() == ENODEV)
                 last = link.error();  // the CPU is not online
+            else
+                return link.error();
         }
-        if (resident_links.empty()) return last;
+        if (links.empty()) return last;
+        resident_links = std::move(links);
         return Done{};
     }
 };
