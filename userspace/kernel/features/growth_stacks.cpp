@@ -111,7 +111,7 @@ Result<std::unique_ptr<GrowthStacks>> GrowthStacks::start(const Plan& plan, cons
     auto state = std::make_unique<State>(State{.object = std::move(*object), .resident = resident});
     state->ring.reset(
         ring_buffer__new(state->map(state->object->maps.stack_events), State::receive, state.get(), nullptr));
-    if (!state->ring) return load_error(kName, errno);
+    if (!state->ring) return system_error(errno, "open the ring buffer of call stacks");
     auto others = programs;
     std::erase(others, resident);
     if (auto attached = state->object.attach(others); !attached) return attached.error();
