@@ -12,6 +12,7 @@
 #include "gpu_plain.skel.h"
 #include "kernel/features/bpf_object.h"
 #include "kernel/features/map_entries.h"
+#include "kernel/features/record_ring.h"
 
 namespace memscope {
 namespace {
@@ -32,7 +33,8 @@ struct CudaCalls::State {
     BpfObject<gpu_bpf> object;
     std::string_view return_program;
     Ring refusals{};
-    std::uint64_t refused = 0;  // since the last drain()
+    std::size_t refused = 0;       // since the last drain()
+    std::size_t most_at_once = 1;  // maximum number of records per drain()
     bool many_at_once = false;
     MapSweep sweep{};
 
@@ -64,13 +66,13 @@ Result<std::unique_ptr<CudaCalls>> CudaCalls::start(const Plan& plan, const Feat
     if (auto attached = object->attach(ends); !attached) return attached.error();
     auto state = std::make_unique<State>(State{
         .object = std::move(*object), .return_program = return_program, .many_at_once = settings.many_user_probes});
-    const auto count = [](void* refused, void*, std::size_t) {
-        ++*static_cast<std::uint64_t*>(refused);
-        return 0;
+    const auto count = [](void* self, void*, std::size_t) {
+        auto& its = *static_cast<State*>(self);
+        return ++its.refused == its.most_at_once ? -ECANCELED : 0;
     };
-    state->refusals.reset(
-        ring_buffer__new(state->map(state->object->maps.gpu_refusals), count, &state->refused, nullptr));
+    state->refusals.reset(ring_buffer__new(state->map(state->object->maps.gpu_refusals), count, state.get(), nullptr));
     if (!state->refusals) return system_error(errno, "open the ring buffer of refused CUDA allocations");
+    state->most_at_once = most_records(state->map(state->object->maps.gpu_refusals), sizeof(__u32));
     return std::unique_ptr<CudaCalls>(new CudaCalls(std::move(state)));
 }
 

@@ -12,6 +12,7 @@
 #include "growth_plain.skel.h"
 #include "kernel/features/bpf_object.h"
 #include "kernel/features/decode.h"
+#include "kernel/features/record_ring.h"
 
 namespace memscope {
 namespace {
@@ -41,6 +42,8 @@ struct GrowthStacks::State {
     std::vector<Link> resident_links{};  // of the program in the page fault
     std::string_view resident{};         // name of this program
     Ring ring{};
+    std::size_t most_at_once = 1;  // maximum number of records per drain()
+    std::size_t left = 0;          // of them in the current drain()
     const KernelEvents* events = nullptr;
     std::uint64_t malformed = 0;
     std::vector<StackGrowth> sites{};
@@ -69,8 +72,9 @@ struct GrowthStacks::State {
     }
 
     static int receive(void* self, void* data, std::size_t size) {
-        static_cast<State*>(self)->dispatch({static_cast<const std::byte*>(data), size});
-        return 0;
+        auto& state = *static_cast<State*>(self);
+        state.dispatch({static_cast<const std::byte*>(data), size});
+        return --state.left == 0 ? -ECANCELED : 0;
     }
 
     Status attach_resident() {
@@ -112,6 +116,7 @@ Result<std::unique_ptr<GrowthStacks>> GrowthStacks::start(const Plan& plan, cons
     state->ring.reset(
         ring_buffer__new(state->map(state->object->maps.stack_events), State::receive, state.get(), nullptr));
     if (!state->ring) return system_error(errno, "open the ring buffer of call stacks");
+    state->most_at_once = most_records(state->map(state->object->maps.stack_events), sizeof(ms_header));
     auto others = programs;
     std::erase(others, resident);
     if (auto attached = state->object.attach(others); !attached) return attached.error();
@@ -179,9 +184,10 @@ std::vector<int> GrowthStacks::event_fds() const { return {ring_buffer__epoll_fd
 
 void GrowthStacks::drain(const KernelEvents& events) {
     if (!events.code || !events.stack || !events.grew) return;
-    state_->object->bss->someone_grew =
-        0;  // before reading, so that a process that grows from now on wakes the collector again
+    // Before reading, so that a process that grows from now on wakes the collector again.
+    state_->object->bss->someone_grew = 0;
     state_->events = &events;
+    state_->left = state_->most_at_once;
     ring_buffer__consume(state_->ring.get());
     state_->events = nullptr;
 }
