@@ -44,7 +44,7 @@ Times measure_loading(Objects objects) {
                 auto started =
                     Session::start(make_plan(facts), {.memory_on_v1 = hierarchy->version == 1,
                                                       .follow_ranges = true,
-                                                      .atomic_exchange = facts.atomic_exchange.value_or(true),
+                                                      .atomic_exchange = facts.atomic_exchange.value_or(false),
                                                       .many_user_probes = facts.many_user_probes,
                                                       .allocates_at_probes = facts.allocates_at_probes});
                 if (!started) throw std::runtime_error(started.error().message());

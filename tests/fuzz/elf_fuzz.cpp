@@ -31,6 +31,7 @@ void one(std::string_view bytes) {
     if (const auto id = elf.build_id()) require(!id->empty() && id->size() <= 128, "a build-id is bounded");
     const std::string_view names[] = {"malloc", "_PyRuntime", "f"};
     require(elf.find_symbols(names).size() == std::size(names), "as many answers as names");
+    require(elf.find_exports(names).size() == std::size(names), "as many answers as names");
     for (const ElfSection& section : elf.sections()) {
         require(elf.read(section, 0, 1 << 16).size() <= bytes.size(), "a section is in its file");
         const auto text = elf.find_text(section, "f", 8);

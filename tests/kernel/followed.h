@@ -64,7 +64,7 @@ class Followed {
         const Plan plan = make_plan(facts);
         auto session = Session::start(plan, {.memory_on_v1 = !RealCgroup::v2(),
                                              .follow_ranges = true,
-                                             .atomic_exchange = facts.atomic_exchange.value_or(true)});
+                                             .atomic_exchange = facts.atomic_exchange.value_or(false)});
         if (!session) throw std::runtime_error(session.error().message());
         if (!session->refused().empty()) throw std::runtime_error(session->refused().front().message());
         if (!session->follows_ranges()) throw std::runtime_error("this kernel offers no ranges");

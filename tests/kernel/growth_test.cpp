@@ -13,7 +13,10 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "kernel/plan.h"
+#include "kernel/session.h"
 #include "kernel/watched.h"
+#include "support/few_descriptors.h"
 
 namespace memscope {
 namespace {
@@ -302,6 +305,34 @@ TEST(ResidentGrowth, IsFoundByPageFaultsWhereTheKernelDoesNotTellOfItsCounters) 
         [&facts](const RealCgroup& job) { return Watched::on(facts, {.cgroups = {job.name()}}); });
     expect_about(at(grown.growth.resident, "grow_here"), 128 * kMiB);
     expect_about(sum(grown.growth.resident), grown.change);
+}
+
+std::size_t open_descriptors() {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator()));
+}
+
+// With one descriptor too few, the program would be attached to the page faults of some CPUs only.
+TEST(ResidentGrowth, IsFollowedOnAllCpusOrNotAtAll) {
+    KernelFacts facts = gather_kernel_facts({});
+    ASSERT_EQ(facts.tracepoints.erase("rss_stat"), 1U);
+    const auto session = Session::start(make_plan(facts), {.memory_on_v1 = !RealCgroup::v2(),
+                                                           .atomic_exchange = facts.atomic_exchange.value_or(false)});
+    ASSERT_TRUE(session) << session.error().message();
+    GrowthStacks* stacks = session->find<GrowthStacks>();
+    ASSERT_TRUE(stacks);
+    const std::size_t attached = open_descriptors();
+    stacks->pause();
+    const std::size_t needed = attached - open_descriptors();
+    ASSERT_GT(needed, 0U);
+    {
+        const FewDescriptors few(room_for(needed - 1));
+        const auto resumed = stacks->resume();
+        ASSERT_FALSE(resumed);
+        EXPECT_EQ(resumed.error().code, std::errc::too_many_files_open) << resumed.error().message();
+        EXPECT_TRUE(stacks->is_paused());
+    }
+    EXPECT_TRUE(stacks->resume());
+    EXPECT_FALSE(stacks->is_paused());
 }
 
 TEST(ResidentGrowth, IsNobodysWhileAHookIsOffThatCostTooMuch) {

@@ -172,7 +172,7 @@ Diagnosis diagnose(const SysRoot& root) {
     const bool v1 = hierarchy->version == 1;
     auto session = Session::start(diagnosis.plan, {.memory_on_v1 = v1,
                                                    .follow_ranges = true,
-                                                   .atomic_exchange = facts.atomic_exchange.value_or(true),
+                                                   .atomic_exchange = facts.atomic_exchange.value_or(false),
                                                    .many_user_probes = facts.many_user_probes,
                                                    .allocates_at_probes = facts.allocates_at_probes});
     if (session) {

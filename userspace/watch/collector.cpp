@@ -78,7 +78,7 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
                                          .follow_mappings = options.maps,
                                          .follow_growth = options.growth,
                                          .follow_ranges = options.growth && options.maps,
-                                         .atomic_exchange = facts.atomic_exchange.value_or(true),
+                                         .atomic_exchange = facts.atomic_exchange.value_or(false),
                                          .many_user_probes = facts.many_user_probes,
                                          .allocates_at_probes = facts.allocates_at_probes,
                                          .gpu_live = options.gpu_live,

@@ -45,6 +45,11 @@ int keep_message(libbpf_print_level level, const char* format, va_list arguments
     return 0;
 }
 
+Error with_message(int error, const std::string& what) {
+    const std::string message = libbpf_message().empty() ? "" : " (" + libbpf_message() + ")";
+    return system_error(error, what + message, "`memscope doctor` shows what this kernel offers");
+}
+
 // Kernel memory of one entry of a hash map.
 std::uint64_t entry_bytes(const bpf_map* map) {
     constexpr std::uint64_t kOverhead = 48;
@@ -103,7 +108,6 @@ SharedMaps maps_of(bpf_object* object, std::initializer_list<const char*> names)
 }
 
 void load_only(bpf_object* object, const std::vector<std::string_view>& programs) {
-    libbpf_message().clear();
     bpf_program* program = nullptr;
     bpf_object__for_each_program(program, object) {
         const std::string_view name = bpf_program__name(program);
@@ -111,21 +115,20 @@ void load_only(bpf_object* object, const std::vector<std::string_view>& programs
     }
 }
 
+void forget_libbpf_message() { libbpf_message().clear(); }
+
 Error load_error(std::string_view feature, int error) {
-    const std::string words = libbpf_message().empty() ? "" : " (" + libbpf_message() + ")";
-    return system_error(error, "load the BPF object '" + std::string(feature) + "'" + words,
-                        "`memscope doctor` shows what this kernel offers");
+    return with_message(error, "load the BPF object '" + std::string(feature) + "'");
 }
 
 Result<std::vector<Link>> attach(bpf_object* object, const std::vector<std::string_view>& programs) {
+    forget_libbpf_message();
     std::vector<Link> links;
     for (const std::string_view name : programs) {
         bpf_program* program = bpf_object__find_program_by_name(object, std::string(name).c_str());
         if (!program) return plain_error("no BPF program '" + std::string(name) + "'");
         Link link(bpf_program__attach(program));
-        if (!link)
-            return system_error(errno, "attach the BPF program '" + std::string(name) + "'",
-                                "`memscope doctor` shows what this kernel offers");
+        if (!link) return with_message(errno, "attach the BPF program '" + std::string(name) + "'");
         links.push_back(std::move(link));
     }
     return links;

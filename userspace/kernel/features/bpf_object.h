@@ -61,6 +61,9 @@ SharedMaps maps_of(bpf_object* object, std::initializer_list<const char*> names)
 
 // Loads only the chosen programs, because this kernel may reject the others.
 void load_only(bpf_object* object, const std::vector<std::string_view>& programs);
+// The errors of loading and attaching contain the message of libbpf since this call, so that they do not show the
+// message of another object.
+void forget_libbpf_message();
 // "load the BPF object 'tree' (<message of libbpf>): Permission denied; <advice>"
 Error load_error(std::string_view feature, int error);
 // Attaches the chosen programs; all or nothing.
@@ -70,7 +73,7 @@ Losses read_losses(const __u64 (&counted)[MS_LOSS_COUNT]);
 // Kernel memory of the maps of an object, without maps that another object has created.
 Bytes map_bytes(bpf_object* object, const SharedMaps& of_others = {});
 
-// Keeps the warnings of libbpf for load_error() instead of printing them to standard error.
+// Keeps the warnings of libbpf for these errors instead of printing them to standard error.
 void capture_libbpf_messages();
 
 // A loaded BPF object. Skeletons have no base class, so their generated functions for opening are parameters. Loading
@@ -89,6 +92,7 @@ class BpfObject {
     template <class Prepare>
     static Result<BpfObject> load(std::string_view feature, Code code, const FeatureSettings& settings,
                                   const std::vector<std::string_view>& programs, Prepare prepare) {
+        forget_libbpf_message();
         BpfObject object;
         if (const int error = object.open(code, settings.atomic_exchange)) return load_error(feature, -error);
         apply_settings(*object.skeleton_, settings);

@@ -12,6 +12,7 @@
 #include "gpu_plain.skel.h"
 #include "kernel/features/bpf_object.h"
 #include "kernel/features/map_entries.h"
+#include "kernel/features/record_ring.h"
 
 namespace memscope {
 namespace {
@@ -26,19 +27,16 @@ CudaProcess process_of(__u32 pid, __u64 start_ns, __u64 instance) {
     return {{static_cast<pid_t>(pid), start_ns}, instance};
 }
 
-// Several CPUs change the sum at the same time, so a reader can see it below zero for a moment.
-Bytes not_below_zero(__s64 bytes) { return Bytes{bytes > 0 ? static_cast<std::uint64_t>(bytes) : 0}; }
-
 }  // namespace
 
 struct CudaCalls::State {
     BpfObject<gpu_bpf> object;
     std::string_view return_program;
     Ring refusals{};
-    std::uint64_t refused = 0;  // since the last drain()
+    std::size_t refused = 0;       // since the last drain()
+    std::size_t most_at_once = 1;  // maximum number of records per drain()
     bool many_at_once = false;
-    __u32 sweep_position = 0;
-    bool sweep_begins = true;
+    MapSweep sweep{};
 
     int map(const bpf_map* map) const { return bpf_map__fd(map); }
 };
@@ -68,13 +66,13 @@ Result<std::unique_ptr<CudaCalls>> CudaCalls::start(const Plan& plan, const Feat
     if (auto attached = object->attach(ends); !attached) return attached.error();
     auto state = std::make_unique<State>(State{
         .object = std::move(*object), .return_program = return_program, .many_at_once = settings.many_user_probes});
-    const auto count = [](void* refused, void*, std::size_t) {
-        ++*static_cast<std::uint64_t*>(refused);
-        return 0;
+    const auto count = [](void* self, void*, std::size_t) {
+        auto& its = *static_cast<State*>(self);
+        return ++its.refused == its.most_at_once ? -ECANCELED : 0;
     };
-    state->refusals.reset(
-        ring_buffer__new(state->map(state->object->maps.gpu_refusals), count, &state->refused, nullptr));
+    state->refusals.reset(ring_buffer__new(state->map(state->object->maps.gpu_refusals), count, state.get(), nullptr));
     if (!state->refusals) return system_error(errno, "open the ring buffer of refused CUDA allocations");
+    state->most_at_once = most_records(state->map(state->object->maps.gpu_refusals), sizeof(__u32));
     return std::unique_ptr<CudaCalls>(new CudaCalls(std::move(state)));
 }
 
@@ -109,12 +107,13 @@ std::vector<GpuAccount> CudaCalls::accounts() const {
         GpuAccount account{.process = process_of(key.pid, value.start_ns, key.process),
                            .device = key.device,
                            .generation = value.generation,
-                           .allocations = not_below_zero(value.live).n,
+                           .allocations = not_below_zero(value.live),
                            .failures = value.failures,
                            .lost = Bytes{value.lost_bytes}};
-        for (std::size_t i = 0; i < account.reserved.size(); ++i) account.reserved[i] = not_below_zero(value.bytes[i]);
+        for (std::size_t i = 0; i < account.reserved.size(); ++i)
+            account.reserved[i] = Bytes{not_below_zero(value.bytes[i])};
         for (std::size_t i = 0; i < account.pinned.by_kind.size(); ++i)
-            account.pinned.by_kind[i] = not_below_zero(value.bytes[MS_GPU_DEVICE_KINDS + i]);
+            account.pinned.by_kind[i] = Bytes{not_below_zero(value.bytes[MS_GPU_DEVICE_KINDS + i])};
         if (value.has_uuid != 0)
             std::copy(std::begin(value.uuid), std::end(value.uuid), account.uuid.emplace().begin());
         ms_gpu_process process{};
@@ -197,32 +196,22 @@ void CudaCalls::forget(const GpuSite& site) {
 // An account is created before its first allocation. So if the account is missing after the allocation was read, the
 // account has been deleted.
 void CudaCalls::sweep(std::size_t most) {
-    const int map = state_->map(state_->object->maps.gpu_live);
-    std::vector<ms_gpu_live_key> keys(most);
-    std::vector<ms_gpu_live> values(most);
-    auto count = static_cast<__u32>(most);
-    const int error = bpf_map_lookup_batch(map, state_->sweep_begins ? nullptr : &state_->sweep_position,
-                                           &state_->sweep_position, keys.data(), values.data(), &count, nullptr);
-    state_->sweep_begins = error != 0;  // at the end of the map, or after an error
-    if (error != 0 && error != -ENOENT) return;
     const int accounts = state_->map(state_->object->maps.gpu_accounts);
     std::map<std::tuple<__u64, __u32, __s32>, std::optional<__u64>> generations;
-    const auto generation_of = [&](const ms_gpu_live_key& key, __s32 device) {
-        const auto [known, fresh] = generations.try_emplace({key.process, key.pid, device});
-        const ms_gpu_account_key account_key{.process = key.process, .pid = key.pid, .device = device};
+    const auto is_gone = [&](const ms_gpu_live_key& key, const ms_gpu_live& live) {
+        const auto [known, fresh] = generations.try_emplace({key.process, key.pid, live.device});
+        const ms_gpu_account_key account_key{.process = key.process, .pid = key.pid, .device = live.device};
         ms_gpu_account account{};
         if (fresh && bpf_map_lookup_elem(accounts, &account_key, &account) == 0) known->second = account.generation;
-        return known->second;
+        return known->second != live.generation;
     };
-    __s64 swept = 0;
-    for (__u32 i = 0; i < count; ++i)
-        if (generation_of(keys[i], values[i].device) != values[i].generation && bpf_map_delete_elem(map, &keys[i]) == 0)
-            ++swept;
+    const int allocations = state_->map(state_->object->maps.gpu_live);
+    const __s64 swept = state_->sweep.next<ms_gpu_live_key, ms_gpu_live>(allocations, most, is_gone);
     __atomic_fetch_sub(&state_->object->bss->gpu_live_entries, swept, __ATOMIC_RELAXED);
 }
 
 std::uint64_t CudaCalls::live_entries() const {
-    return not_below_zero(__atomic_load_n(&state_->object->bss->gpu_live_entries, __ATOMIC_RELAXED)).n;
+    return not_below_zero(__atomic_load_n(&state_->object->bss->gpu_live_entries, __ATOMIC_RELAXED));
 }
 
 Losses CudaCalls::losses() const { return state_->object.losses(); }

@@ -22,7 +22,10 @@ std::optional<Record> as(std::span<const std::byte> bytes) {
 
 Error malformed(const char* what) { return {std::make_error_code(std::errc::bad_message), what, {}}; }
 
-std::string text_of(const char (&field)[MS_COMM_BYTES]) { return {field, ::strnlen(field, sizeof field)}; }
+template <std::size_t size>
+std::string text_of(const char (&field)[size]) {
+    return {field, ::strnlen(field, size)};
+}
 
 ProcessId id_of(const ms_header& h) { return {static_cast<pid_t>(h.pid), h.start_ns}; }
 
@@ -157,11 +160,6 @@ Status decode_tasks(std::span<const std::byte> rows, std::uint64_t page_size, De
 }
 
 namespace {
-
-template <std::size_t size>
-std::string text_of(const char (&field)[size]) {
-    return {field, ::strnlen(field, size)};
-}
 
 Bytes pages(auto count, std::uint64_t page_size) {
     return Bytes{count > 0 ? static_cast<std::uint64_t>(count) * page_size : 0};

@@ -1,6 +1,7 @@
 #include "kernel/features/growth_stacks.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
@@ -11,6 +12,7 @@
 #include "growth_plain.skel.h"
 #include "kernel/features/bpf_object.h"
 #include "kernel/features/decode.h"
+#include "kernel/features/record_ring.h"
 
 namespace memscope {
 namespace {
@@ -40,6 +42,8 @@ struct GrowthStacks::State {
     std::vector<Link> resident_links{};  // of the program in the page fault
     std::string_view resident{};         // name of this program
     Ring ring{};
+    std::size_t most_at_once = 1;  // maximum number of records per drain()
+    std::size_t left = 0;          // of them in the current drain()
     const KernelEvents* events = nullptr;
     std::uint64_t malformed = 0;
     std::vector<StackGrowth> sites{};
@@ -68,8 +72,9 @@ struct GrowthStacks::State {
     }
 
     static int receive(void* self, void* data, std::size_t size) {
-        static_cast<State*>(self)->dispatch({static_cast<const std::byte*>(data), size});
-        return 0;
+        auto& state = *static_cast<State*>(self);
+        state.dispatch({static_cast<const std::byte*>(data), size});
+        return --state.left == 0 ? -ECANCELED : 0;
     }
 
     Status attach_resident() {
@@ -79,15 +84,20 @@ struct GrowthStacks::State {
             resident_links = std::move(*attached);
             return Done{};
         }
-        Error last;
+        // All online CPUs or none, because growth on a CPU without the program would be attributed to no stack.
+        std::vector<Link> links;
+        Error last = plain_error("count page faults: no CPU is online");
         for (int cpu = 0; cpu < libbpf_num_possible_cpus(); ++cpu) {
             auto link = attach_to_faults(object->progs.growth_fault, cpu);
             if (link)
-                resident_links.push_back(std::move(*link));
-            else
+                links.push_back(std::move(*link));
+            else if (link.error().code.value() == ENODEV)
                 last = link.error();  // the CPU is not online
+            else
+                return link.error();
         }
-        if (resident_links.empty()) return last;
+        if (links.empty()) return last;
+        resident_links = std::move(links);
         return Done{};
     }
 };
@@ -105,7 +115,8 @@ Result<std::unique_ptr<GrowthStacks>> GrowthStacks::start(const Plan& plan, cons
     auto state = std::make_unique<State>(State{.object = std::move(*object), .resident = resident});
     state->ring.reset(
         ring_buffer__new(state->map(state->object->maps.stack_events), State::receive, state.get(), nullptr));
-    if (!state->ring) return load_error(kName, errno);
+    if (!state->ring) return system_error(errno, "open the ring buffer of call stacks");
+    state->most_at_once = most_records(state->map(state->object->maps.stack_events), sizeof(ms_header));
     auto others = programs;
     std::erase(others, resident);
     if (auto attached = state->object.attach(others); !attached) return attached.error();
@@ -173,9 +184,10 @@ std::vector<int> GrowthStacks::event_fds() const { return {ring_buffer__epoll_fd
 
 void GrowthStacks::drain(const KernelEvents& events) {
     if (!events.code || !events.stack || !events.grew) return;
-    state_->object->bss->someone_grew =
-        0;  // before reading, so that a process that grows from now on wakes the collector again
+    // Before reading, so that a process that grows from now on wakes the collector again.
+    state_->object->bss->someone_grew = 0;
     state_->events = &events;
+    state_->left = state_->most_at_once;
     ring_buffer__consume(state_->ring.get());
     state_->events = nullptr;
 }

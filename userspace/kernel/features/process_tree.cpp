@@ -12,8 +12,6 @@
 namespace memscope {
 namespace {
 
-constexpr std::size_t kMostRangesAtOnce = 65'536;  // slightly more than the ring buffer of ranges can hold
-
 std::optional<std::uint64_t> read_lost_ranges(int mappings_map, pid_t process) {
     bpf_map_info info{};
     __u32 size = sizeof info;
@@ -34,7 +32,7 @@ struct ProcessTree::State {
     BpfObject<tree_bpf> object;
     RecordRing<TreeEvent> tree{[](auto record) { return decode_tree_event(record, page_bytes()); }};
     RecordRing<LastWords> deaths{[](auto record) { return decode_death(record, page_bytes()); }};
-    RecordRing<RangeEvent> ranges{decode_range_event, kMostRangesAtOnce};  // open only if ranges are followed
+    RecordRing<RangeEvent> ranges{decode_range_event, sizeof(ms_range)};  // open only if ranges are followed
 };
 
 ProcessTree::ProcessTree(std::unique_ptr<State> state) : state_(std::move(state)) {}

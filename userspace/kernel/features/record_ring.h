@@ -1,14 +1,28 @@
 #pragma once
+#include <algorithm>
+#include <bpf/bpf.h>
 #include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <span>
 
 #include "base/result.h"
 #include "kernel/handles.h"
+#include <memscope/shared/wire.h>
 
 namespace memscope {
+
+// Maximum number of records that a ring buffer can hold, if none is smaller than `smallest` bytes. A drain that stops
+// after this number has read every record that was there when it began. Without a limit, programs that write faster
+// than memscope reads would keep it running for ever. The rest stays in the ring buffer, whose descriptor stays
+// readable.
+inline std::size_t most_records(int map, std::size_t smallest) {
+    bpf_map_info info{};
+    __u32 size = sizeof info;
+    if (bpf_obj_get_info_by_fd(map, &info, &size) != 0) return 1;
+    return std::max<std::size_t>(info.max_entries / (smallest + BPF_RINGBUF_HDR_SZ), 1);
+}
 
 // Reads a BPF ring buffer whose records are values of one type. The object must keep its address, because the callback
 // of libbpf has a pointer to it.
@@ -17,23 +31,24 @@ class RecordRing {
   public:
     using Decode = Result<Event> (*)(std::span<const std::byte>);
 
-    // `most_at_once`: maximum number of records per drain(). Without it, programs that write faster than memscope reads
-    // would keep drain() running for ever.
-    explicit RecordRing(Decode decode, std::size_t most_at_once = std::numeric_limits<std::size_t>::max())
-        : decode_(decode), most_at_once_(most_at_once) {}
+    // `smallest`: size of the smallest record.
+    explicit RecordRing(Decode decode, std::size_t smallest = sizeof(ms_header))
+        : decode_(decode), smallest_(smallest) {}
     RecordRing(const RecordRing&) = delete;
     RecordRing& operator=(const RecordRing&) = delete;
 
     Status open(int map, const char* purpose) {
         ring_.reset(ring_buffer__new(map, receive, this, nullptr));
         if (!ring_) return system_error(errno, purpose);
+        most_at_once_ = most_records(map, smallest_);
         return Done{};
     }
     bool is_open() const { return ring_ != nullptr; }
     int fd() const { return ring_buffer__epoll_fd(ring_.get()); }
     std::uint64_t malformed() const { return malformed_; }
 
-    // Does nothing if the ring buffer is not open.
+    // Visits all records that are there at the beginning, and some of those that are added meanwhile. Does nothing if
+    // the ring buffer is not open.
     void drain(const std::function<void(const Event&)>& visit) {
         if (!ring_) return;
         visit_ = &visit;
@@ -54,7 +69,8 @@ class RecordRing {
     }
 
     Decode decode_;
-    std::size_t most_at_once_;
+    std::size_t smallest_;
+    std::size_t most_at_once_ = 1;
     Ring ring_{};
     const std::function<void(const Event&)>* visit_ = nullptr;
     std::uint64_t malformed_ = 0;

@@ -17,9 +17,6 @@ namespace {
 
 constexpr const char* kSite = "torch_site";
 
-// Several CPUs change the sum at the same time, so a reader can see it below zero for a moment.
-std::uint64_t not_below_zero(__s64 number) { return number > 0 ? static_cast<std::uint64_t>(number) : 0; }
-
 std::string bytes_of(const ms_torch_site& site) {
     std::string bytes(sizeof(site), '\0');
     std::memcpy(bytes.data(), &site, sizeof(site));
@@ -32,8 +29,7 @@ struct TorchProbes::State {
     BpfObject<torch_bpf> object;
     bool many_at_once = false;
     std::map<std::string, std::uint32_t> numbers{};  // numbers of sites, by the bytes of the site
-    __u32 sweep_position = 0;
-    bool sweep_begins = true;
+    MapSweep sweep{};
 
     int map(const bpf_map* map) const { return bpf_map__fd(map); }
 };
@@ -115,25 +111,16 @@ void TorchProbes::forget(const CudaProcess& process) {
 // A process is added before its first tensor. So if the process is missing after the tensor was read, it has been
 // deleted.
 void TorchProbes::sweep(std::size_t most) {
-    const int map = state_->map(state_->object->maps.tensors);
-    std::vector<ms_tensor_key> keys(most);
-    std::vector<ms_tensor> values(most);
-    auto count = static_cast<__u32>(most);
-    const int error = bpf_map_lookup_batch(map, state_->sweep_begins ? nullptr : &state_->sweep_position,
-                                           &state_->sweep_position, keys.data(), values.data(), &count, nullptr);
-    state_->sweep_begins = error != 0;  // at the end of the map, or after an error
-    if (error != 0 && error != -ENOENT) return;
     const int processes = state_->map(state_->object->maps.torch_processes);
     std::map<std::pair<__u64, __u32>, bool> living;
-    const auto is_gone = [&](const ms_tensor_key& key) {
+    const auto is_gone = [&](const ms_tensor_key& key, const ms_tensor&) {
         const auto [known, fresh] = living.try_emplace({key.process, key.pid});
         ms_torch_process process{};
         if (fresh) known->second = bpf_map_lookup_elem(processes, &key.pid, &process) == 0 && process.id == key.process;
         return !known->second;
     };
-    __s64 swept = 0;
-    for (__u32 i = 0; i < count; ++i)
-        if (is_gone(keys[i]) && bpf_map_delete_elem(map, &keys[i]) == 0) ++swept;
+    const int tensors = state_->map(state_->object->maps.tensors);
+    const __s64 swept = state_->sweep.next<ms_tensor_key, ms_tensor>(tensors, most, is_gone);
     __atomic_fetch_sub(&state_->object->bss->tensor_entries, swept, __ATOMIC_RELAXED);
 }
 

@@ -48,15 +48,17 @@ Result<CgroupHierarchy> choose_hierarchy(const std::vector<Mount>& mounts,
 }
 
 Result<CgroupHierarchy> find_hierarchy(const SysRoot& root) {
-    // On nodes with many containers this file has megabytes of overlay mounts. A large limit is safe, because it is our
-    // own mountinfo and no watched process writes it.
-    constexpr std::size_t kMountinfoLimit = std::size_t{16} << 20;
-    const auto text = read_file(root.proc / "self/mountinfo", kMountinfoLimit);
-    if (!text) return text.error();
-    return choose_hierarchy(parse_mountinfo(*text), [](const fs::path& mount) {
+    const auto list = read_mountinfo(root, "self");
+    if (!list) return list.error();
+    auto chosen = choose_hierarchy(list->mounts, [](const fs::path& mount) {
         const auto controllers = read_file(mount / "cgroup.controllers");
         return controllers && names_memory(*controllers, ' ');
     });
+    if (!chosen && list->truncated)
+        return plain_error("find the cgroup hierarchy: the list of mounts is longer than the " +
+                               std::to_string(kMountinfoLimit >> 20) + " MiB that memscope reads",
+                           "unmount what is not needed");
+    return chosen;
 }
 
 }  // namespace memscope

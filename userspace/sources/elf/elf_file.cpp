@@ -5,6 +5,9 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <unordered_map>
+
+#include "sources/elf/elf_notes.h"
 
 // Searches an ELF file for notes, symbols by name, and text.
 
@@ -12,8 +15,8 @@ namespace memscope {
 namespace {
 
 constexpr std::size_t kSegmentLimit = 1170;  // the kernel executes no file with more
-// Linkers write about 40; a file with more is not one that a process executes.
-constexpr std::size_t kSectionLimit = 1 << 16;
+// Linkers write about 40. Only object files with a section for each function have thousands, and no process maps those.
+constexpr std::size_t kSectionLimit = 4096;
 constexpr std::size_t kSectionNamesLimit = std::size_t{1} << 20;
 constexpr std::size_t kSectionNameLimit = 64;
 
@@ -133,9 +136,9 @@ void ElfFile::name_sections(const std::vector<std::uint32_t>& names, std::size_t
     const std::string text = read(sections_[names_index], 0, kSectionNamesLimit);
     for (std::size_t i = 0; i < sections_.size(); ++i) {
         if (names[i] >= text.size() || sections_[i].type == SHT_NULL) continue;
-        const auto end = text.find('\0', names[i]);
-        if (end != std::string::npos && end - names[i] <= kSectionNameLimit)
-            sections_[i].name = text.substr(names[i], end - names[i]);
+        // Searches no further than the longest name that is kept, because each section can refer to a long text.
+        const std::string_view start = std::string_view(text).substr(names[i], kSectionNameLimit + 1);
+        if (const auto end = start.find('\0'); end != std::string_view::npos) sections_[i].name = start.substr(0, end);
     }
 }
 
@@ -163,17 +166,23 @@ std::optional<std::uint64_t> address_in(std::span<const ElfSegment> segments, st
     return other;
 }
 
+std::optional<std::uint64_t> offset_in(std::span<const ElfSegment> segments, std::uint64_t address, bool executable) {
+    for (const ElfSegment& segment : segments)
+        if (segment.executable == executable && address >= segment.address &&
+            address - segment.address < segment.file_size)
+            return segment.offset + (address - segment.address);
+    return std::nullopt;
+}
+
 namespace {
 
 using namespace std::string_view_literals;
 
-constexpr std::string_view kGnu = "GNU\0"sv;  // the length of a note's name includes the NUL
+constexpr std::string_view kGnu = "GNU\0"sv;  // the owner of a note includes the NUL
 
 constexpr std::size_t kChunk = std::size_t{256} << 10;
 constexpr std::size_t kNotesLimit = std::size_t{64} << 10;
 constexpr std::size_t kBuildIdLimit = 64;
-// A linker writes a name once, and again at the end of each longer name that it does not merge.
-constexpr std::size_t kPlacesLimit = 4096;
 
 std::string hex(std::string_view bytes) {
     constexpr char kDigits[] = "0123456789abcdef";
@@ -185,37 +194,41 @@ std::string hex(std::string_view bytes) {
     return out;
 }
 
+// A damaged note ends the search.
 std::optional<std::string> build_id_in(std::string_view notes) {
-    const auto padded = [](std::uint64_t size) { return (size + 3) & ~std::uint64_t{3}; };
-    Elf64_Nhdr note{};
-    while (notes.size() >= sizeof note) {
-        std::memcpy(&note, notes.data(), sizeof note);
-        notes.remove_prefix(sizeof note);
-        const std::uint64_t name_size = padded(note.n_namesz), value_size = padded(note.n_descsz);
-        if (name_size > notes.size() || note.n_descsz > notes.size() - name_size) return std::nullopt;
-        const std::string_view name = notes.substr(0, note.n_namesz), value = notes.substr(name_size, note.n_descsz);
-        if (note.n_type == NT_GNU_BUILD_ID && name == kGnu && !value.empty() && value.size() <= kBuildIdLimit)
-            return hex(value);
-        notes.remove_prefix(std::min<std::uint64_t>(name_size + value_size, notes.size()));
-    }
-    return std::nullopt;
+    std::optional<std::string> id;
+    (void)for_each_note(notes, [&](const ElfNote& note) {
+        if (note.type == NT_GNU_BUILD_ID && note.owner == kGnu && !note.content.empty() &&
+            note.content.size() <= kBuildIdLimit)
+            id = hex(note.content);
+        return !id;
+    });
+    return id;
 }
 
 // Calls visit(from, text) for a section in chunks. Text that begins in the first kChunk bytes of a chunk is complete in
 // it, up to `longest` bytes. Stops when visit returns false.
 template <class Visit>
 void for_each_chunk(const ElfFile& file, const ElfSection& section, std::size_t longest, Visit visit) {
-    const std::uint64_t end = std::min(section.file_size(), ElfFile::kTableLimit);
+    const std::uint64_t end = std::min(section.file_size(), ElfFile::kTextLimit);
     for (std::uint64_t from = 0; from < end; from += kChunk) {
         const std::string text = file.read(section, from, std::min<std::uint64_t>(kChunk + longest, end - from));
         if (!visit(from, std::string_view(text)) || text.size() < kChunk) return;
     }
 }
 
+// Offset of `needle` at or after `from`; npos: none. string_view::find compares the needle at each byte that equals its
+// first one, which takes seconds for a text of nothing but such bytes. memmem() is linear for every text.
+std::size_t find_from(std::string_view text, std::string_view needle, std::size_t from) {
+    if (from >= text.size()) return std::string_view::npos;
+    const void* found = ::memmem(text.data() + from, text.size() - from, needle.data(), needle.size());
+    return found ? static_cast<std::size_t>(static_cast<const char*>(found) - text.data()) : std::string_view::npos;
+}
+
 // Calls visit(place) for each occurrence of `needle` that begins in the chunk. Returns false as soon as visit does.
 template <class Visit>
 bool for_each_place(std::string_view chunk, std::string_view needle, Visit visit) {
-    for (std::size_t at = chunk.find(needle); at < kChunk; at = chunk.find(needle, at + 1))
+    for (std::size_t at = find_from(chunk, needle, 0); at < kChunk; at = find_from(chunk, needle, at + 1))
         if (!visit(at)) return false;
     return true;
 }
@@ -244,52 +257,45 @@ bool ElfFile::for_each_symbol(const ElfSection& table, const std::function<bool(
     return true;
 }
 
-// Finds the names first and then the symbols that use them, so that neither table has to be held in memory.
-void ElfFile::find_in(const ElfSection& table, std::span<const std::string_view> names,
+// Each table is read once, and each symbol costs one lookup in a hash table, however many names are wanted.
+void ElfFile::find_in(std::uint32_t type, std::span<const std::string_view> names,
                       std::vector<std::optional<ElfSymbol>>& found) const {
-    if (table.link >= sections_.size()) return;
-    struct Place {
-        std::uint64_t at;
-        std::size_t name;
-    };
-    std::vector<Place> places;
-    std::vector<std::string> ended;
+    const auto table = std::find_if(sections_.begin(), sections_.end(),
+                                    [&](const ElfSection& section) { return section.type == type; });
+    if (table == sections_.end() || table->link >= sections_.size()) return;
+    const ElfSection& strings = sections_[table->link];
+    if (table->file_size() > kSearchLimit || strings.file_size() > kSearchLimit) return;
+
+    std::unordered_multimap<std::string_view, std::size_t> wanted;  // index in `names`
     std::size_t longest = 0;
-    for (const std::string_view name : names) {
-        ended.push_back(std::string(name) + '\0');
-        longest = std::max(longest, ended.back().size());
+    for (std::size_t i = 0; i < names.size(); ++i) {
+        if (found[i] || names[i].empty()) continue;
+        wanted.emplace(names[i], i);
+        longest = std::max(longest, names[i].size());
     }
-    for_each_chunk(*this, sections_[table.link], longest, [&](std::uint64_t from, std::string_view chunk) {
-        for (std::size_t i = 0; i < names.size(); ++i) {
-            if (found[i] || names[i].empty()) continue;
-            // A symbol may use the end of a longer name as its name, so the bytes before it do not matter.
-            for_each_place(chunk, ended[i], [&](std::size_t at) {
-                places.push_back({from + at, i});
-                return places.size() < kPlacesLimit;
-            });
-        }
-        return places.size() < kPlacesLimit;
-    });
-    if (places.empty()) return;
-    std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) { return a.at < b.at; });
-    for_each_symbol(table, [&](const Elf64_Sym& symbol) {
-        if (symbol.st_shndx == SHN_UNDEF) return true;
-        const auto place = std::lower_bound(places.begin(), places.end(), symbol.st_name,
-                                            [](const Place& p, std::uint64_t at) { return p.at < at; });
-        // If a name was requested twice, both requests have the same place, and each gets its result.
-        for (auto same = place; same != places.end() && same->at == symbol.st_name; ++same)
-            if (!found[same->name]) found[same->name] = {symbol.st_value, symbol.st_size};
-        return true;
+    if (wanted.empty()) return;
+    const std::string text = read(strings, 0, kSearchLimit);
+    for_each_symbol(*table, [&](const Elf64_Sym& symbol) {
+        if (symbol.st_shndx == SHN_UNDEF || symbol.st_name >= text.size()) return true;
+        const std::string_view start = std::string_view(text).substr(symbol.st_name, longest + 1);
+        const auto end = start.find('\0');
+        if (end == std::string_view::npos) return true;  // longer than every wanted name, or not terminated
+        const auto [first, last] = wanted.equal_range(start.substr(0, end));
+        for (auto match = first; match != last; ++match) found[match->second] = {symbol.st_value, symbol.st_size};
+        wanted.erase(first, last);  // of several symbols with one name the first one counts
+        return !wanted.empty();
     });
 }
 
 std::vector<std::optional<ElfSymbol>> ElfFile::find_symbols(std::span<const std::string_view> names) const {
     std::vector<std::optional<ElfSymbol>> found(names.size());
-    for (const std::uint32_t type : {SHT_DYNSYM, SHT_SYMTAB}) {
-        const auto table = std::find_if(sections_.begin(), sections_.end(),
-                                        [&](const ElfSection& section) { return section.type == type; });
-        if (table != sections_.end()) find_in(*table, names, found);
-    }
+    for (const std::uint32_t type : {SHT_DYNSYM, SHT_SYMTAB}) find_in(type, names, found);
+    return found;
+}
+
+std::vector<std::optional<ElfSymbol>> ElfFile::find_exports(std::span<const std::string_view> names) const {
+    std::vector<std::optional<ElfSymbol>> found(names.size());
+    find_in(SHT_DYNSYM, names, found);
     return found;
 }
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <string>
 
-#include "sources/gpu/mapped_library.h"
+#include "sources/elf/elf_notes.h"
 
 namespace memscope {
 namespace {
@@ -16,7 +16,7 @@ using namespace std::string_view_literals;
 
 constexpr std::string_view kSection = ".note.stapsdt";
 constexpr std::string_view kBaseSection = ".stapsdt.base";
-constexpr std::string_view kOwner = "stapsdt\0"sv;  // the length of a note's name includes the NUL
+constexpr std::string_view kOwner = "stapsdt\0"sv;  // the owner of a note includes the NUL
 constexpr std::uint32_t kProbeNote = 3;
 constexpr std::size_t kNotesLimit = std::size_t{1} << 20;  // libraries with hundreds of probes have about 30 KiB
 constexpr std::size_t kProbesLimit = 4096;
@@ -70,20 +70,12 @@ Status read_note(const ElfFile& file, std::string_view content, std::string_view
 
 Status read_notes(const ElfFile& file, std::string_view notes, std::string_view provider,
                   std::vector<UsdtProbe>& probes) {
-    const auto padded = [](std::uint64_t size) { return (size + 3) & ~std::uint64_t{3}; };
-    while (!notes.empty()) {
-        Elf64_Nhdr note{};
-        if (notes.size() < sizeof note) return damaged();
-        std::memcpy(&note, notes.data(), sizeof note);
-        notes.remove_prefix(sizeof note);
-        const std::uint64_t name_size = padded(note.n_namesz);
-        if (name_size > notes.size() || note.n_descsz > notes.size() - name_size) return damaged();
-        if (note.n_type == kProbeNote && notes.substr(0, note.n_namesz) == kOwner)
-            if (auto read = read_note(file, notes.substr(name_size, note.n_descsz), provider, probes); !read)
-                return read;
-        notes.remove_prefix(std::min<std::uint64_t>(name_size + padded(note.n_descsz), notes.size()));
-    }
-    return Done{};
+    Status read = Done{};
+    const bool complete = for_each_note(notes, [&](const ElfNote& note) {
+        if (note.type == kProbeNote && note.owner == kOwner) read = read_note(file, note.content, provider, probes);
+        return static_cast<bool>(read);
+    });
+    return complete ? read : damaged();
 }
 
 }  // namespace

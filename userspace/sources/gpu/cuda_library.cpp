@@ -53,7 +53,7 @@ std::vector<MappedRange> cuda_mappings(std::string_view maps) { return mappings_
 std::vector<CudaPlace> cuda_places(const ElfFile& file) {
     std::vector<std::string_view> names;
     for (const CudaSymbol& symbol : kSymbols) names.push_back(symbol.name);
-    const auto symbols = file.find_symbols(names);
+    const auto symbols = file.find_exports(names);
     std::vector<CudaPlace> places;
     std::set<std::uint64_t> taken;  // one function may have several names
     for (std::size_t i = 0; i < symbols.size(); ++i) {

@@ -1,7 +1,5 @@
 #include "sources/gpu/mapped_library.h"
 
-#include <fcntl.h>
-#include <fmt/format.h>
 #include <set>
 #include <tuple>
 
@@ -14,26 +12,6 @@ constexpr std::size_t kMostFiles = 8;  // limit for one process
 
 bool is_named(std::string_view path, std::string_view name) {
     return path.substr(path.rfind('/') + 1).starts_with(name);
-}
-
-// Tries the path below the root of the process, then below ours (for files mapped before a chroot), then by address in
-// map_files, which needs more privileges.
-Result<Fd> find_file(const SysRoot& root, pid_t pid, const MappedRange& mapping) {
-    Error last = plain_error("find " + mapping.path);
-    for (const std::string& process : {std::to_string(pid), std::string("self")}) {
-        if (mapping.deleted) break;
-        const auto its_root = root_of(root, process);
-        if (!its_root) continue;
-        auto found = find_below(*its_root, mapping.path, Lookup::may_wait);
-        const auto identity = found ? identity_of(*found) : std::nullopt;
-        if (identity && identity->inode == mapping.inode) return found;
-        if (!found) last = found.error();
-    }
-    const fs::path by_address =
-        root.proc / std::to_string(pid) / fmt::format("map_files/{:x}-{:x}", mapping.start, mapping.end);
-    const int fd = ::open(by_address.c_str(), O_PATH | O_CLOEXEC);
-    if (fd < 0) return last;
-    return Fd(fd);
 }
 
 }  // namespace
@@ -55,7 +33,7 @@ std::vector<MappedRange> mappings_named(std::string_view maps, std::string_view 
 }
 
 Result<MappedLibrary> open_mapped_library(const SysRoot& root, pid_t pid, const MappedRange& mapping) {
-    const auto found = find_file(root, pid, mapping);
+    const auto found = find_mapped_file(root, pid, mapping, InodeCheck::always);
     if (!found) return found.error();
     const auto identity = identity_of(*found);
     if (!identity) return plain_error(mapping.path + " is not a regular file");
@@ -64,14 +42,6 @@ Result<MappedLibrary> open_mapped_library(const SysRoot& root, pid_t pid, const 
     auto elf = ElfFile::open(*file);
     if (!elf) return elf.error();
     return MappedLibrary{.file = std::move(*file), .identity = *identity, .elf = std::move(*elf)};
-}
-
-std::optional<std::uint64_t> offset_in(std::span<const ElfSegment> segments, std::uint64_t address, bool executable) {
-    for (const ElfSegment& segment : segments)
-        if (segment.executable == executable && address >= segment.address &&
-            address - segment.address < segment.file_size)
-            return segment.offset + (address - segment.address);
-    return std::nullopt;
 }
 
 }  // namespace memscope

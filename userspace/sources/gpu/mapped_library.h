@@ -21,7 +21,4 @@ struct MappedLibrary {
 // Opens the file of a mapping. An error if it does not exist any more or is not an ELF file.
 Result<MappedLibrary> open_mapped_library(const SysRoot& root, pid_t pid, const MappedRange& mapping);
 
-// File offset of a loaded address. None if no segment contains it, or if its executable flag differs from `executable`.
-std::optional<std::uint64_t> offset_in(std::span<const ElfSegment> segments, std::uint64_t address, bool executable);
-
 }  // namespace memscope

@@ -9,15 +9,6 @@
 namespace memscope {
 namespace {
 
-// The parent pid is the second field after the name. The name is in parentheses and may itself contain parentheses.
-std::optional<pid_t> parse_parent(std::string_view stat) {
-    const auto end = stat.rfind(')');
-    if (end == std::string_view::npos || end + 2 > stat.size()) return std::nullopt;
-    const auto fields = split(stat.substr(end + 2), ' ');
-    const auto parent = fields.size() > 1 ? parse_number(fields[1]) : std::nullopt;
-    return parent ? std::optional(static_cast<pid_t>(*parent)) : std::nullopt;
-}
-
 constexpr std::size_t kStatLimit = 1024;
 
 std::optional<ProcessStat> read_stat(const fs::path& directory) {
@@ -50,10 +41,8 @@ std::vector<FoundProcess> read_descendants(const SysRoot& root, pid_t pid) {
     for (const auto& entry : fs::directory_iterator(root.proc, ignored)) {
         const auto number = parse_number(entry.path().filename().native());
         if (!number) continue;
-        const auto text = read_file(entry.path() / "stat", kStatLimit);
-        const auto parent = text ? parse_parent(*text) : std::nullopt;
-        const auto stat = text ? parse_process_stat(*text) : std::nullopt;
-        if (parent && stat) parents.push_back({{static_cast<pid_t>(*number), stat->start}, *parent});
+        if (const auto stat = read_stat(entry.path()))
+            parents.push_back({{static_cast<pid_t>(*number), stat->start}, stat->parent});
     }
     return descendants_of(pid, parents);
 }

@@ -1,10 +1,13 @@
 #include "sources/proc/mapped_file.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/openat2.h>
+#include <span>
 #include <sys/stat.h>
 #include <sys/syscall.h>
-#include <sys/uio.h>
+
+#include "sources/proc/process_memory.h"
 
 namespace memscope {
 namespace {
@@ -52,6 +55,25 @@ Result<Fd> find_below(const Fd& root, std::string_view root_shown_as, const std:
     return Fd(static_cast<int>(fd));
 }
 
+Result<Fd> find_mapped_file(const SysRoot& root, pid_t pid, const MappedRange& mapping, InodeCheck check) {
+    Error last = plain_error("find " + mapping.path);
+    const std::string its_pid = std::to_string(pid);
+    for (const std::string& process : {its_pid, std::string("self")}) {
+        if (mapping.deleted) break;
+        const auto its_root = root_of(root, process);
+        if (!its_root) continue;
+        auto found = find_below(*its_root, mapping.path, Lookup::may_wait);
+        const auto identity = found ? identity_of(*found) : std::nullopt;
+        const bool any_inode = check == InodeCheck::not_below_root_of_process && process == its_pid;
+        if (identity && (any_inode || identity->inode == mapping.inode)) return found;
+        if (!found) last = found.error();
+    }
+    const fs::path by_address = root.proc / its_pid / fmt::format("map_files/{:x}-{:x}", mapping.start, mapping.end);
+    const int fd = ::open(by_address.c_str(), O_PATH | O_CLOEXEC);
+    if (fd < 0) return last;
+    return Fd(fd);
+}
+
 Result<Fd> open_found(const Fd& found) {
     const fs::path path = SysRoot{}.proc / "self/fd" / std::to_string(found.get());
     const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -60,11 +82,11 @@ Result<Fd> open_found(const Fd& found) {
 }
 
 std::string read_page(pid_t pid, std::uint64_t address) {
-    char page[4096];
-    const iovec here{page, sizeof page};
-    const iovec there{reinterpret_cast<void*>(address), sizeof page};  // NOLINT(performance-no-int-to-ptr)
-    const ssize_t n = ::process_vm_readv(pid, &here, 1, &there, 1, 0);
-    return n > 0 ? std::string(page, static_cast<std::size_t>(n)) : std::string();
+    constexpr std::size_t kPageBytes = 4096;
+    std::string page(kPageBytes, '\0');
+    const auto got = read_process_memory(pid, address, std::as_writable_bytes(std::span(page)));
+    page.resize(got ? *got : 0);
+    return page;
 }
 
 }  // namespace memscope

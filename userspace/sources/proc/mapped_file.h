@@ -8,6 +8,7 @@
 #include "base/fd.h"
 #include "base/files.h"
 #include "base/result.h"
+#include "sources/proc/process_maps.h"
 
 namespace memscope {
 
@@ -45,6 +46,17 @@ Result<Fd> find_below(const Fd& root, std::string_view root_shown_as, const std:
 inline Result<Fd> find_below(const ProcessRoot& root, const std::string& mapped_path, Lookup lookup) {
     return find_below(root.directory, root.shown_as, mapped_path, lookup);
 }
+
+enum class InodeCheck {
+    always,
+    // Accepts a file below the root of the process with another inode number. A stacked file system can show other
+    // inode numbers in maps than in stat.
+    not_below_root_of_process,
+};
+// Finds the file of a mapping, as an O_PATH handle: below the root of the process, then below ours (for files mapped
+// before a chroot), then by address in map_files, which needs more privileges. Only regular files are found by path.
+Result<Fd> find_mapped_file(const SysRoot& root, pid_t pid, const MappedRange& mapping, InodeCheck check);
+
 // Opens the file for reading. Call it only for what identity_of() has found to be a regular file.
 Result<Fd> open_found(const Fd& found);
 

@@ -62,6 +62,15 @@ std::vector<Mount> parse_mountinfo(std::string_view text) {
     return mounts;
 }
 
+Result<MountList> read_mountinfo(const SysRoot& root, const std::string& process) {
+    auto text = read_file(root.proc / process / "mountinfo", kMountinfoLimit);
+    if (!text) return text.error();
+    MountList list{.bytes = text->size(), .truncated = text->size() == kMountinfoLimit};
+    if (list.truncated) text->resize(text->rfind('\n') + 1);  // the last line may be incomplete; npos + 1 is 0
+    list.mounts = parse_mountinfo(*text);
+    return list;
+}
+
 const Mount* mount_with(const std::vector<Mount>& mounts, std::string_view point, int parent) {
     const auto found = std::find_if(mounts.begin(), mounts.end(), [&](const Mount& mount) {
         return mount.parent == parent && mount.id != parent && mount.point == point;
@@ -84,8 +93,8 @@ std::string mount_of_device(const std::vector<Mount>& mounts, std::uint32_t devi
 
 std::string mount_of_device(const SysRoot& root, std::uint32_t device, const std::vector<pid_t>& processes) {
     const auto search = [&](const std::string& process) {
-        const auto text = read_file(root.proc / process / "mountinfo");
-        return text ? mount_of_device(parse_mountinfo(*text), device) : std::string();
+        const auto list = read_mountinfo(root, process);
+        return list ? mount_of_device(list->mounts, device) : std::string();
     };
     for (const pid_t pid : processes)
         if (std::string point = search(std::to_string(pid)); !point.empty()) return point;

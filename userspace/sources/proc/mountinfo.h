@@ -1,10 +1,12 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/files.h"
+#include "base/result.h"
 
 namespace memscope {
 
@@ -21,6 +23,16 @@ struct Mount {
 
 // Lines that cannot be parsed are left out.
 std::vector<Mount> parse_mountinfo(std::string_view text);
+
+// On nodes with many containers the file has megabytes of overlay mounts, in our mount namespace and in those of
+// watched processes.
+constexpr std::size_t kMountinfoLimit = std::size_t{16} << 20;
+struct MountList {
+    std::vector<Mount> mounts{};
+    std::size_t bytes = 0;   // of the text that was read
+    bool truncated = false;  // the file is longer than kMountinfoLimit
+};
+Result<MountList> read_mountinfo(const SysRoot& root, const std::string& process);  // a pid, or "self"
 const Mount* mount_with(const std::vector<Mount>& mounts, std::string_view point, int parent);
 
 // Mount point of the file system with that device number (in the kernel's encoding: 12 bits major, 20 bits minor).

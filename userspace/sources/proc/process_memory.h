@@ -11,6 +11,9 @@
 
 namespace memscope {
 
+// Reads memory of a process up to the first page that is not mapped. Returns the number of bytes, at least 1.
+Result<std::size_t> read_process_memory(pid_t pid, std::uint64_t address, std::span<std::byte> into);
+
 // Memory of another process. It can be unmapped, change during the read, or be crafted to mislead memscope.
 class ProcessMemory {
   public:

@@ -95,12 +95,13 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
     const auto field = [&](std::size_t number) {
         return number - kFirstField < fields.size() ? parse_number(fields[number - kFirstField]) : std::nullopt;
     };
-    const auto user = field(14), system = field(15), children = field(16), their_system = field(17);
+    const auto parent = field(4), user = field(14), system = field(15), children = field(16), their_system = field(17);
     const auto threads = field(20), start = field(22), size = field(23);
-    if (!user || !system || !children || !their_system || !threads || !start || !size) return std::nullopt;
+    if (!parent || !user || !system || !children || !their_system || !threads || !start || !size) return std::nullopt;
     constexpr std::uint64_t kExiting = 0x4;  // PF_EXITING
     const std::string_view state = fields.front();
-    return ProcessStat{.user = *user,
+    return ProcessStat{.parent = static_cast<pid_t>(*parent),
+                       .user = *user,
                        .system = *system,
                        .children = *children + *their_system,
                        .threads = *threads,

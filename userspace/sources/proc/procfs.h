@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 #include <tuple>
 #include <vector>
 
@@ -31,6 +32,7 @@ std::optional<int> parse_rank(std::string_view environ);
 
 // The fields of /proc/PID/stat that memscope uses. Times are in clock ticks; `start` counts from boot.
 struct ProcessStat {
+    pid_t parent = 0;
     std::uint64_t user = 0;
     std::uint64_t system = 0;
     std::uint64_t children = 0;  // user and system time of the children that it has waited for

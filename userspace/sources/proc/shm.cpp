@@ -15,6 +15,7 @@ namespace memscope {
 namespace {
 
 constexpr std::size_t kNamespaceLimit = 64;
+constexpr std::size_t kMostBytes = 4 * kMountinfoLimit;  // of all lists of mounts that one call reads
 
 bool is_local(const Mount& mount) {
     constexpr std::string_view kLocal[] = {"tmpfs", "devtmpfs", "ramfs", "rootfs",   "overlay", "ext2", "ext3",
@@ -79,13 +80,11 @@ bool lies_on(const Fd& directory, const std::string& device) {
     return std::to_string(status.stx_dev_major) + ":" + std::to_string(status.stx_dev_minor) == device;
 }
 
-std::optional<ShmUsage> read_shm(const SysRoot& root, pid_t pid) {
-    const fs::path process = root.proc / std::to_string(pid);
-    const auto text = read_file(process / "mountinfo");
-    if (!text || text->size() == kFileLimit) return std::nullopt;  // a truncated file proves nothing
-    const auto device = safe_shm_device(parse_mountinfo(*text));
+std::optional<ShmUsage> read_shm(const SysRoot& root, pid_t pid, const MountList& list) {
+    const auto device = safe_shm_device(list.mounts);
     if (!device) return std::nullopt;
 
+    const fs::path process = root.proc / std::to_string(pid);
     const Fd process_root(::open((process / "root").c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC));
     if (!process_root) return std::nullopt;
     // Closed before this function returns, because an open descriptor would block an unmount.
@@ -131,19 +130,25 @@ std::vector<std::pair<std::uint64_t, pid_t>> mount_namespaces(const std::vector<
     return {namespaces.begin(), namespaces.end()};
 }
 
-std::optional<ShmUsage> fullest_shm(const SysRoot& root,
-                                    const std::vector<std::pair<std::uint64_t, pid_t>>& namespaces) {
+Result<std::optional<ShmUsage>> fullest_shm(const SysRoot& root,
+                                            const std::vector<std::pair<std::uint64_t, pid_t>>& namespaces) {
     std::optional<ShmUsage> fullest;
     std::set<std::uint64_t> answered;
-    std::size_t asked = 0;
+    std::size_t asked = 0, bytes = 0;
+    bool truncated = false;
     for (const auto& [inode, pid] : namespaces) {
         if (answered.count(inode) > 0) continue;
-        if (++asked > kNamespaceLimit) break;
-        const auto usage = read_shm(root, pid);
+        if (++asked > kNamespaceLimit || bytes >= kMostBytes) break;
+        const auto list = read_mountinfo(root, std::to_string(pid));
+        if (list) bytes += list->bytes;
+        truncated = truncated || (list && list->truncated);
+        // A truncated list proves nothing: a mount that it lacks may cover those that it has.
+        const auto usage = list && !list->truncated ? read_shm(root, pid, *list) : std::nullopt;
         if (!usage) continue;  // the process may have exited; another process of the same namespace may still work
         answered.insert(inode);
         if (!fullest || is_fuller(*usage, *fullest)) fullest = usage;
     }
+    if (!fullest && truncated) return plain_error("find /dev/shm: a list of mounts is too long");
     return fullest;
 }
 

@@ -17,9 +17,10 @@ namespace memscope {
 // The mount namespaces of the processes, each with the pid of one process in it.
 std::vector<std::pair<std::uint64_t, pid_t>> mount_namespaces(const std::vector<Process>& processes);
 
-// The fullest /dev/shm of the mount namespaces (inode, pid of a process in it). Reads at most 64 of them.
-std::optional<ShmUsage> fullest_shm(const SysRoot& root,
-                                    const std::vector<std::pair<std::uint64_t, pid_t>>& namespaces);
+// The fullest /dev/shm of the mount namespaces (inode, pid of a process in it). Reads at most 64 of them, and at most
+// 64 MiB of their lists of mounts. An error if none was found and a list was longer than memscope reads.
+Result<std::optional<ShmUsage>> fullest_shm(const SysRoot& root,
+                                            const std::vector<std::pair<std::uint64_t, pid_t>>& namespaces);
 
 // A watched process may mount any file system at any place, and a file system with a server (FUSE, NFS) can block a
 // process that accesses it. So this function decides from mountinfo alone. Returns the device ("0:25") of the tmpfs at

@@ -3,15 +3,11 @@
 #include <algorithm>
 #include <cstring>
 #include <fcntl.h>
-#include <fmt/format.h>
 #include <string_view>
-#include <sys/stat.h>
 #include <vector>
 
 #include "base/text.h"
 #include "sources/elf/elf_file.h"
-#include "sources/proc/mapped_file.h"
-#include "sources/proc/process_maps.h"
 #include "sources/python/python_layout.h"
 
 namespace memscope {
@@ -54,23 +50,19 @@ std::optional<PythonElf> find_python_in(const ElfFile& file) {
     return found;
 }
 
-PythonElfCache::Identity PythonElfCache::identity_of(const struct stat& status) {
-    return {status.st_dev, status.st_ino, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
-}
-
-std::optional<std::optional<PythonElf>> PythonElfCache::known(const struct stat& status) {
-    const auto found = by_identity_.find(identity_of(status));
+std::optional<std::optional<PythonElf>> PythonElfCache::known(const FileIdentity& identity) {
+    const auto found = by_identity_.find(identity);
     if (found == by_identity_.end()) return std::nullopt;
     entries_.splice(entries_.begin(), entries_, found->second);
     return found->second->found;
 }
 
-std::optional<PythonElf> PythonElfCache::look(const Fd& file, const struct stat& status) {
-    if (auto answer = known(status)) return *answer;
+std::optional<PythonElf> PythonElfCache::look(const Fd& file, const FileIdentity& identity) {
+    if (auto answer = known(identity)) return *answer;
     std::optional<PythonElf> found;
     if (const auto elf = ElfFile::open(file)) found = find_python_in(*elf);
-    entries_.push_front({identity_of(status), found});
-    by_identity_[entries_.front().identity] = entries_.begin();
+    entries_.push_front({identity, found});
+    by_identity_[identity] = entries_.begin();
     if (entries_.size() > kLimit) {
         by_identity_.erase(entries_.back().identity);
         entries_.pop_back();
@@ -168,25 +160,12 @@ PythonSearch ended(const Error& error) {
     return ended(error.code == std::errc::bad_address ? Outcome::starting : Outcome::unreadable, error.message());
 }
 
-// Opens the file in two steps, because the process can put a device at this path, and opening a device can have side
-// effects.
-Result<Fd> open_regular_file(const fs::path& path, struct stat& status) {
-    Fd place(::open(path.c_str(), O_PATH | O_CLOEXEC));
-    if (!place || ::fstat(place.get(), &status) != 0) return system_error(errno, "open " + path.string());
-    if (!S_ISREG(status.st_mode)) return plain_error(path.string() + " is not a regular file");
-    Fd file(::open(("/proc/self/fd/" + std::to_string(place.get())).c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-    if (!file) return system_error(errno, "open " + path.string());
-    return file;
-}
-
-// Paths to try: below the root of the process, then below ours (for files mapped before a chroot), then by address in
-// map_files, which works without a path but needs more privileges.
-std::vector<fs::path> places_of(const fs::path& proc, const fs::path& process, const MappedRange& range) {
-    const fs::path by_address = process / fmt::format("map_files/{:x}-{:x}", range.start, range.end);
-    if (range.deleted) return {by_address};
-    std::error_code unknown;
-    const std::string its_root = fs::read_symlink(process / "root", unknown);
-    return {process / ("root" + path_below(its_root, range.path)), proc / ("self/root" + range.path), by_address};
+// The link leads to the file itself, even if the file was deleted or lies in another root.
+Result<Fd> executable_of(const SysRoot& root, pid_t pid) {
+    const fs::path path = root.proc / std::to_string(pid) / "exe";
+    const int fd = ::open(path.c_str(), O_PATH | O_CLOEXEC);
+    if (fd < 0) return system_error(errno, "open " + path.native());
+    return Fd(fd);
 }
 
 Result<ms_python> layout_at(const ProcessMemory& memory, const PythonElf& elf, std::uint64_t moved) {
@@ -223,26 +202,23 @@ std::vector<PythonFinder::Candidate> PythonFinder::candidates_of(pid_t pid) cons
         before = range.path;
         const bool runs = (range.deleted ? range.path + " (deleted)" : range.path) == executable;
         if (!runs && !has_name_of_python(range.path)) continue;
-        candidates.push_back({.places = runs ? std::vector{process / "exe"} : places_of(root_.proc, process, range),
-                              .inode = range.inode,
-                              .lowest = range.start,
-                              .replaced = range.deleted});
+        candidates.push_back({.mapping = range, .is_executable = runs});
         if (candidates.size() == kCandidateLimit) break;
     }
     return candidates;
 }
 
-std::optional<PythonElf> PythonFinder::look(const Candidate& candidate) {
-    for (const fs::path& place : candidate.places) {
-        struct stat status{};
-        if (::stat(place.c_str(), &status) != 0 || !S_ISREG(status.st_mode)) continue;
-        // Stacked file systems show other inode numbers than maps does, so the inode is not compared for the first
-        // path, which is always right.
-        if (place != candidate.places.front() && status.st_ino != candidate.inode) continue;
-        if (const auto known = cache_.known(status)) return *known;
-        if (const auto file = open_regular_file(place, status)) return cache_.look(*file, status);
-    }
-    return std::nullopt;
+// The file is opened only after its handle has shown that it is a regular file, because the process can put a device at
+// its path, and opening a device can have side effects.
+std::optional<PythonElf> PythonFinder::look(pid_t pid, const Candidate& candidate) {
+    const auto found = candidate.is_executable
+                           ? executable_of(root_, pid)
+                           : find_mapped_file(root_, pid, candidate.mapping, InodeCheck::not_below_root_of_process);
+    const auto identity = found ? identity_of(*found) : std::nullopt;
+    if (!identity) return std::nullopt;
+    if (const auto known = cache_.known(*identity)) return *known;
+    const auto file = open_found(*found);
+    return file ? cache_.look(*file, *identity) : std::nullopt;
 }
 
 PythonSearch PythonFinder::examine(pid_t pid, const PythonElf& elf, std::uint64_t lowest) const {
@@ -274,13 +250,13 @@ PythonSearch PythonFinder::examine(pid_t pid, const PythonElf& elf, std::uint64_
 PythonSearch PythonFinder::find(pid_t pid) {
     PythonSearch best = ended(Outcome::none, "it has no CPython");
     for (const Candidate& candidate : candidates_of(pid)) {
-        const auto elf = look(candidate);
+        const auto elf = look(pid, candidate);
         if (!elf) {
-            if (candidate.replaced && best.outcome == Outcome::none)
+            if (candidate.mapping.deleted && best.outcome == Outcome::none)
                 best = ended(Outcome::unreadable, "the file of its CPython was replaced since it was started");
             continue;
         }
-        PythonSearch search = examine(pid, *elf, candidate.lowest);
+        PythonSearch search = examine(pid, *elf, candidate.mapping.start);
         if (search.outcome == Outcome::found) return search;
         // A process that also maps the file of another Python must not hide the one that it runs.
         if (best.outcome == Outcome::none || search.outcome == Outcome::starting) best = std::move(search);

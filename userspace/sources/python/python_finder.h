@@ -7,7 +7,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <sys/stat.h>
 #include <sys/types.h>
 #include <tuple>
 #include <vector>
@@ -15,6 +14,8 @@
 #include "base/fd.h"
 #include "base/files.h"
 #include "base/result.h"
+#include "sources/proc/mapped_file.h"
+#include "sources/proc/process_maps.h"
 #include "sources/proc/process_memory.h"
 #include <memscope/shared/stacks.h>
 
@@ -39,21 +40,18 @@ class PythonElfCache {
   public:
     static constexpr std::size_t kLimit = 512;
 
-    // `status`: from fstat() of the file.
-    std::optional<PythonElf> look(const Fd& file, const struct stat& status);
-    std::optional<std::optional<PythonElf>> known(const struct stat& status);
+    // `identity`: of the file. It differs as soon as the file's times change.
+    std::optional<PythonElf> look(const Fd& file, const FileIdentity& identity);
+    std::optional<std::optional<PythonElf>> known(const FileIdentity& identity);
 
   private:
-    // Differs as soon as the file's times change.
-    using Identity = std::tuple<dev_t, ino_t, off_t, std::int64_t, std::int64_t>;
     struct Entry {
-        Identity identity;
+        FileIdentity identity;
         std::optional<PythonElf> found;
     };
-    static Identity identity_of(const struct stat& status);
 
     std::list<Entry> entries_{};  // most recently used first
-    std::map<Identity, std::list<Entry>::iterator> by_identity_{};
+    std::map<FileIdentity, std::list<Entry>::iterator> by_identity_{};
 };
 
 // The pid of the process in its own PID namespace, as its getpid() returns it, from /proc/PID/status.
@@ -93,13 +91,11 @@ class PythonFinder {
 
   private:
     struct Candidate {
-        std::vector<fs::path> places{};  // paths to try in this order
-        std::uint64_t inode = 0;
-        std::uint64_t lowest = 0;  // address of the start of the file in the process
-        bool replaced = false;     // its path names another file now, or none
+        MappedRange mapping{};  // of the start of the file
+        bool is_executable = false;
     };
     std::vector<Candidate> candidates_of(pid_t pid) const;
-    std::optional<PythonElf> look(const Candidate& candidate);
+    std::optional<PythonElf> look(pid_t pid, const Candidate& candidate);
     PythonSearch examine(pid_t pid, const PythonElf& elf, std::uint64_t lowest) const;
 
     SysRoot root_;

@@ -97,6 +97,16 @@ TEST(Hierarchy, IsReadFromTheProcOfTheRoot) {
     EXPECT_FALSE(find_hierarchy(tree.root()));
 }
 
+TEST(Hierarchy, SaysIfTheListOfMountsWasTooLong) {
+    FakeTree tree;
+    std::string text;
+    while (text.size() < kMountinfoLimit) text += "9 1 0:9 / /" + std::string(1000, 'x') + " rw - overlay o rw\n";
+    tree.write("proc/self/mountinfo", text + "30 25 0:26 / /cgroup rw - cgroup cgroup rw,memory\n");
+    EXPECT_NE(find_hierarchy(tree.root()).error().message().find("16 MiB"), std::string::npos);
+    tree.write("proc/self/mountinfo", "30 25 0:26 / /cgroup rw - cgroup cgroup rw,memory\n" + text);
+    EXPECT_TRUE(find_hierarchy(tree.root())) << "found before the limit";
+}
+
 TEST(Hierarchy, CannotBeFoundWithoutProc) {
     FakeTree tree;
     EXPECT_FALSE(find_hierarchy(tree.root()));

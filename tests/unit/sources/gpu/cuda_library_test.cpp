@@ -34,7 +34,10 @@ TEST(CudaMappings, OfOneProcessAreBounded) {
     EXPECT_LE(cuda_mappings(maps).size(), 8U);
 }
 
-Result<ElfFile> opened(const ElfBytes& elf) { return ElfFile::open(in_memory(elf.bytes())); }
+Result<ElfFile> opened(ElfBytes elf, std::uint32_t table = SHT_DYNSYM) {
+    elf.sections[ElfBytes::kSymbols].sh_type = table;
+    return ElfFile::open(in_memory(elf.bytes()));
+}
 
 TEST(CudaPlaces, AreOffsetsInTheFileOfWhatItExports) {
     const auto file =
@@ -44,6 +47,12 @@ TEST(CudaPlaces, AreOffsetsInTheFileOfWhatItExports) {
     ASSERT_THAT(places, SizeIs(2));
     EXPECT_EQ(places[0], (CudaPlace{MS_CUDA_ALLOC, 0x10}));
     EXPECT_EQ(places[1], (CudaPlace{MS_CUDA_FREE, 0x20}));
+}
+
+TEST(CudaPlaces, OfFunctionsThatAreNotExportedAreNone) {
+    const auto file = opened(ElfBytes({{"cuMemAlloc_v2", 0x1010}}), SHT_SYMTAB);
+    ASSERT_TRUE(file);
+    EXPECT_THAT(cuda_places(*file), IsEmpty());
 }
 
 TEST(CudaPlaces, OfOneFunctionWithTwoNamesAreOne) {

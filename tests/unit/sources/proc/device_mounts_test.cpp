@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "sources/proc/mountinfo.h"
+#include "support/fake_tree.h"
 
 namespace memscope {
 namespace {
@@ -11,6 +12,13 @@ TEST(DeviceMounts, AreFoundByTheNumberOfTheirFileSystem) {
     EXPECT_EQ(mount_of_device(mounts, (259U << 20U) | 1U), "/data");
     EXPECT_EQ(mount_of_device(mounts, 26), "");
     EXPECT_EQ(mount_of_device({}, 0), "");
+}
+
+TEST(DeviceMounts, AreFoundBehindThoseOfThousandsOfContainers) {
+    std::string text;
+    while (text.size() < std::size_t{2} << 20) text += "9 1 0:9 / /" + std::string(1000, 'x') + " rw - overlay o rw\n";
+    const FakeTree tree{{"proc/42/mountinfo", text + "27 26 0:25 / /dev/shm rw - tmpfs tmpfs rw\n"}};
+    EXPECT_EQ(mount_of_device(tree.root(), 25, {42}), "/dev/shm");
 }
 
 }  // namespace

@@ -30,6 +30,7 @@ ProcessId started_at(pid_t pid, std::uint64_t ticks) {
 TEST(ProcessStat, HasItsFieldsBehindTheName) {
     const auto stat = parse_process_stat(stat_line("python3", 777));
     ASSERT_TRUE(stat);
+    EXPECT_EQ(stat->parent, 1);
     EXPECT_EQ(stat->user, 150U);
     EXPECT_EQ(stat->system, 50U);
     EXPECT_EQ(stat->threads, 7U);

@@ -82,28 +82,56 @@ TEST(FullestShm, OfThisProcessAgreesWithStatvfs) {
     ASSERT_TRUE(text && device(*text)) << "no plain tmpfs on /dev/shm here";
     struct statvfs status{};
     ASSERT_EQ(::statvfs("/dev/shm", &status), 0);
-    const auto usage = fullest_shm({}, {{1, ::getpid()}});
+    const auto usage = *fullest_shm({}, {{1, ::getpid()}});
     ASSERT_TRUE(usage);
     EXPECT_EQ(usage->size, Bytes{status.f_blocks * status.f_bsize});
 }
 
+// Mounts of containers, each of about 1 kB. They say nothing about /dev/shm.
+std::string overlays(std::size_t bytes) {
+    const std::string layers(1000, 'l');
+    std::string text;
+    for (int id = 1000; text.size() < bytes; ++id)
+        text += std::to_string(id) + " 29 0:50 / /run/containers/" + std::to_string(id) + " rw - overlay overlay rw," +
+                layers + "\n";
+    return text;
+}
+
+TEST(FullestShm, IsFoundAmongTheMountsOfThousandsOfContainers) {
+    const auto text = read_file("/proc/self/mountinfo");
+    ASSERT_TRUE(text && device(*text)) << "no plain tmpfs on /dev/shm here";
+    FakeTree tree{{"proc/42/mountinfo", overlays(std::size_t{2} << 20) + *text}};
+    fs::create_directory_symlink("/", tree.at("proc/42/root"));
+    EXPECT_TRUE(*fullest_shm(tree.root(), {{1, 42}}));
+}
+
+TEST(FullestShm, IsAnErrorIfTheListOfMountsIsTooLong) {
+    const auto text = read_file("/proc/self/mountinfo");
+    ASSERT_TRUE(text);
+    FakeTree tree{{"proc/42/mountinfo", *text + overlays(kMountinfoLimit)}};
+    fs::create_directory_symlink("/", tree.at("proc/42/root"));
+    const auto usage = fullest_shm(tree.root(), {{1, 42}});
+    ASSERT_FALSE(usage);
+    EXPECT_NE(usage.error().message().find("too long"), std::string::npos);
+}
+
 TEST(FullestShm, IsNothingForProcessesThatAreGone) {
     FakeTree tree;
-    EXPECT_FALSE(fullest_shm(tree.root(), {{1, 42}, {2, 43}}));
-    EXPECT_FALSE(fullest_shm({}, {}));
+    EXPECT_FALSE(*fullest_shm(tree.root(), {{1, 42}, {2, 43}}));
+    EXPECT_FALSE(*fullest_shm({}, {}));
 }
 
 TEST(FullestShm, DoesNotOpenWhatMountinfoForbids) {
     FakeTree tree{{"proc/42/mountinfo", "29 1 0:1 / / rw - fuse server rw\n" + kDev + kShm}};
     fs::create_directory_symlink("/", tree.at("proc/42/root"));
-    EXPECT_FALSE(fullest_shm(tree.root(), {{1, 42}}));
+    EXPECT_FALSE(*fullest_shm(tree.root(), {{1, 42}}));
 }
 
 TEST(FullestShm, DoesNotTrustAFileSystemThatWasSwappedIn) {
     // mountinfo shows device 4095:77 on /dev/shm, but the directory is on another device.
     FakeTree tree{{"proc/42/mountinfo", kRoot + kDev + "27 26 4095:77 / /dev/shm rw - tmpfs tmpfs rw\n"}};
     fs::create_directory_symlink("/", tree.at("proc/42/root"));
-    EXPECT_FALSE(fullest_shm(tree.root(), {{1, 42}}));
+    EXPECT_FALSE(*fullest_shm(tree.root(), {{1, 42}}));
 }
 
 }  // namespace

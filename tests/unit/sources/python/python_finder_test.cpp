@@ -211,23 +211,41 @@ TEST(PythonSearch, SeesThatAFileChanged) {
     EXPECT_EQ(finder.find(42).outcome, Outcome::found);
 }
 
+// Inside of its root, a link means another file than for us.
+TEST(PythonSearch, FollowsLinksBelowTheRootOfTheProcess) {
+    FakeProcess process(FakeElf().bytes());
+    process.tree.remove("proc/42/exe");
+    process.tree.remove("root/bin/python3");
+    process.tree.write("root/opt/of-the-process/interpreter", interpreter_311());
+    fs::create_symlink("/opt/of-the-process/interpreter", process.tree.at("root/bin/python3"));
+    EXPECT_EQ(process.find().outcome, Outcome::found);
+}
+
+TEST(PythonSearch, DoesNotLeaveTheRootOfTheProcess) {
+    FakeProcess process(FakeElf().bytes());
+    process.tree.remove("proc/42/exe");
+    process.tree.remove("root/bin/python3");
+    process.tree.write("outside", interpreter_311());
+    fs::create_symlink("../../outside", process.tree.at("root/bin/python3"));
+    EXPECT_EQ(process.find().outcome, Outcome::none);
+}
+
 TEST(PythonElfs, AreKeptUpToALimit) {
     FakeTree tree{{"elf", interpreter_311()}};
     const Fd file(::open(tree.at("elf").c_str(), O_RDONLY | O_CLOEXEC));
-    struct stat status{};
-    ASSERT_EQ(::fstat(file.get(), &status), 0);
+    FileIdentity identity = *identity_of(file);
     PythonElfCache cache;
-    const ino_t first = status.st_ino;
-    EXPECT_FALSE(cache.known(status));
-    for (std::size_t i = 0; i < PythonElfCache::kLimit; ++i, ++status.st_ino) EXPECT_TRUE(cache.look(file, status));
-    status.st_ino = first;
-    EXPECT_TRUE(cache.known(status)) << "and is now the most recently used entry";
-    status.st_ino = first + PythonElfCache::kLimit;
-    EXPECT_TRUE(cache.look(file, status));
-    status.st_ino = first + 1;
-    EXPECT_FALSE(cache.known(status)) << "the least recently used entry was removed";
-    status.st_ino = first;
-    EXPECT_TRUE(cache.known(status));
+    const std::uint64_t first = identity.inode;
+    EXPECT_FALSE(cache.known(identity));
+    for (std::size_t i = 0; i < PythonElfCache::kLimit; ++i, ++identity.inode) EXPECT_TRUE(cache.look(file, identity));
+    identity.inode = first;
+    EXPECT_TRUE(cache.known(identity)) << "and is now the most recently used entry";
+    identity.inode = first + PythonElfCache::kLimit;
+    EXPECT_TRUE(cache.look(file, identity));
+    identity.inode = first + 1;
+    EXPECT_FALSE(cache.known(identity)) << "the least recently used entry was removed";
+    identity.inode = first;
+    EXPECT_TRUE(cache.known(identity));
 }
 
 }  // namespace

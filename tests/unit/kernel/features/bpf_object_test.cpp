@@ -1,0 +1,50 @@
+#include "kernel/features/bpf_object.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tree.skel.h"
+#include "tree_plain.skel.h"
+
+namespace memscope {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+constexpr BpfObject<tree_bpf>::Code kCode{tree_bpf__create_skeleton, tree_plain_bpf__elf_bytes};
+
+// Makes libbpf warn about an object that has nothing to do with those of the tests.
+void fail_with_another_object() {
+    capture_libbpf_messages();
+    forget_libbpf_message();
+    const char garbage[] = "not an ELF file";
+    ASSERT_EQ(bpf_object__open_mem(garbage, sizeof garbage, nullptr), nullptr);
+    ASSERT_THAT(load_error("another", EINVAL).message(), HasSubstr("(libbpf: "));
+}
+
+TEST(BpfObject, ThatCannotBeLoadedDoesNotShowTheMessageOfAnother) {
+    fail_with_another_object();
+    FeatureSettings settings;
+    settings.shared["members"] = -1;  // no map: libbpf refuses it without a message
+    const auto object = BpfObject<tree_bpf>::load("tree", kCode, settings, {});
+    ASSERT_FALSE(object);
+    EXPECT_THAT(object.error().message(), HasSubstr("load the BPF object 'tree'"));
+    EXPECT_THAT(object.error().message(), Not(HasSubstr("libbpf: ")));
+}
+
+TEST(BpfObject, ThatCannotBeAttachedShowsItsOwnMessage) {
+    fail_with_another_object();
+    tree_bpf* skeleton = tree_bpf__open();  // not loaded, so libbpf refuses to attach its programs
+    ASSERT_TRUE(skeleton);
+    const char* program = bpf_program__name(bpf_object__next_program(skeleton->obj, nullptr));
+    const auto links = attach(skeleton->obj, {program});
+    ASSERT_FALSE(links);
+    EXPECT_THAT(links.error().message(),
+                HasSubstr("attach the BPF program '" + std::string(program) + "' (libbpf: prog"));
+    EXPECT_THAT(links.error().message(), HasSubstr("before loaded"));
+    tree_bpf__destroy(skeleton);
+}
+
+}  // namespace
+}  // namespace memscope
