@@ -30,6 +30,7 @@ namespace {
 
 constexpr std::size_t kMostTold = 100;
 constexpr int kFailedOn = 3;
+constexpr std::size_t kMostMissedAtEnd = 10;
 constexpr std::uint64_t kTellAtOnceEveryNs = 250'000'000;
 constexpr Seconds kLastWords{1};  // at the end: for a slow reader of standard output
 
@@ -125,7 +126,7 @@ class Loop {
                     break;
             }
         }
-        if (command_ended_ || collector_.finished()) linger();
+        if (has_ended()) linger();
         return finish();
     }
 
@@ -147,8 +148,14 @@ class Loop {
     // A closed output ends a watcher, because nobody reads it any more. With a command watching goes on: a user who
     // closes the terminal does not want the job to end.
     bool over() const {
-        return command_ended_ || collector_.finished() || (output_closed_ && !command_) || duration_over();
+        if ((output_closed_ && !command_) || duration_over()) return true;
+        return has_ended() && !awaits_last_tick();
     }
+
+    bool has_ended() const { return command_ended_ || collector_.finished(); }
+
+    // The last tick has the deaths of the job. If it was skipped for lack of a file descriptor, some more are tried.
+    bool awaits_last_tick() const { return missing_ticks_ && missed_at_end_ < kMostMissedAtEnd; }
 
     // Whether to take a tick now, because a death is reported at once. Rate-limited: a job can let many processes die
     // in a short time.
@@ -194,6 +201,7 @@ class Loop {
     // Descriptors may be free again at the next tick. Without ticks /-/healthy and the service manager report it.
     void miss_tick(const Error& error) {
         ++missed_ticks_;
+        if (has_ended()) ++missed_at_end_;
         if (!std::exchange(missing_ticks_, true))
             warn_in_passing({error.code, error.where + ": ticks are skipped until a file descriptor is free",
                              "raise the limit of open files (LimitNOFILE= of a service, ulimit -n in a shell)"});
@@ -368,6 +376,7 @@ class Loop {
     SnapshotPtr latest_{};
     bool missing_ticks_ = false;      // the last tick was skipped, because no file descriptor was free
     std::uint64_t missed_ticks_ = 0;  // all skipped ticks
+    std::size_t missed_at_end_ = 0;   // those after the last target or the command has ended
     NoticeWriter notices_{};
     std::uint64_t began_ = 0;
     std::uint64_t status_shown_ = 0;

@@ -55,7 +55,8 @@ class WatchState {
     // every target.
     ReadingsByTarget count_processes(const Now& now);
     // `readings`: what count_processes() returned, completed with what was read of each target. `finished`: no target
-    // is left to be watched.
+    // is left to be watched and this may be the last tick. A target whose memory could not be read ends then, so that
+    // its last values and its deaths are shown.
     Snapshot judge(MachineReadings machine, ReadingsByTarget readings, bool finished);
 
     // The end of targets, in this order: prepare_end() for all of them at once, then end_target() for each.
