@@ -108,11 +108,13 @@ std::optional<Message> receive_message(const Fd& socket, int flags) {
     if (n <= 0) return std::nullopt;
     const std::string_view content(buffer.data(), static_cast<std::size_t>(n));
     errno = EPROTO;
-    if ((header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return std::nullopt;
+    if ((header.msg_flags & MSG_TRUNC) != 0) return std::nullopt;
+    message.lost_fds = (header.msg_flags & MSG_CTRUNC) != 0;
     if (content.front() == kHere) {
         message.text = std::string(content.substr(1));
         return message;
     }
+    if (message.lost_fds) return message;
     if (message.fds.empty()) return std::nullopt;
     auto text = text_of(message.fds.back());
     message.fds.pop_back();

@@ -13,6 +13,9 @@ namespace memscope {
 struct Message {
     std::string text{};
     std::vector<Fd> fds{};
+    // The kernel dropped descriptors of this message, because this process has none left (EMFILE). `text` is empty if
+    // it was in one of these.
+    bool lost_fds = false;
 };
 
 enum class SendOutcome { sent, full, failed };
@@ -23,7 +26,8 @@ constexpr std::size_t kMostMessageFds = 40;  // a program for each call of the C
 // to wait.
 SendOutcome send_message(const Fd& socket, std::string_view head, std::string_view rest, std::span<const int> fds,
                          int flags);
-// Nothing: the other end is closed, or with MSG_DONTWAIT nothing is there yet (`errno` is EAGAIN).
+// None: `errno` is ECONNRESET if the other end is closed, EAGAIN if with MSG_DONTWAIT no message is there yet, EPROTO
+// if the message is damaged.
 std::optional<Message> receive_message(const Fd& socket, int flags);
 
 }  // namespace memscope

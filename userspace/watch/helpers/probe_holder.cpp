@@ -110,7 +110,7 @@ void ProbeHolder::update() {
     while (socket_) {
         auto message = receive_message(socket_, MSG_DONTWAIT);
         if (!message && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-        if (!message) {
+        if (!message || message->lost_fds) {
             socket_ = Fd();
             if (state_ != State::refused) state_ = State::lost;
             return;

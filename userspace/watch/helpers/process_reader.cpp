@@ -165,6 +165,7 @@ void ProcessReader::send_more() {
 
 void ProcessReader::accept(Message message) {
     const std::uint64_t id = id_of(message);
+    if (message.lost_fds) return accept_without_descriptors(message, id);
     if (id == 0 && message.fds.size() == 1) {
         helper_ = std::move(message.fds.front());
         helper_pid_ = pid_of(helper_);
@@ -176,6 +177,22 @@ void ProcessReader::accept(Message message) {
     head_since_ns_ = request.answered_ns = now();
     request.fds.clear();
     request.reply.message = std::move(message);
+}
+
+// The watcher has no file descriptor left. That is no fault of the helper, nor of the process that it reads.
+void ProcessReader::accept_without_descriptors(const Message& message, std::uint64_t id) {
+    if (!message.text.empty() && id == 0) {  // its pidfd is lost, and without that it could not be ended
+        close_helper();
+        waiting_.insert(waiting_.begin(), sent_.begin(), sent_.end());
+        sent_.clear();
+        return;
+    }
+    if (sent_.empty() || (!message.text.empty() && sent_.front()->id != id)) return;
+    Request& request = *sent_.front();
+    sent_.pop_front();
+    head_since_ns_ = request.answered_ns = now();
+    request.fds.clear();
+    request.reply.failure = system_error(EMFILE, "receive the answer of a helper");
 }
 
 void ProcessReader::receive() {
@@ -190,6 +207,14 @@ void ProcessReader::receive() {
     }
 }
 
+// The helper ends when its socket is closed.
+void ProcessReader::close_helper() {
+    helper_ = Fd();
+    helper_pid_ = 0;
+    (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket_.get(), nullptr);
+    socket_ = Fd();
+}
+
 // Its first job is to blame. The others are done by the next helper.
 void ProcessReader::replace_helper(const std::string& why, std::uint64_t now_ns) {
     ++restarts_;
@@ -198,10 +223,7 @@ void ProcessReader::replace_helper(const std::string& why, std::uint64_t now_ns)
         (void)::syscall(SYS_pidfd_send_signal, helper_.get(), SIGKILL, nullptr, 0);
         if (blames) abandoned_.push_back({std::move(helper_), sent_.front()->pid, cgroup_of(sent_.front()->pid)});
     }
-    helper_ = Fd();
-    helper_pid_ = 0;
-    (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket_.get(), nullptr);
-    socket_ = Fd();
+    close_helper();
     if (blames) {
         Request& first = *sent_.front();
         sent_.pop_front();
@@ -358,6 +380,7 @@ void serve_requests(const Fd& socket, const HelperWork& work) {
     const int own[] = {self.get()};
     if (!self || send_message(socket, bytes_of(nobody), {}, own, 0) != SendOutcome::sent) return;
     while (auto message = receive_message(socket, 0)) {
+        if (message->lost_fds) return;
         const std::uint64_t id = id_of(*message);
         Unpacker job(std::string_view(message->text).substr(sizeof id), std::move(message->fds));
         const Packer answer = work(job);

@@ -129,9 +129,11 @@ class ProcessReader {
     void send_more();
     void receive();
     void accept(Message message);
+    void accept_without_descriptors(const Message& message, std::uint64_t id);
     bool is_stuck(std::uint64_t now_ns);
     std::optional<Activity> activity_of_helper() const;
     void replace_helper(const std::string& why, std::uint64_t now_ns);
+    void close_helper();
     void fail_all(int error);
     void punish(pid_t pid, const std::string& why, std::uint64_t now_ns);
     void sweep(std::uint64_t now_ns);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "support/fake_tree.h"
+#include "support/few_descriptors.h"
 
 namespace memscope {
 namespace {
@@ -188,6 +189,24 @@ TEST_F(ProcessReaderTest, AHelperThatDiesIsReplacedAndItsJobBlamed) {
     EXPECT_FALSE(answer_of(reader, Crash{.pid = 7}));
     EXPECT_EQ(*answer_of(reader, Echo{.pid = 8, .text = "next"}), "next");
     EXPECT_EQ(reader.restarts(), 1U);
+}
+
+TEST_F(ProcessReaderTest, AnAnswerThatFindsNoFreeDescriptorIsTheFaultOfNobody) {
+    ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{60}});
+    ASSERT_TRUE(answer_of(reader, Echo{.pid = 7, .text = "the helper has started"}));
+    {
+        const FewDescriptors none(room_for(0));
+        const auto file = answer_of(reader, FileJob{.pid = 7});
+        ASSERT_FALSE(file);
+        EXPECT_TRUE(is_out_of_descriptors(file.error())) << file.error().message();
+        const auto in_file = answer_of(reader, Large{.pid = 7});
+        ASSERT_FALSE(in_file);
+        EXPECT_TRUE(is_out_of_descriptors(in_file.error())) << in_file.error().message();
+        EXPECT_TRUE(answer_of(reader, Echo{.pid = 7, .text = "without a descriptor"}));
+    }
+    EXPECT_FALSE(reader.is_blocked(7));
+    EXPECT_EQ(reader.restarts(), 0U);
+    EXPECT_TRUE(answer_of(reader, FileJob{.pid = 7}));
 }
 
 TEST_F(ProcessReaderTest, EndsWhileItsHelperIsBlocked) {
