@@ -2,9 +2,12 @@
 
 #include <csignal>
 #include <ctime>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <thread>
 #include <tuple>
 #include <unistd.h>
 
@@ -57,8 +60,10 @@ Packer work(Unpacker& bytes) {
     bytes.take(kind);
     bytes.take(job);
     Packer packer;
-    if (kind == Kind::block)
+    if (kind == Kind::block) {
+        if (!job.text.empty()) (void)!::open(job.text.c_str(), O_WRONLY | O_CLOEXEC);  // a FIFO: tells that it blocks
         for (;;) ::pause();
+    }
     if (kind == Kind::crash) ::raise(SIGKILL);
     if (kind == Kind::work) use_cpu_for(Seconds{0.3});
     if (kind == Kind::trickle)
@@ -221,8 +226,14 @@ TEST_F(ProcessReaderTest, EndsWhileItsHelperIsBlocked) {
 
 TEST_F(ProcessReaderTest, ACallThatWaitsEndsWhenItIsToldTo) {
     ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{3600}});
-    reader.stop();
-    const auto answer = reader.call(Block{.pid = 7});
+    const std::string fifo = tree.at("started");
+    ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+    std::thread other([&] {
+        const Fd started(::open(fifo.c_str(), O_RDONLY | O_CLOEXEC));  // waits until the helper has opened it
+        reader.stop();
+    });
+    const auto answer = reader.call(Block{.pid = 7, .text = fifo});
+    other.join();
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().code, std::errc::operation_canceled);
 }
