@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/not_read.h"
 #include "sources/proc/process_maps.h"
 
 namespace memscope {
@@ -46,8 +47,8 @@ void MappedRecorder::read(const ProcessId& id) {
     const Reading reading = std::move(place->second);
     readings_.erase(place);
     const std::lock_guard lock(mutex_);
-    if (reading.too_many) return;                                      // it is still to be read
-    if (!*maps && maps->error().code == std::errc::timed_out) return;  // it blocks its readers, and lives
+    if (reading.too_many) return;                       // it is still to be read
+    if (!*maps && was_not_read(maps->error())) return;  // the same
     if (!*maps) return growth_.end(id);
     growth_.reconcile(id, found_ranges(parse_process_maps((*maps)->text)), (*maps)->began_ns);
     for (const RangeEvent& event : reading.since) growth_.apply(event);

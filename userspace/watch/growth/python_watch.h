@@ -25,6 +25,7 @@ class PythonWatch {
         std::uint64_t until_ns = 0;  // boot clock
         std::uint64_t number = 0;    // of the look that is under way
         bool answered = false;       // a look has ended: from then on there is an end to the waiting
+        bool not_read = false;       // the last look could not read it: the next tick looks again
     };
 
     bool is_over(Waiting& waiting, std::uint64_t now_ns);

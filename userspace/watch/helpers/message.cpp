@@ -58,7 +58,10 @@ SendOutcome send_message(const Fd& socket, std::string_view head, std::string_vi
     } else {
         content.append(head).append(rest);
     }
-    if (all.size() > kMostMessageFds) return SendOutcome::failed;
+    if (all.size() > kMostMessageFds) {
+        errno = EMSGSIZE;
+        return SendOutcome::failed;
+    }
     iovec part{.iov_base = content.data(), .iov_len = content.size()};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostMessageFds * sizeof(int))> control{};
     msghdr message{};
@@ -77,6 +80,7 @@ SendOutcome send_message(const Fd& socket, std::string_view head, std::string_vi
         if (::sendmsg(socket.get(), &message, flags | MSG_NOSIGNAL) >= 0) return SendOutcome::sent;
         // ETOOMANYREFS: as many descriptors are under way already as this user may have.
         if (errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS) return SendOutcome::full;
+        if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN) return SendOutcome::closed;
         if (errno != EINTR) return SendOutcome::failed;
     }
 }

@@ -18,7 +18,12 @@ struct Message {
     bool lost_fds = false;
 };
 
-enum class SendOutcome { sent, full, failed };
+enum class SendOutcome {
+    sent,
+    full,    // try again later
+    closed,  // the other end is closed
+    failed   // `errno` says why
+};
 
 constexpr std::size_t kMostMessageFds = 40;  // a program for each call of the CUDA driver: about 30
 

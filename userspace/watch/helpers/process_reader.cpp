@@ -136,11 +136,22 @@ ProcessReader::Request& ProcessReader::enqueue(const Packer& job, pid_t pid) {
     request->id = next_id_++;
     request->pid = pid;
     request->bytes = job.bytes();
-    for (const int fd : job.fds()) request->fds.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     Request& placed = *request;
     requests_[job.bytes()] = std::move(request);
+    for (const int fd : job.fds()) {
+        placed.fds.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+        if (placed.fds.back()) continue;
+        fail(placed, system_error(errno, "copy a file descriptor for a helper"));
+        return placed;
+    }
     waiting_.push_back(&placed);
     return placed;
+}
+
+void ProcessReader::fail(Request& request, Error why) {
+    request.fds.clear();
+    request.reply.failure = std::move(why);
+    request.answered_ns = now();
 }
 
 void ProcessReader::send_more() {
@@ -150,14 +161,18 @@ void ProcessReader::send_more() {
         fds.reserve(request.fds.size());
         for (const Fd& fd : request.fds) fds.push_back(fd.get());
         const SendOutcome outcome = send_message(socket_, bytes_of(request.id), request.bytes, fds, MSG_DONTWAIT);
-        if (outcome == SendOutcome::full && !sent_.empty()) return;
-        if (outcome != SendOutcome::sent) {
-            waiting_.pop_front();
-            request.reply.failure = plain_error("hand a job to a helper");
-            request.answered_ns = now();
+        if (outcome == SendOutcome::full) return;
+        if (outcome == SendOutcome::closed) {  // the next helper gets the requests that wait
+            receive();                         // answers from before its end
+            if (socket_) replace_helper("ended the helper process that read it", now());
             continue;
         }
+        const int error = errno;
         waiting_.pop_front();
+        if (outcome == SendOutcome::failed) {
+            fail(request, system_error(error, "hand a job to a helper"));
+            continue;
+        }
         if (sent_.empty()) head_since_ns_ = now();
         sent_.push_back(&request);
     }

@@ -46,7 +46,8 @@ class ProcessReader {
     ~ProcessReader();  // does not wait for a helper
 
     // Nothing: not known yet, ask again for the same. Waits for the answer as long as it has patience, but not while
-    // the helper seems to be stuck. ETIMEDOUT: the process blocks its readers.
+    // the helper seems to be stuck. An error for which was_not_read() is true says nothing about the process: ask again
+    // later.
     enum class Patience { some, none };
     template <class Job>
     std::optional<Result<typename Job::Answer>> ask(const Job& job, Patience patience = Patience::some) {
@@ -127,6 +128,7 @@ class ProcessReader {
     Request& enqueue(const Packer& job, pid_t pid);
     bool has_helper();
     void send_more();
+    void fail(Request& request, Error why);
     void receive();
     void accept(Message message);
     void accept_without_descriptors(const Message& message, std::uint64_t id);

@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "base/not_read.h"
+
 namespace memscope {
 namespace {
 
@@ -30,8 +32,7 @@ void DetailsReader::read(ProcessReader& reader, ProcessTable& processes) {
     bool complete = wanted.size() < kMostDetailsPerTick;
     for (TrackedProcess* process : wanted) {
         auto details = reader.ask(details_of(*process));
-        // A process that blocks its readers is asked again later.
-        if (!details || (!*details && details->error().code == std::errc::timed_out)) {
+        if (!details || (!*details && was_not_read(details->error()))) {
             complete = false;
             continue;
         }

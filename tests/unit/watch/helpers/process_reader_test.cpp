@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <thread>
 #include <tuple>
@@ -17,7 +18,7 @@
 namespace memscope {
 namespace {
 
-enum class Kind : std::uint32_t { echo, block, crash, large, file, work, trickle };
+enum class Kind : std::uint32_t { echo, block, crash, large, file, work, trickle, pid };
 
 template <Kind kind>
 struct Job {
@@ -34,6 +35,7 @@ using Crash = Job<Kind::crash>;
 using Large = Job<Kind::large>;
 using Work = Job<Kind::work>;
 using Trickle = Job<Kind::trickle>;
+using Pid = Job<Kind::pid>;
 
 struct FileAnswer {
     Fd file{};
@@ -68,6 +70,7 @@ Packer work(Unpacker& bytes) {
     if (kind == Kind::work) use_cpu_for(Seconds{0.3});
     if (kind == Kind::trickle)
         for (;;) ::usleep(1000);
+    if (kind == Kind::pid) job.text = std::to_string(::getpid());
     if (kind == Kind::large) job.text.assign(std::size_t{5} << 20, 'x');
     if (kind == Kind::file) {
         int ends[2];
@@ -193,6 +196,25 @@ TEST_F(ProcessReaderTest, AHelperThatDiesIsReplacedAndItsJobBlamed) {
     ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{60}});
     EXPECT_FALSE(answer_of(reader, Crash{.pid = 7}));
     EXPECT_EQ(*answer_of(reader, Echo{.pid = 8, .text = "next"}), "next");
+    EXPECT_EQ(reader.restarts(), 1U);
+}
+
+TEST_F(ProcessReaderTest, RequestsThatWaitGoToTheNextHelperIfTheirsIsKilled) {
+    ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{60}});
+    const auto helper = answer_of(reader, Pid{.pid = 8});
+    ASSERT_TRUE(helper);
+    const auto pid = static_cast<pid_t>(std::stol(*helper));
+    const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    ASSERT_EQ(::kill(pid, SIGKILL), 0);
+    pollfd ended{process.get(), POLLIN, 0};
+    ASSERT_EQ(::poll(&ended, 1, -1), 1);
+    for (int i = 0; i < 10; ++i) reader.submit(Echo{.pid = 8, .text = std::to_string(i)});
+    for (int i = 0; i < 10; ++i) {
+        const auto answer = answer_of(reader, Echo{.pid = 8, .text = std::to_string(i)});
+        ASSERT_TRUE(answer) << answer.error().message();
+        EXPECT_EQ(*answer, std::to_string(i));
+    }
+    EXPECT_FALSE(reader.is_blocked(8));
     EXPECT_EQ(reader.restarts(), 1U);
 }
 
