@@ -51,7 +51,7 @@ void PythonWatch::look_at(const ProcessId& process) {
         return;
     }
     waiting_[process.pid] = waiting;
-    arm(!waiting.not_read);
+    if (!waiting.not_read) arm(true);
 }
 
 void PythonWatch::look_again() {
