@@ -31,6 +31,9 @@ class Collector {
     int events_fd() const { return events_.fd(); }
     void take_events();  // when events_fd() is readable
     Result<Snapshot> tick();
+    bool has_helpers() const {
+        return reads_->can_start();
+    }                                                    // false for ever once the process that starts them was killed
     bool has_news() const { return state_.has_news(); }  // a tick should come before its regular time
     bool finished() const { return source_->finished(state_.processes().living().size()); }
     const std::vector<Error>& refused() const { return session_.refused(); }

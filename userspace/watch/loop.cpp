@@ -195,6 +195,18 @@ class Loop {
         board_.publish(snapshot);
         if (command_ && !released_) return Done{};  // the command may not exist: release() checks that
         tell_of(std::move(snapshot));
+        return check_helpers();
+    }
+
+    // Without helpers no process is read, for as long as memscope runs. So it ends with a failure, and the service
+    // manager starts it again. With a command it goes on, because the command must not end for that.
+    Status check_helpers() {
+        if (collector_.has_helpers()) return Done{};
+        Error error =
+            plain_error("the process that starts helper processes was killed: processes cannot be read any more",
+                        "start memscope again");
+        if (!command_) return error;
+        if (!std::exchange(lacks_helpers_, true)) warn_in_passing(error);
         return Done{};
     }
 
@@ -384,7 +396,8 @@ class Loop {
     bool output_closed_ = false;
     bool command_ended_ = false;
     bool released_ = false;
-    bool stopped_ = false;  // by a signal or by a key
+    bool lacks_helpers_ = false;  // and that was said
+    bool stopped_ = false;        // by a signal or by a key
 };
 
 }  // namespace
@@ -401,11 +414,14 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
     allow_many_open_files();
     auto output = open_output(options);
     if (!output) return cannot(output.error());
+    // After the helper that runs the user's commands was forked, and before the helpers that read processes are, which
+    // inherit the score: if the process that starts them is killed, memscope has to end. Without permission the score
+    // stays as it is, and memscope doctor reports it.
+    (void)lower_own_oom_score(root);
     auto collector = Collector::start(root, options);
     if (!collector) return cannot(collector.error());
 
     for (const Error& refused : collector->refused()) warn(refused);  // features that memscope works without
-    (void)lower_own_oom_score(root);                                  // without permission: memscope doctor reports it
     auto reports = open_reports(options);
     // Before the servers start their threads: a thread keeps the capabilities that it starts with.
     if (auto dropped = drop_privileges(root, options); !dropped) warn(dropped.error());

@@ -27,11 +27,26 @@ void MappedRecorder::drain(Session& session) {
     const std::lock_guard lock(mutex_);
     session.drain({.range = [this](const RangeEvent& event) {
         growth_.apply(event);
-        const auto reading = readings_.find(event.id);
-        if (reading == readings_.end()) return;
-        reading->second.too_many = reading->second.too_many || reading->second.since.size() >= kMostSince;
-        if (!reading->second.too_many) reading->second.since.push_back(event);
+        if (const auto reading = readings_.find(event.id); reading != readings_.end()) note(reading->second, event);
     }});
+}
+
+void MappedRecorder::note(Reading& reading, const RangeEvent& event) {
+    if (reading.too_many) return;
+    if (reading.since.size() >= kMostSince || since_count_ >= kMostSinceOfAll) {
+        reading.too_many = true;
+        since_count_ -= std::exchange(reading.since, {}).size();
+        return;
+    }
+    reading.since.push_back(event);
+    ++since_count_;
+}
+
+MappedRecorder::Reading MappedRecorder::take(std::map<ProcessId, Reading>::iterator reading) {
+    Reading taken = std::move(reading->second);
+    since_count_ -= taken.since.size();
+    readings_.erase(reading);
+    return taken;
 }
 
 void MappedRecorder::begin(const TrackedProcess& process) {
@@ -40,12 +55,12 @@ void MappedRecorder::begin(const TrackedProcess& process) {
 }
 
 void MappedRecorder::read(const ProcessId& id) {
+    if (readings_.size() >= kMostReadings && !readings_.contains(id)) return;  // a later tick reads it
     const auto [place, is_new] = readings_.try_emplace(id);
     if (is_new) place->second.number = ++numbers_;
     const auto maps = reads_->quick.ask(MapsJob{.pid = id.pid, .number = place->second.number});
     if (!maps) return;
-    const Reading reading = std::move(place->second);
-    readings_.erase(place);
+    const Reading reading = take(place);
     const std::lock_guard lock(mutex_);
     if (reading.too_many) return;                       // it is still to be read
     if (!*maps && was_not_read(maps->error())) return;  // the same
@@ -61,7 +76,7 @@ void MappedRecorder::tick(Session& session, const ProcessTable& processes) {
         const std::lock_guard lock(mutex_);
         for (const TrackedProcess& process : processes.ended()) {
             growth_.end(process.task.id);
-            readings_.erase(process.task.id);
+            if (const auto reading = readings_.find(process.task.id); reading != readings_.end()) (void)take(reading);
         }
         wanted = growth_.to_be_read();
     }

@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/not_read.h"
 #include "base/text.h"
 #include "watch/clock.h"
 
@@ -32,6 +33,7 @@ constexpr std::size_t kMostOfCgroup = 3;
 // A helper that is late, but works, gets this many deadlines: it may be slow because the machine is busy.
 constexpr std::uint64_t kMostDeadlines = 10;
 constexpr std::uint64_t kRestartDelayNs = 50'000'000;  // so that a helper that cannot start does not cost a core
+constexpr std::uint64_t kSpawnAgainNs = kNsPerSecond;  // after the spawner could not be asked
 
 std::uint64_t now() { return read_clock().boot_ns; }
 std::uint64_t ns(Seconds time) { return static_cast<std::uint64_t>(time.count() * 1e9); }
@@ -120,10 +122,12 @@ bool ProcessReader::has_helper() {
     not_before_ns_ = at + kRestartDelayNs;
     auto socket = spawner_->spawn();
     if (!socket) {
-        if (troubles_.empty()) troubles_.push_back(socket.error());
-        not_before_ns_ = at + 60 * kNsPerSecond;
+        // The end of the spawner is reported by the loop: see Collector::has_helpers().
+        if (!std::exchange(spawn_failed_, true) && spawner_->is_alive()) troubles_.push_back(socket.error());
+        not_before_ns_ = at + kSpawnAgainNs;
         return false;
     }
+    spawn_failed_ = false;
     socket_ = std::move(*socket);
     epoll_event event{};
     event.events = EPOLLIN;
@@ -184,6 +188,7 @@ void ProcessReader::accept(Message message) {
     if (id == 0 && message.fds.size() == 1) {
         helper_ = std::move(message.fds.front());
         helper_pid_ = pid_of(helper_);
+        gave_up_ = false;
         return;
     }
     if (sent_.empty() || sent_.front()->id != id) return;
@@ -257,13 +262,24 @@ void ProcessReader::replace_helper(const std::string& why, std::uint64_t now_ns)
     std::erase_if(waiting_, [](const Request* request) { return request->answered_ns != 0; });
 }
 
-// There is no helper, and none can be had for now: better no answer than an endless wait for one.
-void ProcessReader::fail_all(int error) {
-    for (Request* request : waiting_) {
-        request->reply.failure = system_error(error, "read a process: too many helpers are blocked");
-        request->answered_ns = now();
-    }
+void ProcessReader::fail_all(const Error& why) {
+    for (Request* request : waiting_) fail(*request, why);
     waiting_.clear();
+}
+
+// No helper can be had for now: a failure is better than an endless wait. Once requests have failed for that, further
+// ones fail at once until a helper has started, so that a caller with many requests does not wait for each.
+void ProcessReader::fail_without_helper(std::uint64_t now_ns) {
+    if (waiting_.empty() || helper_) {
+        no_helper_since_ns_ = 0;
+        return;
+    }
+    if (!socket_ && abandoned_.size() >= kMostAbandoned)
+        return fail_all(system_error(ETIMEDOUT, "read a process: too many helpers are blocked"));
+    if (no_helper_since_ns_ == 0) no_helper_since_ns_ = now_ns;
+    if (!gave_up_ && now_ns - no_helper_since_ns_ < ns(settings_.deadline)) return;
+    gave_up_ = true;
+    fail_all(system_error(kNoHelper, "read a process: no helper process can be started"));
 }
 
 void ProcessReader::sweep(std::uint64_t now_ns) {
@@ -314,7 +330,7 @@ void ProcessReader::pump() {
                        at);
     sweep(at);
     send_more();
-    if (!waiting_.empty() && !socket_ && abandoned_.size() >= kMostAbandoned) fail_all(ETIMEDOUT);
+    fail_without_helper(at);
 }
 
 // Regained with time, so that waiting never takes more than a small share of it.

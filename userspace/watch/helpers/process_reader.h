@@ -60,8 +60,8 @@ class ProcessReader {
     void submit(const Job& job) {
         submit_packed(packed(job), job.asked_of());
     }
-    // Waits until it is done or its deadline has passed, or stop() is called. For a reader that is used in no other
-    // way; from any thread, one at a time.
+    // Waits until it is done or its deadline has passed, also if no helper can be had, or stop() is called. For a
+    // reader that is used in no other way; from any thread, one at a time.
     template <class Job>
     Result<typename Job::Answer> call(const Job& job) {
         return unpacked<Job>(call_packed(packed(job), job.asked_of()));
@@ -136,7 +136,8 @@ class ProcessReader {
     std::optional<Activity> activity_of_helper() const;
     void replace_helper(const std::string& why, std::uint64_t now_ns);
     void close_helper();
-    void fail_all(int error);
+    void fail_all(const Error& why);
+    void fail_without_helper(std::uint64_t now_ns);
     void punish(pid_t pid, const std::string& why, std::uint64_t now_ns);
     void sweep(std::uint64_t now_ns);
     std::string cgroup_of(pid_t pid) const;
@@ -157,6 +158,10 @@ class ProcessReader {
     std::optional<Activity> late_activity_{};                     // of a helper that is late with that job
     std::uint64_t late_look_ns_ = 0;                              // when it was seen, or when it changed last
     std::uint64_t not_before_ns_ = 0;                             // no new helper
+    bool spawn_failed_ = false;                                   // the last time, and that is in `troubles_`
+    std::uint64_t no_helper_since_ns_ =
+        0;                  // boot clock: requests wait, and no helper has started since then; 0: none do
+    bool gave_up_ = false;  // requests have failed for lack of a helper, and none has started since then
     std::map<pid_t, Offence> offences_{};
     std::vector<Abandoned> abandoned_{};
     std::uint64_t swept_ns_ = 0;

@@ -187,6 +187,7 @@ void serve_read_jobs(const SysRoot& root, Fd socket) {
 
 ReadHelpers::ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const SysRoot& root)
     : spawner(helpers->pid()),
+      can_start([helpers] { return helpers->is_alive(); }),
       quick(helpers, {.root = root,
                       .deadline = kQuickDeadline,
                       .patience = kPatience,

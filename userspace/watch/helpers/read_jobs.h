@@ -154,7 +154,8 @@ struct ReadHelpers {
     enum class Probes { none, at_once, one_by_one };
     static Result<std::shared_ptr<ReadHelpers>> start(const SysRoot& root, Probes probes = Probes::none);
 
-    pid_t spawner;  // the parent of them all
+    pid_t spawner;                    // the parent of them all
+    std::function<bool()> can_start;  // false for ever once the spawner has been killed
     ProcessReader quick;
     ProcessReader slow;
     ProcessReader patient;  // for call() alone

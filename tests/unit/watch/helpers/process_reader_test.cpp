@@ -12,6 +12,7 @@
 #include <tuple>
 #include <unistd.h>
 
+#include "base/not_read.h"
 #include "support/fake_tree.h"
 #include "support/few_descriptors.h"
 
@@ -216,6 +217,29 @@ TEST_F(ProcessReaderTest, RequestsThatWaitGoToTheNextHelperIfTheirsIsKilled) {
     }
     EXPECT_FALSE(reader.is_blocked(8));
     EXPECT_EQ(reader.restarts(), 1U);
+}
+
+TEST_F(ProcessReaderTest, WithoutASpawnerRequestsFailAfterTheirDeadlineAndSayThatNothingWasRead) {
+    const auto helpers = spawner();
+    EXPECT_TRUE(helpers->is_alive());
+    const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, helpers->pid(), 0)));
+    ASSERT_EQ(::kill(helpers->pid(), SIGKILL), 0);
+    pollfd ended{process.get(), POLLIN, 0};
+    ASSERT_EQ(::poll(&ended, 1, -1), 1);
+    EXPECT_FALSE(helpers->is_alive());
+
+    ProcessReader asked(helpers, quick());
+    const auto answer = answer_of(asked, Echo{.pid = 8, .text = "nobody is there"});
+    ASSERT_FALSE(answer);
+    EXPECT_TRUE(was_not_read(answer.error())) << answer.error().message();
+    EXPECT_FALSE(asked.is_blocked(8));
+
+    ProcessReader called(helpers, quick());
+    for (int i = 0; i < 2; ++i) {
+        const auto reply = called.call(Echo{.pid = 8, .text = "nobody is there"});
+        ASSERT_FALSE(reply);
+        EXPECT_TRUE(was_not_read(reply.error())) << reply.error().message();
+    }
 }
 
 TEST_F(ProcessReaderTest, AnAnswerThatFindsNoFreeDescriptorIsTheFaultOfNobody) {
