@@ -234,6 +234,9 @@ void Collector::read_targets(const MachineReadings& machine, ReadingsByTarget& r
                                          .growth = growth_.get()},
                                         state_.targets(), machine, readings);
     if (!all_exist) refresh_.note_change();  // the next tick ends the target
+    unread_targets_.clear();
+    for (const auto& [id, target] : state_.targets().all())
+        if (!readings[id].memory) unread_targets_.insert(target.info.name);
 }
 
 SelfSample Collector::describe_self(const Now& now) {

@@ -1,5 +1,7 @@
 #pragma once
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/files.h"
@@ -33,7 +35,7 @@ class Collector {
     Result<Snapshot> tick();
     bool has_helpers() const {
         return reads_->can_start();
-    }                                                    // false for ever once the process that starts them was killed
+    }  // false for ever once the process that starts them was killed
     bool has_news() const { return state_.has_news(); }  // a tick should come before its regular time
     bool finished() const { return source_->finished(state_.processes().living().size()); }
     const std::vector<Error>& refused() const { return session_.refused(); }
@@ -42,6 +44,8 @@ class Collector {
     // Null where growth is not followed. It lives as long as the collector and may be asked from any thread.
     GrowthRecorder* growth() { return growth_.get(); }
     const CudaWatch& cuda() const { return *cuda_; }
+    // Names of targets that exist, but are not in the last snapshot because their memory could not be read.
+    const std::set<std::string>& unread_targets() const { return unread_targets_; }
 
   private:
     Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared_ptr<ReadHelpers> reads, Session session,
@@ -77,6 +81,7 @@ class Collector {
     DetailsReader details_{};
     TargetReader reader_;
     SelfReader self_{};
+    std::set<std::string> unread_targets_{};
 };
 
 }  // namespace memscope

@@ -183,7 +183,7 @@ class Loop {
         pulse_.ticked();
         for (const Error& refused : collector_.take_refusals()) warn_in_passing(refused);
         if (collector_.finished() && taken->targets.empty()) return Done{};  // the last values stay visible
-        reports_.take(*taken, boot_time());                                  // first: memscope may be killed next
+        reports_.take(*taken, boot_time(), collector_.unread_targets());     // first: memscope may be killed next
         taken->self.dropped["json_tick_skipped"] = output_ ? output_->skipped() : 0;
         taken->self.dropped["tick_no_descriptor"] = missed_ticks_;
         taken->self.dropped["report_failed"] = reports_.failed();
@@ -221,7 +221,7 @@ class Loop {
 
     void tell_of(SnapshotPtr snapshot) {
         // First, because an action should run before the limit is reached.
-        actions_.take_precursors(latest_.get(), *snapshot, boot_time());
+        actions_.take_precursors(*snapshot, boot_time(), collector_.unread_targets());
         warn_of_output();
         tell_deaths();  // first of the printed lines: other lines of this tick refer to deaths
         actions_.take_deaths(reports_.reported(), reports_.unreported_moments(), boot_time());

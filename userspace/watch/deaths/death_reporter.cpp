@@ -119,18 +119,25 @@ RunId run_of(const DeathMoment& moment, RunId otherwise) {
 DeathReporter::DeathReporter(std::optional<Result<ReportStore>> store, GrowthOf growth)
     : store_(std::move(store)), growth_(std::move(growth)), allowance_(kMostOfAll, kEachOfAll) {}
 
-// Every target has a history of its own, for as long as it is there.
-void DeathReporter::follow(const Snapshot& snapshot) {
-    const Snapshot* before = recent_.latest();
+// In the latest snapshot, or in an earlier one if the target could not be read meanwhile.
+const TargetSnapshot* DeathReporter::last_seen(const std::string& target) const {
+    for (auto snapshot = recent_.all().rbegin(); snapshot != recent_.all().rend(); ++snapshot)
+        if (const TargetSnapshot* found = find_target(**snapshot, target)) return found;
+    return nullptr;
+}
+
+// Every target has a history of its own, for as long as it exists.
+void DeathReporter::follow(const Snapshot& snapshot, const std::set<std::string>& unread) {
     for (const TargetSnapshot& target : snapshot.targets) {
-        const TargetSnapshot* was = before ? find_target(*before, target.info.name) : nullptr;
+        const TargetSnapshot* was = histories_.contains(target.info.name) ? last_seen(target.info.name) : nullptr;
         History& history =
             histories_.try_emplace(target.info.name, History{.allowance = TokenBucket(kMostOfTarget, kEachOfTarget)})
                 .first->second;
         for (PastEvent& event : events_between(was, target, snapshot.time)) add_event(history.events, std::move(event));
         if (history.latest && snapshot.time - history.latest->report.decisive().time > kSettled) history.latest.reset();
     }
-    std::erase_if(histories_, [&](const auto& each) { return !find_target(snapshot, each.first); });
+    std::erase_if(histories_,
+                  [&](const auto& each) { return !find_target(snapshot, each.first) && !unread.contains(each.first); });
 }
 
 // A tree seldom dies in one instant: who follows within a moment is added to the report that is there.
@@ -190,8 +197,8 @@ void DeathReporter::write(Pending& pending) {
         troubles_.push_back("memscope: the report of a death could not be written: " + written.error().message());
 }
 
-void DeathReporter::take(const Snapshot& snapshot, Seconds now) {
-    follow(snapshot);
+void DeathReporter::take(const Snapshot& snapshot, Seconds now, const std::set<std::string>& unread) {
+    follow(snapshot, unread);
     told_.clear();
     for (const DeathMoment& moment : death_moments(snapshot)) {
         const bool follows = follows_another(moment);

@@ -50,8 +50,8 @@ class DeathReporter {
     DeathReporter(std::optional<Result<ReportStore>> store, GrowthOf growth);
 
     // Before anything else is done with a tick: what is known of the dead is written at once. `now` is on the boot
-    // clock.
-    void take(const Snapshot& snapshot, Seconds now);
+    // clock. `unread`: targets that exist, but could not be read for this snapshot.
+    void take(const Snapshot& snapshot, Seconds now, const std::set<std::string>& unread = {});
     // The same tick, once it is complete: it may be the last that shows somebody alive.
     void remember(SnapshotPtr snapshot) { recent_.add(std::move(snapshot)); }
     // Once the tick is published: what grew is added, whose names may take a while to find. The blocks to print.
@@ -79,7 +79,8 @@ class DeathReporter {
         std::optional<Pending> latest{};  // for a moment: others may follow the one it is about
     };
 
-    void follow(const Snapshot& snapshot);
+    void follow(const Snapshot& snapshot, const std::set<std::string>& unread);
+    const TargetSnapshot* last_seen(const std::string& target) const;
     bool follows_another(const DeathMoment& moment);
     bool admit(const DeathMoment& moment, Seconds now);
     DeathReport describe(const DeathMoment& moment, const Snapshot& now);

@@ -140,6 +140,25 @@ TEST_F(AReporter, RemembersWhatCameBefore) {
     EXPECT_THAT(kinds, ElementsAre("start", "warm-up", "leak", "precursor", "verdict", "verdict"));
 }
 
+TEST_F(AReporter, KeepsTheHistoryOfATargetThatOneTickCouldNotRead) {
+    TargetSnapshot target = test::nearly_full();
+    target.precursors = {{PrecursorKind::near_limit, 1, "97 % of its own limit"}};
+    for (int i = 0; i < 4; ++i) tick(target);
+    Snapshot without;
+    without.time = time;
+    reporter.take(without, Seconds(time), {target.info.name});
+    reporter.remember(std::make_shared<const Snapshot>(without));
+    time += 1;
+    for (int i = 0; i < 4; ++i) tick(target);
+    tick(empty_with({test::oom_kill_of_trainer()}));
+    const auto reports = written();
+    ASSERT_THAT(reports, SizeIs(1));
+    EXPECT_EQ(reports[0]["series"].size(), 8U);
+    std::size_t precursors = 0;
+    for (const json& event : reports[0]["events"]) precursors += event["kind"] == "precursor" ? 1 : 0;
+    EXPECT_EQ(precursors, 1U) << reports[0]["events"];
+}
+
 TEST_F(AReporter, ACrashLoopIsBoundedAndSaysWhatItLeftOut) {
     for (int i = 0; i < 1000; ++i) {
         tick(test::nearly_full());
