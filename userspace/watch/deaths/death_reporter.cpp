@@ -178,7 +178,6 @@ DeathReport DeathReporter::describe(const DeathMoment& moment, const Snapshot& n
     report.events.insert(report.events.end(), history.events.begin(), history.events.end());
     std::ranges::stable_sort(report.events, {}, &PastEvent::time);
     report.advice = advice_for(report, "");
-    keep_within_bounds(report);
     return report;
 }
 
@@ -205,6 +204,8 @@ void DeathReporter::take(const Snapshot& snapshot, Seconds now, const std::set<s
         if (!moment.is_news()) continue;
         if (!follows && admit(moment, now)) {
             Pending pending{.report = describe(moment, snapshot)};
+            if (growth_) pending.processes = pending.report.target().processes;
+            keep_within_bounds(pending.report);
             write(pending);
             pending_.push_back(std::move(pending));
             told_.insert(moment.target);
@@ -234,7 +235,9 @@ std::vector<std::vector<std::string>> DeathReporter::tell() {
     for (Pending& pending : std::exchange(pending_, {})) {
         DeathReport& report = pending.report;
         if (growth_) {
-            report.growth = growth_(report.target());
+            TargetSnapshot whole = report.target();
+            whole.processes = std::exchange(pending.processes, {});
+            report.growth = growth_(whole);
             report.advice = advice_for(report, top_site_of(report, kSiteWidth));
             keep_within_bounds(report);
             write(pending);

@@ -68,7 +68,8 @@ class DeathReporter {
   private:
     struct Pending {
         DeathReport report{};
-        std::string file{};  // empty: not written
+        std::vector<Process> processes{};  // all of the target, until growth was asked of them
+        std::string file{};                // empty: not written
         bool failed = false;
     };
     struct History {

@@ -99,6 +99,25 @@ TEST_F(AReporter, AsksWhatGrewInTheRunThatDied) {
 }
 
 // Naming code can take long, and memscope may be killed meanwhile.
+// A report lists 200 processes, but growth is that of all.
+TEST_F(AReporter, AsksWhatGrewInAllProcesses) {
+    std::vector<std::size_t> asked;
+    DeathReporter curious{ReportStore::open(directory), [&](const TargetSnapshot& target) {
+                              asked.push_back(target.processes.size());
+                              return test::leaked_growth();
+                          }};
+    TargetSnapshot target = test::nearly_full();
+    target.processes.resize(1000, target.processes.back());
+    Snapshot alive{.time = test::kDied - 1, .targets = {target}};
+    curious.take(alive, Seconds(1));
+    curious.remember(std::make_shared<const Snapshot>(alive));
+    curious.take({.time = test::kDied + 1, .targets = {empty_with({test::oom_kill_of_trainer()})}}, Seconds(2));
+    (void)curious.tell();
+    EXPECT_THAT(asked, ElementsAre(1000U));
+    ASSERT_THAT(written(), SizeIs(1));
+    EXPECT_EQ(written()[0]["then"]["processes"].size(), 200U);
+}
+
 TEST_F(AReporter, WritesBeforeItAsksWhatGrew) {
     std::size_t there = 0;
     DeathReporter careful{ReportStore::open(directory), [&](const TargetSnapshot&) {
