@@ -13,7 +13,8 @@ inline constexpr int kNoHelper = ECONNABORTED;
 inline bool was_not_read(const Error& error) {
     return error.code == std::errc::timed_out || error.code == std::errc::connection_aborted ||
            error.code == std::errc::too_many_files_open || error.code == std::errc::too_many_files_open_in_system ||
-           error.code == std::errc::not_enough_memory || error.code == std::errc::operation_canceled;
+           error.code == std::errc::not_enough_memory || error.code == std::errc::resource_unavailable_try_again ||
+           error.code == std::errc::operation_canceled;
 }
 
 }  // namespace memscope

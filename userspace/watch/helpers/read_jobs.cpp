@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "sources/gpu/cuda_library.h"
 #include "sources/gpu/torch_library.h"
@@ -139,6 +140,20 @@ class Helper {
     }
 
     Result<LibraryAnswer> answer_to(const LibraryJob& job) const {
+        auto answer = open_library(job);
+        // If the process has ended, the error says nothing about the file.
+        if (!answer && has_no_root(job.pid)) return system_error(ESRCH, "read " + job.mapped.path);
+        return answer;
+    }
+
+    // True for a process that has ended, also before its parent has waited for it.
+    bool has_no_root(pid_t pid) const {
+        char target = 0;
+        const fs::path link = root_.proc / std::to_string(pid) / "root";
+        return ::readlink(link.c_str(), &target, 1) < 0 && (errno == ENOENT || errno == ESRCH);
+    }
+
+    Result<LibraryAnswer> open_library(const LibraryJob& job) const {
         LibraryAnswer answer;
         Fd file;
         if (job.kind == LibraryKind::cuda) {
