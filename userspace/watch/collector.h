@@ -58,6 +58,8 @@ class Collector {
 
     void refresh_targets();
     void end_targets(const std::vector<CgroupId>& removed, const Now& now);
+    Result<Snapshot> take_tick(const Now& began);
+    void miss_tick();
     Result<std::uint64_t> scan_processes();
     Result<MachineReadings> read_machine();
     void follow_growth();

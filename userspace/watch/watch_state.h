@@ -62,6 +62,7 @@ class WatchState {
     // The end of targets, in this order: prepare_end() for all of them at once, then end_target() for each.
     //
     // Decides the deaths that are undecided and gives all ended processes their roles, while the targets still exist.
+    // After a tick that failed, count_processes() can follow: the next tick shows the deaths and counters.
     void prepare_end(const Now& now, const DeathLookups& lookups);
     // The counters of targets that end, with the processes that have ended since the last tick. count_processes()
     // counts these processes at the next tick, when the targets do not exist any more.

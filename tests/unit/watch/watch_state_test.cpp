@@ -244,6 +244,20 @@ TEST(WatchState, ATargetThatCouldNotBeReadIsNotShownAndLosesNothing) {
     EXPECT_EQ(with.targets[1].reclaim->stalls, 2U);
 }
 
+TEST(WatchState, ProcessesThatEndedWhileTicksFailedAreCountedAndForgottenAndTheirDeathsAreShownLater) {
+    Recording job;
+    job.tick();
+    job.kill_trainer();
+    ASSERT_THAT(job.state.processes().ended(), SizeIs(1));
+    job.state.prepare_end(job.now(), job.lookups);
+    (void)job.state.count_processes(job.now());
+    EXPECT_THAT(job.state.processes().ended(), SizeIs(0));
+    const Snapshot next = job.tick();
+    ASSERT_THAT(next.targets, SizeIs(2));
+    EXPECT_THAT(next.targets[1].deaths, SizeIs(1));
+    EXPECT_EQ(next.targets[1].counters.at({Role::trainer}).exits, 1U);
+}
+
 TEST(WatchState, TheLastTickShowsTheDeathsOfATreeWhoseCgroupIsGone) {
     Recording job;
     job.run(60, 0);
