@@ -26,10 +26,14 @@ std::map<std::uint64_t, pid_t> mount_namespaces(const std::vector<Process>& proc
 void DetailsReader::read(ProcessReader& reader, ProcessTable& processes) {
     if (complete_revision_ == processes.revision()) return;
     std::vector<TrackedProcess*> wanted;
-    for (auto& [pid, process] : processes.living())
-        if (process.details_wanted && wanted.size() < kMostDetailsPerTick) wanted.push_back(&process);
+    bool complete = true;
+    for (auto& [pid, process] : processes.living()) {
+        if (!process.details_wanted) continue;
+        complete = complete && wanted.size() < kMostDetailsPerTick && !reader.is_blocked(pid);
+        if (wanted.size() >= kMostDetailsPerTick) break;
+        if (!reader.is_blocked(pid)) wanted.push_back(&process);  // else it is read later, and not instead of another
+    }
     for (const TrackedProcess* process : wanted) reader.submit(details_of(*process));
-    bool complete = wanted.size() < kMostDetailsPerTick;
     for (TrackedProcess* process : wanted) {
         auto details = reader.ask(details_of(*process));
         if (!details || (!*details && was_not_read(details->error()))) {
