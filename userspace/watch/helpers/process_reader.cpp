@@ -100,6 +100,16 @@ bool ProcessReader::is_blocked(pid_t pid) {
     return static_cast<std::size_t>(std::max(stuck, punished)) >= kMostOfCgroup;
 }
 
+void ProcessReader::add_trouble(Error trouble) {
+    const std::lock_guard lock(troubles_mutex_);
+    troubles_.push_back(std::move(trouble));
+}
+
+std::vector<Error> ProcessReader::take_troubles() {
+    const std::lock_guard lock(troubles_mutex_);
+    return std::exchange(troubles_, {});
+}
+
 void ProcessReader::punish(pid_t pid, const std::string& why, std::uint64_t now_ns) {
     if (offences_.size() >= kMostOffences)
         std::erase_if(offences_, [&](const auto& each) { return each.second.until_ns <= now_ns; });
@@ -110,7 +120,7 @@ void ProcessReader::punish(pid_t pid, const std::string& why, std::uint64_t now_
     offence.cgroup = cgroup_of(pid);
     if (!first) return;
     const auto comm = read_file(settings_.root.proc / std::to_string(pid) / "comm", 64);
-    troubles_.push_back(
+    add_trouble(
         plain_error(fmt::format("process {} ({}) {}", pid, comm ? printable(std::string(trimmed(*comm))) : "gone", why),
                     "its details, its code and its sharing may be missing; it is read again later"));
 }
@@ -123,7 +133,7 @@ bool ProcessReader::has_helper() {
     auto socket = spawner_->spawn();
     if (!socket) {
         // The end of the spawner is reported by the loop: see Collector::has_helpers().
-        if (!std::exchange(spawn_failed_, true) && spawner_->is_alive()) troubles_.push_back(socket.error());
+        if (!std::exchange(spawn_failed_, true) && spawner_->is_alive()) add_trouble(socket.error());
         not_before_ns_ = at + kSpawnAgainNs;
         return false;
     }

@@ -73,8 +73,8 @@ class ProcessReader {
     void pump();
 
     std::uint64_t restarts() const { return restarts_; }  // of helpers that did not answer or that ended
-    std::vector<Error> take_troubles() { return std::exchange(troubles_, {}); }
-    bool is_blocked(pid_t pid);  // and is not asked
+    std::vector<Error> take_troubles();                   // since the last call; from any thread
+    bool is_blocked(pid_t pid);                           // and is not asked
 
     static constexpr std::size_t kMostAbandoned = 8;
 
@@ -138,6 +138,7 @@ class ProcessReader {
     void close_helper();
     void fail_all(const Error& why);
     void fail_without_helper(std::uint64_t now_ns);
+    void add_trouble(Error trouble);
     void punish(pid_t pid, const std::string& why, std::uint64_t now_ns);
     void sweep(std::uint64_t now_ns);
     std::string cgroup_of(pid_t pid) const;
@@ -168,6 +169,7 @@ class ProcessReader {
     Seconds patience_;
     std::uint64_t patience_ns_ = 0;  // when it was reckoned up last
     std::atomic<std::uint64_t> restarts_ = 0;
+    std::mutex troubles_mutex_{};
     std::vector<Error> troubles_{};
     std::mutex call_mutex_{};
 };

@@ -238,8 +238,9 @@ Result<std::shared_ptr<ReadHelpers>> ReadHelpers::start(const SysRoot& root, Pro
 }
 
 std::vector<Error> ReadHelpers::take_troubles() {
-    auto troubles = quick.take_troubles();
-    for (Error& trouble : slow.take_troubles()) troubles.push_back(std::move(trouble));
+    std::vector<Error> troubles;
+    for (ProcessReader* reader : {&quick, &slow, &patient})
+        for (Error& trouble : reader->take_troubles()) troubles.push_back(std::move(trouble));
     return troubles;
 }
 

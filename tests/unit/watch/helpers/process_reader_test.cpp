@@ -15,6 +15,7 @@
 #include "base/not_read.h"
 #include "support/fake_tree.h"
 #include "support/few_descriptors.h"
+#include "watch/helpers/read_jobs.h"
 
 namespace memscope {
 namespace {
@@ -258,6 +259,13 @@ TEST_F(ProcessReaderTest, AnAnswerThatFindsNoFreeDescriptorIsTheFaultOfNobody) {
     EXPECT_FALSE(reader.is_blocked(7));
     EXPECT_EQ(reader.restarts(), 0U);
     EXPECT_TRUE(answer_of(reader, FileJob{.pid = 7}));
+}
+
+TEST_F(ProcessReaderTest, ThatAProcessEndsTheHelperOfAThreadThatWaitsIsSaid) {
+    ReadHelpers helpers(spawner(), tree.root());
+    EXPECT_FALSE(helpers.patient.call(Crash{.pid = 7}));
+    EXPECT_EQ(helpers.take_troubles().size(), 1U);
+    EXPECT_TRUE(helpers.take_troubles().empty());
 }
 
 TEST_F(ProcessReaderTest, EndsWhileItsHelperIsBlocked) {
