@@ -29,9 +29,11 @@ void DetailsReader::read(ProcessReader& reader, ProcessTable& processes) {
     bool complete = true;
     for (auto& [pid, process] : processes.living()) {
         if (!process.details_wanted) continue;
-        complete = complete && wanted.size() < kMostDetailsPerTick && !reader.is_blocked(pid);
-        if (wanted.size() >= kMostDetailsPerTick) break;
-        if (!reader.is_blocked(pid)) wanted.push_back(&process);  // else it is read later, and not instead of another
+        if (wanted.size() == kMostDetailsPerTick || reader.is_blocked(pid)) {
+            complete = false;  // it is read later
+            continue;
+        }
+        wanted.push_back(&process);
     }
     for (const TrackedProcess* process : wanted) reader.submit(details_of(*process));
     for (TrackedProcess* process : wanted) {
