@@ -51,7 +51,6 @@ class ReportStore {
     std::size_t files_ = 0;  // upper bound: a report that is written twice counts twice until the directory is read
     Bytes bytes_{};          // the same
 };
-};
 
 // "death-20261115T150338Z-train-4711.json". Sorting by name sorts by time.
 std::string report_name(double unix_seconds, std::string_view target, pid_t pid);
