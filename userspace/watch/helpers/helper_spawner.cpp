@@ -87,7 +87,7 @@ HelperSpawner::~HelperSpawner() {
 
 bool HelperSpawner::is_alive() const {
     pollfd control{control_.get(), 0, 0};  // POLLHUP is reported without being asked for
-    return ::poll(&control, 1, 0) == 0;
+    return ::poll(&control, 1, 0) != 1;
 }
 
 Result<Fd> HelperSpawner::spawn(Helper helper) {
