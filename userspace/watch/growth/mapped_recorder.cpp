@@ -80,8 +80,12 @@ void MappedRecorder::tick(Session& session, const ProcessTable& processes) {
         }
         wanted = growth_.to_be_read();
     }
-    if (wanted.size() > kMostReadPerTick) wanted.resize(kMostReadPerTick);
-    for (const ProcessId& id : wanted) read(id);
+    std::size_t asked = 0;
+    for (const ProcessId& id : wanted) {
+        if (reads_->quick.is_blocked(id.pid)) continue;
+        if (++asked > kMostReadPerTick) break;
+        read(id);
+    }
     drain(session);
     const std::uint64_t lost = session.losses()["ranges_full"];
     if (std::exchange(lost_, lost) == lost) return;
