@@ -76,6 +76,9 @@ def leak_to_the_end(folder):
             Watcher(MEMSCOPE, folder, '--cgroup', cgroup.name, '--report-dir', state, '--warmup', '2s') as w:
         wanted = -900 if may_lower_scores() else oom_score('self')
         check('a watcher lowers its OOM score where it may', oom_score(w.child.pid) == wanted, (oom_score(w.child.pid), wanted))
+        helpers = [int(p) for p in pathlib.Path(f'/proc/{w.child.pid}/task/{w.child.pid}/children').read_text().split()]
+        check('and that of the process that starts its helpers', helpers and all(oom_score(p) == wanted for p in helpers),
+              [(p, oom_score(p)) for p in helpers])
         doctor = subprocess.run([MEMSCOPE, 'doctor', '--json'], capture_output=True, text=True, timeout=60)
         finding = next(f for f in json.loads(doctor.stdout)['findings'] if f['name'] == 'OOM protection')
         check('and doctor says whether', finding['present'] == bool(may_lower_scores()), finding)

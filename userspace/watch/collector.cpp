@@ -15,6 +15,7 @@ namespace memscope {
 namespace {
 
 constexpr Seconds kLinger{60};
+constexpr std::size_t kMostEndedWithoutTick = 4096;  // processes, of about 1 KiB each
 
 WatchState::Settings state_settings(const WatchOptions& options) {
     return {.targets = {.warmup = options.warmup,
@@ -234,6 +235,9 @@ void Collector::read_targets(const MachineReadings& machine, ReadingsByTarget& r
                                          .growth = growth_.get()},
                                         state_.targets(), machine, readings);
     if (!all_exist) refresh_.note_change();  // the next tick ends the target
+    unread_targets_.clear();
+    for (const auto& [id, target] : state_.targets().all())
+        if (!readings[id].memory) unread_targets_.insert(target.info.name);
 }
 
 SelfSample Collector::describe_self(const Now& now) {
@@ -253,9 +257,27 @@ SelfSample Collector::describe_self(const Now& now) {
     return self;
 }
 
-// The stages of a tick. WatchState lists those between the readings and the Snapshot.
 Result<Snapshot> Collector::tick() {
-    const Now began = read_clock();
+    auto snapshot = take_tick(read_clock());
+    if (!snapshot) miss_tick();
+    return snapshot;
+}
+
+// Ended processes are counted and forgotten by ticks. While ticks fail for lack of a file descriptor, a job that starts
+// many processes must not fill the memory of the watcher with them. Fewer of them wait for the next tick, which can
+// explain deaths better because it can read files.
+void Collector::miss_tick() {
+    if (state_.processes().ended().size() < kMostEndedWithoutTick) return;
+    const Now now = read_clock();
+    state_.prepare_end(now, lookups());
+    follow_growth();
+    cuda_->tick(session_, state_.processes(), state_.targets(), gpus_ ? gpus_->devices() : std::vector<GpuDevice>{},
+                now.boot_ns);
+    (void)state_.count_processes(now);
+}
+
+// The stages of a tick. WatchState lists those between the readings and the Snapshot.
+Result<Snapshot> Collector::take_tick(const Now& began) {
     take_events();
     if (refresh_.is_due_at_tick(session_.losses()["ring_full"], reader_.missed().lacks_descriptors()))
         refresh_targets();

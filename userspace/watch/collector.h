@@ -1,5 +1,7 @@
 #pragma once
 #include <memory>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "base/files.h"
@@ -31,6 +33,9 @@ class Collector {
     int events_fd() const { return events_.fd(); }
     void take_events();  // when events_fd() is readable
     Result<Snapshot> tick();
+    bool has_helpers() const {
+        return reads_->can_start();
+    }  // false for ever once the process that starts them was killed
     bool has_news() const { return state_.has_news(); }  // a tick should come before its regular time
     bool finished() const { return source_->finished(state_.processes().living().size()); }
     const std::vector<Error>& refused() const { return session_.refused(); }
@@ -39,6 +44,8 @@ class Collector {
     // Null where growth is not followed. It lives as long as the collector and may be asked from any thread.
     GrowthRecorder* growth() { return growth_.get(); }
     const CudaWatch& cuda() const { return *cuda_; }
+    // Names of targets that exist, but are not in the last snapshot because their memory could not be read.
+    const std::set<std::string>& unread_targets() const { return unread_targets_; }
 
   private:
     Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared_ptr<ReadHelpers> reads, Session session,
@@ -51,6 +58,8 @@ class Collector {
 
     void refresh_targets();
     void end_targets(const std::vector<CgroupId>& removed, const Now& now);
+    Result<Snapshot> take_tick(const Now& began);
+    void miss_tick();
     Result<std::uint64_t> scan_processes();
     Result<MachineReadings> read_machine();
     void follow_growth();
@@ -74,6 +83,7 @@ class Collector {
     DetailsReader details_{};
     TargetReader reader_;
     SelfReader self_{};
+    std::set<std::string> unread_targets_{};
 };
 
 }  // namespace memscope

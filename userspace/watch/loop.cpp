@@ -30,6 +30,7 @@ namespace {
 
 constexpr std::size_t kMostTold = 100;
 constexpr int kFailedOn = 3;
+constexpr std::size_t kMostMissedAtEnd = 10;
 constexpr std::uint64_t kTellAtOnceEveryNs = 250'000'000;
 constexpr Seconds kLastWords{1};  // at the end: for a slow reader of standard output
 
@@ -125,7 +126,7 @@ class Loop {
                     break;
             }
         }
-        if (command_ended_ || collector_.finished()) linger();
+        if (has_ended()) linger();
         return finish();
     }
 
@@ -147,8 +148,14 @@ class Loop {
     // A closed output ends a watcher, because its output has no reader. With a command watching continues: a user who
     // closes the terminal does not want the job to end.
     bool over() const {
-        return command_ended_ || collector_.finished() || (output_closed_ && !command_) || duration_over();
+        if ((output_closed_ && !command_) || duration_over()) return true;
+        return has_ended() && !awaits_last_tick();
     }
+
+    bool has_ended() const { return command_ended_ || collector_.finished(); }
+
+    // The last tick has the deaths of the job. If it was skipped for lack of a file descriptor, some more are tried.
+    bool awaits_last_tick() const { return missing_ticks_ && missed_at_end_ < kMostMissedAtEnd; }
 
     // Whether to take a tick now, because a death is reported at once. Rate-limited: a job can let many processes die
     // in a short time.
@@ -176,7 +183,7 @@ class Loop {
         pulse_.ticked();
         for (const Error& refused : collector_.take_refusals()) warn_in_passing(refused);
         if (collector_.finished() && taken->targets.empty()) return Done{};  // the last values stay visible
-        reports_.take(*taken, boot_time());                                  // first: memscope may be killed next
+        reports_.take(*taken, boot_time(), collector_.unread_targets());     // first: memscope may be killed next
         taken->self.dropped["json_tick_skipped"] = output_ ? output_->skipped() : 0;
         taken->self.dropped["tick_no_descriptor"] = missed_ticks_;
         taken->self.dropped["report_failed"] = reports_.failed();
@@ -188,12 +195,25 @@ class Loop {
         board_.publish(snapshot);
         if (command_ && !released_) return Done{};  // the command may not exist: release() checks that
         tell_of(std::move(snapshot));
+        return check_helpers();
+    }
+
+    // Without helpers no process is read, for as long as memscope runs. So it ends with a failure, and the service
+    // manager starts it again. With a command it goes on, because the command must not end for that.
+    Status check_helpers() {
+        if (collector_.has_helpers()) return Done{};
+        Error error =
+            plain_error("the process that starts helper processes was killed: processes cannot be read any more",
+                        "start memscope again");
+        if (!command_) return error;
+        if (!std::exchange(lacks_helpers_, true)) warn_in_passing(error);
         return Done{};
     }
 
     // Descriptors may be free again at the next tick. Without ticks /-/healthy and the service manager report it.
     void miss_tick(const Error& error) {
         ++missed_ticks_;
+        if (has_ended()) ++missed_at_end_;
         if (!std::exchange(missing_ticks_, true))
             warn_in_passing({error.code, error.where + ": ticks are skipped until a file descriptor is free",
                              "raise the limit of open files (LimitNOFILE= of a service, ulimit -n in a shell)"});
@@ -201,7 +221,7 @@ class Loop {
 
     void tell_of(SnapshotPtr snapshot) {
         // First, because an action should run before the limit is reached.
-        actions_.take_precursors(latest_.get(), *snapshot, boot_time());
+        actions_.take_precursors(*snapshot, boot_time(), collector_.unread_targets());
         warn_of_output();
         tell_deaths();  // first of the printed lines: other lines of this tick refer to deaths
         actions_.take_deaths(reports_.reported(), reports_.unreported_moments(), boot_time());
@@ -368,6 +388,7 @@ class Loop {
     SnapshotPtr latest_{};
     bool missing_ticks_ = false;      // the last tick was skipped, because no file descriptor was free
     std::uint64_t missed_ticks_ = 0;  // all skipped ticks
+    std::size_t missed_at_end_ = 0;   // those after the last target or the command has ended
     NoticeWriter notices_{};
     std::uint64_t began_ = 0;
     std::uint64_t status_shown_ = 0;
@@ -375,7 +396,8 @@ class Loop {
     bool output_closed_ = false;
     bool command_ended_ = false;
     bool released_ = false;
-    bool stopped_ = false;  // by a signal or by a key
+    bool lacks_helpers_ = false;  // and that was said
+    bool stopped_ = false;        // by a signal or by a key
 };
 
 }  // namespace
@@ -392,11 +414,14 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
     allow_many_open_files();
     auto output = open_output(options);
     if (!output) return cannot(output.error());
+    // After the helper that runs the user's commands was forked, and before the helpers that read processes are, which
+    // inherit the score: if the process that starts them is killed, memscope has to end. Without permission the score
+    // stays as it is, and memscope doctor reports it.
+    (void)lower_own_oom_score(root);
     auto collector = Collector::start(root, options);
     if (!collector) return cannot(collector.error());
 
     for (const Error& refused : collector->refused()) warn(refused);  // features that memscope works without
-    (void)lower_own_oom_score(root);                                  // without permission: memscope doctor reports it
     auto reports = open_reports(options);
     // Before the servers start their threads: a thread keeps the capabilities that it starts with.
     if (auto dropped = drop_privileges(root, options); !dropped) warn(dropped.error());

@@ -107,9 +107,13 @@ Snapshot WatchState::judge(MachineReadings machine, ReadingsByTarget readings, b
     for (const auto& [id, read] : readings)
         if (TargetState* target = targets_.find(id); target && read.stalls) count_stalls(*target, *read.stalls);
     Snapshot snapshot{.time = machine.now.unix_seconds, .host = machine.host};
-    for (auto& [id, read] : readings)
-        if (TargetState* target = targets_.find(id); target && read.memory)
-            snapshot.targets.push_back(judge_target(*target, std::move(read), machine));
+    for (auto& [id, read] : readings) {
+        TargetState* target = targets_.find(id);
+        if (target && read.memory) snapshot.targets.push_back(judge_target(*target, std::move(read), machine));
+        // No later tick can show its deaths.
+        else if (target && finished)
+            end_target(id, RoleLedger(target->counters), machine.now);
+    }
     snapshot.gpus = std::move(machine.gpus);
     ended_.show(snapshot, machine.now, finished);
     runs_.end_tick(snapshot, targets_);

@@ -55,12 +55,14 @@ class WatchState {
     // every target.
     ReadingsByTarget count_processes(const Now& now);
     // `readings`: what count_processes() returned, completed with what was read of each target. `finished`: no target
-    // is left to be watched.
+    // is left to be watched and this may be the last tick. A target whose memory could not be read ends then, so that
+    // its last values and its deaths are shown.
     Snapshot judge(MachineReadings machine, ReadingsByTarget readings, bool finished);
 
     // The end of targets, in this order: prepare_end() for all of them at once, then end_target() for each.
     //
     // Decides the deaths that are undecided and gives all ended processes their roles, while the targets still exist.
+    // After a tick that failed, count_processes() can follow: the next tick shows the deaths and counters.
     void prepare_end(const Now& now, const DeathLookups& lookups);
     // The counters of targets that end, with the processes that have ended since the last tick. count_processes()
     // counts these processes at the next tick, when the targets do not exist any more.

@@ -62,10 +62,10 @@ struct Recording {
         return state.count_processes(now());
     }
     // And the rest of them.
-    Snapshot judged(ReadingsByTarget readings) {
+    Snapshot judged(ReadingsByTarget readings, bool finished = false) {
         MachineReadings machine{.now = now(), .host = host, .counts_stalls = true};
         machine.sharing = {.readings = &sharing, .compared_scan_ns = now_ns, .compared_ns = now_ns, .scan_ns = now_ns};
-        return state.judge(std::move(machine), std::move(readings), false);
+        return state.judge(std::move(machine), std::move(readings), finished);
     }
     MemoryState memory() const {
         const Bytes held{trainer + worker.value_or(0)};
@@ -242,6 +242,34 @@ TEST(WatchState, ATargetThatCouldNotBeReadIsNotShownAndLosesNothing) {
     ASSERT_THAT(with.targets, SizeIs(2));
     EXPECT_THAT(with.targets[1].deaths, SizeIs(1)) << "handed over when the target is shown again";
     EXPECT_EQ(with.targets[1].reclaim->stalls, 2U);
+}
+
+TEST(WatchState, ProcessesThatEndedWhileTicksFailedAreCountedAndForgottenAndTheirDeathsAreShownLater) {
+    Recording job;
+    job.tick();
+    job.kill_trainer();
+    ASSERT_THAT(job.state.processes().ended(), SizeIs(1));
+    job.state.prepare_end(job.now(), job.lookups);
+    (void)job.state.count_processes(job.now());
+    EXPECT_THAT(job.state.processes().ended(), SizeIs(0));
+    const Snapshot next = job.tick();
+    ASSERT_THAT(next.targets, SizeIs(2));
+    EXPECT_THAT(next.targets[1].deaths, SizeIs(1));
+    EXPECT_EQ(next.targets[1].counters.at({Role::trainer}).exits, 1U);
+}
+
+TEST(WatchState, TheLastTickShowsTheDeathsOfATreeWhoseCgroupIsGone) {
+    Recording job;
+    job.run(60, 0);
+    job.kill_trainer();
+    const Snapshot last = job.judged(job.processes(), true);  // the memory of neither target could be read
+    ASSERT_THAT(last.targets, SizeIs(2));
+    for (const TargetSnapshot& target : last.targets) {
+        EXPECT_FALSE(target.up) << target.info.name;
+        EXPECT_THAT(target.deaths, SizeIs(1)) << target.info.name;
+        EXPECT_EQ(target.memory.usage, Bytes{2 * kGiB}) << "at its last tick";
+        EXPECT_EQ(target.counters.at({Role::trainer}).exits, 1U);
+    }
 }
 
 }  // namespace

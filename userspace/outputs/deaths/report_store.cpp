@@ -18,6 +18,7 @@ constexpr std::string_view kEnd = ".json";
 constexpr std::string_view kTemporaryBegin = ".report-";
 constexpr std::time_t kAbandoned = 3600;  // seconds; no watcher takes that long to write a temporary file
 constexpr std::size_t kMostTargetBytes = 60;
+constexpr std::size_t kSlack = 10;  // part of a limit that is freed, so that the directory is not read at each write
 constexpr std::size_t kMostEntries = 10'000;  // bounds the time to read a directory that is full of other files
 
 struct Close {
@@ -51,28 +52,32 @@ std::vector<std::string> names_in(const Fd& directory) {
     return names;
 }
 
-void give_to_group(const Fd& file) {
+std::optional<gid_t> group_of_reports() {
     const group* memscope = ::getgrnam("memscope");
+    return memscope ? std::optional(memscope->gr_gid) : std::nullopt;
+}
+
+void give_to(std::optional<gid_t> group, const Fd& file) {
     // If we may not change the group, the file keeps our own group.
-    if (memscope && ::fchown(file.get(), static_cast<uid_t>(-1), memscope->gr_gid) != 0) errno = 0;
+    if (group && ::fchown(file.get(), static_cast<uid_t>(-1), *group) != 0) errno = 0;
 }
 
 bool is_ours(const struct stat& file) { return file.st_uid == ::geteuid(); }
 
-Result<Fd> make_and_open(const Fd& parent, const char* name, const std::string& path) {
+Result<Fd> make_and_open(const Fd& parent, const char* name, const std::string& path, std::optional<gid_t> group) {
     const bool made = ::mkdirat(parent.get(), name, 0750) == 0;
     if (!made && errno != EEXIST)
         return system_error(errno, "make directory " + path, "choose another directory with --report-dir");
     Fd directory(::openat(parent.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
     if (!directory) return system_error(errno, "open directory " + path, "choose another directory with --report-dir");
     if (made) {
-        give_to_group(directory);
+        give_to(group, directory);
         (void)::fchmod(directory.get(), 0750);  // mkdirat applied the umask
     }
     return directory;
 }
 
-Result<Fd> open_or_make(const fs::path& path) {
+Result<Fd> open_or_make(const fs::path& path, std::optional<gid_t> group) {
     Fd there(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     if (there) return there;
     if (errno != ENOENT)
@@ -80,7 +85,7 @@ Result<Fd> open_or_make(const fs::path& path) {
     const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
     const auto above = open_directory(parent);
     if (!above) return Error{above.error().code, above.error().where, "choose another directory with --report-dir"};
-    return make_and_open(*above, path.filename().c_str(), path.string());
+    return make_and_open(*above, path.filename().c_str(), path.string(), group);
 }
 
 // Writes all of the content, or returns the error.
@@ -100,22 +105,23 @@ Status write_all(const Fd& file, std::string_view content) {
 Result<ReportStore> ReportStore::open(const fs::path& directory, const Limits& limits) {
     fs::path path = directory;
     if (!path.has_filename()) path = path.parent_path();  // "/var/lib/memscope/"
-    auto opened = open_or_make(path);
+    const std::optional<gid_t> group = group_of_reports();
+    auto opened = open_or_make(path, group);
     if (!opened) return opened.error();
     struct stat found{};
     if (::fstat(opened->get(), &found) != 0) return system_error(errno, "stat " + path.string());
     if (!is_ours(found) && ::geteuid() == 0) {
         const std::string own = std::to_string(::geteuid());
-        auto folder = make_and_open(*opened, own.c_str(), (path / own).string());
+        auto folder = make_and_open(*opened, own.c_str(), (path / own).string(), group);
         if (!folder) return folder.error();
         if (::fstat(folder->get(), &found) != 0 || !is_ours(found))
             return plain_error((path / own).string() + " belongs to another user",
                                "choose another directory with --report-dir");
-        return ReportStore(path / own, std::move(*folder), limits);
+        return ReportStore(path / own, std::move(*folder), limits, group);
     }
     if (::faccessat(opened->get(), ".", W_OK | X_OK, AT_EACCESS) != 0)
         return system_error(errno, "write to " + path.string(), "choose another directory with --report-dir");
-    return ReportStore(std::move(path), std::move(*opened), limits);
+    return ReportStore(std::move(path), std::move(*opened), limits, group);
 }
 
 Status ReportStore::write_temporary(const std::string& name, std::string_view content) {
@@ -125,7 +131,7 @@ Status ReportStore::write_temporary(const std::string& name, std::string_view co
         ::openat(directory_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
     if (!file) return system_error(errno, "write " + (path_ / name).string());
     if (auto written = write_all(file, content); !written) return written;
-    give_to_group(file);
+    give_to(group_, file);
     if (::fchmod(file.get(), 0640) != 0) return system_error(errno, "chmod " + (path_ / name).string());
     if (::renameat(directory_.get(), temporary.c_str(), directory_.get(), name.c_str()) != 0)
         return system_error(errno, "rename to " + (path_ / name).string());
@@ -138,7 +144,9 @@ Status ReportStore::write(const std::string& name, std::string_view content) {
                                        human_size(Bytes{content.size()}), human_size(limits_.one)));
     auto written = write_temporary(name, content);
     if (!written) (void)::unlinkat(directory_.get(), temporary_name().c_str(), 0);
-    prune(written ? name : "");
+    ++files_;
+    bytes_ += Bytes{content.size()};
+    if (!counted_ || !written || files_ > limits_.files || bytes_ > limits_.all) prune(written ? name : "");
     return written;
 }
 
@@ -162,13 +170,18 @@ void ReportStore::prune(const std::string& spared) {
         reports.push_back({std::move(name), Bytes{static_cast<std::uint64_t>(file.st_size)}});
         sum += reports.back().size;
     }
-    std::size_t left = reports.size();
+    counted_ = true;
+    files_ = reports.size();
+    bytes_ = sum;
+    if (files_ <= limits_.files && bytes_ <= limits_.all) return;
+    const std::size_t most_files = limits_.files - limits_.files / kSlack;
+    const Bytes most_bytes{limits_.all.n - limits_.all.n / kSlack};
     for (const Entry& report : reports) {
-        if (left <= limits_.files && sum <= limits_.all) return;
+        if (files_ <= most_files && bytes_ <= most_bytes) return;
         if (report.name == spared) continue;
         if (::unlinkat(directory_.get(), report.name.c_str(), 0) != 0) continue;
-        --left;
-        sum = sum - report.size;
+        --files_;
+        bytes_ = bytes_ - report.size;
     }
 }
 

@@ -1,6 +1,8 @@
 #pragma once
+#include <optional>
 #include <string>
 #include <string_view>
+#include <sys/types.h>
 #include <vector>
 
 #include "base/fd.h"
@@ -12,7 +14,8 @@ namespace memscope {
 
 inline constexpr const char* kReportDirectory = "/var/lib/memscope";
 
-// A directory of reports, bounded in number and size. The oldest reports are removed first.
+// A directory of reports, bounded in number and size. The oldest reports are removed first. Only open() looks
+// up the group of the files, because that can ask a directory server.
 class ReportStore {
   public:
     struct Limits {
@@ -27,15 +30,15 @@ class ReportStore {
     static Result<ReportStore> open(const fs::path& directory, const Limits& limits);
     static Result<ReportStore> open(const fs::path& directory) { return open(directory, Limits{}); }
 
-    // Writes the whole report or nothing, and replaces a report of the same name. Then removes reports beyond the
-    // limits.
+    // Writes the whole report or nothing, and replaces a report of the same name. If that exceeds a limit, removes the
+    // oldest reports until a tenth of the limit is free.
     Status write(const std::string& name, std::string_view content);
 
     const fs::path& path() const { return path_; }
 
   private:
-    ReportStore(fs::path path, Fd directory, const Limits& limits)
-        : path_(std::move(path)), directory_(std::move(directory)), limits_(limits) {}
+    ReportStore(fs::path path, Fd directory, const Limits& limits, std::optional<gid_t> group)
+        : path_(std::move(path)), directory_(std::move(directory)), limits_(limits), group_(group) {}
 
     Status write_temporary(const std::string& name, std::string_view content);
     void prune(const std::string& spared);
@@ -43,6 +46,10 @@ class ReportStore {
     fs::path path_;
     Fd directory_;
     Limits limits_;
+    std::optional<gid_t> group_;  // of the reports; none: that of this process
+    bool counted_ = false;        // the directory has been read, so that the next two are known
+    std::size_t files_ = 0;  // upper bound: a report that is written twice counts twice until the directory is read
+    Bytes bytes_{};          // the same
 };
 
 // "death-20261115T150338Z-train-4711.json". Sorting by name sorts by time.

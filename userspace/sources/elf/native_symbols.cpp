@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <limits>
 
+#include "base/not_read.h"
 #include "sources/elf/demangle.h"
 
 namespace memscope {
@@ -68,10 +69,13 @@ std::shared_ptr<const ModuleSymbols> Module::symbols(NativeReads& reads, SymbolC
         let_go();
         return symbols;
     }
-    auto loaded = reads.load(wanted(), wait);
-    if (!loaded) return nullptr;
+    ModuleWanted request = wanted();
+    if (!request.place.handle && file_.place.handle) return nullptr;  // no file descriptor is free for a copy
+    if (!request.place.root && file_.place.root) return nullptr;
+    auto loaded = reads.load(std::move(request), wait);
+    if (!loaded || (!*loaded && was_not_read(loaded->error()))) return nullptr;
     let_go();
-    // A failed load is not retried, because the pid may belong to another process by then.
+    // A load that failed because of the file is not retried, because the pid may belong to another process by then.
     failed_ = !*loaded;
     if (failed_) return nullptr;
     loaded_ = (*loaded)->identity;
@@ -172,8 +176,11 @@ std::optional<std::vector<NativeLocation>> NativeSymbols::located(pid_t pid, Pro
     for (std::size_t i = 0; i < addresses.size(); ++i) {
         NativeLocation location{.module = {}, .offset = addresses[i], .is_return = i > 0};
         if (ProcessCode::Range* range = process.code.at(inside(addresses[i], i))) {
-            if (!range->module) range->module = module_of(pid, *range);
-            if (!range->module && unknown == Unknown::wait) return std::nullopt;
+            if (!range->module) {
+                const FoundModule found = module_of(pid, *range);
+                if (!found.module && unknown == Unknown::wait && !found.not_read) return std::nullopt;
+                range->module = found.module;
+            }
             // Without its file the code is still shown with the path of the mapping.
             location.module = range->module ? range->module : std::make_shared<Module>(range->mapped.path);
             location.offset = addresses[i] - range->mapped.start + range->mapped.offset;
@@ -244,19 +251,20 @@ void NativeSymbols::make_room(const Process& except, Seconds now) {
     }
 }
 
-std::shared_ptr<Module> NativeSymbols::module_of(pid_t pid, const ProcessCode::Range& range) {
+NativeSymbols::FoundModule NativeSymbols::module_of(pid_t pid, const ProcessCode::Range& range) {
     const MappedRange& mapped = range.mapped;
-    if (!mapped.path.starts_with('/')) return std::make_shared<Module>(bracketed(mapped.path));
+    if (!mapped.path.starts_with('/')) return {std::make_shared<Module>(bracketed(mapped.path))};
     // If the path now names another file or none, it is still the name by which users know the code.
-    if (mapped.deleted || mapped.inode == 0) return std::make_shared<Module>(mapped.path);
+    if (mapped.deleted || mapped.inode == 0) return {std::make_shared<Module>(mapped.path)};
     return file_module(pid, range);
 }
 
-std::shared_ptr<Module> NativeSymbols::file_module(pid_t pid, const ProcessCode::Range& range) {
+NativeSymbols::FoundModule NativeSymbols::file_module(pid_t pid, const ProcessCode::Range& range) {
     const MappedRange& mapped = range.mapped;
     auto place = reads_->find(pid, mapped, range.headers);
-    if (!place) return nullptr;
-    if (!*place || (!(*place)->handle && !(*place)->root)) return std::make_shared<Module>(mapped.path);
+    if (!place) return {};
+    if (!*place && was_not_read(place->error())) return {.module = {}, .not_read = true};
+    if (!*place || (!(*place)->handle && !(*place)->root)) return {std::make_shared<Module>(mapped.path)};
     ModuleWanted file{.path = mapped.path,
                       .pid = pid,
                       .place = std::move(**place),
@@ -266,9 +274,9 @@ std::shared_ptr<Module> NativeSymbols::file_module(pid_t pid, const ProcessCode:
                       .identity = {},
                       .loaded = {}};
     file.identity = file.place.identity;
-    if (file.place.handle) return shared_module(std::move(file));
+    if (file.place.handle) return {shared_module(std::move(file))};
     if (*open_files_ >= limits_.open_files) file.place.root = Fd();
-    return std::make_shared<Module>(std::move(file), open_files_);
+    return {std::make_shared<Module>(std::move(file), open_files_)};
 }
 
 std::shared_ptr<Module> NativeSymbols::shared_module(ModuleWanted file) {

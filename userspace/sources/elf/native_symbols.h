@@ -37,7 +37,8 @@ class Module {
     void seen_in(pid_t pid) { pid_ = pid; }  // the file can be found again through the root of this process
 
     // Loads the symbols if necessary, which takes a while and may wait for a file system. Null if there is no file, if
-    // the file is not the mapped one any more, if it cannot be parsed, or if it is not loaded yet (Wait::no).
+    // the file is not the mapped one any more, if it cannot be parsed, if it could not be read this time, or if it is
+    // not loaded yet (Wait::no).
     std::shared_ptr<const ModuleSymbols> symbols(NativeReads& reads, SymbolCache& cache, NativeReads::Wait wait);
     bool failed() const { return failed_; }
 
@@ -155,8 +156,12 @@ class NativeSymbols {
     std::optional<std::vector<NativeLocation>> located(pid_t pid, Process& process,
                                                        std::span<const std::uint64_t> addresses, Unknown unknown);
     void make_room(const Process& except, Seconds now);
-    std::shared_ptr<Module> module_of(pid_t pid, const ProcessCode::Range& range);
-    std::shared_ptr<Module> file_module(pid_t pid, const ProcessCode::Range& range);
+    struct FoundModule {
+        std::shared_ptr<Module> module{};  // null: not known yet, or not read
+        bool not_read = false;             // the file could not be looked up: the next stack tries again
+    };
+    FoundModule module_of(pid_t pid, const ProcessCode::Range& range);
+    FoundModule file_module(pid_t pid, const ProcessCode::Range& range);
     std::shared_ptr<Module> shared_module(ModuleWanted file);
     void sweep_modules();
 

@@ -18,11 +18,6 @@ namespace {
 
 constexpr std::string_view kNobodyRunsThem = "the process that runs commands has ended";
 
-bool stood(const Snapshot* before, const std::string& target, PrecursorKind kind) {
-    const TargetSnapshot* was = before ? find_target(*before, target) : nullptr;
-    return was && std::ranges::find(was->precursors, kind, &Precursor::kind) != was->precursors.end();
-}
-
 std::string option_of(ActionEvent event) { return fmt::format("--on-{}", name_of(event)); }
 
 std::string named(std::string_view comm, pid_t pid) { return fmt::format("{} (pid {})", printable(comm), pid); }
@@ -116,15 +111,18 @@ void Actions::offer(PendingAction action, Seconds now) {
         fail(event, ActionOutcome::dropped, "not run, there are too many events");
 }
 
-void Actions::take_precursors(const Snapshot* before, const Snapshot& snapshot, Seconds now) {
-    std::set<std::string> targets;
+void Actions::take_precursors(const Snapshot& snapshot, Seconds now, const std::set<std::string>& unread) {
+    std::set<std::string> targets = unread;
     for (const TargetSnapshot& target : snapshot.targets) {
         targets.insert(target.info.name);
+        std::set<PrecursorKind> kinds;
+        for (const Precursor& precursor : target.precursors) kinds.insert(precursor.kind);
+        const std::set<PrecursorKind> before = std::exchange(precursors_[target.info.name], std::move(kinds));
         if (!wanted(ActionEvent::precursor) || !target.up) continue;
         for (const Precursor& precursor : target.precursors)
-            if (!stood(before, target.info.name, precursor.kind))
-                offer(precursor_action(snapshot, target, precursor), now);
+            if (!before.contains(precursor.kind)) offer(precursor_action(snapshot, target, precursor), now);
     }
+    std::erase_if(precursors_, [&](const auto& each) { return !targets.contains(each.first); });
     queue_.forget_others_than(targets);
     pump();
 }

@@ -2,6 +2,7 @@
 #include <array>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,9 @@ class Actions {
     static Result<Actions> start(const WatchOptions& options, IsAlive is_alive);
 
     int fd() const { return socket_.get(); }  // readable when a command has ended; below 0: no helper
-    // `before` is null at the first tick. `now` is on the boot clock.
-    void take_precursors(const Snapshot* before, const Snapshot& snapshot, Seconds now);
+    // Runs the command for each precursor that was not there at the last tick that showed its target. `now` is on the
+    // boot clock. `unread`: targets that exist, but could not be read for this snapshot.
+    void take_precursors(const Snapshot& snapshot, Seconds now, const std::set<std::string>& unread = {});
     // `unreported`: moments with deaths that the rate limit left out of reports, since watching began.
     void take_deaths(const std::vector<ReportedDeath>& deaths, std::uint64_t unreported, Seconds now);
     // Takes the replies for ended commands, and hands waiting commands to the helper.
@@ -52,6 +54,7 @@ class Actions {
     Fd socket_{};  // when it is closed, the helper ends its commands and itself
     pid_t helper_ = -1;
     ActionQueue queue_{};
+    std::map<std::string, std::set<PrecursorKind>> precursors_{};  // of each target, at the last tick that showed it
     ActionTally tally_{};
     std::uint64_t unreported_ = 0;
     std::array<std::string, std::size(kActionEvents)> said_{};  // the last reason for a failure, which is printed once

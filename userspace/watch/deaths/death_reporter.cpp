@@ -120,18 +120,25 @@ RunId run_of(const DeathMoment& moment, RunId otherwise) {
 DeathReporter::DeathReporter(std::optional<Result<ReportStore>> store, GrowthOf growth)
     : store_(std::move(store)), growth_(std::move(growth)), rate_limit_(kMostOfAll, kEachOfAll) {}
 
-// Every target has its own history as long as it exists.
-void DeathReporter::follow(const Snapshot& snapshot) {
-    const Snapshot* before = recent_.latest();
+// In the latest snapshot, or in an earlier one if the target could not be read meanwhile.
+const TargetSnapshot* DeathReporter::last_seen(const std::string& target) const {
+    for (auto snapshot = recent_.all().rbegin(); snapshot != recent_.all().rend(); ++snapshot)
+        if (const TargetSnapshot* found = find_target(**snapshot, target)) return found;
+    return nullptr;
+}
+
+// Every target has a history of its own, for as long as it exists.
+void DeathReporter::follow(const Snapshot& snapshot, const std::set<std::string>& unread) {
     for (const TargetSnapshot& target : snapshot.targets) {
-        const TargetSnapshot* was = before ? find_target(*before, target.info.name) : nullptr;
+        const TargetSnapshot* was = histories_.contains(target.info.name) ? last_seen(target.info.name) : nullptr;
         History& history =
             histories_.try_emplace(target.info.name, History{.rate_limit = TokenBucket(kMostOfTarget, kEachOfTarget)})
                 .first->second;
         for (PastEvent& event : events_between(was, target, snapshot.time)) add_event(history.events, std::move(event));
         if (history.latest && snapshot.time - history.latest->report.decisive().time > kSettled) history.latest.reset();
     }
-    std::erase_if(histories_, [&](const auto& each) { return !find_target(snapshot, each.first); });
+    std::erase_if(histories_,
+                  [&](const auto& each) { return !find_target(snapshot, each.first) && !unread.contains(each.first); });
 }
 
 // The processes of a tree seldom die at the same instant. Deaths that follow shortly are added to the existing report.
@@ -172,7 +179,6 @@ DeathReport DeathReporter::describe(const DeathMoment& moment, const Snapshot& n
     report.events.insert(report.events.end(), history.events.begin(), history.events.end());
     std::ranges::stable_sort(report.events, {}, &PastEvent::time);
     report.advice = advice_for(report, "");
-    keep_within_bounds(report);
     return report;
 }
 
@@ -191,14 +197,16 @@ void DeathReporter::write(Pending& pending) {
         troubles_.push_back("memscope: the report of a death could not be written: " + written.error().message());
 }
 
-void DeathReporter::take(const Snapshot& snapshot, Seconds now) {
-    follow(snapshot);
+void DeathReporter::take(const Snapshot& snapshot, Seconds now, const std::set<std::string>& unread) {
+    follow(snapshot, unread);
     printed_.clear();
     for (const DeathMoment& moment : death_moments(snapshot)) {
         const bool follows = follows_another(moment);
         if (!moment.is_news()) continue;
         if (!follows && admit(moment, now)) {
             Pending pending{.report = describe(moment, snapshot)};
+            if (growth_) pending.processes = pending.report.target().processes;
+            keep_within_bounds(pending.report);
             write(pending);
             pending_.push_back(std::move(pending));
             printed_.insert(moment.target);
@@ -228,7 +236,9 @@ std::vector<std::vector<std::string>> DeathReporter::tell() {
     for (Pending& pending : std::exchange(pending_, {})) {
         DeathReport& report = pending.report;
         if (growth_) {
-            report.growth = growth_(report.target());
+            TargetSnapshot whole = report.target();
+            whole.processes = std::exchange(pending.processes, {});
+            report.growth = growth_(whole);
             report.advice = advice_for(report, top_site_of(report, kSiteWidth));
             keep_within_bounds(report);
             write(pending);

@@ -50,8 +50,8 @@ class DeathReporter {
     DeathReporter(std::optional<Result<ReportStore>> store, GrowthOf growth);
 
     // Called before the tick is used for anything else, so that a first version of the report is written at once. `now`
-    // is on the boot clock.
-    void take(const Snapshot& snapshot, Seconds now);
+    // is on the boot clock. `unread`: targets that exist, but could not be read for this snapshot.
+    void take(const Snapshot& snapshot, Seconds now, const std::set<std::string>& unread = {});
     // The same tick, once it is complete. It may be the last one that shows a process before its death.
     void remember(SnapshotPtr snapshot) { recent_.add(std::move(snapshot)); }
     // Called after the tick is published: adds the growth, because symbolization can take long. Returns the text to
@@ -69,7 +69,8 @@ class DeathReporter {
   private:
     struct Pending {
         DeathReport report{};
-        std::string file{};  // empty: not written
+        std::vector<Process> processes{};  // all of the target, until growth was asked of them
+        std::string file{};                // empty: not written
         bool failed = false;
     };
     struct History {
@@ -80,7 +81,8 @@ class DeathReporter {
         std::optional<Pending> latest{};  // kept for a short time, because further deaths may be added to it
     };
 
-    void follow(const Snapshot& snapshot);
+    void follow(const Snapshot& snapshot, const std::set<std::string>& unread);
+    const TargetSnapshot* last_seen(const std::string& target) const;
     bool follows_another(const DeathMoment& moment);
     bool admit(const DeathMoment& moment, Seconds now);
     DeathReport describe(const DeathMoment& moment, const Snapshot& now);

@@ -85,8 +85,13 @@ void CudaRecorder::read_accounts(CudaCalls& calls, const Surroundings& around) {
         calls.forget(account);
     }
     // A new process is in the process table by the next tick. A process that has left all targets never gets there.
-    for (const CudaProcess& stranger : strangers)
-        if (strangers_.contains(stranger)) calls.forget(stranger);
+    for (const CudaProcess& stranger : strangers) {
+        if (!strangers_.contains(stranger)) continue;
+        calls.forget(stranger);
+        std::erase_if(counted_failures_, [&](const auto& each) {
+            return std::get<0>(each.first) == stranger.id.pid && std::get<1>(each.first) == stranger.instance;
+        });
+    }
     strangers_ = std::move(strangers);
     std::erase_if(sites, [&](const GpuSite& site) {
         const auto account = living.find({site.process.id.pid, site.process.instance, site.device});

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "base/not_read.h"
 #include "sources/gpu/mapped_library.h"
 
 namespace memscope {
@@ -17,6 +18,7 @@ constexpr std::uint64_t kLingerNs = 60 * kSecondNs;
 constexpr std::uint64_t kAttachDeadlineNs = 5 * kSecondNs;
 constexpr std::uint64_t kFirstRetryNs = kSecondNs;  // after a holder has ended; doubled each time
 constexpr unsigned kMostDoublings = 6;
+constexpr std::uint64_t kAgainNs = 5 * kSecondNs;  // after a process or library could not be read
 
 }  // namespace
 
@@ -25,6 +27,7 @@ void LibraryFollower::look_at(const ProcessId& process, bool just_mapped) {
     ToLookAt& look = to_look_at_[process];
     look.just_mapped = look.just_mapped || just_mapped;
     look.number = 0;  // a read that is under way may have begun before the file was mapped
+    look.next_ns = 0;
     look.mappings.reset();
 }
 
@@ -67,10 +70,19 @@ Status LibraryFollower::follow(Session& session, Library& library, std::uint64_t
     return Done{};
 }
 
+void LibraryFollower::follow_or_refuse(Session& session, Library& library, std::uint64_t now_ns) {
+    const auto followed = follow(session, library, now_ns);
+    if (followed) return;
+    if (!was_not_read(followed.error())) return refuse(library, followed.error());
+    library.retry_ns = now_ns + kAgainNs;
+    if (std::exchange(library.reported_late, true)) return;
+    ++refused_;
+    refusals_.push_back(followed.error());
+}
+
 void LibraryFollower::update(Session& session, Library& library, std::uint64_t now_ns) {
     if (!library.holder) {
-        if (!library.file || now_ns < library.retry_ns) return;
-        if (auto followed = follow(session, library, now_ns); !followed) refuse(library, followed.error());
+        if (library.file && now_ns >= library.retry_ns) follow_or_refuse(session, library, now_ns);
         return;
     }
     library.holder->update();
@@ -125,14 +137,20 @@ void LibraryFollower::lost(Library& library, std::uint64_t now_ns) {
     }
 }
 
-// A process that has just mapped a library has not used it yet, because the initialization of a program takes longer
-// than attaching the probes. False: a helper is still reading the maps of the process or the library.
+// A process that has mapped a library just now has not used it yet, because a program initializes for longer than it
+// takes to follow the library. False: a helper still reads the process's maps or the library, or could not read them.
 bool LibraryFollower::look_at_maps(Session& session, const ProcessId& process, ToLookAt& look, std::uint64_t now_ns) {
+    const auto try_later = [&] {
+        look.number = 0;
+        look.next_ns = now_ns + kAgainNs;
+        return false;
+    };
     if (!look.mappings) {
         if (look.number == 0) look.number = ++numbers_;
         const auto maps = reads_->quick.ask(MapsJob{.pid = process.pid, .number = look.number});
         if (!maps) return false;
-        if (!*maps) return true;  // the process has ended, or it blocks its reader
+        if (!*maps && was_not_read(maps->error())) return try_later();
+        if (!*maps) return true;  // it has ended
         look.mappings = mappings_named((*maps)->text, kind_.file_name);
     }
     for (const MappedRange& mapping : *look.mappings) {
@@ -146,6 +164,8 @@ bool LibraryFollower::look_at_maps(Session& session, const ProcessId& process, T
         if (!known) {
             file = reads_->quick.ask(LibraryJob{.kind = kind_.kind, .pid = process.pid, .mapped = mapping});
             if (!file) return false;
+            if (!*file && was_not_read(file->error())) return try_later();
+            if (!*file && file->error().code == std::errc::no_such_process) return true;
         }
         Library& library = libraries_[key];
         if (!known) library.followed_ns = now_ns;
@@ -156,7 +176,7 @@ bool LibraryFollower::look_at_maps(Session& session, const ProcessId& process, T
             continue;
         }
         library.file.emplace(std::move(**file));
-        if (auto followed = follow(session, library, now_ns); !followed) refuse(library, followed.error());
+        follow_or_refuse(session, library, now_ns);
     }
     tell_if_from_start(process);
     return true;
@@ -165,8 +185,14 @@ bool LibraryFollower::look_at_maps(Session& session, const ProcessId& process, T
 void LibraryFollower::look(Session& session, std::uint64_t now_ns) {
     for (auto& [key, library] : libraries_) update(session, library, now_ns);
     std::size_t looked = 0;
-    for (auto next = to_look_at_.begin(); next != to_look_at_.end() && looked < kMostLooksPerTurn; ++looked)
+    for (auto next = to_look_at_.begin(); next != to_look_at_.end() && looked < kMostLooksPerTurn;) {
+        if (now_ns < next->second.next_ns) {
+            ++next;
+            continue;
+        }
+        ++looked;
         next = look_at_maps(session, next->first, next->second, now_ns) ? to_look_at_.erase(next) : std::next(next);
+    }
 }
 
 // A program maps its libraries some time after the exec. The interval between two checks of a process doubles up to 60

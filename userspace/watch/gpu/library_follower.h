@@ -61,9 +61,9 @@ class LibraryFollower {
     };
     struct Library {
         std::optional<LibraryAnswer> file{};  // none: it was refused
-        std::optional<ProbeHolder> holder{};  // none: refused, or the holder has ended and retry_ns has not come
+        std::optional<ProbeHolder> holder{};  // none: refused, or no holder runs and retry_ns has not come
         bool attached = false;                // the holder has attached all probes
-        bool reported_late = false;           // the message that attaching takes too long was sent
+        bool reported_late = false;           // a message was sent: attaching takes too long, or is tried again later
         unsigned losses = 0;                  // holders that have ended
         std::uint64_t retry_ns = 0;           // boot clock: when the next holder is started
         std::map<pid_t, User> users{};
@@ -74,11 +74,13 @@ class LibraryFollower {
     void look_at(const ProcessId& process, bool just_mapped);
     struct ToLookAt {
         bool just_mapped = false;
-        std::uint64_t number = 0;  // of the read of its maps that is under way; 0: none
+        std::uint64_t number = 0;   // of the read of its maps that is under way; 0: none
+        std::uint64_t next_ns = 0;  // boot clock: not read before then, because a read failed
         std::optional<std::vector<MappedRange>> mappings{};
     };
     bool look_at_maps(Session& session, const ProcessId& process, ToLookAt& look, std::uint64_t now_ns);
     Status follow(Session& session, Library& library, std::uint64_t now_ns);
+    void follow_or_refuse(Session& session, Library& library, std::uint64_t now_ns);
     void refuse(Library& library, Error why);
     void update(Session& session, Library& library, std::uint64_t now_ns);
     void attached(Library& library, std::uint64_t now_ns);

@@ -263,8 +263,10 @@ GrowthBook::Unnamed GrowthBook::past(RunId run) const {
 
 GrowthBook::Unnamed GrowthBook::folded(const ProcessId& process) const {
     Unnamed sum;
-    for (const auto& [id, space] : spaces_) {
-        if (space.process.pid != process.pid) continue;
+    for (const SpaceId id : spaces_of(process.pid)) {
+        const auto found = spaces_.find(id);
+        if (found == spaces_.end() || found->second.process.pid != process.pid) continue;
+        const Space& space = found->second;
         sum.other += space.folded;
         for (const StackId stack : space.stacks)
             if (const Stack& its = stacks_.at(stack); !its.site)

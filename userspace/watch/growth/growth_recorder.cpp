@@ -51,40 +51,6 @@ void cut_at_nonsense(std::vector<NativeLocation>& frames) {
     frames.erase(std::find_if(frames.begin(), frames.end(), nowhere), frames.end());
 }
 
-GrowthSite to_site(const BookedGrowth& booked, NativeSymbols& symbols, NativeReads::Wait wait) {
-    GrowthSite site{.bytes = booked.bytes,
-                    .living_bytes = booked.living ? booked.bytes : 0,
-                    .role = booked.role,
-                    .pids = {booked.pid},
-                    .python = booked.site->python,
-                    .native = {}};
-    site.native.reserve(booked.site->native.size());
-    for (const NativeLocation& location : booked.site->native) site.native.push_back(symbols.name(location, wait));
-    return site;
-}
-
-// Many workers grow at the same sites. Each site is named once.
-GrowthPlane to_plane(std::vector<BookedGrowth> booked, NativeSymbols& symbols, NativeReads::Wait wait) {
-    const auto place = [](const BookedGrowth& one) { return std::tuple(one.site.get(), one.role); };
-    std::sort(booked.begin(), booked.end(),
-              [&](const BookedGrowth& a, const BookedGrowth& b) { return place(a) < place(b); });
-    GrowthPlane plane;
-    const BookedGrowth* before = nullptr;
-    for (const BookedGrowth& one : booked) {
-        if (before && place(*before) == place(one)) {
-            GrowthSite& site = plane.sites.back();
-            site.bytes += one.bytes;
-            site.living_bytes += one.living ? one.bytes : 0;
-            site.pids.push_back(one.pid);
-        } else {
-            plane.sites.push_back(to_site(one, symbols, wait));
-        }
-        before = &one;
-    }
-    plane.sites = merged_sites(std::move(plane.sites));
-    return plane;
-}
-
 // Roles of the processes that live in a target.
 class Roles {
   public:
@@ -364,7 +330,7 @@ void GrowthRecorder::mind_budget() {
     }
 }
 
-GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target, NativeReads::Wait wait) {
+GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target, SiteNames& names) {
     const Roles roles(target.processes);
     std::vector<BookedGrowth> booked;
     GrowthBook::Unnamed unnamed;
@@ -387,7 +353,7 @@ GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target, NativeR
         }
     }
     // Outside of the lock, because names of native code may take a while to load.
-    GrowthPlane plane = to_plane(std::move(booked), symbols_, wait);
+    GrowthPlane plane = names.plane(std::move(booked));
     say(plane, "external", unnamed.external);
     say(plane, "other", unnamed.other);
     say(plane, "unknown_stack", unnamed.unknown_stack);
@@ -401,7 +367,7 @@ GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target, NativeR
 // What living processes hold now, by the stacks at which they allocated it.
 template <class AtStack>
 GrowthPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks,
-                                       NativeReads::Wait wait) {
+                                       SiteNames& names) {
     const Roles roles(target.processes);
     std::vector<BookedGrowth> booked;
     std::int64_t unknown = 0;
@@ -416,23 +382,22 @@ GrowthPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::
                 (book_.expects_names(at.stack) ? pending : unknown) += at.bytes;
         }
     }
-    GrowthPlane plane = to_plane(std::move(booked), symbols_, wait);
+    GrowthPlane plane = names.plane(std::move(booked));
     say(plane, "unknown_stack", unknown);
     say(plane, "pending", pending);
     return plane;
 }
 
-GrowthPlane GrowthRecorder::gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held,
-                                      NativeReads::Wait wait) {
-    GrowthPlane plane = held_plane(target, held.stacks, wait);
+GrowthPlane GrowthRecorder::gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held, SiteNames& names) {
+    GrowthPlane plane = held_plane(target, held.stacks, names);
     say(plane, "other", held.elsewhere);
     say(plane, "no_room", held.lost);
     return plane;
 }
 
 GrowthPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held,
-                                         NativeReads::Wait wait) {
-    GrowthPlane plane = held_plane(target, held.stacks, wait);
+                                         SiteNames& names) {
+    GrowthPlane plane = held_plane(target, held.stacks, names);
     say(plane, "lost", held.unknown);
     say(plane, "too_many_ranges", held.left_out);
     return plane;
@@ -451,10 +416,11 @@ std::vector<LineGrowth> GrowthRecorder::lines(RunId run, const std::vector<Proce
 Growth GrowthRecorder::report(const TargetSnapshot& target, NativeReads::Wait wait) {
     const MappedRecorder::Held held = mapped_.held(target.processes);
     const CudaRecorder::HeldPlanes cuda = gpu_.held(target.processes);
-    return {.resident = resident_plane(target, wait),
-            .mapped = mapped_plane(target, held, wait),
-            .gpu = gpu_plane(target, cuda.gpu, wait),
-            .pinned = gpu_plane(target, cuda.pinned, wait),
+    SiteNames names(symbols_, wait);
+    return {.resident = resident_plane(target, names),
+            .mapped = mapped_plane(target, held, names),
+            .gpu = gpu_plane(target, cuda.gpu, names),
+            .pinned = gpu_plane(target, cuda.pinned, names),
             .file_mapped_bytes = held.file,
             .reserved_bytes = held.reserved};
 }

@@ -20,6 +20,7 @@
 #include "watch/growth/mapped_recorder.h"
 #include "watch/growth/python_codes.h"
 #include "watch/growth/python_watch.h"
+#include "watch/growth/site_names.h"
 #include "watch/helpers/read_jobs.h"
 
 namespace memscope {
@@ -58,7 +59,7 @@ class GrowthRecorder {
     std::vector<LineGrowth> lines(RunId run, const std::vector<Process>& processes);
 
     // From any thread. Loads the symbols of native code, which can take long. With Wait::no, for the thread of the
-    // ticks, frames whose symbols are not loaded in time stay without a name.
+    // ticks, only the largest sites are named, and only if their symbols are loaded in time: see SiteNames.
     Growth report(const TargetSnapshot& target, NativeReads::Wait wait = NativeReads::Wait::yes);
     void stop_waiting() { reads_->patient.stop(); }  // report() returns without the symbols that it waits for
 
@@ -89,11 +90,11 @@ class GrowthRecorder {
     void make_room();
     void mind_budget();
     Seconds cpu_of_growing() const;
-    GrowthPlane resident_plane(const TargetSnapshot& target, NativeReads::Wait wait);
-    GrowthPlane mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held, NativeReads::Wait wait);
-    GrowthPlane gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held, NativeReads::Wait wait);
+    GrowthPlane resident_plane(const TargetSnapshot& target, SiteNames& names);
+    GrowthPlane mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held, SiteNames& names);
+    GrowthPlane gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held, SiteNames& names);
     template <class AtStack>
-    GrowthPlane held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks, NativeReads::Wait wait);
+    GrowthPlane held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks, SiteNames& names);
 
     SysRoot root_;
     std::shared_ptr<ReadHelpers> reads_;

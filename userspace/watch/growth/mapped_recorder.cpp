@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/not_read.h"
 #include "sources/proc/process_maps.h"
 
 namespace memscope {
@@ -26,11 +27,26 @@ void MappedRecorder::drain(Session& session) {
     const std::lock_guard lock(mutex_);
     session.drain({.range = [this](const RangeEvent& event) {
         growth_.apply(event);
-        const auto reading = readings_.find(event.id);
-        if (reading == readings_.end()) return;
-        reading->second.too_many = reading->second.too_many || reading->second.since.size() >= kMostSince;
-        if (!reading->second.too_many) reading->second.since.push_back(event);
+        if (const auto reading = readings_.find(event.id); reading != readings_.end()) note(reading->second, event);
     }});
+}
+
+void MappedRecorder::note(Reading& reading, const RangeEvent& event) {
+    if (reading.too_many) return;
+    if (reading.since.size() >= kMostSince || since_count_ >= kMostSinceOfAll) {
+        reading.too_many = true;
+        since_count_ -= std::exchange(reading.since, {}).size();
+        return;
+    }
+    reading.since.push_back(event);
+    ++since_count_;
+}
+
+MappedRecorder::Reading MappedRecorder::take(std::map<ProcessId, Reading>::iterator reading) {
+    Reading taken = std::move(reading->second);
+    since_count_ -= taken.since.size();
+    readings_.erase(reading);
+    return taken;
 }
 
 void MappedRecorder::begin(const TrackedProcess& process) {
@@ -39,15 +55,15 @@ void MappedRecorder::begin(const TrackedProcess& process) {
 }
 
 void MappedRecorder::read(const ProcessId& id) {
+    if (readings_.size() >= kMostReadings && !readings_.contains(id)) return;  // a later tick reads it
     const auto [place, is_new] = readings_.try_emplace(id);
     if (is_new) place->second.number = ++numbers_;
     const auto maps = reads_->quick.ask(MapsJob{.pid = id.pid, .number = place->second.number});
     if (!maps) return;
-    const Reading reading = std::move(place->second);
-    readings_.erase(place);
+    const Reading reading = take(place);
     const std::lock_guard lock(mutex_);
-    if (reading.too_many) return;                                      // a later tick reads it again
-    if (!*maps && maps->error().code == std::errc::timed_out) return;  // the process runs, but blocks its reader
+    if (reading.too_many) return;                       // a later tick reads it again
+    if (!*maps && was_not_read(maps->error())) return;  // so does it here
     if (!*maps) return growth_.end(id);
     growth_.reconcile(id, found_ranges(parse_process_maps((*maps)->text)), (*maps)->began_ns);
     for (const RangeEvent& event : reading.since) growth_.apply(event);
@@ -60,12 +76,16 @@ void MappedRecorder::tick(Session& session, const ProcessTable& processes) {
         const std::lock_guard lock(mutex_);
         for (const TrackedProcess& process : processes.ended()) {
             growth_.end(process.task.id);
-            readings_.erase(process.task.id);
+            if (const auto reading = readings_.find(process.task.id); reading != readings_.end()) (void)take(reading);
         }
         wanted = growth_.to_be_read();
     }
-    if (wanted.size() > kMostReadPerTick) wanted.resize(kMostReadPerTick);
-    for (const ProcessId& id : wanted) read(id);
+    std::size_t asked = 0;
+    for (const ProcessId& id : wanted) {
+        if (reads_->quick.is_blocked(id.pid)) continue;
+        if (++asked > kMostReadPerTick) break;
+        read(id);
+    }
     drain(session);
     const std::uint64_t lost = session.losses()["ranges_full"];
     if (std::exchange(lost_, lost) == lost) return;

@@ -48,13 +48,18 @@ class MappedRecorder {
         std::vector<RangeEvent> since{};
         bool too_many = false;  // too many events: the result of the read is dropped
     };
-    static constexpr std::size_t kMostSince = 16384;
+    static constexpr std::size_t kMostSince = 16384;        // of one process
+    static constexpr std::size_t kMostSinceOfAll = 131072;  // an event has about 100 bytes
+    static constexpr std::size_t kMostReadings = 1024;
 
     void drain(Session& session);
+    void note(Reading& reading, const RangeEvent& event);
     void read(const ProcessId& id);
+    Reading take(std::map<ProcessId, Reading>::iterator reading);
 
     std::shared_ptr<ReadHelpers> reads_;
     std::map<ProcessId, Reading> readings_{};
+    std::size_t since_count_ = 0;  // of all readings
     std::uint64_t numbers_ = 0;
     std::uint64_t lost_ = 0;  // events, up to the last tick
     mutable std::mutex mutex_{};

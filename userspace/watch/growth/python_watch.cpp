@@ -1,7 +1,9 @@
 #include "watch/growth/python_watch.h"
 
+#include <algorithm>
 #include <sys/timerfd.h>
 
+#include "base/not_read.h"
 #include "watch/clock.h"
 
 namespace memscope {
@@ -33,7 +35,8 @@ bool PythonWatch::is_over(Waiting& waiting, std::uint64_t now_ns) {
     const auto search = reads_->quick.ask(PythonJob{.pid = waiting.process.pid, .number = waiting.number});
     if (!search) return false;
     waiting.number = 0;
-    if (!*search) return true;
+    waiting.not_read = !*search && was_not_read(search->error());
+    if (!*search) return !waiting.not_read;
     if (!std::exchange(waiting.answered, true)) waiting.until_ns = now_ns + kPatienceNs;
     if ((*search)->outcome == PythonSearch::Outcome::found)
         (void)stacks_.set_python(waiting.process.pid, (*search)->layout);
@@ -48,7 +51,7 @@ void PythonWatch::look_at(const ProcessId& process) {
         return;
     }
     waiting_[process.pid] = waiting;
-    arm(true);
+    if (!waiting.not_read) arm(true);
 }
 
 void PythonWatch::look_again() {
@@ -63,7 +66,7 @@ void PythonWatch::look_again() {
         at = over ? waiting_.erase(at) : std::next(at);
     }
     next_ = at == waiting_.end() ? 0 : at->first;
-    arm(!waiting_.empty());
+    arm(std::ranges::any_of(waiting_, [](const auto& each) { return !each.second.not_read; }));
 }
 
 }  // namespace memscope

@@ -25,6 +25,7 @@ class PythonWatch {
         std::uint64_t until_ns = 0;  // boot clock
         std::uint64_t number = 0;    // of the check that is under way; 0: none
         bool answered = false;       // the first check is done, and until_ns is set
+        bool not_read = false;       // the last check could not read the process: the next tick checks again
     };
 
     bool is_over(Waiting& waiting, std::uint64_t now_ns);

@@ -2,6 +2,7 @@
 
 #include <csignal>
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -85,6 +86,11 @@ HelperSpawner::~HelperSpawner() {
     (void)::waitpid(pid_, nullptr, 0);  // returns at once, because the spawner waits for nothing but this socket
 }
 
+bool HelperSpawner::is_alive() const {
+    pollfd control{control_.get(), 0, 0};  // POLLHUP is reported without being asked for
+    return ::poll(&control, 1, 0) != 1;
+}
+
 Result<Fd> HelperSpawner::spawn(Helper helper) {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) return system_error(errno, "socketpair");
@@ -93,9 +99,17 @@ Result<Fd> HelperSpawner::spawn(Helper helper) {
     const std::lock_guard lock(mutex_);
     const int passed[] = {theirs.get()};
     const char kind = static_cast<char>(helper);
-    if (send_message(control_, {&kind, 1}, {}, passed, MSG_DONTWAIT) != SendOutcome::sent)
-        return plain_error("the process that starts helpers has ended");
-    return ours;
+    switch (send_message(control_, {&kind, 1}, {}, passed, MSG_DONTWAIT)) {
+        case SendOutcome::sent:
+            return ours;
+        case SendOutcome::full:
+            return system_error(EAGAIN, "start a helper process");
+        case SendOutcome::closed:
+            return plain_error("the process that starts helpers has ended");
+        case SendOutcome::failed:
+            break;
+    }
+    return system_error(errno, "start a helper process");
 }
 
 }  // namespace memscope

@@ -29,6 +29,9 @@ class HelperSpawner {
     ~HelperSpawner();
 
     pid_t pid() const { return pid_; }  // the parent of all helpers
+    // False once the spawner has ended, which it does only if it is killed. It cannot be started again, because the
+    // watcher has threads, BPF maps and fewer privileges by now. The kernel kills the readers with it.
+    bool is_alive() const;
     // A socket (SOCK_SEQPACKET) to a new helper. Does not wait for it. From any thread.
     Result<Fd> spawn(Helper helper = Helper::reader);
 

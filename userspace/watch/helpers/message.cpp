@@ -58,7 +58,10 @@ SendOutcome send_message(const Fd& socket, std::string_view head, std::string_vi
     } else {
         content.append(head).append(rest);
     }
-    if (all.size() > kMostMessageFds) return SendOutcome::failed;
+    if (all.size() > kMostMessageFds) {
+        errno = EMSGSIZE;
+        return SendOutcome::failed;
+    }
     iovec part{.iov_base = content.data(), .iov_len = content.size()};
     alignas(cmsghdr) std::array<char, CMSG_SPACE(kMostMessageFds * sizeof(int))> control{};
     msghdr message{};
@@ -77,6 +80,7 @@ SendOutcome send_message(const Fd& socket, std::string_view head, std::string_vi
         if (::sendmsg(socket.get(), &message, flags | MSG_NOSIGNAL) >= 0) return SendOutcome::sent;
         // ETOOMANYREFS: this user has the largest allowed number of descriptors in transit.
         if (errno == EAGAIN || errno == ENOBUFS || errno == ETOOMANYREFS) return SendOutcome::full;
+        if (errno == EPIPE || errno == ECONNRESET || errno == ENOTCONN) return SendOutcome::closed;
         if (errno != EINTR) return SendOutcome::failed;
     }
 }
@@ -108,11 +112,13 @@ std::optional<Message> receive_message(const Fd& socket, int flags) {
     if (n <= 0) return std::nullopt;
     const std::string_view content(buffer.data(), static_cast<std::size_t>(n));
     errno = EPROTO;
-    if ((header.msg_flags & (MSG_TRUNC | MSG_CTRUNC)) != 0) return std::nullopt;
+    if ((header.msg_flags & MSG_TRUNC) != 0) return std::nullopt;
+    message.lost_fds = (header.msg_flags & MSG_CTRUNC) != 0;
     if (content.front() == kHere) {
         message.text = std::string(content.substr(1));
         return message;
     }
+    if (message.lost_fds) return message;
     if (message.fds.empty()) return std::nullopt;
     auto text = text_of(message.fds.back());
     message.fds.pop_back();

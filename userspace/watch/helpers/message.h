@@ -13,9 +13,17 @@ namespace memscope {
 struct Message {
     std::string text{};
     std::vector<Fd> fds{};
+    // The kernel dropped descriptors of this message, because this process has none left (EMFILE). `text` is empty if
+    // it was in one of these.
+    bool lost_fds = false;
 };
 
-enum class SendOutcome { sent, full, failed };
+enum class SendOutcome {
+    sent,
+    full,    // try again later
+    closed,  // the other end is closed
+    failed   // `errno` says why
+};
 
 constexpr std::size_t kMostMessageFds = 40;  // there is a BPF program for each followed CUDA call, about 30
 
@@ -23,7 +31,8 @@ constexpr std::size_t kMostMessageFds = 40;  // there is a BPF program for each 
 // MSG_DONTWAIT, or 0 to wait.
 SendOutcome send_message(const Fd& socket, std::string_view head, std::string_view rest, std::span<const int> fds,
                          int flags);
-// `nullopt`: the other end is closed, or with MSG_DONTWAIT there is no message yet (`errno` is EAGAIN).
+// None: `errno` is ECONNRESET if the other end is closed, EAGAIN if with MSG_DONTWAIT no message is there yet, EPROTO
+// if the message is damaged.
 std::optional<Message> receive_message(const Fd& socket, int flags);
 
 }  // namespace memscope

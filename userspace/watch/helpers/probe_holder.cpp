@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/files.h"
+#include "base/not_read.h"
 #include "base/packing.h"
 #include "base/text.h"
 #include "watch/clock.h"
@@ -110,7 +111,7 @@ void ProbeHolder::update() {
     while (socket_) {
         auto message = receive_message(socket_, MSG_DONTWAIT);
         if (!message && (errno == EAGAIN || errno == EWOULDBLOCK)) return;
-        if (!message) {
+        if (!message || message->lost_fds) {
             socket_ = Fd();
             if (state_ != State::refused) state_ = State::lost;
             return;
@@ -138,7 +139,7 @@ Seconds ProbeHolders::may_wait(std::uint64_t now_ns) {
 Result<ProbeHolder> ProbeHolders::attach(const ProbeRequest& request, std::uint64_t now_ns) {
     std::erase_if(leaving_, is_readable);
     if (leaving_.size() >= kMostLeaving)
-        return plain_error("too many processes wait for detaching probes: " + std::to_string(leaving_.size()));
+        return system_error(EAGAIN, fmt::format("too many processes wait for detaching probes: {}", leaving_.size()));
     Fd progress(::memfd_create("memscope-probes", MFD_CLOEXEC));
     if (!progress) return system_error(errno, "memfd_create");
     auto socket = spawner_->spawn(HelperSpawner::Helper::probe_holder);
@@ -147,7 +148,7 @@ Result<ProbeHolder> ProbeHolders::attach(const ProbeRequest& request, std::uint6
     packer.put(progress);
     packer.put(request);
     if (send_message(*socket, packer.bytes(), {}, packer.fds(), MSG_DONTWAIT) != SendOutcome::sent)
-        return plain_error("cannot send probes to the process that attaches them");
+        return system_error(kNoHelper, "send probes to the process that attaches them");
     epoll_event event{};
     event.events = EPOLLIN;
     if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, socket->get(), &event) != 0) return system_error(errno, "epoll_ctl");

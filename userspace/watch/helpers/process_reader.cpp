@@ -12,6 +12,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/not_read.h"
 #include "base/text.h"
 #include "watch/clock.h"
 
@@ -32,6 +33,7 @@ constexpr std::size_t kMostOfCgroup = 3;
 // A helper that is late but works gets this many deadlines, because it may be slow on a busy machine.
 constexpr std::uint64_t kMostDeadlines = 10;
 constexpr std::uint64_t kRestartDelayNs = 50'000'000;  // so that a helper that cannot start does not cost a core
+constexpr std::uint64_t kSpawnAgainNs = kNsPerSecond;  // after the spawner could not be asked
 
 std::uint64_t now() { return read_clock().boot_ns; }
 std::uint64_t ns(Seconds time) { return static_cast<std::uint64_t>(time.count() * 1e9); }
@@ -98,6 +100,16 @@ bool ProcessReader::is_blocked(pid_t pid) {
     return static_cast<std::size_t>(std::max(stuck, punished)) >= kMostOfCgroup;
 }
 
+void ProcessReader::add_trouble(Error trouble) {
+    const std::lock_guard lock(troubles_mutex_);
+    troubles_.push_back(std::move(trouble));
+}
+
+std::vector<Error> ProcessReader::take_troubles() {
+    const std::lock_guard lock(troubles_mutex_);
+    return std::exchange(troubles_, {});
+}
+
 void ProcessReader::punish(pid_t pid, const std::string& why, std::uint64_t now_ns) {
     if (offences_.size() >= kMostOffences)
         std::erase_if(offences_, [&](const auto& each) { return each.second.until_ns <= now_ns; });
@@ -108,7 +120,7 @@ void ProcessReader::punish(pid_t pid, const std::string& why, std::uint64_t now_
     offence.cgroup = cgroup_of(pid);
     if (!first) return;
     const auto comm = read_file(settings_.root.proc / std::to_string(pid) / "comm", 64);
-    troubles_.push_back(
+    add_trouble(
         plain_error(fmt::format("process {} ({}) {}", pid, comm ? printable(std::string(trimmed(*comm))) : "gone", why),
                     "its details, its code and its sharing may be missing; memscope reads it again later"));
 }
@@ -120,10 +132,12 @@ bool ProcessReader::has_helper() {
     not_before_ns_ = at + kRestartDelayNs;
     auto socket = spawner_->spawn();
     if (!socket) {
-        if (troubles_.empty()) troubles_.push_back(socket.error());
-        not_before_ns_ = at + 60 * kNsPerSecond;
+        // The end of the spawner is reported by the loop: see Collector::has_helpers().
+        if (!std::exchange(spawn_failed_, true) && spawner_->is_alive()) add_trouble(socket.error());
+        not_before_ns_ = at + kSpawnAgainNs;
         return false;
     }
+    spawn_failed_ = false;
     socket_ = std::move(*socket);
     epoll_event event{};
     event.events = EPOLLIN;
@@ -136,11 +150,22 @@ ProcessReader::Request& ProcessReader::enqueue(const Packer& job, pid_t pid) {
     request->id = next_id_++;
     request->pid = pid;
     request->bytes = job.bytes();
-    for (const int fd : job.fds()) request->fds.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
     Request& placed = *request;
     requests_[job.bytes()] = std::move(request);
+    for (const int fd : job.fds()) {
+        placed.fds.emplace_back(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+        if (placed.fds.back()) continue;
+        fail(placed, system_error(errno, "copy a file descriptor for a helper"));
+        return placed;
+    }
     waiting_.push_back(&placed);
     return placed;
+}
+
+void ProcessReader::fail(Request& request, Error why) {
+    request.fds.clear();
+    request.reply.failure = std::move(why);
+    request.answered_ns = now();
 }
 
 void ProcessReader::send_more() {
@@ -150,14 +175,18 @@ void ProcessReader::send_more() {
         fds.reserve(request.fds.size());
         for (const Fd& fd : request.fds) fds.push_back(fd.get());
         const SendOutcome outcome = send_message(socket_, bytes_of(request.id), request.bytes, fds, MSG_DONTWAIT);
-        if (outcome == SendOutcome::full && !sent_.empty()) return;
-        if (outcome != SendOutcome::sent) {
-            waiting_.pop_front();
-            request.reply.failure = plain_error("cannot send a job to a helper");
-            request.answered_ns = now();
+        if (outcome == SendOutcome::full) return;
+        if (outcome == SendOutcome::closed) {  // the next helper gets the requests that wait
+            receive();                         // answers from before its end
+            if (socket_) replace_helper("ended the helper process that read it", now());
             continue;
         }
+        const int error = errno;
         waiting_.pop_front();
+        if (outcome == SendOutcome::failed) {
+            fail(request, system_error(error, "send a job to a helper"));
+            continue;
+        }
         if (sent_.empty()) head_since_ns_ = now();
         sent_.push_back(&request);
     }
@@ -165,9 +194,11 @@ void ProcessReader::send_more() {
 
 void ProcessReader::accept(Message message) {
     const std::uint64_t id = id_of(message);
+    if (message.lost_fds) return accept_without_descriptors(message, id);
     if (id == 0 && message.fds.size() == 1) {
         helper_ = std::move(message.fds.front());
         helper_pid_ = pid_of(helper_);
+        gave_up_ = false;
         return;
     }
     if (sent_.empty() || sent_.front()->id != id) return;
@@ -176,6 +207,22 @@ void ProcessReader::accept(Message message) {
     head_since_ns_ = request.answered_ns = now();
     request.fds.clear();
     request.reply.message = std::move(message);
+}
+
+// The watcher has no file descriptor left. That is no fault of the helper, nor of the process that it reads.
+void ProcessReader::accept_without_descriptors(const Message& message, std::uint64_t id) {
+    if (!message.text.empty() && id == 0) {  // its pidfd is lost, and without that it could not be ended
+        close_helper();
+        waiting_.insert(waiting_.begin(), sent_.begin(), sent_.end());
+        sent_.clear();
+        return;
+    }
+    if (sent_.empty() || (!message.text.empty() && sent_.front()->id != id)) return;
+    Request& request = *sent_.front();
+    sent_.pop_front();
+    head_since_ns_ = request.answered_ns = now();
+    request.fds.clear();
+    request.reply.failure = system_error(EMFILE, "receive the answer of a helper");
 }
 
 void ProcessReader::receive() {
@@ -190,6 +237,14 @@ void ProcessReader::receive() {
     }
 }
 
+// The helper ends when its socket is closed.
+void ProcessReader::close_helper() {
+    helper_ = Fd();
+    helper_pid_ = 0;
+    (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket_.get(), nullptr);
+    socket_ = Fd();
+}
+
 // The first job of the helper is the one that failed. The next helper does the others.
 void ProcessReader::replace_helper(const std::string& why, std::uint64_t now_ns) {
     ++restarts_;
@@ -198,10 +253,7 @@ void ProcessReader::replace_helper(const std::string& why, std::uint64_t now_ns)
         (void)::syscall(SYS_pidfd_send_signal, helper_.get(), SIGKILL, nullptr, 0);
         if (blames) abandoned_.push_back({std::move(helper_), sent_.front()->pid, cgroup_of(sent_.front()->pid)});
     }
-    helper_ = Fd();
-    helper_pid_ = 0;
-    (void)::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, socket_.get(), nullptr);
-    socket_ = Fd();
+    close_helper();
     if (blames) {
         Request& first = *sent_.front();
         sent_.pop_front();
@@ -220,13 +272,24 @@ void ProcessReader::replace_helper(const std::string& why, std::uint64_t now_ns)
     std::erase_if(waiting_, [](const Request* request) { return request->answered_ns != 0; });
 }
 
-// There is no helper, and none can be started now. All requests fail, because they would wait without end.
-void ProcessReader::fail_all(int error) {
-    for (Request* request : waiting_) {
-        request->reply.failure = system_error(error, "read a process: too many helpers are blocked");
-        request->answered_ns = now();
-    }
+void ProcessReader::fail_all(const Error& why) {
+    for (Request* request : waiting_) fail(*request, why);
     waiting_.clear();
+}
+
+// No helper can be had for now: a failure is better than an endless wait. Once requests have failed for that, further
+// ones fail at once until a helper has started, so that a caller with many requests does not wait for each.
+void ProcessReader::fail_without_helper(std::uint64_t now_ns) {
+    if (waiting_.empty() || helper_) {
+        no_helper_since_ns_ = 0;
+        return;
+    }
+    if (!socket_ && abandoned_.size() >= kMostAbandoned)
+        return fail_all(system_error(ETIMEDOUT, "read a process: too many helpers are blocked"));
+    if (no_helper_since_ns_ == 0) no_helper_since_ns_ = now_ns;
+    if (!gave_up_ && now_ns - no_helper_since_ns_ < ns(settings_.deadline)) return;
+    gave_up_ = true;
+    fail_all(system_error(kNoHelper, "read a process: no helper process can be started"));
 }
 
 void ProcessReader::sweep(std::uint64_t now_ns) {
@@ -277,7 +340,7 @@ void ProcessReader::pump() {
             at);
     sweep(at);
     send_more();
-    if (!waiting_.empty() && !socket_ && abandoned_.size() >= kMostAbandoned) fail_all(ETIMEDOUT);
+    fail_without_helper(at);
 }
 
 // Computes the patience, which is refilled over time, so that waiting takes only a small share of the time.
@@ -358,6 +421,7 @@ void serve_requests(const Fd& socket, const HelperWork& work) {
     const int own[] = {self.get()};
     if (!self || send_message(socket, bytes_of(nobody), {}, own, 0) != SendOutcome::sent) return;
     while (auto message = receive_message(socket, 0)) {
+        if (message->lost_fds) return;
         const std::uint64_t id = id_of(*message);
         Unpacker job(std::string_view(message->text).substr(sizeof id), std::move(message->fds));
         const Packer answer = work(job);

@@ -47,7 +47,8 @@ class ProcessReader {
     ~ProcessReader();  // does not wait for a helper
 
     // `nullopt`: not known yet, call again with the same job. Waits for the answer as long as the patience lasts, but
-    // not while the helper seems to be stuck. ETIMEDOUT: the process blocks its reader.
+    // not while the helper seems to be stuck. An error for which was_not_read() is true says nothing about the process:
+    // ask again later.
     enum class Patience { some, none };
     template <class Job>
     std::optional<Result<typename Job::Answer>> ask(const Job& job, Patience patience = Patience::some) {
@@ -60,8 +61,8 @@ class ProcessReader {
     void submit(const Job& job) {
         submit_packed(packed(job), job.asked_of());
     }
-    // Waits until the job is done, its deadline has passed, or stop() is called. For a reader that is used with call()
-    // only. From any thread, one at a time.
+    // Waits until the job is done, its deadline has passed (also if no helper can be started), or stop() is called. For
+    // a reader that is used with call() only. From any thread, one at a time.
     template <class Job>
     Result<typename Job::Answer> call(const Job& job) {
         return unpacked<Job>(call_packed(packed(job), job.asked_of()));
@@ -73,8 +74,8 @@ class ProcessReader {
     void pump();
 
     std::uint64_t restarts() const { return restarts_; }  // of helpers that did not answer or that ended
-    std::vector<Error> take_troubles() { return std::exchange(troubles_, {}); }
-    bool is_blocked(pid_t pid);  // the process blocked a helper and is not read for some time
+    std::vector<Error> take_troubles();                   // since the last call; from any thread
+    bool is_blocked(pid_t pid);                           // the process blocked a helper and is not read for some time
 
     static constexpr std::size_t kMostAbandoned = 8;
 
@@ -128,12 +129,17 @@ class ProcessReader {
     Request& enqueue(const Packer& job, pid_t pid);
     bool has_helper();
     void send_more();
+    void fail(Request& request, Error why);
     void receive();
     void accept(Message message);
+    void accept_without_descriptors(const Message& message, std::uint64_t id);
     bool is_stuck(std::uint64_t now_ns);
     std::optional<Activity> activity_of_helper() const;
     void replace_helper(const std::string& why, std::uint64_t now_ns);
-    void fail_all(int error);
+    void close_helper();
+    void fail_all(const Error& why);
+    void fail_without_helper(std::uint64_t now_ns);
+    void add_trouble(Error trouble);
     void punish(pid_t pid, const std::string& why, std::uint64_t now_ns);
     void sweep(std::uint64_t now_ns);
     std::string cgroup_of(pid_t pid) const;
@@ -154,12 +160,17 @@ class ProcessReader {
     std::optional<Activity> late_activity_{};                     // of a helper that is late with that job
     std::uint64_t late_look_ns_ = 0;                              // when late_activity_ was read first or changed last
     std::uint64_t not_before_ns_ = 0;                             // no new helper is started before this time
+    bool spawn_failed_ = false;                                   // the last time, and that is in `troubles_`
+    // Boot clock: requests wait, and no helper has started since then. 0: no request waits without a helper.
+    std::uint64_t no_helper_since_ns_ = 0;
+    bool gave_up_ = false;  // requests have failed for lack of a helper, and none has started since then
     std::map<pid_t, Offence> offences_{};
     std::vector<Abandoned> abandoned_{};
     std::uint64_t swept_ns_ = 0;
     Seconds patience_;
     std::uint64_t patience_ns_ = 0;  // when patience_ was computed last
     std::atomic<std::uint64_t> restarts_ = 0;
+    std::mutex troubles_mutex_{};
     std::vector<Error> troubles_{};
     std::mutex call_mutex_{};
 };

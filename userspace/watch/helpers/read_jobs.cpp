@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <linux/magic.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
 #include "sources/gpu/cuda_library.h"
 #include "sources/gpu/torch_library.h"
@@ -139,6 +140,20 @@ class Helper {
     }
 
     Result<LibraryAnswer> answer_to(const LibraryJob& job) const {
+        auto answer = open_library(job);
+        // If the process has ended, the error says nothing about the file.
+        if (!answer && has_no_root(job.pid)) return system_error(ESRCH, "read " + job.mapped.path);
+        return answer;
+    }
+
+    // True for a process that has ended, also before its parent has waited for it.
+    bool has_no_root(pid_t pid) const {
+        char target = 0;
+        const fs::path link = root_.proc / std::to_string(pid) / "root";
+        return ::readlink(link.c_str(), &target, 1) < 0 && (errno == ENOENT || errno == ESRCH);
+    }
+
+    Result<LibraryAnswer> open_library(const LibraryJob& job) const {
         LibraryAnswer answer;
         Fd file;
         if (job.kind == LibraryKind::cuda) {
@@ -187,6 +202,7 @@ void serve_read_jobs(const SysRoot& root, Fd socket) {
 
 ReadHelpers::ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const SysRoot& root)
     : spawner(helpers->pid()),
+      can_start([helpers] { return helpers->is_alive(); }),
       quick(helpers, {.root = root,
                       .deadline = kQuickDeadline,
                       .patience = kPatience,
@@ -222,8 +238,9 @@ Result<std::shared_ptr<ReadHelpers>> ReadHelpers::start(const SysRoot& root, Pro
 }
 
 std::vector<Error> ReadHelpers::take_troubles() {
-    auto troubles = quick.take_troubles();
-    for (Error& trouble : slow.take_troubles()) troubles.push_back(std::move(trouble));
+    std::vector<Error> troubles;
+    for (ProcessReader* reader : {&quick, &slow, &patient})
+        for (Error& trouble : reader->take_troubles()) troubles.push_back(std::move(trouble));
     return troubles;
 }
 

@@ -153,7 +153,8 @@ struct ReadHelpers {
     enum class Probes { none, at_once, one_by_one };
     static Result<std::shared_ptr<ReadHelpers>> start(const SysRoot& root, Probes probes = Probes::none);
 
-    pid_t spawner;  // the parent of all helpers
+    pid_t spawner;                    // the parent of all helpers
+    std::function<bool()> can_start;  // false for ever after the spawner was killed
     ProcessReader quick;
     ProcessReader slow;
     ProcessReader patient;  // for call() only

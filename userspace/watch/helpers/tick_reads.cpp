@@ -2,6 +2,8 @@
 
 #include <map>
 
+#include "base/not_read.h"
+
 namespace memscope {
 namespace {
 
@@ -24,14 +26,19 @@ std::map<std::uint64_t, pid_t> mount_namespaces(const std::vector<Process>& proc
 void DetailsReader::read(ProcessReader& reader, ProcessTable& processes) {
     if (complete_revision_ == processes.revision()) return;
     std::vector<TrackedProcess*> wanted;
-    for (auto& [pid, process] : processes.living())
-        if (process.details_wanted && wanted.size() < kMostDetailsPerTick) wanted.push_back(&process);
+    bool complete = true;
+    for (auto& [pid, process] : processes.living()) {
+        if (!process.details_wanted) continue;
+        if (wanted.size() == kMostDetailsPerTick || reader.is_blocked(pid)) {
+            complete = false;  // it is read later
+            continue;
+        }
+        wanted.push_back(&process);
+    }
     for (const TrackedProcess* process : wanted) reader.submit(details_of(*process));
-    bool complete = wanted.size() < kMostDetailsPerTick;
     for (TrackedProcess* process : wanted) {
         auto details = reader.ask(details_of(*process));
-        // A process that blocks its readers is asked again later.
-        if (!details || (!*details && details->error().code == std::errc::timed_out)) {
+        if (!details || (!*details && was_not_read(details->error()))) {
             complete = false;
             continue;
         }

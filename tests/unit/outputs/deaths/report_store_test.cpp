@@ -60,6 +60,21 @@ TEST_F(AStore, KeepsTheNewestByNumber) {
     EXPECT_THAT(names_in(directory), ElementsAre(numbered(7), numbered(8), numbered(9)));
 }
 
+TEST_F(AStore, FreesATenthSoThatItNeedNotReadItsDirectoryAtEachWrite) {
+    auto reports = store({.files = 20});
+    for (int i = 0; i < 20; ++i) ASSERT_TRUE(reports.write(numbered(i), "{}"));
+    EXPECT_THAT(names_in(directory), SizeIs(20));
+    ASSERT_TRUE(reports.write(numbered(20), "{}"));
+    EXPECT_THAT(names_in(directory), SizeIs(18));
+    for (int i = 21; i < 60; ++i) {
+        ASSERT_TRUE(reports.write(numbered(i), "{}"));
+        EXPECT_LE(names_in(directory).size(), 20U);
+    }
+    const std::size_t before = names_in(directory).size();
+    for (int i = 0; i < 30; ++i) ASSERT_TRUE(reports.write(numbered(59), "{}"));
+    EXPECT_THAT(names_in(directory), SizeIs(before)) << "a report that is written again costs no other";
+}
+
 TEST_F(AStore, KeepsTheNewestBySize) {
     auto reports = store({.all = Bytes{2500}});
     for (int i = 0; i < 10; ++i) ASSERT_TRUE(reports.write(numbered(i), std::string(1000, 'x')));

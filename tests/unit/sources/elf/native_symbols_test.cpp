@@ -148,6 +148,40 @@ TEST(NativeSymbols, FilesAreClosedOnceTheirSymbolsAreLoaded) {
     EXPECT_EQ(symbols.counts().symbol_files, 1U);
 }
 
+// Reads that fail until `error` is cleared, as while no helper process can be had.
+class FailingReads : public DirectReads {
+  public:
+    FailingReads() : DirectReads(SysRoot{}) {}
+    std::optional<Result<ModulePlace>> find(pid_t pid, const MappedRange& mapped, std::uint64_t headers) override {
+        if (find_error != 0) return system_error(find_error, "find");
+        return DirectReads::find(pid, mapped, headers);
+    }
+    std::optional<Result<LoadedModule>> load(ModuleWanted wanted, Wait wait) override {
+        if (load_error != 0) return system_error(load_error, "load");
+        return DirectReads::load(std::move(wanted), wait);
+    }
+    int find_error = 0;
+    int load_error = 0;
+};
+
+TEST(NativeSymbols, AFileThatCouldNotBeReadIsReadLater) {
+    const Landmarks program(kAny);
+    for (const int error : {ETIMEDOUT, EMFILE, ECONNABORTED}) {
+        const auto reads = std::make_shared<FailingReads>();
+        NativeSymbols symbols{reads};
+        const std::uint64_t addresses[] = {program.landmark};
+        reads->find_error = error;
+        EXPECT_EQ(frames(symbols, program.pid(), {program.landmark})[0].symbol, "");
+        reads->find_error = 0;
+        const auto located = symbols.locate(program.pid(), addresses, Seconds(1));
+        reads->load_error = error;
+        EXPECT_EQ(symbols.name(located[0]).symbol, "");
+        reads->load_error = 0;
+        EXPECT_EQ(symbols.name(located[0]).symbol, "landmark") << error;
+        EXPECT_EQ(symbols.counts().failed, 0U);
+    }
+}
+
 TEST(NativeSymbols, SymbolsThatWereDroppedAreLoadedAgain) {
     const Landmarks one(kAny), other(kFixed);
     NativeSymbols symbols(SysRoot{}, {.symbols = {.files = 1, .bytes = 1}});

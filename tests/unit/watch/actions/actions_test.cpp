@@ -83,9 +83,10 @@ TEST_F(Acting, RunsOnceForAPrecursorThatComesToStand) {
     const Snapshot calm = with({});
     const Snapshot near = with({kNear});
     const Snapshot both = with({kEta, kNear});
-    actions->take_precursors(&calm, near, Seconds(1));
-    actions->take_precursors(&near, near, Seconds(2));
-    actions->take_precursors(&near, both, Seconds(3));
+    actions->take_precursors(calm, Seconds(0));
+    actions->take_precursors(near, Seconds(1));
+    actions->take_precursors(near, Seconds(2));
+    actions->take_precursors(both, Seconds(3));
     await();
     EXPECT_EQ(count(ActionEvent::precursor, ActionOutcome::ok), 2);
     EXPECT_EQ(text_of(out("runs")), "\n\n");
@@ -100,10 +101,26 @@ TEST_F(Acting, RunsOnceForAPrecursorThatComesToStand) {
     EXPECT_THAT(actions->take_troubles(), IsEmpty());
 }
 
+TEST_F(Acting, DoesNotRunAgainAfterATickThatCouldNotReadTheTarget) {
+    options.on_precursor = shell("echo >> runs");
+    begin();
+    const Snapshot near = with({kNear});
+    const std::string name = near.targets[0].info.name;
+    actions->take_precursors(near, Seconds(1));
+    actions->take_precursors(Snapshot{}, Seconds(2), {name});
+    actions->take_precursors(near, Seconds(3));
+    await();
+    EXPECT_EQ(count(ActionEvent::precursor, ActionOutcome::ok), 1U);
+    actions->take_precursors(Snapshot{}, Seconds(4));  // the target has ended
+    actions->take_precursors(near, Seconds(5));        // and another one has its name
+    await();
+    EXPECT_EQ(count(ActionEvent::precursor, ActionOutcome::ok), 2U);
+}
+
 TEST_F(Acting, RunsForADeathAndNotForPrecursorsIfNotAsked) {
     options.on_death = shell("echo $MEMSCOPE_CAUSE >> out");
     begin();
-    actions->take_precursors(nullptr, with({kNear}), Seconds(1));
+    actions->take_precursors(with({kNear}), Seconds(1));
     EXPECT_TRUE(actions->idle());
     dies();
     await();
@@ -116,7 +133,7 @@ TEST_F(Acting, NothingOfAHostileNameIsEverExecuted) {
     begin();
     Snapshot snapshot = with({kNear});
     snapshot.targets[0].processes[1].task.comm = "$(touch x);`y`\n";
-    actions->take_precursors(nullptr, snapshot, Seconds(1));
+    actions->take_precursors(snapshot, Seconds(1));
     await();
     EXPECT_EQ(text_of(out("comm")), R"($(touch x);`y`\n)");
     EXPECT_FALSE(fs::exists(out("x")));
@@ -188,7 +205,7 @@ TEST_F(Acting, AProcessThatIsGoneIsNotSentASignalInAnothersName) {
     options.on_precursor = shell("echo $MEMSCOPE_PID > out");
     begin();
     dead = {101};
-    actions->take_precursors(nullptr, with({kNear}), Seconds(1));
+    actions->take_precursors(with({kNear}), Seconds(1));
     await();
     EXPECT_EQ(count(ActionEvent::precursor, ActionOutcome::dropped), 1);
     EXPECT_FALSE(fs::exists(out("out")));
@@ -241,7 +258,7 @@ TEST_F(Acting, AHelperThatIsGoneIsSaidAndWhatItShouldHaveRunCounted) {
 TEST_F(Acting, NothingIsForkedWhereNothingIsAskedFor) {
     begin();
     EXPECT_LT(actions->fd(), 0);
-    actions->take_precursors(nullptr, with({kNear}), Seconds(1));
+    actions->take_precursors(with({kNear}), Seconds(1));
     dies();
     EXPECT_EQ(actions->tally(), ActionTally{});
 }

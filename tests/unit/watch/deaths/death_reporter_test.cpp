@@ -99,6 +99,25 @@ TEST_F(AReporter, AsksWhatGrewInTheRunThatDied) {
 }
 
 // Naming code can take long, and memscope may be killed meanwhile.
+// A report lists 200 processes, but growth is that of all.
+TEST_F(AReporter, AsksWhatGrewInAllProcesses) {
+    std::vector<std::size_t> asked;
+    DeathReporter curious{ReportStore::open(directory), [&](const TargetSnapshot& target) {
+                              asked.push_back(target.processes.size());
+                              return test::leaked_growth();
+                          }};
+    TargetSnapshot target = test::nearly_full();
+    target.processes.resize(1000, target.processes.back());
+    Snapshot alive{.time = test::kDied - 1, .targets = {target}};
+    curious.take(alive, Seconds(1));
+    curious.remember(std::make_shared<const Snapshot>(alive));
+    curious.take({.time = test::kDied + 1, .targets = {empty_with({test::oom_kill_of_trainer()})}}, Seconds(2));
+    (void)curious.tell();
+    EXPECT_THAT(asked, ElementsAre(1000U));
+    ASSERT_THAT(written(), SizeIs(1));
+    EXPECT_EQ(written()[0]["then"]["processes"].size(), 200U);
+}
+
 TEST_F(AReporter, WritesBeforeItAsksWhatGrew) {
     std::size_t there = 0;
     DeathReporter careful{ReportStore::open(directory), [&](const TargetSnapshot&) {
@@ -138,6 +157,25 @@ TEST_F(AReporter, RemembersWhatCameBefore) {
     const auto reports = written();
     for (const json& event : reports.at(0)["events"]) kinds.push_back(event["kind"]);
     EXPECT_THAT(kinds, ElementsAre("start", "warm-up", "leak", "precursor", "verdict", "verdict"));
+}
+
+TEST_F(AReporter, KeepsTheHistoryOfATargetThatOneTickCouldNotRead) {
+    TargetSnapshot target = test::nearly_full();
+    target.precursors = {{PrecursorKind::near_limit, 1, "97 % of its own limit"}};
+    for (int i = 0; i < 4; ++i) tick(target);
+    Snapshot without;
+    without.time = time;
+    reporter.take(without, Seconds(time), {target.info.name});
+    reporter.remember(std::make_shared<const Snapshot>(without));
+    time += 1;
+    for (int i = 0; i < 4; ++i) tick(target);
+    tick(empty_with({test::oom_kill_of_trainer()}));
+    const auto reports = written();
+    ASSERT_THAT(reports, SizeIs(1));
+    EXPECT_EQ(reports[0]["series"].size(), 8U);
+    std::size_t precursors = 0;
+    for (const json& event : reports[0]["events"]) precursors += event["kind"] == "precursor" ? 1 : 0;
+    EXPECT_EQ(precursors, 1U) << reports[0]["events"];
 }
 
 TEST_F(AReporter, ACrashLoopIsBoundedAndSaysWhatItLeftOut) {

@@ -2,18 +2,25 @@
 
 #include <csignal>
 #include <ctime>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
+#include <thread>
 #include <tuple>
 #include <unistd.h>
 
+#include "base/not_read.h"
 #include "support/fake_tree.h"
+#include "support/few_descriptors.h"
+#include "watch/helpers/read_jobs.h"
 
 namespace memscope {
 namespace {
 
-enum class Kind : std::uint32_t { echo, block, crash, large, file, work, trickle };
+enum class Kind : std::uint32_t { echo, block, crash, large, file, work, trickle, pid };
 
 template <Kind kind>
 struct Job {
@@ -30,6 +37,7 @@ using Crash = Job<Kind::crash>;
 using Large = Job<Kind::large>;
 using Work = Job<Kind::work>;
 using Trickle = Job<Kind::trickle>;
+using Pid = Job<Kind::pid>;
 
 struct FileAnswer {
     Fd file{};
@@ -56,12 +64,15 @@ Packer work(Unpacker& bytes) {
     bytes.take(kind);
     bytes.take(job);
     Packer packer;
-    if (kind == Kind::block)
+    if (kind == Kind::block) {
+        if (!job.text.empty()) (void)!::open(job.text.c_str(), O_WRONLY | O_CLOEXEC);  // a FIFO: tells that it blocks
         for (;;) ::pause();
+    }
     if (kind == Kind::crash) ::raise(SIGKILL);
     if (kind == Kind::work) use_cpu_for(Seconds{0.3});
     if (kind == Kind::trickle)
         for (;;) ::usleep(1000);
+    if (kind == Kind::pid) job.text = std::to_string(::getpid());
     if (kind == Kind::large) job.text.assign(std::size_t{5} << 20, 'x');
     if (kind == Kind::file) {
         int ends[2];
@@ -190,6 +201,73 @@ TEST_F(ProcessReaderTest, AHelperThatDiesIsReplacedAndItsJobBlamed) {
     EXPECT_EQ(reader.restarts(), 1U);
 }
 
+TEST_F(ProcessReaderTest, RequestsThatWaitGoToTheNextHelperIfTheirsIsKilled) {
+    ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{60}});
+    const auto helper = answer_of(reader, Pid{.pid = 8});
+    ASSERT_TRUE(helper);
+    const auto pid = static_cast<pid_t>(std::stol(*helper));
+    const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
+    ASSERT_EQ(::kill(pid, SIGKILL), 0);
+    pollfd ended{process.get(), POLLIN, 0};
+    ASSERT_EQ(::poll(&ended, 1, -1), 1);
+    for (int i = 0; i < 10; ++i) reader.submit(Echo{.pid = 8, .text = std::to_string(i)});
+    for (int i = 0; i < 10; ++i) {
+        const auto answer = answer_of(reader, Echo{.pid = 8, .text = std::to_string(i)});
+        ASSERT_TRUE(answer) << answer.error().message();
+        EXPECT_EQ(*answer, std::to_string(i));
+    }
+    EXPECT_FALSE(reader.is_blocked(8));
+    EXPECT_EQ(reader.restarts(), 1U);
+}
+
+TEST_F(ProcessReaderTest, WithoutASpawnerRequestsFailAfterTheirDeadlineAndSayThatNothingWasRead) {
+    const auto helpers = spawner();
+    EXPECT_TRUE(helpers->is_alive());
+    const Fd process(static_cast<int>(::syscall(SYS_pidfd_open, helpers->pid(), 0)));
+    ASSERT_EQ(::kill(helpers->pid(), SIGKILL), 0);
+    pollfd ended{process.get(), POLLIN, 0};
+    ASSERT_EQ(::poll(&ended, 1, -1), 1);
+    EXPECT_FALSE(helpers->is_alive());
+
+    ProcessReader asked(helpers, quick());
+    const auto answer = answer_of(asked, Echo{.pid = 8, .text = "nobody is there"});
+    ASSERT_FALSE(answer);
+    EXPECT_TRUE(was_not_read(answer.error())) << answer.error().message();
+    EXPECT_FALSE(asked.is_blocked(8));
+
+    ProcessReader called(helpers, quick());
+    for (int i = 0; i < 2; ++i) {
+        const auto reply = called.call(Echo{.pid = 8, .text = "nobody is there"});
+        ASSERT_FALSE(reply);
+        EXPECT_TRUE(was_not_read(reply.error())) << reply.error().message();
+    }
+}
+
+TEST_F(ProcessReaderTest, AnAnswerThatFindsNoFreeDescriptorIsTheFaultOfNobody) {
+    ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{60}});
+    ASSERT_TRUE(answer_of(reader, Echo{.pid = 7, .text = "the helper has started"}));
+    {
+        const FewDescriptors none(room_for(0));
+        const auto file = answer_of(reader, FileJob{.pid = 7});
+        ASSERT_FALSE(file);
+        EXPECT_TRUE(is_out_of_descriptors(file.error())) << file.error().message();
+        const auto in_file = answer_of(reader, Large{.pid = 7});
+        ASSERT_FALSE(in_file);
+        EXPECT_TRUE(is_out_of_descriptors(in_file.error())) << in_file.error().message();
+        EXPECT_TRUE(answer_of(reader, Echo{.pid = 7, .text = "without a descriptor"}));
+    }
+    EXPECT_FALSE(reader.is_blocked(7));
+    EXPECT_EQ(reader.restarts(), 0U);
+    EXPECT_TRUE(answer_of(reader, FileJob{.pid = 7}));
+}
+
+TEST_F(ProcessReaderTest, ThatAProcessEndsTheHelperOfAThreadThatWaitsIsSaid) {
+    ReadHelpers helpers(spawner(), tree.root());
+    EXPECT_FALSE(helpers.patient.call(Crash{.pid = 7}));
+    EXPECT_EQ(helpers.take_troubles().size(), 1U);
+    EXPECT_TRUE(helpers.take_troubles().empty());
+}
+
 TEST_F(ProcessReaderTest, EndsWhileItsHelperIsBlocked) {
     const auto helpers = spawner();
     {
@@ -202,8 +280,14 @@ TEST_F(ProcessReaderTest, EndsWhileItsHelperIsBlocked) {
 
 TEST_F(ProcessReaderTest, ACallThatWaitsEndsWhenItIsToldTo) {
     ProcessReader reader(spawner(), {.root = tree.root(), .deadline = Seconds{3600}});
-    reader.stop();
-    const auto answer = reader.call(Block{.pid = 7});
+    const std::string fifo = tree.at("started");
+    ASSERT_EQ(::mkfifo(fifo.c_str(), 0600), 0);
+    std::thread other([&] {
+        const Fd started(::open(fifo.c_str(), O_RDONLY | O_CLOEXEC));  // waits until the helper has opened it
+        reader.stop();
+    });
+    const auto answer = reader.call(Block{.pid = 7, .text = fifo});
+    other.join();
     ASSERT_FALSE(answer);
     EXPECT_EQ(answer.error().code, std::errc::operation_canceled);
 }

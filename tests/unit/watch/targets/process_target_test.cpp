@@ -120,5 +120,15 @@ TEST(ProcessTarget, StaysWhereItIsIfItsProcessesEndBeforeTheirPathsAreRead) {
     EXPECT_EQ(sample->measured_at, "jobs/a");
 }
 
+TEST(ProcessTarget, IsNotMeasuredOnceItsProcessesHaveEndedAndTheirCgroupIsGone) {
+    FakeJob job;
+    ASSERT_TRUE(job.sample({process(10, 1)}));
+    job.tree.remove("cg/jobs/a");
+    const auto sample = job.sample({});
+    ASSERT_FALSE(sample);
+    EXPECT_FALSE(is_gone(sample.error())) << "a tree is not removed with its cgroup: it may have moved";
+    ASSERT_TRUE(job.sample({process(11, 2)})) << "to another cgroup";
+}
+
 }  // namespace
 }  // namespace memscope

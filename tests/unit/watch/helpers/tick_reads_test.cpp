@@ -1,0 +1,55 @@
+#include "watch/helpers/tick_reads.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include "support/fake_tree.h"
+
+namespace memscope {
+namespace {
+
+constexpr pid_t kLastThatBlocks = 3;
+constexpr pid_t kLastOfCgroup = 1100;  // more than the details that one tick reads
+constexpr pid_t kOther = 2000;
+
+// Answers for all processes but the first ones, which block it.
+Packer work(Unpacker& bytes) {
+    ReadJob kind{};
+    DetailsJob job;
+    bytes.take(kind);
+    bytes.take(job);
+    while (job.id.pid <= kLastThatBlocks) ::pause();
+    Packer packer;
+    packer.put(Result<DetailsJob::Answer>(ProcessDetails{.argv = {"python3", "train.py"}}));
+    return packer;
+}
+
+TEST(DetailsReader, ProcessesThatBlockTheirReadersDoNotTakeThePlacesOfOthers) {
+    FakeTree tree{{"proc/", ""}};
+    ProcessTable processes(1);
+    const auto add = [&](pid_t pid, const char* cgroup) {
+        tree.write(fmt::format("proc/{}/cgroup", pid), cgroup);
+        processes.apply(Forked{.time_ns = 2, .id = {pid, 2}, .parent = 1, .target = CgroupId{1}, .comm = "python3"});
+    };
+    for (pid_t pid = 1; pid <= kLastOfCgroup; ++pid) add(pid, "0::/blocks\n");
+    add(kOther, "0::/other\n");
+    auto spawner = HelperSpawner::start({.prepare = {}, .serve = [](Fd socket) { serve_requests(socket, work); }});
+    ASSERT_TRUE(spawner);
+    ProcessReader reader(*spawner, {.root = tree.root(), .deadline = Seconds{0.1}});
+    DetailsReader details;
+    const auto tick = [&] {
+        pollfd answers{reader.fd(), POLLIN, 0};
+        (void)::poll(&answers, 1, 20);
+        reader.pump();
+        details.read(reader, processes);
+    };
+    while (!reader.is_blocked(kLastOfCgroup)) tick();  // three of the cgroup have blocked their readers
+    for (int i = 0; i < 100 && processes.living().at(kOther).details_wanted; ++i) tick();
+    EXPECT_EQ(processes.living().at(kOther).argv, (std::vector<std::string>{"python3", "train.py"}));
+    EXPECT_TRUE(processes.living().at(kLastOfCgroup).details_wanted) << "it is read later";
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,37 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "model/growth/growth.h"
+#include "sources/elf/native_symbols.h"
+#include "watch/growth/growth_book.h"
+
+namespace memscope {
+
+// Turns the growth of one report into named sites. Looks up each native location once, because the sites of a report
+// share most of their frames.
+class SiteNames {
+  public:
+    // With Wait::no, which is for the thread of the ticks, only so many of the largest sites of a plane get symbols. A
+    // death report has 10 of them and the live view a screen. The others keep module and offset.
+    static constexpr std::size_t kMostNamed = 256;
+
+    SiteNames(NativeSymbols& symbols, NativeReads::Wait wait) : symbols_(symbols), wait_(wait) {}
+
+    // Merges the growth of several processes at one site.
+    GrowthPlane plane(std::vector<BookedGrowth> booked);
+
+  private:
+    using Place = std::tuple<std::shared_ptr<Module>, std::uint64_t, bool>;
+
+    const NativeFrame& named(const NativeLocation& location);
+
+    NativeSymbols& symbols_;
+    NativeReads::Wait wait_;
+    std::map<Place, NativeFrame> known_{};
+};
+
+}  // namespace memscope
