@@ -19,4 +19,11 @@ std::string_view name_of(HeapPart part) { return word(kParts, part); }
 std::string_view name_of(AllocatorName name) { return word(kAllocators, name); }
 std::string_view name_of(HeapGap gap) { return word(kGaps, gap); }
 
+const ProcessHeap* largest_heap(const std::vector<ProcessHeap>& heap, const RoleKey& role) {
+    const ProcessHeap* largest = nullptr;
+    for (const ProcessHeap& each : heap)
+        if (each.role == role && (!largest || each.census.anon > largest->census.anon)) largest = &each;
+    return largest;
+}
+
 }  // namespace memscope
