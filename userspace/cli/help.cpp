@@ -27,7 +27,7 @@ Usage:
                                        what to do
   memscope doctor [--json]             show what works on this machine, and what
                                        each missing feature costs
-  memscope demo [leak|warmup|spikes|steps|workers|wrapper]
+  memscope demo [leak|warmup|spikes|steps|workers|wrapper|fragmentation]
                                        run and watch a small job whose verdict
                                        is known (root)
 
