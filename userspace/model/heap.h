@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "base/units.h"
@@ -35,6 +36,7 @@ struct Allocator {
     std::optional<std::string> version{};
     std::optional<std::uint64_t> arenas{};
     std::optional<Bytes> trimmable{};  // whole resident pages in free blocks: malloc_trim(0) would return them
+    auto fields() { return std::tie(name, version, arenas, trimmable); }
 };
 
 // CONTRACT: why a census is incomplete.
@@ -63,6 +65,10 @@ struct HeapCensus {
 
     Bytes part(HeapPart part) const { return parts[static_cast<std::size_t>(part)]; }
     Bytes& part(HeapPart part) { return parts[static_cast<std::size_t>(part)]; }
+    auto fields() {
+        return std::tie(process.pid, process.start_ns, time, taken, anon, swap, python, parts, allocator, mappings,
+                        incomplete);
+    }
 };
 
 }  // namespace memscope

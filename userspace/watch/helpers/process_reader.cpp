@@ -118,7 +118,7 @@ bool ProcessReader::has_helper() {
     const std::uint64_t at = now();
     if (at < not_before_ns_ || abandoned_.size() >= kMostAbandoned) return false;
     not_before_ns_ = at + kRestartDelayNs;
-    auto socket = spawner_->spawn();
+    auto socket = spawner_->spawn(settings_.helper);
     if (!socket) {
         if (troubles_.empty()) troubles_.push_back(socket.error());
         not_before_ns_ = at + 60 * kNsPerSecond;

@@ -39,6 +39,7 @@ class ProcessReader {
         double patience_share = 0;   // of the time, that it regains
         Seconds at_start{0};         // the same once: the first tick is to be complete
         Seconds seems_stuck{0.050};  // a helper that has worked on one job for so long is not waited for
+        HelperSpawner::Helper helper = HelperSpawner::Helper::reader;
     };
     ProcessReader(std::shared_ptr<HelperSpawner> spawner, Settings settings);
     ProcessReader(const ProcessReader&) = delete;

@@ -2,10 +2,14 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <sys/resource.h>
 #include <sys/vfs.h>
+#include <unistd.h>
 
+#include "base/text.h"
 #include "sources/gpu/cuda_library.h"
 #include "sources/gpu/torch_library.h"
+#include "sources/heap/heap_census.h"
 #include "sources/proc/numa.h"
 #include "sources/proc/pagemap.h"
 #include "sources/proc/shm.h"
@@ -19,6 +23,8 @@ namespace {
 constexpr Seconds kQuickDeadline{2};     // far more than any of these jobs takes where nobody blocks it
 constexpr Seconds kSlowDeadline{10};     // the symbols of a large library on a slow file system
 constexpr Seconds kRequestDeadline{15};  // requests for growth wait for one another
+constexpr Seconds kHeapDeadline{8};      // a census ends by itself after HeapBudget::time
+constexpr std::uint64_t kHeapMemory = std::uint64_t{256} << 20;
 constexpr Seconds kStartPatience{1};
 constexpr Seconds kPatience{0.1};  // of a tick, at once
 constexpr double kPatienceShare = 0.05;
@@ -75,6 +81,8 @@ class Helper {
                 return done<ShmJob>(job);
             case ReadJob::nodes:
                 return done<NodesJob>(job);
+            case ReadJob::heap:
+                return done<HeapJob>(job);
         }
         return failed();
     }
@@ -166,6 +174,8 @@ class Helper {
         return fullest_shm(root_, namespaces);
     }
 
+    Result<HeapCensus> answer_to(const HeapJob& job) const { return take_heap_census(root_, job.pid, HeapBudget{}); }
+
     // Of a process that is gone: none.
     Result<NodesJob::Answer> answer_to(const NodesJob& job) const {
         const NodeSet memory_nodes(job.memory_nodes.begin(), job.memory_nodes.end());
@@ -177,6 +187,17 @@ class Helper {
     PythonFinder finder_;
     std::shared_ptr<void> keep_{};
 };
+
+// The process decides what its heap looks like, and a bug here must not use up the memory of the machine. The limit
+// leaves room for a census in a program whose own address space is large, as with sanitizers.
+void limit_memory(const SysRoot& root) {
+    const auto statm = read_file(root.proc / "self/statm", 4096);
+    const auto pages = statm ? parse_number(statm->substr(0, statm->find(' '))) : std::nullopt;
+    const std::uint64_t own = pages.value_or(0) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    const rlim_t most = std::max(kHeapMemory, own + HeapBudget{}.memory.n + (std::uint64_t{32} << 20));
+    const rlimit limit{most, most};
+    (void)::setrlimit(RLIMIT_AS, &limit);
+}
 
 }  // namespace
 
@@ -198,6 +219,7 @@ ReadHelpers::ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const Sy
                      .patience_share = kSymbolsPatienceShare,
                      .seems_stuck = kSymbolsPatience}),
       patient(helpers, {.root = root, .deadline = kRequestDeadline}),
+      heap(helpers, {.root = root, .deadline = kHeapDeadline, .helper = HelperSpawner::Helper::heap_reader}),
       probes(helpers) {}
 
 // The spawner has what any of its helpers needs, and each helper gives up the rest before it does anything.
@@ -212,11 +234,17 @@ Result<std::shared_ptr<ReadHelpers>> ReadHelpers::start(const SysRoot& root, Pro
         (void)limit_to(reading);
         serve_read_jobs(root, std::move(socket));
     };
+    const auto read_heaps = [root, reading](Fd socket) {
+        (void)limit_to(reading);
+        limit_memory(root);
+        serve_read_jobs(root, std::move(socket));
+    };
     const auto hold = [probing](Fd socket) {
         (void)limit_to(probing);
         serve_probes(std::move(socket));
     };
-    auto spawner = HelperSpawner::start({.prepare = prepare, .serve = serve, .hold_probes = hold});
+    auto spawner =
+        HelperSpawner::start({.prepare = prepare, .serve = serve, .read_heaps = read_heaps, .hold_probes = hold});
     if (!spawner) return spawner.error();
     return std::make_shared<ReadHelpers>(*spawner, root);
 }
@@ -224,6 +252,7 @@ Result<std::shared_ptr<ReadHelpers>> ReadHelpers::start(const SysRoot& root, Pro
 std::vector<Error> ReadHelpers::take_troubles() {
     auto troubles = quick.take_troubles();
     for (Error& trouble : slow.take_troubles()) troubles.push_back(std::move(trouble));
+    for (Error& trouble : heap.take_troubles()) troubles.push_back(std::move(trouble));
     return troubles;
 }
 

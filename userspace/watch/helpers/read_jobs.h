@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "kernel/features/cuda_calls.h"
 #include "kernel/features/torch_probes.h"
+#include "model/heap.h"
 #include "model/memory.h"
 #include "model/processes/process.h"
 #include "model/sharing.h"
@@ -26,7 +27,7 @@ namespace memscope {
 // What is read of watched processes, each as a job of a helper: see ProcessReader. `number` tells two readings of the
 // same process apart.
 
-enum class ReadJob : std::uint32_t { details, maps, python, code, module, symbols, sharing, library, shm, nodes };
+enum class ReadJob : std::uint32_t { details, maps, python, code, module, symbols, sharing, library, shm, nodes, heap };
 
 struct DetailsJob {  // command line, environment
     static constexpr ReadJob kKind = ReadJob::details;
@@ -142,11 +143,21 @@ struct NodesJob {  // the NUMA nodes that a process may use
     pid_t asked_of() const { return pid; }
 };
 
+struct HeapJob {  // a census of the heap; for ReadHelpers::heap alone
+    static constexpr ReadJob kKind = ReadJob::heap;
+    using Answer = HeapCensus;
+    pid_t pid = 0;
+    std::uint64_t number = 0;
+    auto fields() { return std::tie(pid, number); }
+    pid_t asked_of() const { return pid; }
+};
+
 // Does jobs until the socket is closed: what a helper process does.
 void serve_read_jobs(const SysRoot& root, Fd socket);
 
 // A watcher's helpers. One for what ticks need soon, and one for what takes longer, so that neither waits for the
-// other; a third for threads that can wait; and those that hold user probes. To be started while there is one thread.
+// other; a third for threads that can wait; one with a memory limit that reads heaps; and those that hold user probes.
+// To be started while there is one thread.
 struct ReadHelpers {
     ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const SysRoot& root);
     // Whether user probes may be attached, and whether the kernel attaches several at once: that decides which
@@ -158,13 +169,15 @@ struct ReadHelpers {
     ProcessReader quick;
     ProcessReader slow;
     ProcessReader patient;  // for call() alone
+    ProcessReader heap;     // for HeapJob
     ProbeHolders probes;
 
     void pump() {
         quick.pump();
         slow.pump();
+        heap.pump();
     }
-    std::uint64_t restarts() const { return quick.restarts() + slow.restarts() + patient.restarts(); }
+    std::uint64_t restarts() const { return quick.restarts() + slow.restarts() + patient.restarts() + heap.restarts(); }
     std::vector<Error> take_troubles();
 };
 
