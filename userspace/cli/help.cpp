@@ -17,6 +17,12 @@ Usage:
   memscope growth [--target T] [--top N] [--format text|json|folded|pprof]
                                        show what grew in the target of a running
                                        watcher, by call site
+  memscope heap --pid PID [--again TIME] [--top N] [--format text|json]
+                                       show what is in the heap of a process:
+                                       live blocks, blocks that were freed but
+                                       are still held by malloc or Python, and
+                                       the rest. With --again: also the change
+                                       after this time (root)
   memscope verdict FILE.csv [--limit SIZE] [--warmup TIME] [--json]
                    [--fail-on WORDS]   judge a recorded series: does it leak?
                                        CSV with the header t_seconds,bytes; -

@@ -25,6 +25,12 @@ struct GrowthOptions {
     std::optional<std::size_t> top{};
     std::string format = "text";
 };
+struct HeapOptions {
+    pid_t pid = 0;
+    std::optional<Seconds> again{};  // time until a second census
+    std::size_t top = 5;             // entries of each list
+    bool json = false;
+};
 struct VerdictOptions {
     std::string file{};  // "-" for standard input
     std::optional<Bytes> limit{};
@@ -47,8 +53,8 @@ struct Help {
     std::string text{};
 };
 struct Version {};
-using Command = std::variant<WatchOptions, StatusOptions, GrowthOptions, VerdictOptions, ReportOptions, DoctorOptions,
-                             DemoOptions, Help, Version>;
+using Command = std::variant<WatchOptions, StatusOptions, GrowthOptions, HeapOptions, VerdictOptions, ReportOptions,
+                             DoctorOptions, DemoOptions, Help, Version>;
 
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
