@@ -8,8 +8,9 @@
 
 namespace memscope {
 
-// Reads the heap of a process in a helper process, because the process can block its reader. Returns the output, or the
-// reason why there is none.
+// Asks a running watcher for the heaps of its target. If only a pid is given, reads the heap of this process without a
+// watcher, in a helper process, because the process can block its reader. Returns the output, or the reason why there is
+// none.
 std::variant<std::string, AskFailure> show_heap(const SysRoot& root, const HeapOptions& options);
 
 }  // namespace memscope

@@ -174,17 +174,19 @@ Result<Command> growth_command(const CLI::App& command) {
 
 Result<Command> heap_command(const CLI::App& command) {
     constexpr Seconds kLongest{3600};
+    const auto target = value_of(*command.get_option("--target"));
     const auto pid = value_of(*command.get_option("--pid"));
     const auto again = value_of(*command.get_option("--again"));
     const auto top = value_of(*command.get_option("--top"));
     const auto format = value_of(*command.get_option("--format"));
-    for (const auto* value : {&pid, &again, &top, &format})
+    for (const auto* value : {&target, &pid, &again, &top, &format})
         if (!*value) return value->error();
-    if (!*pid) return plain_error("heap: needs a process", "name it: memscope heap --pid PID");
-    HeapOptions options;
-    const auto number = pid_of(**pid);
-    if (!number) return number.error();
-    options.pid = *number;
+    HeapOptions options{.target = *target};
+    if (*pid) {
+        const auto number = pid_of(**pid);
+        if (!number) return number.error();
+        options.pid = *number;
+    }
     if (*again) {
         const auto time = parse_duration(**again);
         if (!time) return about("--again", time.error());
@@ -340,7 +342,7 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     CLI::App* growth = add_command("growth");
     for (const char* name : {"--target", "--top", "--format"}) add_text(*growth, name);
     CLI::App* heap = add_command("heap");
-    for (const char* name : {"--pid", "--again", "--top", "--format"}) add_text(*heap, name);
+    for (const char* name : {"--target", "--pid", "--again", "--top", "--format"}) add_text(*heap, name);
     CLI::App* verdict = add_command("verdict");
     for (const char* name : {"--limit", "--warmup", "--fail-on"}) add_text(*verdict, name);
     verdict->add_flag("--json");

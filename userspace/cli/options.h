@@ -26,9 +26,10 @@ struct GrowthOptions {
     std::string format = "text";
 };
 struct HeapOptions {
-    pid_t pid = 0;
-    std::optional<Seconds> again{};  // time until a second census
-    std::size_t top = 5;             // entries of each list
+    std::optional<std::string> target{};  // of a running watcher
+    std::optional<pid_t> pid{};           // without a target: read without a watcher
+    std::optional<Seconds> again{};       // time until a second census
+    std::size_t top = 5;                  // entries of each list
     bool json = false;
 };
 struct VerdictOptions {

@@ -45,7 +45,7 @@ HttpResponse answer_heap(const TargetSnapshot& target, const HeapSource& source,
     std::string note;
     if (!answer.failed.empty()) note = "not read: " + printable(answer.failed.front().message());
     if (format == "json") return {.content_type = "application/json", .body = heap_json(report), .note = note};
-    return {.body = heap_text(report, columns->value_or(0)), .note = note};
+    return {.body = heap_text(report, columns->value_or(0)) + (note.empty() ? "" : note + "\n"), .note = note};
 }
 
 }  // namespace memscope
