@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <unistd.h>
+#include <unordered_set>
 
 #include "base/text.h"
 
@@ -28,8 +29,9 @@ bool are_bins(std::span<const std::uint64_t> pairs, std::uint64_t address) {
 
 class ArenaFinder {
   public:
-    ArenaFinder(std::optional<GlibcVersion> version, PresentMemory& memory, const ProcessMaps& maps)
-        : memory_(memory), maps_(maps) {
+    ArenaFinder(std::optional<GlibcVersion> version, PresentMemory& memory, const ProcessMaps& maps,
+                const Deadline& deadline)
+        : memory_(memory), maps_(maps), deadline_(deadline) {
         glibc_.version = version;
     }
 
@@ -70,7 +72,10 @@ class ArenaFinder {
         constexpr std::size_t kMostArenas = 65536;
         glibc_.arenas.clear();
         glibc_.heap_head = 0;
+        heaps_found_ = 0;
+        std::unordered_set<std::uint64_t> seen;
         for (std::uint64_t at = first; glibc_.arenas.size() < kMostArenas;) {
+            if (deadline_.has_passed() || !seen.insert(at).second) return false;
             GlibcArena arena{.address = at, .bins = at + glibc_.bins_offset, .main = at == first};
             if (!read(arena)) return false;
             at = arena.tail.next;
@@ -117,14 +122,14 @@ class ArenaFinder {
 
     // The heaps of other arenas are aligned to their largest possible size, begin with a heap_info and are linked.
     bool find_heaps(GlibcArena& arena) {
-        constexpr std::size_t kMostHeaps = std::size_t{1} << 16;
+        constexpr std::size_t kMostHeaps = std::size_t{1} << 17;  // of all arenas: 8 TiB
         if (glibc_.heap_head == 0 && !find_heap_shape(arena)) return false;
         struct Head {
             std::uint64_t arena, previous, size;
         };
         std::uint64_t total = 0;
         for (std::uint64_t at = rounded_down(arena.tail.top, glibc_.heap_limit);
-             at != 0 && at % glibc_.heap_limit == 0 && arena.heaps.size() < kMostHeaps;) {
+             at != 0 && at % glibc_.heap_limit == 0 && heaps_found_ < kMostHeaps; ++heaps_found_) {
             const auto head = memory_.get<Head>(at);
             if (!head || head->arena != arena.address || head->size > glibc_.heap_limit || head->size == 0) break;
             arena.heaps.push_back({at, at + head->size});
@@ -182,7 +187,9 @@ class ArenaFinder {
 
     PresentMemory& memory_;
     const ProcessMaps& maps_;
+    const Deadline& deadline_;
     GlibcMalloc glibc_{};
+    std::size_t heaps_found_ = 0;
 };
 
 // Bytes of the mapped block whose chunk begins in the page `at`; 0 if there is none. A block with a large alignment
@@ -316,8 +323,8 @@ std::optional<GlibcVersion> parse_glibc_version(std::string_view text) {
 
 std::optional<GlibcMalloc> find_glibc_malloc(std::span<const LibraryData> libraries,
                                              std::optional<GlibcVersion> version, PresentMemory& memory,
-                                             const ProcessMaps& maps) {
-    ArenaFinder finder(version, memory, maps);
+                                             const ProcessMaps& maps, const Deadline& deadline) {
+    ArenaFinder finder(version, memory, maps, deadline);
     if (std::ranges::none_of(libraries, [&](const LibraryData& each) { return finder.find_in(each); }))
         return std::nullopt;
     for (const LibraryData& library : libraries)

@@ -102,7 +102,7 @@ struct GlibcMalloc {
 // bins. Nothing if there are none, or if they changed during the read: then a second try may find them.
 std::optional<GlibcMalloc> find_glibc_malloc(std::span<const LibraryData> libraries,
                                              std::optional<GlibcVersion> version, PresentMemory& memory,
-                                             const ProcessMaps& maps);
+                                             const ProcessMaps& maps, const Deadline& deadline);
 
 // Arenas whose heaps add up to another size than the arena itself counts. A few of them may be growing right now.
 std::size_t doubtful_arenas(const GlibcMalloc& glibc);

@@ -437,7 +437,8 @@ class HeapWalk {
                 (in_bin && next->size_before != size)) {
                 heads_.forget();
                 if (++tries < kTries) continue;
-                ++(head && (next || size < kLeastChunk || at + size > heap.chunks.end) ? sum.torn : sum.absent);
+                const bool impossible = head && (next || size < kLeastChunk || size > heap.chunks.end - at);
+                ++(impossible ? sum.torn : sum.absent);
                 break;
             }
             tries = 0;

@@ -44,17 +44,22 @@ bool is_tcache(std::uint64_t address, PresentMemory& memory) {
 
 class TcacheFinder {
   public:
-    TcacheFinder(const GlibcMalloc& glibc, std::span<const GlibcThread> threads, PresentMemory& memory)
-        : glibc_(glibc), threads_(threads), memory_(memory) {}
+    TcacheFinder(const GlibcMalloc& glibc, std::span<const GlibcThread> threads, PresentMemory& memory,
+                 const Deadline& deadline)
+        : glibc_(glibc), threads_(threads), memory_(memory), deadline_(deadline) {}
 
     TcacheChunks find() {
         if (const auto distance = vote())
             for (const GlibcThread& thread : threads_)
-                if (const auto tcache = tcache_of(thread, *distance)) add(*tcache);
-        std::ranges::sort(found_.chunks);
-        const auto twice = std::ranges::unique(found_.chunks);
-        found_.chunks.erase(twice.begin(), twice.end());
-        return std::move(found_);
+                if (const auto tcache = deadline_.has_passed() ? std::nullopt : tcache_of(thread, *distance))
+                    add(*tcache);
+        // A made-up list can lead to the same chunk twice.
+        TcacheChunks found{.caches = caches_};
+        for (const auto& [chunk, size] : sizes_) {
+            found.chunks.push_back(chunk);
+            found.bytes += size;
+        }
+        return found;
     }
 
   private:
@@ -72,7 +77,7 @@ class TcacheFinder {
         std::size_t asked = 0;
         for (const GlibcThread& thread : threads_) {
             if (thread.tid <= 0) continue;
-            if (++asked > kVoters) break;
+            if (++asked > kVoters || deadline_.has_passed()) break;
             if (asked <= kThorough) {
                 for (std::int64_t at = -kFarthest; at < kFarthest; at += 8)
                     if (tcache_of(thread, at)) ++votes[at];
@@ -85,21 +90,22 @@ class TcacheFinder {
     }
 
     void add(std::uint64_t tcache) {
+        constexpr std::size_t kMostChunks = std::size_t{1} << 19;
+        constexpr std::uint64_t kLargest = std::uint64_t{8} << 20;
         constexpr std::uint64_t kLeastCount = 16;  // default 7; 16 from 2.43 on
         const auto shape = shape_at(tcache, memory_);
         if (!shape) return;
-        ++found_.caches;
+        ++caches_;
         const std::uint64_t most = std::max(glibc_.parameters ? glibc_.parameters->tcache_count : 0, kLeastCount);
         for (std::uint64_t bin = 0; bin < shape->bins; ++bin) {
             std::uint64_t entry = memory_.get<std::uint64_t>(tcache + shape->entries + bin * 8).value_or(0);
-            for (std::uint64_t i = 0; entry != 0 && i < most; ++i) {
+            for (std::uint64_t i = 0; entry != 0 && i < most && sizes_.size() < kMostChunks; ++i) {
                 const auto size = memory_.get<std::uint64_t>(entry - 8), next = memory_.get<std::uint64_t>(entry);
                 if (!size || !next || !has_size_of(bin, *size)) break;
                 // A block that malloc mapped can be cached from 2.42 on. It is not in a heap.
-                if (glibc_.is_in_a_heap(entry - 16)) {
-                    found_.chunks.push_back(entry - 16);
-                    found_.bytes += std::min(*size & kChunkSize, std::uint64_t{1} << 30);
-                }
+                if (glibc_.is_in_a_heap(entry - 16) &&
+                    !sizes_.emplace(entry - 16, std::min(*size & kChunkSize, kLargest)).second)
+                    break;
                 const std::uint64_t link = glibc_.hides_links() ? *next ^ (entry >> 12) : *next;
                 entry = link % 16 == 0 && memory_.pages().contains(link) ? link : 0;
             }
@@ -109,13 +115,16 @@ class TcacheFinder {
     const GlibcMalloc& glibc_;
     std::span<const GlibcThread> threads_;
     PresentMemory& memory_;
-    TcacheChunks found_{};
+    const Deadline& deadline_;
+    std::uint64_t caches_ = 0;
+    std::map<std::uint64_t, std::uint64_t> sizes_{};  // by address
 };
 
 }  // namespace
 
-TcacheChunks find_tcaches(const GlibcMalloc& glibc, std::span<const GlibcThread> threads, PresentMemory& memory) {
-    return TcacheFinder(glibc, threads, memory).find();
+TcacheChunks find_tcaches(const GlibcMalloc& glibc, std::span<const GlibcThread> threads, PresentMemory& memory,
+                          const Deadline& deadline) {
+    return TcacheFinder(glibc, threads, memory, deadline).find();
 }
 
 }  // namespace memscope

@@ -151,7 +151,8 @@ class CensusTaker {
         const auto number = version ? parse_glibc_version(*version) : std::nullopt;
         for (int i = 0; i < kTries && !glibc_ && !deadline_.has_passed(); ++i) {
             memory_.forget();
-            glibc_ = find_glibc_malloc(read_library_data(memory_, maps_, paths.front()), number, memory_, maps_);
+            glibc_ = find_glibc_malloc(read_library_data(memory_, maps_, paths.front()), number, memory_, maps_,
+                                       deadline_.sooner(deadline_.left() * 0.3));
         }
         memory_.forget();
         if (glibc_ && glibc_->was_used()) glibc_version_ = version;
@@ -161,7 +162,7 @@ class CensusTaker {
         std::vector<LibraryData> libraries;
         for (const std::string& path : thread_library_paths(maps_))
             for (LibraryData& each : read_library_data(memory_, maps_, path)) libraries.push_back(std::move(each));
-        threads_ = find_threads(libraries, memory_);
+        threads_ = find_threads(libraries, memory_, deadline_.sooner(deadline_.left() * 0.2));
     }
 
     void read_python(AllocatorName allocator) {
@@ -180,7 +181,7 @@ class CensusTaker {
     void read_free(AllocatorName allocator) {
         if (!glibc_ || !glibc_->was_used()) return;
         memory_.forget();
-        const TcacheChunks tcaches = find_tcaches(*glibc_, threads_, memory_);
+        const TcacheChunks tcaches = find_tcaches(*glibc_, threads_, memory_, deadline_.sooner(deadline_.left() * 0.2));
         memory_.forget();
         const FreeLimits limits{.deadline = deadline_.sooner(deadline_.left() * 0.7),
                                 .most_chunks = budget_.memory.n / 8 / 16};
@@ -194,7 +195,7 @@ class CensusTaker {
         if (allocator != AllocatorName::glibc) return;  // these are not the numbers of the allocator in use
         census_.allocator.version = glibc_version_;
         census_.allocator.arenas = glibc_->arenas.size();
-        census_.allocator.trimmable = Bytes{free.trimmable};
+        census_.allocator.trimmable = Bytes{std::min(free.trimmable, malloc_free_)};
     }
 
     // Gives each present page to one owner.

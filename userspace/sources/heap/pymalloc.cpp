@@ -53,6 +53,7 @@ class PymallocReader {
 
     bool find_in(const LibraryData& library) {
         for (const std::uint64_t array : library.words) {
+            if (deadline_.has_passed()) return false;
             if (array == 0 || array % 16 != 0 || library.range().contains(array)) continue;
             if (!memory_.pages().contains(array)) continue;
             // The first arena holds the first objects of the interpreter and is never freed.
@@ -84,6 +85,7 @@ class PymallocReader {
         std::uint64_t checked = 0, count = kFirstCount;
         for (;;) {
             for (; checked < count; ++checked) {
+                if (checked % kFirstCount == 0 && deadline_.has_passed()) return 0;
                 const auto entry = memory_.get<ArenaEntry>(array + checked * sizeof(ArenaEntry));
                 const bool sound = entry && (is_unused(*entry) || is_allocated(*entry, memory_.pages()));
                 if (!sound) return count == kFirstCount ? 0 : count / 2;

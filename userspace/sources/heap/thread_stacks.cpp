@@ -26,7 +26,8 @@ bool find_stack(GlibcThread& thread, PresentMemory& memory) {
     return false;
 }
 
-bool follow(std::uint64_t head, std::uint64_t first, PresentMemory& memory, std::vector<GlibcThread>& found) {
+bool follow(std::uint64_t head, std::uint64_t first, PresentMemory& memory, const Deadline& deadline,
+            std::vector<GlibcThread>& found) {
     constexpr std::int32_t kLargestTid = 1 << 22;
     struct Node {
         std::uint64_t next, previous;
@@ -34,6 +35,7 @@ bool follow(std::uint64_t head, std::uint64_t first, PresentMemory& memory, std:
     };
     std::uint64_t before = head;
     for (std::uint64_t at = first; at != head && found.size() < kMostThreads;) {
+        if (deadline.has_passed()) return false;
         const auto node = memory.get<Node>(at);
         if (!node || node->previous != before || node->tid < -1 || node->tid > kLargestTid) return false;
         GlibcThread thread{.node = at, .tid = node->tid};
@@ -49,16 +51,18 @@ bool follow(std::uint64_t head, std::uint64_t first, PresentMemory& memory, std:
 
 }  // namespace
 
-std::vector<GlibcThread> find_threads(std::span<const LibraryData> libraries, PresentMemory& memory) {
+std::vector<GlibcThread> find_threads(std::span<const LibraryData> libraries, PresentMemory& memory,
+                                      const Deadline& deadline) {
     std::vector<GlibcThread> all;
     std::unordered_set<std::uint64_t> known;
     for (const LibraryData& library : libraries)
         for (std::size_t i = 0; i + 1 < library.words.size() && all.size() < kMostThreads; ++i) {
+            if (deadline.has_passed()) return all;
             const std::uint64_t head = library.address(i), first = library.words[i];
             if (first == head || first % 8 != 0 || library.words[i + 1] % 8 != 0) continue;
             if (!memory.pages().contains(first)) continue;
             std::vector<GlibcThread> found;
-            if (!follow(head, first, memory, found)) continue;
+            if (!follow(head, first, memory, deadline, found)) continue;
             for (const GlibcThread& thread : found)
                 if (known.insert(thread.node).second) all.push_back(thread);
         }
