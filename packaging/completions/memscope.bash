@@ -32,7 +32,7 @@ _memscope() {
     case $command in
         status) words='--target --json --help' ;;
         growth) words='--target --top --format --help' ;;
-        heap) words='--pid --again --top --format --help' ;;
+        heap) words='--target --pid --again --top --format --help' ;;
         verdict) words='--limit --warmup --json --fail-on --help' ;;
         report) words='--json --report-dir --help' ;;
         doctor) words='--json --help' ;;
