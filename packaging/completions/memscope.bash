@@ -7,7 +7,7 @@ _memscope() {
     for ((i = 1; i < COMP_CWORD; ++i)); do
         case ${COMP_WORDS[i]} in
             --) return ;; # a command of the user's: default completion
-            status | growth | verdict | report | doctor | demo) command=${COMP_WORDS[i]} ;;
+            status | growth | heap | verdict | report | doctor | demo) command=${COMP_WORDS[i]} ;;
         esac
     done
     case $before in
@@ -24,14 +24,15 @@ _memscope() {
         --user) mapfile -t COMPREPLY < <(compgen -u -- "$word"); return ;;
         --report-dir) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
         --config) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
-        --memory-max | --interval | --duration | --listen | --http-host | --linger | --on-timeout | --target | --top | --limit | --warmup) return ;;
+        --memory-max | --interval | --duration | --listen | --http-host | --linger | --on-timeout | --target | --top | --again | --limit | --warmup) return ;;
         --fail-on) mapfile -t COMPREPLY < <(compgen -W 'insufficient warming_up stable spiky leaking' -- "$word"); return ;;
         --format) mapfile -t COMPREPLY < <(compgen -W 'text json folded pprof' -- "$word"); return ;;
     esac
-    local words="status growth verdict report doctor demo $watching"
+    local words="status growth heap verdict report doctor demo $watching"
     case $command in
         status) words='--target --json --help' ;;
         growth) words='--target --top --format --help' ;;
+        heap) words='--target --pid --again --top --format --help' ;;
         verdict) words='--limit --warmup --json --fail-on --help' ;;
         report) words='--json --report-dir --help' ;;
         doctor) words='--json --help' ;;

@@ -7,19 +7,24 @@ function __memscope_cgroups
     end
 end
 
-set -l commands status growth verdict report doctor demo
+set -l commands status growth heap verdict report doctor demo
 set -l watching "not __fish_seen_subcommand_from $commands"
 complete -c memscope -f
 complete -c memscope -n "__fish_is_first_arg" -a status -d 'Show the last tick of a running watcher'
 complete -c memscope -n "__fish_is_first_arg" -a growth -d 'Show what grew, by call site'
+complete -c memscope -n "__fish_is_first_arg" -a heap -d 'Show what is in the heap of a process'
 complete -c memscope -n "__fish_is_first_arg" -a verdict -d 'Judge a recorded series'
 complete -c memscope -n "__fish_is_first_arg" -a report -d 'Show the last death report'
 complete -c memscope -n "__fish_is_first_arg" -a doctor -d 'Show what works on this machine'
 complete -c memscope -n "__fish_is_first_arg" -a demo -d 'Run and watch a small job whose verdict is known'
 complete -c memscope -n "__fish_seen_subcommand_from demo" -a 'leak warmup spikes steps workers wrapper'
-complete -c memscope -n "__fish_seen_subcommand_from status growth" -l target -x -d 'Name of the target'
+complete -c memscope -n "__fish_seen_subcommand_from status growth heap" -l target -x -d 'Name of the target'
 complete -c memscope -n "__fish_seen_subcommand_from growth" -l top -x -d 'Number of call sites'
 complete -c memscope -n "__fish_seen_subcommand_from growth" -l format -x -a 'text json folded pprof' -d 'Output format'
+complete -c memscope -n "__fish_seen_subcommand_from heap" -l pid -x -a '(__fish_complete_pids)' -d 'Process'
+complete -c memscope -n "__fish_seen_subcommand_from heap" -l again -x -d 'Time until a second census'
+complete -c memscope -n "__fish_seen_subcommand_from heap" -l top -x -d 'Number of entries of each list'
+complete -c memscope -n "__fish_seen_subcommand_from heap" -l format -x -a 'text json' -d 'Output format'
 complete -c memscope -n "__fish_seen_subcommand_from verdict" -F
 complete -c memscope -n "__fish_seen_subcommand_from verdict" -l limit -x -d 'Limit to forecast'
 complete -c memscope -n "__fish_seen_subcommand_from verdict" -l warmup -x -d 'Growth since the start that ends within this time is not a leak'

@@ -20,9 +20,11 @@ MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
 SECONDS = 8
 MIB = 1 << 20
 STORIES = {'leak': 'keeps 8 MiB more every second', 'warmup': 'slower and slower', 'spikes': 'whenever it validates',
-           'steps': 'a little more at each validation', 'workers': 'three workers that share it', 'wrapper': 'watch uv'}
+           'steps': 'a little more at each validation', 'workers': 'three workers that share it', 'wrapper': 'watch uv',
+           'fragmentation': 'frees nine tenths of it'}
 ANSWERS = {'leak': 'a leak in the trainer', 'warmup': 'nothing is wrong', 'spikes': 'no leak', 'steps': 'a leak in steps',
-           'workers': 'copy-on-write un-sharing', 'wrapper': '2 levels below uv'}
+           'workers': 'copy-on-write un-sharing', 'wrapper': '2 levels below uv',
+           'fragmentation': 'free inside malloc'}
 
 check = Checks()
 
@@ -140,6 +142,7 @@ def shows(scenario, samples):
         'workers': risen(cgroup) > 250 and flat(summed) and still and flat(trainer),
         'wrapper': still and risen(trainer) > 150 and depth(tree, 'python') == 2 and
         sorted(name for name, _, _ in tree.values()) == ['bash', 'pt_data_worker', 'python', 'uv'],
+        'fragmentation': still and risen(trainer) > 300 and min(steps) >= 0,
     }[scenario], [round(x) for x in (cgroup if scenario == 'workers' else trainer)]
 
 
@@ -160,6 +163,9 @@ def scenarios():
             if scenario == 'workers':
                 check('workers: the verdict names the copies as the cause, and nothing else',
                       leaks and all('copy-on-write un-sharing' in part and 'look at what is kept' not in part for part in leaks), leaks)
+            if scenario == 'fragmentation':
+                check('fragmentation: the verdict says that it is no leak of objects',
+                      any('not a leak of your objects' in part for part in leaks), leaks)
             peak = max((anon for anon, _ in samples), default=0)
             check(f'{scenario}: below 768 MiB', 0 < peak < 768 * MIB, peak)
             check(f'{scenario}: no process and no cgroup is left', not left and not cgroup_left, (left, cgroup_left))

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,6 +55,14 @@ class Packer {
     void put_other(const std::optional<T>& value) {
         put(value.has_value());
         if (value) put(*value);
+    }
+    template <class Key, class Value>
+    void put_other(const std::map<Key, Value>& values) {
+        put(values.size());
+        for (const auto& [key, value] : values) {
+            put(key);
+            put(value);
+        }
     }
     template <class T>
     void put_other(const Result<T>& result) {
@@ -131,6 +140,15 @@ class Unpacker {
     void take_other(std::optional<T>& value) {
         bool there = false;
         if (take(there) && there) take(value.emplace());
+    }
+    template <class Key, class Value>
+    void take_other(std::map<Key, Value>& values) {
+        std::size_t count = 0;
+        if (!take(count) || !has(count)) return;  // each pair has at least one byte
+        for (std::size_t i = 0; i < count && good_; ++i) {
+            Key key{};
+            if (take(key)) take(values[std::move(key)]);
+        }
     }
     template <class T>
     void take_other(Result<T>& result) {

@@ -17,6 +17,15 @@ Usage:
   memscope growth [--target T] [--top N] [--format text|json|folded|pprof]
                                        show what grew in the target of a running
                                        watcher, by call site
+  memscope heap [--target T] [--pid PID] [--again TIME] [--top N]
+                [--format text|json]   show what is in the heap of a process:
+                                       live blocks, blocks that were freed but
+                                       are still held by malloc or Python, and
+                                       the rest. Of the largest processes in the
+                                       target of a running watcher, of one of
+                                       its processes, or with --pid alone of any
+                                       process, without a watcher (root). With
+                                       --again: also the change after this time
   memscope verdict FILE.csv [--limit SIZE] [--warmup TIME] [--json]
                    [--fail-on WORDS]   judge a recorded series: does it leak?
                                        CSV with the header t_seconds,bytes; -
@@ -27,7 +36,7 @@ Usage:
                                        what to do
   memscope doctor [--json]             show what works on this machine, and what
                                        each missing feature costs
-  memscope demo [leak|warmup|spikes|steps|workers|wrapper]
+  memscope demo [leak|warmup|spikes|steps|workers|wrapper|fragmentation]
                                        run and watch a small job whose verdict
                                        is known (root)
 

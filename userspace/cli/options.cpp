@@ -67,7 +67,7 @@ Error unexpected(const CLI::App& command, const std::string& word, bool cgroup_g
     if (cgroup_given)
         return plain_error(shortened(word) + ": unexpected argument",
                            "repeat --cgroup for each name, and put globs in quotes");
-    const std::vector<std::string> commands{"status", "growth", "verdict", "report", "doctor", "demo", "help"};
+    const std::vector<std::string> commands{"status", "growth", "heap", "verdict", "report", "doctor", "demo", "help"};
     return plain_error(shortened(word) + ": unknown command", did_you_mean(word, commands, kSeeHelp));
 }
 
@@ -78,6 +78,13 @@ Status read_config_file(WatchOptions& options, const std::optional<std::string>&
     if (!given && text.error().code == std::errc::no_such_file_or_directory) return Done{};
     return Error{text.error().code, "config file: " + text.error().where,
                  given ? "choose a file that can be read" : "make it readable, or remove it"};
+}
+
+Result<pid_t> pid_of(const std::string& text) {
+    const auto number = parse_number(text);
+    if (!number || *number == 0 || *number > 1U << 22U)  // the largest pid_max there is
+        return plain_error(fmt::format("--pid: '{}' is not a pid", shortened(text)), "`ps` lists the pids");
+    return static_cast<pid_t>(*number);
 }
 
 // Decides what is watched: cgroups, a process, or a command. A process or a command on the command line overrides the
@@ -96,10 +103,9 @@ Status choose_subject(WatchOptions& options, const CLI::App& app, std::vector<st
                            "add the command: memscope --memory-max 4G -- python train.py");
     if (*pid || !command.empty()) options.cgroups.clear();
     if (*pid) {
-        const auto number = parse_number(**pid);
-        if (!number || *number == 0 || *number > 1U << 22U)  // the largest pid_max there is
-            return plain_error(fmt::format("--pid: '{}' is not a pid", shortened(**pid)), "`ps` lists the pids");
-        options.pid = static_cast<pid_t>(*number);
+        const auto number = pid_of(**pid);
+        if (!number) return number.error();
+        options.pid = *number;
     }
     if (*memory_max) {
         const auto size = parse_size(**memory_max);
@@ -164,6 +170,43 @@ Result<Command> growth_command(const CLI::App& command) {
             fmt::format("--format: '{}' is unknown", shortened(options.format)),
             did_you_mean(options.format, formats, fmt::format("the formats are: {}", fmt::join(formats, ", "))));
     return Command(std::move(options));
+}
+
+Result<Command> heap_command(const CLI::App& command) {
+    constexpr Seconds kLongest{3600};
+    const auto target = value_of(*command.get_option("--target"));
+    const auto pid = value_of(*command.get_option("--pid"));
+    const auto again = value_of(*command.get_option("--again"));
+    const auto top = value_of(*command.get_option("--top"));
+    const auto format = value_of(*command.get_option("--format"));
+    for (const auto* value : {&target, &pid, &again, &top, &format})
+        if (!*value) return value->error();
+    HeapOptions options{.target = *target};
+    if (*pid) {
+        const auto number = pid_of(**pid);
+        if (!number) return number.error();
+        options.pid = *number;
+    }
+    if (*again) {
+        const auto time = parse_duration(**again);
+        if (!time) return about("--again", time.error());
+        if (time->count() <= 0 || *time > kLongest)
+            return plain_error("--again: must be more than 0 s and at most 1 h", kSeeHelp);
+        options.again = *time;
+    }
+    if (*top) {
+        const auto entries = parse_number(**top);
+        if (!entries || *entries == 0)
+            return plain_error(fmt::format("--top: '{}' is not a number of entries", shortened(**top)), kSeeHelp);
+        options.top = *entries;
+    }
+    const std::vector<std::string> formats{"text", "json"};
+    const std::string chosen = format->value_or(formats.front());
+    if (std::ranges::find(formats, chosen) == formats.end())
+        return plain_error(fmt::format("--format: '{}' is unknown", shortened(chosen)),
+                           did_you_mean(chosen, formats, fmt::format("the formats are: {}", fmt::join(formats, ", "))));
+    options.json = chosen == "json";
+    return Command(options);
 }
 
 Result<Command> verdict_command(const CLI::App& command, const CLI::Option& file) {
@@ -298,6 +341,8 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     status->add_flag("--json");
     CLI::App* growth = add_command("growth");
     for (const char* name : {"--target", "--top", "--format"}) add_text(*growth, name);
+    CLI::App* heap = add_command("heap");
+    for (const char* name : {"--target", "--pid", "--again", "--top", "--format"}) add_text(*heap, name);
     CLI::App* verdict = add_command("verdict");
     for (const char* name : {"--limit", "--warmup", "--fail-on"}) add_text(*verdict, name);
     verdict->add_flag("--json");
@@ -319,7 +364,7 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
         return plain_error(error.what(), kSeeHelp);
     }
     const auto commands = app.get_subcommands();
-    for (const CLI::App* each : {status, growth, verdict, report, doctor, demo})
+    for (const CLI::App* each : {status, growth, heap, verdict, report, doctor, demo})
         if (each->parsed() && !each->remaining().empty()) return unexpected(*each, each->remaining().front(), false);
     if (const auto left = app.remaining(); !left.empty())
         return unexpected(app, left.front(), app.count("--cgroup") > 0);
@@ -331,6 +376,7 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
             return plain_error(
                 fmt::format("{}: is before the command {}", option->get_name(), commands.front()->get_name()),
                 "options of a command come after it, see memscope --help");
+    if (heap->parsed()) return heap_command(*heap);
     if (demo->parsed()) return demo_command(*scenario);
     if (verdict->parsed()) return verdict_command(*verdict, *file);
     if (report->parsed()) return report_command(*report, *report_file);

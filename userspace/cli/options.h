@@ -25,6 +25,13 @@ struct GrowthOptions {
     std::optional<std::size_t> top{};
     std::string format = "text";
 };
+struct HeapOptions {
+    std::optional<std::string> target{};  // of a running watcher
+    std::optional<pid_t> pid{};           // without a target: read without a watcher
+    std::optional<Seconds> again{};       // time until a second census
+    std::size_t top = 5;                  // entries of each list
+    bool json = false;
+};
 struct VerdictOptions {
     std::string file{};  // "-" for standard input
     std::optional<Bytes> limit{};
@@ -47,8 +54,8 @@ struct Help {
     std::string text{};
 };
 struct Version {};
-using Command = std::variant<WatchOptions, StatusOptions, GrowthOptions, VerdictOptions, ReportOptions, DoctorOptions,
-                             DemoOptions, Help, Version>;
+using Command = std::variant<WatchOptions, StatusOptions, GrowthOptions, HeapOptions, VerdictOptions, ReportOptions,
+                             DoctorOptions, DemoOptions, Help, Version>;
 
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 

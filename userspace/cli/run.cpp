@@ -3,6 +3,7 @@
 #include "cli/demo.h"
 #include "cli/doctor.h"
 #include "cli/growth.h"
+#include "cli/heap.h"
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/print.h"
@@ -46,6 +47,12 @@ int run_command(const GrowthOptions& options) {
     const auto& [output, note] = std::get<GrowthAnswer>(answer);
     if (!note.empty()) complain(plain_error(note));
     return print_and_end(output);
+}
+
+int run_command(const HeapOptions& options) {
+    const auto answer = show_heap(SysRoot{}, options);
+    if (const auto* failure = std::get_if<AskFailure>(&answer)) return fail(failure->error, failure->exit_status);
+    return print_and_end(std::get<std::string>(answer));
 }
 
 int run_command(const VerdictOptions& options) {

@@ -179,4 +179,20 @@ Answer wrapper_answer(const Observation& seen) {
                             above.size(), printable(top.comm), top.pid, moved(top_moved, printable(top.comm)))};
 }
 
+Answer fragmentation_answer(const Observation& seen) {
+    const Line trainer = role_line(seen, Role::trainer);
+    const Moment last = seen.empty() ? Moment{} : seen.back();
+    if (!last.heap) return {.seen = false, .text = "No heap census was taken."};
+    const Bytes free = last.heap->part(HeapPart::malloc_free);
+    const std::string back =
+        last.heap->allocator.trimmable
+            ? fmt::format("malloc_trim(0) would give back {}", human_size(*last.heap->allocator.trimmable))
+            : std::string("how much malloc_trim(0) would give back is not known");
+    return {.seen = risen(trainer) >= kMaterial && free >= kMaterial && last.cause == GrowthCause::Kind::malloc_free,
+            .text = fmt::format("The trainer went from {} to {}, and {} of {} were free inside malloc at the last "
+                                "census: no leak of its objects, but memory that malloc keeps. {}.",
+                                human_size(first_of(trainer)), human_size(last_of(trainer)), human_size(free),
+                                human_size(last.heap->anon), back)};
+}
+
 }  // namespace memscope

@@ -40,5 +40,6 @@ Answer spikes_answer(const Observation& seen);
 Answer steps_answer(const Observation& seen);
 Answer workers_answer(const Observation& seen);
 Answer wrapper_answer(const Observation& seen);
+Answer fragmentation_answer(const Observation& seen);
 
 }  // namespace memscope

@@ -40,6 +40,7 @@ namespace {
 
 constexpr const char* kCgroup = "memscope-demo";
 constexpr Seconds kFastestTick{0.05};
+constexpr Seconds kHeapEvery{2};  // at least between two heap censuses; a demo has no five minutes
 
 // Blocks the signals from before the cgroup is created until it is removed, so that nothing is left behind. The watcher
 // handles them.
@@ -57,6 +58,7 @@ WatchOptions watch_options(const Scenario& scenario, const TargetInfo& cgroup, S
     options.duration = kScenarioLength / clock.speed();
     options.interval = std::max(Seconds{1} / clock.speed(), kFastestTick);
     options.warmup = kScenarioWarmup / clock.speed();
+    options.heap_every = kHeapEvery / clock.speed();
     options.status_every = Seconds{10} / clock.speed();
     options.listen.reset();
     options.report_dir.clear();  // the end of the demo is not a death to report

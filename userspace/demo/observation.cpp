@@ -35,7 +35,11 @@ void observe(Observation& seen, const Snapshot& snapshot, double began) {
     Moment moment{.at = Seconds{snapshot.time - began},
                   .cgroup_anon = target.memory.by_kind.anon,
                   .unsharing = target.sharing.explanation};
-    if (const ScopeVerdict* verdict = target.verdict()) moment.verdict = verdict->judgement.verdict;
+    if (const ScopeVerdict* verdict = target.verdict()) {
+        moment.verdict = verdict->judgement.verdict;
+        if (verdict->cause) moment.cause = verdict->cause->kind;
+    }
+    if (!target.heap.empty()) moment.heap = target.heap.front().census;
     for (const auto& [key, unshared] : target.sharing.unshared) moment.unshared += unshared.bytes;
     for (const Process& process : target.processes)
         moment.members.push_back({.pid = process.task.id.pid,

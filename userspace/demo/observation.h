@@ -20,7 +20,9 @@ struct Moment {
     Bytes unshared{};         // copy-on-write un-sharing of all roles, as memscope measured it
     std::string unsharing{};  // memscope's explanation of it; empty: too small to mention
     std::vector<Member> members{};
-    Verdict verdict = Verdict::insufficient;  // of memscope
+    Verdict verdict = Verdict::insufficient;   // of memscope
+    std::optional<GrowthCause::Kind> cause{};  // that the verdict names
+    std::optional<HeapCensus> heap{};          // the latest census of the largest process
 };
 using Observation = std::vector<Moment>;
 

@@ -18,6 +18,7 @@ struct Actor {
     Curve holds = constant({});
     Bytes dataset{};                // allocated before the children are forked, so that they share it
     Curve rewrites = constant({});  // how much of its parent's dataset it has written to
+    Curve mallocs = constant({});   // taken from malloc, see FragmentedHeap
     std::vector<Actor> children{};
 };
 

@@ -33,6 +33,12 @@ Actor sharing_job() {
     return launcher("torchrun", std::move(parent));
 }
 
+Actor fragmenting_job() {
+    Actor parent = trainer(constant(mebibytes(16)), {worker()});
+    parent.mallocs = leaking(mebibytes(8), kLoading);
+    return launcher("torchrun", std::move(parent));
+}
+
 Actor wrapped_job() {
     Actor hidden = trainer(model(64) + leaking(mebibytes(5), kLoading), {worker()});
     return launcher("uv", launcher("bash", std::move(hidden)));
@@ -73,6 +79,12 @@ std::vector<Scenario> make_scenarios() {
          .limit = mebibytes(512),
          .top = wrapped_job(),
          .answer = wrapper_answer},
+        {.name = "fragmentation",
+         .story = "A trainer takes 8 MiB from malloc every second and frees nine tenths of it, but not in an order in "
+                  "which malloc can give memory back. Is that a leak?",
+         .limit = mebibytes(512),
+         .top = fragmenting_job(),
+         .answer = fragmentation_answer},
     };
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <fcntl.h>
 #include <new>
@@ -38,6 +39,24 @@ void ResidentMemory::follow(Bytes wanted) {
         if (chunk.empty()) return;
         chunks_.push_back(chunk);
     }
+}
+
+void FragmentedHeap::follow(Bytes wanted) {
+    const std::size_t count = (wanted.n + kBlock / 2) / kBlock;
+    pieces_.reserve(std::max(count, pieces_.capacity()));
+    while (pieces_.size() < count) {
+        void* block = std::malloc(kBlock);
+        if (!block) return;
+        std::memset(block, 1, kBlock);
+        // The block before is cut only now: the free rest of the last block would go back to the end of the heap.
+        if (!pieces_.empty())
+            if (void* cut = std::realloc(pieces_.back(), kLive)) pieces_.back() = cut;
+        pieces_.push_back(block);
+    }
+}
+
+FragmentedHeap::~FragmentedHeap() {
+    for (void* piece : pieces_) std::free(piece);
 }
 
 Dataset Dataset::build(Bytes size) {
@@ -96,9 +115,11 @@ void become(const Actor& actor, pid_t parent) {
         if (forked < 0) ::_exit(1);
     }
     ResidentMemory memory;
+    FragmentedHeap heap;
     const auto play = [&] {
         const Seconds now = clock.at(read_clock().boot_ns);
         memory.follow(actor.holds(now));
+        heap.follow(actor.mallocs(now));
         dataset.rewrite(actor.rewrites(now));
     };
     play();

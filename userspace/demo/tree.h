@@ -32,6 +32,26 @@ class ResidentMemory {
     std::vector<std::span<char>> chunks_;
 };
 
+// Takes memory from malloc and frees nine tenths of it, in an order that leaves malloc nothing to give back: each block
+// is cut to a tenth of its size, so that a small live piece is followed by a free one that is too small for the next
+// block.
+class FragmentedHeap {
+  public:
+    FragmentedHeap() = default;
+    FragmentedHeap(const FragmentedHeap&) = delete;
+    FragmentedHeap& operator=(const FragmentedHeap&) = delete;
+    ~FragmentedHeap();
+
+    void follow(Bytes wanted);  // rounds to whole blocks; never shrinks
+    Bytes taken() const { return {pieces_.size() * kBlock}; }
+    Bytes live() const { return {pieces_.size() * kLive}; }
+
+  private:
+    static constexpr std::size_t kBlock = 40'000;
+    static constexpr std::size_t kLive = kBlock / 10;
+    std::vector<void*> pieces_;
+};
+
 // Memory that is allocated before a fork, so that the children share it. Never freed before the process ends.
 class Dataset {
   public:

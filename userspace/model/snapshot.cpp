@@ -22,7 +22,8 @@ RoleCounters& RoleCounters::operator+=(const RoleCounters& other) {
 }
 
 std::string_view name_of(GrowthCause::Kind kind) {
-    static constexpr std::string_view kNames[] = {"unsharing", "shared_memory", "page_tables", "kernel"};
+    static constexpr std::string_view kNames[] = {"unsharing", "shared_memory", "page_tables",
+                                                  "kernel",    "malloc_free",   "python_free"};
     return kNames[static_cast<std::size_t>(kind)];
 }
 

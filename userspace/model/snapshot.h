@@ -10,6 +10,7 @@
 #include "model/deaths/death.h"
 #include "model/gpu/gpu.h"
 #include "model/growth/growth.h"
+#include "model/heap.h"
 #include "model/judgement.h"
 #include "model/memory.h"
 #include "model/precursor.h"
@@ -93,7 +94,14 @@ struct GrowingLines {
 
 // The main cause of the rise since a leak or a warm-up began, if it is not memory that a program keeps.
 struct GrowthCause {
-    enum class Kind { unsharing, shared_memory, page_tables, kernel };
+    enum class Kind {
+        unsharing,
+        shared_memory,
+        page_tables,
+        kernel,
+        malloc_free,  // freed blocks that malloc keeps
+        python_free,  // free blocks and pools of pymalloc
+    };
     Kind kind = Kind::unsharing;
     Bytes bytes{};
     double share = 0;  // of the rise, 0 to 1
@@ -139,6 +147,7 @@ struct TargetSnapshot {
     std::vector<Death> deaths{};                     // since the last tick, in order of time
     DeathTally death_tally{};                        // of all deaths
     std::optional<Death> last_death{};               // the latest death with `news`, at any time
+    std::vector<ProcessHeap> heap{};                 // of processes that have a census, largest first
 
     const ScopeVerdict* verdict() const { return verdicts.empty() ? nullptr : &verdicts.front(); }
 };

@@ -4,6 +4,7 @@
 #include "record/fields_death.h"
 #include "record/fields_gpu.h"
 #include "record/fields_growth.h"
+#include "record/fields_heap.h"
 #include "record/fields_memory.h"
 #include "record/fields_process.h"
 #include "record/fields_sharing.h"
@@ -20,11 +21,11 @@ struct Fields<TargetInfo> {
 template <>
 struct Fields<TargetSnapshot> {
     using T = TargetSnapshot;
-    static constexpr auto list =
-        fields(field<1>(&T::info), field<2>(&T::run), field<3>(&T::up), field<4>(&T::memory), field<5>(&T::processes),
-               field<6>(&T::roles), field<7>(&T::counters), field<8>(&T::shm), field<9>(&T::sharing),
-               field<10>(&T::gpu), field<11>(&T::reclaim), field<12>(&T::precursors), field<13>(&T::lines),
-               field<14>(&T::verdicts), field<15>(&T::deaths), field<16>(&T::death_tally), field<17>(&T::last_death));
+    static constexpr auto list = fields(
+        field<1>(&T::info), field<2>(&T::run), field<3>(&T::up), field<4>(&T::memory), field<5>(&T::processes),
+        field<6>(&T::roles), field<7>(&T::counters), field<8>(&T::shm), field<9>(&T::sharing), field<10>(&T::gpu),
+        field<11>(&T::reclaim), field<12>(&T::precursors), field<13>(&T::lines), field<14>(&T::verdicts),
+        field<15>(&T::deaths), field<16>(&T::death_tally), field<17>(&T::last_death), field<18>(&T::heap));
 };
 
 template <>

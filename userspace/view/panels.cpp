@@ -11,6 +11,7 @@
 #include "outputs/growth/growth_report.h"
 #include "outputs/growth/growth_text.h"
 #include "outputs/text/gpu_text.h"
+#include "outputs/text/heap_line.h"
 #include "outputs/text/text_layout.h"
 #include "view/compact.h"
 
@@ -334,6 +335,63 @@ Line kinds_legend(const MemoryState& memory, std::size_t width, bool colour) {
         line.add(width >= kWide ? human_size(size) + " " : compact_size(size));
     }
     return line;
+}
+
+namespace {
+
+struct HeapLook {
+    const char* glyph;
+    Style style;
+};
+
+// Memory that an allocator keeps free stands out, because it can be given back.
+HeapLook look_of(HeapPart part) {
+    switch (part) {
+        case HeapPart::malloc_live:
+            return {"█", Style::anon};
+        case HeapPart::malloc_free:
+            return {"░", Style::warn};
+        case HeapPart::python_live:
+            return {"▓", Style::file};
+        case HeapPart::python_free:
+            return {"▒", Style::warn};
+        case HeapPart::mapped:
+            return {"#", Style::shmem};
+        case HeapPart::stacks:
+            return {"+", Style::kernel};
+        case HeapPart::other:
+            break;
+    }
+    return {"·", Style::other};
+}
+
+}  // namespace
+
+Line heap_bar(const ProcessHeap& heap, std::size_t width, bool colour) {
+    const auto present = heap_parts(heap.census);
+    Bytes all;
+    for (const HeapPartText& part : present) all += part.size;
+    std::vector<BarSpan> parts;
+    constexpr double kFull = 1 + 1e-9;  // as in kinds_bar
+    for (const HeapPartText& part : present) {
+        const HeapLook look = look_of(part.part);
+        parts.push_back({kFull * share(part.size, all), colour ? "▄" : look.glyph, look.style});
+    }
+    Line line;
+    line.add(" ");
+    add_bar(line, width > 2 ? width - 2 : 0, parts);
+    return line;
+}
+
+Line heap_legend(const ProcessHeap& heap, double now, std::size_t width, bool colour) {
+    Line line;
+    for (const HeapPartText& part : heap_parts(heap.census)) {
+        const HeapLook look = look_of(part.part);
+        line.add(" ").add(colour ? "■" : look.glyph, look.style).add(fmt::format(" {} ", part.name), Style::dim);
+        line.add(compact_size(part.size));
+    }
+    const Line title = Line{}.add("  " + heap_title(heap, now) + " ", Style::dim);
+    return line.width() + title.width() <= width ? spread(std::move(line), title, width) : line;
 }
 
 Line trouble_line(const TargetSnapshot& target) {

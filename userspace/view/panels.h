@@ -35,6 +35,9 @@ Line limit_line(const MemoryState& memory, std::size_t width);  // the bar again
 Line headroom_line(const MemoryState& memory, std::size_t width);
 Line kinds_bar(const MemoryState& memory, std::size_t width, bool colour);
 Line kinds_legend(const MemoryState& memory, std::size_t width, bool colour);
+// The parts of the heap of a process, by its last census.
+Line heap_bar(const ProcessHeap& heap, std::size_t width, bool colour);
+Line heap_legend(const ProcessHeap& heap, double now, std::size_t width, bool colour);
 Line trouble_line(const TargetSnapshot& target);  // pressure if there is PSI, kernel events, /dev/shm
 
 // One line per precursor. If there are more precursors than rows, the last line names the others.

@@ -20,6 +20,8 @@ struct Layout {
     std::size_t kinds_gap = 0;
     std::size_t kinds_bar = 0;
     std::size_t kinds_legend = 0;
+    std::size_t heap_bar = 0;
+    std::size_t heap_legend = 0;
     std::size_t gpus = 0;
     std::size_t trouble = 0;
     std::size_t precursors = 0;
@@ -32,7 +34,7 @@ struct Layout {
 };
 
 Layout lay_out(std::size_t height, std::size_t targets, std::size_t gpus, std::size_t precursors, std::size_t verdict,
-               std::size_t deaths) {
+               std::size_t deaths, bool heap) {
     const auto from = [&](std::size_t least, std::size_t rows = 1) { return height >= least ? rows : 0; };
     Layout layout;
     layout.targets = targets > 1 ? std::min(from(12, height / 6), targets) : 0;
@@ -43,6 +45,8 @@ Layout lay_out(std::size_t height, std::size_t targets, std::size_t gpus, std::s
     layout.kinds_gap = from(28);
     layout.kinds_bar = from(14);
     layout.kinds_legend = from(11);
+    layout.heap_bar = heap ? from(30) : 0;
+    layout.heap_legend = heap ? from(24) : 0;
     layout.gpus = std::min(from(12, height / 6), gpus);
     layout.trouble = from(16);  // kept when empty, so that the lines below do not move
     layout.precursors = std::min(from(10, height / 8), precursors);
@@ -56,8 +60,8 @@ Layout lay_out(std::size_t height, std::size_t targets, std::size_t gpus, std::s
     layout.deaths = std::min(deaths, height >= 16 ? 3 : from(2));
     const std::size_t taken = layout.deaths + layout.targets + layout.targets_gap + layout.title + layout.limit +
                               layout.headroom + layout.kinds_gap + layout.kinds_bar + layout.kinds_legend +
-                              layout.gpus + layout.trouble + layout.precursors + layout.verdict + layout.gap +
-                              layout.header + layout.note + layout.footer;
+                              layout.heap_bar + layout.heap_legend + layout.gpus + layout.trouble + layout.precursors +
+                              layout.verdict + layout.gap + layout.header + layout.note + layout.footer;
     layout.page = height - std::min(taken, height);
     return layout;
 }
@@ -74,7 +78,8 @@ class Painter {
         constexpr std::size_t kMostRows = 3;
         const auto deaths = death_panel(snapshot_, state_, look_.width, kMostRows);
         layout_ = lay_out(look_.height, snapshot_.targets.size(), snapshot_.gpus.size(),
-                          target ? target->precursors.size() : 0, verdict_.size(), state_.help ? 0 : deaths.size());
+                          target ? target->precursors.size() : 0, verdict_.size(), state_.help ? 0 : deaths.size(),
+                          target && !target->heap.empty());
         if (target) {
             fold_large_roles(state_, *target);
             scene_.tree = build_tree(*target, history_, state_);
@@ -116,6 +121,10 @@ class Painter {
         add({}, layout_.kinds_gap);
         add(kinds_bar(memory, width, look_.colour), layout_.kinds_bar);
         add(kinds_legend(memory, width, look_.colour), layout_.kinds_legend);
+        if (!target.heap.empty()) {
+            add(heap_bar(target.heap.front(), width, look_.colour), layout_.heap_bar);
+            add(heap_legend(target.heap.front(), snapshot_.time, width, look_.colour), layout_.heap_legend);
+        }
         for (Line& line : gpu_panel(snapshot_, target, width, layout_.gpus)) add(std::move(line), 1);
         add(trouble_line(target), layout_.trouble);
         for (Line& line : precursor_lines(snapshot_, target, layout_.precursors)) add(std::move(line), 1);

@@ -22,11 +22,14 @@ WatchState::Settings state_settings(const WatchOptions& options) {
                         .trend = {.held = options.precursors.eta_warmup_held, .horizon = options.precursors.eta_warmup},
                         .precursors = options.precursors,
                         .keep_ranks = options.keep_ranks,
-                        .page = Bytes{static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))}},
+                        .page = Bytes{static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))},
+                        .heap_while_leaking = 3 * options.heap_every},
             .role_rules = options.role_rules,
             .linger = options.linger.value_or(kLinger),
             .watching_since_ns = read_clock().boot_ns};
 }
+
+Seconds boot_time() { return std::chrono::nanoseconds(read_clock().boot_ns); }
 
 bool reports_cgroups(const std::vector<Probe>& probes) {
     return std::ranges::all_of(probes, [](const Probe& probe) {
@@ -44,6 +47,9 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared
       cuda_(std::make_unique<CudaWatch>(reads_, options.gpu, options.torch)),
       sharing_(
           [helpers = reads_](const SharingJob& job) { return helpers->slow.ask(job, ProcessReader::Patience::none); }),
+      heap_(std::make_unique<HeapRecorder>(
+          [helpers = reads_](const HeapJob& job) { return helpers->heap.ask(job, ProcessReader::Patience::none); },
+          options.heap_every)),
       machine_(root_, hierarchy),
       source_(std::move(source)),
       refresh_(reports_cgroups(session_.probes())),
@@ -97,7 +103,8 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
 
 Status Collector::watch_rings() {
     std::vector<int> sources = session_.event_fds();
-    sources.insert(sources.end(), {reads_->quick.fd(), reads_->slow.fd(), reads_->probes.fd()});
+    sources.insert(sources.end(),
+                   {reads_->quick.fd(), reads_->slow.fd(), reads_->heap.fd(), reads_->probes.fd(), heap_->fd()});
     if (growth_) sources.push_back(growth_->retry_fd());
     for (const int fd : sources)
         if (auto added = events_.add(fd); !added) return added;
@@ -139,6 +146,7 @@ void Collector::take_events() {
         growth_->look_again();
         growth_->mapped().take_events(session_);
     }
+    heap_->pump(boot_time(), state_.processes().living());
     if (refresh_.is_due_between_ticks(read_clock().boot_ns)) refresh_targets();
 }
 
@@ -226,6 +234,14 @@ void Collector::follow_growth() {
     growth_->tick(state_.processes(), runs_of());
 }
 
+// Hands over the censuses that the helper has taken, and asks for those that the last tick wanted.
+void Collector::take_censuses(const Now& now) {
+    const Seconds time = std::chrono::nanoseconds(now.boot_ns);
+    heap_->want(time, state_.take_census_wishes());
+    heap_->pump(time, state_.processes().living());
+    for (const HeapCensus& census : heap_->take_taken()) state_.take(census);
+}
+
 void Collector::read_targets(const MachineReadings& machine, ReadingsByTarget& readings) {
     source_->begin_tick();
     const bool all_exist = reader_.read({.helpers = *reads_,
@@ -290,6 +306,7 @@ Result<Snapshot> Collector::take_tick(const Now& began) {
     follow_growth();
     cuda_->tick(session_, state_.processes(), state_.targets(), machine->gpus, now.boot_ns);
     machine->sharing = sharing_.tick(state_.processes().living(), *scan_began_ns, now.boot_ns);
+    take_censuses(now);
     ReadingsByTarget readings = state_.count_processes(now);
     read_targets(*machine, readings);
     Snapshot snapshot = state_.judge(*std::move(machine), std::move(readings), finished());

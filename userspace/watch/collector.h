@@ -11,6 +11,7 @@
 #include "watch/gpu/cuda_watch.h"
 #include "watch/gpu/nvml_watch.h"
 #include "watch/growth/growth_recorder.h"
+#include "watch/heap/heap_recorder.h"
 #include "watch/helpers/read_jobs.h"
 #include "watch/helpers/tick_reads.h"
 #include "watch/self/self_reader.h"
@@ -43,6 +44,8 @@ class Collector {
     std::vector<Error> take_refusals();
     // Null where growth is not followed. It lives as long as the collector and may be asked from any thread.
     GrowthRecorder* growth() { return growth_.get(); }
+    // It lives as long as the collector and may be asked from any thread.
+    HeapRecorder& heap() { return *heap_; }
     const CudaWatch& cuda() const { return *cuda_; }
     // Names of targets that exist, but are not in the last snapshot because their memory could not be read.
     const std::set<std::string>& unread_targets() const { return unread_targets_; }
@@ -63,6 +66,7 @@ class Collector {
     Result<std::uint64_t> scan_processes();
     Result<MachineReadings> read_machine();
     void follow_growth();
+    void take_censuses(const Now& now);
     void read_targets(const MachineReadings& machine, ReadingsByTarget& readings);
     SelfSample describe_self(const Now& now);
     DeathLookups lookups();
@@ -75,6 +79,7 @@ class Collector {
     std::unique_ptr<GrowthRecorder> growth_{};
     std::unique_ptr<NvmlWatch> gpus_{};  // null: switched off
     SharingRecorder sharing_;
+    std::unique_ptr<HeapRecorder> heap_;
     MachineLookups machine_;
     EventPoll events_{};  // of everything that is read between two ticks
     std::unique_ptr<TargetSource> source_;

@@ -48,6 +48,44 @@ GrowthSource growth_of(GrowthRecorder* recorder, const Board& board, NativeReads
     };
 }
 
+// The process with that pid, or the largest ones.
+std::vector<ProcessId> processes_to_read(const TargetSnapshot& target, std::optional<pid_t> pid) {
+    std::vector<ProcessId> ids;
+    if (!pid)
+        for (const CensusWish& wish : largest_processes(target.processes)) ids.push_back(wish.process);
+    if (!ids.empty()) return ids;
+    const auto size = [](const Process& process) { return process.own_anon(); };
+    const auto chosen =
+        pid ? std::ranges::find_if(target.processes, [&](const Process& each) { return each.task.id.pid == *pid; })
+            : std::ranges::max_element(target.processes, {}, size);
+    if (chosen != target.processes.end()) ids.push_back(chosen->task.id);
+    return ids;
+}
+
+HeapSource heap_of(HeapRecorder& recorder) {
+    return [&recorder](const TargetSnapshot& target, std::optional<pid_t> pid) {
+        std::vector<const Process*> processes;
+        for (const ProcessId& id : processes_to_read(target, pid))
+            for (const Process& process : target.processes)
+                if (process.task.id == id) processes.push_back(&process);
+        std::vector<ProcessId> ids;
+        for (const Process* process : processes) ids.push_back(process->task.id);
+        HeapAnswer answer;
+        auto taken = recorder.take(ids);
+        for (std::size_t i = 0; i < taken.size(); ++i) {
+            if (!taken[i]) {
+                answer.failed.push_back(taken[i].error());
+                continue;
+            }
+            ProcessHeap heap{.role = {processes[i]->role, processes[i]->rank}, .census = *std::move(taken[i])};
+            for (const ProcessHeap& known : target.heap)
+                if (known.census.process == ids[i]) heap.earlier = known.census;
+            answer.processes.push_back(std::move(heap));
+        }
+        return answer;
+    };
+}
+
 DeathReporter::GrowthOf growth_at(GrowthRecorder* recorder) {
     if (!recorder) return {};
     return [recorder](const TargetSnapshot& target) { return recorder->report(target, NativeReads::Wait::no); };
@@ -430,6 +468,7 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
     const auto trouble = [&heartbeat] { return heartbeat.trouble(read_clock().boot_ns); };
     Board board;                                     // must outlive the servers, which read it
     std::optional<Loop> loop;                        // must outlive the servers: requests for growth read its collector
+    HeapRecorder& heap = collector->heap();          // keeps its address when the collector is moved
     GrowthRecorder* recorder = collector->growth();  // keeps its address when the collector is moved
     const GrowthSource growth = growth_of(recorder, board, NativeReads::Wait::yes);
     std::optional<HttpServer> http;
@@ -456,9 +495,12 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
     // Without the socket `memscope status` does not find this watcher. That is a warning only, and watching goes on.
     remove_stale_sockets(root);
     auto status = HttpServer::on_unix(
-        own_socket(root), make_routes(board, {.status = true, .growth = growth, .trouble = trouble, .record = true}));
+        own_socket(root),
+        make_routes(board,
+                    {.status = true, .growth = growth, .trouble = trouble, .heap = heap_of(heap), .record = true}));
     if (!status) loop->warn_user(status.error());
     auto ended = loop->run();
+    heap.stop_waiting();
     if (recorder) recorder->stop_waiting();  // the servers end when all requests are answered
     return ended;
 }

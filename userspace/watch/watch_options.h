@@ -33,7 +33,10 @@ struct WatchOptions {
     Seconds growth_window{60};                  // averaged over this time
     Seconds warmup = std::chrono::minutes(20);  // growth that ends within this time since the start is no leak
     std::vector<Verdict> fail_on{};             // final verdicts that make memscope exit with a failure
-    bool wait = false;                          // for cgroups with plain names that do not exist yet
+    // Shortest time between two heap censuses of a process that memscope takes by itself; only tests and the demo
+    // change it.
+    Seconds heap_every = std::chrono::minutes(5);
+    bool wait = false;  // for cgroups with plain names that do not exist yet
     Seconds interval{1};
     std::optional<Seconds> duration{};
     std::optional<std::string> listen = "127.0.0.1:9750";  // none: no HTTP

@@ -79,6 +79,12 @@ void WatchState::count_stalls(TargetState& target, const ReclaimStalls& counted)
     for (TargetState* around : targets_.around(target.id)) around->stalls.add(rise);
 }
 
+void WatchState::take(const HeapCensus& census) {
+    const auto process = processes_.living().find(census.process.pid);
+    if (process == processes_.living().end() || process->second.task.id != census.process) return;
+    for (TargetState* target : targets_.around(process->second.task.target)) target->heap.add(census);
+}
+
 TargetSnapshot WatchState::judge_target(TargetState& target, TargetReadings readings, const MachineReadings& machine) {
     TargetSnapshot out{.info = target.info,
                        .memory = *std::move(readings.memory),
@@ -88,6 +94,7 @@ TargetSnapshot WatchState::judge_target(TargetState& target, TargetReadings read
                        .gpu = std::move(readings.gpu),
                        .lines = std::move(readings.lines)};
     target.sharing.describe(machine.sharing, out);
+    target.heap.describe(out);  // before judging: it can explain growth
     out.roles = sum_by_role(out.processes);
     target.cuda_failures.describe(out);
     target.deaths.hand_over(out);  // before judging: a forecast for a process that has died does not hold any more
@@ -98,6 +105,7 @@ TargetSnapshot WatchState::judge_target(TargetState& target, TargetReadings read
     out.run = target.runs.current();
     if (machine.counts_stalls) out.reclaim = target.stalls.sum();
     out.precursors = target.find_precursors(out, machine.host, machine.now);
+    for (const CensusWish& wish : target.heap.wishes(boot, out)) census_wishes_.push_back(wish);
     target.remember(out);
     return out;
 }

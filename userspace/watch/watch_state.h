@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "analysis/roles/role_rules.h"
@@ -20,6 +21,7 @@ namespace memscope {
 //   apply(), take()       events of the kernel            -> process table, undecided deaths
 //   reconcile()           scan of all processes           -> process table
 //   settle()              process table, host             -> roles, deaths of targets
+//   take(HeapCensus)      heap censuses                   -> targets
 //   follow_runs()         process table                   -> runs of jobs; only where growth is followed
 //   count_processes()     process table                   -> counters by role, processes of each target
 //   judge()               readings of machine and targets -> Snapshot
@@ -71,6 +73,11 @@ class WatchState {
     // Hands its last values over to the ended targets. Its processes are in the target around it from then on.
     void end_target(CgroupId id, const RoleLedger& final, const Now& now);
 
+    // A heap census belongs to all targets around its process.
+    void take(const HeapCensus& census);
+    // The heap censuses that are wanted because of the last tick.
+    std::vector<CensusWish> take_census_wishes() { return std::exchange(census_wishes_, {}); }
+
     std::uint64_t folded_ranks() const { return roles_.folded_ranks(); }
 
   private:
@@ -85,6 +92,7 @@ class WatchState {
     DeathRecorder deaths_{};
     EndedTargets ended_;
     HostMemory host_{};  // of the last tick
+    std::vector<CensusWish> census_wishes_{};
 };
 
 }  // namespace memscope

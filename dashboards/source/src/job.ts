@@ -1,7 +1,7 @@
 import { annotation, dashboard, datasourceVariable, labelVariable } from './dashboard.js';
 import { glance } from './job/glance.js';
 import { gpu } from './job/gpu.js';
-import { deaths, faults, kinds, roles, sharing } from './job/rows.js';
+import { deaths, faults, heap, kinds, roles, sharing } from './job/rows.js';
 import { JOB, of, WATCHER } from './job/select.js';
 import { watcher } from './job/watcher.js';
 
@@ -23,5 +23,5 @@ export const job = dashboard('memscope-job', 'memscope: a job',
     annotation('OOM kills', 'dark-red', `increase(${of('memory_events_total', JOB, 'event="oom_kill"')}[1m]) > 0`, 'OOM kill'),
     annotation('Verdict', 'purple', `changes(${verdict}[1m]) > 0 and ${verdict} == 1`, '{{verdict}}'),
   ],
-  rows: [glance, roles, kinds, faults, sharing, gpu, deaths, watcher],
+  rows: [glance, roles, kinds, faults, heap, sharing, gpu, deaths, watcher],
 });

@@ -82,7 +82,8 @@ TEST(OptionErrors, OptionsOfAnotherCommand) {
 
 TEST(OptionErrors, DemosThatDoNotExistListThoseThatDo) {
     EXPECT_EQ(refusal({"demo", "warm"}),
-              "demo warm: there is no such demo; the demos are: leak, warmup, spikes, steps, workers, wrapper");
+              "demo warm: there is no such demo; the demos are: leak, warmup, spikes, steps, workers, wrapper, "
+              "fragmentation");
     EXPECT_THAT(refusal({"demo", "leak", "leak"}), StartsWith("leak: unexpected argument"));
 }
 

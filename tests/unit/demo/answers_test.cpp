@@ -71,10 +71,21 @@ TEST(Answers, TheWrapperNamesTheProcessThatGrewAndItsDepth) {
                                    HasSubstr("2 levels below uv (pid 100). uv did not change")));
 }
 
+TEST(Answers, FragmentationIsFreeMemoryInsideMalloc) {
+    const Answer answer = answer_of("fragmentation");
+    EXPECT_TRUE(answer.seen);
+    EXPECT_THAT(answer.text, AllOf(HasSubstr("from 16 MiB to 392 MiB, and 338 MiB of 392 MiB were free inside malloc"),
+                                   HasSubstr("malloc_trim(0) would give back 301 MiB")));
+    Observation unexplained = observed(find_scenario("fragmentation")->top);
+    unexplained.back().cause.reset();
+    EXPECT_FALSE(fragmentation_answer(unexplained).seen) << "memscope must have found the cause";
+}
+
 TEST(Answers, AJobThatStaysFlatShowsNothing) {
     for (const Scenario& scenario : scenarios()) {
         Actor top = scenario.top;
         trainer_of(top).holds = constant(mebibytes(96));
+        trainer_of(top).mallocs = constant({});
         for (Actor& worker : trainer_of(top).children) worker.rewrites = constant({});
         EXPECT_FALSE(scenario.answer(observed(top)).seen) << scenario.name;
     }
@@ -92,6 +103,7 @@ TEST(Answers, OneScenarioIsNotMistakenForAnother) {
     EXPECT_FALSE(shows("steps", "spikes"));
     EXPECT_FALSE(shows("steps", "leak"));
     EXPECT_FALSE(shows("workers", "leak"));
+    EXPECT_FALSE(shows("fragmentation", "leak"));
     EXPECT_FALSE(shows("wrapper", "leak"));  // one level is not two
 }
 

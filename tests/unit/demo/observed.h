@@ -10,14 +10,21 @@ namespace memscope {
 inline void add_members(Moment& moment, UnsharingStory& story, const Actor& actor, pid_t parent, Seconds t,
                         Bytes inherited) {
     const auto pid = static_cast<pid_t>(100 + moment.members.size());
-    moment.cgroup_anon += actor.holds(t) + actor.dataset + actor.rewrites(t);
+    moment.cgroup_anon += actor.holds(t) + actor.dataset + actor.rewrites(t) + actor.mallocs(t);
     moment.unshared += actor.rewrites(t);
     story.add({.role = actor.role, .parent = Role::trainer, .copied = actor.rewrites(t)});
     moment.members.push_back({.pid = pid,
                               .parent = parent,
                               .comm = actor.comm,
                               .role = actor.role,
-                              .anon = actor.holds(t) + actor.dataset + inherited});
+                              .anon = actor.holds(t) + actor.mallocs(t) + actor.dataset + inherited});
+    if (const Bytes taken = actor.mallocs(t); taken.n > 0) {
+        moment.heap.emplace();
+        moment.heap->anon = moment.members.back().anon;
+        moment.heap->part(HeapPart::malloc_free) = {taken.n / 10 * 9};
+        moment.heap->allocator.trimmable = Bytes{taken.n / 10 * 8};
+        moment.cause = GrowthCause::Kind::malloc_free;
+    }
     for (const Actor& child : actor.children) add_members(moment, story, child, pid, t, actor.dataset);
 }
 

@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 #include "demo/scenario.h"
 #include "demo/tree.h"
@@ -11,7 +12,7 @@ using testing::ElementsAre;
 
 // The memory that would be charged to the cgroup: a shared page counts once until it is rewritten.
 Bytes wanted(const Actor& actor, Seconds t, Bytes inherited = {}) {
-    Bytes sum = actor.holds(t) + actor.dataset + std::min(actor.rewrites(t), inherited);
+    Bytes sum = actor.holds(t) + actor.mallocs(t) + actor.dataset + std::min(actor.rewrites(t), inherited);
     for (const Actor& child : actor.children) sum += wanted(child, t, actor.dataset);
     return sum;
 }
@@ -22,11 +23,11 @@ Bytes peak(const Scenario& scenario) {
     return most;
 }
 
-TEST(Scenarios, AllSixAreThereAndTheFirstIsTheLeak) {
+TEST(Scenarios, AllSevenAreThereAndTheFirstIsTheLeak) {
     std::vector<std::string_view> names;
     for (const Scenario& scenario : scenarios()) names.push_back(scenario.name);
-    EXPECT_THAT(names, ElementsAre("leak", "warmup", "spikes", "steps", "workers", "wrapper"));
-    EXPECT_EQ(scenario_names(), "leak, warmup, spikes, steps, workers, wrapper");
+    EXPECT_THAT(names, ElementsAre("leak", "warmup", "spikes", "steps", "workers", "wrapper", "fragmentation"));
+    EXPECT_EQ(scenario_names(), "leak, warmup, spikes, steps, workers, wrapper, fragmentation");
 }
 
 TEST(Scenarios, AreFoundByTheirWholeName) {
@@ -96,6 +97,20 @@ TEST(StageClock, IsZeroUntilItBeginsAndStopsAtTheEnd) {
     EXPECT_EQ(clock->at(4'000'000'000), Seconds{0});
     EXPECT_DOUBLE_EQ(clock->at(8'000'000'000).count(), 6);  // twice as fast
     EXPECT_EQ(clock->at(500'000'000'000), kScenarioLength);
+}
+
+TEST(FragmentedHeap, FreesNineTenthsAndMallocCannotReuseThem) {
+    FragmentedHeap heap;
+    heap.follow(mebibytes(8));
+    const auto before = ::mallinfo2();
+    heap.follow(mebibytes(40));
+    const auto after = ::mallinfo2();
+    EXPECT_NEAR(static_cast<double>(heap.taken().n), static_cast<double>(mebibytes(40).n), 40'000);
+    EXPECT_EQ(heap.live().n, heap.taken().n / 10);
+    EXPECT_GT(after.arena - before.arena, mebibytes(31).n) << "the next blocks did not fit into what was freed";
+    EXPECT_GT(after.fordblks - before.fordblks, mebibytes(27).n);
+    heap.follow({});
+    EXPECT_GT(heap.taken(), mebibytes(39)) << "it never shrinks";
 }
 
 TEST(ResidentMemory, FollowsUpAndDownInWholeChunks) {

@@ -23,6 +23,18 @@ Process process(pid_t pid, pid_t parent, Role role, const char* comm, const char
     return process;
 }
 
+ProcessHeap heap(pid_t pid, const RoleKey& role, double time, Bytes live, Bytes free) {
+    HeapCensus census{.process = {pid, static_cast<std::uint64_t>(pid) * 1000},
+                      .time = time,
+                      .taken = Seconds{0.25},
+                      .anon = live + free};
+    census.part(HeapPart::malloc_live) = live;
+    census.part(HeapPart::malloc_free) = free;
+    census.allocator = {
+        .name = AllocatorName::glibc, .version = "2.36", .arenas = 64, .trimmable = Bytes{free.n / 10 * 9}};
+    return {.role = role, .census = std::move(census)};
+}
+
 TargetSnapshot training(const char* name) {
     TargetSnapshot target;
     target.info.name = name;

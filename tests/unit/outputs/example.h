@@ -8,6 +8,9 @@ constexpr Bytes gib(std::uint64_t n) { return {n << 30U}; }
 
 Process process(pid_t pid, pid_t parent, Role role, const char* comm, const char* command, Bytes anon);
 
+// A census of glibc with live and free memory, nine tenths of which can be trimmed.
+ProcessHeap heap(pid_t pid, const RoleKey& role, double time, Bytes live, Bytes free);
+
 // A training job below a limit: a launcher, a trainer, three DataLoader workers.
 TargetSnapshot training(const char* name = "train");
 // Snapshots with that one target: without GPUs, and with two GPUs, one of them lost.

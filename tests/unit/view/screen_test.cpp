@@ -133,6 +133,27 @@ TEST(ViewScreen, KindsDifferWithoutColour) {
         EXPECT_THAT(screen.text(), HasSubstr(legend));
 }
 
+TEST(ViewScreen, ThePartsOfTheHeapAreBelowTheKindsOnceThereIsACensus) {
+    Screen screen;
+    screen.look = {.width = 120, .height = 40, .colour = false};
+    screen.draw();
+    EXPECT_THAT(screen.text(), Not(HasSubstr("malloc free")));
+    ProcessHeap heap{.role = {Role::trainer, 0}, .census = {.process = {101, 1}, .time = screen.snapshot.time - 120}};
+    heap.census.part(HeapPart::malloc_live) = gib(11);
+    heap.census.part(HeapPart::malloc_free) = gib(20);
+    screen.snapshot.targets[0].heap = {heap};
+    screen.draw();
+    expect_inside(screen.scene, screen.look);
+    EXPECT_THAT(screen.text(), testing::ContainsRegex("· other.*\n.*█+░+.*\n.*█ malloc live 11G ░ malloc free 20G .*"
+                                                      "trainer of rank 0, pid 101, 2 min ago"));
+    for (const std::size_t height : {10, 20, 24, 30})
+        for (const std::size_t width : {20, 60, 80}) {
+            screen.look = {.width = width, .height = height, .colour = true};
+            screen.draw();
+            expect_inside(screen.scene, screen.look);
+        }
+}
+
 TEST(ViewScreen, TheLineOfTheRoleShowsSizesAndItsGrowth) {
     Screen screen;
     Snapshot next = example(1001);

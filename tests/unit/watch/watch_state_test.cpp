@@ -10,6 +10,8 @@ namespace {
 
 using testing::Contains;
 using testing::Field;
+using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 
 constexpr CgroupId kOuter{1};
@@ -270,6 +272,92 @@ TEST(WatchState, TheLastTickShowsTheDeathsOfATreeWhoseCgroupIsGone) {
         EXPECT_EQ(target.memory.usage, Bytes{2 * kGiB}) << "at its last tick";
         EXPECT_EQ(target.counters.at({Role::trainer}).exits, 1U);
     }
+}
+
+HeapCensus census(const ProcessId& process, const Now& now, std::uint64_t anon, std::uint64_t malloc_free) {
+    HeapCensus taken{.process = process, .time = now.unix_seconds, .anon = Bytes{anon}};
+    taken.part(HeapPart::malloc_free) = Bytes{malloc_free};
+    taken.part(HeapPart::malloc_live) = Bytes{anon - malloc_free};
+    taken.allocator = {.name = AllocatorName::glibc, .arenas = 64, .trimmable = Bytes{malloc_free / 10 * 9}};
+    return taken;
+}
+
+// The word stays, because memory that is not given back kills the job, too.
+TEST(WatchState, GrowthThatIsFreeInsideMallocIsNotCalledALeakOfTheJobsObjects) {
+    Recording job;
+    job.trainer = kGiB;
+    job.run(1200, 0);
+    job.state.take(census(kTrainer, job.now(), job.trainer, kGiB / 8));
+    job.run(2400, kMiB / 2);
+    const Snapshot before = job.tick();
+    ASSERT_EQ(before.targets.at(1).verdict()->judgement.verdict, Verdict::leaking);
+    EXPECT_FALSE(before.targets[1].verdict()->cause) << "not known yet";
+    EXPECT_THAT(before.targets[1].verdict()->explanation, HasSubstr("look at what is kept"));
+
+    job.state.take(census(kTrainer, job.now(), job.trainer, job.trainer - kGiB + kGiB / 8));
+    const Snapshot after = job.tick();
+    for (const TargetSnapshot& target : after.targets) {
+        ASSERT_THAT(target.heap, SizeIs(1)) << target.info.name << ": both targets are around the process";
+        EXPECT_EQ(target.heap[0].role.role, Role::trainer);
+        ASSERT_TRUE(target.heap[0].earlier);
+        const ScopeVerdict& verdict = *target.verdict();
+        EXPECT_EQ(verdict.judgement.verdict, Verdict::leaking);
+        ASSERT_TRUE(verdict.cause);
+        EXPECT_EQ(verdict.cause->kind, GrowthCause::Kind::malloc_free);
+        EXPECT_THAT(verdict.explanation, HasSubstr("are free inside malloc, where 64 arenas keep freed blocks"));
+        EXPECT_THAT(verdict.explanation, Not(HasSubstr("look at what is kept")));
+    }
+}
+
+TEST(WatchState, GrowthThatIsLiveIsExplainedAsBefore) {
+    Recording job;
+    job.trainer = kGiB;
+    job.run(1200, 0);
+    job.state.take(census(kTrainer, job.now(), job.trainer, kGiB / 8));
+    job.run(2400, kMiB / 2);
+    job.state.take(census(kTrainer, job.now(), job.trainer, kGiB / 8));
+    const Snapshot after = job.tick();
+    EXPECT_FALSE(after.targets.at(1).verdict()->cause);
+    EXPECT_THAT(after.targets[1].verdict()->explanation, HasSubstr("look at what is kept"));
+}
+
+TEST(WatchState, APrecursorSaysHowMuchMemoryIsFreeInsideMalloc) {
+    Recording job;
+    job.trainer = 4 * kGiB - 300 * kMiB;
+    job.run(60, 0);
+    job.state.take(census(kTrainer, job.now(), job.trainer, 2 * kGiB));
+    const Snapshot last = job.tick();
+    ASSERT_THAT(last.targets.at(1).precursors, SizeIs(1));
+    EXPECT_EQ(last.targets[1].precursors[0].kind, PrecursorKind::near_limit);
+    EXPECT_THAT(last.targets[1].precursors[0].reason, HasSubstr("2.0 GiB of 3.7 GiB are free inside malloc"));
+}
+
+TEST(WatchState, CensusesAreWantedWhenALeakIsFound) {
+    Recording job;
+    job.run(1200, 0);
+    job.state.take_census_wishes();
+    bool urgent = false;
+    for (int i = 0; i < 480 && !urgent; ++i) {
+        const Snapshot now = job.run(5, kMiB / 2);
+        for (const CensusWish& wish : job.state.take_census_wishes()) {
+            urgent = urgent || wish.urgent;
+            EXPECT_EQ(wish.process, kTrainer);
+        }
+        EXPECT_EQ(urgent, now.targets.at(1).verdict()->judgement.verdict == Verdict::leaking ||
+                              !now.targets[1].precursors.empty());
+    }
+    EXPECT_TRUE(urgent);
+}
+
+TEST(WatchState, ACensusIsGoneWithItsProcess) {
+    Recording job;
+    job.tick();
+    job.state.take(census(kTrainer, job.now(), kGiB, kGiB / 2));
+    EXPECT_THAT(job.tick().targets.at(1).heap, SizeIs(1));
+    job.kill_trainer();
+    EXPECT_THAT(job.tick().targets.at(1).heap, SizeIs(0));
+    job.state.take(census(kTrainer, job.now(), kGiB, kGiB / 2));  // it came late
+    EXPECT_THAT(job.tick().targets.at(1).heap, SizeIs(0));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 #include <iterator>
 
+#include "analysis/heap/free_memory_text.h"
 #include "analysis/targets/target_judge.h"
 #include "base/text.h"
 
@@ -21,15 +22,19 @@ std::string per_minute(double bytes_per_second) {
     return human_size(Bytes{static_cast<std::uint64_t>(size)}) + " a minute";
 }
 
-// For a leak, or for growth that looks like one although the warm-up was not over.
-void add_leak(const Judgement& judgement, const std::string& top_site, std::vector<std::string>& advice) {
+// For a leak, or for growth that looks like one although the warm-up was not over. `free` describes free memory of an
+// allocator, if it explains the growth; then the lines that touched the memory first are not the cause.
+void add_leak(const Judgement& judgement, const std::string& top_site, const std::string& free,
+              std::vector<std::string>& advice) {
     const bool leaks = judgement.verdict == Verdict::leaking;
     const std::string what =
         leaks
             ? "It was leaking"
             : fmt::format("It grew at a constant rate of {} and gave nothing back, while a warm-up usually slows down",
                           per_minute(judgement.floor_slope));
-    if (top_site.empty())
+    if (!free.empty())
+        advice.push_back(fmt::format("At the last heap census, {}.", free));
+    else if (top_site.empty())
         advice.push_back(what +
                          ", and no call site is known: run it again without --no-growth and --no-python, then "
                          "`memscope growth` names the lines.");
@@ -132,8 +137,15 @@ std::vector<std::string> advice_for_oom_kill(const DeathReport& report, const st
             "memscope does not know which limit was reached: see the kernel log (dmesg, journalctl -k).");
     const ScopeVerdict* verdict = target.verdict();
     const Judgement judgement = verdict ? verdict->judgement : Judgement{};
+    std::string free;
+    if (verdict && verdict->cause) {
+        if (verdict->cause->kind == GrowthCause::Kind::malloc_free)
+            free = free_memory_text(target, HeapPart::malloc_free);
+        if (verdict->cause->kind == GrowthCause::Kind::python_free)
+            free = free_memory_text(target, HeapPart::python_free);
+    }
     if (judgement.verdict == Verdict::leaking || (judgement.verdict == Verdict::warming_up && judgement.steady))
-        add_leak(judgement, top_site, advice);
+        add_leak(judgement, top_site, free, advice);
     else if (own && oom.constraint != OomConstraint::host)
         add_size(judgement.verdict, judgement, advice);
     add_kinds(target, advice);

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "analysis/growth/line_history.h"
+#include "analysis/heap/free_memory_text.h"
 #include "analysis/limits/limit_text.h"
 #include "analysis/limits/memory_peak.h"
 #include "analysis/verdict/explain.h"
@@ -108,6 +109,14 @@ std::string cause_text(const TargetSnapshot& target, const ScopeVerdict& verdict
                 "{} of it are kernel memory that cannot be reclaimed; check for open files, sockets and processes "
                 "that are left behind",
                 size);
+        case GrowthCause::Kind::malloc_free:
+        case GrowthCause::Kind::python_free: {
+            const bool python = cause.kind == GrowthCause::Kind::python_free;
+            std::string text =
+                free_memory_text(target, python ? HeapPart::python_free : HeapPart::malloc_free, verdict.role);
+            if (!text.empty()) return text;
+            return fmt::format("{} of it are free inside {}", size, python ? "Python's allocator" : "malloc");
+        }
     }
     return {};
 }

@@ -6,7 +6,6 @@ namespace memscope {
 namespace {
 
 constexpr std::size_t kMostSteps = 128;
-constexpr double kMostOfTheRise = 0.5;
 // Share of the time since the leak began; the floor of this last part is the floor now.
 constexpr double kLatest = 0.125;
 
@@ -45,7 +44,7 @@ void PartsHistory::add(Seconds now, const HeldParts& parts) {
     steps_.push_back({now, parts});
 }
 
-std::optional<GrowthCause> PartsHistory::cause_since(Seconds then) const {
+std::optional<PartsHistory::Ends> PartsHistory::ends_since(Seconds then) const {
     if (steps_.empty()) return std::nullopt;
     // The step that contains `then`, or the first one after it.
     auto first = std::ranges::find_if(steps_, [&](const Step& step) { return step.began + step_ > then; });
@@ -55,13 +54,26 @@ std::optional<GrowthCause> PartsHistory::cause_since(Seconds then) const {
     const HeldParts* now = &steps_.back().lowest;
     for (auto step = steps_.rbegin(); step != steps_.rend() && step->began >= latest; ++step)
         now = &lower(*now, step->lowest);
-    const Bytes rise = now->judged - before.judged;
-    if (rise.n == 0) return std::nullopt;
+    if (now->judged <= before.judged) return std::nullopt;
+    return Ends{.before = before, .now = *now};
+}
+
+std::optional<PartsHistory::Rise> PartsHistory::rise_since(Seconds then) const {
+    const auto ends = ends_since(then);
+    if (!ends) return std::nullopt;
+    return Rise{.from = ends->before.judged, .by = ends->now.judged - ends->before.judged};
+}
+
+std::optional<GrowthCause> PartsHistory::cause_since(Seconds then) const {
+    const auto ends = ends_since(then);
+    if (!ends) return std::nullopt;
+    const auto& [before, now] = *ends;
+    const Bytes rise = now.judged - before.judged;
 
     using Kind = GrowthCause::Kind;
-    GrowthCause most{.kind = Kind::unsharing, .bytes = now->unshared - before.unshared};
+    GrowthCause most{.kind = Kind::unsharing, .bytes = now.unshared - before.unshared};
     const auto consider = [&](Kind kind, Bytes HeldParts::* part) {
-        if (const Bytes bytes = now->*part - before.*part; bytes > most.bytes) most = {.kind = kind, .bytes = bytes};
+        if (const Bytes bytes = now.*part - before.*part; bytes > most.bytes) most = {.kind = kind, .bytes = bytes};
     };
     consider(Kind::shared_memory, &HeldParts::shmem);
     consider(Kind::page_tables, &HeldParts::page_tables);

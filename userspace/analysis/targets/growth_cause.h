@@ -2,9 +2,13 @@
 #include <optional>
 #include <vector>
 
+#include "base/units.h"
 #include "model/snapshot.h"
 
 namespace memscope {
+
+// A cause is named if it makes up more than this share of the rise.
+constexpr double kMostOfTheRise = 0.5;
 
 // The judged memory of a scope, and the parts of it that are known to be something else than memory which a program
 // keeps. The parts are disjoint.
@@ -29,8 +33,20 @@ class PartsHistory {
     void add(Seconds now, const HeldParts& parts);
     // The part that makes up more than half of the rise since then. None if there is no such part.
     std::optional<GrowthCause> cause_since(Seconds then) const;
+    // The judged memory then, and by how much it has risen since. None if it has not risen.
+    struct Rise {
+        Bytes from{};
+        Bytes by{};
+    };
+    std::optional<Rise> rise_since(Seconds then) const;
 
   private:
+    struct Ends {
+        HeldParts before{};
+        HeldParts now{};
+    };
+    std::optional<Ends> ends_since(Seconds then) const;
+
     // The sample of one step with the least judged memory, because that one is on the floor.
     struct Step {
         Seconds began{};

@@ -15,6 +15,7 @@ void end_target(TargetSnapshot& target) {
         verdict.forecast.reset();
         if (verdict.scope == VerdictScope::target) verdict.explanation = explain_scope(target, verdict);
     }
+    target.heap.clear();  // after the explanations, which use it
 }
 
 namespace {

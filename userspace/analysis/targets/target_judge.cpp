@@ -98,7 +98,12 @@ ScopeVerdict TargetJudge::verdict_of(const Scope& scope, const std::optional<Rol
         verdict.grower = growers_.most_grown(target.processes, role);
         verdict.lines = scope.lines;
         const Judgement& judgement = scope.judge.latest();  // its times are on the clock of the series
-        verdict.cause = scope.parts.cause_since(judgement.leak_started.value_or(judgement.since));
+        const Seconds since = judgement.leak_started.value_or(judgement.since);
+        verdict.cause = scope.parts.cause_since(since);
+        const auto rise = scope.parts.rise_since(since);
+        if (!verdict.cause && rise)
+            verdict.cause =
+                free_.cause_of({.since = since, .now = scope.seen, .from = rise->from, .by = rise->by, .role = role});
     }
     return verdict;
 }
@@ -115,6 +120,7 @@ void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target, st
     growers_.look_at(now, target, judged);
     if (std::exchange(run_, target.run) != target.run) lines_.run_began();
     if (target.lines) look_at_lines(now, *target.lines);
+    free_.look_at(now - wall, target.heap);
     // The memory that is left after all processes have exited is not the job's memory, so the verdict stays as it is.
     const bool known = target.memory.measured_at.empty() ||
                        std::ranges::all_of(target.processes, [](const Process& process) { return process.own_known; });

@@ -3,6 +3,7 @@
 
 #include "analysis/gpu/gpu_judge.h"
 #include "analysis/growth/line_history.h"
+#include "analysis/heap/free_growth.h"
 #include "analysis/limits/limits.h"
 #include "analysis/limits/memory_peak.h"
 #include "analysis/targets/growers.h"
@@ -56,6 +57,7 @@ class TargetJudge {
     GpuJudge gpus_;
     Growers growers_;
     LineHistory lines_;
+    FreeGrowth free_{};
     Limits limits_;
     std::vector<Forecast> forecasts_{};
     JobEnd end_{};

@@ -10,6 +10,7 @@
 #include "base/text.h"
 #include "outputs/growth/growth_text.h"
 #include "outputs/text/gpu_text.h"
+#include "outputs/text/heap_line.h"
 #include "outputs/text/status_text.h"
 #include "outputs/text/text_layout.h"
 
@@ -192,6 +193,7 @@ std::vector<std::string> death_block(const DeathReport& report, const std::strin
     block.add("memory", held_sentence(report), 2);
     block.add("", kinds(target.memory), 1);
     block.add("held by", holders(target), 1);
+    block.add("heap", heap_line(target, report.decisive().time), 2);
     block.add("GPUs", gpus(report), 2);
     block.add("verdict", verdict_sentence(target), 1);
     block.add("precursors", precursors(report), 1);

@@ -79,6 +79,17 @@ HttpResponse growth(const SnapshotPtr& snapshot, const HttpRequest& request, con
     return {.status = 400, .body = "growth needs the name of one target: add target=NAME\n"};
 }
 
+// Later: censuses are taken first, which takes seconds.
+HttpResponse heap(const SnapshotPtr& snapshot, const HttpRequest& request, const RouteOptions& options) {
+    const auto asked = asked_for(*snapshot, request);
+    if (asked.size() == 1)
+        return {.later = [snapshot, target = asked.front(), source = options.heap, request] {
+            return answer_heap(*target, source, request);
+        }};
+    if (request.query("target")) return unknown_target(request);
+    return {.status = 400, .body = "heap needs the name of one target: add target=NAME\n"};
+}
+
 // A snapshot of one target as bytes (record/record.h), so that `memscope status` can show what the watcher shows.
 HttpResponse target_record(const SnapshotPtr& snapshot, const HttpRequest& request, const RouteOptions&) {
     const auto asked = asked_for(*snapshot, request);
@@ -87,7 +98,7 @@ HttpResponse target_record(const SnapshotPtr& snapshot, const HttpRequest& reque
     return {.status = 400, .body = "a record needs the name of one target: add target=NAME\n"};
 }
 
-enum class Needs { nothing, status, record };
+enum class Needs { nothing, status, heap, record };
 
 struct Route {
     std::string_view path;
@@ -95,13 +106,10 @@ struct Route {
     HttpResponse (*answer)(const SnapshotPtr&, const HttpRequest&, const RouteOptions&);
 };
 constexpr Route kRoutes[] = {
-    {"/metrics", Needs::nothing, metrics},
-    {"/-/ready", Needs::nothing, ready},
-    {"/api/v1/status", Needs::status, status},
-    {"/api/v1/targets", Needs::status, targets},
-    {"/api/v1/text", Needs::status, text},
-    {"/api/v1/growth", Needs::status, growth},
-    {"/api/v1/record", Needs::record, target_record},
+    {"/metrics", Needs::nothing, metrics},     {"/-/ready", Needs::nothing, ready},
+    {"/api/v1/status", Needs::status, status}, {"/api/v1/targets", Needs::status, targets},
+    {"/api/v1/text", Needs::status, text},     {"/api/v1/growth", Needs::status, growth},
+    {"/api/v1/heap", Needs::heap, heap},       {"/api/v1/record", Needs::record, target_record},
 };
 
 bool serves(const Route& route, const RouteOptions& options) {
@@ -110,6 +118,8 @@ bool serves(const Route& route, const RouteOptions& options) {
             return true;
         case Needs::status:
             return options.status;
+        case Needs::heap:
+            return static_cast<bool>(options.heap);
         case Needs::record:
             return options.record;
     }

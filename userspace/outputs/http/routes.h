@@ -4,6 +4,7 @@
 #include <string>
 
 #include "outputs/growth/growth_report.h"
+#include "outputs/heap/heap_route.h"
 #include "outputs/http/board.h"
 #include "outputs/http/http_message.h"
 
@@ -14,6 +15,7 @@ struct RouteOptions {
     GrowthSource growth{};  // for /api/v1/growth
     // For /-/healthy: a sentence if something is wrong with the watcher itself.
     std::function<std::optional<std::string>()> trouble{};
+    HeapSource heap{};    // for /api/v1/heap, which reads processes: on the unix socket only
     bool record = false;  // also /api/v1/record, for programs of the same machine: its format is not for scripts
 };
 

@@ -7,6 +7,7 @@
 #include "analysis/verdict/explain.h"
 #include "analysis/verdict/forecast.h"
 #include "outputs/deaths/death_json.h"
+#include "outputs/heap/heap_json.h"
 #include "outputs/json/json_writer.h"
 
 namespace memscope {
@@ -408,6 +409,8 @@ std::string tick_json(const Snapshot& snapshot, const TargetSnapshot& target) {
         });
         write_sharing(json, target.sharing);
         write_gpu(json, snapshot, target);
+        constexpr std::size_t kMostMappings = 5;
+        write_heap(json, "heap", target.heap, kMostMappings);
         json.list("deaths", [&] {
             for (const Death& death : target.deaths) json.object([&] { write_death(json, death); });
         });

@@ -24,8 +24,8 @@ std::vector<std::string_view> Metric::label_names() const {
 
 std::vector<Metric> metric_table() {
     std::vector<Metric> table;
-    for (const auto group : {target_metrics(), role_metrics(), verdict_metrics(), gpu_metrics(), gpu_call_metrics(),
-                             death_metrics(), self_metrics()})
+    for (const auto group : {target_metrics(), role_metrics(), heap_metrics(), verdict_metrics(), gpu_metrics(),
+                             gpu_call_metrics(), death_metrics(), self_metrics()})
         table.insert(table.end(), group.begin(), group.end());
     return table;
 }

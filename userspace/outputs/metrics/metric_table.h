@@ -47,6 +47,7 @@ std::vector<Metric> metric_table();
 // The groups of the table.
 std::span<const Metric> target_metrics();
 std::span<const Metric> role_metrics();
+std::span<const Metric> heap_metrics();
 std::span<const Metric> verdict_metrics();
 std::span<const Metric> gpu_metrics();
 std::span<const Metric> gpu_call_metrics();

@@ -208,6 +208,22 @@ std::vector<std::string> gpu_trouble(const Snapshot* before, const Snapshot& now
 
 }  // namespace
 
+// A heap census comes after the verdict that wanted it, so the cause has a line of its own. One line for each leak: the
+// share of free memory can vary around the threshold.
+void NoticeWriter::free_memory(const TargetSnapshot& now, std::vector<std::string>& lines) {
+    const ScopeVerdict* verdict = now.verdict();
+    if (!verdict || verdict->judgement.verdict != Verdict::leaking) {
+        free_memory_.erase(now.info.name);
+        return;
+    }
+    if (!verdict->cause) return;
+    const GrowthCause::Kind kind = verdict->cause->kind;
+    if (kind != GrowthCause::Kind::malloc_free && kind != GrowthCause::Kind::python_free) return;
+    if (!free_memory_.insert(now.info.name).second) return;
+    const std::string line = fmt::format("{}: {}", word(Verdict::leaking), verdict->explanation);
+    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
+}
+
 std::vector<std::string> NoticeWriter::target_lines(double time, const TargetSnapshot* before,
                                                     const TargetSnapshot& now) {
     std::vector<std::string> lines;
@@ -230,6 +246,7 @@ std::vector<std::string> NoticeWriter::target_lines(double time, const TargetSna
         lines.push_back(fmt::format("empty: all processes have ended, {} stay charged", human_size(now.memory.usage)));
     }
     verdict(before, now, lines);
+    free_memory(now, lines);
     gpu_verdicts(before, now, lines);
     std::ranges::move(marks_[now.info.name].lines_at(time, now.memory), std::back_inserter(lines));
     precursors(before, now, lines);
@@ -242,6 +259,7 @@ std::vector<std::string> NoticeWriter::write(const Snapshot* before, const Snaps
         const TargetSnapshot* target = find(&now, entry.first);
         return !target || !target->up;
     });
+    std::erase_if(free_memory_, [&](const std::string& name) { return !find(&now, name); });
     std::vector<std::string> all;
     const auto append = [&](const std::string& name, const std::vector<std::string>& lines) {
         for (const std::string& line : lines) all.push_back(printable(name) + ": " + line);

@@ -1,6 +1,7 @@
 #pragma once
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,9 +42,11 @@ class NoticeWriter {
     std::vector<std::string> write(const Snapshot* before, const Snapshot& now);
 
   private:
+    void free_memory(const TargetSnapshot& now, std::vector<std::string>& lines);
     std::vector<std::string> target_lines(double time, const TargetSnapshot* before, const TargetSnapshot& now);
 
     std::map<std::string, LimitMarks> marks_{};  // by name of the target, while it is up
+    std::set<std::string> free_memory_{};        // leaking targets of which a line has said that it is free memory
 };
 
 // One line when file descriptors run out and one when there are enough again, no matter how many targets are refused in

@@ -7,6 +7,7 @@
 #include "analysis/targets/explain_scope.h"
 #include "base/text.h"
 #include "outputs/text/gpu_text.h"
+#include "outputs/text/heap_line.h"
 #include "outputs/text/process_rows.h"
 #include "outputs/text/text_layout.h"
 
@@ -89,6 +90,12 @@ std::string kinds_line(const MemoryState& memory, const Paint& paint) {
     return kind("anon", memory.by_kind.anon) + "  " + kind("shmem", memory.by_kind.shmem) + "  " +
            kind("file", memory.by_kind.file) + "  " + kind("kernel", memory.by_kind.kernel) + "  " +
            kind("other", memory.by_kind.other) + "\n";
+}
+
+// Parts of the anonymous memory of the largest process, by its last heap census.
+std::string heap_lines(const Snapshot& snapshot, const TargetSnapshot& target) {
+    const std::string line = heap_line(target, snapshot.time);
+    return line.empty() ? line : wrapped("heap: " + line, kWidth);
 }
 
 // The high-water mark includes reclaimable memory, so a limit does not need to leave room for all of it.
@@ -261,9 +268,10 @@ std::string status_text(const Snapshot& snapshot, const TargetSnapshot& target, 
     const bool first = died_lately(snapshot, target);
     return (first ? death + "\n" : "") + headline(target, paint) + verdict_lines(target, paint) +
            limit_lines(target.memory, paint) + forecast_line(target, paint) + kinds_line(target.memory, paint) +
-           peak_line(target.memory) + gpu_table(snapshot, target, paint) + role_table(target, paint) +
-           process_table(target, paint) + sharing_lines(target, paint) + precursor_lines(snapshot, target, paint) +
-           (first || death.empty() ? "" : "\n" + death) + trouble_line(snapshot, target, paint);
+           heap_lines(snapshot, target) + peak_line(target.memory) + gpu_table(snapshot, target, paint) +
+           role_table(target, paint) + process_table(target, paint) + sharing_lines(target, paint) +
+           precursor_lines(snapshot, target, paint) + (first || death.empty() ? "" : "\n" + death) +
+           trouble_line(snapshot, target, paint);
 }
 
 }  // namespace memscope

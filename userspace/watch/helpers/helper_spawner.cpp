@@ -56,10 +56,12 @@ void end_with_parent(pid_t parent) {
         Fd socket = std::move(message->fds.front());
         if (::fork() != 0) continue;  // if it fails, the watcher sees a closed socket
         socket = close_other_descriptors(std::move(socket));
-        const bool holds = message->text.front() == static_cast<char>(HelperSpawner::Helper::probe_holder);
-        ::prctl(PR_SET_NAME, holds ? "memscope-probes" : "memscope-read", 0, 0, 0);
+        const auto helper = static_cast<HelperSpawner::Helper>(message->text.front());
+        const bool holds = helper == HelperSpawner::Helper::probe_holder;
+        const bool reads_heaps = helper == HelperSpawner::Helper::heap_reader;
+        ::prctl(PR_SET_NAME, holds ? "memscope-probes" : reads_heaps ? "memscope-heap" : "memscope-read", 0, 0, 0);
         if (!holds) end_with_parent(self);
-        (holds ? work.hold_probes : work.serve)(std::move(socket));
+        (holds ? work.hold_probes : reads_heaps ? work.read_heaps : work.serve)(std::move(socket));
         ::_exit(0);
     }
 }

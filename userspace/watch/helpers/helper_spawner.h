@@ -14,10 +14,11 @@ namespace memscope {
 // nothing of a watched process, so no watched process can block it.
 class HelperSpawner {
   public:
-    enum class Helper : char { reader = 'r', probe_holder = 'p' };
+    enum class Helper : char { reader = 'r', heap_reader = 'h', probe_holder = 'p' };
     struct Work {
         std::function<void()> prepare{};               // once, in the spawner: give up privileges
         std::function<void(Fd socket)> serve{};        // in each reader, until the socket is closed
+        std::function<void(Fd socket)> read_heaps{};   // in each heap reader, until the socket is closed
         std::function<void(Fd socket)> hold_probes{};  // in each probe holder, until the socket is closed
     };
     // Must be called while the process has one thread. The spawner keeps no descriptor of the caller.

@@ -130,7 +130,7 @@ bool ProcessReader::has_helper() {
     const std::uint64_t at = now();
     if (at < not_before_ns_ || abandoned_.size() >= kMostAbandoned) return false;
     not_before_ns_ = at + kRestartDelayNs;
-    auto socket = spawner_->spawn();
+    auto socket = spawner_->spawn(settings_.helper);
     if (!socket) {
         // The end of the spawner is reported by the loop: see Collector::has_helpers().
         if (!std::exchange(spawn_failed_, true) && spawner_->is_alive()) add_trouble(socket.error());

@@ -40,6 +40,7 @@ class ProcessReader {
         double patience_share = 0;   // part of the time by which the patience is refilled
         Seconds at_start{0};         // patience at the start, so that the first tick is complete
         Seconds seems_stuck{0.050};  // ask() does not wait for a helper that has worked on one job for so long
+        HelperSpawner::Helper helper = HelperSpawner::Helper::reader;
     };
     ProcessReader(std::shared_ptr<HelperSpawner> spawner, Settings settings);
     ProcessReader(const ProcessReader&) = delete;

@@ -2,11 +2,15 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <new>
+#include <sys/resource.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "base/text.h"
 #include "sources/gpu/cuda_library.h"
 #include "sources/gpu/torch_library.h"
+#include "sources/heap/heap_census.h"
 #include "sources/proc/numa.h"
 #include "sources/proc/pagemap.h"
 #include "sources/proc/shm.h"
@@ -20,6 +24,8 @@ namespace {
 constexpr Seconds kQuickDeadline{2};     // far more than any of these jobs takes if no process blocks it
 constexpr Seconds kSlowDeadline{10};     // the symbols of a large library on a slow file system
 constexpr Seconds kRequestDeadline{15};  // requests for growth wait for one another
+constexpr Seconds kHeapDeadline{8};      // a census ends by itself after HeapBudget::time
+constexpr std::uint64_t kHeapMemory = std::uint64_t{256} << 20;
 constexpr Seconds kStartPatience{1};
 constexpr Seconds kPatience{0.1};  // the longest time that a tick waits at once
 constexpr double kPatienceShare = 0.05;
@@ -76,6 +82,8 @@ class Helper {
                 return done<ShmJob>(job);
             case ReadJob::nodes:
                 return done<NodesJob>(job);
+            case ReadJob::heap:
+                return done<HeapJob>(job);
         }
         return failed();
     }
@@ -181,6 +189,14 @@ class Helper {
         return fullest_shm(root_, namespaces);
     }
 
+    Result<HeapCensus> answer_to(const HeapJob& job) const {
+        try {
+            return take_heap_census(root_, job.pid, HeapBudget{});
+        } catch (const std::bad_alloc&) {  // the memory of the helper is limited
+            return system_error(ENOMEM, "take a heap census");
+        }
+    }
+
     // Empty if the process has ended.
     Result<NodesJob::Answer> answer_to(const NodesJob& job) const {
         const NodeSet memory_nodes(job.memory_nodes.begin(), job.memory_nodes.end());
@@ -192,6 +208,17 @@ class Helper {
     PythonFinder finder_;
     std::shared_ptr<void> keep_{};
 };
+
+// The process decides what its heap looks like, and a bug here must not use up the memory of the machine. The limit
+// leaves room for a census in a program whose own address space is large, as with sanitizers.
+void limit_memory(const SysRoot& root) {
+    const auto statm = read_file(root.proc / "self/statm", 4096);
+    const auto pages = statm ? parse_number(statm->substr(0, statm->find(' '))) : std::nullopt;
+    const std::uint64_t own = pages.value_or(0) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    const rlim_t most = std::max(kHeapMemory, own + HeapBudget{}.memory.n + (std::uint64_t{32} << 20));
+    const rlimit limit{most, most};
+    (void)::setrlimit(RLIMIT_AS, &limit);
+}
 
 }  // namespace
 
@@ -214,6 +241,7 @@ ReadHelpers::ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const Sy
                      .patience_share = kSymbolsPatienceShare,
                      .seems_stuck = kSymbolsPatience}),
       patient(helpers, {.root = root, .deadline = kRequestDeadline}),
+      heap(helpers, {.root = root, .deadline = kHeapDeadline, .helper = HelperSpawner::Helper::heap_reader}),
       probes(helpers) {}
 
 // The spawner has the capabilities that any of its helpers needs. Each helper drops the others before its first job.
@@ -228,18 +256,24 @@ Result<std::shared_ptr<ReadHelpers>> ReadHelpers::start(const SysRoot& root, Pro
         (void)limit_to(reading);
         serve_read_jobs(root, std::move(socket));
     };
+    const auto read_heaps = [root, reading](Fd socket) {
+        (void)limit_to(reading);
+        limit_memory(root);
+        serve_read_jobs(root, std::move(socket));
+    };
     const auto hold = [probing](Fd socket) {
         (void)limit_to(probing);
         serve_probes(std::move(socket));
     };
-    auto spawner = HelperSpawner::start({.prepare = prepare, .serve = serve, .hold_probes = hold});
+    auto spawner =
+        HelperSpawner::start({.prepare = prepare, .serve = serve, .read_heaps = read_heaps, .hold_probes = hold});
     if (!spawner) return spawner.error();
     return std::make_shared<ReadHelpers>(*spawner, root);
 }
 
 std::vector<Error> ReadHelpers::take_troubles() {
     std::vector<Error> troubles;
-    for (ProcessReader* reader : {&quick, &slow, &patient})
+    for (ProcessReader* reader : {&quick, &slow, &patient, &heap})
         for (Error& trouble : reader->take_troubles()) troubles.push_back(std::move(trouble));
     return troubles;
 }

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "kernel/features/cuda_calls.h"
 #include "kernel/features/torch_probes.h"
+#include "model/heap.h"
 #include "model/memory.h"
 #include "model/processes/process.h"
 #include "model/sharing.h"
@@ -25,7 +26,7 @@ namespace memscope {
 
 // The jobs that helpers do for the watcher: see ProcessReader. `number` distinguishes two reads of the same process.
 
-enum class ReadJob : std::uint32_t { details, maps, python, code, module, symbols, sharing, library, shm, nodes };
+enum class ReadJob : std::uint32_t { details, maps, python, code, module, symbols, sharing, library, shm, nodes, heap };
 
 struct DetailsJob {  // command line, environment
     static constexpr ReadJob kKind = ReadJob::details;
@@ -141,11 +142,21 @@ struct NodesJob {  // the NUMA nodes that a process may use
     pid_t asked_of() const { return pid; }
 };
 
+struct HeapJob {  // a census of the heap; only for ReadHelpers::heap
+    static constexpr ReadJob kKind = ReadJob::heap;
+    using Answer = HeapCensus;
+    pid_t pid = 0;
+    std::uint64_t number = 0;
+    auto fields() { return std::tie(pid, number); }
+    pid_t asked_of() const { return pid; }
+};
+
 // Runs in a helper process: does jobs until the socket is closed.
 void serve_read_jobs(const SysRoot& root, Fd socket);
 
 // The helpers of a watcher: one for short jobs of a tick, one for long jobs, so that short ones do not wait for them,
-// one for threads that may wait, and the probe holders. Must be started while the process has one thread.
+// one for threads that may wait, one with a memory limit for heap censuses, and the probe holders. Must be started
+// while the process has one thread.
 struct ReadHelpers {
     ReadHelpers(const std::shared_ptr<HelperSpawner>& helpers, const SysRoot& root);
     // Whether user probes may be attached, and whether the kernel attaches several at once. This decides which
@@ -158,13 +169,15 @@ struct ReadHelpers {
     ProcessReader quick;
     ProcessReader slow;
     ProcessReader patient;  // for call() only
+    ProcessReader heap;     // for HeapJob
     ProbeHolders probes;
 
     void pump() {
         quick.pump();
         slow.pump();
+        heap.pump();
     }
-    std::uint64_t restarts() const { return quick.restarts() + slow.restarts() + patient.restarts(); }
+    std::uint64_t restarts() const { return quick.restarts() + slow.restarts() + patient.restarts() + heap.restarts(); }
     std::vector<Error> take_troubles();
 };
 

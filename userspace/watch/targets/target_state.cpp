@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "analysis/heap/free_memory_text.h"
+
 namespace memscope {
 namespace {
 
@@ -31,6 +33,7 @@ TargetState::TargetState(NewTarget target, const TargetSettings& settings, std::
       ranks(settings.keep_ranks),
       runs(std::move(numbers)),
       sharing(settings.page),
+      heap(settings.heap_while_leaking),
       judge(settings.warmup, settings.trend),
       precursors(settings.precursors) {}
 
@@ -43,7 +46,13 @@ void TargetState::fold_rank(const RoleKey& role) {
 std::vector<Precursor> TargetState::find_precursors(const TargetSnapshot& out, const HostMemory& host, const Now& now) {
     const Seconds time = std::chrono::nanoseconds(now.boot_ns);
     auto found = precursors.consider(time, precursor_inputs(out, host, judge));
-    for (Precursor& each : found) each.since = now.unix_seconds - (time.count() - each.since);
+    for (Precursor& each : found) {
+        each.since = now.unix_seconds - (time.count() - each.since);
+        const bool of_limit = each.kind == PrecursorKind::eta || each.kind == PrecursorKind::near_limit;
+        if (!of_limit || !out.memory.effective) continue;
+        const std::string free = much_free_memory_text(out, out.memory.effective->held(), now.unix_seconds);
+        if (!free.empty()) each.reason += "; " + free;
+    }
     return found;
 }
 

@@ -13,6 +13,7 @@
 #include "watch/clock.h"
 #include "watch/deaths/target_deaths.h"
 #include "watch/gpu/cuda_failures.h"
+#include "watch/heap/target_heap.h"
 #include "watch/helpers/tick_reads.h"
 #include "watch/sharing/target_sharing.h"
 #include "watch/targets/target_source.h"
@@ -26,6 +27,8 @@ struct TargetSettings {
     PrecursorSettings precursors{};
     Seconds keep_ranks = RankPlaces::kKeep;
     Bytes page{4096};  // of this machine
+    // Between two heap censuses of a process while it leaks.
+    Seconds heap_while_leaking = 3 * CensusSchedule::kAgain;
 };
 
 // Everything that memscope keeps of one target. Its life is that of this object: what is dropped with a target is what
@@ -61,6 +64,7 @@ struct TargetState {
     RankPlaces ranks;  // used while it is an outermost target
     JobRuns runs;
     TargetSharing sharing;
+    TargetHeap heap;
     TargetJudge judge;
     Precursors precursors;
     TargetSnapshot last_shown{};  // at the last tick that showed it

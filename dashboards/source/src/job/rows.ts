@@ -105,6 +105,27 @@ export const faults: Row = {
   ],
 };
 
+export const heap: Row = {
+  title: 'What is in the heap?',
+  panels: [
+    lines([12, 7], {
+      title: 'How much of the heap is live, and how much do allocators keep free?', unit: 'bytes', stacked: true,
+      description: 'The parts of the anonymous memory of the largest process of each role, by its last heap census. Memory that is free inside malloc or Python\'s allocator is not a leak of the job\'s objects (docs/verdict.md).',
+      queries: { '{{role}} {{rank}} {{part}}': `sum by (role, rank, part) (${of('heap_bytes', ROLES)})` }, field: { min: 0 },
+    }),
+    lines([6, 7], {
+      title: 'How much would malloc_trim(0) give back?', unit: 'bytes',
+      description: 'Whole free pages inside glibc\'s malloc at the last heap census.',
+      queries: { '{{role}} {{rank}}': `max by (role, rank) (${of('heap_trimmable_bytes', ROLES)})` }, field: { min: 0 },
+    }),
+    lines([6, 7], {
+      title: 'How old is the heap census?', unit: 's',
+      description: 'Censuses are taken when a warm-up ends, when a leak is found, when a precursor becomes active, and on request.',
+      queries: { '{{role}} {{rank}}': `max by (role, rank) (${of('heap_age_seconds', ROLES)})` }, field: { min: 0 },
+    }),
+  ],
+};
+
 export const sharing: Row = {
   title: 'Do workers still share memory?',
   panels: [

@@ -109,6 +109,20 @@ TEST(Advice, UnsharingAndSharedMemoryAreNamedWhereTheyWereSeen) {
                 AllOf(Contains(HasSubstr("reference count")), Contains(HasSubstr("Most of it was shared memory"))));
 }
 
+TEST(Advice, ALeakThatIsFreeMemoryIsNotBlamedOnTheLineThatTouchedItFirst) {
+    DeathReport report = test::dead_job();
+    TargetSnapshot& target = report.then.targets[0];
+    HeapCensus census{.anon = test::in_mib(500)};
+    census.part(HeapPart::malloc_free) = test::in_mib(400);
+    census.allocator = {.name = AllocatorName::glibc, .arenas = 64, .trimmable = test::in_mib(380)};
+    target.heap = {{.role = {Role::trainer}, .census = census}};
+    target.verdicts[0].cause = GrowthCause{.kind = GrowthCause::Kind::malloc_free, .share = 0.9};
+    EXPECT_THAT(advice_for(report, "/job/history.py:41 f"),
+                ElementsAre(AllOf(HasSubstr("400 MiB of 500 MiB are free inside malloc"),
+                                  HasSubstr("MALLOC_ARENA_MAX=2"), Not(HasSubstr("history.py"))),
+                            HasSubstr("only delays")));
+}
+
 TEST(Advice, EachKillerIsToldApart) {
     const auto first = [](const Death& death) { return advice_for(died_of(death), "").at(0); };
     EXPECT_THAT(first(killed_by("systemd-oomd", "systemd-oomd")), HasSubstr("oomctl"));

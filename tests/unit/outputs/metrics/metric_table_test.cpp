@@ -34,9 +34,10 @@ TEST(MetricTable, UnitsAreBaseUnits) {
 
 TEST(MetricTable, EveryLabelIsFromABoundedSet) {
     const std::set<std::string_view> bounded = {
-        "target",     "kind",         "cgroup_version", "event",   "role",  "rank", "type",       "reason", "probe",
-        "version",    "architecture", "compiler",       "call",    "scope", "gpu",  "verdict",    "basis",  "precursor",
-        "constraint", "cause",        "sender",         "outcome", "index", "name", "pci_bus_id", "api",    "owner"};
+        "target",  "kind",    "cgroup_version", "event",        "role",       "rank",  "type",
+        "reason",  "probe",   "version",        "architecture", "compiler",   "call",  "scope",
+        "gpu",     "verdict", "basis",          "precursor",    "constraint", "cause", "sender",
+        "outcome", "index",   "name",           "pci_bus_id",   "api",        "owner", "part"};
     for (const Metric& metric : metric_table())
         for (const auto name : metric.label_names()) EXPECT_TRUE(bounded.contains(name)) << metric.name << " " << name;
 }
@@ -62,6 +63,7 @@ TEST(MetricTable, EveryReaderFillsExactlyItsLabels) {
     Snapshot snapshot = test::example(true);
     snapshot.targets[0].death_tally.add({});
     add_cuda_calls(snapshot.targets[0].gpu.value());
+    snapshot.targets[0].heap = {test::heap(101, {Role::trainer, 0}, snapshot.time - 60, test::gib(11), test::gib(20))};
     for (const Metric& metric : metric_table()) {
         Samples samples;
         metric.collect(snapshot, samples);

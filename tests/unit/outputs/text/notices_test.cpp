@@ -189,6 +189,21 @@ TEST(Notices, AVerdictHasALineWhenItChanges) {
     EXPECT_THAT(notices(&warming, leaking), ElementsAre("train: leaking: Because."));
 }
 
+TEST(Notices, ALeakThatIsFreeMemoryHasOneMoreLineWhenThatIsKnown) {
+    const Snapshot warming = judged(Verdict::warming_up);
+    const Snapshot leaking = judged(Verdict::leaking);
+    Snapshot known = leaking;
+    known.targets[0].verdicts[0].cause = GrowthCause{.kind = GrowthCause::Kind::malloc_free};
+    known.targets[0].verdicts[0].explanation = "Free.";
+    NoticeWriter writer;
+    EXPECT_THAT(writer.write(&warming, leaking), ElementsAre("train: leaking: Because."));
+    EXPECT_THAT(writer.write(&leaking, known), ElementsAre("train: leaking: Free."));
+    EXPECT_THAT(writer.write(&known, leaking), IsEmpty());
+    EXPECT_THAT(writer.write(&leaking, known), IsEmpty()) << "once for each leak";
+    EXPECT_THAT(writer.write(&known, warming), ElementsAre("train: warming_up: Because."));
+    EXPECT_THAT(writer.write(&warming, known), ElementsAre("train: leaking: Free.")) << "not twice in a tick";
+}
+
 TEST(Notices, UnSharingHasOneLineWhenItBecomesLarge) {
     const Snapshot before = held(10);
     Snapshot now = before;

@@ -1,0 +1,174 @@
+#include "analysis/heap/free_growth.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "analysis/heap/free_memory_text.h"
+#include "analysis/targets/explain_scope.h"
+
+namespace memscope {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using Kind = GrowthCause::Kind;
+
+constexpr std::uint64_t kMiBytes = 1 << 20;
+Bytes mib(std::uint64_t n) { return {n * kMiBytes}; }
+Bytes gib(std::uint64_t n) { return {n << 30}; }
+
+ProcessHeap heap_of(pid_t pid, double time, std::uint64_t malloc_free, std::uint64_t live,
+                    std::uint64_t python_free = 0) {
+    HeapCensus census{.process = {pid, 1}, .time = time, .anon = mib(malloc_free + live + python_free), .swap = {}};
+    census.part(HeapPart::malloc_free) = mib(malloc_free);
+    census.part(HeapPart::malloc_live) = mib(live);
+    census.part(HeapPart::python_free) = mib(python_free);
+    census.allocator = {.name = AllocatorName::glibc, .arenas = 64, .trimmable = mib(malloc_free * 9 / 10)};
+    return {.role = {Role::trainer}, .census = census};
+}
+
+// The clock of the censuses is that of the rise.
+FreeGrowth after(const std::vector<std::vector<ProcessHeap>>& ticks) {
+    FreeGrowth growth;
+    for (const auto& heap : ticks) growth.look_at(Seconds{}, heap);
+    return growth;
+}
+
+FreeGrowth::Rise rise(double since, double now, std::uint64_t from, std::uint64_t by) {
+    return {.since = Seconds{since}, .now = Seconds{now}, .from = mib(from), .by = mib(by)};
+}
+
+TEST(FreeGrowth, FreeMemoryThatRoseBetweenTwoCensusesIsTheCause) {
+    const auto growth = after({{heap_of(1, 600, 50, 450)}, {heap_of(1, 1800, 850, 550)}});
+    const auto cause = growth.cause_of(rise(600, 1800, 500, 900));
+    ASSERT_TRUE(cause);
+    EXPECT_EQ(cause->kind, Kind::malloc_free);
+    EXPECT_EQ(cause->bytes, mib(800));
+    EXPECT_NEAR(cause->share, 800.0 / 900, 1e-9);
+}
+
+TEST(FreeGrowth, LiveMemoryIsNotExplained) {
+    const auto growth = after({{heap_of(1, 600, 50, 450)}, {heap_of(1, 1800, 150, 1250)}});
+    EXPECT_FALSE(growth.cause_of(rise(600, 1800, 500, 900)));
+}
+
+TEST(FreeGrowth, FreeMemoryThatWasThereBeforeIsNotTheCause) {
+    const auto growth = after({{heap_of(1, 600, 2000, 500)}, {heap_of(1, 1800, 2000, 1400)}});
+    EXPECT_FALSE(growth.cause_of(rise(600, 1800, 2500, 900)));
+}
+
+// Without an earlier census only memory beyond all that there was at the beginning is certain.
+TEST(FreeGrowth, OneCensusProvesOnlyWhatCannotHaveBeenThereBefore) {
+    const auto growth = after({{heap_of(1, 1800, 2000, 500)}});
+    EXPECT_FALSE(growth.cause_of(rise(600, 1800, 1500, 1200))) << "500 of 1200 MiB are certain";
+}
+
+TEST(FreeGrowth, OneCensusIsEnoughWhereFreeMemoryIsMuchLargerThanAllMemoryBefore) {
+    const auto growth = after({{heap_of(1, 1800, 2000, 300)}});
+    const auto cause = growth.cause_of(rise(600, 1800, 300, 2000));
+    ASSERT_TRUE(cause);
+    EXPECT_EQ(cause->bytes, mib(1700));
+}
+
+TEST(FreeGrowth, AnOldCensusExplainsNothing) {
+    const auto growth = after({{heap_of(1, 600, 50, 450)}, {heap_of(1, 1800, 850, 550)}});
+    EXPECT_TRUE(growth.cause_of(rise(600, 1800 + 1800, 500, 900)));
+    EXPECT_FALSE(growth.cause_of(rise(600, 1800 + 1801, 500, 900)));
+}
+
+TEST(FreeGrowth, ACensusWhosePartsDoNotAddUpExplainsNothing) {
+    ProcessHeap torn = heap_of(1, 1800, 850, 550);
+    torn.census.anon = mib(2000);
+    EXPECT_FALSE(is_complete_enough(torn.census));
+    const auto growth = after({{heap_of(1, 600, 50, 450)}, {torn}});
+    EXPECT_FALSE(growth.cause_of(rise(600, 1800, 500, 900)));
+}
+
+TEST(FreeGrowth, FreeMemoryOfPythonHasItsOwnName) {
+    const auto growth = after({{heap_of(1, 600, 10, 450)}, {heap_of(1, 1800, 20, 450, 800)}});
+    const auto cause = growth.cause_of(rise(600, 1800, 460, 810));
+    ASSERT_TRUE(cause);
+    EXPECT_EQ(cause->kind, Kind::python_free);
+}
+
+TEST(FreeGrowth, ARoleIsExplainedByItsOwnProcesses) {
+    ProcessHeap worker = heap_of(2, 1800, 900, 100);
+    worker.role = {Role::dataloader_worker};
+    const auto growth = after({{heap_of(1, 1800, 10, 900), worker}});
+    FreeGrowth::Rise of = rise(600, 1800, 100, 900);
+    of.role = RoleKey{Role::trainer};
+    EXPECT_FALSE(growth.cause_of(of));
+    of.role = RoleKey{Role::dataloader_worker};
+    EXPECT_TRUE(growth.cause_of(of));
+}
+
+TEST(FreeGrowth, AProcessThatIsGoneExplainsNothing) {
+    const auto growth = after({{heap_of(1, 1800, 2000, 300)}, {}});
+    EXPECT_FALSE(growth.cause_of(rise(600, 1800, 300, 2000)));
+}
+
+TEST(FreeGrowth, KeepsTheFirstCensusOfMany) {
+    FreeGrowth growth;
+    for (int i = 0; i < 1000; ++i)
+        growth.look_at(Seconds{}, {heap_of(1, 100.0 * (i + 1), 50 + static_cast<std::uint64_t>(i), 450)});
+    const auto cause = growth.cause_of(rise(50, 100'000, 500, 1000));
+    ASSERT_TRUE(cause);
+    EXPECT_EQ(cause->bytes, mib(999));
+}
+
+TEST(FreeMemoryText, NamesArenasThreadsAndWhatCanBeGivenBack) {
+    HeapCensus census{.anon = gib(62)};
+    census.part(HeapPart::malloc_free) = gib(41);
+    census.allocator = {.name = AllocatorName::glibc, .arenas = 64, .trimmable = gib(38)};
+    EXPECT_EQ(free_memory_text(census, HeapPart::malloc_free, 65),
+              "41 GiB of 62 GiB are free inside malloc, where 64 arenas keep what 65 threads freed. This is not a leak "
+              "of your objects: MALLOC_ARENA_MAX=2 or jemalloc keeps less, and malloc_trim(0) after each validation "
+              "would give back 38 GiB");
+}
+
+TEST(FreeMemoryText, DoesNotPromiseWhatMallocTrimCannotGive) {
+    HeapCensus census{.anon = mib(226)};
+    census.part(HeapPart::malloc_free) = mib(98);
+    census.allocator = {.name = AllocatorName::glibc, .arenas = 1, .trimmable = Bytes{132 << 10}};
+    EXPECT_THAT(free_memory_text(census, HeapPart::malloc_free, {}),
+                AllOf(HasSubstr("give back only 132 KiB"), HasSubstr("live blocks lie between"),
+                      Not(HasSubstr("MALLOC_ARENA_MAX"))));
+    census.allocator.trimmable.reset();
+    EXPECT_THAT(free_memory_text(census, HeapPart::malloc_free, {}), Not(HasSubstr("malloc_trim")));
+}
+
+TEST(FreeMemoryText, OfPythonSaysThatMallocTrimDoesNotHelp) {
+    HeapCensus census{.anon = mib(857)};
+    census.part(HeapPart::python_free) = mib(744);
+    EXPECT_THAT(free_memory_text(census, HeapPart::python_free, {}),
+                AllOf(HasSubstr("744 MiB of 857 MiB are free inside Python's allocator"),
+                      HasSubstr("malloc_trim(0) does not return it")));
+}
+
+TEST(FreeMemoryText, APrecursorMentionsFreeMemoryIfItIsMuchAndTheCensusIsRecent) {
+    TargetSnapshot target;
+    target.heap = {heap_of(1, 1000, 600, 400)};
+    EXPECT_THAT(much_free_memory_text(target, mib(1100), 1100),
+                HasSubstr("600 MiB of 1000 MiB are free inside malloc"));
+    EXPECT_EQ(much_free_memory_text(target, mib(4000), 1100), "") << "most of the memory is elsewhere";
+    EXPECT_EQ(much_free_memory_text(target, mib(1100), 1000 + 1801), "");
+    target.heap = {heap_of(1, 1000, 60, 940)};
+    EXPECT_EQ(much_free_memory_text(target, mib(1100), 1100), "");
+    EXPECT_EQ(much_free_memory_text(TargetSnapshot{}, mib(1100), 1100), "");
+}
+
+TEST(FreeMemoryText, ReplacesTheAdviceOfALeakAndKeepsItsWord) {
+    TargetSnapshot target;
+    target.heap = {heap_of(1, 1000, 600, 400)};
+    ScopeVerdict verdict{.judgement = {.verdict = Verdict::leaking, .rise = 5e8}};
+    verdict.grower = Grower{.pid = 1, .grown = mib(500)};
+    EXPECT_THAT(explain_scope(target, verdict), HasSubstr("look at what is kept"));
+    verdict.cause = GrowthCause{.kind = Kind::malloc_free, .bytes = mib(500), .share = 1};
+    EXPECT_THAT(explain_scope(target, verdict),
+                AllOf(HasSubstr("The floor has risen"), HasSubstr("not a leak of your objects"),
+                      Not(HasSubstr("look at what is kept")), Not(HasSubstr("grew by"))));
+}
+
+}  // namespace
+}  // namespace memscope

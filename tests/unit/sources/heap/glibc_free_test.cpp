@@ -1,0 +1,369 @@
+#include "sources/heap/glibc_free.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/fake_heap.h"
+
+namespace memscope {
+namespace {
+
+constexpr Seconds kLong{60};
+
+// What the code under test sees of a made-up process.
+struct Seen {
+    explicit Seen(FakeGlibc& glibc) : process(glibc), pages(glibc.pages.present()), memory(glibc.pages, pages) {}
+
+    std::optional<GlibcMalloc> find() {
+        return find_glibc_malloc(read_library_data(memory, process.maps, "/lib/libc.so.6"), process.layout().version,
+                                 memory, process.maps, Deadline(kLong));
+    }
+    GlibcFree free_by(FreeMethod method) {
+        const auto glibc = find();
+        return find_glibc_free_by(method, *glibc, tcaches, memory, {.deadline = Deadline(kLong)});
+    }
+    GlibcFree free() {
+        const auto glibc = find();
+        return find_glibc_free(*glibc, tcaches, memory, {.deadline = Deadline(kLong)});
+    }
+
+    FakeGlibc& process;
+    PresentPages pages;
+    PresentMemory memory;
+    TcacheChunks tcaches{};
+};
+
+// A heap with blocks of many sizes: every third chunk is free.
+void fill(FakeGlibc& glibc, std::size_t arena, std::size_t chunks) {
+    for (std::size_t i = 0; i < chunks; ++i) {
+        const std::uint64_t size = 32 + 16 * (i * 7919 % 2000);
+        glibc.add(size, FakeUse::used, arena);
+        glibc.add(48 + size, i % 3 == 0 ? FakeUse::in_bin : FakeUse::used, arena);
+    }
+    glibc.add(64, FakeUse::used, arena);  // a free chunk before the top would be a part of it
+}
+
+class EachGlibc : public testing::TestWithParam<FakeGlibcLayout> {};
+INSTANTIATE_TEST_SUITE_P(Versions, EachGlibc, testing::ValuesIn(kFakeLayouts),
+                         [](const auto& each) { return "glibc_2_" + std::to_string(each.param.version.minor); });
+
+TEST_P(EachGlibc, ArenasAreFoundWithoutSymbols) {
+    FakeGlibc glibc(GetParam());
+    fill(glibc, 0, 100);
+    fill(glibc, glibc.add_arena(), 100);
+    fill(glibc, glibc.add_arena(), 100);
+    glibc.mmapped = 1 << 20;
+    glibc.finish();
+    Seen seen(glibc);
+    const auto found = seen.find();
+    ASSERT_TRUE(found);
+    ASSERT_EQ(found->arenas.size(), 3U);
+    EXPECT_EQ(found->arenas[0].address, FakeGlibc::kMainArena);
+    EXPECT_EQ(found->arenas[1].address, glibc.arena_address(1));
+    EXPECT_EQ(found->bins_offset, GetParam().bins_offset);
+    EXPECT_EQ(found->heap_head, GetParam().heap_head);
+    EXPECT_EQ(found->hides_links(), GetParam().hidden_links);
+    EXPECT_EQ(doubtful_arenas(*found), 0U);
+    ASSERT_TRUE(found->parameters);
+    EXPECT_EQ(found->parameters->mmapped, 1U << 20);
+    EXPECT_EQ(found->parameters->mmaps, 1U);
+    EXPECT_EQ(found->parameters->sbrk_base, FakeGlibc::kHeap);
+}
+
+TEST_P(EachGlibc, ListsAndWalkFindTheSameFreeBytes) {
+    FakeGlibc glibc(GetParam());
+    fill(glibc, 0, 500);
+    fill(glibc, glibc.add_arena(), 500);
+    glibc.finish();
+    Seen seen(glibc);
+    const GlibcFree lists = seen.free_by(FreeMethod::lists), walk = seen.free_by(FreeMethod::walk);
+    EXPECT_EQ(lists.bytes, glibc.bytes(FakeUse::in_bin));
+    EXPECT_EQ(lists.present, lists.bytes);
+    EXPECT_EQ(lists.torn, 0U);
+    EXPECT_EQ(walk.method, FreeMethod::walk);
+    EXPECT_EQ(walk.bytes, lists.bytes);
+    EXPECT_EQ(walk.present, lists.present);
+    EXPECT_EQ(walk.trimmable, lists.trimmable);
+    EXPECT_EQ(walk.torn, 0U);
+}
+
+class EachGlibcWithFastbins : public EachGlibc {};
+INSTANTIATE_TEST_SUITE_P(Versions, EachGlibcWithFastbins, testing::ValuesIn(kFakeLayouts, kFakeLayouts + 3),
+                         [](const auto& each) { return "glibc_2_" + std::to_string(each.param.version.minor); });
+
+TEST_P(EachGlibcWithFastbins, ChunksOfFastbinsAreFree) {
+    FakeGlibc glibc(GetParam());
+    for (int i = 0; i < 300; ++i) {
+        glibc.add(64, FakeUse::used);
+        glibc.add(32 + 16 * (i % 6), FakeUse::in_fastbin);
+    }
+    glibc.add(64, FakeUse::used);
+    glibc.finish();
+    Seen seen(glibc);
+    const std::uint64_t wanted = glibc.bytes(FakeUse::in_fastbin);
+    EXPECT_EQ(seen.free_by(FreeMethod::lists).bytes, wanted);
+    EXPECT_EQ(seen.free_by(FreeMethod::walk).bytes, wanted);
+}
+
+TEST(GlibcFree, MallocTrimReturnsWholePagesOfFreeChunksAndTheEndOfTheMainHeap) {
+    FakeGlibc glibc;
+    glibc.add(0x1000, FakeUse::used);
+    const std::uint64_t free = glibc.add(0x5000, FakeUse::in_bin);
+    glibc.add(0x1000, FakeUse::used);
+    glibc.finish();
+    Seen seen(glibc);
+    const GlibcFree found = seen.free();
+    const std::uint64_t inside = rounded_down(free + 0x5000, 4096) - rounded_up(free + 48, 4096);
+    const std::uint64_t top = glibc.heap_end(0) - (free + 0x6000);
+    EXPECT_EQ(found.trimmable, inside + rounded_down(top - 33, 4096));
+    EXPECT_EQ(found.top_present, top);
+}
+
+TEST(GlibcFree, TheTopOfAnotherArenaIsNotTrimmable) {
+    FakeGlibc glibc;
+    glibc.add(0x1000, FakeUse::used);
+    glibc.add(0x1000, FakeUse::used, glibc.add_arena());
+    glibc.finish(0);
+    Seen seen(glibc);
+    const GlibcFree found = seen.free();
+    EXPECT_LT(found.trimmable, 0x2000U);
+    EXPECT_GT(found.top_present, 0U);
+}
+
+TEST(GlibcFree, FreePagesThatAreNotPresentAreNotCounted) {
+    FakeGlibc glibc;
+    glibc.add(0x1000, FakeUse::used);
+    const std::uint64_t free = glibc.add(0x9000, FakeUse::in_bin);
+    glibc.add(0x1000, FakeUse::used);
+    glibc.finish();
+    glibc.pages.drop(free + 0x3000);
+    glibc.pages.drop(free + 0x4000);
+    Seen seen(glibc);
+    const GlibcFree found = seen.free();
+    EXPECT_EQ(found.bytes, 0x9000U);
+    EXPECT_EQ(found.present, 0x7000U);
+}
+
+TEST(GlibcFree, ATornListMakesItWalk) {
+    FakeGlibc glibc;
+    std::vector<std::uint64_t> free;
+    for (int i = 0; i < 50; ++i) {
+        glibc.add(64, FakeUse::used);
+        free.push_back(glibc.add(0x2000, FakeUse::in_bin));
+    }
+    glibc.add(64, FakeUse::used);
+    glibc.finish();
+    glibc.pages.put(free[20] + 16, 0x1234'5678);  // next
+    glibc.pages.put(free[30] + 24, 0x1234'5678);  // previous
+    Seen seen(glibc);
+    EXPECT_GT(seen.free_by(FreeMethod::lists).torn, 0U);
+    const GlibcFree found = seen.free();
+    EXPECT_EQ(found.method, FreeMethod::walk);
+    EXPECT_EQ(found.bytes, 50U * 0x2000);
+    EXPECT_EQ(found.torn, 0U) << "the walk was complete";
+}
+
+TEST(GlibcFree, ACyclicListEnds) {
+    FakeGlibc glibc;
+    std::vector<std::uint64_t> free;
+    for (int i = 0; i < 50; ++i) {
+        glibc.add(64, FakeUse::used);
+        free.push_back(glibc.add(0x2000, FakeUse::in_bin));
+    }
+    glibc.add(64, FakeUse::used);
+    glibc.finish();
+    glibc.pages.put(free[20] + 16, free[20]);
+    glibc.pages.put(free[20] + 24, free[20]);
+    Seen seen(glibc);
+    const GlibcFree found = seen.free_by(FreeMethod::lists);
+    EXPECT_GT(found.torn, 0U);
+    EXPECT_LE(found.bytes, 50U * 0x2000);
+}
+
+TEST(GlibcFree, ChunksOfAnImpossibleSizeAreRefused) {
+    for (const std::uint64_t size : {std::uint64_t{0}, std::uint64_t{16}, ~std::uint64_t{0} & ~std::uint64_t{15},
+                                     std::uint64_t{1} << 62, std::uint64_t{0x2008}}) {
+        FakeGlibc glibc;
+        glibc.add(64, FakeUse::used);
+        const std::uint64_t free = glibc.add(0x2000, FakeUse::in_bin);
+        glibc.add(64, FakeUse::used);
+        glibc.finish();
+        glibc.pages.put(free + 8, size | 1);
+        Seen seen(glibc);
+        const GlibcFree lists = seen.free_by(FreeMethod::lists), best = seen.free();
+        EXPECT_EQ(lists.bytes, 0U) << size;
+        EXPECT_GT(best.torn, 0U) << size;
+        EXPECT_LE(best.present, glibc.heap_end(0) - FakeGlibc::kHeap) << size;
+    }
+}
+
+TEST(GlibcFree, AWalkContinuesBehindAChunkThatMakesNoSense) {
+    FakeGlibc glibc;
+    std::vector<std::uint64_t> used;
+    for (int i = 0; i < 400; ++i) {
+        used.push_back(glibc.add(1024, FakeUse::used));
+        glibc.add(1040, FakeUse::in_bin);
+    }
+    glibc.add(64, FakeUse::used);
+    glibc.finish();
+    glibc.pages.put(used[200] + 8, 0x7777'7770);
+    Seen seen(glibc);
+    const GlibcFree walk = seen.free_by(FreeMethod::walk);
+    EXPECT_EQ(walk.method, FreeMethod::walk);
+    EXPECT_EQ(walk.torn, 1U);
+    EXPECT_NEAR(static_cast<double>(walk.bytes), 400 * 1040, 400 * 1040 * 0.01);
+}
+
+TEST(GlibcFree, AHeadThatIsSwappedOutIsCountedAsNotPresent) {
+    FakeGlibc glibc;
+    std::vector<std::uint64_t> used;
+    for (int i = 0; i < 400; ++i) {
+        used.push_back(glibc.add(1024, FakeUse::used));
+        glibc.add(1040, FakeUse::in_bin);
+    }
+    glibc.add(64, FakeUse::used);
+    glibc.finish();
+    glibc.pages.drop(used[200]);
+    Seen seen(glibc);
+    EXPECT_GT(seen.free_by(FreeMethod::lists).absent, 0U);
+    EXPECT_GT(seen.free().absent, 0U);
+}
+
+TEST(GlibcFree, ASampleIsNearTheTruth) {
+    FakeGlibc glibc;
+    for (int i = 0; i < 4000; ++i) {
+        glibc.add(2048, FakeUse::used);
+        glibc.add(1024 + 16 * (i * 31 % 64), FakeUse::in_bin);
+    }
+    glibc.add(64, FakeUse::used);
+    glibc.finish();
+    Seen seen(glibc);
+    const GlibcFree sample = seen.free_by(FreeMethod::sample);
+    const auto wanted = static_cast<double>(glibc.bytes(FakeUse::in_bin));
+    EXPECT_EQ(sample.method, FreeMethod::sample);
+    EXPECT_TRUE(sample.late) << "an estimate is not complete";
+    EXPECT_NEAR(static_cast<double>(sample.present), wanted, 0.05 * wanted);
+}
+
+TEST(GlibcFree, MoreChunksThanTheLimitAreNotRemembered) {
+    FakeGlibc glibc;
+    for (int i = 0; i < 3000; ++i) {
+        glibc.add(64, FakeUse::used);
+        glibc.add(0x500, FakeUse::in_bin);
+    }
+    glibc.add(64, FakeUse::used);
+    glibc.finish();
+    Seen seen(glibc);
+    const auto found = seen.find();
+    const FreeLimits limits{.deadline = Deadline(kLong), .most_chunks = 100};
+    EXPECT_GT(find_glibc_free_by(FreeMethod::lists, *found, {}, seen.memory, limits).cut_off, 0U);
+    EXPECT_EQ(find_glibc_free(*found, {}, seen.memory, limits).bytes, 3000U * 0x500) << "by a walk";
+}
+
+TEST(GlibcFree, WithoutTimeTheAnswerSaysSo) {
+    FakeGlibc glibc;
+    fill(glibc, 0, 100);
+    glibc.finish();
+    Seen seen(glibc);
+    const auto found = seen.find();
+    EXPECT_TRUE(find_glibc_free(*found, {}, seen.memory, {.deadline = Deadline(Seconds{0})}).late);
+}
+
+// Arenas that lie
+
+TEST(GlibcArenas, ARingThatDoesNotComeBackIsRefused) {
+    FakeGlibc glibc;
+    glibc.add(64, FakeUse::used);
+    glibc.add(64, FakeUse::used, glibc.add_arena());
+    glibc.finish();
+    glibc.pages.put(glibc.bin_address(1, 1) + 2048, glibc.arena_address(1));  // next: itself
+    Seen seen(glibc);
+    EXPECT_FALSE(seen.find());
+}
+
+TEST(GlibcArenas, ARingThatLeadsOutOfMemoryIsRefused) {
+    for (const std::uint64_t next :
+         {std::uint64_t{0}, std::uint64_t{8}, ~std::uint64_t{0} & ~std::uint64_t{7}, FakeGlibc::kHeap}) {
+        FakeGlibc glibc;
+        glibc.add(64, FakeUse::used);
+        glibc.finish();
+        glibc.pages.put(glibc.bin_address(1) + 2048, next);
+        Seen seen(glibc);
+        EXPECT_FALSE(seen.find()) << next;
+    }
+}
+
+TEST(GlibcArenas, AnArenaThatClaimsTooMuchIsDoubtful) {
+    FakeGlibc glibc;
+    fill(glibc, 0, 10);
+    glibc.finish();
+    glibc.pages.put(glibc.bin_address(1) + 2072, std::uint64_t{1} << 60);  // system_mem
+    Seen seen(glibc);
+    const auto found = seen.find();
+    ASSERT_TRUE(found);
+    EXPECT_EQ(doubtful_arenas(*found), 1U);
+    EXPECT_LE(seen.free().present, glibc.heap_end(0) - FakeGlibc::kHeap);
+}
+
+TEST(GlibcArenas, AHeapThatPointsBackToItselfIsTakenOnce) {
+    FakeGlibc glibc;
+    glibc.add(64, FakeUse::used);
+    const std::size_t other = glibc.add_arena();
+    glibc.add(64, FakeUse::used, other);
+    glibc.finish();
+    const std::uint64_t heap = FakeGlibc::kOtherHeaps + (other << 26);
+    glibc.pages.put(heap + 8, heap);                                              // previous
+    glibc.pages.put(glibc.bin_address(1, other) + 2072, std::uint64_t{1} << 50);  // system_mem
+    Seen seen(glibc);
+    const auto found = seen.find();
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->arenas[other].heaps.size(), 1U);
+}
+
+TEST(GlibcArenas, MemoryWithoutBinsIsNoArena) {
+    FakePages pages;
+    pages.touch({FakeGlibc::kLibrary, FakeGlibc::kLibrary + 0x8000});
+    const PresentPages present = pages.present();
+    PresentMemory memory(pages, present);
+    const LibraryData zeros{.base = FakeGlibc::kLibrary, .words = std::vector<std::uint64_t>(4096)};
+    EXPECT_FALSE(find_glibc_malloc({&zeros, 1}, std::nullopt, memory, {}, Deadline(kLong)));
+}
+
+// Blocks that malloc maps one by one
+
+TEST(GlibcArenas, MappedBlocksAreFoundAtTheStartOfMappingsAndBehindOtherMemory) {
+    constexpr std::uint64_t kFirst = 0x7d00'0000'0000, kSecond = 0x7d10'0000'0000;
+    FakeGlibc glibc;
+    glibc.add(64, FakeUse::used);
+    glibc.mmapped = 0x30000;
+    glibc.finish();
+    const auto map = [&](std::uint64_t start, std::uint64_t bytes) {
+        MappedRange range;
+        range.start = start;
+        range.end = start + bytes;
+        range.readable = range.writable = true;
+        glibc.maps.ranges.insert(glibc.maps.ranges.begin() + 1, range);
+        glibc.pages.touch({start, start + bytes});
+    };
+    map(kSecond, 0x18000);
+    map(kFirst, 0x20000);
+    glibc.pages.put(kFirst + 8, 0x10000 | kChunkIsMapped);  // two side by side
+    glibc.pages.put(kFirst + 0x10000 + 8, 0x10000 | kChunkIsMapped);
+    glibc.pages.put(kSecond, 0x1234);  // something else before the third
+    glibc.pages.put(kSecond + 0x8000 + 8, 0x10000 | kChunkIsMapped);
+    Seen seen(glibc);
+    const auto found = seen.find();
+    const auto blocks = find_mapped_blocks(*found, seen.memory, glibc.maps, {}, Deadline(kLong));
+    EXPECT_THAT(blocks,
+                testing::ElementsAre(HeapRange{kFirst, kFirst + 0x10000}, HeapRange{kFirst + 0x10000, kFirst + 0x20000},
+                                     HeapRange{kSecond + 0x8000, kSecond + 0x18000}));
+}
+
+TEST(GlibcArenas, VersionsAreParsed) {
+    EXPECT_EQ(parse_glibc_version("2.36"), (GlibcVersion{2, 36}));
+    EXPECT_EQ(parse_glibc_version("2.43.9000"), (GlibcVersion{2, 43}));
+    for (const char* text : {"", "2", "x.y", "99999999999.1"}) EXPECT_FALSE(parse_glibc_version(text)) << text;
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,132 @@
+#include "analysis/heap/census_schedule.h"
+
+#include <algorithm>
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kMostProcesses = 4;  // of a target, at a time
+constexpr Bytes kLeast{std::uint64_t{32} << 20};
+constexpr double kLeastShare = 0.05;  // of the largest process
+constexpr std::size_t kMostWaiting = 256;
+// A reading after the warm-up is useless when it comes much later.
+constexpr Seconds kKeepReading = std::chrono::minutes(10);
+constexpr Seconds kSpentStep = std::chrono::minutes(1);
+constexpr Seconds kLeastCost{0.01};
+constexpr Seconds kMostCost{5};    // a census has this time limit
+constexpr double kLearnFrom = 64;  // MiB; smaller processes say nothing about the cost per byte
+constexpr double kForget = 0.5;    // decay, so that one slow process does not delay all others for ever
+constexpr double kUsual = 0.2 / (std::uint64_t{1} << 30);  // seconds per byte
+
+}  // namespace
+
+std::vector<CensusWish> largest_processes(std::span<const Process> processes) {
+    std::map<RoleKey, const Process*> largest;
+    for (const Process& process : processes) {
+        const Process*& of_role = largest[{process.role, process.rank}];
+        if (!of_role || process.own_anon() > of_role->own_anon()) of_role = &process;
+    }
+    std::vector<CensusWish> wishes;
+    for (const auto& [role, process] : largest)
+        if (process->own_anon() >= kLeast) wishes.push_back({process->task.id, process->own_anon()});
+    std::ranges::stable_sort(wishes, [](const CensusWish& a, const CensusWish& b) { return a.anon > b.anon; });
+    if (wishes.size() > kMostProcesses) wishes.resize(kMostProcesses);
+    std::erase_if(wishes, [most = wishes.empty() ? Bytes{} : wishes.front().anon](const CensusWish& wish) {
+        return static_cast<double>(wish.anon.n) < kLeastShare * static_cast<double>(most.n);
+    });
+    return wishes;
+}
+
+CensusTrigger::Reason CensusTrigger::look_at(Seconds now, const TargetSnapshot& target) {
+    bool warmup_ended = false;
+    bool urgent = false;
+    std::set<std::optional<RoleKey>> leaking;
+    for (const ScopeVerdict& verdict : target.verdicts) {
+        if (verdict.scope != VerdictScope::target && verdict.scope != VerdictScope::role) continue;
+        if (verdict.scope == VerdictScope::target) {
+            const bool warmed_up = verdict.judgement.warmup_ended.has_value();
+            warmup_ended = warmed_up && !warmed_up_;
+            warmed_up_ = warmed_up;
+        }
+        if (verdict.judgement.verdict != Verdict::leaking) continue;
+        urgent = urgent || !leaking_.contains(verdict.role);
+        leaking.insert(verdict.role);
+    }
+    urgent = urgent || (!leaking.empty() && now - last_urgent_ >= while_leaking_);
+    leaking_ = std::move(leaking);
+    std::set<PrecursorKind> precursors;
+    for (const Precursor& precursor : target.precursors) {
+        urgent = urgent || !precursors_.contains(precursor.kind);
+        precursors.insert(precursor.kind);
+    }
+    precursors_ = std::move(precursors);
+    if (urgent) last_urgent_ = now;
+    return urgent ? Reason::urgent : warmup_ended ? Reason::warmup_ended : Reason::none;
+}
+
+CensusSchedule::CensusSchedule(Seconds again) : again_(again), seconds_per_byte_(kUsual) {}
+
+void CensusSchedule::want(Seconds now, const CensusWish& wish) {
+    const auto same = [&](const Waiting& waiting) { return waiting.wish.process == wish.process; };
+    if (const auto found = std::ranges::find_if(wishes_, same); found != wishes_.end()) {
+        found->wish = {wish.process, wish.anon, wish.urgent || found->wish.urgent};
+        return;
+    }
+    if (wishes_.size() >= kMostWaiting) {
+        const auto least = std::ranges::find_if(wishes_, [](const Waiting& waiting) { return !waiting.wish.urgent; });
+        wishes_.erase(least == wishes_.end() ? wishes_.begin() : least);
+    }
+    wishes_.push_back({wish, now});
+}
+
+Seconds CensusSchedule::estimate(Bytes anon) const {
+    return std::clamp(Seconds{static_cast<double>(anon.n) * seconds_per_byte_}, kLeastCost, kMostCost);
+}
+
+Seconds CensusSchedule::spent(Seconds now) {
+    while (!spent_.empty() && now - spent_.front().at > kWindow) spent_.pop_front();
+    Seconds sum{};
+    for (const Spent& each : spent_) sum += each.cpu;
+    return sum;
+}
+
+std::optional<CensusWish> CensusSchedule::next(Seconds now) {
+    std::erase_if(wishes_,
+                  [&](const Waiting& waiting) { return !waiting.wish.urgent && now - waiting.since > kKeepReading; });
+    const auto is_early = [&](const Waiting& waiting) {
+        const auto last = last_.find(waiting.wish.process);
+        return last != last_.end() && now - last->second < again_;
+    };
+    auto chosen = wishes_.end();
+    for (auto waiting = wishes_.begin(); waiting != wishes_.end(); ++waiting) {
+        if (is_early(*waiting)) continue;
+        if (chosen == wishes_.end() || (waiting->wish.urgent && !chosen->wish.urgent)) chosen = waiting;
+    }
+    if (chosen == wishes_.end()) return std::nullopt;
+    // A census that alone costs more than the budget may be taken if there was no other in the window.
+    const Seconds so_far = spent(now);
+    if (so_far > Seconds{} && so_far + estimate(chosen->wish.anon) > kBudget) return std::nullopt;
+    const CensusWish wish = chosen->wish;
+    wishes_.erase(chosen);
+    last_[wish.process] = now;
+    return wish;
+}
+
+void CensusSchedule::took(Seconds now, const ProcessId& process, Bytes anon, Seconds cpu) {
+    last_[process] = now;
+    const Seconds cost = std::max(cpu, Seconds{});
+    // The time of the end of a step, so that the sum covers at least a whole window.
+    if (!spent_.empty() && now - spent_.back().at < Seconds{})
+        spent_.back().cpu += cost;
+    else
+        spent_.push_back({now + kSpentStep, cost});
+    if (static_cast<double>(anon.n) >= kLearnFrom * (1 << 20))
+        seconds_per_byte_ = std::max({cost.count() / static_cast<double>(anon.n), seconds_per_byte_ * kForget, kUsual});
+}
+
+void CensusSchedule::keep_only(const std::function<bool(const ProcessId&)>& lives) {
+    std::erase_if(wishes_, [&](const Waiting& waiting) { return !lives(waiting.wish.process); });
+    std::erase_if(last_, [&](const auto& entry) { return !lives(entry.first); });
+}
+
+}  // namespace memscope

@@ -1,0 +1,86 @@
+#pragma once
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <vector>
+
+#include "base/units.h"
+#include "model/snapshot.h"
+
+// When memscope takes heap censuses by itself, and of which processes.
+namespace memscope {
+
+// A census that memscope wants to take.
+struct CensusWish {
+    ProcessId process{};
+    Bytes anon{};         // its size, for an estimate of the cost
+    bool urgent = false;  // false: a reading after the warm-up, to compare later ones with
+};
+
+// The processes of a target to take a census of: of each role and rank the process with most own anonymous memory, at
+// most four, largest first. Processes that are too small to matter are left out.
+std::vector<CensusWish> largest_processes(std::span<const Process> processes);
+
+// Decides at which ticks of a target censuses are wanted: when its warm-up ends, when a verdict of the target or of a
+// role becomes `leaking`, and again from time to time while it leaks, and when a precursor becomes active.
+class CensusTrigger {
+  public:
+    // A leak goes on for hours, and a census says nothing about memory that grew after it.
+    explicit CensusTrigger(Seconds while_leaking) : while_leaking_(while_leaking) {}
+
+    enum class Reason { none, warmup_ended, urgent };
+    Reason look_at(Seconds now, const TargetSnapshot& target);
+
+  private:
+    Seconds while_leaking_;
+    bool warmed_up_ = false;
+    std::set<std::optional<RoleKey>> leaking_{};  // no role: the target
+    std::set<PrecursorKind> precursors_{};
+    Seconds last_urgent_{};
+};
+
+// Bounds the cost of censuses that memscope takes by itself: at most one of a process in five minutes, and no more than
+// 0.1 % of a core, averaged over an hour. A census that is too early or too expensive waits.
+class CensusSchedule {
+  public:
+    static constexpr Seconds kAgain = std::chrono::minutes(5);
+    static constexpr Seconds kWindow = std::chrono::hours(1);
+    static constexpr Seconds kBudget{3.6};  // CPU time in any window: 0.1 % of an hour
+
+    explicit CensusSchedule(Seconds again = kAgain);
+
+    // A process that is wanted already keeps its place, and becomes urgent if one of the two wishes is.
+    void want(Seconds now, const CensusWish& wish);
+    // The next census, urgent ones first. None: none is wanted, or none may be taken yet. `now`: any monotonic clock.
+    std::optional<CensusWish> next(Seconds now);
+    // Counts the cost of a census, also of one that a user asked for.
+    void took(Seconds now, const ProcessId& process, Bytes anon, Seconds cpu);
+    // Forgets processes that have ended.
+    void keep_only(const std::function<bool(const ProcessId&)>& lives);
+
+    std::size_t waiting() const { return wishes_.size(); }
+    Seconds estimate(Bytes anon) const;  // CPU time of a census of a process of this size
+
+  private:
+    struct Waiting {
+        CensusWish wish{};
+        Seconds since{};
+    };
+    struct Spent {
+        Seconds at{};
+        Seconds cpu{};
+    };
+
+    Seconds spent(Seconds now);
+
+    Seconds again_;
+    std::deque<Waiting> wishes_{};
+    std::map<ProcessId, Seconds> last_{};  // when its last census began or ended
+    std::deque<Spent> spent_{};            // in the last window, by minute
+    double seconds_per_byte_;              // CPU time of a census
+};
+
+}  // namespace memscope

@@ -1,0 +1,12 @@
+#pragma once
+#include <string>
+
+#include "model/heap.h"
+
+namespace memscope {
+
+// One sentence or a few: is the memory of the process live, or freed and kept by an allocator, and what can be done.
+// Pure and printable, for the command `heap` and for the explanation of a verdict.
+std::string explain_heap(const HeapCensus& census);
+
+}  // namespace memscope

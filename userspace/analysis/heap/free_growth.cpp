@@ -1,0 +1,81 @@
+#include "analysis/heap/free_growth.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "analysis/targets/growth_cause.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kMostReadings = 64;
+constexpr double kPartsOfAnon = 0.1;  // the sum of the parts may differ from RssAnon by this share
+
+}  // namespace
+
+bool is_complete_enough(const HeapCensus& census) {
+    Bytes sum;
+    for (const Bytes part : census.parts) sum += part;
+    const double anon = static_cast<double>(census.anon.n);
+    return std::abs(static_cast<double>(sum.n) - anon) <= kPartsOfAnon * anon;
+}
+
+void FreeGrowth::look_at(Seconds to_boot, const std::vector<ProcessHeap>& heap) {
+    std::map<ProcessId, Past> kept;
+    for (const ProcessHeap& each : heap) {
+        const HeapCensus& census = each.census;
+        auto known = processes_.extract(census.process);
+        Past past = known ? std::move(known.mapped()) : Past{};
+        past.role = each.role;
+        past.complete = is_complete_enough(census);
+        const Seconds at = Seconds{census.time} + to_boot;
+        // The wall clock may be set, so the time of one and the same census moves a little.
+        constexpr Seconds kSame{1};
+        const bool is_new = past.readings.empty() || at > past.readings.back().at + kSame;
+        if (is_new && past.complete) {
+            // Every second one is left out, but not the first.
+            if (past.readings.size() == kMostReadings) {
+                std::size_t i = 0;
+                std::erase_if(past.readings, [&](const Reading&) { return i++ % 2 == 1; });
+            }
+            past.readings.push_back({at, census.part(HeapPart::malloc_free), census.part(HeapPart::python_free)});
+        }
+        kept.emplace(census.process, std::move(past));
+    }
+    processes_ = std::move(kept);
+}
+
+Bytes FreeGrowth::risen(const Rise& rise, Bytes Reading::* part) const {
+    Bytes now;         // in all processes
+    Bytes then_known;  // of that, in processes with an earlier census
+    Bytes before;      // in these processes, by that census
+    for (const auto& [id, past] : processes_) {
+        if (rise.role && past.role != *rise.role) continue;
+        if (past.readings.empty() || !past.complete) continue;
+        const Reading& latest = past.readings.back();
+        if (rise.now - latest.at > kFreshCensus) continue;
+        now += latest.*part;
+        // The last census before the rise began, or the first one after that. Free memory that was there by then does
+        // not count.
+        auto first = std::ranges::upper_bound(past.readings, rise.since, {}, &Reading::at);
+        if (first != past.readings.begin()) --first;
+        if (first->at >= latest.at) continue;
+        then_known += latest.*part;
+        before += (*first).*part;
+    }
+    return std::max(then_known - before, now - rise.from);
+}
+
+std::optional<GrowthCause> FreeGrowth::cause_of(const Rise& rise) const {
+    using Kind = GrowthCause::Kind;
+    GrowthCause most{.kind = Kind::malloc_free, .bytes = risen(rise, &Reading::malloc_free)};
+    if (const Bytes python = risen(rise, &Reading::python_free); python > most.bytes)
+        most = {.kind = Kind::python_free, .bytes = python};
+    if (rise.by.n == 0) return std::nullopt;
+    most.share = std::min(static_cast<double>(most.bytes.n) / static_cast<double>(rise.by.n), 1.0);
+    if (most.share <= kMostOfTheRise) return std::nullopt;
+    most.bytes = std::min(most.bytes, rise.by);
+    return most;
+}
+
+}  // namespace memscope

@@ -1,0 +1,54 @@
+#pragma once
+#include <map>
+#include <optional>
+#include <vector>
+
+#include "base/units.h"
+#include "model/snapshot.h"
+
+namespace memscope {
+
+// How old a census may be that explains memory as it is now.
+constexpr Seconds kFreshCensus = std::chrono::minutes(30);
+
+// True if the parts of the census add up to the memory of the process, so that a part can be compared with it.
+bool is_complete_enough(const HeapCensus& census);
+
+// Follows the memory that allocators keep free in the processes of a target, from one census to the next, to tell
+// whether growth is such memory. Keeps a bounded number of sizes of each process.
+class FreeGrowth {
+  public:
+    // Once a tick. `to_boot`: what to add to seconds since 1970 to get the clock of the other arguments. Processes that
+    // have no census any more are forgotten.
+    void look_at(Seconds to_boot, const std::vector<ProcessHeap>& heap);
+
+    // The rise of a target, or of the processes of a role.
+    struct Rise {
+        Seconds since{};
+        Seconds now{};
+        Bytes from{};  // the judged memory then
+        Bytes by{};
+        std::optional<RoleKey> role{};
+    };
+    // Free memory of malloc or of pymalloc, if it certainly makes up more than half of the rise. Memory that was free
+    // at the beginning is not counted: it is known from a census at that time, and without one it cannot have been more
+    // than all memory then.
+    std::optional<GrowthCause> cause_of(const Rise& rise) const;
+
+  private:
+    struct Reading {
+        Seconds at{};
+        Bytes malloc_free{};
+        Bytes python_free{};
+    };
+    struct Past {
+        RoleKey role{};
+        bool complete = true;  // the latest census
+        std::vector<Reading> readings{};
+    };
+    Bytes risen(const Rise& rise, Bytes Reading::* part) const;
+
+    std::map<ProcessId, Past> processes_{};
+};
+
+}  // namespace memscope

@@ -1,0 +1,84 @@
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "base/units.h"
+#include "model/processes/process.h"
+
+namespace memscope {
+
+// CONTRACT: the parts of the resident anonymous memory of a process. They are disjoint.
+enum class HeapPart {
+    malloc_live,  // blocks that the program has allocated from malloc, with their headers
+    malloc_free,  // freed blocks that malloc keeps
+    python_live,  // blocks that Python's own allocator (pymalloc) has handed out
+    python_free,  // free blocks and pools of pymalloc
+    mapped,       // large private mappings that belong to no known allocator
+    stacks,       // of threads
+    other,        // data of libraries, and everything else
+};
+inline constexpr std::size_t kHeapParts = 7;
+std::string_view name_of(HeapPart part);
+
+enum class AllocatorName { unknown, glibc, jemalloc, tcmalloc, mimalloc };
+std::string_view name_of(AllocatorName name);
+
+// What serves malloc() in a process. A number that is not known is absent.
+struct Allocator {
+    AllocatorName name = AllocatorName::unknown;
+    std::optional<std::string> version{};
+    std::optional<std::uint64_t> arenas{};
+    std::optional<Bytes> trimmable{};  // whole resident pages in free blocks: malloc_trim(0) would return them
+    auto fields() { return std::tie(name, version, arenas, trimmable); }
+};
+
+// CONTRACT: why a census is incomplete.
+enum class HeapGap { torn, not_present, unknown_type, too_many, time_limit };
+std::string_view name_of(HeapGap gap);
+
+// A mapping of the part `mapped`.
+struct HeapMapping {
+    std::uint64_t start = 0;
+    std::uint64_t end = 0;
+    Bytes resident{};
+};
+
+// What was in the heap of one process at one time.
+struct HeapCensus {
+    ProcessId process{};
+    double time = 0;  // seconds since 1970
+    Seconds taken{};  // CPU time that the census took
+    Bytes anon{};     // RssAnon at that time
+    Bytes swap{};
+    std::optional<std::string> python{};  // version; none: no interpreter
+    std::array<Bytes, kHeapParts> parts{};
+    Allocator allocator{};
+    std::vector<HeapMapping> mappings{};            // the largest ones, largest first
+    std::map<HeapGap, std::uint64_t> incomplete{};  // number of times for each reason; empty: everything was read
+
+    Bytes part(HeapPart part) const { return parts[static_cast<std::size_t>(part)]; }
+    Bytes& part(HeapPart part) { return parts[static_cast<std::size_t>(part)]; }
+    auto fields() {
+        return std::tie(process.pid, process.start_ns, time, taken, anon, swap, python, parts, allocator, mappings,
+                        incomplete);
+    }
+};
+
+// The latest census of a process of a target.
+struct ProcessHeap {
+    RoleKey role{};  // at this tick
+    HeapCensus census{};
+    std::optional<HeapCensus> earlier{};  // the census before it; none: there was none
+};
+
+// The largest process of the role that has a census. Null if there is none.
+const ProcessHeap* largest_heap(const std::vector<ProcessHeap>& heap, const RoleKey& role);
+
+}  // namespace memscope

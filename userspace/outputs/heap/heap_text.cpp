@@ -1,0 +1,121 @@
+#include "outputs/heap/heap_text.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "analysis/heap/explain_heap.h"
+#include "base/text.h"
+#include "outputs/text/text_layout.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kNarrowest = 40;
+constexpr std::size_t kWidest = 120;
+constexpr std::size_t kUsual = 100;
+constexpr std::size_t kName = 12;
+constexpr std::size_t kSize = 10;
+constexpr std::size_t kShare = 7;
+
+std::string_view meaning_of(HeapPart part) {
+    switch (part) {
+        case HeapPart::malloc_live:
+            return "blocks that the program has allocated with malloc";
+        case HeapPart::malloc_free:
+            return "freed, but still held by malloc";
+        case HeapPart::python_live:
+            return "small objects of Python";
+        case HeapPart::python_free:
+            return "freed, but still held by Python's allocator";
+        case HeapPart::mapped:
+            return "large mappings of no known allocator";
+        case HeapPart::stacks:
+            return "stacks of threads";
+        case HeapPart::other:
+            return "data of libraries, and the rest";
+    }
+    return "";
+}
+
+std::string share_text(Bytes part, Bytes all) {
+    if (part.n == 0 || all.n == 0) return "";
+    const double percent = 100 * static_cast<double>(part.n) / static_cast<double>(all.n);
+    return percent < 1 ? "<1 %" : fmt::format("{:.0f} %", percent);
+}
+
+std::string change_text(Bytes before, Bytes now) {
+    if (before == now) return "0";
+    return now > before ? "+" + human_size(now - before) : "-" + human_size(before - now);
+}
+
+std::string gap_text(HeapGap gap) {
+    switch (gap) {
+        case HeapGap::torn:
+            return "changed while they were read";
+        case HeapGap::not_present:
+            return "not in memory (swapped out or freed since)";
+        case HeapGap::unknown_type:
+            return "of an unknown type";
+        case HeapGap::too_many:
+            return "more than the limit";
+        case HeapGap::time_limit:
+            return "out of time: the rest is estimated";
+    }
+    return "";
+}
+
+std::string allocator_line(const Allocator& allocator) {
+    std::string line = fmt::format("allocator: {}", name_of(allocator.name));
+    if (allocator.version) line += " " + printable(*allocator.version);
+    if (allocator.arenas) line += fmt::format(", {} arena{}", *allocator.arenas, *allocator.arenas == 1 ? "" : "s");
+    if (allocator.trimmable) line += fmt::format(", malloc_trim(0) would return {}", human_size(*allocator.trimmable));
+    return line;
+}
+
+std::string process_text(const ProcessHeap& process, std::size_t top, std::size_t columns) {
+    const HeapCensus& census = process.census;
+    std::string text = wrapped(explain_heap(census), columns);
+    text += "\n" +
+            shortened_to(
+                fmt::format("pid {}, {}{}: {} of anonymous memory{}", census.process.pid, name_of(process.role.role),
+                            process.role.rank ? fmt::format(" {}", *process.role.rank) : "", human_size(census.anon),
+                            census.python ? ", Python " + printable(*census.python) : ""),
+                columns) +
+            "\n";
+    const bool changes = process.earlier.has_value();
+    text += left("PART", kName) + right("SIZE", kSize) + right("SHARE", kShare) +
+            (changes ? right("CHANGE", kSize + 1) : "") + "\n";
+    for (std::size_t i = 0; i < kHeapParts; ++i) {
+        const auto part = static_cast<HeapPart>(i);
+        std::string line = left(name_of(part), kName) + right(human_size(census.part(part)), kSize) +
+                           right(share_text(census.part(part), census.anon), kShare);
+        if (changes) line += right(change_text(process.earlier->part(part), census.part(part)), kSize + 1);
+        text += shortened_to(line + "  " + std::string(meaning_of(part)), columns) + "\n";
+    }
+    text += shortened_to(allocator_line(census.allocator), columns) + "\n";
+    for (std::size_t i = 0; i < std::min(top, census.mappings.size()); ++i) {
+        const HeapMapping& mapping = census.mappings[i];
+        text += shortened_to(fmt::format("mapping: {:x}-{:x}, {} resident", mapping.start, mapping.end,
+                                         human_size(mapping.resident)),
+                             columns) +
+                "\n";
+    }
+    for (const auto& [gap, times] : census.incomplete)
+        text += shortened_to(fmt::format("incomplete: {} x {}", times, gap_text(gap)), columns) + "\n";
+    return text;
+}
+
+}  // namespace
+
+std::string heap_text(const HeapReport& report, std::size_t columns) {
+    const std::size_t width = columns == 0 ? kUsual : std::clamp(columns, kNarrowest, kWidest);
+    std::string text;
+    for (const ProcessHeap& process : report.processes)
+        text += (text.empty() ? "" : "\n") + process_text(process, report.top, width);
+    if (const auto since = since_seconds(report))
+        text += fmt::format("changes: in the last {}\n", human_duration(Seconds{*since}));
+    return text;
+}
+
+}  // namespace memscope

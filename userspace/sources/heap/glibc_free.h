@@ -1,0 +1,44 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+
+#include "sources/heap/glibc_arenas.h"
+#include "sources/heap/glibc_tcache.h"
+#include "sources/heap/present_memory.h"
+
+namespace memscope {
+
+// How the free memory was found.
+//   lists:  from the free lists. Exact, about 3 us per free chunk.
+//   walk:   chunk by chunk through the heaps. Exact while the process is quiet, 0.5 to 0.7 s per GiB of small chunks.
+//   sample: a walk through random windows of the heaps. An estimate with a bounded cost.
+enum class FreeMethod { lists, walk, sample };
+
+struct GlibcFree {
+    FreeMethod method = FreeMethod::lists;
+    std::uint64_t chunks = 0;   // in bins and fastbins
+    std::uint64_t bytes = 0;    // of them
+    std::uint64_t present = 0;  // of these, in resident pages
+    std::uint64_t top_present = 0;
+    std::uint64_t trimmable = 0;  // resident bytes that malloc_trim(0) would return
+    std::uint64_t torn = 0;       // places where the heap made no sense, because it changed or was made up
+    std::uint64_t absent = 0;     // places where a page could not be read, for instance because it is swapped out
+    std::uint64_t cut_off = 0;    // lists with more chunks than the limit
+    bool late = false;            // the deadline passed: lists are not complete
+    double error = 0;             // of a sample: share of the heaps, 95 % of samples are nearer
+};
+
+struct FreeLimits {
+    Deadline deadline;
+    std::size_t most_chunks = std::size_t{1} << 22;  // that are remembered, 16 bytes each
+};
+
+// Follows the free lists first. If that takes longer than a walk would, or if a list was torn, it walks the heaps. If
+// the heaps are too large for that, it walks samples of them.
+GlibcFree find_glibc_free(const GlibcMalloc& glibc, const TcacheChunks& tcaches, PresentMemory& memory,
+                          const FreeLimits& limits);
+// The same by one method only, for tests and measurements.
+GlibcFree find_glibc_free_by(FreeMethod method, const GlibcMalloc& glibc, const TcacheChunks& tcaches,
+                             PresentMemory& memory, const FreeLimits& limits);
+
+}  // namespace memscope

@@ -1,0 +1,345 @@
+#include "sources/heap/heap_census.h"
+
+#include <algorithm>
+#include <chrono>
+#include <ctime>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "base/text.h"
+#include "sources/gpu/mapped_library.h"
+#include "sources/heap/address_claims.h"
+#include "sources/heap/allocators.h"
+#include "sources/heap/glibc_arenas.h"
+#include "sources/heap/glibc_free.h"
+#include "sources/heap/glibc_tcache.h"
+#include "sources/heap/present_memory.h"
+#include "sources/heap/pymalloc.h"
+#include "sources/heap/thread_stacks.h"
+#include "sources/proc/procfs.h"
+#include "sources/python/python_finder.h"
+#include "sources/python/python_layout.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::size_t kEnvironLimit = std::size_t{1} << 20;
+
+Seconds thread_cpu_seconds() {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return Seconds{static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9};
+}
+
+double unix_seconds() { return Seconds(std::chrono::system_clock::now().time_since_epoch()).count(); }
+
+struct StatusSizes {
+    Bytes anon{};
+    Bytes swap{};
+};
+// None for a kernel thread and for a process that has released its memory.
+std::optional<StatusSizes> parse_status_sizes(std::string_view status) {
+    std::optional<StatusSizes> sizes;
+    for_each_line(status, [&](std::string_view line) {
+        const auto value = [&](std::string_view key) -> std::optional<Bytes> {
+            if (!line.starts_with(key)) return std::nullopt;
+            line.remove_prefix(key.size());
+            line = trimmed(line);
+            const auto kib = parse_number(line.substr(0, line.find(' ')));
+            return kib ? std::optional(Bytes{*kib << 10}) : std::nullopt;
+        };
+        if (const auto anon = value("RssAnon:")) sizes = StatusSizes{.anon = *anon};
+        if (const auto swap = value("VmSwap:"); swap && sizes) sizes->swap = *swap;
+    });
+    return sizes;
+}
+
+struct PythonFile {
+    std::string path{};
+    std::string version{};
+};
+
+bool has_name_of_python(std::string_view path) {
+    const std::string_view name = path.substr(path.rfind('/') + 1);  // npos + 1 is 0
+    return name.starts_with("python") || name.starts_with("libpython");
+}
+
+// Reads the version from the file, because the page of the process with the version may not be present.
+std::optional<int> version_in(const ElfFile& elf) {
+    const auto python = find_python_in(elf);
+    if (!python) return std::nullopt;
+    if (!python->version_address) return python->version_text;
+    for (const bool executable : {false, true}) {
+        const auto offset = offset_in(elf.segments(), *python->version_address, executable);
+        std::uint64_t hex_version = 0;
+        const std::string bytes = offset ? elf.read(*offset, sizeof hex_version) : std::string();
+        if (bytes.size() != sizeof hex_version) continue;
+        bytes.copy(reinterpret_cast<char*>(&hex_version), sizeof hex_version);
+        return python_version(hex_version);
+    }
+    return std::nullopt;
+}
+
+// The executable or library that contains CPython.
+std::optional<PythonFile> find_python(const SysRoot& root, pid_t pid, const ProcessMaps& maps) {
+    constexpr std::size_t kMostFiles = 8;
+    std::error_code unknown;
+    const std::string executable = fs::read_symlink(root.proc / std::to_string(pid) / "exe", unknown).string();
+    std::size_t tried = 0;
+    for (const MappedRange& range : maps.ranges) {
+        if (range.inode == 0 || range.offset != 0 || tried == kMostFiles) continue;
+        const bool runs = (range.deleted ? range.path + " (deleted)" : range.path) == executable;
+        if (!runs && !has_name_of_python(range.path)) continue;
+        ++tried;
+        const auto library = open_mapped_library(root, pid, range);
+        if (!library) continue;
+        if (const auto version = version_in(library->elf)) return PythonFile{range.path, python_version_text(*version)};
+    }
+    return std::nullopt;
+}
+
+// From the text "GNU C Library (...) stable release version 2.36." in the file.
+std::optional<std::string> find_glibc_version(const SysRoot& root, pid_t pid, const ProcessMaps& maps,
+                                              const std::string& path) {
+    constexpr std::string_view kMarker = "release version ";
+    constexpr std::size_t kLongest = 32;
+    const auto range = std::ranges::find(maps.ranges, path, &MappedRange::path);
+    if (range == maps.ranges.end()) return std::nullopt;
+    const auto library = open_mapped_library(root, pid, *range);
+    if (!library) return std::nullopt;
+    const auto section = library->elf.section(".rodata");
+    const auto text = section ? library->elf.find_text(*section, kMarker, kLongest) : std::nullopt;
+    if (!text) return std::nullopt;
+    std::string version = text->substr(kMarker.size());
+    version.resize(std::min(version.find_first_not_of("0123456789."), version.size()));
+    while (version.ends_with('.')) version.pop_back();
+    return parse_glibc_version(version) ? std::optional(version) : std::nullopt;
+}
+
+class CensusTaker {
+  public:
+    CensusTaker(const SysRoot& root, pid_t pid, const HeapBudget& budget, const Deadline& deadline,
+                const ProcessMaps& maps, PresentMemory& memory, HeapCensus& census)
+        : root_(root), pid_(pid), budget_(budget), deadline_(deadline), maps_(maps), memory_(memory), census_(census) {}
+
+    void take(std::string_view environ) {
+        find_glibc();
+        find_stacks();
+        const AllocatorName allocator = find_allocator(maps_, environ, glibc_ ? &*glibc_ : nullptr);
+        census_.allocator.name = allocator;
+        read_python(allocator);
+        read_free(allocator);
+        claim();
+        census_.part(HeapPart::malloc_free) = Bytes{std::min(malloc_free_, heaps_present_)};
+        census_.part(HeapPart::malloc_live).n += heaps_present_ - census_.part(HeapPart::malloc_free).n;
+    }
+
+  private:
+    void count(HeapGap gap, std::uint64_t times = 1) {
+        if (times > 0) census_.incomplete[gap] += times;
+    }
+
+    void find_glibc() {
+        constexpr int kTries = 5;  // arenas that change right now are not recognized
+        std::vector<std::string> paths = c_library_paths(maps_);
+        const bool dynamic = !paths.empty();
+        if (!dynamic) {
+            std::error_code unknown;
+            paths.push_back(fs::read_symlink(root_.proc / std::to_string(pid_) / "exe", unknown).string());
+        }
+        const auto version = find_glibc_version(root_, pid_, maps_, paths.front());
+        const auto number = version ? parse_glibc_version(*version) : std::nullopt;
+        for (int i = 0; i < kTries && !glibc_ && !deadline_.has_passed(); ++i) {
+            memory_.forget();
+            glibc_ = find_glibc_malloc(read_library_data(memory_, maps_, paths.front()), number, memory_, maps_,
+                                       deadline_.sooner(deadline_.left() * 0.3));
+        }
+        memory_.forget();
+        if (glibc_ && glibc_->was_used()) glibc_version_ = version;
+    }
+
+    void find_stacks() {
+        std::vector<LibraryData> libraries;
+        for (const std::string& path : thread_library_paths(maps_))
+            for (LibraryData& each : read_library_data(memory_, maps_, path)) libraries.push_back(std::move(each));
+        threads_ = find_threads(libraries, memory_, deadline_.sooner(deadline_.left() * 0.2));
+    }
+
+    void read_python(AllocatorName allocator) {
+        const auto python = find_python(root_, pid_, maps_);
+        if (!python) return;
+        census_.python = python->version;
+        const auto heads = allocator == AllocatorName::glibc ? MallocHeads::glibc : MallocHeads::unknown;
+        memory_.forget();
+        pymalloc_ = read_pymalloc(read_library_data(memory_, maps_, python->path), heads, memory_,
+                                  deadline_.sooner(deadline_.left() * 0.3));
+        if (!pymalloc_) return;
+        count(HeapGap::torn, pymalloc_->unread_pools);
+        count(HeapGap::not_present, pymalloc_->absent_pools);
+    }
+
+    void read_free(AllocatorName allocator) {
+        if (!glibc_ || !glibc_->was_used()) return;
+        memory_.forget();
+        const TcacheChunks tcaches = find_tcaches(*glibc_, threads_, memory_, deadline_.sooner(deadline_.left() * 0.2));
+        memory_.forget();
+        const FreeLimits limits{.deadline = deadline_.sooner(deadline_.left() * 0.7),
+                                .most_chunks = budget_.memory.n / 8 / 16};
+        const GlibcFree free = find_glibc_free(*glibc_, tcaches, memory_, limits);
+        malloc_free_ = free.present + free.top_present + tcaches.bytes;
+        count(HeapGap::torn, free.torn);
+        count(HeapGap::not_present, free.absent);
+        count(HeapGap::too_many, free.cut_off);
+        count(HeapGap::time_limit, free.late ? 1 : 0);
+        if (doubtful_arenas(*glibc_) > glibc_->arenas.size() / 2) count(HeapGap::torn);
+        if (allocator != AllocatorName::glibc) return;  // these are not the numbers of the allocator in use
+        census_.allocator.version = glibc_version_;
+        census_.allocator.arenas = glibc_->arenas.size();
+        census_.allocator.trimmable = Bytes{std::min(free.trimmable, malloc_free_)};
+    }
+
+    // Gives each present page to one owner.
+    void claim() {
+        AddressClaims claims;
+        if (glibc_)
+            for (const GlibcArena& arena : glibc_->arenas)
+                for (const HeapRange& heap : arena.heaps)  // the rest of a heap is reserved for it
+                    claims.add(arena.main ? heap : HeapRange{heap.start, heap.start + glibc_->heap_limit},
+                               HeapOwner::arena);
+        if (pymalloc_)
+            for (const HeapRange& arena : pymalloc_->arenas) claims.add(arena, HeapOwner::python);
+        for (const GlibcThread& thread : threads_) claims.add(thread.stack, HeapOwner::stack);
+        if (glibc_ && (glibc_->was_used() || (glibc_->parameters && glibc_->parameters->mmapped > 0))) {
+            memory_.forget();
+            const auto blocks = find_mapped_blocks(*glibc_, memory_, maps_, claims.ranges(), deadline_);
+            for (const HeapRange& block : blocks) claims.add(block, HeapOwner::mapped_block);
+        }
+        if (deadline_.has_passed()) count(HeapGap::time_limit);
+        std::uint64_t python_present = 0;
+        for (const auto& [range, owner] : claims.all()) {
+            const std::uint64_t present = memory_.pages().bytes_in(range);
+            switch (owner) {
+                case HeapOwner::arena:
+                    heaps_present_ += present;
+                    break;
+                case HeapOwner::python:
+                    python_present += present;
+                    break;
+                case HeapOwner::stack:
+                    census_.part(HeapPart::stacks).n += present;
+                    break;
+                case HeapOwner::mapped_block:
+                    census_.part(HeapPart::malloc_live).n += present;
+                    break;
+            }
+        }
+        if (pymalloc_) {
+            const std::uint64_t free = std::min(python_present, pymalloc_->free_blocks + pymalloc_->free_pools);
+            census_.part(HeapPart::python_free) = Bytes{free};
+            census_.part(HeapPart::python_live) = Bytes{python_present - free};
+        }
+        claim_rest(claims);
+    }
+
+    // Pages of mappings that no allocator owns.
+    void claim_rest(const AddressClaims& claims) {
+        constexpr std::uint64_t kLargeMapping = std::uint64_t{1} << 20;
+        constexpr std::size_t kMostMappings = 32;
+        const MappedRange* before = nullptr;
+        for (const MappedRange& range : maps_.ranges) {
+            const HeapRange addresses{range.start, range.end};
+            const std::uint64_t rest = claims.unclaimed(addresses, memory_.pages());
+            const bool bss = before && before->inode != 0 && before->end == range.start && range.path.empty();
+            before = &range;
+            if (rest == 0) continue;
+            const bool anonymous = (is_anonymous(range) && !bss) || range.path == "[heap]";
+            if (range.path == "[stack]") {
+                census_.part(HeapPart::stacks).n += rest;
+            } else if (anonymous && is_of_scattered_arena(addresses)) {
+                heaps_present_ += rest;
+            } else if (anonymous && addresses.size() >= kLargeMapping) {
+                census_.part(HeapPart::mapped).n += rest;
+                census_.mappings.push_back({range.start, range.end, Bytes{rest}});
+            } else {
+                census_.part(HeapPart::other).n += rest;
+            }
+        }
+        std::ranges::sort(census_.mappings, std::greater{}, &HeapMapping::resident);
+        census_.mappings.resize(std::min(census_.mappings.size(), kMostMappings));
+    }
+
+    // The main arena maps memory where brk() fails. Such a mapping contains its top or a chunk of a bin.
+    bool is_of_scattered_arena(const HeapRange& range) const {
+        if (!glibc_ || !glibc_->arenas.front().scattered) return false;
+        const GlibcArenaTail& tail = glibc_->arenas.front().tail;
+        return range.contains(tail.top) ||
+               std::ranges::any_of(tail.bins, [&](std::uint64_t chunk) { return range.contains(chunk); });
+    }
+
+    const SysRoot& root_;
+    pid_t pid_;
+    const HeapBudget& budget_;
+    const Deadline& deadline_;
+    const ProcessMaps& maps_;
+    PresentMemory& memory_;
+    HeapCensus& census_;
+
+    std::optional<GlibcMalloc> glibc_{};
+    std::optional<std::string> glibc_version_{};
+    std::vector<GlibcThread> threads_{};
+    std::optional<Pymalloc> pymalloc_{};
+    std::uint64_t heaps_present_ = 0;  // of arenas
+    std::uint64_t malloc_free_ = 0;
+};
+
+std::optional<StatusSizes> read_status_sizes(const Fd& process) {
+    const auto status = read_file_at(process, "status");
+    return status ? parse_status_sizes(*status) : std::nullopt;
+}
+
+}  // namespace
+
+Result<HeapCensus> take_heap_census(const SysRoot& root, pid_t pid, const HeapBudget& budget) {
+    constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
+    const Seconds began = thread_cpu_seconds();
+    const Deadline deadline(budget.time);
+    const auto gone = [&] { return system_error(ESRCH, fmt::format("read the heap of process {}", pid)); };
+    const auto process = open_directory(root.proc / std::to_string(pid));
+    if (!process) return gone();
+    const auto stat_text = read_file_at(*process, "stat");
+    const auto stat = stat_text ? parse_process_stat(*stat_text) : std::nullopt;
+    if (!stat) return gone();
+    const auto maps = read_process_maps(*process);
+    if (!maps) return maps.error();
+    if (!read_status_sizes(*process))
+        return plain_error(fmt::format("process {} has no memory: it is a kernel thread, or it has exited", pid));
+
+    HeapCensus census{.process = {.pid = pid}, .time = unix_seconds()};
+    census.process.start_ns = stat->start * (kNsPerSecond / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK)));
+    Pace pace;
+    constexpr std::uint64_t kBytesPerRun = 24;
+    auto reading = read_present_pages(*process, *maps, budget.memory.n / 4 / kBytesPerRun, pace, deadline);
+    if (!reading) return reading.error();
+    const auto sizes = read_status_sizes(*process);
+    if (!sizes) return gone();
+    census.anon = sizes->anon;
+    census.swap = sizes->swap;
+    if (reading->cut_off || maps->truncated) ++census.incomplete[HeapGap::too_many];
+    if (reading->late) ++census.incomplete[HeapGap::time_limit];
+
+    auto source = ProcessSource::open(*process, pid, pace);
+    if (!source) return source.error();
+    PresentMemory memory(*source, reading->pages);
+    const auto environ = read_file_at(*process, "environ", kEnvironLimit);
+    CensusTaker(root, pid, budget, deadline, *maps, memory, census).take(environ ? *environ : std::string());
+
+    std::uint64_t sum = 0;
+    for (const Bytes part : census.parts) sum += part.n;
+    const std::uint64_t apart = std::max(sum, census.anon.n) - std::min(sum, census.anon.n);
+    constexpr std::uint64_t kSmall = std::uint64_t{1} << 20;
+    if (apart > kSmall && apart > census.anon.n / 100 * 3) ++census.incomplete[HeapGap::torn];
+    census.taken = thread_cpu_seconds() - began;
+    return census;
+}
+
+}  // namespace memscope

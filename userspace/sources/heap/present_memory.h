@@ -1,0 +1,199 @@
+#pragma once
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <span>
+#include <sys/types.h>
+#include <type_traits>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "base/units.h"
+#include "sources/heap/heap_range.h"
+#include "sources/proc/process_maps.h"
+
+namespace memscope {
+
+class Deadline {
+  public:
+    explicit Deadline(Seconds from_now) : end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(from_now)) {}
+    bool has_passed() const { return Clock::now() >= end_; }
+    Seconds left() const { return std::max(Seconds{0}, Seconds(end_ - Clock::now())); }
+    Deadline sooner(Seconds from_now) const {
+        const Deadline other(from_now);
+        return other.end_ < end_ ? other : *this;
+    }
+
+  private:
+    using Clock = std::chrono::steady_clock;
+    Clock::time_point end_;
+};
+
+// Pauses between reads. A reader of another process holds its mmap_lock, and the kernel lets further readers pass a
+// waiting writer for milliseconds. A reader without pauses would keep the process from mapping and unmapping memory:
+// its rate fell to 0.3 to 4 %, with these pauses to 40 to 80 % while the census runs.
+class Pace {
+  public:
+    template <class Work>
+    auto operator()(Work work) {
+        const auto began = std::chrono::steady_clock::now();
+        const auto result = work();
+        worked_ += std::chrono::steady_clock::now() - began;
+        if (worked_ >= kWork) pause();
+        return result;
+    }
+
+  private:
+    static constexpr std::chrono::microseconds kWork{200};
+    static constexpr std::chrono::microseconds kPause{100};
+    void pause();
+    std::chrono::steady_clock::duration worked_{};
+};
+
+// The anonymous pages of a process that were present at one time. Pages of zeros that the kernel shares between all
+// processes are left out, because they are no memory of the process.
+class PresentPages {
+  public:
+    PresentPages() = default;
+    explicit PresentPages(std::vector<HeapRange> runs);  // sorted and disjoint
+
+    std::uint64_t bytes_in(HeapRange range) const {
+        return range.size() == 0 ? 0 : bytes_below(range.end) - bytes_below(range.start);
+    }
+    bool contains(std::uint64_t address) const { return range_at(runs_, address) != nullptr; }
+    std::uint64_t end_of_run(std::uint64_t address) const;  // 0: not present
+    std::uint64_t total() const { return bytes_below(~std::uint64_t{0}); }
+    std::span<const HeapRange> runs() const { return runs_; }
+
+  private:
+    std::uint64_t bytes_below(std::uint64_t address) const;
+
+    std::vector<HeapRange> runs_{};
+    std::vector<std::uint64_t> before_{};  // bytes of all runs before each run
+};
+
+struct PresentPagesReading {
+    PresentPages pages{};
+    bool cut_off = false;  // there are more runs than the limit
+    bool late = false;     // the deadline passed before the end
+};
+enum class PageScan { if_available, never };  // PAGEMAP_SCAN: Linux 6.7 and later
+// `process` is its directory in /proc.
+Result<PresentPagesReading> read_present_pages(const Fd& process, const ProcessMaps& maps, std::size_t most_runs,
+                                               Pace& pace, const Deadline& deadline,
+                                               PageScan scan = PageScan::if_available);
+
+// Where the bytes of a process come from. Tests implement it with made-up memory.
+class MemorySource {
+  public:
+    struct Piece {
+        std::uint64_t address = 0;
+        std::span<std::byte> into{};
+        bool done = false;
+    };
+    virtual ~MemorySource() = default;
+    // Reads each piece whose pages are all present now, and sets `done`. Never causes a page fault in the process,
+    // except in the microseconds between the check and the read.
+    virtual void read(std::span<Piece> pieces) = 0;
+};
+
+// Reads with process_vm_readv, after a look at pagemap.
+class ProcessSource : public MemorySource {
+  public:
+    static Result<ProcessSource> open(const Fd& process, pid_t pid, Pace& pace);
+    void read(std::span<Piece> pieces) override;
+    std::uint64_t bytes() const { return bytes_; }
+
+  private:
+    ProcessSource(Fd pagemap, pid_t pid, Pace& pace);
+    void read_batch(std::span<Piece> pieces);
+    bool is_present(std::uint64_t address, std::uint64_t bytes);
+
+    Fd pagemap_;
+    pid_t pid_;
+    Pace* pace_;
+    std::uint64_t page_;
+    std::vector<std::uint64_t> entries_{};  // of pagemap, from page number `first_entry_` on
+    std::uint64_t first_entry_ = 0;
+    std::uint64_t bytes_ = 0;
+};
+
+// Memory of a process through a cache of 4 KiB blocks, for many small reads. Everything that is read may be torn, stale
+// or made up by the process.
+class PresentMemory {
+  public:
+    PresentMemory(MemorySource& source, const PresentPages& pages);
+
+    bool read(std::uint64_t address, std::span<std::byte> into);
+    template <class T>
+    std::optional<T> get(std::uint64_t address) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        T value{};
+        if (!read(address, std::as_writable_bytes(std::span(&value, 1)))) return std::nullopt;
+        return value;
+    }
+    // Reads the blocks of these addresses into the cache with as few system calls as possible.
+    void prefetch(std::span<const std::uint64_t> addresses);
+    // One value from each address, past the cache. A value that cannot be read is absent.
+    template <class T>
+    std::vector<std::optional<T>> gather(std::span<const std::uint64_t> addresses) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        std::vector<std::optional<T>> all(addresses.size());
+        std::vector<T> values(std::min(addresses.size(), kMostPieces));
+        std::vector<MemorySource::Piece> pieces;
+        for (std::size_t from = 0; from < addresses.size(); from += kMostPieces) {
+            const std::size_t count = std::min(kMostPieces, addresses.size() - from);
+            pieces.clear();
+            for (std::size_t i = 0; i < count; ++i)
+                pieces.push_back({addresses[from + i], std::as_writable_bytes(std::span(&values[i], 1))});
+            source_->read(pieces);
+            for (std::size_t i = 0; i < count; ++i)
+                if (pieces[i].done) all[from + i] = values[i];
+        }
+        return all;
+    }
+    // All bytes in one system call, past the cache: for a structure that changes.
+    bool read_at_once(std::uint64_t address, std::span<std::byte> into);
+    // As many bytes as are present from the address on, past the cache.
+    std::size_t read_some(std::uint64_t address, std::span<std::byte> into);
+
+    void forget();  // empties the cache
+    const PresentPages& pages() const { return *pages_; }
+
+  private:
+    static constexpr std::size_t kBlock = 4096;
+    static constexpr std::size_t kBlocks = 1024;
+    static constexpr std::size_t kMostPieces = 512;
+    static constexpr std::uint64_t kNone = ~std::uint64_t{0};
+    struct Block {
+        std::uint64_t address = kNone;
+        std::uint64_t round = 0;
+        std::array<std::byte, kBlock> bytes;
+    };
+    Block& slot_of(std::uint64_t address) { return blocks_[address / kBlock % kBlocks]; }
+
+    MemorySource* source_;
+    const PresentPages* pages_;
+    std::vector<Block> blocks_;
+    std::uint64_t round_ = 0;
+};
+
+// The writable data of a library or an executable: .data and .bss. Pages without own content are zeros.
+struct LibraryData {
+    std::uint64_t base = 0;
+    std::vector<std::uint64_t> words{};
+
+    std::uint64_t address(std::size_t index) const { return base + index * 8; }
+    std::uint64_t at(std::size_t index) const { return index < words.size() ? words[index] : 0; }
+    HeapRange range() const { return {base, base + words.size() * 8}; }
+};
+std::vector<LibraryData> read_library_data(PresentMemory& memory, const ProcessMaps& maps, const std::string& path);
+
+// True for a private mapping that no file backs, except those that the kernel made.
+bool is_anonymous(const MappedRange& range);
+
+}  // namespace memscope

@@ -1,0 +1,22 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sources/heap/present_memory.h"
+
+namespace memscope {
+
+// A thread of glibc: running, or ended with its stack kept for the next thread.
+struct GlibcThread {
+    std::uint64_t node = 0;  // address of its list node, which is in its struct pthread
+    std::int32_t tid = 0;    // 0 or -1: ended
+    HeapRange stack{};       // empty for the main thread
+};
+
+// Finds the threads in the lists that glibc keeps: their heads are in the data of ld.so (2.34 and later) or of
+// libpthread. A node is {next, previous, tid}, and the stack that contains it follows as {start, size}.
+std::vector<GlibcThread> find_threads(std::span<const LibraryData> libraries, PresentMemory& memory,
+                                      const Deadline& deadline);
+
+}  // namespace memscope

@@ -1,0 +1,71 @@
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "analysis/heap/census_schedule.h"
+#include "base/fd.h"
+#include "model/processes/process_table.h"
+#include "watch/helpers/read_jobs.h"
+
+namespace memscope {
+
+// Has heap censuses taken, one at a time, by a helper process: a census takes longer than a tick should, and a process
+// can block its reader for ever. Everything but take() and stop_waiting() belongs to the thread of the ticks.
+class HeapRecorder {
+  public:
+    // `nullopt`: not answered yet, ask again.
+    using Read = std::function<std::optional<Result<HeapCensus>>(const HeapJob&)>;
+    // `again`: the shortest time between two censuses of a process that memscope takes by itself.
+    explicit HeapRecorder(Read read, Seconds again = CensusSchedule::kAgain);
+
+    void want(Seconds now, const std::vector<CensusWish>& wishes);
+    // Takes the answer of the helper, and asks for the next census. Once a tick, and when fd() or the helper's
+    // descriptor is readable.
+    void pump(Seconds now, const ProcessTable::Living& living);
+    // The censuses that have been taken since the last call.
+    std::vector<HeapCensus> take_taken() { return std::exchange(taken_, {}); }
+
+    int fd() const { return asked_.get(); }  // readable when another thread has asked for a census
+
+    // From any thread: takes censuses of these processes now, before those that wait, and returns when they are there.
+    // ETIMEDOUT if that takes too long, ESRCH for a process that has ended.
+    std::vector<Result<HeapCensus>> take(const std::vector<ProcessId>& processes);
+    void stop_waiting();  // take() fails from now on
+
+  private:
+    struct Request {
+        ProcessId process{};
+        std::optional<Result<HeapCensus>> answer{};
+    };
+    struct Current {
+        HeapJob job{};
+        ProcessId process{};
+        Bytes anon{};
+        std::shared_ptr<Request> request{};  // null: memscope wanted it
+    };
+
+    void begin_next(Seconds now, const ProcessTable::Living& living);
+    bool finish(Seconds now, const ProcessTable::Living& living);
+    void answer(const std::shared_ptr<Request>& request, Result<HeapCensus> answer);
+
+    Read read_;
+    CensusSchedule schedule_;
+    std::optional<Current> current_{};
+    std::vector<HeapCensus> taken_{};
+    std::uint64_t jobs_ = 0;
+
+    Fd asked_;  // an eventfd
+    std::atomic<bool> has_requests_ = false;
+    std::mutex mutex_{};  // of what follows
+    std::condition_variable answered_{};
+    std::deque<std::shared_ptr<Request>> requests_{};
+    bool stopped_ = false;
+};
+
+}  // namespace memscope
