@@ -36,13 +36,6 @@ TEST(MapEntries, AreVisitedOnceEachThoughTheWalkStartsAgain) {
 class Writer {
   public:
     explicit Writer(const Fd& ring) {
-        const auto map = [&](std::int32_t part) {
-            return bpf_insn{.code = part == 0 ? static_cast<__u8>(BPF_LD | BPF_IMM | BPF_DW) : __u8{0},
-                            .dst_reg = part == 0 ? BPF_REG_1 : 0,
-                            .src_reg = part == 0 ? BPF_PSEUDO_MAP_FD : 0,
-                            .off = 0,
-                            .imm = part == 0 ? ring.get() : 0};
-        };
         const auto set = [](__u8 to, std::int32_t number) {
             return bpf_insn{.code = BPF_ALU64 | BPF_MOV | BPF_K, .dst_reg = to, .src_reg = 0, .off = 0, .imm = number};
         };
@@ -50,8 +43,12 @@ class Writer {
         for (std::int16_t at = -static_cast<std::int16_t>(sizeof(ms_header)); at < 0; at += 8)
             code.push_back(
                 {.code = BPF_ST | BPF_MEM | BPF_DW, .dst_reg = BPF_REG_10, .src_reg = 0, .off = at, .imm = 0});
-        code.push_back(map(0));
-        code.push_back(map(1));
+        code.push_back({.code = BPF_LD | BPF_IMM | BPF_DW,
+                        .dst_reg = BPF_REG_1,
+                        .src_reg = BPF_PSEUDO_MAP_FD,
+                        .off = 0,
+                        .imm = ring.get()});
+        code.push_back({});  // the second half of the 64-bit constant
         code.push_back(
             {.code = BPF_ALU64 | BPF_MOV | BPF_X, .dst_reg = BPF_REG_2, .src_reg = BPF_REG_10, .off = 0, .imm = 0});
         code.push_back({.code = BPF_ALU64 | BPF_ADD | BPF_K,
