@@ -1,4 +1,5 @@
-// What records of today look like, written down: a number, a type or a default that changes makes older records wrong.
+// What records of today look like, written down: a number, a type or a default that changes, or two members that swap
+// their numbers, make older records wrong.
 #include <cstdlib>
 #include <fmt/format.h>
 #include <fstream>
@@ -37,18 +38,22 @@ class Schema {
     template <class T>
     void add() {
         if (!known_.insert(type_name<T>()).second) return;
-        std::string lines = type_name<T>() + "\n";
-        const T value{};
-        for_each_field<T>([&](const auto& field) {
-            lines +=
-                fmt::format("  {} {}{}\n", field.number, type<typename std::remove_cvref_t<decltype(field)>::Type>(),
-                            default_text(value.*field.member));
-        });
-        text_ += lines;
+        std::string lines;
+        [&]<std::size_t... i>(std::index_sequence<i...>) {
+            ((lines += line<T, i>()), ...);
+        }(std::make_index_sequence<kFieldCount<T>>());
+        text_ += type_name<T>() + "\n" + lines;
     }
     const std::string& text() const { return text_; }
 
   private:
+    // Number, name, type and default of a member.
+    template <class T, std::size_t i>
+    std::string line() {
+        constexpr auto kField = std::get<i>(Fields<T>::list);
+        return fmt::format("  {} {}: {} = {}\n", kField.number, value_name<kField.member>(),
+                           type<typename decltype(kField)::Type>(), default_text(T{}.*kField.member));
+    }
     template <class T>
     std::string enumerators_of() {
         return [&]<std::size_t... i>(std::index_sequence<i...>) {
@@ -91,39 +96,59 @@ class Schema {
         else
             return add<T>(), type_name<T>();
     }
-    // Defaults that are 0, false, empty or absent are not written down.
     template <class T>
     std::string default_text(const T& value) {
         if constexpr (std::is_enum_v<T>)
-            return value == T{} ? "" : fmt::format(" = {}", static_cast<std::uint64_t>(value));
-        else if constexpr (std::is_integral_v<T> || std::is_same_v<T, double>)
-            return value == T{} ? "" : fmt::format(" = {}", value);
-        else if constexpr (std::is_same_v<T, std::string>)
-            return value.empty() ? "" : " = " + value;
-        else {
-            // A list that is not empty by default could never be decoded as empty.
-            if constexpr (kIsVector<T> || kIsMap<T>) {
-                EXPECT_TRUE(value.empty());
-            }
-            if constexpr (kIsOptional<T>) {
-                EXPECT_FALSE(value.has_value());
-            }
-            return "";
-        }
+            return fmt::format("{}", static_cast<std::int64_t>(value));
+        else if constexpr (std::is_integral_v<T>)
+            return fmt::format("{}", value);
+        else if constexpr (std::is_same_v<T, Bytes>)
+            return fmt::format("{}", value.n);
+        else if constexpr (kIsReal<T>)
+            return fmt::format("{}", as_double(value));
+        else if constexpr (std::is_same_v<T, std::string> || std::is_same_v<T, std::string_view>)
+            return fmt::format("\"{}\"", value);
+        else if constexpr (kIsVector<T> || kIsMap<T>) {
+            EXPECT_TRUE(value.empty()) << "a list that is not empty by default could never be decoded as empty";
+            return "empty";
+        } else if constexpr (kIsOptional<T> || std::is_same_v<T, SharedText>) {
+            EXPECT_FALSE(value) << "a value that is there by default could never be decoded as absent";
+            return "none";
+        } else if constexpr (kIsPair<T>)
+            return fmt::format("({}, {})", default_text(value.first), default_text(value.second));
+        else if constexpr (kIsArray<T>) {
+            std::string all;
+            for (const auto& each : value) all += (all.empty() ? "" : ", ") + default_text(each);
+            return "[" + all + "]";
+        } else if constexpr (kIsVariant<T>)
+            return std::visit(
+                [&](const auto& held) { return fmt::format("{}: {}", value.index(), default_text(held)); }, value);
+        else if constexpr (IsConverted<T>)
+            return default_text(Converted<T>::to(value));
+        else
+            return members_text(value) == members_text(T{}) ? "default" : members_text(value);
+    }
+    template <class T>
+    std::string members_text(const T& value) {
+        std::string all;
+        for_each_field<T>(
+            [&](const auto& field) { all += (all.empty() ? "" : ", ") + default_text(value.*field.member); });
+        return "{" + all + "}";
     }
 
     std::set<std::string> known_{};
     std::string text_{};
 };
 
-TEST(RecordSchema, NothingThatRecordsHoldHasChangedItsNumberItsTypeOrItsDefault) {
+TEST(RecordSchema, NothingThatRecordsHoldHasChangedItsNumberItsNameItsTypeOrItsDefault) {
     Schema schema;
     schema.add<DeathReport>();
     if (std::getenv("MEMSCOPE_UPDATE_DOCS")) std::ofstream(kFile) << schema.text();
     std::stringstream written;
     written << std::ifstream(kFile).rdbuf();
     EXPECT_EQ(written.str(), schema.text())
-        << "New fields and new enumerators at the end are fine: run unit_record with MEMSCOPE_UPDATE_DOCS=1. Any other "
+        << "New fields, new enumerators at the end and new names of the same members are fine: run unit_record with "
+           "MEMSCOPE_UPDATE_DOCS=1. Any other "
            "change makes older records unreadable: see userspace/record/fields.h.";
 }
 
