@@ -159,7 +159,7 @@ void one(std::string_view bytes) {
     FakeGlibc& glibc = process.glibc;
     const PresentPages pages = glibc.pages.present();
     PresentMemory memory(glibc.pages, pages);
-    const Deadline deadline(Seconds{2});
+    const ReadDeadline deadline(Seconds{2});
     const auto data = read_library_data(memory, glibc.maps, "/lib/libc.so.6");
     const auto version = input.flag() ? std::nullopt : std::optional(glibc.layout().version);
     const auto threads = find_threads(data, memory, deadline);

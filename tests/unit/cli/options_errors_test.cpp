@@ -140,6 +140,13 @@ TEST(OptionErrors, Growth) {
     EXPECT_THAT(refusal({"growth", "--json"}), HasSubstr("unknown option of memscope growth"));
     EXPECT_THAT(refusal({"growth", "train"}), HasSubstr("unexpected argument of memscope growth"));
     EXPECT_THAT(refusal({"grwth"}), HasSubstr("did you mean growth?"));
+    for (const char* value : {"0", "x", "4194305"})
+        EXPECT_THAT(refusal({"heap", "--pid", value}), StartsWith("--pid: '")) << value;
+    for (const char* value : {"0s", "30", "2h"})
+        EXPECT_THAT(refusal({"heap", "--pid", "7", "--again", value}), StartsWith("--again: ")) << value;
+    EXPECT_THAT(refusal({"heap", "--pid", "7", "--top", "0"}), StartsWith("--top: '"));
+    EXPECT_THAT(refusal({"heap", "--pid", "7", "--format", "pprof"}), HasSubstr("the formats are: text, json"));
+    EXPECT_THAT(refusal({"haep"}), HasSubstr("did you mean heap?"));
     EXPECT_THAT(refusal({"verdict"}), HasSubstr("the file is missing"));
     EXPECT_THAT(refusal({"verdict", "a.csv", "b.csv"}), HasSubstr("unexpected argument of memscope verdict"));
     EXPECT_THAT(refusal({"verdict", "a.csv", "--fail-on", "leakng"}), HasSubstr("did you mean leaking?"));

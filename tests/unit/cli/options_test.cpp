@@ -102,6 +102,7 @@ TEST(Options, OnlyWatchingReadsTheConfigFile) {
     };
     parsed<StatusOptions>({"status"}, never);
     parsed<GrowthOptions>({"growth"}, never);
+    parsed<HeapOptions>({"heap", "--pid", "7"}, never);
     parsed<VerdictOptions>({"verdict", "run.csv"}, never);
     parsed<DoctorOptions>({"doctor"}, never);
     parsed<DemoOptions>({"demo"}, never);
@@ -148,6 +149,16 @@ TEST(Options, GrowthIsTextOfTheOnlyTargetUnlessSaid) {
     EXPECT_EQ(given.format, "pprof");
     EXPECT_EQ(given.top, 200U);
     EXPECT_EQ(given.target, "train");
+}
+
+TEST(Options, AHeapNeedsAProcessAndNothingElse) {
+    const auto usual = parsed<HeapOptions>({"heap", "--pid", "4711"});
+    EXPECT_EQ(usual.pid, 4711);
+    EXPECT_FALSE(usual.again || usual.json);
+    const auto given = parsed<HeapOptions>({"heap", "--pid=4711", "--again", "30s", "--top", "3", "--format", "json"});
+    EXPECT_EQ(given.again, Seconds(30));
+    EXPECT_EQ(given.top, 3U);
+    EXPECT_TRUE(given.json);
 }
 
 TEST(Options, AVerdictNeedsAFileAndNothingElse) {

@@ -61,8 +61,10 @@ std::string live_sentence(const HeapCensus& census) {
     const Bytes live = malloc + python;
     if (python.n > malloc.n)
         return fmt::format("{} are live small Python objects: something holds them.", of(python, census.anon));
-    return fmt::format("{} are live blocks: something holds them. malloc_trim(0) would give back only {}.",
-                       of(live, census.anon), human_size(census.allocator.trimmable.value_or(Bytes{})));
+    const std::string sentence = fmt::format("{} are live blocks: something holds them.", of(live, census.anon));
+    const auto trimmable = census.allocator.trimmable;
+    if (!trimmable || is_large(census.part(HeapPart::malloc_free), census.anon)) return sentence;  // said already
+    return sentence + fmt::format(" malloc_trim(0) would give back only {}.", human_size(*trimmable));
 }
 
 }  // namespace

@@ -30,7 +30,7 @@ bool are_bins(std::span<const std::uint64_t> pairs, std::uint64_t address) {
 class ArenaFinder {
   public:
     ArenaFinder(std::optional<GlibcVersion> version, PresentMemory& memory, const ProcessMaps& maps,
-                const Deadline& deadline)
+                const ReadDeadline& deadline)
         : memory_(memory), maps_(maps), deadline_(deadline) {
         glibc_.version = version;
     }
@@ -187,7 +187,7 @@ class ArenaFinder {
 
     PresentMemory& memory_;
     const ProcessMaps& maps_;
-    const Deadline& deadline_;
+    const ReadDeadline& deadline_;
     GlibcMalloc glibc_{};
     std::size_t heaps_found_ = 0;
 };
@@ -209,7 +209,7 @@ std::uint64_t mapped_block(std::span<const std::uint64_t> words, std::uint64_t a
 class MappedBlockFinder {
   public:
     MappedBlockFinder(PresentMemory& memory, const ProcessMaps& maps, std::span<const HeapRange> taken,
-                      const Deadline& deadline)
+                      const ReadDeadline& deadline)
         : memory_(memory), maps_(maps), taken_(taken.begin(), taken.end()), deadline_(deadline) {}
 
     // Looks at the start of each mapping and of each gap between taken ranges. The kernel merges blocks that are side
@@ -296,7 +296,7 @@ class MappedBlockFinder {
     PresentMemory& memory_;
     const ProcessMaps& maps_;
     std::vector<HeapRange> taken_;
-    const Deadline& deadline_;
+    const ReadDeadline& deadline_;
     std::vector<HeapRange> blocks_{};
     std::size_t finished_ = 0;  // of `blocks_`, that are in `taken_`
     std::uint64_t found_bytes_ = 0;
@@ -323,7 +323,7 @@ std::optional<GlibcVersion> parse_glibc_version(std::string_view text) {
 
 std::optional<GlibcMalloc> find_glibc_malloc(std::span<const LibraryData> libraries,
                                              std::optional<GlibcVersion> version, PresentMemory& memory,
-                                             const ProcessMaps& maps, const Deadline& deadline) {
+                                             const ProcessMaps& maps, const ReadDeadline& deadline) {
     ArenaFinder finder(version, memory, maps, deadline);
     if (std::ranges::none_of(libraries, [&](const LibraryData& each) { return finder.find_in(each); }))
         return std::nullopt;
@@ -344,7 +344,7 @@ std::size_t doubtful_arenas(const GlibcMalloc& glibc) {
 }
 
 std::vector<HeapRange> find_mapped_blocks(const GlibcMalloc& glibc, PresentMemory& memory, const ProcessMaps& maps,
-                                          std::span<const HeapRange> taken, const Deadline& deadline) {
+                                          std::span<const HeapRange> taken, const ReadDeadline& deadline) {
     MappedBlockFinder finder(memory, maps, taken, deadline);
     finder.find_at_starts();
     const std::uint64_t wanted = glibc.parameters ? glibc.parameters->mmapped : 0;

@@ -102,7 +102,7 @@ struct GlibcMalloc {
 // bins. Nothing if there are none, or if they changed during the read: then a second try may find them.
 std::optional<GlibcMalloc> find_glibc_malloc(std::span<const LibraryData> libraries,
                                              std::optional<GlibcVersion> version, PresentMemory& memory,
-                                             const ProcessMaps& maps, const Deadline& deadline);
+                                             const ProcessMaps& maps, const ReadDeadline& deadline);
 
 // Arenas whose heaps add up to another size than the arena itself counts. A few of them may be growing right now.
 std::size_t doubtful_arenas(const GlibcMalloc& glibc);
@@ -110,6 +110,6 @@ std::size_t doubtful_arenas(const GlibcMalloc& glibc);
 // The blocks that malloc has mapped one by one, sorted. Each begins with its size. `taken` are sorted ranges that
 // belong to others.
 std::vector<HeapRange> find_mapped_blocks(const GlibcMalloc& glibc, PresentMemory& memory, const ProcessMaps& maps,
-                                          std::span<const HeapRange> taken, const Deadline& deadline);
+                                          std::span<const HeapRange> taken, const ReadDeadline& deadline);
 
 }  // namespace memscope

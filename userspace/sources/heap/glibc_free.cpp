@@ -47,28 +47,36 @@ HeapRange pages_in(const FreeChunk& chunk) {
 // Follows the free lists of all arenas at the same time, so that one system call reads one chunk of each list.
 class FreeLists {
   public:
-    FreeLists(const GlibcMalloc& glibc, PresentMemory& memory, const FreeLimits& limits)
-        : glibc_(glibc), memory_(memory), limits_(limits), chunks_(glibc.arenas.size()) {}
+    // `fast_deadline` is for fastbins whose chunks a walk cannot find.
+    FreeLists(const GlibcMalloc& glibc, PresentMemory& memory, const FreeLimits& limits,
+              const ReadDeadline& fast_deadline)
+        : glibc_(glibc),
+          memory_(memory),
+          limits_(limits),
+          fast_deadline_(glibc.hides_links() ? limits.deadline : fast_deadline),
+          chunks_(glibc.arenas.size()) {}
 
     GlibcFree follow() {
-        // The largest chunks first, because malloc_trim() returns pages of those only.
         std::vector<Cursor> cursors;
+        for (std::uint64_t bin = 0; bin < kGlibcFastBins; ++bin) add_fast(cursors, bin);
+        run(std::move(cursors), kAllRounds, fast_deadline_);
+        fast_is_complete_ = !free_.late && free_.cut_off == 0 && free_.torn == 0 && free_.absent == 0;
+        cursors.clear();
+        // Of the others the largest chunks first, because malloc_trim() returns pages of those only.
         const std::uint64_t least = bin_of(page_size());
         for (std::uint64_t bin = kGlibcBins - 1; bin >= least; --bin) add(cursors, bin);
         add(cursors, kUnsorted);
-        run(std::move(cursors), kAllRounds);
-        cursors.clear();
-        for (std::uint64_t bin = 0; bin < kGlibcFastBins; ++bin) add_fast(cursors, bin);
-        run(std::move(cursors), kAllRounds);
+        run(std::move(cursors), kAllRounds, limits_.deadline);
         cursors.clear();
         for (std::uint64_t bin = least - 1; bin > kUnsorted; --bin) add(cursors, bin);
-        run(std::move(cursors), kAllRounds);
+        run(std::move(cursors), kAllRounds, limits_.deadline);
         for (std::size_t i = 0; i < chunks_.size(); ++i) sum_up(glibc_.arenas[i], chunks_[i]);
         return free_;
     }
 
     // Bytes in fastbins that the lists led to.
     std::uint64_t fast_bytes() const { return fast_bytes_; }
+    bool fast_is_complete() const { return fast_is_complete_; }
     // Resident bytes at the end of the main heap that malloc_trim() returns.
     std::uint64_t top_trimmable() const { return top_trimmable_; }
 
@@ -85,7 +93,7 @@ class FreeLists {
         for (std::uint64_t bin = 0; bin < kGlibcFastBins; ++bin) add_fast(cursors, bin);
         const std::size_t rounds =
             std::clamp<std::size_t>(kMostMarks / std::max<std::size_t>(cursors.size(), 1), 2, kMostOfList);
-        run(std::move(cursors), rounds);
+        run(std::move(cursors), rounds, std::nullopt);
         std::vector<std::vector<std::uint64_t>> marks(chunks_.size());
         for (std::size_t i = 0; i < marks.size(); ++i) {
             for (const FreeChunk& chunk : found[i]) marks[i].push_back(chunk.address);
@@ -124,11 +132,11 @@ class FreeLists {
                 cursors.push_back({.arena = i, .bin = bin, .fast = true, .at = first});
     }
 
-    void run(std::vector<Cursor> cursors, std::size_t rounds) {
+    void run(std::vector<Cursor> cursors, std::size_t rounds, const std::optional<ReadDeadline>& deadline) {
         std::vector<std::uint64_t> addresses;
         std::vector<Cursor> left;
         for (std::size_t round = 0; !cursors.empty() && round < rounds; ++round) {
-            if (rounds == kAllRounds && limits_.deadline.has_passed()) {
+            if (deadline && deadline->has_passed()) {
                 free_.late = true;
                 return;
             }
@@ -234,6 +242,8 @@ class FreeLists {
     const GlibcMalloc& glibc_;
     PresentMemory& memory_;
     const FreeLimits& limits_;
+    ReadDeadline fast_deadline_;
+    bool fast_is_complete_ = false;
     std::vector<std::vector<FreeChunk>> chunks_;  // by arena
     std::size_t remembered_ = 0;
     std::uint64_t fast_bytes_ = 0;
@@ -265,7 +275,7 @@ class HeapWalk {
     }
 
     // Nothing if the deadline passed.
-    std::optional<GlibcFree> walk_all(const GlibcFree& lists, const Deadline& deadline) {
+    std::optional<GlibcFree> walk_all(const GlibcFree& lists, const ReadDeadline& deadline) {
         deadline_ = deadline;
         Sum sum;
         for (const Heap& heap : heaps_)
@@ -281,14 +291,16 @@ class HeapWalk {
     }
 
     // Walks windows at random places until the deadline.
-    GlibcFree sample(const GlibcFree& lists, const Deadline& deadline) {
+    GlibcFree sample(const GlibcFree& lists, const ReadDeadline& deadline) {
         constexpr std::uint64_t kWindow = std::uint64_t{256} << 10;
-        constexpr std::size_t kMostWindows = 2000;
+        constexpr std::uint64_t kMostWindows = 2000;
+        const std::uint64_t windows = std::clamp<std::uint64_t>(4 * total_ / kWindow, 16, kMostWindows);
         deadline_ = deadline;
         Sum sum;
         Spread share;
         std::uint64_t number = 0x9E3779B97F4A7C15;
-        for (std::size_t tries = 0; tries < 2 * kMostWindows && share.count < kMostWindows && total_ > 0; ++tries) {
+        for (std::size_t tries = 0; tries < 2 * windows && share.count < static_cast<double>(windows) && total_ > 0;
+             ++tries) {
             if (deadline_.has_passed()) break;
             number ^= number << 13, number ^= number >> 7, number ^= number << 17;
             std::uint64_t place = number % total_;
@@ -496,7 +508,8 @@ class HeapWalk {
         free.torn = sum.torn;
         free.absent = sum.absent;
         free.cut_off = 0;
-        free.late = method == FreeMethod::sample;
+        const bool lacks_fast_chunks = glibc_.has_fastbins() && !finds_fast_chunks() && !lists_.fast_is_complete();
+        free.late = method == FreeMethod::sample || lacks_fast_chunks;
         return free;
     }
 
@@ -506,7 +519,7 @@ class HeapWalk {
     const std::vector<std::vector<std::uint64_t>> marks_;
     PresentMemory& memory_;
     Heads heads_;
-    Deadline deadline_{Seconds{0}};
+    ReadDeadline deadline_{Seconds{0}};
     std::vector<Heap> heaps_{};
     std::uint64_t total_ = 0;
 };
@@ -528,7 +541,7 @@ GlibcFree find_glibc_free(const GlibcMalloc& glibc, const TcacheChunks& tcaches,
     const bool can_walk = !glibc.arenas.front().scattered;
     FreeLimits first = limits;
     if (can_walk) first.deadline = limits.deadline.sooner(std::min(left / 2, std::max(kLeastWalk, walk / 4)));
-    FreeLists lists(glibc, memory, first);
+    FreeLists lists(glibc, memory, first, limits.deadline.sooner(left / 4));
     const GlibcFree free = lists.follow();
     const bool exact = free.torn == 0 && free.absent == 0 && free.cut_off == 0 && !free.late;
     if (exact || !can_walk) return free;
@@ -541,7 +554,7 @@ GlibcFree find_glibc_free(const GlibcMalloc& glibc, const TcacheChunks& tcaches,
 
 GlibcFree find_glibc_free_by(FreeMethod method, const GlibcMalloc& glibc, const TcacheChunks& tcaches,
                              PresentMemory& memory, const FreeLimits& limits) {
-    FreeLists lists(glibc, memory, limits);
+    FreeLists lists(glibc, memory, limits, limits.deadline);
     const GlibcFree free = lists.follow();
     if (method == FreeMethod::lists) return free;
     HeapWalk heaps(glibc, tcaches, lists, memory);

@@ -29,7 +29,7 @@ struct GlibcFree {
 };
 
 struct FreeLimits {
-    Deadline deadline;
+    ReadDeadline deadline;
     std::size_t most_chunks = std::size_t{1} << 22;  // that are remembered, 16 bytes each
 };
 

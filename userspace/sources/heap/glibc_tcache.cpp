@@ -45,7 +45,7 @@ bool is_tcache(std::uint64_t address, PresentMemory& memory) {
 class TcacheFinder {
   public:
     TcacheFinder(const GlibcMalloc& glibc, std::span<const GlibcThread> threads, PresentMemory& memory,
-                 const Deadline& deadline)
+                 const ReadDeadline& deadline)
         : glibc_(glibc), threads_(threads), memory_(memory), deadline_(deadline) {}
 
     TcacheChunks find() {
@@ -115,7 +115,7 @@ class TcacheFinder {
     const GlibcMalloc& glibc_;
     std::span<const GlibcThread> threads_;
     PresentMemory& memory_;
-    const Deadline& deadline_;
+    const ReadDeadline& deadline_;
     std::uint64_t caches_ = 0;
     std::map<std::uint64_t, std::uint64_t> sizes_{};  // by address
 };
@@ -123,7 +123,7 @@ class TcacheFinder {
 }  // namespace
 
 TcacheChunks find_tcaches(const GlibcMalloc& glibc, std::span<const GlibcThread> threads, PresentMemory& memory,
-                          const Deadline& deadline) {
+                          const ReadDeadline& deadline) {
     return TcacheFinder(glibc, threads, memory, deadline).find();
 }
 

@@ -20,6 +20,6 @@ struct TcacheChunks {
 // The address of its tcache is in the TLS of each thread, at the same distance from its struct pthread. The distance is
 // found by a vote of the threads.
 TcacheChunks find_tcaches(const GlibcMalloc& glibc, std::span<const GlibcThread> threads, PresentMemory& memory,
-                          const Deadline& deadline);
+                          const ReadDeadline& deadline);
 
 }  // namespace memscope

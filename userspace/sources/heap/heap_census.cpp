@@ -118,7 +118,7 @@ std::optional<std::string> find_glibc_version(const SysRoot& root, pid_t pid, co
 
 class CensusTaker {
   public:
-    CensusTaker(const SysRoot& root, pid_t pid, const HeapBudget& budget, const Deadline& deadline,
+    CensusTaker(const SysRoot& root, pid_t pid, const HeapBudget& budget, const ReadDeadline& deadline,
                 const ProcessMaps& maps, PresentMemory& memory, HeapCensus& census)
         : root_(root), pid_(pid), budget_(budget), deadline_(deadline), maps_(maps), memory_(memory), census_(census) {}
 
@@ -279,7 +279,7 @@ class CensusTaker {
     const SysRoot& root_;
     pid_t pid_;
     const HeapBudget& budget_;
-    const Deadline& deadline_;
+    const ReadDeadline& deadline_;
     const ProcessMaps& maps_;
     PresentMemory& memory_;
     HeapCensus& census_;
@@ -302,7 +302,7 @@ std::optional<StatusSizes> read_status_sizes(const Fd& process) {
 Result<HeapCensus> take_heap_census(const SysRoot& root, pid_t pid, const HeapBudget& budget) {
     constexpr std::uint64_t kNsPerSecond = 1'000'000'000;
     const Seconds began = thread_cpu_seconds();
-    const Deadline deadline(budget.time);
+    const ReadDeadline deadline(budget.time);
     const auto gone = [&] { return system_error(ESRCH, fmt::format("read the heap of process {}", pid)); };
     const auto process = open_directory(root.proc / std::to_string(pid));
     if (!process) return gone();

@@ -176,7 +176,7 @@ std::uint64_t PresentPages::end_of_run(std::uint64_t address) const {
 }
 
 Result<PresentPagesReading> read_present_pages(const Fd& process, const ProcessMaps& maps, std::size_t most_runs,
-                                               Pace& pace, const Deadline& deadline, PageScan scan) {
+                                               Pace& pace, const ReadDeadline& deadline, PageScan scan) {
     const Fd pagemap{::openat(process.get(), "pagemap", O_RDONLY | O_CLOEXEC)};
     if (!pagemap) return system_error(errno, "open pagemap");
     PageReader reader(pagemap, most_runs, pace, scan);

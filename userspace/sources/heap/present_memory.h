@@ -18,13 +18,14 @@
 
 namespace memscope {
 
-class Deadline {
+class ReadDeadline {
   public:
-    explicit Deadline(Seconds from_now) : end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(from_now)) {}
+    explicit ReadDeadline(Seconds from_now)
+        : end_(Clock::now() + std::chrono::duration_cast<Clock::duration>(from_now)) {}
     bool has_passed() const { return Clock::now() >= end_; }
     Seconds left() const { return std::max(Seconds{0}, Seconds(end_ - Clock::now())); }
-    Deadline sooner(Seconds from_now) const {
-        const Deadline other(from_now);
+    ReadDeadline sooner(Seconds from_now) const {
+        const ReadDeadline other(from_now);
         return other.end_ < end_ ? other : *this;
     }
 
@@ -84,7 +85,7 @@ struct PresentPagesReading {
 enum class PageScan { if_available, never };  // PAGEMAP_SCAN: Linux 6.7 and later
 // `process` is its directory in /proc.
 Result<PresentPagesReading> read_present_pages(const Fd& process, const ProcessMaps& maps, std::size_t most_runs,
-                                               Pace& pace, const Deadline& deadline,
+                                               Pace& pace, const ReadDeadline& deadline,
                                                PageScan scan = PageScan::if_available);
 
 // Where the bytes of a process come from. Tests implement it with made-up memory.

@@ -48,7 +48,7 @@ std::uint64_t pool_size(const PoolHead& head) {
 
 class PymallocReader {
   public:
-    PymallocReader(MallocHeads heads, PresentMemory& memory, const Deadline& deadline)
+    PymallocReader(MallocHeads heads, PresentMemory& memory, const ReadDeadline& deadline)
         : heads_(heads), memory_(memory), deadline_(deadline) {}
 
     bool find_in(const LibraryData& library) {
@@ -178,14 +178,14 @@ class PymallocReader {
 
     MallocHeads heads_;
     PresentMemory& memory_;
-    const Deadline& deadline_;
+    const ReadDeadline& deadline_;
     Pymalloc found_{};
 };
 
 }  // namespace
 
 std::optional<Pymalloc> read_pymalloc(std::span<const LibraryData> libraries, MallocHeads heads, PresentMemory& memory,
-                                      const Deadline& deadline) {
+                                      const ReadDeadline& deadline) {
     PymallocReader reader(heads, memory, deadline);
     for (const LibraryData& library : libraries)
         if (reader.find_in(library)) return reader.take();

@@ -24,6 +24,6 @@ struct Pymalloc {
 // glibc's. Pools have 16 KiB (4 KiB before 3.10) and a head of 48 bytes. CPython 3.9 to 3.14.
 enum class MallocHeads { glibc, unknown };
 std::optional<Pymalloc> read_pymalloc(std::span<const LibraryData> libraries, MallocHeads heads, PresentMemory& memory,
-                                      const Deadline& deadline);
+                                      const ReadDeadline& deadline);
 
 }  // namespace memscope

@@ -26,7 +26,7 @@ bool find_stack(GlibcThread& thread, PresentMemory& memory) {
     return false;
 }
 
-bool follow(std::uint64_t head, std::uint64_t first, PresentMemory& memory, const Deadline& deadline,
+bool follow(std::uint64_t head, std::uint64_t first, PresentMemory& memory, const ReadDeadline& deadline,
             std::vector<GlibcThread>& found) {
     constexpr std::int32_t kLargestTid = 1 << 22;
     struct Node {
@@ -52,7 +52,7 @@ bool follow(std::uint64_t head, std::uint64_t first, PresentMemory& memory, cons
 }  // namespace
 
 std::vector<GlibcThread> find_threads(std::span<const LibraryData> libraries, PresentMemory& memory,
-                                      const Deadline& deadline) {
+                                      const ReadDeadline& deadline) {
     std::vector<GlibcThread> all;
     std::unordered_set<std::uint64_t> known;
     for (const LibraryData& library : libraries)

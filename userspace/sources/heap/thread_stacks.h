@@ -17,6 +17,6 @@ struct GlibcThread {
 // Finds the threads in the lists that glibc keeps: their heads are in the data of ld.so (2.34 and later) or of
 // libpthread. A node is {next, previous, tid}, and the stack that contains it follows as {start, size}.
 std::vector<GlibcThread> find_threads(std::span<const LibraryData> libraries, PresentMemory& memory,
-                                      const Deadline& deadline);
+                                      const ReadDeadline& deadline);
 
 }  // namespace memscope

@@ -60,6 +60,13 @@ TEST(ExplainHeap, LiveBlocksAreHeldBySomething) {
     EXPECT_EQ(explain_heap(made), "500 of 510 MiB are live small Python objects: something holds them.");
 }
 
+TEST(ExplainHeap, TrimIsMentionedOnce) {
+    EXPECT_EQ(
+        explain_heap(census(600, 400, 300)),
+        "400 of 1000 MiB are free inside glibc (1 arena): not a leak. malloc_trim(0) would give back 300 MiB now. "
+        "jemalloc keeps it from coming back. 600 of 1000 MiB are live blocks: something holds them.");
+}
+
 TEST(ExplainHeap, NothingIsSaidAboutTheInsideOfAnotherAllocator) {
     HeapCensus made;
     made.allocator.name = AllocatorName::jemalloc;

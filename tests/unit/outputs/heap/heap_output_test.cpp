@@ -85,7 +85,7 @@ TEST(HeapJson, GapsAreCounted) {
 TEST(HeapText, BeginsWithTheSentenceAndHasATable) {
     const std::string text = heap_text(example(), 100);
     EXPECT_TRUE(text.starts_with("30 of 100 MiB are free inside glibc")) << text;
-    EXPECT_THAT(text, HasSubstr("malloc_free    30 MiB   30 %  freed, but still held by malloc\n"));
+    EXPECT_THAT(text, HasSubstr("malloc_free     30 MiB   30 %  freed, but still held by malloc\n"));
     EXPECT_THAT(text, HasSubstr("allocator: glibc 2.36, 3 arenas, malloc_trim(0) would return 20 MiB\n"));
     EXPECT_THAT(text, HasSubstr("mapping: 1000-2000, 6.0 MiB resident\n"));
     EXPECT_THAT(text, Not(HasSubstr("CHANGE")));

@@ -38,6 +38,9 @@ std::string render_metrics_page() {
     return std::string(kIntro) +
            section("Targets", "The memory of each target, its limits and its precursors.", target_metrics()) +
            section("Roles", "The memory and the processes of each role.", role_metrics()) +
+           section("Heap",
+                   "The parts of the heap of the largest process of each role ([verdicts](verdict.md#heap-censuses)).",
+                   heap_metrics()) +
            section("Verdicts", "Whether memory leaks, and when it reaches the limit.", verdict_metrics()) +
            section("GPUs", "The memory of the devices of the machine, and the roles that hold it ([GPUs](gpu.md)).",
                    gpu_metrics()) +

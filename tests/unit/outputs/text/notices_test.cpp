@@ -196,6 +196,7 @@ TEST(Notices, ALeakThatIsFreeMemoryHasOneMoreLineWhenThatIsKnown) {
     known.targets[0].verdicts[0].cause = GrowthCause{.kind = GrowthCause::Kind::malloc_free};
     known.targets[0].verdicts[0].explanation = "Free.";
     NoticeWriter writer;
+    (void)writer.write(nullptr, warming);
     EXPECT_THAT(writer.write(&warming, leaking), ElementsAre("train: leaking: Because."));
     EXPECT_THAT(writer.write(&leaking, known), ElementsAre("train: leaking: Free."));
     EXPECT_THAT(writer.write(&known, leaking), IsEmpty());

@@ -16,15 +16,15 @@ struct Seen {
 
     std::optional<GlibcMalloc> find() {
         return find_glibc_malloc(read_library_data(memory, process.maps, "/lib/libc.so.6"), process.layout().version,
-                                 memory, process.maps, Deadline(kLong));
+                                 memory, process.maps, ReadDeadline(kLong));
     }
     GlibcFree free_by(FreeMethod method) {
         const auto glibc = find();
-        return find_glibc_free_by(method, *glibc, tcaches, memory, {.deadline = Deadline(kLong)});
+        return find_glibc_free_by(method, *glibc, tcaches, memory, {.deadline = ReadDeadline(kLong)});
     }
     GlibcFree free() {
         const auto glibc = find();
-        return find_glibc_free(*glibc, tcaches, memory, {.deadline = Deadline(kLong)});
+        return find_glibc_free(*glibc, tcaches, memory, {.deadline = ReadDeadline(kLong)});
     }
 
     FakeGlibc& process;
@@ -103,6 +103,26 @@ TEST_P(EachGlibcWithFastbins, ChunksOfFastbinsAreFree) {
     const std::uint64_t wanted = glibc.bytes(FakeUse::in_fastbin);
     EXPECT_EQ(seen.free_by(FreeMethod::lists).bytes, wanted);
     EXPECT_EQ(seen.free_by(FreeMethod::walk).bytes, wanted);
+}
+
+// Until 2.31 a walk takes chunks of fastbins for used ones.
+TEST(GlibcFree, FastbinsOfAnOldVersionThatAreTooLongMakeTheAnswerIncomplete) {
+    FakeGlibc glibc(kFakeLayouts[0]);
+    for (int i = 0; i < 1000; ++i) {
+        glibc.add(64, FakeUse::used);
+        glibc.add(64, FakeUse::in_fastbin);
+    }
+    glibc.add(64, FakeUse::used);
+    glibc.finish();
+    Seen seen(glibc);
+    const auto found = seen.find();
+    const auto free_with = [&](std::size_t most_chunks) {
+        return find_glibc_free(*found, {}, seen.memory, {.deadline = ReadDeadline(kLong), .most_chunks = most_chunks});
+    };
+    EXPECT_EQ(free_with(100000).bytes, 64000U);
+    EXPECT_FALSE(free_with(100000).late);
+    EXPECT_LT(free_with(100).bytes, 64000U);
+    EXPECT_TRUE(free_with(100).late);
 }
 
 TEST(GlibcFree, MallocTrimReturnsWholePagesOfFreeChunksAndTheEndOfTheMainHeap) {
@@ -255,7 +275,7 @@ TEST(GlibcFree, MoreChunksThanTheLimitAreNotRemembered) {
     glibc.finish();
     Seen seen(glibc);
     const auto found = seen.find();
-    const FreeLimits limits{.deadline = Deadline(kLong), .most_chunks = 100};
+    const FreeLimits limits{.deadline = ReadDeadline(kLong), .most_chunks = 100};
     EXPECT_GT(find_glibc_free_by(FreeMethod::lists, *found, {}, seen.memory, limits).cut_off, 0U);
     EXPECT_EQ(find_glibc_free(*found, {}, seen.memory, limits).bytes, 3000U * 0x500) << "by a walk";
 }
@@ -266,7 +286,7 @@ TEST(GlibcFree, WithoutTimeTheAnswerSaysSo) {
     glibc.finish();
     Seen seen(glibc);
     const auto found = seen.find();
-    EXPECT_TRUE(find_glibc_free(*found, {}, seen.memory, {.deadline = Deadline(Seconds{0})}).late);
+    EXPECT_TRUE(find_glibc_free(*found, {}, seen.memory, {.deadline = ReadDeadline(Seconds{0})}).late);
 }
 
 // Arenas that lie
@@ -326,7 +346,7 @@ TEST(GlibcArenas, MemoryWithoutBinsIsNoArena) {
     const PresentPages present = pages.present();
     PresentMemory memory(pages, present);
     const LibraryData zeros{.base = FakeGlibc::kLibrary, .words = std::vector<std::uint64_t>(4096)};
-    EXPECT_FALSE(find_glibc_malloc({&zeros, 1}, std::nullopt, memory, {}, Deadline(kLong)));
+    EXPECT_FALSE(find_glibc_malloc({&zeros, 1}, std::nullopt, memory, {}, ReadDeadline(kLong)));
 }
 
 // Blocks that malloc maps one by one
@@ -353,7 +373,7 @@ TEST(GlibcArenas, MappedBlocksAreFoundAtTheStartOfMappingsAndBehindOtherMemory) 
     glibc.pages.put(kSecond + 0x8000 + 8, 0x10000 | kChunkIsMapped);
     Seen seen(glibc);
     const auto found = seen.find();
-    const auto blocks = find_mapped_blocks(*found, seen.memory, glibc.maps, {}, Deadline(kLong));
+    const auto blocks = find_mapped_blocks(*found, seen.memory, glibc.maps, {}, ReadDeadline(kLong));
     EXPECT_THAT(blocks,
                 testing::ElementsAre(HeapRange{kFirst, kFirst + 0x10000}, HeapRange{kFirst + 0x10000, kFirst + 0x20000},
                                      HeapRange{kSecond + 0x8000, kSecond + 0x18000}));

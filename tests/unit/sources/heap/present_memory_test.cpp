@@ -47,7 +47,7 @@ struct OwnProcess {
 };
 
 PresentPagesReading read_own(OwnProcess& own, PageScan scan, std::size_t most_runs = 1 << 20) {
-    return *read_present_pages(own.directory, own.maps, most_runs, own.pace, Deadline(kLong), scan);
+    return *read_present_pages(own.directory, own.maps, most_runs, own.pace, ReadDeadline(kLong), scan);
 }
 
 TEST(PresentPages, OnlyTouchedPagesArePresent) {
@@ -76,7 +76,7 @@ TEST(PresentPages, MoreRunsThanTheLimitAreCutOff) {
 
 TEST(PresentPages, NoTimeIsSaid) {
     OwnProcess own;
-    EXPECT_TRUE(read_present_pages(own.directory, own.maps, 1 << 20, own.pace, Deadline(Seconds{0}))->late);
+    EXPECT_TRUE(read_present_pages(own.directory, own.maps, 1 << 20, own.pace, ReadDeadline(Seconds{0}))->late);
 }
 
 TEST(ProcessSource, APageThatIsNotPresentIsNeitherReadNorFaultedIn) {

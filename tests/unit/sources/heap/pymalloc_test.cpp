@@ -37,7 +37,7 @@ struct FakePython {
     std::optional<Pymalloc> read(MallocHeads heads = MallocHeads::glibc) {
         const PresentPages present = pages.present();
         PresentMemory memory(pages, present);
-        return read_pymalloc({&data, 1}, heads, memory, Deadline(kLong));
+        return read_pymalloc({&data, 1}, heads, memory, ReadDeadline(kLong));
     }
 
     FakePages pages{};

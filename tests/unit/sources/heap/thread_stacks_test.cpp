@@ -48,7 +48,7 @@ TEST(ThreadStacks, ThreadsAndTheirStacksAreFound) {
     const LibraryData data = threads.finish();
     const PresentPages present = pages.present();
     PresentMemory memory(pages, present);
-    const auto found = find_threads({&data, 1}, memory, Deadline(kLong));
+    const auto found = find_threads({&data, 1}, memory, ReadDeadline(kLong));
     ASSERT_EQ(found.size(), 3U);
     EXPECT_EQ(found[0].tid, 100);
     EXPECT_EQ(found[1].stack, (HeapRange{kStacks + kStackBytes, kStacks + 2 * kStackBytes}));
@@ -62,7 +62,7 @@ TEST(ThreadStacks, AListThatDoesNotReturnToItsHeadIsRefused) {
     pages.put(threads.nodes[1], threads.nodes[0]);
     const PresentPages present = pages.present();
     PresentMemory memory(pages, present);
-    EXPECT_TRUE(find_threads({&data, 1}, memory, Deadline(kLong)).empty());
+    EXPECT_TRUE(find_threads({&data, 1}, memory, ReadDeadline(kLong)).empty());
 }
 
 TEST(Tcache, ChunksInTheCachesOfThreadsAreFound) {
@@ -89,10 +89,10 @@ TEST(Tcache, ChunksInTheCachesOfThreadsAreFound) {
     const PresentPages present = glibc.pages.present();
     PresentMemory memory(glibc.pages, present);
     const auto malloc = find_glibc_malloc(read_library_data(memory, glibc.maps, "/lib/libc.so.6"), GlibcVersion{2, 36},
-                                          memory, glibc.maps, Deadline(kLong));
+                                          memory, glibc.maps, ReadDeadline(kLong));
     ASSERT_TRUE(malloc);
-    const auto found_threads = find_threads({&data, 1}, memory, Deadline(kLong));
-    const TcacheChunks found = find_tcaches(*malloc, found_threads, memory, Deadline(kLong));
+    const auto found_threads = find_threads({&data, 1}, memory, ReadDeadline(kLong));
+    const TcacheChunks found = find_tcaches(*malloc, found_threads, memory, ReadDeadline(kLong));
     EXPECT_EQ(found.caches, 3U);
     EXPECT_EQ(found.bytes, 12U * 64);
     EXPECT_EQ(found.chunks, chunks);
@@ -101,7 +101,7 @@ TEST(Tcache, ChunksInTheCachesOfThreadsAreFound) {
     const std::uint64_t last = chunks[3] + 16;
     glibc.pages.put(last, (chunks[0] + 16) ^ (last >> 12));
     memory.forget();
-    EXPECT_EQ(find_tcaches(*malloc, found_threads, memory, Deadline(kLong)).chunks.size(), 12U);
+    EXPECT_EQ(find_tcaches(*malloc, found_threads, memory, ReadDeadline(kLong)).chunks.size(), 12U);
 }
 
 }  // namespace

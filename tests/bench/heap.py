@@ -1,0 +1,97 @@
+#!/usr/bin/env python3
+"""What a heap census costs: CPU time per GiB for heaps of different kinds, and how much a process that maps and unmaps
+memory all the time is slowed down while it is read. The two sides of the comparison run in turns. Needs root and a
+compiler. MEMSCOPE names the binary.
+
+heap.py [ROUNDS]
+"""
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+MEMSCOPE = os.environ['MEMSCOPE']
+SOURCE = pathlib.Path(__file__).resolve().parents[2]
+GIB = 1 << 30
+
+
+class Job:
+    def __init__(self, *argv):
+        self.child = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.pid = self.child.pid
+        self.said = json.loads(self.child.stdout.readline())
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.child.kill()
+        self.child.wait()
+
+    def ask(self):
+        self.child.stdin.write('look\n')
+        self.child.stdin.flush()
+        return json.loads(self.child.stdout.readline())
+
+
+def census(pid):
+    began = time.monotonic()
+    done = subprocess.run([MEMSCOPE, 'heap', '--pid', str(pid), '--format', 'json'], stdout=subprocess.PIPE, check=True)
+    return json.loads(done.stdout)['processes'][0], time.monotonic() - began
+
+
+def cost(label, job, rounds):
+    answers = [census(job.pid) for _ in range(rounds)]
+    anon = answers[0][0]['anon_bytes']
+    cpu = statistics.median(answer['taken_seconds'] for answer, _ in answers)
+    wall = statistics.median(seconds for _, seconds in answers)
+    gaps = [answer['incomplete'] for answer, _ in answers if answer['incomplete']]
+    print(f'{label:32} {anon / GIB:8.2f} {cpu * 1e3:9.0f} {cpu * 1e3 * GIB / anon:9.0f} {wall * 1e3:9.0f}   {gaps[:1] or ""}')
+
+
+def mapping_rate(job, seconds):
+    before, began = job.ask()['count'], time.monotonic()
+    time.sleep(seconds)
+    return (job.ask()['count'] - before) / (time.monotonic() - began)
+
+
+def slowdown(job, rounds):
+    """Rate of mmap() and munmap(): alone, with a census every 5 s, and during censuses without a pause between them."""
+    shares, all_the_time = [], []
+    for _ in range(rounds):
+        alone = mapping_rate(job, 5)
+        before, began = job.ask()['count'], time.monotonic()
+        census(job.pid)
+        time.sleep(max(0, 5 - (time.monotonic() - began)))
+        shares.append((job.ask()['count'] - before) / (time.monotonic() - began) / alone)
+        before, began = job.ask()['count'], time.monotonic()
+        for _ in range(3):
+            census(job.pid)
+        all_the_time.append((job.ask()['count'] - before) / (time.monotonic() - began) / alone)
+    print(f'mapping rate with a census every 5 s: {statistics.median(shares):.1%} of the rate without '
+          f'({min(shares):.1%} to {max(shares):.1%}), while censuses run: {statistics.median(all_the_time):.0%}')
+
+
+def main():
+    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    with tempfile.TemporaryDirectory() as folder:
+        program = f'{folder}/heap_job'
+        subprocess.run(['c++', '-std=c++20', '-O1', '-pthread', '-o', program, str(SOURCE / 'tests/e2e/heap_job.cpp')], check=True)
+        print(f'{"heap census":32} {"GiB":>8} {"CPU ms":>9} {"per GiB":>9} {"wall ms":>9}')
+        for scenario in ('fragmented', 'pieces', 'small', 'mapped', 'arenas', 'busy'):
+            with Job(program, scenario) as job:
+                cost(f'malloc, {scenario}', job, rounds)
+        script = ("import gc, json, sys\nmany = [(i, str(i), [i]) for i in range(3000000)]\n"
+                  "print(json.dumps({}), flush=True)\nsys.stdin.read()")
+        with Job(sys.executable, '-c', script) as job:
+            cost('Python, small objects', job, rounds)
+        with Job(program, 'maps') as job:
+            slowdown(job, rounds)
+
+
+if __name__ == '__main__':
+    main()
