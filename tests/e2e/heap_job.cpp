@@ -1,6 +1,7 @@
 // A process whose heap is known: heap_job SCENARIO. It reports the figures of its own malloc after each line that it
 // reads: "trim" calls malloc_trim(0) before. mallinfo2() is glibc 2.33 and later; older ones report 32-bit numbers.
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -42,6 +43,12 @@ void fragmented() {
     for (int i = 0; i < 6000; ++i) blocks.push_back(block(between(1000, 60000)));
     free_some(blocks, 10);
 }
+void scattered() {  // a mapping is in the way of brk(), so malloc maps its heap elsewhere
+    const auto end = (reinterpret_cast<std::uintptr_t>(sbrk(0)) + (1 << 20)) & ~std::uintptr_t{0xffff};
+    (void)mmap(reinterpret_cast<void*>(end), 65536, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+               0);
+    fragmented();
+}
 void pieces() {  // free chunks that are smaller than a page
     std::vector<char*> blocks;
     for (int i = 0; i < 200000; ++i) blocks.push_back(block(between(150, 700)));
@@ -56,8 +63,8 @@ void mapped() {
     mallopt(M_MMAP_THRESHOLD, 256 << 10);
     for (int i = 0; i < 40; ++i) kept.push_back(block(between(300 << 10, 4 << 20)));
     // Memory of nobody between them, which the kernel merges with their mappings.
-    char* other = static_cast<char*>(
-        mmap(nullptr, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    char* other =
+        static_cast<char*>(mmap(nullptr, 8 << 20, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
     std::memset(other, 1, 8 << 20);
     for (int i = 0; i < 10; ++i) kept.push_back(block(between(300 << 10, 4 << 20)));
 }
@@ -92,8 +99,8 @@ void maps() {  // maps and unmaps as fast as it can, and counts
     for (int i = 0; i < 20000; ++i) kept.push_back(block(25000));
     threads.emplace_back([] {
         for (;;) {
-            char* made = static_cast<char*>(
-                mmap(nullptr, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+            char* made =
+                static_cast<char*>(mmap(nullptr, 65536, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
             *made = 1;
             munmap(made, 65536);
             ++ready;
@@ -117,8 +124,8 @@ void report() {
 #else
     const struct mallinfo info = mallinfo();
 #endif
-    std::printf("{\"anon\": %lu, \"used\": %zu, \"free\": %zu, \"mapped\": %zu, \"count\": %d}\n", anonymous_kib() << 10,
-                static_cast<std::size_t>(info.uordblks), static_cast<std::size_t>(info.fordblks),
+    std::printf("{\"anon\": %lu, \"used\": %zu, \"free\": %zu, \"mapped\": %zu, \"count\": %d}\n",
+                anonymous_kib() << 10, static_cast<std::size_t>(info.uordblks), static_cast<std::size_t>(info.fordblks),
                 static_cast<std::size_t>(info.hblkhd), ready.load());
     std::fflush(stdout);
 }
@@ -131,8 +138,8 @@ int main(int, char** words) {
     std::setvbuf(stdin, in, _IOFBF, sizeof in);
     std::setvbuf(stdout, out, _IOFBF, sizeof out);
     const std::pair<const char*, void (*)()> scenarios[] = {
-        {"fragmented", fragmented}, {"pieces", pieces}, {"small", small}, {"mapped", mapped},
-        {"arenas", arenas},         {"busy", busy},     {"maps", maps}};
+        {"fragmented", fragmented}, {"scattered", scattered}, {"pieces", pieces}, {"small", small},
+        {"mapped", mapped},         {"arenas", arenas},       {"busy", busy},     {"maps", maps}};
     for (const auto& [name, run] : scenarios)
         if (scenario == name) run();
     report();
