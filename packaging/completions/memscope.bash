@@ -36,7 +36,7 @@ _memscope() {
         verdict) words='--limit --warmup --json --fail-on --help' ;;
         report) words='--json --report-dir --help' ;;
         doctor) words='--json --help' ;;
-        demo) words='leak warmup spikes steps workers wrapper --help' ;;
+        demo) words='leak warmup spikes steps workers wrapper fragmentation --help' ;;
         *) [ "$COMP_CWORD" = 1 ] || words=$watching ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

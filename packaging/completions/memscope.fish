@@ -17,7 +17,7 @@ complete -c memscope -n "__fish_is_first_arg" -a verdict -d 'Judge a recorded se
 complete -c memscope -n "__fish_is_first_arg" -a report -d 'Show the last death report'
 complete -c memscope -n "__fish_is_first_arg" -a doctor -d 'Show what works on this machine'
 complete -c memscope -n "__fish_is_first_arg" -a demo -d 'Run and watch a small job whose verdict is known'
-complete -c memscope -n "__fish_seen_subcommand_from demo" -a 'leak warmup spikes steps workers wrapper'
+complete -c memscope -n "__fish_seen_subcommand_from demo" -a 'leak warmup spikes steps workers wrapper fragmentation'
 complete -c memscope -n "__fish_seen_subcommand_from status growth heap" -l target -x -d 'Name of the target'
 complete -c memscope -n "__fish_seen_subcommand_from growth" -l top -x -d 'Number of call sites'
 complete -c memscope -n "__fish_seen_subcommand_from growth" -l format -x -a 'text json folded pprof' -d 'Output format'

@@ -78,7 +78,7 @@ def sums(name, job, answer):
 
 def malloc_figures(program):
     # mallinfo2() counts chunks in tcaches as used, so tcaches of many threads are switched off.
-    for name in ('fragmented', 'pieces', 'small', 'mapped', 'arenas'):
+    for name in ('fragmented', 'scattered', 'pieces', 'small', 'mapped', 'arenas'):
         tunables = {'GLIBC_TUNABLES': 'glibc.malloc.tcache_count=0'} if name == 'arenas' else {}
         with Job(program, name, **tunables) as job:
             answer = heap(job.pid)

@@ -1,6 +1,7 @@
 // A process whose heap is known: heap_job SCENARIO. It reports the figures of its own malloc after each line that it
 // reads: "trim" calls malloc_trim(0) before. mallinfo2() is glibc 2.33 and later; older ones report 32-bit numbers.
 #include <atomic>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -41,6 +42,12 @@ void fragmented() {
     std::vector<char*> blocks;
     for (int i = 0; i < 6000; ++i) blocks.push_back(block(between(1000, 60000)));
     free_some(blocks, 10);
+}
+void scattered() {  // a mapping is in the way of brk(), so malloc maps its heap elsewhere
+    const auto end = (reinterpret_cast<std::uintptr_t>(sbrk(0)) + (1 << 20)) & ~std::uintptr_t{0xffff};
+    (void)mmap(reinterpret_cast<void*>(end), 65536, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1,
+               0);
+    fragmented();
 }
 void pieces() {  // free chunks that are smaller than a page
     std::vector<char*> blocks;
@@ -131,8 +138,8 @@ int main(int, char** words) {
     std::setvbuf(stdin, in, _IOFBF, sizeof in);
     std::setvbuf(stdout, out, _IOFBF, sizeof out);
     const std::pair<const char*, void (*)()> scenarios[] = {
-        {"fragmented", fragmented}, {"pieces", pieces}, {"small", small}, {"mapped", mapped},
-        {"arenas", arenas},         {"busy", busy},     {"maps", maps}};
+        {"fragmented", fragmented}, {"scattered", scattered}, {"pieces", pieces}, {"small", small},
+        {"mapped", mapped},         {"arenas", arenas},       {"busy", busy},     {"maps", maps}};
     for (const auto& [name, run] : scenarios)
         if (scenario == name) run();
     report();

@@ -59,10 +59,11 @@ def fish(line):
 
 
 def completions(options, commands, demos):
-    watching = options - {'--target', '--top', '--format', '--limit'}
+    watching = options - {'--target', '--top', '--format', '--limit', '--again'}
     check('bash offers commands and options', bash('') == commands | watching, bash('') ^ (commands | watching))
     check('bash: of status', bash('status', '--') == {'--target', '--json', '--help'}, bash('status', '--'))
     check('bash: of growth', bash('growth', '--') == {'--target', '--top', '--format', '--help'}, bash('growth', '--'))
+    check('bash: of heap', bash('heap', '--') == {'--target', '--pid', '--again', '--top', '--format', '--help'}, bash('heap', '--'))
     check('bash: formats', bash('growth', '--format', '') == {'text', 'json', 'folded', 'pprof'}, bash('growth', '--format', ''))
     check('bash: of verdict', bash('verdict', '--') == {'--limit', '--warmup', '--json', '--fail-on', '--help'}, bash('verdict', '--'))
     check('bash: of report', bash('report', '--') == {'--json', '--report-dir', '--help'}, bash('report', '--'))
@@ -80,7 +81,7 @@ def completions(options, commands, demos):
     zsh = (FILES / 'completions' / '_memscope').read_text()
     check('zsh can read its file', run('zsh', '-n', str(FILES / 'completions' / '_memscope')).returncode == 0)
     check('zsh offers the same', set(re.findall(r'--[a-z][a-z-]+(?=\[)', zsh)) == options, set(re.findall(r'--[a-z][a-z-]+(?=\[)', zsh)) ^ options)
-    check('zsh: commands and demos', f'({" ".join(["status", "growth", "verdict", "report", "doctor", "demo"])})' in zsh and all(d in zsh for d in demos) and commands == {'status', 'growth', 'verdict', 'report', 'doctor', 'demo'}, commands)
+    check('zsh: commands and demos', f'({" ".join(["status", "growth", "heap", "verdict", "report", "doctor", "demo"])})' in zsh and all(d in zsh for d in demos) and commands == {'status', 'growth', 'heap', 'verdict', 'report', 'doctor', 'demo'}, commands)
 
 
 def config():

@@ -61,7 +61,7 @@ std::string live_sentence(const HeapCensus& census) {
     const Bytes live = malloc + python;
     if (python.n > malloc.n)
         return fmt::format("{} are live small Python objects: something holds them.", of(python, census.anon));
-    const std::string sentence = fmt::format("{} are live blocks: something holds them.", of(live, census.anon));
+    std::string sentence = fmt::format("{} are live blocks: something holds them.", of(live, census.anon));
     const auto trimmable = census.allocator.trimmable;
     if (!trimmable || is_large(census.part(HeapPart::malloc_free), census.anon)) return sentence;  // said already
     return sentence + fmt::format(" malloc_trim(0) would give back only {}.", human_size(*trimmable));

@@ -25,11 +25,13 @@ class AddressClaims {
 
     std::vector<HeapRange> ranges() const {
         std::vector<HeapRange> ranges;
+        ranges.reserve(claims_.size());
         for (const auto& [start, claim] : claims_) ranges.push_back(claim.first);
         return ranges;
     }
     std::vector<std::pair<HeapRange, HeapOwner>> all() const {
         std::vector<std::pair<HeapRange, HeapOwner>> claims;
+        claims.reserve(claims_.size());
         for (const auto& [start, claim] : claims_) claims.push_back(claim);
         return claims;
     }

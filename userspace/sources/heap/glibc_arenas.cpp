@@ -1,18 +1,12 @@
 #include "sources/heap/glibc_arenas.h"
 
 #include <algorithm>
-#include <unistd.h>
 #include <unordered_set>
 
 #include "base/text.h"
 
 namespace memscope {
 namespace {
-
-std::uint64_t page_size() {
-    static const auto size = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    return size;
-}
 
 // An empty bin points to itself as if it were a chunk that begins 16 bytes earlier. A bin that changes right now may do
 // so on one side only. The last bin is never used.
@@ -54,7 +48,7 @@ class ArenaFinder {
         const HeapRange heap = heaps.empty() ? HeapRange{} : heaps.front();
         for (std::size_t i = 12; i + 4 < library.words.size() && !glibc_.parameters; ++i) {
             const std::uint64_t base = library.words[i];
-            const bool fits = heap.size() == 0 ? base == 0 : heap.start <= base && base - heap.start < page_size();
+            const bool fits = heap.size() == 0 ? base == 0 : heap.start <= base && base - heap.start < page_bytes();
             if (fits) glibc_.parameters = parameters_at(library, i);
         }
     }
@@ -133,7 +127,8 @@ class ArenaFinder {
             const auto head = memory_.get<Head>(at);
             if (!head || head->arena != arena.address || head->size > glibc_.heap_limit || head->size == 0) break;
             arena.heaps.push_back({at, at + head->size});
-            if ((total += head->size) >= arena.tail.system_mem) break;
+            total += head->size;
+            if (total >= arena.tail.system_mem) break;
             at = head->previous;
         }
         std::ranges::sort(arena.heaps, starts_before);
@@ -145,7 +140,7 @@ class ArenaFinder {
 
     bool find_heap_shape(const GlibcArena& arena) {
         for (const std::uint64_t head : {std::uint64_t{48}, std::uint64_t{32}})
-            if ((arena.address - head) % page_size() == 0 &&
+            if ((arena.address - head) % page_bytes() == 0 &&
                 memory_.get<std::uint64_t>(arena.address - head) == arena.address)
                 glibc_.heap_head = head;
         if (glibc_.heap_head == 0) return false;
@@ -181,7 +176,7 @@ class ArenaFinder {
         if (mmaps > most_mmaps) return {};
         GlibcParameters found{.mmaps = mmaps, .mmapped = mmapped, .sbrk_base = library.at(i), .tcache_count = count};
         if (!old) found.huge_page = library.at(i - 2 - 5);
-        if (found.huge_page % page_size() != 0 || found.huge_page > std::uint64_t{1} << 30) found.huge_page = 0;
+        if (found.huge_page % page_bytes() != 0 || found.huge_page > std::uint64_t{1} << 30) found.huge_page = 0;
         return found;
     }
 
@@ -201,7 +196,7 @@ std::uint64_t mapped_block(std::span<const std::uint64_t> words, std::uint64_t a
         const std::uint64_t size = head & kChunkSize;
         if (size < 4096 - offset % 4096 || size > end - at) continue;
         for (const std::uint64_t total : {offset + size, offset + size + 16})
-            if (total % page_size() == 0 && total <= end - at) return total;
+            if (total % page_bytes() == 0 && total <= end - at) return total;
     }
     return 0;
 }
@@ -250,7 +245,7 @@ class MappedBlockFinder {
                                         [](std::uint64_t value, const HeapRange& r) { return value < r.end; });
             for (; run != runs.end() && run->start < gap.end; ++run)
                 for (std::uint64_t at = std::max(run->start, gap.start); at < std::min(run->end, gap.end);
-                     at += page_size()) {
+                     at += page_bytes()) {
                     if (at < free_from) continue;
                     pages.push_back(at);
                     if (pages.size() < kPagesAtOnce) continue;

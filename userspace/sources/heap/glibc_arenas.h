@@ -13,7 +13,7 @@
 
 namespace memscope {
 
-// The malloc of glibc 2.26 to 2.43 on 64-bit machines, read without symbols. x86_64 and arm64 are the same.
+// The malloc of glibc 2.26 to 2.44 on 64-bit machines, read without symbols. x86_64 and arm64 are the same.
 //
 //                                        2.26..2.34  2.35..2.42   2.43
 //   struct malloc_state: bytes                 2200        2200   2112

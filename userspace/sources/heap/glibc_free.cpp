@@ -4,16 +4,10 @@
 #include <cmath>
 #include <cstring>
 #include <optional>
-#include <unistd.h>
 #include <utility>
 
 namespace memscope {
 namespace {
-
-std::uint64_t page_size() {
-    static const auto size = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    return size;
-}
 
 struct FreeChunk {
     std::uint64_t address = 0;
@@ -40,8 +34,8 @@ std::uint64_t bin_of(std::uint64_t size) {
 
 // The whole pages inside a free chunk. malloc_trim() returns them to the kernel.
 HeapRange pages_in(const FreeChunk& chunk) {
-    if (chunk.size <= page_size() - 1 + kChunkHead) return {};
-    return {rounded_up(chunk.address + kChunkHead, page_size()), rounded_down(chunk.end(), page_size())};
+    if (chunk.size <= page_bytes() - 1 + kChunkHead) return {};
+    return {rounded_up(chunk.address + kChunkHead, page_bytes()), rounded_down(chunk.end(), page_bytes())};
 }
 
 // Follows the free lists of all arenas at the same time, so that one system call reads one chunk of each list.
@@ -63,7 +57,7 @@ class FreeLists {
         fast_is_complete_ = !free_.late && free_.cut_off == 0 && free_.torn == 0 && free_.absent == 0;
         cursors.clear();
         // Of the others the largest chunks first, because malloc_trim() returns pages of those only.
-        const std::uint64_t least = bin_of(page_size());
+        const std::uint64_t least = bin_of(page_bytes());
         for (std::uint64_t bin = kGlibcBins - 1; bin >= least; --bin) add(cursors, bin);
         add(cursors, kUnsorted);
         run(std::move(cursors), kAllRounds, limits_.deadline);
@@ -159,8 +153,9 @@ class FreeLists {
         const GlibcArena& arena = glibc_.arenas[cursor.arena];
         const auto chunk = memory_.get<BinChunk>(cursor.at);
         if (!chunk) return turn_back(cursor, free_.absent);
+        cursor.bytes += chunk->size();
         if (!arena.can_contain(cursor.at, chunk->size()) || !fits(cursor, *chunk) ||
-            (cursor.bytes += chunk->size()) > arena.tail.system_mem)
+            cursor.bytes > arena.tail.system_mem)
             return turn_back(cursor, free_.torn);
         chunks_[cursor.arena].push_back({cursor.at, chunk->size()});
         ++remembered_;
@@ -233,7 +228,7 @@ class FreeLists {
         if (!arena.main || arena.top_size == 0 || arena.heaps.empty()) return;
         const std::uint64_t end = arena.top().end;
         if (end != arena.heaps.back().end) return;  // something else has extended the heap since
-        const std::uint64_t unit = std::max(page_size(), glibc_.parameters ? glibc_.parameters->huge_page : 0);
+        const std::uint64_t unit = std::max(page_bytes(), glibc_.parameters ? glibc_.parameters->huge_page : 0);
         const std::uint64_t size = end - top, kept = kLeastChunk + 1;
         if (size > kept) top_trimmable_ = memory_.pages().bytes_in({end - rounded_down(size - kept, unit), end});
         free_.trimmable += top_trimmable_;

@@ -22,11 +22,6 @@ constexpr std::uint64_t kPresent = std::uint64_t{1} << 63;
 constexpr std::uint64_t kOfFile = std::uint64_t{1} << 61;
 constexpr std::uint64_t kFrame = (std::uint64_t{1} << 55) - 1;
 
-std::uint64_t page_size() {
-    static const auto size = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-    return size;
-}
-
 // Memory that is only reserved has no pages and can be terabytes. Huge pages of hugetlbfs are not in RssAnon.
 bool may_have_anonymous_pages(const MappedRange& range) {
     return !range.shared && (range.readable || range.writable || range.executable) && range.end <= kUserEnd &&
@@ -48,14 +43,14 @@ constexpr std::uint64_t kScanZero = 1 << 5;
 
 // The page frame of the kernel's page of zeros, so that it can be left out. 0 without the privilege to see it.
 std::uint64_t frame_of_zeros() {
-    void* page = ::mmap(nullptr, page_size(), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* page = ::mmap(nullptr, page_bytes(), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (page == MAP_FAILED) return 0;
     [[maybe_unused]] const char touched = *static_cast<volatile char*>(page);
     std::uint64_t entry = 0;
     const Fd pagemap{::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)};
-    const auto place = std::bit_cast<std::uint64_t>(page) / page_size() * sizeof entry;
+    const auto place = std::bit_cast<std::uint64_t>(page) / page_bytes() * sizeof entry;
     if (!pagemap || ::pread(pagemap.get(), &entry, sizeof entry, static_cast<off_t>(place)) != sizeof entry) entry = 0;
-    ::munmap(page, page_size());
+    ::munmap(page, page_bytes());
     return entry & kFrame;
 }
 
@@ -110,15 +105,15 @@ class PageReader {
             for (std::size_t i = 0; i < count; ++i) add({regions_[i].start, regions_[i].end});
             // Linux 6.18 sets walk_end before the end of the last region, so the scan continues from the region.
             if (count < regions_.size()) return Done{};
-            range.start = std::max(range.start + page_size(), regions_.back().end);
+            range.start = std::max(range.start + page_bytes(), regions_.back().end);
         }
         return Done{};
     }
 
     Status read_entries(HeapRange range) {
         static const std::uint64_t zeros = frame_of_zeros();
-        const std::uint64_t last = range.end / page_size();
-        for (std::uint64_t page = range.start / page_size(); page < last;) {
+        const std::uint64_t last = range.end / page_bytes();
+        for (std::uint64_t page = range.start / page_bytes(); page < last;) {
             const auto want = std::min<std::uint64_t>(entries_.size(), last - page) * sizeof entries_[0];
             const ssize_t got = pace_([&] {
                 return ::pread(pagemap_.get(), entries_.data(), want, static_cast<off_t>(page * sizeof entries_[0]));
@@ -129,7 +124,7 @@ class PageReader {
             for (std::uint64_t i = 0; i < count; ++i) {
                 const std::uint64_t entry = entries_[i], frame = entry & kFrame;
                 const bool own = (entry & kPresent) != 0 && (entry & kOfFile) == 0 && (frame == 0 || frame != zeros);
-                if (own) add({(page + i) * page_size(), (page + i + 1) * page_size()});
+                if (own) add({(page + i) * page_bytes(), (page + i + 1) * page_bytes()});
             }
             page += count;
         }
@@ -146,6 +141,11 @@ class PageReader {
 };
 
 }  // namespace
+
+std::uint64_t page_bytes() {
+    static const auto size = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    return size;
+}
 
 void Pace::pause() {
     const timespec pause{.tv_sec = 0, .tv_nsec = std::chrono::nanoseconds(kPause).count()};
@@ -203,7 +203,7 @@ Result<ProcessSource> ProcessSource::open(const Fd& process, pid_t pid, Pace& pa
 }
 
 ProcessSource::ProcessSource(Fd pagemap, pid_t pid, Pace& pace)
-    : pagemap_(std::move(pagemap)), pid_(pid), pace_(&pace), page_(page_size()) {}
+    : pagemap_(std::move(pagemap)), pid_(pid), pace_(&pace), page_(page_bytes()) {}
 
 // Pieces are often neighbours, so entries are read ahead. They are used within one batch only.
 bool ProcessSource::is_present(std::uint64_t address, std::uint64_t bytes) {
@@ -347,12 +347,12 @@ std::vector<LibraryData> read_library_data(PresentMemory& memory, const ProcessM
         for (std::uint64_t at = data.start; at < data.end;) {
             const std::uint64_t end = std::min(memory.pages().end_of_run(at), data.end);
             if (end <= at) {
-                at += page_size();
+                at += page_bytes();
                 continue;
             }
             const auto words = std::span(library.words).subspan((at - data.start) / 8, (end - at) / 8);
             const std::size_t got = memory.read_some(at, std::as_writable_bytes(words));
-            at += std::max<std::uint64_t>(got, page_size());
+            at += std::max<std::uint64_t>(got, page_bytes());
         }
         all.push_back(std::move(library));
     }

@@ -99,6 +99,7 @@ class PymallocReader {
         found_ = {};
         std::uint64_t arena_size = 0;
         std::vector<std::uint64_t> addresses;
+        addresses.reserve(count);
         for (std::uint64_t i = 0; i < count; ++i) addresses.push_back(array + i * sizeof(ArenaEntry));
         for (const auto& entry : memory_.gather<ArenaEntry>(addresses)) {
             if (!entry || is_unused(*entry)) continue;

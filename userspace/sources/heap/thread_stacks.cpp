@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <unistd.h>
 #include <unordered_set>
 
 namespace memscope {
@@ -13,7 +12,7 @@ constexpr std::size_t kMostThreads = 65536;
 bool find_stack(GlibcThread& thread, PresentMemory& memory) {
     constexpr std::uint64_t kPthreadBytes = 0x700;
     constexpr std::uint64_t kLargestStack = std::uint64_t{64} << 30;
-    static const auto page = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    const std::uint64_t page = page_bytes();
     for (std::uint64_t at = thread.node; at < thread.node + kPthreadBytes; at += 8) {
         const auto pair = memory.get<std::array<std::uint64_t, 2>>(at);
         if (!pair) return false;

@@ -137,6 +137,7 @@ TEST(PresentMemory, ReadsWhatIsLeftWhenAPageGoes) {
 TEST(PresentMemory, GathersWhatIsThere) {
     FakePages pages;
     std::vector<std::uint64_t> addresses;
+    addresses.reserve(2000);
     for (std::uint64_t i = 0; i < 2000; ++i) addresses.push_back(0x100000 + i * 4096);
     for (std::uint64_t i = 0; i < 2000; i += 3) pages.put(addresses[i], i + 1);
     const PresentPages present = pages.present();

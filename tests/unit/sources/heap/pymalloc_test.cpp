@@ -16,7 +16,7 @@ constexpr std::uint64_t kArenas = 0x7e00'0000'0000;
 // An interpreter: a word in its data leads to the array of arenas.
 struct FakePython {
     explicit FakePython(std::uint64_t pool_bytes = 16384) : pool(pool_bytes) {
-        pages.touch({kArray - 16, kArray + 64 * 48});
+        pages.touch({kArray - 16, kArray + std::uint64_t{64} * 48});
         pages.put(kArray - 8, (64 * 48 + 16) | 1);  // head of malloc's chunk
         data.words[10] = kArray;
     }
@@ -28,7 +28,7 @@ struct FakePython {
     }
     std::uint64_t arena(std::size_t index) const { return kArenas + index * 64 * pool; }
     void add_pool(std::size_t arena_index, std::size_t index, std::uint32_t size_class, std::uint32_t used) {
-        const std::uint64_t at = arena(arena_index) + index * pool, block = (size_class + 1) * 16;
+        const std::uint64_t at = arena(arena_index) + index * pool, block = (std::uint64_t{size_class} + 1) * 16;
         pages.touch({at, at + pool});
         pages.put(at, used);
         pages.put(at + 32, arena_index | std::uint64_t{size_class} << 32);
@@ -57,7 +57,7 @@ TEST(Pymalloc, UsedBlocksAreLiveAndTheRestOfAPoolIsFree) {
         EXPECT_EQ(found->pool_size, pool);
         EXPECT_EQ(found->live, 10U * 64 + 2 * 512);
         EXPECT_EQ(found->free_pools, pool);
-        EXPECT_EQ(found->free_blocks, 2 * pool - found->live - 2 * 48);
+        EXPECT_EQ(found->free_blocks, 2 * pool - found->live - std::uint64_t{96});
         EXPECT_THAT(found->arenas, testing::ElementsAre(HeapRange{kArenas, kArenas + 64 * pool}));
     }
 }

@@ -77,7 +77,7 @@ TEST(Tcache, ChunksInTheCachesOfThreadsAreFound) {
     for (const std::int32_t tid : {100, 101, 102}) threads.add(tid);
     for (std::size_t i = 0; i < 3; ++i) {
         glibc.pages.put(threads.nodes[i] - 0x240, caches[i] + 16);
-        glibc.pages.put(caches[i] + 16 + 128 + 2 * 8, chunks[4 * i] + 16);  // bin of 64 bytes
+        glibc.pages.put(caches[i] + 16 + 128 + 16, chunks[4 * i] + 16);  // bin of 64 bytes
         for (std::size_t j = 0; j < 4; ++j) {
             const std::uint64_t place = chunks[4 * i + j] + 16;
             glibc.pages.put(place, (j < 3 ? chunks[4 * i + j + 1] + 16 : 0) ^ (place >> 12));
