@@ -83,6 +83,10 @@ TEST(FreeGrowth, ACensusWhosePartsDoNotAddUpExplainsNothing) {
     EXPECT_FALSE(is_complete_enough(torn.census));
     const auto growth = after({{heap_of(1, 600, 50, 450)}, {torn}});
     EXPECT_FALSE(growth.cause_of(rise(600, 1800, 500, 900)));
+    ProcessHeap later = torn;
+    later.census.time = 1900;
+    const auto known = after({{heap_of(1, 600, 50, 450)}, {heap_of(1, 1800, 850, 550)}, {later}});
+    EXPECT_FALSE(known.cause_of(rise(600, 1900, 500, 900))) << "its figures would be in the explanation";
 }
 
 TEST(FreeGrowth, FreeMemoryOfPythonHasItsOwnName) {
