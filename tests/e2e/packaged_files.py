@@ -59,10 +59,11 @@ def fish(line):
 
 
 def completions(options, commands, demos):
-    watching = options - {'--target', '--top', '--format', '--limit'}
+    watching = options - {'--target', '--top', '--format', '--again', '--limit'}
     check('bash offers commands and options', bash('') == commands | watching, bash('') ^ (commands | watching))
     check('bash: of status', bash('status', '--') == {'--target', '--json', '--help'}, bash('status', '--'))
     check('bash: of growth', bash('growth', '--') == {'--target', '--top', '--format', '--help'}, bash('growth', '--'))
+    check('bash: of heap', bash('heap', '--') == {'--pid', '--again', '--top', '--format', '--help'}, bash('heap', '--'))
     check('bash: formats', bash('growth', '--format', '') == {'text', 'json', 'folded', 'pprof'}, bash('growth', '--format', ''))
     check('bash: of verdict', bash('verdict', '--') == {'--limit', '--warmup', '--json', '--fail-on', '--help'}, bash('verdict', '--'))
     check('bash: of report', bash('report', '--') == {'--json', '--report-dir', '--help'}, bash('report', '--'))
@@ -75,12 +76,13 @@ def completions(options, commands, demos):
     check('fish: demos', fish('memscope demo ') == demos, fish('memscope demo '))
     check('fish: of status', {'--target', '--json'} <= fish('memscope status --') and '--pid' not in fish('memscope status --'), fish('memscope status --'))
     check('fish: of growth', {'--target', '--top', '--format'} <= fish('memscope growth --') and '--json' not in fish('memscope growth --'), fish('memscope growth --'))
+    check('fish: of heap', {'--pid', '--again', '--top', '--format'} <= fish('memscope heap --') and '--json' not in fish('memscope heap --'), fish('memscope heap --'))
     check('fish: of verdict', {'--limit', '--warmup', '--fail-on', '--json'} <= fish('memscope verdict --'), fish('memscope verdict --'))
     check('fish: of report', {'--json', '--report-dir'} <= fish('memscope report --') and '--pid' not in fish('memscope report --'), fish('memscope report --'))
     zsh = (FILES / 'completions' / '_memscope').read_text()
     check('zsh can read its file', run('zsh', '-n', str(FILES / 'completions' / '_memscope')).returncode == 0)
     check('zsh offers the same', set(re.findall(r'--[a-z][a-z-]+(?=\[)', zsh)) == options, set(re.findall(r'--[a-z][a-z-]+(?=\[)', zsh)) ^ options)
-    check('zsh: commands and demos', f'({" ".join(["status", "growth", "verdict", "report", "doctor", "demo"])})' in zsh and all(d in zsh for d in demos) and commands == {'status', 'growth', 'verdict', 'report', 'doctor', 'demo'}, commands)
+    check('zsh: commands and demos', f'({" ".join(["status", "growth", "heap", "verdict", "report", "doctor", "demo"])})' in zsh and all(d in zsh for d in demos) and commands == {'status', 'growth', 'heap', 'verdict', 'report', 'doctor', 'demo'}, commands)
 
 
 def config():
