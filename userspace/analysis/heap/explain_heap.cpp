@@ -45,8 +45,8 @@ std::string malloc_free_sentence(const HeapCensus& census) {
     return fmt::format("{} are free inside glibc ({} arena{}): not a leak. malloc_trim(0) would give back {} now{}. {}",
                        of(free, census.anon), arenas, arenas == 1 ? "" : "s", human_size(trimmable),
                        in_pieces ? "; the rest is in pieces between live blocks" : "",
-                       arenas > kManyArenas ? "MALLOC_ARENA_MAX=2 or jemalloc keeps it from coming back."
-                                            : "jemalloc keeps it from coming back.");
+                       arenas > kManyArenas ? "MALLOC_ARENA_MAX=2 or jemalloc usually prevents this."
+                                            : "jemalloc usually prevents this.");
 }
 
 std::string python_free_sentence(const HeapCensus& census) {
