@@ -144,6 +144,7 @@ struct Grown {
         });
         EXPECT_TRUE(named);
         watched.expect_nothing_lost();
+        watched.expect_all_named();
     }
 
     const RealCgroup job;
@@ -267,6 +268,7 @@ void expect_past_growth(const char* name, const std::function<void()>& last, boo
     EXPECT_EQ(growth.resident.sites.front().living_bytes, 0);
     EXPECT_EQ(growth.resident.sites.front().pids, std::vector<pid_t>{child.pid()});
     watched.expect_nothing_lost();
+    watched.expect_all_named();
 }
 
 TEST(ResidentGrowth, OfADeadProcessStaysWithItsNames) {
@@ -454,6 +456,7 @@ TEST(Growth, WhoseStackIsNotReadYetIsPendingAndThenStandsAtItsStack) {
     expect_about(at(growth.resident, "grow_here"), 32 * kMiB);
     expect_about(at(growth.mapped, "map_here"), 64 * kMiB);
     watched.expect_nothing_lost();
+    watched.expect_all_named();
 }
 
 // Nothing can be read of it any more: its growth is not attributed, and the loss is counted.

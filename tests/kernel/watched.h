@@ -93,9 +93,12 @@ class Watched {
             if (process.task.id.pid == pid) return &process;
         return nullptr;
     }
+    // Without names of code: on a busy machine a process of a few milliseconds may end before its maps are read.
     void expect_nothing_lost() const {
-        for (const auto& [reason, count] : latest_.self.dropped) EXPECT_EQ(count, 0U) << reason;
+        for (const auto& [reason, count] : latest_.self.dropped)
+            if (reason != "unnamed_frame") EXPECT_EQ(count, 0U) << reason;
     }
+    void expect_all_named() const { EXPECT_EQ(latest_.self.dropped.at("unnamed_frame"), 0U); }
 
   private:
     explicit Watched(std::shared_ptr<Collector> collector) : collector_(std::move(collector)) {}
