@@ -193,6 +193,20 @@ def changes(program):
         check('--again: the text has a column', 'CHANGE' in text and 'changes: in the last' in text, text)
 
 
+def dying(program):
+    said = set()
+    for i in range(8):
+        with Job(program, 'arenas') as job, process([MEMSCOPE, 'heap', '--pid', str(job.pid), '--format', 'json'],
+                                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asked:
+            time.sleep(0.05 * i)
+            job.child.kill()
+            out, error = asked.communicate(timeout=60)
+            good = json.loads(out) if asked.returncode == 0 else len(error.splitlines()) == 1
+            said.add(asked.returncode)
+            check(f'killed after {50 * i} ms: an answer or one line', good, (asked.returncode, out, error))
+    check('killed during a census: there is no such process', 2 in said, said)
+
+
 def failures(folder):
     done = run_heap(4194303)
     check('no such process: 2 and one line', done.returncode == 2 and len(done.stderr.splitlines()) == 1, done)
@@ -229,6 +243,7 @@ def main():
         tcaches(program)
         changes(program)
         other_allocators(program)
+        dying(program)
         failures(folder)
         busy(program, int(os.environ.get('BUSY', 20)))
         for python in pythons(sys.argv[1:] or CHEAP):

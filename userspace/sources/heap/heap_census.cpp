@@ -308,11 +308,11 @@ Result<HeapCensus> take_heap_census(const SysRoot& root, pid_t pid, const HeapBu
     if (!process) return gone();
     const auto stat_text = read_file_at(*process, "stat");
     const auto stat = stat_text ? parse_process_stat(*stat_text) : std::nullopt;
-    if (!stat) return gone();
+    if (!stat || stat->exiting) return gone();
     const auto maps = read_process_maps(*process);
     if (!maps) return maps.error();
     if (!read_status_sizes(*process))
-        return plain_error(fmt::format("process {} has no memory: it is a kernel thread, or it has exited", pid));
+        return plain_error(fmt::format("process {} has no memory: it is a kernel thread, or it exits", pid));
 
     HeapCensus census{.process = {.pid = pid}, .time = unix_seconds()};
     census.process.start_ns = stat->start * (kNsPerSecond / static_cast<std::uint64_t>(::sysconf(_SC_CLK_TCK)));
@@ -333,6 +333,8 @@ Result<HeapCensus> take_heap_census(const SysRoot& root, pid_t pid, const HeapBu
     const auto environ = read_file_at(*process, "environ", kEnvironLimit);
     CensusTaker(root, pid, budget, deadline, *maps, memory, census).take(environ ? *environ : std::string());
 
+    // A process that exits loses its memory during the census, and its parts would be wrong.
+    if (!read_status_sizes(*process)) return gone();
     std::uint64_t sum = 0;
     for (const Bytes part : census.parts) sum += part.n;
     const std::uint64_t apart = std::max(sum, census.anon.n) - std::min(sum, census.anon.n);
