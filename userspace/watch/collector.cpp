@@ -178,6 +178,7 @@ void Collector::refresh_targets() {
     auto changes = source_->refresh();
     reader_.missed().refreshed(changes.no_descriptor);
     std::vector<CgroupId> added;
+    added.reserve(changes.added.size());
     for (NewTarget& target : changes.added) added.push_back(state_.targets().add(std::move(target)).id);
     if (!changes.removed.empty()) end_targets(changes.removed, read_clock());
     for (const CgroupId id : added)

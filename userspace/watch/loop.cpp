@@ -69,6 +69,7 @@ HeapSource heap_of(HeapRecorder& recorder) {
             for (const Process& process : target.processes)
                 if (process.task.id == id) processes.push_back(&process);
         std::vector<ProcessId> ids;
+        ids.reserve(processes.size());
         for (const Process* process : processes) ids.push_back(process->task.id);
         HeapAnswer answer;
         auto taken = recorder.take(ids);

@@ -15,7 +15,7 @@ bool was_killed(int exit_code) { return (exit_code & 0x7F) == SIGKILL; }
 
 WatchState::WatchState(Settings settings)
     : processes_(settings.watching_since_ns),
-      targets_(std::move(settings.targets)),
+      targets_(settings.targets),
       roles_(std::move(settings.role_rules)),
       ended_(settings.linger) {}
 

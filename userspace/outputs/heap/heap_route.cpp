@@ -17,7 +17,7 @@ Result<std::optional<std::uint64_t>> number_of(const HttpRequest& request, const
     if (!text) return std::optional<std::uint64_t>();
     const auto number = parse_number(*text);
     if (!number) return plain_error(name + " must be a number");
-    return std::optional<std::uint64_t>(*number);
+    return number;
 }
 
 }  // namespace

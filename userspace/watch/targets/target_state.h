@@ -75,7 +75,7 @@ class WatchedTargets {
   public:
     using Map = std::map<CgroupId, TargetState>;
 
-    explicit WatchedTargets(TargetSettings settings = {}) : settings_(std::move(settings)) {}
+    explicit WatchedTargets(const TargetSettings& settings = {}) : settings_(settings) {}
 
     TargetState& add(NewTarget target);
     void drop(CgroupId id);  // targets inside it are inside the next outer target from then on
