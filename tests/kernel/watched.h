@@ -95,8 +95,11 @@ class Watched {
     }
     // Without names of code: on a busy machine a process of a few milliseconds may end before its maps are read.
     void expect_nothing_lost() const {
-        for (const auto& [reason, count] : latest_.self.dropped)
-            if (reason != "unnamed_frame") EXPECT_EQ(count, 0U) << reason;
+        for (const auto& [reason, count] : latest_.self.dropped) {
+            if (reason != "unnamed_frame") {
+                EXPECT_EQ(count, 0U) << reason;
+            }
+        }
     }
     void expect_all_named() const { EXPECT_EQ(latest_.self.dropped.at("unnamed_frame"), 0U); }
 
