@@ -247,7 +247,7 @@ class FreeLists {
 };
 
 // Walks through the heaps chunk by chunk. Each chunk says where the next one begins, and the next one whether this one
-// is free. A walk begins at the first chunk of a heap or at a chunk that was in a free list. It cannot begin anywhere
+// is free. A walk begins at the first chunk of a heap or at a chunk that is in a free list. It cannot begin anywhere
 // else, because old heads of chunks lie inside other chunks.
 class HeapWalk {
   public:
@@ -305,7 +305,7 @@ class HeapWalk {
             const HeapRange window{heap.chunks.start + place,
                                    std::min(heap.chunks.start + place + kWindow, heap.chunks.end)};
             Sum one;
-            walk(heap, mark_before(heap, window.start), window, one);
+            walk(heap, start_before(heap, window.start), window, one);
             if (one.walked == 0) continue;
             share.add(static_cast<double>(one.present) / static_cast<double>(one.walked));
             sum.add(one);
@@ -321,6 +321,8 @@ class HeapWalk {
     }
 
   private:
+    static constexpr std::uint64_t kNear = std::uint64_t{64} << 10;
+
     struct Heap {
         std::size_t arena = 0;
         HeapRange chunks{};
@@ -399,6 +401,48 @@ class HeapWalk {
         const auto& marks = marks_[heap.arena];
         const auto behind = std::ranges::upper_bound(marks, address);
         return behind == marks.begin() ? heap.chunks.start : std::max(heap.chunks.start, *std::prev(behind));
+    }
+
+    // Where a walk to the address can begin, as near as possible: the first chunks of the lists may all be far away.
+    std::uint64_t start_before(const Heap& heap, std::uint64_t address) {
+        const std::uint64_t mark = mark_before(heap, address);
+        for (const std::uint64_t distance : {kNear, 16 * kNear, 128 * kNear}) {
+            if (address - mark <= distance || deadline_.has_passed()) break;
+            if (const auto chunk = find_linked_chunk(heap, {address - distance, address})) return *chunk;
+        }
+        return mark;
+    }
+
+    // The first free chunk of the range whose neighbours in its list point back to it. Then a chunk begins there.
+    std::optional<std::uint64_t> find_linked_chunk(const Heap& heap, HeapRange range) {
+        const GlibcArena& arena = glibc_.arenas[heap.arena];
+        std::vector<std::byte> bytes(kNear + sizeof(BinChunk));
+        for (std::uint64_t at = rounded_up(range.start, 16); at < range.end;) {
+            const std::size_t got = memory_.read_some(at, bytes);
+            if (got < sizeof(BinChunk)) {
+                at = rounded_down(at, page_bytes()) + page_bytes();
+                continue;
+            }
+            for (std::size_t offset = 0; offset + sizeof(BinChunk) <= got; offset += 16) {
+                BinChunk chunk{};
+                std::memcpy(&chunk, bytes.data() + offset, sizeof chunk);
+                if (is_linked(arena, at + offset, chunk)) return at + offset;
+            }
+            at += rounded_down(got - 16, 16);
+        }
+        return std::nullopt;
+    }
+    bool is_linked(const GlibcArena& arena, std::uint64_t at, const BinChunk& chunk) {
+        constexpr std::uint64_t kFlags = 7;
+        if ((chunk.size_and_flags & kFlags) != kChunkBeforeInUse || !arena.can_contain(at, chunk.size())) return false;
+        const HeapRange bins{arena.bins - 16, arena.bins - 16 + 16 * kGlibcBins};
+        const auto can_be_linked = [&](std::uint64_t link) {
+            return link % 16 == 0 && (arena.can_contain(link, kLeastChunk) || bins.contains(link));
+        };
+        return can_be_linked(chunk.next) && can_be_linked(chunk.previous) &&
+               memory_.get<std::uint64_t>(at + chunk.size()) == chunk.size() &&
+               memory_.get<std::uint64_t>(chunk.next + 24) == at &&
+               memory_.get<std::uint64_t>(chunk.previous + 16) == at;
     }
 
     // A chunk in a fastbin looks used. Where links are hidden, it is known by its link: the first word of a used block
@@ -519,7 +563,7 @@ class HeapWalk {
     std::uint64_t total_ = 0;
 };
 
-constexpr double kWalkSecondsPerByte = 0.7 / (1 << 30);
+constexpr double kWalkSecondsPerByte = 0.9 / (1 << 30);  // of the wall clock, with pauses
 constexpr Seconds kLeastWalk{0.02};
 
 Seconds walk_time(const GlibcMalloc& glibc, const PresentMemory& memory) {
@@ -535,14 +579,14 @@ GlibcFree find_glibc_free(const GlibcMalloc& glibc, const TcacheChunks& tcaches,
     const Seconds walk = walk_time(glibc, memory), left = limits.deadline.left();
     const bool can_walk = !glibc.arenas.front().scattered;
     FreeLimits first = limits;
-    if (can_walk) first.deadline = limits.deadline.sooner(std::min(left / 2, std::max(kLeastWalk, walk / 4)));
+    if (can_walk) first.deadline = limits.deadline.sooner(std::min(left / 4, std::max(kLeastWalk, walk / 4)));
     FreeLists lists(glibc, memory, first, limits.deadline.sooner(left / 4));
     const GlibcFree free = lists.follow();
     const bool exact = free.torn == 0 && free.absent == 0 && free.cut_off == 0 && !free.late;
     if (exact || !can_walk) return free;
     HeapWalk heaps(glibc, tcaches, lists, memory);
-    if (walk < limits.deadline.left() / 2)
-        if (const auto walked = heaps.walk_all(free, limits.deadline.sooner(limits.deadline.left() * 0.75)))
+    if (walk < limits.deadline.left() * 0.6)
+        if (const auto walked = heaps.walk_all(free, limits.deadline.sooner(limits.deadline.left() * 0.7)))
             return *walked;
     return heaps.sample(free, limits.deadline);
 }

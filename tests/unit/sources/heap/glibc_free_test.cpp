@@ -265,6 +265,26 @@ TEST(GlibcFree, ASampleIsNearTheTruth) {
     EXPECT_NEAR(static_cast<double>(sample.present), wanted, 0.05 * wanted);
 }
 
+// All lists begin at one end of the heap, and chunks of one size are in one list that is too long to follow.
+TEST(GlibcFree, ASampleDoesNotWalkTheWholeHeapForEachWindow) {
+    FakeGlibc glibc;
+    for (int i = 0; i < 20000; ++i) {
+        glibc.add(512, FakeUse::used);
+        glibc.add(480, FakeUse::in_bin);
+    }
+    glibc.add(64, FakeUse::used);
+    glibc.finish();
+    Seen seen(glibc);
+    const auto found = seen.find();
+    glibc.pages.reads = 0;
+    const GlibcFree sample = find_glibc_free_by(FreeMethod::sample, *found, {}, seen.memory,
+                                                {.deadline = ReadDeadline(kLong), .most_chunks = 100});
+    const auto wanted = static_cast<double>(glibc.bytes(FakeUse::in_bin));
+    EXPECT_EQ(sample.method, FreeMethod::sample);
+    EXPECT_NEAR(static_cast<double>(sample.bytes), wanted, 0.02 * wanted);
+    EXPECT_LT(glibc.pages.reads, 5000U);
+}
+
 TEST(GlibcFree, MoreChunksThanTheLimitAreNotRemembered) {
     FakeGlibc glibc;
     for (int i = 0; i < 3000; ++i) {

@@ -78,7 +78,8 @@ TEST(HeapCensus, FreedBlocksAreFree) {
     EXPECT_TRUE(after->allocator.version);
     EXPECT_GE(after->allocator.arenas.value_or(0), 1U);
     EXPECT_TRUE(after->incomplete.empty());
-    const double moved = static_cast<double>(kBlocks / 2 * kBytes);
+    constexpr std::size_t kFreed = kBlocks / 2 * kBytes;
+    const auto moved = static_cast<double>(kFreed);
     const auto change = [&](HeapPart part) {
         return static_cast<double>(after->part(part).n) - static_cast<double>(before->part(part).n);
     };
