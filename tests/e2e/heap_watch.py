@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """A watched job that fragments its heap: the verdict says that the growth is free memory inside malloc, and every output has
-the parts of the heap. Processes that block their readers stop neither ticks nor the answers of others.
+the parts of the heap. The line that mapped a large mapping is named. Processes that block their readers stop neither ticks nor
+the answers of others.
 
 Needs root and a compiler; takes 60 s. MEMSCOPE names the binary.
 """
@@ -117,6 +118,40 @@ def watch_job(how, program, folder, job):
         check(f'{how}: the metrics are gone with the process', wait_for(lambda: not heap_metrics(watcher), 10), heap_metrics(watcher))
 
 
+MAPPER = '''import mmap, sys
+def load():
+    held = mmap.mmap(-1, 96 << 20, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    for page in range(0, len(held), 4096):
+        held[page] = 1
+    return held
+held = load()
+print('mapped', flush=True)
+sys.stdin.read()
+'''
+
+
+def watch_mapper(folder, job):
+    """The line that mapped a large mapping is named, if the watcher has seen the call."""
+    with contextlib.ExitStack() as stack:
+        watcher = stack.enter_context(Watcher(MEMSCOPE, folder, '--cgroup', job.name))
+        script = os.path.join(folder, 'mapper.py')
+        with open(script, 'w') as f:
+            f.write('import time\ntime.sleep(3)\n' + MAPPER)  # the interpreter is known by then
+        child = stack.enter_context(process(['/usr/bin/python3', script], cgroup=job, stdin=subprocess.PIPE,
+                                            stdout=subprocess.PIPE, text=True))
+        child.stdout.readline()
+
+        def mapping():
+            code, out, _ = ask('heap', '--target', job.name, '--pid', str(child.pid), '--format', 'json')
+            mappings = json.loads(out)['processes'][0]['mappings'] if code == 0 else []
+            return mappings[0] if mappings and mappings[0]['mapped_at'] else None
+        found = wait_for(mapping, 10) or {}
+        check('a large mapping has the line that mapped it', found.get('mapped_at') == 'load (mapper.py:5)' and
+              found.get('resident_bytes', 0) >= 96 * MIB, found)
+        _, out, _ = ask('heap', '--target', job.name, '--pid', str(child.pid))
+        check('the text says it, too', 'mapped at load (mapper.py:5)' in out, out)
+
+
 def ticks_go_on(watcher, times=5):
     for _ in range(times):
         before = watcher.value('memscope_last_tick_timestamp_seconds')
@@ -159,6 +194,7 @@ def main():
         subprocess.run(['c++', '-O1', '-o', f'{folder}/trainer', f'{folder}/job.cpp'], check=True)
         for how in 'fragment', 'keep':
             watch_job(how, f'{folder}/trainer', folder, job)
+        watch_mapper(folder, job)
         program = f'{folder}/python3-blocks'
         subprocess.run(['c++', '-std=c++20', '-O1', '-rdynamic', '-pthread', '-o', program,
                         str(SOURCE / 'tests/e2e/blocking_process.cpp')], check=True)

@@ -48,6 +48,8 @@ struct HeapMapping {
     std::uint64_t start = 0;
     std::uint64_t end = 0;
     Bytes resident{};
+    std::string mapped_at{};  // the line or the native code that mapped most of it, any bytes; empty: not known
+    auto fields() { return std::tie(start, end, resident, mapped_at); }
 };
 
 // What was in the heap of one process at one time.

@@ -14,7 +14,8 @@ struct Fields<Allocator> {
 template <>
 struct Fields<HeapMapping> {
     using T = HeapMapping;
-    static constexpr auto list = fields(field<1>(&T::start), field<2>(&T::end), field<3>(&T::resident));
+    static constexpr auto list =
+        fields(field<1>(&T::start), field<2>(&T::end), field<3>(&T::resident), field<4>(&T::mapped_at));
 };
 
 template <>

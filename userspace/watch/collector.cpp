@@ -47,9 +47,6 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared
       cuda_(std::make_unique<CudaWatch>(reads_, options.gpu, options.torch)),
       sharing_(
           [helpers = reads_](const SharingJob& job) { return helpers->slow.ask(job, ProcessReader::Patience::none); }),
-      heap_(std::make_unique<HeapRecorder>(
-          [helpers = reads_](const HeapJob& job) { return helpers->heap.ask(job, ProcessReader::Patience::none); },
-          options.heap_every)),
       machine_(root_, hierarchy),
       source_(std::move(source)),
       refresh_(reports_cgroups(session_.probes())),
@@ -59,6 +56,13 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared
         growth_ =
             std::make_unique<GrowthRecorder>(root_, reads_, *session_.find<GrowthStacks>(), cuda_->calls(),
                                              options.python, HookBudget(options.growth_budget, options.growth_window));
+    // Not `this`: a collector is moved after its construction.
+    heap_ = std::make_unique<HeapRecorder>(
+        [helpers = reads_](const HeapJob& job) { return helpers->heap.ask(job, ProcessReader::Patience::none); },
+        [growth = growth_.get()](HeapCensus& census) {
+            if (growth) growth->name_mappings(census);
+        },
+        options.heap_every);
     refresh_targets();
 }
 

@@ -23,7 +23,7 @@ HeapCensus example() {
     census.python = "3.11";
     for (std::size_t i = 0; i < kHeapParts; ++i) census.parts[i] = Bytes{i + 1};
     census.allocator = {.name = AllocatorName::glibc, .version = "2.36", .arenas = 4, .trimmable = Bytes{5}};
-    census.mappings = {{1, 2, Bytes{3}}, {4, 5, Bytes{6}}};
+    census.mappings = {{1, 2, Bytes{3}, {}}, {4, 5, Bytes{6}, "load (train.py:88)"}};
     census.incomplete = {{HeapGap::torn, 2}, {HeapGap::too_many, 1}};
     return census;
 }
@@ -47,6 +47,7 @@ TEST(Heap, ACensusIsTheSameAfterItsWayThroughAMessage) {
     EXPECT_EQ(received->allocator.trimmable, sent.allocator.trimmable);
     ASSERT_EQ(received->mappings.size(), 2U);
     EXPECT_EQ(received->mappings[1].resident, Bytes{6});
+    EXPECT_EQ(received->mappings[1].mapped_at, "load (train.py:88)");
     EXPECT_EQ(received->incomplete, sent.incomplete);
 }
 

@@ -114,6 +114,9 @@ class RangeMap {
 
     const MappedTotals& totals() const { return pieces_.totals(); }
     std::vector<RangePiece> ranges() const { return pieces_.all(); }
+    std::vector<RangePiece> within(const AddressRange& range) const {
+        return pieces_.within(range);
+    }  // cut to the range
     std::size_t size() const { return pieces_.size(); }
     Bytes left_out() const { return pieces_.left_out(); }
 

@@ -41,6 +41,8 @@ void write_process(JsonWriter& json, const ProcessHeap& process, std::size_t top
                 json.field("start", census.mappings[i].start);
                 json.field("end", census.mappings[i].end);
                 json.field("resident_bytes", census.mappings[i].resident);
+                const std::string& place = census.mappings[i].mapped_at;
+                json.field("mapped_at", place.empty() ? std::nullopt : std::optional(place));
             });
     });
     json.object("incomplete", [&] {

@@ -96,8 +96,9 @@ std::string process_text(const ProcessHeap& process, std::size_t top, std::size_
     text += shortened_to(allocator_line(census.allocator), columns) + "\n";
     for (std::size_t i = 0; i < std::min(top, census.mappings.size()); ++i) {
         const HeapMapping& mapping = census.mappings[i];
-        text += shortened_to(fmt::format("mapping: {:x}-{:x}, {} resident", mapping.start, mapping.end,
-                                         human_size(mapping.resident)),
+        const std::string place = mapping.mapped_at.empty() ? "" : ", mapped at " + printable(mapping.mapped_at);
+        text += shortened_to(fmt::format("mapping: {:x}-{:x}, {} resident{}", mapping.start, mapping.end,
+                                         human_size(mapping.resident), place),
                              columns) +
                 "\n";
     }

@@ -403,6 +403,15 @@ GrowthPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const Map
     return plane;
 }
 
+void GrowthRecorder::name_mappings(HeapCensus& census) {
+    std::vector<AddressRange> ranges;
+    for (const HeapMapping& mapping : census.mappings) ranges.push_back({mapping.start, mapping.end});
+    const std::vector<StackId> stacks = mapped_.mapped_by(census.process, ranges);
+    const std::lock_guard lock(mutex_);
+    for (std::size_t i = 0; i < stacks.size(); ++i)
+        if (const CallSitePtr* site = book_.site_of(stacks[i])) census.mappings[i].mapped_at = place_of(**site);
+}
+
 std::vector<LineGrowth> GrowthRecorder::lines(RunId run, const std::vector<Process>& processes) {
     const Roles roles(processes);
     std::vector<BookedGrowth> booked;

@@ -63,6 +63,9 @@ class GrowthRecorder {
     Growth report(const TargetSnapshot& target, NativeReads::Wait wait = NativeReads::Wait::yes);
     void stop_waiting() { reads_->patient.stop(); }  // report() returns without the symbols that it waits for
 
+    // Fills in the lines that mapped the large mappings of a process, if they are known.
+    void name_mappings(HeapCensus& census);
+
     MappedRecorder& mapped() { return mapped_; }
     std::uint64_t unnamed_frames() const { return codes_.unknown() + unread_stacks_; }
 

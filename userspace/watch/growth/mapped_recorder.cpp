@@ -111,6 +111,23 @@ MappedRecorder::Held MappedRecorder::held(const std::vector<Process>& processes)
     return held;
 }
 
+std::vector<StackId> MappedRecorder::mapped_by(const ProcessId& process,
+                                               const std::vector<AddressRange>& ranges) const {
+    std::vector<StackId> stacks(ranges.size(), kNoStack);
+    const std::lock_guard lock(mutex_);
+    const auto found = growth_.find(process);
+    if (!found) return stacks;
+    for (std::size_t i = 0; i < ranges.size(); ++i) {
+        std::map<StackId, std::uint64_t> bytes;  // kNoStack: of other owners
+        for (const RangePiece& piece : found->ranges.within(ranges[i]))
+            bytes[piece.use.owner == RangeOwner::stack ? StackId{piece.use.stack} : kNoStack] +=
+                piece.range.end - piece.range.begin;
+        const auto most = std::ranges::max_element(bytes, {}, [](const auto& entry) { return entry.second; });
+        if (most != bytes.end()) stacks[i] = most->first;
+    }
+    return stacks;
+}
+
 std::set<StackId> MappedRecorder::stacks() const {
     std::set<StackId> stacks;
     const std::lock_guard lock(mutex_);

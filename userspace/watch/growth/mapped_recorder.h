@@ -39,6 +39,9 @@ class MappedRecorder {
     };
     Held held(const std::vector<Process>& processes) const;
     std::set<StackId> stacks() const;  // all stacks that hold memory
+    // For each range of a process the stack that mapped most of it. kNoStack: not known, or mapped before watching
+    // began.
+    std::vector<StackId> mapped_by(const ProcessId& process, const std::vector<AddressRange>& ranges) const;
 
   private:
     // A process whose maps a helper is reading, and the events of the process since the read was requested. The events

@@ -25,8 +25,8 @@ Error ended(const ProcessId& process) {
 
 }  // namespace
 
-HeapRecorder::HeapRecorder(Read read, Seconds again)
-    : read_(std::move(read)), schedule_(again), asked_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+HeapRecorder::HeapRecorder(Read read, Complete complete, Seconds again)
+    : read_(std::move(read)), complete_(std::move(complete)), schedule_(again), asked_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 void HeapRecorder::want(Seconds now, const std::vector<CensusWish>& wishes) {
     for (const CensusWish& wish : wishes) schedule_.want(now, wish);
@@ -78,6 +78,7 @@ bool HeapRecorder::finish(Seconds now, const ProcessTable::Living& living) {
     if (!find(living, done.process)) *answered = ended(done.process);
     if (*answered) {
         (**answered).process = done.process;
+        complete_(**answered);
         taken_.push_back(**answered);
     }
     if (done.request) answer(done.request, std::move(*answered));

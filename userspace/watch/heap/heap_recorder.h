@@ -21,8 +21,10 @@ class HeapRecorder {
   public:
     // `nullopt`: not answered yet, ask again.
     using Read = std::function<std::optional<Result<HeapCensus>>(const HeapJob&)>;
+    // Adds what the watcher knows to a census that was taken.
+    using Complete = std::function<void(HeapCensus&)>;
     // `again`: the shortest time between two censuses of a process that memscope takes by itself.
-    explicit HeapRecorder(Read read, Seconds again = CensusSchedule::kAgain);
+    explicit HeapRecorder(Read read, Complete complete, Seconds again = CensusSchedule::kAgain);
 
     void want(Seconds now, const std::vector<CensusWish>& wishes);
     // Takes the answer of the helper, and asks for the next census. Once a tick, and when fd() or the helper's
@@ -55,6 +57,7 @@ class HeapRecorder {
     void answer(const std::shared_ptr<Request>& request, Result<HeapCensus> answer);
 
     Read read_;
+    Complete complete_;
     CensusSchedule schedule_;
     std::optional<Current> current_{};
     std::vector<HeapCensus> taken_{};

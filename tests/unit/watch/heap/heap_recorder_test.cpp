@@ -39,7 +39,7 @@ ProcessTable::Living living(const std::vector<ProcessId>& ids) {
 
 TEST(HeapRecorder, TakesOneCensusAtATimeAndNamesItsProcess) {
     Helper helper{.answers = false};
-    HeapRecorder recorder(helper.read());
+    HeapRecorder recorder(helper.read(), [](HeapCensus&) {});
     const auto both = living({kTrainer, kWorker});
     recorder.want(Seconds{1}, {{kTrainer, kSize, true}, {kWorker, kSize, true}});
     recorder.pump(Seconds{1}, both);
@@ -56,9 +56,23 @@ TEST(HeapRecorder, TakesOneCensusAtATimeAndNamesItsProcess) {
     EXPECT_TRUE(recorder.take_taken().empty());
 }
 
+TEST(HeapRecorder, ACensusIsCompletedForTheTargetAndForTheUser) {
+    Helper helper;
+    HeapRecorder recorder(helper.read(), [](HeapCensus& census) {
+        EXPECT_EQ(census.process, kTrainer) << "ranges belong to the process with this start time";
+        census.mappings.push_back({.mapped_at = "load (train.py:88)"});
+    });
+    recorder.want(Seconds{1}, {{kTrainer, kSize, true}});
+    recorder.pump(Seconds{1}, living({kTrainer}));
+    const auto taken = recorder.take_taken();
+    ASSERT_EQ(taken.size(), 1U);
+    ASSERT_EQ(taken[0].mappings.size(), 1U);
+    EXPECT_EQ(taken[0].mappings[0].mapped_at, "load (train.py:88)");
+}
+
 TEST(HeapRecorder, ACensusOfAProcessThatEndedMeanwhileIsNotUsed) {
     Helper helper{.answers = false};
-    HeapRecorder recorder(helper.read());
+    HeapRecorder recorder(helper.read(), [](HeapCensus&) {});
     recorder.want(Seconds{1}, {{kTrainer, kSize, true}});
     recorder.pump(Seconds{1}, living({kTrainer}));
     helper.answers = true;
@@ -68,7 +82,7 @@ TEST(HeapRecorder, ACensusOfAProcessThatEndedMeanwhileIsNotUsed) {
 
 TEST(HeapRecorder, AFailedCensusIsNotRepeatedAtOnce) {
     Helper helper{.fails = system_error(ETIMEDOUT, "read")};
-    HeapRecorder recorder(helper.read());
+    HeapRecorder recorder(helper.read(), [](HeapCensus&) {});
     const auto one = living({kTrainer});
     for (double now = 1; now < 300; now += 1) {
         recorder.want(Seconds{now}, {{kTrainer, kSize, true}});
@@ -91,7 +105,7 @@ struct Asking {
 
 TEST(HeapRecorder, AUserGetsACensusAtOnceAndTheTargetGetsItToo) {
     Helper helper;
-    HeapRecorder recorder(helper.read());
+    HeapRecorder recorder(helper.read(), [](HeapCensus&) {});
     const auto one = living({kTrainer});
     recorder.want(Seconds{1}, {{kTrainer, kSize, true}});
     recorder.pump(Seconds{1}, one);
@@ -109,7 +123,7 @@ TEST(HeapRecorder, AUserGetsACensusAtOnceAndTheTargetGetsItToo) {
 
 TEST(HeapRecorder, AUserComesBeforeCensusesThatWait) {
     Helper helper{.answers = false};
-    HeapRecorder recorder(helper.read());
+    HeapRecorder recorder(helper.read(), [](HeapCensus&) {});
     const ProcessId third{102, 7};
     const auto all = living({kTrainer, kWorker, third});
     recorder.want(Seconds{1}, {{kTrainer, kSize, true}, {kWorker, kSize, true}});
@@ -124,7 +138,7 @@ TEST(HeapRecorder, AUserComesBeforeCensusesThatWait) {
 
 TEST(HeapRecorder, AUserDoesNotWaitForAWatcherThatEnds) {
     Helper helper{.answers = false};
-    HeapRecorder recorder(helper.read());
+    HeapRecorder recorder(helper.read(), [](HeapCensus&) {});
     Asking asking(recorder, {kTrainer});
     recorder.pump(Seconds{1}, living({kTrainer}));
     recorder.stop_waiting();
