@@ -37,9 +37,9 @@ CONDITIONAL = {
 # The alerts that the job on GPUs must raise, and the words that their texts must contain.
 GPU_ALERTS = {
     'MemscopeGpuNearlyFull': ('GPU 0 of', 'is 96.88% full', '62GiB of 64GiB are in use'),
-    'MemscopeGpuLeak': ('leaks', 'of GPU memory', f'On {OURS} the floor keeps rising', 'the GPU is full in'),
+    'MemscopeGpuLeak': ('leaks', 'of GPU memory', f'On {OURS} the floor keeps rising', 'The GPU is full in'),
     'MemscopePinnedGrowth': ('pins', 'more host memory', 'are pinned'),
-    'MemscopeGpuAllocFailed': ('A GPU refused', '1 time(s)', f'on {OURS}'),
+    'MemscopeGpuAllocFailed': ('A GPU refused', '1 allocation(s)', f'on {OURS}'),
 }
 
 # A parent, two forked workers that touch memory, 4 MiB in /dev/shm (unlinked: nothing to clean up), ten short lives a second.

@@ -71,10 +71,10 @@ std::optional<Found> unshared(const TargetSnapshot& target) {
     return found;
 }
 
-// Ticks like the program, until the private pages of the workers are at least this much. The read interval depends on
-// the duration of a read, which is long on a busy host. None: they never were.
+// Ticks like the program, until the private pages of the workers are at least this much. The time between two reads is
+// proportional to the duration of a read, so on a busy host it can be minutes. None: they never were.
 std::optional<Found> confirmed(Watched& watched, const RealCgroup& job, double at_least) {
-    for (int i = 0; i < 450; ++i) {
+    for (int i = 0; i < 1200; ++i) {
         const auto latest = unshared(watched.tick(job));
         if (latest && latest->confirmed && latest->mib >= at_least) return latest;
         std::this_thread::sleep_for(200ms);
