@@ -164,7 +164,7 @@ template <class T>
 void put_members(Sink& sink, const T& value, const T& otherwise) {
     static_assert(lists_every_member<T>(), "the table of fields does not list the members in their order");
     for_each_field<T>(
-        [&](const auto& field) { put(sink, field.number, value.*field.member, &(otherwise.*field.member)); });
+        [&](const auto& field) { put(sink, field.kNumber, value.*field.member, &(otherwise.*field.member)); });
 }
 
 // ---- decoder
@@ -320,14 +320,14 @@ void take_members(Reader& reader, T& value, Budget& budget) {
     while (reader.next()) {
         const std::uint32_t number = reader.tag();
         const auto take_if = [&](const auto& field) {
-            if (number != field.number) return false;
+            if (number != field.kNumber) return false;
             if constexpr (std::is_same_v<typename std::remove_cvref_t<decltype(field)>::Type, std::string_view>)
                 take_word(reader, value.*field.member, field, budget);
             else
                 take(reader, value.*field.member, budget);
             return true;
         };
-        const bool known = std::apply([&](const auto&... each) { return (take_if(each) || ...); }, Fields<T>::list);
+        const bool known = std::apply([&](const auto&... each) { return (take_if(each) || ...); }, Fields<T>::kList);
         if (!known) reader.skip();
     }
 }

@@ -101,7 +101,7 @@ Result<std::string_view> unsealed(Kind kind, std::string_view bytes) {
             fmt::format("is a record of a later version: read it with memscope {} or later", printable(*writer)));
     const auto size = take_varint(rest);
     if (!size) return size.error();
-    const auto content = take_text(rest, *size);
+    auto content = take_text(rest, *size);
     if (!content) return content.error();
     if (rest.size() < kSumBytes) return cut_short();
     if (rest.size() > kSumBytes) return plain_error("is damaged: bytes follow its end");

@@ -22,7 +22,7 @@ template <class T>
 struct Fields;
 
 template <class T>
-concept HasTable = requires { Fields<T>::list; };
+concept HasTable = requires { Fields<T>::kList; };
 
 // A class with private members is recorded as another value that has the same content.
 template <class T>
@@ -36,7 +36,7 @@ using FindWord = std::string_view (*)(std::string_view text);
 
 template <std::uint32_t Number, class Struct, class Member>
 struct Field {
-    static constexpr std::uint32_t number = Number;
+    static constexpr std::uint32_t kNumber = Number;
     using Type = Member;
     Member Struct::* member;
     FindWord find_word = nullptr;  // of a string_view
@@ -60,7 +60,7 @@ constexpr auto word_field(std::string_view Struct::* member, FindWord find_word)
 
 template <class... Field>
 constexpr auto fields(Field... field) {
-    std::array<std::uint32_t, sizeof...(Field)> numbers{Field::number...};
+    std::array<std::uint32_t, sizeof...(Field)> numbers{Field::kNumber...};
     std::ranges::sort(numbers);
     // Not a constant expression if two numbers are equal, so that the table does not compile.
     if (std::ranges::adjacent_find(numbers) != numbers.end()) throw "two fields have the same number";
@@ -68,7 +68,7 @@ constexpr auto fields(Field... field) {
 }
 
 template <class T>
-constexpr std::size_t kFieldCount = std::tuple_size_v<std::remove_cvref_t<decltype(Fields<T>::list)>>;
+constexpr std::size_t kFieldCount = std::tuple_size_v<std::remove_cvref_t<decltype(Fields<T>::kList)>>;
 
 // All members of a struct, as references. A structured binding needs exactly as many names as the struct has members,
 // so this does not build for a struct that has a member without a field.
@@ -124,7 +124,7 @@ std::tuple<typename Field::Type&...> types_of(const std::tuple<Field...>& list);
 // True if the table lists every member of the struct, each in its place. Used in a static_assert by the codec.
 template <class T>
 constexpr bool lists_every_member() {
-    return std::is_same_v<decltype(members_of(std::declval<T&>())), decltype(types_of(Fields<T>::list))>;
+    return std::is_same_v<decltype(members_of(std::declval<T&>())), decltype(types_of(Fields<T>::kList))>;
 }
 
 // The number of enumerators of an enum that counts from 0. The compiler prints a value without an enumerator as a cast.

@@ -21,13 +21,13 @@ inline std::string_view find_failure_reason(std::string_view text) {
 template <>
 struct Fields<NamedProcess> {
     using T = NamedProcess;
-    static constexpr auto list = fields(field<1>(&T::pid), field<2>(&T::comm));
+    static constexpr auto kList = fields(field<1>(&T::pid), field<2>(&T::comm));
 };
 
 template <>
 struct Fields<OomKill> {
     using T = OomKill;
-    static constexpr auto list =
+    static constexpr auto kList =
         fields(field<1>(&T::constraint), field<2>(&T::limit_owner), field<3>(&T::limit), field<4>(&T::usage),
                field<5>(&T::victim_cgroup), field<6>(&T::trigger), field<7>(&T::whole_cgroup), field<8>(&T::marked));
 };
@@ -35,13 +35,13 @@ struct Fields<OomKill> {
 template <>
 struct Fields<FullFile> {
     using T = FullFile;
-    static constexpr auto list = fields(field<1>(&T::name), field<2>(&T::file_system), field<3>(&T::mount));
+    static constexpr auto kList = fields(field<1>(&T::name), field<2>(&T::file_system), field<3>(&T::mount));
 };
 
 template <>
 struct Fields<FailedAllocation> {
     using T = FailedAllocation;
-    static constexpr auto list =
+    static constexpr auto kList =
         fields(word_field<1>(&T::call, find_failed_call), word_field<2>(&T::reason, find_failure_reason),
                field<3>(&T::size), field<4>(&T::before_exit), field<5>(&T::file));
 };
@@ -49,13 +49,13 @@ struct Fields<FailedAllocation> {
 template <>
 struct Fields<GpuShortage::Holder> {
     using T = GpuShortage::Holder;
-    static constexpr auto list = fields(field<1>(&T::process), field<2>(&T::used));
+    static constexpr auto kList = fields(field<1>(&T::process), field<2>(&T::used));
 };
 
 template <>
 struct Fields<GpuShortage> {
     using T = GpuShortage;
-    static constexpr auto list =
+    static constexpr auto kList =
         fields(field<1>(&T::gpu), field<2>(&T::index), field<3>(&T::size), field<4>(&T::of_host),
                field<5>(&T::before_exit), field<6>(&T::free), field<7>(&T::total), field<8>(&T::read_after),
                field<9>(&T::reserved), field<10>(&T::holders));
@@ -64,7 +64,7 @@ struct Fields<GpuShortage> {
 template <>
 struct Fields<Death> {
     using T = Death;
-    static constexpr auto list =
+    static constexpr auto kList =
         fields(field<1>(&T::time), field<2>(&T::id), field<3>(&T::parent), field<4>(&T::comm), field<5>(&T::command),
                field<6>(&T::role), field<7>(&T::run), field<8>(&T::cause), field<9>(&T::signal),
                field<10>(&T::exit_status), field<11>(&T::sender), field<12>(&T::sent_by), field<13>(&T::sent_for),
@@ -75,7 +75,7 @@ struct Fields<Death> {
 template <>
 struct Fields<DeathTally> {
     using T = DeathTally;
-    static constexpr auto list = fields(field<1>(&T::deaths), field<2>(&T::oom_kills), field<3>(&T::last));
+    static constexpr auto kList = fields(field<1>(&T::deaths), field<2>(&T::oom_kills), field<3>(&T::last));
 };
 
 // Counters by event and outcome, in the order of their enumerators.

@@ -7,38 +7,38 @@ namespace memscope::record {
 template <>
 struct Fields<PythonFrame> {
     using T = PythonFrame;
-    static constexpr auto list = fields(field<1>(&T::function), field<2>(&T::file), field<3>(&T::line));
+    static constexpr auto kList = fields(field<1>(&T::function), field<2>(&T::file), field<3>(&T::line));
 };
 
 template <>
 struct Fields<NativeFrame> {
     using T = NativeFrame;
-    static constexpr auto list = fields(field<1>(&T::symbol), field<2>(&T::module), field<3>(&T::offset));
+    static constexpr auto kList = fields(field<1>(&T::symbol), field<2>(&T::module), field<3>(&T::offset));
 };
 
 template <>
 struct Fields<GrowthSite> {
     using T = GrowthSite;
-    static constexpr auto list = fields(field<1>(&T::bytes), field<2>(&T::living_bytes), field<3>(&T::role),
-                                        field<4>(&T::pids), field<5>(&T::python), field<6>(&T::native));
+    static constexpr auto kList = fields(field<1>(&T::bytes), field<2>(&T::living_bytes), field<3>(&T::role),
+                                         field<4>(&T::pids), field<5>(&T::python), field<6>(&T::native));
 };
 
 template <>
 struct Fields<UnattributedGrowth> {
     using T = UnattributedGrowth;
-    static constexpr auto list = fields(field<1>(&T::reason), field<2>(&T::bytes));
+    static constexpr auto kList = fields(field<1>(&T::reason), field<2>(&T::bytes));
 };
 
 template <>
 struct Fields<GrowthPlane> {
     using T = GrowthPlane;
-    static constexpr auto list = fields(field<1>(&T::sites), field<2>(&T::unattributed));
+    static constexpr auto kList = fields(field<1>(&T::sites), field<2>(&T::unattributed));
 };
 
 template <>
 struct Fields<Growth> {
     using T = Growth;
-    static constexpr auto list =
+    static constexpr auto kList =
         fields(field<1>(&T::resident), field<2>(&T::mapped), field<3>(&T::gpu), field<4>(&T::pinned),
                field<5>(&T::file_mapped_bytes), field<6>(&T::reserved_bytes));
 };
@@ -46,7 +46,7 @@ struct Fields<Growth> {
 template <>
 struct Fields<LineGrowth> {
     using T = LineGrowth;
-    static constexpr auto list = fields(field<1>(&T::role), field<2>(&T::place), field<3>(&T::bytes));
+    static constexpr auto kList = fields(field<1>(&T::role), field<2>(&T::place), field<3>(&T::bytes));
 };
 
 }  // namespace memscope::record

@@ -15,13 +15,13 @@ namespace memscope::record {
 template <>
 struct Fields<TargetInfo> {
     using T = TargetInfo;
-    static constexpr auto list = fields(field<1>(&T::name), field<2>(&T::kind), field<3>(&T::cgroup_version));
+    static constexpr auto kList = fields(field<1>(&T::name), field<2>(&T::kind), field<3>(&T::cgroup_version));
 };
 
 template <>
 struct Fields<TargetSnapshot> {
     using T = TargetSnapshot;
-    static constexpr auto list = fields(
+    static constexpr auto kList = fields(
         field<1>(&T::info), field<2>(&T::run), field<3>(&T::up), field<4>(&T::memory), field<5>(&T::processes),
         field<6>(&T::roles), field<7>(&T::counters), field<8>(&T::shm), field<9>(&T::sharing), field<10>(&T::gpu),
         field<11>(&T::reclaim), field<12>(&T::precursors), field<13>(&T::lines), field<14>(&T::verdicts),
@@ -31,13 +31,13 @@ struct Fields<TargetSnapshot> {
 template <>
 struct Fields<Probe> {
     using T = Probe;
-    static constexpr auto list = fields(field<1>(&T::name), field<2>(&T::attached));
+    static constexpr auto kList = fields(field<1>(&T::name), field<2>(&T::attached));
 };
 
 template <>
 struct Fields<SelfSample> {
     using T = SelfSample;
-    static constexpr auto list =
+    static constexpr auto kList =
         fields(field<1>(&T::cpu), field<2>(&T::resident), field<3>(&T::virtual_size), field<4>(&T::open_files),
                field<5>(&T::max_open_files), field<6>(&T::threads), field<7>(&T::start_time), field<8>(&T::bpf_maps),
                field<9>(&T::tick_duration), field<10>(&T::dropped), field<11>(&T::unwatched_targets),
@@ -47,26 +47,26 @@ struct Fields<SelfSample> {
 template <>
 struct Fields<Snapshot> {
     using T = Snapshot;
-    static constexpr auto list =
+    static constexpr auto kList =
         fields(field<1>(&T::time), field<2>(&T::host), field<3>(&T::gpus), field<4>(&T::targets), field<5>(&T::self));
 };
 
 template <>
 struct Fields<HeldPoint> {
     using T = HeldPoint;
-    static constexpr auto list = fields(field<1>(&T::time), field<2>(&T::held), field<3>(&T::usage));
+    static constexpr auto kList = fields(field<1>(&T::time), field<2>(&T::held), field<3>(&T::usage));
 };
 
 template <>
 struct Fields<PastEvent> {
     using T = PastEvent;
-    static constexpr auto list = fields(field<1>(&T::time), field<2>(&T::kind), field<3>(&T::text));
+    static constexpr auto kList = fields(field<1>(&T::time), field<2>(&T::kind), field<3>(&T::text));
 };
 
 template <>
 struct Fields<DeathReport> {
     using T = DeathReport;
-    static constexpr auto list =
+    static constexpr auto kList =
         fields(field<1>(&T::deaths), field<2>(&T::deaths_left_out), field<3>(&T::unreported), field<4>(&T::then),
                field<5>(&T::processes_left_out), field<6>(&T::left_out_resident), field<7>(&T::growth),
                field<8>(&T::series), field<9>(&T::events), field<10>(&T::advice));

@@ -10,20 +10,20 @@ namespace memscope::record {
 template <>
 struct Fields<Spike> {
     using T = Spike;
-    static constexpr auto list = fields(field<1>(&T::height), field<2>(&T::period));
+    static constexpr auto kList = fields(field<1>(&T::height), field<2>(&T::period));
 };
 
 template <>
 struct Fields<LeakSteps> {
     using T = LeakSteps;
-    static constexpr auto list =
+    static constexpr auto kList =
         fields(field<1>(&T::count), field<2>(&T::height), field<3>(&T::period), field<4>(&T::last));
 };
 
 template <>
 struct Fields<RestartLoop> {
     using T = RestartLoop;
-    static constexpr auto list =
+    static constexpr auto kList =
         fields(field<1>(&T::restarts), field<2>(&T::all_leaked), field<3>(&T::all_settled), field<4>(&T::slope),
                field<5>(&T::length), field<6>(&T::top), field<7>(&T::decides));
 };
@@ -31,7 +31,7 @@ struct Fields<RestartLoop> {
 template <>
 struct Fields<Judgement> {
     using T = Judgement;
-    static constexpr auto list =
+    static constexpr auto kList =
         fields(field<1>(&T::verdict), field<2>(&T::confidence), field<3>(&T::since), field<4>(&T::until),
                field<5>(&T::samples), field<6>(&T::floor), field<7>(&T::floor_slope), field<8>(&T::floor_slope_error),
                field<9>(&T::peak), field<10>(&T::room), field<11>(&T::spike), field<12>(&T::last_spike),
@@ -43,7 +43,7 @@ struct Fields<Judgement> {
 template <>
 struct Fields<Forecast> {
     using T = Forecast;
-    static constexpr auto list =
+    static constexpr auto kList =
         fields(field<1>(&T::eta), field<2>(&T::earliest), field<3>(&T::latest), field<4>(&T::basis),
                field<5>(&T::limit), field<6>(&T::rate), field<7>(&T::own_share));
 };
@@ -51,14 +51,14 @@ struct Fields<Forecast> {
 template <>
 struct Fields<Precursor> {
     using T = Precursor;
-    static constexpr auto list =
+    static constexpr auto kList =
         fields(field<1>(&T::kind), field<2>(&T::since), field<3>(&T::reason), field<4>(&T::of_host));
 };
 
 template <>
 struct Fields<Grower> {
     using T = Grower;
-    static constexpr auto list =
+    static constexpr auto kList =
         fields(field<1>(&T::pid), field<2>(&T::comm), field<3>(&T::role), field<4>(&T::grown), field<5>(&T::over),
                field<6>(&T::levels), field<7>(&T::top), field<8>(&T::share));
 };
@@ -66,22 +66,23 @@ struct Fields<Grower> {
 template <>
 struct Fields<GrowingLines> {
     using T = GrowingLines;
-    static constexpr auto list =
+    static constexpr auto kList =
         fields(field<1>(&T::repeated), field<2>(&T::most), field<3>(&T::share), field<4>(&T::times));
 };
 
 template <>
 struct Fields<GrowthCause> {
     using T = GrowthCause;
-    static constexpr auto list = fields(field<1>(&T::kind), field<2>(&T::bytes), field<3>(&T::share));
+    static constexpr auto kList = fields(field<1>(&T::kind), field<2>(&T::bytes), field<3>(&T::share));
 };
 
 template <>
 struct Fields<ScopeVerdict> {
     using T = ScopeVerdict;
-    static constexpr auto list = fields(field<1>(&T::scope), field<2>(&T::role), field<3>(&T::gpu), field<4>(&T::began),
-                                        field<5>(&T::judgement), field<6>(&T::forecast), field<7>(&T::grower),
-                                        field<8>(&T::lines), field<9>(&T::cause), field<10>(&T::explanation));
+    static constexpr auto kList =
+        fields(field<1>(&T::scope), field<2>(&T::role), field<3>(&T::gpu), field<4>(&T::began), field<5>(&T::judgement),
+               field<6>(&T::forecast), field<7>(&T::grower), field<8>(&T::lines), field<9>(&T::cause),
+               field<10>(&T::explanation));
 };
 
 }  // namespace memscope::record

@@ -65,7 +65,7 @@ bool is_same_number(const T& a, const T& b) {
 // Calls visit(field) for each field of a struct.
 template <class T, class Visit>
 constexpr void for_each_field(Visit visit) {
-    std::apply([&](const auto&... each) { (visit(each), ...); }, Fields<T>::list);
+    std::apply([&](const auto&... each) { (visit(each), ...); }, Fields<T>::kList);
 }
 
 // Calls visit.real(double&) for every number of 8 bytes, and visit.elements(n) for the size of every list and map. Keys

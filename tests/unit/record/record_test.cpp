@@ -31,18 +31,18 @@ namespace record {
 template <>
 struct Fields<OfLater> {
     using T = OfLater;
-    static constexpr auto list =
+    static constexpr auto kList =
         fields(field<1>(&T::kept), field<3>(&T::added), field<4>(&T::more), field<500>(&T::last));
 };
 template <>
 struct Fields<OfNow> {
     using T = OfNow;
-    static constexpr auto list = fields(field<1>(&T::kept), field<2>(&T::not_there_yet));
+    static constexpr auto kList = fields(field<1>(&T::kept), field<2>(&T::not_there_yet));
 };
 template <>
 struct Fields<TwoAlike> {
     using T = TwoAlike;
-    static constexpr auto list = fields(field<1>(&T::first), field<2>(&T::first));
+    static constexpr auto kList = fields(field<1>(&T::first), field<2>(&T::first));
 };
 
 namespace {

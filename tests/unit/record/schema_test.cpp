@@ -51,7 +51,7 @@ class Schema {
     template <class T, std::size_t i>
     std::string line() {
         constexpr auto kField = std::get<i>(Fields<T>::list);
-        return fmt::format("  {} {}: {} = {}\n", kField.number, value_name<kField.member>(),
+        return fmt::format("  {} {}: {} = {}\n", kField.kNumber, value_name<kField.member>(),
                            type<typename decltype(kField)::Type>(), default_text(T{}.*kField.member));
     }
     template <class T>
