@@ -50,7 +50,7 @@ class Schema {
     // Number, name, type and default of a member.
     template <class T, std::size_t i>
     std::string line() {
-        constexpr auto kField = std::get<i>(Fields<T>::list);
+        constexpr auto kField = std::get<i>(Fields<T>::kList);
         return fmt::format("  {} {}: {} = {}\n", kField.kNumber, value_name<kField.member>(),
                            type<typename decltype(kField)::Type>(), default_text(T{}.*kField.member));
     }
