@@ -405,6 +405,7 @@ GrowthPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const Map
 
 void GrowthRecorder::name_mappings(HeapCensus& census) {
     std::vector<AddressRange> ranges;
+    ranges.reserve(census.mappings.size());
     for (const HeapMapping& mapping : census.mappings) ranges.push_back({mapping.start, mapping.end});
     const std::vector<StackId> stacks = mapped_.mapped_by(census.process, ranges);
     const std::lock_guard lock(mutex_);

@@ -19,6 +19,7 @@ void MappedRecorder::take_events(Session& session) {
     drain(session);
     if (readings_.empty()) return;
     std::vector<ProcessId> under_way;
+    under_way.reserve(readings_.size());
     for (const auto& [id, reading] : readings_) under_way.push_back(id);
     for (const ProcessId& id : under_way) read(id);
 }
