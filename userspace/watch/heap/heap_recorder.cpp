@@ -26,7 +26,10 @@ Error ended(const ProcessId& process) {
 }  // namespace
 
 HeapRecorder::HeapRecorder(Read read, Complete complete, Seconds again)
-    : read_(std::move(read)), complete_(std::move(complete)), schedule_(again), asked_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
+    : read_(std::move(read)),
+      complete_(std::move(complete)),
+      schedule_(again),
+      asked_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
 
 void HeapRecorder::want(Seconds now, const std::vector<CensusWish>& wishes) {
     for (const CensusWish& wish : wishes) schedule_.want(now, wish);
