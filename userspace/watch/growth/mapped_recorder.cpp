@@ -63,8 +63,8 @@ void MappedRecorder::read(const ProcessId& id) {
     if (!maps) return;
     const Reading reading = take(place);
     const std::lock_guard lock(mutex_);
-    if (reading.too_many) return;                       // a later tick reads it again
-    if (!*maps && was_not_read(maps->error())) return;  // so does it here
+    if (reading.too_many) return;                       // the result is older than events that were dropped
+    if (!*maps && was_not_read(maps->error())) return;  // a later tick reads it again
     if (!*maps) return growth_.end(id);
     growth_.reconcile(id, found_ranges(parse_process_maps((*maps)->text)), (*maps)->began_ns);
     for (const RangeEvent& event : reading.since) growth_.apply(event);
