@@ -237,7 +237,7 @@ TEST(ResidentGrowth, OfAProcessThatWasMovedInIsFollowed) {
 
 std::int64_t living_bytes(const GrowthPlane& plane) {
     std::int64_t bytes = 0;
-    for (const GrowthSite& site : plane.sites) bytes += site.living_bytes;
+    for (const GrowthSite& site : plane.sites) bytes += site.bytes;
     return bytes;
 }
 

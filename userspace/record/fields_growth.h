@@ -19,8 +19,8 @@ struct Fields<NativeFrame> {
 template <>
 struct Fields<GrowthSite> {
     using T = GrowthSite;
-    static constexpr auto kList = fields(field<1>(&T::bytes), field<2>(&T::living_bytes), field<3>(&T::role),
-                                         field<4>(&T::pids), field<5>(&T::python), field<6>(&T::native));
+    static constexpr auto kList =
+        fields(field<1>(&T::bytes), field<3>(&T::role), field<4>(&T::pids), field<5>(&T::python), field<6>(&T::native));
 };
 
 template <>
@@ -40,7 +40,8 @@ struct Fields<Growth> {
     using T = Growth;
     static constexpr auto kList =
         fields(field<1>(&T::resident), field<2>(&T::mapped), field<3>(&T::gpu), field<4>(&T::pinned),
-               field<5>(&T::file_mapped_bytes), field<6>(&T::reserved_bytes));
+               field<5>(&T::file_mapped_bytes), field<6>(&T::reserved_bytes), field<7>(&T::tensors_host),
+               field<8>(&T::resident_method));
 };
 
 template <>

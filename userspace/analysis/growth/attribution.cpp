@@ -87,7 +87,6 @@ bool same_place(const GrowthSite& a, const GrowthSite& b) {
 
 void add(GrowthSite& to, const GrowthSite& from) {
     to.bytes += from.bytes;
-    to.living_bytes += from.living_bytes;
     to.pids.insert(to.pids.end(), from.pids.begin(), from.pids.end());
 }
 
@@ -105,7 +104,7 @@ std::vector<GrowthSite> merged(std::vector<GrowthSite> sites, Order order, Same 
         else
             result.push_back(std::move(*site));
     }
-    std::erase_if(result, [](const GrowthSite& site) { return site.bytes == 0 && site.living_bytes == 0; });
+    std::erase_if(result, [](const GrowthSite& site) { return site.bytes == 0; });
     for (GrowthSite& site : result) {
         std::sort(site.pids.begin(), site.pids.end());
         site.pids.erase(std::unique(site.pids.begin(), site.pids.end()), site.pids.end());

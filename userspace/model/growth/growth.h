@@ -25,15 +25,15 @@ struct NativeFrame {
 
 // All growth of one role and rank at one stack. Stacks with the same names are one site, even in several processes.
 struct GrowthSite {
-    std::int64_t bytes = 0;         // net: memory that was freed is subtracted
-    std::int64_t living_bytes = 0;  // part of `bytes` that living processes hold
+    std::int64_t bytes = 0;  // still held; at most what the processes have gained
     RoleKey role{};
     std::vector<pid_t> pids{};  // sorted
     std::vector<PythonFrame> python{};
     std::vector<NativeFrame> native{};
 };
 
-// Growth without a stack, by reason: "external" (reclaim, other tasks), "exited", "other" (too many stacks), ...
+// Growth without a stack, by reason: "no_address", "other" (too many stacks), ... Negative if the processes have freed
+// memory that they had before ("before").
 struct UnattributedGrowth {
     std::string reason{};
     std::int64_t bytes = 0;
@@ -45,11 +45,20 @@ struct GrowthPlane {
     std::vector<UnattributedGrowth> unattributed{};
 };
 
+// How the resident plane was measured.
+enum class ResidentMethod : std::uint8_t {
+    live,         // sampled pages that are still there
+    first_touch,  // net changes at the stacks that touched or freed: frees are not matched to touches
+    none,         // not measured, because mappings are not followed (--no-maps)
+};
+
 struct Growth {
-    GrowthPlane resident{};  // anonymous memory, by the stack that touched it first
-    GrowthPlane mapped{};    // private writable anonymous and shared memory, mapped and not unmapped since
-    GrowthPlane gpu{};       // GPU memory, allocated from the CUDA driver and not freed since
-    GrowthPlane pinned{};    // host memory that is still pinned by the CUDA driver
+    GrowthPlane resident{};      // anonymous memory, by the stack that touched it first
+    GrowthPlane mapped{};        // private writable anonymous and shared memory, mapped and not unmapped since
+    GrowthPlane tensors_host{};  // storages of PyTorch's host tensors, allocated and not freed since
+    GrowthPlane gpu{};           // GPU memory, allocated from the CUDA driver and not freed since
+    GrowthPlane pinned{};        // host memory that is still pinned by the CUDA driver
+    ResidentMethod resident_method = ResidentMethod::live;
     // Mapped as well, but not counted as growth.
     std::int64_t file_mapped_bytes = 0;
     std::int64_t reserved_bytes = 0;  // without access: PROT_NONE

@@ -100,6 +100,7 @@ void keep_within_bounds(DeathReport& report) {
         cut_plane(report.growth->mapped);
         cut_plane(report.growth->gpu);
         cut_plane(report.growth->pinned);
+        cut_plane(report.growth->tensors_host);
     }
     keep_last(report.events, Bounds::kEvents);
 }

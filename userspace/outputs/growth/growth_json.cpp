@@ -26,7 +26,6 @@ void write_frame(JsonWriter& json, const NativeFrame& frame) {
 
 void write_site(JsonWriter& json, const GrowthSite& site) {
     json.field("bytes", site.bytes);
-    json.field("living_bytes", site.living_bytes);
     json.field("role", name_of(site.role.role));
     json.field("rank", site.role.rank);
     json.list("pids", [&] {
@@ -47,6 +46,7 @@ std::string growth_json(const GrowthReport& report) {
     const NamedPlane planes[] = {
         {"resident", growth.resident, shown_sites(growth.resident, report.top)},
         {"mapped", growth.mapped, shown_sites(growth.mapped, report.top)},
+        {"tensors_host", growth.tensors_host, shown_sites(growth.tensors_host, report.top)},
         {"gpu", growth.gpu, shown_sites(growth.gpu, report.top)},
         {"pinned", growth.pinned, shown_sites(growth.pinned, report.top)},
     };

@@ -180,7 +180,7 @@ std::string ProfileProto::finish() && {
 
 namespace {
 
-constexpr const char* kPlanes[] = {"resident", "mapped", "gpu", "pinned"};
+constexpr const char* kPlanes[] = {"resident", "mapped", "tensors_host", "gpu", "pinned"};
 using PlaneBytes = std::array<std::int64_t, std::size(kPlanes)>;
 
 // Growth of one stack of one role in all planes.
@@ -218,7 +218,7 @@ std::string growth_pprof(const GrowthReport& report) {
     profile.add_comment(fmt::format("memscope {}, target {}", kVersion, report.target.name));
 
     const Growth& growth = report.growth;
-    const GrowthPlane* planes[] = {&growth.resident, &growth.mapped, &growth.gpu, &growth.pinned};
+    const GrowthPlane* planes[] = {&growth.resident, &growth.mapped, &growth.tensors_host, &growth.gpu, &growth.pinned};
     static_assert(std::size(planes) == std::size(kPlanes));
     std::map<SiteKey, Grown> grown;
     for (std::size_t plane = 0; plane < std::size(kPlanes); ++plane) {

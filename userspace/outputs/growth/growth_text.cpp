@@ -35,6 +35,10 @@ constexpr Explained kMapped{
     "MAPPED", "mapped here and not unmapped since",
     "Touched or not. Small objects appear where their allocator mapped more memory, not where each was created."};
 
+constexpr Explained kTensorsHost{
+    "HOST TENSORS", "storages of PyTorch's tensors in host memory, allocated here and not freed since",
+    "Exact since PyTorch was first seen. Tensors whose memory another library owns, such as numpy, are not among "
+    "them."};
 constexpr Explained kGpu{"GPU", "allocated here from the CUDA driver and not freed since",
                          "Includes the cache of a caching allocator, which counts at the line that filled it, not at "
                          "the lines that use it later."};
@@ -112,8 +116,6 @@ std::vector<std::string> around(const GrowthSite& site, std::size_t width) {
     if (!parts.own)
         for (const NativeFrame& frame : native) callers.push_back(printable(name_of(frame)));
     if (!callers.empty()) lines.push_back(row_of("from", callers, " ‹ ", width));
-    const std::int64_t gone = add_bytes(site.bytes, site.living_bytes == INT64_MIN ? INT64_MAX : -site.living_bytes);
-    if (gone > 0) lines.push_back(shortened_to(human_growth(gone) + " of it in processes that have ended", width));
     return lines;
 }
 
@@ -232,7 +234,9 @@ std::string growth_text(const GrowthReport& report, const TextLook& look) {
     writer.line(printable(report.target.name) + "  what grew since watching began, by call site", Colour::bold);
     writer.plane(kResident, report.growth.resident, report.top);
     writer.plane(kMapped, report.growth.mapped, report.top);
-    for (const auto& [explained, plane] : {std::pair(kGpu, &report.growth.gpu), {kPinned, &report.growth.pinned}})
+    for (const auto& [explained, plane] : {std::pair(kTensorsHost, &report.growth.tensors_host),
+                                           {kGpu, &report.growth.gpu},
+                                           {kPinned, &report.growth.pinned}})
         if (!plane->sites.empty() || !plane->unattributed.empty()) writer.plane(explained, *plane, report.top);
     const Growth& growth = report.growth;
     if (growth.file_mapped_bytes != 0 || growth.reserved_bytes != 0)

@@ -34,7 +34,6 @@ GrowthPlane SiteNames::plane(std::vector<BookedGrowth> booked) {
             sums.push_back({std::move(one.site), {.role = one.role}});
         GrowthSite& growth = sums.back().growth;
         growth.bytes += one.bytes;
-        growth.living_bytes += one.living ? one.bytes : 0;
         growth.pids.push_back(one.pid);
     }
     std::stable_sort(sums.begin(), sums.end(),

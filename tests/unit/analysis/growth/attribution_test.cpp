@@ -7,7 +7,6 @@ namespace {
 
 GrowthSite site(std::int64_t bytes, pid_t pid, int line, std::uint64_t offset = 0, const char* symbol = "memset") {
     return {.bytes = bytes,
-            .living_bytes = bytes,
             .role = {Role::trainer, 0},
             .pids = {pid},
             .python = {{"step", "train.py", line}},
@@ -18,7 +17,6 @@ TEST(MergedSites, AreOneWhereverInAFunctionTheyStand) {
     const auto merged = merged_sites({site(100, 7, 11, 0x10), site(200, 8, 11, 0x20), site(50, 7, 11, 0x30)});
     ASSERT_EQ(merged.size(), 1U);
     EXPECT_EQ(merged[0].bytes, 350);
-    EXPECT_EQ(merged[0].living_bytes, 350);
     EXPECT_EQ(merged[0].pids, (std::vector<pid_t>{7, 8}));
 }
 

@@ -18,7 +18,6 @@ TEST(GrowthJson, HasTheKeysOfTheContract) {
     EXPECT_EQ(json["target"]["name"], "train");
     const Json& site = json["resident"][0];
     EXPECT_EQ(site["bytes"], 900 * test::kMiB);
-    EXPECT_EQ(site["living_bytes"], 900 * test::kMiB);
     EXPECT_EQ(site["role"], "trainer");
     EXPECT_EQ(site["rank"], 0);
     EXPECT_EQ(site["pids"], Json({101}));

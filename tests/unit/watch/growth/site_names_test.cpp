@@ -63,7 +63,6 @@ TEST_F(Sites, OneSiteOfSeveralProcessesIsOne) {
     const GrowthPlane plane = SiteNames(symbols, NativeReads::Wait::no).plane({first, second});
     ASSERT_EQ(plane.sites.size(), 1U);
     EXPECT_EQ(plane.sites[0].bytes, 20);
-    EXPECT_EQ(plane.sites[0].living_bytes, 10);
     EXPECT_EQ(plane.sites[0].pids, (std::vector<pid_t>{5, 6}));
 }
 
