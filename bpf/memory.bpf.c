@@ -206,6 +206,8 @@ static __always_inline bool range_before(struct ms_range *r, struct address_spac
 		return before_mremap(r, regs);
 	case NR_SHMDT:
 		return at_shmdt(r, regs, MS_RANGE_DETACH);
+	case NR_MADVISE:
+		return before_madvise(r, regs);
 	default:
 		before_brk(&space->ranges, (void *)bpf_get_current_task());
 		return false;
@@ -225,7 +227,8 @@ static __always_inline void follow_call(struct pt_regs *regs, long number)
 /* Runs at every system call of the host, so calls that unmap nothing return at once. */
 static __always_inline int on_call(struct pt_regs *regs, long number)
 {
-	if (number == NR_MUNMAP || number == NR_MREMAP || number == NR_BRK || number == NR_SHMDT)
+	if (number == NR_MUNMAP || number == NR_MREMAP || number == NR_BRK || number == NR_SHMDT ||
+	    number == NR_MADVISE)
 		follow_call(regs, number);
 	return 0;
 }

@@ -45,6 +45,8 @@ constexpr std::string_view kNoNumbers = "there are no figures for any process";
 constexpr std::string_view kNoMoves = "a process that moves to another cgroup is noticed only at the next tick";
 constexpr std::string_view kNoMapped = "mapped bytes and failed allocations are not counted";
 constexpr std::string_view kNoGrowth = "growth is not attributed to call sites";
+constexpr std::string_view kNoAddresses =
+    "resident growth is shown where memory was first touched, and frees are not matched to it";
 constexpr std::string_view kNoGrowthOfChildren = "growth of new processes is followed only from the next tick on";
 constexpr std::string_view kNoMemcgStalls = "reclaim stalls at the limit of a cgroup are not measured";
 constexpr std::string_view kNoDirectStalls = "reclaim stalls because the host is short of memory are not measured";
@@ -79,14 +81,22 @@ constexpr Row kRows[] = {
      [](const KernelFacts& k) { return has<kSysExit>(k) && k.loop_helper; }},
     {"memory", "sys_exit", "memory_sys_exit_bounded", false, kNoMapped, has<kSysExit>},
     {"memory", "sys_enter", "memory_sys_enter", false, "mapped growth is not attributed to call sites", has<kSysEnter>},
-    {"growth", "resident", "growth_rss", false, kNoGrowth,
+    {"growth", "count", "growth_count", false, kNoGrowth,
      [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == false && k.loop_helper; }},
-    {"growth", "resident", "growth_rss_count", false, kNoGrowth,
-     [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == true && k.loop_helper; }},
-    {"growth", "resident", "growth_rss_count_bounded", false, kNoGrowth,
+    {"growth", "count", "growth_count_huge", false, kNoGrowth,
      [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == true; }},
-    {"growth", "resident", "growth_fault", false, kNoGrowth,
-     [](const KernelFacts& k) { return k.btf && k.loop_helper; }},
+    {"growth", "fault", "growth_fault", false, kNoAddresses,
+     [](const KernelFacts& k) { return k.fault_events && k.rss_tells_count == false && k.loop_helper; }},
+    {"growth", "fault", "growth_fault_count", false, kNoAddresses,
+     [](const KernelFacts& k) { return k.fault_events && k.rss_tells_count == true && k.loop_helper; }},
+    {"growth", "fault", "growth_fault_count_bounded", false, kNoAddresses,
+     [](const KernelFacts& k) { return k.fault_events && k.rss_tells_count == true; }},
+    {"growth", "net", "growth_net", false, kNoGrowth,
+     [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == false && k.loop_helper; }},
+    {"growth", "net", "growth_net_count", false, kNoGrowth,
+     [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == true && k.loop_helper; }},
+    {"growth", "net", "growth_net_count_bounded", false, kNoGrowth,
+     [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == true; }},
     {"growth", "fork", "growth_fork", false, kNoGrowthOfChildren,
      [](const KernelFacts& k) { return has<kFork>(k) && k.loop_helper; }},
     {"growth", "fork", "growth_fork_bounded", false, kNoGrowthOfChildren, has<kFork>},

@@ -39,9 +39,9 @@ template <>
 struct Fields<Growth> {
     using T = Growth;
     static constexpr auto kList =
-        fields(field<1>(&T::resident), field<2>(&T::mapped), field<3>(&T::gpu), field<4>(&T::pinned),
-               field<5>(&T::file_mapped_bytes), field<6>(&T::reserved_bytes), field<7>(&T::tensors_host),
-               field<8>(&T::resident_method));
+        fields(field<1>(&T::resident), field<2>(&T::mapped), field<7>(&T::tensors_host), field<3>(&T::gpu),
+               field<4>(&T::pinned), field<8>(&T::resident_method), field<5>(&T::file_mapped_bytes),
+               field<6>(&T::reserved_bytes));
 };
 
 template <>

@@ -172,10 +172,6 @@ DeathLookups Collector::lookups() {
     return lookups;
 }
 
-GrowthRecorder::RunsOf Collector::runs_of() {
-    return [this](const TrackedProcess& process) { return state_.runs_of(process); };
-}
-
 void Collector::refresh_targets() {
     const Now now = read_clock();
     refresh_.refreshed(now.boot_ns);
@@ -196,7 +192,7 @@ void Collector::end_targets(const std::vector<CgroupId>& removed, const Now& now
     state_.prepare_end(now, lookups());
     if (growth_) {
         state_.follow_runs();
-        growth_->end_processes(state_.processes(), runs_of());
+        growth_->end_processes(state_.processes());
     }
     for (const auto& [id, counters] : state_.final_counters(removed)) {
         if (const ReclaimTimer* timer = session_.find<ReclaimTimer>())
@@ -235,8 +231,7 @@ void Collector::follow_growth() {
     growth_->begin_new(state_.processes());
     growth_->mapped().tick(session_, state_.processes());
     state_.follow_runs();
-    growth_->keep_only(state_.kept_runs());
-    growth_->tick(state_.processes(), runs_of());
+    growth_->tick(state_.processes());
 }
 
 // Hands over the censuses that the helper has taken, and asks for those that the last tick wanted.
@@ -273,7 +268,7 @@ SelfSample Collector::describe_self(const Now& now) {
     self.probes = session_.probes();
     if (growth_ && session_.find<GrowthStacks>()->is_paused())
         for (Probe& probe : self.probes)
-            if (probe.name == "growth_resident") probe.attached = false;
+            if (probe.name == "growth_count" || probe.name == "growth_fault") probe.attached = false;
     cuda_->describe(self);
     return self;
 }

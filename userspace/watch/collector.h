@@ -70,7 +70,6 @@ class Collector {
     void read_targets(const MachineReadings& machine, ReadingsByTarget& readings);
     SelfSample describe_self(const Now& now);
     DeathLookups lookups();
-    GrowthRecorder::RunsOf runs_of();
 
     SysRoot root_;
     std::shared_ptr<ReadHelpers> reads_;

@@ -303,6 +303,18 @@ Result<RawStack> decode_stack(std::span<const std::byte> record) {
     return stack;
 }
 
+Result<GrowthSample> decode_sample(std::span<const std::byte> record, std::uint64_t page_size) {
+    ms_sample wire;
+    if (record.size() < sizeof wire) return malformed("sample record");
+    std::memcpy(&wire, record.data(), sizeof wire);
+    return GrowthSample{.space = SpaceId{wire.h.target},
+                        .process = {static_cast<pid_t>(wire.h.pid), wire.h.start_ns},
+                        .time_ns = wire.h.time_ns,
+                        .address = wire.address & ~(page_size - 1),
+                        .stack = StackId{wire.stack},
+                        .bytes = wire.pages * static_cast<std::int64_t>(page_size)};
+}
+
 Result<ms_code> decode_code(std::span<const std::byte> record) {
     ms_code code;
     if (record.size() < sizeof code) return malformed("code object record");

@@ -45,7 +45,8 @@ struct KernelEvents {
     std::function<void(const ms_code&)> code{};
     std::function<void(const RawStack&)> stack{};
     std::function<void(const ProcessId&)> grew{};  // a process has grown for the first time
-    std::function<void()> cuda_refused{};          // the CUDA driver refused memory to a watched process
+    std::function<void(const GrowthSample&)> sample{};
+    std::function<void()> cuda_refused{};  // the CUDA driver refused memory to a watched process
 };
 
 // One BPF object while it runs. start() of a feature loads it and attaches its programs, the destructor detaches them.

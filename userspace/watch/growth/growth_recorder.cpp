@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <map>
 #include <tuple>
 #include <unistd.h>
@@ -66,6 +67,9 @@ class Roles {
     std::map<ProcessId, RoleKey> roles_;
 };
 
+// Anonymous memory of a process, swapped out or not.
+Bytes held_by(const AddressSpace& memory) { return memory.anon + memory.swap; }
+
 void say(GrowthPlane& plane, const char* reason, std::int64_t bytes) {
     if (bytes != 0) plane.unattributed.push_back({reason, bytes});
 }
@@ -84,7 +88,8 @@ GrowthRecorder::GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads,
              [this](pid_t pid, const ms_python& layout, std::uint64_t address, const PythonCode& part) {
                  return reads_->quick.ask(CodeJob{.pid = pid, .layout = layout, .address = address, .code = part});
              }),
-      mapped_(reads_),
+      resident_(reads_),
+      mapped_(reads_, [this](const RangeEvent& event) { resident_.apply(event); }),
       budget_(budget),
       book_(kLimits) {}
 
@@ -108,10 +113,10 @@ bool GrowthRecorder::take(const RawStack& stack, Names names) {
     cut_at_nonsense(site.native);
     const std::lock_guard lock(mutex_);
     if (book_.learn(stack, std::move(site))) return true;
-    // The BPF program sends a stack again only if it has no site. So the site is removed, and the stack is sent again
-    // once there is room.
+    // The stack is sent again when it is next used.
     stacks_.forget_stack(stack.id);
-    book_.give_up(stack.id, stacks_.take_site(stack.id));
+    resident_.forget_stacks({stack.id});
+    book_.give_up(stack.id);
     return true;
 }
 
@@ -174,9 +179,14 @@ void GrowthRecorder::look_at(const ProcessId& process) {
 
 void GrowthRecorder::take_events() {
     take_deferred();
+    const std::uint64_t began_ns = read_clock().boot_ns;
     stacks_.drain({.code = [this](const ms_code& code) { take_or_defer(static_cast<pid_t>(code.h.pid), code); },
                    .stack = [this](const RawStack& stack) { take_or_defer(stack.process.pid, stack); },
-                   .grew = [this](const ProcessId& process) { look_at(process); }});
+                   .grew = [this](const ProcessId& process) { look_at(process); },
+                   .sample = [this](const GrowthSample& sample) { resident_.add(sample); }});
+    // A sample is sent some microseconds after the time that it has.
+    constexpr std::uint64_t kSendingNs = 1'000'000'000;
+    resident_.added_until(began_ns > kSendingNs ? began_ns - kSendingNs : 0);
 }
 
 void GrowthRecorder::begin_new(ProcessTable& processes) {
@@ -199,30 +209,24 @@ void GrowthRecorder::begin(const TrackedProcess& process) {
     // A process without memory of its own runs in its parent's until it executes a program.
     if (!process.task.memory || stacks_.follows(process.task.id)) return;
     // A failure is not handled here: the feature counts entries that find no room in its map.
-    (void)stacks_.begin(process.task.id, SpaceId{read_clock().boot_ns}, process.task.memory->anon);
+    (void)stacks_.begin(process.task.id, SpaceId{read_clock().boot_ns}, held_by(*process.task.memory));
     python_.look_at(process.task.id);
 }
 
-// Records the growth of the process in all its address spaces except the one that it still uses.
-void GrowthRecorder::end(pid_t pid, const GrowthBook::Holder& holder, std::optional<SpaceId> still) {
-    const auto last = stacks_.read_space(pid);
+// Forgets all address spaces of the process except the one that it still uses.
+void GrowthRecorder::end(pid_t pid, std::optional<SpaceId> still) {
     for (const SpaceId space : book_.spaces_of(pid)) {
         if (space == still) continue;
-        const SpaceGrowth held =
-            last && last->space == space ? *last : SpaceGrowth{.space = space, .process = {pid, 0}};
-        for (const StackId stack : book_.end(held, holder)) {
-            (void)stacks_.take_site(stack);
-            stacks_.forget_stack(stack);
-        }
+        for (const StackId stack : book_.end(space)) stacks_.forget_stack(stack);
         codes_.forget(space);
     }
 }
 
-// If the BPF programs have counted nothing since the last tick, only the address spaces of new processes are unknown.
-void GrowthRecorder::read_spaces(const ProcessTable& processes, bool all) {
+// Only the address spaces of new processes are unknown.
+void GrowthRecorder::read_spaces(const ProcessTable& processes) {
     for (const auto& [pid, process] : processes.living()) {
         const auto known = spaces_.find(pid);
-        if (!all && known != spaces_.end() && known->second.process == process.task.id) continue;
+        if (known != spaces_.end() && known->second.process == process.task.id) continue;
         if (const auto space = stacks_.read_space(pid)) spaces_[pid] = *space;
     }
 }
@@ -231,27 +235,15 @@ void GrowthRecorder::make_room() {
     if (!book_.is_full()) return;
     std::set<StackId> held = mapped_.stacks();
     held.merge(gpu_.stacks());
-    const auto lost = book_.fold([&](StackId stack) -> std::optional<std::int64_t> {
+    const auto sampled = resident_.by_stack();
+    const auto folded = book_.fold([&](StackId stack) -> std::optional<std::int64_t> {
         if (held.contains(stack)) return std::nullopt;
-        stacks_.forget_stack(stack);
-        return stacks_.take_site(stack);
+        const auto size = sampled.find(stack);
+        return size == sampled.end() ? 0 : size->second;
     });
-    for (const auto& [pid, stacks] : lost) stacks_.allow_stacks(pid, stacks);
-}
-
-// True if the BPF programs have counted growth since the last call.
-bool GrowthRecorder::read_resident() {
-    const std::uint64_t bookings = stacks_.cost().bookings;
-    const bool booked = std::exchange(seen_bookings_, bookings) != bookings;
-    if (booked) book_.set_resident(stacks_.read_sites());
-    return booked;
-}
-
-void GrowthRecorder::keep_only(const std::set<RunId>& runs) {
-    if (runs == kept_runs_) return;
-    kept_runs_ = runs;
-    const std::lock_guard lock(mutex_);
-    book_.keep_only(runs);
+    for (const StackId stack : folded.stacks) stacks_.forget_stack(stack);
+    resident_.forget_stacks(folded.stacks);
+    for (const auto& [pid, stacks] : folded.lost) stacks_.allow_stacks(pid, stacks);
 }
 
 // Called before the address spaces of these processes are forgotten.
@@ -259,18 +251,41 @@ void GrowthRecorder::name_deferred_of(const std::vector<TrackedProcess>& ended) 
     for (const TrackedProcess& process : ended) take_deferred_now(process.task.id.pid);
 }
 
-void GrowthRecorder::end_processes(const ProcessTable& processes, const RunsOf& runs_of) {
+void GrowthRecorder::end_processes(const ProcessTable& processes) {
     take_events();
     name_deferred_of(processes.ended());
     const std::lock_guard lock(mutex_);
-    if (read_resident()) read_spaces(processes, true);
-    end_all(processes.ended(), runs_of);
+    end_all(processes.ended());
 }
 
-void GrowthRecorder::end_all(const std::vector<TrackedProcess>& ended, const RunsOf& runs_of) {
+std::vector<BookedGrowth> GrowthRecorder::named(const std::vector<HeldAtStack>& held, const RoleKey& role) const {
+    std::vector<BookedGrowth> booked;
+    for (const HeldAtStack& at : held)
+        if (const CallSitePtr* site = book_.site_of(at.stack))
+            booked.push_back({*site, at.process.pid, role, at.bytes});
+    return booked;
+}
+
+void GrowthRecorder::keep_last(const TrackedProcess& process) {
+    constexpr std::size_t kMostEnded = 256;
+    const ProcessId& id = process.task.id;
+    const auto space = spaces_.find(id.pid);
+    if (ended_.size() >= kMostEnded) return;
+    ended_[id] = {.at = boot_time(),
+                  .resident = named(resident_.held(id), process.role),
+                  .mapped = named(mapped_.held(id), process.role),
+                  .start_bytes = space == spaces_.end() ? 0 : space->second.start_bytes};
+}
+
+void GrowthRecorder::end_all(const std::vector<TrackedProcess>& ended) {
+    constexpr Seconds kKept{30};  // a report of the death is made within a tick or two
+    const Seconds now = boot_time();
+    std::erase_if(ended_, [&](const auto& each) { return now - each.second.at > kKept; });
     for (const TrackedProcess& process : ended) {
         const pid_t pid = process.task.id.pid;
-        end(pid, {process.role, runs_of(process)}, std::nullopt);
+        keep_last(process);
+        end(pid, std::nullopt);
+        resident_.end(process.task.id);
         // Another process may have its pid by now.
         const auto left = stacks_.read_space(pid);
         if (!left || left->process == process.task.id) stacks_.forget(pid);
@@ -280,22 +295,23 @@ void GrowthRecorder::end_all(const std::vector<TrackedProcess>& ended, const Run
         executed_.erase(pid);
         replaced_.erase(pid);
     }
+    mapped_.forget_ended();
 }
 
-void GrowthRecorder::tick(ProcessTable& processes, const RunsOf& runs_of) {
+void GrowthRecorder::tick(ProcessTable& processes) {
     take_events();
     python_.look_again();
+    resident_.tick(boot_time(), processes.living());
     name_deferred_of(processes.ended());
     for (const pid_t pid : executed_) take_deferred_now(pid);
     const std::lock_guard lock(mutex_);
-    read_spaces(processes, read_resident());
-    end_all(processes.ended(), runs_of);
+    read_spaces(processes);
+    end_all(processes.ended());
     for (const pid_t pid : std::exchange(executed_, {})) {
-        const auto process = processes.living().find(pid);
         const auto now = stacks_.read_space(pid);
-        if (process == processes.living().end() || !now) continue;
+        if (!processes.living().contains(pid) || !now) continue;
         spaces_[pid] = *now;
-        end(pid, {process->second.role, runs_of(process->second)}, now->space);
+        end(pid, now->space);
     }
     make_room();
     mind_budget();
@@ -321,6 +337,7 @@ void GrowthRecorder::mind_budget() {
     switch (budget_.consider(boot_time(), hook, [this] { return cpu_of_growing(); })) {
         case HookBudget::Advice::take_off:
             stacks_.pause();
+            was_paused_ = true;
             break;
         case HookBudget::Advice::put_back:
             (void)stacks_.resume();  // on failure the hook stays off, and SelfSample::probes shows that
@@ -330,37 +347,58 @@ void GrowthRecorder::mind_budget() {
     }
 }
 
+// The sites and the rest are together the growth of the processes: what they hold now minus what they held when they
+// were first seen.
 GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target, SiteNames& names) {
-    const Roles roles(target.processes);
     std::vector<BookedGrowth> booked;
-    GrowthBook::Unnamed unnamed;
-    std::int64_t below_step = 0;
+    std::int64_t other = 0;
+    std::int64_t unknown = 0;
+    std::int64_t pending = 0;
+    std::int64_t without_sample = 0;
+    std::int64_t before = 0;
+    bool paused = false;
+    if (stacks_.method() == ResidentMethod::none) return {};
     {
         const std::lock_guard lock(mutex_);
-        booked = book_.resident(target.run, [&roles](const ProcessId& process) { return roles.of(process); });
-        unnamed = book_.past(target.run);
+        paused = was_paused_;
         for (const Process& process : target.processes) {
-            const auto found = spaces_.find(process.task.id.pid);
-            if (found == spaces_.end() || found->second.process != process.task.id) continue;
-            const SpaceGrowth& space = found->second;
-            const auto folded = book_.folded(process.task.id);
-            unnamed.external += space.external;
-            unnamed.paused += space.paused;
-            unnamed.other += space.other + folded.other;
-            unnamed.unknown_stack += folded.unknown_stack;
-            unnamed.pending += folded.pending;
-            if (process.task.memory) below_step += static_cast<std::int64_t>(process.task.memory->anon.n) - space.bytes;
+            const ProcessId& id = process.task.id;
+            const RoleKey role{process.role, process.rank};
+            std::int64_t start = 0;
+            std::int64_t sampled = 0;
+            if (const auto ended = ended_.find(id); ended != ended_.end()) {
+                start = ended->second.start_bytes;
+                for (const BookedGrowth& each : ended->second.resident) {
+                    booked.push_back(each);
+                    booked.back().role = role;
+                    sampled += each.bytes;
+                }
+            } else {
+                const auto space = spaces_.find(id.pid);
+                if (space == spaces_.end() || space->second.process != id) continue;
+                start = space->second.start_bytes;
+                for (const HeldAtStack& at : resident_.held(id)) {
+                    sampled += at.bytes;
+                    if (const CallSitePtr* site = book_.site_of(at.stack))
+                        booked.push_back({*site, id.pid, role, at.bytes});
+                    else if (at.stack == kNoStack)
+                        other += at.bytes;
+                    else
+                        (book_.expects_names(at.stack) ? pending : unknown) += at.bytes;
+                }
+            }
+            if (!process.task.memory) continue;
+            const std::int64_t rest = static_cast<std::int64_t>(held_by(*process.task.memory).n) - start - sampled;
+            (rest > 0 ? without_sample : before) += rest;
         }
     }
     // Outside of the lock, because names of native code may take a while to load.
     GrowthPlane plane = names.plane(std::move(booked));
-    say(plane, "external", unnamed.external);
-    say(plane, "other", unnamed.other);
-    say(plane, "unknown_stack", unnamed.unknown_stack);
-    say(plane, "pending", unnamed.pending);
-    say(plane, "paused", unnamed.paused);
-    say(plane, "exited", unnamed.exited);
-    say(plane, "below_step", below_step);
+    say(plane, "other", other);
+    say(plane, "unknown_stack", unknown);
+    say(plane, "pending", pending);
+    say(plane, paused ? "paused" : "no_address", without_sample);
+    say(plane, "before", before);
     return plane;
 }
 
@@ -377,7 +415,7 @@ GrowthPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::
         for (const AtStack& at : stacks) {
             const CallSitePtr* site = book_.site_of(at.stack);
             if (site)
-                booked.push_back({*site, at.process.pid, *roles.of(at.process), at.bytes, true});
+                booked.push_back({*site, at.process.pid, *roles.of(at.process), at.bytes});
             else
                 (book_.expects_names(at.stack) ? pending : unknown) += at.bytes;
         }
@@ -413,17 +451,20 @@ void GrowthRecorder::name_mappings(HeapCensus& census) {
         if (const CallSitePtr* site = book_.site_of(stacks[i])) census.mappings[i].mapped_at = place_of(**site);
 }
 
-std::vector<LineGrowth> GrowthRecorder::lines(RunId run, const std::vector<Process>& processes) {
-    const Roles roles(processes);
+std::vector<LineGrowth> GrowthRecorder::lines(const std::vector<Process>& processes) {
+    resident_.bound(processes);
     std::vector<BookedGrowth> booked;
     {
         const std::lock_guard lock(mutex_);
-        booked = book_.resident(run, [&roles](const ProcessId& process) { return roles.of(process); });
+        for (const Process& process : processes)
+            std::ranges::move(named(resident_.held(process.task.id), {process.role, process.rank}),
+                              std::back_inserter(booked));
     }
     return by_line(booked);
 }
 
 Growth GrowthRecorder::report(const TargetSnapshot& target, NativeReads::Wait wait) {
+    if (wait == NativeReads::Wait::yes) resident_.check(target.processes);
     const MappedRecorder::Held held = mapped_.held(target.processes);
     const CudaRecorder::HeldPlanes cuda = gpu_.held(target.processes);
     SiteNames names(symbols_, wait);
@@ -431,6 +472,7 @@ Growth GrowthRecorder::report(const TargetSnapshot& target, NativeReads::Wait wa
             .mapped = mapped_plane(target, held, names),
             .gpu = gpu_plane(target, cuda.gpu, names),
             .pinned = gpu_plane(target, cuda.pinned, names),
+            .resident_method = stacks_.method(),
             .file_mapped_bytes = held.file,
             .reserved_bytes = held.reserved};
 }

@@ -20,6 +20,7 @@
 #include "watch/growth/mapped_recorder.h"
 #include "watch/growth/python_codes.h"
 #include "watch/growth/python_watch.h"
+#include "watch/growth/resident_recorder.h"
 #include "watch/growth/site_names.h"
 #include "watch/helpers/read_jobs.h"
 
@@ -33,9 +34,6 @@ std::vector<LineGrowth> by_line(const std::vector<BookedGrowth>& booked);
 // belongs to the thread of the ticks.
 class GrowthRecorder {
   public:
-    // The runs of jobs that a process belongs to, see JobRuns.
-    using RunsOf = std::function<std::vector<RunId>(const TrackedProcess&)>;
-
     // `budget`: the share of the CPU time of the growing processes that the hook may cost. If it costs more, it is
     // detached for some time.
     GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks, const CudaRecorder& gpu,
@@ -49,17 +47,16 @@ class GrowthRecorder {
     // from its fork on.
     void begin_new(ProcessTable& processes);
     void executed(const ProcessId& process);
-    void tick(ProcessTable& processes, const RunsOf& runs_of);
-    // Records the growth of ended processes. tick() does that as well, but only after removed targets are forgotten.
-    void end_processes(const ProcessTable& processes, const RunsOf& runs_of);
-    // Forgets the growth of processes that ended in other runs.
-    void keep_only(const std::set<RunId>& runs);
+    void tick(ProcessTable& processes);
+    // Keeps the last state of ended processes. tick() does that as well, but only after removed targets are forgotten.
+    void end_processes(const ProcessTable& processes);
 
     // Resident growth by line. Cheap enough to be called in some of the ticks.
-    std::vector<LineGrowth> lines(RunId run, const std::vector<Process>& processes);
+    std::vector<LineGrowth> lines(const std::vector<Process>& processes);
 
-    // From any thread. Loads the symbols of native code, which can take long. With Wait::no, for the thread of the
-    // ticks, only the largest sites are named, and only if their symbols are loaded in time: see SiteNames.
+    // From any thread. What the processes of the target hold; of processes that have just ended, what they held at
+    // their end. Loads the symbols of native code, which can take long. With Wait::no, for the thread of the ticks,
+    // only the largest sites are named, and only if their symbols are loaded in time: see SiteNames.
     Growth report(const TargetSnapshot& target, NativeReads::Wait wait = NativeReads::Wait::yes);
     void stop_waiting() { reads_->patient.stop(); }  // report() returns without the symbols that it waits for
 
@@ -85,11 +82,19 @@ class GrowthRecorder {
     void take_deferred_now(pid_t pid);
     std::optional<std::vector<NativeLocation>> located(const RawStack& stack, Names names);
     void look_at(const ProcessId& process);
-    bool read_resident();
     void name_deferred_of(const std::vector<TrackedProcess>& ended);
-    void end_all(const std::vector<TrackedProcess>& ended, const RunsOf& runs_of);
-    void end(pid_t pid, const GrowthBook::Holder& holder, std::optional<SpaceId> still);
-    void read_spaces(const ProcessTable& processes, bool all);
+    // The last state of a process that has ended.
+    struct Ended {
+        Seconds at{};  // boot clock
+        std::vector<BookedGrowth> resident{};
+        std::vector<BookedGrowth> mapped{};
+        std::int64_t start_bytes = 0;
+    };
+    void keep_last(const TrackedProcess& process);
+    std::vector<BookedGrowth> named(const std::vector<HeldAtStack>& held, const RoleKey& role) const;
+    void end_all(const std::vector<TrackedProcess>& ended);
+    void end(pid_t pid, std::optional<SpaceId> still);
+    void read_spaces(const ProcessTable& processes);
     void make_room();
     void mind_budget();
     Seconds cpu_of_growing() const;
@@ -106,6 +111,7 @@ class GrowthRecorder {
     NativeSymbols symbols_;
     PythonWatch python_;
     PythonCodes codes_;
+    ResidentRecorder resident_;
     MappedRecorder mapped_;
     HookBudget budget_;
     std::map<pid_t, std::deque<Deferred>> deferred_{};
@@ -113,12 +119,12 @@ class GrowthRecorder {
     std::set<pid_t> executed_{};        // since the last tick
     std::set<pid_t> replaced_{};        // processes whose known maps are those of the program before an exec
     std::uint64_t begun_revision_ = 0;  // of the process table, when all its processes were followed
-    std::uint64_t seen_bookings_ = 0;
-    std::uint64_t unread_stacks_ = 0;  // of processes that ended before their address space was read
-    std::set<RunId> kept_runs_{};
+    std::uint64_t unread_stacks_ = 0;   // of processes that ended before their address space was read
 
-    std::mutex mutex_{};                     // guards the members below
-    std::map<pid_t, SpaceGrowth> spaces_{};  // of running processes at the last tick, as old as the rest of a report
+    std::mutex mutex_{};                       // guards the members below
+    std::map<pid_t, FollowedSpace> spaces_{};  // of running processes at the last tick
+    std::map<ProcessId, Ended> ended_{};
+    bool was_paused_ = false;
     GrowthBook book_;
 };
 

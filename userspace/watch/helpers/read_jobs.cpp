@@ -84,6 +84,8 @@ class Helper {
                 return done<NodesJob>(job);
             case ReadJob::heap:
                 return done<HeapJob>(job);
+            case ReadJob::pages:
+                return done<PagesJob>(job);
         }
         return failed();
     }
@@ -145,6 +147,18 @@ class Helper {
             .cost = {.cpu = thread_cpu_time() - began_cpu, .held = seconds(ended_ns - began_ns)},
             .reading = {
                 .began_ns = began_ns, .read_ns = ended_ns, .pages = pages ? std::optional(*pages) : std::nullopt}};
+    }
+
+    Result<PagesAnswer> answer_to(const PagesJob& job) const {
+        const Seconds began_cpu = thread_cpu_time();
+        PagesAnswer answer{.began_ns = read_clock().boot_ns};
+        const auto process = open_process(root_, job.id);
+        if (!process) return system_error(ESRCH, "read pagemap");
+        auto absent = absent_pages(*process, job.addresses, Bytes{static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))});
+        if (!absent) return absent.error();
+        answer.absent = *std::move(absent);
+        answer.cpu = thread_cpu_time() - began_cpu;
+        return answer;
     }
 
     Result<LibraryAnswer> answer_to(const LibraryJob& job) const {

@@ -26,7 +26,20 @@ namespace memscope {
 
 // The jobs that helpers do for the watcher: see ProcessReader. `number` distinguishes two reads of the same process.
 
-enum class ReadJob : std::uint32_t { details, maps, python, code, module, symbols, sharing, library, shm, nodes, heap };
+enum class ReadJob : std::uint32_t {
+    details,
+    maps,
+    python,
+    code,
+    module,
+    symbols,
+    sharing,
+    library,
+    shm,
+    nodes,
+    heap,
+    pages
+};
 
 struct DetailsJob {  // command line, environment
     static constexpr ReadJob kKind = ReadJob::details;
@@ -149,6 +162,22 @@ struct HeapJob {  // a census of the heap; only for ReadHelpers::heap
     std::uint64_t number = 0;
     auto fields() { return std::tie(pid, number); }
     pid_t asked_of() const { return pid; }
+};
+
+struct PagesAnswer {
+    std::vector<std::uint64_t> absent{};
+    std::uint64_t began_ns = 0;  // boot clock: before they were read
+    Seconds cpu{};
+    auto fields() { return std::tie(absent, began_ns, cpu); }
+};
+struct PagesJob {  // which of these pages of a process are gone
+    static constexpr ReadJob kKind = ReadJob::pages;
+    using Answer = PagesAnswer;
+    ProcessId id{};
+    std::uint64_t number = 0;
+    std::vector<std::uint64_t> addresses{};  // ascending
+    auto fields() { return std::tie(id.pid, id.start_ns, number, addresses); }
+    pid_t asked_of() const { return id.pid; }
 };
 
 // Runs in a helper process: does jobs until the socket is closed.

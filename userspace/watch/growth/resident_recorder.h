@@ -1,0 +1,57 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "model/growth/live_samples.h"
+#include "model/processes/process_table.h"
+#include "model/snapshot.h"
+#include "watch/helpers/read_jobs.h"
+
+namespace memscope {
+
+// Keeps the samples of anonymous pages of all watched processes, and checks from time to time which of the pages are
+// still there. Everything that is not said to be for any thread belongs to the thread of the ticks.
+class ResidentRecorder {
+  public:
+    explicit ResidentRecorder(std::shared_ptr<ReadHelpers> reads) : reads_(std::move(reads)) {}
+
+    void add(const GrowthSample& sample);
+    void apply(const RangeEvent& event);
+    void added_until(std::uint64_t time_ns);  // all samples up to this time were added
+    void end(const ProcessId& process);
+    void forget_stacks(const std::vector<StackId>& stacks);
+    // Continues to check pages, within a share of one CPU.
+    void tick(Seconds now, const std::map<pid_t, TrackedProcess>& processes);
+
+    // From any thread.
+    std::vector<HeldAtStack> held(const ProcessId& process) const;
+    std::size_t sample_count(const std::vector<Process>& processes) const;
+    std::map<StackId, std::int64_t> by_stack() const;
+    // Checks all pages of the processes now. Waits for the helper process.
+    void check(const std::vector<Process>& processes);
+    // At most this many samples for a target: thins out the processes that have most.
+    static constexpr std::size_t kMostOfTarget = 65'536;
+    void bound(const std::vector<Process>& processes);
+
+  private:
+    static constexpr double kShareOfCpu = 0.005;
+    static constexpr std::size_t kPagesPerJob = 4096;
+
+    std::optional<PagesJob> next_job(const std::map<pid_t, TrackedProcess>& processes);
+    void take(const PagesJob& job, const Result<PagesAnswer>& answer);
+
+    std::shared_ptr<ReadHelpers> reads_;
+    std::optional<PagesJob> job_{};
+    ProcessId checked_{};  // the pages of this process below this address were checked last
+    std::uint64_t checked_below_ = 0;
+    Seconds next_check_{};
+    std::uint64_t numbers_ = 0;
+    mutable std::mutex mutex_{};
+    LiveSamples samples_{};
+};
+
+}  // namespace memscope
