@@ -102,8 +102,10 @@ std::optional<Removed> removed_by(const RangeEvent& event) {
 void LiveSamples::apply(const RangeEvent& event) {
     if (event.call == MS_RANGE_END) return end(event.id);
     const auto found = spaces_.find(event.id);
-    if (event.call == MS_RANGE_FORK || event.call == MS_RANGE_EXEC) {
-        if (found != spaces_.end()) clear(found->second);
+    if (event.call == MS_RANGE_FORK || event.call == MS_RANGE_EXEC) {  // a new address space has nothing of the old one
+        Space& fresh = spaces_[event.id];
+        change(fresh, {.time_ns = event.time_ns, .range = {0, UINT64_MAX}});
+        fresh.lost = event.lost;
         return;
     }
     const auto removed = removed_by(event);

@@ -69,6 +69,19 @@ TEST(LiveSamples, AnEventThatArrivesBeforeTheSampleItEndsStillEndsIt) {
     EXPECT_EQ(bytes_of(samples, kLoad), kWeight);
 }
 
+// The samples of a child can arrive before the event of its fork.
+TEST(LiveSamples, TheForkOfAProcessDoesNotEndItsFirstSamples) {
+    LiveSamples samples;
+    samples.add(sample(10 * kPage, 6));
+    RangeEvent fork = event(MS_RANGE_FORK, {}, 5);
+    fork.lost = 3;  // as its parent
+    samples.apply(fork);
+    RangeEvent later = event(MS_RANGE_UNMAP, {900 * kPage, 901 * kPage}, 8);
+    later.lost = 3;
+    samples.apply(later);
+    EXPECT_EQ(bytes_of(samples, kLoad), kWeight);
+}
+
 TEST(LiveSamples, AnEventDoesNotEndALaterSampleAtItsAddress) {
     LiveSamples samples;
     samples.add(sample(10 * kPage, 6));
