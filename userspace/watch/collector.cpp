@@ -229,6 +229,7 @@ Result<MachineReadings> Collector::read_machine() {
 void Collector::follow_growth() {
     if (!growth_) return;
     growth_->begin_new(state_.processes());
+    growth_->take_events();  // samples are counted when the range events before them are known
     growth_->mapped().tick(session_, state_.processes());
     state_.follow_runs();
     growth_->tick(state_.processes());

@@ -89,7 +89,8 @@ GrowthRecorder::GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads,
                  return reads_->quick.ask(CodeJob{.pid = pid, .layout = layout, .address = address, .code = part});
              }),
       resident_(reads_),
-      mapped_(reads_, [this](const RangeEvent& event) { resident_.apply(event); }),
+      mapped_(reads_, {.event = [this](const RangeEvent& event) { resident_.apply(event); },
+                       .drained = [this] { resident_.ranges_drained(); }}),
       budget_(budget),
       book_(kLimits) {}
 
@@ -184,9 +185,7 @@ void GrowthRecorder::take_events() {
                    .stack = [this](const RawStack& stack) { take_or_defer(stack.process.pid, stack); },
                    .grew = [this](const ProcessId& process) { look_at(process); },
                    .sample = [this](const GrowthSample& sample) { resident_.add(sample); }});
-    // A sample is sent some microseconds after the time that it has.
-    constexpr std::uint64_t kSendingNs = 1'000'000'000;
-    resident_.added_until(began_ns > kSendingNs ? began_ns - kSendingNs : 0);
+    resident_.samples_drained(began_ns);
 }
 
 void GrowthRecorder::begin_new(ProcessTable& processes) {

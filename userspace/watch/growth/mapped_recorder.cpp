@@ -28,9 +28,10 @@ void MappedRecorder::drain(Session& session) {
     const std::lock_guard lock(mutex_);
     session.drain({.range = [this](const RangeEvent& event) {
         growth_.apply(event);
-        listener_(event);
+        listener_.event(event);
         if (const auto reading = readings_.find(event.id); reading != readings_.end()) note(reading->second, event);
     }});
+    listener_.drained();
 }
 
 void MappedRecorder::note(Reading& reading, const RangeEvent& event) {

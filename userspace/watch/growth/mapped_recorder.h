@@ -19,8 +19,10 @@ namespace memscope {
 // Keeps the mapped ranges of all watched processes. Everything except held() belongs to the thread of the ticks.
 class MappedRecorder {
   public:
-    // `listener` gets every range event, in order.
-    using Listener = std::function<void(const RangeEvent&)>;
+    struct Listener {
+        std::function<void(const RangeEvent&)> event{};  // every one, in order
+        std::function<void()> drained{};                 // no more events for now
+    };
     MappedRecorder(std::shared_ptr<ReadHelpers> reads, Listener listener)
         : reads_(std::move(reads)), listener_(std::move(listener)) {}
 

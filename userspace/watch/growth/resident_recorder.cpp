@@ -1,13 +1,13 @@
 #include "watch/growth/resident_recorder.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace memscope {
 
-void ResidentRecorder::add(const GrowthSample& sample) {
-    const std::lock_guard lock(mutex_);
-    samples_.add(sample);
-}
+void ResidentRecorder::add(const GrowthSample& sample) { waiting_.push_back(sample); }
+
+void ResidentRecorder::samples_drained(std::uint64_t time_ns) { drained_ns_ = time_ns; }
 
 void ResidentRecorder::apply(const RangeEvent& event) {
     if (event.call == MS_RANGE_END) return;  // end() follows, after the last state was kept for a report
@@ -15,9 +15,12 @@ void ResidentRecorder::apply(const RangeEvent& event) {
     samples_.apply(event);
 }
 
-void ResidentRecorder::added_until(std::uint64_t time_ns) {
+void ResidentRecorder::ranges_drained() {
     const std::lock_guard lock(mutex_);
-    samples_.forget_events_before(time_ns);
+    for (const GrowthSample& sample : std::exchange(waiting_, {})) samples_.add(sample);
+    // A sample is sent some microseconds after the time that it has.
+    constexpr std::uint64_t kSendingNs = 1'000'000'000;
+    if (drained_ns_ > kSendingNs) samples_.forget_events_before(drained_ns_ - kSendingNs);
 }
 
 void ResidentRecorder::end(const ProcessId& process) {

@@ -19,9 +19,11 @@ class ResidentRecorder {
   public:
     explicit ResidentRecorder(std::shared_ptr<ReadHelpers> reads) : reads_(std::move(reads)) {}
 
+    // A sample is counted once the range events before it are known: ranges_drained() follows.
     void add(const GrowthSample& sample);
+    void samples_drained(std::uint64_t time_ns);  // all samples up to this time were added
     void apply(const RangeEvent& event);
-    void added_until(std::uint64_t time_ns);  // all samples up to this time were added
+    void ranges_drained();
     void end(const ProcessId& process);
     void forget_stacks(const std::vector<StackId>& stacks);
     // Continues to check pages, within a share of one CPU.
@@ -45,6 +47,8 @@ class ResidentRecorder {
     void take(const PagesJob& job, const Result<PagesAnswer>& answer);
 
     std::shared_ptr<ReadHelpers> reads_;
+    std::vector<GrowthSample> waiting_{};
+    std::uint64_t drained_ns_ = 0;
     std::optional<PagesJob> job_{};
     ProcessId checked_{};  // the pages of this process below this address were checked last
     std::uint64_t checked_below_ = 0;
