@@ -485,7 +485,7 @@ TEST(ResidentGrowth, IsNobodysWhileAHookIsOffThatCostTooMuch) {
     // The cost budget is checked at ticks, at most once per window, so there is no event to wait for.
     const auto wait_until = [&](bool attached) {
         return ticks_until(watched, job,
-                           [&](const TargetSnapshot&) { return watched.has_probe("growth_count") == attached; });
+                           [&](const TargetSnapshot&) { return watched.has_probe("growth_resident") == attached; });
     };
     grow();
     ASSERT_TRUE(wait_until(false)) << "a budget of nearly 0";

@@ -40,13 +40,17 @@ constexpr char kDirectEnd[] = "mm_vmscan_direct_reclaim_end";
 constexpr char kSignal[] = "signal_generate";
 constexpr char kVictim[] = "mark_victim";
 
+// Pages are sampled by two programs, one at the counter of pages and one at served page faults.
+bool samples_pages(const KernelFacts& facts) { return has<kRss>(facts) && facts.fault_events; }
+
 constexpr std::string_view kNoStarts = "short-lived processes are not counted";
 constexpr std::string_view kNoNumbers = "there are no figures for any process";
 constexpr std::string_view kNoMoves = "a process that moves to another cgroup is noticed only at the next tick";
 constexpr std::string_view kNoMapped = "mapped bytes and failed allocations are not counted";
 constexpr std::string_view kNoGrowth = "growth is not attributed to call sites";
 constexpr std::string_view kNoAddresses =
-    "resident growth is shown where memory was first touched, and frees are not matched to it";
+    "page faults cannot be counted with the capabilities that memscope keeps (kernel.perf_event_paranoid): resident "
+    "growth is shown where memory was first touched, and frees are not matched";
 constexpr std::string_view kNoGrowthOfChildren = "growth of new processes is followed only from the next tick on";
 constexpr std::string_view kNoMemcgStalls = "reclaim stalls at the limit of a cgroup are not measured";
 constexpr std::string_view kNoDirectStalls = "reclaim stalls because the host is short of memory are not measured";
@@ -81,22 +85,22 @@ constexpr Row kRows[] = {
      [](const KernelFacts& k) { return has<kSysExit>(k) && k.loop_helper; }},
     {"memory", "sys_exit", "memory_sys_exit_bounded", false, kNoMapped, has<kSysExit>},
     {"memory", "sys_enter", "memory_sys_enter", false, "mapped growth is not attributed to call sites", has<kSysEnter>},
-    {"growth", "count", "growth_count", false, kNoGrowth,
+    {"growth", "resident", "growth_count", false, kNoGrowth,
+     [](const KernelFacts& k) { return samples_pages(k) && k.rss_tells_count == false && k.loop_helper; }},
+    {"growth", "resident", "growth_count_huge", false, kNoGrowth,
+     [](const KernelFacts& k) { return samples_pages(k) && k.rss_tells_count == true; }},
+    {"growth", "resident", "growth_net", false, kNoGrowth,
      [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == false && k.loop_helper; }},
-    {"growth", "count", "growth_count_huge", false, kNoGrowth,
+    {"growth", "resident", "growth_net_count", false, kNoGrowth,
+     [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == true && k.loop_helper; }},
+    {"growth", "resident", "growth_net_count_bounded", false, kNoGrowth,
      [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == true; }},
     {"growth", "fault", "growth_fault", false, kNoAddresses,
-     [](const KernelFacts& k) { return k.fault_events && k.rss_tells_count == false && k.loop_helper; }},
+     [](const KernelFacts& k) { return samples_pages(k) && k.rss_tells_count == false && k.loop_helper; }},
     {"growth", "fault", "growth_fault_count", false, kNoAddresses,
-     [](const KernelFacts& k) { return k.fault_events && k.rss_tells_count == true && k.loop_helper; }},
+     [](const KernelFacts& k) { return samples_pages(k) && k.rss_tells_count == true && k.loop_helper; }},
     {"growth", "fault", "growth_fault_count_bounded", false, kNoAddresses,
-     [](const KernelFacts& k) { return k.fault_events && k.rss_tells_count == true; }},
-    {"growth", "net", "growth_net", false, kNoGrowth,
-     [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == false && k.loop_helper; }},
-    {"growth", "net", "growth_net_count", false, kNoGrowth,
-     [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == true && k.loop_helper; }},
-    {"growth", "net", "growth_net_count_bounded", false, kNoGrowth,
-     [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == true; }},
+     [](const KernelFacts& k) { return samples_pages(k) && k.rss_tells_count == true; }},
     {"growth", "fork", "growth_fork", false, kNoGrowthOfChildren,
      [](const KernelFacts& k) { return has<kFork>(k) && k.loop_helper; }},
     {"growth", "fork", "growth_fork_bounded", false, kNoGrowthOfChildren, has<kFork>},

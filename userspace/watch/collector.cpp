@@ -269,7 +269,7 @@ SelfSample Collector::describe_self(const Now& now) {
     self.probes = session_.probes();
     if (growth_ && session_.find<GrowthStacks>()->is_paused())
         for (Probe& probe : self.probes)
-            if (probe.name == "growth_count" || probe.name == "growth_fault") probe.attached = false;
+            if (probe.name == "growth_resident" || probe.name == "growth_fault") probe.attached = false;
     cuda_->describe(self);
     return self;
 }

@@ -65,8 +65,8 @@ Result<std::vector<Link>> attach_to_all_faults(bpf_program* program) {
 
 struct GrowthStacks::State {
     BpfObject<growth_bpf> object;
-    std::string_view count{};  // programs in the page fault: at the counter of pages, and at the served fault
-    std::string_view fault{};  // empty: net changes only
+    std::string_view resident{};  // programs in the page fault: at the counter of pages, and at the served fault
+    std::string_view fault{};     // empty: net changes only
     ResidentMethod method = ResidentMethod::none;
     std::vector<Link> resident_links{};  // of these programs
     Ring ring{};
@@ -113,7 +113,7 @@ struct GrowthStacks::State {
 
     Status attach_resident() {
         if (method == ResidentMethod::none) return Done{};
-        auto links = memscope::attach(object.object(), {count});
+        auto links = memscope::attach(object.object(), {resident});
         if (!links) return links.error();
         if (!fault.empty()) {
             auto faults = attach_to_all_faults(program(fault));
@@ -129,27 +129,24 @@ GrowthStacks::GrowthStacks(std::unique_ptr<State> state) : state_(std::move(stat
 GrowthStacks::~GrowthStacks() = default;
 
 Result<std::unique_ptr<GrowthStacks>> GrowthStacks::start(const Plan& plan, const FeatureSettings& settings) {
-    const bool sampled = settings.follow_ranges && !program_of(plan, kName, "fault").empty();
-    const auto count = program_of(plan, kName, sampled ? "count" : "net");
-    if (count.empty()) return plain_error("this kernel offers no hook for the growth of resident memory");
-    const auto fault = sampled ? program_of(plan, kName, "fault") : std::string_view{};
-    auto programs = programs_of(plan, kName);
-    // Of the two methods one is loaded.
-    for (const char* hook : {"count", "fault", "net"})
-        if (const auto program = program_of(plan, kName, hook); program != count && program != fault)
-            std::erase(programs, program);
+    const auto programs = programs_of(plan, kName);
+    const auto resident = program_of(plan, kName, "resident");
+    const auto fault = program_of(plan, kName, "fault");
+    if (resident.empty()) return plain_error("this kernel offers no hook for the growth of resident memory");
     auto object = BpfObject<growth_bpf>::load(kName, {growth_bpf__create_skeleton, growth_plain_bpf__elf_bytes},
                                               settings, programs);
     if (!object) return object.error();
-    auto state = std::make_unique<State>(State{.object = std::move(*object), .count = count, .fault = fault});
-    if (settings.follow_ranges) state->method = sampled ? ResidentMethod::live : ResidentMethod::first_touch;
+    auto state = std::make_unique<State>(State{.object = std::move(*object), .resident = resident, .fault = fault});
+    // A sample ends with the range of its page.
+    if (settings.follow_ranges) state->method = fault.empty() ? ResidentMethod::first_touch : ResidentMethod::live;
     state->ring.reset(
         ring_buffer__new(state->map(state->object->maps.stack_events), State::receive, state.get(), nullptr));
     if (!state->ring) return system_error(errno, "open the ring buffer of call stacks");
     state->most_at_once = most_records(state->map(state->object->maps.stack_events), sizeof(ms_header));
-    std::erase(programs, count);
-    std::erase(programs, fault);
-    if (auto attached = state->object.attach(programs); !attached) return attached.error();
+    auto others = programs;
+    std::erase(others, resident);
+    std::erase(others, fault);
+    if (auto attached = state->object.attach(others); !attached) return attached.error();
     if (auto attached = state->attach_resident(); !attached) return attached.error();
     return std::unique_ptr<GrowthStacks>(new GrowthStacks(std::move(state)));
 }
