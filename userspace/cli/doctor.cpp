@@ -130,6 +130,13 @@ Finding tensors_finding(Session& session) {
     return {"tensors", true, "counted with --torch, in builds of PyTorch that have probes (release wheels for x86_64)"};
 }
 
+// Attached later, when a process maps PyTorch.
+Finding host_tensors_finding(Session& session) {
+    if (auto started = session.start_feature<HostTensors>(); !started)
+        return {"host tensors", false, started.error().message()};
+    return {"host tensors", true, "recorded in every copy of PyTorch that a watched process maps"};
+}
+
 std::string yes_no(std::optional<bool> present) { return !present ? "?? " : *present ? "ok " : "-- "; }
 
 }  // namespace
@@ -179,6 +186,7 @@ Diagnosis diagnose(const SysRoot& root) {
         diagnosis.findings.push_back(mapped_bytes_finding(*session));
         diagnosis.findings.push_back(cuda_calls_finding(*session));
         diagnosis.findings.push_back(tensors_finding(*session));
+        diagnosis.findings.push_back(host_tensors_finding(*session));
     } else {
         diagnosis.obstacle = session.error();
     }

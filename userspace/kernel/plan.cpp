@@ -58,6 +58,7 @@ constexpr std::string_view kNoSenders = "the sender of a fatal signal is not kno
 constexpr std::string_view kNoVictims = "only the kernel log shows which kills were OOM kills";
 constexpr std::string_view kNoCuda = "CUDA allocations are not followed; only the sums of the GPU driver are known";
 constexpr std::string_view kNoTensors = "the GPU memory that PyTorch tensors use is not known";
+constexpr std::string_view kNoHostTensors = "host memory of PyTorch tensors is not attributed to call sites";
 constexpr std::string_view kNoCgroups = "new and removed cgroups are noticed only at the next tick";
 
 constexpr Row kRows[] = {
@@ -126,6 +127,9 @@ constexpr Row kRows[] = {
      [](const KernelFacts& k) { return has_both<kExec, kExit>(k) && k.attach_cookie; }},
     {"torch", "exec", "torch_exec", false, kNoTensors, has<kExec>},
     {"torch", "exit", "torch_exit", false, kNoTensors, has<kExit>},
+    {"host_tensors", "calls", "host_new", false, kNoHostTensors,
+     [](const KernelFacts& k) { return has_both<kExec, kExit>(k) && k.loop_helper; }},
+    {"host_tensors", "calls", "host_new_bounded", false, kNoHostTensors, has_both<kExec, kExit>},
 };
 
 }  // namespace

@@ -36,12 +36,18 @@ struct Fields<GrowthPlane> {
 };
 
 template <>
+struct Fields<HostTensorRecording> {
+    using T = HostTensorRecording;
+    static constexpr auto kList = fields(field<1>(&T::since_seconds), field<2>(&T::paused_at_rate));
+};
+
+template <>
 struct Fields<Growth> {
     using T = Growth;
     static constexpr auto kList =
         fields(field<1>(&T::resident), field<2>(&T::mapped), field<7>(&T::tensors_host), field<3>(&T::gpu),
                field<4>(&T::pinned), field<8>(&T::resident_method), field<5>(&T::file_mapped_bytes),
-               field<6>(&T::reserved_bytes));
+               field<6>(&T::reserved_bytes), field<9>(&T::host_tensors));
 };
 
 template <>

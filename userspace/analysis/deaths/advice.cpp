@@ -244,10 +244,10 @@ void add_failed_allocation(const Death& death, std::vector<std::string>& advice)
         advice.emplace_back(
             "The kernel refused the request: check ulimit -v (RLIMIT_AS), vm.overcommit_memory and CommitLimit in "
             "/proc/meminfo, and vm.max_map_count.");
-    if (failed.size)
+    if (const auto size = failed.tensor ? failed.tensor : failed.size)
         advice.push_back(
             fmt::format("It asked for {} at once: if that is unexpected, check the code that computes the size.",
-                        human_size(*failed.size)));
+                        human_size(*size)));
 }
 
 // GPU memory that other processes than the dead one held.

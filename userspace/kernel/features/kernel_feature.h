@@ -31,9 +31,10 @@ struct FeatureSettings {
     bool many_user_probes = false;
     bool allocates_at_probes = true;
     bool follow_growth = false;
-    std::uint32_t gpu_live = 0;  // maximum number of live CUDA allocations; 0: the default of the BPF object
-    std::uint32_t tensors = 0;   // maximum number of live tensors; 0: the default of the BPF object
-    SharedMaps shared{};         // maps of the features that run already
+    std::uint32_t gpu_live = 0;       // maximum number of live CUDA allocations; 0: the default of the BPF object
+    std::uint32_t tensors = 0;        // maximum number of live tensors; 0: the default of the BPF object
+    std::uint32_t host_storages = 0;  // maximum number of live storages of host tensors; 0: the default
+    SharedMaps shared{};              // maps of the features that run already
 };
 
 // Receives the records that BPF programs send. A record whose function is empty stays in its ring buffer. The code

@@ -1,5 +1,6 @@
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,15 @@ enum class ResidentMethod : std::uint8_t {
     none,         // not measured, because mappings are not followed (--no-maps)
 };
 
+// How the storages of PyTorch's host tensors are recorded.
+struct HostTensorRecording {
+    // When the recording began, in seconds since 1970. Storages that were allocated earlier are not known. nullopt: no
+    // process has mapped PyTorch, or the recording is paused.
+    std::optional<double> since_seconds{};
+    // Set during a pause: the number of storages per second that made the recording too expensive.
+    std::optional<double> paused_at_rate{};
+};
+
 struct Growth {
     GrowthPlane resident{};      // anonymous memory, by the stack that touched it first
     GrowthPlane mapped{};        // private writable anonymous and shared memory, mapped and not unmapped since
@@ -62,6 +72,7 @@ struct Growth {
     // Mapped as well, but not counted as growth.
     std::int64_t file_mapped_bytes = 0;
     std::int64_t reserved_bytes = 0;  // without access: PROT_NONE
+    HostTensorRecording host_tensors{};
 };
 
 // Growth of one own line of a role, to be followed over time.

@@ -82,6 +82,10 @@ std::string growth_json(const GrowthReport& report) {
             json.field("file_mapped_bytes", growth.file_mapped_bytes);
             json.field("reserved_bytes", growth.reserved_bytes);
         });
+        json.object("host_tensors", [&] {
+            json.field("since", growth.host_tensors.since_seconds);
+            json.field("paused_storages_per_second", growth.host_tensors.paused_at_rate);
+        });
     });
     return json.text();
 }

@@ -131,6 +131,7 @@ class TextWriter {
         for (const std::string& row : wrapped_lines(text, width_)) line(row, colour);
     }
     void plane(const Explained& explained, const GrowthPlane& plane, std::optional<std::size_t> top);
+    void host_tensors(const GrowthReport& report);  // how they are recorded
     bool short_native() const { return short_native_; }
     std::string text() && { return std::move(out_); }
 
@@ -198,6 +199,19 @@ void TextWriter::plane(const Explained& explained, const GrowthPlane& plane, std
     rest(by_line, shown);
 }
 
+void TextWriter::host_tensors(const GrowthReport& report) {
+    const HostTensorRecording& recording = report.growth.host_tensors;
+    if (recording.paused_at_rate)
+        wrapped(fmt::format("paused: {:.0f} storages a second would cost more than the budget (--growth-budget). The "
+                            "recording starts anew later.",
+                            *recording.paused_at_rate),
+                Colour::yellow);
+    else if (recording.since_seconds)
+        wrapped(fmt::format("recorded since {} ago: storages from before are not known",
+                            human_duration(Seconds(std::max(report.time - *recording.since_seconds, 0.0)))),
+                Colour::dim);
+}
+
 }  // namespace
 
 std::string human_growth(std::int64_t bytes) {
@@ -237,7 +251,10 @@ std::string growth_text(const GrowthReport& report, const TextLook& look) {
     for (const auto& [explained, plane] : {std::pair(kTensorsHost, &report.growth.tensors_host),
                                            {kGpu, &report.growth.gpu},
                                            {kPinned, &report.growth.pinned}})
-        if (!plane->sites.empty() || !plane->unattributed.empty()) writer.plane(explained, *plane, report.top);
+        if (!plane->sites.empty() || !plane->unattributed.empty()) {
+            writer.plane(explained, *plane, report.top);
+            if (plane == &report.growth.tensors_host) writer.host_tensors(report);
+        }
     const Growth& growth = report.growth;
     if (growth.file_mapped_bytes != 0 || growth.reserved_bytes != 0)
         writer.line(fmt::format("  and not growth: {} of mapped files, {} reserved without access",

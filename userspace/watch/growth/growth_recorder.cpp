@@ -5,12 +5,11 @@
 #include <iterator>
 #include <map>
 #include <tuple>
-#include <unistd.h>
 #include <utility>
 
 #include "analysis/growth/attribution.h"
-#include "sources/proc/procfs.h"
 #include "watch/clock.h"
+#include "watch/growth/cpu_time.h"
 
 namespace memscope {
 namespace {
@@ -77,11 +76,13 @@ void say(GrowthPlane& plane, const char* reason, std::int64_t bytes) {
 }  // namespace
 
 GrowthRecorder::GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks,
-                               const CudaRecorder& gpu, bool python, HookBudget budget)
+                               const CudaRecorder& gpu, HostTensorRecorder& host_tensors, bool python,
+                               HookBudget budget)
     : root_(std::move(root)),
       reads_(std::move(reads)),
       stacks_(stacks),
       gpu_(gpu),
+      host_tensors_(host_tensors),
       symbols_(std::make_shared<HelperReads>(reads_)),
       python_(reads_, stacks_, python),
       codes_([this](pid_t pid) { return stacks_.python_of(pid); },
@@ -234,6 +235,7 @@ void GrowthRecorder::make_room() {
     if (!book_.is_full()) return;
     std::set<StackId> held = mapped_.stacks();
     held.merge(gpu_.stacks());
+    held.merge(host_tensors_.stacks());
     const auto sampled = resident_.by_stack();
     const auto folded = book_.fold([&](StackId stack) -> std::optional<std::int64_t> {
         if (held.contains(stack)) return std::nullopt;
@@ -283,6 +285,7 @@ void GrowthRecorder::end_all(const std::vector<TrackedProcess>& ended) {
     for (const TrackedProcess& process : ended) {
         const pid_t pid = process.task.id.pid;
         keep_last(process);
+        keep_host_tensors(process.task.id);
         end(pid, std::nullopt);
         resident_.end(process.task.id);
         // Another process may have its pid by now.
@@ -317,19 +320,7 @@ void GrowthRecorder::tick(ProcessTable& processes) {
 }
 
 // CPU time of the processes that grow and of their ended children. The cost of the hook is part of it.
-Seconds GrowthRecorder::cpu_of_growing() const {
-    constexpr std::size_t kMost = 256;
-    const auto ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
-    Seconds sum{};
-    std::size_t read = 0;
-    for (const pid_t pid : book_.growing()) {
-        if (++read > kMost) break;
-        const auto text = read_file(root_.proc / std::to_string(pid) / "stat", 4096);
-        const auto stat = text ? parse_process_stat(*text) : std::nullopt;
-        if (stat) sum += Seconds(static_cast<double>(stat->user + stat->system + stat->children) / ticks_per_second);
-    }
-    return sum;
-}
+Seconds GrowthRecorder::cpu_of_growing() const { return cpu_time_of(root_, book_.growing()); }
 
 void GrowthRecorder::mind_budget() {
     const Seconds hook(static_cast<double>(stacks_.cost().ns) * 1e-9);
@@ -404,9 +395,8 @@ GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target, SiteNam
 // What living processes hold now, by the stacks at which they allocated it.
 template <class AtStack>
 GrowthPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks,
-                                       SiteNames& names) {
+                                       SiteNames& names, std::vector<BookedGrowth> booked) {
     const Roles roles(target.processes);
-    std::vector<BookedGrowth> booked;
     std::int64_t unknown = 0;
     std::int64_t pending = 0;
     {
@@ -440,6 +430,49 @@ GrowthPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const Map
     return plane;
 }
 
+// Called before the stacks of the process are forgotten. The caller holds the mutex.
+void GrowthRecorder::keep_host_tensors(const ProcessId& process) {
+    constexpr std::size_t kMostProcesses = 64;
+    constexpr std::size_t kMostSites = 256;
+    auto stacks = host_tensors_.end(process);
+    if (stacks.empty()) return;
+    std::ranges::sort(stacks, std::ranges::greater{}, &HostTensorRecorder::Held::AtStack::bytes);
+    EndedHostTensors ended{.process = process, .sites = {}};
+    for (const auto& at : stacks) {
+        if (ended.sites.size() == kMostSites) break;
+        if (const CallSitePtr* site = book_.site_of(at.stack))
+            ended.sites.push_back({.site = *site, .pid = process.pid, .role = {}, .bytes = at.bytes});
+    }
+    ended_host_tensors_.push_back(std::move(ended));
+    if (ended_host_tensors_.size() > kMostProcesses) ended_host_tensors_.pop_front();
+}
+
+// A death report asks for the processes of a tick before the death.
+std::vector<BookedGrowth> GrowthRecorder::ended_host_tensors(const TargetSnapshot& target) {
+    const Roles roles(target.processes);
+    std::vector<BookedGrowth> booked;
+    const std::lock_guard lock(mutex_);
+    for (const EndedHostTensors& ended : ended_host_tensors_) {
+        const RoleKey* role = roles.of(ended.process);
+        if (!role) continue;
+        for (BookedGrowth site : ended.sites) {
+            site.role = *role;
+            booked.push_back(std::move(site));
+        }
+    }
+    return booked;
+}
+
+GrowthPlane GrowthRecorder::tensors_plane(const TargetSnapshot& target, const HostTensorRecorder::Held& held,
+                                          SiteNames& names) {
+    GrowthPlane plane = held_plane(target, held.stacks, names, ended_host_tensors(target));
+    say(plane, "other", held.elsewhere);
+    say(plane, "no_room", held.lost);
+    // Said even without bytes, because the list is incomplete during a pause.
+    if (held.recording.paused_at_rate) plane.unattributed.push_back({"paused", held.before_pause});
+    return plane;
+}
+
 void GrowthRecorder::name_mappings(HeapCensus& census) {
     std::vector<AddressRange> ranges;
     ranges.reserve(census.mappings.size());
@@ -466,14 +499,17 @@ Growth GrowthRecorder::report(const TargetSnapshot& target, NativeReads::Wait wa
     if (wait == NativeReads::Wait::yes) resident_.check(target.processes);
     const MappedRecorder::Held held = mapped_.held(target.processes);
     const CudaRecorder::HeldPlanes cuda = gpu_.held(target.processes);
+    const HostTensorRecorder::Held tensors = host_tensors_.held(target.processes);
     SiteNames names(symbols_, wait);
     return {.resident = resident_plane(target, names),
             .mapped = mapped_plane(target, held, names),
+            .tensors_host = tensors_plane(target, tensors, names),
             .gpu = gpu_plane(target, cuda.gpu, names),
             .pinned = gpu_plane(target, cuda.pinned, names),
             .resident_method = stacks_.method(),
             .file_mapped_bytes = held.file,
-            .reserved_bytes = held.reserved};
+            .reserved_bytes = held.reserved,
+            .host_tensors = tensors.recording};
 }
 
 }  // namespace memscope

@@ -17,6 +17,7 @@
 #include "model/snapshot.h"
 #include "watch/gpu/cuda_recorder.h"
 #include "watch/growth/growth_book.h"
+#include "watch/growth/host_tensor_recorder.h"
 #include "watch/growth/mapped_recorder.h"
 #include "watch/growth/python_codes.h"
 #include "watch/growth/python_watch.h"
@@ -37,7 +38,7 @@ class GrowthRecorder {
     // `budget`: the share of the CPU time of the growing processes that the hook may cost. If it costs more, it is
     // detached for some time.
     GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks, const CudaRecorder& gpu,
-                   bool python, HookBudget budget);
+                   HostTensorRecorder& host_tensors, bool python, HookBudget budget);
 
     void take_events();
     void look_again() { python_.look_again(); }
@@ -100,14 +101,19 @@ class GrowthRecorder {
     Seconds cpu_of_growing() const;
     GrowthPlane resident_plane(const TargetSnapshot& target, SiteNames& names);
     GrowthPlane mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held, SiteNames& names);
+    GrowthPlane tensors_plane(const TargetSnapshot& target, const HostTensorRecorder::Held& held, SiteNames& names);
     GrowthPlane gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held, SiteNames& names);
     template <class AtStack>
-    GrowthPlane held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks, SiteNames& names);
+    GrowthPlane held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks, SiteNames& names,
+                           std::vector<BookedGrowth> booked = {});
+    void keep_host_tensors(const ProcessId& process);
+    std::vector<BookedGrowth> ended_host_tensors(const TargetSnapshot& target);
 
     SysRoot root_;
     std::shared_ptr<ReadHelpers> reads_;
     GrowthStacks& stacks_;
     const CudaRecorder& gpu_;
+    HostTensorRecorder& host_tensors_;
     NativeSymbols symbols_;
     PythonWatch python_;
     PythonCodes codes_;
@@ -126,6 +132,13 @@ class GrowthRecorder {
     std::map<ProcessId, Ended> ended_{};
     bool was_paused_ = false;
     GrowthBook book_;
+    // Host tensors of processes that have ended, for their death report: the last ones, the oldest first. A site has no
+    // role here.
+    struct EndedHostTensors {
+        ProcessId process{};
+        std::vector<BookedGrowth> sites{};
+    };
+    std::deque<EndedHostTensors> ended_host_tensors_{};
 };
 
 }  // namespace memscope

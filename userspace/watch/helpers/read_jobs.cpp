@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "sources/gpu/cuda_library.h"
+#include "sources/gpu/host_tensor_library.h"
 #include "sources/gpu/torch_library.h"
 #include "sources/heap/heap_census.h"
 #include "sources/proc/numa.h"
@@ -183,10 +184,15 @@ class Helper {
             if (!library) return library.error();
             answer.cuda = std::move(library->places);
             file = std::move(library->file);
-        } else {
+        } else if (job.kind == LibraryKind::torch) {
             auto library = open_torch_library(root_, job.pid, job.mapped);
             if (!library) return library.error();
             answer.torch = std::move(library->places);
+            file = std::move(library->file);
+        } else {
+            auto library = open_host_tensor_library(root_, job.pid, job.mapped);
+            if (!library) return library.error();
+            answer.host_tensors = std::move(library->places);
             file = std::move(library->file);
         }
         if (auto allowed = refuse_fuse(file, job.mapped.path); !allowed) return allowed.error();

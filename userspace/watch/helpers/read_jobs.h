@@ -9,6 +9,7 @@
 #include "analysis/sharing/read_schedule.h"
 #include "base/files.h"
 #include "kernel/features/cuda_calls.h"
+#include "kernel/features/host_tensors.h"
 #include "kernel/features/torch_probes.h"
 #include "model/heap.h"
 #include "model/memory.h"
@@ -118,12 +119,13 @@ struct SharingJob {
     pid_t asked_of() const { return id.pid; }
 };
 
-enum class LibraryKind : std::uint32_t { cuda, torch };
+enum class LibraryKind : std::uint32_t { cuda, torch, host_tensors };
 struct LibraryAnswer {
     Fd file{};  // O_PATH, because closing a FUSE file that is open for reading waits for its server
     std::vector<CudaPlace> cuda{};
     std::vector<TorchPlace> torch{};
-    auto fields() { return std::tie(file, cuda, torch); }
+    std::vector<HostTensorPlace> host_tensors{};
+    auto fields() { return std::tie(file, cuda, torch, host_tensors); }
 };
 struct LibraryJob {
     static constexpr ReadJob kKind = ReadJob::library;
