@@ -8,6 +8,9 @@
 #include <utility>
 
 #include "analysis/growth/attribution.h"
+#include "analysis/growth/growth_sentence.h"
+#include "analysis/growth/owner.h"
+#include "analysis/targets/target_judge.h"
 #include "sources/proc/procfs.h"
 #include "watch/clock.h"
 
@@ -24,16 +27,26 @@ std::string place_of(const CallSite& site) {
 
 }  // namespace
 
-std::vector<LineGrowth> by_line(const std::vector<BookedGrowth>& booked) {
-    std::map<std::pair<RoleKey, const CallSite*>, std::int64_t> by_site;  // many processes grow at one site
-    for (const BookedGrowth& each : booked) by_site[{each.role, each.site.get()}] += each.bytes;
-    std::map<std::pair<RoleKey, std::string>, std::int64_t> by_place;
-    for (const auto& [key, bytes] : by_site) by_place[{key.first, place_of(*key.second)}] += bytes;
+std::vector<LineGrowth> by_line(const std::vector<BookedGrowth>& touched, const std::vector<BookedGrowth>& kept) {
+    struct Sums {
+        std::int64_t touched = 0;
+        std::int64_t kept = 0;
+    };
+    std::map<std::pair<RoleKey, const CallSite*>, Sums> by_site;  // many processes grow at one site
+    for (const BookedGrowth& each : touched) by_site[{each.role, each.site.get()}].touched += each.bytes;
+    for (const BookedGrowth& each : kept) by_site[{each.role, each.site.get()}].kept += each.bytes;
+    std::map<std::pair<RoleKey, std::string>, Sums> by_place;
+    for (const auto& [key, sums] : by_site) {
+        Sums& sum = by_place[{key.first, place_of(*key.second)}];
+        sum.touched += sums.touched;
+        sum.kept += sums.kept;
+    }
     std::vector<LineGrowth> lines;
     lines.reserve(by_place.size());
-    for (const auto& [key, bytes] : by_place) lines.push_back({key.first, key.second, bytes});
+    for (const auto& [key, sums] : by_place) lines.push_back({key.first, key.second, sums.touched, sums.kept});
+    const auto size = [](const LineGrowth& line) { return std::max(line.bytes, line.kept); };
     std::stable_sort(lines.begin(), lines.end(),
-                     [](const LineGrowth& a, const LineGrowth& b) { return a.bytes > b.bytes; });
+                     [&](const LineGrowth& a, const LineGrowth& b) { return size(a) > size(b); });
     return lines;
 }
 
@@ -66,7 +79,7 @@ class Roles {
     std::map<ProcessId, RoleKey> roles_;
 };
 
-void say(GrowthPlane& plane, const char* reason, std::int64_t bytes) {
+void say(BookedPlane& plane, const char* reason, std::int64_t bytes) {
     if (bytes != 0) plane.unattributed.push_back({reason, bytes});
 }
 
@@ -330,7 +343,7 @@ void GrowthRecorder::mind_budget() {
     }
 }
 
-GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target, SiteNames& names) {
+BookedPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
     const Roles roles(target.processes);
     std::vector<BookedGrowth> booked;
     GrowthBook::Unnamed unnamed;
@@ -352,8 +365,7 @@ GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target, SiteNam
             if (process.task.memory) below_step += static_cast<std::int64_t>(process.task.memory->anon.n) - space.bytes;
         }
     }
-    // Outside of the lock, because names of native code may take a while to load.
-    GrowthPlane plane = names.plane(std::move(booked));
+    BookedPlane plane{.booked = std::move(booked)};
     say(plane, "external", unnamed.external);
     say(plane, "other", unnamed.other);
     say(plane, "unknown_stack", unnamed.unknown_stack);
@@ -366,8 +378,7 @@ GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target, SiteNam
 
 // What living processes hold now, by the stacks at which they allocated it.
 template <class AtStack>
-GrowthPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks,
-                                       SiteNames& names) {
+BookedPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks) {
     const Roles roles(target.processes);
     std::vector<BookedGrowth> booked;
     std::int64_t unknown = 0;
@@ -382,22 +393,21 @@ GrowthPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::
                 (book_.expects_names(at.stack) ? pending : unknown) += at.bytes;
         }
     }
-    GrowthPlane plane = names.plane(std::move(booked));
+    BookedPlane plane{.booked = std::move(booked)};
     say(plane, "unknown_stack", unknown);
     say(plane, "pending", pending);
     return plane;
 }
 
-GrowthPlane GrowthRecorder::gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held, SiteNames& names) {
-    GrowthPlane plane = held_plane(target, held.stacks, names);
+BookedPlane GrowthRecorder::gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held) {
+    BookedPlane plane = held_plane(target, held.stacks);
     say(plane, "other", held.elsewhere);
     say(plane, "no_room", held.lost);
     return plane;
 }
 
-GrowthPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held,
-                                         SiteNames& names) {
-    GrowthPlane plane = held_plane(target, held.stacks, names);
+BookedPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held) {
+    BookedPlane plane = held_plane(target, held.stacks);
     say(plane, "lost", held.unknown);
     say(plane, "too_many_ranges", held.left_out);
     return plane;
@@ -420,19 +430,115 @@ std::vector<LineGrowth> GrowthRecorder::lines(RunId run, const std::vector<Proce
         const std::lock_guard lock(mutex_);
         booked = book_.resident(run, [&roles](const ProcessId& process) { return roles.of(process); });
     }
-    return by_line(booked);
+    return by_line(booked, kept_at_sites(processes));
 }
 
-Growth GrowthRecorder::report(const TargetSnapshot& target, NativeReads::Wait wait) {
+// Memory that lines keep, by the planes that know owners. A storage of a tensor can be a mapping of its own, so of the
+// two planes the one with more bytes at a site counts.
+std::vector<BookedGrowth> GrowthRecorder::kept_at_sites(const std::vector<Process>& processes) {
+    TargetSnapshot target;
+    target.processes = processes;
+    const BookedPlanes all = booked_planes(target);
+    SiteNames names(symbols_, NativeReads::Wait::no);
+    std::vector<BookedGrowth> mapped = all.plane(PlaneKind::mapped).booked;
+    std::stable_sort(mapped.begin(), mapped.end(),
+                     [](const BookedGrowth& a, const BookedGrowth& b) { return a.bytes > b.bytes; });
+    if (mapped.size() > SiteNames::kMostNamed) mapped.resize(SiteNames::kMostNamed);
+    std::map<std::tuple<CallSitePtr, pid_t, RoleKey>, std::int64_t> kept;
+    for (const BookedGrowth& each : mapped)
+        if (!each.site->native.empty() && maps_for_owner(names.named(each.site->native.front()).symbol))
+            kept[{each.site, each.pid, each.role}] += each.bytes;
+    for (const BookedGrowth& each : all.plane(PlaneKind::tensors_host).booked) {
+        std::int64_t& bytes = kept[{each.site, each.pid, each.role}];
+        bytes = std::max(bytes, each.bytes);
+    }
+    std::vector<BookedGrowth> list;
+    list.reserve(kept.size());
+    for (const auto& [key, bytes] : kept)
+        list.push_back({std::get<CallSitePtr>(key), std::get<pid_t>(key), std::get<RoleKey>(key), bytes, true});
+    return list;
+}
+
+BookedPlanes GrowthRecorder::booked_planes(const TargetSnapshot& target) {
     const MappedRecorder::Held held = mapped_.held(target.processes);
     const CudaRecorder::HeldPlanes cuda = gpu_.held(target.processes);
+    BookedPlanes all{.file_mapped_bytes = held.file, .reserved_bytes = held.reserved};
+    all.plane(PlaneKind::resident) = resident_plane(target);
+    all.plane(PlaneKind::mapped) = mapped_plane(target, held);
+    all.plane(PlaneKind::gpu) = gpu_plane(target, cuda.gpu);
+    all.plane(PlaneKind::pinned) = gpu_plane(target, cuda.pinned);
+    return all;
+}
+
+namespace {
+
+GrowthHistory::Moment moment_of(const TargetSnapshot& target) {
+    const Now clock = read_clock();
+    GrowthHistory::Moment moment{.now = std::chrono::nanoseconds(clock.boot_ns),
+                                 .wall = clock.unix_seconds,
+                                 .run = target.run,
+                                 .held = judged_memory(target)};
+    const ScopeVerdict* verdict = target.verdict();
+    if (verdict && verdict->judgement.warmup_ended)
+        moment.warmup_ended = *verdict->judgement.warmup_ended - Seconds{moment.wall} + moment.now;
+    return moment;
+}
+
+}  // namespace
+
+void GrowthRecorder::remember(const std::vector<TargetSnapshot>& targets) {
+    std::set<std::string> names;
+    bool added = false;
+    for (const TargetSnapshot& target : targets) {
+        names.insert(target.info.name);
+        if (!target.up || target.processes.empty()) continue;
+        const GrowthHistory::Moment moment = moment_of(target);
+        {
+            const std::lock_guard lock(mutex_);
+            if (!history_.of(target.info.name).is_due(moment)) continue;
+        }
+        const BookedPlanes planes = booked_planes(target);
+        const std::lock_guard lock(mutex_);
+        history_.of(target.info.name).add(moment, planes);
+        added = true;
+    }
+    const std::lock_guard lock(mutex_);
+    history_.keep_only(names);
+    if (added) history_.bound_peaks();
+}
+
+// Names the line that keeps the growth, if it is known.
+void GrowthRecorder::explain(Growth& growth, const TargetSnapshot& target) {
+    Ownership ownership = owner_of(growth, target, read_clock().unix_seconds);
+    std::optional<LineTrend> trend;
+    if (ownership.frame) {
+        const std::lock_guard lock(mutex_);
+        if (const GrowthHistory* history = history_.find(target.info.name))
+            trend = history->trend(ownership.owner->plane, line_id(*ownership.frame), ownership.owner->role);
+    }
+    growth.sentence = growth_sentence(ownership, growth.span, trend);
+    growth.owner = std::move(ownership.owner);
+}
+
+Growth GrowthRecorder::report(const TargetSnapshot& target, const GrowthRequest& request, NativeReads::Wait wait) {
+    BookedPlanes booked = booked_planes(target);
+    Growth growth;
+    {
+        const std::lock_guard lock(mutex_);
+        if (const GrowthHistory* history = history_.find(target.info.name))
+            growth.span = history->apply(request, moment_of(target), booked);
+    }
+    // Outside of the lock, because names of native code may take a while to load.
     SiteNames names(symbols_, wait);
-    return {.resident = resident_plane(target, names),
-            .mapped = mapped_plane(target, held, names),
-            .gpu = gpu_plane(target, cuda.gpu, names),
-            .pinned = gpu_plane(target, cuda.pinned, names),
-            .file_mapped_bytes = held.file,
-            .reserved_bytes = held.reserved};
+    for (std::size_t i = 0; i < kPlanes; ++i) {
+        GrowthPlane& plane = growth.plane(static_cast<PlaneKind>(i));
+        plane = names.plane(std::move(booked.planes[i].booked));
+        plane.unattributed = std::move(booked.planes[i].unattributed);
+    }
+    growth.file_mapped_bytes = booked.file_mapped_bytes;
+    growth.reserved_bytes = booked.reserved_bytes;
+    explain(growth, target);
+    return growth;
 }
 
 }  // namespace memscope

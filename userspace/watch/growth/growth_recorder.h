@@ -17,6 +17,7 @@
 #include "model/snapshot.h"
 #include "watch/gpu/cuda_recorder.h"
 #include "watch/growth/growth_book.h"
+#include "watch/growth/growth_history.h"
 #include "watch/growth/mapped_recorder.h"
 #include "watch/growth/python_codes.h"
 #include "watch/growth/python_watch.h"
@@ -25,9 +26,9 @@
 
 namespace memscope {
 
-// Growth of each line, largest first. Native code is shown with its file only, because loading symbols can take long
-// and a tick does not wait for them.
-std::vector<LineGrowth> by_line(const std::vector<BookedGrowth>& booked);
+// Growth of each line, largest first: memory that was first touched there, and memory that the line keeps. Native code
+// is shown with its file only, because loading symbols can take long and a tick does not wait for them.
+std::vector<LineGrowth> by_line(const std::vector<BookedGrowth>& touched, const std::vector<BookedGrowth>& kept);
 
 // Records growth by stack. Symbolizes stacks when they arrive, while their processes run. Everything except report()
 // belongs to the thread of the ticks.
@@ -55,12 +56,19 @@ class GrowthRecorder {
     // Forgets the growth of processes that ended in other runs.
     void keep_only(const std::set<RunId>& runs);
 
-    // Resident growth by line. Cheap enough to be called in some of the ticks.
+    // At the end of a tick: keeps some of the growth of earlier times, see GrowthHistory.
+    void remember(const std::vector<TargetSnapshot>& targets);
+
+    // Growth by line. Cheap enough to be called in some of the ticks.
     std::vector<LineGrowth> lines(RunId run, const std::vector<Process>& processes);
 
     // From any thread. Loads the symbols of native code, which can take long. With Wait::no, for the thread of the
     // ticks, only the largest sites are named, and only if their symbols are loaded in time: see SiteNames.
-    Growth report(const TargetSnapshot& target, NativeReads::Wait wait = NativeReads::Wait::yes);
+    Growth report(const TargetSnapshot& target, const GrowthRequest& request,
+                  NativeReads::Wait wait = NativeReads::Wait::yes);
+    Growth report(const TargetSnapshot& target, NativeReads::Wait wait = NativeReads::Wait::yes) {
+        return report(target, GrowthRequest{}, wait);
+    }
     void stop_waiting() { reads_->patient.stop(); }  // report() returns without the symbols that it waits for
 
     // Fills in the lines that mapped the large mappings of a process, if they are known.
@@ -93,11 +101,14 @@ class GrowthRecorder {
     void make_room();
     void mind_budget();
     Seconds cpu_of_growing() const;
-    GrowthPlane resident_plane(const TargetSnapshot& target, SiteNames& names);
-    GrowthPlane mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held, SiteNames& names);
-    GrowthPlane gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held, SiteNames& names);
+    std::vector<BookedGrowth> kept_at_sites(const std::vector<Process>& processes);
+    void explain(Growth& growth, const TargetSnapshot& target);
+    BookedPlanes booked_planes(const TargetSnapshot& target);
+    BookedPlane resident_plane(const TargetSnapshot& target);
+    BookedPlane mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held);
+    BookedPlane gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held);
     template <class AtStack>
-    GrowthPlane held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks, SiteNames& names);
+    BookedPlane held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks);
 
     SysRoot root_;
     std::shared_ptr<ReadHelpers> reads_;
@@ -120,6 +131,7 @@ class GrowthRecorder {
     std::mutex mutex_{};                     // guards the members below
     std::map<pid_t, SpaceGrowth> spaces_{};  // of running processes at the last tick, as old as the rest of a report
     GrowthBook book_;
+    GrowthHistories history_{};
 };
 
 }  // namespace memscope
