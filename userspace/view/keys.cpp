@@ -127,6 +127,11 @@ Reaction command(State& state, char letter, const Snapshot& snapshot, const Tree
             state.growth = static_cast<GrowthPanel>((static_cast<int>(state.growth) + 1) % 3);
             state.growth_scroll = 0;
             break;
+        case 't':
+            if (state.growth == GrowthPanel::off) return Reaction::none;
+            state.growth_since = static_cast<GrowthSince>((static_cast<int>(state.growth_since) + 1) % 3);
+            state.growth_scroll = 0;
+            break;
         case '/':
             state.typing = true;
             break;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "analysis/growth/growth_sentence.h"
 #include "analysis/limits/limit_text.h"
 #include "analysis/targets/explain_scope.h"
 #include "base/text.h"
@@ -61,18 +62,18 @@ constexpr std::size_t kBytes = 10;
 struct RoleGrowth {
     RoleKey role{};
     std::int64_t bytes = 0;
-    std::vector<const GrowthSite*> largest{};
+    std::vector<GrowthSite> largest{};
     std::size_t others = 0;
 };
 
 std::vector<RoleGrowth> by_role(const GrowthPlane& plane) {
     std::map<RoleKey, RoleGrowth> roles;
-    for (const GrowthSite& site : plane.sites) {  // largest first
+    for (auto& [site, stacks] : own_lines(plane.sites)) {  // largest first
         RoleGrowth& role = roles[site.role];
         role.role = site.role;
         role.bytes = add_bytes(role.bytes, site.bytes);
         if (role.largest.size() < kSitesPerRole)
-            role.largest.push_back(&site);
+            role.largest.push_back(std::move(site));
         else
             ++role.others;
     }
@@ -85,13 +86,20 @@ std::vector<RoleGrowth> by_role(const GrowthPlane& plane) {
 
 }  // namespace
 
-std::vector<Line> growth_panel(const Growth* growth, GrowthPanel plane, std::size_t width) {
+std::vector<Line> growth_panel(const Growth* growth, GrowthPanel plane, double now, std::size_t width) {
     const bool resident = plane == GrowthPanel::resident;
     std::vector<Line> lines;
+    if (growth)
+        for (const std::string& row : wrapped_lines(printable(growth->sentence), width > 2 ? width - 2 : 1))
+            lines.push_back(Line{}.add(" " + row, Style::bold));
     lines.push_back(
         Line{}
             .add(resident ? " RESIDENT" : " MAPPED", Style::bold)
-            .add(resident ? "  where memory was first touched" : "  mapped here and not unmapped since", Style::dim));
+            .add(fmt::format("  {}{}",
+                             resident ? resident_meaning(growth ? growth->resident_method : ResidentMethod::live)
+                                      : "mapped here and not unmapped since",
+                             growth ? ", " + span_text(growth->span, now) + " (t)" : std::string()),
+                 Style::dim));
     if (!growth) {
         lines.push_back(Line{}.add(std::string("   ") + kGrowthNotRecorded, Style::warn));
         return lines;
@@ -102,10 +110,10 @@ std::vector<Line> growth_panel(const Growth* growth, GrowthPanel plane, std::siz
         lines.push_back(Line{}
                             .add(right(human_growth(role.bytes), kBytes), Style::bold)
                             .add("  " + role_text(role.role), Style::bold));
-        for (const GrowthSite* site : role.largest)
+        for (const GrowthSite& site : role.largest)
             lines.push_back(Line{}
-                                .add(right(human_growth(site->bytes), kBytes))
-                                .add("    " + site_line(*site, width > kBytes + 4 ? width - kBytes - 4 : 1)));
+                                .add(right(human_growth(site.bytes), kBytes))
+                                .add("    " + site_line(site, width > kBytes + 4 ? width - kBytes - 4 : 1)));
         if (role.others > 0)
             lines.push_back(
                 Line{}.add(std::string(kBytes + 4, ' ') + fmt::format("… {} more", role.others), Style::dim));
@@ -131,7 +139,8 @@ constexpr Entry kEntries[] = {
     {"s", "sort by size, growth, name, pid"},
     {"/", "filter by a text in name, command or role; Esc clears the filter"},
     {"Tab  n p", "next and previous target"},
-    {"g", "growth by call site: resident, mapped, off; Esc closes it"},
+    {"g", "growth by own line: resident, mapped, off; Esc closes it"},
+    {"t", "growth since the end of the warm-up, 10 minutes ago, the start"},
     {"r", "show ranks separately or together"},
     {"x", "confirm the deaths in the first lines and remove them"},
     {"?  h", "this help"},

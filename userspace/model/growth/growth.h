@@ -1,9 +1,12 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/units.h"
 #include "model/processes/process.h"
 
 namespace memscope {
@@ -62,6 +65,29 @@ struct HostTensorRecording {
     std::optional<double> paused_at_rate{};
 };
 
+// The planes, in the order in which they are shown.
+enum class PlaneKind : std::uint8_t { resident, mapped, tensors_host, gpu, pinned };
+inline constexpr std::size_t kPlanes = 5;
+std::string_view name_of(PlaneKind plane);
+
+// The time that growth is about.
+struct GrowthSpan {
+    std::optional<Seconds> since{};  // age of the earlier snapshot that was subtracted; none: since watching began
+    bool after_warmup = false;       // that snapshot is of the end of the warm-up
+    std::optional<double> peak{};    // what was held at this time, when the target held most; none: what is held now
+};
+
+// The line that keeps the growth, by a plane that knows owners.
+struct GrowthOwner {
+    PlaneKind plane = PlaneKind::mapped;
+    RoleKey role{};
+    std::string place{};     // "validate (train.py:60)", or a native function; any bytes
+    std::int64_t bytes = 0;  // that it keeps
+    double share = 0;        // of what grew, 0 to 1
+};
+
+std::string_view name_of(ResidentMethod method);  // "live", "first_touch", "none"
+
 struct Growth {
     GrowthPlane resident{};      // anonymous memory, by the stack that touched it first
     GrowthPlane mapped{};        // private writable anonymous and shared memory, mapped and not unmapped since
@@ -73,13 +99,20 @@ struct Growth {
     std::int64_t file_mapped_bytes = 0;
     std::int64_t reserved_bytes = 0;  // without access: PROT_NONE
     HostTensorRecording host_tensors{};
+    GrowthSpan span{};
+    std::optional<GrowthOwner> owner{};  // none: memscope does not know which line keeps the memory
+    std::string sentence{};              // what a user should read first; empty: nothing to say
+
+    const GrowthPlane& plane(PlaneKind kind) const;
+    GrowthPlane& plane(PlaneKind kind);
 };
 
 // Growth of one own line of a role, to be followed over time.
 struct LineGrowth {
     RoleKey role{};
-    std::string place{};  // "validate (train.py:35)", or a library if no Python code was running; any bytes
-    std::int64_t bytes = 0;
+    std::string place{};     // "validate (train.py:35)", or a library if no Python code was running; any bytes
+    std::int64_t bytes = 0;  // resident memory that was first touched there
+    std::int64_t kept = 0;   // memory that the line keeps, by the planes that know owners
 };
 
 }  // namespace memscope

@@ -39,6 +39,21 @@ void write_site(JsonWriter& json, const GrowthSite& site) {
     });
 }
 
+void write_owner(JsonWriter& json, const std::optional<GrowthOwner>& owner) {
+    if (!owner) {
+        json.field("owner", nullptr);
+        return;
+    }
+    json.object("owner", [&] {
+        json.field("plane", name_of(owner->plane));
+        json.field("line", owner->place);
+        json.field("bytes", owner->bytes);
+        json.field("share", owner->share);
+        json.field("role", name_of(owner->role.role));
+        json.field("rank", owner->role.rank);
+    });
+}
+
 }  // namespace
 
 std::string growth_json(const GrowthReport& report) {
@@ -52,7 +67,12 @@ std::string growth_json(const GrowthReport& report) {
     };
     JsonWriter json;
     json.object([&] {
-        json.field("time", report.time);
+        json.field("time", growth.span.peak.value_or(report.time));
+        json.field("since_seconds", growth.span.since);
+        json.field("at", growth.span.peak ? "peak" : "now");
+        json.field("sentence", growth.sentence);
+        write_owner(json, growth.owner);
+        json.field("resident_method", name_of(growth.resident_method));
         json.object("target", [&] {
             json.field("name", report.target.name);
             json.field("kind", report.target.kind);

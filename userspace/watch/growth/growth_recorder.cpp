@@ -8,6 +8,9 @@
 #include <utility>
 
 #include "analysis/growth/attribution.h"
+#include "analysis/growth/growth_sentence.h"
+#include "analysis/growth/owner.h"
+#include "analysis/targets/target_judge.h"
 #include "watch/clock.h"
 #include "watch/growth/cpu_time.h"
 
@@ -24,16 +27,26 @@ std::string place_of(const CallSite& site) {
 
 }  // namespace
 
-std::vector<LineGrowth> by_line(const std::vector<BookedGrowth>& booked) {
-    std::map<std::pair<RoleKey, const CallSite*>, std::int64_t> by_site;  // many processes grow at one site
-    for (const BookedGrowth& each : booked) by_site[{each.role, each.site.get()}] += each.bytes;
-    std::map<std::pair<RoleKey, std::string>, std::int64_t> by_place;
-    for (const auto& [key, bytes] : by_site) by_place[{key.first, place_of(*key.second)}] += bytes;
+std::vector<LineGrowth> by_line(const std::vector<BookedGrowth>& touched, const std::vector<BookedGrowth>& kept) {
+    struct Sums {
+        std::int64_t touched = 0;
+        std::int64_t kept = 0;
+    };
+    std::map<std::pair<RoleKey, const CallSite*>, Sums> by_site;  // many processes grow at one site
+    for (const BookedGrowth& each : touched) by_site[{each.role, each.site.get()}].touched += each.bytes;
+    for (const BookedGrowth& each : kept) by_site[{each.role, each.site.get()}].kept += each.bytes;
+    std::map<std::pair<RoleKey, std::string>, Sums> by_place;
+    for (const auto& [key, sums] : by_site) {
+        Sums& sum = by_place[{key.first, place_of(*key.second)}];
+        sum.touched += sums.touched;
+        sum.kept += sums.kept;
+    }
     std::vector<LineGrowth> lines;
     lines.reserve(by_place.size());
-    for (const auto& [key, bytes] : by_place) lines.push_back({key.first, key.second, bytes});
+    for (const auto& [key, sums] : by_place) lines.push_back({key.first, key.second, sums.touched, sums.kept});
+    const auto size = [](const LineGrowth& line) { return std::max(line.bytes, line.kept); };
     std::stable_sort(lines.begin(), lines.end(),
-                     [](const LineGrowth& a, const LineGrowth& b) { return a.bytes > b.bytes; });
+                     [&](const LineGrowth& a, const LineGrowth& b) { return size(a) > size(b); });
     return lines;
 }
 
@@ -66,10 +79,12 @@ class Roles {
     std::map<ProcessId, RoleKey> roles_;
 };
 
+std::int64_t number(Bytes bytes) { return static_cast<std::int64_t>(bytes.n); }
+
 // Anonymous memory of a process, swapped out or not.
 Bytes held_by(const AddressSpace& memory) { return memory.anon + memory.swap; }
 
-void say(GrowthPlane& plane, const char* reason, std::int64_t bytes) {
+void say(BookedPlane& plane, const char* reason, std::int64_t bytes) {
     if (bytes != 0) plane.unattributed.push_back({reason, bytes});
 }
 
@@ -267,14 +282,29 @@ std::vector<BookedGrowth> GrowthRecorder::named(const std::vector<HeldAtStack>& 
     return booked;
 }
 
+namespace {
+
+// Enough for a report.
+std::vector<BookedGrowth> largest(std::vector<BookedGrowth> sites) {
+    constexpr std::size_t kMostSites = 256;
+    std::ranges::stable_sort(sites, std::ranges::greater{}, &BookedGrowth::bytes);
+    if (sites.size() > kMostSites) sites.resize(kMostSites);
+    return sites;
+}
+
+}  // namespace
+
+// Called before the stacks of the process are forgotten.
 void GrowthRecorder::keep_last(const TrackedProcess& process) {
     constexpr std::size_t kMostEnded = 256;
     const ProcessId& id = process.task.id;
-    const auto space = spaces_.find(id.pid);
+    const auto tensors = host_tensors_.end(id);
     if (ended_.size() >= kMostEnded) return;
+    const auto space = spaces_.find(id.pid);
     ended_[id] = {.at = boot_time(),
-                  .resident = named(resident_.held(id), process.role),
-                  .mapped = named(mapped_.held(id), process.role),
+                  .resident = largest(named(resident_.held(id))),
+                  .mapped = largest(named(mapped_.held(id))),
+                  .tensors_host = largest(named(tensors)),
                   .start_bytes = space == spaces_.end() ? 0 : space->second.start_bytes};
 }
 
@@ -285,7 +315,6 @@ void GrowthRecorder::end_all(const std::vector<TrackedProcess>& ended) {
     for (const TrackedProcess& process : ended) {
         const pid_t pid = process.task.id.pid;
         keep_last(process);
-        keep_host_tensors(process.task.id);
         end(pid, std::nullopt);
         resident_.end(process.task.id);
         // Another process may have its pid by now.
@@ -339,133 +368,91 @@ void GrowthRecorder::mind_budget() {
 
 // The sites and the rest are together the growth of the processes: what they hold now minus what they held when they
 // were first seen.
-GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target, SiteNames& names) {
-    std::vector<BookedGrowth> booked;
-    std::int64_t other = 0;
-    std::int64_t unknown = 0;
-    std::int64_t pending = 0;
+BookedPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
+    if (stacks_.method() == ResidentMethod::none) return {};
+    std::vector<HeldAtStack> stacks;
     std::int64_t without_sample = 0;
     std::int64_t before = 0;
     bool paused = false;
-    if (stacks_.method() == ResidentMethod::none) return {};
     {
         const std::lock_guard lock(mutex_);
         paused = was_paused_;
         for (const Process& process : target.processes) {
             const ProcessId& id = process.task.id;
-            const RoleKey role{process.role, process.rank};
-            std::int64_t start = 0;
-            std::int64_t sampled = 0;
-            if (const auto ended = ended_.find(id); ended != ended_.end()) {
-                start = ended->second.start_bytes;
-                for (const BookedGrowth& each : ended->second.resident) {
-                    booked.push_back(each);
-                    booked.back().role = role;
-                    sampled += each.bytes;
+            const auto ended = ended_.find(id);
+            const auto space = spaces_.find(id.pid);
+            std::int64_t rest = process.task.memory ? number(held_by(*process.task.memory)) : 0;
+            if (ended != ended_.end()) {
+                rest -= ended->second.start_bytes;
+                for (const BookedGrowth& each : ended->second.resident) rest -= each.bytes;
+            } else if (space != spaces_.end() && space->second.process == id) {
+                rest -= space->second.start_bytes;
+                for (const HeldAtStack& at : resident_.held(id)) {
+                    rest -= at.bytes;
+                    stacks.push_back(at);
                 }
             } else {
-                const auto space = spaces_.find(id.pid);
-                if (space == spaces_.end() || space->second.process != id) continue;
-                start = space->second.start_bytes;
-                for (const HeldAtStack& at : resident_.held(id)) {
-                    sampled += at.bytes;
-                    if (const CallSitePtr* site = book_.site_of(at.stack))
-                        booked.push_back({*site, id.pid, role, at.bytes});
-                    else if (at.stack == kNoStack)
-                        other += at.bytes;
-                    else
-                        (book_.expects_names(at.stack) ? pending : unknown) += at.bytes;
-                }
+                continue;
             }
-            if (!process.task.memory) continue;
-            const std::int64_t rest = static_cast<std::int64_t>(held_by(*process.task.memory).n) - start - sampled;
-            (rest > 0 ? without_sample : before) += rest;
+            if (process.task.memory) (rest > 0 ? without_sample : before) += rest;
         }
     }
-    // Outside of the lock, because names of native code may take a while to load.
-    GrowthPlane plane = names.plane(std::move(booked));
-    say(plane, "other", other);
-    say(plane, "unknown_stack", unknown);
-    say(plane, "pending", pending);
+    BookedPlane plane = held_plane(target, stacks, &Ended::resident);
     say(plane, paused ? "paused" : "no_address", without_sample);
     say(plane, "before", before);
     return plane;
 }
 
-// What living processes hold now, by the stacks at which they allocated it.
-template <class AtStack>
-GrowthPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks,
-                                       SiteNames& names, std::vector<BookedGrowth> booked) {
+// What processes hold, by the stacks at which they got it. A report of a death asks for the processes of a tick before
+// the death, so those that have ended since are added.
+BookedPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::vector<HeldAtStack>& stacks,
+                                       std::vector<BookedGrowth> Ended::* ended) {
     const Roles roles(target.processes);
+    BookedPlane plane;
+    std::int64_t other = 0;
     std::int64_t unknown = 0;
     std::int64_t pending = 0;
     {
         const std::lock_guard lock(mutex_);
-        for (const AtStack& at : stacks) {
-            const CallSitePtr* site = book_.site_of(at.stack);
-            if (site)
-                booked.push_back({*site, at.process.pid, *roles.of(at.process), at.bytes});
+        for (const HeldAtStack& at : stacks) {
+            if (const CallSitePtr* site = book_.site_of(at.stack))
+                plane.booked.push_back({*site, at.process.pid, *roles.of(at.process), at.bytes});
+            else if (at.stack == kNoStack)
+                other += at.bytes;
             else
                 (book_.expects_names(at.stack) ? pending : unknown) += at.bytes;
         }
+        if (ended) {
+            for (const auto& [process, last] : ended_) {
+                const RoleKey* role = roles.of(process);
+                if (!role) continue;
+                for (const BookedGrowth& each : last.*ended)
+                    plane.booked.push_back({each.site, each.pid, *role, each.bytes});
+            }
+        }
     }
-    GrowthPlane plane = names.plane(std::move(booked));
+    say(plane, "other", other);
     say(plane, "unknown_stack", unknown);
     say(plane, "pending", pending);
     return plane;
 }
 
-GrowthPlane GrowthRecorder::gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held, SiteNames& names) {
-    GrowthPlane plane = held_plane(target, held.stacks, names);
+BookedPlane GrowthRecorder::gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held) {
+    BookedPlane plane = held_plane(target, held.stacks, nullptr);
     say(plane, "other", held.elsewhere);
     say(plane, "no_room", held.lost);
     return plane;
 }
 
-GrowthPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held,
-                                         SiteNames& names) {
-    GrowthPlane plane = held_plane(target, held.stacks, names);
+BookedPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held) {
+    BookedPlane plane = held_plane(target, held.stacks, &Ended::mapped);
     say(plane, "lost", held.unknown);
     say(plane, "too_many_ranges", held.left_out);
     return plane;
 }
 
-// Called before the stacks of the process are forgotten. The caller holds the mutex.
-void GrowthRecorder::keep_host_tensors(const ProcessId& process) {
-    constexpr std::size_t kMostProcesses = 64;
-    constexpr std::size_t kMostSites = 256;
-    auto stacks = host_tensors_.end(process);
-    if (stacks.empty()) return;
-    std::ranges::sort(stacks, std::ranges::greater{}, &HostTensorRecorder::Held::AtStack::bytes);
-    EndedHostTensors ended{.process = process, .sites = {}};
-    for (const auto& at : stacks) {
-        if (ended.sites.size() == kMostSites) break;
-        if (const CallSitePtr* site = book_.site_of(at.stack))
-            ended.sites.push_back({.site = *site, .pid = process.pid, .role = {}, .bytes = at.bytes});
-    }
-    ended_host_tensors_.push_back(std::move(ended));
-    if (ended_host_tensors_.size() > kMostProcesses) ended_host_tensors_.pop_front();
-}
-
-// A death report asks for the processes of a tick before the death.
-std::vector<BookedGrowth> GrowthRecorder::ended_host_tensors(const TargetSnapshot& target) {
-    const Roles roles(target.processes);
-    std::vector<BookedGrowth> booked;
-    const std::lock_guard lock(mutex_);
-    for (const EndedHostTensors& ended : ended_host_tensors_) {
-        const RoleKey* role = roles.of(ended.process);
-        if (!role) continue;
-        for (BookedGrowth site : ended.sites) {
-            site.role = *role;
-            booked.push_back(std::move(site));
-        }
-    }
-    return booked;
-}
-
-GrowthPlane GrowthRecorder::tensors_plane(const TargetSnapshot& target, const HostTensorRecorder::Held& held,
-                                          SiteNames& names) {
-    GrowthPlane plane = held_plane(target, held.stacks, names, ended_host_tensors(target));
+BookedPlane GrowthRecorder::tensors_plane(const TargetSnapshot& target, const HostTensorRecorder::Held& held) {
+    BookedPlane plane = held_plane(target, held.stacks, &Ended::tensors_host);
     say(plane, "other", held.elsewhere);
     say(plane, "no_room", held.lost);
     // Said even without bytes, because the list is incomplete during a pause.
@@ -492,24 +479,119 @@ std::vector<LineGrowth> GrowthRecorder::lines(const std::vector<Process>& proces
             std::ranges::move(named(resident_.held(process.task.id), {process.role, process.rank}),
                               std::back_inserter(booked));
     }
-    return by_line(booked);
+    return by_line(booked, kept_at_sites(processes));
 }
 
-Growth GrowthRecorder::report(const TargetSnapshot& target, NativeReads::Wait wait) {
-    if (wait == NativeReads::Wait::yes) resident_.check(target.processes);
+// Memory that lines keep, by the planes that know owners. A storage of a tensor can be a mapping of its own, so of the
+// two planes the one with more bytes at a site counts.
+std::vector<BookedGrowth> GrowthRecorder::kept_at_sites(const std::vector<Process>& processes) {
+    TargetSnapshot target;
+    target.processes = processes;
+    const BookedPlanes all = booked_planes(target);
+    SiteNames names(symbols_, NativeReads::Wait::no);
+    std::vector<BookedGrowth> mapped = all.plane(PlaneKind::mapped).booked;
+    std::stable_sort(mapped.begin(), mapped.end(),
+                     [](const BookedGrowth& a, const BookedGrowth& b) { return a.bytes > b.bytes; });
+    if (mapped.size() > SiteNames::kMostNamed) mapped.resize(SiteNames::kMostNamed);
+    std::map<std::tuple<CallSitePtr, pid_t, RoleKey>, std::int64_t> kept;
+    for (const BookedGrowth& each : mapped)
+        if (!each.site->native.empty() && maps_for_owner(names.named(each.site->native.front()).symbol))
+            kept[{each.site, each.pid, each.role}] += each.bytes;
+    for (const BookedGrowth& each : all.plane(PlaneKind::tensors_host).booked) {
+        std::int64_t& bytes = kept[{each.site, each.pid, each.role}];
+        bytes = std::max(bytes, each.bytes);
+    }
+    std::vector<BookedGrowth> list;
+    list.reserve(kept.size());
+    for (const auto& [key, bytes] : kept)
+        list.push_back({std::get<CallSitePtr>(key), std::get<pid_t>(key), std::get<RoleKey>(key), bytes});
+    return list;
+}
+
+BookedPlanes GrowthRecorder::booked_planes(const TargetSnapshot& target) {
     const MappedRecorder::Held held = mapped_.held(target.processes);
     const CudaRecorder::HeldPlanes cuda = gpu_.held(target.processes);
     const HostTensorRecorder::Held tensors = host_tensors_.held(target.processes);
+    BookedPlanes all{
+        .file_mapped_bytes = held.file, .reserved_bytes = held.reserved, .host_tensors = tensors.recording};
+    all.plane(PlaneKind::resident) = resident_plane(target);
+    all.plane(PlaneKind::mapped) = mapped_plane(target, held);
+    all.plane(PlaneKind::tensors_host) = tensors_plane(target, tensors);
+    all.plane(PlaneKind::gpu) = gpu_plane(target, cuda.gpu);
+    all.plane(PlaneKind::pinned) = gpu_plane(target, cuda.pinned);
+    return all;
+}
+
+namespace {
+
+GrowthHistory::Moment moment_of(const TargetSnapshot& target) {
+    const Now clock = read_clock();
+    GrowthHistory::Moment moment{.now = std::chrono::nanoseconds(clock.boot_ns),
+                                 .wall = clock.unix_seconds,
+                                 .run = target.run,
+                                 .held = judged_memory(target)};
+    const ScopeVerdict* verdict = target.verdict();
+    if (verdict && verdict->judgement.warmup_ended)
+        moment.warmup_ended = *verdict->judgement.warmup_ended - Seconds{moment.wall} + moment.now;
+    return moment;
+}
+
+}  // namespace
+
+void GrowthRecorder::remember(const std::vector<TargetSnapshot>& targets) {
+    std::set<std::string> names;
+    bool added = false;
+    for (const TargetSnapshot& target : targets) {
+        names.insert(target.info.name);
+        if (!target.up || target.processes.empty()) continue;
+        const GrowthHistory::Moment moment = moment_of(target);
+        {
+            const std::lock_guard lock(mutex_);
+            if (!history_.of(target.info.name).is_due(moment)) continue;
+        }
+        const BookedPlanes planes = booked_planes(target);
+        const std::lock_guard lock(mutex_);
+        history_.of(target.info.name).add(moment, planes);
+        added = true;
+    }
+    const std::lock_guard lock(mutex_);
+    history_.keep_only(names);
+    if (added) history_.bound_peaks();
+}
+
+// Names the line that keeps the growth, if it is known.
+void GrowthRecorder::explain(Growth& growth, const TargetSnapshot& target) {
+    Ownership ownership = owner_of(growth, target, read_clock().unix_seconds);
+    std::optional<LineTrend> trend;
+    if (ownership.frame) {
+        const std::lock_guard lock(mutex_);
+        if (const GrowthHistory* history = history_.find(target.info.name))
+            trend = history->trend(ownership.owner->plane, line_id(*ownership.frame), ownership.owner->role);
+    }
+    growth.sentence = growth_sentence(ownership, growth.span, trend);
+    growth.owner = std::move(ownership.owner);
+}
+
+Growth GrowthRecorder::report(const TargetSnapshot& target, const GrowthRequest& request, NativeReads::Wait wait) {
+    if (wait == NativeReads::Wait::yes) resident_.check(target.processes);
+    BookedPlanes booked = booked_planes(target);
+    Growth growth{.resident_method = stacks_.method(), .host_tensors = booked.host_tensors};
+    {
+        const std::lock_guard lock(mutex_);
+        if (const GrowthHistory* history = history_.find(target.info.name))
+            growth.span = history->apply(request, moment_of(target), booked);
+    }
+    // Outside of the lock, because names of native code may take a while to load.
     SiteNames names(symbols_, wait);
-    return {.resident = resident_plane(target, names),
-            .mapped = mapped_plane(target, held, names),
-            .tensors_host = tensors_plane(target, tensors, names),
-            .gpu = gpu_plane(target, cuda.gpu, names),
-            .pinned = gpu_plane(target, cuda.pinned, names),
-            .resident_method = stacks_.method(),
-            .file_mapped_bytes = held.file,
-            .reserved_bytes = held.reserved,
-            .host_tensors = tensors.recording};
+    for (std::size_t i = 0; i < kPlanes; ++i) {
+        GrowthPlane& plane = growth.plane(static_cast<PlaneKind>(i));
+        plane = names.plane(std::move(booked.planes[i].booked));
+        plane.unattributed = std::move(booked.planes[i].unattributed);
+    }
+    growth.file_mapped_bytes = booked.file_mapped_bytes;
+    growth.reserved_bytes = booked.reserved_bytes;
+    explain(growth, target);
+    return growth;
 }
 
 }  // namespace memscope

@@ -17,6 +17,7 @@
 #include "model/snapshot.h"
 #include "watch/gpu/cuda_recorder.h"
 #include "watch/growth/growth_book.h"
+#include "watch/growth/growth_history.h"
 #include "watch/growth/host_tensor_recorder.h"
 #include "watch/growth/mapped_recorder.h"
 #include "watch/growth/python_codes.h"
@@ -27,9 +28,9 @@
 
 namespace memscope {
 
-// Growth of each line, largest first. Native code is shown with its file only, because loading symbols can take long
-// and a tick does not wait for them.
-std::vector<LineGrowth> by_line(const std::vector<BookedGrowth>& booked);
+// Growth of each line, largest first: memory that was first touched there, and memory that the line keeps. Native code
+// is shown with its file only, because loading symbols can take long and a tick does not wait for them.
+std::vector<LineGrowth> by_line(const std::vector<BookedGrowth>& touched, const std::vector<BookedGrowth>& kept);
 
 // Records growth by stack. Symbolizes stacks when they arrive, while their processes run. Everything except report()
 // belongs to the thread of the ticks.
@@ -52,13 +53,20 @@ class GrowthRecorder {
     // Keeps the last state of ended processes. tick() does that as well, but only after removed targets are forgotten.
     void end_processes(const ProcessTable& processes);
 
-    // Resident growth by line. Cheap enough to be called in some of the ticks.
+    // At the end of a tick: keeps some of the growth of earlier times, see GrowthHistory.
+    void remember(const std::vector<TargetSnapshot>& targets);
+
+    // Growth by line. Cheap enough to be called in some of the ticks.
     std::vector<LineGrowth> lines(const std::vector<Process>& processes);
 
     // From any thread. What the processes of the target hold; of processes that have just ended, what they held at
     // their end. Loads the symbols of native code, which can take long. With Wait::no, for the thread of the ticks,
     // only the largest sites are named, and only if their symbols are loaded in time: see SiteNames.
-    Growth report(const TargetSnapshot& target, NativeReads::Wait wait = NativeReads::Wait::yes);
+    Growth report(const TargetSnapshot& target, const GrowthRequest& request,
+                  NativeReads::Wait wait = NativeReads::Wait::yes);
+    Growth report(const TargetSnapshot& target, NativeReads::Wait wait = NativeReads::Wait::yes) {
+        return report(target, GrowthRequest{}, wait);
+    }
     void stop_waiting() { reads_->patient.stop(); }  // report() returns without the symbols that it waits for
 
     // Fills in the lines that mapped the large mappings of a process, if they are known.
@@ -86,28 +94,30 @@ class GrowthRecorder {
     void name_deferred_of(const std::vector<TrackedProcess>& ended);
     // The last state of a process that has ended.
     struct Ended {
-        Seconds at{};  // boot clock
-        std::vector<BookedGrowth> resident{};
+        Seconds at{};                          // boot clock
+        std::vector<BookedGrowth> resident{};  // without roles
         std::vector<BookedGrowth> mapped{};
+        std::vector<BookedGrowth> tensors_host{};
         std::int64_t start_bytes = 0;
     };
     void keep_last(const TrackedProcess& process);
-    std::vector<BookedGrowth> named(const std::vector<HeldAtStack>& held, const RoleKey& role) const;
+    std::vector<BookedGrowth> named(const std::vector<HeldAtStack>& held, const RoleKey& role = {}) const;
     void end_all(const std::vector<TrackedProcess>& ended);
     void end(pid_t pid, std::optional<SpaceId> still);
     void read_spaces(const ProcessTable& processes);
     void make_room();
     void mind_budget();
     Seconds cpu_of_growing() const;
-    GrowthPlane resident_plane(const TargetSnapshot& target, SiteNames& names);
-    GrowthPlane mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held, SiteNames& names);
-    GrowthPlane tensors_plane(const TargetSnapshot& target, const HostTensorRecorder::Held& held, SiteNames& names);
-    GrowthPlane gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held, SiteNames& names);
-    template <class AtStack>
-    GrowthPlane held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks, SiteNames& names,
-                           std::vector<BookedGrowth> booked = {});
-    void keep_host_tensors(const ProcessId& process);
-    std::vector<BookedGrowth> ended_host_tensors(const TargetSnapshot& target);
+    std::vector<BookedGrowth> kept_at_sites(const std::vector<Process>& processes);
+    void explain(Growth& growth, const TargetSnapshot& target);
+    BookedPlanes booked_planes(const TargetSnapshot& target);
+    BookedPlane resident_plane(const TargetSnapshot& target);
+    BookedPlane mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held);
+    BookedPlane gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held);
+    BookedPlane tensors_plane(const TargetSnapshot& target, const HostTensorRecorder::Held& held);
+    // `ended`: the plane of processes that have ended; null: none is kept.
+    BookedPlane held_plane(const TargetSnapshot& target, const std::vector<HeldAtStack>& stacks,
+                           std::vector<BookedGrowth> Ended::* ended);
 
     SysRoot root_;
     std::shared_ptr<ReadHelpers> reads_;
@@ -132,13 +142,7 @@ class GrowthRecorder {
     std::map<ProcessId, Ended> ended_{};
     bool was_paused_ = false;
     GrowthBook book_;
-    // Host tensors of processes that have ended, for their death report: the last ones, the oldest first. A site has no
-    // role here.
-    struct EndedHostTensors {
-        ProcessId process{};
-        std::vector<BookedGrowth> sites{};
-    };
-    std::deque<EndedHostTensors> ended_host_tensors_{};
+    GrowthHistories history_{};
 };
 
 }  // namespace memscope

@@ -156,8 +156,8 @@ HostTensorRecorder::Held HostTensorRecorder::held(const std::vector<Process>& pr
     return held;
 }
 
-std::vector<HostTensorRecorder::Held::AtStack> HostTensorRecorder::end(const ProcessId& process) {
-    std::vector<Held::AtStack> stacks;
+std::vector<HeldAtStack> HostTensorRecorder::end(const ProcessId& process) {
+    std::vector<HeldAtStack> stacks;
     const std::lock_guard lock(mutex_);
     std::erase_if(sites_, [&](const HostTensorSite& site) {
         const auto account = accounts_.find(site.space);

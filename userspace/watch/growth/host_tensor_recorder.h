@@ -35,12 +35,7 @@ class HostTensorRecorder {
 
     // From any thread: the storages that the processes hold, by stack.
     struct Held {
-        struct AtStack {
-            ProcessId process{};
-            StackId stack = kNoStack;
-            std::int64_t bytes = 0;
-        };
-        std::vector<AtStack> stacks{};
+        std::vector<HeldAtStack> stacks{};
         std::int64_t elsewhere = 0;     // allocated without a stack
         std::int64_t lost = 0;          // allocated when there were too many storages
         std::int64_t before_pause = 0;  // during a pause: held when it began
@@ -48,7 +43,7 @@ class HostTensorRecorder {
     };
     Held held(const std::vector<Process>& processes) const;
     // The process has ended: forgets its storages and returns them.
-    std::vector<Held::AtStack> end(const ProcessId& process);
+    std::vector<HeldAtStack> end(const ProcessId& process);
     std::set<StackId> stacks() const;  // all stacks that hold storages
 
     std::uint64_t entries() const { return entries_; }  // of the BPF map of storages, at the last tick

@@ -23,11 +23,10 @@ class SiteNames {
 
     // Merges the growth of several processes at one site.
     GrowthPlane plane(std::vector<BookedGrowth> booked);
+    const NativeFrame& named(const NativeLocation& location);
 
   private:
     using Place = std::tuple<std::shared_ptr<Module>, std::uint64_t, bool>;
-
-    const NativeFrame& named(const NativeLocation& location);
 
     NativeSymbols& symbols_;
     NativeReads::Wait wait_;

@@ -30,6 +30,24 @@ TEST(GrowthJson, HasTheKeysOfTheContract) {
               Json({{"file_mapped_bytes", 700 * test::kMiB}, {"reserved_bytes", std::int64_t{13} << 30U}}));
 }
 
+TEST(GrowthJson, SaysWhichTimeItIsAbout) {
+    GrowthReport report = test::grown();
+    Json json = json_of(report);
+    EXPECT_TRUE(json["since_seconds"].is_null());
+    EXPECT_EQ(json["at"], "now");
+    EXPECT_TRUE(json["owner"].is_null());
+    report.growth.span = {.since = Seconds{580}, .after_warmup = false, .peak = 1759999000.0};
+    report.growth.sentence = "It is known.";
+    report.growth.owner = GrowthOwner{.plane = PlaneKind::tensors_host, .place = "validate (train.py:60)", .bytes = 7};
+    json = json_of(report);
+    EXPECT_EQ(json["since_seconds"], 580);
+    EXPECT_EQ(json["at"], "peak");
+    EXPECT_EQ(json["time"], 1759999000.0);
+    EXPECT_EQ(json["sentence"], "It is known.");
+    EXPECT_EQ(json["owner"]["plane"], "tensors_host");
+    EXPECT_EQ(json["owner"]["line"], "validate (train.py:60)");
+}
+
 TEST(GrowthJson, AbsentIsNullNeverZero) {
     const Json json = json_of(test::grown());
     EXPECT_TRUE(json["resident"][2]["rank"].is_null());
