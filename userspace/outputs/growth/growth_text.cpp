@@ -164,17 +164,24 @@ std::vector<std::string> caller_rows(std::span<const PythonFrame> callers, std::
 // The library frames and native functions that an own line called, outermost first. The ones in the middle are cut:
 // the first shows what the line called, the last what added the memory.
 std::string calls_row(const std::vector<std::string>& calls, std::size_t width) {
+    constexpr std::string_view kHead = "calls ";
     constexpr std::string_view kBetween = " › ";
-    const auto with_head = [&](std::size_t head) {
-        std::vector<std::string> words(calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(head));
-        const std::size_t cut = calls.size() - 1 - head;
-        if (cut > 0) words.push_back(fmt::format("… {} more …", cut));
-        words.push_back(calls.back());
-        return "calls " + joined(words, kBetween);
-    };
-    for (std::size_t head = calls.size() - 1; head > 0; --head)
-        if (std::string row = with_head(head); display_width(row) <= width) return row;
-    return row_of("calls", calls, kBetween, width);
+    constexpr std::size_t kBetweenWidth = 3;
+    const auto cut_text = [](std::size_t cut) { return fmt::format("… {} more …", cut); };
+    // How many of the first frames fit, together with the last one.
+    std::size_t used = kHead.size() + display_width(calls.back());
+    std::size_t head = 0;
+    for (std::size_t i = 0; i + 1 < calls.size(); ++i) {
+        used += display_width(calls[i]) + kBetweenWidth;
+        const std::size_t cut = calls.size() - 2 - i;
+        if (used + (cut > 0 ? display_width(cut_text(cut)) + kBetweenWidth : 0) <= width) head = i + 1;
+        if (used > width) break;
+    }
+    if (head == 0) return row_of("calls", calls, kBetween, width);
+    std::vector<std::string> words(calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(head));
+    if (const std::size_t cut = calls.size() - 1 - head; cut > 0) words.push_back(cut_text(cut));
+    words.push_back(calls.back());
+    return std::string(kHead) + joined(words, kBetween);
 }
 
 // The lines below a call site: the callers of the own line, then the frames that it called.

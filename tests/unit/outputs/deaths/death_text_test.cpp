@@ -28,8 +28,8 @@ TEST(DeathBlock, SaysWhatHappenedWhichRolesHeldMemoryAndWhatToDo) {
                     "  held by    trainer 440 MiB, dataloader worker 40 MiB, launcher 10 MiB",
                     "  verdict    leaking; its own limit was expected in 12 s (10 s to 15 s)",
                     "  precursors near_limit for 45 s",
-                    "  grew       History.append (history.py:41) keeps 400 MiB more than when watching",
-                    "             began.", "  to do      It was leaking: look at what is kept.",
+                    "  grew       History.append (history.py:41) keeps 400 MiB more than when",
+                    "             watching began.", "  to do      It was leaking: look at what is kept.",
                     "  details    memscope report /var/lib/memscope/death-1.json"));
 }
 

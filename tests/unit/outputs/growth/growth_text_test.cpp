@@ -20,7 +20,7 @@ TEST(GrowthText, ExplainsEachPlaneAndItsLimits) {
     const std::string text = text_of(test::grown());
     EXPECT_THAT(text, HasSubstr("RESIDENT  1.2 GiB: live memory, where it was first touched"));
     EXPECT_THAT(text, HasSubstr("MAPPED  2.0 GiB: mapped here and not unmapped since"));
-    EXPECT_THAT(text, HasSubstr("this line need not be the owner"));
+    EXPECT_THAT(text, HasSubstr("need not be the owner"));
     EXPECT_THAT(text, HasSubstr("700 MiB of mapped files, 13 GiB reserved without access"));
 }
 
@@ -106,8 +106,7 @@ TEST(GrowthText, CutsTheMiddleOfTheCalledFrames) {
     native.assign(20, {"at::native::some_function", "/lib/libtorch.so", 1});
     native.front().symbol = "__memset_generic";
     native.back().symbol = "THPVariable_clone";
-    EXPECT_THAT(text_of(report, 100), testing::ContainsRegex("calls THPVariable_clone › .* › … [0-9]+ more … › "
-                                                             "__memset_generic\n"));
+    EXPECT_THAT(text_of(report, 100), HasSubstr("calls THPVariable_clone › … 18 more … › __memset_generic\n"));
 }
 
 TEST(GrowthText, StacksOfOneLineAreOneRowUnlessStacksAreAskedFor) {
