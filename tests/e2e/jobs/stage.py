@@ -1,0 +1,79 @@
+"""What the jobs of owner_lines.py share: the dialogue with the test, and the truth about what a job keeps.
+
+A job prints one line of JSON when it is ready, waits for the line "go", works until it has kept what it wants to keep,
+prints the truth as one line of JSON and waits. Another line, or the end of standard input, ends it at any time. The line
+that allocates most of what the job keeps has the mark "KEEPS", another line that allocates some of it "ALSO KEEPS".
+"""
+import json
+import os
+import re
+import select
+import sys
+import time
+
+SECONDS = 40  # no job works longer
+MIB = 1 << 20
+
+
+def anonymous():
+    """Anonymous memory of this process, swapped memory included, in bytes."""
+    with open('/proc/self/smaps_rollup') as rollup:  # exact; the counters in status lack the per-CPU parts
+        return sum(int(line.split()[1]) << 10 for line in rollup if line.startswith(('Anonymous:', 'Swap:')))
+
+
+class Stage:
+    def __init__(self, script):
+        with open(script) as source:
+            marks = {m.group(1): number for number, line in enumerate(source, 1) for m in [re.search(r'# (KEEPS|ALSO KEEPS)$', line)] if m}
+        self.truth = {'script': os.path.realpath(script), 'line': marks.get('KEEPS'), 'also_line': marks.get('ALSO KEEPS'),
+                      'pid': os.getpid()}
+        self.until = self.next_step = None
+        self.at_fork = 0
+        # A forked process begins with the pages of its parent: only memory beyond that is its own growth.
+        self.forks, self.forked = os.pipe()
+        os.set_blocking(self.forks, False)
+        os.register_at_fork(before=self._before_fork, after_in_child=self._in_child)
+
+    def _before_fork(self):
+        self.at_fork = anonymous()
+
+    def _in_child(self):
+        os.write(self.forked, f'{os.getpid()} {self.at_fork}\n'.encode())  # short writes to a pipe are not mixed
+
+    def ready(self):
+        self._say({'ready': os.getpid()})
+        if sys.stdin.readline().strip() != 'go':
+            sys.exit(0)
+        self.began = time.monotonic()
+        self.until = self.began + SECONDS
+
+    def goes_on(self):
+        """False when the time is over or the test wants an end."""
+        told = bool(select.select([sys.stdin], [], [], 0)[0])
+        return not told and time.monotonic() < self.until
+
+    def pace(self, seconds):
+        """Waits until the step has taken that long, as a trainer waits for its GPU."""
+        now = time.monotonic()
+        if self.next_step:
+            time.sleep(max(0.0, self.next_step - now))
+        self.next_step = max(now, self.next_step or now) + seconds
+
+    def grown(self, kept_bytes, **more):
+        """Prints the truth and waits for the end."""
+        self.truth.update(bytes=kept_bytes, seconds=round(time.monotonic() - self.began, 2), **more)
+        self.truth['forked'] = dict(line.split() for line in self._read_forks().splitlines())
+        self._say(self.truth)
+        sys.stdin.readline()
+        sys.stdout.flush()
+        os._exit(0)  # the processes of a DataLoader end with their parent
+
+    def _read_forks(self):
+        try:
+            return os.read(self.forks, 65536).decode()
+        except BlockingIOError:
+            return ''
+
+    @staticmethod
+    def _say(what):
+        print(json.dumps(what), flush=True)
