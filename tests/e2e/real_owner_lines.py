@@ -40,6 +40,8 @@ def run(check, tarball, folder):
     jobs = {'pages': lambda: pages(check, program, sys.executable, folder, LIMIT)}
     for script in TRAINING:
         jobs[script.removesuffix('.py')] = lambda script=script: train(check, program, sys.executable, folder, script, LIMIT)
+    jobs['kept_in_list_from_start'] = lambda: train(check, program, sys.executable, folder, 'kept_in_list.py', LIMIT,
+                                                    label='kept_in_list_from_start', from_start=True)
     if not os.environ.get('WITHOUT_GPU') and check('there is a GPU, else set WITHOUT_GPU', result.get('gpu')):
         # The network is on the GPU; the outputs that are kept are copied to the host.
         jobs['kept_in_list_cuda'] = lambda: train(check, program, sys.executable, folder, 'kept_in_list.py', LIMIT,

@@ -2,7 +2,8 @@
 
 A job prints one line of JSON when it is ready, waits for the line "go", works until it has kept what it wants to keep,
 prints the truth as one line of JSON and waits. Another line, or the end of standard input, ends it at any time. The line
-that allocates most of what the job keeps has the mark "KEEPS", another line that allocates some of it "ALSO KEEPS".
+that allocates most of what the job keeps has the mark "KEEPS", another line that allocates some of it "ALSO KEEPS". Where a function allocates it for its caller, the line in the function
+has the mark "MAKES", the line of the caller "KEEPS".
 """
 import json
 import os
@@ -21,12 +22,20 @@ def anonymous():
         return sum(int(line.split()[1]) << 10 for line in rollup if line.startswith(('Anonymous:', 'Swap:')))
 
 
+def marked_lines(script):
+    with open(script) as source:
+        return {m.group(1): number for number, line in enumerate(source, 1) for m in [re.search(r'# (KEEPS|ALSO KEEPS|MAKES)$', line)] if m}
+
+
 class Stage:
-    def __init__(self, script):
-        with open(script) as source:
-            marks = {m.group(1): number for number, line in enumerate(source, 1) for m in [re.search(r'# (KEEPS|ALSO KEEPS)$', line)] if m}
+    def __init__(self, script, maker=None):
+        """`maker`: the file that allocates what the job keeps, where that is another one."""
+        marks = marked_lines(script)
         self.truth = {'script': os.path.realpath(script), 'line': marks.get('KEEPS'), 'also_line': marks.get('ALSO KEEPS'),
-                      'pid': os.getpid()}
+                      'caller': None, 'pid': os.getpid()}
+        if maker:
+            self.truth.update(script=os.path.realpath(maker), line=marked_lines(maker)['MAKES'],
+                              caller=[os.path.basename(script), marks['KEEPS']])
         self.until = self.next_step = None
         self.at_fork = 0
         # A forked process begins with the pages of its parent: only memory beyond that is its own growth.

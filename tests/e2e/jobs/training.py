@@ -31,7 +31,7 @@ class Net(nn.Module):
     def forward(self, pictures):
         features = torch.relu(self.first(pictures))
         features = torch.relu(self.second(features))
-        return self.head(features)
+        return self.head(features)  # MAKES
 
 
 class Trainer:

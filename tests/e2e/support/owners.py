@@ -1,5 +1,6 @@
 """Jobs that keep memory at a known line (../jobs), and what `memscope growth` says of them."""
 import contextlib
+import functools
 import json
 import math
 import os
@@ -23,25 +24,31 @@ def anonymous(pid):
 
 
 class Job:
-    """A script of ../jobs in a cgroup of its own. It is ready when the block begins."""
+    """A script of ../jobs in a cgroup of its own. It is ready when the block begins.
 
-    def __init__(self, python, script, folder, limit, arguments=(), environment=None):
+    `watch` gives the watcher of a job, which then starts before the job.
+    """
+
+    def __init__(self, python, script, folder, limit, arguments=(), environment=None, watch=None):
         self.script = str(JOBS / script)
         self.name = script.removesuffix('.py')
         self.log = pathlib.Path(folder, f'{self.name}.log')
         self.argv = [python, '-B', self.script, *arguments]
         self.environment = {**os.environ, 'OMP_NUM_THREADS': '1', 'HOME': str(folder), **(environment or {})}
         self.cgroup = Cgroup(f'ms-owner-{self.name}-{os.getpid()}', limit)
+        self.watch, self.watcher = watch, None
 
     def __enter__(self):
         with contextlib.ExitStack() as stack:
             stack.enter_context(self.cgroup)
+            if self.watch:
+                self.watcher = stack.enter_context(self.watch(self))
             errors = stack.enter_context(self.log.open('w'))
             self.child = stack.enter_context(process(self.argv, self.cgroup, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                                      stderr=errors, text=True, env=self.environment))
             if 'ready' not in self.child.stdout.readline():
                 raise GaveUp(f'{self.name} did not start: {tail(self.log, 1500)}')
-            self.before = {pid: anonymous(pid) for pid in self.cgroup.pids()}
+            self.before = {pid: 0 if self.watch else anonymous(pid) for pid in self.cgroup.pids()}
             self.stack = stack.pop_all()
         return self
 
@@ -161,7 +168,7 @@ def watched(program, folder, job, *options):
     return Watcher(str(program), str(folder), '--cgroup', job.cgroup.name, '--interval', '500ms', *options)
 
 
-def check_owner(check, label, answer, truth, script):
+def check_owner(check, label, answer, truth):
     """The line that is named first is the line that keeps, or memscope says that it does not know."""
     accused = answer.accused()
     print(f'     {label}: {answer.sentence()}', flush=True)
@@ -172,8 +179,8 @@ def check_owner(check, label, answer, truth, script):
     if accused is None:
         check(f'{label}: memscope names the line or says that it does not know', answer.does_not_know(), answer.text[:600])
         return 'not known'
-    wanted = os.path.basename(script), truth['line']
-    right = check(f'{label}: the line that is named keeps the memory', accused[:2] == wanted, (accused, wanted))
+    wanted = [(os.path.basename(truth['script']), truth['line']), *([tuple(truth['caller'])] if truth['caller'] else [])]
+    right = check(f'{label}: the line that is named keeps the memory', accused[:2] in wanted, (accused, wanted))
     share = tolerance(truth['bytes'])
     check(f'{label}: its bytes are right within {share:.0%}', not right or near(accused[2], truth['bytes'], share),
           f'{accused[2] / MIB:.1f} of {truth["bytes"] / MIB:.1f} MiB')
@@ -192,6 +199,7 @@ def check_plane(check, label, answer, plane, script, line, wanted, share):
 TRAINING = {
     'kept_in_list.py': 'tensors_host',
     'kept_in_dict.py': 'tensors_host',
+    'kept_from_forward.py': 'tensors_host',
     'kept_in_worker.py': None,
     'healthy_spikes.py': None,
     'kept_shared_memory.py': 'mapped',
@@ -200,20 +208,28 @@ TRAINING = {
 }
 
 
-def train(check, program, python, folder, script, limit, environment=None, label=None):
-    """Runs one job under memscope and checks what memscope says of it. Returns the figures."""
+def train(check, program, python, folder, script, limit, environment=None, label=None, from_start=False):
+    """Runs one job under memscope and checks what memscope says of it. Returns the figures.
+
+    `from_start`: memscope watches before the job starts. Otherwise it starts when the job is ready to grow.
+    """
     label = label or script.removesuffix('.py')
     exact = TRAINING[script]
-    with Job(python, script, folder, limit, environment=environment) as job, watched(program, folder, job) as watcher:
+    watch = functools.partial(watched, program, folder)
+    with Job(python, script, folder, limit, environment=environment, watch=watch if from_start else None) as job, \
+            contextlib.nullcontext(job.watcher) if from_start else watch(job) as watcher:
         truth = job.tell('go')
         answer = settled(program, job, truth['forked'])
         changed = job.changed(truth['forked'])
         check_sums(check, label, answer, changed)
-        named = check_owner(check, label, answer, truth, job.script)
+        named = check_owner(check, label, answer, truth)
         if exact:
-            lines = check_plane(check, label, answer, exact, job.script, truth['line'], truth['bytes'], 0.05)
-            check(f'{label}: no line has more in {exact}', next(iter(lines), None) == (job.script, truth['line']), list(lines.items())[:3])
+            lines = check_plane(check, label, answer, exact, truth['script'], truth['line'], truth['bytes'], 0.05)
+            check(f'{label}: no line has more in {exact}', next(iter(lines), None) == (truth['script'], truth['line']), list(lines.items())[:3])
             check(f'{label}: {exact} did not pause', exact in answer.json and 'paused' not in answer.reasons(exact), answer.reasons(exact))
+        if truth['caller']:
+            file, line = truth['caller']
+            check(f'{label}: the text shows the caller that keeps', f'({file}:{line})' in answer.text, answer.text[:1500])
         if truth['also_line']:
             check_plane(check, label, answer, exact, job.script, truth['also_line'], truth['also_bytes'], 0.05)
         if script == 'healthy_spikes.py':
