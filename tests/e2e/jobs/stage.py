@@ -1,9 +1,12 @@
 """What the jobs of owner_lines.py share: the dialogue with the test, and the truth about what a job keeps.
 
 A job prints one line of JSON when it is ready, waits for the line "go", works until it has kept what it wants to keep,
-prints the truth as one line of JSON and waits. Another line, or the end of standard input, ends it at any time. The line
-that allocates most of what the job keeps has the mark "KEEPS", another line that allocates some of it "ALSO KEEPS". Where a function allocates it for its caller, the line in the function
-has the mark "MAKES", the line of the caller "KEEPS".
+or until it gets another line, prints the truth as one line of JSON and waits. Another line, or the end of standard input,
+ends it.
+
+The line that allocates most of what the job keeps has the mark "KEEPS", another line that allocates some of it "ALSO
+KEEPS". Where a function allocates it for its caller, the line in the function has the mark "MAKES", the line of the
+caller "KEEPS".
 """
 import json
 import os
@@ -58,8 +61,10 @@ class Stage:
 
     def goes_on(self):
         """False when the time is over or the test wants an end."""
-        told = bool(select.select([sys.stdin], [], [], 0)[0])
-        return not told and time.monotonic() < self.until
+        if select.select([sys.stdin], [], [], 0)[0]:
+            sys.stdin.readline()
+            return False
+        return time.monotonic() < self.until
 
     def pace(self, seconds):
         """Waits until the step has taken that long, as a trainer waits for its GPU."""
