@@ -24,7 +24,7 @@ def main():
     trainer = Segmentation(stage)
     trainer.warm_up()
     stage.ready()
-    trainer.run(lambda: trainer.kept() >= 100 * MIB)
+    trainer.run(lambda: trainer.kept() >= 80 * MIB)
     stage.grown(trainer.kept(), steps=trainer.steps)
 
 

@@ -19,7 +19,7 @@ class Classifier:
         self.net = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, WIDTH), nn.ReLU(), nn.Linear(WIDTH, 8))
         self.optimizer = torch.optim.Adam(self.net.parameters())
         self.loader = DataLoader(TensorDataset(torch.randn(8192, WIDTH), torch.randint(0, 8, (8192,))), batch_size=BATCH,
-                                 num_workers=1, persistent_workers=True)
+                                 num_workers=1, persistent_workers=True, multiprocessing_context='fork')
         self.steps = 0
         self.kept_outputs = []
         self.began = None

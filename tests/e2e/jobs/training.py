@@ -44,7 +44,7 @@ class Trainer:
         self.device = 'cuda' if torch.cuda.is_available() and os.environ.get('JOB_DEVICE') == 'cuda' else 'cpu'
         self.net = Net().to(self.device)
         self.optimizer = torch.optim.SGD(self.net.parameters(), lr=0.01, momentum=0.9)
-        self.loader = DataLoader(dataset, batch_size=BATCH, num_workers=workers, persistent_workers=workers > 0)
+        self.loader = DataLoader(dataset, batch_size=BATCH, num_workers=workers, persistent_workers=True, multiprocessing_context='fork')
         self.pictures = torch.rand(32, 3, SIDE, SIDE, device=self.device)
         self.steps = 0
 
