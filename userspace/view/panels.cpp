@@ -89,7 +89,7 @@ std::vector<RoleGrowth> by_role(const GrowthPlane& plane) {
 std::vector<Line> growth_panel(const Growth* growth, GrowthPanel plane, double now, std::size_t width) {
     const bool resident = plane == GrowthPanel::resident;
     std::vector<Line> lines;
-    if (growth)
+    if (growth && !growth->sentence.empty())
         for (const std::string& row : wrapped_lines(printable(growth->sentence), width > 2 ? width - 2 : 1))
             lines.push_back(Line{}.add(" " + row, Style::bold));
     lines.push_back(
