@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::size_t kMostSweptPerTick = 16384;
 constexpr std::uint64_t kRateSpanNs = 5'000'000'000;
-constexpr std::uint64_t kShortestSpanNs = 500'000'000;
+constexpr std::uint64_t kShortestSpanNs = 10'000'000;
 // The programs measure their own time. The breakpoint of a user probe costs more than that: the exception, the search
 // for the probe and the single step over the replaced instruction. Measured with an empty program: see docs/growth.md.
 constexpr double kProbeSeconds = 1.5e-6;
