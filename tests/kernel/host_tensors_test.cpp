@@ -7,7 +7,7 @@
 
 namespace memscope {
 
-// The tests find these functions by name. `function` is inlined, so the caller of the library is the function itself.
+// The tests find these functions by name.
 extern "C" {
 [[gnu::noinline]] void keep_outputs(const FakeHostTensors& tensors, std::uint64_t address, std::uint64_t bytes) {
     tensors.allocate(address, bytes);

@@ -10,9 +10,11 @@ namespace {
 
 constexpr std::size_t kMostSweptPerTick = 16384;
 constexpr std::uint64_t kRateSpanNs = 5'000'000'000;
-constexpr std::uint64_t kShortestSpanNs = 500'000'000;
-// The programs measure their own time. The breakpoint of a user probe costs more than that: the exception, the search
-// for the probe and the single step over the replaced instruction. Measured with an empty program: see docs/growth.md.
+constexpr std::uint64_t kShortestSpanNs = 10'000'000;
+// The programs measure their own time, without the breakpoint of the user probe: the exception, the search for the
+// probe and the single step over the replaced instruction. This is an assumption: a generic tracing tool needed 5 us
+// for New and Delete together on an x86_64 GPU host, and the programs took about 2 us of that in a virtual machine,
+// where each breakpoint cost 5 to 7 us.
 constexpr double kProbeSeconds = 1.5e-6;
 
 }  // namespace
