@@ -59,7 +59,6 @@ TEST_F(Sites, OneSiteOfSeveralProcessesIsOne) {
     const BookedGrowth first = grown(1, 10, 5);
     BookedGrowth second = first;
     second.pid = 6;
-    second.living = false;
     const GrowthPlane plane = SiteNames(symbols, NativeReads::Wait::no).plane({first, second});
     ASSERT_EQ(plane.sites.size(), 1U);
     EXPECT_EQ(plane.sites[0].bytes, 20);
