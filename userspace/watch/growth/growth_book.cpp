@@ -121,14 +121,16 @@ std::vector<StackId> GrowthBook::end(SpaceId space) {
     return gone;
 }
 
-// Removes the smallest half of the stacks of an address space.
-void GrowthBook::fold_space(Space& space, const SizeOf& size_of, Folded& folded) {
+void GrowthBook::fold_space(Space& space, const SizeOf& size_of, Remove which, Folded& folded) {
     std::vector<std::pair<std::int64_t, StackId>> by_size;
     by_size.reserve(space.stacks.size());
     for (const StackId id : space.stacks)
         if (const auto size = size_of(id)) by_size.emplace_back(*size, id);
     std::sort(by_size.begin(), by_size.end());
-    by_size.resize(std::min(by_size.size(), (space.stacks.size() + 1) / 2));
+    const auto holds = std::ranges::find_if(by_size, [](const auto& each) { return each.first > 0; });
+    const std::size_t most =
+        which == Remove::empty_ones ? static_cast<std::size_t>(holds - by_size.begin()) : (space.stacks.size() + 1) / 2;
+    by_size.resize(std::min(by_size.size(), most));
     for (const auto& [size, id] : by_size) {
         space.stacks.erase(id);
         rename(stacks_[id], space, nullptr);
@@ -138,9 +140,11 @@ void GrowthBook::fold_space(Space& space, const SizeOf& size_of, Folded& folded)
     }
 }
 
-GrowthBook::Folded GrowthBook::fold(const SizeOf& size_of) {
-    Folded folded;
-    if (!is_full()) return folded;
+bool GrowthBook::has_crowded_space() const {
+    return std::ranges::any_of(spaces_, [this](const auto& each) { return is_crowded(each.second); });
+}
+
+void GrowthBook::fold_all(const SizeOf& size_of, Folded& folded) {
     if (name_bytes_ > limits_.name_bytes) forget_unused_sites();
     const bool too_many_names = name_bytes_ > limits_.name_bytes;
     std::vector<std::pair<std::size_t, Space*>> by_weight;
@@ -154,10 +158,20 @@ GrowthBook::Folded GrowthBook::fold(const SizeOf& size_of) {
     };
     for (const auto& [weight, space] : by_weight) {
         if (has_room()) break;
-        fold_space(*space, size_of, folded);
+        fold_space(*space, size_of, Remove::smallest_half, folded);
         if (too_many_names) forget_unused_sites();
     }
-    forget_unused_sites();
+}
+
+GrowthBook::Folded GrowthBook::fold(const SizeOf& size_of) {
+    Folded folded;
+    for (auto& [id, space] : spaces_) {
+        if (!is_crowded(space)) continue;
+        fold_space(space, size_of, Remove::empty_ones, folded);
+        if (space.stacks.size() > limits_.of_space / 4 * 3) fold_space(space, size_of, Remove::smallest_half, folded);
+    }
+    if (is_full()) fold_all(size_of, folded);
+    if (!folded.stacks.empty()) forget_unused_sites();
     return folded;
 }
 

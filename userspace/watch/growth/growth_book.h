@@ -40,6 +40,7 @@ class GrowthBook {
   public:
     struct Limits {
         std::size_t stacks = 12288;
+        std::size_t of_space = 2304;                      // stacks of one address space
         std::size_t name_bytes = std::size_t{64} << 20U;  // names of all call sites together
     };
     GrowthBook() : GrowthBook(Limits{}) {}
@@ -61,14 +62,16 @@ class GrowthBook {
     std::set<pid_t> growing() const;  // processes that have stacks
 
     // If there are too many stacks or names: removes the smallest stacks of the processes that have most, so that a
-    // process with many names does not cost another process its names. `size_of` returns the bytes of a stack, or
-    // `nullopt` if the stack must stay.
+    // process with many names does not cost another process its names. If one address space has too many stacks:
+    // removes those that hold nothing any more, else the smallest, so that it can have others. `size_of` returns the
+    // bytes of a stack, or `nullopt` if the stack must stay.
     using SizeOf = std::function<std::optional<std::int64_t>(StackId)>;
     struct Folded {
         std::vector<StackId> stacks{};
         std::map<pid_t, std::uint32_t> lost{};  // how many stacks each process lost
     };
     bool is_full() const { return stacks_.size() > limits_.stacks || name_bytes_ > limits_.name_bytes; }
+    bool has_crowded_space() const;
     Folded fold(const SizeOf& size_of);
 
     const CallSitePtr* site_of(StackId stack) const;
@@ -95,7 +98,10 @@ class GrowthBook {
     CallSitePtr interned(CallSite site);
     void rename(Stack& stack, Space& space, CallSitePtr site);
     void forget_unused_sites();
-    void fold_space(Space& space, const SizeOf& size_of, Folded& folded);
+    bool is_crowded(const Space& space) const { return space.stacks.size() > limits_.of_space; }
+    enum class Remove { empty_ones, smallest_half };
+    void fold_space(Space& space, const SizeOf& size_of, Remove which, Folded& folded);
+    void fold_all(const SizeOf& size_of, Folded& folded);
 
     Limits limits_;
     std::size_t name_bytes_ = 0;  // of sites_

@@ -52,8 +52,9 @@ std::vector<LineGrowth> by_line(const std::vector<BookedGrowth>& touched, const 
 
 namespace {
 
-constexpr std::size_t kMostDeferred = 4096;                        // records, of about 2 KiB each
-constexpr GrowthBook::Limits kLimits{.stacks = MS_SITES * 3 / 4};  // of the kernel's map
+constexpr std::size_t kMostDeferred = 4096;  // records, of about 2 KiB each
+// Of the BPF maps and of the number that one process may send.
+constexpr GrowthBook::Limits kLimits{.stacks = MS_SITES * 3 / 4, .of_space = MS_STACKS_PER_PROCESS * 3 / 4};
 
 Seconds boot_time() { return Seconds(static_cast<double>(read_clock().boot_ns) * 1e-9); }
 
@@ -247,7 +248,7 @@ void GrowthRecorder::read_spaces(const ProcessTable& processes) {
 }
 
 void GrowthRecorder::make_room() {
-    if (!book_.is_full()) return;
+    if (!book_.is_full() && !book_.has_crowded_space()) return;
     std::set<StackId> held = mapped_.stacks();
     held.merge(gpu_.stacks());
     held.merge(host_tensors_.stacks());
@@ -301,10 +302,15 @@ void GrowthRecorder::keep_last(const TrackedProcess& process) {
     const auto tensors = host_tensors_.end(id);
     if (ended_.size() >= kMostEnded) return;
     const auto space = spaces_.find(id.pid);
+    const auto resident = resident_.held(id);
+    std::int64_t unknown = 0;
+    for (const HeldAtStack& at : resident)
+        if (!book_.site_of(at.stack)) unknown += at.bytes;
     ended_[id] = {.at = boot_time(),
-                  .resident = largest(named(resident_.held(id))),
+                  .resident = largest(named(resident)),
                   .mapped = largest(named(mapped_.held(id))),
                   .tensors_host = largest(named(tensors)),
+                  .unknown_resident = unknown,
                   .start_bytes = space == spaces_.end() ? 0 : space->second.start_bytes};
 }
 
@@ -371,6 +377,7 @@ void GrowthRecorder::mind_budget() {
 BookedPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
     if (stacks_.method() == ResidentMethod::none) return {};
     std::vector<HeldAtStack> stacks;
+    std::int64_t unknown = 0;  // of processes that have ended
     std::int64_t without_sample = 0;
     std::int64_t before = 0;
     bool paused = false;
@@ -383,7 +390,8 @@ BookedPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
             const auto space = spaces_.find(id.pid);
             std::int64_t rest = process.task.memory ? number(held_by(*process.task.memory)) : 0;
             if (ended != ended_.end()) {
-                rest -= ended->second.start_bytes;
+                rest -= ended->second.start_bytes + ended->second.unknown_resident;
+                unknown += ended->second.unknown_resident;
                 for (const BookedGrowth& each : ended->second.resident) rest -= each.bytes;
             } else if (space != spaces_.end() && space->second.process == id) {
                 rest -= space->second.start_bytes;
@@ -398,6 +406,7 @@ BookedPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
         }
     }
     BookedPlane plane = held_plane(target, stacks, &Ended::resident);
+    say(plane, "unknown_stack", unknown);
     say(plane, paused ? "paused" : "no_address", without_sample);
     say(plane, "before", before);
     return plane;

@@ -98,6 +98,7 @@ class GrowthRecorder {
         std::vector<BookedGrowth> resident{};  // without roles
         std::vector<BookedGrowth> mapped{};
         std::vector<BookedGrowth> tensors_host{};
+        std::int64_t unknown_resident = 0;  // at stacks without names
         std::int64_t start_bytes = 0;
     };
     void keep_last(const TrackedProcess& process);

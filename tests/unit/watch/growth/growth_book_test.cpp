@@ -97,6 +97,35 @@ TEST(GrowthBook, FoldsTheSmallestStacksOfTheProcessThatHasMost) {
     EXPECT_TRUE(book.knows(stack_id(5)));
 }
 
+// A job with thousands of transient allocations a second has new stacks all the time.
+TEST(GrowthBook, OfOneProcessWithTooManyStacksThoseThatHoldNothingGoFirst) {
+    GrowthBook book(GrowthBook::Limits{.of_space = 8});
+    std::map<StackId, std::int64_t> held;
+    for (std::uint64_t id = 1; id <= 12; ++id) {
+        book.learn(stack_of(2, id), site_at("passes_by", static_cast<int>(id)));
+        if (id % 4 == 0) held[stack_id(id)] = 1;
+    }
+    EXPECT_FALSE(book.is_full());
+    ASSERT_TRUE(book.has_crowded_space());
+    const auto folded = book.fold(sizes(held));
+    EXPECT_THAT(folded.lost, ElementsAre(std::pair<const pid_t, std::uint32_t>{2, 9U}));
+    EXPECT_EQ(book.stack_count(), 3U);
+    for (const std::uint64_t id : {4, 8, 12}) EXPECT_TRUE(book.knows(stack_id(id))) << id;
+    EXPECT_FALSE(book.has_crowded_space());
+}
+
+TEST(GrowthBook, OfOneProcessWhoseStacksAllHoldMemoryTheSmallestGo) {
+    GrowthBook book(GrowthBook::Limits{.of_space = 8});
+    std::map<StackId, std::int64_t> held;
+    for (std::uint64_t id = 1; id <= 12; ++id) {
+        book.learn(stack_of(2, id), site_at("keeps", static_cast<int>(id)));
+        held[stack_id(id)] = static_cast<std::int64_t>(id);
+    }
+    book.fold(sizes(held));
+    EXPECT_EQ(book.stack_count(), 6U);
+    EXPECT_TRUE(book.knows(stack_id(12)));
+}
+
 TEST(GrowthBook, AStackThatMustStayIsNotFolded) {
     GrowthBook book(GrowthBook::Limits{.stacks = 1});
     book.learn(stack_of(2, 1), site_at("load"));
