@@ -59,7 +59,7 @@ constexpr Reason kReasons[] = {
     {"pending", "at stacks that are still being read: ask again in a moment"},
     {"paused", "while the hook was off because it cost too much"},
     {"no_address", "grown without an address: populated, locked, or by the kernel"},
-    {"before", "memory from before watching began, freed since"},
+    {"before", "memory from before watching began, freed since, or sampling error"},
     {"freed_since", "freed since then"},
     {"small_before", "held then at call sites that were too small to be remembered"},
     {"smaller_sites", "at smaller call sites"},
