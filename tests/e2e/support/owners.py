@@ -251,7 +251,8 @@ def train(check, program, python, folder, script, limit, environment=None, label
             check(f'{label}: the text says so', 'paused' in answer.text, answer.text[-800:])
         dropped = losses(watcher)
         # At thousands of storages a second there are more different stacks than fit into the ring buffer until the pause.
-        overload = {'memscope_events_dropped_total{reason="stacks_full"}'} if script == 'many_storages.py' else set()
+        full = {f'memscope_events_dropped_total{{reason="{reason}"}}' for reason in ('stacks_full', 'host_sites_full')}
+        overload = full if script == 'many_storages.py' else set()
         check(f'{label}: nothing was dropped', not set(dropped) - overload, dropped)
         return {'truth': truth, 'growth_bytes': changed, 'outcome': named, 'sentence': answer.sentence(), 'text': answer.text,
                 'unattributed': answer.json['unattributed'], 'dropped': dropped,

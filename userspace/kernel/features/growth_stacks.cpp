@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
 #include <iterator>
 #include <linux/perf_event.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -34,31 +36,40 @@ Result<Fd> open_faults(std::uint64_t kind, int cpu) {
     return fd;
 }
 
-Result<Link> attach_to_faults(bpf_program* program, std::uint64_t kind, int cpu) {
-    auto fd = open_faults(kind, cpu);
-    if (!fd) return fd.error();
-    Link link(bpf_program__attach_perf_event(program, fd->get()));
-    if (!link) return system_error(errno, "attach to page faults");
-    (void)fd->release();  // the link closes it
-    return link;
+// An event of page faults with a BPF program. It is opened once and then switched on and off, because opening it again
+// may take capabilities that memscope has given up by then.
+struct FaultEvent {
+    Fd event{};
+    Link link{};
+};
+
+Result<FaultEvent> attach_to_faults(bpf_program* program, std::uint64_t kind, int cpu) {
+    auto event = open_faults(kind, cpu);
+    if (!event) return event.error();
+    Fd of_link(::fcntl(event->get(), F_DUPFD_CLOEXEC, 0));
+    if (!of_link) return system_error(errno, "count page faults");
+    FaultEvent fault{.event = std::move(*event), .link = Link(bpf_program__attach_perf_event(program, of_link.get()))};
+    if (!fault.link) return system_error(errno, "attach to page faults");
+    (void)of_link.release();  // the link closes it
+    return fault;
 }
 
 // On all online CPUs or on none, because growth on a CPU without the program would have no stack.
-Result<std::vector<Link>> attach_to_all_faults(bpf_program* program) {
-    std::vector<Link> links;
+Result<std::vector<FaultEvent>> attach_to_all_faults(bpf_program* program) {
+    std::vector<FaultEvent> faults;
     Error last = plain_error("count page faults: no CPU is online");
     for (int cpu = 0; cpu < libbpf_num_possible_cpus(); ++cpu)
         for (const std::uint64_t kind : kServedFaults) {
-            auto link = attach_to_faults(program, kind, cpu);
-            if (link)
-                links.push_back(std::move(*link));
-            else if (link.error().code.value() == ENODEV)
-                last = link.error();  // the CPU is not online
+            auto fault = attach_to_faults(program, kind, cpu);
+            if (fault)
+                faults.push_back(std::move(*fault));
+            else if (fault.error().code.value() == ENODEV)
+                last = fault.error();  // the CPU is not online
             else
-                return link.error();
+                return fault.error();
         }
-    if (links.empty()) return last;
-    return links;
+    if (faults.empty()) return last;
+    return faults;
 }
 
 }  // namespace
@@ -68,6 +79,7 @@ struct GrowthStacks::State {
     std::string_view resident{};  // programs in the page fault: at the counter of pages, and at the served fault
     std::string_view fault{};     // empty: net changes only
     ResidentMethod method = ResidentMethod::none;
+    std::vector<FaultEvent> faults{};
     std::vector<Link> resident_links{};  // of these programs
     Ring ring{};
     std::size_t most_at_once = 1;  // maximum number of records per drain()
@@ -115,13 +127,21 @@ struct GrowthStacks::State {
         if (method == ResidentMethod::none) return Done{};
         auto links = memscope::attach(object.object(), {resident});
         if (!links) return links.error();
-        if (!fault.empty()) {
-            auto faults = attach_to_all_faults(program(fault));
-            if (!faults) return faults.error();
-            std::ranges::move(*faults, std::back_inserter(*links));
+        if (!fault.empty() && faults.empty()) {
+            auto attached = attach_to_all_faults(program(fault));
+            if (!attached) return attached.error();
+            faults = std::move(*attached);
         }
+        for (const FaultEvent& each : faults)
+            if (::ioctl(each.event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
+                return system_error(errno, "switch on the events of page faults");
         resident_links = std::move(*links);
         return Done{};
+    }
+
+    void detach_resident() {
+        resident_links.clear();
+        for (const FaultEvent& each : faults) (void)::ioctl(each.event.get(), PERF_EVENT_IOC_DISABLE, 0);
     }
 };
 
@@ -152,7 +172,7 @@ Result<std::unique_ptr<GrowthStacks>> GrowthStacks::start(const Plan& plan, cons
 }
 
 void GrowthStacks::pause() {
-    state_->resident_links.clear();
+    state_->detach_resident();
     ++state_->object->bss->period;  // from now on changes are attributed to no stack
 }
 

@@ -302,6 +302,7 @@ void GrowthRecorder::keep_last(const TrackedProcess& process) {
     const auto tensors = host_tensors_.end(id);
     if (ended_.size() >= kMostEnded) return;
     const auto space = spaces_.find(id.pid);
+    resident_.settle(id);
     const auto resident = resident_.held(id);
     std::int64_t unknown = 0;
     for (const HeldAtStack& at : resident)

@@ -23,6 +23,15 @@ void ResidentRecorder::ranges_drained() {
     if (drained_ns_ > kSendingNs) samples_.forget_events_before(drained_ns_ - kSendingNs);
 }
 
+void ResidentRecorder::settle(const ProcessId& process) {
+    const std::lock_guard lock(mutex_);
+    std::erase_if(waiting_, [&](const GrowthSample& sample) {
+        if (sample.process != process) return false;
+        samples_.add(sample);
+        return true;
+    });
+}
+
 void ResidentRecorder::end(const ProcessId& process) {
     const std::lock_guard lock(mutex_);
     samples_.end(process);

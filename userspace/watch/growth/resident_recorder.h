@@ -24,6 +24,7 @@ class ResidentRecorder {
     void samples_drained(std::uint64_t time_ns);  // all samples up to this time were added
     void apply(const RangeEvent& event);
     void ranges_drained();
+    void settle(const ProcessId& process);  // counts its last samples at once, because it has ended
     void end(const ProcessId& process);
     void forget_stacks(const std::vector<StackId>& stacks);
     // Continues to check pages, within a share of one CPU.
