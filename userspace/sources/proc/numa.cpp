@@ -51,7 +51,7 @@ std::string node_list_text(const NodeSet& nodes) {
     for (auto at = nodes.begin(); at != nodes.end();) {
         const int first = *at;
         int last = first;
-        while (++at != nodes.end() && *at == last + 1) last = *at;
+        for (++at; at != nodes.end() && *at == last + 1; ++at) last = *at;
         text += fmt::format("{}{}", text.empty() ? "" : ",", first);
         if (last > first) text += fmt::format("-{}", last);
     }
