@@ -8,11 +8,13 @@
 namespace memscope {
 namespace {
 
+using testing::AllOf;
 using testing::Contains;
 using testing::Field;
 using testing::HasSubstr;
 using testing::Not;
 using testing::SizeIs;
+using testing::StartsWith;
 
 constexpr CgroupId kOuter{1};
 constexpr CgroupId kInner{2};
@@ -31,6 +33,7 @@ struct Recording {
     std::uint64_t trainer = 2 * kGiB;       // anonymous memory
     std::optional<std::uint64_t> worker{};  // the same, of a DataLoader worker; none: there is no worker
     bool trainer_lives = true;
+    std::string limit_owner = "job/inner";
     ReclaimStalls inner_stalls{};
     DeathLookups lookups{};
 
@@ -72,7 +75,7 @@ struct Recording {
     MemoryState memory() const {
         const Bytes held{trainer + worker.value_or(0)};
         MemoryState memory{.usage = held, .by_kind = {.anon = held}, .unreclaimable = held};
-        memory.candidates = {{"job/inner", {4 * kGiB}, memory.unreclaimable}};
+        memory.candidates = {{limit_owner, {4 * kGiB}, memory.unreclaimable}};
         memory.effective = nearest_limit(memory.candidates);
         return memory;
     }
@@ -330,6 +333,41 @@ TEST(WatchState, APrecursorSaysHowMuchMemoryIsFreeInsideMalloc) {
     ASSERT_THAT(last.targets.at(1).precursors, SizeIs(1));
     EXPECT_EQ(last.targets[1].precursors[0].kind, PrecursorKind::near_limit);
     EXPECT_THAT(last.targets[1].precursors[0].reason, HasSubstr("2.0 GiB of 3.7 GiB are free inside malloc"));
+}
+
+std::string eta_reason_of(const TargetSnapshot& target) {
+    for (const Precursor& each : target.precursors)
+        if (each.kind == PrecursorKind::eta) return each.reason;
+    return "there is no eta";
+}
+
+TEST(WatchState, EtaSaysThatAJobGrowsAndNotThatItLeaksIfMallocKeepsTheMemoryFree) {
+    Recording job;
+    job.limit_owner = "own";
+    job.trainer = 2600 * kMiB;
+    job.run(1200, 0);
+    job.state.take(census(kTrainer, job.now(), job.trainer, 100 * kMiB));
+    EXPECT_THAT(eta_reason_of(job.run(2400, kMiB / 2).targets.at(1)), StartsWith("it leaks, and at this rate"));
+    job.state.take(census(kTrainer, job.now(), job.trainer, 1300 * kMiB));
+    EXPECT_THAT(eta_reason_of(job.tick().targets.at(1)),
+                AllOf(StartsWith("it grows, and at this rate its own limit of 4.0 GiB is full in"),
+                      HasSubstr("; 1.3 GiB of 3.7 GiB are free inside malloc"),
+                      HasSubstr("This is not a leak of your objects")));
+}
+
+// Less than a quarter of the memory is free, so the reason does not describe it, but it is most of the growth.
+TEST(WatchState, EtaSaysThatAJobGrowsIfMostOfItsGrowthIsFreeInsideMalloc) {
+    Recording job;
+    job.limit_owner = "own";
+    job.trainer = 3277 * kMiB;
+    job.run(1200, 0);
+    job.state.take(census(kTrainer, job.now(), job.trainer, 10 * kMiB));
+    EXPECT_THAT(eta_reason_of(job.run(1200, kMiB / 2).targets.at(1)), StartsWith("it leaks, and at this rate"));
+    job.state.take(census(kTrainer, job.now(), job.trainer, 600 * kMiB));
+    const Snapshot after = job.tick();
+    ASSERT_TRUE(after.targets.at(1).verdict()->cause);
+    EXPECT_THAT(eta_reason_of(after.targets[1]),
+                AllOf(StartsWith("it grows, and at this rate its own limit"), Not(HasSubstr("free inside malloc"))));
 }
 
 TEST(WatchState, CensusesAreWantedWhenALeakIsFound) {

@@ -69,6 +69,12 @@ bool concerns_host(PrecursorKind kind, const PrecursorSettings& settings, const 
     }
 }
 
+// The whole reason is kept until the precursor ends, so that its two halves never come from different ticks.
+Reason with_free_memory(Reason reason, const PrecursorInputs& inputs) {
+    if (reason && !inputs.free_memory.empty()) *reason += "; " + inputs.free_memory;
+    return reason;
+}
+
 // The others are about /dev/shm and the host, which do not change when processes exit.
 bool is_about_processes(PrecursorKind kind) {
     return kind != PrecursorKind::shm_full && kind != PrecursorKind::host_low;
@@ -111,9 +117,9 @@ void Precursors::count(Seconds now, const PrecursorInputs& inputs) {
 std::optional<std::string> Precursors::reason_for(PrecursorKind kind, const PrecursorInputs& inputs) const {
     switch (kind) {
         case PrecursorKind::eta:
-            return eta_reason(settings_, inputs);
+            return with_free_memory(eta_reason(settings_, inputs), inputs);
         case PrecursorKind::near_limit:
-            return near_limit_reason(settings_, inputs.limit);
+            return with_free_memory(near_limit_reason(settings_, inputs.limit), inputs);
         case PrecursorKind::pressure:
             return pressure_reason(settings_, inputs.pressure_full);
         case PrecursorKind::reclaim:
@@ -169,8 +175,12 @@ std::string percent(double share) {
     return value < 10 ? fmt::format("{:.1f} %", value) : fmt::format("{:.0f} %", std::floor(value));
 }
 
-std::string_view plain_word(Verdict verdict) {
-    switch (verdict) {
+// Growth that consists of freed memory, or comes with a text about it, is not called a leak: that text says that it is
+// none.
+bool is_called_leak(const PrecursorInputs& inputs) { return !inputs.allocator_grows && inputs.free_memory.empty(); }
+
+std::string_view plain_word(const PrecursorInputs& inputs) {
+    switch (inputs.verdict) {
         case Verdict::insufficient:
             return "is not judged yet";
         case Verdict::warming_up:
@@ -180,7 +190,7 @@ std::string_view plain_word(Verdict verdict) {
         case Verdict::spiky:
             return "is spiky";
         case Verdict::leaking:
-            return "leaks, too";
+            return is_called_leak(inputs) ? "leaks, too" : "grows, too";
     }
     return "";
 }
@@ -192,22 +202,23 @@ std::string left_text(const Forecast& forecast) {
 bool is_own(const EffectiveLimit& limit) { return limit.owner == "own"; }
 
 // Says whose growth fills the limit of an ancestor or of the host. If it is that of another job, this job is healthy.
-std::string by_whom(const Forecast& forecast, Verdict own) {
+std::string by_whom(const Forecast& forecast, const PrecursorInputs& inputs) {
     if (is_own(*forecast.limit)) return "";
     if (forecast.own_share >= 0.5) return ", mostly by this job";
-    return fmt::format(", mostly by others (this job {})", plain_word(own));
+    return fmt::format(", mostly by others (this job {})", plain_word(inputs));
 }
 
 std::string held_text(const EffectiveLimit& limit) {
     return fmt::format("{} of {} ({})", human_size(limit.held()), limit_and_size(limit), percent(limit.held_share()));
 }
 
-std::string leak_reason(const Forecast& forecast, Verdict own) {
+std::string leak_reason(const Forecast& forecast, const PrecursorInputs& inputs) {
     if (is_own(*forecast.limit))
-        return fmt::format("it leaks, and at this rate {} is full {}: save a checkpoint now",
-                           limit_and_size(*forecast.limit), left_text(forecast));
+        return fmt::format("it {}, and at this rate {} is full {}: save a checkpoint now",
+                           is_called_leak(inputs) ? "leaks" : "grows", limit_and_size(*forecast.limit),
+                           left_text(forecast));
     return fmt::format("{} fills up at {}{}, and is full {}: save a checkpoint now", limit_and_size(*forecast.limit),
-                       human_rate(forecast.rate), by_whom(forecast, own), left_text(forecast));
+                       human_rate(forecast.rate), by_whom(forecast, inputs), left_text(forecast));
 }
 
 std::string spike_reason(const Forecast& forecast) {
@@ -221,9 +232,9 @@ std::string warmup_reason(const Forecast& forecast) {
                        alone ? "" : ", together with other jobs,", held_text(*forecast.limit), left_text(forecast));
 }
 
-std::string trend_reason(const Forecast& forecast, Verdict own) {
+std::string trend_reason(const Forecast& forecast, const PrecursorInputs& inputs) {
     return fmt::format("{} are in use and lately rose by {}{}: at this rate memory runs out {}, save a checkpoint now",
-                       held_text(*forecast.limit), human_rate(forecast.rate), by_whom(forecast, own),
+                       held_text(*forecast.limit), human_rate(forecast.rate), by_whom(forecast, inputs),
                        left_text(forecast));
 }
 
@@ -249,13 +260,13 @@ Reason eta_reason(const PrecursorSettings& settings, const PrecursorInputs& inpu
     const Forecast& forecast = *found;
     switch (forecast.basis) {
         case Forecast::Basis::leak:
-            return leak_reason(forecast, inputs.verdict);
+            return leak_reason(forecast, inputs);
         case Forecast::Basis::spike:
             return spike_reason(forecast);
         case Forecast::Basis::warmup:
             return warmup_reason(forecast);
         case Forecast::Basis::trend:
-            return trend_reason(forecast, inputs.verdict);
+            return trend_reason(forecast, inputs);
     }
     return std::nullopt;
 }

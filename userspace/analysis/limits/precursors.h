@@ -71,6 +71,11 @@ struct PrecursorInputs {
     // When the processes that held most of the target, or made it grow, had exited, on the clock of consider(). A
     // precursor that announced their end is cleared as soon as its condition is gone.
     std::optional<Seconds> job_ended{};
+    // Describes memory that an allocator keeps free, if it is a large part of the memory that counts against the limit.
+    // Added to the reasons that are about a limit. Empty if not.
+    std::string free_memory{};
+    // Most of the growth is memory that an allocator keeps free. The program has freed it, so it is not called a leak.
+    bool allocator_grows = false;
 };
 
 // The precursors of one target, derived from all inputs so far. CONTRACT has the table.

@@ -7,10 +7,19 @@
 namespace memscope {
 namespace {
 
-PrecursorInputs precursor_inputs(const TargetSnapshot& target, const HostMemory& host, const TargetJudge& judge) {
+bool is_free_memory(GrowthCause::Kind kind) {
+    return kind == GrowthCause::Kind::malloc_free || kind == GrowthCause::Kind::python_free;
+}
+
+PrecursorInputs precursor_inputs(const TargetSnapshot& target, const HostMemory& host, const TargetJudge& judge,
+                                 double unix_seconds) {
     const MemoryState& memory = target.memory;
     PrecursorInputs inputs;
-    if (const ScopeVerdict* verdict = target.verdict()) inputs.verdict = verdict->judgement.verdict;
+    if (const ScopeVerdict* verdict = target.verdict()) {
+        inputs.verdict = verdict->judgement.verdict;
+        inputs.allocator_grows = verdict->cause && is_free_memory(verdict->cause->kind);
+    }
+    if (memory.effective) inputs.free_memory = much_free_memory_text(target, memory.effective->held(), unix_seconds);
     inputs.limit = memory.effective;
     if (memory.pressure) inputs.pressure_full = memory.pressure->full_avg10;
     if (target.reclaim) inputs.reclaim_stalled = target.reclaim->total();
@@ -45,14 +54,8 @@ void TargetState::fold_rank(const RoleKey& role) {
 
 std::vector<Precursor> TargetState::find_precursors(const TargetSnapshot& out, const HostMemory& host, const Now& now) {
     const Seconds time = std::chrono::nanoseconds(now.boot_ns);
-    auto found = precursors.consider(time, precursor_inputs(out, host, judge));
-    for (Precursor& each : found) {
-        each.since = now.unix_seconds - (time.count() - each.since);
-        const bool of_limit = each.kind == PrecursorKind::eta || each.kind == PrecursorKind::near_limit;
-        if (!of_limit || !out.memory.effective) continue;
-        const std::string free = much_free_memory_text(out, out.memory.effective->held(), now.unix_seconds);
-        if (!free.empty()) each.reason += "; " + free;
-    }
+    auto found = precursors.consider(time, precursor_inputs(out, host, judge, now.unix_seconds));
+    for (Precursor& each : found) each.since = now.unix_seconds - (time.count() - each.since);
     return found;
 }
 

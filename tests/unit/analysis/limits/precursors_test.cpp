@@ -139,6 +139,38 @@ TEST(Precursors, AWarmUpThatIsFarFromItsLimitDoesNotHideALeakElsewhere) {
     EXPECT_FALSE(w.found(PrecursorKind::eta)->of_host);
 }
 
+TEST(Precursors, ReasonsAboutALimitSayWhatIsFreeAndThenCallNothingALeak) {
+    const std::string free = "41 GiB of 62 GiB are free inside malloc. This is not a leak of your objects";
+    Watching w;
+    w.inputs.verdict = Verdict::leaking;
+    w.inputs.limit = held(0.95);
+    w.inputs.forecasts = {in(480, Basis::leak, held(0.95))};
+    w.inputs.pressure_full = 0.5;
+    w.inputs.free_memory = free;
+    w.look_for(31);
+    EXPECT_EQ(w.reason(PrecursorKind::eta),
+              "it grows, and at this rate its own limit of 100 GiB is full in 8 min: save a checkpoint now; " + free);
+    EXPECT_THAT(w.reason(PrecursorKind::near_limit), testing::EndsWith("is killed; " + free));
+    EXPECT_THAT(w.reason(PrecursorKind::pressure), testing::Not(HasSubstr("free")));
+
+    w.inputs.forecasts[0].limit = EffectiveLimit{"host", gib(64), gib(1)};
+    w.inputs.forecasts[0].own_share = 0.1;
+    w.look();
+    EXPECT_THAT(w.reason(PrecursorKind::eta), HasSubstr("mostly by others (this job grows, too)"));
+}
+
+TEST(Precursors, AReasonThatIsKeptDoesNotGetATextOfALaterTick) {
+    Watching w;
+    w.inputs.verdict = Verdict::leaking;
+    w.inputs.forecasts = {in(480, Basis::leak)};
+    w.look();
+    w.inputs.forecasts.clear();
+    w.inputs.free_memory = "41 GiB of 62 GiB are free inside malloc. This is not a leak of your objects";
+    w.look();
+    EXPECT_EQ(w.reason(PrecursorKind::eta),
+              "it leaks, and at this rate its own limit of 100 GiB is full in 8 min: save a checkpoint now");
+}
+
 TEST(Precursors, EtaSaysWhoseGrowthItIs) {
     const EffectiveLimit own{"own", gib(16), gib(2)};
     const EffectiveLimit host{"host", gib(64), gib(1)};
