@@ -1,6 +1,7 @@
 #include "analysis/growth/growth_sentence.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -14,7 +15,7 @@ std::string size_text(std::int64_t bytes) {
 
 // "9 min 40 s": with seconds, because a snapshot is up to half a minute from the time that was requested.
 std::string exact_duration(Seconds time) {
-    const auto seconds = static_cast<std::uint64_t>(std::max(time.count(), 0.0) + 0.5);
+    const auto seconds = static_cast<std::uint64_t>(std::llround(std::max(time.count(), 0.0)));
     if (seconds < 60) return fmt::format("{} s", seconds);
     if (seconds >= 3600) {
         const std::uint64_t minutes = (seconds + 30) / 60;
