@@ -65,7 +65,7 @@ std::string growth_sentence(const Ownership& ownership, const GrowthSpan& span, 
             return text + ".";
         }
         case Ownership::Reason::little:
-            return fmt::format("Less than 1 MiB more is held {}.", than_text(span));
+            return fmt::format("Less than {} more is held {}.", size_text(ownership.little), than_text(span));
         case Ownership::Reason::recycled:
             return fmt::format(
                 "{} more {} held {}: most of it is recycled by malloc, so the line that touched it first is not the "

@@ -12,6 +12,7 @@ namespace memscope {
 namespace {
 
 constexpr std::int64_t kLittle = 1 << 20;  // bytes
+constexpr double kLittlePart = 0.02;       // of what the target holds
 constexpr double kLargePart = 0.2;         // share of what grew; a line with less is not named
 // Factor; sites may be sampled, and mapped memory may be touched in part.
 constexpr double kTolerance = 1.1;
@@ -42,6 +43,14 @@ std::optional<std::int64_t> held_by(const std::vector<pid_t>& pids, const Target
         for (const Bytes part : {memory.anon, memory.swap, memory.shmem}) sum = add_bytes(sum, signed_bytes(part));
     }
     return sum;
+}
+
+std::int64_t little_of(const TargetSnapshot& target) {
+    std::int64_t held = 0;
+    for (const Process& process : target.processes)
+        if (const auto& memory = process.task.memory)
+            for (const Bytes part : {memory->anon, memory->swap}) held = add_bytes(held, signed_bytes(part));
+    return std::max(kLittle, static_cast<std::int64_t>(kLittlePart * static_cast<double>(held)));
 }
 
 struct Candidate {
@@ -132,7 +141,7 @@ std::string place_of_line(const GrowthSite& site) {
 }
 
 Ownership owner_of(const Growth& growth, const TargetSnapshot& target, double now) {
-    Ownership result;
+    Ownership result{.little = little_of(target)};
     std::vector<Candidate> candidates;
     add_candidates(growth, PlaneKind::tensors_host, target, candidates);
     add_candidates(growth, PlaneKind::mapped, target, candidates);
@@ -145,9 +154,9 @@ Ownership owner_of(const Growth& growth, const TargetSnapshot& target, double no
     const auto most = std::ranges::max_element(
         candidates, [](const Candidate& a, const Candidate& b) { return a.line.site.bytes < b.line.site.bytes; });
     const std::int64_t resident = net_growth(growth.resident);
-    const bool any = most != candidates.end() && most->line.site.bytes >= kLittle;
+    const bool any = most != candidates.end() && most->line.site.bytes >= result.little;
     result.grown = std::max(resident, any ? most->line.site.bytes : 0);
-    if (result.grown < kLittle) {
+    if (result.grown < result.little) {
         result.reason = growth.resident_method == ResidentMethod::none ? Ownership::Reason::not_measured
                                                                        : Ownership::Reason::little;
         return result;

@@ -16,7 +16,7 @@ namespace memscope {
 struct Ownership {
     enum class Reason {
         known,         // `owner` has the line
-        little,        // less than 1 MiB grew
+        little,        // less than `little` grew: a healthy job holds some batches and buffers at any time
         recycled,      // most of it is in memory that an allocator hands out again
         no_line,       // no line has a large part of it, or its stacks are not known
         first_touch,   // the resident plane does not match frees to touches
@@ -26,6 +26,7 @@ struct Ownership {
     std::optional<GrowthOwner> owner{};
     std::optional<PythonFrame> frame{};  // of the owner, if it is a line of Python
     std::int64_t grown = 0;              // bytes that grew, without those of imports
+    std::int64_t little = 1 << 20;       // bytes: 2 % of what the target holds, at least 1 MiB
 };
 
 // `growth` may be of any time; heap censuses of `target` are used if they are not older than kFreshCensus at `now`

@@ -64,7 +64,7 @@ TEST(GrowthSentence, SaysThatTheLineIsNotKnown) {
 }
 
 TEST(GrowthSentence, SaysThatLittleGrew) {
-    EXPECT_EQ(growth_sentence({}, kTenMinutes, std::nullopt), "Less than 1 MiB more is held than 10 min ago.");
+    EXPECT_EQ(growth_sentence({}, kTenMinutes, std::nullopt), "Less than 1.0 MiB more is held than 10 min ago.");
 }
 
 TEST(GrowthSentence, IsPrintable) {
