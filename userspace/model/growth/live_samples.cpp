@@ -12,8 +12,10 @@ void LiveSamples::insert(Space& space, std::uint64_t address, const Sample& samp
 }
 
 LiveSamples::Samples::iterator LiveSamples::erase(Space& space, Samples::iterator sample) {
-    const auto sum = space.bytes.find(sample->second.stack);
-    if (sum != space.bytes.end() && (sum->second -= sample->second.bytes) == 0) space.bytes.erase(sum);
+    if (const auto sum = space.bytes.find(sample->second.stack); sum != space.bytes.end()) {
+        sum->second -= sample->second.bytes;
+        if (sum->second == 0) space.bytes.erase(sum);
+    }
     --count_;
     return space.samples.erase(sample);
 }
