@@ -59,9 +59,9 @@ struct Fields<Growth> {
     using T = Growth;
     static constexpr auto kList =
         fields(field<1>(&T::resident), field<2>(&T::mapped), field<7>(&T::tensors_host), field<3>(&T::gpu),
-               field<4>(&T::pinned), field<8>(&T::resident_method), field<5>(&T::file_mapped_bytes),
-               field<6>(&T::reserved_bytes), field<12>(&T::host_tensors), field<9>(&T::span), field<10>(&T::owner),
-               field<11>(&T::sentence));
+               field<4>(&T::pinned), field<8>(&T::resident_method), field<13>(&T::pages_checked),
+               field<5>(&T::file_mapped_bytes), field<6>(&T::reserved_bytes), field<12>(&T::host_tensors),
+               field<9>(&T::span), field<10>(&T::owner), field<11>(&T::sentence));
 };
 
 template <>

@@ -64,6 +64,8 @@ TEST(ViewGrowth, TheKeyGoesRoundThePlanes) {
     screen.type("g");
     EXPECT_THAT(screen.text(), HasSubstr("   512 MiB    /job/train.py:99 buffers"));
     screen.type("g");
+    EXPECT_THAT(screen.text(), HasSubstr("HOST TENSORS"));
+    screen.type("g");
     EXPECT_THAT(screen.text(), HasSubstr("ROLE / PROCESS"));
     screen.type("g");
     screen.key(Code::escape);
@@ -126,6 +128,19 @@ TEST(ViewGrowth, NothingGrewIsSaid) {
     EXPECT_THAT(
         text_of(growth_panel(&none, GrowthPanel::mapped, 1000, 80)),
         ElementsAre(" MAPPED  mapped here and not unmapped since, since watching began (t)", "   nothing so far"));
+}
+
+TEST(ViewGrowth, HostTensorsAreAPanelAndSayWhyTheyAreNotKnown) {
+    Growth growth;
+    EXPECT_THAT(text_of(growth_panel(&growth, GrowthPanel::tensors_host, 1000, 80)),
+                ElementsAre(" HOST TENSORS  allocated here and not freed since, since watching began (t)",
+                            "   no process has PyTorch mapped"));
+    growth.host_tensors.paused_at_rate = 13'000;
+    EXPECT_THAT(text_of(growth_panel(&growth, GrowthPanel::tensors_host, 1000, 80)),
+                testing::Contains("   paused: 13000 storages a second cost too much to record"));
+    growth.tensors_host.sites = {site(80 * kMiB, Role::trainer, "validate", 60)};
+    EXPECT_THAT(text_of(growth_panel(&growth, GrowthPanel::tensors_host, 1000, 80)),
+                testing::Contains("    80 MiB    /job/train.py:60 validate"));
 }
 
 TEST(ViewGrowth, TenThousandSitesAreAFewLines) {

@@ -95,6 +95,8 @@ struct Growth {
     GrowthPlane gpu{};           // GPU memory, allocated from the CUDA driver and not freed since
     GrowthPlane pinned{};        // host memory that is still pinned by the CUDA driver
     ResidentMethod resident_method = ResidentMethod::live;
+    // Age of the oldest check which of the resident pages still exist. None: no sample, or a process was never checked.
+    std::optional<Seconds> pages_checked{};
     // Mapped as well, but not counted as growth.
     std::int64_t file_mapped_bytes = 0;
     std::int64_t reserved_bytes = 0;  // without access: PROT_NONE

@@ -311,8 +311,13 @@ std::string what_grew(const DeathReport& report, const Paint& paint) {
     const std::string_view meaning = plane == PlaneKind::tensors_host ? "host tensors that were not freed"
                                      : plane == PlaneKind::mapped     ? "mapped and not unmapped"
                                                                       : resident_meaning(growth.resident_method);
-    out += indented(fmt::format("{}, {}, by own line", meaning, span_text(growth.span, report.then.time)), kIndent,
-                    kIndent);
+    std::string checked;
+    if (plane == PlaneKind::resident && growth.resident_method == ResidentMethod::live)
+        checked = growth.pages_checked ? fmt::format(". memscope checked {} before which pages were still there",
+                                                     human_duration(*growth.pages_checked))
+                                       : ". memscope had not checked yet which pages were still there";
+    out += indented(fmt::format("{}, {}, by own line{}", meaning, span_text(growth.span, report.then.time), checked),
+                    kIndent, kIndent);
     std::size_t shown = 0;
     for (const auto& [site, stacks] : lines) {
         if (site.bytes <= 0 || ++shown > kMostSites) break;

@@ -73,6 +73,7 @@ std::string growth_json(const GrowthReport& report) {
         json.field("sentence", growth.sentence);
         write_owner(json, growth.owner);
         json.field("resident_method", name_of(growth.resident_method));
+        json.field("resident_checked_seconds_ago", growth.pages_checked);
         json.object("target", [&] {
             json.field("name", report.target.name);
             json.field("kind", report.target.kind);

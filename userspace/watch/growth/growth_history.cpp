@@ -71,22 +71,22 @@ void add_to(std::vector<UnattributedGrowth>& list, const char* reason, std::int6
         known->bytes += bytes;
 }
 
-bool is_larger(const BookedGrowth& a, const BookedGrowth& b) { return a.bytes > b.bytes; }
+bool is_larger(const SiteGrowth& a, const SiteGrowth& b) { return a.bytes > b.bytes; }
 
 // The largest sites with their names, as far as they fit.
-BookedPlane largest(const BookedPlane& plane, std::size_t& names) {
-    BookedPlane kept{.booked = plane.booked, .unattributed = plane.unattributed};
-    std::stable_sort(kept.booked.begin(), kept.booked.end(), is_larger);
+SitePlane largest(const SitePlane& plane, std::size_t& names) {
+    SitePlane kept{.sites = plane.sites, .unattributed = plane.unattributed};
+    std::stable_sort(kept.sites.begin(), kept.sites.end(), is_larger);
     std::size_t count = 0;
-    for (; count < std::min(kept.booked.size(), GrowthHistory::kMostSites); ++count) {
-        const std::size_t more = name_bytes(*kept.booked[count].site);
+    for (; count < std::min(kept.sites.size(), GrowthHistory::kMostSites); ++count) {
+        const std::size_t more = name_bytes(*kept.sites[count].site);
         if (names + more > GrowthHistory::kMostPeakNames) break;
         names += more;
     }
     std::int64_t rest = 0;
-    for (std::size_t i = count; i < kept.booked.size(); ++i) rest += kept.booked[i].bytes;
-    kept.booked.resize(count);
-    kept.booked.shrink_to_fit();
+    for (std::size_t i = count; i < kept.sites.size(); ++i) rest += kept.sites[i].bytes;
+    kept.sites.resize(count);
+    kept.sites.shrink_to_fit();
     add_to(kept.unattributed, "smaller_sites", rest);
     return kept;
 }
@@ -99,10 +99,10 @@ LineId line_id(const PythonFrame& frame) {
     return LineId{hash.value()};
 }
 
-GrowthHistory::Plane GrowthHistory::condensed(const BookedPlane& plane) {
+GrowthHistory::Plane GrowthHistory::condensed(const SitePlane& plane) {
     SiteHashes hashes;
     std::map<std::pair<std::uint64_t, RoleKey>, Entry> sums;
-    for (const BookedGrowth& one : plane.booked) {
+    for (const SiteGrowth& one : plane.sites) {
         const std::uint64_t hash = hashes.of(one.site);
         Entry& entry =
             sums.try_emplace({hash, one.role}, Entry{hash, line_of(*one.site, hash), one.role, 0}).first->second;
@@ -138,7 +138,7 @@ bool GrowthHistory::is_due(const Moment& moment) {
     return snapshots_.empty() || moment.now - snapshots_.back()->at >= kEvery || is_peak(moment.held);
 }
 
-void GrowthHistory::add(const Moment& moment, const BookedPlanes& planes) {
+void GrowthHistory::add(const Moment& moment, const SitePlanes& planes) {
     if (is_peak(moment.held)) {
         Peak peak{.at = moment.now, .wall = moment.wall, .held = moment.held};
         peak.planes.file_mapped_bytes = planes.file_mapped_bytes;
@@ -198,16 +198,16 @@ void GrowthHistory::mark_warmup(const std::optional<Seconds>& ended) {
 
 // Sites that have shrunk are left out, so that no site is negative. `freed_since` has what they lost, so that the sum
 // of the plane is the change of its sum.
-void GrowthHistory::subtract(const Plane& then, BookedPlane& plane) {
+void GrowthHistory::subtract(const Plane& then, SitePlane& plane) {
     SiteHashes hashes;
     struct Now {
         std::uint64_t site = 0;
         RoleKey role{};
         std::int64_t bytes = 0;
-        std::vector<BookedGrowth> parts{};
+        std::vector<SiteGrowth> parts{};
     };
     std::map<std::pair<std::uint64_t, RoleKey>, Now> now;
-    for (BookedGrowth& one : plane.booked) {
+    for (SiteGrowth& one : plane.sites) {
         const std::uint64_t hash = hashes.of(one.site);
         Now& sum = now[{hash, one.role}];
         sum.bytes += one.bytes;
@@ -221,7 +221,7 @@ void GrowthHistory::subtract(const Plane& then, BookedPlane& plane) {
         else
             found->second.bytes -= entry.bytes;
     }
-    plane.booked.clear();
+    plane.sites.clear();
     for (auto& [key, sum] : now) {
         if (sum.bytes <= 0) {
             freed += sum.bytes;
@@ -229,9 +229,9 @@ void GrowthHistory::subtract(const Plane& then, BookedPlane& plane) {
         }
         // Which of the processes has grown is not known: the first one gets the sum, the others are listed with 0.
         std::int64_t bytes = sum.bytes;
-        for (BookedGrowth& part : sum.parts) {
+        for (SiteGrowth& part : sum.parts) {
             part.bytes = std::exchange(bytes, 0);
-            plane.booked.push_back(std::move(part));
+            plane.sites.push_back(std::move(part));
         }
     }
     std::vector<UnattributedGrowth> changes;
@@ -248,7 +248,7 @@ void GrowthHistory::subtract(const Plane& then, BookedPlane& plane) {
     add_to(plane.unattributed, "small_before", -then.rest);
 }
 
-GrowthSpan GrowthHistory::apply(const GrowthRequest& request, const Moment& moment, BookedPlanes& planes) const {
+GrowthSpan GrowthHistory::apply(const GrowthRequest& request, const Moment& moment, SitePlanes& planes) const {
     GrowthSpan span;
     if (!began_ || run_ != moment.run) return span;
     Seconds until = moment.now;
@@ -308,8 +308,8 @@ std::size_t GrowthHistory::bytes() const {
 std::size_t GrowthHistory::peak_names() const {
     std::size_t sum = 0;
     if (!peak_) return sum;
-    for (const BookedPlane& plane : peak_->planes.planes)
-        for (const BookedGrowth& one : plane.booked) sum += name_bytes(*one.site);
+    for (const SitePlane& plane : peak_->planes.planes)
+        for (const SiteGrowth& one : plane.sites) sum += name_bytes(*one.site);
     return sum;
 }
 

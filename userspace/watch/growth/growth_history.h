@@ -14,22 +14,22 @@
 #include "base/units.h"
 #include "model/growth/growth.h"
 #include "model/growth/growth_request.h"
-#include "watch/growth/growth_book.h"
+#include "watch/growth/call_sites.h"
 
 namespace memscope {
 
 // One plane of a target before its native code is symbolized.
-struct BookedPlane {
-    std::vector<BookedGrowth> booked{};
+struct SitePlane {
+    std::vector<SiteGrowth> sites{};
     std::vector<UnattributedGrowth> unattributed{};
 };
-struct BookedPlanes {
-    std::array<BookedPlane, kPlanes> planes{};
+struct SitePlanes {
+    std::array<SitePlane, kPlanes> planes{};
     std::int64_t file_mapped_bytes = 0;
     std::int64_t reserved_bytes = 0;
     HostTensorRecording host_tensors{};
-    BookedPlane& plane(PlaneKind kind) { return planes[static_cast<std::size_t>(kind)]; }
-    const BookedPlane& plane(PlaneKind kind) const { return planes[static_cast<std::size_t>(kind)]; }
+    SitePlane& plane(PlaneKind kind) { return planes[static_cast<std::size_t>(kind)]; }
+    const SitePlane& plane(PlaneKind kind) const { return planes[static_cast<std::size_t>(kind)]; }
 };
 
 // Identifies a line of Python in all processes, and across the life of processes.
@@ -62,10 +62,10 @@ class GrowthHistory {
 
     // Called at each tick. True if add() is to be called for this moment. A new run of the job has no history.
     bool is_due(const Moment& moment);
-    void add(const Moment& moment, const BookedPlanes& planes);
+    void add(const Moment& moment, const SitePlanes& planes);
 
     // Turns the growth since watching began into the growth of the time that was requested.
-    GrowthSpan apply(const GrowthRequest& request, const Moment& moment, BookedPlanes& planes) const;
+    GrowthSpan apply(const GrowthRequest& request, const Moment& moment, SitePlanes& planes) const;
     // None: fewer than two minutes are known.
     std::optional<LineTrend> trend(PlaneKind plane, LineId line, const RoleKey& role) const;
 
@@ -99,11 +99,11 @@ class GrowthHistory {
         Seconds at{};
         double wall = 0;
         Bytes held{};
-        BookedPlanes planes{};  // the largest sites of each
+        SitePlanes planes{};  // the largest sites of each
     };
 
-    static Plane condensed(const BookedPlane& plane);
-    static void subtract(const Plane& then, BookedPlane& plane);
+    static Plane condensed(const SitePlane& plane);
+    static void subtract(const Plane& then, SitePlane& plane);
     bool is_peak(Bytes held) const;
     void thin_out(Seconds now);
     void mark_warmup(const std::optional<Seconds>& ended);

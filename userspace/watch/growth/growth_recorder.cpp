@@ -13,48 +13,14 @@
 #include "analysis/targets/target_judge.h"
 #include "watch/clock.h"
 #include "watch/growth/cpu_time.h"
+#include "watch/growth/line_growth.h"
 
 namespace memscope {
 namespace {
 
-std::string place_of(const CallSite& site) {
-    if (const PythonFrame* frame = telling_frame(site.python))
-        return fmt::format("{} ({}:{})", frame->function, frame->file.substr(frame->file.rfind('/') + 1), frame->line);
-    if (site.native.empty() || !site.native.front().module) return "unknown code";
-    const std::string& path = site.native.front().module->name();
-    return path.substr(path.rfind('/') + 1);
-}
-
-}  // namespace
-
-std::vector<LineGrowth> by_line(const std::vector<BookedGrowth>& touched, const std::vector<BookedGrowth>& kept) {
-    struct Sums {
-        std::int64_t touched = 0;
-        std::int64_t kept = 0;
-    };
-    std::map<std::pair<RoleKey, const CallSite*>, Sums> by_site;  // many processes grow at one site
-    for (const BookedGrowth& each : touched) by_site[{each.role, each.site.get()}].touched += each.bytes;
-    for (const BookedGrowth& each : kept) by_site[{each.role, each.site.get()}].kept += each.bytes;
-    std::map<std::pair<RoleKey, std::string>, Sums> by_place;
-    for (const auto& [key, sums] : by_site) {
-        Sums& sum = by_place[{key.first, place_of(*key.second)}];
-        sum.touched += sums.touched;
-        sum.kept += sums.kept;
-    }
-    std::vector<LineGrowth> lines;
-    lines.reserve(by_place.size());
-    for (const auto& [key, sums] : by_place) lines.push_back({key.first, key.second, sums.touched, sums.kept});
-    const auto size = [](const LineGrowth& line) { return std::max(line.bytes, line.kept); };
-    std::stable_sort(lines.begin(), lines.end(),
-                     [&](const LineGrowth& a, const LineGrowth& b) { return size(a) > size(b); });
-    return lines;
-}
-
-namespace {
-
 constexpr std::size_t kMostDeferred = 4096;  // records, of about 2 KiB each
 // Of the BPF maps and of the number that one process may send.
-constexpr GrowthBook::Limits kLimits{.stacks = MS_SITES * 3 / 4, .of_space = MS_STACKS_PER_PROCESS * 3 / 4};
+constexpr CallSites::Limits kLimits{.stacks = MS_SITES * 3 / 4, .of_space = MS_STACKS_PER_PROCESS * 3 / 4};
 
 Seconds boot_time() { return Seconds(static_cast<double>(read_clock().boot_ns) * 1e-9); }
 
@@ -85,7 +51,7 @@ std::int64_t number(Bytes bytes) { return static_cast<std::int64_t>(bytes.n); }
 // Anonymous memory of a process, swapped out or not.
 Bytes held_by(const AddressSpace& memory) { return memory.anon + memory.swap; }
 
-void say(BookedPlane& plane, const char* reason, std::int64_t bytes) {
+void say(SitePlane& plane, const char* reason, std::int64_t bytes) {
     if (bytes != 0) plane.unattributed.push_back({reason, bytes});
 }
 
@@ -109,7 +75,7 @@ GrowthRecorder::GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads,
       mapped_(reads_, {.event = [this](const RangeEvent& event) { resident_.apply(event); },
                        .drained = [this] { resident_.ranges_drained(); }}),
       budget_(budget),
-      book_(kLimits) {}
+      sites_(kLimits) {}
 
 bool GrowthRecorder::take(const ms_code& code, Names names) {
     return codes_.add(code, names == Names::when_read ? PythonCodes::Cut::wait : PythonCodes::Cut::accept);
@@ -122,7 +88,7 @@ bool GrowthRecorder::take(const RawStack& stack, Names names) {
     if (is_unread && stack.python.empty()) {
         ++unread_stacks_;
         const std::lock_guard lock(mutex_);
-        book_.lose_names(stack.id);
+        sites_.lose_names(stack.id);
         return true;
     }
     CallSite site{.python = {}, .native = std::move(*native)};
@@ -130,11 +96,11 @@ bool GrowthRecorder::take(const RawStack& stack, Names names) {
     for (const RawStack::PythonCall& call : stack.python) site.python.push_back(codes_.frame(stack, call));
     cut_at_nonsense(site.native);
     const std::lock_guard lock(mutex_);
-    if (book_.learn(stack, std::move(site))) return true;
+    if (sites_.learn(stack, std::move(site))) return true;
     // The stack is sent again when it is next used.
     stacks_.forget_stack(stack.id);
     resident_.forget_stacks({stack.id});
-    book_.give_up(stack.id);
+    sites_.give_up(stack.id);
     return true;
 }
 
@@ -159,7 +125,7 @@ void GrowthRecorder::take_or_defer(pid_t pid, const Record& record) {
 
 void GrowthRecorder::expect_names(const RawStack& stack) {
     const std::lock_guard lock(mutex_);
-    book_.expect_names(stack);
+    sites_.expect_names(stack);
 }
 
 void GrowthRecorder::take_deferred() {
@@ -231,9 +197,9 @@ void GrowthRecorder::begin(const TrackedProcess& process) {
 
 // Forgets all address spaces of the process except the one that it still uses.
 void GrowthRecorder::end(pid_t pid, std::optional<SpaceId> still) {
-    for (const SpaceId space : book_.spaces_of(pid)) {
+    for (const SpaceId space : sites_.spaces_of(pid)) {
         if (space == still) continue;
-        for (const StackId stack : book_.end(space)) stacks_.forget_stack(stack);
+        for (const StackId stack : sites_.end(space)) stacks_.forget_stack(stack);
         codes_.forget(space);
     }
 }
@@ -248,12 +214,12 @@ void GrowthRecorder::read_spaces(const ProcessTable& processes) {
 }
 
 void GrowthRecorder::make_room() {
-    if (!book_.is_full() && !book_.has_crowded_space()) return;
+    if (!sites_.is_full() && !sites_.has_crowded_space()) return;
     std::set<StackId> held = mapped_.stacks();
     held.merge(gpu_.stacks());
     held.merge(host_tensors_.stacks());
     const auto sampled = resident_.by_stack();
-    const auto folded = book_.fold([&](StackId stack) -> std::optional<std::int64_t> {
+    const auto folded = sites_.fold([&](StackId stack) -> std::optional<std::int64_t> {
         if (held.contains(stack)) return std::nullopt;
         const auto size = sampled.find(stack);
         return size == sampled.end() ? 0 : size->second;
@@ -275,20 +241,19 @@ void GrowthRecorder::end_processes(const ProcessTable& processes) {
     end_all(processes.ended());
 }
 
-std::vector<BookedGrowth> GrowthRecorder::named(const std::vector<HeldAtStack>& held, const RoleKey& role) const {
-    std::vector<BookedGrowth> booked;
+std::vector<SiteGrowth> GrowthRecorder::named(const std::vector<HeldAtStack>& held, const RoleKey& role) const {
+    std::vector<SiteGrowth> list;
     for (const HeldAtStack& at : held)
-        if (const CallSitePtr* site = book_.site_of(at.stack))
-            booked.push_back({*site, at.process.pid, role, at.bytes});
-    return booked;
+        if (const CallSitePtr* site = sites_.site_of(at.stack)) list.push_back({*site, at.process.pid, role, at.bytes});
+    return list;
 }
 
 namespace {
 
 // Enough for a report.
-std::vector<BookedGrowth> largest(std::vector<BookedGrowth> sites) {
+std::vector<SiteGrowth> largest(std::vector<SiteGrowth> sites) {
     constexpr std::size_t kMostSites = 256;
-    std::ranges::stable_sort(sites, std::ranges::greater{}, &BookedGrowth::bytes);
+    std::ranges::stable_sort(sites, std::ranges::greater{}, &SiteGrowth::bytes);
     if (sites.size() > kMostSites) sites.resize(kMostSites);
     return sites;
 }
@@ -306,13 +271,14 @@ void GrowthRecorder::keep_last(const TrackedProcess& process) {
     const auto resident = resident_.held(id);
     std::int64_t unknown = 0;
     for (const HeldAtStack& at : resident)
-        if (!book_.site_of(at.stack)) unknown += at.bytes;
+        if (!sites_.site_of(at.stack)) unknown += at.bytes;
     ended_[id] = {.at = boot_time(),
                   .resident = largest(named(resident)),
                   .mapped = largest(named(mapped_.held(id))),
                   .tensors_host = largest(named(tensors)),
                   .unknown_resident = unknown,
-                  .start_bytes = space == spaces_.end() ? 0 : space->second.start_bytes};
+                  .start_bytes = space == spaces_.end() ? 0 : space->second.start_bytes,
+                  .checked_ns = resident_.checked_ns(id)};
 }
 
 void GrowthRecorder::end_all(const std::vector<TrackedProcess>& ended) {
@@ -356,7 +322,7 @@ void GrowthRecorder::tick(ProcessTable& processes) {
 }
 
 // CPU time of the processes that grow and of their ended children. The cost of the hook is part of it.
-Seconds GrowthRecorder::cpu_of_growing() const { return cpu_time_of(root_, book_.growing()); }
+Seconds GrowthRecorder::cpu_of_growing() const { return cpu_time_of(root_, sites_.growing()); }
 
 void GrowthRecorder::mind_budget() {
     const Seconds hook(static_cast<double>(stacks_.cost().ns) * 1e-9);
@@ -375,7 +341,7 @@ void GrowthRecorder::mind_budget() {
 
 // The sites and the rest are together the growth of the processes: what they hold now minus what they held when they
 // were first seen.
-BookedPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
+SitePlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
     if (stacks_.method() == ResidentMethod::none) return {};
     std::vector<HeldAtStack> stacks;
     std::int64_t unknown = 0;  // of processes that have ended
@@ -393,7 +359,7 @@ BookedPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
             if (ended != ended_.end()) {
                 rest -= ended->second.start_bytes + ended->second.unknown_resident;
                 unknown += ended->second.unknown_resident;
-                for (const BookedGrowth& each : ended->second.resident) rest -= each.bytes;
+                for (const SiteGrowth& each : ended->second.resident) rest -= each.bytes;
             } else if (space != spaces_.end() && space->second.process == id) {
                 rest -= space->second.start_bytes;
                 for (const HeldAtStack& at : resident_.held(id)) {
@@ -406,38 +372,56 @@ BookedPlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
             if (process.task.memory) (rest > 0 ? without_sample : before) += rest;
         }
     }
-    BookedPlane plane = held_plane(target, stacks, &Ended::resident);
+    SitePlane plane = held_plane(target, stacks, &Ended::resident);
     say(plane, "unknown_stack", unknown);
     say(plane, paused ? "paused" : "no_address", without_sample);
     say(plane, "before", before);
     return plane;
 }
 
+// The oldest check of a process that has samples.
+std::optional<Seconds> GrowthRecorder::pages_checked(const TargetSnapshot& target) {
+    std::optional<std::uint64_t> oldest;
+    const std::lock_guard lock(mutex_);
+    for (const Process& process : target.processes) {
+        const ProcessId& id = process.task.id;
+        const auto ended = ended_.find(id);
+        const bool has_ended = ended != ended_.end();
+        if (has_ended ? ended->second.resident.empty() : resident_.held(id).empty()) continue;
+        const auto checked = has_ended ? ended->second.checked_ns : resident_.checked_ns(id);
+        if (!checked) return std::nullopt;
+        oldest = std::min(oldest.value_or(*checked), *checked);
+    }
+    if (!oldest) return std::nullopt;
+    const auto now = static_cast<std::uint64_t>(read_clock().boot_ns);
+    return Seconds(std::chrono::nanoseconds(now - std::min(now, *oldest)));
+}
+
 // What processes hold, by the stacks at which they got it. A report of a death asks for the processes of a tick before
 // the death, so those that have ended since are added.
-BookedPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::vector<HeldAtStack>& stacks,
-                                       std::vector<BookedGrowth> Ended::* ended) {
+SitePlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::vector<HeldAtStack>& stacks,
+                                     std::vector<SiteGrowth> Ended::* ended) {
     const Roles roles(target.processes);
-    BookedPlane plane;
+    SitePlane plane;
     std::int64_t other = 0;
     std::int64_t unknown = 0;
     std::int64_t pending = 0;
     {
         const std::lock_guard lock(mutex_);
         for (const HeldAtStack& at : stacks) {
-            if (const CallSitePtr* site = book_.site_of(at.stack))
-                plane.booked.push_back({*site, at.process.pid, *roles.of(at.process), at.bytes});
+            if (const CallSitePtr* site = sites_.site_of(at.stack))
+                plane.sites.push_back({*site, at.process.pid, *roles.of(at.process), at.bytes});
             else if (at.stack == kNoStack)
                 other += at.bytes;
             else
-                (book_.expects_names(at.stack) ? pending : unknown) += at.bytes;
+                (sites_.expects_names(at.stack) ? pending : unknown) += at.bytes;
         }
         if (ended) {
             for (const auto& [process, last] : ended_) {
                 const RoleKey* role = roles.of(process);
                 if (!role) continue;
-                for (const BookedGrowth& each : last.*ended)
-                    plane.booked.push_back({each.site, each.pid, *role, each.bytes});
+                for (const SiteGrowth& each : last.*ended)
+                    plane.sites.push_back({each.site, each.pid, *role, each.bytes});
             }
         }
     }
@@ -447,22 +431,22 @@ BookedPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::
     return plane;
 }
 
-BookedPlane GrowthRecorder::gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held) {
-    BookedPlane plane = held_plane(target, held.stacks, nullptr);
+SitePlane GrowthRecorder::gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held) {
+    SitePlane plane = held_plane(target, held.stacks, nullptr);
     say(plane, "other", held.elsewhere);
     say(plane, "no_room", held.lost);
     return plane;
 }
 
-BookedPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held) {
-    BookedPlane plane = held_plane(target, held.stacks, &Ended::mapped);
+SitePlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held) {
+    SitePlane plane = held_plane(target, held.stacks, &Ended::mapped);
     say(plane, "lost", held.unknown);
     say(plane, "too_many_ranges", held.left_out);
     return plane;
 }
 
-BookedPlane GrowthRecorder::tensors_plane(const TargetSnapshot& target, const HostTensorRecorder::Held& held) {
-    BookedPlane plane = held_plane(target, held.stacks, &Ended::tensors_host);
+SitePlane GrowthRecorder::tensors_plane(const TargetSnapshot& target, const HostTensorRecorder::Held& held) {
+    SitePlane plane = held_plane(target, held.stacks, &Ended::tensors_host);
     say(plane, "other", held.elsewhere);
     say(plane, "no_room", held.lost);
     // Said even without bytes, because the list is incomplete during a pause.
@@ -477,53 +461,52 @@ void GrowthRecorder::name_mappings(HeapCensus& census) {
     const std::vector<StackId> stacks = mapped_.mapped_by(census.process, ranges);
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < stacks.size(); ++i)
-        if (const CallSitePtr* site = book_.site_of(stacks[i])) census.mappings[i].mapped_at = place_of(**site);
+        if (const CallSitePtr* site = sites_.site_of(stacks[i])) census.mappings[i].mapped_at = place_of(**site);
 }
 
 std::vector<LineGrowth> GrowthRecorder::lines(const std::vector<Process>& processes) {
     resident_.bound(processes);
-    std::vector<BookedGrowth> booked;
+    std::vector<SiteGrowth> touched;
     {
         const std::lock_guard lock(mutex_);
         for (const Process& process : processes)
             std::ranges::move(named(resident_.held(process.task.id), {process.role, process.rank}),
-                              std::back_inserter(booked));
+                              std::back_inserter(touched));
     }
-    return by_line(booked, kept_at_sites(processes));
+    return by_line(touched, kept_at_sites(processes));
 }
 
 // Memory that lines keep, by the planes that know owners. A storage of a tensor can be a mapping of its own, so of the
 // two planes the one with more bytes at a site counts.
-std::vector<BookedGrowth> GrowthRecorder::kept_at_sites(const std::vector<Process>& processes) {
+std::vector<SiteGrowth> GrowthRecorder::kept_at_sites(const std::vector<Process>& processes) {
     TargetSnapshot target;
     target.processes = processes;
-    const BookedPlanes all = booked_planes(target);
+    const SitePlanes all = site_planes(target);
     SiteNames names(symbols_, NativeReads::Wait::no);
-    std::vector<BookedGrowth> mapped = all.plane(PlaneKind::mapped).booked;
+    std::vector<SiteGrowth> mapped = all.plane(PlaneKind::mapped).sites;
     std::stable_sort(mapped.begin(), mapped.end(),
-                     [](const BookedGrowth& a, const BookedGrowth& b) { return a.bytes > b.bytes; });
+                     [](const SiteGrowth& a, const SiteGrowth& b) { return a.bytes > b.bytes; });
     if (mapped.size() > SiteNames::kMostNamed) mapped.resize(SiteNames::kMostNamed);
     std::map<std::tuple<CallSitePtr, pid_t, RoleKey>, std::int64_t> kept;
-    for (const BookedGrowth& each : mapped)
+    for (const SiteGrowth& each : mapped)
         if (!each.site->native.empty() && maps_for_owner(names.named(each.site->native.front()).symbol))
             kept[{each.site, each.pid, each.role}] += each.bytes;
-    for (const BookedGrowth& each : all.plane(PlaneKind::tensors_host).booked) {
+    for (const SiteGrowth& each : all.plane(PlaneKind::tensors_host).sites) {
         std::int64_t& bytes = kept[{each.site, each.pid, each.role}];
         bytes = std::max(bytes, each.bytes);
     }
-    std::vector<BookedGrowth> list;
+    std::vector<SiteGrowth> list;
     list.reserve(kept.size());
     for (const auto& [key, bytes] : kept)
         list.push_back({std::get<CallSitePtr>(key), std::get<pid_t>(key), std::get<RoleKey>(key), bytes});
     return list;
 }
 
-BookedPlanes GrowthRecorder::booked_planes(const TargetSnapshot& target) {
+SitePlanes GrowthRecorder::site_planes(const TargetSnapshot& target) {
     const MappedRecorder::Held held = mapped_.held(target.processes);
     const CudaRecorder::HeldPlanes cuda = gpu_.held(target.processes);
     const HostTensorRecorder::Held tensors = host_tensors_.held(target.processes);
-    BookedPlanes all{
-        .file_mapped_bytes = held.file, .reserved_bytes = held.reserved, .host_tensors = tensors.recording};
+    SitePlanes all{.file_mapped_bytes = held.file, .reserved_bytes = held.reserved, .host_tensors = tensors.recording};
     all.plane(PlaneKind::resident) = resident_plane(target);
     all.plane(PlaneKind::mapped) = mapped_plane(target, held);
     all.plane(PlaneKind::tensors_host) = tensors_plane(target, tensors);
@@ -559,7 +542,7 @@ void GrowthRecorder::remember(const std::vector<TargetSnapshot>& targets) {
             const std::lock_guard lock(mutex_);
             if (!history_.of(target.info.name).is_due(moment)) continue;
         }
-        const BookedPlanes planes = booked_planes(target);
+        const SitePlanes planes = site_planes(target);
         const std::lock_guard lock(mutex_);
         history_.of(target.info.name).add(moment, planes);
         added = true;
@@ -584,22 +567,23 @@ void GrowthRecorder::explain(Growth& growth, const TargetSnapshot& target) {
 
 Growth GrowthRecorder::report(const TargetSnapshot& target, const GrowthRequest& request, NativeReads::Wait wait) {
     if (wait == NativeReads::Wait::yes) resident_.check(target.processes);
-    BookedPlanes booked = booked_planes(target);
-    Growth growth{.resident_method = stacks_.method(), .host_tensors = booked.host_tensors};
+    SitePlanes held = site_planes(target);
+    Growth growth{
+        .resident_method = stacks_.method(), .pages_checked = pages_checked(target), .host_tensors = held.host_tensors};
     {
         const std::lock_guard lock(mutex_);
         if (const GrowthHistory* history = history_.find(target.info.name))
-            growth.span = history->apply(request, moment_of(target), booked);
+            growth.span = history->apply(request, moment_of(target), held);
     }
     // Outside of the lock, because names of native code may take a while to load.
     SiteNames names(symbols_, wait);
     for (std::size_t i = 0; i < kPlanes; ++i) {
         GrowthPlane& plane = growth.plane(static_cast<PlaneKind>(i));
-        plane = names.plane(std::move(booked.planes[i].booked));
-        plane.unattributed = std::move(booked.planes[i].unattributed);
+        plane = names.plane(std::move(held.planes[i].sites));
+        plane.unattributed = std::move(held.planes[i].unattributed);
     }
-    growth.file_mapped_bytes = booked.file_mapped_bytes;
-    growth.reserved_bytes = booked.reserved_bytes;
+    growth.file_mapped_bytes = held.file_mapped_bytes;
+    growth.reserved_bytes = held.reserved_bytes;
     explain(growth, target);
     return growth;
 }

@@ -16,7 +16,7 @@
 #include "model/processes/process_table.h"
 #include "model/snapshot.h"
 #include "watch/gpu/cuda_recorder.h"
-#include "watch/growth/growth_book.h"
+#include "watch/growth/call_sites.h"
 #include "watch/growth/growth_history.h"
 #include "watch/growth/host_tensor_recorder.h"
 #include "watch/growth/mapped_recorder.h"
@@ -27,10 +27,6 @@
 #include "watch/helpers/read_jobs.h"
 
 namespace memscope {
-
-// Growth of each line, largest first: memory that was first touched there, and memory that the line keeps. Native code
-// is shown with its file only, because loading symbols can take long and a tick does not wait for them.
-std::vector<LineGrowth> by_line(const std::vector<BookedGrowth>& touched, const std::vector<BookedGrowth>& kept);
 
 // Records growth by stack. Symbolizes stacks when they arrive, while their processes run. Everything except report()
 // belongs to the thread of the ticks.
@@ -94,31 +90,33 @@ class GrowthRecorder {
     void name_deferred_of(const std::vector<TrackedProcess>& ended);
     // The last state of a process that has ended.
     struct Ended {
-        Seconds at{};                          // boot clock
-        std::vector<BookedGrowth> resident{};  // without roles
-        std::vector<BookedGrowth> mapped{};
-        std::vector<BookedGrowth> tensors_host{};
+        Seconds at{};                        // boot clock
+        std::vector<SiteGrowth> resident{};  // without roles
+        std::vector<SiteGrowth> mapped{};
+        std::vector<SiteGrowth> tensors_host{};
         std::int64_t unknown_resident = 0;  // at stacks without names
         std::int64_t start_bytes = 0;
+        std::optional<std::uint64_t> checked_ns{};  // see ResidentRecorder
     };
     void keep_last(const TrackedProcess& process);
-    std::vector<BookedGrowth> named(const std::vector<HeldAtStack>& held, const RoleKey& role = {}) const;
+    std::vector<SiteGrowth> named(const std::vector<HeldAtStack>& held, const RoleKey& role = {}) const;
     void end_all(const std::vector<TrackedProcess>& ended);
     void end(pid_t pid, std::optional<SpaceId> still);
     void read_spaces(const ProcessTable& processes);
     void make_room();
     void mind_budget();
     Seconds cpu_of_growing() const;
-    std::vector<BookedGrowth> kept_at_sites(const std::vector<Process>& processes);
+    std::vector<SiteGrowth> kept_at_sites(const std::vector<Process>& processes);
     void explain(Growth& growth, const TargetSnapshot& target);
-    BookedPlanes booked_planes(const TargetSnapshot& target);
-    BookedPlane resident_plane(const TargetSnapshot& target);
-    BookedPlane mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held);
-    BookedPlane gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held);
-    BookedPlane tensors_plane(const TargetSnapshot& target, const HostTensorRecorder::Held& held);
+    SitePlanes site_planes(const TargetSnapshot& target);
+    std::optional<Seconds> pages_checked(const TargetSnapshot& target);
+    SitePlane resident_plane(const TargetSnapshot& target);
+    SitePlane mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held);
+    SitePlane gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held);
+    SitePlane tensors_plane(const TargetSnapshot& target, const HostTensorRecorder::Held& held);
     // `ended`: the plane of processes that have ended; null: none is kept.
-    BookedPlane held_plane(const TargetSnapshot& target, const std::vector<HeldAtStack>& stacks,
-                           std::vector<BookedGrowth> Ended::* ended);
+    SitePlane held_plane(const TargetSnapshot& target, const std::vector<HeldAtStack>& stacks,
+                         std::vector<SiteGrowth> Ended::* ended);
 
     SysRoot root_;
     std::shared_ptr<ReadHelpers> reads_;
@@ -142,7 +140,7 @@ class GrowthRecorder {
     std::map<pid_t, FollowedSpace> spaces_{};  // of running processes at the last tick
     std::map<ProcessId, Ended> ended_{};
     bool was_paused_ = false;
-    GrowthBook book_;
+    CallSites sites_;
     GrowthHistories history_{};
 };
 

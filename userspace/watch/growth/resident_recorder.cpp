@@ -35,6 +35,13 @@ void ResidentRecorder::settle(const ProcessId& process) {
 void ResidentRecorder::end(const ProcessId& process) {
     const std::lock_guard lock(mutex_);
     samples_.end(process);
+    checks_.erase(process);
+}
+
+std::optional<std::uint64_t> ResidentRecorder::checked_ns(const ProcessId& process) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = checks_.find(process);
+    return found == checks_.end() ? std::nullopt : found->second.last;
 }
 
 void ResidentRecorder::forget_stacks(const std::vector<StackId>& stacks) {
@@ -70,10 +77,17 @@ void ResidentRecorder::bound(const std::vector<Process>& processes) {
     }
 }
 
-void ResidentRecorder::take(const PagesJob& job, const Result<PagesAnswer>& answer) {
+void ResidentRecorder::take(const PagesJob& job, Piece piece, const Result<PagesAnswer>& answer) {
     if (!answer) return;  // the process has ended, or cannot be read: its samples end with it
     const std::lock_guard lock(mutex_);
     samples_.remove_absent(job.id, answer->absent, answer->began_ns);
+    if (samples_.count(job.id) == 0) {  // it may have ended
+        checks_.erase(job.id);
+        return;
+    }
+    Checks& checks = checks_[job.id];
+    if (piece == Piece::first) checks.began_ns = answer->began_ns;
+    if (job.addresses.size() < kPagesPerJob) checks.last = checks.began_ns;
 }
 
 // The next pages of the process that was checked last, else the first pages of the next process.
@@ -84,10 +98,12 @@ std::optional<PagesJob> ResidentRecorder::next_job(const std::map<pid_t, Tracked
         if (process == processes.end()) process = processes.begin();
         if (process == processes.end()) break;
         const ProcessId id = process->second.task.id;
-        auto addresses = samples_.addresses(id, id == checked_ ? checked_below_ : 0, kPagesPerJob);
+        const std::uint64_t from = id == checked_ ? checked_below_ : 0;
+        auto addresses = samples_.addresses(id, from, kPagesPerJob);
         checked_ = id;
         checked_below_ = addresses.empty() ? UINT64_MAX : addresses.back() + 1;
         if (addresses.empty() || reads_->slow.is_blocked(id.pid)) continue;
+        job_piece_ = from == 0 ? Piece::first : Piece::later;
         return PagesJob{.id = id, .number = ++numbers_, .addresses = std::move(addresses)};
     }
     return std::nullopt;
@@ -98,7 +114,7 @@ void ResidentRecorder::tick(Seconds now, const std::map<pid_t, TrackedProcess>& 
     if (!job_) return;
     const auto answer = reads_->slow.ask(*job_);
     if (!answer) return;
-    take(*job_, *answer);
+    take(*job_, job_piece_, *answer);
     next_check_ = now + (*answer ? (**answer).cpu / kShareOfCpu : Seconds{1});
     job_.reset();
 }
@@ -114,7 +130,7 @@ void ResidentRecorder::check(const std::vector<Process>& processes) {
             if (job.addresses.empty()) break;
             const auto answer = reads_->patient.call(job);
             if (!answer) break;
-            take(job, answer);
+            take(job, from == 0 ? Piece::first : Piece::later, answer);
             if (job.addresses.size() < kPagesPerJob) break;
             from = job.addresses.back() + 1;
         }

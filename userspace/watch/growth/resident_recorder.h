@@ -36,6 +36,8 @@ class ResidentRecorder {
     std::map<StackId, std::int64_t> by_stack() const;
     // Checks all pages of the processes now. Waits for the helper process.
     void check(const std::vector<Process>& processes);
+    // Boot clock: when the last check of all pages of the process began. None: it has not been checked completely.
+    std::optional<std::uint64_t> checked_ns(const ProcessId& process) const;
     // At most this many samples for a target: thins out the processes that have most.
     static constexpr std::size_t kMostOfTarget = 65'536;
     void bound(const std::vector<Process>& processes);
@@ -45,18 +47,26 @@ class ResidentRecorder {
     static constexpr std::size_t kPagesPerJob = 4096;
 
     std::optional<PagesJob> next_job(const std::map<pid_t, TrackedProcess>& processes);
-    void take(const PagesJob& job, const Result<PagesAnswer>& answer);
+    enum class Piece { first, later };  // of the pages of a process
+    void take(const PagesJob& job, Piece piece, const Result<PagesAnswer>& answer);
+    // Checks of all pages of a process.
+    struct Checks {
+        std::uint64_t began_ns = 0;           // the current one
+        std::optional<std::uint64_t> last{};  // when the last complete one began
+    };
 
     std::shared_ptr<ReadHelpers> reads_;
     std::vector<GrowthSample> waiting_{};
     std::uint64_t drained_ns_ = 0;
     std::optional<PagesJob> job_{};
+    Piece job_piece_{};
     ProcessId checked_{};  // the pages of this process below this address were checked last
     std::uint64_t checked_below_ = 0;
     Seconds next_check_{};
     std::uint64_t numbers_ = 0;
     mutable std::mutex mutex_{};
     LiveSamples samples_{};
+    std::map<ProcessId, Checks> checks_{};
 };
 
 }  // namespace memscope

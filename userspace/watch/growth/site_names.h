@@ -7,7 +7,7 @@
 
 #include "model/growth/growth.h"
 #include "sources/elf/native_symbols.h"
-#include "watch/growth/growth_book.h"
+#include "watch/growth/call_sites.h"
 
 namespace memscope {
 
@@ -22,7 +22,7 @@ class SiteNames {
     SiteNames(NativeSymbols& symbols, NativeReads::Wait wait) : symbols_(symbols), wait_(wait) {}
 
     // Merges the growth of several processes at one site.
-    GrowthPlane plane(std::vector<BookedGrowth> booked);
+    GrowthPlane plane(std::vector<SiteGrowth> growths);
     const NativeFrame& named(const NativeLocation& location);
 
   private:

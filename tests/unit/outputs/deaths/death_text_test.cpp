@@ -143,6 +143,16 @@ TEST(DeathStory, HasSentenceTimelineHoldersAndAdvice) {
     EXPECT_THAT(story, Not(HasSubstr("PROCESSES THAT DIED")));
 }
 
+TEST(DeathStory, SaysWhenThePagesOfFirstTouchersWereChecked) {
+    DeathReport report = test::dead_job();
+    report.growth->owner.reset();
+    EXPECT_THAT(death_story(report, false), HasSubstr("memscope had not checked yet"));
+    report.growth->pages_checked = Seconds{12};
+    EXPECT_THAT(death_story(report, false), HasSubstr("memscope checked 12 s before"));
+    report.growth->resident_method = ResidentMethod::first_touch;
+    EXPECT_THAT(death_story(report, false), Not(HasSubstr("checked 12 s")));
+}
+
 TEST(DeathStory, ListsTheOthersThatDied) {
     DeathReport report = test::dead_job();
     report.deaths.resize(20, report.deaths.front());

@@ -17,10 +17,10 @@ CallSitePtr line(int number, const char* caller = "main") {
         CallSite{.python = {{"f", "/job/train.py", number}, {caller, "/job/train.py", 1}}});
 }
 
-BookedPlanes grown(std::vector<std::pair<int, std::int64_t>> lines, std::vector<UnattributedGrowth> unattributed = {}) {
-    BookedPlanes planes;
-    BookedPlane& mapped = planes.plane(PlaneKind::mapped);
-    for (const auto& [number, bytes] : lines) mapped.booked.push_back({line(number), 7, kTrainer, bytes});
+SitePlanes grown(std::vector<std::pair<int, std::int64_t>> lines, std::vector<UnattributedGrowth> unattributed = {}) {
+    SitePlanes planes;
+    SitePlane& mapped = planes.plane(PlaneKind::mapped);
+    for (const auto& [number, bytes] : lines) mapped.sites.push_back({line(number), 7, kTrainer, bytes});
     mapped.unattributed = std::move(unattributed);
     return planes;
 }
@@ -37,14 +37,14 @@ GrowthHistory followed(int minutes) {
     return history;
 }
 
-std::int64_t sum(const BookedPlane& plane) {
+std::int64_t sum(const SitePlane& plane) {
     std::int64_t bytes = 0;
-    for (const BookedGrowth& one : plane.booked) bytes += one.bytes;
+    for (const SiteGrowth& one : plane.sites) bytes += one.bytes;
     for (const UnattributedGrowth& part : plane.unattributed) bytes += part.bytes;
     return bytes;
 }
 
-std::int64_t reason(const BookedPlane& plane, const std::string& word) {
+std::int64_t reason(const SitePlane& plane, const std::string& word) {
     for (const UnattributedGrowth& part : plane.unattributed)
         if (part.reason == word) return part.bytes;
     return 0;
@@ -52,18 +52,18 @@ std::int64_t reason(const BookedPlane& plane, const std::string& word) {
 
 TEST(GrowthHistory, SubtractsTheSnapshotThatIsNearestToTheRequestedTime) {
     const GrowthHistory history = followed(14);
-    BookedPlanes now = grown({{1, 14 * kMiB}});
+    SitePlanes now = grown({{1, 14 * kMiB}});
     const GrowthSpan span = history.apply({.since = Since::ago, .ago = Seconds{610}}, at(850), now);
     EXPECT_EQ(span.since, Seconds{850 - 240}) << "the age of the snapshot that was used";
-    ASSERT_EQ(now.plane(PlaneKind::mapped).booked.size(), 1U);
-    EXPECT_EQ(now.plane(PlaneKind::mapped).booked[0].bytes, 10 * kMiB);
+    ASSERT_EQ(now.plane(PlaneKind::mapped).sites.size(), 1U);
+    EXPECT_EQ(now.plane(PlaneKind::mapped).sites[0].bytes, 10 * kMiB);
 }
 
 TEST(GrowthHistory, FromBeforeWatchingBeganIsFromTheStart) {
     const GrowthHistory history = followed(5);
-    BookedPlanes now = grown({{1, 5 * kMiB}});
+    SitePlanes now = grown({{1, 5 * kMiB}});
     EXPECT_FALSE(history.apply({.since = Since::ago, .ago = Seconds{3600}}, at(310), now).since);
-    EXPECT_EQ(now.plane(PlaneKind::mapped).booked[0].bytes, 5 * kMiB);
+    EXPECT_EQ(now.plane(PlaneKind::mapped).sites[0].bytes, 5 * kMiB);
     EXPECT_FALSE(history.apply({}, at(310), now).since);
 }
 
@@ -71,11 +71,11 @@ TEST(GrowthHistory, NoSiteIsNegativeAndTheSumIsTheChange) {
     GrowthHistory history;
     ASSERT_TRUE(history.is_due(at(0)));
     history.add(at(0), grown({{1, 10 * kMiB}, {2, 50 * kMiB}, {3, 5 * kMiB}}, {{"other", 8 * kMiB}}));
-    BookedPlanes now = grown({{1, 30 * kMiB}, {2, 20 * kMiB}}, {{"other", 6 * kMiB}, {"pending", kMiB}});
+    SitePlanes now = grown({{1, 30 * kMiB}, {2, 20 * kMiB}}, {{"other", 6 * kMiB}, {"pending", kMiB}});
     EXPECT_TRUE(history.apply({.since = Since::ago, .ago = Seconds{60}}, at(61), now).since);
-    const BookedPlane& plane = now.plane(PlaneKind::mapped);
-    ASSERT_EQ(plane.booked.size(), 1U);
-    EXPECT_EQ(plane.booked[0].bytes, 20 * kMiB);
+    const SitePlane& plane = now.plane(PlaneKind::mapped);
+    ASSERT_EQ(plane.sites.size(), 1U);
+    EXPECT_EQ(plane.sites[0].bytes, 20 * kMiB);
     EXPECT_EQ(reason(plane, "freed_since"), -(30 + 5 + 2) * kMiB);
     EXPECT_EQ(reason(plane, "pending"), kMiB);
     EXPECT_EQ(sum(plane), (57 - 73) * kMiB);
@@ -85,9 +85,9 @@ TEST(GrowthHistory, ProcessesThatFollowOthersGoOnWithTheirSites) {
     GrowthHistory history;
     (void)history.is_due(at(0));
     history.add(at(0), grown({{1, 200 * kMiB}}));
-    BookedPlanes now = grown({{1, 200 * kMiB}});  // of a worker of the next epoch
+    SitePlanes now = grown({{1, 200 * kMiB}});  // of a worker of the next epoch
     (void)history.apply({.since = Since::ago, .ago = Seconds{60}}, at(61), now);
-    EXPECT_THAT(now.plane(PlaneKind::mapped).booked, IsEmpty()) << "the line holds as much as before";
+    EXPECT_THAT(now.plane(PlaneKind::mapped).sites, IsEmpty()) << "the line holds as much as before";
 }
 
 TEST(GrowthHistory, ThinsOutWhatIsOlderThanAQuarterOfAnHour) {
@@ -99,7 +99,7 @@ TEST(GrowthHistory, ThinsOutWhatIsOlderThanAQuarterOfAnHour) {
     }
     seconds -= 60;
     for (const double ago : {60., 300., 840., 1800., 3600., 7200., 6 * 3600., 20 * 3600.}) {
-        BookedPlanes now = grown({{1, 2 * kMiB}});
+        SitePlanes now = grown({{1, 2 * kMiB}});
         const GrowthSpan span = history.apply({.since = Since::ago, .ago = Seconds{ago}}, at(seconds), now);
         ASSERT_TRUE(span.since) << ago;
         EXPECT_NEAR(span.since->count(), ago, ago <= 900 ? 30 : 0.45 * ago);
@@ -108,16 +108,16 @@ TEST(GrowthHistory, ThinsOutWhatIsOlderThanAQuarterOfAnHour) {
 
 TEST(GrowthHistory, HasABoundHoweverManySitesThereAre) {
     GrowthHistory history;
-    BookedPlanes many;
-    for (BookedPlane& plane : many.planes)
-        for (int i = 0; i < 3000; ++i) plane.booked.push_back({line(i), 7, kTrainer, (i + 1) * kMiB});
+    SitePlanes many;
+    for (SitePlane& plane : many.planes)
+        for (int i = 0; i < 3000; ++i) plane.sites.push_back({line(i), 7, kTrainer, (i + 1) * kMiB});
     for (int minute = 0; minute < 60; ++minute)
         if (history.is_due(at(60 * minute))) history.add(at(60 * minute), many);
     EXPECT_LE(history.bytes(), std::size_t{5} << 19U) << "2.5 MiB";
     EXPECT_LE(history.peak_names(), GrowthHistory::kMostPeakNames);
-    BookedPlanes now = many;
+    SitePlanes now = many;
     (void)history.apply({.since = Since::ago, .ago = Seconds{60}}, at(59 * 60 + 10), now);
-    for (const BookedPlane& plane : now.planes) EXPECT_EQ(sum(plane), 0) << "small sites count in the sum";
+    for (const SitePlane& plane : now.planes) EXPECT_EQ(sum(plane), 0) << "small sites count in the sum";
 }
 
 TEST(GrowthHistory, KeepsTheEndOfTheWarmup) {
@@ -129,44 +129,44 @@ TEST(GrowthHistory, KeepsTheEndOfTheWarmup) {
     };
     for (int minute = 0; minute <= 120; ++minute)
         if (history.is_due(moment(minute))) history.add(moment(minute), grown({{1, minute * kMiB}}));
-    BookedPlanes now = grown({{1, 120 * kMiB}});
+    SitePlanes now = grown({{1, 120 * kMiB}});
     const GrowthSpan span = history.apply({.since = Since::warmup}, moment(120), now);
     EXPECT_TRUE(span.after_warmup);
     EXPECT_EQ(span.since, Seconds{60 * 108});
-    EXPECT_EQ(now.plane(PlaneKind::mapped).booked[0].bytes, 108 * kMiB);
+    EXPECT_EQ(now.plane(PlaneKind::mapped).sites[0].bytes, 108 * kMiB);
 }
 
 TEST(GrowthHistory, WithoutAWarmupItIsTheStart) {
     const GrowthHistory history = followed(20);
-    BookedPlanes now = grown({{1, 20 * kMiB}});
+    SitePlanes now = grown({{1, 20 * kMiB}});
     const GrowthSpan span = history.apply({.since = Since::warmup}, at(1210), now);
     EXPECT_FALSE(span.since || span.after_warmup);
 }
 
 TEST(GrowthHistory, KeepsWhatWasHeldAtThePeak) {
     GrowthHistory history;
-    const auto tick = [&](double seconds, std::uint64_t held, const BookedPlanes& planes) {
+    const auto tick = [&](double seconds, std::uint64_t held, const SitePlanes& planes) {
         if (history.is_due(at(seconds, held))) history.add(at(seconds, held), planes);
     };
     tick(0, 100, grown({{1, 10 * kMiB}}));
     tick(1, 104, grown({{2, 10 * kMiB}}));  // not 5 % more
     tick(2, 110, grown({{3, 10 * kMiB}}));
     tick(3, 90, grown({{4, kMiB}}));
-    BookedPlanes now = grown({{4, kMiB}});
+    SitePlanes now = grown({{4, kMiB}});
     const GrowthSpan span = history.apply({.at_peak = true}, at(4, 90), now);
     EXPECT_EQ(span.peak, 5e6 + 2);
-    ASSERT_EQ(now.plane(PlaneKind::mapped).booked.size(), 1U);
-    EXPECT_EQ(now.plane(PlaneKind::mapped).booked[0].site->python[0].line, 3);
-    BookedPlanes highest = grown({{5, kMiB}});
+    ASSERT_EQ(now.plane(PlaneKind::mapped).sites.size(), 1U);
+    EXPECT_EQ(now.plane(PlaneKind::mapped).sites[0].site->python[0].line, 3);
+    SitePlanes highest = grown({{5, kMiB}});
     EXPECT_EQ(history.apply({.at_peak = true}, at(5, 112), highest).peak, 5e6 + 5) << "now is the peak";
-    EXPECT_EQ(highest.plane(PlaneKind::mapped).booked[0].site->python[0].line, 5);
+    EXPECT_EQ(highest.plane(PlaneKind::mapped).sites[0].site->python[0].line, 5);
 }
 
 TEST(GrowthHistory, ANewRunOfTheJobHasNoHistory) {
     GrowthHistory history = followed(20);
     GrowthHistory::Moment next = at(1260, 10);
     next.run = RunId{2};
-    BookedPlanes now = grown({{1, kMiB}});
+    SitePlanes now = grown({{1, kMiB}});
     EXPECT_FALSE(history.apply({.since = Since::ago, .ago = Seconds{60}, .at_peak = true}, next, now).since);
     EXPECT_TRUE(history.is_due(next));
     history.add(next, grown({{1, kMiB}}));
@@ -194,10 +194,10 @@ TEST(GrowthHistory, CountsTheMinutesInWhichALineGrew) {
 TEST(GrowthHistories, ForgetTheOldestPeaksIfTheirNamesAreTooMany) {
     GrowthHistories all;
     for (int target = 0; target < 40; ++target) {
-        BookedPlanes planes;
+        SitePlanes planes;
         for (int i = 0; i < 512; ++i)
             planes.plane(PlaneKind::mapped)
-                .booked.push_back({line(i, std::string(2000, 'x').c_str()), 7, kTrainer, kMiB});
+                .sites.push_back({line(i, std::string(2000, 'x').c_str()), 7, kTrainer, kMiB});
         GrowthHistory& history = all.of(std::to_string(target));
         (void)history.is_due(at(target));
         history.add(at(target), planes);

@@ -28,7 +28,7 @@ using CallSitePtr = std::shared_ptr<const CallSite>;
 std::size_t name_bytes(const CallSite& site);
 
 // Growth of one process at one call site.
-struct BookedGrowth {
+struct SiteGrowth {
     CallSitePtr site{};
     pid_t pid = 0;
     RoleKey role{};
@@ -36,15 +36,15 @@ struct BookedGrowth {
 };
 
 // The call sites of all stacks. Stacks with the same frames share a call site, in all processes.
-class GrowthBook {
+class CallSites {
   public:
     struct Limits {
         std::size_t stacks = 12288;
         std::size_t of_space = 2304;                      // stacks of one address space
         std::size_t name_bytes = std::size_t{64} << 20U;  // names of all call sites together
     };
-    GrowthBook() : GrowthBook(Limits{}) {}
-    explicit GrowthBook(Limits limits) : limits_(limits) {}
+    CallSites() : CallSites(Limits{}) {}
+    explicit CallSites(Limits limits) : limits_(limits) {}
 
     // The stack was received, but the helper process has not read the data for its names yet. learn() or lose_names()
     // follows.

@@ -1,4 +1,4 @@
-#include "watch/growth/growth_book.h"
+#include "watch/growth/call_sites.h"
 
 #include <algorithm>
 #include <tuple>
@@ -24,19 +24,19 @@ std::size_t name_bytes(const CallSite& site) {
     return bytes;
 }
 
-bool GrowthBook::SameSite::operator()(const CallSitePtr& a, const CallSitePtr& b) const {
+bool CallSites::SameSite::operator()(const CallSitePtr& a, const CallSitePtr& b) const {
     if (a->python != b->python) return a->python < b->python;
     return std::lexicographical_compare(a->native.begin(), a->native.end(), b->native.begin(), b->native.end(),
                                         comes_before);
 }
 
-CallSitePtr GrowthBook::interned(CallSite site) {
+CallSitePtr CallSites::interned(CallSite site) {
     const auto [place, fresh] = sites_.insert(std::make_shared<const CallSite>(std::move(site)));
     if (fresh) name_bytes_ += memscope::name_bytes(**place);
     return *place;
 }
 
-void GrowthBook::forget_unused_sites() {
+void CallSites::forget_unused_sites() {
     std::erase_if(sites_, [this](const CallSitePtr& site) {
         if (site.use_count() > 1) return false;
         name_bytes_ -= memscope::name_bytes(*site);
@@ -44,13 +44,13 @@ void GrowthBook::forget_unused_sites() {
     });
 }
 
-void GrowthBook::rename(Stack& stack, Space& space, CallSitePtr site) {
+void CallSites::rename(Stack& stack, Space& space, CallSitePtr site) {
     if (stack.site) space.name_bytes -= memscope::name_bytes(*stack.site);
     stack.site = std::move(site);
     if (stack.site) space.name_bytes += memscope::name_bytes(*stack.site);
 }
 
-GrowthBook::Space& GrowthBook::register_stack(const RawStack& stack) {
+CallSites::Space& CallSites::register_stack(const RawStack& stack) {
     stacks_[stack.id].space = stack.space;
     Space& space = spaces_[stack.space];
     space.process = stack.process;
@@ -59,21 +59,21 @@ GrowthBook::Space& GrowthBook::register_stack(const RawStack& stack) {
     return space;
 }
 
-void GrowthBook::expect_names(const RawStack& stack) {
+void CallSites::expect_names(const RawStack& stack) {
     (void)register_stack(stack);
     stacks_[stack.id].expected = true;
 }
 
-bool GrowthBook::expects_names(StackId stack) const {
+bool CallSites::expects_names(StackId stack) const {
     const auto found = stacks_.find(stack);
     return found != stacks_.end() && found->second.expected;
 }
 
-void GrowthBook::lose_names(StackId stack) {
+void CallSites::lose_names(StackId stack) {
     if (const auto found = stacks_.find(stack); found != stacks_.end()) found->second.expected = false;
 }
 
-bool GrowthBook::learn(const RawStack& stack, CallSite site) {
+bool CallSites::learn(const RawStack& stack, CallSite site) {
     Space& space = register_stack(stack);
     Stack& known = stacks_[stack.id];
     known.expected = false;
@@ -88,7 +88,7 @@ bool GrowthBook::learn(const RawStack& stack, CallSite site) {
     return true;
 }
 
-void GrowthBook::give_up(StackId stack) {
+void CallSites::give_up(StackId stack) {
     const auto known = stacks_.find(stack);
     if (known == stacks_.end()) return;
     Space& space = spaces_[known->second.space];
@@ -97,20 +97,20 @@ void GrowthBook::give_up(StackId stack) {
     stacks_.erase(known);
 }
 
-std::vector<SpaceId> GrowthBook::spaces_of(pid_t pid) const {
+std::vector<SpaceId> CallSites::spaces_of(pid_t pid) const {
     std::vector<SpaceId> found;
     for (auto each = by_pid_.lower_bound({pid, SpaceId{}}); each != by_pid_.end() && each->first == pid; ++each)
         found.push_back(each->second);
     return found;
 }
 
-std::set<pid_t> GrowthBook::growing() const {
+std::set<pid_t> CallSites::growing() const {
     std::set<pid_t> pids;
     for (const auto& [id, space] : spaces_) pids.insert(space.process.pid);
     return pids;
 }
 
-std::vector<StackId> GrowthBook::end(SpaceId space) {
+std::vector<StackId> CallSites::end(SpaceId space) {
     const auto found = spaces_.find(space);
     if (found == spaces_.end()) return {};
     std::vector<StackId> gone(found->second.stacks.begin(), found->second.stacks.end());
@@ -121,7 +121,7 @@ std::vector<StackId> GrowthBook::end(SpaceId space) {
     return gone;
 }
 
-void GrowthBook::fold_space(Space& space, const SizeOf& size_of, Remove which, Folded& folded) {
+void CallSites::fold_space(Space& space, const SizeOf& size_of, Remove which, Folded& folded) {
     std::vector<std::pair<std::int64_t, StackId>> by_size;
     by_size.reserve(space.stacks.size());
     for (const StackId id : space.stacks)
@@ -140,11 +140,11 @@ void GrowthBook::fold_space(Space& space, const SizeOf& size_of, Remove which, F
     }
 }
 
-bool GrowthBook::has_crowded_space() const {
+bool CallSites::has_crowded_space() const {
     return std::ranges::any_of(spaces_, [this](const auto& each) { return is_crowded(each.second); });
 }
 
-void GrowthBook::fold_all(const SizeOf& size_of, Folded& folded) {
+void CallSites::fold_all(const SizeOf& size_of, Folded& folded) {
     if (name_bytes_ > limits_.name_bytes) forget_unused_sites();
     const bool too_many_names = name_bytes_ > limits_.name_bytes;
     std::vector<std::pair<std::size_t, Space*>> by_weight;
@@ -163,7 +163,7 @@ void GrowthBook::fold_all(const SizeOf& size_of, Folded& folded) {
     }
 }
 
-GrowthBook::Folded GrowthBook::fold(const SizeOf& size_of) {
+CallSites::Folded CallSites::fold(const SizeOf& size_of) {
     Folded folded;
     for (auto& [id, space] : spaces_) {
         if (!is_crowded(space)) continue;
@@ -175,7 +175,7 @@ GrowthBook::Folded GrowthBook::fold(const SizeOf& size_of) {
     return folded;
 }
 
-const CallSitePtr* GrowthBook::site_of(StackId stack) const {
+const CallSitePtr* CallSites::site_of(StackId stack) const {
     const auto found = stacks_.find(stack);
     return found == stacks_.end() || !found->second.site ? nullptr : &found->second.site;
 }

@@ -1,7 +1,7 @@
+#include "watch/growth/line_growth.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "watch/growth/growth_recorder.h"
 
 namespace memscope {
 namespace {
