@@ -8,51 +8,18 @@
 #include "gpu_context_calls.bpf.h"
 #include "gpu_memory.bpf.h"
 #include "gpu_unmap.bpf.h"
-#include "stacks.bpf.h"
 #include "user_calls.bpf.h"
+#include "user_stacks.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 const volatile __u32 follow_growth = 0;
 
-/* A program at a user probe can be preempted by another one on the same CPU, so the per-CPU stack scratch may
- * be in use. */
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, __u32);
-} stack_scratch_users SEC(".maps");
-
-/* Returns 0 if the caller got the scratch. The caller releases it by writing 0. */
-static __always_inline __u32 take_scratch(__u32 *users)
-{
-#ifdef MEMSCOPE_WITHOUT_EXCHANGE
-	/* Kernels without atomic exchange do not preempt a program at a user probe. */
-	__u32 before = *users;
-
-	*users = 1;
-	return before;
-#else
-	return __sync_lock_test_and_set(users, 1);
-#endif
-}
-
 static __always_inline __u64 allocating_stack(void *ctx, __u32 pid, bool bounded)
 {
 	struct ms_space *space = follow_growth ? bpf_map_lookup_elem(&spaces, &pid) : NULL;
-	__u32 first = 0, *users = bpf_map_lookup_elem(&stack_scratch_users, &first);
-	__u64 stack = MS_STACK_OTHER;
 
-	if (!space || !users)
-		return MS_STACK_OTHER;
-	if (take_scratch(users)) {
-		count_loss(MS_LOSS_GPU_SITES_FULL);
-		return MS_STACK_OTHER;
-	}
-	stack = current_stack(ctx, space, pid, bounded);
-	*users = 0;
-	return stack;
+	return space ? user_stack(ctx, space, pid, MS_LOSS_GPU_SITES_FULL, bounded) : MS_STACK_OTHER;
 }
 
 /* A driver function can call another one of the followed functions. Only the outer call is counted. An outer

@@ -5,6 +5,7 @@
 #define MEMSCOPE_LAST_WORDS_BPF_H
 
 #include "gpu_failures.bpf.h"
+#include "host_failures.bpf.h"
 #include "mappings.bpf.h"
 #include "membership.bpf.h"
 #include <memscope/shared/deaths.h>
@@ -36,12 +37,14 @@ static __always_inline void send_death(struct task_struct *leader, __u32 pid, __
 {
 	struct address_space *space = follow_mappings ? mappings_of(pid) : NULL;
 	struct ms_gpu_failure *gpu = bpf_map_lookup_elem(&gpu_failures, &pid);
+	struct ms_host_failure *host = bpf_map_lookup_elem(&host_failures, &pid);
 	__u64 now = bpf_ktime_get_boot_ns();
 	struct ms_last_words *words;
 	struct ms_death *e;
 
 	if (!SIGNAL_OF(code) && !(space && explains_exit(space->failure.time_ns, code, now)) &&
-	    !(gpu && explains_exit(gpu->time_ns, code, now)))
+	    !(gpu && explains_exit(gpu->time_ns, code, now)) &&
+	    !(host && explains_exit(host->time_ns, code, now)))
 		return;
 	e = bpf_ringbuf_reserve(&deaths, sizeof(*e), 0);
 	if (!e) {
@@ -62,6 +65,8 @@ static __always_inline void send_death(struct task_struct *leader, __u32 pid, __
 		e->failure = space->failure;
 	if (gpu)
 		e->gpu_failure = *gpu;
+	if (host)
+		e->host_failure = *host;
 	words = bpf_map_lookup_elem(&last_words, &pid);
 	if (words && words->start_ns == e->h.start_ns)
 		__builtin_memcpy(&e->words, words, sizeof(e->words));

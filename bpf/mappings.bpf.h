@@ -22,7 +22,7 @@ struct address_space {
 	__u64 activity; /* rises with every change, from a start value that no other entry had: entries that
 	                   have not changed need not be read */
 	struct ms_failure failure;
-	__u64 cuda_mapped; /* how often the program has mapped a file named like the CUDA driver */
+	__u64 libraries_mapped; /* how often the program has mapped a file that the collector is told of */
 };
 
 /* By pid, not by address space, because at the exit of a process its address space may already be gone. A

@@ -78,12 +78,12 @@ static __always_inline bool begins_with(const char *name, const char *wanted, in
 	return true;
 }
 
-/* The collector puts user probes on the files of the CUDA driver and of PyTorch's allocator that a process
+/* The collector puts user probes on the files of the CUDA driver and of PyTorch's allocators that a process
  * maps. The event is sent at once, because allocations before the probes are attached are not seen. */
-#define MOST_TOLD_OF_CUDA 64 /* per exec: a program that maps more does so to overload memscope */
-static __always_inline void tell_of_cuda(struct address_space *space, struct pt_regs *regs)
+#define MOST_TOLD_OF_LIBRARIES 64 /* per exec: a program that maps more does so to overload memscope */
+static __always_inline void tell_of_library(struct address_space *space, struct pt_regs *regs)
 {
-	static const char driver[] = "libcuda.so", torch[] = "libc10_cuda.so";
+	static const char driver[] = "libcuda.so", torch[] = "libc10_cuda.so", host[] = "libc10.so";
 	struct file *file;
 	struct ms_header *h;
 	char name[sizeof(torch)] = {};
@@ -92,12 +92,13 @@ static __always_inline void tell_of_cuda(struct address_space *space, struct pt_
 		return;
 	file = file_of((void *)bpf_get_current_task(), argument_5_of(regs));
 	bpf_probe_read_kernel_str(name, sizeof(name), BPF_CORE_READ(file, f_path.dentry, d_name.name));
-	if (!begins_with(name, driver, sizeof(driver) - 1) && !begins_with(name, torch, sizeof(torch) - 1))
+	if (!begins_with(name, driver, sizeof(driver) - 1) && !begins_with(name, torch, sizeof(torch) - 1) &&
+	    !begins_with(name, host, sizeof(host) - 1))
 		return;
-	if (space->cuda_mapped >= MOST_TOLD_OF_CUDA)
+	if (space->libraries_mapped >= MOST_TOLD_OF_LIBRARIES)
 		return;
-	space->cuda_mapped++;
-	h = begin_event(MS_EVENT_CUDA_MAPPED, sizeof(*h));
+	space->libraries_mapped++;
+	h = begin_event(MS_EVENT_LIBRARY_MAPPED, sizeof(*h));
 	if (!h)
 		return;
 	h->start_ns = space->start_ns;
@@ -206,6 +207,8 @@ static __always_inline bool range_before(struct ms_range *r, struct address_spac
 		return before_mremap(r, regs);
 	case NR_SHMDT:
 		return at_shmdt(r, regs, MS_RANGE_DETACH);
+	case NR_MADVISE:
+		return before_madvise(r, regs);
 	default:
 		before_brk(&space->ranges, (void *)bpf_get_current_task());
 		return false;
@@ -225,7 +228,8 @@ static __always_inline void follow_call(struct pt_regs *regs, long number)
 /* Runs at every system call of the host, so calls that unmap nothing return at once. */
 static __always_inline int on_call(struct pt_regs *regs, long number)
 {
-	if (number == NR_MUNMAP || number == NR_MREMAP || number == NR_BRK || number == NR_SHMDT)
+	if (number == NR_MUNMAP || number == NR_MREMAP || number == NR_BRK || number == NR_SHMDT ||
+	    number == NR_MADVISE)
 		follow_call(regs, number);
 	return 0;
 }
@@ -245,7 +249,7 @@ static __always_inline int on_return(void *ctx, struct pt_regs *regs, long ret, 
 		count_outcome(space, regs, MS_FAILED_MMAP, ret, argument_2_of(regs));
 		book(space, own_pages(), MS_MAPPED_MMAP, MS_UNMAPPED_OTHER);
 		if (!has_failed(ret))
-			tell_of_cuda(space, regs);
+			tell_of_library(space, regs);
 		break;
 	case NR_MUNMAP:
 		book(space, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_MUNMAP);

@@ -26,6 +26,11 @@ const volatile __u64 page_bytes = 4096;
 #define MOST_ERRNO       4095
 #define ENOMEM           12
 
+/* Advice of madvise() that discards pages. */
+#define MADV_DONTNEED        4
+#define MADV_FREE            8
+#define MADV_DONTNEED_LOCKED 24
+
 static __always_inline bool has_failed(long ret)
 {
 	return (unsigned long)ret >= (unsigned long)-MOST_ERRNO;
@@ -120,6 +125,15 @@ static __always_inline bool at_munmap(struct ms_range *r, struct pt_regs *regs, 
 	r->begin = untagged(first_argument_of(regs));
 	r->end = r->begin + whole_pages(argument_2_of(regs));
 	return is_range(r->begin, r->end);
+}
+
+static __always_inline bool before_madvise(struct ms_range *r, struct pt_regs *regs)
+{
+	__u32 advice = argument_3_of(regs);
+
+	if (advice != MADV_DONTNEED && advice != MADV_FREE && advice != MADV_DONTNEED_LOCKED)
+		return false;
+	return at_munmap(r, regs, MS_RANGE_GIVE_BACK);
 }
 
 /* An mremap() that leaves the old range mapped. */

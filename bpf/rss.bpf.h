@@ -65,6 +65,24 @@ static __always_inline void find_cpu_offsets(void)
 	bpf_loop(cpu_count, find_cpu_offset, &search, 0);
 }
 
+/* The anonymous pages that the current CPU has added to the address space and not to its shared count. */
+static __always_inline __s32 anon_pages_of_this_cpu(struct mm_struct *mm)
+{
+	__u32 first = 0;
+	void *element = bpf_map_lookup_elem(&anchor, &first);
+	__u64 map = address_of(&anchor), base = 0;
+	__s32 part = 0;
+
+	if (!element)
+		return 0;
+	bpf_probe_read_kernel(&base, sizeof(base),
+	                      (void *)(map + bpf_core_field_offset(struct bpf_array, pptrs)));
+	bpf_probe_read_kernel(&part, sizeof(part),
+	                      (void *)BPF_CORE_READ(mm, rss_stat[RSS_ANON].counters) +
+	                          (address_of(element) - base));
+	return part;
+}
+
 struct percpu_sum {
 	__s32 *parts[4];
 	__s64 pages[4];

@@ -12,6 +12,7 @@ enum syscall_number {
 	NR_MUNMAP = 11,
 	NR_BRK = 12,
 	NR_MREMAP = 25,
+	NR_MADVISE = 28,
 	NR_SHMAT = 30,
 	NR_CLONE = 56,
 	NR_FORK = 57,
@@ -20,6 +21,7 @@ enum syscall_number {
 	NR_FALLOCATE = 285,
 	NR_PKEY_MPROTECT = 329,
 	NR_CLONE3 = 435,
+	NR_PROCESS_MADVISE = 440,
 };
 
 struct pt_regs {
@@ -48,8 +50,10 @@ enum syscall_number {
 	NR_CLONE = 220,
 	NR_MMAP = 222,
 	NR_MPROTECT = 226,
+	NR_MADVISE = 233,
 	NR_PKEY_MPROTECT = 288,
 	NR_CLONE3 = 435,
+	NR_PROCESS_MADVISE = 440,
 	NR_FORK = -2, /* arm64 has neither */
 	NR_VFORK = -3,
 };

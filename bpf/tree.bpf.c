@@ -86,7 +86,7 @@ static __always_inline void replace_mappings(struct task_struct *task)
 	space->ranges.generation++; /* no other thread is left */
 	space->ranges.last_break = 0;
 	space->failure.time_ns = 0;
-	space->cuda_mapped = 0;
+	space->libraries_mapped = 0;
 	send_turn(MS_RANGE_EXEC, space, pid, 0);
 }
 
@@ -103,6 +103,7 @@ static __always_inline int on_exec(struct task_struct *task, struct linux_binprm
 	if (follow_mappings)
 		replace_mappings(task);
 	bpf_map_delete_elem(&gpu_failures, &pid); /* a failure of the previous program */
+	bpf_map_delete_elem(&host_failures, &pid);
 	e = begin_event(MS_EVENT_EXEC, sizeof(*e));
 	if (!e)
 		return 0;
@@ -184,6 +185,7 @@ forget:
 forget_words:
 	bpf_map_delete_elem(&last_words, &pid);
 	bpf_map_delete_elem(&gpu_failures, &pid);
+	bpf_map_delete_elem(&host_failures, &pid);
 	return 0;
 }
 

@@ -31,7 +31,7 @@ _memscope() {
     local words="status growth heap verdict report doctor demo $watching"
     case $command in
         status) words='--target --json --help' ;;
-        growth) words='--target --top --format --help' ;;
+        growth) words='--target --since --at --stacks --top --format --help' ;;
         heap) words='--target --pid --again --top --format --help' ;;
         verdict) words='--limit --warmup --json --fail-on --help' ;;
         report) words='--json --report-dir --help' ;;

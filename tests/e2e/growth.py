@@ -16,7 +16,7 @@ CHEAP = ['system', '3.13', '3.14']
 DEEP_FRAMES = 64  # that many are kept, the innermost
 
 SECTIONS = ['arrays', 'objects', 'comprehension', 'generator', 'method', 'thread', 'unlocked', 'huge', 'deep',
-            'child', 'grandchild', 'worker', 'other', 'killed']
+            'child', 'grandchild', 'worker', 'other']
 
 check = Checks()
 

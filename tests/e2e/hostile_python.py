@@ -74,8 +74,8 @@ def main():
                         check(f'{name}: what it says is what is shown', 'liar' in functions, sorted(functions)[:20])
                     longest = max(map(len, functions), default=0)
                     check(f'{name}: names have an end', longest <= 1024, longest)
-                    said.update(after.grow()['sections'])
-                    check_sections(check, name, settled(group.name, said), said)
+                    both = {**said, **after.grow()['sections']}
+                    check_sections(check, name, settled(group.name, both), both)
                 check(f'{name}: memory has a bound', resident(watcher.child.pid) < MOST_RESIDENT, resident(watcher.child.pid) >> 20)
             lost = dropped(watcher)
             check('what could not be read is counted', lost.get('python_unreadable', 0) > 0, lost)

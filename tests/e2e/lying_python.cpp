@@ -120,16 +120,19 @@ Word any_number() {
     return state ^= state << 17;
 }
 
-// Maps, touches and unmaps memory: the hooks of mapped and of resident growth each read the stack.
-void touch(std::size_t bytes) {
+enum class Then { unmap, keep };
+
+// Maps and touches memory: the hooks of mapped and of resident growth each read the stack.
+void touch(std::size_t bytes, Then then = Then::unmap) {
     void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (memory == MAP_FAILED) std::abort();
+    if (memory == MAP_FAILED) _exit(3);
     std::memset(memory, 1, bytes);
-    munmap(memory, bytes);
+    if (then == Then::unmap) munmap(memory, bytes);
 }
 
+// Keeps the last piece, because memscope shows only what is still there.
 void grow_often(int times = 200) {
-    for (int i = 0; i < times; ++i) touch(2 * kMiB);
+    for (int i = 0; i < times; ++i) touch(2 * kMiB, i + 1 == times ? Then::keep : Then::unmap);
 }
 
 void cyclic_threads() {

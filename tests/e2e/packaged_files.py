@@ -59,10 +59,10 @@ def fish(line):
 
 
 def completions(options, commands, demos):
-    watching = options - {'--target', '--top', '--format', '--limit', '--again'}
+    watching = options - {'--target', '--since', '--at', '--stacks', '--top', '--format', '--limit', '--again'}
     check('bash offers commands and options', bash('') == commands | watching, bash('') ^ (commands | watching))
     check('bash: of status', bash('status', '--') == {'--target', '--json', '--help'}, bash('status', '--'))
-    check('bash: of growth', bash('growth', '--') == {'--target', '--top', '--format', '--help'}, bash('growth', '--'))
+    check('bash: of growth', bash('growth', '--') == {'--target', '--since', '--at', '--stacks', '--top', '--format', '--help'}, bash('growth', '--'))
     check('bash: of heap', bash('heap', '--') == {'--target', '--pid', '--again', '--top', '--format', '--help'}, bash('heap', '--'))
     check('bash: formats', bash('growth', '--format', '') == {'text', 'json', 'folded', 'pprof'}, bash('growth', '--format', ''))
     check('bash: of verdict', bash('verdict', '--') == {'--limit', '--warmup', '--json', '--fail-on', '--help'}, bash('verdict', '--'))
@@ -75,7 +75,7 @@ def completions(options, commands, demos):
     check('fish offers the commands', fish('memscope ') == commands, fish('memscope ') ^ commands)
     check('fish: demos', fish('memscope demo ') == demos, fish('memscope demo '))
     check('fish: of status', {'--target', '--json'} <= fish('memscope status --') and '--pid' not in fish('memscope status --'), fish('memscope status --'))
-    check('fish: of growth', {'--target', '--top', '--format'} <= fish('memscope growth --') and '--json' not in fish('memscope growth --'), fish('memscope growth --'))
+    check('fish: of growth', {'--target', '--since', '--at', '--stacks', '--top', '--format'} <= fish('memscope growth --') and '--json' not in fish('memscope growth --'), fish('memscope growth --'))
     check('fish: of heap', {'--pid', '--again', '--top', '--format'} <= fish('memscope heap --') and '--json' not in fish('memscope heap --'), fish('memscope heap --'))
     check('fish: of verdict', {'--limit', '--warmup', '--fail-on', '--json'} <= fish('memscope verdict --'), fish('memscope verdict --'))
     check('fish: of report', {'--json', '--report-dir'} <= fish('memscope report --') and '--pid' not in fish('memscope report --'), fish('memscope report --'))

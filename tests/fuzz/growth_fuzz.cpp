@@ -16,7 +16,6 @@ namespace {
 GrowthSite any_site(Input& input) {
     GrowthSite site;
     site.bytes = input.number<std::int64_t>() >> (input.number() % 64U);
-    site.living_bytes = input.number<std::int64_t>() >> (input.number() % 64U);
     site.role.role = kRoles[input.number() % std::size(kRoles)];
     if (input.flag()) site.role.rank = input.number<int>();
     site.pids.assign(input.number() % 4U, 7);

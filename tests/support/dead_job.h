@@ -87,6 +87,13 @@ inline Growth leaked_growth() {
     site.python = {{"History.append", "/job/history.py", 41}, {"main", "/job/train.py", 7}};
     Growth growth;
     growth.resident.sites = {site};
+    growth.mapped.sites = {site};
+    growth.owner = GrowthOwner{.plane = PlaneKind::mapped,
+                               .role = site.role,
+                               .place = "History.append (history.py:41)",
+                               .bytes = site.bytes,
+                               .share = 1};
+    growth.sentence = "History.append (history.py:41) keeps 400 MiB more than when watching began.";
     return growth;
 }
 

@@ -130,6 +130,25 @@ Finding tensors_finding(Session& session) {
     return {"tensors", true, "counted with --torch, in builds of PyTorch that have probes (release wheels for x86_64)"};
 }
 
+// Attached later, when a process maps PyTorch.
+Finding host_tensors_finding(Session& session) {
+    if (auto started = session.start_feature<HostTensors>(); !started)
+        return {"host tensors", false, started.error().message()};
+    return {"host tensors", true, "recorded in every copy of PyTorch that a watched process maps"};
+}
+
+Finding page_faults_finding(const KernelFacts& facts) {
+    if (!facts.fault_events)
+        return {"page faults", false,
+                "cannot be counted here (kernel.perf_event_paranoid): resident growth is shown where memory was first "
+                "touched, and frees are not matched"};
+    if (!facts.fault_events_with_few_capabilities)
+        return {"page faults", true,
+                "counted by root only: a service with the capabilities below needs CAP_SYS_ADMIN as well, or "
+                "kernel.perf_event_paranoid=2"};
+    return {"page faults", true, "counted: resident growth is live memory"};
+}
+
 std::string yes_no(std::optional<bool> present) { return !present ? "?? " : *present ? "ok " : "-- "; }
 
 }  // namespace
@@ -157,6 +176,7 @@ Diagnosis diagnose(const SysRoot& root) {
         hierarchy_finding(hierarchy),
         {"resident counters", facts.percpu_rss.has_value(),
          facts.percpu_rss.value_or(false) ? "per CPU, summed exactly" : "per address space and thread, summed exactly"},
+        page_faults_finding(facts),
         pressure_finding(root, hierarchy),
         log_finding(root),
         nvml_finding(WatchOptions{}.nvml),
@@ -179,6 +199,7 @@ Diagnosis diagnose(const SysRoot& root) {
         diagnosis.findings.push_back(mapped_bytes_finding(*session));
         diagnosis.findings.push_back(cuda_calls_finding(*session));
         diagnosis.findings.push_back(tensors_finding(*session));
+        diagnosis.findings.push_back(host_tensors_finding(*session));
     } else {
         diagnosis.obstacle = session.error();
     }

@@ -16,6 +16,9 @@ Question question_of(const GrowthOptions& options, const GrowthDisplay& display)
     const bool text = options.format == "text";
     const auto top = options.top || !text ? options.top : std::optional(kTopOfText);
     if (top) question.parameters["top"] = std::to_string(*top);
+    if (options.since) question.parameters["since"] = *options.since;
+    if (options.at_peak) question.parameters["at"] = "peak";
+    if (options.stacks) question.parameters["stacks"] = "1";
     if (text && display.terminal) question.parameters["colour"] = "1";
     if (text && display.columns > 0) question.parameters["columns"] = std::to_string(display.columns);
     return question;

@@ -14,9 +14,11 @@ Usage:
                                        command (root)
   memscope status [--target T] [--json]
                                        show the last tick of a running watcher
-  memscope growth [--target T] [--top N] [--format text|json|folded|pprof]
+  memscope growth [--target T] [--since TIME|warmup|start] [--at now|peak]
+                  [--stacks] [--top N] [--format text|json|folded|pprof]
                                        show what grew in the target of a running
-                                       watcher, by call site
+                                       watcher, by line of code, and which line
+                                       keeps it
   memscope heap [--target T] [--pid PID] [--again TIME] [--top N]
                 [--format text|json]   show what is in the heap of a process:
                                        live blocks, blocks that were freed but

@@ -9,6 +9,7 @@
 #include "cli/config.h"
 #include "cli/help.h"
 #include "demo/scenario.h"
+#include "model/growth/growth_request.h"
 
 namespace memscope {
 namespace {
@@ -154,9 +155,19 @@ Result<Command> growth_command(const CLI::App& command) {
     const auto target = value_of(*command.get_option("--target"));
     const auto top = value_of(*command.get_option("--top"));
     const auto format = value_of(*command.get_option("--format"));
-    for (const auto* value : {&target, &top, &format})
+    const auto since = value_of(*command.get_option("--since"));
+    const auto at = value_of(*command.get_option("--at"));
+    const auto stacks = flag_of(*command.get_option("--stacks"));
+    for (const auto* value : {&target, &top, &format, &since, &at})
         if (!*value) return value->error();
-    GrowthOptions options{.target = *target};
+    if (!stacks) return stacks.error();
+    GrowthOptions options{.target = *target, .since = *since, .stacks = *stacks};
+    GrowthRequest request;
+    if (*since)
+        if (auto read = parse_since(**since, request); !read) return about("--since", read.error());
+    if (*at)
+        if (auto read = parse_at(**at, request); !read) return about("--at", read.error());
+    options.at_peak = request.at_peak;
     if (*top) {
         const auto number = parse_number(**top);
         if (!number || *number == 0)
@@ -340,7 +351,8 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     add_text(*status, "--target");
     status->add_flag("--json");
     CLI::App* growth = add_command("growth");
-    for (const char* name : {"--target", "--top", "--format"}) add_text(*growth, name);
+    for (const char* name : {"--target", "--top", "--format", "--since", "--at"}) add_text(*growth, name);
+    growth->add_flag("--stacks");
     CLI::App* heap = add_command("heap");
     for (const char* name : {"--target", "--pid", "--again", "--top", "--format"}) add_text(*heap, name);
     CLI::App* verdict = add_command("verdict");

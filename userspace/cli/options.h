@@ -24,6 +24,9 @@ struct GrowthOptions {
     std::optional<std::string> target{};
     std::optional<std::size_t> top{};
     std::string format = "text";
+    std::optional<std::string> since{};  // checked: see parse_since(); nullopt: the default of the format
+    bool at_peak = false;
+    bool stacks = false;
 };
 struct HeapOptions {
     std::optional<std::string> target{};  // of a running watcher

@@ -4,9 +4,13 @@
 #include <cerrno>
 #include <iterator>
 #include <linux/capability.h>
+#include <linux/perf_event.h>
 #include <memory>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/utsname.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/fd.h"
 #include "base/text.h"
@@ -39,6 +43,47 @@ bool has_enumerator(const btf* types, const char* enumeration, std::string_view 
     for (int i = 0; i < btf_vlen(ids); ++i)
         if (btf__name_by_offset(types, btf_enum(ids)[i].name_off) == name) return true;
     return false;
+}
+
+bool opens_fault_events() {
+    perf_event_attr event{};
+    event.type = PERF_TYPE_SOFTWARE;
+    event.config = PERF_COUNT_SW_PAGE_FAULTS_MIN;
+    event.size = sizeof event;
+    event.sample_period = 1;
+    for (int cpu = 0; cpu < libbpf_num_possible_cpus(); ++cpu) {
+        if (Fd(static_cast<int>(::syscall(SYS_perf_event_open, &event, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC))))
+            return true;
+        if (errno != ENODEV) return false;  // ENODEV: the CPU is not online
+    }
+    return false;
+}
+
+// Drops all capabilities but those that memscope asks for, because some distributions want CAP_SYS_ADMIN for perf
+// events. Runs in a child process, so it makes only system calls.
+bool opens_fault_events_with_few_capabilities() {
+    __user_cap_header_struct header{.version = _LINUX_CAPABILITY_VERSION_3, .pid = 0};
+    __user_cap_data_struct held[_LINUX_CAPABILITY_U32S_3]{};
+    if (::syscall(SYS_capget, &header, held) != 0) return false;
+    CapabilitySet kept;
+    for (const CapabilityUse& use : capability_uses()) kept = kept.with(use.number);
+    for (std::size_t i = 0; i < std::size(held); ++i) {
+        held[i].permitted &= static_cast<__u32>(kept.bits >> (32 * i));
+        held[i].effective = held[i].permitted;
+        held[i].inheritable = 0;
+    }
+    return ::syscall(SYS_capset, &header, held) == 0 && opens_fault_events();
+}
+
+bool try_with_few_capabilities() {
+    (void)libbpf_num_possible_cpus();  // reads a file at its first call
+    const pid_t child = ::fork();
+    if (child < 0) return false;
+    if (child == 0) ::_exit(opens_fault_events_with_few_capabilities() ? 0 : 1);
+    int status = 0;
+    while (::waitpid(child, &status, 0) < 0)
+        if (errno != EINTR) return false;
+    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
 // No kernel type shows whether BPF has atomic exchange, so a program of four instructions is loaded. `nullopt` if
@@ -97,6 +142,8 @@ KernelFacts gather_kernel_facts(const SysRoot& root) {
     const fs::path types_file = root.sys / "kernel/btf/vmlinux";
     if (const Btf types{btf__parse(types_file.c_str(), nullptr)}; types) read_types(types.get(), facts);
     facts.atomic_exchange = takes_exchange();
+    facts.fault_events = opens_fault_events();
+    facts.fault_events_with_few_capabilities = facts.fault_events && try_with_few_capabilities();
     facts.lockdown = read_lockdown(root);
     struct stat status{};
     if (::stat((root.proc / "self/ns/pid").c_str(), &status) == 0)

@@ -16,18 +16,20 @@ struct KernelFacts {
     std::optional<bool> rss_tells_count{};         // rss_stat passes the count (up to 6.1)
     std::optional<bool> victim_is_task{};          // mark_victim passes the task, not only its pid
     bool task_iterator = false;
-    bool loop_helper = false;                     // bpf_loop() (5.17 and later)
-    bool find_vma_helper = false;                 // bpf_find_vma() (5.17 and later)
-    bool attach_cookie = false;                   // a program can tell its attach points apart (5.15 and later)
-    bool many_user_probes = false;                // one link for many user probes of a file (6.6 and later)
-    bool allocates_at_probes = false;             // map entries may be allocated at user probes (6.1 and later)
-    std::optional<bool> atomic_exchange{};        // BPF programs can exchange a value atomically (5.12 and later)
-    bool task_loop = false;                       // BPF programs can iterate over processes (6.7 and later)
-    bool memory_subsystem = false;                // compiled with the cgroup memory controller
-    std::optional<bool> percpu_rss{};             // resident pages are per-CPU counters (6.2 and later)
-    std::optional<std::string> lockdown{};        // "none", "integrity", "confidentiality"
-    std::optional<bool> initial_pid_namespace{};  // the task iterator sees only the PID namespace of its opener
-    std::string release{};                        // only for display, never for decisions
+    bool loop_helper = false;                         // bpf_loop() (5.17 and later)
+    bool find_vma_helper = false;                     // bpf_find_vma() (5.17 and later)
+    bool attach_cookie = false;                       // a program can tell its attach points apart (5.15 and later)
+    bool many_user_probes = false;                    // one link for many user probes of a file (6.6 and later)
+    bool allocates_at_probes = false;                 // map entries may be allocated at user probes (6.1 and later)
+    std::optional<bool> atomic_exchange{};            // BPF programs can exchange a value atomically (5.12 and later)
+    bool task_loop = false;                           // BPF programs can iterate over processes (6.7 and later)
+    bool fault_events = false;                        // perf events of page faults can be opened by this process
+    bool fault_events_with_few_capabilities = false;  // also with no other capabilities than memscope asks for
+    bool memory_subsystem = false;                    // compiled with the cgroup memory controller
+    std::optional<bool> percpu_rss{};                 // resident pages are per-CPU counters (6.2 and later)
+    std::optional<std::string> lockdown{};            // "none", "integrity", "confidentiality"
+    std::optional<bool> initial_pid_namespace{};      // the task iterator sees only the PID namespace of its opener
+    std::string release{};                            // only for display, never for decisions
     std::string architecture{};
 };
 

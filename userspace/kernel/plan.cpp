@@ -40,11 +40,17 @@ constexpr char kDirectEnd[] = "mm_vmscan_direct_reclaim_end";
 constexpr char kSignal[] = "signal_generate";
 constexpr char kVictim[] = "mark_victim";
 
+// Pages are sampled by two programs, one at the counter of pages and one at served page faults.
+bool samples_pages(const KernelFacts& facts) { return has<kRss>(facts) && facts.fault_events; }
+
 constexpr std::string_view kNoStarts = "short-lived processes are not counted";
 constexpr std::string_view kNoNumbers = "there are no figures for any process";
 constexpr std::string_view kNoMoves = "a process that moves to another cgroup is noticed only at the next tick";
 constexpr std::string_view kNoMapped = "mapped bytes and failed allocations are not counted";
 constexpr std::string_view kNoGrowth = "growth is not attributed to call sites";
+constexpr std::string_view kNoAddresses =
+    "page faults cannot be counted (kernel.perf_event_paranoid): resident growth is shown where memory was first "
+    "touched, and frees are not matched";
 constexpr std::string_view kNoGrowthOfChildren = "growth of new processes is followed only from the next tick on";
 constexpr std::string_view kNoMemcgStalls = "reclaim stalls at the limit of a cgroup are not measured";
 constexpr std::string_view kNoDirectStalls = "reclaim stalls because the host is short of memory are not measured";
@@ -52,6 +58,7 @@ constexpr std::string_view kNoSenders = "the sender of a fatal signal is not kno
 constexpr std::string_view kNoVictims = "only the kernel log shows which kills were OOM kills";
 constexpr std::string_view kNoCuda = "CUDA allocations are not followed; only the sums of the GPU driver are known";
 constexpr std::string_view kNoTensors = "the GPU memory that PyTorch tensors use is not known";
+constexpr std::string_view kNoHostTensors = "host memory of PyTorch tensors is not attributed to call sites";
 constexpr std::string_view kNoCgroups = "new and removed cgroups are noticed only at the next tick";
 
 constexpr Row kRows[] = {
@@ -79,14 +86,22 @@ constexpr Row kRows[] = {
      [](const KernelFacts& k) { return has<kSysExit>(k) && k.loop_helper; }},
     {"memory", "sys_exit", "memory_sys_exit_bounded", false, kNoMapped, has<kSysExit>},
     {"memory", "sys_enter", "memory_sys_enter", false, "mapped growth is not attributed to call sites", has<kSysEnter>},
-    {"growth", "resident", "growth_rss", false, kNoGrowth,
+    {"growth", "resident", "growth_count", false, kNoGrowth,
+     [](const KernelFacts& k) { return samples_pages(k) && k.rss_tells_count == false && k.loop_helper; }},
+    {"growth", "resident", "growth_count_huge", false, kNoGrowth,
+     [](const KernelFacts& k) { return samples_pages(k) && k.rss_tells_count == true; }},
+    {"growth", "resident", "growth_net", false, kNoGrowth,
      [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == false && k.loop_helper; }},
-    {"growth", "resident", "growth_rss_count", false, kNoGrowth,
+    {"growth", "resident", "growth_net_count", false, kNoGrowth,
      [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == true && k.loop_helper; }},
-    {"growth", "resident", "growth_rss_count_bounded", false, kNoGrowth,
+    {"growth", "resident", "growth_net_count_bounded", false, kNoGrowth,
      [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == true; }},
-    {"growth", "resident", "growth_fault", false, kNoGrowth,
-     [](const KernelFacts& k) { return k.btf && k.loop_helper; }},
+    {"growth", "fault", "growth_fault", false, kNoAddresses,
+     [](const KernelFacts& k) { return samples_pages(k) && k.rss_tells_count == false && k.loop_helper; }},
+    {"growth", "fault", "growth_fault_count", false, kNoAddresses,
+     [](const KernelFacts& k) { return samples_pages(k) && k.rss_tells_count == true && k.loop_helper; }},
+    {"growth", "fault", "growth_fault_count_bounded", false, kNoAddresses,
+     [](const KernelFacts& k) { return samples_pages(k) && k.rss_tells_count == true; }},
     {"growth", "fork", "growth_fork", false, kNoGrowthOfChildren,
      [](const KernelFacts& k) { return has<kFork>(k) && k.loop_helper; }},
     {"growth", "fork", "growth_fork_bounded", false, kNoGrowthOfChildren, has<kFork>},
@@ -112,6 +127,9 @@ constexpr Row kRows[] = {
      [](const KernelFacts& k) { return has_both<kExec, kExit>(k) && k.attach_cookie; }},
     {"torch", "exec", "torch_exec", false, kNoTensors, has<kExec>},
     {"torch", "exit", "torch_exit", false, kNoTensors, has<kExit>},
+    {"host_tensors", "calls", "host_new", false, kNoHostTensors,
+     [](const KernelFacts& k) { return has_both<kExec, kExit>(k) && k.loop_helper; }},
+    {"host_tensors", "calls", "host_new_bounded", false, kNoHostTensors, has_both<kExec, kExit>},
 };
 
 }  // namespace

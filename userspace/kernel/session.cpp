@@ -45,6 +45,7 @@ const Entry kFeatures[] = {
     entry<FatalSignals>(Start::if_possible),
     entry<CudaCalls>(Start::later),
     entry<TorchProbes>(Start::later),
+    entry<HostTensors>(Start::later),
 };
 
 const Entry& entry_of(std::string_view name) { return *std::ranges::find(kFeatures, name, &Entry::name); }
@@ -63,7 +64,8 @@ FeatureSettings settings_for(const Plan& plan, const SessionSettings& wanted) {
             .allocates_at_probes = wanted.allocates_at_probes,
             .follow_growth = wanted.follow_growth,
             .gpu_live = wanted.gpu_live,
-            .tensors = wanted.tensors};
+            .tensors = wanted.tensors,
+            .host_storages = wanted.host_storages};
 }
 
 }  // namespace

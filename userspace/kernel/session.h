@@ -5,6 +5,7 @@
 #include "kernel/features/cuda_calls.h"
 #include "kernel/features/fatal_signals.h"
 #include "kernel/features/growth_stacks.h"
+#include "kernel/features/host_tensors.h"
 #include "kernel/features/mapping_calls.h"
 #include "kernel/features/process_tree.h"
 #include "kernel/features/reclaim_timer.h"
@@ -24,8 +25,9 @@ struct SessionSettings {
     bool atomic_exchange = true;  // see KernelFacts
     bool many_user_probes = false;
     bool allocates_at_probes = true;
-    std::uint32_t gpu_live = 0;  // maximum number of live CUDA allocations; 0: the default of the BPF object
-    std::uint32_t tensors = 0;   // maximum number of live tensors; 0: the default of the BPF object
+    std::uint32_t gpu_live = 0;       // maximum number of live CUDA allocations; 0: the default of the BPF object
+    std::uint32_t tensors = 0;        // maximum number of live tensors; 0: the default of the BPF object
+    std::uint32_t host_storages = 0;  // maximum number of live storages of host tensors; 0: the default
 };
 
 // All kernel features that run. Event hooks are attached before the first scan, so that no process is missed between

@@ -90,6 +90,7 @@ struct GrowingLines {
     std::string most{};   // the line that grew most; any bytes
     double share = 0;     // its share of the growth
     int times = 0;        // number of times that it grew
+    bool keeps = false;   // the line keeps the memory, by a plane that knows owners; false: it touched it first
 };
 
 // The main cause of the rise since a leak or a warm-up began, if it is not memory that a program keeps.

@@ -43,7 +43,7 @@ struct Fields<FailedAllocation> {
     using T = FailedAllocation;
     static constexpr auto kList =
         fields(word_field<1>(&T::call, find_failed_call), word_field<2>(&T::reason, find_failure_reason),
-               field<3>(&T::size), field<4>(&T::before_exit), field<5>(&T::file));
+               field<3>(&T::size), field<4>(&T::before_exit), field<5>(&T::file), field<6>(&T::tensor));
 };
 
 template <>

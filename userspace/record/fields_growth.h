@@ -19,8 +19,8 @@ struct Fields<NativeFrame> {
 template <>
 struct Fields<GrowthSite> {
     using T = GrowthSite;
-    static constexpr auto kList = fields(field<1>(&T::bytes), field<2>(&T::living_bytes), field<3>(&T::role),
-                                         field<4>(&T::pids), field<5>(&T::python), field<6>(&T::native));
+    static constexpr auto kList =
+        fields(field<1>(&T::bytes), field<3>(&T::role), field<4>(&T::pids), field<5>(&T::python), field<6>(&T::native));
 };
 
 template <>
@@ -36,17 +36,39 @@ struct Fields<GrowthPlane> {
 };
 
 template <>
+struct Fields<HostTensorRecording> {
+    using T = HostTensorRecording;
+    static constexpr auto kList = fields(field<1>(&T::since_seconds), field<2>(&T::paused_at_rate));
+};
+
+template <>
+struct Fields<GrowthSpan> {
+    using T = GrowthSpan;
+    static constexpr auto kList = fields(field<1>(&T::since), field<2>(&T::after_warmup), field<3>(&T::peak));
+};
+
+template <>
+struct Fields<GrowthOwner> {
+    using T = GrowthOwner;
+    static constexpr auto kList =
+        fields(field<1>(&T::plane), field<2>(&T::role), field<3>(&T::place), field<4>(&T::bytes), field<5>(&T::share));
+};
+
+template <>
 struct Fields<Growth> {
     using T = Growth;
     static constexpr auto kList =
-        fields(field<1>(&T::resident), field<2>(&T::mapped), field<3>(&T::gpu), field<4>(&T::pinned),
-               field<5>(&T::file_mapped_bytes), field<6>(&T::reserved_bytes));
+        fields(field<1>(&T::resident), field<2>(&T::mapped), field<7>(&T::tensors_host), field<3>(&T::gpu),
+               field<4>(&T::pinned), field<8>(&T::resident_method), field<13>(&T::pages_checked),
+               field<5>(&T::file_mapped_bytes), field<6>(&T::reserved_bytes), field<12>(&T::host_tensors),
+               field<9>(&T::span), field<10>(&T::owner), field<11>(&T::sentence));
 };
 
 template <>
 struct Fields<LineGrowth> {
     using T = LineGrowth;
-    static constexpr auto kList = fields(field<1>(&T::role), field<2>(&T::place), field<3>(&T::bytes));
+    static constexpr auto kList =
+        fields(field<1>(&T::role), field<2>(&T::place), field<3>(&T::bytes), field<4>(&T::kept));
 };
 
 }  // namespace memscope::record

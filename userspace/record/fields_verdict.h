@@ -66,8 +66,8 @@ struct Fields<Grower> {
 template <>
 struct Fields<GrowingLines> {
     using T = GrowingLines;
-    static constexpr auto kList =
-        fields(field<1>(&T::repeated), field<2>(&T::most), field<3>(&T::share), field<4>(&T::times));
+    static constexpr auto kList = fields(field<1>(&T::repeated), field<2>(&T::most), field<3>(&T::share),
+                                         field<4>(&T::times), field<5>(&T::keeps));
 };
 
 template <>

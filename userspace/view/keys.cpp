@@ -124,7 +124,12 @@ Reaction command(State& state, char letter, const Snapshot& snapshot, const Tree
             state.by_rank = !state.by_rank;
             break;
         case 'g':
-            state.growth = static_cast<GrowthPanel>((static_cast<int>(state.growth) + 1) % 3);
+            state.growth = static_cast<GrowthPanel>((static_cast<int>(state.growth) + 1) % kGrowthPanels);
+            state.growth_scroll = 0;
+            break;
+        case 't':
+            if (state.growth == GrowthPanel::off) return Reaction::none;
+            state.growth_since = static_cast<GrowthSince>((static_cast<int>(state.growth_since) + 1) % 3);
             state.growth_scroll = 0;
             break;
         case '/':

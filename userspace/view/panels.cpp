@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 
+#include "analysis/growth/growth_sentence.h"
 #include "analysis/limits/limit_text.h"
 #include "analysis/targets/explain_scope.h"
 #include "base/text.h"
@@ -61,18 +62,18 @@ constexpr std::size_t kBytes = 10;
 struct RoleGrowth {
     RoleKey role{};
     std::int64_t bytes = 0;
-    std::vector<const GrowthSite*> largest{};
+    std::vector<GrowthSite> largest{};
     std::size_t others = 0;
 };
 
 std::vector<RoleGrowth> by_role(const GrowthPlane& plane) {
     std::map<RoleKey, RoleGrowth> roles;
-    for (const GrowthSite& site : plane.sites) {  // largest first
+    for (auto& [site, stacks] : own_lines(plane.sites)) {  // largest first
         RoleGrowth& role = roles[site.role];
         role.role = site.role;
         role.bytes = add_bytes(role.bytes, site.bytes);
         if (role.largest.size() < kSitesPerRole)
-            role.largest.push_back(&site);
+            role.largest.push_back(std::move(site));
         else
             ++role.others;
     }
@@ -83,29 +84,74 @@ std::vector<RoleGrowth> by_role(const GrowthPlane& plane) {
     return sorted;
 }
 
+struct PanelText {
+    PlaneKind plane{};
+    std::string_view title{};
+    std::string_view meaning{};
+};
+
+PanelText text_of(GrowthPanel panel, const Growth* growth) {
+    switch (panel) {
+        case GrowthPanel::mapped:
+            return {PlaneKind::mapped, "MAPPED", "mapped here and not unmapped since"};
+        case GrowthPanel::tensors_host:
+            return {PlaneKind::tensors_host, "HOST TENSORS", "allocated here and not freed since"};
+        case GrowthPanel::resident:
+        case GrowthPanel::off:
+            break;
+    }
+    return {PlaneKind::resident, "RESIDENT", resident_meaning(growth ? growth->resident_method : ResidentMethod::live)};
+}
+
+std::string growth_hint(GrowthPanel panel) {
+    switch (panel) {
+        case GrowthPanel::resident:
+            return "growth: resident";
+        case GrowthPanel::mapped:
+            return "growth: mapped";
+        case GrowthPanel::tensors_host:
+            return "growth: host tensors";
+        case GrowthPanel::off:
+            break;
+    }
+    return "growth";
+}
+
+// Host tensors are known only in some times, so an empty list does not mean that nothing grew.
+std::string nothing_shown(const Growth& growth, PlaneKind plane) {
+    if (plane != PlaneKind::tensors_host || growth.host_tensors.since_seconds) return "nothing so far";
+    if (const auto& rate = growth.host_tensors.paused_at_rate)
+        return fmt::format("paused: {:.0f} storages a second cost too much to record", *rate);
+    return "no process has PyTorch mapped";
+}
+
 }  // namespace
 
-std::vector<Line> growth_panel(const Growth* growth, GrowthPanel plane, std::size_t width) {
-    const bool resident = plane == GrowthPanel::resident;
+std::vector<Line> growth_panel(const Growth* growth, GrowthPanel plane, double now, std::size_t width) {
+    const PanelText text = text_of(plane, growth);
     std::vector<Line> lines;
-    lines.push_back(
-        Line{}
-            .add(resident ? " RESIDENT" : " MAPPED", Style::bold)
-            .add(resident ? "  where memory was first touched" : "  mapped here and not unmapped since", Style::dim));
+    if (growth && !growth->sentence.empty())
+        for (const std::string& row : wrapped_lines(printable(growth->sentence), width > 2 ? width - 2 : 1))
+            lines.push_back(Line{}.add(" " + row, Style::bold));
+    lines.push_back(Line{}
+                        .add(fmt::format(" {}", text.title), Style::bold)
+                        .add(fmt::format("  {}{}", text.meaning,
+                                         growth ? ", " + span_text(growth->span, now) + " (t)" : std::string()),
+                             Style::dim));
     if (!growth) {
         lines.push_back(Line{}.add(std::string("   ") + kGrowthNotRecorded, Style::warn));
         return lines;
     }
-    const GrowthPlane& shown = resident ? growth->resident : growth->mapped;
-    if (shown.sites.empty()) lines.push_back(Line{}.add("   nothing so far", Style::dim));
+    const GrowthPlane& shown = growth->plane(text.plane);
+    if (shown.sites.empty()) lines.push_back(Line{}.add("   " + nothing_shown(*growth, text.plane), Style::dim));
     for (const RoleGrowth& role : by_role(shown)) {
         lines.push_back(Line{}
                             .add(right(human_growth(role.bytes), kBytes), Style::bold)
                             .add("  " + role_text(role.role), Style::bold));
-        for (const GrowthSite* site : role.largest)
+        for (const GrowthSite& site : role.largest)
             lines.push_back(Line{}
-                                .add(right(human_growth(site->bytes), kBytes))
-                                .add("    " + site_line(*site, width > kBytes + 4 ? width - kBytes - 4 : 1)));
+                                .add(right(human_growth(site.bytes), kBytes))
+                                .add("    " + site_line(site, width > kBytes + 4 ? width - kBytes - 4 : 1)));
         if (role.others > 0)
             lines.push_back(
                 Line{}.add(std::string(kBytes + 4, ' ') + fmt::format("… {} more", role.others), Style::dim));
@@ -131,7 +177,8 @@ constexpr Entry kEntries[] = {
     {"s", "sort by size, growth, name, pid"},
     {"/", "filter by a text in name, command or role; Esc clears the filter"},
     {"Tab  n p", "next and previous target"},
-    {"g", "growth by call site: resident, mapped, off; Esc closes it"},
+    {"g", "growth by own line: resident, mapped, host tensors, off; Esc closes it"},
+    {"t", "growth since the end of the warm-up, 10 minutes ago, the start"},
     {"r", "show ranks separately or together"},
     {"x", "confirm the deaths in the first lines and remove them"},
     {"?  h", "this help"},
@@ -476,9 +523,7 @@ Line footer_line(const SelfSample& self, const State& state, bool several_target
     }
     const std::string sort = "sort: " + std::string(name_of(state.sort));
     const std::string filter = state.filter.empty() ? "filter" : "filter: " + printable(state.filter);
-    const std::string growth = state.growth == GrowthPanel::off        ? "growth"
-                               : state.growth == GrowthPanel::resident ? "growth: resident"
-                                                                       : "growth: mapped";
+    const std::string growth = growth_hint(state.growth);
     struct Hint {
         const char* key;
         std::string what;

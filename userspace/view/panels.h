@@ -14,9 +14,9 @@ namespace memscope::view {
 std::vector<Line> gpu_panel(const Snapshot& snapshot, const TargetSnapshot& target, std::size_t width,
                             std::size_t rows);
 
-// The largest call sites of each role, in one plane. Lines may be too long; the screen cuts them. Null: growth is not
-// recorded.
-std::vector<Line> growth_panel(const Growth* growth, GrowthPanel plane, std::size_t width);
+// The sentence, then the own lines of each role that grew most in one plane. `now`: seconds since 1970. Lines may be
+// too long; the screen cuts them. Null: growth is not recorded.
+std::vector<Line> growth_panel(const Growth* growth, GrowthPanel plane, double now, std::size_t width);
 
 std::vector<Line> help_lines();
 

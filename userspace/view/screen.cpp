@@ -137,7 +137,7 @@ class Painter {
 
     // Replaces the table and its header.
     void paint_growth() {
-        const auto lines = growth_panel(growth_, state_.growth, look_.width);
+        const auto lines = growth_panel(growth_, state_.growth, snapshot_.time, look_.width);
         const std::size_t room = layout_.header + layout_.page;
         state_.growth_scroll = std::min(state_.growth_scroll, lines.size() - std::min(lines.size(), room));
         const std::size_t end = std::min(state_.growth_scroll + room, lines.size());

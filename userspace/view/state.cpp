@@ -51,6 +51,19 @@ void select_target(State& state, const Snapshot& snapshot, std::ptrdiff_t step) 
         take_target(state, snapshot, static_cast<std::size_t>(next));
 }
 
+GrowthRequest growth_request(const State& state) {
+    using Since = GrowthRequest::Since;
+    switch (state.growth_since) {
+        case GrowthSince::warmup:
+            return {.since = Since::warmup};
+        case GrowthSince::minutes:
+            return {.since = Since::ago, .ago = std::chrono::minutes(10)};
+        case GrowthSince::start:
+            break;
+    }
+    return {.since = Since::start};
+}
+
 void add_note(State& state, double now, std::string line) {
     state.notes.push_back({now, std::move(line)});
     if (state.notes.size() > kMostNotes) state.notes.erase(state.notes.begin());

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "model/growth/growth_request.h"
 #include "model/snapshot.h"
 
 namespace memscope::view {
@@ -13,7 +14,10 @@ enum class Sort { size, growth, name, pid };
 std::string_view name_of(Sort sort);
 
 // The panel that replaces the tree.
-enum class GrowthPanel { off, resident, mapped };
+enum class GrowthPanel { off, resident, mapped, tensors_host };
+inline constexpr int kGrowthPanels = 4;
+// The beginning of the growth that it shows. `warmup` is the beginning of watching if no warm-up has ended.
+enum class GrowthSince { warmup, minutes, start };
 
 // Identifies a row of the tree by its content, so that the selection stays on it when rows move.
 struct RowId {
@@ -55,6 +59,7 @@ struct State {
     std::map<RoleKey, bool> folded_matches{};  // while a filter is set; at first all matches are unfolded
 
     GrowthPanel growth = GrowthPanel::off;
+    GrowthSince growth_since = GrowthSince::warmup;
     std::size_t growth_scroll = 0;
 
     bool help = false;
@@ -68,6 +73,8 @@ struct State {
 // The selected target. If it is gone, its neighbour is selected. Null if there is no target.
 const TargetSnapshot* settle_target(State& state, const Snapshot& snapshot);
 void select_target(State& state, const Snapshot& snapshot, std::ptrdiff_t step);  // around the end
+
+GrowthRequest growth_request(const State& state);
 
 // Notes are shown for 15 s, by the times of the snapshots. Only the newest 20 are kept.
 void add_note(State& state, double now, std::string line);

@@ -74,9 +74,11 @@ void View::note(const std::string& line) { new_notes_.push_back(line); }
 void View::ask_for_growth() {
     if (state_.growth == view::GrowthPanel::off) growth_.reset();
     if (state_.growth == view::GrowthPanel::off || !growth_source_) return;
-    if (growth_ && growth_target_ == state_.target) return;
-    growth_ = growth_source_(state_.target).value_or(Growth{});
+    const GrowthRequest wanted = view::growth_request(state_);
+    if (growth_ && growth_target_ == state_.target && growth_request_ == wanted) return;
+    growth_ = growth_source_(state_.target, wanted).value_or(Growth{});
     growth_target_ = state_.target;
+    growth_request_ = wanted;
 }
 
 void View::settle() {

@@ -42,6 +42,7 @@ class View {
     GrowthSource growth_source_;
     std::optional<Growth> growth_{};  // of growth_target_, while its panel is shown
     std::string growth_target_{};
+    GrowthRequest growth_request_{};
     std::vector<std::string> new_notes_{};
 };
 

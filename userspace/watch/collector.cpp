@@ -52,10 +52,12 @@ Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared
       refresh_(reports_cgroups(session_.probes())),
       state_(state_settings(options)),
       reader_(root_, reads_) {
+    const HookBudget budget(options.growth_budget, options.growth_window);  // of each of the two recordings
+    host_tensors_ =
+        std::make_unique<HostTensorRecorder>(root_, reads_, session_.find<GrowthStacks>() != nullptr, budget);
     if (session_.find<GrowthStacks>())
-        growth_ =
-            std::make_unique<GrowthRecorder>(root_, reads_, *session_.find<GrowthStacks>(), cuda_->calls(),
-                                             options.python, HookBudget(options.growth_budget, options.growth_window));
+        growth_ = std::make_unique<GrowthRecorder>(root_, reads_, *session_.find<GrowthStacks>(), cuda_->calls(),
+                                                   *host_tensors_, options.python, budget);
     // Not `this`: a collector is moved after its construction.
     heap_ = std::make_unique<HeapRecorder>(
         [helpers = reads_](const HeapJob& job) { return helpers->heap.ask(job, ProcessReader::Patience::none); },
@@ -79,9 +81,9 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
     auto source = open_targets(root, *hierarchy, options);
     if (!source) return source.error();
     // Helpers are forked before there are threads and BPF maps, so that they inherit neither.
-    auto reads = ReadHelpers::start(root, !options.gpu             ? ReadHelpers::Probes::none
-                                          : facts.many_user_probes ? ReadHelpers::Probes::at_once
-                                                                   : ReadHelpers::Probes::one_by_one);
+    auto reads = ReadHelpers::start(root, !options.gpu && !options.growth ? ReadHelpers::Probes::none
+                                          : facts.many_user_probes        ? ReadHelpers::Probes::at_once
+                                                                          : ReadHelpers::Probes::one_by_one);
     if (!reads) return reads.error();
     auto session = Session::start(plan, {.memory_on_v1 = hierarchy->version == 1,
                                          .spawner = (*reads)->spawner,
@@ -93,7 +95,8 @@ Result<Collector> Collector::start(const SysRoot& root, const WatchOptions& opti
                                          .many_user_probes = facts.many_user_probes,
                                          .allocates_at_probes = facts.allocates_at_probes,
                                          .gpu_live = options.gpu_live,
-                                         .tensors = options.tensors});
+                                         .tensors = options.tensors,
+                                         .host_storages = options.host_storages});
     if (!session) return session.error();
     Collector collector(root, *hierarchy, std::move(*reads), std::move(*session), std::move(*source), options);
     if (options.gpu)
@@ -123,6 +126,7 @@ Status Collector::follow_descendants(pid_t pid) {
 
 std::vector<Error> Collector::take_refusals() {
     auto refusals = cuda_->take_refusals();
+    for (Error& refusal : host_tensors_->take_refusals()) refusals.push_back(std::move(refusal));
     for (Error& trouble : reads_->take_troubles()) refusals.push_back(std::move(trouble));
     return refusals;
 }
@@ -132,15 +136,21 @@ void Collector::apply(const TreeEvent& event) {
     if (const auto* exec = std::get_if<Execed>(&event)) {
         if (growth_) growth_->executed(exec->id);
         cuda_->executed(exec->id);
+        host_tensors_->executed(exec->id);
     }
-    if (const auto* mapped = std::get_if<CudaMapped>(&event)) cuda_->mapped(mapped->id, state_.processes());
+    if (const auto* mapped = std::get_if<LibraryMapped>(&event)) {
+        cuda_->mapped(mapped->id, state_.processes());
+        host_tensors_->mapped(mapped->id);
+    }
     state_.apply(event);
 }
 
 void Collector::take_events() {
     reads_->pump();
     session_.drain({.tree = [this](const TreeEvent& event) { apply(event); }});
-    cuda_->look(session_, read_clock().boot_ns);
+    const Now now = read_clock();
+    cuda_->look(session_, now.boot_ns);
+    host_tensors_->look(session_, now);
     watch_cuda_failures();
     // Deaths last: by then all events that led to them have been applied, and before a removed cgroup is found to be
     // gone all deaths in it have been taken.
@@ -172,10 +182,6 @@ DeathLookups Collector::lookups() {
     return lookups;
 }
 
-GrowthRecorder::RunsOf Collector::runs_of() {
-    return [this](const TrackedProcess& process) { return state_.runs_of(process); };
-}
-
 void Collector::refresh_targets() {
     const Now now = read_clock();
     refresh_.refreshed(now.boot_ns);
@@ -196,7 +202,7 @@ void Collector::end_targets(const std::vector<CgroupId>& removed, const Now& now
     state_.prepare_end(now, lookups());
     if (growth_) {
         state_.follow_runs();
-        growth_->end_processes(state_.processes(), runs_of());
+        growth_->end_processes(state_.processes());
     }
     for (const auto& [id, counters] : state_.final_counters(removed)) {
         if (const ReclaimTimer* timer = session_.find<ReclaimTimer>())
@@ -233,10 +239,12 @@ Result<MachineReadings> Collector::read_machine() {
 void Collector::follow_growth() {
     if (!growth_) return;
     growth_->begin_new(state_.processes());
+    growth_->take_events();  // samples are counted when the range events before them are known
     growth_->mapped().tick(session_, state_.processes());
     state_.follow_runs();
-    growth_->keep_only(state_.kept_runs());
-    growth_->tick(state_.processes(), runs_of());
+    // Before the growth of ended processes is recorded, because that ends their address spaces.
+    host_tensors_->tick(session_, state_.processes(), read_clock());
+    growth_->tick(state_.processes());
 }
 
 // Hands over the censuses that the helper has taken, and asks for those that the last tick wanted.
@@ -273,8 +281,9 @@ SelfSample Collector::describe_self(const Now& now) {
     self.probes = session_.probes();
     if (growth_ && session_.find<GrowthStacks>()->is_paused())
         for (Probe& probe : self.probes)
-            if (probe.name == "growth_resident") probe.attached = false;
+            if (probe.name == "growth_resident" || probe.name == "growth_fault") probe.attached = false;
     cuda_->describe(self);
+    host_tensors_->describe(self);
     return self;
 }
 
@@ -315,6 +324,7 @@ Result<Snapshot> Collector::take_tick(const Now& began) {
     ReadingsByTarget readings = state_.count_processes(now);
     read_targets(*machine, readings);
     Snapshot snapshot = state_.judge(*std::move(machine), std::move(readings), finished());
+    if (growth_) growth_->remember(snapshot.targets);
     snapshot.self = describe_self(now);
     snapshot.self.tick_duration = Seconds(static_cast<double>(read_clock().boot_ns - began.boot_ns) * 1e-9);
     return snapshot;

@@ -70,12 +70,12 @@ class Collector {
     void read_targets(const MachineReadings& machine, ReadingsByTarget& readings);
     SelfSample describe_self(const Now& now);
     DeathLookups lookups();
-    GrowthRecorder::RunsOf runs_of();
 
     SysRoot root_;
     std::shared_ptr<ReadHelpers> reads_;
     Session session_;
-    std::unique_ptr<CudaWatch> cuda_;  // before the next one, which asks it from other threads
+    std::unique_ptr<CudaWatch> cuda_;  // this and the next one: before `growth_`, which asks them from other threads
+    std::unique_ptr<HostTensorRecorder> host_tensors_{};
     std::unique_ptr<GrowthRecorder> growth_{};
     std::unique_ptr<NvmlWatch> gpus_{};  // null: switched off
     SharingRecorder sharing_;

@@ -40,11 +40,11 @@ Seconds boot_time() { return std::chrono::nanoseconds(read_clock().boot_ns); }
 // `wait`: whether the caller can wait for symbols, which the thread of the ticks cannot.
 GrowthSource growth_of(GrowthRecorder* recorder, const Board& board, NativeReads::Wait wait) {
     if (!recorder) return {};
-    return [recorder, &board, wait](const std::string& name) -> std::optional<Growth> {
+    return [recorder, &board, wait](const std::string& name, const GrowthRequest& request) -> std::optional<Growth> {
         const SnapshotPtr latest = board.latest();
         if (!latest) return std::nullopt;
         const TargetSnapshot* target = find_target(*latest, name);
-        return target ? std::optional(recorder->report(*target, wait)) : std::nullopt;
+        return target ? std::optional(recorder->report(*target, request, wait)) : std::nullopt;
     };
 }
 
@@ -89,7 +89,9 @@ HeapSource heap_of(HeapRecorder& recorder) {
 
 DeathReporter::GrowthOf growth_at(GrowthRecorder* recorder) {
     if (!recorder) return {};
-    return [recorder](const TargetSnapshot& target) { return recorder->report(target, NativeReads::Wait::no); };
+    return [recorder](const TargetSnapshot& target) {
+        return recorder->report(target, {.since = GrowthRequest::Since::warmup}, NativeReads::Wait::no);
+    };
 }
 
 // The main loop of a watcher: takes ticks, writes its outputs and decides when watching ends.

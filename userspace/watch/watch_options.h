@@ -29,6 +29,7 @@ struct WatchOptions {
     std::uint32_t gpu_live = 0;                 // capacity for live CUDA allocations; 0: the default
     bool torch = false;                         // read tensor bytes at PyTorch's own probes
     std::uint32_t tensors = 0;                  // capacity for live tensors; 0: the default
+    std::uint32_t host_storages = 0;            // capacity for live storages of host tensors; 0: the default
     double growth_budget = 0.01;                // maximum cost, as a share of the CPU time of growing processes,
     Seconds growth_window{60};                  // averaged over this time
     Seconds warmup = std::chrono::minutes(20);  // growth that ends within this time since the start is no leak

@@ -124,7 +124,7 @@ Snapshot WatchState::judge(MachineReadings machine, ReadingsByTarget readings, b
     }
     snapshot.gpus = std::move(machine.gpus);
     ended_.show(snapshot, machine.now, finished);
-    runs_.end_tick(snapshot, targets_);
+    runs_.end_tick(targets_);
     std::ranges::sort(snapshot.targets, {}, [](const TargetSnapshot& target) { return target.info.name; });
     return snapshot;
 }
@@ -154,7 +154,6 @@ void WatchState::end_target(CgroupId id, const RoleLedger& final, const Now& now
     TargetSnapshot last{.info = target->info, .counters = final.all()};
     target->deaths.hand_over(last);
     target->runs.name(last);
-    runs_.show(last);
     ended_.end(std::move(target->last_shown), std::move(last), now);
     processes_.retarget(id, targets_.nesting().enclosing(id));
     targets_.drop(id);

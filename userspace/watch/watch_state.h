@@ -1,6 +1,5 @@
 #pragma once
 #include <map>
-#include <set>
 #include <utility>
 #include <vector>
 
@@ -51,8 +50,6 @@ class WatchState {
     // for the next tick.
     void settle(const Now& now, const HostMemory& host, const DeathLookups& lookups);
     void follow_runs() { runs_.look_at(processes_, targets_); }
-    std::vector<RunId> runs_of(const TrackedProcess& process) { return runs_around(process, targets_); }
-    std::set<RunId> kept_runs() const { return runs_.kept(targets_); }
     // Counts what all processes did since the last tick, and forgets those that have ended. Returns the processes of
     // every target.
     ReadingsByTarget count_processes(const Now& now);

@@ -94,6 +94,15 @@ struct ms_gpu_failure {
 };
 MS_LAYOUT(ms_gpu_failure, 56);
 
+/* The last storage of a host tensor that PyTorch could not allocate, if no storage of at least that size was allocated
+ * since. */
+#define MS_HOST_FAILURES 1024
+struct ms_host_failure {
+    __u64 time_ns; /* 0: none */
+    __u64 bytes;   /* requested */
+};
+MS_LAYOUT(ms_host_failure, 16);
+
 /* Sent for a process that was killed by a signal, or that exited with an error status after a failed allocation. */
 #define MS_EVENT_DEATH 128
 struct ms_death {
@@ -104,7 +113,8 @@ struct ms_death {
     struct ms_failure failure;
     struct ms_last_words words;
     struct ms_gpu_failure gpu_failure;
+    struct ms_host_failure host_failure;
 };
-MS_LAYOUT(ms_death, 536);
+MS_LAYOUT(ms_death, 552);
 
 #endif

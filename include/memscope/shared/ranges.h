@@ -33,9 +33,10 @@ enum ms_range_call {
     MS_RANGE_ATTACH = 10,        /* shmat(): the length is only in /proc/PID/maps */
     MS_RANGE_DETACH = 11,        /* shmdt() of the segment attached at `begin` */
     MS_RANGE_DETACH_FAILED = 12,
-    MS_RANGE_FORK = 13, /* a new address space, a copy of that of `parent` */
-    MS_RANGE_EXEC = 14, /* a new address space that has nothing of the old one */
-    MS_RANGE_END = 15,  /* the process has exited, or has left the target */
+    MS_RANGE_FORK = 13,      /* a new address space, a copy of that of `parent` */
+    MS_RANGE_EXEC = 14,      /* a new address space that has nothing of the old one */
+    MS_RANGE_END = 15,       /* the process has exited, or has left the target */
+    MS_RANGE_GIVE_BACK = 16, /* madvise(): the pages are discarded, the range stays mapped */
     MS_RANGE_CALL_END
 };
 

@@ -63,39 +63,40 @@ enum ms_stack_event_kind {
     MS_EVENT_STACK = 32,
     MS_EVENT_CODE = 33,
     MS_EVENT_GREW = 34, /* only the header: a process has grown for the first time */
+    MS_EVENT_SAMPLE = 35,
 };
 
-/* Resident growth is attributed in steps of this size, because a stack walk at every page would cost too much. */
-#define MS_GROWTH_STEP_BYTES (512 << 10)
+/* One page of this many bytes that are faulted in is sampled and stands for all of them: a stack walk at every page
+ * would cost too much. */
+#define MS_SAMPLE_BYTES (512 << 10)
 #define MS_SITES 16384
 /* Number of stacks that one process may have at a time. The collector allows more when it has forgotten some. Four
  * processes with endlessly many stacks cannot fill the map. */
 #define MS_STACKS_PER_PROCESS 3072
 
-/* The anonymous memory of one process: by pid in the map `spaces`. Pages are signed differences. */
+/* The address space of one process: by pid in the map `spaces`. */
 struct ms_space {
-    __u64 id;       /* of the address space; new after an exec */
-    __u64 start_ns; /* of the process */
-    __u64 mm;       /* address of its mm_struct; 0: not known until the first change */
-    __s64 pages;    /* at the last attribution */
-    __s64 external; /* made by other tasks, for instance by reclaim or khugepaged */
-    __s64 other;    /* of stacks without an entry in `sites` */
-    __s64 paused;   /* changed while the hook was detached */
-    __u32 stacks;   /* number of stacks sent so far */
-    __u32 told;     /* MS_EVENT_GREW was sent */
-    __u32 period;   /* of the hook, at the last attribution */
+    __u64 id;          /* of the address space; new after an exec */
+    __u64 start_ns;    /* of the process */
+    __u64 mm;          /* address of its mm_struct; 0: not known until the first change */
+    __s64 start_pages; /* anonymous pages, swapped ones included, when it began: not growth */
+    __s64 pages;       /* at the last step, if growth is followed in steps */
+    __u32 stacks;      /* number of stacks sent so far */
+    __u32 told;        /* MS_EVENT_GREW was sent */
+    __u32 period;      /* of the hook, at the last step */
     __u32 pad;
 };
-MS_LAYOUT(ms_space, 72);
+MS_LAYOUT(ms_space, 56);
 
-/* Growth of one stack of one address space, by stack id in the map `sites`. */
-struct ms_site {
+/* MS_EVENT_SAMPLE: anonymous pages were added. The time in the header is that of the page fault, the target is the
+ * address space. */
+struct ms_sample {
+    struct ms_header h;
+    __u64 address; /* 0: not known, and `pages` is a net change, which can be negative */
+    __u64 stack;
     __s64 pages;
-    __u64 space;
-    __u32 pid;
-    __u32 pad;
 };
-MS_LAYOUT(ms_site, 24);
+MS_LAYOUT(ms_sample, 56);
 
 struct ms_python_frame {
     __u64 code;        /* address of the code object */

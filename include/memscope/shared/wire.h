@@ -53,7 +53,10 @@
     X(GPU_UNMAP_CUT, "gpu_unmap_cut")         /* an unmapped range had too many mappings for one call */          \
     X(TENSORS_FULL, "tensors_full")           /* a tensor found the map of live tensors full */                   \
     X(TENSOR_ACCOUNTS_FULL, "tensor_accounts_full") /* a process that allocates tensors found the map full */     \
-    X(TENSOR_UNREADABLE, "tensor_unreadable")       /* an argument of a PyTorch probe could not be read */
+    X(TENSOR_UNREADABLE, "tensor_unreadable")       /* an argument of a PyTorch probe could not be read */        \
+    X(HOST_TENSORS_FULL, "host_tensors_full")       /* a host storage found the map of live storages full */      \
+    X(HOST_ACCOUNTS_FULL, "host_accounts_full")     /* a process with host storages found the map full */         \
+    X(HOST_SITES_FULL, "host_sites_full")           /* a host storage has no stack: map full, or scratch in use */
 
 enum ms_loss {
 #define X(slot, word) MS_LOSS_##slot,
@@ -68,7 +71,8 @@ enum ms_event_kind {
     MS_EVENT_EXIT = 3,
     MS_EVENT_MOVE = 4,
     MS_EVENT_CGROUPS_CHANGED = 5,
-    MS_EVENT_CUDA_MAPPED = 6, /* only the header: a process has mapped libcuda.so... or libc10_cuda.so... */
+    MS_EVENT_LIBRARY_MAPPED =
+        6, /* only the header: a process has mapped libcuda.so..., libc10_cuda.so... or libc10.so... */
 };
 
 struct ms_header {

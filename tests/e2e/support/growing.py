@@ -1,5 +1,6 @@
 """Scripts that grow in known places (grows.py), and the output of `memscope growth` for them."""
 import json
+import math
 import os
 import pathlib
 import re
@@ -11,6 +12,7 @@ from harness import GaveUp, process, wait_for
 
 SOURCE = pathlib.Path(__file__).resolve().parents[3]
 MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
+SAMPLE = 512 << 10  # resident growth is sampled: bytes for which one sample stands
 SCRIPT = str(SOURCE / 'tests/e2e/support/grows.py')
 LINES = {m.group(1): number for number, line in enumerate(open(SCRIPT), 1) for m in [re.search(r'# grows: (\w+)$', line)] if m}
 MIB = 1 << 20
@@ -97,7 +99,8 @@ def check_sections(check, label, report, said, pid_of=lambda pid: pid, file=SCRI
     for section, its in said.items():
         here = at_line(report, section, file)
         got, wanted = sum(site['bytes'] for site in here), its['bytes']
-        check(f'{label}: {section}: its bytes at its line', 0.95 * wanted <= got <= 1.05 * wanted,
+        error = max(0.1, 3 / math.sqrt(wanted / SAMPLE))
+        check(f'{label}: {section}: its bytes at its line', abs(got - wanted) <= error * wanted,
               f'{got / wanted:.3f} of {wanted >> 20} MiB at line {LINES[section]}')
         pids = {pid for site in here for pid in site['pids']}
         check(f'{label}: {section}: in its process', {pid_of(pid) for pid in pids} == {its['pid']}, (pids, its['pid']))

@@ -104,11 +104,6 @@ def in_worker():
         held.append(b'\10' * 400_000)  # grows: worker
 
 
-def in_killed():
-    for _ in range(100):
-        held.append(b'\11' * 400_000)  # grows: killed
-
-
 def guest():
     for _ in range(100):
         held.append(b'\12' * 400_000)  # grows: guest
@@ -197,16 +192,6 @@ def worker():
     told(read_end)
 
 
-def killed():
-    def body(write_end):
-        processes.clear()  # the process ends, so its anonymous memory is not reported
-        measured('killed', in_killed)
-        say(write_end)
-        os.kill(os.getpid(), signal.SIGKILL)
-    forked(body)
-    os.wait()
-
-
 def another_version():
     def body(write_end):
         os.dup2(write_end, 1)
@@ -215,7 +200,7 @@ def another_version():
     forked(body)
 
 
-RUNS = {'thread': thread, 'child': child, 'grandchild': grandchild, 'worker': worker, 'killed': killed, 'other': another_version}
+RUNS = {'thread': thread, 'child': child, 'grandchild': grandchild, 'worker': worker, 'other': another_version}
 
 
 def main():

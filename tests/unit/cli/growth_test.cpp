@@ -44,6 +44,13 @@ TEST_F(GrowthCommand, AsksForTwentySitesOfTextAndForAllOfTheRest) {
                 UnorderedElementsAre(Pair("target", "a job"), Pair("format", "folded"), Pair("top", "3")));
 }
 
+TEST_F(GrowthCommand, PassesOnTheTime) {
+    (void)ask({.format = "json", .since = "10m", .at_peak = true, .stacks = true});
+    EXPECT_EQ(asked.query("since"), "10m");
+    EXPECT_EQ(asked.query("at"), "peak");
+    EXPECT_EQ(asked.query("stacks"), "1");
+}
+
 TEST_F(GrowthCommand, OnlyTextOnATerminalHasColourAndAWidth) {
     (void)ask({}, {.terminal = true, .columns = 132});
     EXPECT_EQ(asked.query("colour"), "1");

@@ -137,6 +137,8 @@ TEST(OptionErrors, Growth) {
         EXPECT_THAT(refusal({"growth", "--top", value}), StartsWith("--top: '")) << value;
     EXPECT_THAT(refusal({"growth", "--format", "jsn"}), HasSubstr("did you mean json?"));
     EXPECT_THAT(refusal({"growth", "--format", "svg"}), HasSubstr("the formats are: text, json, folded, pprof"));
+    EXPECT_THAT(refusal({"growth", "--since", "noon"}), StartsWith("--since: 'noon' is neither start, nor warmup"));
+    EXPECT_THAT(refusal({"growth", "--at", "noon"}), StartsWith("--at: 'noon' is neither now nor peak"));
     EXPECT_THAT(refusal({"growth", "--json"}), HasSubstr("unknown option of memscope growth"));
     EXPECT_THAT(refusal({"growth", "train"}), HasSubstr("unexpected argument of memscope growth"));
     EXPECT_THAT(refusal({"grwth"}), HasSubstr("did you mean growth?"));

@@ -145,6 +145,10 @@ TEST(Options, GrowthIsTextOfTheOnlyTargetUnlessSaid) {
     const auto usual = parsed<GrowthOptions>({"growth"});
     EXPECT_EQ(usual.format, "text");
     EXPECT_FALSE(usual.top || usual.target);
+    EXPECT_FALSE(usual.since || usual.at_peak || usual.stacks);
+    const auto peak = parsed<GrowthOptions>({"growth", "--since", "10m", "--at", "peak", "--stacks"});
+    EXPECT_EQ(peak.since, "10m");
+    EXPECT_TRUE(peak.at_peak && peak.stacks);
     const auto given = parsed<GrowthOptions>({"growth", "--target", "train", "--top=200", "--format", "pprof"});
     EXPECT_EQ(given.format, "pprof");
     EXPECT_EQ(given.top, 200U);

@@ -24,6 +24,8 @@ Growth grown() {
     for (int line = 1; line <= 7; ++line)
         growth.resident.sites.push_back(site((70 - line) * kMiB, Role::trainer, "step", line));
     growth.resident.unattributed = {{"other", 3 * kMiB}, {"external", 0}};
+    growth.sentence = "validate (train.py:60) keeps 114 MiB more than 10 min ago.";
+    growth.span.since = Seconds{600};
     growth.mapped.sites = {site(512 * kMiB, Role::trainer, "buffers", 99)};
     return growth;
 }
@@ -36,17 +38,18 @@ std::vector<std::string> text_of(const std::vector<Line>& lines) {
 
 TEST(ViewGrowth, HasTheLargestSitesOfEachRoleLargestRoleFirst) {
     const Growth growth = grown();
-    EXPECT_THAT(text_of(growth_panel(&growth, GrowthPanel::resident, 80)),
-                ElementsAre(" RESIDENT  where memory was first touched",  //
-                            "   462 MiB  trainer",                        //
-                            "    69 MiB    /job/train.py:1 step",         //
-                            "    68 MiB    /job/train.py:2 step",         //
-                            "    67 MiB    /job/train.py:3 step",         //
-                            "    66 MiB    /job/train.py:4 step",         //
-                            "    65 MiB    /job/train.py:5 step",         //
-                            "              … 2 more",                     //
-                            "    80 MiB  dataloader_worker",              //
-                            "    80 MiB    /job/train.py:7 decode",       //
+    EXPECT_THAT(text_of(growth_panel(&growth, GrowthPanel::resident, 1000, 80)),
+                ElementsAre(" validate (train.py:60) keeps 114 MiB more than 10 min ago.",
+                            " RESIDENT  live memory, where it was first touched, since 10 min ago (t)",
+                            "   462 MiB  trainer",                   //
+                            "    69 MiB    /job/train.py:1 step",    //
+                            "    68 MiB    /job/train.py:2 step",    //
+                            "    67 MiB    /job/train.py:3 step",    //
+                            "    66 MiB    /job/train.py:4 step",    //
+                            "    65 MiB    /job/train.py:5 step",    //
+                            "              … 2 more",                //
+                            "    80 MiB  dataloader_worker",         //
+                            "    80 MiB    /job/train.py:7 decode",  //
                             "   3.0 MiB  not attributed: other"));
 }
 
@@ -61,10 +64,38 @@ TEST(ViewGrowth, TheKeyGoesRoundThePlanes) {
     screen.type("g");
     EXPECT_THAT(screen.text(), HasSubstr("   512 MiB    /job/train.py:99 buffers"));
     screen.type("g");
+    EXPECT_THAT(screen.text(), HasSubstr("HOST TENSORS"));
+    screen.type("g");
     EXPECT_THAT(screen.text(), HasSubstr("ROLE / PROCESS"));
     screen.type("g");
     screen.key(Code::escape);
     EXPECT_EQ(screen.state.growth, GrowthPanel::off);
+}
+
+TEST(ViewGrowth, AKeyChoosesSinceWhen) {
+    using Since = GrowthRequest::Since;
+    Screen screen;
+    screen.growth = grown();
+    screen.type("t");
+    EXPECT_EQ(screen.state.growth_since, GrowthSince::warmup) << "without the panel the key does nothing";
+    screen.type("g");
+    EXPECT_EQ(growth_request(screen.state), (GrowthRequest{.since = Since::warmup}));
+    screen.type("t");
+    EXPECT_EQ(growth_request(screen.state), (GrowthRequest{.since = Since::ago, .ago = std::chrono::minutes(10)}));
+    screen.type("t");
+    EXPECT_EQ(growth_request(screen.state), GrowthRequest{});
+    screen.type("t");
+    EXPECT_EQ(screen.state.growth_since, GrowthSince::warmup);
+}
+
+TEST(ViewGrowth, StacksOfOneLineAreOneRow) {
+    Growth growth;
+    GrowthSite first = site(80 * kMiB, Role::trainer, "step", 7);
+    GrowthSite second = first;
+    second.python.push_back({"main", "/job/train.py", 90});
+    growth.mapped.sites = {first, second};
+    EXPECT_THAT(text_of(growth_panel(&growth, GrowthPanel::mapped, 1000, 80)),
+                testing::Contains("   160 MiB    /job/train.py:7 step"));
 }
 
 TEST(ViewGrowth, ScrollsAndNeverTooFar) {
@@ -94,14 +125,28 @@ TEST(ViewGrowth, SaysThatGrowthIsNotRecorded) {
 
 TEST(ViewGrowth, NothingGrewIsSaid) {
     const Growth none;
-    EXPECT_THAT(text_of(growth_panel(&none, GrowthPanel::mapped, 80)),
-                ElementsAre(" MAPPED  mapped here and not unmapped since", "   nothing so far"));
+    EXPECT_THAT(
+        text_of(growth_panel(&none, GrowthPanel::mapped, 1000, 80)),
+        ElementsAre(" MAPPED  mapped here and not unmapped since, since watching began (t)", "   nothing so far"));
+}
+
+TEST(ViewGrowth, HostTensorsAreAPanelAndSayWhyTheyAreNotKnown) {
+    Growth growth;
+    EXPECT_THAT(text_of(growth_panel(&growth, GrowthPanel::tensors_host, 1000, 80)),
+                ElementsAre(" HOST TENSORS  allocated here and not freed since, since watching began (t)",
+                            "   no process has PyTorch mapped"));
+    growth.host_tensors.paused_at_rate = 13'000;
+    EXPECT_THAT(text_of(growth_panel(&growth, GrowthPanel::tensors_host, 1000, 80)),
+                testing::Contains("   paused: 13000 storages a second cost too much to record"));
+    growth.tensors_host.sites = {site(80 * kMiB, Role::trainer, "validate", 60)};
+    EXPECT_THAT(text_of(growth_panel(&growth, GrowthPanel::tensors_host, 1000, 80)),
+                testing::Contains("    80 MiB    /job/train.py:60 validate"));
 }
 
 TEST(ViewGrowth, TenThousandSitesAreAFewLines) {
     Growth growth;
     for (int line = 1; line <= 10'000; ++line) growth.resident.sites.push_back(site(4096, Role::trainer, "step", line));
-    EXPECT_EQ(growth_panel(&growth, GrowthPanel::resident, 80).size(), 8U);
+    EXPECT_EQ(growth_panel(&growth, GrowthPanel::resident, 1000, 80).size(), 8U);
 }
 
 }  // namespace

@@ -53,7 +53,7 @@ def _probes(told):
     """The programs that `doctor` chose must be attached, and no others. GPU programs are attached only if there is a GPU."""
     hooks = (_json(told.lines("doctor")) or {"hooks": []})["hooks"]
     chosen = {f"{hook['signal']}_{hook['hook']}": float(bool(hook["program"])) for hook in hooks
-              if hook["signal"] not in ("gpu", "torch")}
+              if hook["signal"] not in ("gpu", "torch", "host_tensors")}
     attached = {dict(labels)["probe"]: value
                 for labels, value in told.metrics("metrics-before").get("memscope_probe_attached", {}).items()}
     return _alike("what is attached", attached, chosen)

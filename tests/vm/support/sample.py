@@ -45,7 +45,7 @@ def _metrics(starts, exits, kills):
 
 def _probes(facts):
     return "\n".join(f'memscope_probe_attached{{probe="{fact.removeprefix("hook ").replace(" ", "_")}"}} {int(bool(value))}'
-                     for fact, value in facts.items() if fact.startswith("hook ") and fact.split()[1] not in ("gpu", "torch"))
+                     for fact, value in facts.items() if fact.startswith("hook ") and fact.split()[1] not in ("gpu", "torch", "host_tensors"))
 
 
 def console(machine, tests):

@@ -24,7 +24,7 @@ std::string per_minute(double bytes_per_second) {
 
 // For a leak, or for growth that looks like one although the warm-up was not over. `free` describes free memory of an
 // allocator, if it explains the growth; then the lines that touched the memory first are not the cause.
-void add_leak(const Judgement& judgement, const std::string& top_site, const std::string& free,
+void add_leak(const Judgement& judgement, const std::string& top_site, const std::string& free, bool growth_known,
               std::vector<std::string>& advice) {
     const bool leaks = judgement.verdict == Verdict::leaking;
     const std::string what =
@@ -34,14 +34,18 @@ void add_leak(const Judgement& judgement, const std::string& top_site, const std
                           per_minute(judgement.floor_slope));
     if (!free.empty())
         advice.push_back(fmt::format("At the last heap census, {}.", free));
+    else if (top_site.empty() && growth_known)
+        advice.push_back(what +
+                         ", and which line keeps the memory is not known: run `memscope heap` during the next run, it "
+                         "shows what is live and what is free.");
     else if (top_site.empty())
         advice.push_back(what +
                          ", and no call site is known: run it again without --no-growth and --no-python, then "
                          "`memscope growth` names the lines.");
     else
         advice.push_back(
-            fmt::format("{}, and most of what grew was first touched at {}: look at what is kept there from "
-                        "step to step (lists of losses, caches, hooks, tensors with their graph).",
+            fmt::format("{}, and {} keeps most of what is known of it: look at what is kept there from step to step "
+                        "(lists of losses, caches, hooks, tensors with their graph).",
                         what, top_site));
     advice.push_back(leaks ? fmt::format("A higher limit only delays the next OOM kill: it grew by {}.",
                                          per_minute(judgement.floor_slope))
@@ -145,7 +149,7 @@ std::vector<std::string> advice_for_oom_kill(const DeathReport& report, const st
             free = free_memory_text(target, HeapPart::python_free);
     }
     if (judgement.verdict == Verdict::leaking || (judgement.verdict == Verdict::warming_up && judgement.steady))
-        add_leak(judgement, top_site, free, advice);
+        add_leak(judgement, top_site, free, report.growth.has_value(), advice);
     else if (own && oom.constraint != OomConstraint::host)
         add_size(judgement.verdict, judgement, advice);
     add_kinds(target, advice);
@@ -244,10 +248,10 @@ void add_failed_allocation(const Death& death, std::vector<std::string>& advice)
         advice.emplace_back(
             "The kernel refused the request: check ulimit -v (RLIMIT_AS), vm.overcommit_memory and CommitLimit in "
             "/proc/meminfo, and vm.max_map_count.");
-    if (failed.size)
+    if (const auto size = failed.tensor ? failed.tensor : failed.size)
         advice.push_back(
             fmt::format("It asked for {} at once: if that is unexpected, check the code that computes the size.",
-                        human_size(*failed.size)));
+                        human_size(*size)));
 }
 
 // GPU memory that other processes than the dead one held.

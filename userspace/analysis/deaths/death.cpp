@@ -135,11 +135,19 @@ bool is_explained_by_failure_at(std::uint64_t failed_ns, const LastWords& words)
     return gives_up_with(signal) && (!sent || is_from_itself(*sent, words) || sent->by_kernel);
 }
 
+// Time of the failure if it explains the exit, else 0.
+template <class Failure>
+std::uint64_t explaining_time(const std::optional<Failure>& failure, const LastWords& words) {
+    return failure && is_explained_by_failure_at(failure->time_ns, words) ? failure->time_ns : 0;
+}
+
 // The later of the two failures, if both kinds of memory were short.
 std::optional<DeathCause> failed_cause_of(const LastWords& words) {
     const bool of_gpu = words.gpu_failure && is_explained_by_failure_at(words.gpu_failure->time_ns, words);
-    const bool of_host = words.failure && is_explained_by_failure_at(words.failure->time_ns, words);
-    if (of_gpu && (!of_host || words.gpu_failure->time_ns >= words.failure->time_ns)) return DeathCause::cuda_oom;
+    const std::uint64_t of_host_ns =
+        std::max(explaining_time(words.failure, words), explaining_time(words.host_failure, words));
+    const bool of_host = of_host_ns > 0;
+    if (of_gpu && words.gpu_failure->time_ns >= of_host_ns) return DeathCause::cuda_oom;
     return of_host ? std::optional(DeathCause::alloc_failed) : std::nullopt;
 }
 
@@ -193,11 +201,19 @@ OomKill oom_kill_of(const LastWords& words, const DeathScene& scene) {
     return oom;
 }
 
+// PyTorch reports a failure after the system call has failed, if there was one: a size that is too large for the
+// address space fails without a system call.
 FailedAllocation allocation_of(const LastWords& words) {
+    FailedAllocation failed;
+    if (const std::uint64_t at = explaining_time(words.host_failure, words)) {
+        failed.tensor = words.host_failure->size;
+        failed.before_exit = std::chrono::nanoseconds(words.time_ns - at);
+    }
+    if (explaining_time(words.failure, words) == 0) return failed;
     const LastFailure& failure = *words.failure;
-    FailedAllocation failed{.call = failed_call(failure.call),
-                            .reason = failure_reason(failure.reason),
-                            .before_exit = std::chrono::nanoseconds(words.time_ns - failure.time_ns)};
+    failed.call = failed_call(failure.call);
+    failed.reason = failure_reason(failure.reason);
+    if (!failed.tensor) failed.before_exit = std::chrono::nanoseconds(words.time_ns - failure.time_ns);
     if (failure.size.n > 0) failed.size = failure.size;
     if (failure.place) failed.file = FullFile{.name = {}, .file_system = file_system_name(failure.place->magic)};
     return failed;

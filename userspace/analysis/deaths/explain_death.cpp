@@ -85,12 +85,14 @@ std::string alloc_failed_text(const Death& death) {
     const FailedAllocation& failed = *death.allocation;
     const std::string end =
         death.signal ? "was ended by " + signal_name(*death.signal) : fmt::format("exited with {}", *death.exit_status);
-    std::string text =
-        fmt::format("{} {} {:.1f} s after {}", subject(death), end, failed.before_exit.count(), failed.call);
-    if (failed.size) text += " of " + human_size(*failed.size);
-    text += failed.reason == "enospc" ? " failed, no space left" : " failed, no memory left";
-    if (failed.file) text += " on the " + place_of(*failed.file);
-    return text;
+    std::string text = fmt::format("{} {} {:.1f} s after ", subject(death), end, failed.before_exit.count());
+    if (failed.tensor) text += "PyTorch could not allocate " + human_size(*failed.tensor) + " of host memory";
+    if (failed.call.empty()) return text;
+    std::string call(failed.call);
+    if (failed.size) call += " of " + human_size(*failed.size);
+    call += failed.reason == "enospc" ? " failed, no space left" : " failed, no memory left";
+    if (failed.file) call += " on the " + place_of(*failed.file);
+    return text + (failed.tensor ? ": " + call : call);
 }
 
 std::string device_name(const GpuShortage& shortage) {

@@ -1,6 +1,7 @@
 #include "analysis/growth/attribution.h"
 
 #include <algorithm>
+#include <limits>
 #include <string_view>
 #include <tuple>
 
@@ -86,49 +87,72 @@ bool same_place(const GrowthSite& a, const GrowthSite& b) {
 }
 
 void add(GrowthSite& to, const GrowthSite& from) {
-    to.bytes += from.bytes;
-    to.living_bytes += from.living_bytes;
+    to.bytes = add_bytes(to.bytes, from.bytes);
     to.pids.insert(to.pids.end(), from.pids.begin(), from.pids.end());
 }
 
-// Sorts `sites`, so that those of one place are adjacent, and merges them.
-template <class Order, class Same>
-std::vector<GrowthSite> merged(std::vector<GrowthSite> sites, Order order, Same same) {
+void sort_pids(GrowthSite& site) {
+    std::sort(site.pids.begin(), site.pids.end());
+    site.pids.erase(std::unique(site.pids.begin(), site.pids.end()), site.pids.end());
+}
+
+}  // namespace
+
+std::int64_t add_bytes(std::int64_t a, std::int64_t b) {
+    std::int64_t sum = 0;
+    if (!__builtin_add_overflow(a, b, &sum)) return sum;
+    return a < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
+}
+
+std::vector<GrowthSite> merged_sites(std::vector<GrowthSite> sites) {
     std::vector<GrowthSite*> in_order;
     in_order.reserve(sites.size());
     for (GrowthSite& site : sites) in_order.push_back(&site);
-    std::stable_sort(in_order.begin(), in_order.end(), order);
+    std::stable_sort(in_order.begin(), in_order.end(), SamePlaceFirst{});
     std::vector<GrowthSite> result;
     for (GrowthSite* site : in_order) {
-        if (!result.empty() && same(result.back(), *site))
+        if (!result.empty() && same_place(result.back(), *site))
             add(result.back(), *site);
         else
             result.push_back(std::move(*site));
     }
-    std::erase_if(result, [](const GrowthSite& site) { return site.bytes == 0 && site.living_bytes == 0; });
-    for (GrowthSite& site : result) {
-        std::sort(site.pids.begin(), site.pids.end());
-        site.pids.erase(std::unique(site.pids.begin(), site.pids.end()), site.pids.end());
-    }
+    std::erase_if(result, [](const GrowthSite& site) { return site.bytes == 0; });
+    std::ranges::for_each(result, sort_pids);
     std::stable_sort(result.begin(), result.end(),
                      [](const GrowthSite& a, const GrowthSite& b) { return a.bytes > b.bytes; });
     return result;
 }
 
-}  // namespace
-
-std::vector<GrowthSite> merged_sites(std::vector<GrowthSite> sites) {
-    return merged(std::move(sites), SamePlaceFirst{}, same_place);
-}
-
-std::vector<GrowthSite> merged_by_line(std::vector<GrowthSite> sites) {
-    const auto order = [](const GrowthSite* a, const GrowthSite* b) {
-        if (a->role != b->role) return a->role < b->role;
-        return a->python < b->python;
+std::vector<OwnLine> own_lines(std::vector<GrowthSite> sites) {
+    struct Entry {
+        const PythonFrame* own;
+        GrowthSite* site;
     };
-    return merged(std::move(sites), order, [](const GrowthSite& a, const GrowthSite& b) {
-        return !a.python.empty() && a.role == b.role && a.python == b.python;
+    std::vector<Entry> in_order;
+    in_order.reserve(sites.size());
+    for (GrowthSite& site : sites) in_order.push_back({telling_frame(site.python), &site});
+    // The largest stack of a line comes first: its frames are kept.
+    std::stable_sort(in_order.begin(), in_order.end(), [](const Entry& a, const Entry& b) {
+        if (!a.own || !b.own) return a.own && !b.own;
+        if (a.site->role != b.site->role) return a.site->role < b.site->role;
+        if (*a.own != *b.own) return *a.own < *b.own;
+        return a.site->bytes > b.site->bytes;
     });
+    std::vector<OwnLine> lines;
+    for (const Entry& each : in_order) {
+        const PythonFrame* last = lines.empty() ? nullptr : telling_frame(lines.back().site.python);
+        if (last && each.own && lines.back().site.role == each.site->role && *last == *each.own) {
+            add(lines.back().site, *each.site);
+            ++lines.back().stacks;
+        } else {
+            lines.push_back({std::move(*each.site)});
+        }
+    }
+    std::erase_if(lines, [](const OwnLine& line) { return line.site.bytes == 0; });
+    for (OwnLine& line : lines) sort_pids(line.site);
+    std::stable_sort(lines.begin(), lines.end(),
+                     [](const OwnLine& a, const OwnLine& b) { return a.site.bytes > b.site.bytes; });
+    return lines;
 }
 
 const PythonFrame* telling_frame(const std::vector<PythonFrame>& frames) {

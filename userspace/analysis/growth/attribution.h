@@ -1,4 +1,6 @@
 #pragma once
+#include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "model/growth/growth.h"
@@ -13,8 +15,17 @@ bool is_library(const PythonFrame& frame);
 // their offsets. Largest first; sites without growth are left out.
 std::vector<GrowthSite> merged_sites(std::vector<GrowthSite> sites);
 
-// For output by line: merges sites with the same Python frames and keeps the native frames of the largest one.
-std::vector<GrowthSite> merged_by_line(std::vector<GrowthSite> sites);
+// Growth of a role at one own line: the sum of all stacks whose telling frame is the same.
+struct OwnLine {
+    GrowthSite site{};       // bytes and pids of all these stacks; the frames of the largest one
+    std::size_t stacks = 1;  // number of these stacks
+};
+// Largest first; lines without growth are left out. Stacks without Python frames are not merged, because no line of the
+// user is known that they have in common.
+std::vector<OwnLine> own_lines(std::vector<GrowthSite> sites);
+
+// Saturating addition, because growth in report files is untrusted input and could overflow.
+std::int64_t add_bytes(std::int64_t a, std::int64_t b);
 
 // The most useful frame for the user: the innermost one of the user's own code, so that a line of that code is named
 // and not a line of the library that it calls. The innermost of all if all are in libraries; null if there is none.

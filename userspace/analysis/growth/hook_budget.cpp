@@ -6,6 +6,7 @@ namespace memscope {
 namespace {
 
 constexpr double kLongestPause = 10;       // windows
+constexpr double kShortest = 0.1;          // share of a window after which it may end early
 constexpr double kNegligible = 0.05 / 60;  // share of a window; a lower cost proves nothing
 
 }  // namespace
@@ -22,11 +23,15 @@ HookBudget::Advice HookBudget::consider(Seconds now, Seconds hook, const std::fu
         hook_then_ = hook;
         watched_then_ = watched();
     }
-    if (now - window_began_ < window_) return Advice::stay;
     const Seconds cost = hook - hook_then_;
+    const Seconds elapsed = now - window_began_;
+    // Before the end of the window, the processes may use as much CPU time in the rest of it as they have used so far.
+    if (elapsed < window_ && cost < kNegligible * window_) return Advice::stay;
     const Seconds used_now = watched();
     // The CPU time of a process disappears when it exits, so the sum may fall.
     const Seconds used = std::max(used_now - watched_then_, Seconds{0});
+    if (elapsed < window_ && (elapsed < kShortest * window_ || cost * (elapsed / window_) <= share_ * used))
+        return Advice::stay;
     window_began_ = now;
     hook_then_ = hook;
     watched_then_ = used_now;

@@ -15,6 +15,8 @@ class HookBudget {
     // validation.
     HookBudget(double share, Seconds window) : share_(share), window_(window), next_pause_(window) {}
 
+    // A window ends early if the cost so far is too high for the whole window, at the rate at which the processes have
+    // used CPU time so far. Without that, an expensive hook would slow down the processes for a whole window.
     // Call this at every tick with the time and the CPU time of the hook since the start. `watched` returns the CPU
     // time of the watched processes since the start and is called only when it is needed.
     Advice consider(Seconds now, Seconds hook, const std::function<Seconds()>& watched);

@@ -12,6 +12,9 @@ constexpr double kFade = 0.8;         // factor for earlier growth, at each inte
 constexpr int kEnoughIntervals = 3;   // two may be a coincidence
 // Share of the growth; if more was freed, the lines show which code allocates, not which code keeps the memory.
 constexpr double kMostGivenBack = 0.5;
+constexpr double kMostKept = 0.5;  // share of the growth; a line that keeps less is not named as its owner
+constexpr double kNoEvidence =
+    0.5;  // value of GrowingLines::repeated that is neither at the same lines nor at new ones
 constexpr std::size_t kMostLines = 1024;
 
 double positive(double value) { return std::max(value, 0.0); }
@@ -39,15 +42,23 @@ void LineHistory::look_at(Seconds now, std::span<const LineGrowth> lines) {
     std::map<RoleKey, Change> roles;
     Change all;
     std::map<Key, Line> seen;
-    std::vector<std::pair<Line*, double>> grew;
+    struct Grown {
+        Line* line;
+        double change;
+        double kept;
+    };
+    std::vector<Grown> grew;
     for (const LineGrowth& each : lines) {
         if (seen.size() >= kMostLines) break;  // lines are sorted, largest first
         Key key{each.role, each.place};
         const auto known = lines_.find(key);
         Line line = known == lines_.end() ? Line{} : known->second;
         auto change = static_cast<double>(each.bytes) - static_cast<double>(line.bytes);
+        auto kept_change = static_cast<double>(each.kept) - static_cast<double>(line.kept);
         if (run_began_ && change < 0) change = static_cast<double>(each.bytes);
+        if (run_began_ && kept_change < 0) kept_change = static_cast<double>(each.kept);
         line.bytes = each.bytes;
+        line.kept = each.kept;
         Line& kept = seen.insert_or_assign(std::move(key), line).first->second;
         if (first_) continue;  // it is not known when the lines of the first interval grew
         for (Change* sum : {&all, &roles[each.role]}) {
@@ -55,7 +66,13 @@ void LineHistory::look_at(Seconds now, std::span<const LineGrowth> lines) {
             sum->repeated += line.times > 0 ? positive(change) : 0;
             sum->given_back += positive(-change);
         }
-        if (change > 0) grew.emplace_back(&kept, change);
+        if (change > 0 || kept_change != 0) grew.push_back({&kept, positive(change), kept_change});
+    }
+    // A line that has freed everything is in the list no more. A list that was cut does not tell.
+    const bool is_cut = lines.size() > kMostLines;
+    for (const auto& [key, line] : lines_) {
+        if (run_began_ || is_cut || seen.contains(key)) continue;
+        for (Change* sum : {&all, &roles[key.role]}) sum->given_back += positive(static_cast<double>(line.bytes));
     }
     lines_ = std::move(seen);
     first_ = false;
@@ -63,9 +80,13 @@ void LineHistory::look_at(Seconds now, std::span<const LineGrowth> lines) {
     add(all_, all.grown, all.repeated, all.given_back);
     for (const auto& [role, change] : roles) add(roles_[role], change.grown, change.repeated, change.given_back);
     if (all.grown < kLittle) return;
-    for (auto& [key, line] : lines_) line.recent *= kFade;
-    for (const auto& [line, change] : grew) {
+    for (auto& [key, line] : lines_) {
+        line.recent *= kFade;
+        line.recently_kept *= kFade;
+    }
+    for (const auto& [line, change, kept] : grew) {
         line->recent += change;
+        line->recently_kept = positive(line->recently_kept + kept);
         if (change >= kNoticeable * all.grown) ++line->times;
     }
 }
@@ -74,15 +95,26 @@ std::optional<GrowingLines> LineHistory::growing(const std::optional<RoleKey>& r
     const auto found = role ? roles_.find(*role) : roles_.end();
     if (role && found == roles_.end()) return std::nullopt;
     const Sum& sum = role ? found->second : all_;
-    if (sum.intervals < kEnoughIntervals || sum.given_back > kMostGivenBack * sum.recent) return std::nullopt;
+    if (sum.intervals < kEnoughIntervals) return std::nullopt;
     const std::pair<const Key, Line>* most = nullptr;
+    const std::pair<const Key, Line>* keeper = nullptr;
     for (const auto& line : lines_)
-        if ((!role || line.first.role == *role) && (!most || line.second.recent > most->second.recent)) most = &line;
+        if (!role || line.first.role == *role) {
+            if (!most || line.second.recent > most->second.recent) most = &line;
+            if (!keeper || line.second.recently_kept > keeper->second.recently_kept) keeper = &line;
+        }
     if (!most) return std::nullopt;
-    return GrowingLines{.repeated = std::min(sum.repeated / sum.recent, 1.0),
-                        .most = most->first.place,
-                        .share = std::min(most->second.recent / sum.recent, 1.0),
-                        .times = most->second.times};
+    const bool freed_much = sum.given_back > kMostGivenBack * sum.recent;
+    const double grown = freed_much ? positive(sum.recent - sum.given_back) : sum.recent;
+    const bool keeps = keeper->second.recently_kept >= std::max(kMostKept * grown, kLittle);
+    if (freed_much && !keeps) return std::nullopt;
+    const auto& [key, named] = keeps ? *keeper : *most;
+    const double part = keeps ? named.recently_kept : named.recent;
+    return GrowingLines{.repeated = freed_much ? kNoEvidence : std::min(sum.repeated / sum.recent, 1.0),
+                        .most = key.place,
+                        .share = std::min(part / std::max(grown, part), 1.0),
+                        .times = named.times,
+                        .keeps = keeps};
 }
 
 }  // namespace memscope

@@ -23,8 +23,9 @@ class LineHistory {
 
     void forget(const RoleKey& role) { roles_.erase(role); }
 
-    // The growing lines of a role or of all roles. None after too few intervals, or if one line freed what another had
-    // added.
+    // The growing lines of a role or of all roles. None after too few intervals, or if lines freed most of what others
+    // added. Names the line that keeps most of the growth. If no line is known to keep half of it, names the line that
+    // touched most of it first.
     std::optional<GrowingLines> growing(const std::optional<RoleKey>& role) const;
 
   private:
@@ -35,8 +36,10 @@ class LineHistory {
     };
     struct Line {
         std::int64_t bytes = 0;  // at the last interval
+        std::int64_t kept = 0;   // the same for the memory that the line keeps
         double recent = 0;       // recent growth; older growth counts less and less
-        int times = 0;           // intervals in which it grew
+        double recently_kept = 0;
+        int times = 0;  // intervals in which it grew
     };
     // The same for the lines of one role together, and of all roles.
     struct Sum {

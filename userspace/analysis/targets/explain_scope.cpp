@@ -30,14 +30,15 @@ std::string grower_text(const Grower& grower) {
                        human_size(grower.grown), human_duration(grower.over), place);
 }
 
-// "It grows at the same lines again and again, most of it lately (92 %) at validate (train.py:35)."
+// "It grows at the same lines again and again: validate (train.py:35) keeps most of it (92 %)." The line that touched
+// memory first is not named, because an allocator may have handed out the memory again since.
 std::string lines_text(const GrowingLines& lines) {
     const std::string where =
-        fmt::format("{} lately ({:.0f} %) at {}.", lines.share >= 0.5 ? "most of it" : "the largest part",
-                    100 * lines.share, printable(lines.most));
-    if (at_same_lines(lines)) return "It grows at the same lines again and again, " + where;
-    if (at_new_lines(lines)) return "It grows at new lines each time, " + where;
-    return "It grows at some lines again, at others for the first time, " + where;
+        lines.keeps ? fmt::format("{} keeps most of it ({:.0f} %).", printable(lines.most), 100 * lines.share)
+                    : "which line keeps it is not known, `memscope heap` shows what is live and what is free.";
+    if (at_same_lines(lines)) return "It grows at the same lines again and again: " + where;
+    if (at_new_lines(lines)) return "It grows at new lines each time: " + where;
+    return "It grows at some lines again, at others for the first time: " + where;
 }
 
 // Adds what the sentence about the curve does not say: a limit of an ancestor or of the host, and the forecast from the

@@ -48,8 +48,8 @@ void apply_settings(Skeleton& skeleton, const FeatureSettings& settings) {
             bpf_map__set_max_entries(skeleton.maps.stack_events, page_bytes());
         }
     }
-    if constexpr (requires { skeleton.rodata->step_pages; })
-        skeleton.rodata->step_pages = std::max<std::int64_t>(MS_GROWTH_STEP_BYTES / page_bytes(), 1);
+    if constexpr (requires { skeleton.rodata->sample_pages; })
+        skeleton.rodata->sample_pages = std::max<std::int64_t>(MS_SAMPLE_BYTES / page_bytes(), 1);
     if constexpr (requires { skeleton.rodata->page_bytes; }) skeleton.rodata->page_bytes = page_bytes();
     if (!settings.allocates_at_probes) preallocate(skeleton.obj);
 }

@@ -129,8 +129,8 @@ Result<TreeEvent> decode_tree_event(std::span<const std::byte> record, std::uint
             return exited(record, page_size);
         case MS_EVENT_CGROUPS_CHANGED:
             return TreeEvent{CgroupsChanged{}};
-        case MS_EVENT_CUDA_MAPPED:
-            return TreeEvent{CudaMapped{{static_cast<pid_t>(header->pid), header->start_ns}}};
+        case MS_EVENT_LIBRARY_MAPPED:
+            return TreeEvent{LibraryMapped{{static_cast<pid_t>(header->pid), header->start_ns}}};
         default:
             return malformed("event of unknown kind");
     }
@@ -217,6 +217,11 @@ std::optional<GpuFailure> gpu_failure_of(const ms_gpu_failure& failure) {
     return last;
 }
 
+std::optional<HostTensorFailure> host_failure_of(const ms_host_failure& failure) {
+    if (failure.time_ns == 0) return std::nullopt;
+    return HostTensorFailure{.time_ns = failure.time_ns, .size = Bytes{failure.bytes}};
+}
+
 }  // namespace
 
 Result<LastWords> decode_death(std::span<const std::byte> record, std::uint64_t page_size) {
@@ -237,7 +242,8 @@ Result<LastWords> decode_death(std::span<const std::byte> record, std::uint64_t 
                      .oom = mark_of(e.words, page_size),
                      .bus = file_of(e.words.bus),
                      .failure = failure_of(e.failure),
-                     .gpu_failure = gpu_failure_of(e.gpu_failure)};
+                     .gpu_failure = gpu_failure_of(e.gpu_failure),
+                     .host_failure = host_failure_of(e.host_failure)};
 }
 
 namespace {
@@ -301,6 +307,18 @@ Result<RawStack> decode_stack(std::span<const std::byte> record) {
     for (const ms_python_frame& frame : std::span(wire.python, wire.python_count))
         stack.python.push_back({frame.code, frame.instruction, frame.first_line});
     return stack;
+}
+
+Result<GrowthSample> decode_sample(std::span<const std::byte> record, std::uint64_t page_size) {
+    ms_sample wire;
+    if (record.size() < sizeof wire) return malformed("sample record");
+    std::memcpy(&wire, record.data(), sizeof wire);
+    return GrowthSample{.space = SpaceId{wire.h.target},
+                        .process = {static_cast<pid_t>(wire.h.pid), wire.h.start_ns},
+                        .time_ns = wire.h.time_ns,
+                        .address = wire.address & ~(page_size - 1),
+                        .stack = StackId{wire.stack},
+                        .bytes = wire.pages * static_cast<std::int64_t>(page_size)};
 }
 
 Result<ms_code> decode_code(std::span<const std::byte> record) {

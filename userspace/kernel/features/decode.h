@@ -32,6 +32,7 @@ Result<RangeEvent> decode_range_event(std::span<const std::byte> record);
 
 // Records of the ring buffer of stacks. The counts in a record are checked against its size.
 Result<RawStack> decode_stack(std::span<const std::byte> record);
+Result<GrowthSample> decode_sample(std::span<const std::byte> record, std::uint64_t page_size);
 Result<ms_code> decode_code(std::span<const std::byte> record);  // its texts are terminated
 
 }  // namespace memscope

@@ -3,7 +3,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <fcntl.h>
+#include <iterator>
 #include <linux/perf_event.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -17,36 +20,72 @@
 namespace memscope {
 namespace {
 
-// For kernels without the tracepoint: the counter of pages is read once per this many page faults on each CPU.
-constexpr std::uint64_t kFaultsPerSample = 16;
-constexpr std::string_view kFaultProgram = "growth_fault";
+// The kernel has served a page fault, without and with input or output.
+constexpr std::uint64_t kServedFaults[] = {PERF_COUNT_SW_PAGE_FAULTS_MIN, PERF_COUNT_SW_PAGE_FAULTS_MAJ};
 
-Result<Link> attach_to_faults(bpf_program* program, int cpu) {
+Result<Fd> open_faults(std::uint64_t kind, int cpu) {
     perf_event_attr event{};
     event.type = PERF_TYPE_SOFTWARE;
-    event.config = PERF_COUNT_SW_PAGE_FAULTS;
+    event.config = kind;
     event.size = sizeof event;
-    event.sample_period = kFaultsPerSample;
+    event.sample_period = 1;
+    event.sample_type = PERF_SAMPLE_ADDR;
+    event.exclude_kernel = 0;  // read() into a fresh buffer faults in the kernel
     Fd fd(static_cast<int>(::syscall(SYS_perf_event_open, &event, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC)));
     if (!fd) return system_error(errno, "count page faults");
-    Link link(bpf_program__attach_perf_event(program, fd.get()));
-    if (!link) return system_error(errno, "attach to page faults");
-    (void)fd.release();  // the link closes it
-    return link;
+    return fd;
+}
+
+// An event of page faults with a BPF program. It is opened once and then switched on and off, because opening it again
+// may take capabilities that memscope has given up by then.
+struct FaultEvent {
+    Fd event{};
+    Link link{};
+};
+
+Result<FaultEvent> attach_to_faults(bpf_program* program, std::uint64_t kind, int cpu) {
+    auto event = open_faults(kind, cpu);
+    if (!event) return event.error();
+    Fd of_link(::fcntl(event->get(), F_DUPFD_CLOEXEC, 0));
+    if (!of_link) return system_error(errno, "count page faults");
+    FaultEvent fault{.event = std::move(*event), .link = Link(bpf_program__attach_perf_event(program, of_link.get()))};
+    if (!fault.link) return system_error(errno, "attach to page faults");
+    (void)of_link.release();  // the link closes it
+    return fault;
+}
+
+// On all online CPUs or on none, because growth on a CPU without the program would have no stack.
+Result<std::vector<FaultEvent>> attach_to_all_faults(bpf_program* program) {
+    std::vector<FaultEvent> faults;
+    Error last = plain_error("count page faults: no CPU is online");
+    for (int cpu = 0; cpu < libbpf_num_possible_cpus(); ++cpu)
+        for (const std::uint64_t kind : kServedFaults) {
+            auto fault = attach_to_faults(program, kind, cpu);
+            if (fault)
+                faults.push_back(std::move(*fault));
+            else if (fault.error().code.value() == ENODEV)
+                last = fault.error();  // the CPU is not online
+            else
+                return fault.error();
+        }
+    if (faults.empty()) return last;
+    return faults;
 }
 
 }  // namespace
 
 struct GrowthStacks::State {
     BpfObject<growth_bpf> object;
-    std::vector<Link> resident_links{};  // of the program in the page fault
-    std::string_view resident{};         // name of this program
+    std::string_view resident{};  // programs in the page fault: at the counter of pages, and at the served fault
+    std::string_view fault{};     // empty: net changes only
+    ResidentMethod method = ResidentMethod::none;
+    std::vector<FaultEvent> faults{};
+    std::vector<Link> resident_links{};  // of these programs
     Ring ring{};
     std::size_t most_at_once = 1;  // maximum number of records per drain()
     std::size_t left = 0;          // of them in the current drain()
     const KernelEvents* events = nullptr;
     std::uint64_t malformed = 0;
-    std::vector<StackGrowth> sites{};
     const std::int64_t page_size = ::sysconf(_SC_PAGESIZE);
 
     int map(const bpf_map* map) const { return bpf_map__fd(map); }
@@ -64,6 +103,9 @@ struct GrowthStacks::State {
         } else if (header.kind == MS_EVENT_CODE) {
             const auto code = decode_code(record);
             code ? events->code(*code) : void(++malformed);
+        } else if (header.kind == MS_EVENT_SAMPLE) {
+            const auto sample = decode_sample(record, static_cast<std::uint64_t>(page_size));
+            sample ? events->sample(*sample) : void(++malformed);
         } else if (header.kind == MS_EVENT_GREW) {
             events->grew({static_cast<pid_t>(header.pid), header.start_ns});
         } else {
@@ -77,28 +119,29 @@ struct GrowthStacks::State {
         return --state.left == 0 ? -ECANCELED : 0;
     }
 
+    bpf_program* program(std::string_view name) const {
+        return bpf_object__find_program_by_name(object.object(), std::string(name).c_str());
+    }
+
     Status attach_resident() {
-        if (resident != kFaultProgram) {
-            auto attached = memscope::attach(object.object(), {resident});
+        if (method == ResidentMethod::none) return Done{};
+        auto links = memscope::attach(object.object(), {resident});
+        if (!links) return links.error();
+        if (!fault.empty() && faults.empty()) {
+            auto attached = attach_to_all_faults(program(fault));
             if (!attached) return attached.error();
-            resident_links = std::move(*attached);
-            return Done{};
+            faults = std::move(*attached);
         }
-        // All online CPUs or none, because growth on a CPU without the program would be attributed to no stack.
-        std::vector<Link> links;
-        Error last = plain_error("count page faults: no CPU is online");
-        for (int cpu = 0; cpu < libbpf_num_possible_cpus(); ++cpu) {
-            auto link = attach_to_faults(object->progs.growth_fault, cpu);
-            if (link)
-                links.push_back(std::move(*link));
-            else if (link.error().code.value() == ENODEV)
-                last = link.error();  // the CPU is not online
-            else
-                return link.error();
-        }
-        if (links.empty()) return last;
-        resident_links = std::move(links);
+        for (const FaultEvent& each : faults)
+            if (::ioctl(each.event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0)
+                return system_error(errno, "switch on the events of page faults");
+        resident_links = std::move(*links);
         return Done{};
+    }
+
+    void detach_resident() {
+        resident_links.clear();
+        for (const FaultEvent& each : faults) (void)::ioctl(each.event.get(), PERF_EVENT_IOC_DISABLE, 0);
     }
 };
 
@@ -108,29 +151,36 @@ GrowthStacks::~GrowthStacks() = default;
 Result<std::unique_ptr<GrowthStacks>> GrowthStacks::start(const Plan& plan, const FeatureSettings& settings) {
     const auto programs = programs_of(plan, kName);
     const auto resident = program_of(plan, kName, "resident");
+    const auto fault = program_of(plan, kName, "fault");
     if (resident.empty()) return plain_error("this kernel offers no hook for the growth of resident memory");
     auto object = BpfObject<growth_bpf>::load(kName, {growth_bpf__create_skeleton, growth_plain_bpf__elf_bytes},
                                               settings, programs);
     if (!object) return object.error();
-    auto state = std::make_unique<State>(State{.object = std::move(*object), .resident = resident});
+    auto state = std::make_unique<State>(State{.object = std::move(*object), .resident = resident, .fault = fault});
+    // A sample ends with the range of its page.
+    if (settings.follow_ranges) state->method = fault.empty() ? ResidentMethod::first_touch : ResidentMethod::live;
     state->ring.reset(
         ring_buffer__new(state->map(state->object->maps.stack_events), State::receive, state.get(), nullptr));
     if (!state->ring) return system_error(errno, "open the ring buffer of call stacks");
     state->most_at_once = most_records(state->map(state->object->maps.stack_events), sizeof(ms_header));
     auto others = programs;
     std::erase(others, resident);
+    std::erase(others, fault);
     if (auto attached = state->object.attach(others); !attached) return attached.error();
     if (auto attached = state->attach_resident(); !attached) return attached.error();
     return std::unique_ptr<GrowthStacks>(new GrowthStacks(std::move(state)));
 }
 
 void GrowthStacks::pause() {
-    state_->resident_links.clear();
+    state_->detach_resident();
     ++state_->object->bss->period;  // from now on changes are attributed to no stack
 }
 
 Status GrowthStacks::resume() { return state_->attach_resident(); }
-bool GrowthStacks::is_paused() const { return state_->resident_links.empty(); }
+bool GrowthStacks::is_paused() const {
+    return state_->method != ResidentMethod::none && state_->resident_links.empty();
+}
+ResidentMethod GrowthStacks::method() const { return state_->method; }
 
 SharedMaps GrowthStacks::shared_maps() const {
     return maps_of(state_->object.object(), {"spaces", "interpreters", "python_threads", "known_stacks", "known_codes",
@@ -143,14 +193,12 @@ bool GrowthStacks::follows(const ProcessId& process) const {
     return bpf_map_lookup_elem(map, &process.pid, &known) == 0 && known.start_ns == process.start_ns;
 }
 
-Status GrowthStacks::begin(const ProcessId& process, SpaceId space, Bytes anon) {
+Status GrowthStacks::begin(const ProcessId& process, SpaceId space, Bytes start) {
     const ms_space fresh{.id = static_cast<std::uint64_t>(space),
                          .start_ns = process.start_ns,
                          .mm = 0,
-                         .pages = static_cast<std::int64_t>(anon.n) / state_->page_size,
-                         .external = 0,
-                         .other = 0,
-                         .paused = 0,
+                         .start_pages = static_cast<std::int64_t>(start.n) / state_->page_size,
+                         .pages = static_cast<std::int64_t>(start.n) / state_->page_size,
                          .stacks = 0,
                          .told = 0,
                          .period = state_->object->bss->period,
@@ -183,44 +231,13 @@ std::optional<ms_python> GrowthStacks::python_of(pid_t process) const {
 std::vector<int> GrowthStacks::event_fds() const { return {ring_buffer__epoll_fd(state_->ring.get())}; }
 
 void GrowthStacks::drain(const KernelEvents& events) {
-    if (!events.code || !events.stack || !events.grew) return;
+    if (!events.code || !events.stack || !events.grew || !events.sample) return;
     // Before reading, so that a process that grows from now on wakes the collector again.
     state_->object->bss->someone_grew = 0;
     state_->events = &events;
     state_->left = state_->most_at_once;
     ring_buffer__consume(state_->ring.get());
     state_->events = nullptr;
-}
-
-const std::vector<StackGrowth>& GrowthStacks::read_sites() {
-    constexpr __u32 kBatch = 1024;
-    static_assert(MS_SITES % kBatch == 0);
-    auto& sites = state_->sites;
-    sites.clear();
-    const int map = state_->map(state_->object->maps.sites);
-    std::vector<std::uint64_t> keys(kBatch);
-    std::vector<ms_site> values(kBatch);
-    __u32 position = 0;
-    for (bool first = true;; first = false) {
-        __u32 count = kBatch;
-        const int error = bpf_map_lookup_batch(map, first ? nullptr : &position, &position, keys.data(), values.data(),
-                                               &count, nullptr);
-        for (__u32 i = 0; i < count && (error == 0 || error == -ENOENT); ++i)
-            sites.push_back({StackId{keys[i]}, SpaceId{values[i].space}, static_cast<pid_t>(values[i].pid),
-                             values[i].pages * state_->page_size});
-        if (error != 0 || sites.size() > std::size_t{2} * MS_SITES) break;
-    }
-    return sites;
-}
-
-std::int64_t GrowthStacks::take_site(StackId stack) {
-    const int map = state_->map(state_->object->maps.sites);
-    ms_site site{};
-    // Old kernels cannot look up and delete at once. Growth that is attributed in between is lost there, a few pages at
-    // most.
-    if (bpf_map_lookup_and_delete_elem(map, &stack, &site) != 0 && bpf_map_lookup_elem(map, &stack, &site) == 0)
-        bpf_map_delete_elem(map, &stack);
-    return site.pages * state_->page_size;
 }
 
 void GrowthStacks::allow_stacks(pid_t process, std::uint32_t more) {
@@ -236,15 +253,12 @@ void GrowthStacks::forget_stack(StackId stack) {
     bpf_map_delete_elem(state_->map(state_->object->maps.known_stacks), &stack);
 }
 
-std::optional<SpaceGrowth> GrowthStacks::read_space(pid_t process) const {
+std::optional<FollowedSpace> GrowthStacks::read_space(pid_t process) const {
     ms_space space{};
     if (bpf_map_lookup_elem(state_->map(state_->object->maps.spaces), &process, &space) != 0) return std::nullopt;
-    return SpaceGrowth{.space = SpaceId{space.id},
-                       .process = {process, space.start_ns},
-                       .bytes = space.pages * state_->page_size,
-                       .external = space.external * state_->page_size,
-                       .other = space.other * state_->page_size,
-                       .paused = space.paused * state_->page_size};
+    return FollowedSpace{.space = SpaceId{space.id},
+                         .process = {process, space.start_ns},
+                         .start_bytes = space.start_pages * state_->page_size};
 }
 
 Losses GrowthStacks::losses() const {
@@ -255,7 +269,7 @@ Losses GrowthStacks::losses() const {
 
 GrowthStacks::Cost GrowthStacks::cost() const {
     const auto* data = const_cast<const volatile growth_bpf::growth_bpf__bss*>(state_->object->bss);
-    return {data->bookings, data->booking_ns};
+    return {data->samples_sent, data->sampling_ns};
 }
 
 Bytes GrowthStacks::map_memory() const { return state_->object.map_memory(); }

@@ -5,17 +5,19 @@
 #include <vector>
 
 #include "kernel/features/kernel_feature.h"
+#include "model/growth/growth.h"
 #include "model/growth/stack.h"
 #include <memscope/shared/stacks.h>
 
 namespace memscope {
 
-// Growth of anonymous memory by call stack, and the Python offsets that the BPF programs need to walk Python frames.
+// Samples of growing anonymous memory with their call stacks, and the Python offsets that the BPF programs need to walk
+// Python frames.
 class GrowthStacks : public KernelFeature {
   public:
     static constexpr std::string_view kName = "growth";
     struct Cost {
-        std::uint64_t bookings = 0;
+        std::uint64_t samples = 0;
         std::uint64_t ns = 0;
     };
 
@@ -26,22 +28,21 @@ class GrowthStacks : public KernelFeature {
 
     bool follows(const ProcessId& process) const;  // it was forked in the target, or begin() was called
     // For a process that started before watching, or that moved into the target: follows its growth from now on.
-    Status begin(const ProcessId& process, SpaceId space, Bytes anon);
+    // `start`: its anonymous memory now, swapped memory included.
+    Status begin(const ProcessId& process, SpaceId space, Bytes start);
     void forget(pid_t process);
     Status set_python(pid_t process, const ms_python& python);
     std::optional<ms_python> python_of(pid_t process) const;
 
     std::vector<int> event_fds() const override;
-    void drain(const KernelEvents& events) override;  // only if `events` has `code`, `stack` and `grew`
-    // All growth so far, by stack. A site that was taken starts at 0 when it grows again.
-    const std::vector<StackGrowth>& read_sites();
-    std::int64_t take_site(StackId stack);  // deletes it and returns its bytes
-    void forget_stack(StackId stack);       // so that it is sent again
+    void drain(const KernelEvents& events) override;  // only if `events` has `code`, `stack`, `grew` and `sample`
+    void forget_stack(StackId stack);                 // so that it is sent again
     void allow_stacks(pid_t process, std::uint32_t more);
-    std::optional<SpaceGrowth> read_space(pid_t process) const;
+    std::optional<FollowedSpace> read_space(pid_t process) const;
 
+    ResidentMethod method() const;
     Cost cost() const;
-    // Detaches only the hook in the page fault. Growth during the pause is attributed to no stack.
+    // Detaches only the hooks in the page fault. Growth during the pause is attributed to no stack.
     void pause();
     Status resume();
     bool is_paused() const;

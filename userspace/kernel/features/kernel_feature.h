@@ -31,9 +31,10 @@ struct FeatureSettings {
     bool many_user_probes = false;
     bool allocates_at_probes = true;
     bool follow_growth = false;
-    std::uint32_t gpu_live = 0;  // maximum number of live CUDA allocations; 0: the default of the BPF object
-    std::uint32_t tensors = 0;   // maximum number of live tensors; 0: the default of the BPF object
-    SharedMaps shared{};         // maps of the features that run already
+    std::uint32_t gpu_live = 0;       // maximum number of live CUDA allocations; 0: the default of the BPF object
+    std::uint32_t tensors = 0;        // maximum number of live tensors; 0: the default of the BPF object
+    std::uint32_t host_storages = 0;  // maximum number of live storages of host tensors; 0: the default
+    SharedMaps shared{};              // maps of the features that run already
 };
 
 // Receives the records that BPF programs send. A record whose function is empty stays in its ring buffer. The code
@@ -45,7 +46,8 @@ struct KernelEvents {
     std::function<void(const ms_code&)> code{};
     std::function<void(const RawStack&)> stack{};
     std::function<void(const ProcessId&)> grew{};  // a process has grown for the first time
-    std::function<void()> cuda_refused{};          // the CUDA driver refused memory to a watched process
+    std::function<void(const GrowthSample&)> sample{};
+    std::function<void()> cuda_refused{};  // the CUDA driver refused memory to a watched process
 };
 
 // One BPF object while it runs. start() of a feature loads it and attaches its programs, the destructor detaches them.

@@ -83,8 +83,8 @@ int ProcessTree::members_map() const { return bpf_map__fd(state_->object->maps.m
 int ProcessTree::targets_map() const { return bpf_map__fd(state_->object->maps.targets); }
 
 SharedMaps ProcessTree::shared_maps() const {
-    return maps_of(state_->object.object(),
-                   {"targets", "members", "mappings", "ranges", "last_words", "deaths", "gpu_failures", "tree_events"});
+    return maps_of(state_->object.object(), {"targets", "members", "mappings", "ranges", "last_words", "deaths",
+                                             "gpu_failures", "host_failures", "tree_events"});
 }
 
 std::vector<int> ProcessTree::event_fds() const {

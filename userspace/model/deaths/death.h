@@ -58,11 +58,12 @@ struct FullFile {
 
 // The call that failed shortly before the death. `call` and `reason` are labels of memscope_memory_failures_total.
 struct FailedAllocation {
-    std::string_view call{};
+    std::string_view call{};  // empty: only PyTorch has reported the failure
     std::string_view reason{};
     std::optional<Bytes> size{};     // requested size
     Seconds before_exit{};           // time between the failure and the exit
     std::optional<FullFile> file{};  // only for fallocate
+    std::optional<Bytes> tensor{};   // size of the host tensor that PyTorch could not allocate
 };
 
 // The allocation that the CUDA driver refused shortly before the death, and the processes that held the memory of the

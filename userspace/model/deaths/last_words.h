@@ -68,6 +68,12 @@ struct GpuFailure {
     bool of_host = false;             // the request was for pinned memory
 };
 
+// A storage of a host tensor that PyTorch could not allocate.
+struct HostTensorFailure {
+    std::uint64_t time_ns = 0;
+    Bytes size{};
+};
+
 struct LastWords {
     std::uint64_t time_ns = 0;  // of the exit
     ProcessId id{};
@@ -81,6 +87,7 @@ struct LastWords {
     std::optional<FaultedFile> bus{};         // of the last SIGBUS
     std::optional<LastFailure> failure{};     // the last failed allocation
     std::optional<GpuFailure> gpu_failure{};  // the last failed allocation of a GPU
+    std::optional<HostTensorFailure> host_failure{};
 };
 
 // An OOM kill as the kernel log describes it, if the log can be read.

@@ -1,8 +1,12 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "base/units.h"
 #include "model/processes/process.h"
 
 namespace memscope {
@@ -25,15 +29,15 @@ struct NativeFrame {
 
 // All growth of one role and rank at one stack. Stacks with the same names are one site, even in several processes.
 struct GrowthSite {
-    std::int64_t bytes = 0;         // net: memory that was freed is subtracted
-    std::int64_t living_bytes = 0;  // part of `bytes` that living processes hold
+    std::int64_t bytes = 0;  // still held; at most what the processes have gained
     RoleKey role{};
     std::vector<pid_t> pids{};  // sorted
     std::vector<PythonFrame> python{};
     std::vector<NativeFrame> native{};
 };
 
-// Growth without a stack, by reason: "external" (reclaim, other tasks), "exited", "other" (too many stacks), ...
+// Growth without a stack, by reason: "no_address", "other" (too many stacks), ... Negative if the processes have freed
+// memory that they had before ("before").
 struct UnattributedGrowth {
     std::string reason{};
     std::int64_t bytes = 0;
@@ -45,21 +49,72 @@ struct GrowthPlane {
     std::vector<UnattributedGrowth> unattributed{};
 };
 
+// How the resident plane was measured.
+enum class ResidentMethod : std::uint8_t {
+    live,         // sampled pages that are still there
+    first_touch,  // net changes at the stacks that touched or freed: frees are not matched to touches
+    none,         // not measured, because mappings are not followed (--no-maps)
+};
+
+// How the storages of PyTorch's host tensors are recorded.
+struct HostTensorRecording {
+    // When the recording began, in seconds since 1970. Storages that were allocated earlier are not known. nullopt: no
+    // process has mapped PyTorch, or the recording is paused.
+    std::optional<double> since_seconds{};
+    // Set during a pause: the number of storages per second that made the recording too expensive.
+    std::optional<double> paused_at_rate{};
+};
+
+// The planes, in the order in which they are shown.
+enum class PlaneKind : std::uint8_t { resident, mapped, tensors_host, gpu, pinned };
+inline constexpr std::size_t kPlanes = 5;
+std::string_view name_of(PlaneKind plane);
+
+// The time that growth is about.
+struct GrowthSpan {
+    std::optional<Seconds> since{};  // age of the earlier snapshot that was subtracted; none: since watching began
+    bool after_warmup = false;       // that snapshot is of the end of the warm-up
+    std::optional<double> peak{};    // what was held at this time, when the target held most; none: what is held now
+};
+
+// The line that keeps the growth, by a plane that knows owners.
+struct GrowthOwner {
+    PlaneKind plane = PlaneKind::mapped;
+    RoleKey role{};
+    std::string place{};     // "validate (train.py:60)", or a native function; any bytes
+    std::int64_t bytes = 0;  // that it keeps
+    double share = 0;        // of what grew, 0 to 1
+};
+
+std::string_view name_of(ResidentMethod method);  // "live", "first_touch", "none"
+
 struct Growth {
-    GrowthPlane resident{};  // anonymous memory, by the stack that touched it first
-    GrowthPlane mapped{};    // private writable anonymous and shared memory, mapped and not unmapped since
-    GrowthPlane gpu{};       // GPU memory, allocated from the CUDA driver and not freed since
-    GrowthPlane pinned{};    // host memory that is still pinned by the CUDA driver
+    GrowthPlane resident{};      // anonymous memory, by the stack that touched it first
+    GrowthPlane mapped{};        // private writable anonymous and shared memory, mapped and not unmapped since
+    GrowthPlane tensors_host{};  // storages of PyTorch's host tensors, allocated and not freed since
+    GrowthPlane gpu{};           // GPU memory, allocated from the CUDA driver and not freed since
+    GrowthPlane pinned{};        // host memory that is still pinned by the CUDA driver
+    ResidentMethod resident_method = ResidentMethod::live;
+    // Age of the oldest check which of the resident pages still exist. None: no sample, or a process was never checked.
+    std::optional<Seconds> pages_checked{};
     // Mapped as well, but not counted as growth.
     std::int64_t file_mapped_bytes = 0;
     std::int64_t reserved_bytes = 0;  // without access: PROT_NONE
+    HostTensorRecording host_tensors{};
+    GrowthSpan span{};
+    std::optional<GrowthOwner> owner{};  // none: memscope does not know which line keeps the memory
+    std::string sentence{};              // what a user should read first; empty: nothing to say
+
+    const GrowthPlane& plane(PlaneKind kind) const;
+    GrowthPlane& plane(PlaneKind kind);
 };
 
 // Growth of one own line of a role, to be followed over time.
 struct LineGrowth {
     RoleKey role{};
-    std::string place{};  // "validate (train.py:35)", or a library if no Python code was running; any bytes
-    std::int64_t bytes = 0;
+    std::string place{};     // "validate (train.py:35)", or a library if no Python code was running; any bytes
+    std::int64_t bytes = 0;  // resident memory that was first touched there
+    std::int64_t kept = 0;   // memory that the line keeps, by the planes that know owners
 };
 
 }  // namespace memscope

@@ -75,7 +75,10 @@ void MappedGrowth::note_lost(Space& space, std::uint64_t lost) {
     if (!space.is_new) ++space.reconciled;
 }
 
-void MappedGrowth::end(ProcessId id) { spaces_.erase(id); }
+void MappedGrowth::end(ProcessId id) {
+    auto space = spaces_.extract(id);
+    if (space && ended_.size() < kMostEnded) ended_.insert(std::move(space));
+}
 
 std::vector<ProcessId> MappedGrowth::to_be_read() const {
     std::vector<ProcessId> ids;
@@ -105,6 +108,12 @@ MappedGrowth::Process MappedGrowth::view(ProcessId id, const Space& space) {
 
 void MappedGrowth::visit(const std::function<void(const Process&)>& visitor) const {
     for (const auto& [id, space] : spaces_) visitor(view(id, space));
+}
+
+std::optional<MappedGrowth::Process> MappedGrowth::find_ended(ProcessId id) const {
+    const auto found = ended_.find(id);
+    if (found == ended_.end()) return std::nullopt;
+    return view(id, found->second);
 }
 
 std::optional<MappedGrowth::Process> MappedGrowth::find(ProcessId id) const {

@@ -42,6 +42,10 @@ class MappedGrowth {
     };
     void visit(const std::function<void(const Process&)>& visitor) const;
     std::optional<Process> find(ProcessId id) const;
+    // A process that has ended since forget_ended() was called last. At most kMostEnded of them are kept.
+    static constexpr std::size_t kMostEnded = 256;
+    std::optional<Process> find_ended(ProcessId id) const;
+    void forget_ended() { ended_.clear(); }
     std::uint64_t refused() const { return refused_; }  // events that were ignored because of kMostSpaces
 
   private:
@@ -65,6 +69,7 @@ class MappedGrowth {
     static Process view(ProcessId id, const Space& space);
 
     std::map<ProcessId, Space> spaces_{};
+    std::map<ProcessId, Space> ended_{};
     std::uint64_t refused_ = 0;
 };
 

@@ -156,6 +156,8 @@ bool RangeMap::apply(const RangeEvent& event) {
             return true;
         case MS_RANGE_DETACH_FAILED:
             return put_back(event, MS_RANGE_DETACH, event.range);
+        case MS_RANGE_GIVE_BACK:  // the range stays mapped
+            return true;
         default:
             return false;
     }

@@ -29,22 +29,28 @@ struct RawStack {
     bool truncated = false;  // there were more Python frames
 };
 
-// Growth of one stack since it was first seen.
-struct StackGrowth {
-    StackId stack = kNoStack;
+// Anonymous memory that was added at a stack.
+struct GrowthSample {
     SpaceId space{};
-    pid_t pid = 0;
+    ProcessId process{};
+    std::uint64_t time_ns = 0;  // boot clock
+    std::uint64_t address = 0;  // 0: not known, and `bytes` is a net change, which can be negative
+    StackId stack = kNoStack;
+    std::int64_t bytes = 0;  // for which the sample stands
+};
+
+// Bytes that a process holds, by the stack at which it got them. kNoStack: of stacks without an id.
+struct HeldAtStack {
+    ProcessId process{};
+    StackId stack = kNoStack;
     std::int64_t bytes = 0;
 };
 
-// The anonymous memory of one process at its last attribution.
-struct SpaceGrowth {
+// An address space, and the anonymous memory that it had when it began: of its parent, or from before watching.
+struct FollowedSpace {
     SpaceId space{};
     ProcessId process{};
-    std::int64_t bytes = 0;     // resident
-    std::int64_t external = 0;  // changes that other tasks made
-    std::int64_t other = 0;     // by stacks without an entry of their own
-    std::int64_t paused = 0;    // changes while the hook was detached
+    std::int64_t start_bytes = 0;
 };
 
 }  // namespace memscope

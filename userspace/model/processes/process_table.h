@@ -26,15 +26,16 @@ struct TrackedProcess {
     std::optional<int> folded_rank{};  // its rank, if `role` has none because the target has too many ranks
     std::optional<int> slot{};         // of a DataLoader worker
     std::uint32_t exec_count = 0;
-    bool details_wanted = true;      // argv and rank have to be read from /proc
-    bool growth_begun = false;       // its growth is followed
-    bool gpu_context = false;        // has been seen on a GPU since its last exec
-    std::optional<int> gpu_index{};  // index of the GPU, if it was seen on only one
-    bool cuda_begun = false;         // its calls of the CUDA driver are followed
-    bool born_here = false;          // started while watched, so all its faults count
-    bool scanned = false;            // `task` has values of a scan, not only of events
-    bool baseline_wanted = false;    // faults before watching are not known yet, so none can be counted
-    bool ended_unseen = false;       // not in the last scan, and its exit event had not come
+    bool details_wanted = true;       // argv and rank have to be read from /proc
+    bool growth_begun = false;        // its growth is followed
+    bool gpu_context = false;         // has been seen on a GPU since its last exec
+    std::optional<int> gpu_index{};   // index of the GPU, if it was seen on only one
+    bool cuda_begun = false;          // its calls of the CUDA driver are followed
+    bool host_tensors_begun = false;  // its storages of PyTorch's host tensors are followed
+    bool born_here = false;           // started while watched, so all its faults count
+    bool scanned = false;             // `task` has values of a scan, not only of events
+    bool baseline_wanted = false;     // faults before watching are not known yet, so none can be counted
+    bool ended_unseen = false;        // not in the last scan, and its exit event had not come
     bool ended = false;
     int exit_code = 0;
     ProcessId root{};  // root of its process tree when it was added; does not change with its parent
@@ -95,7 +96,7 @@ class ProcessTable {
     void on(const Exited& event);
     void on(const Moved& event);
     void on(const CgroupsChanged&) {}
-    void on(const CudaMapped&) {}
+    void on(const LibraryMapped&) {}
 
     struct Departure {
         ProcessId id{};

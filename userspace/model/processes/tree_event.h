@@ -41,10 +41,10 @@ struct Moved {
     std::string comm{};
 };
 struct CgroupsChanged {};  // a cgroup was created, removed or renamed
-struct CudaMapped {        // the process has mapped a file named like the CUDA driver
+struct LibraryMapped {     // the process has mapped a file named like the CUDA driver or like PyTorch
     ProcessId id{};
 };
 
-using TreeEvent = std::variant<Forked, Execed, Exited, Moved, CgroupsChanged, CudaMapped>;
+using TreeEvent = std::variant<Forked, Execed, Exited, Moved, CgroupsChanged, LibraryMapped>;
 
 }  // namespace memscope

@@ -31,11 +31,12 @@ void write_file(JsonWriter& json, std::string_view name, const std::optional<Ful
 }
 
 void write_allocation(JsonWriter& json, const FailedAllocation& failed) {
-    json.field("call", failed.call);
-    json.field("reason", failed.reason);
+    json.field("call", known(std::string(failed.call)));  // null: only PyTorch has reported the failure
+    json.field("reason", known(std::string(failed.reason)));
     json.field("size_bytes", failed.size);
     json.field("seconds_before_exit", failed.before_exit);
     write_file(json, "file", failed.file);
+    json.field("tensor_bytes", failed.tensor);
 }
 
 void write_gpu(JsonWriter& json, const GpuShortage& shortage) {

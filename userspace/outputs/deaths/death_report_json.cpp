@@ -100,6 +100,9 @@ void keep_within_bounds(DeathReport& report) {
         cut_plane(report.growth->mapped);
         cut_plane(report.growth->gpu);
         cut_plane(report.growth->pinned);
+        cut_plane(report.growth->tensors_host);
+        cut(report.growth->sentence, Bounds::kNameBytes);
+        if (report.growth->owner) cut(report.growth->owner->place, Bounds::kNameBytes);
     }
     keep_last(report.events, Bounds::kEvents);
 }

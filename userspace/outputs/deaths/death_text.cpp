@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "analysis/growth/attribution.h"
+#include "analysis/growth/growth_sentence.h"
 #include "analysis/limits/limit_text.h"
 #include "analysis/targets/explain_scope.h"
 #include "base/text.h"
@@ -178,9 +179,8 @@ std::string verdict_sentence(const TargetSnapshot& target) {
 }
 
 std::string top_site_of(const DeathReport& report, std::size_t width) {
-    if (!report.growth) return {};
-    const auto sites = merged_by_line(report.growth->resident.sites);
-    return sites.empty() || sites.front().bytes <= 0 ? std::string() : site_line(sites.front(), width);
+    if (!report.growth || !report.growth->owner) return {};
+    return shortened_to(printable(report.growth->owner->place), width);
 }
 
 std::vector<std::string> death_block(const DeathReport& report, const std::string& file) {
@@ -197,10 +197,7 @@ std::vector<std::string> death_block(const DeathReport& report, const std::strin
     block.add("GPUs", gpus(report), 2);
     block.add("verdict", verdict_sentence(target), 1);
     block.add("precursors", precursors(report), 1);
-    if (const std::string site = top_site_of(report, kWidth - 2 - kLabel - 14); !site.empty()) {
-        const auto sites = merged_by_line(report.growth->resident.sites);
-        block.add("grew", human_growth(sites.front().bytes) + " at " + site, 1);
-    }
+    if (report.growth) block.add("grew", printable(report.growth->sentence), 3);
     if (!report.advice.empty()) block.add("to do", printable(report.advice.front()), kMostAdviceLines);
     // The path is not cut, because a cut path cannot be used.
     if (!file.empty()) block.plain("  " + left("details", kLabel) + "memscope report " + printable(file));
@@ -306,11 +303,23 @@ std::string who_died(const DeathReport& report, const Paint& paint) {
 
 std::string what_grew(const DeathReport& report, const Paint& paint) {
     if (!report.growth) return {};
-    const auto sites = merged_by_line(report.growth->resident.sites);
+    const Growth& growth = *report.growth;
+    const PlaneKind plane = growth.owner ? growth.owner->plane : PlaneKind::resident;
+    const auto lines = own_lines(growth.plane(plane).sites);
     std::string out = heading(paint, "WHAT GREW");
-    out += "  where memory was first touched since watching began, by call site\n";
+    if (!growth.sentence.empty()) out += indented(printable(growth.sentence), kIndent, kIndent);
+    const std::string_view meaning = plane == PlaneKind::tensors_host ? "host tensors that were not freed"
+                                     : plane == PlaneKind::mapped     ? "mapped and not unmapped"
+                                                                      : resident_meaning(growth.resident_method);
+    std::string checked;
+    if (plane == PlaneKind::resident && growth.resident_method == ResidentMethod::live)
+        checked = growth.pages_checked ? fmt::format(". memscope checked {} before which pages were still there",
+                                                     human_duration(*growth.pages_checked))
+                                       : ". memscope had not checked yet which pages were still there";
+    out += indented(fmt::format("{}, {}, by own line{}", meaning, span_text(growth.span, report.then.time), checked),
+                    kIndent, kIndent);
     std::size_t shown = 0;
-    for (const GrowthSite& site : sites) {
+    for (const auto& [site, stacks] : lines) {
         if (site.bytes <= 0 || ++shown > kMostSites) break;
         out += right(human_growth(site.bytes), 10) + "  " + left(role_text(site.role), 19) + " " +
                site_line(site, kWidth - 32) + "\n";

@@ -17,7 +17,7 @@ std::string held_sentence(const DeathReport& report);  // "47 GiB used, 41 GiB o
 std::string verdict_sentence(const TargetSnapshot& target);
 std::string time_of_day(double unix_seconds);    // "15:03:38"; UTC
 std::string date_and_time(double unix_seconds);  // "2026-11-15 15:03:38 UTC"
-// The call site with the most resident growth, in at most `width` columns; empty: none is known.
+// The line that keeps most of what grew, in at most `width` columns; empty: it is not known.
 std::string top_site_of(const DeathReport& report, std::size_t width);
 
 // The whole report as text: what happened in one sentence, the timeline before it, the memory by role and process, what

@@ -26,7 +26,6 @@ void write_frame(JsonWriter& json, const NativeFrame& frame) {
 
 void write_site(JsonWriter& json, const GrowthSite& site) {
     json.field("bytes", site.bytes);
-    json.field("living_bytes", site.living_bytes);
     json.field("role", name_of(site.role.role));
     json.field("rank", site.role.rank);
     json.list("pids", [&] {
@@ -40,6 +39,21 @@ void write_site(JsonWriter& json, const GrowthSite& site) {
     });
 }
 
+void write_owner(JsonWriter& json, const std::optional<GrowthOwner>& owner) {
+    if (!owner) {
+        json.field("owner", nullptr);
+        return;
+    }
+    json.object("owner", [&] {
+        json.field("plane", name_of(owner->plane));
+        json.field("line", owner->place);
+        json.field("bytes", owner->bytes);
+        json.field("share", owner->share);
+        json.field("role", name_of(owner->role.role));
+        json.field("rank", owner->role.rank);
+    });
+}
+
 }  // namespace
 
 std::string growth_json(const GrowthReport& report) {
@@ -47,12 +61,19 @@ std::string growth_json(const GrowthReport& report) {
     const NamedPlane planes[] = {
         {"resident", growth.resident, shown_sites(growth.resident, report.top)},
         {"mapped", growth.mapped, shown_sites(growth.mapped, report.top)},
+        {"tensors_host", growth.tensors_host, shown_sites(growth.tensors_host, report.top)},
         {"gpu", growth.gpu, shown_sites(growth.gpu, report.top)},
         {"pinned", growth.pinned, shown_sites(growth.pinned, report.top)},
     };
     JsonWriter json;
     json.object([&] {
-        json.field("time", report.time);
+        json.field("time", growth.span.peak.value_or(report.time));
+        json.field("since_seconds", growth.span.since);
+        json.field("at", growth.span.peak ? "peak" : "now");
+        json.field("sentence", growth.sentence);
+        write_owner(json, growth.owner);
+        json.field("resident_method", name_of(growth.resident_method));
+        json.field("resident_checked_seconds_ago", growth.pages_checked);
         json.object("target", [&] {
             json.field("name", report.target.name);
             json.field("kind", report.target.kind);
@@ -81,6 +102,10 @@ std::string growth_json(const GrowthReport& report) {
         json.object("apart", [&] {
             json.field("file_mapped_bytes", growth.file_mapped_bytes);
             json.field("reserved_bytes", growth.reserved_bytes);
+        });
+        json.object("host_tensors", [&] {
+            json.field("since", growth.host_tensors.since_seconds);
+            json.field("paused_storages_per_second", growth.host_tensors.paused_at_rate);
         });
     });
     return json.text();

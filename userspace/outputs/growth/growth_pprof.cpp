@@ -180,8 +180,8 @@ std::string ProfileProto::finish() && {
 
 namespace {
 
-constexpr const char* kPlanes[] = {"resident", "mapped", "gpu", "pinned"};
-using PlaneBytes = std::array<std::int64_t, std::size(kPlanes)>;
+constexpr const char* kSampleTypes[] = {"resident", "mapped", "tensors_host", "gpu", "pinned"};
+using PlaneBytes = std::array<std::int64_t, std::size(kSampleTypes)>;
 
 // Growth of one stack of one role in all planes.
 struct Grown {
@@ -212,16 +212,16 @@ void add_apart(ProfileProto& profile, const std::string& name, std::size_t plane
 
 std::string growth_pprof(const GrowthReport& report) {
     ProfileProto profile;
-    for (const char* plane : kPlanes) profile.add_sample_type(plane, "bytes");
-    profile.set_default(kPlanes[0]);
+    for (const char* plane : kSampleTypes) profile.add_sample_type(plane, "bytes");
+    profile.set_default(kSampleTypes[0]);
     profile.set_time(report.time);
     profile.add_comment(fmt::format("memscope {}, target {}", kVersion, report.target.name));
 
     const Growth& growth = report.growth;
-    const GrowthPlane* planes[] = {&growth.resident, &growth.mapped, &growth.gpu, &growth.pinned};
-    static_assert(std::size(planes) == std::size(kPlanes));
+    const GrowthPlane* planes[] = {&growth.resident, &growth.mapped, &growth.tensors_host, &growth.gpu, &growth.pinned};
+    static_assert(std::size(planes) == std::size(kSampleTypes));
     std::map<SiteKey, Grown> grown;
-    for (std::size_t plane = 0; plane < std::size(kPlanes); ++plane) {
+    for (std::size_t plane = 0; plane < std::size(kSampleTypes); ++plane) {
         const ShownSites shown = shown_sites(*planes[plane], report.top);
         for (const GrowthSite& site : shown.sites) {
             const std::span native = parts_of(site).native;

@@ -1,7 +1,5 @@
 #include "outputs/growth/growth_report.h"
 
-#include <limits>
-
 namespace memscope {
 namespace {
 
@@ -17,12 +15,6 @@ std::size_t name_bytes(const GrowthSite& site) {
 }
 
 }  // namespace
-
-std::int64_t add_bytes(std::int64_t a, std::int64_t b) {
-    std::int64_t sum = 0;
-    if (!__builtin_add_overflow(a, b, &sum)) return sum;
-    return a < 0 ? std::numeric_limits<std::int64_t>::min() : std::numeric_limits<std::int64_t>::max();
-}
 
 ShownSites shown_sites(const GrowthPlane& plane, std::optional<std::size_t> top) {
     std::size_t count = 0;

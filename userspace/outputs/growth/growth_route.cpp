@@ -50,8 +50,17 @@ HttpResponse answer_growth(const Snapshot& snapshot, const TargetInfo& target, c
         if (!number) return {.status = 400, .body = "top must be a number\n"};
         report.top = number;
     }
+    GrowthRequest asked;
+    if (wanted == "text") asked.since = GrowthRequest::Since::warmup;
+    if (const auto since = request.query("since"))
+        if (const auto read = parse_since(*since, asked); !read)
+            return {.status = 400, .body = "since: " + read.error().message() + "\n"};
+    if (const auto at = request.query("at"))
+        if (const auto read = parse_at(*at, asked); !read)
+            return {.status = 400, .body = "at: " + read.error().message() + "\n"};
+    report.stacks = request.query("stacks") == "1";
     if (!source) return {.status = 404, .body = std::string(kGrowthNotRecorded) + "\n"};
-    auto growth = source(target.name);
+    auto growth = source(target.name, asked);
     if (!growth) return {.status = 404, .body = "no such target: " + shortened(printable(target.name)) + "\n"};
     report.growth = *std::move(growth);
     return format->render(report, request);

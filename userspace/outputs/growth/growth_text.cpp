@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "analysis/growth/attribution.h"
+#include "analysis/growth/growth_sentence.h"
 #include "base/text.h"
 #include "outputs/growth/growth_frames.h"
 #include "outputs/text/text_layout.h"
@@ -28,13 +29,17 @@ struct Explained {
     const char* meaning;
     const char* limit;
 };
-constexpr Explained kResident{"RESIDENT", "where memory was first touched",
-                              "Memory that an allocator reuses causes no page fault, so it stays counted where it was "
-                              "touched first."};
+constexpr Explained kResident{"RESIDENT", "",  // resident_meaning()
+                              "By the line that touched the memory first. An allocator may have handed it out again "
+                              "since, so this line need not be the owner."};
 constexpr Explained kMapped{
     "MAPPED", "mapped here and not unmapped since",
     "Touched or not. Small objects appear where their allocator mapped more memory, not where each was created."};
 
+constexpr Explained kTensorsHost{
+    "HOST TENSORS", "storages of PyTorch's tensors in host memory, allocated here and not freed since",
+    "Exact since PyTorch was first seen. Tensors whose memory another library owns, such as numpy, are not among "
+    "them."};
 constexpr Explained kGpu{"GPU", "allocated here from the CUDA driver and not freed since",
                          "Includes the cache of a caching allocator, which counts at the line that filled it, not at "
                          "the lines that use it later."};
@@ -53,6 +58,11 @@ constexpr Reason kReasons[] = {
     {"unknown_stack", "at stacks whose names were lost"},
     {"pending", "at stacks that are still being read: ask again in a moment"},
     {"paused", "while the hook was off because it cost too much"},
+    {"no_address", "grown without an address: populated, locked, or by the kernel"},
+    {"before", "memory from before watching began, freed since, or sampling error"},
+    {"freed_since", "freed since then"},
+    {"small_before", "held then at call sites that were too small to be remembered"},
+    {"smaller_sites", "at smaller call sites"},
     {"below_step", "less than 512 KiB in a process, or not counted yet"},
     {"lost", "mapped while events were lost"},
     {"no_room", "in more allocations than can be recorded"},
@@ -96,24 +106,99 @@ std::string frame_text(const PythonFrame& frame) {
     return printable(name_of(frame)) + " (" + printable(place_of(shortly)) + ")";
 }
 
-// The lines below a call site: the frames that the own line called, and its callers.
+std::string joined(const std::vector<std::string>& words, std::string_view between) {
+    std::string text;
+    for (const std::string& word : words) text += (text.empty() ? "" : std::string(between)) + word;
+    return text;
+}
+
+// The callers of an own line: all of the user's own frames, and the number of library frames between them. Equal frames
+// in a row, as in a recursion, are one word.
+std::vector<std::string> callers_without_libraries(std::span<const PythonFrame> callers) {
+    std::vector<std::string> words;
+    for (std::size_t i = 0; i < callers.size();) {
+        const bool library = is_library(callers[i]);
+        std::size_t end = i + 1;
+        while (end < callers.size() && (library ? is_library(callers[end]) : callers[end] == callers[i])) ++end;
+        const std::size_t count = end - i;
+        if (library)
+            words.push_back(
+                fmt::format("… {} library frame{}{}", count, count == 1 ? "" : "s", end < callers.size() ? " …" : ""));
+        else
+            words.push_back(frame_text(callers[i]) + (count > 1 ? fmt::format(" ×{}", count) : ""));
+        i = end;
+    }
+    return words;
+}
+
+// Rows of words; only a word that is longer than a row is cut.
+std::vector<std::string> rows_of(std::string_view head, const std::vector<std::string>& words, std::string_view between,
+                                 std::size_t width) {
+    std::vector<std::string> rows;
+    std::string row(head);
+    bool empty = true;
+    for (std::size_t i = 0; i < words.size(); ++i) {
+        std::string next = " " + words[i];
+        if (i + 1 < words.size()) next += between.substr(0, between.size() - 1);  // without the space at its end
+        if (!empty && display_width(row) + display_width(next) > width) {
+            rows.push_back(shortened_to(row, width));
+            row = std::string(display_width(head), ' ');
+        }
+        row += next;
+        empty = false;
+    }
+    if (!empty) rows.push_back(shortened_to(row, width));
+    return rows;
+}
+
+std::vector<std::string> caller_rows(std::span<const PythonFrame> callers, std::size_t width) {
+    if (callers.empty()) return {};
+    constexpr std::string_view kHead = "from";
+    constexpr std::string_view kBetween = " ‹ ";
+    std::vector<std::string> all;
+    for (const PythonFrame& frame : callers) all.push_back(frame_text(frame));
+    if (kHead.size() + 1 + display_width(joined(all, kBetween)) <= width) return {"from " + joined(all, kBetween)};
+    return rows_of(kHead, callers_without_libraries(callers), kBetween, width);
+}
+
+// The library frames and native functions that an own line called, outermost first. The ones in the middle are cut:
+// the first shows what the line called, the last what added the memory.
+std::string calls_row(const std::vector<std::string>& calls, std::size_t width) {
+    constexpr std::string_view kHead = "calls ";
+    constexpr std::string_view kBetween = " › ";
+    constexpr std::size_t kBetweenWidth = 3;
+    const auto cut_text = [](std::size_t cut) { return fmt::format("… {} more …", cut); };
+    // How many of the first frames fit, together with the last one.
+    std::size_t used = kHead.size() + display_width(calls.back());
+    std::size_t head = 0;
+    for (std::size_t i = 0; i + 1 < calls.size(); ++i) {
+        used += display_width(calls[i]) + kBetweenWidth;
+        const std::size_t cut = calls.size() - 2 - i;
+        if (used + (cut > 0 ? display_width(cut_text(cut)) + kBetweenWidth : 0) <= width) head = i + 1;
+        if (used > width) break;
+    }
+    if (head == 0) return row_of("calls", calls, kBetween, width);
+    std::vector<std::string> words(calls.begin(), calls.begin() + static_cast<std::ptrdiff_t>(head));
+    if (const std::size_t cut = calls.size() - 1 - head; cut > 0) words.push_back(cut_text(cut));
+    words.push_back(calls.back());
+    return std::string(kHead) + joined(words, kBetween);
+}
+
+// The lines below a call site: the callers of the own line, then the frames that it called.
 std::vector<std::string> around(const GrowthSite& site, std::size_t width) {
     const SiteParts parts = parts_of(site);
-    std::vector<std::string> lines;
+    if (!parts.own) {
+        std::vector<std::string> callers;
+        for (const NativeFrame& frame : parts.native.subspan(std::min<std::size_t>(parts.native.size(), 1)))
+            callers.push_back(printable(name_of(frame)));  // site_line() shows the innermost frame
+        if (callers.empty()) return {};
+        return {row_of("from", callers, " ‹ ", width)};
+    }
+    std::vector<std::string> lines = caller_rows(parts.callers, width);
     std::vector<std::string> calls;
     for (const PythonFrame& frame : parts.inside | std::views::reverse) calls.push_back(frame_text(frame));
-    auto native = parts.native;
-    if (!parts.own && !native.empty()) native = native.subspan(1);  // site_line() shows the innermost frame
-    if (parts.own)
-        for (const NativeFrame& frame : native | std::views::reverse) calls.push_back(printable(name_of(frame)));
-    if (!calls.empty()) lines.push_back(row_of("calls", calls, " › ", width));
-    std::vector<std::string> callers;
-    for (const PythonFrame& frame : parts.callers) callers.push_back(frame_text(frame));
-    if (!parts.own)
-        for (const NativeFrame& frame : native) callers.push_back(printable(name_of(frame)));
-    if (!callers.empty()) lines.push_back(row_of("from", callers, " ‹ ", width));
-    const std::int64_t gone = add_bytes(site.bytes, site.living_bytes == INT64_MIN ? INT64_MAX : -site.living_bytes);
-    if (gone > 0) lines.push_back(shortened_to(human_growth(gone) + " of it in processes that have ended", width));
+    for (const NativeFrame& frame : parts.native | std::views::reverse) calls.push_back(printable(name_of(frame)));
+    if (!calls.empty()) lines.push_back(calls_row(calls, width));
     return lines;
 }
 
@@ -128,13 +213,14 @@ class TextWriter {
     void wrapped(std::string_view text, Colour colour) {
         for (const std::string& row : wrapped_lines(text, width_)) line(row, colour);
     }
-    void plane(const Explained& explained, const GrowthPlane& plane, std::optional<std::size_t> top);
+    void plane(const Explained& explained, const GrowthPlane& plane, const GrowthReport& report);
+    void host_tensors(const GrowthReport& report);  // how they are recorded
     bool short_native() const { return short_native_; }
     std::string text() && { return std::move(out_); }
 
   private:
-    void site(const GrowthSite& site, std::int64_t sum);
-    void rest(const GrowthPlane& plane, const ShownSites& shown);
+    void site(const GrowthSite& site, std::size_t stacks, std::int64_t sum);
+    void rest(const GrowthPlane& plane, const ShownSites& shown, bool stacks);
 
     std::size_t width_;
     Paint paint_;
@@ -142,7 +228,7 @@ class TextWriter {
     bool short_native_ = false;
 };
 
-void TextWriter::site(const GrowthSite& site, std::int64_t sum) {
+void TextWriter::site(const GrowthSite& site, std::size_t stacks, std::int64_t sum) {
     const std::string numbers =
         right(human_growth(site.bytes), kBytes) + right(share_text(site.bytes, sum), kShare) + "  ";
     const std::string who =
@@ -157,13 +243,19 @@ void TextWriter::site(const GrowthSite& site, std::int64_t sum) {
     const std::size_t indent = width_ > 2 * kIndent + kNarrowest / 2 ? kIndent : 4;
     for (const std::string& below : around(site, width_ - indent))
         out_ += std::string(indent, ' ') + paint_(Colour::dim, below) + "\n";
+    if (stacks > 1)
+        out_ += std::string(indent, ' ') +
+                paint_(Colour::dim, shortened_to(fmt::format("and {} other stack{} (--stacks shows {})", stacks - 1,
+                                                             stacks == 2 ? "" : "s", stacks == 2 ? "it" : "them"),
+                                                 width_ - indent)) +
+                "\n";
     if (site.python.empty() && site.native.size() <= kShortStack) short_native_ = true;
 }
 
-void TextWriter::rest(const GrowthPlane& plane, const ShownSites& shown) {
+void TextWriter::rest(const GrowthPlane& plane, const ShownSites& shown, bool stacks) {
     if (shown.left_out > 0)
         line(right(human_growth(shown.left_out_bytes), kBytes) +
-                 fmt::format("  at {} more call sites (--top shows more)", shown.left_out),
+                 fmt::format("  at {} more {} (--top shows more)", shown.left_out, stacks ? "stacks" : "call sites"),
              Colour::dim);
     for (const UnattributedGrowth& part : plane.unattributed) {
         const auto* known = std::ranges::find(kReasons, part.reason, &Reason::word);
@@ -173,7 +265,7 @@ void TextWriter::rest(const GrowthPlane& plane, const ShownSites& shown) {
     }
 }
 
-void TextWriter::plane(const Explained& explained, const GrowthPlane& plane, std::optional<std::size_t> top) {
+void TextWriter::plane(const Explained& explained, const GrowthPlane& plane, const GrowthReport& report) {
     std::int64_t net = 0;
     for (const GrowthSite& site : plane.sites) net = add_bytes(net, site.bytes);
     out_ += "\n";
@@ -181,7 +273,7 @@ void TextWriter::plane(const Explained& explained, const GrowthPlane& plane, std
             shortened_to(fmt::format("  {}: {}", human_growth(net), explained.meaning),
                          width_ - std::string_view(explained.title).size()) +
             "\n";
-    if (plane.sites.empty()) line("  nothing so far", Colour::dim);
+    if (plane.sites.empty()) line("  nothing", Colour::dim);
     if (!plane.sites.empty()) {
         wrapped(explained.limit, Colour::dim);
         if (kIndent + kRole + kProcesses + kNarrowest <= width_ + 5)
@@ -189,14 +281,49 @@ void TextWriter::plane(const Explained& explained, const GrowthPlane& plane, std
                      right("PROCS", kProcesses) + "  CALL SITE",
                  Colour::dim);
     }
-    const GrowthPlane by_line{merged_by_line(plane.sites), plane.unattributed};
-    const ShownSites shown = shown_sites(by_line, top);
-    const std::int64_t sum = growth_sum(by_line);
-    for (const GrowthSite& each : shown.sites) site(each, sum);
-    rest(by_line, shown);
+    std::vector<std::size_t> stacks(plane.sites.size(), 1);
+    GrowthPlane rows{.sites = {}, .unattributed = plane.unattributed};
+    if (report.stacks) {
+        rows.sites = plane.sites;
+    } else {
+        stacks.clear();
+        for (OwnLine& line : own_lines(plane.sites)) {
+            stacks.push_back(line.stacks);
+            rows.sites.push_back(std::move(line.site));
+        }
+    }
+    const ShownSites shown = shown_sites(rows, report.top);
+    const std::int64_t sum = growth_sum(rows);
+    for (std::size_t i = 0; i < shown.sites.size(); ++i) site(shown.sites[i], stacks[i], sum);
+    rest(rows, shown, report.stacks);
+}
+
+void TextWriter::host_tensors(const GrowthReport& report) {
+    const HostTensorRecording& recording = report.growth.host_tensors;
+    if (recording.paused_at_rate)
+        wrapped(fmt::format("paused: {:.0f} storages a second would cost more than the budget (--growth-budget). The "
+                            "recording starts anew later.",
+                            *recording.paused_at_rate),
+                Colour::yellow);
+    else if (recording.since_seconds)
+        wrapped(fmt::format("recorded since {} ago: storages from before are not known",
+                            human_duration(Seconds(std::max(report.time - *recording.since_seconds, 0.0)))),
+                Colour::dim);
 }
 
 }  // namespace
+
+std::string_view resident_meaning(ResidentMethod method) {
+    switch (method) {
+        case ResidentMethod::live:
+            return "live memory, where it was first touched";
+        case ResidentMethod::first_touch:
+            return "first touch, frees not matched";
+        case ResidentMethod::none:
+            break;
+    }
+    return "not known with --no-maps";
+}
 
 std::string human_growth(std::int64_t bytes) {
     const auto size = bytes < 0 ? -static_cast<std::uint64_t>(bytes) : static_cast<std::uint64_t>(bytes);
@@ -229,11 +356,24 @@ std::string site_line(const GrowthSite& site, std::size_t width) {
 
 std::string growth_text(const GrowthReport& report, const TextLook& look) {
     TextWriter writer(look);
-    writer.line(printable(report.target.name) + "  what grew since watching began, by call site", Colour::bold);
-    writer.plane(kResident, report.growth.resident, report.top);
-    writer.plane(kMapped, report.growth.mapped, report.top);
-    for (const auto& [explained, plane] : {std::pair(kGpu, &report.growth.gpu), {kPinned, &report.growth.pinned}})
-        if (!plane->sites.empty() || !plane->unattributed.empty()) writer.plane(explained, *plane, report.top);
+    if (!report.growth.sentence.empty()) {
+        writer.wrapped(printable(report.growth.sentence), Colour::bold);
+        writer.line("");
+    }
+    writer.line(fmt::format("{}  what grew {}, by {}", printable(report.target.name),
+                            span_text(report.growth.span, report.time), report.stacks ? "stack" : "own line"),
+                Colour::bold);
+    Explained resident = kResident;
+    resident.meaning = resident_meaning(report.growth.resident_method).data();
+    writer.plane(resident, report.growth.resident, report);
+    writer.plane(kMapped, report.growth.mapped, report);
+    for (const auto& [explained, plane] : {std::pair(kTensorsHost, &report.growth.tensors_host),
+                                           {kGpu, &report.growth.gpu},
+                                           {kPinned, &report.growth.pinned}})
+        if (!plane->sites.empty() || !plane->unattributed.empty()) {
+            writer.plane(explained, *plane, report);
+            if (plane == &report.growth.tensors_host) writer.host_tensors(report);
+        }
     const Growth& growth = report.growth;
     if (growth.file_mapped_bytes != 0 || growth.reserved_bytes != 0)
         writer.line(fmt::format("  and not growth: {} of mapped files, {} reserved without access",

@@ -1,6 +1,7 @@
 #pragma once
 #include <cstddef>
 #include <string>
+#include <string_view>
 
 #include "outputs/growth/growth_report.h"
 
@@ -15,8 +16,9 @@ struct TextLook {
 std::string growth_text(const GrowthReport& report, const TextLook& look);
 
 // Parts that the live view also uses.
-std::string human_growth(std::int64_t bytes);  // "1.9 GiB", "-312 KiB"
-std::string role_text(const RoleKey& role);    // "trainer 0"
+std::string_view resident_meaning(ResidentMethod method);  // what the resident plane shows
+std::string human_growth(std::int64_t bytes);              // "1.9 GiB", "-312 KiB"
+std::string role_text(const RoleKey& role);                // "trainer 0"
 // Sum of all positive sizes of sites and of unattributed growth. The column SHARE is relative to this sum.
 std::int64_t growth_sum(const GrowthPlane& plane);
 // The own line of a call site in at most `width` columns: "…/job/history.py:41 History.append". Printable.

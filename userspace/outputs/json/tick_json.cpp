@@ -304,6 +304,7 @@ void write_lines(JsonWriter& json, const std::optional<GrowingLines>& lines) {
         json.field("most", lines->most);
         json.field("share_ratio", lines->share);
         json.field("repeated_ratio", lines->repeated);
+        json.field("keeps", lines->keeps);
     });
 }
 

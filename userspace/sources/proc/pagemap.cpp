@@ -16,6 +16,7 @@ constexpr std::uint64_t kPiecesPerClockRead = 64;  // pieces between two reads o
 
 // Bits of a pagemap entry.
 constexpr std::uint64_t kPresent = 1ULL << 63;
+constexpr std::uint64_t kSwapped = 1ULL << 62;
 constexpr std::uint64_t kMapped = 1ULL << 61;  // page of a file or of shared memory
 constexpr std::uint64_t kOwn = 1ULL << 56;
 
@@ -126,6 +127,32 @@ std::optional<PageSharing> extrapolate(const PageSample& sample, std::string_vie
         .anonymous = anonymous,
         .own_anon = part(anonymous, sample.own_anon, sample.own_anon + sample.shared_anon),
         .own_mapped = part(all - anonymous, sample.own_mapped, sample.own_mapped + sample.shared_mapped)};
+}
+
+Result<std::vector<std::uint64_t>> absent_pages(const Fd& process, std::span<const std::uint64_t> addresses,
+                                                Bytes page) {
+    const Fd pagemap(::openat(process.get(), "pagemap", O_RDONLY | O_CLOEXEC));
+    if (!pagemap) return system_error(errno, "open pagemap");
+    std::array<std::uint64_t, 64> entries{};  // neighbours are read together
+    std::vector<std::uint64_t> absent;
+    for (std::size_t next = 0; next < addresses.size();) {
+        const std::uint64_t first = addresses[next] / page.n;
+        std::size_t behind = next + 1;
+        while (behind < addresses.size() && addresses[behind] / page.n - first < entries.size()) ++behind;
+        const std::size_t wanted = addresses[behind - 1] / page.n - first + 1;
+        const ssize_t got = ::pread(pagemap.get(), entries.data(), wanted * sizeof entries[0],
+                                    static_cast<off_t>(first * sizeof entries[0]));
+        if (got < 0) return system_error(errno, "read pagemap");
+        if (got == 0) return system_error(ESRCH, "read pagemap");
+        const std::size_t read = static_cast<std::size_t>(got) / sizeof entries[0];
+        for (; next < behind; ++next) {
+            const std::uint64_t index = addresses[next] / page.n - first;
+            const bool there =
+                index < read && (entries.at(index) & (kPresent | kSwapped)) != 0 && (entries.at(index) & kMapped) == 0;
+            if (!there) absent.push_back(addresses[next]);
+        }
+    }
+    return absent;
 }
 
 Result<PageSharing> read_page_sample(const Fd& process, Seconds most) {

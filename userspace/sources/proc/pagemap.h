@@ -1,5 +1,7 @@
 #pragma once
 #include <cstdint>
+#include <span>
+#include <vector>
 
 #include "base/files.h"
 #include "model/sharing.h"
@@ -38,6 +40,11 @@ Result<PageSample> sample_pages(const Fd& process, const ProcessMaps& maps, Byte
 // although they use no memory, so own memory is under-estimated rather than over-estimated. `statm` is the text of
 // /proc/PID/statm.
 std::optional<PageSharing> extrapolate(const PageSample& sample, std::string_view statm, Bytes page);
+
+// Of these addresses, in ascending order, those whose page is no anonymous memory: neither present nor swapped out, or
+// a page of a file. ESRCH if the process has exited or has released its memory.
+Result<std::vector<std::uint64_t>> absent_pages(const Fd& process, std::span<const std::uint64_t> addresses,
+                                                Bytes page);
 
 Result<PageSharing> read_page_sample(const Fd& process, Seconds most);
 

@@ -10,6 +10,7 @@
 #include "base/files.h"
 #include "kernel/session.h"
 #include "model/gpu/gpu_account.h"
+#include "model/growth/stack.h"
 #include "model/processes/process_table.h"
 #include "model/snapshot.h"
 #include "sources/gpu/cuda_library.h"
@@ -42,12 +43,7 @@ class CudaRecorder {
 
     // From any thread: the memory that the processes hold, by stack.
     struct Held {
-        struct AtStack {
-            ProcessId process{};
-            StackId stack = kNoStack;
-            std::int64_t bytes = 0;
-        };
-        std::vector<AtStack> stacks{};
+        std::vector<HeldAtStack> stacks{};
         std::int64_t elsewhere = 0;  // allocated without a stack
         std::int64_t lost = 0;       // counted for no stack, because there were too many allocations
     };

@@ -70,7 +70,18 @@ Status LibraryFollower::follow(Session& session, Library& library, std::uint64_t
     return Done{};
 }
 
+void LibraryFollower::pause() {
+    paused_ = true;
+    for (auto& [key, library] : libraries_) {
+        if (library.holder) reads_->probes.let_go(std::move(*library.holder));
+        library.holder.reset();
+        library.attached = false;
+        for (auto& [pid, user] : library.users) user.from_start = false;
+    }
+}
+
 void LibraryFollower::follow_or_refuse(Session& session, Library& library, std::uint64_t now_ns) {
+    if (paused_) return;
     const auto followed = follow(session, library, now_ns);
     if (followed) return;
     if (!was_not_read(followed.error())) return refuse(library, followed.error());
@@ -127,6 +138,7 @@ void LibraryFollower::attached(Library& library, std::uint64_t now_ns) {
 void LibraryFollower::lost(Library& library, std::uint64_t now_ns) {
     library.holder.reset();
     library.attached = false;
+    ++losses_;
     library.retry_ns = now_ns + (library.losses == 0 ? 0 : kFirstRetryNs << std::min(library.losses, kMostDoublings));
     if (library.losses++ == 0)
         refusals_.push_back(plain_error("the process that holds the probes of one of the " + kind_.name + " has ended",

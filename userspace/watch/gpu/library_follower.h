@@ -42,6 +42,12 @@ class LibraryFollower {
     void look(Session& session, std::uint64_t now_ns);  // boot clock
     void tick(Session& session, const ProcessTable& processes, std::uint64_t now_ns);
 
+    // Detaches all probes until resume(). Files that are mapped meanwhile are followed after resume().
+    void pause();
+    void resume() { paused_ = false; }
+    // Number of times that probes were detached without pause(), because the process that held them has ended.
+    std::uint64_t losses() const { return losses_; }
+
     // Processes that have mapped such files since the last call and whose calls are all seen.
     std::vector<ProcessId> take_followed_from_start() { return std::exchange(followed_from_start_, {}); }
     // Processes of that kind whose later calls were missed, because the probes were detached for some time.
@@ -92,6 +98,8 @@ class LibraryFollower {
     Kind kind_;
     std::shared_ptr<ReadHelpers> reads_;
     bool on_;
+    bool paused_ = false;
+    std::uint64_t losses_ = 0;
     std::map<ProcessId, ToLookAt> to_look_at_{};
     std::uint64_t numbers_ = 0;
     struct Look {

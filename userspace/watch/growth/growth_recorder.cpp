@@ -2,45 +2,25 @@
 
 #include <algorithm>
 #include <fmt/format.h>
+#include <iterator>
 #include <map>
 #include <tuple>
-#include <unistd.h>
 #include <utility>
 
 #include "analysis/growth/attribution.h"
-#include "sources/proc/procfs.h"
+#include "analysis/growth/growth_sentence.h"
+#include "analysis/growth/owner.h"
+#include "analysis/targets/target_judge.h"
 #include "watch/clock.h"
+#include "watch/growth/cpu_time.h"
+#include "watch/growth/line_growth.h"
 
 namespace memscope {
 namespace {
 
-std::string place_of(const CallSite& site) {
-    if (const PythonFrame* frame = telling_frame(site.python))
-        return fmt::format("{} ({}:{})", frame->function, frame->file.substr(frame->file.rfind('/') + 1), frame->line);
-    if (site.native.empty() || !site.native.front().module) return "unknown code";
-    const std::string& path = site.native.front().module->name();
-    return path.substr(path.rfind('/') + 1);
-}
-
-}  // namespace
-
-std::vector<LineGrowth> by_line(const std::vector<BookedGrowth>& booked) {
-    std::map<std::pair<RoleKey, const CallSite*>, std::int64_t> by_site;  // many processes grow at one site
-    for (const BookedGrowth& each : booked) by_site[{each.role, each.site.get()}] += each.bytes;
-    std::map<std::pair<RoleKey, std::string>, std::int64_t> by_place;
-    for (const auto& [key, bytes] : by_site) by_place[{key.first, place_of(*key.second)}] += bytes;
-    std::vector<LineGrowth> lines;
-    lines.reserve(by_place.size());
-    for (const auto& [key, bytes] : by_place) lines.push_back({key.first, key.second, bytes});
-    std::stable_sort(lines.begin(), lines.end(),
-                     [](const LineGrowth& a, const LineGrowth& b) { return a.bytes > b.bytes; });
-    return lines;
-}
-
-namespace {
-
-constexpr std::size_t kMostDeferred = 4096;                        // records, of about 2 KiB each
-constexpr GrowthBook::Limits kLimits{.stacks = MS_SITES * 3 / 4};  // of the kernel's map
+constexpr std::size_t kMostDeferred = 4096;  // records, of about 2 KiB each
+// Of the BPF maps and of the number that one process may send.
+constexpr CallSites::Limits kLimits{.stacks = MS_SITES * 3 / 4, .of_space = MS_STACKS_PER_PROCESS * 3 / 4};
 
 Seconds boot_time() { return Seconds(static_cast<double>(read_clock().boot_ns) * 1e-9); }
 
@@ -66,27 +46,36 @@ class Roles {
     std::map<ProcessId, RoleKey> roles_;
 };
 
-void say(GrowthPlane& plane, const char* reason, std::int64_t bytes) {
+std::int64_t number(Bytes bytes) { return static_cast<std::int64_t>(bytes.n); }
+
+// Anonymous memory of a process, swapped out or not.
+Bytes held_by(const AddressSpace& memory) { return memory.anon + memory.swap; }
+
+void say(SitePlane& plane, const char* reason, std::int64_t bytes) {
     if (bytes != 0) plane.unattributed.push_back({reason, bytes});
 }
 
 }  // namespace
 
 GrowthRecorder::GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks,
-                               const CudaRecorder& gpu, bool python, HookBudget budget)
+                               const CudaRecorder& gpu, HostTensorRecorder& host_tensors, bool python,
+                               HookBudget budget)
     : root_(std::move(root)),
       reads_(std::move(reads)),
       stacks_(stacks),
       gpu_(gpu),
+      host_tensors_(host_tensors),
       symbols_(std::make_shared<HelperReads>(reads_)),
       python_(reads_, stacks_, python),
       codes_([this](pid_t pid) { return stacks_.python_of(pid); },
              [this](pid_t pid, const ms_python& layout, std::uint64_t address, const PythonCode& part) {
                  return reads_->quick.ask(CodeJob{.pid = pid, .layout = layout, .address = address, .code = part});
              }),
-      mapped_(reads_),
+      resident_(reads_),
+      mapped_(reads_, {.event = [this](const RangeEvent& event) { resident_.apply(event); },
+                       .drained = [this] { resident_.ranges_drained(); }}),
       budget_(budget),
-      book_(kLimits) {}
+      sites_(kLimits) {}
 
 bool GrowthRecorder::take(const ms_code& code, Names names) {
     return codes_.add(code, names == Names::when_read ? PythonCodes::Cut::wait : PythonCodes::Cut::accept);
@@ -99,7 +88,7 @@ bool GrowthRecorder::take(const RawStack& stack, Names names) {
     if (is_unread && stack.python.empty()) {
         ++unread_stacks_;
         const std::lock_guard lock(mutex_);
-        book_.lose_names(stack.id);
+        sites_.lose_names(stack.id);
         return true;
     }
     CallSite site{.python = {}, .native = std::move(*native)};
@@ -107,11 +96,11 @@ bool GrowthRecorder::take(const RawStack& stack, Names names) {
     for (const RawStack::PythonCall& call : stack.python) site.python.push_back(codes_.frame(stack, call));
     cut_at_nonsense(site.native);
     const std::lock_guard lock(mutex_);
-    if (book_.learn(stack, std::move(site))) return true;
-    // The BPF program sends a stack again only if it has no site. So the site is removed, and the stack is sent again
-    // once there is room.
+    if (sites_.learn(stack, std::move(site))) return true;
+    // The stack is sent again when it is next used.
     stacks_.forget_stack(stack.id);
-    book_.give_up(stack.id, stacks_.take_site(stack.id));
+    resident_.forget_stacks({stack.id});
+    sites_.give_up(stack.id);
     return true;
 }
 
@@ -136,7 +125,7 @@ void GrowthRecorder::take_or_defer(pid_t pid, const Record& record) {
 
 void GrowthRecorder::expect_names(const RawStack& stack) {
     const std::lock_guard lock(mutex_);
-    book_.expect_names(stack);
+    sites_.expect_names(stack);
 }
 
 void GrowthRecorder::take_deferred() {
@@ -174,9 +163,12 @@ void GrowthRecorder::look_at(const ProcessId& process) {
 
 void GrowthRecorder::take_events() {
     take_deferred();
+    const std::uint64_t began_ns = read_clock().boot_ns;
     stacks_.drain({.code = [this](const ms_code& code) { take_or_defer(static_cast<pid_t>(code.h.pid), code); },
                    .stack = [this](const RawStack& stack) { take_or_defer(stack.process.pid, stack); },
-                   .grew = [this](const ProcessId& process) { look_at(process); }});
+                   .grew = [this](const ProcessId& process) { look_at(process); },
+                   .sample = [this](const GrowthSample& sample) { resident_.add(sample); }});
+    resident_.samples_drained(began_ns);
 }
 
 void GrowthRecorder::begin_new(ProcessTable& processes) {
@@ -199,59 +191,42 @@ void GrowthRecorder::begin(const TrackedProcess& process) {
     // A process without memory of its own runs in its parent's until it executes a program.
     if (!process.task.memory || stacks_.follows(process.task.id)) return;
     // A failure is not handled here: the feature counts entries that find no room in its map.
-    (void)stacks_.begin(process.task.id, SpaceId{read_clock().boot_ns}, process.task.memory->anon);
+    (void)stacks_.begin(process.task.id, SpaceId{read_clock().boot_ns}, held_by(*process.task.memory));
     python_.look_at(process.task.id);
 }
 
-// Records the growth of the process in all its address spaces except the one that it still uses.
-void GrowthRecorder::end(pid_t pid, const GrowthBook::Holder& holder, std::optional<SpaceId> still) {
-    const auto last = stacks_.read_space(pid);
-    for (const SpaceId space : book_.spaces_of(pid)) {
+// Forgets all address spaces of the process except the one that it still uses.
+void GrowthRecorder::end(pid_t pid, std::optional<SpaceId> still) {
+    for (const SpaceId space : sites_.spaces_of(pid)) {
         if (space == still) continue;
-        const SpaceGrowth held =
-            last && last->space == space ? *last : SpaceGrowth{.space = space, .process = {pid, 0}};
-        for (const StackId stack : book_.end(held, holder)) {
-            (void)stacks_.take_site(stack);
-            stacks_.forget_stack(stack);
-        }
+        for (const StackId stack : sites_.end(space)) stacks_.forget_stack(stack);
         codes_.forget(space);
     }
 }
 
-// If the BPF programs have counted nothing since the last tick, only the address spaces of new processes are unknown.
-void GrowthRecorder::read_spaces(const ProcessTable& processes, bool all) {
+// Only the address spaces of new processes are unknown.
+void GrowthRecorder::read_spaces(const ProcessTable& processes) {
     for (const auto& [pid, process] : processes.living()) {
         const auto known = spaces_.find(pid);
-        if (!all && known != spaces_.end() && known->second.process == process.task.id) continue;
+        if (known != spaces_.end() && known->second.process == process.task.id) continue;
         if (const auto space = stacks_.read_space(pid)) spaces_[pid] = *space;
     }
 }
 
 void GrowthRecorder::make_room() {
-    if (!book_.is_full()) return;
+    if (!sites_.is_full() && !sites_.has_crowded_space()) return;
     std::set<StackId> held = mapped_.stacks();
     held.merge(gpu_.stacks());
-    const auto lost = book_.fold([&](StackId stack) -> std::optional<std::int64_t> {
+    held.merge(host_tensors_.stacks());
+    const auto sampled = resident_.by_stack();
+    const auto folded = sites_.fold([&](StackId stack) -> std::optional<std::int64_t> {
         if (held.contains(stack)) return std::nullopt;
-        stacks_.forget_stack(stack);
-        return stacks_.take_site(stack);
+        const auto size = sampled.find(stack);
+        return size == sampled.end() ? 0 : size->second;
     });
-    for (const auto& [pid, stacks] : lost) stacks_.allow_stacks(pid, stacks);
-}
-
-// True if the BPF programs have counted growth since the last call.
-bool GrowthRecorder::read_resident() {
-    const std::uint64_t bookings = stacks_.cost().bookings;
-    const bool booked = std::exchange(seen_bookings_, bookings) != bookings;
-    if (booked) book_.set_resident(stacks_.read_sites());
-    return booked;
-}
-
-void GrowthRecorder::keep_only(const std::set<RunId>& runs) {
-    if (runs == kept_runs_) return;
-    kept_runs_ = runs;
-    const std::lock_guard lock(mutex_);
-    book_.keep_only(runs);
+    for (const StackId stack : folded.stacks) stacks_.forget_stack(stack);
+    resident_.forget_stacks(folded.stacks);
+    for (const auto& [pid, stacks] : folded.lost) stacks_.allow_stacks(pid, stacks);
 }
 
 // Called before the address spaces of these processes are forgotten.
@@ -259,18 +234,62 @@ void GrowthRecorder::name_deferred_of(const std::vector<TrackedProcess>& ended) 
     for (const TrackedProcess& process : ended) take_deferred_now(process.task.id.pid);
 }
 
-void GrowthRecorder::end_processes(const ProcessTable& processes, const RunsOf& runs_of) {
+void GrowthRecorder::end_processes(const ProcessTable& processes) {
     take_events();
     name_deferred_of(processes.ended());
     const std::lock_guard lock(mutex_);
-    if (read_resident()) read_spaces(processes, true);
-    end_all(processes.ended(), runs_of);
+    end_all(processes.ended());
 }
 
-void GrowthRecorder::end_all(const std::vector<TrackedProcess>& ended, const RunsOf& runs_of) {
+std::vector<SiteGrowth> GrowthRecorder::named(const std::vector<HeldAtStack>& held, const RoleKey& role) const {
+    std::vector<SiteGrowth> list;
+    for (const HeldAtStack& at : held)
+        if (const CallSitePtr* site = sites_.site_of(at.stack)) list.push_back({*site, at.process.pid, role, at.bytes});
+    return list;
+}
+
+namespace {
+
+// Enough for a report.
+std::vector<SiteGrowth> largest(std::vector<SiteGrowth> sites) {
+    constexpr std::size_t kMostSites = 256;
+    std::ranges::stable_sort(sites, std::ranges::greater{}, &SiteGrowth::bytes);
+    if (sites.size() > kMostSites) sites.resize(kMostSites);
+    return sites;
+}
+
+}  // namespace
+
+// Called before the stacks of the process are forgotten.
+void GrowthRecorder::keep_last(const TrackedProcess& process) {
+    constexpr std::size_t kMostEnded = 256;
+    const ProcessId& id = process.task.id;
+    const auto tensors = host_tensors_.end(id);
+    if (ended_.size() >= kMostEnded) return;
+    const auto space = spaces_.find(id.pid);
+    resident_.settle(id);
+    const auto resident = resident_.held(id);
+    std::int64_t unknown = 0;
+    for (const HeldAtStack& at : resident)
+        if (!sites_.site_of(at.stack)) unknown += at.bytes;
+    ended_[id] = {.at = boot_time(),
+                  .resident = largest(named(resident)),
+                  .mapped = largest(named(mapped_.held(id))),
+                  .tensors_host = largest(named(tensors)),
+                  .unknown_resident = unknown,
+                  .start_bytes = space == spaces_.end() ? 0 : space->second.start_bytes,
+                  .checked_ns = resident_.checked_ns(id)};
+}
+
+void GrowthRecorder::end_all(const std::vector<TrackedProcess>& ended) {
+    constexpr Seconds kKept{30};  // a report of the death is made within a tick or two
+    const Seconds now = boot_time();
+    std::erase_if(ended_, [&](const auto& each) { return now - each.second.at > kKept; });
     for (const TrackedProcess& process : ended) {
         const pid_t pid = process.task.id.pid;
-        end(pid, {process.role, runs_of(process)}, std::nullopt);
+        keep_last(process);
+        end(pid, std::nullopt);
+        resident_.end(process.task.id);
         // Another process may have its pid by now.
         const auto left = stacks_.read_space(pid);
         if (!left || left->process == process.task.id) stacks_.forget(pid);
@@ -280,47 +299,37 @@ void GrowthRecorder::end_all(const std::vector<TrackedProcess>& ended, const Run
         executed_.erase(pid);
         replaced_.erase(pid);
     }
+    mapped_.forget_ended();
 }
 
-void GrowthRecorder::tick(ProcessTable& processes, const RunsOf& runs_of) {
+void GrowthRecorder::tick(ProcessTable& processes) {
     take_events();
     python_.look_again();
+    resident_.tick(boot_time(), processes.living());
     name_deferred_of(processes.ended());
     for (const pid_t pid : executed_) take_deferred_now(pid);
     const std::lock_guard lock(mutex_);
-    read_spaces(processes, read_resident());
-    end_all(processes.ended(), runs_of);
+    read_spaces(processes);
+    end_all(processes.ended());
     for (const pid_t pid : std::exchange(executed_, {})) {
-        const auto process = processes.living().find(pid);
         const auto now = stacks_.read_space(pid);
-        if (process == processes.living().end() || !now) continue;
+        if (!processes.living().contains(pid) || !now) continue;
         spaces_[pid] = *now;
-        end(pid, {process->second.role, runs_of(process->second)}, now->space);
+        end(pid, now->space);
     }
     make_room();
     mind_budget();
 }
 
 // CPU time of the processes that grow and of their ended children. The cost of the hook is part of it.
-Seconds GrowthRecorder::cpu_of_growing() const {
-    constexpr std::size_t kMost = 256;
-    const auto ticks_per_second = static_cast<double>(::sysconf(_SC_CLK_TCK));
-    Seconds sum{};
-    std::size_t read = 0;
-    for (const pid_t pid : book_.growing()) {
-        if (++read > kMost) break;
-        const auto text = read_file(root_.proc / std::to_string(pid) / "stat", 4096);
-        const auto stat = text ? parse_process_stat(*text) : std::nullopt;
-        if (stat) sum += Seconds(static_cast<double>(stat->user + stat->system + stat->children) / ticks_per_second);
-    }
-    return sum;
-}
+Seconds GrowthRecorder::cpu_of_growing() const { return cpu_time_of(root_, sites_.growing()); }
 
 void GrowthRecorder::mind_budget() {
     const Seconds hook(static_cast<double>(stacks_.cost().ns) * 1e-9);
     switch (budget_.consider(boot_time(), hook, [this] { return cpu_of_growing(); })) {
         case HookBudget::Advice::take_off:
             stacks_.pause();
+            was_paused_ = true;
             break;
         case HookBudget::Advice::put_back:
             (void)stacks_.resume();  // on failure the hook stays off, and SelfSample::probes shows that
@@ -330,76 +339,118 @@ void GrowthRecorder::mind_budget() {
     }
 }
 
-GrowthPlane GrowthRecorder::resident_plane(const TargetSnapshot& target, SiteNames& names) {
-    const Roles roles(target.processes);
-    std::vector<BookedGrowth> booked;
-    GrowthBook::Unnamed unnamed;
-    std::int64_t below_step = 0;
+// The sites and the rest are together the growth of the processes: what they hold now minus what they held when they
+// were first seen.
+SitePlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
+    if (stacks_.method() == ResidentMethod::none) return {};
+    std::vector<HeldAtStack> stacks;
+    std::int64_t unknown = 0;  // of processes that have ended
+    std::int64_t without_sample = 0;
+    std::int64_t before = 0;
+    bool paused = false;
     {
         const std::lock_guard lock(mutex_);
-        booked = book_.resident(target.run, [&roles](const ProcessId& process) { return roles.of(process); });
-        unnamed = book_.past(target.run);
+        paused = was_paused_;
         for (const Process& process : target.processes) {
-            const auto found = spaces_.find(process.task.id.pid);
-            if (found == spaces_.end() || found->second.process != process.task.id) continue;
-            const SpaceGrowth& space = found->second;
-            const auto folded = book_.folded(process.task.id);
-            unnamed.external += space.external;
-            unnamed.paused += space.paused;
-            unnamed.other += space.other + folded.other;
-            unnamed.unknown_stack += folded.unknown_stack;
-            unnamed.pending += folded.pending;
-            if (process.task.memory) below_step += static_cast<std::int64_t>(process.task.memory->anon.n) - space.bytes;
+            const ProcessId& id = process.task.id;
+            const auto ended = ended_.find(id);
+            const auto space = spaces_.find(id.pid);
+            std::int64_t rest = process.task.memory ? number(held_by(*process.task.memory)) : 0;
+            if (ended != ended_.end()) {
+                rest -= ended->second.start_bytes + ended->second.unknown_resident;
+                unknown += ended->second.unknown_resident;
+                for (const SiteGrowth& each : ended->second.resident) rest -= each.bytes;
+            } else if (space != spaces_.end() && space->second.process == id) {
+                rest -= space->second.start_bytes;
+                for (const HeldAtStack& at : resident_.held(id)) {
+                    rest -= at.bytes;
+                    stacks.push_back(at);
+                }
+            } else {
+                continue;
+            }
+            if (process.task.memory) (rest > 0 ? without_sample : before) += rest;
         }
     }
-    // Outside of the lock, because names of native code may take a while to load.
-    GrowthPlane plane = names.plane(std::move(booked));
-    say(plane, "external", unnamed.external);
-    say(plane, "other", unnamed.other);
-    say(plane, "unknown_stack", unnamed.unknown_stack);
-    say(plane, "pending", unnamed.pending);
-    say(plane, "paused", unnamed.paused);
-    say(plane, "exited", unnamed.exited);
-    say(plane, "below_step", below_step);
+    SitePlane plane = held_plane(target, stacks, &Ended::resident);
+    say(plane, "unknown_stack", unknown);
+    say(plane, paused ? "paused" : "no_address", without_sample);
+    say(plane, "before", before);
     return plane;
 }
 
-// What living processes hold now, by the stacks at which they allocated it.
-template <class AtStack>
-GrowthPlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks,
-                                       SiteNames& names) {
+// The oldest check of a process that has samples.
+std::optional<Seconds> GrowthRecorder::pages_checked(const TargetSnapshot& target) {
+    std::optional<std::uint64_t> oldest;
+    const std::lock_guard lock(mutex_);
+    for (const Process& process : target.processes) {
+        const ProcessId& id = process.task.id;
+        const auto ended = ended_.find(id);
+        const bool has_ended = ended != ended_.end();
+        if (has_ended ? ended->second.resident.empty() : resident_.held(id).empty()) continue;
+        const auto checked = has_ended ? ended->second.checked_ns : resident_.checked_ns(id);
+        if (!checked) return std::nullopt;
+        oldest = std::min(oldest.value_or(*checked), *checked);
+    }
+    if (!oldest) return std::nullopt;
+    const auto now = static_cast<std::uint64_t>(read_clock().boot_ns);
+    return Seconds(std::chrono::nanoseconds(now - std::min(now, *oldest)));
+}
+
+// What processes hold, by the stacks at which they got it. A report of a death asks for the processes of a tick before
+// the death, so those that have ended since are added.
+SitePlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::vector<HeldAtStack>& stacks,
+                                     std::vector<SiteGrowth> Ended::* ended) {
     const Roles roles(target.processes);
-    std::vector<BookedGrowth> booked;
+    SitePlane plane;
+    std::int64_t other = 0;
     std::int64_t unknown = 0;
     std::int64_t pending = 0;
     {
         const std::lock_guard lock(mutex_);
-        for (const AtStack& at : stacks) {
-            const CallSitePtr* site = book_.site_of(at.stack);
-            if (site)
-                booked.push_back({*site, at.process.pid, *roles.of(at.process), at.bytes, true});
+        for (const HeldAtStack& at : stacks) {
+            if (const CallSitePtr* site = sites_.site_of(at.stack))
+                plane.sites.push_back({*site, at.process.pid, *roles.of(at.process), at.bytes});
+            else if (at.stack == kNoStack)
+                other += at.bytes;
             else
-                (book_.expects_names(at.stack) ? pending : unknown) += at.bytes;
+                (sites_.expects_names(at.stack) ? pending : unknown) += at.bytes;
+        }
+        if (ended) {
+            for (const auto& [process, last] : ended_) {
+                const RoleKey* role = roles.of(process);
+                if (!role) continue;
+                for (const SiteGrowth& each : last.*ended)
+                    plane.sites.push_back({each.site, each.pid, *role, each.bytes});
+            }
         }
     }
-    GrowthPlane plane = names.plane(std::move(booked));
+    say(plane, "other", other);
     say(plane, "unknown_stack", unknown);
     say(plane, "pending", pending);
     return plane;
 }
 
-GrowthPlane GrowthRecorder::gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held, SiteNames& names) {
-    GrowthPlane plane = held_plane(target, held.stacks, names);
+SitePlane GrowthRecorder::gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held) {
+    SitePlane plane = held_plane(target, held.stacks, nullptr);
     say(plane, "other", held.elsewhere);
     say(plane, "no_room", held.lost);
     return plane;
 }
 
-GrowthPlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held,
-                                         SiteNames& names) {
-    GrowthPlane plane = held_plane(target, held.stacks, names);
+SitePlane GrowthRecorder::mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held) {
+    SitePlane plane = held_plane(target, held.stacks, &Ended::mapped);
     say(plane, "lost", held.unknown);
     say(plane, "too_many_ranges", held.left_out);
+    return plane;
+}
+
+SitePlane GrowthRecorder::tensors_plane(const TargetSnapshot& target, const HostTensorRecorder::Held& held) {
+    SitePlane plane = held_plane(target, held.stacks, &Ended::tensors_host);
+    say(plane, "other", held.elsewhere);
+    say(plane, "no_room", held.lost);
+    // Said even without bytes, because the list is incomplete during a pause.
+    if (held.recording.paused_at_rate) plane.unattributed.push_back({"paused", held.before_pause});
     return plane;
 }
 
@@ -410,29 +461,131 @@ void GrowthRecorder::name_mappings(HeapCensus& census) {
     const std::vector<StackId> stacks = mapped_.mapped_by(census.process, ranges);
     const std::lock_guard lock(mutex_);
     for (std::size_t i = 0; i < stacks.size(); ++i)
-        if (const CallSitePtr* site = book_.site_of(stacks[i])) census.mappings[i].mapped_at = place_of(**site);
+        if (const CallSitePtr* site = sites_.site_of(stacks[i])) census.mappings[i].mapped_at = place_of(**site);
 }
 
-std::vector<LineGrowth> GrowthRecorder::lines(RunId run, const std::vector<Process>& processes) {
-    const Roles roles(processes);
-    std::vector<BookedGrowth> booked;
+std::vector<LineGrowth> GrowthRecorder::lines(const std::vector<Process>& processes) {
+    resident_.bound(processes);
+    std::vector<SiteGrowth> touched;
     {
         const std::lock_guard lock(mutex_);
-        booked = book_.resident(run, [&roles](const ProcessId& process) { return roles.of(process); });
+        for (const Process& process : processes)
+            std::ranges::move(named(resident_.held(process.task.id), {process.role, process.rank}),
+                              std::back_inserter(touched));
     }
-    return by_line(booked);
+    return by_line(touched, kept_at_sites(processes));
 }
 
-Growth GrowthRecorder::report(const TargetSnapshot& target, NativeReads::Wait wait) {
+// Memory that lines keep, by the planes that know owners. A storage of a tensor can be a mapping of its own, so of the
+// two planes the one with more bytes at a site counts.
+std::vector<SiteGrowth> GrowthRecorder::kept_at_sites(const std::vector<Process>& processes) {
+    TargetSnapshot target;
+    target.processes = processes;
+    const SitePlanes all = site_planes(target);
+    SiteNames names(symbols_, NativeReads::Wait::no);
+    std::vector<SiteGrowth> mapped = all.plane(PlaneKind::mapped).sites;
+    std::stable_sort(mapped.begin(), mapped.end(),
+                     [](const SiteGrowth& a, const SiteGrowth& b) { return a.bytes > b.bytes; });
+    if (mapped.size() > SiteNames::kMostNamed) mapped.resize(SiteNames::kMostNamed);
+    std::map<std::tuple<CallSitePtr, pid_t, RoleKey>, std::int64_t> kept;
+    for (const SiteGrowth& each : mapped)
+        if (!each.site->native.empty() && maps_for_owner(names.named(each.site->native.front()).symbol))
+            kept[{each.site, each.pid, each.role}] += each.bytes;
+    for (const SiteGrowth& each : all.plane(PlaneKind::tensors_host).sites) {
+        std::int64_t& bytes = kept[{each.site, each.pid, each.role}];
+        bytes = std::max(bytes, each.bytes);
+    }
+    std::vector<SiteGrowth> list;
+    list.reserve(kept.size());
+    for (const auto& [key, bytes] : kept)
+        list.push_back({std::get<CallSitePtr>(key), std::get<pid_t>(key), std::get<RoleKey>(key), bytes});
+    return list;
+}
+
+SitePlanes GrowthRecorder::site_planes(const TargetSnapshot& target) {
     const MappedRecorder::Held held = mapped_.held(target.processes);
     const CudaRecorder::HeldPlanes cuda = gpu_.held(target.processes);
+    const HostTensorRecorder::Held tensors = host_tensors_.held(target.processes);
+    SitePlanes all{.file_mapped_bytes = held.file, .reserved_bytes = held.reserved, .host_tensors = tensors.recording};
+    all.plane(PlaneKind::resident) = resident_plane(target);
+    all.plane(PlaneKind::mapped) = mapped_plane(target, held);
+    all.plane(PlaneKind::tensors_host) = tensors_plane(target, tensors);
+    all.plane(PlaneKind::gpu) = gpu_plane(target, cuda.gpu);
+    all.plane(PlaneKind::pinned) = gpu_plane(target, cuda.pinned);
+    return all;
+}
+
+namespace {
+
+GrowthHistory::Moment moment_of(const TargetSnapshot& target) {
+    const Now clock = read_clock();
+    GrowthHistory::Moment moment{.now = std::chrono::nanoseconds(clock.boot_ns),
+                                 .wall = clock.unix_seconds,
+                                 .run = target.run,
+                                 .held = judged_memory(target)};
+    const ScopeVerdict* verdict = target.verdict();
+    if (verdict && verdict->judgement.warmup_ended)
+        moment.warmup_ended = *verdict->judgement.warmup_ended - Seconds{moment.wall} + moment.now;
+    return moment;
+}
+
+}  // namespace
+
+void GrowthRecorder::remember(const std::vector<TargetSnapshot>& targets) {
+    std::set<std::string> names;
+    bool added = false;
+    for (const TargetSnapshot& target : targets) {
+        names.insert(target.info.name);
+        if (!target.up || target.processes.empty()) continue;
+        const GrowthHistory::Moment moment = moment_of(target);
+        {
+            const std::lock_guard lock(mutex_);
+            if (!history_.of(target.info.name).is_due(moment)) continue;
+        }
+        const SitePlanes planes = site_planes(target);
+        const std::lock_guard lock(mutex_);
+        history_.of(target.info.name).add(moment, planes);
+        added = true;
+    }
+    const std::lock_guard lock(mutex_);
+    history_.keep_only(names);
+    if (added) history_.bound_peaks();
+}
+
+// Names the line that keeps the growth, if it is known.
+void GrowthRecorder::explain(Growth& growth, const TargetSnapshot& target) {
+    Ownership ownership = owner_of(growth, target, read_clock().unix_seconds);
+    std::optional<LineTrend> trend;
+    if (ownership.frame) {
+        const std::lock_guard lock(mutex_);
+        if (const GrowthHistory* history = history_.find(target.info.name))
+            trend = history->trend(ownership.owner->plane, line_id(*ownership.frame), ownership.owner->role);
+    }
+    growth.sentence = growth_sentence(ownership, growth.span, trend);
+    growth.owner = std::move(ownership.owner);
+}
+
+Growth GrowthRecorder::report(const TargetSnapshot& target, const GrowthRequest& request, NativeReads::Wait wait) {
+    if (wait == NativeReads::Wait::yes) resident_.check(target.processes);
+    SitePlanes held = site_planes(target);
+    Growth growth{
+        .resident_method = stacks_.method(), .pages_checked = pages_checked(target), .host_tensors = held.host_tensors};
+    {
+        const std::lock_guard lock(mutex_);
+        if (const GrowthHistory* history = history_.find(target.info.name))
+            growth.span = history->apply(request, moment_of(target), held);
+    }
+    // Outside of the lock, because names of native code may take a while to load.
     SiteNames names(symbols_, wait);
-    return {.resident = resident_plane(target, names),
-            .mapped = mapped_plane(target, held, names),
-            .gpu = gpu_plane(target, cuda.gpu, names),
-            .pinned = gpu_plane(target, cuda.pinned, names),
-            .file_mapped_bytes = held.file,
-            .reserved_bytes = held.reserved};
+    for (std::size_t i = 0; i < kPlanes; ++i) {
+        GrowthPlane& plane = growth.plane(static_cast<PlaneKind>(i));
+        plane = names.plane(std::move(held.planes[i].sites));
+        plane.unattributed = std::move(held.planes[i].unattributed);
+    }
+    growth.file_mapped_bytes = held.file_mapped_bytes;
+    growth.reserved_bytes = held.reserved_bytes;
+    explain(growth, target);
+    return growth;
 }
 
 }  // namespace memscope

@@ -16,30 +16,26 @@
 #include "model/processes/process_table.h"
 #include "model/snapshot.h"
 #include "watch/gpu/cuda_recorder.h"
-#include "watch/growth/growth_book.h"
+#include "watch/growth/call_sites.h"
+#include "watch/growth/growth_history.h"
+#include "watch/growth/host_tensor_recorder.h"
 #include "watch/growth/mapped_recorder.h"
 #include "watch/growth/python_codes.h"
 #include "watch/growth/python_watch.h"
+#include "watch/growth/resident_recorder.h"
 #include "watch/growth/site_names.h"
 #include "watch/helpers/read_jobs.h"
 
 namespace memscope {
 
-// Growth of each line, largest first. Native code is shown with its file only, because loading symbols can take long
-// and a tick does not wait for them.
-std::vector<LineGrowth> by_line(const std::vector<BookedGrowth>& booked);
-
 // Records growth by stack. Symbolizes stacks when they arrive, while their processes run. Everything except report()
 // belongs to the thread of the ticks.
 class GrowthRecorder {
   public:
-    // The runs of jobs that a process belongs to, see JobRuns.
-    using RunsOf = std::function<std::vector<RunId>(const TrackedProcess&)>;
-
     // `budget`: the share of the CPU time of the growing processes that the hook may cost. If it costs more, it is
     // detached for some time.
     GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks, const CudaRecorder& gpu,
-                   bool python, HookBudget budget);
+                   HostTensorRecorder& host_tensors, bool python, HookBudget budget);
 
     void take_events();
     void look_again() { python_.look_again(); }
@@ -49,18 +45,24 @@ class GrowthRecorder {
     // from its fork on.
     void begin_new(ProcessTable& processes);
     void executed(const ProcessId& process);
-    void tick(ProcessTable& processes, const RunsOf& runs_of);
-    // Records the growth of ended processes. tick() does that as well, but only after removed targets are forgotten.
-    void end_processes(const ProcessTable& processes, const RunsOf& runs_of);
-    // Forgets the growth of processes that ended in other runs.
-    void keep_only(const std::set<RunId>& runs);
+    void tick(ProcessTable& processes);
+    // Keeps the last state of ended processes. tick() does that as well, but only after removed targets are forgotten.
+    void end_processes(const ProcessTable& processes);
 
-    // Resident growth by line. Cheap enough to be called in some of the ticks.
-    std::vector<LineGrowth> lines(RunId run, const std::vector<Process>& processes);
+    // At the end of a tick: keeps some of the growth of earlier times, see GrowthHistory.
+    void remember(const std::vector<TargetSnapshot>& targets);
 
-    // From any thread. Loads the symbols of native code, which can take long. With Wait::no, for the thread of the
-    // ticks, only the largest sites are named, and only if their symbols are loaded in time: see SiteNames.
-    Growth report(const TargetSnapshot& target, NativeReads::Wait wait = NativeReads::Wait::yes);
+    // Growth by line. Cheap enough to be called in some of the ticks.
+    std::vector<LineGrowth> lines(const std::vector<Process>& processes);
+
+    // From any thread. What the processes of the target hold; of processes that have just ended, what they held at
+    // their end. Loads the symbols of native code, which can take long. With Wait::no, for the thread of the ticks,
+    // only the largest sites are named, and only if their symbols are loaded in time: see SiteNames.
+    Growth report(const TargetSnapshot& target, const GrowthRequest& request,
+                  NativeReads::Wait wait = NativeReads::Wait::yes);
+    Growth report(const TargetSnapshot& target, NativeReads::Wait wait = NativeReads::Wait::yes) {
+        return report(target, GrowthRequest{}, wait);
+    }
     void stop_waiting() { reads_->patient.stop(); }  // report() returns without the symbols that it waits for
 
     // Fills in the lines that mapped the large mappings of a process, if they are known.
@@ -85,27 +87,46 @@ class GrowthRecorder {
     void take_deferred_now(pid_t pid);
     std::optional<std::vector<NativeLocation>> located(const RawStack& stack, Names names);
     void look_at(const ProcessId& process);
-    bool read_resident();
     void name_deferred_of(const std::vector<TrackedProcess>& ended);
-    void end_all(const std::vector<TrackedProcess>& ended, const RunsOf& runs_of);
-    void end(pid_t pid, const GrowthBook::Holder& holder, std::optional<SpaceId> still);
-    void read_spaces(const ProcessTable& processes, bool all);
+    // The last state of a process that has ended.
+    struct Ended {
+        Seconds at{};                        // boot clock
+        std::vector<SiteGrowth> resident{};  // without roles
+        std::vector<SiteGrowth> mapped{};
+        std::vector<SiteGrowth> tensors_host{};
+        std::int64_t unknown_resident = 0;  // at stacks without names
+        std::int64_t start_bytes = 0;
+        std::optional<std::uint64_t> checked_ns{};  // see ResidentRecorder
+    };
+    void keep_last(const TrackedProcess& process);
+    std::vector<SiteGrowth> named(const std::vector<HeldAtStack>& held, const RoleKey& role = {}) const;
+    void end_all(const std::vector<TrackedProcess>& ended);
+    void end(pid_t pid, std::optional<SpaceId> still);
+    void read_spaces(const ProcessTable& processes);
     void make_room();
     void mind_budget();
     Seconds cpu_of_growing() const;
-    GrowthPlane resident_plane(const TargetSnapshot& target, SiteNames& names);
-    GrowthPlane mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held, SiteNames& names);
-    GrowthPlane gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held, SiteNames& names);
-    template <class AtStack>
-    GrowthPlane held_plane(const TargetSnapshot& target, const std::vector<AtStack>& stacks, SiteNames& names);
+    std::vector<SiteGrowth> kept_at_sites(const std::vector<Process>& processes);
+    void explain(Growth& growth, const TargetSnapshot& target);
+    SitePlanes site_planes(const TargetSnapshot& target);
+    std::optional<Seconds> pages_checked(const TargetSnapshot& target);
+    SitePlane resident_plane(const TargetSnapshot& target);
+    SitePlane mapped_plane(const TargetSnapshot& target, const MappedRecorder::Held& held);
+    SitePlane gpu_plane(const TargetSnapshot& target, const CudaRecorder::Held& held);
+    SitePlane tensors_plane(const TargetSnapshot& target, const HostTensorRecorder::Held& held);
+    // `ended`: the plane of processes that have ended; null: none is kept.
+    SitePlane held_plane(const TargetSnapshot& target, const std::vector<HeldAtStack>& stacks,
+                         std::vector<SiteGrowth> Ended::* ended);
 
     SysRoot root_;
     std::shared_ptr<ReadHelpers> reads_;
     GrowthStacks& stacks_;
     const CudaRecorder& gpu_;
+    HostTensorRecorder& host_tensors_;
     NativeSymbols symbols_;
     PythonWatch python_;
     PythonCodes codes_;
+    ResidentRecorder resident_;
     MappedRecorder mapped_;
     HookBudget budget_;
     std::map<pid_t, std::deque<Deferred>> deferred_{};
@@ -113,13 +134,14 @@ class GrowthRecorder {
     std::set<pid_t> executed_{};        // since the last tick
     std::set<pid_t> replaced_{};        // processes whose known maps are those of the program before an exec
     std::uint64_t begun_revision_ = 0;  // of the process table, when all its processes were followed
-    std::uint64_t seen_bookings_ = 0;
-    std::uint64_t unread_stacks_ = 0;  // of processes that ended before their address space was read
-    std::set<RunId> kept_runs_{};
+    std::uint64_t unread_stacks_ = 0;   // of processes that ended before their address space was read
 
-    std::mutex mutex_{};                     // guards the members below
-    std::map<pid_t, SpaceGrowth> spaces_{};  // of running processes at the last tick, as old as the rest of a report
-    GrowthBook book_;
+    std::mutex mutex_{};                       // guards the members below
+    std::map<pid_t, FollowedSpace> spaces_{};  // of running processes at the last tick
+    std::map<ProcessId, Ended> ended_{};
+    bool was_paused_ = false;
+    CallSites sites_;
+    GrowthHistories history_{};
 };
 
 }  // namespace memscope

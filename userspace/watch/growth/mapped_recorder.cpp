@@ -28,8 +28,10 @@ void MappedRecorder::drain(Session& session) {
     const std::lock_guard lock(mutex_);
     session.drain({.range = [this](const RangeEvent& event) {
         growth_.apply(event);
+        listener_.event(event);
         if (const auto reading = readings_.find(event.id); reading != readings_.end()) note(reading->second, event);
     }});
+    listener_.drained();
 }
 
 void MappedRecorder::note(Reading& reading, const RangeEvent& event) {
@@ -110,6 +112,20 @@ MappedRecorder::Held MappedRecorder::held(const std::vector<Process>& processes)
         held.reserved += number(totals.reserved);
     }
     return held;
+}
+
+std::vector<HeldAtStack> MappedRecorder::held(const ProcessId& process) const {
+    std::vector<HeldAtStack> held;
+    const std::lock_guard lock(mutex_);
+    if (const auto found = growth_.find_ended(process))
+        for (const auto& [stack, bytes] : found->ranges.totals().stacks)
+            held.push_back({process, StackId{stack}, number(bytes.sum())});
+    return held;
+}
+
+void MappedRecorder::forget_ended() {
+    const std::lock_guard lock(mutex_);
+    growth_.forget_ended();
 }
 
 std::vector<StackId> MappedRecorder::mapped_by(const ProcessId& process,

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -18,7 +19,12 @@ namespace memscope {
 // Keeps the mapped ranges of all watched processes. Everything except held() belongs to the thread of the ticks.
 class MappedRecorder {
   public:
-    explicit MappedRecorder(std::shared_ptr<ReadHelpers> reads) : reads_(std::move(reads)) {}
+    struct Listener {
+        std::function<void(const RangeEvent&)> event{};  // every one, in order
+        std::function<void()> drained{};                 // no more events for now
+    };
+    MappedRecorder(std::shared_ptr<ReadHelpers> reads, Listener listener)
+        : reads_(std::move(reads)), listener_(std::move(listener)) {}
 
     void take_events(Session& session);
     void begin(const TrackedProcess& process);  // starts to follow a process
@@ -26,18 +32,15 @@ class MappedRecorder {
 
     // From any thread.
     struct Held {
-        struct AtStack {
-            ProcessId process{};
-            StackId stack = kNoStack;
-            std::int64_t bytes = 0;
-        };
-        std::vector<AtStack> stacks{};
+        std::vector<HeldAtStack> stacks{};
         std::int64_t unknown = 0;   // mapped while events were lost
         std::int64_t left_out = 0;  // of address spaces with too many ranges
         std::int64_t file = 0;
         std::int64_t reserved = 0;
     };
     Held held(const std::vector<Process>& processes) const;
+    std::vector<HeldAtStack> held(const ProcessId& process) const;  // also just after its end
+    void forget_ended();
     std::set<StackId> stacks() const;  // all stacks that hold memory
     // For each range of a process the stack that mapped most of it. kNoStack: not known, or mapped before watching
     // began.
@@ -61,6 +64,7 @@ class MappedRecorder {
     Reading take(std::map<ProcessId, Reading>::iterator reading);
 
     std::shared_ptr<ReadHelpers> reads_;
+    Listener listener_;
     std::map<ProcessId, Reading> readings_{};
     std::size_t since_count_ = 0;  // of all readings
     std::uint64_t numbers_ = 0;

@@ -20,21 +20,20 @@ const NativeFrame& SiteNames::named(const NativeLocation& location) {
     return place->second;
 }
 
-GrowthPlane SiteNames::plane(std::vector<BookedGrowth> booked) {
+GrowthPlane SiteNames::plane(std::vector<SiteGrowth> growths) {
     struct Sum {
         CallSitePtr site{};
         GrowthSite growth{};
     };
-    const auto place = [](const BookedGrowth& one) { return std::tuple(one.site.get(), one.role); };
-    std::sort(booked.begin(), booked.end(),
-              [&](const BookedGrowth& a, const BookedGrowth& b) { return place(a) < place(b); });
+    const auto place = [](const SiteGrowth& one) { return std::tuple(one.site.get(), one.role); };
+    std::sort(growths.begin(), growths.end(),
+              [&](const SiteGrowth& a, const SiteGrowth& b) { return place(a) < place(b); });
     std::vector<Sum> sums;
-    for (BookedGrowth& one : booked) {
+    for (SiteGrowth& one : growths) {
         if (sums.empty() || sums.back().site != one.site || sums.back().growth.role != one.role)
             sums.push_back({std::move(one.site), {.role = one.role}});
         GrowthSite& growth = sums.back().growth;
         growth.bytes += one.bytes;
-        growth.living_bytes += one.living ? one.bytes : 0;
         growth.pids.push_back(one.pid);
     }
     std::stable_sort(sums.begin(), sums.end(),

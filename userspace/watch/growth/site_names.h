@@ -7,7 +7,7 @@
 
 #include "model/growth/growth.h"
 #include "sources/elf/native_symbols.h"
-#include "watch/growth/growth_book.h"
+#include "watch/growth/call_sites.h"
 
 namespace memscope {
 
@@ -22,12 +22,11 @@ class SiteNames {
     SiteNames(NativeSymbols& symbols, NativeReads::Wait wait) : symbols_(symbols), wait_(wait) {}
 
     // Merges the growth of several processes at one site.
-    GrowthPlane plane(std::vector<BookedGrowth> booked);
+    GrowthPlane plane(std::vector<SiteGrowth> growths);
+    const NativeFrame& named(const NativeLocation& location);
 
   private:
     using Place = std::tuple<std::shared_ptr<Module>, std::uint64_t, bool>;
-
-    const NativeFrame& named(const NativeLocation& location);
 
     NativeSymbols& symbols_;
     NativeReads::Wait wait_;

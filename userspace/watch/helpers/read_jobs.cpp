@@ -9,6 +9,7 @@
 
 #include "base/text.h"
 #include "sources/gpu/cuda_library.h"
+#include "sources/gpu/host_tensor_library.h"
 #include "sources/gpu/torch_library.h"
 #include "sources/heap/heap_census.h"
 #include "sources/proc/numa.h"
@@ -84,6 +85,8 @@ class Helper {
                 return done<NodesJob>(job);
             case ReadJob::heap:
                 return done<HeapJob>(job);
+            case ReadJob::pages:
+                return done<PagesJob>(job);
         }
         return failed();
     }
@@ -147,6 +150,18 @@ class Helper {
                 .began_ns = began_ns, .read_ns = ended_ns, .pages = pages ? std::optional(*pages) : std::nullopt}};
     }
 
+    Result<PagesAnswer> answer_to(const PagesJob& job) const {
+        const Seconds began_cpu = thread_cpu_time();
+        PagesAnswer answer{.began_ns = read_clock().boot_ns};
+        const auto process = open_process(root_, job.id);
+        if (!process) return system_error(ESRCH, "read pagemap");
+        auto absent = absent_pages(*process, job.addresses, Bytes{static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))});
+        if (!absent) return absent.error();
+        answer.absent = *std::move(absent);
+        answer.cpu = thread_cpu_time() - began_cpu;
+        return answer;
+    }
+
     Result<LibraryAnswer> answer_to(const LibraryJob& job) const {
         auto answer = open_library(job);
         // If the process has ended, the error says nothing about the file.
@@ -169,10 +184,15 @@ class Helper {
             if (!library) return library.error();
             answer.cuda = std::move(library->places);
             file = std::move(library->file);
-        } else {
+        } else if (job.kind == LibraryKind::torch) {
             auto library = open_torch_library(root_, job.pid, job.mapped);
             if (!library) return library.error();
             answer.torch = std::move(library->places);
+            file = std::move(library->file);
+        } else {
+            auto library = open_host_tensor_library(root_, job.pid, job.mapped);
+            if (!library) return library.error();
+            answer.host_tensors = std::move(library->places);
             file = std::move(library->file);
         }
         if (auto allowed = refuse_fuse(file, job.mapped.path); !allowed) return allowed.error();

@@ -9,6 +9,7 @@
 #include "analysis/sharing/read_schedule.h"
 #include "base/files.h"
 #include "kernel/features/cuda_calls.h"
+#include "kernel/features/host_tensors.h"
 #include "kernel/features/torch_probes.h"
 #include "model/heap.h"
 #include "model/memory.h"
@@ -26,7 +27,20 @@ namespace memscope {
 
 // The jobs that helpers do for the watcher: see ProcessReader. `number` distinguishes two reads of the same process.
 
-enum class ReadJob : std::uint32_t { details, maps, python, code, module, symbols, sharing, library, shm, nodes, heap };
+enum class ReadJob : std::uint32_t {
+    details,
+    maps,
+    python,
+    code,
+    module,
+    symbols,
+    sharing,
+    library,
+    shm,
+    nodes,
+    heap,
+    pages
+};
 
 struct DetailsJob {  // command line, environment
     static constexpr ReadJob kKind = ReadJob::details;
@@ -105,12 +119,13 @@ struct SharingJob {
     pid_t asked_of() const { return id.pid; }
 };
 
-enum class LibraryKind : std::uint32_t { cuda, torch };
+enum class LibraryKind : std::uint32_t { cuda, torch, host_tensors };
 struct LibraryAnswer {
     Fd file{};  // O_PATH, because closing a FUSE file that is open for reading waits for its server
     std::vector<CudaPlace> cuda{};
     std::vector<TorchPlace> torch{};
-    auto fields() { return std::tie(file, cuda, torch); }
+    std::vector<HostTensorPlace> host_tensors{};
+    auto fields() { return std::tie(file, cuda, torch, host_tensors); }
 };
 struct LibraryJob {
     static constexpr ReadJob kKind = ReadJob::library;
@@ -149,6 +164,22 @@ struct HeapJob {  // a census of the heap; only for ReadHelpers::heap
     std::uint64_t number = 0;
     auto fields() { return std::tie(pid, number); }
     pid_t asked_of() const { return pid; }
+};
+
+struct PagesAnswer {
+    std::vector<std::uint64_t> absent{};
+    std::uint64_t began_ns = 0;  // boot clock: before they were read
+    Seconds cpu{};
+    auto fields() { return std::tie(absent, began_ns, cpu); }
+};
+struct PagesJob {  // which of these pages of a process are gone
+    static constexpr ReadJob kKind = ReadJob::pages;
+    using Answer = PagesAnswer;
+    ProcessId id{};
+    std::uint64_t number = 0;
+    std::vector<std::uint64_t> addresses{};  // ascending
+    auto fields() { return std::tie(id.pid, id.start_ns, number, addresses); }
+    pid_t asked_of() const { return id.pid; }
 };
 
 // Runs in a helper process: does jobs until the socket is closed.

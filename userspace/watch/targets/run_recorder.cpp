@@ -32,31 +32,4 @@ void RunRecorder::look_at(const ProcessTable& processes, WatchedTargets& targets
     }
 }
 
-void RunRecorder::show(const TargetSnapshot& target) {
-    shown_.insert(target.run);
-    for (const Death& death : target.deaths) shown_.insert(death.run);
-}
-
-void RunRecorder::end_tick(const Snapshot& snapshot, WatchedTargets& targets) {
-    targets.run_numbers().end_tick();
-    shown_.clear();
-    for (const TargetSnapshot& target : snapshot.targets) show(target);
-}
-
-std::set<RunId> RunRecorder::kept(const WatchedTargets& targets) const {
-    std::set<RunId> kept = shown_;
-    for (const auto& [id, target] : targets.all()) {
-        kept.insert(target.runs.current());
-        if (target.runs.previous() != kNoRun) kept.insert(target.runs.previous());
-    }
-    return kept;
-}
-
-std::vector<RunId> runs_around(const TrackedProcess& process, WatchedTargets& targets) {
-    std::vector<RunId> runs;
-    for (const TargetState* target : targets.around(process.last_target()))
-        runs.push_back(target->runs.of(process.task.id));
-    return runs;
-}
-
 }  // namespace memscope

@@ -50,7 +50,7 @@ bool TargetReader::read(const Sources& sources, WatchedTargets& targets, const M
         sources.cuda.describe(out.processes, out.gpu);
         out.shm = target.shm.read(sources.helpers.quick, out.processes, now_ns);
         if (sources.growth && target.judge.wants_lines(std::chrono::nanoseconds(now_ns)))
-            out.lines = sources.growth->lines(target.runs.current(), out.processes);
+            out.lines = sources.growth->lines(out.processes);
     }
     return all_exist;
 }

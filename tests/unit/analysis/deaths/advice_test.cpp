@@ -66,8 +66,14 @@ TEST(Advice, GrowthAtAConstantRateIsNotToldToGetMoreRoom) {
                                   HasSubstr("4 min"))));
 }
 
-TEST(Advice, WithoutACallSiteItSaysHowToGetOne) {
-    EXPECT_THAT(advice_for(test::dead_job(), ""), Contains(HasSubstr("no call site is known")));
+TEST(Advice, WithoutGrowthItSaysHowToGetACallSite) {
+    DeathReport report = test::dead_job();
+    report.growth.reset();
+    EXPECT_THAT(advice_for(report, ""), Contains(HasSubstr("no call site is known")));
+}
+
+TEST(Advice, WithoutAnOwnerNoLineIsNamed) {
+    EXPECT_THAT(advice_for(test::dead_job(), ""), Contains(HasSubstr("which line keeps the memory is not known")));
 }
 
 TEST(Advice, AFlatJobNeedsMoreRoomOrLess) {

@@ -262,6 +262,28 @@ TEST(DeathAfterACudaFailure, IsOfWhatFailedLast) {
     EXPECT_EQ(cause_of(words), "cuda_oom");
 }
 
+TEST(DeathAfterAFailedAllocation, OfPyTorchHasTheSizeOfTheTensor) {
+    LastWords words = exited_with(1);
+    words.host_failure = HostTensorFailure{.time_ns = words.time_ns - kSecond, .size = Bytes{std::uint64_t{8} << 30}};
+    const auto alone = decide_death(words, {});
+    ASSERT_TRUE(alone && alone->allocation);
+    EXPECT_EQ(name_of(alone->cause), "alloc_failed");
+    EXPECT_EQ(alone->allocation->tensor, Bytes{std::uint64_t{8} << 30});
+    EXPECT_EQ(alone->allocation->call, "");
+    EXPECT_EQ(alone->allocation->before_exit, Seconds{1});
+    words.failure = failed(MS_FAILED_MMAP, MS_REASON_ENOMEM, 2 * kSecond);
+    const auto both = decide_death(words, {});
+    EXPECT_EQ(both->allocation->call, "mmap");
+    EXPECT_EQ(both->allocation->tensor, Bytes{std::uint64_t{8} << 30});
+    EXPECT_EQ(both->allocation->before_exit, Seconds{1});
+    words.host_failure->time_ns = words.time_ns - MS_FAILURE_EXPLAINS_NS;
+    EXPECT_FALSE(decide_death(words, {})->allocation->tensor) << "too long ago";
+    words.gpu_failure = GpuFailure{.time_ns = words.time_ns - kSecond, .size = Bytes{1}};
+    EXPECT_EQ(cause_of(words), "cuda_oom");
+    words.host_failure->time_ns = words.time_ns - kSecond / 2;
+    EXPECT_EQ(cause_of(words), "alloc_failed");
+}
+
 TEST(DeathAfterAFailedAllocation, OfAFileNamesItsFileSystem) {
     LastWords words = exited_with(1);
     words.failure = failed(MS_FAILED_FALLOCATE, MS_REASON_ENOSPC, 1);

@@ -7,7 +7,6 @@ namespace {
 
 GrowthSite site(std::int64_t bytes, pid_t pid, int line, std::uint64_t offset = 0, const char* symbol = "memset") {
     return {.bytes = bytes,
-            .living_bytes = bytes,
             .role = {Role::trainer, 0},
             .pids = {pid},
             .python = {{"step", "train.py", line}},
@@ -18,7 +17,6 @@ TEST(MergedSites, AreOneWhereverInAFunctionTheyStand) {
     const auto merged = merged_sites({site(100, 7, 11, 0x10), site(200, 8, 11, 0x20), site(50, 7, 11, 0x30)});
     ASSERT_EQ(merged.size(), 1U);
     EXPECT_EQ(merged[0].bytes, 350);
-    EXPECT_EQ(merged[0].living_bytes, 350);
     EXPECT_EQ(merged[0].pids, (std::vector<pid_t>{7, 8}));
 }
 
@@ -42,20 +40,44 @@ TEST(MergedSites, StandLargestFirstWithWhatWasGivenBackAtTheEnd) {
 
 TEST(MergedSites, LeaveOutWhatCameToNothing) { EXPECT_TRUE(merged_sites({site(10, 7, 1), site(-10, 7, 1)}).empty()); }
 
-TEST(SitesMergedByLine, AreOneWhateverNativeCodeTheyCalled) {
-    const auto merged = merged_by_line({site(300, 7, 11, 0, "memset"), site(100, 8, 11, 0, "memcpy"), site(50, 7, 12)});
-    ASSERT_EQ(merged.size(), 2U);
-    EXPECT_EQ(merged[0].bytes, 400);
-    EXPECT_EQ(merged[0].native.front().symbol, "memset") << "the native frames of the largest site";
-    EXPECT_EQ(merged[0].pids, (std::vector<pid_t>{7, 8}));
+GrowthSite called_from(std::int64_t bytes, pid_t pid, const char* library, const char* caller) {
+    GrowthSite site{.bytes = bytes, .role = {Role::trainer, 0}, .pids = {pid}};
+    if (*library) site.python.push_back({library, "/opt/lib/python3.11/site-packages/torch/nn.py", 5});
+    site.python.push_back({"validate", "/job/train.py", 60});
+    site.python.push_back({caller, "/job/train.py", 90});
+    return site;
 }
 
-TEST(SitesMergedByLine, WithoutPythonStayAsTheyAre) {
+TEST(OwnLines, SumAllStacksWithTheSameInnermostOwnLine) {
+    const auto lines = own_lines({called_from(100, 8, "forward", "resume"), called_from(300, 7, "", "main"),
+                                  called_from(40, 7, "copy", "main"), site(50, 7, 12)});
+    ASSERT_EQ(lines.size(), 2U);
+    EXPECT_EQ(lines[0].site.bytes, 440);
+    EXPECT_EQ(lines[0].stacks, 3U);
+    EXPECT_EQ(lines[0].site.pids, (std::vector<pid_t>{7, 8}));
+    EXPECT_EQ(lines[0].site.python.back().function, "main") << "the frames of the largest stack";
+    EXPECT_EQ(lines[1].stacks, 1U);
+}
+
+TEST(OwnLines, StayApartByRoleAndFunction) {
+    GrowthSite worker = called_from(1, 9, "", "main");
+    worker.role = {Role::dataloader_worker, {}};
+    GrowthSite other = called_from(1, 9, "", "main");
+    other.python[0].function = "evaluate";
+    EXPECT_EQ(own_lines({called_from(1, 7, "", "main"), worker, other}).size(), 3U);
+}
+
+TEST(OwnLines, ASumThatDoesNotFitStaysInRange) {
+    const auto lines = own_lines({called_from(INT64_MAX, 7, "", "main"), called_from(INT64_MAX, 7, "", "resume")});
+    EXPECT_EQ(lines.at(0).site.bytes, INT64_MAX);
+}
+
+TEST(OwnLines, StacksWithoutPythonStayAsTheyAre) {
     GrowthSite a = site(300, 7, 11);
     GrowthSite b = site(100, 7, 11, 0, "memcpy");
     a.python.clear();
     b.python.clear();
-    EXPECT_EQ(merged_by_line({a, b}).size(), 2U);
+    EXPECT_EQ(own_lines({a, b}).size(), 2U);
 }
 
 std::vector<PythonFrame> frames(std::initializer_list<const char*> files) {

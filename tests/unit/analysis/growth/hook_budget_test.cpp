@@ -40,6 +40,27 @@ TEST(HookBudget, TakesOffOneThatCostsMoreAndPutsItBackAfterAMinute) {
     EXPECT_FALSE(budget.is_off());
 }
 
+TEST(HookBudget, TakesOffAnExpensiveOneBeforeTheEndOfTheWindow) {
+    HookBudget budget(0.01, Seconds{60});
+    double now = 0;
+    double hook = 0;
+    EXPECT_EQ(window(budget, now, hook, 0.1), Advice::take_off);
+    // 0.1 s per second are 0.6 s after six seconds, which is 1 % of the CPU time of a minute.
+    EXPECT_GE(now, 6);
+    EXPECT_LE(now, 8);
+}
+
+TEST(HookBudget, LetsAHookStayThatCostsMuchInAShortBurst) {
+    HookBudget budget(0.01, Seconds{60});
+    double now = 0;
+    double hook = 0;
+    for (int second = 0; second < 300; ++second) {
+        now += 1;
+        hook += second % 60 == 30 ? 0.2 : 0.001;
+        EXPECT_EQ(budget.consider(Seconds{now}, Seconds{hook}, used(Seconds{now})), Advice::stay);
+    }
+}
+
 TEST(HookBudget, PausesLongerEachTimeUpToTenMinutes) {
     HookBudget budget(0.01, Seconds{60});
     double now = 0;

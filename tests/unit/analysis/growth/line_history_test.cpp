@@ -76,6 +76,43 @@ TEST(LineHistory, NamesNobodyWhereOneLineTakesWhatAnotherGivesBack) {
     EXPECT_FALSE(looks.growing());
 }
 
+TEST(LineHistory, NamesTheLineThatKeepsMemoryNotTheOneThatTouchedItFirst) {
+    Looks looks;
+    for (int i = 0; i < 6; ++i)
+        looks.at({{kTrainer, "backward", i * 50 * kMiB}, {kTrainer, "validate", i * kMiB, i * 40 * kMiB}});
+    ASSERT_TRUE(looks.growing());
+    EXPECT_EQ(looks.growing()->most, "validate");
+    EXPECT_TRUE(looks.growing()->keeps);
+    EXPECT_NEAR(looks.growing()->share, 40.0 / 51, 0.01);
+}
+
+TEST(LineHistory, ALineThatKeepsLessThanHalfIsNotTheOwner) {
+    Looks looks;
+    for (int i = 0; i < 6; ++i) looks.at({{kTrainer, "step", i * 50 * kMiB, i * 20 * kMiB}});
+    ASSERT_TRUE(looks.growing());
+    EXPECT_FALSE(looks.growing()->keeps);
+}
+
+TEST(LineHistory, MemoryOfALineThatIsGoneWasGivenBack) {
+    Looks looks;
+    for (int i = 0; i < 10; ++i) {
+        std::vector<LineGrowth> lines;
+        if (i % 2 == 1) lines.push_back({kTrainer, "validate", 200 * kMiB});
+        looks.at(std::move(lines));
+    }
+    EXPECT_FALSE(looks.growing()) << "a spike is no growth";
+}
+
+TEST(LineHistory, NamesTheKeeperUnderSpikesOfOthers) {
+    Looks looks;
+    for (int i = 0; i < 10; ++i)
+        looks.at({{kTrainer, "step", i % 2 * 200 * kMiB}, {kTrainer, "validate", i * 30 * kMiB, i * 30 * kMiB}});
+    ASSERT_TRUE(looks.growing());
+    EXPECT_EQ(looks.growing()->most, "validate");
+    EXPECT_FALSE(at_same_lines(*looks.growing()) || at_new_lines(*looks.growing()))
+        << "spikes are no evidence for a leak";
+}
+
 TEST(LineHistory, KeepsRolesApart) {
     Looks looks;
     for (int i = 0; i < 6; ++i) looks.at({{kTrainer, "flat", 900 * kMiB}, {kWorker, "leak", i * 20 * kMiB}});

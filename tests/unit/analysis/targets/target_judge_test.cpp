@@ -87,10 +87,11 @@ TEST(TargetJudge, NamesTheRoleAndTheProcessThatLeak) {
 }
 
 // The same job with the line where the trainer grows, in every reading of lines.
-TargetSnapshot job_that_grows_at(const char* line, double seconds) {
+TargetSnapshot job_that_grows_at(const char* line, double seconds, bool keeps = true) {
     const auto grown = static_cast<std::uint64_t>(seconds) * kMiB / 2;
     TargetSnapshot target = job(2 * kGiB + grown);
-    target.lines = {{{Role::trainer, std::nullopt}, line, static_cast<std::int64_t>(grown)}};
+    const auto bytes = static_cast<std::int64_t>(grown);
+    target.lines = {{{Role::trainer, std::nullopt}, line, bytes, keeps ? bytes : 0}};
     return target;
 }
 
@@ -102,9 +103,17 @@ TEST(TargetJudge, NamesTheLineThatGrowsAgainAndAgain) {
     EXPECT_EQ(whole->lines->most, "validate (train.py:35)");
     EXPECT_THAT(
         whole->explanation,
-        HasSubstr("It grows at the same lines again and again, most of it lately (100 %) at validate (train.py:35)."));
+        HasSubstr("It grows at the same lines again and again: validate (train.py:35) keeps most of it (100 %)."));
     ASSERT_TRUE(watched.of(Role::trainer)->lines);
     EXPECT_FALSE(watched.of(Role::launcher)->lines);
+}
+
+TEST(TargetJudge, DoesNotNameTheLineThatTouchedMemoryFirst) {
+    Watched watched;
+    watched.run(3600, [](double t) { return job_that_grows_at("backward (train.py:50)", t, false); });
+    const std::string& text = watched.latest.verdict()->explanation;
+    EXPECT_THAT(text, HasSubstr("It grows at the same lines again and again: which line keeps it is not known"));
+    EXPECT_THAT(text, testing::Not(HasSubstr("backward")));
 }
 
 // The time at which a leak that begins after half an hour gets the verdict leaking.

@@ -84,6 +84,12 @@ TEST(DeathJson, HasTheMappingOfASigbusAndTheCallThatFailed) {
     EXPECT_EQ(with_call["allocation"]["call"], "mmap");
     EXPECT_EQ(with_call["allocation"]["size_bytes"], 64U);
     EXPECT_EQ(with_call["exit_status"], 1);
+    EXPECT_TRUE(with_call["allocation"]["tensor_bytes"].is_null());
+    refused.allocation = FailedAllocation{.tensor = Bytes{64}};
+    const Json of_torch = parsed(refused);
+    EXPECT_TRUE(of_torch["allocation"]["call"].is_null());
+    EXPECT_TRUE(of_torch["allocation"]["reason"].is_null());
+    EXPECT_EQ(of_torch["allocation"]["tensor_bytes"], 64U);
 }
 
 TEST(DeathJson, SaysHowLongAfterTheFailedCallTheDriverWasAsked) {

@@ -27,8 +27,9 @@ TEST(DeathBlock, SaysWhatHappenedWhichRolesHeldMemoryAndWhatToDo) {
                     "             anon 490 MiB, shmem 2.0 MiB, file 8.0 MiB, kernel 8.0 MiB",
                     "  held by    trainer 440 MiB, dataloader worker 40 MiB, launcher 10 MiB",
                     "  verdict    leaking; its own limit was expected in 12 s (10 s to 15 s)",
-                    "  precursors near_limit for 45 s", "  grew       400 MiB at /job/history.py:41 History.append",
-                    "  to do      It was leaking: look at what is kept.",
+                    "  precursors near_limit for 45 s",
+                    "  grew       History.append (history.py:41) keeps 400 MiB more than when",
+                    "             watching began.", "  to do      It was leaking: look at what is kept.",
                     "  details    memscope report /var/lib/memscope/death-1.json"));
 }
 
@@ -76,12 +77,13 @@ DeathReport crowded() {
     for (int rank = 0; rank < 200; ++rank) target.roles[{Role::trainer, rank}] = {.anon = {1}, .processes = 1};
     for (const PrecursorKind kind : kPrecursorKinds) target.precursors.push_back({kind, 1, sentence});
     report.growth->resident.sites[0].python[0] = {endless, endless, 5};
+    report.growth->sentence = sentence;
     return report;
 }
 
 TEST(DeathBlock, IsShortAndNarrowForAnyReport) {
     const auto lines = death_block(crowded(), std::string(300, 'f'));
-    EXPECT_LE(lines.size(), 16);
+    EXPECT_LE(lines.size(), 18);
     EXPECT_THAT(lines.back(), testing::EndsWith(std::string(300, 'f')));  // a cut path cannot be used
     for (std::size_t i = 1; i + 1 < lines.size(); ++i) EXPECT_LE(display_width(lines[i]), 80) << lines[i];
 }
@@ -103,6 +105,8 @@ DeathReport hostile() {
         process.command = std::make_shared<const std::string>(evil);
     }
     report.growth->resident.sites[0].python[0] = {evil, evil, 5};
+    report.growth->mapped.sites[0].python[0] = {evil, evil, 5};
+    report.growth->sentence = report.growth->owner->place = evil;
     report.events.push_back({1, evil, evil});
     report.advice = {evil};
     report.deaths.push_back(death);
@@ -132,10 +136,21 @@ TEST(DeathStory, HasSentenceTimelineHoldersAndAdvice) {
          {"2025-11-15 15:03:38 UTC, train (cgroup)", "TIMELINE (UTC)", "  14:55:18    -8 min  warm-up ended",
           "  15:02:53     -45 s  near_limit: 97 %", "  15:03:38         0  The kernel killed",
           "held 440 MiB to 499 MiB in the last 59 s, 499 MiB at the end", "MEMORY OF THE JOB, 1 s BEFORE THE DEATH",
-          "    101  └─ python3 -u train.py", "WHAT GREW", "400 MiB  trainer", "/job/history.py:41 History.append",
+          "    101  └─ python3 -u train.py", "WHAT GREW\n  History.append (history.py:41) keeps 400 MiB",
+          "mapped and not unmapped, since watching began", "400 MiB  trainer", "/job/history.py:41 History.append",
           "WHAT TO DO\n- It was leaking: look at what is kept.\n- A higher limit"})
         EXPECT_THAT(story, HasSubstr(part));
     EXPECT_THAT(story, Not(HasSubstr("PROCESSES THAT DIED")));
+}
+
+TEST(DeathStory, SaysWhenThePagesOfFirstTouchersWereChecked) {
+    DeathReport report = test::dead_job();
+    report.growth->owner.reset();
+    EXPECT_THAT(death_story(report, false), HasSubstr("memscope had not checked yet"));
+    report.growth->pages_checked = Seconds{12};
+    EXPECT_THAT(death_story(report, false), HasSubstr("memscope checked 12 s before"));
+    report.growth->resident_method = ResidentMethod::first_touch;
+    EXPECT_THAT(death_story(report, false), Not(HasSubstr("checked 12 s")));
 }
 
 TEST(DeathStory, ListsTheOthersThatDied) {

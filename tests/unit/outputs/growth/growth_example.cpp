@@ -7,7 +7,6 @@ constexpr const char* kTorch = "/opt/venv/lib/python3.11/site-packages/torch/";
 
 GrowthSite losses() {
     return {.bytes = 900 * kMiB,
-            .living_bytes = 900 * kMiB,
             .role = {Role::trainer, 0},
             .pids = {101},
             .python = {{"History.append", "/home/ada/job/history.py", 41},
@@ -22,7 +21,6 @@ GrowthSite losses() {
 
 GrowthSite workers() {
     return {.bytes = 300 * kMiB,
-            .living_bytes = 100 * kMiB,
             .role = {Role::dataloader_worker, 0},
             .pids = {110, 111, 112},
             .python = {{"stack", std::string(kTorch) + "functional.py", 77},
@@ -35,7 +33,6 @@ GrowthSite workers() {
 
 GrowthSite native_only() {
     return {.bytes = 40 * kMiB,
-            .living_bytes = 40 * kMiB,
             .role = {Role::other, {}},
             .pids = {120},
             .native = {{"std::vector<float>::resize", "/opt/bin/server", 0x4242}, {"", "[vdso]", 0x10}}};
@@ -53,7 +50,6 @@ GrowthReport grown() {
     report.growth.resident.unattributed = {{"external", -3 * kMiB}, {"other", 12 * kMiB}};
     GrowthSite buffers = losses();
     buffers.bytes = 2048 * kMiB;
-    buffers.living_bytes = 2048 * kMiB;
     report.growth.mapped.sites = {buffers};
     report.growth.mapped.unattributed = {{"exited", 5 * kMiB}};
     report.growth.file_mapped_bytes = 700 * kMiB;
@@ -72,8 +68,7 @@ GrowthReport hostile_growth() {
         {.bytes = INT64_MIN},
     };
     report.growth.resident.unattributed = {{"why\n;\x1b]0;title\x07", INT64_MAX}, {"", INT64_MAX}};
-    report.growth.mapped.sites = {{.bytes = INT64_MAX, .living_bytes = INT64_MIN},
-                                  {.bytes = INT64_MAX, .pids = std::vector<pid_t>(1000, 1)}};
+    report.growth.mapped.sites = {{.bytes = INT64_MAX}, {.bytes = INT64_MAX, .pids = std::vector<pid_t>(1000, 1)}};
     report.growth.file_mapped_bytes = INT64_MIN;
     return report;
 }

@@ -18,7 +18,6 @@ TEST(GrowthJson, HasTheKeysOfTheContract) {
     EXPECT_EQ(json["target"]["name"], "train");
     const Json& site = json["resident"][0];
     EXPECT_EQ(site["bytes"], 900 * test::kMiB);
-    EXPECT_EQ(site["living_bytes"], 900 * test::kMiB);
     EXPECT_EQ(site["role"], "trainer");
     EXPECT_EQ(site["rank"], 0);
     EXPECT_EQ(site["pids"], Json({101}));
@@ -29,6 +28,24 @@ TEST(GrowthJson, HasTheKeysOfTheContract) {
     EXPECT_EQ(json["mapped"][0]["bytes"], 2048 * test::kMiB);
     EXPECT_EQ(json["apart"],
               Json({{"file_mapped_bytes", 700 * test::kMiB}, {"reserved_bytes", std::int64_t{13} << 30U}}));
+}
+
+TEST(GrowthJson, SaysWhichTimeItIsAbout) {
+    GrowthReport report = test::grown();
+    Json json = json_of(report);
+    EXPECT_TRUE(json["since_seconds"].is_null());
+    EXPECT_EQ(json["at"], "now");
+    EXPECT_TRUE(json["owner"].is_null());
+    report.growth.span = {.since = Seconds{580}, .after_warmup = false, .peak = 1759999000.0};
+    report.growth.sentence = "It is known.";
+    report.growth.owner = GrowthOwner{.plane = PlaneKind::tensors_host, .place = "validate (train.py:60)", .bytes = 7};
+    json = json_of(report);
+    EXPECT_EQ(json["since_seconds"], 580);
+    EXPECT_EQ(json["at"], "peak");
+    EXPECT_EQ(json["time"], 1759999000.0);
+    EXPECT_EQ(json["sentence"], "It is known.");
+    EXPECT_EQ(json["owner"]["plane"], "tensors_host");
+    EXPECT_EQ(json["owner"]["line"], "validate (train.py:60)");
 }
 
 TEST(GrowthJson, AbsentIsNullNeverZero) {

@@ -106,14 +106,14 @@ Profile read_profile(const std::string& bytes) {
 
 TEST(GrowthPprof, HasOneSampleTypeForEachPlane) {
     EXPECT_THAT(read_profile(growth_pprof(test::grown())).types,
-                ElementsAre("resident/bytes", "mapped/bytes", "gpu/bytes", "pinned/bytes"));
+                ElementsAre("resident/bytes", "mapped/bytes", "tensors_host/bytes", "gpu/bytes", "pinned/bytes"));
 }
 
 TEST(GrowthPprof, ASiteInBothPlanesIsOneSampleInnermostFirst) {
     const auto profile = read_profile(growth_pprof(test::grown()));
     const auto* sample = profile.find("History.append /home/ada/job/history.py:41");
     ASSERT_TRUE(sample);
-    EXPECT_THAT(sample->values, ElementsAre(900 * test::kMiB, 2048 * test::kMiB, 0, 0));
+    EXPECT_THAT(sample->values, ElementsAre(900 * test::kMiB, 2048 * test::kMiB, 0, 0, 0));
     EXPECT_THAT(sample->frames,
                 ElementsAre("__memset_generic /usr/lib/libc.so.6:0", "PyObject_Malloc /usr/bin/python3.11:0",
                             "History.append /home/ada/job/history.py:41", "train_step /home/ada/job/train.py:118",
@@ -127,11 +127,11 @@ TEST(GrowthPprof, NothingIsLeftOut) {
     GrowthReport report = test::grown();
     report.top = 2;
     const auto profile = read_profile(growth_pprof(report));
-    EXPECT_THAT(profile.find("[left out: 2 call sites] :0")->values, ElementsAre(32 * test::kMiB, 0, 0, 0));
-    EXPECT_THAT(profile.find("[unattributed: external] :0")->values, ElementsAre(-3 * test::kMiB, 0, 0, 0));
-    EXPECT_THAT(profile.find("[unattributed: exited] :0")->values, ElementsAre(0, 5 * test::kMiB, 0, 0));
+    EXPECT_THAT(profile.find("[left out: 2 call sites] :0")->values, ElementsAre(32 * test::kMiB, 0, 0, 0, 0));
+    EXPECT_THAT(profile.find("[unattributed: external] :0")->values, ElementsAre(-3 * test::kMiB, 0, 0, 0, 0));
+    EXPECT_THAT(profile.find("[unattributed: exited] :0")->values, ElementsAre(0, 5 * test::kMiB, 0, 0, 0));
     EXPECT_THAT(read_profile(growth_pprof(test::grown())).find("free /home/ada/job/train.py:9")->values,
-                ElementsAre(-8 * test::kMiB, 0, 0, 0));
+                ElementsAre(-8 * test::kMiB, 0, 0, 0, 0));
 }
 
 TEST(GrowthPprof, EveryNameIsWrittenOnce) {

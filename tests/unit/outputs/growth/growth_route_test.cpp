@@ -13,7 +13,9 @@ using testing::StartsWith;
 
 struct GrowthRoute : testing::Test {
     Board board;
-    RouteOptions options{.status = true, .growth = [](const std::string& target) {
+    GrowthRequest asked{};
+    RouteOptions options{.status = true, .growth = [this](const std::string& target, const GrowthRequest& request) {
+                             asked = request;
                              return target == "train" ? std::optional(test::grown().growth) : std::nullopt;
                          }};
 
@@ -30,6 +32,20 @@ TEST_F(GrowthRoute, IsOnlyServedWithTheStatus) {
     EXPECT_EQ(get({}).status, 200);
     options.status = false;
     EXPECT_EQ(get({}).status, 404);
+}
+
+TEST_F(GrowthRoute, TextIsSinceTheWarmupAndTheOthersSinceTheStart) {
+    using Since = GrowthRequest::Since;
+    (void)get({{"format", "text"}});
+    EXPECT_EQ(asked.since, Since::warmup);
+    for (const char* format : {"json", "folded", "pprof"}) {
+        (void)get({{"format", format}});
+        EXPECT_EQ(asked, GrowthRequest{}) << format;
+    }
+    (void)get({{"format", "json"}, {"since", "10m"}, {"at", "peak"}});
+    EXPECT_EQ(asked, (GrowthRequest{.since = Since::ago, .ago = Seconds{600}, .at_peak = true}));
+    EXPECT_EQ(get({{"since", "yesterday"}}).status, 400);
+    EXPECT_EQ(get({{"at", "noon"}}).status, 400);
 }
 
 TEST_F(GrowthRoute, AnswersForTheTargetThatIsNamed) {

@@ -23,15 +23,15 @@ struct Sites : testing::Test {
     std::shared_ptr<Module> module =
         std::make_shared<Module>(ModuleWanted{.path = "/lib/libtorch.so"}, std::make_shared<OpenFiles>(0));
 
-    BookedGrowth grown(std::uint64_t offset, std::int64_t bytes, pid_t pid = 5) const {
+    SiteGrowth grown(std::uint64_t offset, std::int64_t bytes, pid_t pid = 5) const {
         CallSite site{.python = {}, .native = {{.module = module, .offset = offset, .is_return = false}}};
         return {.site = std::make_shared<const CallSite>(std::move(site)), .pid = pid, .bytes = bytes};
     }
-    std::vector<BookedGrowth> many() const {
-        std::vector<BookedGrowth> booked;
+    std::vector<SiteGrowth> many() const {
+        std::vector<SiteGrowth> growths;
         for (std::uint64_t i = 0; i < 4 * SiteNames::kMostNamed; ++i)
-            booked.push_back(grown(i, static_cast<std::int64_t>(i) + 1));
-        return booked;
+            growths.push_back(grown(i, static_cast<std::int64_t>(i) + 1));
+        return growths;
     }
 };
 
@@ -56,14 +56,12 @@ TEST_F(Sites, APlaceIsLookedUpOnceForAllPlanesOfAReport) {
 }
 
 TEST_F(Sites, OneSiteOfSeveralProcessesIsOne) {
-    const BookedGrowth first = grown(1, 10, 5);
-    BookedGrowth second = first;
+    const SiteGrowth first = grown(1, 10, 5);
+    SiteGrowth second = first;
     second.pid = 6;
-    second.living = false;
     const GrowthPlane plane = SiteNames(symbols, NativeReads::Wait::no).plane({first, second});
     ASSERT_EQ(plane.sites.size(), 1U);
     EXPECT_EQ(plane.sites[0].bytes, 20);
-    EXPECT_EQ(plane.sites[0].living_bytes, 10);
     EXPECT_EQ(plane.sites[0].pids, (std::vector<pid_t>{5, 6}));
 }
 

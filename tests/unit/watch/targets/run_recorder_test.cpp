@@ -26,13 +26,12 @@ struct Runs {
     void end(const ProcessId& id, CgroupId target = kJob) {
         table.apply(Exited{.time_ns = ++now, .id = id, .target = target, .comm = "python3", .exit_code = 9});
     }
-    void tick(const Snapshot& snapshot = {}) {
+    void tick() {
         recorder.look_at(table, targets);
-        recorder.end_tick(snapshot, targets);
+        recorder.end_tick(targets);
         table.forget_ended();
     }
     JobRuns& runs(CgroupId target = kJob) { return targets.find(target)->runs; }
-    std::set<RunId> kept() const { return recorder.kept(targets); }
 };
 
 TEST(RunRecorder, NestedTargetsHaveRunsOfTheirOwn) {
@@ -47,36 +46,6 @@ TEST(RunRecorder, NestedTargetsHaveRunsOfTheirOwn) {
     job.tick();
     EXPECT_GT(job.runs(kInner).of(again), job.runs(kInner).of(inner));
     EXPECT_EQ(job.runs().of(again), job.runs().of(outer)) << "the outer one goes on";
-    EXPECT_EQ(runs_around(job.table.living().at(again.pid), job.targets).size(), 2U);
-}
-
-TEST(RunRecorder, KeepsTheLastTwoRunsOfATargetUntilItIsDropped) {
-    Runs job;
-    for (int i = 0; i < 100; ++i) {
-        job.end(job.start());
-        job.tick();
-    }
-    EXPECT_EQ(job.kept().size(), 2U);
-    job.targets.drop(kJob);
-    EXPECT_TRUE(job.kept().empty());
-}
-
-TEST(RunRecorder, KeepsTheRunsOfARemovedTargetWhileItIsShown) {
-    Runs job;
-    const ProcessId first = job.start();
-    job.tick();
-    job.end(first);
-    job.recorder.look_at(job.table, job.targets);
-    TargetSnapshot last{.deaths = {Death{.id = first}}};
-    job.runs().name(last);
-    job.recorder.show(last);
-    job.targets.drop(kJob);
-    EXPECT_EQ(last.run, last.deaths.front().run);
-    EXPECT_EQ(job.kept(), std::set<RunId>{last.run});
-    job.tick({.targets = {last}});
-    EXPECT_EQ(job.kept(), std::set<RunId>{last.run}) << "lingers";
-    job.tick();
-    EXPECT_TRUE(job.kept().empty());
 }
 
 TEST(RunRecorder, ACgroupThatWasMadeAgainHasNoPast) {

@@ -1,7 +1,7 @@
+#include "watch/growth/line_growth.h"
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
-#include "watch/growth/growth_recorder.h"
 
 namespace memscope {
 namespace {
@@ -18,18 +18,25 @@ MATCHER_P3(Grew, role, place, bytes, "") { return arg.role == role && arg.place 
 TEST(GrowthByLine, SumsProcessesAndStacksOfOneLineAndKeepsRolesApart) {
     const auto near = site({{"load", "/home/me/data.py", 7}, {"main", "/home/me/train.py", 90}});
     const auto far = site({{"load", "/home/me/data.py", 7}, {"validate", "/home/me/train.py", 35}});
-    const auto lines = by_line({{near, 1, kTrainer, 10, true},
-                                {near, 2, kTrainer, 5, false},
-                                {far, 1, kTrainer, 3, true},
-                                {near, 3, kLoader, 40, true}});
+    const auto lines =
+        by_line({{near, 1, kTrainer, 10}, {near, 2, kTrainer, 5}, {far, 1, kTrainer, 3}, {near, 3, kLoader, 40}}, {});
     EXPECT_THAT(lines,
                 testing::ElementsAre(Grew(kLoader, "load (data.py:7)", 40), Grew(kTrainer, "load (data.py:7)", 18)));
 }
 
+TEST(GrowthByLine, TellsMemoryThatALineKeepsFromMemoryThatItTouchedFirst) {
+    const auto touches = site({{"backward", "/home/me/train.py", 50}});
+    const auto keeps = site({{"validate", "/home/me/train.py", 60}});
+    const auto lines = by_line({{touches, 1, kTrainer, 10}}, {{keeps, 1, kTrainer, 30}});
+    EXPECT_THAT(lines, testing::ElementsAre(Grew(kTrainer, "validate (train.py:60)", 0),
+                                            Grew(kTrainer, "backward (train.py:50)", 10)));
+    EXPECT_EQ(lines[0].kept, 30);
+    EXPECT_EQ(lines[1].kept, 0);
+}
+
 TEST(GrowthByLine, NamesNativeCodeByItsFile) {
     const auto module = std::make_shared<Module>("/usr/lib/libcrunch.so");
-    const auto lines =
-        by_line({{site({}, {{module, 4096, false}}), 1, kTrainer, 9, true}, {site({}), 1, kTrainer, 2, true}});
+    const auto lines = by_line({{site({}, {{module, 4096, false}}), 1, kTrainer, 9}, {site({}), 1, kTrainer, 2}}, {});
     EXPECT_THAT(lines, testing::ElementsAre(Grew(kTrainer, "libcrunch.so", 9), Grew(kTrainer, "unknown code", 2)));
 }
 

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Samples anonymous pages when they are faulted in: address, stack and number of pages. Two hooks are needed,
+ * because neither knows enough. rss_stat tells that the number of anonymous pages has changed, but not where.
+ * The software event of a served page fault has the address, but it also fires for copies on write and for
+ * reads of the zero page, which add no memory. So rss_stat counts down, and the fault in which the count ends
+ * is taken by the event that follows it.
+ *
+ * All pages that are faulted in are counted, not the difference to pages that were freed: otherwise memory
+ * that is kept could never be seen below larger memory that comes and goes.
+ */
+#ifndef MEMSCOPE_PAGE_SAMPLES_BPF_H
+#define MEMSCOPE_PAGE_SAMPLES_BPF_H
+
+#include "rss.bpf.h"
+#include "samples.bpf.h"
+#include "syscalls.bpf.h"
+
+/* The counts of several address spaces on a CPU, chosen by a hash. If two address spaces share one, the sums
+ * stay right, but each of them is sampled less evenly. */
+#define COUNTDOWNS 64
+struct countdown {
+	__s64 left; /* pages until the next sample */
+	__u64 mm;   /* the last address space, and its shared count of anonymous pages then */
+	__s64 pages;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, COUNTDOWNS);
+	__type(key, __u32);
+	__type(value, struct countdown);
+} countdowns SEC(".maps");
+
+/* A page fault that is to be sampled when it has been served. One per CPU. */
+struct chosen_fault {
+	__u64 task;   /* 0: none */
+	__u64 faults; /* of the task so far */
+	__u32 slot;   /* of its countdown */
+	__u32 huge;   /* a huge page was added */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct chosen_fault);
+} chosen_faults SEC(".maps");
+
+/* The context of a program at a perf event: the registers, the period and the address. Part of the ABI. */
+struct fault_event {
+#if defined(__TARGET_ARCH_x86)
+	__u64 regs[21];
+#else
+	__u64 regs[34];
+#endif
+	__u64 sample_period;
+	__u64 address;
+};
+
+/* Random, so that the samples do not follow the rhythm of a program, but not far from the mean, because the
+ * error of a sum grows with the variance. The mean is `sample_pages`. */
+static __always_inline __s64 next_interval(void)
+{
+	return sample_pages * 3 / 4 + bpf_get_prandom_u32() % (sample_pages / 2 + 1);
+}
+
+static __always_inline __u32 countdown_of(struct mm_struct *mm)
+{
+	return ((__u64)mm >> 6 ^ (__u64)mm >> 12) % COUNTDOWNS;
+}
+
+static __always_inline __u64 faults_of(struct task_struct *task)
+{
+	return BPF_CORE_READ(task, min_flt) + BPF_CORE_READ(task, maj_flt);
+}
+
+/* Starts the next count after a fault was sampled, or was chosen in vain. */
+static __always_inline void count_anew(__u32 slot)
+{
+	struct countdown *count = bpf_map_lookup_elem(&countdowns, &slot);
+
+	if (count && count->left <= 0)
+		count->left += next_interval();
+}
+
+/* A huge page raises the shared count by 512 pages at once, because that exceeds the batch that a CPU keeps
+ * for itself. The jump alone is no proof: other CPUs raise the shared count, too. But after an addition of
+ * that size this CPU keeps nothing for itself. */
+#define HUGE_PAGES 512
+#define HUGE_JUMP  (HUGE_PAGES / 2)
+
+/* In system calls that unmap memory, the count of pages falls. */
+static __always_inline bool unmaps(long number)
+{
+	switch (number) {
+	case NR_MUNMAP:
+	case NR_MREMAP:
+	case NR_BRK:
+	case NR_MMAP: /* MAP_FIXED */
+	case NR_MADVISE:
+	case NR_PROCESS_MADVISE:
+	case NR_SHMDT:
+		return true;
+	default: /* also page faults, which have no number */
+		return false;
+	}
+}
+
+static __always_inline struct chosen_fault *chosen_fault(void)
+{
+	__u32 first = 0;
+
+	return bpf_map_lookup_elem(&chosen_faults, &first);
+}
+
+static __always_inline void choose(struct chosen_fault *chosen, struct task_struct *task, __u32 slot,
+                                   bool huge)
+{
+	if (chosen->task) /* no event followed: the kernel itself faulted the page in, for instance for
+	                     mlock() */
+		count_anew(chosen->slot);
+	chosen->task = (__u64)task;
+	chosen->faults = faults_of(task);
+	chosen->slot = slot;
+	chosen->huge = huge;
+}
+
+static __noinline int on_countdown(struct mm_struct *mm, struct countdown *count, __s64 jump, __u32 slot)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	struct chosen_fault *chosen = chosen_fault();
+	bool huge;
+
+	if (!chosen || task->mm != mm) /* another task changes the pages, for instance by reclaim */
+		return 0;
+	if (unmaps(syscall_of((struct pt_regs *)bpf_task_pt_regs(task)))) {
+		if (count->left <= 0)
+			count->left += next_interval();
+		return 0;
+	}
+	huge = jump >= HUGE_JUMP && anon_pages_of_this_cpu(mm) == 0;
+	if (huge || count->left <= 0)
+		choose(chosen, task, slot, huge);
+	return 0;
+}
+
+/* From 6.2 on, at each change of the number of anonymous pages. Runs at every page fault of the host. */
+static __always_inline int on_anon_change(struct mm_struct *mm, __s64 pages)
+{
+	__u32 slot = countdown_of(mm);
+	struct countdown *count = bpf_map_lookup_elem(&countdowns, &slot);
+	__s64 jump;
+
+	if (!count)
+		return 0;
+	jump = count->mm == (__u64)mm ? pages - count->pages : 0;
+	count->mm = (__u64)mm;
+	count->pages = pages;
+	count->left--;
+	return count->left > 0 && jump < HUGE_JUMP ? 0 : on_countdown(mm, count, jump, slot);
+}
+
+/* Swapping in adds an anonymous page, but not memory: what was swapped out has its sample already. */
+static __always_inline int on_swap_change(void)
+{
+	struct chosen_fault *chosen = chosen_fault();
+
+	if (chosen && chosen->task && chosen->task == bpf_get_current_task()) {
+		chosen->task = 0;
+		count_anew(chosen->slot);
+	}
+	return 0;
+}
+
+/* Takes the address of a served fault if the fault was chosen. Returns the number of pages, 0 if not. */
+static __always_inline __u32 taken_pages(void)
+{
+	struct chosen_fault *chosen = chosen_fault();
+	struct task_struct *task;
+
+	if (!chosen || !chosen->task)
+		return 0;
+	task = (void *)bpf_get_current_task();
+	if (chosen->task != (__u64)task)
+		return 0;
+	chosen->task = 0;
+	count_anew(chosen->slot);
+	if (faults_of(task) != chosen->faults + 1) /* another fault than the chosen one */
+		return 0;
+	return chosen->huge ? HUGE_PAGES : sample_pages;
+}
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/* Stacks of programs at user probes. */
+#ifndef MEMSCOPE_USER_STACKS_BPF_H
+#define MEMSCOPE_USER_STACKS_BPF_H
+
+#include "stacks.bpf.h"
+
+/* A program at a user probe can be preempted by another one on the same CPU, so the per-CPU stack scratch may
+ * be in use. */
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} stack_scratch_users SEC(".maps");
+
+/* Returns 0 if the caller got the scratch. The caller releases it by writing 0. */
+static __always_inline __u32 take_scratch(__u32 *users)
+{
+#ifdef MEMSCOPE_WITHOUT_EXCHANGE
+	/* Kernels without atomic exchange do not preempt a program at a user probe. */
+	__u32 before = *users;
+
+	*users = 1;
+	return before;
+#else
+	return __sync_lock_test_and_set(users, 1);
+#endif
+}
+
+/* The id of the current stack. MS_STACK_OTHER if it has none; `busy` is counted if the scratch was in use. */
+static __always_inline __u64 user_stack(void *ctx, struct ms_space *space, __u32 pid, enum ms_loss busy,
+                                        bool bounded)
+{
+	__u32 first = 0, *users = bpf_map_lookup_elem(&stack_scratch_users, &first);
+	__u64 stack;
+
+	if (!users)
+		return MS_STACK_OTHER;
+	if (take_scratch(users)) {
+		count_loss(busy);
+		return MS_STACK_OTHER;
+	}
+	stack = current_stack(ctx, space, pid, bounded);
+	*users = 0;
+	return stack;
+}
+
+#endif

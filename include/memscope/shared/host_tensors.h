@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * Storages of PyTorch's host tensors: what the BPF programs know of each storage, of each stack and of each address
+ * space. Included by both sides, as wire.h is.
+ */
+#ifndef MEMSCOPE_SHARED_HOST_TENSORS_H
+#define MEMSCOPE_SHARED_HOST_TENSORS_H
+
+#include <memscope/shared/wire.h>
+
+/* Maximum number of live storages of all processes. A storage beyond it is counted as a loss and is in no sum. */
+#define MS_HOST_STORAGES (1u << 19)
+#define MS_HOST_ACCOUNTS 16384
+#define MS_HOST_SITES 16384
+
+/* Functions of c10::ProfiledCPUMemoryReporter. Each has one BPF program at its entry. */
+enum ms_host_tensor_call { MS_HOST_NEW, MS_HOST_DELETE, MS_HOST_OUT_OF_MEMORY, MS_HOST_CALL_COUNT };
+
+/* A period of the recording ends at a pause, or when probes were lost. Frees in between are not seen, so the storages
+ * of earlier periods are forgotten. */
+struct ms_host_account_key {
+    __u64 space; /* ms_space.id */
+    __u32 period;
+    __u32 pad;
+};
+MS_LAYOUT(ms_host_account_key, 16);
+
+/* Storages of one address space, in the map `host_accounts`. */
+struct ms_host_account {
+    __u64 start_ns; /* of the process */
+    __s64 bytes;    /* live; the sum over the sites of the address space, and of storages without a stack */
+    __s64 storages;
+    __u64 lost_bytes;   /* sum of all storages that found the map full */
+    __u64 failures;     /* storages that PyTorch could not allocate */
+    __u64 failed_bytes; /* requested by the last one, if no storage of at least that size was allocated since; else 0 */
+    __u32 pid;
+    __u32 pad;
+};
+MS_LAYOUT(ms_host_account, 56);
+
+/* Key in the map `host_storages`. */
+struct ms_host_storage_key {
+    struct ms_host_account_key account;
+    __u64 address;
+};
+MS_LAYOUT(ms_host_storage_key, 24);
+
+struct ms_host_storage {
+    __u64 bytes;
+    __u64 stack; /* MS_STACK_OTHER: none */
+};
+MS_LAYOUT(ms_host_storage, 16);
+
+/* Key in the map `host_sites`. The value is the number of live bytes. */
+struct ms_host_site_key {
+    struct ms_host_account_key account;
+    __u64 stack;
+};
+MS_LAYOUT(ms_host_site_key, 24);
+
+#endif

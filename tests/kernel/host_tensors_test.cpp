@@ -1,0 +1,250 @@
+// Storages of PyTorch's host tensors by call stack, on the real kernel with a fake library that exports its functions.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "kernel/deaths.h"
+#include "kernel/fake_host_tensors.h"
+
+namespace memscope {
+
+// The tests find these functions by name.
+extern "C" {
+[[gnu::noinline]] void keep_outputs(const FakeHostTensors& tensors, std::uint64_t address, std::uint64_t bytes) {
+    tensors.allocate(address, bytes);
+    asm volatile("" ::"r"(&tensors) : "memory");  // no tail call: the frame stays
+}
+[[gnu::noinline]] void make_batch(const FakeHostTensors& tensors, std::uint64_t address, std::uint64_t bytes) {
+    tensors.allocate(address, bytes);
+    asm volatile("" ::"r"(&tensors) : "memory");
+}
+}
+
+namespace {
+
+std::optional<std::int64_t> reason_in(const GrowthPlane& plane, std::string_view reason) {
+    for (const UnattributedGrowth& part : plane.unattributed)
+        if (part.reason == reason) return part.bytes;
+    return std::nullopt;
+}
+
+TEST(CudaHostTensors, AreHeldByTheFunctionsThatAllocatedThemUntilTheyAreFreed) {
+    HostTensorJob job("host-tensors", [](const FakeHostTensors& tensors, const Child::Script& script) {
+        for (std::uint64_t i = 1; i <= 100; ++i) {
+            make_batch(tensors, 0x1000 * i, 5000);
+            keep_outputs(tensors, 0x1000000 + i, 700);
+            tensors.free(0x1000 * i);
+        }
+        make_batch(tensors, 0x1000, 5000);
+        script.say();
+        script.wait();
+        for (std::uint64_t i = 1; i <= 100; ++i) tensors.free(0x1000000 + i);
+        tensors.free(0x999);  // not known
+    });
+    ASSERT_TRUE(job.watched.has_probe("host_tensors"));
+    job.next();
+    const Growth before = job.growth();
+    EXPECT_EQ(held_at(before.tensors_host, "keep_outputs"), 70000);
+    EXPECT_EQ(held_at(before.tensors_host, "make_batch"), 5000);
+    EXPECT_EQ(held(before.tensors_host), 75000);
+    EXPECT_TRUE(before.tensors_host.unattributed.empty());
+    EXPECT_TRUE(before.host_tensors.since_seconds);
+    job.next();
+    const Growth after = job.growth();
+    EXPECT_EQ(held_at(after.tensors_host, "keep_outputs"), 0);
+    EXPECT_EQ(held(after.tensors_host), 5000);
+    job.watched.expect_nothing_lost();
+}
+
+TEST(CudaHostTensors, AtAnAddressThatIsAllocatedAgainReplaceTheFormerOnes) {
+    HostTensorJob job("host-tensors-again", [](const FakeHostTensors& tensors, const Child::Script&) {
+        make_batch(tensors, 0x1000, 5000);
+        keep_outputs(tensors, 0x1000, 300);
+    });
+    job.next();
+    const Growth growth = job.growth();
+    EXPECT_EQ(held_at(growth.tensors_host, "make_batch"), 0);
+    EXPECT_EQ(held_at(growth.tensors_host, "keep_outputs"), 300);
+    EXPECT_EQ(held(growth.tensors_host), 300);
+}
+
+TEST(CudaHostTensors, OfAParentAreNotFreedByItsChild) {
+    HostTensorJob job("host-tensors-fork", [](const FakeHostTensors& tensors, const Child::Script& script) {
+        keep_outputs(tensors, 0x1000, 5000);
+        const pid_t child = ::fork();
+        if (child == 0) {
+            make_batch(tensors, 0x2000, 70);
+            tensors.free(0x1000);  // as a worker does when its Python exits
+            ::pause();
+            ::_exit(0);
+        }
+        script.say();
+        script.wait();
+        ::kill(child, SIGKILL);
+        ::waitpid(child, nullptr, 0);
+    });
+    job.next();
+    EXPECT_TRUE(job.watched.tick_until(job.job, [&](const TargetSnapshot&) {
+        return held(job.growth().tensors_host) == 5070;
+    })) << held(job.growth().tensors_host);
+    const Growth both = job.growth();
+    EXPECT_EQ(held_at(both.tensors_host, "keep_outputs"), 5000);
+    EXPECT_EQ(held_at(both.tensors_host, "make_batch"), 70);
+    job.next();
+    const Growth parent = job.growth();
+    EXPECT_EQ(held(parent.tensors_host), 5000);
+    EXPECT_EQ(held_at(parent.tensors_host, "make_batch"), 0);
+}
+
+TEST(CudaHostTensors, OfAKilledProcessAreKnownForItsDeathReport) {
+    HostTensorJob job("host-tensors-killed", [](const FakeHostTensors& tensors, const Child::Script& script) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            keep_outputs(tensors, 0x2000, 5000);
+            ::pause();
+            ::_exit(0);
+        }
+        script.say();
+        script.wait();
+        ::kill(child, SIGKILL);
+        ::waitpid(child, nullptr, 0);
+    });
+    job.next();
+    ASSERT_TRUE(job.watched.tick_until(
+        job.job, [&](const TargetSnapshot&) { return held_at(job.growth().tensors_host, "keep_outputs") == 5000; }));
+    const TargetSnapshot before = *job.watched.find(job.job);
+    job.next();
+    const TargetSnapshot after = job.watched.tick(job.job);
+    ASSERT_LT(after.processes.size(), before.processes.size());
+    GrowthRecorder& growth = *job.watched.collector().growth();
+    EXPECT_EQ(held_at(growth.report(before).tensors_host, "keep_outputs"), 5000);
+    EXPECT_EQ(held(growth.report(after).tensors_host), 0);
+}
+
+TEST(CudaHostTensors, AreGoneAfterAnExec) {
+    HostTensorJob job("host-tensors-exec", [](const FakeHostTensors& tensors, const Child::Script& script) {
+        const pid_t child = ::fork();
+        if (child == 0) {
+            make_batch(tensors, 0x2000, 70);
+            ::execl("/bin/sleep", "sleep", "1000", nullptr);
+            ::_exit(1);
+        }
+        keep_outputs(tensors, 0x1000, 5000);
+        script.say();
+        script.wait();
+        ::kill(child, SIGKILL);
+        ::waitpid(child, nullptr, 0);
+    });
+    job.next();
+    const auto sleeps = [](const Process& process) { return process.task.comm == "sleep"; };
+    ASSERT_TRUE(job.watched.tick_until(
+        job.job, [&](const TargetSnapshot& target) { return std::ranges::any_of(target.processes, sleeps); }));
+    EXPECT_EQ(held(job.growth().tensors_host), 5000);
+    job.next();
+}
+
+TEST(CudaHostTensors, BeyondTheRoomForThemAreSaid) {
+    HostTensorJob job("host-tensors-full",
+                      [](const FakeHostTensors& tensors, const Child::Script&) {
+                          for (std::uint64_t i = 1; i <= 40; ++i) keep_outputs(tensors, 0x1000 * i, 100);
+                      },
+                      {.host_storages = 16});
+    job.next();
+    const Growth growth = job.growth();
+    const std::int64_t lost = reason_in(growth.tensors_host, "no_room").value_or(0);
+    EXPECT_GT(lost, 0);
+    EXPECT_EQ(held(growth.tensors_host) + lost, 4000);
+    EXPECT_EQ(job.watched.latest().self.dropped.at("host_tensors_full"), static_cast<std::uint64_t>(lost / 100));
+}
+
+TEST(CudaHostTensors, AreExactOnKernelsThatAttachOneProbeAtATime) {
+    KernelFacts facts = gather_kernel_facts({});
+    facts.many_user_probes = false;
+    facts.atomic_exchange = false;
+    facts.allocates_at_probes = false;
+    HostTensorJob job(
+        "host-tensors-one-by-one",
+        [](const FakeHostTensors& tensors, const Child::Script&) {
+            make_batch(tensors, 0x1000, 5000);
+            keep_outputs(tensors, 0x2000, 300);
+            tensors.free(0x1000);
+        },
+        {}, facts);
+    job.next();
+    const Growth growth = job.growth();
+    EXPECT_EQ(held_at(growth.tensors_host, "keep_outputs"), 300);
+    EXPECT_EQ(held(growth.tensors_host), 300);
+}
+
+TEST(CudaHostTensors, PauseIfTheyCostMoreThanTheirBudgetAndStartAnew) {
+    HostTensorJob job("host-tensors-pause",
+                      [](const FakeHostTensors& tensors, const Child::Script& script) {
+                          for (;;) {
+                              for (std::uint64_t i = 1; i <= 2000; ++i) {
+                                  make_batch(tensors, 0x1000 * i, 5000);
+                                  tensors.free(0x1000 * i);
+                              }
+                              keep_outputs(tensors, 0x1, 300);
+                              script.say();
+                              script.wait();
+                              tensors.free(0x1);
+                          }
+                      },
+                      {.growth_budget = 1e-6, .growth_window = Seconds{2}});
+    // The cost is checked at ticks, so there is no event to wait for.
+    const auto runs_until = [&](bool attached) {
+        return job.watched.tick_until(job.job, [&](const TargetSnapshot&) {
+            if (!attached) job.next();
+            return job.watched.has_probe("host_tensors") == attached;
+        });
+    };
+    ASSERT_TRUE(runs_until(false)) << "a budget of nearly 0";
+    const Growth paused = job.growth();
+    EXPECT_TRUE(paused.tensors_host.sites.empty());
+    EXPECT_EQ(reason_in(paused.tensors_host, "paused"), 300);
+    ASSERT_TRUE(paused.host_tensors.paused_at_rate);
+    EXPECT_GT(*paused.host_tensors.paused_at_rate, 0);
+    EXPECT_FALSE(paused.host_tensors.since_seconds);
+    job.next();  // replaces the storage at address 1 without a probe
+    ASSERT_TRUE(runs_until(true)) << "the probes are attached again";
+    const Growth resumed = job.growth();
+    EXPECT_EQ(held(resumed.tensors_host), 0) << "storages from before the pause are not known";
+    EXPECT_FALSE(reason_in(resumed.tensors_host, "paused"));
+}
+
+TEST(CudaHostTensors, AreNotRecordedWithoutGrowth) {
+    const RealCgroup cgroup("host-tensors-off");
+    Watched watched = Watched::with({.cgroups = {cgroup.name()}, .growth = false});
+    const Child child(cgroup, [](const Child::Script& script) {
+        const FakeHostTensors tensors;
+        script.say();
+        script.wait();
+    });
+    child.heard();
+    for (int i = 0; i < 5; ++i) watched.tick(cgroup);
+    EXPECT_FALSE(watched.has_probe("host_tensors"));
+}
+
+TEST(CudaHostTensors, ThatCouldNotBeAllocatedExplainADeath) {
+    HostTensorJob job("host-tensors-oom", [](const FakeHostTensors& tensors, const Child::Script&) {
+        for (const bool later : {false, true}) {
+            const pid_t child = ::fork();
+            if (child == 0) {
+                tensors.fail(std::uint64_t{8} << 30);
+                if (later) tensors.allocate(0x1000, std::uint64_t{9} << 30);  // it had enough memory after all
+                ::_exit(1);
+            }
+            ::waitpid(child, nullptr, 0);
+        }
+    });
+    job.next();
+    const Death death = only_death(job.watched, job.job);
+    EXPECT_EQ(death.cause, DeathCause::alloc_failed);
+    ASSERT_TRUE(death.allocation);
+    EXPECT_EQ(death.allocation->tensor, Bytes{std::uint64_t{8} << 30});
+    EXPECT_TRUE(death.allocation->call.empty());
+    EXPECT_NE(death.explanation.find("PyTorch could not allocate 8.0 GiB of host memory"), std::string::npos)
+        << death.explanation;
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,204 @@
+#include "watch/growth/call_sites.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace memscope {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+using testing::UnorderedElementsAre;
+
+StackId stack_id(std::uint64_t number) { return StackId{number}; }
+SpaceId space_of(pid_t pid) { return SpaceId{static_cast<std::uint64_t>(pid) * 100}; }
+
+RawStack stack_of(pid_t pid, std::uint64_t id) {
+    return {.id = stack_id(id), .space = space_of(pid), .process = {pid, 7}};
+}
+CallSite site_at(const std::string& function, int line = 1) { return {.python = {{function, "train.py", line}}}; }
+
+CallSites::SizeOf sizes(std::map<StackId, std::int64_t> held) {
+    return [held = std::move(held)](StackId id) -> std::optional<std::int64_t> {
+        const auto found = held.find(id);
+        return found == held.end() ? 0 : found->second;
+    };
+}
+
+TEST(CallSites, AStackHasNoSiteUntilItsNamesAreRead) {
+    CallSites sites;
+    sites.expect_names(stack_of(5, 1));
+    EXPECT_TRUE(sites.expects_names(stack_id(1)));
+    EXPECT_FALSE(sites.expects_names(stack_id(2)));
+    EXPECT_EQ(sites.site_of(stack_id(1)), nullptr);
+    EXPECT_TRUE(sites.learn(stack_of(5, 1), site_at("load")));
+    EXPECT_FALSE(sites.expects_names(stack_id(1)));
+    ASSERT_NE(sites.site_of(stack_id(1)), nullptr);
+    EXPECT_EQ((*sites.site_of(stack_id(1)))->python.at(0).function, "load");
+}
+
+TEST(CallSites, AStackWhoseNamesDidNotComeIsNotExpectedAnyMore) {
+    CallSites sites;
+    sites.expect_names(stack_of(5, 1));
+    sites.lose_names(stack_id(1));
+    EXPECT_FALSE(sites.expects_names(stack_id(1)));
+    EXPECT_EQ(sites.site_of(stack_id(1)), nullptr);
+}
+
+TEST(CallSites, ProcessesWithTheSameFramesShareACallSite) {
+    CallSites sites;
+    sites.learn(stack_of(5, 1), site_at("load"));
+    sites.learn(stack_of(6, 2), site_at("load"));
+    EXPECT_EQ(*sites.site_of(stack_id(1)), *sites.site_of(stack_id(2)));
+}
+
+TEST(CallSites, TheEndOfAnAddressSpaceRemovesItsStacks) {
+    CallSites sites;
+    sites.learn(stack_of(5, 1), site_at("load"));
+    sites.learn(stack_of(5, 2), site_at("load", 2));
+    sites.learn(stack_of(6, 3), site_at("load", 3));
+    EXPECT_THAT(sites.end(space_of(5)), UnorderedElementsAre(stack_id(1), stack_id(2)));
+    EXPECT_THAT(sites.end(space_of(5)), IsEmpty());
+    EXPECT_EQ(sites.stack_count(), 1U);
+    EXPECT_TRUE(sites.knows(stack_id(3)));
+}
+
+// A report that is being made still needs its names.
+TEST(CallSites, ACallSiteLivesAsLongAsSomebodyHoldsIt) {
+    CallSites sites;
+    sites.learn(stack_of(5, 1), site_at("load"));
+    const CallSitePtr held = *sites.site_of(stack_id(1));
+    sites.end(space_of(5));
+    EXPECT_EQ(held->python.at(0).function, "load");
+}
+
+TEST(CallSites, FoldsNothingWhileThereIsRoom) {
+    CallSites sites(CallSites::Limits{.stacks = 2});
+    sites.learn(stack_of(5, 1), site_at("load"));
+    EXPECT_FALSE(sites.is_full());
+    EXPECT_THAT(sites.fold(sizes({})).stacks, IsEmpty());
+    EXPECT_TRUE(sites.knows(stack_id(1)));
+}
+
+TEST(CallSites, FoldsTheSmallestStacksOfTheProcessThatHasMost) {
+    CallSites sites(CallSites::Limits{.stacks = 8});
+    sites.learn(stack_of(1, 100), site_at("honest"));
+    std::map<StackId, std::int64_t> held;
+    for (std::uint64_t id = 1; id <= 8; ++id) {
+        sites.learn(stack_of(2, id), site_at("made_up", static_cast<int>(id)));
+        held[stack_id(id)] = static_cast<std::int64_t>(id);
+    }
+    ASSERT_TRUE(sites.is_full());
+    const auto folded = sites.fold(sizes(held));
+    EXPECT_THAT(folded.lost, ElementsAre(std::pair<const pid_t, std::uint32_t>{2, 4U}));
+    EXPECT_THAT(folded.stacks, UnorderedElementsAre(stack_id(1), stack_id(2), stack_id(3), stack_id(4)));
+    EXPECT_TRUE(sites.knows(stack_id(100)));
+    EXPECT_FALSE(sites.knows(stack_id(4)));
+    EXPECT_TRUE(sites.knows(stack_id(5)));
+}
+
+// A job with thousands of transient allocations a second has new stacks all the time.
+TEST(CallSites, OfOneProcessWithTooManyStacksThoseThatHoldNothingGoFirst) {
+    CallSites sites(CallSites::Limits{.of_space = 8});
+    std::map<StackId, std::int64_t> held;
+    for (std::uint64_t id = 1; id <= 12; ++id) {
+        sites.learn(stack_of(2, id), site_at("passes_by", static_cast<int>(id)));
+        if (id % 4 == 0) held[stack_id(id)] = 1;
+    }
+    EXPECT_FALSE(sites.is_full());
+    ASSERT_TRUE(sites.has_crowded_space());
+    const auto folded = sites.fold(sizes(held));
+    EXPECT_THAT(folded.lost, ElementsAre(std::pair<const pid_t, std::uint32_t>{2, 9U}));
+    EXPECT_EQ(sites.stack_count(), 3U);
+    for (const std::uint64_t id : {4, 8, 12}) EXPECT_TRUE(sites.knows(stack_id(id))) << id;
+    EXPECT_FALSE(sites.has_crowded_space());
+}
+
+TEST(CallSites, OfOneProcessWhoseStacksAllHoldMemoryTheSmallestGo) {
+    CallSites sites(CallSites::Limits{.of_space = 8});
+    std::map<StackId, std::int64_t> held;
+    for (std::uint64_t id = 1; id <= 12; ++id) {
+        sites.learn(stack_of(2, id), site_at("keeps", static_cast<int>(id)));
+        held[stack_id(id)] = static_cast<std::int64_t>(id);
+    }
+    sites.fold(sizes(held));
+    EXPECT_EQ(sites.stack_count(), 6U);
+    EXPECT_TRUE(sites.knows(stack_id(12)));
+}
+
+TEST(CallSites, AStackThatMustStayIsNotFolded) {
+    CallSites sites(CallSites::Limits{.stacks = 1});
+    sites.learn(stack_of(2, 1), site_at("load"));
+    sites.learn(stack_of(2, 2), site_at("load", 2));
+    EXPECT_THAT(sites.fold([](StackId) { return std::nullopt; }).stacks, IsEmpty());
+    EXPECT_EQ(sites.stack_count(), 2U);
+}
+
+TEST(CallSites, OneProcessGetsAPartOfTheRoomForNames) {
+    CallSites sites(CallSites::Limits{.name_bytes = 40'000});
+    std::size_t refused = 0;
+    for (std::uint64_t id = 1; id <= 100; ++id)
+        refused += sites.learn(stack_of(2, id), site_at(std::string(1000, 'n'), static_cast<int>(id))) ? 0 : 1;
+    EXPECT_GT(refused, 80U);
+    EXPECT_LE(sites.name_bytes(), 10'000U);
+    EXPECT_TRUE(sites.learn(stack_of(3, 1000), site_at("honest")));
+}
+
+// Six that fill all there is before anybody folds.
+TEST(CallSites, LeavesRoomForWhoeverHasFewNames) {
+    CallSites sites(CallSites::Limits{.name_bytes = 160'000});
+    for (pid_t pid = 2; pid < 8; ++pid)
+        for (std::uint64_t id = 0; id < 60; ++id)
+            sites.learn(stack_of(pid, 1000 * static_cast<std::uint64_t>(pid) + id),
+                        site_at(std::string(1000, 'n'), static_cast<int>(1000 * pid + static_cast<int>(id))));
+    ASSERT_TRUE(sites.is_full());
+    EXPECT_FALSE(sites.learn(stack_of(9, 1), site_at(std::string(5000, 'n')))) << "not few";
+    EXPECT_TRUE(sites.learn(stack_of(10, 2), site_at("honest")));
+}
+
+TEST(CallSites, MakesRoomForNames) {
+    CallSites sites(CallSites::Limits{.name_bytes = 40'000});
+    sites.learn(stack_of(1, 1000), site_at("honest"));
+    std::uint64_t id = 0;
+    for (pid_t pid = 2; pid <= 20; ++pid)
+        for (int i = 0; i < 20; ++i) {
+            ++id;
+            sites.learn(stack_of(pid, id), site_at(std::string(1000, 'n'), static_cast<int>(id)));
+        }
+    EXPECT_TRUE(sites.is_full());
+    EXPECT_LE(sites.name_bytes(), 50'000U);
+    sites.fold(sizes({}));
+    EXPECT_LE(sites.name_bytes(), 30'000U);
+    EXPECT_TRUE(sites.site_of(stack_id(1000)));
+}
+
+TEST(CallSites, AStackThatIsGivenUpIsForgotten) {
+    CallSites sites;
+    sites.learn(stack_of(5, 1), site_at("load"));
+    sites.give_up(stack_id(1));
+    EXPECT_FALSE(sites.knows(stack_id(1)));
+    sites.give_up(stack_id(7));
+    EXPECT_EQ(sites.stack_count(), 0U);
+}
+
+// A stack comes again when the kernel has forgotten that it was sent.
+TEST(CallSites, LearningAStackAgainTakesNoMoreRoom) {
+    CallSites sites;
+    for (int i = 0; i < 10; ++i) sites.learn(stack_of(5, 1), site_at("load"));
+    const std::size_t once = sites.name_bytes();
+    EXPECT_LT(once, 500U);
+    sites.end(space_of(5));
+    EXPECT_EQ(sites.name_bytes(), 0U);
+}
+
+TEST(CallSites, AProgramThatExecutedAnotherHasTwoSpaces) {
+    CallSites sites;
+    RawStack first = stack_of(5, 1), second = stack_of(5, 2);
+    second.space = SpaceId{9};
+    sites.learn(first, site_at("before"));
+    sites.learn(second, site_at("after"));
+    EXPECT_THAT(sites.spaces_of(5), UnorderedElementsAre(space_of(5), SpaceId{9}));
+}
+
+}  // namespace
+}  // namespace memscope

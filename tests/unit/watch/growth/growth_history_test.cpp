@@ -1,0 +1,216 @@
+#include "watch/growth/growth_history.h"
+
+#include <gmock/gmock.h>
+
+namespace memscope {
+namespace {
+
+using Since = GrowthRequest::Since;
+using testing::IsEmpty;
+
+constexpr std::int64_t kMiB = 1 << 20;
+constexpr RoleKey kTrainer{Role::trainer, std::nullopt};
+
+// A new object each time, as after the end of a process with the same code.
+CallSitePtr line(int number, const char* caller = "main") {
+    return std::make_shared<const CallSite>(
+        CallSite{.python = {{"f", "/job/train.py", number}, {caller, "/job/train.py", 1}}});
+}
+
+SitePlanes grown(std::vector<std::pair<int, std::int64_t>> lines, std::vector<UnattributedGrowth> unattributed = {}) {
+    SitePlanes planes;
+    SitePlane& mapped = planes.plane(PlaneKind::mapped);
+    for (const auto& [number, bytes] : lines) mapped.sites.push_back({line(number), 7, kTrainer, bytes});
+    mapped.unattributed = std::move(unattributed);
+    return planes;
+}
+
+GrowthHistory::Moment at(double seconds, std::uint64_t held_mib = 100) {
+    return {.now = Seconds{1000 + seconds}, .wall = 5e6 + seconds, .run = RunId{1}, .held = Bytes{held_mib << 20U}};
+}
+
+// Line 1 grows by 1 MiB a minute.
+GrowthHistory followed(int minutes) {
+    GrowthHistory history;
+    for (int minute = 0; minute <= minutes; ++minute)
+        if (history.is_due(at(60 * minute))) history.add(at(60 * minute), grown({{1, minute * kMiB}}));
+    return history;
+}
+
+std::int64_t sum(const SitePlane& plane) {
+    std::int64_t bytes = 0;
+    for (const SiteGrowth& one : plane.sites) bytes += one.bytes;
+    for (const UnattributedGrowth& part : plane.unattributed) bytes += part.bytes;
+    return bytes;
+}
+
+std::int64_t reason(const SitePlane& plane, const std::string& word) {
+    for (const UnattributedGrowth& part : plane.unattributed)
+        if (part.reason == word) return part.bytes;
+    return 0;
+}
+
+TEST(GrowthHistory, SubtractsTheSnapshotThatIsNearestToTheRequestedTime) {
+    const GrowthHistory history = followed(14);
+    SitePlanes now = grown({{1, 14 * kMiB}});
+    const GrowthSpan span = history.apply({.since = Since::ago, .ago = Seconds{610}}, at(850), now);
+    EXPECT_EQ(span.since, Seconds{850 - 240}) << "the age of the snapshot that was used";
+    ASSERT_EQ(now.plane(PlaneKind::mapped).sites.size(), 1U);
+    EXPECT_EQ(now.plane(PlaneKind::mapped).sites[0].bytes, 10 * kMiB);
+}
+
+TEST(GrowthHistory, FromBeforeWatchingBeganIsFromTheStart) {
+    const GrowthHistory history = followed(5);
+    SitePlanes now = grown({{1, 5 * kMiB}});
+    EXPECT_FALSE(history.apply({.since = Since::ago, .ago = Seconds{3600}}, at(310), now).since);
+    EXPECT_EQ(now.plane(PlaneKind::mapped).sites[0].bytes, 5 * kMiB);
+    EXPECT_FALSE(history.apply({}, at(310), now).since);
+}
+
+TEST(GrowthHistory, NoSiteIsNegativeAndTheSumIsTheChange) {
+    GrowthHistory history;
+    ASSERT_TRUE(history.is_due(at(0)));
+    history.add(at(0), grown({{1, 10 * kMiB}, {2, 50 * kMiB}, {3, 5 * kMiB}}, {{"other", 8 * kMiB}}));
+    SitePlanes now = grown({{1, 30 * kMiB}, {2, 20 * kMiB}}, {{"other", 6 * kMiB}, {"pending", kMiB}});
+    EXPECT_TRUE(history.apply({.since = Since::ago, .ago = Seconds{60}}, at(61), now).since);
+    const SitePlane& plane = now.plane(PlaneKind::mapped);
+    ASSERT_EQ(plane.sites.size(), 1U);
+    EXPECT_EQ(plane.sites[0].bytes, 20 * kMiB);
+    EXPECT_EQ(reason(plane, "freed_since"), -(30 + 5 + 2) * kMiB);
+    EXPECT_EQ(reason(plane, "pending"), kMiB);
+    EXPECT_EQ(sum(plane), (57 - 73) * kMiB);
+}
+
+TEST(GrowthHistory, ProcessesThatFollowOthersGoOnWithTheirSites) {
+    GrowthHistory history;
+    (void)history.is_due(at(0));
+    history.add(at(0), grown({{1, 200 * kMiB}}));
+    SitePlanes now = grown({{1, 200 * kMiB}});  // of a worker of the next epoch
+    (void)history.apply({.since = Since::ago, .ago = Seconds{60}}, at(61), now);
+    EXPECT_THAT(now.plane(PlaneKind::mapped).sites, IsEmpty()) << "the line holds as much as before";
+}
+
+TEST(GrowthHistory, ThinsOutWhatIsOlderThanAQuarterOfAnHour) {
+    GrowthHistory history;
+    double seconds = 0;
+    for (; seconds <= 26 * 3600; seconds += 60) {
+        if (history.is_due(at(seconds))) history.add(at(seconds), grown({{1, kMiB}}));
+        ASSERT_LE(history.snapshot_count(), GrowthHistory::kMostSnapshots);
+    }
+    seconds -= 60;
+    for (const double ago : {60., 300., 840., 1800., 3600., 7200., 6 * 3600., 20 * 3600.}) {
+        SitePlanes now = grown({{1, 2 * kMiB}});
+        const GrowthSpan span = history.apply({.since = Since::ago, .ago = Seconds{ago}}, at(seconds), now);
+        ASSERT_TRUE(span.since) << ago;
+        EXPECT_NEAR(span.since->count(), ago, ago <= 900 ? 30 : 0.45 * ago);
+    }
+}
+
+TEST(GrowthHistory, HasABoundHoweverManySitesThereAre) {
+    GrowthHistory history;
+    SitePlanes many;
+    for (SitePlane& plane : many.planes)
+        for (int i = 0; i < 3000; ++i) plane.sites.push_back({line(i), 7, kTrainer, (i + 1) * kMiB});
+    for (int minute = 0; minute < 60; ++minute)
+        if (history.is_due(at(60 * minute))) history.add(at(60 * minute), many);
+    EXPECT_LE(history.bytes(), std::size_t{5} << 19U) << "2.5 MiB";
+    EXPECT_LE(history.peak_names(), GrowthHistory::kMostPeakNames);
+    SitePlanes now = many;
+    (void)history.apply({.since = Since::ago, .ago = Seconds{60}}, at(59 * 60 + 10), now);
+    for (const SitePlane& plane : now.planes) EXPECT_EQ(sum(plane), 0) << "small sites count in the sum";
+}
+
+TEST(GrowthHistory, KeepsTheEndOfTheWarmup) {
+    GrowthHistory history;
+    const auto moment = [](int minute) {
+        GrowthHistory::Moment result = at(60 * minute);
+        if (minute > 20) result.warmup_ended = Seconds{1000 + 60 * 12};  // found eight minutes later
+        return result;
+    };
+    for (int minute = 0; minute <= 120; ++minute)
+        if (history.is_due(moment(minute))) history.add(moment(minute), grown({{1, minute * kMiB}}));
+    SitePlanes now = grown({{1, 120 * kMiB}});
+    const GrowthSpan span = history.apply({.since = Since::warmup}, moment(120), now);
+    EXPECT_TRUE(span.after_warmup);
+    EXPECT_EQ(span.since, Seconds{60 * 108});
+    EXPECT_EQ(now.plane(PlaneKind::mapped).sites[0].bytes, 108 * kMiB);
+}
+
+TEST(GrowthHistory, WithoutAWarmupItIsTheStart) {
+    const GrowthHistory history = followed(20);
+    SitePlanes now = grown({{1, 20 * kMiB}});
+    const GrowthSpan span = history.apply({.since = Since::warmup}, at(1210), now);
+    EXPECT_FALSE(span.since || span.after_warmup);
+}
+
+TEST(GrowthHistory, KeepsWhatWasHeldAtThePeak) {
+    GrowthHistory history;
+    const auto tick = [&](double seconds, std::uint64_t held, const SitePlanes& planes) {
+        if (history.is_due(at(seconds, held))) history.add(at(seconds, held), planes);
+    };
+    tick(0, 100, grown({{1, 10 * kMiB}}));
+    tick(1, 104, grown({{2, 10 * kMiB}}));  // not 5 % more
+    tick(2, 110, grown({{3, 10 * kMiB}}));
+    tick(3, 90, grown({{4, kMiB}}));
+    SitePlanes now = grown({{4, kMiB}});
+    const GrowthSpan span = history.apply({.at_peak = true}, at(4, 90), now);
+    EXPECT_EQ(span.peak, 5e6 + 2);
+    ASSERT_EQ(now.plane(PlaneKind::mapped).sites.size(), 1U);
+    EXPECT_EQ(now.plane(PlaneKind::mapped).sites[0].site->python[0].line, 3);
+    SitePlanes highest = grown({{5, kMiB}});
+    EXPECT_EQ(history.apply({.at_peak = true}, at(5, 112), highest).peak, 5e6 + 5) << "now is the peak";
+    EXPECT_EQ(highest.plane(PlaneKind::mapped).sites[0].site->python[0].line, 5);
+}
+
+TEST(GrowthHistory, ANewRunOfTheJobHasNoHistory) {
+    GrowthHistory history = followed(20);
+    GrowthHistory::Moment next = at(1260, 10);
+    next.run = RunId{2};
+    SitePlanes now = grown({{1, kMiB}});
+    EXPECT_FALSE(history.apply({.since = Since::ago, .ago = Seconds{60}, .at_peak = true}, next, now).since);
+    EXPECT_TRUE(history.is_due(next));
+    history.add(next, grown({{1, kMiB}}));
+    EXPECT_EQ(history.snapshot_count(), 1U);
+    EXPECT_EQ(history.peak_time(), next.wall);
+}
+
+TEST(GrowthHistory, CountsTheMinutesInWhichALineGrew) {
+    GrowthHistory history;
+    const PythonFrame frame{"f", "/job/train.py", 1};
+    const auto trend = [&] { return history.trend(PlaneKind::mapped, line_id(frame), kTrainer); };
+    for (int minute = 0; minute <= 20; ++minute) {
+        (void)history.is_due(at(60 * minute));
+        history.add(at(60 * minute), grown({{1, minute / 2 * kMiB}}));
+        if (minute == 1) {
+            EXPECT_FALSE(trend()) << "too early";
+        }
+    }
+    ASSERT_TRUE(trend());
+    EXPECT_EQ(trend()->minutes, 10);
+    EXPECT_EQ(trend()->grew, 5);
+    EXPECT_EQ(history.trend(PlaneKind::mapped, line_id({"f", "/job/train.py", 2}), kTrainer)->grew, 0);
+}
+
+TEST(GrowthHistories, ForgetTheOldestPeaksIfTheirNamesAreTooMany) {
+    GrowthHistories all;
+    for (int target = 0; target < 40; ++target) {
+        SitePlanes planes;
+        for (int i = 0; i < 512; ++i)
+            planes.plane(PlaneKind::mapped)
+                .sites.push_back({line(i, std::string(2000, 'x').c_str()), 7, kTrainer, kMiB});
+        GrowthHistory& history = all.of(std::to_string(target));
+        (void)history.is_due(at(target));
+        history.add(at(target), planes);
+        all.bound_peaks();
+    }
+    std::size_t names = 0;
+    for (int target = 0; target < 40; ++target) names += all.find(std::to_string(target))->peak_names();
+    EXPECT_LE(names, GrowthHistories::kMostPeakNames);
+    EXPECT_EQ(all.find("0")->peak_names(), 0U);
+    EXPECT_GT(all.find("39")->peak_names(), 0U);
+    all.keep_only({"39"});
+    EXPECT_EQ(all.find("38"), nullptr);
+}
+
+}  // namespace
+}  // namespace memscope

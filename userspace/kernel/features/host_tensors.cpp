@@ -1,0 +1,148 @@
+#include "kernel/features/host_tensors.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fcntl.h>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "host_tensors.skel.h"
+#include "host_tensors_plain.skel.h"
+#include "kernel/features/bpf_object.h"
+#include "kernel/features/map_entries.h"
+
+namespace memscope {
+namespace {
+
+constexpr const char* kDelete = "host_delete";
+constexpr const char* kOutOfMemory = "host_out_of_memory";
+
+// A process can pass any size to the function.
+std::int64_t number(std::uint64_t bytes) {
+    return static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
+}
+
+}  // namespace
+
+struct HostTensors::State {
+    BpfObject<host_tensors_bpf> object;
+    std::string_view new_program;
+    bool many_at_once = false;
+    MapSweep sweep{};
+
+    int map(const bpf_map* map) const { return bpf_map__fd(map); }
+    const volatile host_tensors_bpf::host_tensors_bpf__bss& counters() const { return *object->bss; }
+};
+
+HostTensors::HostTensors(std::unique_ptr<State> state) : state_(std::move(state)) {}
+HostTensors::~HostTensors() = default;
+
+Result<std::unique_ptr<HostTensors>> HostTensors::start(const Plan& plan, const FeatureSettings& settings) {
+    const auto new_program = program_of(plan, kName, "calls");
+    if (new_program.empty()) return plain_error("this kernel offers no hook for the host tensors of PyTorch");
+    if (!settings.follow_growth) return plain_error("host tensors need the recording of growth, which does not run");
+    auto object = BpfObject<host_tensors_bpf>::load(
+        kName, {host_tensors_bpf__create_skeleton, host_tensors_plain_bpf__elf_bytes}, settings,
+        {new_program, kDelete, kOutOfMemory}, [&](host_tensors_bpf& skeleton) {
+            if (settings.host_storages > 0)
+                bpf_map__set_max_entries(skeleton.maps.host_storages, settings.host_storages);
+            if (!settings.many_user_probes) return;
+            for (const std::string_view name : {new_program, std::string_view(kDelete), std::string_view(kOutOfMemory)})
+                prepare_for_many(bpf_object__find_program_by_name(skeleton.obj, std::string(name).c_str()));
+        });
+    if (!object) return object.error();
+    return std::unique_ptr<HostTensors>(new HostTensors(std::make_unique<State>(
+        State{.object = std::move(*object), .new_program = new_program, .many_at_once = settings.many_user_probes})));
+}
+
+// The probe of New is attached last and detached first. So no storage is recorded whose Delete is not seen.
+Result<ProbeRequest> HostTensors::probes(const Fd& library, std::span<const HostTensorPlace> places) const {
+    ProbeRequest request{.purpose = "follow the host tensors of PyTorch", .many_at_once = state_->many_at_once};
+    request.library = Fd(::fcntl(library.get(), F_DUPFD_CLOEXEC, 0));
+    if (!request.library) return system_error(errno, request.purpose);
+    const std::pair<ms_host_tensor_call, std::string_view> programs[] = {
+        {MS_HOST_OUT_OF_MEMORY, kOutOfMemory}, {MS_HOST_DELETE, kDelete}, {MS_HOST_NEW, state_->new_program}};
+    for (const auto& [call, program] : programs) {
+        std::vector<ProbePoint> points;
+        for (const HostTensorPlace& place : places)
+            if (place.call == call) points.push_back({.offset = place.offset});
+        auto group = probe_group(state_->object.program(program), ProbeAt::call, std::move(points));
+        if (!group) return group.error();
+        request.groups.push_back(std::move(*group));
+    }
+    return request;
+}
+
+bool HostTensors::exists(const ms_host_account_key& key, __u32 pid) const {
+    ms_space space{};
+    return key.period == state_->counters().period &&
+           bpf_map_lookup_elem(state_->map(state_->object->maps.spaces), &pid, &space) == 0 && space.id == key.space;
+}
+
+std::vector<HostTensorAccount> HostTensors::accounts() {
+    const int map = state_->map(state_->object->maps.host_accounts);
+    std::vector<HostTensorAccount> accounts;
+    std::vector<ms_host_account_key> gone;
+    for_each_entry<ms_host_account_key, ms_host_account>(
+        map, std::size_t{2} * MS_HOST_ACCOUNTS, [&](const ms_host_account_key& key, const ms_host_account& account) {
+            if (!exists(key, account.pid)) return gone.push_back(key);
+            accounts.push_back({.process = {static_cast<pid_t>(account.pid), account.start_ns},
+                                .space = SpaceId{key.space},
+                                .bytes = number(not_below_zero(account.bytes)),
+                                .storages = not_below_zero(account.storages),
+                                .lost = number(account.lost_bytes)});
+        });
+    for (const ms_host_account_key& key : gone) bpf_map_delete_elem(map, &key);
+    return accounts;
+}
+
+std::vector<HostTensorSite> HostTensors::sites() {
+    const int map = state_->map(state_->object->maps.host_sites);
+    const int accounts = state_->map(state_->object->maps.host_accounts);
+    std::vector<HostTensorSite> sites;
+    std::vector<ms_host_site_key> gone;
+    for_each_entry<ms_host_site_key, __s64>(
+        map, std::size_t{2} * MS_HOST_SITES, [&](const ms_host_site_key& key, __s64 bytes) {
+            ms_host_account account{};
+            if (bpf_map_lookup_elem(accounts, &key.account, &account) != 0) return gone.push_back(key);
+            if (bytes > 0) sites.push_back({SpaceId{key.account.space}, StackId{key.stack}, bytes});
+        });
+    for (const ms_host_site_key& key : gone) bpf_map_delete_elem(map, &key);
+    return sites;
+}
+
+// An account is created before its first storage. So if the account is missing after the storage was read, the account
+// has been deleted.
+void HostTensors::sweep(std::size_t most) {
+    const int accounts = state_->map(state_->object->maps.host_accounts);
+    std::map<std::pair<__u64, __u32>, bool> living;
+    const auto is_gone = [&](const ms_host_storage_key& key, const ms_host_storage&) {
+        const auto [known, fresh] = living.try_emplace({key.account.space, key.account.period});
+        ms_host_account account{};
+        if (fresh) known->second = bpf_map_lookup_elem(accounts, &key.account, &account) == 0;
+        return !known->second;
+    };
+    const __s64 swept = state_->sweep.next<ms_host_storage_key, ms_host_storage>(
+        state_->map(state_->object->maps.host_storages), most, is_gone);
+    __atomic_fetch_sub(&state_->object->bss->storage_entries, swept, __ATOMIC_RELAXED);
+}
+
+std::uint64_t HostTensors::entries() const {
+    return not_below_zero(__atomic_load_n(&state_->object->bss->storage_entries, __ATOMIC_RELAXED));
+}
+
+void HostTensors::begin_period(bool on) {
+    __atomic_fetch_add(&state_->object->bss->period, 1, __ATOMIC_RELAXED);
+    __atomic_store_n(&state_->object->data->recording, on ? 1 : 0, __ATOMIC_RELAXED);
+}
+
+HostTensors::Cost HostTensors::cost() const {
+    const auto& counters = state_->counters();
+    return {.allocated = counters.storages_allocated, .calls = counters.calls, .ns = counters.call_ns};
+}
+
+Losses HostTensors::losses() const { return state_->object.losses(); }
+Bytes HostTensors::map_memory() const { return state_->object.map_memory(); }
+
+}  // namespace memscope

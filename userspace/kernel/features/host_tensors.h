@@ -1,0 +1,76 @@
+#pragma once
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/units.h"
+#include "kernel/features/kernel_feature.h"
+#include "kernel/features/user_probes.h"
+#include "model/growth/stack.h"
+#include <memscope/shared/host_tensors.h>
+
+namespace memscope {
+
+// A function of PyTorch's memory reporter in a library file.
+struct HostTensorPlace {
+    ms_host_tensor_call call{};
+    std::uint64_t offset = 0;
+};
+
+// Storages of PyTorch's host tensors that one process holds.
+struct HostTensorAccount {
+    ProcessId process{};
+    SpaceId space{};
+    std::int64_t bytes = 0;
+    std::uint64_t storages = 0;
+    std::int64_t lost = 0;  // allocated when there was no room to record it
+};
+
+// Bytes of one stack that are still held.
+struct HostTensorSite {
+    SpaceId space{};
+    StackId stack = kNoStack;
+    std::int64_t bytes = 0;
+};
+
+// Follows the storages of PyTorch's host tensors with user probes, in every copy of its library that processes have
+// mapped. Loaded when the first copy is found. Needs GrowthStacks, which tells address spaces apart and reads stacks.
+class HostTensors : public KernelFeature {
+  public:
+    static constexpr std::string_view kName = "host_tensors";
+    static Result<std::unique_ptr<HostTensors>> start(const Plan& plan, const FeatureSettings& settings);
+    ~HostTensors() override;
+
+    // Describes the probes at these offsets of the library.
+    Result<ProbeRequest> probes(const Fd& library, std::span<const HostTensorPlace> places) const;
+
+    // Of address spaces that still exist. Forgets the others.
+    std::vector<HostTensorAccount> accounts();
+    std::vector<HostTensorSite> sites();  // of these address spaces
+    // Deletes storages of address spaces that accounts() has forgotten. Checks at most `most` storages and continues
+    // there the next time.
+    void sweep(std::size_t most);
+    std::uint64_t entries() const;  // of the BPF map of storages
+
+    // Forgets all storages: frees may have been missed. With `on` false nothing is recorded until the next call.
+    void begin_period(bool on);
+
+    struct Cost {
+        std::uint64_t allocated = 0;  // storages
+        std::uint64_t calls = 0;
+        std::uint64_t ns = 0;  // without the cost of the probe itself
+    };
+    Cost cost() const;
+
+    Losses losses() const override;
+    Bytes map_memory() const override;
+
+  private:
+    struct State;
+    explicit HostTensors(std::unique_ptr<State> state);
+    bool exists(const ms_host_account_key& key, __u32 pid) const;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace memscope

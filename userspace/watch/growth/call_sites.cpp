@@ -1,0 +1,183 @@
+#include "watch/growth/call_sites.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace memscope {
+namespace {
+
+// A share is this part of the budget for names. One address space may use one share, and one share is the reserve
+// between two folds.
+constexpr std::size_t kSharesOfNames = 4;
+constexpr std::size_t kModest = 16;  // part of a share: an address space with fewer names may use a second reserve
+
+auto place_of(const NativeLocation& location) { return std::tuple(location.module.get(), location.offset); }
+
+bool comes_before(const NativeLocation& a, const NativeLocation& b) { return place_of(a) < place_of(b); }
+
+}  // namespace
+
+std::size_t name_bytes(const CallSite& site) {
+    std::size_t bytes = sizeof site + site.native.size() * sizeof(NativeLocation);
+    for (const PythonFrame& frame : site.python)
+        bytes += sizeof frame + frame.function.capacity() + frame.file.capacity();
+    return bytes;
+}
+
+bool CallSites::SameSite::operator()(const CallSitePtr& a, const CallSitePtr& b) const {
+    if (a->python != b->python) return a->python < b->python;
+    return std::lexicographical_compare(a->native.begin(), a->native.end(), b->native.begin(), b->native.end(),
+                                        comes_before);
+}
+
+CallSitePtr CallSites::interned(CallSite site) {
+    const auto [place, fresh] = sites_.insert(std::make_shared<const CallSite>(std::move(site)));
+    if (fresh) name_bytes_ += memscope::name_bytes(**place);
+    return *place;
+}
+
+void CallSites::forget_unused_sites() {
+    std::erase_if(sites_, [this](const CallSitePtr& site) {
+        if (site.use_count() > 1) return false;
+        name_bytes_ -= memscope::name_bytes(*site);
+        return true;
+    });
+}
+
+void CallSites::rename(Stack& stack, Space& space, CallSitePtr site) {
+    if (stack.site) space.name_bytes -= memscope::name_bytes(*stack.site);
+    stack.site = std::move(site);
+    if (stack.site) space.name_bytes += memscope::name_bytes(*stack.site);
+}
+
+CallSites::Space& CallSites::register_stack(const RawStack& stack) {
+    stacks_[stack.id].space = stack.space;
+    Space& space = spaces_[stack.space];
+    space.process = stack.process;
+    by_pid_.emplace(stack.process.pid, stack.space);
+    space.stacks.insert(stack.id);
+    return space;
+}
+
+void CallSites::expect_names(const RawStack& stack) {
+    (void)register_stack(stack);
+    stacks_[stack.id].expected = true;
+}
+
+bool CallSites::expects_names(StackId stack) const {
+    const auto found = stacks_.find(stack);
+    return found != stacks_.end() && found->second.expected;
+}
+
+void CallSites::lose_names(StackId stack) {
+    if (const auto found = stacks_.find(stack); found != stacks_.end()) found->second.expected = false;
+}
+
+bool CallSites::learn(const RawStack& stack, CallSite site) {
+    Space& space = register_stack(stack);
+    Stack& known = stacks_[stack.id];
+    known.expected = false;
+    const std::size_t bytes = memscope::name_bytes(site);
+    const std::size_t share = limits_.name_bytes / kSharesOfNames;
+    // Reserve a share for processes with few names, so that a process with many cannot use up the whole budget before
+    // the next fold.
+    const bool modest = space.name_bytes + bytes <= share / kModest;
+    const std::size_t most = limits_.name_bytes + (modest ? 2 : 1) * share;
+    if (space.name_bytes + bytes > share || name_bytes_ + bytes > most) return false;
+    rename(known, space, interned(std::move(site)));
+    return true;
+}
+
+void CallSites::give_up(StackId stack) {
+    const auto known = stacks_.find(stack);
+    if (known == stacks_.end()) return;
+    Space& space = spaces_[known->second.space];
+    rename(known->second, space, nullptr);
+    space.stacks.erase(stack);
+    stacks_.erase(known);
+}
+
+std::vector<SpaceId> CallSites::spaces_of(pid_t pid) const {
+    std::vector<SpaceId> found;
+    for (auto each = by_pid_.lower_bound({pid, SpaceId{}}); each != by_pid_.end() && each->first == pid; ++each)
+        found.push_back(each->second);
+    return found;
+}
+
+std::set<pid_t> CallSites::growing() const {
+    std::set<pid_t> pids;
+    for (const auto& [id, space] : spaces_) pids.insert(space.process.pid);
+    return pids;
+}
+
+std::vector<StackId> CallSites::end(SpaceId space) {
+    const auto found = spaces_.find(space);
+    if (found == spaces_.end()) return {};
+    std::vector<StackId> gone(found->second.stacks.begin(), found->second.stacks.end());
+    for (const StackId id : gone) stacks_.erase(id);
+    by_pid_.erase({found->second.process.pid, space});
+    spaces_.erase(found);
+    forget_unused_sites();
+    return gone;
+}
+
+void CallSites::fold_space(Space& space, const SizeOf& size_of, Remove which, Folded& folded) {
+    std::vector<std::pair<std::int64_t, StackId>> by_size;
+    by_size.reserve(space.stacks.size());
+    for (const StackId id : space.stacks)
+        if (const auto size = size_of(id)) by_size.emplace_back(*size, id);
+    std::sort(by_size.begin(), by_size.end());
+    const auto holds = std::ranges::find_if(by_size, [](const auto& each) { return each.first > 0; });
+    const std::size_t most =
+        which == Remove::empty_ones ? static_cast<std::size_t>(holds - by_size.begin()) : (space.stacks.size() + 1) / 2;
+    by_size.resize(std::min(by_size.size(), most));
+    for (const auto& [size, id] : by_size) {
+        space.stacks.erase(id);
+        rename(stacks_[id], space, nullptr);
+        stacks_.erase(id);
+        folded.stacks.push_back(id);
+        ++folded.lost[space.process.pid];
+    }
+}
+
+bool CallSites::has_crowded_space() const {
+    return std::ranges::any_of(spaces_, [this](const auto& each) { return is_crowded(each.second); });
+}
+
+void CallSites::fold_all(const SizeOf& size_of, Folded& folded) {
+    if (name_bytes_ > limits_.name_bytes) forget_unused_sites();
+    const bool too_many_names = name_bytes_ > limits_.name_bytes;
+    std::vector<std::pair<std::size_t, Space*>> by_weight;
+    by_weight.reserve(spaces_.size());
+    for (auto& [id, space] : spaces_)
+        by_weight.emplace_back(too_many_names ? space.name_bytes : space.stacks.size(), &space);
+    std::sort(by_weight.rbegin(), by_weight.rend());
+    // Fold to three quarters of the limits, so that the next stack does not start another fold.
+    const auto has_room = [&] {
+        return stacks_.size() <= limits_.stacks / 4 * 3 && name_bytes_ <= limits_.name_bytes / 4 * 3;
+    };
+    for (const auto& [weight, space] : by_weight) {
+        if (has_room()) break;
+        fold_space(*space, size_of, Remove::smallest_half, folded);
+        if (too_many_names) forget_unused_sites();
+    }
+}
+
+CallSites::Folded CallSites::fold(const SizeOf& size_of) {
+    Folded folded;
+    for (auto& [id, space] : spaces_) {
+        if (!is_crowded(space)) continue;
+        fold_space(space, size_of, Remove::empty_ones, folded);
+        if (space.stacks.size() > limits_.of_space / 4 * 3) fold_space(space, size_of, Remove::smallest_half, folded);
+    }
+    if (is_full()) fold_all(size_of, folded);
+    if (!folded.stacks.empty()) forget_unused_sites();
+    return folded;
+}
+
+const CallSitePtr* CallSites::site_of(StackId stack) const {
+    const auto found = stacks_.find(stack);
+    return found == stacks_.end() || !found->second.site ? nullptr : &found->second.site;
+}
+
+}  // namespace memscope

@@ -1,0 +1,114 @@
+#pragma once
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "model/growth/growth.h"
+#include "model/growth/stack.h"
+#include "sources/elf/native_symbols.h"
+
+namespace memscope {
+
+// The frames of a stack in a form that is valid in every process: Python frames by name, native code by file and
+// offset.
+struct CallSite {
+    std::vector<PythonFrame> python{};
+    std::vector<NativeLocation> native{};
+};
+using CallSitePtr = std::shared_ptr<const CallSite>;
+
+// Bytes of the names of the call site. The watched process chooses the names and their number.
+std::size_t name_bytes(const CallSite& site);
+
+// Growth of one process at one call site.
+struct SiteGrowth {
+    CallSitePtr site{};
+    pid_t pid = 0;
+    RoleKey role{};
+    std::int64_t bytes = 0;
+};
+
+// The call sites of all stacks. Stacks with the same frames share a call site, in all processes.
+class CallSites {
+  public:
+    struct Limits {
+        std::size_t stacks = 12288;
+        std::size_t of_space = 2304;                      // stacks of one address space
+        std::size_t name_bytes = std::size_t{64} << 20U;  // names of all call sites together
+    };
+    CallSites() : CallSites(Limits{}) {}
+    explicit CallSites(Limits limits) : limits_(limits) {}
+
+    // The stack was received, but the helper process has not read the data for its names yet. learn() or lose_names()
+    // follows.
+    void expect_names(const RawStack& stack);
+    bool expects_names(StackId stack) const;
+    void lose_names(StackId stack);  // the process ended before it was read
+    // False if there was no room for the names.
+    bool learn(const RawStack& stack, CallSite site);
+    void give_up(StackId stack);  // removes a stack without names
+    bool knows(StackId stack) const { return stacks_.contains(stack); }
+
+    // The process has ended, or executed another program. Removes its stacks and returns their ids.
+    std::vector<StackId> end(SpaceId space);
+    std::vector<SpaceId> spaces_of(pid_t pid) const;
+    std::set<pid_t> growing() const;  // processes that have stacks
+
+    // If there are too many stacks or names: removes the smallest stacks of the processes that have most, so that a
+    // process with many names does not cost another process its names. If one address space has too many stacks:
+    // removes those that hold nothing any more, else the smallest, so that it can have others. `size_of` returns the
+    // bytes of a stack, or `nullopt` if the stack must stay.
+    using SizeOf = std::function<std::optional<std::int64_t>(StackId)>;
+    struct Folded {
+        std::vector<StackId> stacks{};
+        std::map<pid_t, std::uint32_t> lost{};  // how many stacks each process lost
+    };
+    bool is_full() const { return stacks_.size() > limits_.stacks || name_bytes_ > limits_.name_bytes; }
+    bool has_crowded_space() const;
+    Folded fold(const SizeOf& size_of);
+
+    const CallSitePtr* site_of(StackId stack) const;
+
+    std::size_t stack_count() const { return stacks_.size(); }
+    std::size_t name_bytes() const { return name_bytes_; }
+
+  private:
+    struct Stack {
+        SpaceId space{};
+        CallSitePtr site{};  // null: the frames were lost, or are not read yet
+        bool expected = false;
+    };
+    struct Space {
+        ProcessId process{};
+        std::set<StackId> stacks{};
+        std::size_t name_bytes = 0;  // as if no other address space had these call sites
+    };
+    struct SameSite {
+        bool operator()(const CallSitePtr& a, const CallSitePtr& b) const;
+    };
+
+    Space& register_stack(const RawStack& stack);
+    CallSitePtr interned(CallSite site);
+    void rename(Stack& stack, Space& space, CallSitePtr site);
+    void forget_unused_sites();
+    bool is_crowded(const Space& space) const { return space.stacks.size() > limits_.of_space; }
+    enum class Remove { empty_ones, smallest_half };
+    void fold_space(Space& space, const SizeOf& size_of, Remove which, Folded& folded);
+    void fold_all(const SizeOf& size_of, Folded& folded);
+
+    Limits limits_;
+    std::size_t name_bytes_ = 0;  // of sites_
+    std::unordered_map<StackId, Stack> stacks_;
+    std::map<SpaceId, Space> spaces_;
+    std::set<std::pair<pid_t, SpaceId>> by_pid_;  // an index of spaces_, because many processes end at once
+    std::set<CallSitePtr, SameSite> sites_;
+};
+
+}  // namespace memscope

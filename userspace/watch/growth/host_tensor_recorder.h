@@ -1,0 +1,82 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "analysis/growth/hook_budget.h"
+#include "base/files.h"
+#include "kernel/session.h"
+#include "model/growth/growth.h"
+#include "model/growth/stack.h"
+#include "model/processes/process_table.h"
+#include "model/snapshot.h"
+#include "watch/clock.h"
+#include "watch/gpu/library_follower.h"
+
+namespace memscope {
+
+// Follows the storages of PyTorch's host tensors in all copies of its library that watched processes have mapped.
+// Pauses if the probes cost more than their budget. Frees during a pause are not seen, so the recording starts anew
+// afterwards. Everything except held(), end() and stacks() belongs to the thread of the ticks.
+class HostTensorRecorder {
+  public:
+    HostTensorRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, bool on, HookBudget budget);
+
+    void executed(const ProcessId& process) { libraries_.executed(process); }
+    void mapped(const ProcessId& process) { libraries_.mapped(process, true); }  // it has just mapped such a library
+    void look(Session& session, const Now& now);
+    void tick(Session& session, ProcessTable& processes, const Now& now);
+
+    void describe(SelfSample& self) const;  // probes and losses
+    std::vector<Error> take_refusals() { return libraries_.take_refusals(); }
+
+    // From any thread: the storages that the processes hold, by stack.
+    struct Held {
+        std::vector<HeldAtStack> stacks{};
+        std::int64_t elsewhere = 0;     // allocated without a stack
+        std::int64_t lost = 0;          // allocated when there were too many storages
+        std::int64_t before_pause = 0;  // during a pause: held when it began
+        HostTensorRecording recording{};
+    };
+    Held held(const std::vector<Process>& processes) const;
+    // The process has ended: forgets its storages and returns them.
+    std::vector<HeldAtStack> end(const ProcessId& process);
+    std::set<StackId> stacks() const;  // all stacks that hold storages
+
+    std::uint64_t entries() const { return entries_; }  // of the BPF map of storages, at the last tick
+
+  private:
+    void begin_new(ProcessTable& processes);
+    void note_start(const Now& now);
+    void read(HostTensors& tensors);
+    void mind_budget(HostTensors& tensors, const Now& now);
+    void measure_rate(const HostTensors::Cost& cost, const Now& now);
+    void pause(HostTensors& tensors);
+    void start_anew(HostTensors& tensors);
+
+    SysRoot root_;
+    bool on_;
+    LibraryFollower libraries_;
+    HookBudget budget_;
+    std::uint64_t revision_ = 0;  // of the process table, when all its processes were followed
+    std::uint64_t losses_ = 0;    // of probes, at the last tick
+    std::uint64_t entries_ = 0;
+    std::uint64_t counted_ = 0;  // the part of the entries that is in accounts
+    struct Mark {
+        std::uint64_t boot_ns = 0;
+        std::uint64_t allocated = 0;
+    };
+    Mark mark_{};
+    double rate_ = 0;  // storages per second
+
+    mutable std::mutex mutex_{};  // guards the members below
+    std::map<SpaceId, HostTensorAccount> accounts_{};
+    std::vector<HostTensorSite> sites_{};
+    std::map<ProcessId, std::int64_t> before_pause_{};
+    HostTensorRecording recording_{};
+};
+
+}  // namespace memscope

@@ -1,0 +1,72 @@
+#pragma once
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "model/growth/live_samples.h"
+#include "model/processes/process_table.h"
+#include "model/snapshot.h"
+#include "watch/helpers/read_jobs.h"
+
+namespace memscope {
+
+// Keeps the samples of anonymous pages of all watched processes, and checks from time to time which of the pages are
+// still there. Everything that is not said to be for any thread belongs to the thread of the ticks.
+class ResidentRecorder {
+  public:
+    explicit ResidentRecorder(std::shared_ptr<ReadHelpers> reads) : reads_(std::move(reads)) {}
+
+    // A sample is counted once the range events before it are known: ranges_drained() follows.
+    void add(const GrowthSample& sample);
+    void samples_drained(std::uint64_t time_ns);  // all samples up to this time were added
+    void apply(const RangeEvent& event);
+    void ranges_drained();
+    void settle(const ProcessId& process);  // counts its last samples at once, because it has ended
+    void end(const ProcessId& process);
+    void forget_stacks(const std::vector<StackId>& stacks);
+    // Continues to check pages, within a share of one CPU.
+    void tick(Seconds now, const std::map<pid_t, TrackedProcess>& processes);
+
+    // From any thread.
+    std::vector<HeldAtStack> held(const ProcessId& process) const;
+    std::size_t sample_count(const std::vector<Process>& processes) const;
+    std::map<StackId, std::int64_t> by_stack() const;
+    // Checks all pages of the processes now. Waits for the helper process.
+    void check(const std::vector<Process>& processes);
+    // Boot clock: when the last check of all pages of the process began. None: it has not been checked completely.
+    std::optional<std::uint64_t> checked_ns(const ProcessId& process) const;
+    // At most this many samples for a target: thins out the processes that have most.
+    static constexpr std::size_t kMostOfTarget = 65'536;
+    void bound(const std::vector<Process>& processes);
+
+  private:
+    static constexpr double kShareOfCpu = 0.005;
+    static constexpr std::size_t kPagesPerJob = 4096;
+
+    std::optional<PagesJob> next_job(const std::map<pid_t, TrackedProcess>& processes);
+    enum class Piece { first, later };  // of the pages of a process
+    void take(const PagesJob& job, Piece piece, const Result<PagesAnswer>& answer);
+    // Checks of all pages of a process.
+    struct Checks {
+        std::uint64_t began_ns = 0;           // the current one
+        std::optional<std::uint64_t> last{};  // when the last complete one began
+    };
+
+    std::shared_ptr<ReadHelpers> reads_;
+    std::vector<GrowthSample> waiting_{};
+    std::uint64_t drained_ns_ = 0;
+    std::optional<PagesJob> job_{};
+    Piece job_piece_{};
+    ProcessId checked_{};  // the pages of this process below this address were checked last
+    std::uint64_t checked_below_ = 0;
+    Seconds next_check_{};
+    std::uint64_t numbers_ = 0;
+    mutable std::mutex mutex_{};
+    LiveSamples samples_{};
+    std::map<ProcessId, Checks> checks_{};
+};
+
+}  // namespace memscope
