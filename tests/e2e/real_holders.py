@@ -66,9 +66,9 @@ def compare(check, moment, truth, found):
 def changes(check, program, pid, ask, device):
     """What grows between two censuses comes first, with the memory of the GPU."""
     answer = {}
-    thread = threading.Thread(target=lambda: answer.update(census(program, pid, '--again', '6s')))
+    thread = threading.Thread(target=lambda: answer.update(census(program, pid, '--again', '12s')))
     thread.start()
-    time.sleep(3)
+    time.sleep(8)  # the first census has ended by then
     ask('steps 200')
     thread.join()
     if not check('two censuses', 'error' not in answer, answer.get('error')):
