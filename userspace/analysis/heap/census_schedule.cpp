@@ -5,7 +5,6 @@
 namespace memscope {
 namespace {
 
-constexpr std::size_t kMostProcesses = 4;  // of a target, at a time
 constexpr Bytes kLeast{std::uint64_t{32} << 20};
 constexpr double kLeastShare = 0.05;  // of the largest process
 constexpr std::size_t kMostWaiting = 256;
@@ -20,6 +19,16 @@ constexpr double kUsual = 0.2 / (std::uint64_t{1} << 30);  // seconds per byte
 
 }  // namespace
 
+std::size_t count_large(std::span<const Process> processes, const std::optional<RoleKey>& role) {
+    Bytes most = kLeast;
+    for (const Process& process : processes) most = std::max(most, process.own_anon());
+    return static_cast<std::size_t>(std::ranges::count_if(processes, [&](const Process& process) {
+        if (role && RoleKey{process.role, process.rank} != *role) return false;
+        return process.own_anon() >= kLeast &&
+               static_cast<double>(process.own_anon().n) >= kLeastShare * static_cast<double>(most.n);
+    }));
+}
+
 std::vector<CensusWish> largest_processes(std::span<const Process> processes) {
     std::map<RoleKey, const Process*> largest;
     for (const Process& process : processes) {
@@ -30,7 +39,7 @@ std::vector<CensusWish> largest_processes(std::span<const Process> processes) {
     for (const auto& [role, process] : largest)
         if (process->own_anon() >= kLeast) wishes.push_back({process->task.id, process->own_anon()});
     std::ranges::stable_sort(wishes, [](const CensusWish& a, const CensusWish& b) { return a.anon > b.anon; });
-    if (wishes.size() > kMostProcesses) wishes.resize(kMostProcesses);
+    if (wishes.size() > kMostCensuses) wishes.resize(kMostCensuses);
     std::erase_if(wishes, [most = wishes.empty() ? Bytes{} : wishes.front().anon](const CensusWish& wish) {
         return static_cast<double>(wish.anon.n) < kLeastShare * static_cast<double>(most.n);
     });

@@ -22,7 +22,10 @@ struct CensusWish {
 
 // The processes of a target to take a census of: of each role and rank the process with most own anonymous memory, at
 // most four, largest first. Processes that are too small to matter are left out.
+constexpr std::size_t kMostCensuses = 4;  // of a target, at a time
 std::vector<CensusWish> largest_processes(std::span<const Process> processes);
+// The number of processes that are large enough for a census. `role`: only processes of this role and rank.
+std::size_t count_large(std::span<const Process> processes, const std::optional<RoleKey>& role = {});
 
 // Decides at which ticks of a target censuses are wanted: when its warm-up ends, when a verdict of the target or of a
 // role becomes `leaking`, and again from time to time while it leaks, and when a precursor becomes active.

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "analysis/growth/line_history.h"
+#include "analysis/heap/census_schedule.h"
 #include "analysis/heap/free_memory_text.h"
 #include "analysis/limits/limit_text.h"
 #include "analysis/limits/memory_peak.h"
@@ -122,6 +123,23 @@ std::string cause_text(const TargetSnapshot& target, const ScopeVerdict& verdict
     return {};
 }
 
+// If heap censuses explain a part of the target, says which processes they do not explain.
+std::string unread_text(const TargetSnapshot& target, const ScopeVerdict& verdict) {
+    const std::size_t large = count_large(target.processes, verdict.role);
+    const auto read = static_cast<std::size_t>(std::ranges::count_if(
+        target.heap, [&](const ProcessHeap& heap) { return !verdict.role || heap.role == *verdict.role; }));
+    if (target.heap.empty() || read >= large) return {};
+    const std::string rule =
+        fmt::format("memscope reads the largest of each role and rank, at most {} of a target", kMostCensuses);
+    if (read == 0)
+        return fmt::format(
+            "No heap census was taken here, so memory that an allocator keeps free there is not known: {}.", rule);
+    return fmt::format(
+        "Heap censuses were taken of {} of {} large processes, so memory that an allocator keeps free in the others is "
+        "not known: {}.",
+        read, large, rule);
+}
+
 std::string overhead_text(const ScopeVerdict& verdict, std::uint64_t processes, const TargetSnapshot& target) {
     const Bytes held = target.memory.held();
     const Judgement& judgement = verdict.judgement;
@@ -170,6 +188,7 @@ std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verd
     // Neither applies to memory that the program does not keep: a second diagnosis would contradict the first.
     if (verdict.grower && !verdict.cause) append(grower_text(*verdict.grower));
     if (verdict.lines && !verdict.cause) append(lines_text(*verdict.lines));
+    if (leaks) append(unread_text(target, verdict));
     if (verdict.role) return role_text(*verdict.role, processes) + ": " + text;
     if (verdict.forecast) append(limit_text(*verdict.forecast));
     return text;

@@ -18,7 +18,6 @@
 namespace memscope {
 namespace {
 
-constexpr std::size_t kWidth = 80;
 constexpr std::size_t kLabel = 11;
 constexpr std::size_t kMostAdviceLines = 3;
 constexpr std::size_t kMostRoles = 4;
@@ -47,7 +46,7 @@ class Block {
     void add(const std::string& label, const std::string& text, std::size_t most = 2) {
         if (text.empty()) return;
         std::string head = label;
-        for (const std::string& line : some_lines(text, kWidth - 2 - kLabel, most)) {
+        for (const std::string& line : some_lines(text, kStoredText - 2 - kLabel, most)) {
             lines_.push_back("  " + left(head, kLabel) + line);
             head.clear();
         }
@@ -215,7 +214,7 @@ std::string heading(const Paint& paint, std::string_view title) { return "\n" + 
 std::string indented(const std::string& text, std::size_t first, std::size_t rest) {
     std::string out;
     std::size_t indent = first;
-    for (const std::string& line : wrapped_lines(text, kWidth - rest)) {
+    for (const std::string& line : wrapped_lines(text, kStoredText - rest)) {
         out += std::string(indent, ' ') + line + "\n";
         indent = rest;
     }
@@ -225,11 +224,11 @@ std::string indented(const std::string& text, std::size_t first, std::size_t res
 std::string what_happened(const DeathReport& report, const Paint& paint) {
     const TargetSnapshot& target = report.target();
     std::string out;
-    for (const std::string& line : wrapped_lines(death_sentence(report.decisive()), kWidth))
+    for (const std::string& line : wrapped_lines(death_sentence(report.decisive()), kStoredText))
         out += paint(Colour::red, line) + "\n";
     const std::string where = fmt::format("{}, {} ({})", date_and_time(report.decisive().time),
                                           printable(target.info.name), printable(target.info.kind));
-    out += paint(Colour::dim, shortened_to(where, kWidth)) + "\n";
+    out += paint(Colour::dim, shortened_to(where, kStoredText)) + "\n";
     if (report.unreported > 0)
         out += fmt::format("{} earlier {} no report, because there were too many deaths.\n", report.unreported,
                            report.unreported == 1 ? "death has" : "deaths have");
@@ -322,7 +321,7 @@ std::string what_grew(const DeathReport& report, const Paint& paint) {
     for (const auto& [site, stacks] : lines) {
         if (site.bytes <= 0 || ++shown > kMostSites) break;
         out += right(human_growth(site.bytes), 10) + "  " + left(role_text(site.role), 19) + " " +
-               site_line(site, kWidth - 32) + "\n";
+               site_line(site, kStoredText - 32) + "\n";
     }
     if (shown == 0) out += "  no call site is known\n";
     return out;

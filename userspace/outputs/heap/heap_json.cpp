@@ -71,6 +71,7 @@ std::string heap_json(const HeapReport& report) {
         json.field("target", report.target);
         json.field("since_seconds", since_seconds(report));
         write_heap(json, "processes", report.processes, report.top);
+        json.field("processes_left_out", report.left_out);
     });
     return json.text() + "\n";
 }

@@ -15,7 +15,8 @@ struct HeapReport {
     double time = 0;                      // seconds since 1970
     std::optional<std::string> target{};  // none: a process without a watcher
     std::vector<ProcessHeap> processes{};
-    std::size_t top = 5;  // entries of each list
+    std::size_t top = 5;       // entries of each list
+    std::size_t left_out = 0;  // large processes of the target of which no census was taken
 };
 
 // Seconds between the censuses; none without an earlier one.

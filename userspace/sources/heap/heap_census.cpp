@@ -149,11 +149,14 @@ class CensusTaker {
         }
         const auto version = find_glibc_version(root_, pid_, maps_, paths.front());
         const auto number = version ? parse_glibc_version(*version) : std::nullopt;
+        bool late = false;
         for (int i = 0; i < kTries && !glibc_ && !deadline_.has_passed(); ++i) {
             memory_.forget();
-            glibc_ = find_glibc_malloc(read_library_data(memory_, maps_, paths.front()), number, memory_, maps_,
-                                       deadline_.sooner(deadline_.left() * 0.3));
+            const ReadDeadline limit = deadline_.sooner(deadline_.left() * 0.3);
+            glibc_ = find_glibc_malloc(read_library_data(memory_, maps_, paths.front()), number, memory_, maps_, limit);
+            late = limit.has_passed();
         }
+        count(HeapGap::time_limit, late && !glibc_ ? 1 : 0);
         memory_.forget();
         if (glibc_ && glibc_->was_used()) glibc_version_ = version;
     }
@@ -162,7 +165,10 @@ class CensusTaker {
         std::vector<LibraryData> libraries;
         for (const std::string& path : thread_library_paths(maps_))
             for (LibraryData& each : read_library_data(memory_, maps_, path)) libraries.push_back(std::move(each));
-        threads_ = find_threads(libraries, memory_, deadline_.sooner(deadline_.left() * 0.2));
+        GlibcThreads threads = find_threads(libraries, memory_, deadline_.sooner(deadline_.left() * 0.2));
+        count(HeapGap::too_many, threads.cut_off ? 1 : 0);
+        count(HeapGap::time_limit, threads.late ? 1 : 0);
+        threads_ = std::move(threads.all);
     }
 
     void read_python(AllocatorName allocator) {
@@ -171,8 +177,9 @@ class CensusTaker {
         census_.python = python->version;
         const auto heads = allocator == AllocatorName::glibc ? MallocHeads::glibc : MallocHeads::unknown;
         memory_.forget();
-        pymalloc_ = read_pymalloc(read_library_data(memory_, maps_, python->path), heads, memory_,
-                                  deadline_.sooner(deadline_.left() * 0.3));
+        const ReadDeadline limit = deadline_.sooner(deadline_.left() * 0.3);
+        pymalloc_ = read_pymalloc(read_library_data(memory_, maps_, python->path), heads, memory_, limit);
+        count(HeapGap::time_limit, limit.has_passed() ? 1 : 0);
         if (!pymalloc_) return;
         count(HeapGap::torn, pymalloc_->unread_pools);
         count(HeapGap::not_present, pymalloc_->absent_pools);
@@ -182,6 +189,10 @@ class CensusTaker {
         if (!glibc_ || !glibc_->was_used()) return;
         memory_.forget();
         const TcacheChunks tcaches = find_tcaches(*glibc_, threads_, memory_, deadline_.sooner(deadline_.left() * 0.2));
+        count(HeapGap::torn, tcaches.torn);
+        count(HeapGap::not_present, tcaches.absent);
+        count(HeapGap::too_many, tcaches.cut_off);
+        count(HeapGap::time_limit, tcaches.late ? 1 : 0);
         memory_.forget();
         const FreeLimits limits{.deadline = deadline_.sooner(deadline_.left() * 0.7),
                                 .most_chunks = budget_.memory.n / 8 / 16};

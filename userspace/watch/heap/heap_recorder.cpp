@@ -65,6 +65,7 @@ void HeapRecorder::begin_next(Seconds now, const ProcessTable::Living& living) {
     }
     if (schedule_.waiting() == 0) return;
     schedule_.keep_only([&](const ProcessId& process) { return find(living, process) != nullptr; });
+    std::erase_if(reported_, [&](const ProcessId& process) { return !find(living, process); });
     if (const auto wish = schedule_.next(now))
         current_ =
             Current{.job = {.pid = wish->process.pid, .number = ++jobs_}, .process = wish->process, .anon = wish->anon};
@@ -84,7 +85,11 @@ bool HeapRecorder::finish(Seconds now, const ProcessTable::Living& living) {
         complete_(**answered);
         taken_.push_back(**answered);
     }
-    if (done.request) answer(done.request, std::move(*answered));
+    if (done.request)
+        answer(done.request, std::move(*answered));
+    else if (!*answered && answered->error().code == std::errc::not_enough_memory &&
+             reported_.insert(done.process).second)
+        troubles_.push_back(answered->error());
     return true;
 }
 

@@ -1,6 +1,7 @@
 #include "watch/helpers/read_jobs.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/magic.h>
 #include <new>
 #include <sys/resource.h>
@@ -212,9 +213,19 @@ class Helper {
     Result<HeapCensus> answer_to(const HeapJob& job) const {
         try {
             return take_heap_census(root_, job.pid, HeapBudget{});
-        } catch (const std::bad_alloc&) {  // the memory of the helper is limited
-            return system_error(ENOMEM, "take a heap census");
+        } catch (const std::bad_alloc&) {
+            return system_error(ENOMEM,
+                                fmt::format("take a heap census of process {} with the {} that a helper process "
+                                            "may use",
+                                            job.pid, human_size(memory_limit())));
         }
+    }
+
+    // See limit_memory().
+    static Bytes memory_limit() {
+        rlimit limit{};
+        (void)::getrlimit(RLIMIT_AS, &limit);
+        return Bytes{limit.rlim_cur};
     }
 
     // Empty if the process has ended.

@@ -70,6 +70,28 @@ TEST(HeapRecorder, ACensusIsCompletedForTheTargetAndForTheUser) {
     EXPECT_EQ(taken[0].mappings[0].mapped_at, "load (train.py:88)");
 }
 
+TEST(HeapRecorder, ACensusThatNeedsMoreMemoryThanTheHelperHasIsReportedOnceForAProcess) {
+    Helper helper{.fails = system_error(ENOMEM, "take a heap census of process 100")};
+    HeapRecorder recorder(helper.read(), [](HeapCensus&) {}, Seconds{0});
+    const auto both = living({kTrainer, kWorker});
+    recorder.want(Seconds{1}, {{kTrainer, kSize, true}});
+    recorder.pump(Seconds{1}, both);
+    const auto troubles = recorder.take_troubles();
+    ASSERT_EQ(troubles.size(), 1U);
+    EXPECT_EQ(troubles[0].where, "take a heap census of process 100");
+    recorder.want(Seconds{1000}, {{kTrainer, kSize, true}});
+    recorder.pump(Seconds{1000}, both);
+    EXPECT_EQ(helper.asked.size(), 2U);
+    EXPECT_TRUE(recorder.take_troubles().empty()) << "the same process";
+    recorder.want(Seconds{2000}, {{kWorker, kSize, true}});
+    recorder.pump(Seconds{2000}, both);
+    EXPECT_EQ(recorder.take_troubles().size(), 1U) << "another process";
+    helper.fails = system_error(ESRCH, "take a heap census of process 101");
+    recorder.want(Seconds{3000}, {{kWorker, kSize, true}});
+    recorder.pump(Seconds{3000}, both);
+    EXPECT_TRUE(recorder.take_troubles().empty()) << "a process that has ended is no trouble";
+}
+
 TEST(HeapRecorder, ACensusOfAProcessThatEndedMeanwhileIsNotUsed) {
     Helper helper{.answers = false};
     HeapRecorder recorder(helper.read(), [](HeapCensus&) {});
