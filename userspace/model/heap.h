@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,7 @@
 #include <vector>
 
 #include "base/units.h"
+#include "model/heap_objects.h"
 #include "model/processes/process.h"
 
 namespace memscope {
@@ -64,6 +66,7 @@ struct HeapCensus {
     Allocator allocator{};
     std::vector<HeapMapping> mappings{};            // the largest ones, largest first
     std::map<HeapGap, std::uint64_t> incomplete{};  // number of times for each reason; empty: everything was read
+    std::shared_ptr<const ObjectCensus> objects{};  // shared, because each tick copies it; null: not asked for, no Python
 
     Bytes part(HeapPart part) const { return parts[static_cast<std::size_t>(part)]; }
     Bytes& part(HeapPart part) { return parts[static_cast<std::size_t>(part)]; }
