@@ -34,4 +34,15 @@ std::string_view name_of(ObjectsRefusal refusal) {
     return "";
 }
 
+Bytes approximate_size(const ObjectCensus& objects) {
+    std::size_t sum = sizeof objects + objects.tensor_totals.capacity() * sizeof(TensorTotal);
+    for (const ObjectsOfType& type : objects.types) sum += sizeof type + type.type.capacity();
+    for (const TensorGroup& group : objects.tensors)
+        sum += sizeof group + group.shape.capacity() * sizeof(std::uint64_t);
+    for (const ArrayGroup& group : objects.arrays) sum += sizeof group + group.shape.capacity() * sizeof(std::uint64_t);
+    for (const Holder& holder : objects.holders)
+        sum += sizeof holder + holder.path.capacity() + holder.type.capacity() + holder.element.capacity();
+    return {sum};
+}
+
 }  // namespace memscope

@@ -80,6 +80,9 @@ enum class ObjectsRefusal {
 };
 std::string_view name_of(ObjectsRefusal refusal);
 
+struct ObjectCensus;
+Bytes approximate_size(const ObjectCensus& objects);  // of its own memory
+
 struct ObjectCensus {
     ObjectsRefusal refusal = ObjectsRefusal::none;  // not `none`: everything else is empty
     std::uint64_t objects = 0;

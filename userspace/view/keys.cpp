@@ -100,7 +100,6 @@ Reaction command(State& state, char letter, const Snapshot& snapshot, const Tree
         case 'Q':
             return Reaction::quit;
         case '?':
-        case 'h':
             state.help = true;
             state.help_scroll = 0;
             break;
@@ -124,11 +123,18 @@ Reaction command(State& state, char letter, const Snapshot& snapshot, const Tree
             state.by_rank = !state.by_rank;
             break;
         case 'g':
-            state.growth = static_cast<GrowthPanel>((static_cast<int>(state.growth) + 1) % 3);
+            state.growth = state.growth == GrowthPanel::off || state.growth == GrowthPanel::holders
+                               ? GrowthPanel::resident
+                           : state.growth == GrowthPanel::resident ? GrowthPanel::mapped
+                                                                   : GrowthPanel::off;
+            state.growth_scroll = 0;
+            break;
+        case 'h':
+            state.growth = state.growth == GrowthPanel::holders ? GrowthPanel::off : GrowthPanel::holders;
             state.growth_scroll = 0;
             break;
         case 't':
-            if (state.growth == GrowthPanel::off) return Reaction::none;
+            if (state.growth == GrowthPanel::off || state.growth == GrowthPanel::holders) return Reaction::none;
             state.growth_since = static_cast<GrowthSince>((static_cast<int>(state.growth_since) + 1) % 3);
             state.growth_scroll = 0;
             break;

@@ -141,9 +141,10 @@ constexpr Entry kEntries[] = {
     {"Tab  n p", "next and previous target"},
     {"g", "growth by own line: resident, mapped, off; Esc closes it"},
     {"t", "growth since the end of the warm-up, 10 minutes ago, the start"},
+    {"h", "containers of Python that grew or hold most; Esc closes it"},
     {"r", "show ranks separately or together"},
     {"x", "confirm the deaths in the first lines and remove them"},
-    {"?  h", "this help"},
+    {"?", "this help"},
     {"", ""},
     {"█ ▓ ▒", "held by the target, by others below the same limit, reclaimable"},
     {"OWN", "own anonymous memory of the process: this is what leaks"},
@@ -487,7 +488,8 @@ Line footer_line(const SelfSample& self, const State& state, bool several_target
     const std::string filter = state.filter.empty() ? "filter" : "filter: " + printable(state.filter);
     const std::string growth = state.growth == GrowthPanel::off        ? "growth"
                                : state.growth == GrowthPanel::resident ? "growth: resident"
-                                                                       : "growth: mapped";
+                               : state.growth == GrowthPanel::mapped   ? "growth: mapped"
+                                                                       : "growth";
     struct Hint {
         const char* key;
         std::string what;
@@ -498,6 +500,7 @@ Line footer_line(const SelfSample& self, const State& state, bool several_target
                           {"s", sort},
                           {"/", filter},
                           {"g", growth},
+                          {"h", "holders"},
                           {"⏎", "fold"},
                           {"r", state.by_rank ? "ranks" : "no ranks"},
                           {"Tab", "target", several_targets}};

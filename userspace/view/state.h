@@ -14,7 +14,7 @@ enum class Sort { size, growth, name, pid };
 std::string_view name_of(Sort sort);
 
 // The panel that replaces the tree.
-enum class GrowthPanel { off, resident, mapped };
+enum class GrowthPanel { off, resident, mapped, holders };
 // The beginning of the growth that it shows. `warmup` is the beginning of watching if no warm-up has ended.
 enum class GrowthSince { warmup, minutes, start };
 

@@ -42,6 +42,7 @@ HttpResponse answer_heap(const TargetSnapshot& target, const HeapSource& source,
     HeapReport report{.target = target.info.name, .processes = answer.processes};
     for (const ProcessHeap& process : answer.processes) report.time = std::max(report.time, process.census.time);
     if (*top) report.top = **top;
+    report.type = request.query("type");
     std::string note;
     if (!answer.failed.empty()) note = "not read: " + printable(answer.failed.front().message());
     if (format == "json") return {.content_type = "application/json", .body = heap_json(report), .note = note};

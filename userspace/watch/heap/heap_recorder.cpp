@@ -57,7 +57,7 @@ void HeapRecorder::begin_next(Seconds now, const ProcessTable::Living& living) {
     if (request) {
         const TrackedProcess* process = find(living, request->process);
         if (!process) return answer(request, ended(request->process));
-        current_ = Current{.job = {.pid = request->process.pid, .number = ++jobs_},
+        current_ = Current{.job = {.pid = request->process.pid, .number = ++jobs_, .objects = true},
                            .process = request->process,
                            .anon = anon_of(*process),
                            .request = request};
@@ -66,8 +66,9 @@ void HeapRecorder::begin_next(Seconds now, const ProcessTable::Living& living) {
     if (schedule_.waiting() == 0) return;
     schedule_.keep_only([&](const ProcessId& process) { return find(living, process) != nullptr; });
     if (const auto wish = schedule_.next(now))
-        current_ =
-            Current{.job = {.pid = wish->process.pid, .number = ++jobs_}, .process = wish->process, .anon = wish->anon};
+        current_ = Current{.job = {.pid = wish->process.pid, .number = ++jobs_, .objects = wish->objects},
+                           .process = wish->process,
+                           .anon = wish->anon};
 }
 
 // False: the helper has not answered yet.
@@ -76,7 +77,9 @@ bool HeapRecorder::finish(Seconds now, const ProcessTable::Living& living) {
     if (!answered) return false;
     const Current done = *std::exchange(current_, std::nullopt);
     // A failed census has used time, too.
-    schedule_.took(now, done.process, done.anon, *answered ? (**answered).taken : schedule_.estimate(done.anon));
+    const bool objects = *answered ? (**answered).objects != nullptr : done.job.objects;
+    schedule_.took(now, done.process, done.anon,
+                   *answered ? (**answered).taken : schedule_.estimate(done.anon, objects), objects);
     // A process that lives from the question to the answer has kept its pid, so the census is of this process.
     if (!find(living, done.process)) *answered = ended(done.process);
     if (*answered) {
