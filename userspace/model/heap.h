@@ -66,13 +66,14 @@ struct HeapCensus {
     Allocator allocator{};
     std::vector<HeapMapping> mappings{};            // the largest ones, largest first
     std::map<HeapGap, std::uint64_t> incomplete{};  // number of times for each reason; empty: everything was read
-    std::shared_ptr<const ObjectCensus> objects{};  // shared, because each tick copies it; null: not asked for, no Python
+    std::shared_ptr<const ObjectCensus>
+        objects{};  // shared, because each tick copies it; null: not asked for, no Python
 
     Bytes part(HeapPart part) const { return parts[static_cast<std::size_t>(part)]; }
     Bytes& part(HeapPart part) { return parts[static_cast<std::size_t>(part)]; }
     auto fields() {
         return std::tie(process.pid, process.start_ns, time, taken, anon, swap, python, parts, allocator, mappings,
-                        incomplete);
+                        incomplete, objects);
     }
 };
 
