@@ -74,7 +74,7 @@ struct HeapCensus {
     Bytes& part(HeapPart part) { return parts[static_cast<std::size_t>(part)]; }
     auto fields() {
         return std::tie(process.pid, process.start_ns, time, taken, anon, swap, python, parts, allocator, mappings,
-                        incomplete);
+                        incomplete, objects);
     }
 };
 

@@ -211,7 +211,7 @@ class Helper {
 
     Result<HeapCensus> answer_to(const HeapJob& job) const {
         try {
-            return take_heap_census(root_, job.pid, HeapBudget{});
+            return take_heap_census(root_, job.pid, HeapBudget{.objects = job.objects});
         } catch (const std::bad_alloc&) {  // the memory of the helper is limited
             return system_error(ENOMEM, "take a heap census");
         }
