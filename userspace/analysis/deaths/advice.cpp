@@ -37,7 +37,8 @@ void add_leak(const Judgement& judgement, const std::string& top_site, const std
     if (!free.empty())
         advice.push_back(fmt::format("At the last heap census, {}.", free));
     else if (!holders.empty())
-        advice.push_back(fmt::format("{}. {} Look at what adds to it, and when it is emptied.", what, holders));
+        advice.push_back(fmt::format("{}. {}{} Look at what adds to it, and when it is emptied.", what, holders,
+                                     top_site.empty() ? "" : fmt::format(" {} keeps most of it.", top_site)));
     else if (top_site.empty() && growth_known)
         advice.push_back(what +
                          ", and which line keeps the memory is not known: run `memscope heap` during the next run, it "
