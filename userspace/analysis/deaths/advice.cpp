@@ -23,6 +23,12 @@ std::string per_minute(double bytes_per_second) {
     return human_size(Bytes{static_cast<std::uint64_t>(size)}) + " a minute";
 }
 
+// A sentence about the containers of Python that have grown. Empty if none is known.
+std::string grown_holders(const TargetSnapshot& target, double now) {
+    const ProcessHeap* heap = heap_that_grows(target, now);
+    return heap && names_holder(*heap->held) ? holders_text(heap) : std::string();
+}
+
 // For a leak, or for growth that looks like one although the warm-up was not over. `free` describes free memory of an
 // allocator, if it explains the growth; then the lines that touched the memory first are not the cause. `holders` is a
 // sentence about the containers of Python that have grown.
@@ -154,8 +160,7 @@ std::vector<std::string> advice_for_oom_kill(const DeathReport& report, const st
             free = free_memory_text(target, HeapPart::python_free);
     }
     if (judgement.verdict == Verdict::leaking || (judgement.verdict == Verdict::warming_up && judgement.steady))
-        add_leak(judgement, top_site, free, holders_text(heap_that_grows(target, report.then.time)),
-                 report.growth.has_value(), advice);
+        add_leak(judgement, top_site, free, grown_holders(target, report.then.time), report.growth.has_value(), advice);
     else if (own && oom.constraint != OomConstraint::host)
         add_size(judgement.verdict, judgement, advice);
     add_kinds(target, advice);

@@ -44,7 +44,12 @@ std::vector<OtherGrowth> other_growth(const HeapCensus& now, const HeapCensus& b
         else
             others.push_back({std::string(name_of_growth(part)), positive(by)});
     }
-    others.push_back({std::string(name_of_growth(HeapPart::malloc_live)), positive(live)});
+    // A container whose change is not known may hold it.
+    const bool known = std::ranges::none_of(held.holders, [&](const HolderChange& each) {
+        return !each.retained_change && each.own_host <= 0 &&
+               static_cast<double>(each.holder.retained.n) >= kWorthTelling * static_cast<double>(held.grown);
+    });
+    if (known) others.push_back({std::string(name_of_growth(HeapPart::malloc_live)), positive(live)});
     std::erase_if(others, [&](const OtherGrowth& each) {
         return static_cast<double>(each.bytes.n) < kWorthTelling * static_cast<double>(held.grown) || each.bytes.n == 0;
     });

@@ -15,6 +15,7 @@ constexpr std::int64_t kLeast = 64 << 10;       // bytes
 constexpr std::int64_t kLeastGrowth = 1 << 20;  // bytes; a share of less growth says nothing
 constexpr std::size_t kMostNamed = 3;
 constexpr double kHalf = 0.5;
+constexpr double kLarge = 0.1;  // share of the growth
 
 // One word for a type whose plural is not its name with an s.
 struct Plural {
@@ -40,6 +41,9 @@ Bytes bytes_of(std::int64_t bytes) { return {bytes > 0 ? static_cast<std::uint64
 std::string grown_text(const HolderChange& change, HolderMemory memory) {
     const std::string size =
         human_size(bytes_of(own(change, memory))) + (memory == HolderMemory::device ? " of GPU memory" : "");
+    const bool exact =
+        memory == HolderMemory::host ? change.retained_change.has_value() : change.device_change.has_value();
+    if (!exact) return "at least " + size;
     if (!change.length_change || *change.length_change <= 0) return size;
     return items_text(static_cast<std::uint64_t>(*change.length_change), change.holder.element) + " and " + size;
 }
@@ -68,7 +72,41 @@ std::string alike_text(const HeldObjects& held) {
                        held.alike == 1 ? "" : "es", held.alike == 1 ? "has" : "have");
 }
 
+double share_of(std::int64_t part, std::int64_t whole) {
+    return static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(whole, 1));
+}
+
+std::int64_t grown_in(const HeldObjects& held, HolderMemory memory) {
+    return memory == HolderMemory::host ? held.grown : held.device_grown;
+}
+
+// The containers that grew enough to be named, most first.
+std::vector<const HolderChange*> named_holders(const HeldObjects& held, HolderMemory memory) {
+    const std::int64_t grown = grown_in(held, memory);
+    std::vector<const HolderChange*> named;
+    if (!held.over) return named;
+    for (const HolderChange& each : held.holders)
+        if (own(each, memory) >= kLeast && (grown < kLeastGrowth || share_of(own(each, memory), grown) >= kMaterial))
+            named.push_back(&each);
+    std::ranges::stable_sort(
+        named, [&](const HolderChange* a, const HolderChange* b) { return own(*a, memory) > own(*b, memory); });
+    return named;
+}
+
+// A large container of which it is not known whether it grew. Empty if there is none.
+std::string unknown_text(const HeldObjects& held, std::int64_t grown) {
+    for (const HolderChange& each : held.holders)
+        if (!each.retained_change && each.own_host <= 0 &&
+            share_of(static_cast<std::int64_t>(each.holder.retained.n), grown) >= kLarge)
+            return fmt::format(
+                "`{}` ({}) holds {}, and whether it has grown is not known: the earlier census is not complete.",
+                printable(each.holder.path), printable(each.holder.type), human_size(each.holder.retained));
+    return {};
+}
+
 }  // namespace
+
+bool names_holder(const HeldObjects& held, HolderMemory memory) { return !named_holders(held, memory).empty(); }
 
 std::string grouped(std::uint64_t number) {
     std::string text = std::to_string(number);
@@ -104,22 +142,16 @@ std::string kind_text(const Holder& holder) {
 std::string holder_sentence(const HeldObjects& held, HolderMemory memory) {
     if (!held.over) return {};
     const bool host = memory == HolderMemory::host;
-    const std::int64_t grown = host ? held.grown : held.device_grown;
+    const std::int64_t grown = grown_in(held, memory);
     const Bytes explained = host ? held.explained : held.device_explained;
     const std::string over = human_duration(*held.over);
     const bool has_share = grown >= kLeastGrowth;
-    const auto share = [&](std::int64_t part) {
-        return static_cast<double>(part) / static_cast<double>(std::max<std::int64_t>(grown, 1));
-    };
+    const auto share = [&](std::int64_t part) { return share_of(part, grown); };
 
-    std::vector<const HolderChange*> named;
-    for (const HolderChange& each : held.holders)
-        if (own(each, memory) >= kLeast && (!has_share || share(own(each, memory)) >= kMaterial))
-            named.push_back(&each);
-    std::ranges::stable_sort(
-        named, [&](const HolderChange* a, const HolderChange* b) { return own(*a, memory) > own(*b, memory); });
+    const std::vector<const HolderChange*> named = named_holders(held, memory);
     if (named.empty()) {
         if (!has_share || !host) return {};
+        if (const std::string unknown = unknown_text(held, grown); !unknown.empty()) return unknown + alike_text(held);
         const std::string others = others_text(held);
         return fmt::format("No container of Python explains the growth of {} in {}{}.{}", human_size(bytes_of(grown)),
                            over, others.empty() ? "" : ": " + others, alike_text(held));

@@ -15,6 +15,9 @@ enum class HolderMemory { host, device };
 // what else grew. Empty without an earlier census, and if neither the process nor a container grew. Printable.
 std::string holder_sentence(const HeldObjects& held, HolderMemory memory = HolderMemory::host);
 
+// True if that sentence names a container that has grown.
+bool names_holder(const HeldObjects& held, HolderMemory memory = HolderMemory::host);
+
 // The container that holds most, for a census that has no earlier one: "`Trainer.val_outputs` (list with 11,200 tuples)
 // holds 812 MiB." Empty if there is none.
 std::string largest_holder_sentence(const HeldObjects& held);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <functional>
 #include <map>
 #include <string>
 #include <tuple>
@@ -70,11 +71,27 @@ std::map<HolderKey, const Holder*> by_key(const std::vector<Holder>& holders) {
     return known;
 }
 
+std::uint64_t size_of(const Holder& holder) { return holder.retained.n + holder.retained_device.n; }
+
+// The size that a container can have had at most if a list does not have it. The list has at least the kLongList
+// largest containers, and others.
+std::uint64_t most_if_unlisted(const std::vector<Holder>& holders) {
+    if (holders.size() < kLongList) return 0;
+    std::vector<std::uint64_t> sizes;
+    sizes.reserve(holders.size());
+    for (const Holder& holder : holders) sizes.push_back(size_of(holder));
+    const auto last = sizes.begin() + (kLongList - 1);
+    std::ranges::nth_element(sizes, last, std::greater{});
+    return *last;
+}
+
 std::vector<HolderGrowth> holder_changes(const std::vector<Holder>& now, const std::vector<Holder>* before,
                                          bool everything) {
     const auto present = by_key(now);
     const auto known = before ? by_key(*before) : std::map<HolderKey, const Holder*>{};
-    const bool from_zero = before && everything && before->size() < kLongList;
+    const bool from_little = before && everything;
+    const bool from_zero = from_little && before->size() < kLongList;
+    const std::uint64_t most = from_little ? most_if_unlisted(*before) : 0;
     std::vector<HolderGrowth> all;
     all.reserve(now.size());
     for (const Holder& holder : now) {
@@ -90,6 +107,9 @@ std::vector<HolderGrowth> holder_changes(const std::vector<Holder>& now, const s
             growth.device_change = difference(holder.retained_device.n, was.retained_device.n);
             growth.own_host = *growth.retained_change;
             growth.own_device = *growth.device_change;
+        } else if (from_little && found == known.end() && present.at(key)) {
+            growth.own_host = difference((holder.retained - Bytes{most}).n, 0);
+            growth.own_device = difference((holder.retained_device - Bytes{most}).n, 0);
         }
         all.push_back(growth);
     }
@@ -105,8 +125,6 @@ std::vector<HolderGrowth> holder_changes(const std::vector<Holder>& now, const s
     }
     return all;
 }
-
-std::uint64_t size_of(const Holder& holder) { return holder.retained.n + holder.retained_device.n; }
 
 std::int64_t change_of(const HolderGrowth& growth) {
     return std::max<std::int64_t>(growth.retained_change.value_or(0) + growth.device_change.value_or(0), 0);

@@ -25,8 +25,10 @@ struct HolderGrowth {
     std::optional<std::int64_t> length_change{};
     std::optional<std::int64_t> retained_change{};
     std::optional<std::int64_t> device_change{};
-    bool is_new = false;        // not in the earlier census, which has read everything
-    std::int64_t own_host = 0;  // see HolderChange
+    bool is_new = false;  // not in the earlier census, which has read everything
+    // See HolderChange. If the earlier census lists only the largest containers and not this one, this is a lower
+    // bound: the container cannot have been larger than those that are listed.
+    std::int64_t own_host = 0;
     std::int64_t own_device = 0;
 
     std::int64_t own() const;  // growth of the container itself, in bytes of host and device

@@ -336,7 +336,7 @@ std::string what_held(const DeathReport& report, const Paint& paint) {
     out += indented(fmt::format("{} (census of pid {}, {} before the death)", sentence, heap->census.process.pid,
                                 human_duration(age)),
                     kIndent, kIndent);
-    out += holder_head(true, false, kWidth);
+    if (names_holder(*heap->held)) out += holder_head(true, false, kWidth);
     for (const HolderChange& each : heap->held->holders)
         if (each.own_host > 0 || each.own_device > 0)
             out += holder_rows(each.holder, each.length_change, each.retained_change, true, false, kWidth);

@@ -60,6 +60,24 @@ TEST(HolderSentence, SaysThatNoContainerExplainsTheGrowth) {
               "allocator.");
 }
 
+TEST(HolderSentence, DoesNotBlameOthersWhileTheChangeOfALargeContainerIsNotKnown) {
+    HeapCensus before = test::with_objects(1000, Bytes{500 * kMiB}, {.holders = {test::holder("a", "list", 1, 10)}});
+    before.incomplete[HeapGap::torn] = 5;
+    const HeapCensus now = test::with_objects(1600, Bytes{900 * kMiB}, test::outputs_of(300, kMiB));
+    const std::string text = holder_sentence(*held_objects(now, &before));
+    EXPECT_THAT(text, HasSubstr("holds 300 MiB, and whether it has grown is not known"));
+    EXPECT_THAT(text, Not(HasSubstr("No container")));
+    EXPECT_FALSE(names_holder(*held_objects(now, &before)));
+}
+
+TEST(HolderSentence, SaysAtLeastIfOnlyALowerBoundIsKnown) {
+    HeldObjects held = leak(883);
+    held.holders[0].retained_change.reset();
+    held.holders[0].length_change.reset();
+    EXPECT_THAT(holder_sentence(held), HasSubstr("has grown by at least 812 MiB in 10 min; 92 % of the growth."));
+    EXPECT_TRUE(names_holder(held));
+}
+
 TEST(HolderSentence, ClaimsNothingIfNothingGrew) {
     const HeapCensus before = test::with_objects(1000, Bytes{500 * kMiB}, test::outputs_of(100, 1000));
     const HeapCensus now = test::with_objects(1600, Bytes{500 * kMiB}, test::outputs_of(100, 1000));

@@ -76,6 +76,20 @@ TEST(ObjectGrowth, APathOfASampledCensusIsNotNew) {
     EXPECT_EQ(object_growth(now, &before).holders[0].length_change, std::nullopt);
 }
 
+// The reader lists the largest containers. An empty list is not among them.
+TEST(ObjectGrowth, AContainerThatACutListDoesNotHaveWasNotLargerThanThoseInIt) {
+    std::vector<Holder> many;
+    for (int i = 0; i < 8000; ++i)
+        many.push_back(holder("h" + std::to_string(i), "list", 1, i < 4000 ? 500 + static_cast<std::uint64_t>(i) : 40));
+    const HeapCensus before = census(10, many);
+    many.push_back(holder("m.outputs", "list", 100, 1'000'000));
+    const HeapCensus now = census(20, many);
+    const HolderGrowth first = object_growth(now, &before).holders[0];
+    EXPECT_EQ(first.now->path, "m.outputs");
+    EXPECT_EQ(first.own_host, 1'000'000 - 500) << "a lower bound";
+    EXPECT_EQ(first.retained_change, std::nullopt) << "the change itself is not known";
+}
+
 TEST(ObjectGrowth, TheLineOfARunningFunctionMayChange) {
     const HeapCensus before = census(10, {holder("run (train.py:88) history", "list", 10, 100)});
     const HeapCensus now = census(20, {holder("run (train.py:91) history", "list", 15, 150)});
