@@ -115,6 +115,7 @@ def watched(script, folder, job):
         named = wait_for(lambda: (lambda v: v if 'val_outputs' in v.get('explanation', '') else None)(verdict_of(job.name)), 60)
         named = named or verdict_of(job.name)
         text = named.get('explanation', '')
+        print('     ', text, flush=True)
         check('the verdict names the list, its growth and its share', '.val_outputs` (list) has grown by' in text and
               '% of the growth' in text, (text, held_of(job.name)))
         check('the verdict has the sentence as a field', 'val_outputs' in (named.get('holders') or ''), named.get('holders'))

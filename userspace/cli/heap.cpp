@@ -38,7 +38,7 @@ RoleKey role_of(ReadHelpers& helpers, const SysRoot& root, ProcessId id) {
 }
 
 std::variant<std::string, AskFailure> ask_heap(const SysRoot& root, const HeapOptions& options) {
-    constexpr Seconds kPatience{45};  // censuses of several processes, one after the other
+    constexpr Seconds kPatience{90};  // censuses of several processes, one after the other
     Question question{.path = "/api/v1/heap",
                       .parameters = {{"format", options.json ? "json" : "text"}, {"top", std::to_string(options.top)}},
                       .patience = kPatience};

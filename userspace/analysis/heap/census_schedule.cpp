@@ -13,6 +13,7 @@ constexpr std::size_t kMostWaiting = 256;
 constexpr Seconds kKeepReading = std::chrono::minutes(10);
 constexpr Seconds kSpentStep = std::chrono::minutes(1);
 constexpr Seconds kLeastCost{0.01};
+constexpr Seconds kMostObjectsCost{15};
 constexpr Seconds kMostCost{5};    // a census has this time limit
 constexpr double kLearnFrom = 64;  // MiB; smaller processes say nothing about the cost per byte
 constexpr double kForget = 0.5;    // decay, so that one slow process does not delay all others for ever
@@ -89,7 +90,8 @@ void CensusSchedule::want(Seconds now, const CensusWish& wish) {
 
 Seconds CensusSchedule::estimate(Bytes anon, bool objects) const {
     const Ledger& ledger = objects ? objects_ : parts_;
-    return std::clamp(Seconds{static_cast<double>(anon.n) * ledger.seconds_per_byte}, kLeastCost, kMostCost);
+    return std::clamp(Seconds{static_cast<double>(anon.n) * ledger.seconds_per_byte}, kLeastCost,
+                      objects ? kMostObjectsCost : kMostCost);
 }
 
 Seconds CensusSchedule::Ledger::sum(Seconds now) {

@@ -94,7 +94,8 @@ std::optional<HeldObjects> held_objects(const HeapCensus& now, const HeapCensus*
     held.tensors = objects.tensor_totals;
     if (held.tensors.size() > HeldObjects::kMostDevices) held.tensors.resize(HeldObjects::kMostDevices);
     const bool comparable = earlier && earlier->objects && objects.refusal == ObjectsRefusal::none &&
-                            earlier->objects->refusal == ObjectsRefusal::none && now.time > earlier->time;
+                            earlier->objects->refusal == ObjectsRefusal::none && now.time > earlier->time &&
+                            has_sizes(now) && has_sizes(*earlier);
     const ObjectGrowth growth = object_growth(now, comparable ? earlier : nullptr);
     for (const HolderGrowth& each : growth.holders) {
         held.explained += positive(each.own_host);

@@ -86,7 +86,7 @@ std::uint64_t most_if_unlisted(const std::vector<Holder>& holders) {
 }
 
 std::vector<HolderGrowth> holder_changes(const std::vector<Holder>& now, const std::vector<Holder>* before,
-                                         bool everything) {
+                                         bool everything, bool sizes) {
     const auto present = by_key(now);
     const auto known = before ? by_key(*before) : std::map<HolderKey, const Holder*>{};
     const bool from_little = before && everything;
@@ -103,6 +103,10 @@ std::vector<HolderGrowth> holder_changes(const std::vector<Holder>& now, const s
         if (matched || (growth.is_new && present.at(key))) {
             const Holder was = matched ? *found->second : Holder{};
             growth.length_change = difference(holder.length, was.length);
+            if (!sizes) {
+                all.push_back(growth);
+                continue;
+            }
             growth.retained_change = difference(holder.retained.n, was.retained.n);
             growth.device_change = difference(holder.retained_device.n, was.retained_device.n);
             growth.own_host = *growth.retained_change;
@@ -136,6 +140,8 @@ std::int64_t HolderGrowth::own() const {
     return std::max<std::int64_t>(own_host, 0) + std::max<std::int64_t>(own_device, 0);
 }
 
+bool has_sizes(const HeapCensus& census) { return !census.incomplete.contains(HeapGap::time_limit); }
+
 std::string path_without_lines(const std::string& path) {
     std::string without;
     without.reserve(path.size());
@@ -151,18 +157,21 @@ std::string path_without_lines(const std::string& path) {
 }
 
 ObjectGrowth object_growth(const HeapCensus& now, const HeapCensus* earlier) {
+    const bool sizes = has_sizes(now) && (!earlier || has_sizes(*earlier));
     const ObjectCensus* is = objects_of(&now);
     if (!is) return {};
     const ObjectCensus* was = objects_of(earlier);
     const bool everything = was && has_everything(*earlier);
-    ObjectGrowth growth{.holders = holder_changes(is->holders, was ? &was->holders : nullptr, everything),
+    ObjectGrowth growth{.holders = holder_changes(is->holders, was ? &was->holders : nullptr, everything, sizes),
                         .types = changes(is->types, was ? &was->types : nullptr, everything),
                         .tensors = changes(is->tensors, was ? &was->tensors : nullptr, everything),
                         .tensor_totals = changes(is->tensor_totals, was ? &was->tensor_totals : nullptr, everything),
                         .arrays = changes(is->arrays, was ? &was->arrays : nullptr, everything)};
     std::ranges::stable_sort(growth.holders, [](const HolderGrowth& a, const HolderGrowth& b) {
         const auto rank = [](const HolderGrowth& each) {
-            return std::tuple(each.own(), change_of(each), size_of(*each.now));
+            const std::int64_t longer =
+                each.retained_change ? 0 : std::max<std::int64_t>(each.length_change.value_or(0), 0);
+            return std::tuple(each.own(), change_of(each), longer, size_of(*each.now));
         };
         return rank(a) > rank(b);
     });

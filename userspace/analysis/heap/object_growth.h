@@ -45,7 +45,12 @@ struct ObjectGrowth {
     std::vector<Changed<ArrayGroup>> arrays{};
 };
 
-// `earlier`: null if there is none. Empty if `now` has no objects.
+// True if the retained bytes of a census are complete. If its time limit was reached, objects that a container holds
+// are missing, so that a difference to another census would look like growth.
+bool has_sizes(const HeapCensus& census);
+
+// `earlier`: null if there is none. Changes of retained bytes are not known if one of the two has no complete sizes.
+// Empty if `now` has no objects.
 ObjectGrowth object_growth(const HeapCensus& now, const HeapCensus* earlier);
 
 // "run (train.py:88) history" -> "run (train.py) history".

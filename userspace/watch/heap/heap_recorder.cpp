@@ -8,8 +8,8 @@
 namespace memscope {
 namespace {
 
-// Longer than the helper's deadline for one census, because several may be wanted.
-constexpr std::chrono::seconds kPatience{30};
+// Longer than the time limit of one census, because several may be wanted.
+constexpr std::chrono::seconds kPatience{75};
 constexpr std::size_t kMostRequests = 64;
 
 const TrackedProcess* find(const ProcessTable::Living& living, const ProcessId& process) {

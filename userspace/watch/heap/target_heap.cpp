@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "analysis/heap/held_objects.h"
+#include "analysis/heap/object_growth.h"
 
 namespace memscope {
 namespace {
@@ -86,7 +87,9 @@ void TargetHeap::add_objects(Kept& kept) {
         return;
     }
     kept.with_objects = std::make_shared<const HeapCensus>(kept.census);
-    if (rebase_.erase(kept.census.process) > 0) kept.baseline.reset();
+    // A census whose time limit was reached explains nothing, and is no baseline.
+    if (!has_sizes(kept.census) && kept.held && kept.held->over) return;
+    if (rebase_.erase(kept.census.process) > 0 || (kept.baseline && !has_sizes(*kept.baseline))) kept.baseline.reset();
     kept.held = held_objects(kept.census, kept.baseline.get());
     if (!kept.baseline) kept.baseline = kept.with_objects;
 }

@@ -70,6 +70,17 @@ TEST(ObjectGrowth, ANewPathHasGrownFromZeroOnlyIfTheEarlierCensusHadEverything) 
         EXPECT_EQ(each.length_change.has_value(), each.now->path == "a") << each.now->path;
 }
 
+TEST(ObjectGrowth, RetainedBytesOfACensusThatRanOutOfTimeAreNotCompared) {
+    HeapCensus before = census(10, {holder("a", "list", 1, 10), holder("b", "list", 5, 900)});
+    before.incomplete[HeapGap::time_limit] = 1;
+    const HeapCensus now = census(20, {holder("a", "list", 4, 5000), holder("b", "list", 5, 9000)});
+    const ObjectGrowth growth = object_growth(now, &before);
+    EXPECT_THAT(paths(growth), ElementsAre("a", "b")) << "the number of items is known";
+    EXPECT_EQ(growth.holders[0].length_change, 3);
+    EXPECT_EQ(growth.holders[0].retained_change, std::nullopt);
+    EXPECT_EQ(growth.holders[0].own(), 0);
+}
+
 TEST(ObjectGrowth, APathOfASampledCensusIsNotNew) {
     HeapCensus before = test::with_objects(10, Bytes{1}, {.holders = {holder("a", "list", 1, 10)}, .sampled = 0.5});
     const HeapCensus now = census(20, {holder("new", "dict", 7, 70)});

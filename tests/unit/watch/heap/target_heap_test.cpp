@@ -68,6 +68,20 @@ TEST(TargetHeap, TheDifferenceIsToTheFirstCensusNotToTheOneBefore) {
     EXPECT_EQ(find(target, 7)->with_objects->time, 1600);
 }
 
+TEST(TargetHeap, ACensusThatRanOutOfTimeIsNeitherABaselineNorAnAnswer) {
+    TargetHeap heap(Seconds{900});
+    HeapCensus cut = census(7, 1000, 10);
+    cut.incomplete[HeapGap::time_limit] = 1;
+    heap.add(cut);
+    heap.add(census(7, 1300, 200));
+    EXPECT_FALSE(find(described(heap), 7)->held->over);
+    heap.add(census(7, 1600, 400));
+    EXPECT_EQ(find(described(heap), 7)->held->over, Seconds{300});
+    cut.time = 1900;
+    heap.add(cut);
+    EXPECT_EQ(find(described(heap), 7)->held->time, 1600);
+}
+
 TEST(TargetHeap, ACensusWithoutObjectsKeepsTheLastOnes) {
     TargetHeap heap(Seconds{900});
     heap.add(census(7, 1000, 100));
