@@ -6,10 +6,12 @@
 
 #include "analysis/growth/attribution.h"
 #include "analysis/growth/growth_sentence.h"
+#include "analysis/heap/target_holders.h"
 #include "analysis/limits/limit_text.h"
 #include "analysis/targets/explain_scope.h"
 #include "base/text.h"
 #include "outputs/growth/growth_text.h"
+#include "outputs/heap/objects_text.h"
 #include "outputs/text/gpu_text.h"
 #include "outputs/text/heap_line.h"
 #include "outputs/text/status_text.h"
@@ -193,6 +195,7 @@ std::vector<std::string> death_block(const DeathReport& report, const std::strin
     block.add("", kinds(target.memory), 1);
     block.add("held by", holders(target), 1);
     block.add("heap", heap_line(target, report.decisive().time), 2);
+    block.add("holders", holders_text(heap_that_grows(target, report.then.time)), 3);
     block.add("GPUs", gpus(report), 2);
     block.add("verdict", verdict_sentence(target), 1);
     block.add("precursors", precursors(report), 1);
@@ -327,6 +330,23 @@ std::string what_grew(const DeathReport& report, const Paint& paint) {
     return out;
 }
 
+// The containers of Python that had grown by the last census before the death.
+std::string what_held(const DeathReport& report, const Paint& paint) {
+    const ProcessHeap* heap = heap_that_grows(report.target(), report.then.time);
+    const std::string sentence = holders_text(heap);
+    if (sentence.empty()) return {};
+    std::string out = heading(paint, "WHAT HELD THE MEMORY");
+    const Seconds age(std::max(1.0, report.decisive().time - heap->held->time));
+    out += indented(fmt::format("{} (census of pid {}, {} before the death)", sentence, heap->census.process.pid,
+                                human_duration(age)),
+                    kIndent, kIndent);
+    if (names_holder(*heap->held)) out += holder_head(true, false, kStoredText);
+    for (const HolderChange& each : heap->held->holders)
+        if (each.own_host > 0 || each.own_device > 0)
+            out += holder_rows(each.holder, each.length_change, each.retained_change, true, false, kStoredText);
+    return out;
+}
+
 std::string what_to_do(const DeathReport& report, const Paint& paint) {
     if (report.advice.empty()) return {};
     std::string out = heading(paint, "WHAT TO DO");
@@ -347,7 +367,7 @@ std::string death_story(const DeathReport& report, bool colour) {
     if (report.processes_left_out > 0)
         out += fmt::format("{} smaller processes are not in the report, {}\n", report.processes_left_out,
                            human_size(report.left_out_resident));
-    return out + what_grew(report, paint) + what_to_do(report, paint);
+    return out + what_grew(report, paint) + what_held(report, paint) + what_to_do(report, paint);
 }
 
 }  // namespace memscope

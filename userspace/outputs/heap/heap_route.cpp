@@ -45,6 +45,7 @@ HttpResponse answer_heap(const TargetSnapshot& target, const HeapSource& source,
     if (*top) report.top = **top;
     const std::size_t large = *pid ? 0 : count_large(target.processes);
     report.left_out = large - std::min(large, answer.processes.size() + answer.failed.size());
+    report.type = request.query("type");
     std::string note;
     if (!answer.failed.empty()) note = "not read: " + printable(answer.failed.front().message());
     if (format == "json") return {.content_type = "application/json", .body = heap_json(report), .note = note};

@@ -7,6 +7,7 @@
 #include "analysis/heap/census_schedule.h"
 #include "analysis/heap/explain_heap.h"
 #include "base/text.h"
+#include "outputs/heap/objects_text.h"
 #include "outputs/text/text_layout.h"
 
 namespace memscope {
@@ -77,16 +78,9 @@ std::string allocator_line(const Allocator& allocator) {
     return line;
 }
 
-std::string process_text(const ProcessHeap& process, std::size_t top, std::size_t columns) {
+std::string parts_table(const ProcessHeap& process, std::size_t columns) {
     const HeapCensus& census = process.census;
-    std::string text = wrapped(explain_heap(census), columns);
-    text += "\n" +
-            shortened_to(
-                fmt::format("pid {}, {}{}: {} of anonymous memory{}", census.process.pid, name_of(process.role.role),
-                            process.role.rank ? fmt::format(" {}", *process.role.rank) : "", human_size(census.anon),
-                            census.python ? ", Python " + printable(*census.python) : ""),
-                columns) +
-            "\n";
+    std::string text;
     const bool changes = process.earlier.has_value();
     text += left("PART", kName) + right("SIZE", kSize) + right("SHARE", kShare) +
             (changes ? right("CHANGE", kSize + 1) : "") + "\n";
@@ -97,6 +91,27 @@ std::string process_text(const ProcessHeap& process, std::size_t top, std::size_
         if (changes) line += right(change_text(process.earlier->part(part), census.part(part)), kSize + 1);
         text += shortened_to(line + "  " + meaning_of(part, census.allocator), columns) + "\n";
     }
+    return text;
+}
+
+std::string process_text(const ProcessHeap& process, const HeapReport& report, std::size_t columns) {
+    const HeapCensus& census = process.census;
+    const std::size_t top = report.top;
+    const std::string objects = objects_sentence(process);
+    std::string text = objects.empty() ? "" : wrapped(objects, columns);
+    text += wrapped(explain_heap(census), columns);
+    text += "\n" +
+            shortened_to(
+                fmt::format("pid {}, {}{}: {} of anonymous memory{}", census.process.pid, name_of(process.role.role),
+                            process.role.rank ? fmt::format(" {}", *process.role.rank) : "", human_size(census.anon),
+                            census.python ? ", Python " + printable(*census.python) : ""),
+                columns) +
+            "\n";
+    const std::string tables = objects_text(process, top, report.type, columns);
+    text += tables;
+    // The parts of the heap say nothing about one type.
+    if (report.type && !tables.empty()) return text;
+    text += (tables.empty() ? "" : "\n") + parts_table(process, columns);
     text += shortened_to(allocator_line(census.allocator), columns) + "\n";
     for (std::size_t i = 0; i < std::min(top, census.mappings.size()); ++i) {
         const HeapMapping& mapping = census.mappings[i];
@@ -117,7 +132,7 @@ std::string heap_text(const HeapReport& report, std::size_t columns) {
     const std::size_t width = columns == 0 ? kUsualText : std::clamp(columns, kNarrowestText, kWidestText);
     std::string text;
     for (const ProcessHeap& process : report.processes)
-        text += (text.empty() ? "" : "\n") + process_text(process, report.top, width);
+        text += (text.empty() ? "" : "\n") + process_text(process, report, width);
     if (report.left_out > 0)
         text +=
             wrapped(fmt::format("not read: {} more large process{}. memscope reads the largest of each role and rank, "

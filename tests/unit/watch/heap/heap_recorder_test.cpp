@@ -56,6 +56,24 @@ TEST(HeapRecorder, TakesOneCensusAtATimeAndNamesItsProcess) {
     EXPECT_TRUE(recorder.take_taken().empty());
 }
 
+TEST(HeapRecorder, ObjectsAreReadWhereTheyAreWantedAndAlwaysForAUser) {
+    Helper helper;
+    HeapRecorder recorder(helper.read(), [](HeapCensus&) {});
+    const auto both = living({kTrainer, kWorker});
+    recorder.want(Seconds{1}, {{kTrainer, kSize, true, true}, {kWorker, kSize, true, false}});
+    recorder.pump(Seconds{1}, both);
+    ASSERT_EQ(helper.asked.size(), 2U);
+    EXPECT_TRUE(helper.asked[0].objects);
+    EXPECT_FALSE(helper.asked[1].objects);
+    std::thread user([&] { (void)recorder.take({kWorker}); });
+    pollfd wanted{.fd = recorder.fd(), .events = POLLIN, .revents = 0};
+    ASSERT_EQ(::poll(&wanted, 1, 60'000), 1);
+    recorder.pump(Seconds{2}, both);
+    user.join();
+    ASSERT_EQ(helper.asked.size(), 3U);
+    EXPECT_TRUE(helper.asked[2].objects);
+}
+
 TEST(HeapRecorder, ACensusIsCompletedForTheTargetAndForTheUser) {
     Helper helper;
     HeapRecorder recorder(helper.read(), [](HeapCensus& census) {
