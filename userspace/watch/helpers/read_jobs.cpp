@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <linux/magic.h>
+#include <malloc.h>
 #include <new>
 #include <sys/resource.h>
 #include <sys/vfs.h>
@@ -238,6 +239,8 @@ void limit_memory(const SysRoot& root) {
     const rlim_t most = std::max(kHeapMemory, own + HeapBudget{}.memory.n + (std::uint64_t{32} << 20));
     const rlimit limit{most, most};
     (void)::setrlimit(RLIMIT_AS, &limit);
+    // Large blocks are mapped one by one and go back at once. Otherwise malloc keeps them when they are freed.
+    (void)::mallopt(M_MMAP_THRESHOLD, 256 << 10);
 }
 
 }  // namespace

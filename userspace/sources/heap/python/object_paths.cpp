@@ -124,8 +124,11 @@ void ObjectPaths::prepare(std::span<const NodeNumber> nodes) {
 }
 
 std::string ObjectPaths::Rendered::whole() const {
-    if (again == 0) return text + pending;
-    return text + (again == 1 ? last : " ×" + std::to_string(again + 1)) + pending;
+    constexpr int kShown = 3;
+    std::string all = text;
+    for (int i = 0; i < again && again <= kShown; ++i) all += last;
+    if (again > kShown) all += " ×" + std::to_string(again + 1);
+    return all + pending;
 }
 
 std::optional<ObjectPath> ObjectPaths::path_of(NodeNumber node) {
