@@ -61,6 +61,7 @@ class HeapCopy {
             const std::uint64_t in_page = std::min(count - i, (kPage - here % kPage) / 8);
             if (late()) return;
             if (!is_present(here)) {
+                ++absent_;
                 i += in_page;
                 continue;
             }
@@ -88,6 +89,7 @@ class HeapCopy {
         if (!late_ && ++asked_ % 64 == 0) late_ = deadline_.has_passed();
         return late_;
     }
+    std::uint64_t absent() const { return absent_; }  // pages that for_words() left out
     void extend(const ReadDeadline& deadline) {
         deadline_ = deadline;
         late_ = false;
@@ -135,6 +137,7 @@ class HeapCopy {
     std::vector<std::byte> zeros_;
     const MappedRange* last_range_ = nullptr;
     std::uint64_t asked_ = 0;
+    std::uint64_t absent_ = 0;
     bool late_ = false;
 };
 

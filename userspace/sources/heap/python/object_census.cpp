@@ -25,15 +25,15 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) {
 
 class ObjectCensusTaker {
   public:
-    ObjectCensusTaker(ObjectGraph& graph, ObjectCensus& census)
-        : graph_(graph), reader_(graph.reader()), torch_(graph.torch()), census_(census) {}
+    ObjectCensusTaker(ObjectGraph& graph, const ReadDeadline& deadline, ObjectCensus& census)
+        : graph_(graph), reader_(graph.reader()), torch_(graph.torch()), deadline_(deadline), census_(census) {}
 
     void take() {
         census_.references_explained = graph_.references_explained();
         count_tensors();
         count_arrays();
         count_types();
-        find_holders();
+        if (!deadline_.has_passed()) find_holders();
     }
     std::uint64_t left_out() const { return left_out_; }
 
@@ -228,6 +228,7 @@ class ObjectCensusTaker {
 
     void find_holders() {
         Retained retained = find_retained();
+        if (deadline_.has_passed()) return;
         ObjectPaths paths(graph_);
         const std::vector<Candidate> candidates = find_candidates(retained, paths);
         retained = {};
@@ -303,6 +304,7 @@ class ObjectCensusTaker {
     ObjectGraph& graph_;
     ObjectReader& reader_;
     TorchObjects& torch_;
+    const ReadDeadline& deadline_;
     ObjectCensus& census_;
     std::unordered_map<std::uint32_t, std::uint64_t> host_bytes_{};  // of storages, by index of the tensors' type
     std::uint64_t left_out_ = 0;
@@ -354,6 +356,9 @@ ObjectCensus take_object_census(const PythonHeap& heap, std::uint64_t most_bytes
         return refused(ObjectsRefusal::debug_build);
 
     PythonPools pools = heap.pymalloc != nullptr ? PythonPools(*heap.pymalloc) : PythonPools();
+    // The mark that the debug hooks of the allocator (python -X dev) put before each block of objects.
+    constexpr std::uint64_t kHookMark = 0xFDFDFDFDFDFDFD6F, kLinkBytes = 16;
+    if (memory.word(modules - kLinkBytes - 8) == kHookMark) pools.expect_debug_hooks();
     types.set_pools(&pools);
     ObjectReader reader(data, types, pools);
     TorchObjects torch(reader, types);
@@ -363,16 +368,16 @@ ObjectCensus take_object_census(const PythonHeap& heap, std::uint64_t most_bytes
     memory.limit_to(kLeastCopy);  // dominators and paths need the memory
 
     ObjectCensus census;
-    ObjectCensusTaker taker(graph, census);
+    ObjectCensusTaker taker(graph, deadline, census);
     taker.take();
     const ObjectGraph::Gaps& gaps = graph.gaps();
     const auto count = [&](HeapGap gap, std::uint64_t times) {
         if (times > 0) incomplete[gap] += times;
     };
     count(HeapGap::torn, gaps.torn);
-    count(HeapGap::not_present, gaps.not_present);
+    count(HeapGap::not_present, memory.absent());
     count(HeapGap::too_many, gaps.left_out + taker.left_out());
-    count(HeapGap::time_limit, gaps.late || memory.late() ? 1 : 0);
+    count(HeapGap::time_limit, gaps.late || deadline.has_passed() ? 1 : 0);
     const auto nodes = static_cast<double>(graph.count());
     if (gaps.left_out > 0) census.sampled = nodes / (nodes + static_cast<double>(gaps.left_out));
     return census;

@@ -25,8 +25,8 @@ constexpr std::uint64_t kTypeName = 24, kTypeBasic = 32, kTypeItem = 40, kTypeFl
 namespace type_flags {
 constexpr std::uint64_t kInlineValues = 1U << 2U, kManagedWeak = 1U << 3U, kManagedDict = 1U << 4U, kHeap = 1U << 9U,
                         kReady = 1U << 12U, kCollected = 1U << 14U, kInt = 1U << 24U, kList = 1U << 25U,
-                        kTuple = 1U << 26U, kBytes = 1U << 27U, kText = 1U << 28U, kDict = 1U << 29U, kException = 1U << 30U,
-                        kType = std::uint64_t{1} << 31U;
+                        kTuple = 1U << 26U, kBytes = 1U << 27U, kText = 1U << 28U, kDict = 1U << 29U,
+                        kException = 1U << 30U, kType = std::uint64_t{1} << 31U;
 }  // namespace type_flags
 
 constexpr std::uint64_t kMostItems = std::uint64_t{1} << 28;  // of a container; more is not believed

@@ -86,7 +86,6 @@ void ObjectGraph::read_pools() {
             const PythonType* type = reader_.object_in(block, object);
             if (type == nullptr) return;
             count(*type, reader_.size_of(object, *type));
-            ++counted_in_pools_;
             note(object, *type);
         });
     }

@@ -196,6 +196,7 @@ void PythonTypes::describe(PythonType& type) {
         type.members[traceback + 8] = "__context__";
         type.members[traceback + 16] = "__cause__";
     }
+    if (!type.heap && plain_name == "traceback") type.members[16] = "tb_next";
     type.name = qualified_name(type);
     type.module_of_torch |= type.name == "torch.nn.modules.module.Module";
 }
