@@ -52,21 +52,23 @@ class HeapCopy {
     void read(Address address, std::span<std::byte> into);
     std::string c_string(Address address, std::size_t most);  // empty if it has control characters
 
-    // Calls visit(index, word) for `count` words. Pages that cannot be read are left out.
+    // Calls visit(index, word) for `count` words. Returns the number of pages that cannot be read and are left out.
     template <class Visit>
-    void for_words(Address address, std::uint64_t count, Visit&& visit) {
-        if (address % sizeof(std::uint64_t) != 0) return;
+    std::uint64_t for_words(Address address, std::uint64_t count, Visit&& visit) {
+        std::uint64_t absent = 0;
+        if (address % sizeof(std::uint64_t) != 0) return absent;
         for (std::uint64_t i = 0; i < count;) {
             const Address here = address + 8 * i;
             const std::uint64_t in_page = std::min(count - i, (kPage - here % kPage) / 8);
-            if (late()) return;
+            if (late()) return absent;
             if (!is_present(here)) {
-                ++absent_;
+                ++absent;
                 i += in_page;
                 continue;
             }
             for (const std::uint64_t end = i + in_page; i < end; ++i) visit(i, word(address + 8 * i));
         }
+        return absent;
     }
 
     bool is_present(Address address) { return page_at(address) != zeros_.data(); }
@@ -89,7 +91,6 @@ class HeapCopy {
         if (!late_ && ++asked_ % 64 == 0) late_ = deadline_.has_passed();
         return late_;
     }
-    std::uint64_t absent() const { return absent_; }  // pages that for_words() left out
     void extend(const ReadDeadline& deadline) {
         deadline_ = deadline;
         late_ = false;
@@ -137,7 +138,6 @@ class HeapCopy {
     std::vector<std::byte> zeros_;
     const MappedRange* last_range_ = nullptr;
     std::uint64_t asked_ = 0;
-    std::uint64_t absent_ = 0;
     bool late_ = false;
 };
 

@@ -367,6 +367,7 @@ ObjectCensus take_object_census(const PythonHeap& heap, std::uint64_t most_bytes
     memory.extend(deadline);
     memory.limit_to(kLeastCopy);  // dominators and paths need the memory
 
+    const std::uint64_t absent = reader.absent();
     ObjectCensus census;
     ObjectCensusTaker taker(graph, deadline, census);
     taker.take();
@@ -375,7 +376,7 @@ ObjectCensus take_object_census(const PythonHeap& heap, std::uint64_t most_bytes
         if (times > 0) incomplete[gap] += times;
     };
     count(HeapGap::torn, gaps.torn);
-    count(HeapGap::not_present, memory.absent());
+    count(HeapGap::not_present, absent);
     count(HeapGap::too_many, gaps.left_out + taker.left_out());
     count(HeapGap::time_limit, gaps.late || deadline.has_passed() ? 1 : 0);
     const auto nodes = static_cast<double>(graph.count());

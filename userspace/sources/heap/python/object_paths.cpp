@@ -364,6 +364,7 @@ std::string ObjectPaths::step(NodeNumber from, NodeNumber to, const Rendered& be
                                              : std::string();
                 return is_name(name) ? ".<" + name + ">" : "";
             }
+            if (graph_.type(to).kind == ObjectKind::frame && type.kind == ObjectKind::generator) return "";
             const auto named = type.members.find(static_cast<std::uint32_t>(slot.detail));
             if (named != type.members.end() && is_name(named->second)) return "." + named->second;
             if (type.kind == ObjectKind::generator || type.kind == ObjectKind::frame) return "";

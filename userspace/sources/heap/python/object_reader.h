@@ -83,6 +83,7 @@ class ObjectReader {
 
     Address frame_code(Address frame) { return memory_.word(frame + layout_.stack.frame_code) & ~std::uint64_t{7}; }
     bool is_interned_table(Address dict);
+    std::uint64_t absent() const { return absent_; }  // pages with items that were not present
 
   private:
     template <class Emit>
@@ -100,7 +101,8 @@ class ObjectReader {
     template <class Emit>
     void items(Address first, std::uint64_t count, Emit&& emit) {
         if (count > kMostItems || !memory_.is_mapped(first, count * 8)) return;
-        memory_.for_words(first, count, [&](std::uint64_t i, Address target) { emit(target, Slot{Slot::item, i}); });
+        absent_ += memory_.for_words(first, count,
+                                     [&](std::uint64_t i, Address target) { emit(target, Slot{Slot::item, i}); });
     }
     std::uint64_t dict_size(Address object, const PythonType& type, std::uint64_t size);
     std::uint64_t text_size(Address object, std::uint64_t size);
@@ -111,6 +113,7 @@ class ObjectReader {
     PythonTypes& types_;
     const PythonPools& pools_;
     NumpyArrays arrays_;
+    std::uint64_t absent_ = 0;
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
