@@ -191,8 +191,8 @@ class CensusTaker {
         const std::uint64_t runs = memory_.pages().runs().size() * sizeof(HeapRange) * 2;
         const std::uint64_t most_bytes = budget_.memory.n - std::min(budget_.memory.n / 2, runs);
         try {
-            census_.objects =
-                std::make_shared<ObjectCensus>(take_object_census(heap, most_bytes, deadline_, census_.incomplete));
+            census_.objects = std::make_shared<ObjectCensus>(
+                take_object_census(heap, most_bytes, ReadDeadline(budget_.objects_time), census_.incomplete));
         } catch (const std::bad_alloc&) {  // the parts are complete, and they are kept
             count(HeapGap::too_many);
         }

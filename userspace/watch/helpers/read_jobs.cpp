@@ -26,7 +26,7 @@ namespace {
 constexpr Seconds kQuickDeadline{2};     // far more than any of these jobs takes if no process blocks it
 constexpr Seconds kSlowDeadline{10};     // the symbols of a large library on a slow file system
 constexpr Seconds kRequestDeadline{15};  // requests for growth wait for one another
-constexpr Seconds kHeapDeadline{8};      // a census ends by itself after HeapBudget::time
+constexpr Seconds kHeapDeadline{20};     // a census ends by itself after HeapBudget::time and objects_time
 constexpr std::uint64_t kHeapMemory = std::uint64_t{256} << 20;
 constexpr Seconds kStartPatience{1};
 constexpr Seconds kPatience{0.1};  // the longest time that a tick waits at once

@@ -26,7 +26,7 @@ using Address = std::uint64_t;
 class HeapCopy {
   public:
     static constexpr std::uint64_t kPage = 4096;
-    static constexpr std::uint64_t kUnit = 4 * kPage;  // read at once
+    static constexpr std::uint64_t kUnit = 4 * kPage;  // of copy(): a pool of Python's allocator
     // Reads a part of the file of a mapping. False if it cannot be read.
     using ReadFile = std::function<bool(const MappedRange&, std::uint64_t offset, std::span<std::byte> into)>;
 
@@ -98,6 +98,7 @@ class HeapCopy {
 
   private:
     static constexpr std::uint64_t kSlab = std::uint64_t{1} << 20;
+    static constexpr std::size_t kAhead = 16;  // pages that are read at once, because neighbours are often needed, too
     static constexpr std::size_t kLines = 1 << 15;
     static constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
     struct Line {
@@ -124,7 +125,7 @@ class HeapCopy {
     bool read_from_file(std::uint64_t page, std::span<std::byte> into);
     std::byte* room(std::size_t pages);  // in the newest slab
     void keep(std::uint64_t page, const std::byte* bytes);
-    void drop_oldest();
+    Slab take_oldest();
 
     MemorySource& source_;
     const ProcessMaps& maps_;

@@ -296,7 +296,7 @@ void ObjectGraph::add_uncertain_roots(std::span<const HeapRange> statics) {
 // Objects that nothing known refers to: C code holds a reference, or they wait for the collector.
 void ObjectGraph::add_unreached() {
     constexpr std::uint8_t kNative = 40, kGarbage = 50;
-    for (std::size_t i = 0; i < pools_.arenas().size() && !gaps_.late; ++i)
+    for (std::size_t i = 0; i < pools_.arenas().size() && !gaps_.late && !is_full(); ++i)
         pools_.read(memory_, i, [&](const PythonPools::Block& block) {
             Address object = 0;
             const PythonType* type = reader_.object_in(block, object);

@@ -180,6 +180,17 @@ TEST(ObjectCensus, AHeapThatDoesNotFitIsCutOffAndSaysSo) {
     EXPECT_EQ(holder(part, "__main__.rows")->length, 60'000U);
 }
 
+TEST(ObjectCensus, TensorsOfAnUnknownPyTorchAreRefused) {
+    FakePython python;
+    const std::uint64_t type = python.add_type("torch._C._TensorBase", 0, 48, 0);
+    python.set_modules({{"__main__", python.module({{"tensors", python.list({python.object(type, 48)})}})}});
+    const ObjectCensus census = python.census();
+    EXPECT_EQ(census.tensors_refused, "no known layout of PyTorch fits: 0 of 1 tensors agree with the best one");
+    EXPECT_THAT(census.tensors, IsEmpty());
+    ASSERT_TRUE(holder(census, "__main__.tensors"));
+    EXPECT_EQ(holder(census, "__main__.tensors")->element, "torch._C._TensorBase");
+}
+
 TEST(ObjectCensus, TheTimeLimitIsKept) {
     FakePython python;
     std::vector<std::uint64_t> rows;
