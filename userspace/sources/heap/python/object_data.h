@@ -73,6 +73,7 @@ class ObjectData {
     bool is_code(Address object) {
         return code_type_ != 0 && memory_.word(object + object_offsets::kType) == code_type_;
     }
+    bool knows_code_type() const { return code_type_ != 0; }
     void set_code_type(Address type) { code_type_ = type; }
 
     static constexpr int kFirstImmortal = 312;

@@ -190,6 +190,11 @@ void ObjectGraph::expand_node(NodeNumber node) {
         ++gaps_.torn;
         return;
     }
+    // Without pools, tensors are only found on the way.
+    if (its.kind == ObjectKind::tensor && !torch_.is_ready() && tensors_.size() >= next_calibration_) {
+        next_calibration_ = 2 * tensors_.size();
+        torch_.calibrate(tensors_);
+    }
     weigh(node);
     if (its.kind != ObjectKind::leaf)
         references_of(node, [&](NodeNumber target, Slot slot) { link(node, target, slot); });
@@ -216,7 +221,7 @@ void ObjectGraph::add_threads(Address interpreter) {
         for (int frames = 0; frames < kMostFrames && frame >= ObjectData::kLowest && !memory_.late();
              ++frames, frame = memory_.word(frame + stack.frame_previous)) {
             const Address code = reader_.frame_code(frame);
-            if (!data_.is_code(code)) continue;
+            if (!reader_.is_code(code)) continue;
             const bool of_library = is_library_file(data_.text(memory_.word(code + stack.code_file), kLongestFile));
             const std::uint8_t cost = of_library ? kOfLibrary : kOwn;
             if (reader_.layout().version == 310)
@@ -338,7 +343,10 @@ void ObjectGraph::add_unreached() {
 
 void ObjectGraph::build(std::span<const HeapRange> statics) {
     read_pools();
-    if (!tensors_.empty()) torch_.calibrate(tensors_);
+    if (!tensors_.empty()) {
+        torch_.calibrate(tensors_);
+        next_calibration_ = 2 * tensors_.size();
+    }
     add_interpreters();
     expand();
     add_uncertain_roots(statics);

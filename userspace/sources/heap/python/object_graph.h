@@ -150,7 +150,8 @@ class ObjectGraph {
     std::unordered_set<Address> array_data_{};  // a storage that was made from an array has no memory of its own
     std::uint64_t asked_ = 0, explained_ = 0;
     Gaps gaps_{};
-    bool is_closed_ = false;  // no node is added any more
+    std::size_t next_calibration_ = 1;  // number of known tensors for the next try
+    bool is_closed_ = false;            // no node is added any more
 };
 
 // ---------------------------------------------------------------------------------------------------------------------

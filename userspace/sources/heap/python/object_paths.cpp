@@ -224,7 +224,7 @@ std::string ObjectPaths::key_text(Address dict, Address key) {
 }
 
 std::string ObjectPaths::function_name(Address code) {
-    if (!reader_.data().is_code(code)) return "function";
+    if (!reader_.is_code(code)) return "function";
     const std::string name = reader_.data().text(memory_.word(code + reader_.layout().stack.code_name), kLongestName);
     return name.empty() ? "function" : name;
 }
@@ -255,7 +255,7 @@ std::optional<int> ObjectPaths::current_line(Address code, Address frame) {
 
 std::string ObjectPaths::place_of(Address code, Address frame) {
     constexpr std::size_t kLongestFile = 250;
-    if (!reader_.data().is_code(code)) return "<frame>";
+    if (!reader_.is_code(code)) return "<frame>";
     const ms_python& stack = reader_.layout().stack;
     std::string file = reader_.data().text(memory_.word(code + stack.code_file), kLongestFile);
     file = file.substr(file.rfind('/') + 1);

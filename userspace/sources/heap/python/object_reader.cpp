@@ -150,7 +150,7 @@ std::uint64_t ObjectReader::size_of(Address object, const PythonType& type) {
     auto items = static_cast<std::uint64_t>(count);
     if (type.kind == ObjectKind::generator) {
         const Address code = frame_code(object + layout_.generator_frame);
-        items = layout_.version > 310 && data_.is_code(code)
+        items = layout_.version > 310 && is_code(code)
                     ? std::uint64_t{memory_.get<std::uint16_t>(code + layout_.code_locals)} +
                           memory_.get<std::uint16_t>(code + layout_.code_stack_size)
                     : 0;
