@@ -2,6 +2,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include "sources/heap/heap_census.h"
@@ -28,9 +29,10 @@ std::string list(const std::vector<std::uint64_t>& values) { return fmt::format(
 int main(int argc, char** argv) {
     using namespace memscope;
     if (argc < 2) return 2;
+    (void)::mallopt(M_MMAP_THRESHOLD, 256 << 10);  // as in the helper process of memscope
     HeapBudget budget{.objects = true};
     if (argc > 2) budget.memory.n = std::strtoull(argv[2], nullptr, 10) << 20;
-    if (argc > 3) budget.time = Seconds{std::strtod(argv[3], nullptr)};
+    if (argc > 3) budget.objects_time = Seconds{std::strtod(argv[3], nullptr)};
     const auto census = take_heap_census({}, std::atoi(argv[1]), budget);
     if (!census) {
         fmt::print(stderr, "{}\n", census.error().message());

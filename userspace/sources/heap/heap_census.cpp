@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <memory>
+#include <new>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -188,8 +189,13 @@ class CensusTaker {
                 return files.read(range, offset, into);
             }};
         const std::uint64_t runs = memory_.pages().runs().size() * sizeof(HeapRange) * 2;
-        census_.objects = std::make_shared<ObjectCensus>(take_object_census(
-            heap, budget_.memory.n - std::min(budget_.memory.n / 2, runs), deadline_, census_.incomplete));
+        const std::uint64_t most_bytes = budget_.memory.n - std::min(budget_.memory.n / 2, runs);
+        try {
+            census_.objects = std::make_shared<ObjectCensus>(
+                take_object_census(heap, most_bytes, ReadDeadline(budget_.objects_time), census_.incomplete));
+        } catch (const std::bad_alloc&) {  // the parts are complete, and they are kept
+            count(HeapGap::too_many);
+        }
     }
 
   private:

@@ -62,12 +62,11 @@ bool HeapCopy::is_claimed(Address address, std::uint64_t bytes) {
 
 void HeapCopy::load(std::uint64_t page) {
     if (late_ || !may_read(page * kPage)) return;
-    constexpr std::uint64_t kPages = kUnit / kPage;
-    const std::uint64_t first = rounded_down(page, kPages);
-    std::array<MemorySource::Piece, kPages> pieces;
+    const std::uint64_t first = rounded_down(page, kAhead);
+    std::array<MemorySource::Piece, kAhead> pieces;
     std::size_t count = 0;
-    std::byte* bytes = room(kPages);
-    for (std::uint64_t i = 0; i < kPages; ++i) {
+    std::byte* const bytes = room(kAhead);
+    for (std::uint64_t i = 0; i < kAhead; ++i) {
         if (pages_.contains(first + i) || (first + i != page && !may_read((first + i) * kPage))) continue;
         pieces[count++] = {(first + i) * kPage, {bytes + i * kPage, kPage}};
     }
@@ -91,11 +90,15 @@ bool HeapCopy::read_from_file(std::uint64_t page, std::span<std::byte> into) {
 
 std::byte* HeapCopy::room(std::size_t pages) {
     if (slabs_.empty() || used_in_last_ + pages > kSlab / kPage) {
-        while (slabs_.size() >= most_slabs_) drop_oldest();
-        void* more = ::mmap(nullptr, kSlab, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (more == MAP_FAILED) throw std::bad_alloc();
-        slabs_.emplace_back();
-        slabs_.back().bytes.reset(static_cast<std::byte*>(more));
+        Slab slab;
+        while (slabs_.size() >= most_slabs_) slab = take_oldest();
+        slab.pages.clear();
+        if (!slab.bytes) {
+            void* more = ::mmap(nullptr, kSlab, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            if (more == MAP_FAILED) throw std::bad_alloc();
+            slab.bytes.reset(static_cast<std::byte*>(more));
+        }
+        slabs_.push_back(std::move(slab));
         used_in_last_ = 0;
     }
     std::byte* bytes = slabs_.back().bytes.get() + used_in_last_ * kPage;
@@ -109,18 +112,20 @@ void HeapCopy::keep(std::uint64_t page, const std::byte* bytes) {
     lines_[page % kLines] = {page, bytes};
 }
 
-void HeapCopy::drop_oldest() {
+HeapCopy::Slab HeapCopy::take_oldest() {
     for (const std::uint64_t page : slabs_.front().pages) {
         pages_.erase(page);
         Line& line = lines_[page % kLines];
         if (line.page == page) line = {};
     }
+    Slab oldest = std::move(slabs_.front());
     slabs_.pop_front();
+    return oldest;
 }
 
 void HeapCopy::limit_to(std::uint64_t most_bytes) {
     most_slabs_ = std::max<std::uint64_t>(most_bytes / kSlab, 2);
-    while (slabs_.size() > most_slabs_) drop_oldest();
+    while (slabs_.size() > most_slabs_) (void)take_oldest();
 }
 
 void HeapCopy::read(Address address, std::span<std::byte> into) {

@@ -26,7 +26,7 @@ using Address = std::uint64_t;
 class HeapCopy {
   public:
     static constexpr std::uint64_t kPage = 4096;
-    static constexpr std::uint64_t kUnit = 4 * kPage;  // read at once
+    static constexpr std::uint64_t kUnit = 4 * kPage;  // of copy(): a pool of Python's allocator
     // Reads a part of the file of a mapping. False if it cannot be read.
     using ReadFile = std::function<bool(const MappedRange&, std::uint64_t offset, std::span<std::byte> into)>;
 
@@ -52,20 +52,23 @@ class HeapCopy {
     void read(Address address, std::span<std::byte> into);
     std::string c_string(Address address, std::size_t most);  // empty if it has control characters
 
-    // Calls visit(index, word) for `count` words. Pages that cannot be read are left out.
+    // Calls visit(index, word) for `count` words. Returns the number of pages that cannot be read and are left out.
     template <class Visit>
-    void for_words(Address address, std::uint64_t count, Visit&& visit) {
-        if (address % sizeof(std::uint64_t) != 0) return;
+    std::uint64_t for_words(Address address, std::uint64_t count, Visit&& visit) {
+        std::uint64_t absent = 0;
+        if (address % sizeof(std::uint64_t) != 0) return absent;
         for (std::uint64_t i = 0; i < count;) {
             const Address here = address + 8 * i;
             const std::uint64_t in_page = std::min(count - i, (kPage - here % kPage) / 8);
-            if (late()) return;
+            if (late()) return absent;
             if (!is_present(here)) {
+                ++absent;
                 i += in_page;
                 continue;
             }
             for (const std::uint64_t end = i + in_page; i < end; ++i) visit(i, word(address + 8 * i));
         }
+        return absent;
     }
 
     bool is_present(Address address) { return page_at(address) != zeros_.data(); }
@@ -95,6 +98,7 @@ class HeapCopy {
 
   private:
     static constexpr std::uint64_t kSlab = std::uint64_t{1} << 20;
+    static constexpr std::size_t kAhead = 16;  // pages that are read at once, because neighbours are often needed, too
     static constexpr std::size_t kLines = 1 << 15;
     static constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
     struct Line {
@@ -121,7 +125,7 @@ class HeapCopy {
     bool read_from_file(std::uint64_t page, std::span<std::byte> into);
     std::byte* room(std::size_t pages);  // in the newest slab
     void keep(std::uint64_t page, const std::byte* bytes);
-    void drop_oldest();
+    Slab take_oldest();
 
     MemorySource& source_;
     const ProcessMaps& maps_;

@@ -13,6 +13,7 @@
 namespace memscope {
 namespace {
 
+constexpr std::uint64_t kLeastCopy = std::uint64_t{8} << 20;
 constexpr std::size_t kMostGroups = 5000;   // types, tensors, arrays
 constexpr std::size_t kMostHolders = 4000;  // by retained bytes, and as many by length
 
@@ -24,15 +25,15 @@ std::string shape_text(const std::vector<std::uint64_t>& shape) {
 
 class ObjectCensusTaker {
   public:
-    ObjectCensusTaker(ObjectGraph& graph, ObjectCensus& census)
-        : graph_(graph), reader_(graph.reader()), torch_(graph.torch()), census_(census) {}
+    ObjectCensusTaker(ObjectGraph& graph, const ReadDeadline& deadline, ObjectCensus& census)
+        : graph_(graph), reader_(graph.reader()), torch_(graph.torch()), deadline_(deadline), census_(census) {}
 
     void take() {
         census_.references_explained = graph_.references_explained();
         count_tensors();
         count_arrays();
         count_types();
-        find_holders();
+        if (!deadline_.has_passed()) find_holders();
     }
     std::uint64_t left_out() const { return left_out_; }
 
@@ -140,61 +141,97 @@ class ObjectCensusTaker {
                kind == ObjectKind::deque;
     }
 
-    std::vector<Candidate> find_candidates() {
-        std::vector<Candidate> all;
-        for (NodeNumber node = 1; node < graph_.count(); ++node) {
-            const PythonType& type = graph_.type(node);
-            if (!is_container(type.kind)) continue;
-            if (const std::uint64_t length = reader_.length(graph_.address(node), type)) all.push_back({node, length});
-        }
-        return all;
-    }
-
-    // Retained bytes of the candidates.
-    void weigh(std::vector<Candidate>& candidates) {
+    // What would be freed with each object that the roots reach.
+    struct Retained {
+        std::vector<std::uint32_t> place{};           // by node; kNoNode: not reached
+        std::vector<std::uint64_t> host{}, device{};  // by place; `device` is empty if there is nothing on a device
+    };
+    Retained find_retained() {
         std::vector<NodeNumber> roots;
+        roots.reserve(graph_.roots().size());
         for (const ObjectRoot& root : graph_.roots()) roots.push_back(root.node);
-        const Dominators dominators = find_dominators(graph_.edges(), roots);
-        std::vector<std::uint64_t> sums(dominators.order.size());
-        const auto take = [&](std::uint64_t Candidate::* member) {
-            dominators.add_up(sums);
-            for (Candidate& each : candidates)
-                if (each.node < dominators.place.size() && dominators.place[each.node] != kNoNode)
-                    each.*member = sums[dominators.place[each.node]];
-        };
-        for (std::size_t i = 1; i < sums.size(); ++i) sums[i] = graph_.bytes(dominators.order[i]);
-        take(&Candidate::host);
-        if (graph_.devices().empty()) return;
-        std::ranges::fill(sums, 0);
-        for (const auto& [node, bytes] : graph_.devices())
-            if (node < dominators.place.size() && dominators.place[node] != kNoNode)
-                sums[dominators.place[node]] = bytes;
-        take(&Candidate::device);
+        Dominators dominators = find_dominators(graph_.edges(), roots);
+        Retained retained;
+        retained.host.resize(dominators.order.size());
+        for (std::size_t i = 1; i < retained.host.size(); ++i) retained.host[i] = graph_.bytes(dominators.order[i]);
+        dominators.add_up(retained.host);
+        if (!graph_.devices().empty()) {
+            retained.device.resize(dominators.order.size());
+            for (const auto& [node, bytes] : graph_.devices())
+                if (node < dominators.place.size() && dominators.place[node] != kNoNode)
+                    retained.device[dominators.place[node]] = bytes;
+            dominators.add_up(retained.device);
+        }
+        retained.place = std::move(dominators.place);
+        return retained;
     }
 
-    void find_holders() {
-        std::vector<Candidate> candidates = find_candidates();
-        weigh(candidates);
-        ObjectPaths paths(graph_);
-        const ObjectLayout& layout = reader_.layout();
-        const Address modules =
-            reader_.memory().word(reader_.memory().word(layout.stack.runtime + layout.stack.runtime_interpreters) +
-                                  layout.interpreter_modules);
-        std::erase_if(candidates, [&](const Candidate& each) {
-            return !paths.has_path(each.node) || paths.is_namespace(each.node) || graph_.address(each.node) == modules;
-        });
-        // The longest ones after the largest ones: a long container may not yet retain much.
+    // The best of many, with memory for few.
+    template <class Better>
+    class Best {
+      public:
+        explicit Best(Better better) : better_(better) {}
+        void offer(const Candidate& candidate) {
+            if (all_.size() >= 2 * kMostHolders) shorten();
+            all_.push_back(candidate);
+        }
+        std::vector<Candidate> take() {
+            shorten();
+            return std::move(all_);
+        }
+
+      private:
+        void shorten() {
+            if (all_.size() <= kMostHolders) return;
+            std::nth_element(all_.begin(), all_.begin() + kMostHolders, all_.end(), better_);
+            all_.resize(kMostHolders);
+        }
+        Better better_;
+        std::vector<Candidate> all_{};
+    };
+
+    std::vector<Candidate> find_candidates(const Retained& retained, const ObjectPaths& paths) {
         const auto by_size = [](const Candidate& a, const Candidate& b) {
             return std::tuple(a.retained(), a.length, b.node) > std::tuple(b.retained(), b.length, a.node);
         };
-        std::ranges::sort(candidates, by_size);
-        if (candidates.size() > kMostHolders) {
-            const auto rest = candidates.begin() + kMostHolders;
-            std::sort(rest, candidates.end(),
-                      [](const Candidate& a, const Candidate& b) { return a.length > b.length; });
-            candidates.resize(std::min(candidates.size(), 2 * kMostHolders));
-            std::ranges::sort(candidates, by_size);
+        const auto by_length = [](const Candidate& a, const Candidate& b) {
+            return std::tuple(a.length, a.retained(), b.node) > std::tuple(b.length, b.retained(), a.node);
+        };
+        Best largest(by_size);
+        Best longest(by_length);  // a long container may not yet retain much
+        const ObjectLayout& layout = reader_.layout();
+        HeapCopy& memory = reader_.memory();
+        const Address modules = memory.word(memory.word(layout.stack.runtime + layout.stack.runtime_interpreters) +
+                                            layout.interpreter_modules);
+        for (NodeNumber node = 1; node < graph_.count(); ++node) {
+            const PythonType& type = graph_.type(node);
+            const Address object = graph_.address(node);
+            if (!is_container(type.kind) || !paths.has_path(node) || paths.is_namespace(node) || object == modules)
+                continue;
+            Candidate candidate{.node = node, .length = reader_.length(object, type)};
+            if (candidate.length == 0 || (type.kind == ObjectKind::dict && reader_.is_interned_table(object))) continue;
+            if (const std::uint32_t place = retained.place[node]; place != kNoNode) {
+                candidate.host = retained.host[place];
+                candidate.device = retained.device.empty() ? 0 : retained.device[place];
+            }
+            largest.offer(candidate);
+            longest.offer(candidate);
         }
+        std::vector<Candidate> all = largest.take();
+        std::unordered_set<NodeNumber> known;
+        for (const Candidate& each : all) known.insert(each.node);
+        for (const Candidate& each : longest.take())
+            if (known.insert(each.node).second) all.push_back(each);
+        std::ranges::sort(all, by_size);
+        return all;
+    }
+
+    void find_holders() {
+        Retained retained = find_retained();
+        if (deadline_.has_passed()) return;
+        ObjectPaths paths(graph_);
+        const std::vector<Candidate> candidates = find_candidates(retained, paths);
+        retained = {};
         std::vector<NodeNumber> nodes;
         nodes.reserve(candidates.size());
         for (const Candidate& each : candidates) nodes.push_back(each.node);
@@ -228,16 +265,20 @@ class ObjectCensusTaker {
         return holder;
     }
 
+    // The type of most items, with the shape if most have the same one.
     std::string element_of(Address container, const PythonType& type) {
         constexpr std::size_t kAsked = 64;
-        std::map<std::string, std::size_t> names;
+        std::map<std::string, std::size_t> names, types;
         std::size_t seen = 0;
         reader_.last_items(container, type, kAsked, [&](Address item) {
-            ++names[name_of_object(item)];
+            const std::string name = name_of_object(item);
+            ++names[name];
+            ++types[name.substr(0, name.find(' '))];
             ++seen;
         });
-        for (const auto& [name, times] : names)
-            if (times * 2 > seen) return name;
+        for (const auto* counted : {&names, &types})
+            for (const auto& [name, times] : *counted)
+                if (times * 2 > seen) return name;
         return {};
     }
 
@@ -263,6 +304,7 @@ class ObjectCensusTaker {
     ObjectGraph& graph_;
     ObjectReader& reader_;
     TorchObjects& torch_;
+    const ReadDeadline& deadline_;
     ObjectCensus& census_;
     std::unordered_map<std::uint32_t, std::uint64_t> host_bytes_{};  // of storages, by index of the tensors' type
     std::uint64_t left_out_ = 0;
@@ -314,24 +356,29 @@ ObjectCensus take_object_census(const PythonHeap& heap, std::uint64_t most_bytes
         return refused(ObjectsRefusal::debug_build);
 
     PythonPools pools = heap.pymalloc != nullptr ? PythonPools(*heap.pymalloc) : PythonPools();
+    // The mark that the debug hooks of the allocator (python -X dev) put before each block of objects.
+    constexpr std::uint64_t kHookMark = 0xFDFDFDFDFDFDFD6F, kLinkBytes = 16;
+    if (memory.word(modules - kLinkBytes - 8) == kHookMark) pools.expect_debug_hooks();
     types.set_pools(&pools);
     ObjectReader reader(data, types, pools);
     TorchObjects torch(reader, types);
     ObjectGraph graph(reader, torch, pools, most_bytes);
     graph.build(present_statics(heap.maps, heap.pages));
     memory.extend(deadline);
+    memory.limit_to(kLeastCopy);  // dominators and paths need the memory
 
+    const std::uint64_t absent = reader.absent();
     ObjectCensus census;
-    ObjectCensusTaker taker(graph, census);
+    ObjectCensusTaker taker(graph, deadline, census);
     taker.take();
     const ObjectGraph::Gaps& gaps = graph.gaps();
     const auto count = [&](HeapGap gap, std::uint64_t times) {
         if (times > 0) incomplete[gap] += times;
     };
     count(HeapGap::torn, gaps.torn);
-    count(HeapGap::not_present, gaps.not_present);
+    count(HeapGap::not_present, absent);
     count(HeapGap::too_many, gaps.left_out + taker.left_out());
-    count(HeapGap::time_limit, gaps.late || memory.late() ? 1 : 0);
+    count(HeapGap::time_limit, gaps.late || deadline.has_passed() ? 1 : 0);
     const auto nodes = static_cast<double>(graph.count());
     if (gaps.left_out > 0) census.sampled = nodes / (nodes + static_cast<double>(gaps.left_out));
     return census;

@@ -26,7 +26,7 @@ namespace type_flags {
 constexpr std::uint64_t kInlineValues = 1U << 2U, kManagedWeak = 1U << 3U, kManagedDict = 1U << 4U, kHeap = 1U << 9U,
                         kReady = 1U << 12U, kCollected = 1U << 14U, kInt = 1U << 24U, kList = 1U << 25U,
                         kTuple = 1U << 26U, kBytes = 1U << 27U, kText = 1U << 28U, kDict = 1U << 29U,
-                        kType = std::uint64_t{1} << 31U;
+                        kException = 1U << 30U, kType = std::uint64_t{1} << 31U;
 }  // namespace type_flags
 
 constexpr std::uint64_t kMostItems = std::uint64_t{1} << 28;  // of a container; more is not believed
@@ -73,6 +73,7 @@ class ObjectData {
     bool is_code(Address object) {
         return code_type_ != 0 && memory_.word(object + object_offsets::kType) == code_type_;
     }
+    bool knows_code_type() const { return code_type_ != 0; }
     void set_code_type(Address type) { code_type_ = type; }
 
     static constexpr int kFirstImmortal = 312;

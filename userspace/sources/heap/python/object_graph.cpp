@@ -86,7 +86,6 @@ void ObjectGraph::read_pools() {
             const PythonType* type = reader_.object_in(block, object);
             if (type == nullptr) return;
             count(*type, reader_.size_of(object, *type));
-            ++counted_in_pools_;
             note(object, *type);
         });
     }
@@ -191,6 +190,11 @@ void ObjectGraph::expand_node(NodeNumber node) {
         ++gaps_.torn;
         return;
     }
+    // Without pools, tensors are only found on the way.
+    if (its.kind == ObjectKind::tensor && !torch_.is_ready() && tensors_.size() >= next_calibration_) {
+        next_calibration_ = 2 * tensors_.size();
+        torch_.calibrate(tensors_);
+    }
     weigh(node);
     if (its.kind != ObjectKind::leaf)
         references_of(node, [&](NodeNumber target, Slot slot) { link(node, target, slot); });
@@ -217,7 +221,7 @@ void ObjectGraph::add_threads(Address interpreter) {
         for (int frames = 0; frames < kMostFrames && frame >= ObjectData::kLowest && !memory_.late();
              ++frames, frame = memory_.word(frame + stack.frame_previous)) {
             const Address code = reader_.frame_code(frame);
-            if (!data_.is_code(code)) continue;
+            if (!reader_.is_code(code)) continue;
             const bool of_library = is_library_file(data_.text(memory_.word(code + stack.code_file), kLongestFile));
             const std::uint8_t cost = of_library ? kOfLibrary : kOwn;
             if (reader_.layout().version == 310)
@@ -297,7 +301,7 @@ void ObjectGraph::add_uncertain_roots(std::span<const HeapRange> statics) {
 // Objects that nothing known refers to: C code holds a reference, or they wait for the collector.
 void ObjectGraph::add_unreached() {
     constexpr std::uint8_t kNative = 40, kGarbage = 50;
-    for (std::size_t i = 0; i < pools_.arenas().size() && !gaps_.late; ++i)
+    for (std::size_t i = 0; i < pools_.arenas().size() && !gaps_.late && !is_full(); ++i)
         pools_.read(memory_, i, [&](const PythonPools::Block& block) {
             Address object = 0;
             const PythonType* type = reader_.object_in(block, object);
@@ -339,7 +343,10 @@ void ObjectGraph::add_unreached() {
 
 void ObjectGraph::build(std::span<const HeapRange> statics) {
     read_pools();
-    if (!tensors_.empty()) torch_.calibrate(tensors_);
+    if (!tensors_.empty()) {
+        torch_.calibrate(tensors_);
+        next_calibration_ = 2 * tensors_.size();
+    }
     add_interpreters();
     expand();
     add_uncertain_roots(statics);

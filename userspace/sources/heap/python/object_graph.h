@@ -71,7 +71,7 @@ class ObjectGraph {
         std::uint64_t count = 0, bytes = 0;
     };
     struct Gaps {
-        std::uint64_t torn = 0, not_present = 0, left_out = 0;
+        std::uint64_t torn = 0, left_out = 0;
         bool late = false;
     };
 
@@ -148,10 +148,10 @@ class ObjectGraph {
     std::vector<OfType> by_type_{};
     std::vector<Address> tensors_{}, arrays_{};
     std::unordered_set<Address> array_data_{};  // a storage that was made from an array has no memory of its own
-    std::uint64_t counted_in_pools_ = 0;
     std::uint64_t asked_ = 0, explained_ = 0;
     Gaps gaps_{};
-    bool is_closed_ = false;  // no node is added any more
+    std::size_t next_calibration_ = 1;  // number of known tensors for the next try
+    bool is_closed_ = false;            // no node is added any more
 };
 
 // ---------------------------------------------------------------------------------------------------------------------

@@ -124,8 +124,11 @@ void ObjectPaths::prepare(std::span<const NodeNumber> nodes) {
 }
 
 std::string ObjectPaths::Rendered::whole() const {
-    if (again == 0) return text + pending;
-    return text + (again == 1 ? last : " ×" + std::to_string(again + 1)) + pending;
+    constexpr int kShown = 3;
+    std::string all = text;
+    for (int i = 0; i < again && again <= kShown; ++i) all += last;
+    if (again > kShown) all += " ×" + std::to_string(again + 1);
+    return all + pending;
 }
 
 std::optional<ObjectPath> ObjectPaths::path_of(NodeNumber node) {
@@ -221,7 +224,7 @@ std::string ObjectPaths::key_text(Address dict, Address key) {
 }
 
 std::string ObjectPaths::function_name(Address code) {
-    if (!reader_.data().is_code(code)) return "function";
+    if (!reader_.is_code(code)) return "function";
     const std::string name = reader_.data().text(memory_.word(code + reader_.layout().stack.code_name), kLongestName);
     return name.empty() ? "function" : name;
 }
@@ -252,7 +255,7 @@ std::optional<int> ObjectPaths::current_line(Address code, Address frame) {
 
 std::string ObjectPaths::place_of(Address code, Address frame) {
     constexpr std::size_t kLongestFile = 250;
-    if (!reader_.data().is_code(code)) return "<frame>";
+    if (!reader_.is_code(code)) return "<frame>";
     const ms_python& stack = reader_.layout().stack;
     std::string file = reader_.data().text(memory_.word(code + stack.code_file), kLongestFile);
     file = file.substr(file.rfind('/') + 1);
@@ -361,6 +364,7 @@ std::string ObjectPaths::step(NodeNumber from, NodeNumber to, const Rendered& be
                                              : std::string();
                 return is_name(name) ? ".<" + name + ">" : "";
             }
+            if (graph_.type(to).kind == ObjectKind::frame && type.kind == ObjectKind::generator) return "";
             const auto named = type.members.find(static_cast<std::uint32_t>(slot.detail));
             if (named != type.members.end() && is_name(named->second)) return "." + named->second;
             if (type.kind == ObjectKind::generator || type.kind == ObjectKind::frame) return "";

@@ -16,10 +16,12 @@ constexpr std::uint64_t kMostBytes = std::uint64_t{1} << 40;  // of one object; 
 const PythonType* ObjectReader::object_in(const PythonPools::Block& block, Address& object) {
     // An object begins at its block, behind the links of the collector, or behind its attributes as well.
     for (std::uint32_t before = 0; before <= 32 && before + 16 <= block.bytes; before += 16) {
-        const Address candidate = block.start + before;
+        const Address candidate = block.start + pools_.padding() + before;
         const PythonType* type = types_.of(candidate);
         if (type == nullptr || type->head != before || !data_.is_alive(candidate)) continue;
-        const std::uint64_t least = before + least_size(candidate, *type);
+        const std::uint64_t size = least_size(candidate, *type);
+        if (size > block.bytes) continue;
+        const std::uint64_t least = before + size + pools_.overhead();
         if (least > block.bytes || (type->has_fixed_size() && rounded_up(least, 16) != block.bytes)) continue;
         object = candidate;
         return type;
@@ -32,14 +34,16 @@ bool ObjectReader::has_sound_place(Address object, const PythonType& type) {
     if (least > kMostBytes) return false;
     if (pools_.contains(object)) {
         const auto block = pools_.block_at(object);
-        return block && object == block->start + type.head && type.head + least <= block->bytes;
+        return block && object == block->start + pools_.padding() + type.head &&
+               type.head + least + pools_.overhead() <= block->bytes;
     }
     // Objects of a fixed size of at most 512 bytes are always in pools, except static ones in libraries.
     const MappedRange* range = memory_.maps().at(object);
     const bool in_library =
         range != nullptr && (range->inode != 0 || (range > memory_.maps().ranges.data() && range[-1].inode != 0 &&
                                                    range->path.empty() && range[-1].end == range->start));
-    if (!pools_.empty() && !in_library && type.head + least <= PythonPools::kLargestBlock && type.has_fixed_size())
+    if (!pools_.empty() && !in_library && type.has_fixed_size() &&
+        type.head + least + pools_.overhead() <= PythonPools::kLargestBlock)
         return false;
     return memory_.is_mapped(object, least);
 }
@@ -146,7 +150,7 @@ std::uint64_t ObjectReader::size_of(Address object, const PythonType& type) {
     auto items = static_cast<std::uint64_t>(count);
     if (type.kind == ObjectKind::generator) {
         const Address code = frame_code(object + layout_.generator_frame);
-        items = layout_.version > 310 && data_.is_code(code)
+        items = layout_.version > 310 && is_code(code)
                     ? std::uint64_t{memory_.get<std::uint16_t>(code + layout_.code_locals)} +
                           memory_.get<std::uint16_t>(code + layout_.code_stack_size)
                     : 0;

@@ -82,7 +82,13 @@ class ObjectReader {
     void last_items(Address object, const PythonType& type, std::size_t most, Visit&& visit);
 
     Address frame_code(Address frame) { return memory_.word(frame + layout_.stack.frame_code) & ~std::uint64_t{7}; }
+    bool is_code(Address object) {
+        if (object < ObjectData::kLowest) return false;
+        if (!data_.knows_code_type()) (void)types_.of(object);
+        return data_.is_code(object);
+    }
     bool is_interned_table(Address dict);
+    std::uint64_t absent() const { return absent_; }  // pages with items that were not present
 
   private:
     template <class Emit>
@@ -100,7 +106,8 @@ class ObjectReader {
     template <class Emit>
     void items(Address first, std::uint64_t count, Emit&& emit) {
         if (count > kMostItems || !memory_.is_mapped(first, count * 8)) return;
-        memory_.for_words(first, count, [&](std::uint64_t i, Address target) { emit(target, Slot{Slot::item, i}); });
+        absent_ += memory_.for_words(first, count,
+                                     [&](std::uint64_t i, Address target) { emit(target, Slot{Slot::item, i}); });
     }
     std::uint64_t dict_size(Address object, const PythonType& type, std::uint64_t size);
     std::uint64_t text_size(Address object, std::uint64_t size);
@@ -111,6 +118,7 @@ class ObjectReader {
     PythonTypes& types_;
     const PythonPools& pools_;
     NumpyArrays arrays_;
+    std::uint64_t absent_ = 0;
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -165,7 +173,7 @@ template <class Emit>
 void ObjectReader::frame_references(Address frame, Emit&& emit) {
     constexpr std::uint64_t kMostLocals = 65536;
     const Address code = frame_code(frame);
-    if (!data_.is_code(code)) return;
+    if (!is_code(code)) return;
     const Address names = memory_.word(code + layout_.code_local_names);
     std::uint64_t count = memory_.get<std::uint32_t>(code + layout_.code_locals);
     const std::uint64_t named = count;

@@ -19,6 +19,11 @@ class PythonPools {
     PythonPools() = default;
     explicit PythonPools(const Pymalloc& found);
 
+    // The debug hooks of the allocator put 16 bytes before each object, and at least 8 behind it.
+    void expect_debug_hooks() { padding_ = kHookBytes; }
+    std::uint32_t padding() const { return padding_; }  // before the object, in its block
+    std::uint32_t overhead() const { return padding_ == 0 ? 0 : kHookBytes + 8; }
+
     bool empty() const { return arenas_.empty(); }
     std::span<const HeapRange> arenas() const { return arenas_; }
     bool contains(Address address) const { return range_at(arenas_, address) != nullptr; }
@@ -37,6 +42,8 @@ class PythonPools {
   private:
     bool read_pool(HeapCopy& memory, Address pool, PoolHead& head, std::array<bool, kMostBlocks>& is_free);
 
+    static constexpr std::uint32_t kHookBytes = 16;
+    std::uint32_t padding_ = 0;
     std::vector<HeapRange> arenas_{};
     std::vector<std::uint8_t> classes_{};  // by pool: size of its blocks / 16; 0: not seen
     static constexpr std::size_t kPoolsInArena = 128;

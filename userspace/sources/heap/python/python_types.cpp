@@ -189,6 +189,14 @@ void PythonTypes::describe(PythonType& type) {
             if ((kind == kObject || kind == kObjectOrError) && offset < type.basic)
                 type.members[static_cast<std::uint32_t>(offset)] = memory_.c_string(name, kLongestName);
         }
+    if ((type.flags & type_flags::kException) != 0) {  // C shows these by functions
+        const std::uint32_t traceback = version == 310 ? 32 : 40;
+        type.members[24] = "args";
+        type.members[traceback] = "__traceback__";
+        type.members[traceback + 8] = "__context__";
+        type.members[traceback + 16] = "__cause__";
+    }
+    if (!type.heap && plain_name == "traceback") type.members[16] = "tb_next";
     type.name = qualified_name(type);
     type.module_of_torch |= type.name == "torch.nn.modules.module.Module";
 }

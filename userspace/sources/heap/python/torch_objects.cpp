@@ -150,6 +150,7 @@ bool TorchObjects::agrees(Address tensor, const Layout& layout) {
 bool TorchObjects::calibrate(std::span<const Address> tensors) {
     constexpr std::size_t kMostAsked = 256;
     asked_ = std::min(tensors.size(), kMostAsked);
+    agreed_ = 0;
     for (const std::uint32_t cdata : {16U, 24U})
         for (const std::uint32_t head : {16U, 24U})
             for (const std::uint32_t slot : {8U, 16U})
