@@ -98,8 +98,10 @@ std::optional<HeldObjects> held_objects(const HeapCensus& now, const HeapCensus*
                             has_sizes(now) && has_sizes(*earlier);
     const ObjectGrowth growth = object_growth(now, comparable ? earlier : nullptr);
     for (const HolderGrowth& each : growth.holders) {
-        held.explained += positive(each.own_host);
-        held.device_explained += positive(each.own_device);
+        if (!each.is_item) {
+            held.explained += positive(each.own_host);
+            held.device_explained += positive(each.own_device);
+        }
         if (held.holders.size() < HeldObjects::kMostHolders)
             held.holders.push_back({.holder = *each.now,
                                     .length_change = each.length_change,

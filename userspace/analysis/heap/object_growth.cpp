@@ -117,15 +117,20 @@ std::vector<HolderGrowth> holder_changes(const std::vector<Holder>& now, const s
         }
         all.push_back(growth);
     }
-    // What a container inside grew by is not own growth, if that container was there before. A new container inside is
-    // an item that was added.
+    // What a container inside grew by is not own growth of the container around it. But if that one got more items, a
+    // container inside that was not there before is such an item.
     for (std::size_t i = 0; i < all.size(); ++i) {
         const std::uint64_t outer = all[i].now->within;
-        if (outer == 0 || outer > all.size() || outer == i + 1 || all[i].is_new) continue;
+        if (outer == 0 || outer > all.size() || outer == i + 1) continue;
         HolderGrowth& around = all[outer - 1];
-        if (!around.retained_change || !all[i].retained_change) continue;
-        around.own_host -= std::max<std::int64_t>(*all[i].retained_change, 0);
-        around.own_device -= std::max<std::int64_t>(*all[i].device_change, 0);
+        if (!around.retained_change) continue;
+        const bool was_there = all[i].retained_change && !all[i].is_new;
+        if (!was_there && *around.length_change > 0) {
+            all[i].is_item = true;
+            continue;
+        }
+        around.own_host -= std::max<std::int64_t>(all[i].retained_change.value_or(all[i].own_host), 0);
+        around.own_device -= std::max<std::int64_t>(all[i].device_change.value_or(all[i].own_device), 0);
     }
     return all;
 }

@@ -25,7 +25,8 @@ struct HolderGrowth {
     std::optional<std::int64_t> length_change{};
     std::optional<std::int64_t> retained_change{};
     std::optional<std::int64_t> device_change{};
-    bool is_new = false;  // not in the earlier census, which has read everything
+    bool is_new = false;   // not in the earlier census, which has read everything
+    bool is_item = false;  // it was added to the container around it, whose own growth has it
     // See HolderChange. If the earlier census lists only the largest containers and not this one, this is a lower
     // bound: the container cannot have been larger than those that are listed.
     std::int64_t own_host = 0;

@@ -56,6 +56,17 @@ TEST(ObjectGrowth, NewContainersInsideAreItemsThatWereAdded) {
     EXPECT_THAT(paths(growth), ElementsAre("m.boxes", "m.boxes[1]", "m.boxes[2]", "m.boxes[0]"));
     EXPECT_EQ(growth.holders[0].own(), 200);
     EXPECT_TRUE(growth.holders[1].is_new);
+    EXPECT_TRUE(growth.holders[1].is_item) << "it does not count twice";
+    EXPECT_FALSE(growth.holders[0].is_item);
+}
+
+TEST(ObjectGrowth, AContainerThatGotNoItemsDidNotGrowItself) {
+    const HeapCensus before = census(10, {holder("m", "dict", 5, 100)});
+    const HeapCensus now = census(20, {holder("m", "dict", 5, 900), holder("m.outputs", "list", 8, 800, 1)});
+    const ObjectGrowth growth = object_growth(now, &before);
+    EXPECT_THAT(paths(growth), ElementsAre("m.outputs", "m")) << "the list was empty before";
+    EXPECT_EQ(growth.holders[0].own(), 800);
+    EXPECT_EQ(growth.holders[1].own(), 0);
 }
 
 TEST(ObjectGrowth, ANewPathHasGrownFromZeroOnlyIfTheEarlierCensusHadEverything) {
