@@ -282,7 +282,7 @@ void ObjectReader::references_of(Address object, const PythonType& type, Emit&& 
             break;
         }
         case ObjectKind::deque: {  // blocks of 64 items between two links
-            constexpr std::uint64_t kInBlock = 64, kNext = 65 * 8, kBlockBytes = 66 * 8;
+            constexpr std::uint64_t kInBlock = 64, kNext = std::uint64_t{65} * 8, kBlockBytes = std::uint64_t{66} * 8;
             std::uint64_t left = word(kSize), index = word(40), i = 0;
             if (left > kMostItems) break;
             for (Address block = word(24); left > 0 && memory_.is_mapped(block, kBlockBytes) && !memory_.late();
