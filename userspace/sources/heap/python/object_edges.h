@@ -52,8 +52,8 @@ class ObjectEdges {
 
     std::size_t nodes() const { return first_.size(); }
     std::size_t size() const { return edges_.size(); }
-    std::uint32_t begin(NodeNumber node) const { return node < first_.size() ? first_[node] : end_(); }
-    std::uint32_t end(NodeNumber node) const { return node + 1 < first_.size() ? first_[node + 1] : end_(); }
+    std::uint32_t begin(NodeNumber node) const { return node < first_.size() ? first_[node] : edge_count(); }
+    std::uint32_t end(NodeNumber node) const { return node + 1 < first_.size() ? first_[node + 1] : edge_count(); }
     NodeNumber target(std::uint32_t edge) const { return edges_[edge] & kTarget; }
     std::uint32_t cost(std::uint32_t edge) const { return kCosts[edges_[edge] >> 28U]; }
     std::size_t bytes() const { return first_.bytes() + edges_.bytes(); }
@@ -65,7 +65,7 @@ class ObjectEdges {
         while (index + 1 < std::size(kCosts) && kCosts[index] < cost) ++index;
         return index;
     }
-    std::uint32_t end_() const { return static_cast<std::uint32_t>(edges_.size()); }
+    std::uint32_t edge_count() const { return static_cast<std::uint32_t>(edges_.size()); }
 
     PiecewiseVector<std::uint32_t> first_{};
     PiecewiseVector<std::uint32_t> edges_{};

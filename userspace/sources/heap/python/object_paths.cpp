@@ -323,7 +323,7 @@ std::string ObjectPaths::step(NodeNumber from, NodeNumber to, const Rendered& be
                 }
             }
             if (!before.attributes) return key_text(object, slot.detail);
-            const std::string text = attribute(slot.detail);
+            std::string text = attribute(slot.detail);
             const NodeNumber owner = parent_[from];
             const bool of_module = owner != 0 && owner != kNoNode && graph_.type(owner).module_of_torch;
             if (of_module && (text == "._modules" || text == "._parameters" || text == "._buffers")) {
@@ -333,7 +333,7 @@ std::string ObjectPaths::step(NodeNumber from, NodeNumber to, const Rendered& be
             return text;
         }
         case Slot::attribute: {
-            const std::string text = attribute(slot.detail);
+            std::string text = attribute(slot.detail);
             if (type.module_of_torch && (text == "._modules" || text == "._parameters" || text == "._buffers")) {
                 after.pending = text;
                 return "";

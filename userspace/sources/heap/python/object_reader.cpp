@@ -110,7 +110,7 @@ std::uint64_t ObjectReader::size_of(Address object, const PythonType& type) {
             return size + (is_apart && memory_.is_mapped(word(kSetTable), bytes) ? bytes : 0);
         }
         case ObjectKind::deque: {
-            constexpr std::uint64_t kInBlock = 64, kBlockBytes = 66 * 8;
+            constexpr std::uint64_t kInBlock = 64, kBlockBytes = std::uint64_t{66} * 8;
             const std::uint64_t count = word(kSize), index = word(40);
             return size + (count < kMostItems && index < kInBlock
                                ? (index + count + kInBlock - 1) / kInBlock * kBlockBytes
