@@ -39,7 +39,7 @@ Bytes bytes_of(std::int64_t bytes) { return {bytes > 0 ? static_cast<std::uint64
 
 // "11,200 tuples and 812 MiB"
 std::string grown_text(const HolderChange& change, HolderMemory memory) {
-    const std::string size =
+    std::string size =
         human_size(bytes_of(own(change, memory))) + (memory == HolderMemory::device ? " of GPU memory" : "");
     const bool exact =
         memory == HolderMemory::host ? change.retained_change.has_value() : change.device_change.has_value();
