@@ -10,105 +10,79 @@ namespace {
 
 constexpr std::uint32_t kNone = ObjectLayout::kNone;
 
-// The same in all releases of a minor version. From 3.13 on, some are taken from the interpreter's own table instead.
-constexpr ObjectLayout kLayouts[] = {
-    {.stack = {},
-     .version = 310,
-     .interpreter_modules = 856,
-     .frame_function = kNone,
-     .frame_names = 56,
-     .frame_stack = 80,
-     .frame_locals = 352,
-     .code_local_names = 72,
-     .code_locals = 28,
-     .code_stack_size = 32,
-     .tuple_items = 24,
-     .text_compact = 72,
-     .keys_entries = 32,
-     .keys_indices = 40,
-     .type_bytes = 408,
-     .type_qualname = 864,
-     .type_keys = 872,
-     .generator_frame = 16,
-     .generator_state = kNone},
-    {.stack = {},
-     .version = 311,
-     .interpreter_modules = 888,
-     .frame_function = 0,
-     .frame_names = 24,
-     .frame_stack = 64,
-     .frame_locals = 72,
-     .code_local_names = 96,
-     .code_locals = 76,
-     .code_stack_size = 68,
-     .tuple_items = 24,
-     .text_compact = 72,
-     .keys_entries = 24,
-     .keys_indices = 32,
-     .type_bytes = 408,
-     .type_qualname = 864,
-     .type_keys = 872,
-     .generator_frame = 80,
-     .generator_state = 75},
-    {.stack = {},
-     .version = 312,
-     .interpreter_modules = 944,
-     .frame_function = 16,
-     .frame_names = 40,
-     .frame_stack = 64,
-     .frame_locals = 72,
-     .code_local_names = 96,
-     .code_locals = 72,
-     .code_stack_size = 64,
-     .tuple_items = 24,
-     .text_compact = 56,
-     .keys_entries = 24,
-     .keys_indices = 32,
-     .type_bytes = 416,
-     .type_qualname = 872,
-     .type_keys = 880,
-     .generator_frame = 72,
-     .generator_state = 67},
-    {.stack = {},
-     .version = 313,
-     .interpreter_modules = 0,
-     .frame_function = 16,
-     .frame_names = 40,
-     .frame_stack = 64,
-     .frame_locals = 72,
-     .code_local_names = 96,
-     .code_locals = 72,
-     .code_stack_size = 64,
-     .tuple_items = 24,
-     .text_compact = 56,
-     .keys_entries = 24,
-     .keys_indices = 32,
-     .type_bytes = 416,
-     .type_qualname = 872,
-     .type_keys = 880,
-     .generator_frame = 72,
-     .generator_state = 67},
-    // The stack of a frame is a pointer, and tuples have their hash before their items.
-    {.stack = {},
-     .version = 314,
-     .interpreter_modules = 0,
-     .frame_function = 16,
-     .frame_names = 40,
-     .frame_stack = 64,
-     .frame_locals = 80,
-     .code_local_names = 96,
-     .code_locals = 72,
-     .code_stack_size = 64,
-     .tuple_items = 32,
-     .text_compact = 56,
-     .keys_entries = 24,
-     .keys_indices = 32,
-     .type_bytes = 416,
-     .type_qualname = 872,
-     .type_keys = 880,
-     .generator_frame = 72,
-     .generator_state = 67},
-};
+// The offsets are the same in all releases of a minor version. Each version is the one before with its changes.
+constexpr ObjectLayout k310{.stack = {},
+                            .version = 310,
+                            .interpreter_modules = 856,
+                            .frame_function = kNone,
+                            .frame_names = 56,
+                            .frame_stack = 80,
+                            .frame_locals = 352,
+                            .code_local_names = 72,
+                            .code_locals = 28,
+                            .code_stack_size = 32,
+                            .tuple_items = 24,
+                            .text_compact = 72,
+                            .keys_entries = 32,
+                            .keys_indices = 40,
+                            .type_bytes = 408,
+                            .type_qualname = 864,
+                            .type_keys = 872,
+                            .generator_frame = 16,
+                            .generator_state = kNone};
+
+constexpr ObjectLayout k311 = [] {
+    ObjectLayout layout = k310;
+    layout.version = 311;
+    layout.interpreter_modules = 888;
+    layout.frame_function = 0;
+    layout.frame_names = 24;
+    layout.frame_stack = 64;
+    layout.frame_locals = 72;
+    layout.code_local_names = 96;
+    layout.code_locals = 76;
+    layout.code_stack_size = 68;
+    layout.keys_entries = 24;
+    layout.keys_indices = 32;
+    layout.generator_frame = 80;
+    layout.generator_state = 75;
+    return layout;
+}();
+
+constexpr ObjectLayout k312 = [] {
+    ObjectLayout layout = k311;
+    layout.version = 312;
+    layout.interpreter_modules = 944;
+    layout.frame_function = 16;
+    layout.frame_names = 40;
+    layout.code_locals = 72;
+    layout.code_stack_size = 64;
+    layout.text_compact = 56;
+    layout.type_bytes = 416;
+    layout.type_qualname = 872;
+    layout.type_keys = 880;
+    layout.generator_frame = 72;
+    layout.generator_state = 67;
+    return layout;
+}();
+
+constexpr ObjectLayout k313 = [] {
+    ObjectLayout layout = k312;
+    layout.version = 313;
+    layout.interpreter_modules = 0;  // from _Py_DebugOffsets
+    return layout;
+}();
+
+// The stack of a frame is a pointer, and tuples have their hash before their items.
+constexpr ObjectLayout k314 = [] {
+    ObjectLayout layout = k313;
+    layout.version = 314;
+    layout.frame_locals = 80;
+    layout.tuple_items = 32;
+    return layout;
+}();
+
+constexpr ObjectLayout kLayouts[] = {k310, k311, k312, k313, k314};
 
 // Words of _Py_DebugOffsets that the table for stacks does not have.
 struct DebugOffsets {
