@@ -197,7 +197,11 @@ std::string objects_text(const ProcessHeap& process, std::size_t top, const std:
     if (objects.tensors_refused)
         text += shortened_to("tensors were not read: " + printable(*objects.tensors_refused), columns) + "\n";
     if (objects.sampled < 1)
-        text += fmt::format("sampled: {:.0f} % of the heap were read, counts are estimates\n", 100 * objects.sampled);
+        text +=
+            wrapped(fmt::format("The references of {:.0f} % of the objects were followed. The others did not fit into "
+                                "memory: holders and what they retain may be incomplete.",
+                                100 * objects.sampled),
+                    columns);
     return text;
 }
 
