@@ -72,7 +72,7 @@ void View::note(const std::string& line) { new_notes_.push_back(line); }
 
 // At most once per tick and target, because growth is computed again each time.
 void View::ask_for_growth() {
-    const bool shown = state_.growth == view::GrowthPanel::resident || state_.growth == view::GrowthPanel::mapped;
+    const bool shown = state_.growth != view::GrowthPanel::off && state_.growth != view::GrowthPanel::holders;
     if (!shown) growth_.reset();
     if (!shown || !growth_source_) return;
     const GrowthRequest wanted = view::growth_request(state_);
