@@ -23,6 +23,7 @@ constexpr std::size_t kEntriesAtOnce = 1024;  // of pagemap: one step
 // Bits of a pagemap entry.
 constexpr std::uint64_t kPresent = std::uint64_t{1} << 63;
 constexpr std::uint64_t kOfFile = std::uint64_t{1} << 61;
+constexpr std::uint64_t kMappedOnce = std::uint64_t{1} << 56;
 constexpr std::uint64_t kFrame = (std::uint64_t{1} << 55) - 1;
 
 // Memory that is only reserved has no pages and can be terabytes. Huge pages of hugetlbfs are not in RssAnon.
@@ -202,6 +203,35 @@ Result<PresentPagesReading> read_present_pages(const Fd& process, const ProcessM
     }
     reading.pages = PresentPages(reader.take());
     return reading;
+}
+
+PresentPages read_shared_pages(const Fd& process, const PresentPages& pages, std::size_t most_runs, Pace& pace,
+                               const ReadDeadline& deadline) {
+    const Fd pagemap{::openat(process.get(), "pagemap", O_RDONLY | O_CLOEXEC)};
+    std::vector<HeapRange> shared;
+    std::vector<std::uint64_t> entries(kEntriesAtOnce);
+    const std::uint64_t page = page_bytes();
+    const auto add = [&](std::uint64_t start) {
+        if (!shared.empty() && shared.back().end == start)
+            shared.back().end += page;
+        else
+            shared.push_back({start, start + page});
+    };
+    for (const HeapRange& run : pages.runs())
+        for (std::uint64_t at = run.start; at < run.end;) {
+            if (!pagemap || shared.size() + kEntriesAtOnce > most_runs || deadline.has_passed())
+                return PresentPages(std::move(shared));
+            const auto want = std::min<std::uint64_t>(kEntriesAtOnce, (run.end - at) / page) * sizeof entries[0];
+            const ssize_t got = pace([&] {
+                return ::pread(pagemap.get(), entries.data(), want, static_cast<off_t>(at / page * sizeof entries[0]));
+            });
+            if (got <= 0) return PresentPages(std::move(shared));
+            const auto count = static_cast<std::uint64_t>(got) / sizeof entries[0];
+            for (std::uint64_t i = 0; i < count; ++i)
+                if ((entries[i] & kPresent) != 0 && (entries[i] & (kOfFile | kMappedOnce)) == 0) add(at + i * page);
+            at += std::max<std::uint64_t>(count, 1) * page;
+        }
+    return PresentPages(std::move(shared));
 }
 
 Result<ProcessSource> ProcessSource::open(const Fd& process, pid_t pid, Pace& pace) {
