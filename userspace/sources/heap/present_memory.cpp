@@ -237,16 +237,19 @@ PresentPages read_shared_pages(const Fd& process, const PresentPages& pages, std
 Result<ProcessSource> ProcessSource::open(const Fd& process, pid_t pid, Pace& pace) {
     Fd pagemap{::openat(process.get(), "pagemap", O_RDONLY | O_CLOEXEC)};
     if (!pagemap) return system_error(errno, "open pagemap");
-    return ProcessSource(std::move(pagemap), pid, pace);
+    Fd memory{::openat(process.get(), "mem", O_RDONLY | O_CLOEXEC)};
+    if (!memory) return system_error(errno, "open mem");
+    return ProcessSource(std::move(pagemap), std::move(memory), pid, pace);
 }
 
-ProcessSource::ProcessSource(Fd pagemap, pid_t pid, Pace& pace)
-    : pagemap_(std::move(pagemap)), pid_(pid), pace_(&pace), page_(page_bytes()) {}
+ProcessSource::ProcessSource(Fd pagemap, Fd memory, pid_t pid, Pace& pace)
+    : pagemap_(std::move(pagemap)), memory_(std::move(memory)), pid_(pid), pace_(&pace), page_(page_bytes()) {}
 
 // Pieces are often neighbours, so entries are read ahead. They are used within one batch only.
-bool ProcessSource::is_present(std::uint64_t address, std::uint64_t bytes) {
+ProcessSource::Pages ProcessSource::find_pages(std::uint64_t address, std::uint64_t bytes) {
     constexpr std::uint64_t kAhead = 32;
-    if (address >= kUserEnd || bytes >= kUserEnd - address) return false;
+    if (address >= kUserEnd || bytes >= kUserEnd - address) return Pages::absent;
+    Pages found = Pages::own;
     const std::uint64_t last = (address + std::max<std::uint64_t>(bytes, 1) - 1) / page_;
     for (std::uint64_t page = address / page_; page <= last; ++page) {
         if (page < first_entry_ || page - first_entry_ >= entries_.size()) {
@@ -257,9 +260,11 @@ bool ProcessSource::is_present(std::uint64_t address, std::uint64_t bytes) {
                 ::pread(pagemap_.get(), entries_.data(), want * sizeof entries_[0], static_cast<off_t>(page * 8));
             if (got < 0) std::fill(entries_.begin(), entries_.end(), 0);
         }
-        if ((entries_[page - first_entry_] & kPresent) == 0) return false;
+        const std::uint64_t entry = entries_[page - first_entry_];
+        if ((entry & kPresent) == 0) return Pages::absent;
+        if ((entry & (kOfFile | kMappedOnce)) == 0) found = Pages::shared;
     }
-    return true;
+    return found;
 }
 
 void ProcessSource::read(std::span<Piece> pieces) {
@@ -274,8 +279,15 @@ void ProcessSource::read(std::span<Piece> pieces) {
 void ProcessSource::read_batch(std::span<Piece> pieces) {
     entries_.clear();
     std::vector<Piece*> present;
-    for (Piece& piece : pieces)
-        if (is_present(piece.address, piece.into.size())) present.push_back(&piece);
+    for (Piece& piece : pieces) {
+        const Pages pages = find_pages(piece.address, piece.into.size());
+        if (pages == Pages::own) present.push_back(&piece);
+        if (pages != Pages::shared) continue;
+        const ssize_t got =
+            ::pread(memory_.get(), piece.into.data(), piece.into.size(), static_cast<off_t>(piece.address));
+        piece.done = got >= 0 && static_cast<std::size_t>(got) == piece.into.size();
+        bytes_ += static_cast<std::uint64_t>(std::max<ssize_t>(got, 0));
+    }
     std::vector<iovec> local, remote;
     for (std::size_t from = 0; from < present.size();) {
         local.clear();

@@ -223,5 +223,39 @@ TEST(SharedPages, OfAForkedProcessAreThoseThatItHasNotWritten) {
         << "the child has ended, so no page is shared any more";
 }
 
+TEST(ProcessSource, ReadingDoesNotEndTheSharingOfPagesAfterAFork) {
+    constexpr std::size_t kPages = 16;
+    OwnPages pages(kPages);
+    for (std::size_t i = 0; i < kPages; ++i) pages.touch(i);
+    int end[2];
+    ASSERT_EQ(::pipe(end), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        char byte = 0;
+        ::close(end[1]);
+        (void)!::read(end[0], &byte, 1);  // until the parent closes its end
+        ::_exit(0);
+    }
+    const Fd directory = *open_directory("/proc/" + std::to_string(child));
+    const PresentPages all({{pages.address(0), pages.address(0) + kPages * kPage}});
+    Pace pace;
+    const auto shared = [&] {
+        return read_shared_pages(directory, all, 1 << 20, pace, ReadDeadline(kLong)).total() / kPage;
+    };
+    const std::uint64_t before = shared();
+    auto source = ProcessSource::open(directory, child, pace);
+    ASSERT_TRUE(source);
+    std::vector<std::byte> bytes(kPages * kPage);
+    std::array<MemorySource::Piece, 2> pieces{MemorySource::Piece{pages.address(0), std::span(bytes).first(kPage)},
+                                              {pages.address(1), std::span(bytes).subspan(kPage)}};
+    source->read(pieces);
+    const std::uint64_t after = shared();
+    for (const int fd : {end[0], end[1]}) ::close(fd);
+    ::waitpid(child, nullptr, 0);
+    EXPECT_EQ(before, kPages);
+    EXPECT_EQ(after, kPages) << "process_vm_readv copies pages that are shared";
+    for (std::size_t i = 0; i < kPages; ++i) EXPECT_EQ(bytes[i * kPage], static_cast<std::byte>(i));
+}
+
 }  // namespace
 }  // namespace memscope
