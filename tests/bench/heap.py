@@ -3,7 +3,7 @@
 memory all the time is slowed down while it is read. The two sides of the comparison run in turns. Needs root and a
 compiler. MEMSCOPE names the binary.
 
-heap.py [ROUNDS]
+heap.py [ROUNDS [objects]]: with `objects` only the censuses of Python objects
 """
 import json
 import os
@@ -17,6 +17,33 @@ import time
 MEMSCOPE = os.environ['MEMSCOPE']
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 GIB = 1 << 30
+
+
+# About as many objects as its argument says, of many types, in an order that has nothing to do with their addresses.
+MIXED = r"""
+import collections, json, random, sys
+
+class Sample:
+    def __init__(self, i):
+        self.index, self.path, self.label = i, f'/data/train/{i:07}.jpg', i % 1000
+        self.box = (i * 0.5, i * 0.25, i + 1.0, i + 2.0)
+
+class Slotted:
+    __slots__ = ('key', 'values')
+    def __init__(self, i):
+        self.key, self.values = i, [i, i + 1, i + 2]
+
+wanted = int(sys.argv[1])
+random.seed(1)
+# Objects of each: 9, 6, 8, 8, 8.
+kinds = [Sample, Slotted, lambda i: {'id': i, 'scores': [i / 3, i / 7], 'name': str(i)},
+         lambda i: (i, str(i), [float(i)], (str(-i), i + 0.5)), lambda i: collections.deque([str(i), {i}, frozenset((i, -i))], 8)]
+rows = [kinds[i % 5](i + 1000) for i in range(wanted // 8)]
+random.shuffle(rows)
+cache = {f'key {i}': rows[i] for i in range(0, len(rows), 10)}
+print(json.dumps({}), flush=True)
+sys.stdin.read()
+"""
 
 
 class Job:
@@ -53,6 +80,32 @@ def cost(label, job, rounds):
     print(f'{label:32} {anon / GIB:8.2f} {cpu * 1e3:9.0f} {cpu * 1e3 * GIB / anon:9.0f} {wall * 1e3:9.0f}   {gaps[:1] or ""}')
 
 
+def object_cost(label, binaries, script, rounds):
+    """Several programs in turns, so that other work on the machine meets all of them."""
+    with Job(sys.executable, '-c', script[0], *script[1:]) as job:
+        taken, found = {binary: [] for binary in binaries}, {}
+        for _ in range(rounds):
+            for binary in binaries:
+                done = subprocess.run([binary, 'heap', '--pid', str(job.pid), '--format', 'json'], stdout=subprocess.PIPE, check=True)
+                found[binary] = json.loads(done.stdout)['processes'][0]
+                taken[binary].append(found[binary]['taken_seconds'])
+        for binary in binaries:
+            answer = found[binary]
+            print(f'{label:32} {answer["objects"] or 0:10,} {statistics.median(taken[binary]):9.2f} {min(taken[binary]):9.2f} '
+                  f'{answer["sampled"]:8.3f}   {answer["incomplete"] or ""} {binary if len(binaries) > 1 else ""}')
+
+
+def objects(rounds):
+    """CPU time of whole censuses with objects. BASELINE names another program to compare with."""
+    binaries = [os.environ['BASELINE'], MEMSCOPE] if 'BASELINE' in os.environ else [MEMSCOPE]
+    print(f'{"census of Python objects":32} {"objects":>10} {"CPU s":>9} {"least":>9} {"followed":>8}')
+    for millions in (1, 5):
+        object_cost(f'Python, {millions} M mixed objects', binaries, (MIXED, str(millions * 1_000_000)), rounds)
+    tuples = ("import json, sys\nmany = [(i, str(i), [i]) for i in range(1250000)]\n"
+              "print(json.dumps({}), flush=True)\nsys.stdin.read()")
+    object_cost('Python, 5 M in tuples and lists', binaries, (tuples,), rounds)
+
+
 def mapping_rate(job, seconds):
     before, began = job.ask()['count'], time.monotonic()
     time.sleep(seconds)
@@ -78,6 +131,9 @@ def slowdown(job, rounds):
 
 def main():
     rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 5
+    objects(rounds)
+    if sys.argv[2:] == ['objects']:
+        return
     with tempfile.TemporaryDirectory() as folder:
         program = f'{folder}/heap_job'
         subprocess.run(['c++', '-std=c++20', '-O1', '-pthread', '-o', program, str(SOURCE / 'tests/e2e/heap_job.cpp')], check=True)

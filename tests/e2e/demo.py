@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Every demo, shortened: it prints its story and its answer, an outside observer sees its shape, and it leaves nothing behind.
 
-Needs root and 2 GiB of memory; takes 40 s. MEMSCOPE names the binary (default: build/memscope below the source tree).
+Needs root and 2 GiB of memory; takes 50 s. MEMSCOPE names the binary (default: build/memscope below the source tree).
 """
 import concurrent.futures
 import contextlib
@@ -159,6 +159,8 @@ def scenarios():
             check(f'{scenario}: its shape is there for others to see', fine, judged)
             leaks = [part for part in output.splitlines() if ': leaking: ' in part]
             if scenario == 'leak':
+                check('leak: it ends with the list that grows', '__main__.trainer.val_outputs` (list) has grown by' in answer,
+                      output[-600:])
                 check('leak: the verdict names the trainer', any('Most of it is the trainer' in part for part in leaks), leaks)
             if scenario == 'workers':
                 check('workers: the verdict names the copies as the cause, and nothing else',
@@ -201,6 +203,17 @@ def ends():
             check('... and no other one', living(both) == both and members(cgroup_of(other.pid)), both)
 
 
+def without_python():
+    """In a mount namespace in which /usr/bin/python3 cannot be run."""
+    hidden = 'mount --bind /dev/null "$(readlink -f /usr/bin/python3)" && PATH=/nowhere exec "$0" demo leak'
+    environment = {**os.environ, 'MEMSCOPE_DEMO_SECONDS': str(SECONDS)}
+    done = subprocess.run(['unshare', '--mount', '/bin/sh', '-c', hidden, MEMSCOPE], env=environment, capture_output=True, text=True,
+                          timeout=60)
+    text = ' '.join(done.stdout.split())
+    check('without python3 the leak is native code, and its answer says so', done.returncode == 0 and 'no Python, no GPU' in text and
+          'There is no python3 here' in text and 'does not show' not in text, (done.returncode, done.stdout[-500:], done.stderr))
+
+
 def usage():
     for value in '3', '601', 'soon', '':
         done = subprocess.run([MEMSCOPE, 'demo'], env={**os.environ, 'MEMSCOPE_DEMO_SECONDS': value}, capture_output=True, timeout=10)
@@ -211,6 +224,7 @@ def usage():
 def main():
     usage()
     scenarios()
+    without_python()
     ends()
 
 

@@ -9,6 +9,7 @@ namespace {
 struct Process {
     explicit Process(Input& input) {
         constexpr int kObjects = 60;
+        if (input.flag()) python.use_pools();
         const std::uint64_t deque_type = python.add_type("collections.deque", 0, 80, 0);
         const std::uint64_t set_type = python.add_type("set", 0, 200, 0);
         const std::uint64_t function_type = python.add_type("function", 0, 144, 0);
@@ -86,7 +87,8 @@ struct Process {
         for (const std::uint64_t place :
              {main, python.type_type, python.dict_type, python.list_type, FakePython::kRuntime,
               FakePython::kRuntime + 40, FakePython::kInterpreter + FakePython::kModules, deque_type, other_type,
-              array_type, python.pages.at(FakePython::kInterpreter + FakePython::kModules)})
+              array_type, python.pages.at(FakePython::kInterpreter + FakePython::kModules), FakePython::kPools,
+              FakePython::kPools + FakePython::kPoolBytes, FakePython::kPools + 2 * FakePython::kPoolBytes})
             places.push_back(place);
     }
 

@@ -10,11 +10,12 @@
 
 namespace memscope {
 
-// A made-up process with CPython 3.11 and objects in it, outside of pymalloc.
+// A made-up process with CPython 3.11 and objects in it, outside of pymalloc unless use_pools() is called.
 class FakePython {
   public:
     static constexpr std::uint64_t kStatics = 0x5555'0000'0000, kStaticBytes = 0x40000;
     static constexpr std::uint64_t kHeap = 0x6000'0000'0000, kHeapBytes = std::uint64_t{64} << 20;
+    static constexpr std::uint64_t kPools = 0x6800'0000'0000, kArena = std::uint64_t{1} << 20, kPoolBytes = 16384;
     static constexpr std::uint64_t kRuntime = kStatics, kInterpreter = kStatics + 0x4000;
     static constexpr std::uint64_t kModules = 888;  // offset in the interpreter
     static constexpr std::uint64_t kReady = 1U << 12U, kHeapType = 1U << 9U;
@@ -22,6 +23,7 @@ class FakePython {
     FakePython() {
         add_range(kStatics, kStatics + kStaticBytes, "/usr/bin/python3.11", 7);
         add_range(kHeap, kHeap + kHeapBytes, "[heap]", 0);
+        add_range(kPools, kPools + kHeapBytes, "", 0);
         pages.touch({kStatics, kStatics + kStaticBytes});
         type_type = next_static_;
         type_type = add_type("type", 1ULL << 31U, 408, 40);
@@ -51,8 +53,14 @@ class FakePython {
         return type;
     }
 
+    // Objects that are made from now on lie in pools if they have at most 512 bytes.
+    void use_pools() { pymalloc.emplace(Pymalloc{.pool_size = kPoolBytes}); }
+    // The next object outside of pools begins on a new page.
+    std::uint64_t begin_page() { return next_ = rounded_up(next_, 4096); }
+
     std::uint64_t object(std::uint64_t type, std::uint64_t size, std::uint64_t references = 1) {
-        const std::uint64_t address = std::exchange(next_, next_ + rounded_up(size, 16));
+        const std::uint64_t address =
+            pymalloc && size <= 512 ? block(size) : std::exchange(next_, next_ + rounded_up(size, 16));
         pages.put(address, references);
         pages.put(address + 8, type);
         for (std::uint64_t at = 16; at < rounded_up(size, 8); at += 8) pages.put(address + at, 0);
@@ -115,17 +123,41 @@ class FakePython {
                         Seconds time = Seconds{20}) {
         const PresentPages present = pages.present();
         const ReadDeadline deadline(time);
-        const PythonHeap heap{.source = pages, .pages = present, .maps = maps, .runtime = kRuntime, .version = version};
+        const PythonHeap heap{.source = pages,
+                              .pages = present,
+                              .maps = maps,
+                              .runtime = kRuntime,
+                              .version = version,
+                              .pymalloc = pymalloc ? &*pymalloc : nullptr,
+                              .inherited = inherited ? &*inherited : nullptr};
         return take_object_census(heap, most_bytes, deadline, incomplete);
     }
 
     FakePages pages{};
     ProcessMaps maps{};
     std::map<HeapGap, std::uint64_t> incomplete{};
+    std::optional<Pymalloc> pymalloc{};
+    std::optional<PresentPages> inherited{};  // of a forked process
     std::uint64_t type_type = 0, object_type = 0, dict_type = 0, list_type = 0, tuple_type = 0, text_type = 0,
                   int_type = 0, float_type = 0, module_type = 0;
 
   private:
+    std::uint64_t block(std::uint64_t size) {
+        constexpr std::uint64_t kHead = sizeof(PoolHead);
+        const std::uint64_t bytes = rounded_up(std::max<std::uint64_t>(size, 16), 16), index = bytes / 16 - 1;
+        OpenPool& open = open_[index];
+        if (open.start == 0 || open.used + bytes > kPoolBytes) {
+            open = {std::exchange(next_pool_, next_pool_ + kPoolBytes), kHead};
+            if (open.start % kArena == 0) pymalloc->arenas.push_back({open.start, open.start + kArena});
+        }
+        const std::uint64_t block = open.start + open.used;
+        open.used += bytes;
+        pages.put(open.start, (open.used - kHead) / bytes);
+        for (const std::uint64_t at : {8, 16, 24}) pages.put(open.start + at, 0);  // no free block
+        pages.put(open.start + 32, index << 32U);
+        pages.put(open.start + 40, open.used | (kPoolBytes - bytes) << 32U);
+        return block;
+    }
     void bytes(std::uint64_t address, std::string_view text) {
         for (std::size_t i = 0; i <= text.size(); i += 8) {
             std::uint64_t word = 0;
@@ -143,6 +175,11 @@ class FakePython {
         range.inode = inode;
         maps.ranges.push_back(std::move(range));
     }
+    struct OpenPool {
+        std::uint64_t start = 0, used = 0;
+    };
+    std::map<std::uint64_t, OpenPool> open_{};  // by size of the blocks
+    std::uint64_t next_pool_ = kPools;
     std::uint64_t next_ = kHeap;
     std::uint64_t next_static_ = kStatics + 0x10000;
 };

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "demo/python_actor.h"
 #include "demo/tree.h"
 #include "outputs/text/text_layout.h"
 #include "watch/clock.h"
@@ -12,10 +13,11 @@
 
 namespace memscope {
 
-std::string opening(const Scenario& scenario, Seconds length) {
+std::string opening(const Scenario& scenario, Seconds length, bool with_python) {
     return wrapped(fmt::format("memscope demo {}: {}", scenario.name, scenario.story)) +
-           wrapped(fmt::format("{} processes in a cgroup limited to {}; no Python, no GPU. Ends by itself after {}.",
-                               count_actors(scenario.top), human_size(scenario.limit), human_duration(length))) +
+           wrapped(fmt::format("{} processes in a cgroup limited to {}; {}, no GPU. Ends by itself after {}.",
+                               count_actors(scenario.top), human_size(scenario.limit),
+                               with_python ? "the trainer is a Python program" : "no Python", human_duration(length))) +
            "\n";
 }
 
@@ -83,12 +85,13 @@ Result<int> perform(const SysRoot& root, const Scenario& scenario, const Perform
     OwnCgroup::remove_left_behind(*hierarchy, kCgroup);
     auto cgroup = OwnCgroup::make(*hierarchy, kCgroup, scenario.limit);
     if (!cgroup) return cgroup.error();
-    if (auto said = performance.say(opening(scenario, performance.length)); !said) return said.error();
+    const std::string python = has_python_actor(scenario.top) ? find_demo_python().value_or("") : "";
+    if (auto said = performance.say(opening(scenario, performance.length, !python.empty())); !said) return said.error();
 
     Observation seen;
     auto clock = StageClock::make(kScenarioLength / performance.length);
     if (!clock) return clock.error();
-    auto tree = DemoTree::start(scenario.top, *cgroup, *clock);
+    auto tree = DemoTree::start(scenario.top, *cgroup, *clock, python);
     if (!tree) return tree.error();
     const TargetInfo shown{.name = cgroup->name(), .cgroup_version = hierarchy->version};
     const auto ended = watch(root, watch_options(scenario, shown, *clock, seen));

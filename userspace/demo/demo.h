@@ -8,7 +8,7 @@
 namespace memscope {
 
 // The texts before and after the demo, wrapped for a terminal.
-std::string opening(const Scenario& scenario, Seconds length);
+std::string opening(const Scenario& scenario, Seconds length, bool with_python = false);
 std::string closing(const Scenario& scenario, const Observation& seen, Seconds length);
 
 struct Performance {

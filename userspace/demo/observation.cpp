@@ -38,6 +38,7 @@ void observe(Observation& seen, const Snapshot& snapshot, double began) {
     if (const ScopeVerdict* verdict = target.verdict()) {
         moment.verdict = verdict->judgement.verdict;
         if (verdict->cause) moment.cause = verdict->cause->kind;
+        moment.holders = verdict->holders;
     }
     if (!target.heap.empty()) moment.heap = target.heap.front().census;
     for (const auto& [key, unshared] : target.sharing.unshared) moment.unshared += unshared.bytes;

@@ -22,6 +22,7 @@ struct Moment {
     std::vector<Member> members{};
     Verdict verdict = Verdict::insufficient;   // of memscope
     std::optional<GrowthCause::Kind> cause{};  // that the verdict names
+    std::string holders{};                     // which containers of Python have grown, as the verdict says
     std::optional<HeapCensus> heap{};          // the latest census of the largest process
 };
 using Observation = std::vector<Moment>;

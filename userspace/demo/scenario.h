@@ -19,6 +19,7 @@ struct Actor {
     Bytes dataset{};                // allocated before the children are forked, so that they share it
     Curve rewrites = constant({});  // how much of its parent's dataset it has written to
     Curve mallocs = constant({});   // taken from malloc, see FragmentedHeap
+    bool in_python = false;         // `holds` is a list of a Python program, if the machine has Python
     std::vector<Actor> children{};
 };
 
@@ -45,6 +46,7 @@ const Scenario* find_scenario(std::string_view name);
 std::string scenario_names();  // "leak, warmup, ..."
 
 std::size_t count_actors(const Actor& top);
+bool has_python_actor(const Actor& top);
 std::vector<RoleRule> role_rules_of(const Actor& top);  // one rule per comm
 
 }  // namespace memscope

@@ -13,6 +13,7 @@
 #include <thread>
 #include <unistd.h>
 
+#include "demo/python_actor.h"
 #include "demo/scenario.h"
 #include "watch/clock.h"
 
@@ -77,9 +78,11 @@ void Dataset::rewrite(Bytes wanted) {
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free, "a lock would not be shared between processes");
 
 Result<StageClock> StageClock::make(double speed) {
-    void* page = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    Fd file(::memfd_create("memscope-demo-clock", MFD_CLOEXEC));
+    if (!file || ::ftruncate(file.get(), sizeof(Shared)) != 0) return system_error(errno, "make the clock of the demo");
+    void* page = ::mmap(nullptr, sizeof(Shared), PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
     if (page == MAP_FAILED) return system_error(errno, "map the clock of the demo");
-    return StageClock(std::unique_ptr<Shared, Unmap>(new (page) Shared(0)), speed);
+    return StageClock(std::move(file), std::unique_ptr<Shared, Unmap>(new (page) Shared(0)), speed);
 }
 
 void StageClock::Unmap::operator()(Shared* page) const { ::munmap(page, sizeof(Shared)); }
@@ -104,15 +107,20 @@ void become(const Actor& actor, pid_t parent) {
 }
 
 // Runs a process of the tree until it is killed. Each process writes one byte to `ready`.
-[[noreturn]] void act(const Actor& actor, pid_t parent, const StageClock& clock, int ready, Dataset dataset) {
+[[noreturn]] void act(const Actor& actor, pid_t parent, const StageClock& clock, const std::string& python, int ready,
+                      Dataset dataset) {
     become(actor, parent);
     Dataset own = Dataset::build(actor.dataset);
     if (own.size() < actor.dataset) ::_exit(1);
     const pid_t self = ::getpid();
     for (const Actor& child : actor.children) {  // forked before more memory is held, so that no child inherits it
         const pid_t forked = ::fork();
-        if (forked == 0) act(child, self, clock, ready, own);
+        if (forked == 0) act(child, self, clock, python, ready, own);
         if (forked < 0) ::_exit(1);
+    }
+    if (actor.in_python && !python.empty()) {
+        become_python(python, actor, clock, ready);
+        ::_exit(1);
     }
     ResidentMemory memory;
     FragmentedHeap heap;
@@ -160,7 +168,8 @@ Status wait_for_all(const Fd& ready, std::size_t count) {
 
 }  // namespace
 
-Result<DemoTree> DemoTree::start(const Actor& top, OwnCgroup& cgroup, const StageClock& clock) {
+Result<DemoTree> DemoTree::start(const Actor& top, OwnCgroup& cgroup, const StageClock& clock,
+                                 const std::string& python) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return system_error(errno, "make a pipe");
     const Fd ready(ends[0]);
@@ -172,7 +181,7 @@ Result<DemoTree> DemoTree::start(const Actor& top, OwnCgroup& cgroup, const Stag
     if (forked == 0) {
         take_signals_back();
         if (!cgroup.enter()) ::_exit(1);
-        act(top, self, clock, report.get(), {});
+        act(top, self, clock, python, report.get(), {});
     }
     DemoTree tree(forked);
     report = Fd();  // now only the tree has this end of the pipe: when all close it, read() returns 0

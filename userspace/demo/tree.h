@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <string>
 #include <sys/types.h>
 #include <utility>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/result.h"
 #include "base/units.h"
 #include "demo/scenario.h"
@@ -74,6 +76,8 @@ class Dataset {
 class StageClock {
   public:
     static Result<StageClock> make(double speed);  // scenario seconds per real second
+    // A file with the time of begin() in nanoseconds of the boot clock, as 8 bytes. 0: not begun yet.
+    int descriptor() const { return file_.get(); }
 
     void begin(std::uint64_t boot_ns) { *began_ns_ = boot_ns; }  // not 0
     Seconds at(std::uint64_t boot_ns) const;
@@ -85,8 +89,10 @@ class StageClock {
         void operator()(Shared* page) const;
     };
 
-    StageClock(std::unique_ptr<Shared, Unmap> page, double speed) : began_ns_(std::move(page)), speed_(speed) {}
+    StageClock(Fd file, std::unique_ptr<Shared, Unmap> page, double speed)
+        : file_(std::move(file)), began_ns_(std::move(page)), speed_(speed) {}
 
+    Fd file_;
     std::unique_ptr<Shared, Unmap> began_ns_;  // 0: not begun yet
     double speed_;
 };
@@ -95,8 +101,10 @@ class StageClock {
 // kill -9.
 class DemoTree {
   public:
-    // Returns when every process runs, has its name and holds its initial memory.
-    static Result<DemoTree> start(const Actor& top, OwnCgroup& cgroup, const StageClock& clock);
+    // Returns when every process runs, has its name and holds its initial memory. `python` plays the actors that are
+    // in Python; empty: they are native code.
+    static Result<DemoTree> start(const Actor& top, OwnCgroup& cgroup, const StageClock& clock,
+                                  const std::string& python = {});
     DemoTree(DemoTree&& other) noexcept : top_(std::exchange(other.top_, 0)) {}
     DemoTree& operator=(DemoTree&&) = delete;
     ~DemoTree();  // kills and reaps them all

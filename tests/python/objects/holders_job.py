@@ -1,6 +1,7 @@
 """Containers in all the places where a program can keep them, each with a length of its own. Prints where they are, and
 for each line of input the objects that Python itself can list."""
 import collections
+import contextlib
 import contextvars
 import dataclasses
 import functools
@@ -18,7 +19,21 @@ try:
     import torch
 except ImportError:
     torch = None
+try:
+    import pandas
+except ImportError:
+    pandas = None
+try:
+    from PIL import Image
+except ImportError:
+    Image = None
 
+asyncio = None
+with contextlib.suppress(ImportError):  # the smallest interpreters lack its modules in C
+    import asyncio
+
+# A task in C does not name its fields.
+ASYNC_ROWS = r'__main__\.tasks\[0\](\.<Task>|\._coro)?: consume \(holders_job\.py:\d+\) rows'
 EXPECTED = {}  # path, as a regular expression, by length
 
 
@@ -53,6 +68,17 @@ class Trainer:
 
 class Registry:
     entries = markers(r'__main__\.Registry\.entries', 'type')
+
+
+class Run:
+    """As the libraries that log metrics keep them."""
+    def __init__(self):
+        self.history = History()
+
+
+class History:
+    def __init__(self):
+        self._data = [{'loss': Marker(i), 'step': i} for i in range(fill(r'__main__\.run\.history\._data'))]
 
 
 class Slotted:
@@ -102,6 +128,22 @@ class Pause:
         yield self
 
 
+async def consume(stop):
+    rows = markers(ASYNC_ROWS)
+    await stop.wait()
+    return rows
+
+
+def loop_body(ready):
+    async def serve():
+        stop = asyncio.Event()
+        tasks.append(asyncio.ensure_future(consume(stop)))
+        await asyncio.sleep(0)
+        ready.set()
+        await stop.wait()
+    asyncio.run(serve())
+
+
 def callback_with(kept):
     def on_death(_):
         kept.append(1)
@@ -128,6 +170,7 @@ recent = collections.OrderedDict((i, Marker(i)) for i in range(fill(r'__main__\.
 seen_ids = {Marker(i) for i in range(fill(r'__main__\.seen_ids'))}
 nested = ([(markers(r'__main__\.nested\[0\]\[0\]\[0\]'),)],)
 slotted = Slotted()
+run = Run()
 config = Config(markers(r'__main__\.config\.values'))
 for i in range(fill(r'__main__\.load\.<lru_cache>')):
     load(i)
@@ -153,9 +196,18 @@ per_thread = threading.local()
 ready, done = threading.Event(), threading.Event()
 threading.Thread(target=thread_body, args=(ready, done), daemon=True).start()
 ready.wait()
+tasks = []
+if asyncio:
+    looping = threading.Event()
+    threading.Thread(target=loop_body, args=(looping,), daemon=True).start()
+    looping.wait()
 trainer = Trainer()
 if numpy:
     masks = [numpy.zeros((64, 32 + i % 2), numpy.float32) for i in range(fill(r'__main__\.masks'))]
+if pandas:
+    frames = [pandas.DataFrame({'x': numpy.arange(50.0) + i, 'y': numpy.arange(50) * i}) for i in range(fill(r'__main__\.frames'))]
+if Image:
+    images = [Image.new('RGB', (32, 24)) for i in range(fill(r'__main__\.images'))]
 if torch:
     tensors = [torch.zeros(50 + i % 2, 8) for i in range(fill(r'__main__\.tensors'))]
     model = torch.nn.Sequential(collections.OrderedDict(layer1=torch.nn.Linear(16, 16), layer2=torch.nn.Linear(16, 4)))
@@ -167,6 +219,8 @@ if torch:
     kept_outputs = keep_outputs([])
     model.layer2.register_forward_hook(kept_outputs)
     del kept_outputs
+    unseen = torch.nn.Linear(19, 23)  # no Python object refers to its gradients
+    unseen(torch.ones(2, 19)).sum().backward()
     losses = []
     for i in range(fill(r'__main__\.losses')):
         losses.append(model(torch.ones(2, 16)).sum())
@@ -187,6 +241,11 @@ def truth():
     told = {'counts': counts, 'sizes': sizes}
     if numpy:
         told['arrays'] = [len(masks), sum(mask.nbytes for mask in masks)]
+    told['opaque'] = {}
+    if pandas:
+        told['opaque']['__main__.frames'] = sum(int(frame.memory_usage(index=False).sum()) for frame in frames)
+    if Image:
+        told['opaque']['__main__.images'] = sum(image.width * image.height * 4 for image in images)
     if torch:
         told['tensors'] = [len(tensors), sum(tensor.numel() * tensor.element_size() for tensor in tensors)]
     return told

@@ -52,6 +52,7 @@ int main(int argc, char** argv) {
         fmt::print(", \"refusal\": {}, \"objects\": {}, \"bytes\": {}, \"explained\": {}, \"sampled\": {}",
                    json_text(name_of(objects.refusal)), objects.objects, objects.bytes.n, objects.references_explained,
                    objects.sampled);
+        fmt::print(", \"inherited\": {}", objects.inherited ? std::to_string(objects.inherited->n) : "null");
         if (objects.tensors_refused) fmt::print(", \"tensors_refused\": {}", json_text(*objects.tensors_refused));
         const auto rows = [&](const char* name, const auto& values, auto&& row) {
             fmt::print(",\n \"{}\": [", name);

@@ -85,8 +85,14 @@ std::uint64_t most_if_unlisted(const std::vector<Holder>& holders) {
     return *last;
 }
 
+// True if a forked process has copied memory of its parent between the two censuses.
+bool has_unshared(const ObjectCensus& is, const ObjectCensus* was) {
+    constexpr Bytes kMaterial{64 << 10};
+    return was && is.inherited && was->inherited && *was->inherited > *is.inherited + kMaterial;
+}
+
 std::vector<HolderGrowth> holder_changes(const std::vector<Holder>& now, const std::vector<Holder>* before,
-                                         bool everything, bool sizes) {
+                                         bool everything, bool sizes, bool unshared) {
     const auto present = by_key(now);
     const auto known = before ? by_key(*before) : std::map<HolderKey, const Holder*>{};
     const bool from_little = before && everything;
@@ -111,6 +117,8 @@ std::vector<HolderGrowth> holder_changes(const std::vector<Holder>& now, const s
             growth.device_change = difference(holder.retained_device.n, was.retained_device.n);
             growth.own_host = *growth.retained_change;
             growth.own_device = *growth.device_change;
+            // Copies of pages of its parent make a container larger that has got no items.
+            if (unshared && *growth.length_change <= 0) growth.own_host = std::min<std::int64_t>(growth.own_host, 0);
         } else if (from_little && found == known.end() && present.at(key)) {
             growth.own_host = difference((holder.retained - Bytes{most}).n, 0);
             growth.own_device = difference((holder.retained_device - Bytes{most}).n, 0);
@@ -167,7 +175,8 @@ ObjectGrowth object_growth(const HeapCensus& now, const HeapCensus* earlier) {
     if (!is) return {};
     const ObjectCensus* was = objects_of(earlier);
     const bool everything = was && has_everything(*earlier);
-    ObjectGrowth growth{.holders = holder_changes(is->holders, was ? &was->holders : nullptr, everything, sizes),
+    ObjectGrowth growth{.holders = holder_changes(is->holders, was ? &was->holders : nullptr, everything, sizes,
+                                                  has_unshared(*is, was)),
                         .types = changes(is->types, was ? &was->types : nullptr, everything),
                         .tensors = changes(is->tensors, was ? &was->tensors : nullptr, everything),
                         .tensor_totals = changes(is->tensor_totals, was ? &was->tensor_totals : nullptr, everything),

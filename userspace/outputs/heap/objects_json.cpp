@@ -87,6 +87,7 @@ void write_objects(JsonWriter& json, const ProcessHeap& process, std::size_t top
     json.field("refused", objects && !read ? std::optional(name_of(objects->refusal)) : std::nullopt);
     json.field("tensors_refused", read ? objects->tensors_refused : std::nullopt);
     json.field("references_explained", read ? std::optional(objects->references_explained) : std::nullopt);
+    json.field("inherited_bytes", read && objects->inherited ? std::optional(objects->inherited->n) : std::nullopt);
     json.field("sampled", read ? std::optional(objects->sampled) : std::nullopt);
     const ObjectGrowth growth = object_growth(process.census, process.earlier ? &*process.earlier : nullptr);
     const auto any = [](const auto&) { return true; };

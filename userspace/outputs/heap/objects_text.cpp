@@ -196,6 +196,11 @@ std::string objects_text(const ProcessHeap& process, std::size_t top, const std:
     }
     if (objects.tensors_refused)
         text += shortened_to("tensors were not read: " + printable(*objects.tensors_refused), columns) + "\n";
+    if (objects.inherited && objects.inherited->n > 0)
+        text += wrapped(fmt::format("A forked process: objects in the {} that it still shares with its parent are not "
+                                    "counted.",
+                                    human_size(*objects.inherited)),
+                        columns);
     if (objects.sampled < 1)
         text +=
             wrapped(fmt::format("The references of {:.0f} % of the objects were followed. The others did not fit into "

@@ -173,7 +173,8 @@ class CensusTaker {
         census_.part(HeapPart::malloc_live).n += heaps_present_ - census_.part(HeapPart::malloc_free).n;
     }
 
-    void read_objects(MemorySource& source) {
+    // `inherited`: of a forked process. Null: it was not forked.
+    void read_objects(MemorySource& source, const PresentPages* inherited) {
         if (!python_) return;
         memory_.forget();
         LibraryFiles files(root_, pid_);
@@ -185,10 +186,12 @@ class CensusTaker {
             .version = python_->version,
             .debug_build = python_->debug_build,
             .pymalloc = pymalloc_ ? &*pymalloc_ : nullptr,
+            .inherited = inherited,
             .read_file = [&files](const MappedRange& range, std::uint64_t offset, std::span<std::byte> into) {
                 return files.read(range, offset, into);
             }};
-        const std::uint64_t runs = memory_.pages().runs().size() * sizeof(HeapRange) * 2;
+        std::uint64_t runs = memory_.pages().runs().size() * sizeof(HeapRange) * 2;
+        if (inherited) runs += inherited->runs().size() * sizeof(HeapRange) * 2;
         const std::uint64_t most_bytes = budget_.memory.n - std::min(budget_.memory.n / 2, runs);
         try {
             census_.objects = std::make_shared<ObjectCensus>(
@@ -409,7 +412,12 @@ Result<HeapCensus> take_heap_census(const SysRoot& root, pid_t pid, const HeapBu
     const auto environ = read_file_at(*process, "environ", kEnvironLimit);
     CensusTaker taker(root, pid, budget, deadline, *maps, memory, census);
     taker.take(environ ? *environ : std::string());
-    if (budget.objects) taker.read_objects(*source);
+    if (budget.objects) {
+        std::optional<PresentPages> inherited;
+        const std::size_t most_runs = budget.memory.n / 16 / kBytesPerRun;
+        if (stat->forked) inherited = read_shared_pages(*process, reading->pages, most_runs, pace, deadline);
+        taker.read_objects(*source, inherited ? &*inherited : nullptr);
+    }
 
     // A process that exits loses its memory during the census, and its parts would be wrong.
     if (!read_status_sizes(*process)) return gone();

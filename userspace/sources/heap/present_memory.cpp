@@ -23,6 +23,7 @@ constexpr std::size_t kEntriesAtOnce = 1024;  // of pagemap: one step
 // Bits of a pagemap entry.
 constexpr std::uint64_t kPresent = std::uint64_t{1} << 63;
 constexpr std::uint64_t kOfFile = std::uint64_t{1} << 61;
+constexpr std::uint64_t kMappedOnce = std::uint64_t{1} << 56;
 constexpr std::uint64_t kFrame = (std::uint64_t{1} << 55) - 1;
 
 // Memory that is only reserved has no pages and can be terabytes. Huge pages of hugetlbfs are not in RssAnon.
@@ -204,19 +205,51 @@ Result<PresentPagesReading> read_present_pages(const Fd& process, const ProcessM
     return reading;
 }
 
+PresentPages read_shared_pages(const Fd& process, const PresentPages& pages, std::size_t most_runs, Pace& pace,
+                               const ReadDeadline& deadline) {
+    const Fd pagemap{::openat(process.get(), "pagemap", O_RDONLY | O_CLOEXEC)};
+    std::vector<HeapRange> shared;
+    std::vector<std::uint64_t> entries(kEntriesAtOnce);
+    const std::uint64_t page = page_bytes();
+    const auto add = [&](std::uint64_t start) {
+        if (!shared.empty() && shared.back().end == start)
+            shared.back().end += page;
+        else
+            shared.push_back({start, start + page});
+    };
+    for (const HeapRange& run : pages.runs())
+        for (std::uint64_t at = run.start; at < run.end;) {
+            if (!pagemap || shared.size() + kEntriesAtOnce > most_runs || deadline.has_passed())
+                return PresentPages(std::move(shared));
+            const auto want = std::min<std::uint64_t>(kEntriesAtOnce, (run.end - at) / page) * sizeof entries[0];
+            const ssize_t got = pace([&] {
+                return ::pread(pagemap.get(), entries.data(), want, static_cast<off_t>(at / page * sizeof entries[0]));
+            });
+            if (got <= 0) return PresentPages(std::move(shared));
+            const auto count = static_cast<std::uint64_t>(got) / sizeof entries[0];
+            for (std::uint64_t i = 0; i < count; ++i)
+                if ((entries[i] & kPresent) != 0 && (entries[i] & (kOfFile | kMappedOnce)) == 0) add(at + i * page);
+            at += std::max<std::uint64_t>(count, 1) * page;
+        }
+    return PresentPages(std::move(shared));
+}
+
 Result<ProcessSource> ProcessSource::open(const Fd& process, pid_t pid, Pace& pace) {
     Fd pagemap{::openat(process.get(), "pagemap", O_RDONLY | O_CLOEXEC)};
     if (!pagemap) return system_error(errno, "open pagemap");
-    return ProcessSource(std::move(pagemap), pid, pace);
+    Fd memory{::openat(process.get(), "mem", O_RDONLY | O_CLOEXEC)};
+    if (!memory) return system_error(errno, "open mem");
+    return ProcessSource(std::move(pagemap), std::move(memory), pid, pace);
 }
 
-ProcessSource::ProcessSource(Fd pagemap, pid_t pid, Pace& pace)
-    : pagemap_(std::move(pagemap)), pid_(pid), pace_(&pace), page_(page_bytes()) {}
+ProcessSource::ProcessSource(Fd pagemap, Fd memory, pid_t pid, Pace& pace)
+    : pagemap_(std::move(pagemap)), memory_(std::move(memory)), pid_(pid), pace_(&pace), page_(page_bytes()) {}
 
 // Pieces are often neighbours, so entries are read ahead. They are used within one batch only.
-bool ProcessSource::is_present(std::uint64_t address, std::uint64_t bytes) {
+ProcessSource::Pages ProcessSource::find_pages(std::uint64_t address, std::uint64_t bytes) {
     constexpr std::uint64_t kAhead = 32;
-    if (address >= kUserEnd || bytes >= kUserEnd - address) return false;
+    if (address >= kUserEnd || bytes >= kUserEnd - address) return Pages::absent;
+    Pages found = Pages::own;
     const std::uint64_t last = (address + std::max<std::uint64_t>(bytes, 1) - 1) / page_;
     for (std::uint64_t page = address / page_; page <= last; ++page) {
         if (page < first_entry_ || page - first_entry_ >= entries_.size()) {
@@ -227,9 +260,11 @@ bool ProcessSource::is_present(std::uint64_t address, std::uint64_t bytes) {
                 ::pread(pagemap_.get(), entries_.data(), want * sizeof entries_[0], static_cast<off_t>(page * 8));
             if (got < 0) std::fill(entries_.begin(), entries_.end(), 0);
         }
-        if ((entries_[page - first_entry_] & kPresent) == 0) return false;
+        const std::uint64_t entry = entries_[page - first_entry_];
+        if ((entry & kPresent) == 0) return Pages::absent;
+        if ((entry & (kOfFile | kMappedOnce)) == 0) found = Pages::shared;
     }
-    return true;
+    return found;
 }
 
 void ProcessSource::read(std::span<Piece> pieces) {
@@ -244,8 +279,15 @@ void ProcessSource::read(std::span<Piece> pieces) {
 void ProcessSource::read_batch(std::span<Piece> pieces) {
     entries_.clear();
     std::vector<Piece*> present;
-    for (Piece& piece : pieces)
-        if (is_present(piece.address, piece.into.size())) present.push_back(&piece);
+    for (Piece& piece : pieces) {
+        const Pages pages = find_pages(piece.address, piece.into.size());
+        if (pages == Pages::own) present.push_back(&piece);
+        if (pages != Pages::shared) continue;
+        const ssize_t got =
+            ::pread(memory_.get(), piece.into.data(), piece.into.size(), static_cast<off_t>(piece.address));
+        piece.done = got >= 0 && static_cast<std::size_t>(got) == piece.into.size();
+        bytes_ += static_cast<std::uint64_t>(std::max<ssize_t>(got, 0));
+    }
     std::vector<iovec> local, remote;
     for (std::size_t from = 0; from < present.size();) {
         local.clear();

@@ -90,6 +90,11 @@ Result<PresentPagesReading> read_present_pages(const Fd& process, const ProcessM
                                                Pace& pace, const ReadDeadline& deadline,
                                                PageScan scan = PageScan::if_available);
 
+// Of these pages, those that another process maps, too: pages from a fork that neither process has written to since.
+// Empty if they cannot be read. Stops at `most_runs` and at the deadline.
+PresentPages read_shared_pages(const Fd& process, const PresentPages& pages, std::size_t most_runs, Pace& pace,
+                               const ReadDeadline& deadline);
+
 // Where the bytes of a process come from. Tests implement it with made-up memory.
 class MemorySource {
   public:
@@ -104,7 +109,9 @@ class MemorySource {
     virtual void read(std::span<Piece> pieces) = 0;
 };
 
-// Reads with process_vm_readv, after a look at pagemap.
+// Reads after a look at pagemap: with process_vm_readv, which is fast. It pins pages, and the kernel (5.19 and later)
+// copies a page that a fork shares before it pins it, which would take memory and end the sharing. Pages that another
+// process maps, too, are therefore read from /proc/PID/mem, which does not pin.
 class ProcessSource : public MemorySource {
   public:
     static Result<ProcessSource> open(const Fd& process, pid_t pid, Pace& pace);
@@ -112,11 +119,14 @@ class ProcessSource : public MemorySource {
     std::uint64_t bytes() const { return bytes_; }
 
   private:
-    ProcessSource(Fd pagemap, pid_t pid, Pace& pace);
+    enum class Pages { absent, own, shared };  // shared: at least one of them
+
+    ProcessSource(Fd pagemap, Fd memory, pid_t pid, Pace& pace);
     void read_batch(std::span<Piece> pieces);
-    bool is_present(std::uint64_t address, std::uint64_t bytes);
+    Pages find_pages(std::uint64_t address, std::uint64_t bytes);
 
     Fd pagemap_;
+    Fd memory_;
     pid_t pid_;
     Pace* pace_;
     std::uint64_t page_;

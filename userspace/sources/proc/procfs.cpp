@@ -98,7 +98,7 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
     const auto parent = field(4), user = field(14), system = field(15), children = field(16), their_system = field(17);
     const auto threads = field(20), start = field(22), size = field(23);
     if (!parent || !user || !system || !children || !their_system || !threads || !start || !size) return std::nullopt;
-    constexpr std::uint64_t kExiting = 0x4;  // PF_EXITING
+    constexpr std::uint64_t kExiting = 0x4, kForked = 0x40;  // PF_EXITING, PF_FORKNOEXEC
     const std::string_view state = fields.front();
     return ProcessStat{.parent = static_cast<pid_t>(*parent),
                        .user = *user,
@@ -108,7 +108,8 @@ std::optional<ProcessStat> parse_process_stat(std::string_view text) {
                        .start = *start,
                        .virtual_size = *size,
                        .state = state.empty() ? '?' : state.front(),
-                       .exiting = (field(9).value_or(0) & kExiting) != 0};
+                       .exiting = (field(9).value_or(0) & kExiting) != 0,
+                       .forked = (field(9).value_or(0) & kForked) != 0};
 }
 
 }  // namespace memscope

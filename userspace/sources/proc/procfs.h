@@ -41,6 +41,7 @@ struct ProcessStat {
     std::uint64_t virtual_size = 0;  // bytes
     char state = '?';
     bool exiting = false;
+    bool forked = false;  // it has executed no program since its fork
 };
 std::optional<ProcessStat> parse_process_stat(std::string_view text);
 

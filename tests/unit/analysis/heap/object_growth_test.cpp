@@ -47,6 +47,24 @@ TEST(ObjectGrowth, TheContainerThatGrewComesBeforeTheContainersAroundIt) {
     EXPECT_EQ(growth.holders[3].length_change, 0) << "a list that does not change is not said to grow";
 }
 
+TEST(ObjectGrowth, PagesThatAForkedProcessCopiesAreNoGrowthOfContainersWithoutMoreItems) {
+    constexpr std::uint64_t kMiB = 1 << 20;
+    const auto forked = [](double time, std::uint64_t inherited, std::vector<Holder> holders) {
+        return test::with_objects(time, Bytes{1 << 30}, {.holders = std::move(holders), .inherited = Bytes{inherited}});
+    };
+    const std::vector<Holder> first{holder("m.dataset", "list", 9000, kMiB), holder("m.seen", "list", 10, kMiB)};
+    const std::vector<Holder> second{holder("m.dataset", "list", 9000, 50 * kMiB),
+                                     holder("m.seen", "list", 30, 2 * kMiB)};
+    const HeapCensus before = forked(10, 100 * kMiB, first), copied = forked(20, 51 * kMiB, second);
+    const ObjectGrowth growth = object_growth(copied, &before);
+    EXPECT_THAT(paths(growth), ElementsAre("m.seen", "m.dataset"));
+    EXPECT_EQ(growth.holders[0].own(), static_cast<std::int64_t>(kMiB));
+    EXPECT_EQ(growth.holders[1].own(), 0);
+    EXPECT_EQ(growth.holders[1].retained_change, static_cast<std::int64_t>(49 * kMiB));
+    const HeapCensus not_copied = forked(20, 100 * kMiB, second);
+    EXPECT_THAT(paths(object_growth(not_copied, &before)), ElementsAre("m.dataset", "m.seen"));
+}
+
 TEST(ObjectGrowth, NewContainersInsideAreItemsThatWereAdded) {
     const HeapCensus before = census(10, {holder("m.boxes", "list", 1, 100), holder("m.boxes[0]", "list", 4, 50, 1)});
     const HeapCensus now =

@@ -90,6 +90,17 @@ TEST(ObjectsJson, HasTheFieldsOfTheContract) {
     EXPECT_TRUE(json["refused"].is_null());
 }
 
+TEST(ObjectsJson, AForkedProcessHasTheMemoryThatItSharesWithItsParent) {
+    EXPECT_TRUE(json_of(report_of(leaking()))["inherited_bytes"].is_null());
+    ProcessHeap process = leaking();
+    ObjectCensus forked = *process.census.objects;
+    forked.inherited = Bytes{300 * kMiB};
+    process.census.objects = std::make_shared<const ObjectCensus>(forked);
+    EXPECT_EQ(json_of(report_of(process))["inherited_bytes"], 300 * kMiB);
+    EXPECT_THAT(objects_text(process, 5, {}, 100), HasSubstr("the 300 MiB that it still shares with its parent"));
+    EXPECT_THAT(objects_text(leaking(), 5, {}, 100), Not(HasSubstr("parent")));
+}
+
 TEST(ObjectsJson, WithoutPythonTheListsAreEmpty) {
     ProcessHeap process = leaking();
     process.census.objects.reset();

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "support/fake_heap.h"
@@ -188,6 +189,72 @@ TEST(PresentMemory, GathersWhatIsThere) {
     PresentMemory memory(pages, present);
     const auto words = memory.gather<std::uint64_t>(addresses);
     for (std::uint64_t i = 0; i < 2000; ++i) EXPECT_EQ(words[i], i % 3 == 0 ? std::optional(i + 1) : std::nullopt) << i;
+}
+
+TEST(SharedPages, OfAForkedProcessAreThoseThatItHasNotWritten) {
+    constexpr std::size_t kPages = 16;
+    OwnPages pages(kPages);
+    for (std::size_t i = 0; i < kPages; ++i) pages.touch(i);
+    int ready[2], end[2];
+    ASSERT_EQ(::pipe(ready), 0);
+    ASSERT_EQ(::pipe(end), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        for (const std::size_t written : {3, 4, 9}) *static_cast<volatile char*>(pages.page(written)) = 7;
+        char byte = 0;
+        ::close(end[1]);
+        (void)!::write(ready[1], &byte, 1);
+        (void)!::read(end[0], &byte, 1);  // until the parent closes its end
+        ::_exit(0);
+    }
+    char byte = 0;
+    ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+    const Fd directory = *open_directory("/proc/" + std::to_string(child));
+    const PresentPages all({{pages.address(0), pages.address(0) + kPages * kPage}});
+    Pace pace;
+    const PresentPages shared = read_shared_pages(directory, all, 1 << 20, pace, ReadDeadline(kLong));
+    for (const int fd : {ready[0], ready[1], end[0], end[1]}) ::close(fd);
+    ::waitpid(child, nullptr, 0);
+    for (std::size_t i = 0; i < kPages; ++i)
+        EXPECT_EQ(shared.contains(pages.address(i)), i != 3 && i != 4 && i != 9) << i;
+    EXPECT_EQ(shared.total(), (kPages - 3) * kPage);
+    Pace own;
+    EXPECT_EQ(read_shared_pages(*open_directory("/proc/self"), all, 1 << 20, own, ReadDeadline(kLong)).total(), 0U)
+        << "the child has ended, so no page is shared any more";
+}
+
+TEST(ProcessSource, ReadingDoesNotEndTheSharingOfPagesAfterAFork) {
+    constexpr std::size_t kPages = 16;
+    OwnPages pages(kPages);
+    for (std::size_t i = 0; i < kPages; ++i) pages.touch(i);
+    int end[2];
+    ASSERT_EQ(::pipe(end), 0);
+    const pid_t child = ::fork();
+    if (child == 0) {
+        char byte = 0;
+        ::close(end[1]);
+        (void)!::read(end[0], &byte, 1);  // until the parent closes its end
+        ::_exit(0);
+    }
+    const Fd directory = *open_directory("/proc/" + std::to_string(child));
+    const PresentPages all({{pages.address(0), pages.address(0) + kPages * kPage}});
+    Pace pace;
+    const auto shared = [&] {
+        return read_shared_pages(directory, all, 1 << 20, pace, ReadDeadline(kLong)).total() / kPage;
+    };
+    const std::uint64_t before = shared();
+    auto source = ProcessSource::open(directory, child, pace);
+    ASSERT_TRUE(source);
+    std::vector<std::byte> bytes(kPages * kPage);
+    std::array<MemorySource::Piece, 2> pieces{MemorySource::Piece{pages.address(0), std::span(bytes).first(kPage)},
+                                              {pages.address(1), std::span(bytes).subspan(kPage)}};
+    source->read(pieces);
+    const std::uint64_t after = shared();
+    for (const int fd : {end[0], end[1]}) ::close(fd);
+    ::waitpid(child, nullptr, 0);
+    EXPECT_EQ(before, kPages);
+    EXPECT_EQ(after, kPages) << "process_vm_readv copies pages that are shared";
+    for (std::size_t i = 0; i < kPages; ++i) EXPECT_EQ(bytes[i * kPage], static_cast<std::byte>(i));
 }
 
 }  // namespace

@@ -12,8 +12,11 @@ std::vector<std::uint32_t> search(const ObjectEdges& edges, std::span<const Node
         std::uint32_t edge;
     };
     found.place.assign(edges.nodes(), kNoNode);
-    found.order.assign(1, 0);
-    std::vector<std::uint32_t> parent(1, 0);
+    std::vector<std::uint32_t> parent;
+    found.order.reserve(edges.nodes() + 1);  // a vector that grows needs twice the memory for a moment
+    parent.reserve(edges.nodes() + 1);
+    found.order.push_back(0);
+    parent.push_back(0);
     if (found.place.empty()) return parent;
     found.place[0] = 0;
     std::vector<Step> stack;
@@ -52,7 +55,7 @@ Dominators find_dominators(const ObjectEdges& edges, std::span<const NodeNumber>
         for (const NodeNumber root : roots)
             if (place_of(root) != kNoNode) use(0U, place_of(root));
         for (std::uint32_t i = 1; i < count; ++i)
-            for (std::uint32_t e = edges.begin(found.order[i]); e < edges.end(found.order[i]); ++e)
+            for (std::uint32_t e = edges.begin(found.order[i]), end = edges.end(found.order[i]); e < end; ++e)
                 if (const std::uint32_t target = place_of(edges.target(e)); target != kNoNode) use(i, target);
     };
     std::vector<std::uint32_t> first_source(count + 1);
@@ -86,7 +89,8 @@ Dominators find_dominators(const ObjectEdges& edges, std::span<const NodeNumber>
             best = std::min(best, semi[lowest_above(sources[s], i)]);
         semi[i] = best;
     }
-    found.above = parent;
+    found.above = std::move(ancestor);  // its memory; all its values are set anew
+    found.above[0] = 0;
     for (std::uint32_t i = 1; i < count; ++i) {
         std::uint32_t at = parent[i];
         while (at > semi[i]) at = found.above[at];

@@ -44,7 +44,7 @@ bool HeapCopy::may_read(Address address) {
     constexpr Address kUserEnd = Address{1} << 56;
     if (address < kPage || address >= kUserEnd) return false;
     if (last_range_ == nullptr || address < last_range_->start || address >= last_range_->end)
-        last_range_ = maps_.at(address);
+        last_range_ = range_at(address);
     return last_range_ == nullptr || is_safe_to_read(*last_range_);
 }
 
@@ -56,7 +56,7 @@ bool HeapCopy::is_mapped(Address address, std::uint64_t bytes) {
 }
 
 bool HeapCopy::is_claimed(Address address, std::uint64_t bytes) {
-    const auto is_in_mapping = [&](Address at) { return maps_.at(at) != nullptr || is_present(at); };
+    const auto is_in_mapping = [&](Address at) { return range_at(at) != nullptr || is_present(at); };
     return bytes == 0 || (address + bytes > address && is_in_mapping(address) && is_in_mapping(address + bytes - 1));
 }
 
@@ -113,8 +113,11 @@ void HeapCopy::keep(std::uint64_t page, const std::byte* bytes) {
 }
 
 HeapCopy::Slab HeapCopy::take_oldest() {
+    const std::byte* const start = slabs_.front().bytes.get();
     for (const std::uint64_t page : slabs_.front().pages) {
-        pages_.erase(page);
+        const auto known = pages_.find(page);
+        if (known == pages_.end() || known->second < start || known->second >= start + kSlab) continue;  // newer copy
+        pages_.erase(known);
         Line& line = lines_[page % kLines];
         if (line.page == page) line = {};
     }

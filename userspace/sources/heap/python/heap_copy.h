@@ -71,6 +71,7 @@ class HeapCopy {
         return absent;
     }
 
+    bool has_copy_of(Address address) const { return pages_.contains(address / kPage); }
     bool is_present(Address address) { return page_at(address) != zeros_.data(); }
     // Whether all of it lies in one mapping that can be read. A mapping that is newer than the list of mappings counts
     // if both ends are present.
@@ -78,6 +79,16 @@ class HeapCopy {
     // Whether both ends lie in mappings, which need not be readable.
     bool is_claimed(Address address, std::uint64_t bytes);
     const ProcessMaps& maps() const { return maps_; }
+    // The mapping that contains the address. Null: there is none.
+    const MappedRange* range_at(Address address) {
+        const MappedRange*& recent = recent_ranges_[(address >> 21U) % recent_ranges_.size()];
+        if (recent == nullptr || address < recent->start || address >= recent->end) {
+            const MappedRange* found = maps_.at(address);
+            if (found == nullptr) return nullptr;
+            recent = found;
+        }
+        return recent;
+    }
 
     // Copies these ranges now. The shorter the time is, the less is torn. Returns the number of pages that could not be
     // read.
@@ -138,6 +149,7 @@ class HeapCopy {
     std::vector<Line> lines_;
     std::vector<std::byte> zeros_;
     const MappedRange* last_range_ = nullptr;
+    std::array<const MappedRange*, 1024> recent_ranges_{};  // a search through thousands of mappings takes long
     std::uint64_t asked_ = 0;
     bool late_ = false;
 };

@@ -60,14 +60,15 @@ class ObjectCensusTaker {
         std::unordered_set<Address> storages, with_object;
         const auto add = [&](Address impl, bool only_native) -> std::uint64_t {
             const auto tensor = torch_.tensor(impl);
-            if (!tensor) return 0;
+            if (!tensor || graph_.is_inherited(impl)) return 0;
             TensorGroup& group = groups[{tensor->device, tensor->dtype, tensor->shape, only_native}];
             TensorTotal& total = totals[tensor->device];
             ++group.count;
             ++total.tensors;
             if (tensor->storage == 0 || !storages.insert(tensor->storage).second) return 0;
             const auto storage = torch_.storage(tensor->storage);
-            const std::uint64_t bytes = storage ? storage->bytes : 0;
+            std::uint64_t bytes = storage ? storage->bytes : 0;
+            if (storage && !storage->on_device) bytes = graph_.own_bytes(storage->data, bytes);
             group.bytes.n += bytes;
             total.bytes.n += bytes;
             ++total.storages;
@@ -81,7 +82,7 @@ class ObjectCensusTaker {
         }
         for (NodeNumber node = 1; node < graph_.count(); ++node)
             if (graph_.type(node).kind == ObjectKind::tensor_impl && !with_object.contains(graph_.address(node)))
-                add(graph_.address(node), true);
+                add(graph_.address(node), !torch_.has_python_object(graph_.address(node)));
         for (auto& [key, group] : groups) {
             std::tie(group.device, group.dtype, group.shape, group.only_native) = key;
             census_.tensors.push_back(std::move(group));
@@ -97,10 +98,10 @@ class ObjectCensusTaker {
         std::map<std::pair<std::string, std::vector<std::uint64_t>>, ArrayGroup> groups;
         for (const Address object : graph_.arrays()) {
             const NumpyArray array = reader_.arrays().read(object);
-            if (!array.owns_data) continue;
+            if (!array.owns_data || graph_.is_inherited(object)) continue;
             ArrayGroup& group = groups[{array.dtype, array.shape}];
             ++group.count;
-            group.bytes.n += array.bytes;
+            group.bytes.n += graph_.own_bytes(array.data, array.bytes);
         }
         for (auto& [key, group] : groups) {
             std::tie(group.dtype, group.shape) = key;
@@ -362,13 +363,16 @@ ObjectCensus take_object_census(const PythonHeap& heap, std::uint64_t most_bytes
     types.set_pools(&pools);
     ObjectReader reader(data, types, pools);
     TorchObjects torch(reader, types);
-    ObjectGraph graph(reader, torch, pools, most_bytes);
+    ObjectGraph graph(reader, torch, pools, most_bytes, heap.inherited);
     graph.build(present_statics(heap.maps, heap.pages));
     memory.extend(deadline);
-    memory.limit_to(kLeastCopy);  // dominators and paths need the memory
+    // Dominators and paths need memory, too.
+    const std::uint64_t needed = graph.memory() + graph.later_memory() + (std::uint64_t{4} << 20);
+    memory.limit_to(std::max(kLeastCopy, most_bytes - std::min(most_bytes, needed)));
 
     const std::uint64_t absent = reader.absent();
     ObjectCensus census;
+    if (heap.inherited) census.inherited = Bytes{heap.inherited->total()};
     ObjectCensusTaker taker(graph, deadline, census);
     taker.take();
     const ObjectGraph::Gaps& gaps = graph.gaps();

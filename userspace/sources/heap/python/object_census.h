@@ -24,6 +24,8 @@ struct PythonHeap {
     std::optional<int> version{};  // 311; from the file of the interpreter
     bool debug_build = false;
     const Pymalloc* pymalloc = nullptr;  // null: its arenas were not found
+    // Pages of a forked process that it still shares with its parent: objects there are not its own. Null: not forked.
+    const PresentPages* inherited = nullptr;
     HeapCopy::ReadFile read_file{};
 };
 

@@ -10,9 +10,10 @@ namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kLeastCopy = 8 * kMiB;
-// Bytes that dominators and paths need beside the graph itself, for each node and edge.
-constexpr std::uint64_t kLaterPerNode = 48, kLaterPerEdge = 4;
-constexpr std::uint64_t kPerNode = 8 + 8 + 4 + 4 + 4, kPerEdge = 4;
+constexpr std::size_t kFirstIndex = std::size_t{1} << 16;
+// Bytes for each node and edge: of the graph, and of dominators and paths.
+constexpr std::uint64_t kPerNode = 4 + 2 + 2 + 4, kPerEdge = 4;
+constexpr std::uint64_t kLaterPerNode = 36, kLaterPerEdge = 4;
 
 bool is_library_file(std::string_view file) {
     return file.empty() || file.starts_with('<') || file.find("/site-packages/") != std::string_view::npos ||
@@ -27,29 +28,55 @@ NodeIndex::NodeIndex(std::size_t expected) : table_(std::bit_ceil(std::max<std::
     shift_ = 64 - static_cast<unsigned>(std::countr_zero(table_.size()));
 }
 
-ObjectGraph::ObjectGraph(ObjectReader& reader, TorchObjects& torch, PythonPools& pools, std::uint64_t most_bytes)
+ObjectGraph::ObjectGraph(ObjectReader& reader, TorchObjects& torch, PythonPools& pools, std::uint64_t most_bytes,
+                         const PresentPages* inherited)
     : reader_(reader),
       data_(reader.data()),
       memory_(reader.memory()),
       torch_(torch),
       pools_(pools),
       most_bytes_(most_bytes),
+      inherited_(inherited),
       running_(reader.types().add_pseudo_type("frame", ObjectKind::running)),
-      index_(std::size_t{1} << 16) {
-    address_.push_back(0);  // node 0 stands for all roots
-    bytes_.push_back(0);
+      pooled_(pools, most_bytes / 8),
+      index_(kFirstIndex),
+      in_order_(pooled_.has_room()) {
+    begin();
+}
+
+void ObjectGraph::begin() {
+    bytes_.push_back(0);  // node 0 stands for all roots
     type_.push_back(0);
     found_.push_back(0);
     edges_.next_node();
 }
 
-bool ObjectGraph::is_full() const {
-    const std::uint64_t needed = address_.size() * (kPerNode + kLaterPerNode) +
-                                 edges_.size() * (kPerEdge + kLaterPerEdge) + index_.bytes() * 3 / 2;
-    return needed + kLeastCopy + 4 * kMiB > most_bytes_ || edges_.size() >= ~std::uint32_t{0} - kMostItems;
+std::uint64_t ObjectGraph::memory() const {
+    return std::uint64_t{count()} * kPerNode + others_.bytes() + pooled_.bytes() + edges_.size() * kPerEdge +
+           index_.bytes();
 }
 
-void ObjectGraph::count(const PythonType& type, std::uint64_t bytes) {
+std::uint64_t ObjectGraph::later_memory() const {
+    return std::uint64_t{count()} * kLaterPerNode + edges_.size() * kLaterPerEdge;
+}
+
+bool ObjectGraph::is_full() const {
+    // A hash table that grows needs the old one for a moment.
+    return memory() + index_.bytes() / 2 + later_memory() + kLeastCopy + 4 * kMiB > most_bytes_ ||
+           edges_.size() >= ~std::uint32_t{0} - kMostItems;
+}
+
+// As size_of(), without the parts that are inherited.
+std::uint64_t ObjectGraph::own_size(Address object, const PythonType& type) {
+    const std::uint64_t size = reader_.size_of(object, type);
+    if (inherited_ == nullptr) return size;
+    const HeapRange buffer = reader_.buffer_of(object, type);
+    const std::uint64_t outside = std::min(size, buffer.size());
+    return own_bytes(object - type.head, size - outside) + own_bytes(buffer.start, outside);
+}
+
+void ObjectGraph::count(Address object, const PythonType& type, std::uint64_t bytes) {
+    if (is_inherited(object)) return;
     if (by_type_.size() <= type.index) by_type_.resize(type.index + 1);
     ++by_type_[type.index].count;
     by_type_[type.index].bytes += bytes;
@@ -73,66 +100,134 @@ void ObjectGraph::note(Address object, const PythonType& type) {
     }
 }
 
-// Counts all objects in pools by type. If their copy fits into memory, it is made first, within the shortest time.
+// Counts all objects in pools by type, and makes them nodes. If their copy fits into memory, it is made first, within
+// the shortest time.
 void ObjectGraph::read_pools() {
     std::uint64_t bytes = 0;
     for (const HeapRange& arena : pools_.arenas()) bytes += arena.size();
-    const bool fits = bytes <= memory_.limit() * 3 / 4;
-    if (fits) memory_.copy(pools_.arenas());
+    copied_whole_ = bytes <= memory_.limit() * 3 / 4;
+    if (copied_whole_) memory_.copy(pools_.arenas());
     for (std::size_t i = 0; i < pools_.arenas().size(); ++i) {
-        if (!fits) memory_.copy(pools_.arenas().subspan(i, 1));
+        if (!copied_whole_) memory_.copy(pools_.arenas().subspan(i, 1));
         gaps_.torn += pools_.read(memory_, i, [&](const PythonPools::Block& block) {
             Address object = 0;
             const PythonType* type = reader_.object_in(block, object);
             if (type == nullptr) return;
-            count(*type, reader_.size_of(object, *type));
+            const std::uint64_t size = own_size(object, *type);
+            count(object, *type, size);
             note(object, *type);
+            if (in_order_) add_pooled(object, *type, size);
         });
     }
+    pooled_.finish();
+    gaps_.late |= memory_.late();
+}
+
+void ObjectGraph::add_pooled(Address object, const PythonType& type, std::uint64_t size) {
+    const bool fits_its_block = !type.bytearray;
+    if (type.kind == ObjectKind::leaf && fits_its_block && data_.references(object) == 1) {
+        pooled_.add_leaf(object);
+    } else if (is_full()) {
+        leave_order();
+    } else if (pooled_.add(object)) {
+        describe(type);
+        add_bytes(count() - 1, size);
+        make_room();
+    }
+}
+
+// The graph does not fit into memory with all objects. It is made again, from the roots on.
+void ObjectGraph::leave_order() {
+    in_order_ = overflow_ = false;
+    pooled_.clear();
+    others_ = {};
+    bytes_ = {};
+    type_ = {};
+    found_ = {};
+    large_ = {};
+    edges_ = {};
+    index_ = NodeIndex(kFirstIndex);
+    reached_ = {};
+    device_ = {};
+    roots_ = {};
+    uncertain_ = {};
+    begin();
+    make_room();
+}
+
+void ObjectGraph::describe(const PythonType& type) {
+    bytes_.push_back(0);
+    type_.push_back(static_cast<std::uint16_t>(type.index));
+    found_.push_back(0);
+}
+
+void ObjectGraph::add_bytes(NodeNumber node, std::uint64_t bytes) {
+    std::uint32_t& known = bytes_[node];
+    if (known == kLarge) {
+        large_[node] += bytes;
+    } else if (bytes >= kLarge - known) {
+        large_[node] = known + bytes;
+        known = kLarge;
+    } else {
+        known += static_cast<std::uint32_t>(bytes);
+    }
+}
+
+// The graph takes memory from the copy.
+void ObjectGraph::make_room() {
+    constexpr std::uint32_t kOnceIn = 65536;
+    if (count() % kOnceIn != 1) return;
+    const std::uint64_t left = most_bytes_ - std::min(most_bytes_, memory() + 4 * kMiB);
+    memory_.limit_to(std::clamp(left, kLeastCopy, std::max(kLeastCopy, most_bytes_ / 8 * 7)));
 }
 
 NodeNumber ObjectGraph::add(Address address, const PythonType& type) {
     if (is_full() || count() >= ObjectEdges::kMostNodes) {
+        overflow_ = true;
         ++gaps_.left_out;
         return 0;
     }
     const NodeNumber node = count();
-    address_.push_back(address);
-    bytes_.push_back(0);
-    type_.push_back(type.index);
-    found_.push_back(0);
+    others_.push_back(address);
+    describe(type);
     index_.add(node, address_of());
-    if (node % 65536 == 0) {  // the graph takes memory from the copy
-        const std::uint64_t own = address_.size() * kPerNode + edges_.bytes() + index_.bytes();
-        memory_.limit_to(std::max(kLeastCopy, most_bytes_ - std::min(most_bytes_, own + 4 * kMiB)));
-    }
+    make_room();
     return node;
 }
 
 // The node of an object. 0: there is no object, or it is a number or a string that only `referrer` holds.
 NodeNumber ObjectGraph::node_of(Address target, NodeNumber referrer) {
     if (target < ObjectData::kLowest || target % 8 != 0 || target >> 56U != 0) return 0;
+    const std::size_t arena = pools_.arena_at(target);
+    const bool in_pool = arena != PythonPools::kNoArena;
+    if (in_pool) {
+        const NodeNumber known = pooled_.find(arena, target);
+        if (known == PoolObjects::kLeaf) {
+            if (!is_closed_ && !is_inherited(target)) add_bytes(referrer, pools_.block_bytes(arena, target));
+            return 0;
+        }
+        if (known != 0) return known;
+    }
     if (const NodeNumber known = index_.find(target, address_of()); known != 0) return known;
     if (is_closed_) return 0;
     const PythonType* type = reader_.types().of(target);
     if (type == nullptr || !data_.is_alive(target) || !reader_.has_sound_place(target, *type)) return 0;
-    const bool in_pool = pools_.contains(target);
     if (type->kind == ObjectKind::leaf) {
-        const MappedRange* range = in_pool ? nullptr : memory_.maps().at(target);
+        const MappedRange* range = in_pool ? nullptr : memory_.range_at(target);
         if (range != nullptr && range->inode != 0) return 0;  // None, True and the like
         if (data_.references(target) == 1) {
-            const std::uint64_t size = reader_.size_of(target, *type);
-            bytes_[referrer] += size;
-            if (!in_pool) count(*type, size);
+            const std::uint64_t size = own_size(target, *type);
+            add_bytes(referrer, size);
+            if (!in_pool) count(target, *type, size);
             return 0;
         }
     }
     const NodeNumber node = add(target, *type);
     if (!in_pool && node != 0) {
-        count(*type, reader_.size_of(target, *type));
+        count(target, *type, own_size(target, *type));
         note(target, *type);
     }
-    if (node == 0 && data_.references(target) == 1) bytes_[referrer] += reader_.size_of(target, *type);
+    if (node == 0 && data_.references(target) == 1) add_bytes(referrer, own_size(target, *type));
     return node;
 }
 
@@ -146,34 +241,38 @@ void ObjectGraph::link(NodeNumber from, NodeNumber target, Slot slot) {
         constexpr std::size_t kMostUncertain = std::size_t{1} << 20;
         constexpr std::uint8_t kCost = 6;
         if (uncertain_.size() < kMostUncertain)
-            uncertain_.push_back({ObjectRoot::temporary, kCost, target, address_[from]});
+            uncertain_.push_back({ObjectRoot::temporary, kCost, target, address(from)});
         return;
     }
-    ++found_[target];
+    if (found_[target] < kMostFound) ++found_[target];
     // A module has a name of its own, which tells more than the name of a module that imported it.
     const std::uint32_t cost = type(target).kind == ObjectKind::module ? ObjectEdges::kHighestCost : cost_of(slot.kind);
     if (target == from || edges_.merge_with_last(target, cost)) return;
-    if (is_full())
+    if (is_full()) {
+        overflow_ = true;
         ++gaps_.left_out;
-    else
+    } else {
         edges_.add(target, cost);
+    }
 }
 
 // Bytes that are freed with the object itself.
 void ObjectGraph::weigh(NodeNumber node) {
     const PythonType& its = type(node);
-    const Address object = address_[node];
+    const Address object = address(node);
     if (its.kind == ObjectKind::storage_impl) {
         const auto storage = torch_.storage(object);
         if (!storage) return;
         if (storage->on_device)
             device_[node] = storage->bytes;
         else if (!array_data_.contains(storage->data))
-            bytes_[node] += storage->bytes;
+            add_bytes(node, own_bytes(storage->data, storage->bytes));
     } else if (is_native(its.kind)) {
-        bytes_[node] += torch_.chunk_size(object);
+        add_bytes(node, own_bytes(object, torch_.chunk_size(object)));
     } else {
-        bytes_[node] += reader_.size_of(object, its) + reader_.values_size(object, its);
+        const bool is_known = node <= pooled_.count();  // since read_pools()
+        const std::uint64_t values = is_inherited(object) ? 0 : reader_.values_size(object, its);
+        add_bytes(node, (is_known ? 0 : own_size(object, its)) + values);
     }
 }
 
@@ -184,7 +283,7 @@ void ObjectGraph::expand_node(NodeNumber node) {
         return;
     }
     const PythonType& its = type(node);
-    const Address object = address_[node];
+    const Address object = address(node);
     // The copy may be newer than the one in which it was found.
     if (its.address != 0 && memory_.word(object + object_offsets::kType) != its.address) {
         ++gaps_.torn;
@@ -201,7 +300,18 @@ void ObjectGraph::expand_node(NodeNumber node) {
 }
 
 void ObjectGraph::expand() {
-    while (edges_.nodes() < count()) expand_node(static_cast<NodeNumber>(edges_.nodes()));
+    std::size_t copied = PythonPools::kNoArena;  // arena that was copied last
+    while (edges_.nodes() < count()) {
+        const auto node = static_cast<NodeNumber>(edges_.nodes());
+        if (in_order_) {
+            if (overflow_) return;
+            if (node <= pooled_.count() && pooled_.arena_of(node) != copied) {
+                copied = pooled_.arena_of(node);
+                if (!memory_.has_copy_of(address(node))) memory_.copy(pools_.arenas().subspan(copied, 1));
+            }
+        }
+        expand_node(node);
+    }
 }
 
 void ObjectGraph::add_root(ObjectRoot::Kind kind, std::uint8_t cost, Address address, std::uint64_t detail) {
@@ -263,11 +373,13 @@ void ObjectGraph::add_uncertain_roots(std::span<const HeapRange> statics) {
     constexpr std::uint64_t kStateWords = 2048, kThreadWords = 32, kMostStatics = 64 * kMiB;
     constexpr int kMostThreads = 4096, kMostInterpreters = 64;
     const auto offer = [&](ObjectRoot::Kind kind, std::uint8_t cost, Address target) {
-        if (target < ObjectData::kLowest || target % 8 != 0 || index_.find(target, address_of()) != 0) return;
-        const PythonType* type = reader_.types().of(target);
-        if (type == nullptr || type->kind == ObjectKind::leaf) return;
-        add_root(kind, cost, target, 0);
+        const NodeNumber node = node_of(target, 0);
+        if (node == 0) return;
         expand();
+        reached_.resize(count());
+        if (reached_[node] || type(node).kind == ObjectKind::leaf) return;
+        roots_.push_back({kind, cost, node, 0});
+        reach(node);
     };
     const ObjectLayout& layout = reader_.layout();
     Address state = memory_.word(layout.stack.runtime + layout.stack.runtime_interpreters);
@@ -298,10 +410,29 @@ void ObjectGraph::add_uncertain_roots(std::span<const HeapRange> statics) {
     }
 }
 
+void ObjectGraph::reach(NodeNumber from) {
+    if (from >= reached_.size() || reached_[from]) return;
+    reached_[from] = true;
+    waiting_.push_back(from);
+    while (!waiting_.empty()) {
+        const NodeNumber node = waiting_.back();
+        waiting_.pop_back();
+        for (std::uint32_t e = edges_.begin(node), end = edges_.end(node); e < end; ++e)
+            if (const NodeNumber target = edges_.target(e); !reached_[target]) {
+                reached_[target] = true;
+                waiting_.push_back(target);
+            }
+    }
+}
+
+bool ObjectGraph::is_held_from_outside(NodeNumber node) {
+    return !is_native(type(node).kind) && found_[node] < kMostFound && data_.references(address(node)) > found_[node];
+}
+
 // Objects that nothing known refers to: C code holds a reference, or they wait for the collector.
 void ObjectGraph::add_unreached() {
     constexpr std::uint8_t kNative = 40, kGarbage = 50;
-    for (std::size_t i = 0; i < pools_.arenas().size() && !gaps_.late && !is_full(); ++i)
+    for (std::size_t i = 0; i < pools_.arenas().size() && !in_order_ && !gaps_.late && !is_full(); ++i)
         pools_.read(memory_, i, [&](const PythonPools::Block& block) {
             Address object = 0;
             const PythonType* type = reader_.object_in(block, object);
@@ -309,36 +440,48 @@ void ObjectGraph::add_unreached() {
             add(object, *type);
         });
     expand();
-    std::vector<bool> reached(count());
-    std::vector<NodeNumber> waiting;
-    const auto reach = [&](NodeNumber from) {
-        if (reached[from]) return;
-        reached[from] = true;
-        waiting.push_back(from);
-        while (!waiting.empty()) {
-            const NodeNumber node = waiting.back();
-            waiting.pop_back();
-            for (std::uint32_t e = edges_.begin(node); e < edges_.end(node); ++e)
-                if (const NodeNumber target = edges_.target(e); !reached[target]) {
-                    reached[target] = true;
-                    waiting.push_back(target);
-                }
-        }
-    };
-    for (const ObjectRoot& root : roots_) reach(root.node);
+    reached_.resize(count());
     const auto add_unless_reached = [&](const ObjectRoot& root) {
-        if (reached[root.node]) return;
+        if (reached_[root.node]) return;
         roots_.push_back(root);
         reach(root.node);
     };
     for (const ObjectRoot& root : uncertain_) add_unless_reached(root);  // temporary values of running frames
+    if (gaps_.late || memory_.late()) return;  // not all references were read: nothing is known about the rest
     std::vector<NodeNumber> held;  // first all that are held from outside, because they may refer to one another
     for (NodeNumber node = 1; node < count(); ++node)
-        if (!reached[node] && !is_native(type(node).kind) && data_.references(address_[node]) > found_[node])
-            held.push_back(node);
+        if (!reached_[node] && is_held_from_outside(node)) held.push_back(node);
     for (const NodeNumber node : held) roots_.push_back({ObjectRoot::native, kNative, node, 0});
     for (const NodeNumber node : held) reach(node);
     for (NodeNumber node = 1; node < count(); ++node) add_unless_reached({ObjectRoot::garbage, kGarbage, node, 0});
+}
+
+void ObjectGraph::find_nodes(std::span<const HeapRange> statics) {
+    add_interpreters();
+    expand();
+    reached_.resize(count());
+    for (const ObjectRoot& root : roots_) reach(root.node);
+    if (!(in_order_ && overflow_)) add_uncertain_roots(statics);
+    if (!(in_order_ && overflow_)) add_unreached();
+}
+
+// The share of the reference counts that the found references explain, of all nodes or of samples.
+void ObjectGraph::check_counts() {
+    constexpr std::uint64_t kImmortal = std::uint64_t{1} << 30;
+    constexpr NodeNumber kRun = 64, kMostAsked = 1U << 18U;
+    const NodeNumber step = count() / kMostAsked + 1;  // one run of nodes of so many
+    for (NodeNumber node = 1; node < count(); ++node) {
+        if (node / kRun % step != 0) continue;
+        const ObjectKind kind = type(node).kind;
+        if (is_native(kind) || kind == ObjectKind::running || kind == ObjectKind::type || kind == ObjectKind::leaf ||
+            kind == ObjectKind::tensor)
+            continue;  // C++ knows tensors without counting, and strings are no nodes
+        const std::uint64_t references = data_.references(address(node));
+        if (references >= kImmortal || found_[node] == kMostFound) continue;
+        ++asked_;
+        explained_ += references == found_[node] ? 1 : 0;
+        if (node % 1024 == 0 && memory_.late()) break;
+    }
 }
 
 void ObjectGraph::build(std::span<const HeapRange> statics) {
@@ -347,24 +490,22 @@ void ObjectGraph::build(std::span<const HeapRange> statics) {
         torch_.calibrate(tensors_);
         next_calibration_ = 2 * tensors_.size();
     }
-    add_interpreters();
-    expand();
-    add_uncertain_roots(statics);
-    expand();
-    add_unreached();
-    constexpr std::uint64_t kImmortal = std::uint64_t{1} << 30;
-    for (NodeNumber node = 1; node < count(); ++node) {
-        const ObjectKind kind = type(node).kind;
-        if (is_native(kind) || kind == ObjectKind::running || kind == ObjectKind::type || kind == ObjectKind::leaf ||
-            kind == ObjectKind::tensor)
-            continue;  // C++ knows tensors without counting, and strings are no nodes
-        const std::uint64_t references = data_.references(address_[node]);
-        if (references >= kImmortal) continue;
-        ++asked_;
-        explained_ += references == found_[node] ? 1 : 0;
-        if (node % 1024 == 0 && memory_.late()) break;
+    const std::vector<OfType> by_type = by_type_;
+    const std::size_t tensors = tensors_.size(), arrays = arrays_.size();
+    const Gaps gaps = gaps_;
+    find_nodes(statics);
+    if (in_order_ && overflow_) {
+        by_type_ = by_type;
+        tensors_.resize(tensors);
+        arrays_.resize(arrays);
+        gaps_ = gaps;
+        leave_order();
+        find_nodes(statics);
     }
+    check_counts();
     gaps_.late |= memory_.late();
+    reached_ = {};
+    waiting_ = {};
     is_closed_ = true;
 }
 

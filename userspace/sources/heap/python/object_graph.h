@@ -9,6 +9,7 @@
 
 #include "sources/heap/python/object_edges.h"
 #include "sources/heap/python/object_reader.h"
+#include "sources/heap/python/pool_objects.h"
 #include "sources/heap/python/python_pools.h"
 #include "sources/heap/python/torch_objects.h"
 
@@ -63,8 +64,11 @@ struct ObjectRoot {
 };
 
 // The objects of a process that refer to others, with their references. Numbers and strings that have one reference are
-// no nodes: their bytes count for the object that refers to them. Memory is limited: objects are found from the roots
-// on, level by level, and those beyond the limit count with their own size only.
+// no nodes: their bytes count for the object that refers to them. The nodes are the objects in pools, in the order of
+// their addresses, and behind them the other objects, in the order in which references to them are found. So the memory
+// of the process is read from the lowest address to the highest, once, also if the copy has room for a part only.
+// If the graph itself does not fit into memory, objects are found from the roots on instead, level by level, and those
+// beyond the limit count with their own size only.
 class ObjectGraph {
   public:
     struct OfType {
@@ -75,15 +79,20 @@ class ObjectGraph {
         bool late = false;
     };
 
-    ObjectGraph(ObjectReader& reader, TorchObjects& torch, PythonPools& pools, std::uint64_t most_bytes);
+    // `inherited`: pages of a forked process that it shares with its parent. Null: it was not forked.
+    ObjectGraph(ObjectReader& reader, TorchObjects& torch, PythonPools& pools, std::uint64_t most_bytes,
+                const PresentPages* inherited = nullptr);
 
     // `statics`: present writable data of libraries.
     void build(std::span<const HeapRange> statics);
 
-    std::uint32_t count() const { return static_cast<std::uint32_t>(address_.size()); }
-    Address address(NodeNumber node) const { return address_[node]; }
+    std::uint32_t count() const { return static_cast<std::uint32_t>(type_.size()); }
+    Address address(NodeNumber node) const {
+        if (node > pooled_.count()) return others_[node - pooled_.count() - 1];
+        return node == 0 ? 0 : pooled_.address(node);
+    }
     const PythonType& type(NodeNumber node) const { return reader_.types()[type_[node]]; }
-    std::uint64_t bytes(NodeNumber node) const { return bytes_[node]; }
+    std::uint64_t bytes(NodeNumber node) const { return bytes_[node] == kLarge ? large_.at(node) : bytes_[node]; }
     std::uint64_t device_bytes(NodeNumber node) const {
         const auto found = device_.find(node);
         return found == device_.end() ? 0 : found->second;
@@ -96,7 +105,16 @@ class ObjectGraph {
     std::span<const Address> arrays() const { return arrays_; }
     const Gaps& gaps() const { return gaps_; }
     double references_explained() const;
-    std::uint32_t references_found(NodeNumber node) const { return found_[node]; }
+    std::uint32_t references_found(NodeNumber node) const { return found_[node]; }  // at most 65535
+    // Memory that it takes, and that dominators and paths take beside it.
+    std::uint64_t memory() const;
+    std::uint64_t later_memory() const;
+
+    bool is_inherited(Address object) const { return inherited_ != nullptr && inherited_->contains(object); }
+    // Bytes of a range that are not inherited.
+    std::uint64_t own_bytes(Address start, std::uint64_t bytes) const {
+        return inherited_ == nullptr ? bytes : bytes - std::min(bytes, inherited_->bytes_in({start, start + bytes}));
+    }
 
     // Calls emit(NodeNumber, Slot) for the references of a node to other nodes.
     template <class Emit>
@@ -107,11 +125,25 @@ class ObjectGraph {
     TorchObjects& torch() { return torch_; }
 
   private:
+    static constexpr std::uint32_t kLarge = ~std::uint32_t{0};
+    static constexpr std::uint16_t kMostFound = 65535;
+
     auto address_of() const {
-        return [this](NodeNumber node) { return address_[node]; };
+        return [this](NodeNumber node) { return address(node); };
     }
+    void begin();
     void read_pools();
-    void count(const PythonType& type, std::uint64_t bytes);
+    void add_pooled(Address object, const PythonType& type, std::uint64_t size);
+    void leave_order();
+    void find_nodes(std::span<const HeapRange> statics);
+    void describe(const PythonType& type);
+    void add_bytes(NodeNumber node, std::uint64_t bytes);
+    void make_room();
+    void reach(NodeNumber from);
+    bool is_held_from_outside(NodeNumber node);
+    void check_counts();
+    void count(Address object, const PythonType& type, std::uint64_t bytes);
+    std::uint64_t own_size(Address object, const PythonType& type);
     void note(Address object, const PythonType& type);
     NodeNumber add(Address address, const PythonType& type);
     NodeNumber node_of(Address target, NodeNumber referrer);
@@ -134,14 +166,19 @@ class ObjectGraph {
     TorchObjects& torch_;
     PythonPools& pools_;
     std::uint64_t most_bytes_;
+    const PresentPages* inherited_;
     const PythonType& running_;
 
-    PiecewiseVector<Address> address_{};
-    PiecewiseVector<std::uint64_t> bytes_{};
-    PiecewiseVector<std::uint32_t> type_{};
-    PiecewiseVector<std::uint32_t> found_{};  // references that were found
+    PoolObjects pooled_;                      // nodes 1 to pooled_.count()
+    PiecewiseVector<Address> others_{};       // the nodes behind them
+    PiecewiseVector<std::uint32_t> bytes_{};  // kLarge: in large_
+    PiecewiseVector<std::uint16_t> type_{};
+    PiecewiseVector<std::uint16_t> found_{};  // references that were found
+    std::unordered_map<NodeNumber, std::uint64_t> large_{};
     ObjectEdges edges_{};
-    NodeIndex index_;
+    NodeIndex index_;  // of the other nodes
+    std::vector<bool> reached_{};
+    std::vector<NodeNumber> waiting_{};
     std::unordered_map<NodeNumber, std::uint64_t> device_{};
     std::vector<ObjectRoot> roots_{};
     std::vector<ObjectRoot> uncertain_{};  // roots only of objects that nothing else holds
@@ -152,13 +189,16 @@ class ObjectGraph {
     Gaps gaps_{};
     std::size_t next_calibration_ = 1;  // number of known tensors for the next try
     bool is_closed_ = false;            // no node is added any more
+    bool in_order_ = false;             // the objects in pools were added before all others
+    bool overflow_ = false;             // the graph did not fit in this order
+    bool copied_whole_ = false;         // the copy of all pools was made at once
 };
 
 // ---------------------------------------------------------------------------------------------------------------------
 
 template <class Emit>
 void ObjectGraph::references_of(NodeNumber node, Emit&& emit) {
-    const Address object = address_[node];
+    const Address object = address(node);
     const PythonType& its = type(node);
     const auto python = [&](Address target, Slot slot) {
         if (const NodeNumber found = node_of(target, node); found != 0) emit(found, slot);

@@ -73,11 +73,11 @@ ObjectPaths::ObjectPaths(ObjectGraph& graph)
         for (std::size_t i = 0; i < bucket.size(); ++i) {
             const NodeNumber node = bucket[i];
             if (distance_[node] != cost) continue;
-            for (std::uint32_t e = edges.begin(node); e < edges.end(node); ++e)
+            for (std::uint32_t e = edges.begin(node), end = edges.end(node); e < end; ++e)
                 offer(edges.target(e), node, cost + edges.cost(e));
         }
         waiting -= bucket.size();
-        bucket.clear();
+        bucket = {};  // gives its memory back
     }
 }
 

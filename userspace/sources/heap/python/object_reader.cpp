@@ -38,7 +38,7 @@ bool ObjectReader::has_sound_place(Address object, const PythonType& type) {
                type.head + least + pools_.overhead() <= block->bytes;
     }
     // Objects of a fixed size of at most 512 bytes are always in pools, except static ones in libraries.
-    const MappedRange* range = memory_.maps().at(object);
+    const MappedRange* range = memory_.range_at(object);
     const bool in_library =
         range != nullptr && (range->inode != 0 || (range > memory_.maps().ranges.data() && range[-1].inode != 0 &&
                                                    range->path.empty() && range[-1].end == range->start));
@@ -94,6 +94,20 @@ std::uint64_t ObjectReader::text_size(Address object, std::uint64_t size) {
     return layout_.text_compact + (length + 1) * width + (utf8 != 0 && utf8_bytes < kMostBytes ? utf8_bytes + 1 : 0);
 }
 
+// struct ImagingMemoryInstance, the same in Pillow 5 to 11. Of another version the sizes do not agree, and 0 is said.
+std::uint64_t ObjectReader::pixel_bytes(Address object) {
+    constexpr std::uint64_t kImage = 16, kWidth = 20, kHeight = 24, kPixelBytes = 80, kLineBytes = 84, kPadding = 8;
+    constexpr std::uint32_t kMost = 1U << 28U;
+    const Address image = memory_.word(object + kImage);
+    if (image < ObjectData::kLowest) return 0;
+    const auto number = [&](std::uint64_t offset) { return memory_.get<std::uint32_t>(image + offset); };
+    const std::uint64_t width = number(kWidth), height = number(kHeight), pixel = number(kPixelBytes),
+                        line = number(kLineBytes);
+    if (width > kMost || height > kMost || (pixel != 1 && pixel != 2 && pixel != 4)) return 0;
+    const bool is_sound = line >= width * pixel && line < width * pixel + kPadding;
+    return is_sound && line * height < kMostBytes ? line * height : 0;
+}
+
 std::uint64_t ObjectReader::size_of(Address object, const PythonType& type) {
     std::uint64_t size = type.head + type.basic;
     const auto word = [&](std::uint64_t offset) { return memory_.word(object + offset); };
@@ -144,6 +158,7 @@ std::uint64_t ObjectReader::size_of(Address object, const PythonType& type) {
         constexpr std::uint64_t kRoom = 24, kBuffer = 40;
         return size + (word(kRoom) < kMostBytes && memory_.is_mapped(word(kBuffer), word(kRoom)) ? word(kRoom) : 0);
     }
+    if (type.image) return size + pixel_bytes(object);
     if (type.item == 0) return size;
     auto count = memory_.get<std::int64_t>(object + kSize);
     if (count < 0) count = -(count + 1) + 1;
@@ -157,6 +172,34 @@ std::uint64_t ObjectReader::size_of(Address object, const PythonType& type) {
     }
     if (items < kMostBytes && memory_.is_mapped(object, size + type.item * items)) size += type.item * items;
     return size;
+}
+
+HeapRange ObjectReader::buffer_of(Address object, const PythonType& type) {
+    const auto word = [&](std::uint64_t offset) { return memory_.word(object + offset); };
+    const auto range = [](Address start, std::uint64_t bytes) { return HeapRange{start, start + bytes}; };
+    switch (type.kind) {
+        case ObjectKind::list:
+            return word(kListRoom) <= kMostItems ? range(word(kListItems), 8 * word(kListRoom)) : HeapRange{};
+        case ObjectKind::dict: {
+            ObjectData::Keys keys;
+            const Address address = word(kDictKeys);
+            return data_.read_keys(address, keys) && memory_.word(address) == 1 ? range(address, keys.bytes)
+                                                                                : HeapRange{};
+        }
+        case ObjectKind::set: {
+            const std::uint64_t bytes = 16 * (std::min(word(kSetMask), kMostItems) + 1);
+            return word(kSetTable) != object + kSetSmallTable ? range(word(kSetTable), bytes) : HeapRange{};
+        }
+        case ObjectKind::ndarray: {
+            const NumpyArray array = arrays_.read(object);
+            return array.owns_data ? range(array.data, array.bytes) : HeapRange{};
+        }
+        default:
+            break;
+    }
+    constexpr std::uint64_t kRoom = 24, kBuffer = 40;
+    if (type.bytearray && word(kRoom) < kMostBytes) return range(word(kBuffer), word(kRoom));
+    return {};
 }
 
 std::uint64_t ObjectReader::values_size(Address object, const PythonType& type) {

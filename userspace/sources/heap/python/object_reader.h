@@ -67,6 +67,9 @@ class ObjectReader {
     std::uint64_t least_size(Address object, const PythonType& type);  // of the block that contains it
     std::uint64_t length(Address object, const PythonType& type);      // of a container; else 0
 
+    // Memory outside of the object that size_of() counts: items, keys, elements. Empty: there is none.
+    HeapRange buffer_of(Address object, const PythonType& type);
+
     // The object in a block of a pool. Null if there is none; `object` is its address.
     const PythonType* object_in(const PythonPools::Block& block, Address& object);
     // Whether the object fits into the block, or lies outside of all pools because of its size.
@@ -111,6 +114,7 @@ class ObjectReader {
     }
     std::uint64_t dict_size(Address object, const PythonType& type, std::uint64_t size);
     std::uint64_t text_size(Address object, std::uint64_t size);
+    std::uint64_t pixel_bytes(Address object);
 
     ObjectData& data_;
     HeapCopy& memory_;

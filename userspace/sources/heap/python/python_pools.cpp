@@ -5,17 +5,20 @@ namespace memscope {
 PythonPools::PythonPools(const Pymalloc& found) {
     if (found.pool_size != kPool) return;
     for (const HeapRange& arena : found.arenas)
-        if (arena.size() <= kPoolsInArena * kPool) arenas_.push_back(arena);
+        if (arena.size() >= kPool && arena.size() <= kPoolsInArena * kPool) arenas_.push_back(arena);
     classes_.assign(arenas_.size() * kPoolsInArena, 0);
+    if (arenas_.empty()) return;
+    first_granule_ = arenas_.front().start >> kGranuleBits;
+    if ((arenas_.back().end >> kGranuleBits) - first_granule_ >= kMostGranules) return;  // each lookup is a search
+    for (std::size_t i = 0; i < arenas_.size(); ++i)
+        first_in_.resize(((arenas_[i].end - 1) >> kGranuleBits) - first_granule_ + 1, static_cast<std::uint32_t>(i));
 }
 
 std::optional<PythonPools::Block> PythonPools::block_at(Address address) const {
-    const HeapRange* arena = range_at(arenas_, address);
+    const std::size_t arena = arena_at(address);
     const Address pool = rounded_down(address, kPool);
-    if (arena == nullptr || pool < arena->start) return std::nullopt;
-    const auto index = static_cast<std::size_t>(arena - arenas_.data());
-    const std::size_t place = index * kPoolsInArena + (pool - rounded_up(arena->start, kPool)) / kPool;
-    const std::uint32_t size = place < classes_.size() ? classes_[place] * 16U : 0;
+    if (arena == kNoArena || pool < arenas_[arena].start) return std::nullopt;
+    const std::uint32_t size = block_bytes(arena, address);
     if (size == 0 || address < pool + sizeof(PoolHead)) return std::nullopt;
     const Address start = address - (address - pool - sizeof(PoolHead)) % size;
     if (start + size > pool + kPool) return std::nullopt;

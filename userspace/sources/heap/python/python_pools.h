@@ -26,7 +26,17 @@ class PythonPools {
 
     bool empty() const { return arenas_.empty(); }
     std::span<const HeapRange> arenas() const { return arenas_; }
-    bool contains(Address address) const { return range_at(arenas_, address) != nullptr; }
+    bool contains(Address address) const { return arena_at(address) != kNoArena; }
+
+    static constexpr std::size_t kNoArena = ~std::size_t{0};
+    // The index of the arena that contains the address.
+    std::size_t arena_at(Address address) const {
+        const std::uint64_t granule = (address >> kGranuleBits) - first_granule_;  // of an address below: very large
+        if (granule >= first_in_.size()) return first_in_.empty() ? search(address) : kNoArena;
+        for (std::size_t i = first_in_[granule]; i < arenas_.size() && arenas_[i].start <= address; ++i)
+            if (address < arenas_[i].end) return i;
+        return kNoArena;
+    }
 
     struct Block {
         Address start = 0;
@@ -34,12 +44,24 @@ class PythonPools {
     };
     // The block at an address in a pool that read() has seen. None: not in such a pool, or between blocks.
     std::optional<Block> block_at(Address address) const;
+    // The size of the blocks in the pool at an address. 0: read() has not seen it.
+    std::uint32_t block_bytes(std::size_t arena, Address address) const {
+        const std::size_t place = place_of(arena, address);
+        return place < classes_.size() ? classes_[place] * 16U : 0;
+    }
 
     // Calls visit(Block) for each block of the arena that is in use. Returns the number of pools whose heads are torn.
     template <class Visit>
     std::uint64_t read(HeapCopy& memory, std::size_t arena, Visit&& visit);
 
   private:
+    std::size_t search(Address address) const {
+        const HeapRange* arena = range_at(arenas_, address);
+        return arena == nullptr ? kNoArena : static_cast<std::size_t>(arena - arenas_.data());
+    }
+    std::size_t place_of(std::size_t arena, Address address) const {
+        return arena * kPoolsInArena + (rounded_down(address, kPool) - rounded_up(arenas_[arena].start, kPool)) / kPool;
+    }
     bool read_pool(HeapCopy& memory, Address pool, PoolHead& head, std::array<bool, kMostBlocks>& is_free);
 
     static constexpr std::uint32_t kHookBytes = 16;
@@ -47,6 +69,12 @@ class PythonPools {
     std::vector<HeapRange> arenas_{};
     std::vector<std::uint8_t> classes_{};  // by pool: size of its blocks / 16; 0: not seen
     static constexpr std::size_t kPoolsInArena = 128;
+    // Arenas by address: for each MiB from `first_granule_` on, the first arena that ends behind its start. Most of the
+    // addresses that are looked up are in pools, and a search through thousands of arenas takes long.
+    static constexpr unsigned kGranuleBits = 20;
+    static constexpr std::uint64_t kMostGranules = std::uint64_t{1} << 20;
+    std::uint64_t first_granule_ = 0;
+    std::vector<std::uint32_t> first_in_{};  // empty: the arenas are spread over more than 1 TiB
 };
 
 template <class Visit>

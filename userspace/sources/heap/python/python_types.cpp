@@ -90,6 +90,7 @@ const PythonType* PythonTypes::at(Address type) {
     if (type < ObjectData::kLowest || type % 8 != 0 || type >> 56U != 0) return nullptr;
     Cached& cached = cache_[type / 16 % kCache];
     if (cached.address == type) return cached.type;
+    if (pools_ != nullptr && pools_->contains(type)) return nullptr;  // a type is larger than any block
     const auto known = by_address_.find(type);
     const PythonType* found = known != by_address_.end() ? known->second : search(type);
     if (found != nullptr) cache_[type / 16 % kCache] = {type, found};
@@ -97,7 +98,6 @@ const PythonType* PythonTypes::at(Address type) {
 }
 
 const PythonType* PythonTypes::search(Address type) {
-    if (pools_ != nullptr && pools_->contains(type)) return nullptr;
     const Address meta = memory_.word(type + kType);
     if (meta != type_type_) {
         const auto maker = by_address_.find(meta);
@@ -155,10 +155,12 @@ void PythonTypes::describe(PythonType& type) {
         type.members = base->members;
         type.ordered = base->ordered;
         type.bytearray = base->bytearray;
+        type.image = base->image;
         type.module_of_torch = base->module_of_torch;
     }
     type.ordered |= plain_name == "collections.OrderedDict" && !type.heap;
     type.bytearray |= plain_name == "bytearray" && !type.heap;
+    type.image |= plain_name == "ImagingCore" || plain_name.ends_with(".ImagingCore");
     bool known = false;
     for (const KindByName& named : kByName) {
         const bool may_be_heap_type = named.name.find('.') != std::string_view::npos;

@@ -49,6 +49,7 @@ struct PythonType {
     bool heap = false;     // made at run time: its objects hold a reference to it
     bool ordered = false;  // collections.OrderedDict
     bool bytearray = false;
+    bool image = false;            // the pixels of PIL.Image.Image
     bool module_of_torch = false;  // torch.nn.Module and its subclasses
     std::uint64_t flags = 0;
     std::uint32_t head = 0;                          // bytes before its objects: links of the collector, attributes
@@ -81,7 +82,7 @@ class PythonTypes {
     void set_pools(const class PythonPools* pools) { pools_ = pools; }
 
   private:
-    static constexpr std::size_t kMostTypes = 200'000;
+    static constexpr std::size_t kMostTypes = 50'000;  // the graph has 16 bits for a type
     static constexpr std::size_t kCache = 4096;
     struct Cached {
         Address address = 0;

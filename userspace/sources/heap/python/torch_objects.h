@@ -39,6 +39,8 @@ class TorchObjects {
     std::string refusal() const;  // why calibrate() failed
 
     Address impl_of(Address tensor) { return memory_.word(tensor + layout_.cdata); }
+    // Whether a Python object belongs to the tensor. It may be newer than the copy of the objects of Python.
+    bool has_python_object(Address impl) { return memory_.word(sizes_in(impl) - 8) >= ObjectData::kLowest; }
     Address storage_of(Address python_storage);  // of a torch.UntypedStorage; 0: not found
     std::optional<TorchTensor> tensor(Address impl);
     std::optional<TorchStorage> storage(Address storage);

@@ -173,11 +173,115 @@ TEST(ObjectCensus, AHeapThatDoesNotFitIsCutOffAndSaysSo) {
     const ObjectCensus all = python.census();
     EXPECT_EQ(all.sampled, 1);
     EXPECT_THAT(python.incomplete, IsEmpty());
-    const ObjectCensus part = python.census(std::uint64_t{16} << 20);
+    const ObjectCensus part = python.census(std::uint64_t{15} << 20);
     EXPECT_LT(part.sampled, 1);
     EXPECT_GT(python.incomplete[HeapGap::too_many], 0U);
     ASSERT_TRUE(holder(part, "__main__.rows"));
     EXPECT_EQ(holder(part, "__main__.rows")->length, 60'000U);
+}
+
+TEST(ObjectCensus, ObjectsInPoolsAreHeldLikeOthers) {
+    FakePython python;
+    python.use_pools();
+    std::vector<std::uint64_t> items;
+    for (int i = 0; i < 100; ++i) items.push_back(python.number());
+    const std::uint64_t shared = python.tuple({python.number()});
+    const std::uint64_t bytearray = python.object(python.add_type("bytearray", 0, 56, 0), 56);
+    python.pages.put(bytearray + 24, 100'000);
+    python.pages.put(bytearray + 40, FakePython::kHeap + FakePython::kHeapBytes / 2);
+    const std::uint64_t buffers = python.list({bytearray});
+    const std::uint64_t losses = python.list(items), a = python.list({shared}), b = python.list({shared});
+    python.set_modules({{"__main__", python.module({{"losses", losses}, {"a", a}, {"b", b}, {"buffers", buffers}})}});
+    const ObjectCensus census = python.census();
+    const Holder* found = holder(census, "__main__.losses");
+    ASSERT_TRUE(found);
+    EXPECT_EQ(found->length, 100U);
+    EXPECT_EQ(found->element, "float");
+    EXPECT_EQ(found->retained.n, 40U + 8 * 100 + 32 * 100) << "a number has a block of 32 bytes";
+    ASSERT_TRUE(holder(census, "__main__.a"));
+    EXPECT_EQ(holder(census, "__main__.a")->retained.n, 48U) << "two lists hold the tuple";
+    ASSERT_TRUE(holder(census, "__main__.buffers"));
+    EXPECT_EQ(holder(census, "__main__.buffers")->retained.n, 48U + 56 + 100'000)
+        << "the buffer is outside of the pool";
+    ASSERT_TRUE(of_type(census, "float"));
+    EXPECT_EQ(of_type(census, "float")->count, 101U);
+    EXPECT_EQ(of_type(census, "float")->bytes.n, 101 * 24U);
+    EXPECT_EQ(census.sampled, 1);
+    EXPECT_THAT(python.incomplete, IsEmpty());
+}
+
+TEST(ObjectCensus, AnObjectInAPoolThatNothingHoldsIsGarbage) {
+    FakePython python;
+    python.use_pools();
+    const std::uint64_t first = python.list({0}), second = python.list({first});
+    python.pages.put(python.pages.at(first + 24), second);
+    python.set_modules({{"__main__", python.module({{"x", python.list({python.number()})}})}});
+    const ObjectCensus census = python.census();
+    EXPECT_TRUE(holder(census, "__main__.x"));
+    EXPECT_TRUE(
+        std::ranges::any_of(paths(census), [](const std::string& path) { return path.starts_with("<garbage>"); }));
+}
+
+TEST(ObjectCensus, PoolsThatDoNotFitIntoTheCopyGiveTheSameAnswer) {
+    FakePython python;
+    python.use_pools();
+    std::vector<std::uint64_t> rows;
+    for (int i = 0; i < 22'000; ++i) {
+        const std::uint64_t row = python.object(python.tuple_type, 504);
+        python.pages.put(row + 16, 60);
+        if (i % 8 == 0) python.pages.put(row + 24, python.number());
+        rows.push_back(row);
+    }
+    std::ranges::reverse(rows);
+    python.set_modules({{"__main__", python.module({{"rows", python.list(rows)}})}});
+    const ObjectCensus all = python.census();
+    const ObjectCensus pieces = python.census(std::uint64_t{15} << 20);
+    for (const ObjectCensus* census : {&all, &pieces}) {
+        EXPECT_EQ(census->sampled, 1);
+        EXPECT_GT(census->references_explained, 0.9);
+        ASSERT_TRUE(holder(*census, "__main__.rows"));
+        EXPECT_EQ(holder(*census, "__main__.rows")->retained.n, 40U + 22'000 * (8 + 504) + 2'750 * 32);
+        EXPECT_EQ(of_type(*census, "tuple")->count, 22'000U);
+    }
+    EXPECT_THAT(python.incomplete, IsEmpty());
+}
+
+TEST(ObjectCensus, AGraphOfPoolsThatDoesNotFitIsMadeFromTheRootsOn) {
+    FakePython python;
+    python.use_pools();
+    std::vector<std::uint64_t> rows;
+    for (int i = 0; i < 60'000; ++i) rows.push_back(python.tuple({python.number()}));
+    python.set_modules({{"__main__", python.module({{"rows", python.list(rows)}})}});
+    const ObjectCensus part = python.census(std::uint64_t{15} << 20);
+    EXPECT_LT(part.sampled, 1);
+    EXPECT_GT(python.incomplete[HeapGap::too_many], 0U);
+    ASSERT_TRUE(holder(part, "__main__.rows"));
+    EXPECT_EQ(holder(part, "__main__.rows")->length, 60'000U);
+    ASSERT_TRUE(of_type(part, "tuple"));
+    EXPECT_EQ(of_type(part, "tuple")->count, 60'000U) << "objects by type are complete";
+}
+
+TEST(ObjectCensus, AForkedProcessIsCountedByWhatItHoldsForItself) {
+    FakePython python;
+    std::vector<std::uint64_t> samples, results;
+    for (int i = 0; i < 300; ++i) samples.push_back(python.number());
+    const std::uint64_t dataset = python.list(samples);
+    const std::uint64_t boundary = python.begin_page();
+    for (int i = 0; i < 100; ++i) results.push_back(python.number());
+    const std::uint64_t own = python.list(results);
+    python.set_modules({{"__main__", python.module({{"dataset", dataset}, {"results", own}})}});
+    EXPECT_TRUE(holder(python.census(), "__main__.dataset"));
+    EXPECT_EQ(python.census().inherited, std::nullopt);
+    EXPECT_EQ(of_type(python.census(), "float")->count, 400U);
+    python.inherited = PresentPages({{FakePython::kHeap, boundary}});
+    const ObjectCensus census = python.census();
+    EXPECT_EQ(census.inherited, Bytes{boundary - FakePython::kHeap});
+    EXPECT_EQ(of_type(census, "float")->count, 100U);
+    EXPECT_EQ(of_type(census, "float")->bytes.n, 2400U);
+    ASSERT_TRUE(holder(census, "__main__.dataset"));
+    EXPECT_EQ(holder(census, "__main__.dataset")->retained.n, 0U) << "its parent holds it";
+    ASSERT_TRUE(holder(census, "__main__.results"));
+    EXPECT_EQ(holder(census, "__main__.results")->retained.n, 40U + 8 * 100 + 24 * 100);
 }
 
 TEST(ObjectCensus, TensorsOfAnUnknownPyTorchAreRefused) {
