@@ -1,0 +1,87 @@
+#pragma once
+#include <functional>
+#include <limits>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/growth/growth.h"
+#include "model/snapshot.h"
+#include "recording/compression.h"
+#include "recording/database.h"
+
+namespace memscope {
+
+struct RecordedTarget {
+    std::int64_t id = 0;
+    TargetInfo info{};
+};
+struct RecordedSample {
+    Seconds at{};     // since the recording began, on a clock that never jumps
+    double time = 0;  // seconds since 1970
+    Bytes bytes{};    // judged memory
+    Bytes usage{};
+};
+struct RecordedEvent {
+    Seconds at{};
+    double time = 0;
+    std::string kind{};  // "verdict", "precursor", "precursor_over", "death", "notice", "action", "end"
+    std::string text{};  // any bytes
+};
+struct RecordedBin {
+    Seconds at{};
+    Bytes low{};
+    Bytes high{};
+};
+// A part of a recording. Seconds since it began.
+struct RecordedSpan {
+    Seconds from{-std::numeric_limits<double>::infinity()};
+    Seconds to{std::numeric_limits<double>::infinity()};
+};
+
+// A recording, opened for reading, also while a watcher writes it. The file is not trusted: the reader checks that its
+// tables are those of memscope and bounds all that it reads.
+class Recording {
+  public:
+    static Result<Recording> open(const fs::path& path);
+
+    const fs::path& path() const { return path_; }
+    const std::map<std::string, std::string>& meta() const { return meta_; }
+    const std::vector<RecordedTarget>& targets() const { return targets_; }
+    // The only target, or the one of that name.
+    Result<RecordedTarget> target(const std::optional<std::string>& name) const;
+    double began() const { return began_; }  // seconds since 1970
+
+    // Functions return false to end the reading.
+    Status each_sample(const RecordedTarget& target, const RecordedSpan& span,
+                       const std::function<bool(const RecordedSample&)>& take);
+    Status each_tick(const RecordedTarget& target, const RecordedSpan& span,
+                     const std::function<bool(const RecordedSample&, Snapshot)>& take);
+    // At most 100,000: the first ones.
+    Result<std::vector<RecordedEvent>> events(const RecordedTarget& target);
+    // The last one that was recorded.
+    Result<std::optional<Growth>> last_growth(const RecordedTarget& target);
+    Result<std::map<std::string, std::vector<RecordedBin>>> bins(const RecordedTarget& target);
+
+  private:
+    Recording(fs::path path, recording::Database database) : path_(std::move(path)), database_(std::move(database)) {}
+    Status read_head();
+    Status check_tables();
+    Error about_file(const Error& error) const;
+    Result<std::string> keyframe(std::int64_t id);
+
+    fs::path path_;
+    recording::Database database_;
+    recording::Decompressor decompressor_{};
+    std::map<std::string, std::string> meta_{};
+    std::vector<RecordedTarget> targets_{};
+    double began_ = 0;
+    std::int64_t keyframe_ = 0;  // the last one that was decompressed, and its content
+    std::string content_{};
+};
+
+// True if the file begins as an SQLite database does.
+bool looks_like_recording(const fs::path& path);
+
+}  // namespace memscope

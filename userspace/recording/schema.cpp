@@ -1,0 +1,29 @@
+#include "recording/schema.h"
+
+namespace memscope::recording {
+namespace {
+
+constexpr Table kTables[] = {
+    // version: of the memscope that recorded it; begin: seconds since 1970; interval and warmup: seconds.
+    {"meta", "CREATE TABLE meta(key TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID"},
+    {"targets", "CREATE TABLE targets(id INTEGER PRIMARY KEY, name TEXT, kind TEXT, cgroup_version INTEGER)"},
+    // bytes: the judged memory. base: NULL for a keyframe, whose record is compressed alone; otherwise the id of the
+    // keyframe against which the record is compressed.
+    {"ticks",
+     "CREATE TABLE ticks(id INTEGER PRIMARY KEY, target INTEGER, at REAL, time REAL, bytes INTEGER, usage INTEGER, "
+     "base "
+     "INTEGER, record BLOB)"},
+    {"events", "CREATE TABLE events(id INTEGER PRIMARY KEY, target INTEGER, at REAL, time REAL, kind TEXT, text TEXT)"},
+    {"growth",
+     "CREATE TABLE growth(id INTEGER PRIMARY KEY, target INTEGER, at REAL, time REAL, reason TEXT, record BLOB)"},
+    // The lowest and the highest value of a series within 10 s. Kept when the ticks between keyframes are removed.
+    {"series", "CREATE TABLE series(id INTEGER PRIMARY KEY, target INTEGER, name TEXT)"},
+    {"bins",
+     "CREATE TABLE bins(at REAL, series INTEGER, low INTEGER, high INTEGER, PRIMARY KEY(at, series)) WITHOUT ROWID"},
+};
+
+}  // namespace
+
+std::span<const Table> tables() { return kTables; }
+
+}  // namespace memscope::recording
