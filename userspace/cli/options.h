@@ -10,6 +10,8 @@
 #include "analysis/verdict/verdict.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "recording/store.h"
+#include "review/compare.h"
 #include "watch/watch_options.h"
 
 namespace memscope {
@@ -43,9 +45,32 @@ struct VerdictOptions {
     std::vector<Verdict> fail_on{};
 };
 struct ReportOptions {
-    std::optional<std::string> file{};  // nullopt: the last report
+    std::optional<std::string> file{};    // a death report, a recording or a target; nullopt: the last death report
+    std::optional<std::string> target{};  // of a recording with several targets
+    std::string recordings = kRecordingDirectory;
     std::string directory = WatchOptions{}.report_dir;
     bool json = false;
+};
+struct ExportOptions {
+    std::string recording{};
+    std::optional<std::string> target{};
+    std::string format{};
+    std::optional<std::string> from{};  // as people say times: see parse_moment()
+    std::optional<std::string> to{};
+    std::string directory = kRecordingDirectory;
+};
+struct RecordingsOptions {
+    std::optional<std::string> remove{};
+    bool json = false;
+    std::string directory = kRecordingDirectory;
+};
+struct CompareOptions {
+    std::string base{};
+    std::string head{};
+    std::optional<std::string> target{};
+    std::vector<FailRule> rules{};
+    std::string format = "text";
+    std::string directory = kRecordingDirectory;
 };
 struct DoctorOptions {
     bool json = false;
@@ -57,8 +82,9 @@ struct Help {
     std::string text{};
 };
 struct Version {};
-using Command = std::variant<WatchOptions, StatusOptions, GrowthOptions, HeapOptions, VerdictOptions, ReportOptions,
-                             DoctorOptions, DemoOptions, Help, Version>;
+using Command =
+    std::variant<WatchOptions, StatusOptions, GrowthOptions, HeapOptions, VerdictOptions, ReportOptions, ExportOptions,
+                 RecordingsOptions, CompareOptions, DoctorOptions, DemoOptions, Help, Version>;
 
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 

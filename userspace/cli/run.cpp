@@ -7,6 +7,7 @@
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/print.h"
+#include "cli/recordings.h"
 #include "cli/report.h"
 #include "cli/status.h"
 #include "cli/verdict.h"
@@ -65,6 +66,24 @@ int run_command(const ReportOptions& options) {
     const auto answer = show_report(options, standard_output().terminal);
     if (!answer) return fail(answer.error(), 2);
     return print_and_end(*answer);
+}
+
+int run_command(const ExportOptions& options) {
+    const auto exported = export_recording(options, print);
+    if (exported || exported.error().code == std::errc::broken_pipe) return 0;
+    return fail(exported.error(), 2);
+}
+
+int run_command(const RecordingsOptions& options) {
+    const auto answer = show_recordings(options);
+    if (!answer) return fail(answer.error(), 2);
+    return print_and_end(*answer);
+}
+
+int run_command(const CompareOptions& options) {
+    const auto answer = compare_recordings(options);
+    if (!answer) return fail(answer.error(), 2);
+    return print_and_end(answer->output, answer->broken ? 3 : 0);
 }
 
 int run_command(const DoctorOptions& options) {

@@ -163,8 +163,7 @@ Status Recorder::write_target(const Item& item, const TargetSnapshot& target, co
         if (auto added = lane.file->add_event(lane.id, item.now, item.snapshot->time, each.kind, each.text); !added)
             return added;
     if (auto added = write_events(lane, item, target); !added) return added;
-    lane.before = target;
-    lane.before->processes.clear();  // the rest is small
+    lane.before = std::shared_ptr<const TargetSnapshot>(item.snapshot, &target);
     return Done{};
 }
 
@@ -300,8 +299,7 @@ Status Recorder::commit() {
 void Recorder::close_all() {
     if (before_ && !failed_)
         for (auto& [name, lane] : lanes_)
-            if (lane.file && lane.before)
-                (void)write_growth(lane, *find_target(*before_, name), committed_, before_->time, "end");
+            if (lane.file && lane.before) (void)write_growth(lane, *lane.before, committed_, before_->time, "end");
     lanes_.clear();
     Status all = Done{};
     for (const auto& file : files_)

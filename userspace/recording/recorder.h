@@ -79,7 +79,7 @@ class Recorder {
         Seconds recorded{};  // last tick in the file
         Seconds growth_at{};
         Bytes most{};
-        std::optional<TargetSnapshot> before{};
+        std::shared_ptr<const TargetSnapshot> before{};  // at the previous tick
     };
 
     void work();

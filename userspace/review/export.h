@@ -1,0 +1,21 @@
+#pragma once
+#include <functional>
+#include <string_view>
+
+#include "recording/recording.h"
+
+// A recording in the formats of other tools. The text is passed on in pieces, because it can be larger than memory.
+namespace memscope {
+
+using WriteText = std::function<Status(std::string_view)>;
+
+// t_seconds,bytes: the judged series, which `memscope verdict` reads.
+Status export_csv(Recording& recording, const RecordedTarget& target, const RecordedSpan& span, const WriteText& write);
+// One line of JSON per tick, as `memscope --json` prints it.
+Status export_json(Recording& recording, const RecordedTarget& target, const RecordedSpan& span,
+                   const WriteText& write);
+// OpenMetrics with time stamps, for `promtool tsdb create-blocks-from openmetrics`.
+Status export_openmetrics(Recording& recording, const RecordedTarget& target, const RecordedSpan& span,
+                          const WriteText& write);
+
+}  // namespace memscope
