@@ -52,7 +52,8 @@ void set_reading_limits(sqlite3* handle) {
 // A file name as a URI. SQLite decodes %HH, and takes ? and # as the end of the path.
 std::string uri_of(const fs::path& path, std::string_view query) {
     std::string uri = "file:";
-    for (const char c : fs::absolute(path).native()) {
+    const fs::path absolute = fs::absolute(path);
+    for (const char c : absolute.native()) {
         if (c == '%' || c == '?' || c == '#')
             uri += fmt::format("%{:02X}", static_cast<unsigned char>(c));
         else
