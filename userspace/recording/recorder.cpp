@@ -193,6 +193,9 @@ Status Recorder::write_events(Lane& lane, const Item& item, const TargetSnapshot
                                                       printable(death.comm), death.explanation));
                 !added)
                 return added;
+    // The last process has exited: of those that have just exited, growth still knows what they held.
+    if (lane.before && target.processes.empty() && !lane.before->processes.empty())
+        return write_growth(lane, *lane.before, item.now, time, "end");
     if (changed && lane.before) return write_growth(lane, target, item.now, time, "verdict");
     if (item.now - lane.growth_at >= kGrowthEvery) return write_growth(lane, target, item.now, time, "minute");
     return Done{};
@@ -201,7 +204,7 @@ Status Recorder::write_events(Lane& lane, const Item& item, const TargetSnapshot
 Status Recorder::write_growth(Lane& lane, const TargetSnapshot& target, Seconds now, double time,
                               std::string_view reason) {
     lane.growth_at = now;
-    if (!settings_.growth || lane.shared) return Done{};
+    if (!settings_.growth || lane.shared || target.processes.empty()) return Done{};
     const std::optional<Growth> growth = settings_.growth(target);
     if (!growth) return Done{};
     return lane.file->add_growth(lane.id, now, time, reason, encode_record(*growth));

@@ -73,7 +73,8 @@ bool has_wal(const fs::path& path) {
 }
 
 RecordedSample sample_of(const Statement& row) {
-    return {Seconds(finite(row.real(0))), finite(row.real(1)), size_of(row.integer(2)), size_of(row.integer(3))};
+    return {Seconds(finite(row.real(0))), finite(row.real(1)), size_of(row.integer(2)), size_of(row.integer(3)),
+            size_of(row.integer(4)).n};
 }
 
 void bind_span(Statement& statement, const RecordedTarget& target, const RecordedSpan& span) {
@@ -164,7 +165,7 @@ Result<RecordedTarget> Recording::target(const std::optional<std::string>& name)
 Status Recording::each_sample(const RecordedTarget& target, const RecordedSpan& span,
                               const std::function<bool(const RecordedSample&)>& take) {
     auto rows = database_.prepare(
-        "SELECT at, time, bytes, usage FROM ticks WHERE target = ? AND at >= ? AND at <= ? ORDER BY id");
+        "SELECT at, time, bytes, usage, processes FROM ticks WHERE target = ? AND at >= ? AND at <= ? ORDER BY id");
     if (!rows) return rows.error();
     bind_span(*rows, target, span);
     return each_row(*rows, [&](const Statement& row) -> Result<bool> { return take(sample_of(row)); });
@@ -182,20 +183,21 @@ Result<std::string> Recording::keyframe(std::int64_t id) {
 Status Recording::each_tick(const RecordedTarget& target, const RecordedSpan& span,
                             const std::function<bool(const RecordedSample&, Snapshot)>& take) {
     auto rows = database_.prepare(
-        "SELECT at, time, bytes, usage, id, base, record FROM ticks WHERE target = ? AND at >= ? AND at <= ? ORDER BY "
+        "SELECT at, time, bytes, usage, processes, id, base, record FROM ticks WHERE target = ? AND at >= ? AND at <= "
+        "? ORDER BY "
         "id");
     if (!rows) return rows.error();
     bind_span(*rows, target, span);
     return each_row(*rows, [&](const Statement& row) -> Result<bool> {
-        const bool whole = row.is_null(5);
-        const std::int64_t base = whole ? row.integer(4) : row.integer(5);
+        const bool whole = row.is_null(6);
+        const std::int64_t base = whole ? row.integer(5) : row.integer(6);
         if (!whole && base != keyframe_) {
             auto content = keyframe(base);
             if (!content) return about_file(content.error());
             content_ = *std::move(content);
             keyframe_ = base;
         }
-        auto record = decompressor_.decompress(row.bytes(6), whole ? std::string_view() : content_, kMostRecordBytes);
+        auto record = decompressor_.decompress(row.bytes(7), whole ? std::string_view() : content_, kMostRecordBytes);
         if (!record) return about_file(record.error());
         auto snapshot = decode_record<Snapshot>(*record);
         if (!snapshot) return about_file(plain_error("has a tick that " + snapshot.error().where));

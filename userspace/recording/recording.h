@@ -22,6 +22,7 @@ struct RecordedSample {
     double time = 0;  // seconds since 1970
     Bytes bytes{};    // judged memory
     Bytes usage{};
+    std::uint64_t processes = 0;
 };
 struct RecordedEvent {
     Seconds at{};

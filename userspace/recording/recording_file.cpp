@@ -11,8 +11,10 @@
 namespace memscope::recording {
 namespace {
 
-// A record that is not much smaller than its keyframe repeats little of it, so it becomes a keyframe itself.
+// A record that takes more than half of the bytes of its keyframe repeats little of it, so it becomes a keyframe
+// itself. Not at each tick, because keyframes stay when other ticks are removed.
 constexpr std::size_t kWorthADelta = 2;
+constexpr Seconds kLeastKeyframe{10};
 constexpr std::size_t kMostTextBytes = 4096;  // of an event
 
 std::int64_t signed_of(Bytes bytes) {
@@ -56,7 +58,8 @@ Result<RecordingFile> RecordingFile::create(RecordingStore::NewFile file,
 
 Status RecordingFile::prepare() {
     const std::pair<Statement*, const char*> all[] = {
-        {&insert_tick_, "INSERT INTO ticks(target, at, time, bytes, usage, base, record) VALUES(?, ?, ?, ?, ?, ?, ?)"},
+        {&insert_tick_,
+         "INSERT INTO ticks(target, at, time, bytes, usage, processes, base, record) VALUES(?, ?, ?, ?, ?, ?, ?, ?)"},
         {&insert_event_, "INSERT INTO events(target, at, time, kind, text) VALUES(?, ?, ?, ?, ?)"},
         {&insert_growth_, "INSERT INTO growth(target, at, time, reason, record) VALUES(?, ?, ?, ?, ?)"},
         {&insert_series_, "INSERT INTO series(target, name) VALUES(?, ?)"},
@@ -96,20 +99,23 @@ Status RecordingFile::add_tick(std::int64_t id, Seconds now, const Snapshot& sna
     const std::string record = encode_target(snapshot, target);
     const bool due = track.keyframe == 0 || at - track.keyframe_at >= kKeyframeEvery;
     std::string packed = due ? std::string() : compressor_.compress(record, track.content);
-    const bool keyframe = due || packed.size() * kWorthADelta > record.size();
+    const bool stale = packed.size() * kWorthADelta > track.keyframe_size && at - track.keyframe_at >= kLeastKeyframe;
+    const bool keyframe = due || stale;
     if (keyframe) packed = compressor_.compress(record, {});
     insert_tick_.bind(1, id).bind(2, at.count()).bind(3, snapshot.time).bind(4, signed_of(judged_memory(target)));
-    insert_tick_.bind(5, signed_of(target.memory.usage)).bind_blob(7, packed);
+    insert_tick_.bind(5, signed_of(target.memory.usage)).bind(6, static_cast<std::int64_t>(target.processes.size()));
+    insert_tick_.bind_blob(8, packed);
     if (keyframe)
-        insert_tick_.bind_null(6);
+        insert_tick_.bind_null(7);
     else
-        insert_tick_.bind(6, track.keyframe);
+        insert_tick_.bind(7, track.keyframe);
     if (auto ran = insert_tick_.run(); !ran) return ran;
     last_tick_ = database_.last_row();
     if (keyframe) {
         track.keyframe = last_tick_;
         track.keyframe_at = at;
         track.content = record;
+        track.keyframe_size = packed.size();
     }
     if (auto added = add_bins(id, track, at, snapshot, target); !added) return added;
     return thin(at);

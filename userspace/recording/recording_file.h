@@ -56,8 +56,9 @@ class RecordingFile {
     struct Track {
         std::int64_t keyframe = 0;  // 0: the next tick is one
         Seconds keyframe_at{};
-        std::string content{};  // of the keyframe
-        std::int64_t bin = -1;  // number of the open bin
+        std::string content{};          // of the keyframe
+        std::size_t keyframe_size = 0;  // compressed
+        std::int64_t bin = -1;          // number of the open bin
         std::map<std::string, Range> ranges{};
     };
     struct Mark {

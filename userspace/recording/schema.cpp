@@ -11,8 +11,7 @@ constexpr Table kTables[] = {
     // keyframe against which the record is compressed.
     {"ticks",
      "CREATE TABLE ticks(id INTEGER PRIMARY KEY, target INTEGER, at REAL, time REAL, bytes INTEGER, usage INTEGER, "
-     "base "
-     "INTEGER, record BLOB)"},
+     "processes INTEGER, base INTEGER, record BLOB)"},
     {"events", "CREATE TABLE events(id INTEGER PRIMARY KEY, target INTEGER, at REAL, time REAL, kind TEXT, text TEXT)"},
     {"growth",
      "CREATE TABLE growth(id INTEGER PRIMARY KEY, target INTEGER, at REAL, time REAL, reason TEXT, record BLOB)"},

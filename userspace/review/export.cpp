@@ -116,6 +116,7 @@ Status export_csv(Recording& recording, const RecordedTarget& target, const Reco
     out.add("t_seconds,bytes\n");
     Seconds last{-1};
     auto read = recording.each_sample(target, span, [&](const RecordedSample& sample) {
+        if (sample.processes == 0) return true;
         if (sample.at < last) return true;  // only in a damaged file: `memscope verdict` refuses such a series
         last = sample.at;
         return out.add(fmt::format("{:.3f},{}\n", sample.at.count(), sample.bytes.n));

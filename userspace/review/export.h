@@ -9,7 +9,8 @@ namespace memscope {
 
 using WriteText = std::function<Status(std::string_view)>;
 
-// t_seconds,bytes: the judged series, which `memscope verdict` reads.
+// t_seconds,bytes: the judged series, which `memscope verdict` reads. Ticks at which the target had no process are left
+// out, because the series of a job ends with it: otherwise its exit would look like a restart.
 Status export_csv(Recording& recording, const RecordedTarget& target, const RecordedSpan& span, const WriteText& write);
 // One line of JSON per tick, as `memscope --json` prints it.
 Status export_json(Recording& recording, const RecordedTarget& target, const RecordedSpan& span,

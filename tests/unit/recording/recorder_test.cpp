@@ -1,0 +1,158 @@
+#include "recording/recorder.h"
+
+#include <future>
+#include <gmock/gmock.h>
+
+#include "support/fake_tree.h"
+#include "support/recorded_job.h"
+
+namespace memscope {
+namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
+using testing::SizeIs;
+
+constexpr std::uint64_t kMiB = 1U << 20U;
+
+struct ARecorder : testing::Test {
+    FakeTree tree{{"state/", ""}};
+    fs::path directory = tree.at("state");
+
+    static SnapshotPtr tick(double i, std::uint64_t mib = 1, const std::string& target = "train") {
+        return std::make_shared<const Snapshot>(tick_of(target, 1'000'000 + i, {mib * kMiB}));
+    }
+    std::vector<fs::path> files() const { return *find_recordings(directory); }
+};
+
+std::vector<std::string> kinds(Recording& recording) {
+    std::vector<std::string> found;
+    const auto events = recording.events(*recording.target({}));
+    for (const RecordedEvent& event : *events) found.push_back(event.kind);
+    return found;
+}
+
+TEST_F(ARecorder, WritesTicksNotesAndChangesOfTheVerdict) {
+    {
+        Recorder recorder(store_in(directory), {});
+        for (int i = 0; i < 10; ++i) {
+            Snapshot snapshot = tick_of("train", 1'000'000.0 + i, {kMiB});
+            if (i >= 5) snapshot.targets.front().verdicts.front().judgement.verdict = Verdict::leaking;
+            if (i == 7) snapshot.targets.front().precursors.push_back({.kind = PrecursorKind::eta, .reason = "soon"});
+            if (i == 3) recorder.note("action", "ran a command");
+            recorder.take(std::make_shared<const Snapshot>(snapshot), Seconds(100.0 + i));
+        }
+        recorder.finish(Seconds{60});
+        EXPECT_EQ(recorder.dropped(), 0U);
+        EXPECT_TRUE(recorder.up());
+    }
+    ASSERT_THAT(files(), SizeIs(1));
+    Recording recording = reopened(files().front());
+    int ticks = 0;
+    ASSERT_TRUE(recording.each_sample(*recording.target({}), {}, [&](const RecordedSample&) { return ++ticks > 0; }));
+    EXPECT_EQ(ticks, 10);
+    const auto found = kinds(recording);
+    EXPECT_EQ(std::ranges::count(found, "verdict"), 2);
+    EXPECT_EQ(std::ranges::count(found, "action"), 1);
+    EXPECT_EQ(std::ranges::count(found, "precursor"), 1);
+    EXPECT_EQ(std::ranges::count(found, "precursor_over"), 1);
+    EXPECT_THAT(found, Contains("notice"));
+}
+
+TEST_F(ARecorder, DropsWholeTicksIfItsQueueIsFull) {
+    std::promise<void> reached, go_on;
+    std::shared_future<void> may_go_on(go_on.get_future());
+    std::once_flag once;
+    Recorder recorder(store_in(directory), {.growth = [&](const TargetSnapshot&) -> std::optional<Growth> {
+                          std::call_once(once, [&] { reached.set_value(); });
+                          may_go_on.wait();
+                          return std::nullopt;
+                      }});
+    recorder.take(tick(0), Seconds{100});
+    recorder.take(tick(61), Seconds{161});  // growth is due: the thread waits in it
+    reached.get_future().wait();
+    for (std::size_t i = 0; i < Recorder::kMostQueued + 5; ++i)
+        recorder.take(tick(62.0 + static_cast<double>(i)), Seconds(162.0 + static_cast<double>(i)));
+    EXPECT_EQ(recorder.dropped(), 5U);
+    go_on.set_value();
+    recorder.finish(Seconds{60});
+    Recording recording = reopened(files().front());
+    std::size_t ticks = 0;
+    ASSERT_TRUE(recording.each_sample(*recording.target({}), {}, [&](const RecordedSample&) { return ++ticks > 0; }));
+    EXPECT_EQ(ticks, Recorder::kMostQueued + 2);
+}
+
+TEST_F(ARecorder, SharesAFileBetweenManySmallTargets) {
+    {
+        Recorder recorder(store_in(directory), {});
+        Snapshot snapshot{.time = 1'000'000};
+        for (int i = 0; i < 200; ++i)
+            snapshot.targets.push_back(
+                tick_of("target" + std::to_string(1000 + i), 0, {i == 150 ? 100 * kMiB : kMiB}).targets.front());
+        for (int i = 0; i < 3; ++i) {
+            snapshot.time += 1;
+            recorder.take(std::make_shared<const Snapshot>(snapshot), Seconds(100.0 + i));
+        }
+        recorder.finish(Seconds{60});
+    }
+    std::size_t shared = 0;
+    bool large_has_its_own = false;
+    for (const fs::path& path : files()) {
+        const Recording recording = reopened(path);
+        if (recording.targets().size() > 1) shared = recording.targets().size();
+        if (recording.targets().size() == 1 && recording.targets().front().info.name == "target1150")
+            large_has_its_own = true;
+    }
+    EXPECT_EQ(shared, 200 - Recorder::kSeparateTargets);
+    EXPECT_TRUE(large_has_its_own);
+    EXPECT_EQ(files().size(), Recorder::kSeparateTargets + 2);
+}
+
+TEST_F(ARecorder, GivesEachRunOfATargetAFileAndClosesIt) {
+    Recorder recorder(store_in(directory), {});
+    recorder.take(tick(0), Seconds{100});
+    recorder.take(std::make_shared<const Snapshot>(Snapshot{.time = 1'000'001}), Seconds{101});
+    recorder.take(tick(2), Seconds{102});
+    recorder.finish(Seconds{60});
+    ASSERT_THAT(files(), SizeIs(2));
+    const auto both = files();
+    Recording first = reopened(*std::ranges::min_element(both));
+    EXPECT_THAT(kinds(first), Contains("end"));
+}
+
+TEST_F(ARecorder, RecordsOneTargetInAFileThatTheUserNames) {
+    Recorder recorder(store_in(directory / "run.memscope"), {});
+    Snapshot snapshot = tick_of("a", 1'000'000, {kMiB});
+    snapshot.targets.push_back(tick_of("b", 0, {kMiB}).targets.front());
+    recorder.take(std::make_shared<const Snapshot>(snapshot), Seconds{100});
+    recorder.take(std::make_shared<const Snapshot>(snapshot), Seconds{101});
+    recorder.finish(Seconds{60});
+    const Recording recording = reopened(directory / "run.memscope");
+    ASSERT_THAT(recording.targets(), SizeIs(1));
+    EXPECT_EQ(recording.targets().front().info.name, "a");
+    const auto troubles = recorder.take_troubles();
+    ASSERT_THAT(troubles, SizeIs(1));
+    EXPECT_THAT(troubles.front().message(), HasSubstr("b is not recorded: a file takes one target"));
+}
+
+TEST_F(ARecorder, SaysOnceThatItCannotWriteAndGoesOnLater) {
+    Recorder recorder(store_in(directory / "run.memscope"), {});
+    fs::create_directory(directory / "run.memscope");  // no file can have this name now
+    recorder.take(tick(0), Seconds{100});
+    recorder.take(tick(1), Seconds{101});
+    recorder.take(tick(20), Seconds{120});
+    while (recorder.dropped() < 3) std::this_thread::yield();
+    EXPECT_THAT(recorder.take_troubles(), SizeIs(1));
+    EXPECT_FALSE(recorder.up());
+    fs::remove(directory / "run.memscope");
+    recorder.take(tick(40), Seconds{140});
+    recorder.finish(Seconds{60});
+    EXPECT_TRUE(recorder.up());
+    Recording recording = reopened(directory / "run.memscope");
+    int ticks = 0;
+    ASSERT_TRUE(recording.each_sample(*recording.target({}), {}, [&](const RecordedSample&) { return ++ticks > 0; }));
+    EXPECT_EQ(ticks, 1);
+}
+
+}  // namespace
+}  // namespace memscope
