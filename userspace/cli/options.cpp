@@ -122,8 +122,13 @@ Status choose_subject(WatchOptions& options, const CLI::App& app, std::vector<st
     return Done{};
 }
 
-Result<Command> watch_command(const CLI::App& app, const ReadFile& read_config, std::vector<std::string> command) {
+Result<Command> watch_command(const CLI::App& app, const ReadFile& read_config, std::vector<std::string> command,
+                              const char* record) {
     WatchOptions options{.record = kRecordingDirectory};
+    if (record)
+        for (const WatchSetting& setting : watch_settings())
+            if (setting.name == "record")
+                if (auto set = setting.set(options, record); !set) return about(kRecordVariable, set.error());
     const auto config = value_of(*app.get_option("--config"));
     if (!config) return config.error();
     if (auto read = read_config_file(options, *config, read_config); !read) return read.error();
@@ -387,7 +392,7 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> kno
     return distance(*nearest) <= allowed ? fmt::format("did you mean {}?", *nearest) : otherwise;
 }
 
-Result<Command> parse_command(std::span<const std::string> all, const ReadFile& read_config) {
+Result<Command> parse_command(std::span<const std::string> all, const ReadFile& read_config, const char* record) {
     if (auto text = asked_for_text(all)) return *std::move(text);
     const auto dashes = std::ranges::find(all, "--");  // the words after it are the command to run
     const auto args = all.first(static_cast<std::size_t>(dashes - all.begin()));
@@ -455,7 +460,7 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
         if (each->parsed() && !each->remaining().empty()) return unexpected(*each, each->remaining().front(), false);
     if (const auto left = app.remaining(); !left.empty())
         return unexpected(app, left.front(), app.count("--cgroup") > 0);
-    if (commands.empty()) return watch_command(app, read_config, std::move(launched));
+    if (commands.empty()) return watch_command(app, read_config, std::move(launched), record);
     if (!launched.empty())
         return plain_error(fmt::format("--: memscope {} takes no command", commands.front()->get_name()), kSeeHelp);
     for (const CLI::Option* option : app.get_options())

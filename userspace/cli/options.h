@@ -88,10 +88,14 @@ using Command =
 
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
+// What replaces the default of --record: the value of this variable, or null.
+inline constexpr const char* kRecordVariable = "MEMSCOPE_RECORD";
+
 // Parses the command line (without the program's name) and the config file. Prints nothing, never exits, and reads
 // files only through `read_config`. That is called only for watching, because a broken config file must not keep
-// `memscope doctor` from running.
-Result<Command> parse_command(std::span<const std::string> args, const ReadFile& read_config);
+// `memscope doctor` from running. `record`: the value of kRecordVariable.
+Result<Command> parse_command(std::span<const std::string> args, const ReadFile& read_config,
+                              const char* record = nullptr);
 
 // "did you mean cgroup?" if one of the known words is similar, else `otherwise`.
 std::string did_you_mean(std::string_view word, std::span<const std::string> known, std::string otherwise);

@@ -1,5 +1,7 @@
 #include "cli/run.h"
 
+#include <cstdlib>
+
 #include "cli/demo.h"
 #include "cli/doctor.h"
 #include "cli/growth.h"
@@ -104,7 +106,8 @@ int run_command(const Version&) { return print_and_end("memscope " + std::string
 }  // namespace
 
 int run(const std::vector<std::string>& arguments) {
-    const auto command = parse_command(arguments, [](const std::string& path) { return read_file(path); });
+    const auto command =
+        parse_command(arguments, [](const std::string& path) { return read_file(path); }, std::getenv(kRecordVariable));
     if (!command) return fail(command.error(), 2);
     return std::visit([](const auto& chosen) { return run_command(chosen); }, *command);
 }

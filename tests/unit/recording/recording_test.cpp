@@ -78,7 +78,9 @@ TEST_F(ARecording, ReturnsEveryTickAsItWasRecorded) {
         return true;
     }));
     EXPECT_EQ(read, written);
-    EXPECT_EQ(count(file.path(), "base IS NULL"), 3);
+    // One a minute, and one where a tick had little in common with the last one.
+    EXPECT_GE(count(file.path(), "base IS NULL"), 3);
+    EXPECT_LE(count(file.path(), "base IS NULL"), 15);
 }
 
 TEST_F(ARecording, HasTheTicksOfASpanOnly) {
@@ -146,7 +148,8 @@ TEST_F(ARecording, KeepsOnlyKeyframesOfTheTimeBeforeTheLastHours) {
     }
     ASSERT_TRUE(file.close());
     EXPECT_EQ(count(file.path(), "at < 3600 AND base IS NOT NULL"), 0);
-    EXPECT_EQ(count(file.path(), "at < 3600"), 60);
+    EXPECT_GE(count(file.path(), "at < 3600"), 60);
+    EXPECT_LT(count(file.path(), "at < 3600"), 180);
     EXPECT_EQ(count(file.path(), "at >= 3600 * 7"), 360);
     Recording recording = reopened(file.path());
     int ticks = 0;
@@ -245,7 +248,7 @@ TEST_F(ARecording, IsRefusedIfALaterVersionMadeIt) {
 TEST_F(ARecording, IsRefusedIfItsTablesAreOthers) {
     for (const char* sql : {"CREATE TRIGGER t AFTER INSERT ON ticks BEGIN SELECT 1; END", "CREATE VIEW v AS SELECT 1",
                             "DROP TABLE ticks; CREATE VIEW ticks AS SELECT 1 AS id",
-                            "ALTER TABLE ticks ADD COLUMN more AS (randomblob(1000000000))", "DROP TABLE events"}) {
+                            "ALTER TABLE ticks ADD COLUMN more AS (zeroblob(1000000000))", "DROP TABLE events"}) {
         const fs::path path = recorded_run(directory, "train", 3, [](int) { return Bytes{kMiB}; });
         run_sql(path, sql);
         EXPECT_THAT(message_of(path), HasSubstr("its tables are others")) << sql;
