@@ -274,5 +274,36 @@ TEST_F(ARecording, IsRefusedIfATickIsForged) {
     }
 }
 
+// Most damage is found by SQLite, zstd or the checksum of a record. The rest must be harmless.
+TEST_F(ARecording, IsReadOrRefusedWhateverIsDamaged) {
+    const fs::path path =
+        recorded_run(directory, "train", 5, [](int i) { return Bytes{static_cast<std::uint64_t>(i)}; });
+    std::ifstream in(path, std::ios::binary);
+    const std::string whole((std::istreambuf_iterator<char>(in)), std::istreambuf_iterator<char>());
+    std::uint32_t random = 1;
+    const auto next = [&random] { return (random = random * 1664525 + 1013904223) >> 8U; };
+    int refused = 0;
+    for (int round = 0; round < 300; ++round) {
+        std::string damaged = whole;
+        for (std::uint32_t n = 1 + next() % 20; n > 0; --n)
+            damaged[next() % damaged.size()] = static_cast<char>(next());
+        if (round % 10 == 0) damaged.resize(next() % damaged.size());
+        std::ofstream(path, std::ios::binary | std::ios::trunc) << damaged;
+        auto opened = Recording::open(path);
+        bool good = static_cast<bool>(opened);
+        if (opened)
+            for (const RecordedTarget& target : opened->targets()) {
+                const auto ignore = [](const RecordedSample&, const Snapshot&) { return true; };
+                good = static_cast<bool>(opened->each_tick(target, {}, ignore)) && good;
+                good = static_cast<bool>(opened->events(target)) && good;
+                good = static_cast<bool>(opened->bins(target)) && good;
+                good = static_cast<bool>(opened->last_growth(target)) && good;
+            }
+        refused += good ? 0 : 1;
+    }
+    EXPECT_GT(refused, 50);
+    EXPECT_LT(refused, 300);  // damage in unused space does no harm
+}
+
 }  // namespace
 }  // namespace memscope
