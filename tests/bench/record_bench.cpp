@@ -1,16 +1,19 @@
-// How large a record of a snapshot is and how long it takes to make and read, beside the JSON of the same tick.
-//   bench_record [PROCESSES]
-// The JSON has what scripts need, the record has every member of the snapshot.
+// How large a record of a snapshot is and how long it takes to make and read, beside the JSON of the same tick. Then
+// the size of a recording after simulated days of one tick a second, and the CPU time that writing it takes.
+//   bench_record [PROCESSES [DAYS]]
+// The JSON has what scripts need, the record has every member of the snapshot. 30 days take some minutes.
 #include <cstdlib>
 #include <fmt/format.h>
 #include <rapidjson/document.h>
 #include <stdexcept>
 #include <string>
+#include <unistd.h>
 #include <vector>
 
 #include "bench.h"
 #include "outputs/json/tick_json.h"
 #include "record/record.h"
+#include "recording/recording_file.h"
 
 namespace memscope {
 namespace {
@@ -115,9 +118,64 @@ void compare(int processes) {
     if (sum == 0) throw std::runtime_error("nothing was made");
 }
 
+// The memory of every process changes at every tick, which is the worst case for the compression.
+void change(Snapshot& snapshot, int tick) {
+    TargetSnapshot& target = snapshot.targets.front();
+    snapshot.time += 1;
+    std::uint32_t random = static_cast<std::uint32_t>(tick) * 2'654'435'761U;
+    for (Process& process : target.processes) {
+        random = random * 1'664'525 + 1'013'904'223;
+        process.task.time_ns += 1'000'000'000;
+        process.task.memory->anon = {(2ULL << 30U) + (random >> 12U) * 4096ULL};
+        process.task.faults.minor += random >> 24U;
+    }
+    target.memory.usage = {(400ULL << 30U) + (random >> 10U) * 4096ULL};
+    target.memory.unreclaimable = {(380ULL << 30U) + (random >> 11U) * 4096ULL};
+}
+
+void record_days(int processes, int days) {
+    // In memory, because a sync for each simulated batch of a month would take hours on a disk.
+    const fs::path folder = fmt::format("/dev/shm/memscope-bench-{}", ::getpid());
+    fs::create_directory(folder);
+    auto store = RecordingStore::open(folder, {std::uint64_t{512} << 20U});
+    if (!store) throw std::runtime_error(store.error().message());
+    auto file = store->create("bench", 0);
+    if (!file) throw std::runtime_error(file.error().message());
+    auto writer = recording::RecordingFile::create(*std::move(file), {}, Seconds{0});
+    if (!writer) throw std::runtime_error(writer.error().message());
+    Snapshot snapshot = job(processes);
+    const auto id = writer->add_target(snapshot.targets.front().info);
+    if (!id) throw std::runtime_error(id.error().message());
+    const int ticks = days * 86'400;
+    const double cpu = cpu_of([&] {
+        for (int i = 0; i < ticks; ++i) {
+            change(snapshot, i);
+            auto added = writer->add_tick(*id, Seconds(i), snapshot, snapshot.targets.front());
+            if (added && i % 2 == 1) added = writer->commit();  // as the recorder does
+            if (!added) throw std::runtime_error(added.error().message());
+        }
+    });
+    const fs::path path = writer->path();
+    if (auto closed = writer->close(); !closed) throw std::runtime_error(closed.error().message());
+    const auto bytes = static_cast<double>(fs::file_size(path));
+    fmt::print("  {:>9} {:>5} {:>12.1f} {:>14.3f}\n", processes, days, bytes / 1e6, cpu / 1000 / ticks * 100);
+    fs::remove_all(folder);
+}
+
+void record(int days) {
+    fmt::print("record: a recording with one tick a second, all processes change\n");
+    fmt::print("  {:>9} {:>5} {:>12} {:>14}\n", "processes", "days", "size, MB", "CPU, % of core");
+    for (const int processes : {1, 20, 100}) record_days(processes, 1);
+    for (const int each : {7, 30})
+        if (each <= days) record_days(20, each);
+}
+
 }  // namespace
 }  // namespace memscope
 
 int main(int count, char** arguments) {
-    return memscope::report_of([&] { memscope::compare(count > 1 ? std::atoi(arguments[1]) : 300); });
+    return memscope::report_of([&] {
+        memscope::compare(count > 1 ? std::atoi(arguments[1]) : 300);
+        memscope::record(count > 2 ? std::atoi(arguments[2]) : 30);
+    });
 }

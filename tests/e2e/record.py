@@ -3,6 +3,7 @@
 watchers in one directory, a reader who is another user, and a comparison of two commands.
 
 Needs root; takes two minutes. MEMSCOPE names the binary."""
+import contextlib
 import glob
 import json
 import os
@@ -36,7 +37,7 @@ def recordings(folder):
 def rows(path):
     """The number of ticks that a reader sees; -1 if the file cannot be read yet."""
     try:
-        with sqlite3.connect(f'file:{path}?mode=ro', uri=True) as database:
+        with contextlib.closing(sqlite3.connect(f'file:{path}?mode=ro', uri=True)) as database:
             return database.execute('select count(*) from ticks').fetchone()[0]
     except sqlite3.Error:
         return -1
@@ -65,7 +66,7 @@ def killed(folder, cgroup):
             before = rows(latest)
             child.kill()
             child.wait()
-        with sqlite3.connect(f'file:{latest}?mode=ro', uri=True) as database:
+        with contextlib.closing(sqlite3.connect(f'file:{latest}?mode=ro', uri=True)) as database:
             whole += database.execute('pragma integrity_check').fetchone()[0] == 'ok'
         kept += rows(latest) >= before > 0
         readable += run('export', latest, '--format', 'json').returncode == 0
@@ -81,13 +82,11 @@ def full_disk(folder, cgroup):
     try:
         with watcher(cgroup, mount) as child:
             check('a small disk: it records', wait_for(lambda: recordings(mount) and rows(recordings(mount)[0]) > 0, 15))
-            with open(mount / 'filler', 'wb') as filler:
-                try:
-                    while True:
-                        filler.write(b'x' * 4096)
-                        filler.flush()
-                except OSError:
+            filler = os.open(mount / 'filler', os.O_WRONLY | os.O_CREAT)
+            with contextlib.suppress(OSError):
+                while os.write(filler, b'x' * 4096):
                     pass
+            os.close(filler)
             time.sleep(6)
             check('a full disk: it watches on', child.poll() is None)
             status, error = end(child)
@@ -95,7 +94,7 @@ def full_disk(folder, cgroup):
             check('and says so in one line', status == 0 and len(lines) == 1, error)
         os.unlink(mount / 'filler')
         for file in recordings(mount):
-            with sqlite3.connect(f'file:{file}?mode=ro', uri=True) as database:
+            with contextlib.closing(sqlite3.connect(f'file:{file}?mode=ro', uri=True)) as database:
                 check('and the file is whole', database.execute('pragma integrity_check').fetchone()[0] == 'ok')
     finally:
         subprocess.run(['umount', mount], check=True)
