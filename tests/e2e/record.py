@@ -150,7 +150,7 @@ def gate(folder, cgroup):
     for name, mib in (('base', 60), ('head', 120)):
         r = run('--record', f'{folder}/{name}.memscope', '--interval', '100ms', '--listen', 'none', '--report-dir', 'none',
                 '--quiet', '--', sys.executable, '-c', job.format(mib))
-        check(f'a command is recorded in the file {name}', r.returncode == 0 and os.path.exists(f'{folder}/{name}.memscope'), r.stderr)
+        check(f'a command is recorded in the file {name}', r.returncode == 0 and os.path.exists(f'{folder}/{name}.memscope'), (r.returncode, r.stderr))
     r = run('compare', f'{folder}/base.memscope', f'{folder}/head.memscope', '--fail-on', 'peak>5%', '--format', 'json')
     broken = r.returncode == 3 and json.loads(r.stdout)['rules'][0]['broken']
     check('more memory breaks the rule', broken, (r.returncode, r.stdout[:300], r.stderr))

@@ -76,7 +76,7 @@ TEST_F(AnExport, HasOpenMetricsWithTimeStamps) {
     EXPECT_THAT(text, HasSubstr("# TYPE memscope_memory_usage_bytes gauge\n"));
     EXPECT_THAT(text, HasSubstr("memscope_memory_usage_bytes{target=\"train\"} 1048576 1000001.000\n"
                                 "memscope_memory_usage_bytes{target=\"train\"} 2097152 1000002.000\n"));
-    EXPECT_THAT(text, HasSubstr("# TYPE memscope_process_starts counter\n"));
+    EXPECT_THAT(text, HasSubstr("# TYPE memscope_self_cpu_seconds counter\n"));
     EXPECT_TRUE(text.ends_with("\n# EOF\n"));
 }
 
