@@ -110,7 +110,11 @@ void Recorder::work() {
         if (timeout) {
             if (auto done = commit(); !done) fail(done.error(), committed_);
         } else {
-            write(item);
+            try {
+                write(item);
+            } catch (const std::exception& error) {  // out of memory: watching must go on
+                fail(plain_error(error.what()), item.now);
+            }
         }
     }
     close_all();
@@ -293,9 +297,11 @@ Status Recorder::commit() {
         if (auto done = file->commit(); !done) return done;
     for (auto& [name, lane] : lanes_) lane.fresh = false;
     const std::lock_guard lock(mutex_);
-    if (uncommitted_ > 0) up_ = true;
+    if (uncommitted_ > 0) {  // otherwise nothing was written that could have failed
+        up_ = true;
+        failed_.reset();
+    }
     uncommitted_ = 0;
-    failed_.reset();
     return Done{};
 }
 
@@ -323,9 +329,11 @@ Status Recorder::keep_bounds() {
         const std::lock_guard lock(mutex_);
         bytes_ = left;
     }
-    if (full && store_.disk_nearly_full())
+    if (full && store_.disk_nearly_full()) {
+        bounded_ = {};  // check again before the next attempt
         return system_error(ENOSPC, "write to " + store_.path().string() + ": 95 % of the disk are used",
                             "free some space, or choose another directory with --record");
+    }
     // What is left is mostly our own open files: each may use its part.
     const Bytes each{(store_.most().n - store_.most().n / 10) / std::max<std::size_t>(files_.size(), 1)};
     for (const auto& file : files_) {
