@@ -32,7 +32,7 @@ _memscope() {
     case $command in
         status) words='--target --json --help' ;;
         growth) words='--target --since --at --stacks --top --format --help' ;;
-        heap) words='--target --pid --again --top --format --help' ;;
+        heap) words='--target --pid --again --top --type --format --help' ;;
         verdict) words='--limit --warmup --json --fail-on --help' ;;
         report) words='--json --report-dir --target --record --help' ;;
         recordings) words='--remove --json --record --help' ;;

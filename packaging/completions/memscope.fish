@@ -30,6 +30,7 @@ complete -c memscope -n "__fish_seen_subcommand_from growth" -l format -x -a 'te
 complete -c memscope -n "__fish_seen_subcommand_from heap" -l pid -x -a '(__fish_complete_pids)' -d 'Process'
 complete -c memscope -n "__fish_seen_subcommand_from heap" -l again -x -d 'Time until a second census'
 complete -c memscope -n "__fish_seen_subcommand_from heap" -l top -x -d 'Number of entries of each list'
+complete -c memscope -n "__fish_seen_subcommand_from heap" -l type -x -d 'Only holders of this Python type'
 complete -c memscope -n "__fish_seen_subcommand_from heap" -l format -x -a 'text json' -d 'Output format'
 complete -c memscope -n "__fish_seen_subcommand_from verdict" -F
 complete -c memscope -n "__fish_seen_subcommand_from verdict" -l limit -x -d 'Limit to forecast'

@@ -1,15 +1,17 @@
 #!/usr/bin/env python3
 """Growth by call site, from real interpreters: every byte is attributed to its line and its process.
 
-Needs root; takes 10 s for each interpreter. growth.py [NAME]...: of those that tests/support/pythons offers, or
+Needs root; takes 10 s, and 10 s for each interpreter. growth.py [NAME]...: of those that tests/support/pythons offers, or
 `system`; without a name those that are had within seconds. MEMSCOPE names the binary.
 """
 import os
+import subprocess
 import sys
 import tempfile
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
-from growing import LINES, MEMSCOPE, MIB, SCRIPT, Script, anonymous, at_line, check_sections, pythons, settled  # noqa: E402
+from growing import LINES, MEMSCOPE, MIB, SCRIPT, SOURCE, Script, anonymous, at_line, check_sections, pythons, settled  # noqa: E402
 from harness import Cgroup, Checks, Watcher, run_as_root  # noqa: E402
 
 CHEAP = ['system', '3.13', '3.14']
@@ -71,7 +73,19 @@ def every_kind(python, other):
             check(f'{label}: nothing was dropped', dropped == 0, dropped)
 
 
+def loaded_late():
+    label = 'loaded late'
+    with tempfile.TemporaryDirectory() as folder, Cgroup(f'ms-growth-{os.getpid()}', 1024 * MIB) as group:
+        program = f'{folder}/late_python'
+        subprocess.run(['c++', '-std=c++20', '-o', program, str(SOURCE / 'tests/e2e/late_python.cpp'), '-ldl'], check=True)
+        with Watcher(MEMSCOPE, folder, '--cgroup', group.name), Script([program], group, ['late']) as script:
+            time.sleep(4)  # the last check for Python is 3 s after the first
+            said = script.grow()['sections']
+            check_sections(check, label, settled(group.name, said), said)
+
+
 def main():
+    loaded_late()
     chosen = pythons(sys.argv[1:] or CHEAP)
     for python, other in zip(chosen, [*chosen[1:], chosen[0]]):
         every_kind(python, other)

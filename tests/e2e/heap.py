@@ -21,6 +21,7 @@ from growing import MEMSCOPE, MIB, SOURCE, pythons  # noqa: E402
 from harness import Checks, process, run_as_root  # noqa: E402
 
 CHEAP = ['system', '3.13', '3.14']
+LARGE = str(SOURCE / 'tests/e2e/support/large_census.py')
 PARTS = ['malloc_live', 'malloc_free', 'python_live', 'python_free', 'mapped', 'stacks', 'other']
 
 check = Checks()
@@ -106,8 +107,7 @@ def tcaches(program):
         check('tcaches: their chunks are free', 24 * 50_000 < cached < 24 * 240_000, (cached, answer['by'], said))
 
 
-def python_figures(python):
-    script = r'''
+PYTHON_JOB = r'''
 import gc, json, os, sys
 many = [(i, str(i), [i]) for i in range(400000)]
 kept = many[::10]
@@ -122,9 +122,12 @@ for line in sys.stdin:
         sys.stderr.flush()
     print(json.dumps({'anon': anon()}), flush=True)
 '''
+
+
+def python_figures(python):
     with tempfile.TemporaryFile('w+') as stats, contextlib.ExitStack() as stack:
-        job = Job(python.program, '-B', '-c', script)
-        job.running = process([python.program, '-B', '-c', script], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        job = Job(python.program, '-B', '-c', PYTHON_JOB)
+        job.running = process([python.program, '-B', '-c', PYTHON_JOB], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               stderr=stats, text=True)
         stack.enter_context(job)
         answer = heap(job.pid)
@@ -161,22 +164,34 @@ def busy(program, times):
         print(f'      busy: {good} of {times} within 10 %, {said} say incomplete')
 
 
+OTHERS = {'jemalloc': 'libjemalloc2', 'tcmalloc': 'libtcmalloc-minimal4', 'mimalloc': 'libmimalloc2.0'}  # Debian packages
+
+
 def other_allocators(program):
-    for name in ('jemalloc', 'tcmalloc', 'mimalloc'):
+    for name, package in OTHERS.items():
         found = sorted(glob.glob(f'/usr/lib/*/lib{name}*.so.*'))
-        if not found:
-            if name == 'jemalloc':
-                check('libjemalloc2 is installed', False)
+        if not check(f'{name}: the package {package} is installed', found):
             continue
-        with Job(program, 'fragmented', LD_PRELOAD=found[0]) as job:
-            answer = heap(job.pid)
-            if not sums(name, job, answer):
-                continue
-            check(f'{name}: named, without figures', answer['allocator'] == {
-                'name': name, 'version': None, 'arenas': None, 'trimmable_bytes': None}, answer['allocator'])
-            check(f'{name}: nothing is made up', answer['by']['malloc_free'] < MIB, answer['by'])
-            text = run_heap(job.pid).stdout
-            check(f'{name}: the text says that it cannot look inside', 'cannot be read from outside' in text, text)
+        for words in ([program, 'fragmented'], [program, 'arenas'], [sys.executable, '-B', '-c', PYTHON_JOB]):
+            kind = words[1] if words[0] == program else 'Python'
+            with Job(*words, LD_PRELOAD=found[0]) as job:
+                answer = heap(job.pid)
+                if sums(f'{name}, {kind}', job, answer):
+                    without_figures(f'{name}, {kind}', name, job, answer)
+
+
+def without_figures(label, name, job, answer):
+    by, anon = answer['by'], job.ask()['anon']
+    check(f'{label}: named, without figures', answer['allocator'] == {
+        'name': name, 'version': None, 'arenas': None, 'trimmable_bytes': None}, answer['allocator'])
+    check(f'{label}: nothing is invented', by['malloc_free'] + by['malloc_live'] < MIB, by)
+    python = by['python_live'] + by['python_free']  # pymalloc maps its arenas itself
+    if python == 0:  # in a Python process data of libraries is a large part of the rest
+        check(f'{label}: most of it is memory of {name}', by['mapped'] > 0.75 * anon, (by, anon))
+    text = run_heap(job.pid).stdout
+    words = [f'malloc is served by {name}', 'cannot be read from outside', f'memory of {name}, live and free',
+             f'of glibc only, but {name} serves malloc']
+    check(f'{label}: the text says what is not known', all(each in ' '.join(text.split()) for each in words), text)
 
 
 def changes(program):
@@ -207,11 +222,20 @@ def dying(program):
     check('killed during a census: there is no such process', 2 in said, said)
 
 
+def too_large(folder):
+    """The helper process reaches its memory limit."""
+    with Job(sys.executable, '-B', LARGE, f'{folder}/libc.so.9') as job:
+        done = run_heap(job.pid, '--format', 'json')
+        check('too large for the helper: 1 and one line that names the limit', done.returncode == 1 and done.stdout == '' and
+              re.fullmatch(rf'memscope: .*heap census of process {job.pid} with the \d+ MiB .*\n', done.stderr), done)
+
+
 def failures(folder):
     done = run_heap(4194303)
     check('no such process: 2 and one line', done.returncode == 2 and len(done.stderr.splitlines()) == 1, done)
     done = run_heap(2)  # kthreadd
     check('a kernel thread: one line', done.returncode != 0 and len(done.stderr.splitlines()) == 1, done)
+    too_large(folder)
     program = f'{folder}/python3-blocks'
     subprocess.run(['c++', '-std=c++20', '-O1', '-rdynamic', '-pthread', '-o', program,
                     str(SOURCE / 'tests/e2e/blocking_process.cpp')], check=True)

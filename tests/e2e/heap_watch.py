@@ -186,6 +186,30 @@ def watch_blocking(how, program, folder, job):
         check(f'{how}: SIGTERM ends it', watcher.child.wait(10) == 0)
 
 
+def watch_too_large(folder, job):
+    """A census needs more memory than its helper process may use: the request fails, and the watcher goes on."""
+    with contextlib.ExitStack() as stack:
+        watcher = stack.enter_context(Watcher(MEMSCOPE, folder, '--cgroup', job.name))
+        large = stack.enter_context(process(
+            [sys.executable, '-B', str(SOURCE / 'tests/e2e/support/large_census.py'), f'{folder}/libc.so.9'], cgroup=job,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
+        other = stack.enter_context(process(['sleep', '1000'], cgroup=job))
+        large.stdout.readline()
+        pids = {large.pid, other.pid}
+        wait_for(lambda: pids <= {p['pid'] for p in tick(watcher, job.name).get('processes', [])}, 10)
+        code, out, err = ask('heap', '--target', job.name, '--pid', str(large.pid))
+        check('too large: the request ends with 1 and one line that names the limit', code == 1 and out == '' and
+              err.count('\n') == 1 and f'heap census of process {large.pid} with the' in err and ' MiB' in err, (code, out, err))
+        check('too large: ticks go on', ticks_go_on(watcher))
+        check('too large: it is healthy', watcher.get('/-/healthy')[0] == 200)
+        code, out, err = ask('heap', '--target', job.name, '--pid', str(other.pid))
+        check('too large: the helper takes the next census', code == 0 and f'pid {other.pid}' in out, (code, out, err))
+        blocked = watcher.value('memscope_events_dropped_total{reason="read_blocked"}')
+        check('too large: no helper was replaced', blocked == 0, blocked)
+        for child in (large, other):
+            child.kill()
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder, Cgroup(f'ms-heap-{os.getpid()}', 2048 * MIB) as job:
         os.mkdir(f'{folder}/mount')
@@ -195,6 +219,7 @@ def main():
         for how in 'fragment', 'keep':
             watch_job(how, f'{folder}/trainer', folder, job)
         watch_mapper(folder, job)
+        watch_too_large(folder, job)
         program = f'{folder}/python3-blocks'
         subprocess.run(['c++', '-std=c++20', '-O1', '-rdynamic', '-pthread', '-o', program,
                         str(SOURCE / 'tests/e2e/blocking_process.cpp')], check=True)

@@ -59,11 +59,11 @@ def fish(line):
 
 
 def completions(options, commands, demos):
-    watching = options - {'--target', '--since', '--at', '--stacks', '--top', '--format', '--limit', '--again'}
+    watching = options - {'--target', '--since', '--at', '--stacks', '--top', '--format', '--limit', '--again', '--type'}
     check('bash offers commands and options', bash('') == commands | watching, bash('') ^ (commands | watching))
     check('bash: of status', bash('status', '--') == {'--target', '--json', '--help'}, bash('status', '--'))
     check('bash: of growth', bash('growth', '--') == {'--target', '--since', '--at', '--stacks', '--top', '--format', '--help'}, bash('growth', '--'))
-    check('bash: of heap', bash('heap', '--') == {'--target', '--pid', '--again', '--top', '--format', '--help'}, bash('heap', '--'))
+    check('bash: of heap', bash('heap', '--') == {'--target', '--pid', '--again', '--type', '--top', '--format', '--help'}, bash('heap', '--'))
     check('bash: formats', bash('growth', '--format', '') == {'text', 'json', 'folded', 'pprof'}, bash('growth', '--format', ''))
     check('bash: of verdict', bash('verdict', '--') == {'--limit', '--warmup', '--json', '--fail-on', '--help'}, bash('verdict', '--'))
     check('bash: of report', bash('report', '--') == {'--json', '--report-dir', '--help'}, bash('report', '--'))

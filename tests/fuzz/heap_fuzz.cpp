@@ -162,7 +162,7 @@ void one(std::string_view bytes) {
     const ReadDeadline deadline(Seconds{2});
     const auto data = read_library_data(memory, glibc.maps, "/lib/libc.so.6");
     const auto version = input.flag() ? std::nullopt : std::optional(glibc.layout().version);
-    const auto threads = find_threads(data, memory, deadline);
+    const auto threads = find_threads(data, memory, deadline).all;
     if (const auto python =
             read_pymalloc(data, input.flag() ? MallocHeads::glibc : MallocHeads::unknown, memory, deadline)) {
         require_apart(python->arenas);

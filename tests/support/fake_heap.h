@@ -41,6 +41,7 @@ class FakePages : public MemorySource {
     }
 
     void read(std::span<Piece> pieces) override {
+        ++calls;
         for (Piece& piece : pieces) {
             ++reads;
             piece.done = true;
@@ -58,7 +59,8 @@ class FakePages : public MemorySource {
         }
     }
 
-    std::uint64_t reads = 0;
+    std::uint64_t reads = 0;  // pieces
+    std::uint64_t calls = 0;
 
   private:
     std::byte& byte(std::uint64_t address) { return pages_[rounded_down(address, kPage)][address % kPage]; }

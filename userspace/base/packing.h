@@ -2,6 +2,7 @@
 #include <cstddef>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -54,6 +55,11 @@ class Packer {
     template <class T>
     void put_other(const std::optional<T>& value) {
         put(value.has_value());
+        if (value) put(*value);
+    }
+    template <class T>
+    void put_other(const std::shared_ptr<T>& value) {
+        put(value != nullptr);
         if (value) put(*value);
     }
     template <class Key, class Value>
@@ -140,6 +146,13 @@ class Unpacker {
     void take_other(std::optional<T>& value) {
         bool there = false;
         if (take(there) && there) take(value.emplace());
+    }
+    template <class T>
+    void take_other(std::shared_ptr<T>& value) {
+        bool there = false;
+        if (!take(there) || !there) return;
+        auto taken = std::make_shared<std::remove_const_t<T>>();
+        if (take(*taken)) value = std::move(taken);
     }
     template <class Key, class Value>
     void take_other(std::map<Key, Value>& values) {

@@ -38,10 +38,11 @@ RoleKey role_of(ReadHelpers& helpers, const SysRoot& root, ProcessId id) {
 }
 
 std::variant<std::string, AskFailure> ask_heap(const SysRoot& root, const HeapOptions& options) {
-    constexpr Seconds kPatience{45};  // censuses of several processes, one after the other
+    constexpr Seconds kPatience{90};  // censuses of several processes, one after the other
     Question question{.path = "/api/v1/heap",
                       .parameters = {{"format", options.json ? "json" : "text"}, {"top", std::to_string(options.top)}},
                       .patience = kPatience};
+    if (options.type) question.parameters["type"] = *options.type;
     if (options.pid) question.parameters["pid"] = std::to_string(*options.pid);
     if (const std::size_t columns = standard_output().columns; columns > 0)
         question.parameters["columns"] = std::to_string(columns);
@@ -64,19 +65,20 @@ std::variant<std::string, AskFailure> read_heap(const SysRoot& root, const HeapO
     const auto helpers = ReadHelpers::start(root);
     if (!helpers) return AskFailure{helpers.error()};
     ProcessHeap process;
-    auto first = (*helpers)->heap.call(HeapJob{.pid = pid, .number = 1});
+    auto first = (*helpers)->heap.call(HeapJob{.pid = pid, .number = 1, .objects = true});
     if (!first) return failure_of(first.error(), pid);
     process.census = *std::move(first);
     if (options.again) {
         std::this_thread::sleep_for(*options.again);
-        auto second = (*helpers)->heap.call(HeapJob{.pid = pid, .number = 2});
+        auto second = (*helpers)->heap.call(HeapJob{.pid = pid, .number = 2, .objects = true});
         if (!second) return failure_of(second.error(), pid);
         // The pid may be that of another process now.
         if (second->process != process.census.process) return failure_of(system_error(ESRCH, ""), pid);
         process.earlier = std::exchange(process.census, *std::move(second));
     }
     process.role = role_of(**helpers, root, process.census.process);
-    const HeapReport report{.time = process.census.time, .target = {}, .processes = {process}, .top = options.top};
+    const HeapReport report{
+        .time = process.census.time, .target = {}, .processes = {process}, .top = options.top, .type = options.type};
     return options.json ? heap_json(report) : heap_text(report, standard_output().columns);
 }
 

@@ -20,7 +20,11 @@ Usage:
                                        watcher, by line of code, and which line
                                        keeps it
   memscope heap [--target T] [--pid PID] [--again TIME] [--top N]
-                [--format text|json]   show what is in the heap of a process:
+                [--type NAME] [--format text|json]
+                                       show what is in the heap of a process:
+                                       the containers of Python that hold most
+                                       or grow, tensors, arrays and objects by
+                                       type (--type: only holders of this type);
                                        live blocks, blocks that were freed but
                                        are still held by malloc or Python, and
                                        the rest. Of the largest processes in the

@@ -196,10 +196,11 @@ Result<Command> heap_command(const CLI::App& command) {
     const auto pid = value_of(*command.get_option("--pid"));
     const auto again = value_of(*command.get_option("--again"));
     const auto top = value_of(*command.get_option("--top"));
+    const auto type = value_of(*command.get_option("--type"));
     const auto format = value_of(*command.get_option("--format"));
-    for (const auto* value : {&target, &pid, &again, &top, &format})
+    for (const auto* value : {&target, &pid, &again, &top, &type, &format})
         if (!*value) return value->error();
-    HeapOptions options{.target = *target};
+    HeapOptions options{.target = *target, .type = *type};
     if (*pid) {
         const auto number = pid_of(**pid);
         if (!number) return number.error();
@@ -424,7 +425,7 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     for (const char* name : {"--target", "--top", "--format", "--since", "--at"}) add_text(*growth, name);
     growth->add_flag("--stacks");
     CLI::App* heap = add_command("heap");
-    for (const char* name : {"--target", "--pid", "--again", "--top", "--format"}) add_text(*heap, name);
+    for (const char* name : {"--target", "--pid", "--again", "--top", "--type", "--format"}) add_text(*heap, name);
     CLI::App* verdict = add_command("verdict");
     for (const char* name : {"--limit", "--warmup", "--fail-on"}) add_text(*verdict, name);
     verdict->add_flag("--json");

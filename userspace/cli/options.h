@@ -35,6 +35,7 @@ struct HeapOptions {
     std::optional<pid_t> pid{};           // without a target: read without a watcher
     std::optional<Seconds> again{};       // time until a second census
     std::size_t top = 5;                  // entries of each list
+    std::optional<std::string> type{};    // only holders of this Python type
     bool json = false;
 };
 struct VerdictOptions {

@@ -1,5 +1,7 @@
 #include "model/heap.h"
 
+#include <algorithm>
+
 namespace memscope {
 namespace {
 
@@ -18,6 +20,14 @@ constexpr std::array<std::string_view, 5> kGaps = {"torn", "not_present", "unkno
 std::string_view name_of(HeapPart part) { return word(kParts, part); }
 std::string_view name_of(AllocatorName name) { return word(kAllocators, name); }
 std::string_view name_of(HeapGap gap) { return word(kGaps, gap); }
+
+bool are_alike(const RoleKey& role, Bytes anon, const RoleKey& other_role, Bytes other_anon) {
+    constexpr double kDifference = 0.1;
+    const Bytes larger = std::max(anon, other_anon);
+    const Bytes smaller = std::min(anon, other_anon);
+    return role == other_role &&
+           static_cast<double>((larger - smaller).n) <= kDifference * static_cast<double>(larger.n);
+}
 
 const ProcessHeap* largest_heap(const std::vector<ProcessHeap>& heap, const RoleKey& role) {
     const ProcessHeap* largest = nullptr;

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -10,6 +11,8 @@
 #include <vector>
 
 #include "base/units.h"
+#include "model/heap_objects.h"
+#include "model/held_objects.h"
 #include "model/processes/process.h"
 
 namespace memscope {
@@ -64,12 +67,14 @@ struct HeapCensus {
     Allocator allocator{};
     std::vector<HeapMapping> mappings{};            // the largest ones, largest first
     std::map<HeapGap, std::uint64_t> incomplete{};  // number of times for each reason; empty: everything was read
+    std::shared_ptr<const ObjectCensus>
+        objects{};  // shared, because each tick copies it; null: not asked for, no Python
 
     Bytes part(HeapPart part) const { return parts[static_cast<std::size_t>(part)]; }
     Bytes& part(HeapPart part) { return parts[static_cast<std::size_t>(part)]; }
     auto fields() {
         return std::tie(process.pid, process.start_ns, time, taken, anon, swap, python, parts, allocator, mappings,
-                        incomplete);
+                        incomplete, objects);
     }
 };
 
@@ -78,7 +83,14 @@ struct ProcessHeap {
     RoleKey role{};  // at this tick
     HeapCensus census{};
     std::optional<HeapCensus> earlier{};  // the census before it; none: there was none
+    std::optional<HeldObjects> held{};    // by its latest census of Python objects; none: it has none
+    // The latest census that has objects, to compare the next one with. Not recorded. Null: there is none.
+    std::shared_ptr<const HeapCensus> with_objects{};
 };
+
+// True for the two processes of one role and rank that differ in size by 10 % at most. A census of one of them then
+// stands for the other: DataLoader workers of one loader do the same work.
+bool are_alike(const RoleKey& role, Bytes anon, const RoleKey& other_role, Bytes other_anon);
 
 // The largest process of the role that has a census. Null if there is none.
 const ProcessHeap* largest_heap(const std::vector<ProcessHeap>& heap, const RoleKey& role);

@@ -1,4 +1,6 @@
 #pragma once
+#include <memory>
+
 #include "model/heap.h"
 #include "record/fields_process.h"
 
@@ -19,18 +21,75 @@ struct Fields<HeapMapping> {
 };
 
 template <>
+struct Fields<TensorTotal> {
+    using T = TensorTotal;
+    static constexpr auto kList =
+        fields(field<1>(&T::device), field<2>(&T::tensors), field<3>(&T::storages), field<4>(&T::bytes));
+};
+
+template <>
+struct Fields<Holder> {
+    using T = Holder;
+    static constexpr auto kList = fields(
+        field<1>(&T::path), field<2>(&T::root), field<3>(&T::type), field<4>(&T::element), field<5>(&T::length),
+        field<6>(&T::retained), field<7>(&T::retained_device), field<8>(&T::other_holders), field<9>(&T::within));
+};
+
+template <>
+struct Fields<HolderChange> {
+    using T = HolderChange;
+    static constexpr auto kList =
+        fields(field<1>(&T::holder), field<2>(&T::length_change), field<3>(&T::retained_change),
+               field<4>(&T::device_change), field<5>(&T::own_host), field<6>(&T::own_device));
+};
+
+template <>
+struct Fields<OtherGrowth> {
+    using T = OtherGrowth;
+    static constexpr auto kList = fields(field<1>(&T::what), field<2>(&T::bytes));
+};
+
+template <>
+struct Fields<HeldObjects> {
+    using T = HeldObjects;
+    static constexpr auto kList =
+        fields(field<1>(&T::time), field<2>(&T::over), field<3>(&T::refusal), field<4>(&T::objects),
+               field<5>(&T::bytes), field<6>(&T::grown), field<7>(&T::device_grown), field<8>(&T::explained),
+               field<9>(&T::device_explained), field<10>(&T::holders), field<14>(&T::most), field<11>(&T::tensors),
+               field<12>(&T::others), field<13>(&T::alike));
+};
+
+// Whole censuses of objects have megabytes and are not recorded: HeldObjects is their summary.
+struct NotRecorded {};
+template <>
+struct Fields<NotRecorded> {
+    static constexpr auto kList = fields();
+};
+template <>
+struct Converted<std::shared_ptr<const ObjectCensus>> {
+    static NotRecorded to(const std::shared_ptr<const ObjectCensus>& /*objects*/) { return {}; }
+    static std::shared_ptr<const ObjectCensus> from(const NotRecorded& /*nothing*/) { return {}; }
+};
+template <>
+struct Converted<std::shared_ptr<const HeapCensus>> {
+    static NotRecorded to(const std::shared_ptr<const HeapCensus>& /*census*/) { return {}; }
+    static std::shared_ptr<const HeapCensus> from(const NotRecorded& /*nothing*/) { return {}; }
+};
+
+template <>
 struct Fields<HeapCensus> {
     using T = HeapCensus;
     static constexpr auto kList =
         fields(field<1>(&T::process), field<2>(&T::time), field<3>(&T::taken), field<4>(&T::anon), field<5>(&T::swap),
                field<6>(&T::python), field<7>(&T::parts), field<8>(&T::allocator), field<9>(&T::mappings),
-               field<10>(&T::incomplete));
+               field<10>(&T::incomplete), field<11>(&T::objects));
 };
 
 template <>
 struct Fields<ProcessHeap> {
     using T = ProcessHeap;
-    static constexpr auto kList = fields(field<1>(&T::role), field<2>(&T::census), field<3>(&T::earlier));
+    static constexpr auto kList = fields(field<1>(&T::role), field<2>(&T::census), field<3>(&T::earlier),
+                                         field<4>(&T::held), field<5>(&T::with_objects));
 };
 
 }  // namespace memscope::record

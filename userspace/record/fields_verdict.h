@@ -82,7 +82,7 @@ struct Fields<ScopeVerdict> {
     static constexpr auto kList =
         fields(field<1>(&T::scope), field<2>(&T::role), field<3>(&T::gpu), field<4>(&T::began), field<5>(&T::judgement),
                field<6>(&T::forecast), field<7>(&T::grower), field<8>(&T::lines), field<9>(&T::cause),
-               field<10>(&T::explanation));
+               field<11>(&T::holders), field<10>(&T::explanation));
 };
 
 }  // namespace memscope::record

@@ -94,13 +94,27 @@ Reaction scroll_growth(State& state, const Key& key, std::size_t page) {
     return Reaction::redraw;
 }
 
+GrowthPanel next_plane(GrowthPanel panel) {
+    switch (panel) {
+        case GrowthPanel::resident:
+            return GrowthPanel::mapped;
+        case GrowthPanel::mapped:
+            return GrowthPanel::tensors_host;
+        case GrowthPanel::tensors_host:
+            return GrowthPanel::off;
+        case GrowthPanel::holders:
+        case GrowthPanel::off:
+            break;
+    }
+    return GrowthPanel::resident;
+}
+
 Reaction command(State& state, char letter, const Snapshot& snapshot, const Tree& tree) {
     switch (letter) {
         case 'q':
         case 'Q':
             return Reaction::quit;
         case '?':
-        case 'h':
             state.help = true;
             state.help_scroll = 0;
             break;
@@ -124,11 +138,15 @@ Reaction command(State& state, char letter, const Snapshot& snapshot, const Tree
             state.by_rank = !state.by_rank;
             break;
         case 'g':
-            state.growth = static_cast<GrowthPanel>((static_cast<int>(state.growth) + 1) % kGrowthPanels);
+            state.growth = next_plane(state.growth);
+            state.growth_scroll = 0;
+            break;
+        case 'h':
+            state.growth = state.growth == GrowthPanel::holders ? GrowthPanel::off : GrowthPanel::holders;
             state.growth_scroll = 0;
             break;
         case 't':
-            if (state.growth == GrowthPanel::off) return Reaction::none;
+            if (state.growth == GrowthPanel::off || state.growth == GrowthPanel::holders) return Reaction::none;
             state.growth_since = static_cast<GrowthSince>((static_cast<int>(state.growth_since) + 1) % 3);
             state.growth_scroll = 0;
             break;

@@ -97,6 +97,7 @@ PanelText text_of(GrowthPanel panel, const Growth* growth) {
         case GrowthPanel::tensors_host:
             return {PlaneKind::tensors_host, "HOST TENSORS", "allocated here and not freed since"};
         case GrowthPanel::resident:
+        case GrowthPanel::holders:  // has a panel of its own
         case GrowthPanel::off:
             break;
     }
@@ -111,6 +112,7 @@ std::string growth_hint(GrowthPanel panel) {
             return "growth: mapped";
         case GrowthPanel::tensors_host:
             return "growth: host tensors";
+        case GrowthPanel::holders:
         case GrowthPanel::off:
             break;
     }
@@ -179,9 +181,10 @@ constexpr Entry kEntries[] = {
     {"Tab  n p", "next and previous target"},
     {"g", "growth by own line: resident, mapped, host tensors, off; Esc closes it"},
     {"t", "growth since the end of the warm-up, 10 minutes ago, the start"},
+    {"h", "containers of Python that grew or hold most; Esc closes it"},
     {"r", "show ranks separately or together"},
     {"x", "confirm the deaths in the first lines and remove them"},
-    {"?  h", "this help"},
+    {"?", "this help"},
     {"", ""},
     {"█ ▓ ▒", "held by the target, by others below the same limit, reclaimable"},
     {"OWN", "own anonymous memory of the process: this is what leaks"},
@@ -534,6 +537,7 @@ Line footer_line(const SelfSample& self, const State& state, bool several_target
                           {"s", sort},
                           {"/", filter},
                           {"g", growth},
+                          {"h", "holders"},
                           {"⏎", "fold"},
                           {"r", state.by_rank ? "ranks" : "no ranks"},
                           {"Tab", "target", several_targets}};

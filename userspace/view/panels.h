@@ -18,6 +18,9 @@ std::vector<Line> gpu_panel(const Snapshot& snapshot, const TargetSnapshot& targ
 // too long; the screen cuts them. Null: growth is not recorded.
 std::vector<Line> growth_panel(const Growth* growth, GrowthPanel plane, double now, std::size_t width);
 
+// The containers of Python that grew or hold most, for each process that has a census of objects. Null: no target.
+std::vector<Line> holders_panel(const TargetSnapshot& target, double now, std::size_t width);
+
 std::vector<Line> help_lines();
 
 // The parts of the screen around the tree. Lines may be too long; the screen cuts them.

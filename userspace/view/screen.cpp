@@ -132,12 +132,14 @@ class Painter {
         if (state_.growth == GrowthPanel::off)
             paint_tree(target);
         else
-            paint_growth();
+            paint_growth(target);
     }
 
     // Replaces the table and its header.
-    void paint_growth() {
-        const auto lines = growth_panel(growth_, state_.growth, snapshot_.time, look_.width);
+    void paint_growth(const TargetSnapshot& target) {
+        const auto lines = state_.growth == GrowthPanel::holders
+                               ? holders_panel(target, snapshot_.time, look_.width)
+                               : growth_panel(growth_, state_.growth, snapshot_.time, look_.width);
         const std::size_t room = layout_.header + layout_.page;
         state_.growth_scroll = std::min(state_.growth_scroll, lines.size() - std::min(lines.size(), room));
         const std::size_t end = std::min(state_.growth_scroll + room, lines.size());

@@ -14,8 +14,7 @@ enum class Sort { size, growth, name, pid };
 std::string_view name_of(Sort sort);
 
 // The panel that replaces the tree.
-enum class GrowthPanel { off, resident, mapped, tensors_host };
-inline constexpr int kGrowthPanels = 4;
+enum class GrowthPanel { off, resident, mapped, tensors_host, holders };
 // The beginning of the growth that it shows. `warmup` is the beginning of watching if no warm-up has ended.
 enum class GrowthSince { warmup, minutes, start };
 

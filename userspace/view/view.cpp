@@ -72,8 +72,9 @@ void View::note(const std::string& line) { new_notes_.push_back(line); }
 
 // At most once per tick and target, because growth is computed again each time.
 void View::ask_for_growth() {
-    if (state_.growth == view::GrowthPanel::off) growth_.reset();
-    if (state_.growth == view::GrowthPanel::off || !growth_source_) return;
+    const bool shown = state_.growth == view::GrowthPanel::resident || state_.growth == view::GrowthPanel::mapped;
+    if (!shown) growth_.reset();
+    if (!shown || !growth_source_) return;
     const GrowthRequest wanted = view::growth_request(state_);
     if (growth_ && growth_target_ == state_.target && growth_request_ == wanted) return;
     growth_ = growth_source_(state_.target, wanted).value_or(Growth{});

@@ -128,6 +128,9 @@ std::vector<Error> Collector::take_refusals() {
     auto refusals = cuda_->take_refusals();
     for (Error& refusal : host_tensors_->take_refusals()) refusals.push_back(std::move(refusal));
     for (Error& trouble : reads_->take_troubles()) refusals.push_back(std::move(trouble));
+    for (Error& trouble : heap_->take_troubles()) refusals.push_back(std::move(trouble));
+    for (auto& [id, target] : state_.targets().all())
+        if (auto trouble = target.shm.take_trouble()) refusals.push_back(*std::move(trouble));
     return refusals;
 }
 

@@ -40,7 +40,8 @@ class Collector {
     bool has_news() const { return state_.has_news(); }  // a tick should come before its regular time
     bool finished() const { return source_->finished(state_.processes().living().size()); }
     const std::vector<Error>& refused() const { return session_.refused(); }
-    // Libraries that could not be followed, and processes that block their readers, since the last call.
+    // Since the last call: libraries that could not be followed, processes that block their readers, heap censuses that
+    // needed too much memory, targets whose /dev/shm could not be found.
     std::vector<Error> take_refusals();
     // Null where growth is not followed. It lives as long as the collector and may be asked from any thread.
     GrowthRecorder* growth() { return growth_.get(); }

@@ -83,7 +83,9 @@ HeapSource heap_of(HeapRecorder& recorder) {
             }
             ProcessHeap heap{.role = {processes[i]->role, processes[i]->rank}, .census = *std::move(taken[i])};
             for (const ProcessHeap& known : target.heap)
-                if (known.census.process == ids[i]) heap.earlier = known.census;
+                if (known.census.process == ids[i])
+                    // A census without objects has no difference of objects.
+                    heap.earlier = known.with_objects ? *known.with_objects : known.census;
             answer.processes.push_back(std::move(heap));
         }
         return answer;

@@ -83,6 +83,23 @@ void WatchState::take(const HeapCensus& census) {
     const auto process = processes_.living().find(census.process.pid);
     if (process == processes_.living().end() || process->second.task.id != census.process) return;
     for (TargetState* target : targets_.around(process->second.task.target)) target->heap.add(census);
+    if (census.objects) bound_objects();
+}
+
+void WatchState::bound_objects() {
+    constexpr Bytes kMost{std::uint64_t{64} << 20};
+    Bytes sum;
+    for (const auto& [id, target] : targets_.all()) sum += target.heap.objects_size();
+    while (sum > kMost) {
+        TargetHeap* oldest = nullptr;
+        for (auto& [id, target] : targets_.all())
+            if (const auto time = target.heap.oldest_objects(); time && (!oldest || *time < *oldest->oldest_objects()))
+                oldest = &target.heap;
+        if (!oldest) return;
+        const Bytes before = oldest->objects_size();
+        oldest->drop_oldest_objects();
+        sum = sum - (before - oldest->objects_size());
+    }
 }
 
 TargetSnapshot WatchState::judge_target(TargetState& target, TargetReadings readings, const MachineReadings& machine) {

@@ -79,6 +79,9 @@ class WatchState {
 
   private:
     void assign_roles(const Now& now);
+    // A census of Python objects can have a megabyte, and a watcher can have thousands of targets: the oldest ones are
+    // dropped, their summaries are kept.
+    void bound_objects();
     void settle_deaths(const Now& now, const DeathLookups& lookups);
     TargetSnapshot judge_target(TargetState& target, TargetReadings readings, const MachineReadings& machine);
 

@@ -244,8 +244,9 @@ def train(check, program, python, folder, script, limit, environment=None, label
             check_plane(check, label, answer, exact, job.script, truth['also_line'], truth['also_bytes'], 0.05)
         if script == 'healthy_spikes.py':
             alive = answer.by_line('tensors_host')
-            check(f'{label}: no line has live tensors', 'tensors_host' in answer.json and max(alive.values(), default=0) <= 4 * MIB,
-                  list(alive.items())[:3])
+            # The answer can be of a moment within a step, whose backward pass has about 15 MiB.
+            check(f'{label}: no line has live tensors of a spike',
+                  'tensors_host' in answer.json and max(alive.values(), default=0) <= 24 * MIB, list(alive.items())[:3])
         if script == 'many_storages.py':
             check(f'{label}: host tensors pause at that rate', 'paused' in answer.reasons('tensors_host'), answer.reasons('tensors_host'))
             check(f'{label}: the text says so', 'paused' in answer.text, answer.text[-800:])

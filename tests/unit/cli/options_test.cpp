@@ -163,6 +163,8 @@ TEST(Options, AHeapNeedsAProcessAndNothingElse) {
     EXPECT_EQ(given.again, Seconds(30));
     EXPECT_EQ(given.top, 3U);
     EXPECT_TRUE(given.json);
+    EXPECT_FALSE(given.type);
+    EXPECT_EQ(parsed<HeapOptions>({"heap", "--target", "train", "--type", "torch.Tensor"}).type, "torch.Tensor");
 }
 
 TEST(Options, AVerdictNeedsAFileAndNothingElse) {

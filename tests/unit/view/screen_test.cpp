@@ -437,7 +437,7 @@ TEST(ViewScreen, HelpOpensScrollsAndAnyKeyClosesIt) {
     EXPECT_THAT(screen.text(), HasSubstr("own memory"));
     screen.type("x");
     EXPECT_THAT(screen.text(), HasSubstr("trainer"));
-    screen.type("h");
+    screen.type("?");
     EXPECT_EQ(screen.type("q"), Reaction::quit);
 }
 

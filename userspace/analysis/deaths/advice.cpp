@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "analysis/heap/free_memory_text.h"
+#include "analysis/heap/target_holders.h"
 #include "analysis/targets/target_judge.h"
 #include "base/text.h"
 
@@ -22,10 +23,17 @@ std::string per_minute(double bytes_per_second) {
     return human_size(Bytes{static_cast<std::uint64_t>(size)}) + " a minute";
 }
 
+// A sentence about the containers of Python that have grown. Empty if none is known.
+std::string grown_holders(const TargetSnapshot& target, double now) {
+    const ProcessHeap* heap = heap_that_grows(target, now);
+    return heap && names_holder(*heap->held) ? holders_text(heap) : std::string();
+}
+
 // For a leak, or for growth that looks like one although the warm-up was not over. `free` describes free memory of an
-// allocator, if it explains the growth; then the lines that touched the memory first are not the cause.
-void add_leak(const Judgement& judgement, const std::string& top_site, const std::string& free, bool growth_known,
-              std::vector<std::string>& advice) {
+// allocator, if it explains the growth; then the lines that touched the memory first are not the cause. `holders` is a
+// sentence about the containers of Python that have grown.
+void add_leak(const Judgement& judgement, const std::string& top_site, const std::string& free,
+              const std::string& holders, bool growth_known, std::vector<std::string>& advice) {
     const bool leaks = judgement.verdict == Verdict::leaking;
     const std::string what =
         leaks
@@ -34,6 +42,9 @@ void add_leak(const Judgement& judgement, const std::string& top_site, const std
                           per_minute(judgement.floor_slope));
     if (!free.empty())
         advice.push_back(fmt::format("At the last heap census, {}.", free));
+    else if (!holders.empty())
+        advice.push_back(fmt::format("{}. {}{} Look at what adds to it, and when it is emptied.", what, holders,
+                                     top_site.empty() ? "" : fmt::format(" {} keeps most of it.", top_site)));
     else if (top_site.empty() && growth_known)
         advice.push_back(what +
                          ", and which line keeps the memory is not known: run `memscope heap` during the next run, it "
@@ -149,7 +160,7 @@ std::vector<std::string> advice_for_oom_kill(const DeathReport& report, const st
             free = free_memory_text(target, HeapPart::python_free);
     }
     if (judgement.verdict == Verdict::leaking || (judgement.verdict == Verdict::warming_up && judgement.steady))
-        add_leak(judgement, top_site, free, report.growth.has_value(), advice);
+        add_leak(judgement, top_site, free, grown_holders(target, report.then.time), report.growth.has_value(), advice);
     else if (own && oom.constraint != OomConstraint::host)
         add_size(judgement.verdict, judgement, advice);
     add_kinds(target, advice);

@@ -55,6 +55,12 @@ std::string span_text(const GrowthSpan& span, double now) {
 std::string growth_sentence(const Ownership& ownership, const GrowthSpan& span, const std::optional<LineTrend>& trend) {
     const std::string grown = size_text(ownership.grown);
     const std::string verb = span.peak ? "kept at the peak" : "keeps";
+    const bool no_line = ownership.reason == Ownership::Reason::recycled ||
+                         ownership.reason == Ownership::Reason::no_line ||
+                         ownership.reason == Ownership::Reason::first_touch;
+    // The censuses say nothing about the time of the peak.
+    if (no_line && !span.peak && !ownership.holders.empty())
+        return fmt::format("{} more is held {}. {}", grown, than_text(span), ownership.holders);
     switch (ownership.reason) {
         case Ownership::Reason::known: {
             const GrowthOwner& owner = *ownership.owner;

@@ -26,7 +26,8 @@ struct Ownership {
     std::optional<GrowthOwner> owner{};
     std::optional<PythonFrame> frame{};  // of the owner, if it is a line of Python
     std::int64_t grown = 0;              // bytes that grew, without those of imports
-    std::int64_t little = 1 << 20;       // bytes: 2 % of what the target holds, at least 1 MiB
+    std::string holders{};          // a sentence: which containers of Python have grown; empty: not known. Printable
+    std::int64_t little = 1 << 20;  // bytes: 2 % of what the target holds, at least 1 MiB
 };
 
 // `growth` may be of any time; heap censuses of `target` are used if they are not older than kFreshCensus at `now`

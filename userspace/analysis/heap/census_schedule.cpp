@@ -5,7 +5,6 @@
 namespace memscope {
 namespace {
 
-constexpr std::size_t kMostProcesses = 4;  // of a target, at a time
 constexpr Bytes kLeast{std::uint64_t{32} << 20};
 constexpr double kLeastShare = 0.05;  // of the largest process
 constexpr std::size_t kMostWaiting = 256;
@@ -13,12 +12,26 @@ constexpr std::size_t kMostWaiting = 256;
 constexpr Seconds kKeepReading = std::chrono::minutes(10);
 constexpr Seconds kSpentStep = std::chrono::minutes(1);
 constexpr Seconds kLeastCost{0.01};
+constexpr Seconds kMostObjectsCost{15};
 constexpr Seconds kMostCost{5};    // a census has this time limit
 constexpr double kLearnFrom = 64;  // MiB; smaller processes say nothing about the cost per byte
 constexpr double kForget = 0.5;    // decay, so that one slow process does not delay all others for ever
-constexpr double kUsual = 0.2 / (std::uint64_t{1} << 30);  // seconds per byte
+constexpr double kUsual = 0.2 / (std::uint64_t{1} << 30);         // seconds per byte
+constexpr double kUsualObjects = 1.0 / (std::uint64_t{1} << 30);  // seconds per byte, with Python objects
+// The shortest time between two censuses of a process, as a share of the usual one, if its leak was just found.
+constexpr double kSoon = 0.1;
 
 }  // namespace
+
+std::size_t count_large(std::span<const Process> processes, const std::optional<RoleKey>& role) {
+    Bytes most = kLeast;
+    for (const Process& process : processes) most = std::max(most, process.own_anon());
+    return static_cast<std::size_t>(std::ranges::count_if(processes, [&](const Process& process) {
+        if (role && RoleKey{process.role, process.rank} != *role) return false;
+        return process.own_anon() >= kLeast &&
+               static_cast<double>(process.own_anon().n) >= kLeastShare * static_cast<double>(most.n);
+    }));
+}
 
 std::vector<CensusWish> largest_processes(std::span<const Process> processes) {
     std::map<RoleKey, const Process*> largest;
@@ -30,7 +43,7 @@ std::vector<CensusWish> largest_processes(std::span<const Process> processes) {
     for (const auto& [role, process] : largest)
         if (process->own_anon() >= kLeast) wishes.push_back({process->task.id, process->own_anon()});
     std::ranges::stable_sort(wishes, [](const CensusWish& a, const CensusWish& b) { return a.anon > b.anon; });
-    if (wishes.size() > kMostProcesses) wishes.resize(kMostProcesses);
+    if (wishes.size() > kMostCensuses) wishes.resize(kMostCensuses);
     std::erase_if(wishes, [most = wishes.empty() ? Bytes{} : wishes.front().anon](const CensusWish& wish) {
         return static_cast<double>(wish.anon.n) < kLeastShare * static_cast<double>(most.n);
     });
@@ -40,19 +53,21 @@ std::vector<CensusWish> largest_processes(std::span<const Process> processes) {
 CensusTrigger::Reason CensusTrigger::look_at(Seconds now, const TargetSnapshot& target) {
     bool warmup_ended = false;
     bool urgent = false;
-    std::set<std::optional<RoleKey>> leaking;
+    bool found = false;
+    std::set<Scope> leaking;
     for (const ScopeVerdict& verdict : target.verdicts) {
-        if (verdict.scope != VerdictScope::target && verdict.scope != VerdictScope::role) continue;
+        if (verdict.scope == VerdictScope::pinned) continue;
         if (verdict.scope == VerdictScope::target) {
             const bool warmed_up = verdict.judgement.warmup_ended.has_value();
             warmup_ended = warmed_up && !warmed_up_;
             warmed_up_ = warmed_up;
         }
         if (verdict.judgement.verdict != Verdict::leaking) continue;
-        urgent = urgent || !leaking_.contains(verdict.role);
-        leaking.insert(verdict.role);
+        const Scope scope{verdict.scope, verdict.role, verdict.gpu};
+        found = found || !leaking_.contains(scope);
+        leaking.insert(scope);
     }
-    urgent = urgent || (!leaking.empty() && now - last_urgent_ >= while_leaking_);
+    urgent = found || (!leaking.empty() && now - last_urgent_ >= while_leaking_);
     leaking_ = std::move(leaking);
     std::set<PrecursorKind> precursors;
     for (const Precursor& precursor : target.precursors) {
@@ -61,15 +76,18 @@ CensusTrigger::Reason CensusTrigger::look_at(Seconds now, const TargetSnapshot& 
     }
     precursors_ = std::move(precursors);
     if (urgent) last_urgent_ = now;
+    if (found) return Reason::leak_found;
     return urgent ? Reason::urgent : warmup_ended ? Reason::warmup_ended : Reason::none;
 }
 
-CensusSchedule::CensusSchedule(Seconds again) : again_(again), seconds_per_byte_(kUsual) {}
+CensusSchedule::CensusSchedule(Seconds again)
+    : again_(again), parts_{.seconds_per_byte = kUsual}, objects_{.seconds_per_byte = kUsualObjects} {}
 
 void CensusSchedule::want(Seconds now, const CensusWish& wish) {
     const auto same = [&](const Waiting& waiting) { return waiting.wish.process == wish.process; };
     if (const auto found = std::ranges::find_if(wishes_, same); found != wishes_.end()) {
-        found->wish = {wish.process, wish.anon, wish.urgent || found->wish.urgent};
+        found->wish = {wish.process, wish.anon, wish.urgent || found->wish.urgent, wish.objects || found->wish.objects,
+                       wish.always || found->wish.always};
         return;
     }
     if (wishes_.size() >= kMostWaiting) {
@@ -79,15 +97,31 @@ void CensusSchedule::want(Seconds now, const CensusWish& wish) {
     wishes_.push_back({wish, now});
 }
 
-Seconds CensusSchedule::estimate(Bytes anon) const {
-    return std::clamp(Seconds{static_cast<double>(anon.n) * seconds_per_byte_}, kLeastCost, kMostCost);
+Seconds CensusSchedule::estimate(Bytes anon, bool objects) const {
+    const Ledger& ledger = objects ? objects_ : parts_;
+    return std::clamp(Seconds{static_cast<double>(anon.n) * ledger.seconds_per_byte}, kLeastCost,
+                      objects ? kMostObjectsCost : kMostCost);
 }
 
-Seconds CensusSchedule::spent(Seconds now) {
-    while (!spent_.empty() && now - spent_.front().at > kWindow) spent_.pop_front();
+Seconds CensusSchedule::Ledger::sum(Seconds now) {
+    while (!spent.empty() && now - spent.front().at > kWindow) spent.pop_front();
     Seconds sum{};
-    for (const Spent& each : spent_) sum += each.cpu;
+    for (const Spent& each : spent) sum += each.cpu;
     return sum;
+}
+
+void CensusSchedule::Ledger::add(Seconds now, Seconds cpu) {
+    // The time of the end of a step, so that the sum covers at least a whole window.
+    if (!spent.empty() && now - spent.back().at < Seconds{})
+        spent.back().cpu += cpu;
+    else
+        spent.push_back({now + kSpentStep, cpu});
+}
+
+// A census that alone costs more than the budget may be taken if there was no other in the window.
+bool CensusSchedule::fits(Seconds now, Bytes anon, bool objects) {
+    const Seconds so_far = (objects ? objects_ : parts_).sum(now);
+    return so_far <= Seconds{} || so_far + estimate(anon, objects) <= (objects ? kObjectsBudget : kBudget);
 }
 
 std::optional<CensusWish> CensusSchedule::next(Seconds now) {
@@ -95,33 +129,33 @@ std::optional<CensusWish> CensusSchedule::next(Seconds now) {
                   [&](const Waiting& waiting) { return !waiting.wish.urgent && now - waiting.since > kKeepReading; });
     const auto is_early = [&](const Waiting& waiting) {
         const auto last = last_.find(waiting.wish.process);
-        return last != last_.end() && now - last->second < again_;
+        return last != last_.end() && now - last->second < (waiting.wish.always ? kSoon * again_ : again_);
     };
+    const auto rank = [](const CensusWish& wish) { return wish.always ? 2 : wish.urgent ? 1 : 0; };
     auto chosen = wishes_.end();
     for (auto waiting = wishes_.begin(); waiting != wishes_.end(); ++waiting) {
         if (is_early(*waiting)) continue;
-        if (chosen == wishes_.end() || (waiting->wish.urgent && !chosen->wish.urgent)) chosen = waiting;
+        if (chosen == wishes_.end() || rank(waiting->wish) > rank(chosen->wish)) chosen = waiting;
     }
     if (chosen == wishes_.end()) return std::nullopt;
-    // A census that alone costs more than the budget may be taken if there was no other in the window.
-    const Seconds so_far = spent(now);
-    if (so_far > Seconds{} && so_far + estimate(chosen->wish.anon) > kBudget) return std::nullopt;
-    const CensusWish wish = chosen->wish;
+    CensusWish wish = chosen->wish;
+    if (!wish.always) {
+        wish.objects = wish.objects && fits(now, wish.anon, true);
+        if (!wish.objects && !fits(now, wish.anon, false)) return std::nullopt;
+    }
     wishes_.erase(chosen);
     last_[wish.process] = now;
     return wish;
 }
 
-void CensusSchedule::took(Seconds now, const ProcessId& process, Bytes anon, Seconds cpu) {
+void CensusSchedule::took(Seconds now, const ProcessId& process, Bytes anon, Seconds cpu, bool objects) {
     last_[process] = now;
     const Seconds cost = std::max(cpu, Seconds{});
-    // The time of the end of a step, so that the sum covers at least a whole window.
-    if (!spent_.empty() && now - spent_.back().at < Seconds{})
-        spent_.back().cpu += cost;
-    else
-        spent_.push_back({now + kSpentStep, cost});
+    Ledger& ledger = objects ? objects_ : parts_;
+    ledger.add(now, cost);
     if (static_cast<double>(anon.n) >= kLearnFrom * (1 << 20))
-        seconds_per_byte_ = std::max({cost.count() / static_cast<double>(anon.n), seconds_per_byte_ * kForget, kUsual});
+        ledger.seconds_per_byte = std::max({cost.count() / static_cast<double>(anon.n),
+                                            ledger.seconds_per_byte * kForget, objects ? kUsualObjects : kUsual});
 }
 
 void CensusSchedule::keep_only(const std::function<bool(const ProcessId&)>& lives) {

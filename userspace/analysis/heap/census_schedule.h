@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "base/units.h"
@@ -16,39 +17,48 @@ namespace memscope {
 // A census that memscope wants to take.
 struct CensusWish {
     ProcessId process{};
-    Bytes anon{};         // its size, for an estimate of the cost
-    bool urgent = false;  // false: a reading after the warm-up, to compare later ones with
+    Bytes anon{};          // its size, for an estimate of the cost
+    bool urgent = false;   // false: a reading after the warm-up, to compare later ones with
+    bool objects = false;  // also a census of its Python objects
+    bool always = false;   // its leak was just found: the budget does not count, and the last census may be recent
 };
 
 // The processes of a target to take a census of: of each role and rank the process with most own anonymous memory, at
 // most four, largest first. Processes that are too small to matter are left out.
+constexpr std::size_t kMostCensuses = 4;  // of a target, at a time
 std::vector<CensusWish> largest_processes(std::span<const Process> processes);
+// The number of processes that are large enough for a census. `role`: only processes of this role and rank.
+std::size_t count_large(std::span<const Process> processes, const std::optional<RoleKey>& role = {});
 
-// Decides at which ticks of a target censuses are wanted: when its warm-up ends, when a verdict of the target or of a
-// role becomes `leaking`, and again from time to time while it leaks, and when a precursor becomes active.
+// Decides at which ticks of a target censuses are wanted: when its warm-up ends, when a verdict of the target, of a
+// role or of a GPU becomes `leaking`, and again from time to time while it leaks, and when a precursor becomes active.
 class CensusTrigger {
   public:
     // A leak goes on for hours, and a census says nothing about memory that grew after it.
     explicit CensusTrigger(Seconds while_leaking) : while_leaking_(while_leaking) {}
 
-    enum class Reason { none, warmup_ended, urgent };
+    enum class Reason { none, warmup_ended, urgent, leak_found };
     Reason look_at(Seconds now, const TargetSnapshot& target);
 
   private:
     Seconds while_leaking_;
     bool warmed_up_ = false;
-    std::set<std::optional<RoleKey>> leaking_{};  // no role: the target
+    using Scope = std::tuple<VerdictScope, std::optional<RoleKey>, GpuId>;
+    std::set<Scope> leaking_{};
     std::set<PrecursorKind> precursors_{};
     Seconds last_urgent_{};
 };
 
-// Bounds the cost of censuses that memscope takes by itself: at most one of a process in five minutes, and no more than
-// 0.1 % of a core, averaged over an hour. A census that is too early or too expensive waits.
+// Bounds the cost of censuses that memscope takes by itself: at most one of a process in five minutes. Averaged over an
+// hour, censuses with Python objects take no more than 1 % of a core, and censuses without objects 0.1 %. A census that
+// is too early or too expensive waits. If only its objects are too expensive, it is taken without them. The first
+// census of a leak is always taken.
 class CensusSchedule {
   public:
     static constexpr Seconds kAgain = std::chrono::minutes(5);
     static constexpr Seconds kWindow = std::chrono::hours(1);
-    static constexpr Seconds kBudget{3.6};  // CPU time in any window: 0.1 % of an hour
+    static constexpr Seconds kBudget{3.6};        // CPU time in any window: 0.1 % of an hour
+    static constexpr Seconds kObjectsBudget{36};  // of censuses with objects: 1 % of an hour
 
     explicit CensusSchedule(Seconds again = kAgain);
 
@@ -56,13 +66,14 @@ class CensusSchedule {
     void want(Seconds now, const CensusWish& wish);
     // The next census, urgent ones first. None: none is wanted, or none may be taken yet. `now`: any monotonic clock.
     std::optional<CensusWish> next(Seconds now);
-    // Counts the cost of a census, also of one that a user asked for.
-    void took(Seconds now, const ProcessId& process, Bytes anon, Seconds cpu);
+    // Counts the cost of a census, also of one that a user asked for. `objects`: it has Python objects.
+    void took(Seconds now, const ProcessId& process, Bytes anon, Seconds cpu, bool objects = false);
     // Forgets processes that have ended.
     void keep_only(const std::function<bool(const ProcessId&)>& lives);
 
     std::size_t waiting() const { return wishes_.size(); }
-    Seconds estimate(Bytes anon) const;  // CPU time of a census of a process of this size
+    // CPU time of a census of a process of this size.
+    Seconds estimate(Bytes anon, bool objects = false) const;
 
   private:
     struct Waiting {
@@ -73,14 +84,22 @@ class CensusSchedule {
         Seconds at{};
         Seconds cpu{};
     };
+    // The cost of one kind of census.
+    struct Ledger {
+        std::deque<Spent> spent{};  // in the last window, by minute
+        double seconds_per_byte;    // CPU time of a census
 
-    Seconds spent(Seconds now);
+        Seconds sum(Seconds now);
+        void add(Seconds now, Seconds cpu);
+    };
+
+    bool fits(Seconds now, Bytes anon, bool objects);
 
     Seconds again_;
     std::deque<Waiting> wishes_{};
     std::map<ProcessId, Seconds> last_{};  // when its last census began or ended
-    std::deque<Spent> spent_{};            // in the last window, by minute
-    double seconds_per_byte_;              // CPU time of a census
+    Ledger parts_;
+    Ledger objects_;
 };
 
 }  // namespace memscope

@@ -69,14 +69,15 @@ std::string live_sentence(const HeapCensus& census) {
 
 }  // namespace
 
+bool is_other_allocator(AllocatorName name) { return name != AllocatorName::glibc && name != AllocatorName::unknown; }
+
 std::string explain_heap(const HeapCensus& census) {
     const Bytes all = census.anon;
     const Bytes malloc_free = census.part(HeapPart::malloc_free), python_free = census.part(HeapPart::python_free);
     const Bytes live = census.part(HeapPart::malloc_live) + census.part(HeapPart::python_live);
-    const AllocatorName allocator = census.allocator.name;
     std::string text;
     const auto add = [&](const std::string& sentence) { text += (text.empty() ? "" : " ") + sentence; };
-    const bool foreign = allocator != AllocatorName::glibc && allocator != AllocatorName::unknown;
+    const bool foreign = is_other_allocator(census.allocator.name);
     if (foreign) add(foreign_sentence(census));
     const auto add_malloc_free = [&] {
         if (!foreign && is_large(malloc_free, all)) add(malloc_free_sentence(census));

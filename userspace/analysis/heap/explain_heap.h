@@ -9,4 +9,7 @@ namespace memscope {
 // Pure and printable, for the command `heap` and for the explanation of a verdict.
 std::string explain_heap(const HeapCensus& census);
 
+// True for an allocator that is recognized, but whose memory cannot be divided into live and free.
+bool is_other_allocator(AllocatorName name);
+
 }  // namespace memscope

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "analysis/growth/line_history.h"
+#include "analysis/heap/census_schedule.h"
 #include "analysis/heap/free_memory_text.h"
 #include "analysis/limits/limit_text.h"
 #include "analysis/limits/memory_peak.h"
@@ -32,13 +33,15 @@ std::string grower_text(const Grower& grower) {
 
 // "It grows at the same lines again and again: validate (train.py:35) keeps most of it (92 %)." The line that touched
 // memory first is not named, because an allocator may have handed out the memory again since.
-std::string lines_text(const GrowingLines& lines) {
-    const std::string where =
-        lines.keeps ? fmt::format("{} keeps most of it ({:.0f} %).", printable(lines.most), 100 * lines.share)
-                    : "which line keeps it is not known, `memscope heap` shows what is live and what is free.";
-    if (at_same_lines(lines)) return "It grows at the same lines again and again: " + where;
-    if (at_new_lines(lines)) return "It grows at new lines each time: " + where;
-    return "It grows at some lines again, at others for the first time: " + where;
+std::string lines_text(const GrowingLines& lines, bool holders_known) {
+    std::string where = ".";
+    if (lines.keeps)
+        where = fmt::format(": {} keeps most of it ({:.0f} %).", printable(lines.most), 100 * lines.share);
+    else if (!holders_known)
+        where = ": which line keeps it is not known, `memscope heap` shows what is live and what is free.";
+    if (at_same_lines(lines)) return "It grows at the same lines again and again" + where;
+    if (at_new_lines(lines)) return "It grows at new lines each time" + where;
+    return "It grows at some lines again, at others for the first time" + where;
 }
 
 // Adds what the sentence about the curve does not say: a limit of an ancestor or of the host, and the forecast from the
@@ -122,6 +125,23 @@ std::string cause_text(const TargetSnapshot& target, const ScopeVerdict& verdict
     return {};
 }
 
+// If heap censuses explain a part of the target, says which processes they do not explain.
+std::string unread_text(const TargetSnapshot& target, const ScopeVerdict& verdict) {
+    const std::size_t large = count_large(target.processes, verdict.role);
+    const auto read = static_cast<std::size_t>(std::ranges::count_if(
+        target.heap, [&](const ProcessHeap& heap) { return !verdict.role || heap.role == *verdict.role; }));
+    if (target.heap.empty() || read >= large) return {};
+    const std::string rule =
+        fmt::format("memscope reads the largest of each role and rank, at most {} of a target", kMostCensuses);
+    if (read == 0)
+        return fmt::format(
+            "No heap census was taken here, so memory that an allocator keeps free there is not known: {}.", rule);
+    return fmt::format(
+        "Heap censuses were taken of {} of {} large processes, so memory that an allocator keeps free in the others is "
+        "not known: {}.",
+        read, large, rule);
+}
+
 std::string overhead_text(const ScopeVerdict& verdict, std::uint64_t processes, const TargetSnapshot& target) {
     const Bytes held = target.memory.held();
     const Judgement& judgement = verdict.judgement;
@@ -169,7 +189,9 @@ std::string explain_scope(const TargetSnapshot& target, const ScopeVerdict& verd
     if (!leaks && !cause.empty()) append(cause + ".");  // for a leak, the text contains it already
     // Neither applies to memory that the program does not keep: a second diagnosis would contradict the first.
     if (verdict.grower && !verdict.cause) append(grower_text(*verdict.grower));
-    if (verdict.lines && !verdict.cause) append(lines_text(*verdict.lines));
+    append(printable(verdict.holders));
+    if (verdict.lines && !verdict.cause) append(lines_text(*verdict.lines, !verdict.holders.empty()));
+    if (leaks) append(unread_text(target, verdict));
     if (verdict.role) return role_text(*verdict.role, processes) + ": " + text;
     if (verdict.forecast) append(limit_text(*verdict.forecast));
     return text;

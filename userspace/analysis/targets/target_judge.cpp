@@ -1,9 +1,9 @@
 #include "analysis/targets/target_judge.h"
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
+#include "analysis/heap/target_holders.h"
 #include "analysis/roles/own_memory.h"
 #include "analysis/targets/explain_scope.h"
 
@@ -104,6 +104,9 @@ ScopeVerdict TargetJudge::verdict_of(const Scope& scope, const std::optional<Rol
         if (!verdict.cause && rise)
             verdict.cause =
                 free_.cause_of({.since = since, .now = scope.seen, .from = rise->from, .by = rise->by, .role = role});
+        const double wall = (scope.seen + to_wall).count();
+        // Free memory of an allocator or copies of pages are in no container.
+        if (!verdict.cause) verdict.holders = holders_text(heap_that_grows(target, role, verdict.grower, wall));
     }
     return verdict;
 }
@@ -138,7 +141,15 @@ void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target, st
     for (const auto& [key, scope] : roles_)
         if (scope.seen == now) target.verdicts.push_back(verdict_of(scope, key, wall - now, target));
     for (ScopeVerdict& verdict : target.verdicts) verdict.explanation = explain_scope(target, verdict);
-    std::ranges::move(gpus_.verdicts(now, wall - now, gpus), std::back_inserter(target.verdicts));
+    for (ScopeVerdict& verdict : gpus_.verdicts(now, wall - now, gpus)) {
+        if (verdict.scope == VerdictScope::gpu && verdict.judgement.verdict == Verdict::leaking) {
+            const ProcessHeap* heap =
+                heap_that_grows(target, std::nullopt, std::nullopt, wall.count(), HolderMemory::device);
+            verdict.holders = holders_text(heap, HolderMemory::device);
+            if (!verdict.holders.empty()) verdict.explanation += " " + verdict.holders;
+        }
+        target.verdicts.push_back(std::move(verdict));
+    }
 }
 
 }  // namespace memscope

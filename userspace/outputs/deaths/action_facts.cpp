@@ -5,9 +5,11 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/heap/target_holders.h"
 #include "analysis/limits/whom_to_tell.h"
 #include "base/text.h"
 #include "outputs/deaths/death_json.h"
+#include "outputs/heap/objects_json.h"
 #include "outputs/json/json_writer.h"
 
 namespace memscope {
@@ -102,6 +104,8 @@ std::string precursor_json(const Snapshot& snapshot, const TargetSnapshot& targe
         });
         write_process(json, "process", who.told);
         write_process(json, "grower", who.grower);
+        const ProcessHeap* heap = heap_that_grows(target, snapshot.time);
+        write_held(json, "holders", heap ? heap->held : std::nullopt);
         json.list("trainers", [&] {
             for (const Process* trainer : who.trainers) json.value(trainer->task.id.pid);
         });
@@ -159,6 +163,8 @@ ActionFacts precursor_facts(const Snapshot& snapshot, const TargetSnapshot& targ
     }
     if (who.told) environment.add_process(who.told->task.id.pid, who.told->task.comm, {who.told->role, who.told->rank});
     if (who.grower) environment.add("GROWER_PID", who.grower->task.id.pid);
+    if (const std::string text = holders_text(heap_that_grows(target, snapshot.time)); !text.empty())
+        environment.add("HOLDERS", text);
     return {std::move(environment).entries(), precursor_json(snapshot, target, precursor, who)};
 }
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <memory>
 
+#include "analysis/heap/target_holders.h"
 #include "base/base64.h"
 #include "outputs/deaths/death_json.h"
 #include "outputs/growth/growth_json.h"
 #include "outputs/growth/growth_report.h"
+#include "outputs/heap/objects_json.h"
 #include "outputs/json/json_writer.h"
 #include "outputs/json/tick_json.h"
 #include "outputs/text/process_rows.h"
@@ -66,6 +68,22 @@ void cut_roles(TargetSnapshot& target) {
     if (target.verdicts.size() > Bounds::kRoles) target.verdicts.resize(Bounds::kRoles);
 }
 
+void cut_holder(Holder& holder) {
+    cut(holder.path, Bounds::kNameBytes);
+    cut(holder.type, Bounds::kNameBytes);
+    cut(holder.element, Bounds::kNameBytes);
+}
+
+// The whole censuses are not in a record. Their summaries have few entries, but long names.
+void cut_heap(std::vector<ProcessHeap>& heap) {
+    for (ProcessHeap& process : heap) {
+        process.with_objects.reset();
+        if (!process.held) continue;
+        for (HolderChange& change : process.held->holders) cut_holder(change.holder);
+        if (process.held->most) cut_holder(*process.held->most);
+    }
+}
+
 void cut_plane(GrowthPlane& plane) {
     if (plane.sites.size() > Bounds::kSites) {
         std::int64_t left_out = 0;
@@ -95,6 +113,7 @@ void keep_within_bounds(DeathReport& report) {
     cut_deaths(report);
     cut_processes(report);
     cut_roles(report.then.targets.front());
+    cut_heap(report.then.targets.front().heap);
     if (report.growth) {
         cut_plane(report.growth->resident);
         cut_plane(report.growth->mapped);
@@ -159,6 +178,8 @@ std::string death_report_json(const DeathReport& report) {
                 growth_json({.time = report.then.time, .target = report.target().info, .growth = *report.growth}));
         else
             json.field("growth", nullptr);
+        const ProcessHeap* heap = heap_that_grows(report.target(), report.then.time);
+        write_held(json, "holders", heap ? heap->held : std::nullopt);
         write_series(json, report.series);
         json.field(kRecordKey, base64(encode_record(report)));
     });

@@ -6,10 +6,12 @@
 
 #include "analysis/growth/attribution.h"
 #include "analysis/growth/growth_sentence.h"
+#include "analysis/heap/target_holders.h"
 #include "analysis/limits/limit_text.h"
 #include "analysis/targets/explain_scope.h"
 #include "base/text.h"
 #include "outputs/growth/growth_text.h"
+#include "outputs/heap/objects_text.h"
 #include "outputs/text/gpu_text.h"
 #include "outputs/text/heap_line.h"
 #include "outputs/text/status_text.h"
@@ -18,7 +20,6 @@
 namespace memscope {
 namespace {
 
-constexpr std::size_t kWidth = 80;
 constexpr std::size_t kLabel = 11;
 constexpr std::size_t kMostAdviceLines = 3;
 constexpr std::size_t kMostRoles = 4;
@@ -47,7 +48,7 @@ class Block {
     void add(const std::string& label, const std::string& text, std::size_t most = 2) {
         if (text.empty()) return;
         std::string head = label;
-        for (const std::string& line : some_lines(text, kWidth - 2 - kLabel, most)) {
+        for (const std::string& line : some_lines(text, kStoredText - 2 - kLabel, most)) {
             lines_.push_back("  " + left(head, kLabel) + line);
             head.clear();
         }
@@ -194,6 +195,7 @@ std::vector<std::string> death_block(const DeathReport& report, const std::strin
     block.add("", kinds(target.memory), 1);
     block.add("held by", holders(target), 1);
     block.add("heap", heap_line(target, report.decisive().time), 2);
+    block.add("holders", holders_text(heap_that_grows(target, report.then.time)), 3);
     block.add("GPUs", gpus(report), 2);
     block.add("verdict", verdict_sentence(target), 1);
     block.add("precursors", precursors(report), 1);
@@ -215,7 +217,7 @@ std::string heading(const Paint& paint, std::string_view title) { return "\n" + 
 std::string indented(const std::string& text, std::size_t first, std::size_t rest) {
     std::string out;
     std::size_t indent = first;
-    for (const std::string& line : wrapped_lines(text, kWidth - rest)) {
+    for (const std::string& line : wrapped_lines(text, kStoredText - rest)) {
         out += std::string(indent, ' ') + line + "\n";
         indent = rest;
     }
@@ -225,11 +227,11 @@ std::string indented(const std::string& text, std::size_t first, std::size_t res
 std::string what_happened(const DeathReport& report, const Paint& paint) {
     const TargetSnapshot& target = report.target();
     std::string out;
-    for (const std::string& line : wrapped_lines(death_sentence(report.decisive()), kWidth))
+    for (const std::string& line : wrapped_lines(death_sentence(report.decisive()), kStoredText))
         out += paint(Colour::red, line) + "\n";
     const std::string where = fmt::format("{}, {} ({})", date_and_time(report.decisive().time),
                                           printable(target.info.name), printable(target.info.kind));
-    out += paint(Colour::dim, shortened_to(where, kWidth)) + "\n";
+    out += paint(Colour::dim, shortened_to(where, kStoredText)) + "\n";
     if (report.unreported > 0)
         out += fmt::format("{} earlier {} no report, because there were too many deaths.\n", report.unreported,
                            report.unreported == 1 ? "death has" : "deaths have");
@@ -322,9 +324,26 @@ std::string what_grew(const DeathReport& report, const Paint& paint) {
     for (const auto& [site, stacks] : lines) {
         if (site.bytes <= 0 || ++shown > kMostSites) break;
         out += right(human_growth(site.bytes), 10) + "  " + left(role_text(site.role), 19) + " " +
-               site_line(site, kWidth - 32) + "\n";
+               site_line(site, kStoredText - 32) + "\n";
     }
     if (shown == 0) out += "  no call site is known\n";
+    return out;
+}
+
+// The containers of Python that had grown by the last census before the death.
+std::string what_held(const DeathReport& report, const Paint& paint) {
+    const ProcessHeap* heap = heap_that_grows(report.target(), report.then.time);
+    const std::string sentence = holders_text(heap);
+    if (sentence.empty()) return {};
+    std::string out = heading(paint, "WHAT HELD THE MEMORY");
+    const Seconds age(std::max(1.0, report.decisive().time - heap->held->time));
+    out += indented(fmt::format("{} (census of pid {}, {} before the death)", sentence, heap->census.process.pid,
+                                human_duration(age)),
+                    kIndent, kIndent);
+    if (names_holder(*heap->held)) out += holder_head(true, false, kStoredText);
+    for (const HolderChange& each : heap->held->holders)
+        if (each.own_host > 0 || each.own_device > 0)
+            out += holder_rows(each.holder, each.length_change, each.retained_change, true, false, kStoredText);
     return out;
 }
 
@@ -348,7 +367,7 @@ std::string death_story(const DeathReport& report, bool colour) {
     if (report.processes_left_out > 0)
         out += fmt::format("{} smaller processes are not in the report, {}\n", report.processes_left_out,
                            human_size(report.left_out_resident));
-    return out + what_grew(report, paint) + what_to_do(report, paint);
+    return out + what_grew(report, paint) + what_held(report, paint) + what_to_do(report, paint);
 }
 
 }  // namespace memscope

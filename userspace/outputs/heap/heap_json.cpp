@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "outputs/heap/objects_json.h"
+
 namespace memscope {
 namespace {
 
@@ -54,7 +56,11 @@ void write_process(JsonWriter& json, const ProcessHeap& process, std::size_t top
 
 void write_heap(JsonWriter& json, std::string_view key, const std::vector<ProcessHeap>& processes, std::size_t top) {
     json.list(key, [&] {
-        for (const ProcessHeap& process : processes) json.object([&] { write_process(json, process, top); });
+        for (const ProcessHeap& process : processes)
+            json.object([&] {
+                write_process(json, process, top);
+                write_held(json, "objects", process.held);
+            });
     });
 }
 
@@ -70,7 +76,14 @@ std::string heap_json(const HeapReport& report) {
         json.field("time", report.time);
         json.field("target", report.target);
         json.field("since_seconds", since_seconds(report));
-        write_heap(json, "processes", report.processes, report.top);
+        json.list("processes", [&] {
+            for (const ProcessHeap& process : report.processes)
+                json.object([&] {
+                    write_process(json, process, report.top);
+                    write_objects(json, process, report.top, report.type);
+                });
+        });
+        json.field("processes_left_out", report.left_out);
     });
     return json.text() + "\n";
 }

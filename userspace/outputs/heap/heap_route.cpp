@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <fmt/format.h>
 
+#include "analysis/heap/census_schedule.h"
 #include "base/text.h"
 #include "outputs/heap/heap_text.h"
 
@@ -42,6 +43,9 @@ HttpResponse answer_heap(const TargetSnapshot& target, const HeapSource& source,
     HeapReport report{.target = target.info.name, .processes = answer.processes};
     for (const ProcessHeap& process : answer.processes) report.time = std::max(report.time, process.census.time);
     if (*top) report.top = **top;
+    const std::size_t large = *pid ? 0 : count_large(target.processes);
+    report.left_out = large - std::min(large, answer.processes.size() + answer.failed.size());
+    report.type = request.query("type");
     std::string note;
     if (!answer.failed.empty()) note = "not read: " + printable(answer.failed.front().message());
     if (format == "json") return {.content_type = "application/json", .body = heap_json(report), .note = note};

@@ -19,7 +19,7 @@ struct HeapAnswer {
 using HeapSource = std::function<HeapAnswer(const TargetSnapshot& target, std::optional<pid_t> pid)>;
 
 // /api/v1/heap: what is in the heaps of a target. Query: `pid`, `format` (json, text), `top` (entries of each list),
-// and for text `columns`.
+// `type` (only holders of this type), and for text `columns`.
 HttpResponse answer_heap(const TargetSnapshot& target, const HeapSource& source, const HttpRequest& request);
 
 }  // namespace memscope

@@ -4,21 +4,26 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "analysis/heap/census_schedule.h"
 #include "analysis/heap/explain_heap.h"
 #include "base/text.h"
+#include "outputs/heap/objects_text.h"
 #include "outputs/text/text_layout.h"
 
 namespace memscope {
 namespace {
 
-constexpr std::size_t kNarrowest = 40;
-constexpr std::size_t kWidest = 120;
-constexpr std::size_t kUsual = 100;
 constexpr std::size_t kName = 12;
 constexpr std::size_t kSize = 10;
 constexpr std::size_t kShare = 7;
 
-std::string_view meaning_of(HeapPart part) {
+std::string meaning_of(HeapPart part, const Allocator& allocator) {
+    if (is_other_allocator(allocator.name)) {
+        const std::string_view name = name_of(allocator.name);
+        if (part == HeapPart::malloc_live || part == HeapPart::malloc_free)
+            return fmt::format("of glibc only, but {} serves malloc: see mapped", name);
+        if (part == HeapPart::mapped) return fmt::format("memory of {}, live and free, and other large mappings", name);
+    }
     switch (part) {
         case HeapPart::malloc_live:
             return "blocks that the program has allocated with malloc";
@@ -60,7 +65,7 @@ std::string gap_text(HeapGap gap) {
         case HeapGap::too_many:
             return "more than the limit";
         case HeapGap::time_limit:
-            return "out of time: the rest is estimated";
+            return "out of time: the rest was estimated or left out";
     }
     return "";
 }
@@ -73,16 +78,9 @@ std::string allocator_line(const Allocator& allocator) {
     return line;
 }
 
-std::string process_text(const ProcessHeap& process, std::size_t top, std::size_t columns) {
+std::string parts_table(const ProcessHeap& process, std::size_t columns) {
     const HeapCensus& census = process.census;
-    std::string text = wrapped(explain_heap(census), columns);
-    text += "\n" +
-            shortened_to(
-                fmt::format("pid {}, {}{}: {} of anonymous memory{}", census.process.pid, name_of(process.role.role),
-                            process.role.rank ? fmt::format(" {}", *process.role.rank) : "", human_size(census.anon),
-                            census.python ? ", Python " + printable(*census.python) : ""),
-                columns) +
-            "\n";
+    std::string text;
     const bool changes = process.earlier.has_value();
     text += left("PART", kName) + right("SIZE", kSize) + right("SHARE", kShare) +
             (changes ? right("CHANGE", kSize + 1) : "") + "\n";
@@ -91,8 +89,29 @@ std::string process_text(const ProcessHeap& process, std::size_t top, std::size_
         std::string line = left(name_of(part), kName) + right(human_size(census.part(part)), kSize) +
                            right(share_text(census.part(part), census.anon), kShare);
         if (changes) line += right(change_text(process.earlier->part(part), census.part(part)), kSize + 1);
-        text += shortened_to(line + "  " + std::string(meaning_of(part)), columns) + "\n";
+        text += shortened_to(line + "  " + meaning_of(part, census.allocator), columns) + "\n";
     }
+    return text;
+}
+
+std::string process_text(const ProcessHeap& process, const HeapReport& report, std::size_t columns) {
+    const HeapCensus& census = process.census;
+    const std::size_t top = report.top;
+    const std::string objects = objects_sentence(process);
+    std::string text = objects.empty() ? "" : wrapped(objects, columns);
+    text += wrapped(explain_heap(census), columns);
+    text += "\n" +
+            shortened_to(
+                fmt::format("pid {}, {}{}: {} of anonymous memory{}", census.process.pid, name_of(process.role.role),
+                            process.role.rank ? fmt::format(" {}", *process.role.rank) : "", human_size(census.anon),
+                            census.python ? ", Python " + printable(*census.python) : ""),
+                columns) +
+            "\n";
+    const std::string tables = objects_text(process, top, report.type, columns);
+    text += tables;
+    // The parts of the heap say nothing about one type.
+    if (report.type && !tables.empty()) return text;
+    text += (tables.empty() ? "" : "\n") + parts_table(process, columns);
     text += shortened_to(allocator_line(census.allocator), columns) + "\n";
     for (std::size_t i = 0; i < std::min(top, census.mappings.size()); ++i) {
         const HeapMapping& mapping = census.mappings[i];
@@ -110,10 +129,16 @@ std::string process_text(const ProcessHeap& process, std::size_t top, std::size_
 }  // namespace
 
 std::string heap_text(const HeapReport& report, std::size_t columns) {
-    const std::size_t width = columns == 0 ? kUsual : std::clamp(columns, kNarrowest, kWidest);
+    const std::size_t width = columns == 0 ? kUsualText : std::clamp(columns, kNarrowestText, kWidestText);
     std::string text;
     for (const ProcessHeap& process : report.processes)
-        text += (text.empty() ? "" : "\n") + process_text(process, report.top, width);
+        text += (text.empty() ? "" : "\n") + process_text(process, report, width);
+    if (report.left_out > 0)
+        text +=
+            wrapped(fmt::format("not read: {} more large process{}. memscope reads the largest of each role and rank, "
+                                "at most {} of a target; --pid reads any process.",
+                                report.left_out, report.left_out == 1 ? "" : "es", kMostCensuses),
+                    width);
     if (const auto since = since_seconds(report))
         text += fmt::format("changes: in the last {}\n", human_duration(Seconds{*since}));
     return text;

@@ -6,7 +6,8 @@
 
 namespace memscope {
 
-// For each process: what is going on in a sentence, its parts as a table, its allocator, what could not be read.
+// For each process: the answer in a sentence, its Python objects and its parts as tables, its allocator, what could not
+// be read.
 std::string heap_text(const HeapReport& report, std::size_t columns);
 
 }  // namespace memscope

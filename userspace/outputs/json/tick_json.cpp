@@ -326,6 +326,7 @@ void write_scope(JsonWriter& json, const ScopeVerdict& verdict) {
     write_grower(json, verdict.grower);
     write_lines(json, verdict.lines);
     write_cause(json, verdict.cause);
+    json.field("holders", or_null(verdict.holders));
 }
 
 // The forecast is about the limit that is reached first. The effective limit, the one with the least headroom, may be

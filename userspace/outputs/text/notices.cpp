@@ -224,6 +224,18 @@ void NoticeWriter::free_memory(const TargetSnapshot& now, std::vector<std::strin
     if (std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
 }
 
+// The same for the containers of Python that have grown: they are known when a leak has had two censuses.
+void NoticeWriter::holders(const TargetSnapshot& now, std::vector<std::string>& lines) {
+    const ScopeVerdict* verdict = now.verdict();
+    if (!verdict || verdict->judgement.verdict != Verdict::leaking) {
+        holders_.erase(now.info.name);
+        return;
+    }
+    if (verdict->holders.empty() || !holders_.insert(now.info.name).second) return;
+    const std::string line = fmt::format("{}: {}", word(Verdict::leaking), verdict->explanation);
+    if (std::ranges::find(lines, line) == lines.end()) lines.push_back(line);
+}
+
 std::vector<std::string> NoticeWriter::target_lines(double time, const TargetSnapshot* before,
                                                     const TargetSnapshot& now) {
     std::vector<std::string> lines;
@@ -247,6 +259,7 @@ std::vector<std::string> NoticeWriter::target_lines(double time, const TargetSna
     }
     verdict(before, now, lines);
     free_memory(now, lines);
+    holders(now, lines);
     gpu_verdicts(before, now, lines);
     std::ranges::move(marks_[now.info.name].lines_at(time, now.memory), std::back_inserter(lines));
     precursors(before, now, lines);
@@ -259,7 +272,8 @@ std::vector<std::string> NoticeWriter::write(const Snapshot* before, const Snaps
         const TargetSnapshot* target = find(&now, entry.first);
         return !target || !target->up;
     });
-    std::erase_if(free_memory_, [&](const std::string& name) { return !find(&now, name); });
+    for (std::set<std::string>* said : {&free_memory_, &holders_})
+        std::erase_if(*said, [&](const std::string& name) { return !find(&now, name); });
     std::vector<std::string> all;
     const auto append = [&](const std::string& name, const std::vector<std::string>& lines) {
         for (const std::string& line : lines) all.push_back(printable(name) + ": " + line);

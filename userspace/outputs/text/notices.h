@@ -43,10 +43,12 @@ class NoticeWriter {
 
   private:
     void free_memory(const TargetSnapshot& now, std::vector<std::string>& lines);
+    void holders(const TargetSnapshot& now, std::vector<std::string>& lines);
     std::vector<std::string> target_lines(double time, const TargetSnapshot* before, const TargetSnapshot& now);
 
     std::map<std::string, LimitMarks> marks_{};  // by name of the target, while it is up
     std::set<std::string> free_memory_{};        // leaking targets of which a line has said that it is free memory
+    std::set<std::string> holders_{};            // leaking targets of which a line has named the holders
 };
 
 // One line when file descriptors run out and one when there are enough again, no matter how many targets are refused in

@@ -2,8 +2,12 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <ctime>
 #include <fmt/format.h>
+#include <map>
+#include <memory>
+#include <new>
 #include <unistd.h>
 
 #include "base/text.h"
@@ -15,6 +19,7 @@
 #include "sources/heap/glibc_tcache.h"
 #include "sources/heap/present_memory.h"
 #include "sources/heap/pymalloc.h"
+#include "sources/heap/python/object_census.h"
 #include "sources/heap/thread_stacks.h"
 #include "sources/proc/procfs.h"
 #include "sources/python/python_finder.h"
@@ -56,7 +61,9 @@ std::optional<StatusSizes> parse_status_sizes(std::string_view status) {
 
 struct PythonFile {
     std::string path{};
-    std::string version{};
+    int version = 0;            // 311
+    std::uint64_t runtime = 0;  // address of _PyRuntime in the process
+    bool debug_build = false;
 };
 
 bool has_name_of_python(std::string_view path) {
@@ -65,12 +72,10 @@ bool has_name_of_python(std::string_view path) {
 }
 
 // Reads the version from the file, because the page of the process with the version may not be present.
-std::optional<int> version_in(const ElfFile& elf) {
-    const auto python = find_python_in(elf);
-    if (!python) return std::nullopt;
-    if (!python->version_address) return python->version_text;
+std::optional<int> version_in(const ElfFile& elf, const PythonElf& python) {
+    if (!python.version_address) return python.version_text;
     for (const bool executable : {false, true}) {
-        const auto offset = offset_in(elf.segments(), *python->version_address, executable);
+        const auto offset = offset_in(elf.segments(), *python.version_address, executable);
         std::uint64_t hex_version = 0;
         const std::string bytes = offset ? elf.read(*offset, sizeof hex_version) : std::string();
         if (bytes.size() != sizeof hex_version) continue;
@@ -79,6 +84,8 @@ std::optional<int> version_in(const ElfFile& elf) {
     }
     return std::nullopt;
 }
+
+bool is_debug_build(const ElfFile& elf) { return elf.find_symbol("_Py_NegativeRefcount").has_value(); }
 
 // The executable or library that contains CPython.
 std::optional<PythonFile> find_python(const SysRoot& root, pid_t pid, const ProcessMaps& maps) {
@@ -93,10 +100,42 @@ std::optional<PythonFile> find_python(const SysRoot& root, pid_t pid, const Proc
         ++tried;
         const auto library = open_mapped_library(root, pid, range);
         if (!library) continue;
-        if (const auto version = version_in(library->elf)) return PythonFile{range.path, python_version_text(*version)};
+        const auto python = find_python_in(library->elf);
+        const auto version = python ? version_in(library->elf, *python) : std::nullopt;
+        if (!version) continue;
+        return PythonFile{.path = range.path,
+                          .version = *version,
+                          .runtime = python->runtime + (range.start - python->load_address),
+                          .debug_build = is_debug_build(library->elf)};
     }
     return std::nullopt;
 }
+
+// Reads files of libraries, whose pages need not be present in the process. Files are opened once.
+class LibraryFiles {
+  public:
+    LibraryFiles(const SysRoot& root, pid_t pid) : root_(root), pid_(pid) {}
+
+    bool read(const MappedRange& range, std::uint64_t offset, std::span<std::byte> into) {
+        constexpr std::size_t kMostFiles = 256;
+        auto known = files_.find(range.path);
+        if (known == files_.end()) {
+            if (files_.size() >= kMostFiles) return false;
+            auto library = open_mapped_library(root_, pid_, range);
+            known = files_.emplace(range.path, library ? std::optional(std::move(library->elf)) : std::nullopt).first;
+        }
+        if (!known->second) return false;
+        const std::string bytes = known->second->read(offset, into.size());
+        std::memcpy(into.data(), bytes.data(), bytes.size());
+        std::fill(into.begin() + static_cast<std::ptrdiff_t>(bytes.size()), into.end(), std::byte{0});
+        return !bytes.empty();
+    }
+
+  private:
+    const SysRoot& root_;
+    pid_t pid_;
+    std::map<std::string, std::optional<ElfFile>> files_{};
+};
 
 // From the text "GNU C Library (...) stable release version 2.36." in the file.
 std::optional<std::string> find_glibc_version(const SysRoot& root, pid_t pid, const ProcessMaps& maps,
@@ -134,6 +173,31 @@ class CensusTaker {
         census_.part(HeapPart::malloc_live).n += heaps_present_ - census_.part(HeapPart::malloc_free).n;
     }
 
+    void read_objects(MemorySource& source) {
+        if (!python_) return;
+        memory_.forget();
+        LibraryFiles files(root_, pid_);
+        const PythonHeap heap{
+            .source = source,
+            .pages = memory_.pages(),
+            .maps = maps_,
+            .runtime = python_->runtime,
+            .version = python_->version,
+            .debug_build = python_->debug_build,
+            .pymalloc = pymalloc_ ? &*pymalloc_ : nullptr,
+            .read_file = [&files](const MappedRange& range, std::uint64_t offset, std::span<std::byte> into) {
+                return files.read(range, offset, into);
+            }};
+        const std::uint64_t runs = memory_.pages().runs().size() * sizeof(HeapRange) * 2;
+        const std::uint64_t most_bytes = budget_.memory.n - std::min(budget_.memory.n / 2, runs);
+        try {
+            census_.objects = std::make_shared<ObjectCensus>(
+                take_object_census(heap, most_bytes, ReadDeadline(budget_.objects_time), census_.incomplete));
+        } catch (const std::bad_alloc&) {  // the parts are complete, and they are kept
+            count(HeapGap::too_many);
+        }
+    }
+
   private:
     void count(HeapGap gap, std::uint64_t times = 1) {
         if (times > 0) census_.incomplete[gap] += times;
@@ -149,11 +213,14 @@ class CensusTaker {
         }
         const auto version = find_glibc_version(root_, pid_, maps_, paths.front());
         const auto number = version ? parse_glibc_version(*version) : std::nullopt;
+        bool late = false;
         for (int i = 0; i < kTries && !glibc_ && !deadline_.has_passed(); ++i) {
             memory_.forget();
-            glibc_ = find_glibc_malloc(read_library_data(memory_, maps_, paths.front()), number, memory_, maps_,
-                                       deadline_.sooner(deadline_.left() * 0.3));
+            const ReadDeadline limit = deadline_.sooner(deadline_.left() * 0.3);
+            glibc_ = find_glibc_malloc(read_library_data(memory_, maps_, paths.front()), number, memory_, maps_, limit);
+            late = limit.has_passed();
         }
+        count(HeapGap::time_limit, late && !glibc_ ? 1 : 0);
         memory_.forget();
         if (glibc_ && glibc_->was_used()) glibc_version_ = version;
     }
@@ -162,17 +229,21 @@ class CensusTaker {
         std::vector<LibraryData> libraries;
         for (const std::string& path : thread_library_paths(maps_))
             for (LibraryData& each : read_library_data(memory_, maps_, path)) libraries.push_back(std::move(each));
-        threads_ = find_threads(libraries, memory_, deadline_.sooner(deadline_.left() * 0.2));
+        GlibcThreads threads = find_threads(libraries, memory_, deadline_.sooner(deadline_.left() * 0.2));
+        count(HeapGap::too_many, threads.cut_off ? 1 : 0);
+        count(HeapGap::time_limit, threads.late ? 1 : 0);
+        threads_ = std::move(threads.all);
     }
 
     void read_python(AllocatorName allocator) {
-        const auto python = find_python(root_, pid_, maps_);
+        const auto& python = python_ = find_python(root_, pid_, maps_);
         if (!python) return;
-        census_.python = python->version;
+        census_.python = python_version_text(python->version);
         const auto heads = allocator == AllocatorName::glibc ? MallocHeads::glibc : MallocHeads::unknown;
         memory_.forget();
-        pymalloc_ = read_pymalloc(read_library_data(memory_, maps_, python->path), heads, memory_,
-                                  deadline_.sooner(deadline_.left() * 0.3));
+        const ReadDeadline limit = deadline_.sooner(deadline_.left() * 0.3);
+        pymalloc_ = read_pymalloc(read_library_data(memory_, maps_, python->path), heads, memory_, limit);
+        count(HeapGap::time_limit, limit.has_passed() ? 1 : 0);
         if (!pymalloc_) return;
         count(HeapGap::torn, pymalloc_->unread_pools);
         count(HeapGap::not_present, pymalloc_->absent_pools);
@@ -182,6 +253,10 @@ class CensusTaker {
         if (!glibc_ || !glibc_->was_used()) return;
         memory_.forget();
         const TcacheChunks tcaches = find_tcaches(*glibc_, threads_, memory_, deadline_.sooner(deadline_.left() * 0.2));
+        count(HeapGap::torn, tcaches.torn);
+        count(HeapGap::not_present, tcaches.absent);
+        count(HeapGap::too_many, tcaches.cut_off);
+        count(HeapGap::time_limit, tcaches.late ? 1 : 0);
         memory_.forget();
         const FreeLimits limits{.deadline = deadline_.sooner(deadline_.left() * 0.7),
                                 .most_chunks = budget_.memory.n / 8 / 16};
@@ -288,6 +363,7 @@ class CensusTaker {
     std::optional<std::string> glibc_version_{};
     std::vector<GlibcThread> threads_{};
     std::optional<Pymalloc> pymalloc_{};
+    std::optional<PythonFile> python_{};
     std::uint64_t heaps_present_ = 0;  // of arenas
     std::uint64_t malloc_free_ = 0;
 };
@@ -331,7 +407,9 @@ Result<HeapCensus> take_heap_census(const SysRoot& root, pid_t pid, const HeapBu
     if (!source) return source.error();
     PresentMemory memory(*source, reading->pages);
     const auto environ = read_file_at(*process, "environ", kEnvironLimit);
-    CensusTaker(root, pid, budget, deadline, *maps, memory, census).take(environ ? *environ : std::string());
+    CensusTaker taker(root, pid, budget, deadline, *maps, memory, census);
+    taker.take(environ ? *environ : std::string());
+    if (budget.objects) taker.read_objects(*source);
 
     // A process that exits loses its memory during the census, and its parts would be wrong.
     if (!read_status_sizes(*process)) return gone();

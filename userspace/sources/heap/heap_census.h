@@ -12,6 +12,8 @@ namespace memscope {
 struct HeapBudget {
     Seconds time{5};                         // of the wall clock; then the rest is left out and counted
     Bytes memory{std::uint64_t{160} << 20};  // for copies of the process's memory
+    bool objects = false;                    // reads the Python objects, too
+    Seconds objects_time{10};                // for them, after the parts
 };
 
 // Reads the heap of a process from outside: nothing is stopped or written, and only resident pages are read. A process

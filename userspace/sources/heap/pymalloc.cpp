@@ -14,12 +14,7 @@ struct ArenaEntry {  // struct arena_object
     std::uint32_t free_pools, total_pools;
     std::uint64_t free_list, next, previous;
 };
-struct PoolHead {  // struct pool_header
-    std::uint32_t used, unused;
-    std::uint64_t free_block, next, previous;
-    std::uint32_t arena_index, size_index, next_offset, last_offset;
-};
-static_assert(sizeof(ArenaEntry) == 48 && sizeof(PoolHead) == 48);
+static_assert(sizeof(ArenaEntry) == 48);
 
 bool is_unused(const ArenaEntry& entry) { return entry.address == 0 && entry.next % 16 == 0; }
 
@@ -34,17 +29,18 @@ bool is_allocated(const ArenaEntry& entry, const PresentPages& pages) {
            pages.bytes_in({entry.address, entry.address + (std::uint64_t{1} << 20)}) > 0;
 }
 
-std::uint64_t block_size(const PoolHead& head) { return (std::uint64_t{head.size_index} + 1) * 16; }
+}  // namespace
 
-// The last offset and one block give the size of the pool. 0: this is not the head of a pool.
-std::uint64_t pool_size(const PoolHead& head) {
+// The last offset and one block give the size of the pool.
+std::uint64_t PoolHead::pool_size() const {
     constexpr std::uint32_t kSizeClasses = 32;
-    if (head.size_index >= kSizeClasses) return 0;
-    const std::uint64_t block = block_size(head), pool = head.last_offset + block;
-    const bool sound =
-        head.next_offset >= sizeof head && head.next_offset <= pool && (head.next_offset - sizeof head) % block == 0;
+    if (size_index >= kSizeClasses) return 0;
+    const std::uint64_t block = block_size(), pool = last_offset + block;
+    const bool sound = next_offset >= sizeof *this && next_offset <= pool && (next_offset - sizeof *this) % block == 0;
     return sound && (pool == kPool || pool == kSmallPool) ? pool : 0;
 }
+
+namespace {
 
 class PymallocReader {
   public:
@@ -128,7 +124,7 @@ class PymallocReader {
     std::uint64_t pool_size_of(std::uint64_t first_arena) {
         for (const std::uint64_t size : {kPool, kSmallPool}) {
             const auto head = memory_.get<PoolHead>(rounded_up(first_arena, size));
-            if (head && pool_size(*head) == size && head->arena_index == 0) return size;
+            if (head && head->pool_size() == size && head->arena_index == 0) return size;
         }
         return 0;
     }
@@ -164,12 +160,12 @@ class PymallocReader {
     }
     void count(const PoolHead& head, std::uint64_t present) {
         const bool never_used = head.size_index == 0 && head.last_offset == 0 && head.used == 0;
-        if (never_used || (pool_size(head) == found_.pool_size && head.used == 0)) {
+        if (never_used || (head.pool_size() == found_.pool_size && head.used == 0)) {
             found_.free_pools += present;
             return;
         }
-        const std::uint64_t block = block_size(head), blocks = (found_.pool_size - sizeof head) / block;
-        if (pool_size(head) != found_.pool_size || head.used > blocks) {
+        const std::uint64_t block = head.block_size(), blocks = (found_.pool_size - sizeof head) / block;
+        if (head.pool_size() != found_.pool_size || head.used > blocks) {
             ++found_.unread_pools;
             return;
         }

@@ -8,6 +8,16 @@
 
 namespace memscope {
 
+struct PoolHead {  // struct pool_header
+    std::uint32_t used, unused;
+    std::uint64_t free_block, next, previous;
+    std::uint32_t arena_index, size_index, next_offset, last_offset;
+
+    std::uint64_t block_size() const { return (std::uint64_t{size_index} + 1) * 16; }
+    std::uint64_t pool_size() const;  // 0: this is not the head of a pool
+};
+static_assert(sizeof(PoolHead) == 48);
+
 // CPython's own allocator for objects of at most 512 bytes. Bytes count resident pages only.
 struct Pymalloc {
     std::uint64_t pool_size = 0;

@@ -50,22 +50,23 @@ bool follow(std::uint64_t head, std::uint64_t first, PresentMemory& memory, cons
 
 }  // namespace
 
-std::vector<GlibcThread> find_threads(std::span<const LibraryData> libraries, PresentMemory& memory,
-                                      const ReadDeadline& deadline) {
-    std::vector<GlibcThread> all;
+GlibcThreads find_threads(std::span<const LibraryData> libraries, PresentMemory& memory, const ReadDeadline& deadline) {
+    GlibcThreads threads;
     std::unordered_set<std::uint64_t> known;
     for (const LibraryData& library : libraries)
-        for (std::size_t i = 0; i + 1 < library.words.size() && all.size() < kMostThreads; ++i) {
-            if (deadline.has_passed()) return all;
+        for (std::size_t i = 0; i + 1 < library.words.size() && threads.all.size() < kMostThreads; ++i) {
+            if (deadline.has_passed()) break;
             const std::uint64_t head = library.address(i), first = library.words[i];
             if (first == head || first % 8 != 0 || library.words[i + 1] % 8 != 0) continue;
             if (!memory.pages().contains(first)) continue;
             std::vector<GlibcThread> found;
             if (!follow(head, first, memory, deadline, found)) continue;
             for (const GlibcThread& thread : found)
-                if (known.insert(thread.node).second) all.push_back(thread);
+                if (known.insert(thread.node).second) threads.all.push_back(thread);
         }
-    return all;
+    threads.cut_off = threads.all.size() >= kMostThreads;
+    threads.late = deadline.has_passed();
+    return threads;
 }
 
 }  // namespace memscope

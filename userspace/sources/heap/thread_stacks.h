@@ -14,9 +14,14 @@ struct GlibcThread {
     HeapRange stack{};       // empty for the main thread
 };
 
+struct GlibcThreads {
+    std::vector<GlibcThread> all{};
+    bool cut_off = false;  // there are more threads than the limit
+    bool late = false;     // the deadline passed: threads are missing
+};
+
 // Finds the threads in the lists that glibc keeps: their heads are in the data of ld.so (2.34 and later) or of
 // libpthread. A node is {next, previous, tid}, and the stack that contains it follows as {start, size}.
-std::vector<GlibcThread> find_threads(std::span<const LibraryData> libraries, PresentMemory& memory,
-                                      const ReadDeadline& deadline);
+GlibcThreads find_threads(std::span<const LibraryData> libraries, PresentMemory& memory, const ReadDeadline& deadline);
 
 }  // namespace memscope

@@ -76,6 +76,12 @@ Bytes approximate_size(const Snapshot& snapshot) {
                target.memory.candidates.capacity() * sizeof(LimitCandidate) +
                target.roles.size() * (sizeof(RoleKey) + sizeof(RoleTotals) + kNode) +
                target.counters.size() * (sizeof(RoleKey) + sizeof(RoleCounters) + kNode);
+        for (const ProcessHeap& heap : target.heap) {
+            sum += sizeof(ProcessHeap);
+            if (heap.held)
+                for (const HolderChange& change : heap.held->holders)
+                    sum += sizeof(HolderChange) + change.holder.path.capacity() + change.holder.element.capacity();
+        }
         for (const ScopeVerdict& verdict : target.verdicts)
             sum += sizeof(ScopeVerdict) + verdict.explanation.capacity() + kNode;
     }

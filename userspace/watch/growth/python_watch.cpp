@@ -11,6 +11,9 @@ namespace {
 
 constexpr std::uint64_t kPatienceNs = 3'000'000'000;
 constexpr long kAgainNs = 10'000'000;
+// Times until the next check of a process that has no CPython mapped. The dynamic loader may not have mapped it yet, or
+// a program that embeds Python loads it later.
+constexpr std::uint64_t kWithoutNs[] = {20'000'000, 200'000'000, 800'000'000, 2'000'000'000};
 constexpr std::size_t kMostWaiting = 4096;
 constexpr std::size_t kMostPerTurn = 32;  // a check costs about 0.1 ms
 
@@ -31,15 +34,22 @@ void PythonWatch::arm(bool on) {
 
 // Takes the result of the check that is under way, if it has arrived. Starts a check if none is under way.
 bool PythonWatch::is_over(Waiting& waiting, std::uint64_t now_ns) {
+    if (now_ns < waiting.due_ns) return false;
     if (waiting.number == 0) waiting.number = ++looks_;
     const auto search = reads_->quick.ask(PythonJob{.pid = waiting.process.pid, .number = waiting.number});
     if (!search) return false;
     waiting.number = 0;
-    waiting.not_read = !*search && was_not_read(search->error());
-    if (!*search) return !waiting.not_read;
+    waiting.at_tick = !*search && was_not_read(search->error());
+    if (!*search) return !waiting.at_tick;
     if (!std::exchange(waiting.answered, true)) waiting.until_ns = now_ns + kPatienceNs;
     if ((*search)->outcome == PythonSearch::Outcome::found)
         (void)stacks_.set_python(waiting.process.pid, (*search)->layout);
+    if ((*search)->outcome == PythonSearch::Outcome::none && waiting.without < std::size(kWithoutNs)) {
+        waiting.at_tick = waiting.without > 0;  // the timer is not kept for the later checks
+        waiting.due_ns = now_ns + kWithoutNs[waiting.without++];
+        waiting.answered = false;
+        return false;
+    }
     return (*search)->outcome != PythonSearch::Outcome::starting || now_ns >= waiting.until_ns;
 }
 
@@ -51,7 +61,7 @@ void PythonWatch::look_at(const ProcessId& process) {
         return;
     }
     waiting_[process.pid] = waiting;
-    if (!waiting.not_read) arm(true);
+    if (!waiting.at_tick) arm(true);
 }
 
 void PythonWatch::look_again() {
@@ -60,13 +70,14 @@ void PythonWatch::look_again() {
     const std::uint64_t now = read_clock().boot_ns;
     std::size_t looked = 0;
     auto at = waiting_.lower_bound(next_);
-    for (std::size_t left = waiting_.size(); left > 0 && looked < kMostPerTurn; --left, ++looked) {
+    for (std::size_t left = waiting_.size(); left > 0 && looked < kMostPerTurn; --left) {
         if (at == waiting_.end()) at = waiting_.begin();
+        if (now >= at->second.due_ns) ++looked;
         const bool over = is_over(at->second, now);
         at = over ? waiting_.erase(at) : std::next(at);
     }
     next_ = at == waiting_.end() ? 0 : at->first;
-    arm(std::ranges::any_of(waiting_, [](const auto& each) { return !each.second.not_read; }));
+    arm(std::ranges::any_of(waiting_, [](const auto& each) { return !each.second.at_tick; }));
 }
 
 }  // namespace memscope

@@ -8,8 +8,8 @@
 
 namespace memscope {
 
-// Finds the processes that run Python and passes the layout of the interpreter to the BPF programs. An interpreter
-// initializes itself some time after the exec, so a process is checked repeatedly for a few seconds.
+// Finds the processes that run Python and passes the layout of the interpreter to the BPF programs. An interpreter is
+// mapped and initializes itself some time after the exec, so a process is checked repeatedly for a few seconds.
 class PythonWatch {
   public:
     PythonWatch(std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks, bool on);
@@ -23,9 +23,11 @@ class PythonWatch {
     struct Waiting {
         ProcessId process{};
         std::uint64_t until_ns = 0;  // boot clock
+        std::uint64_t due_ns = 0;    // boot clock: no check before
         std::uint64_t number = 0;    // of the check that is under way; 0: none
         bool answered = false;       // the first check is done, and until_ns is set
-        bool not_read = false;       // the last check could not read the process: the next tick checks again
+        bool at_tick = false;        // the next check is made by a tick, not by the timer
+        std::size_t without = 0;     // checks that found no CPython
     };
 
     bool is_over(Waiting& waiting, std::uint64_t now_ns);

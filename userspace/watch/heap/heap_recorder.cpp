@@ -8,8 +8,8 @@
 namespace memscope {
 namespace {
 
-// Longer than the helper's deadline for one census, because several may be wanted.
-constexpr std::chrono::seconds kPatience{30};
+// Longer than the time limit of one census, because several may be wanted.
+constexpr std::chrono::seconds kPatience{75};
 constexpr std::size_t kMostRequests = 64;
 
 const TrackedProcess* find(const ProcessTable::Living& living, const ProcessId& process) {
@@ -57,7 +57,7 @@ void HeapRecorder::begin_next(Seconds now, const ProcessTable::Living& living) {
     if (request) {
         const TrackedProcess* process = find(living, request->process);
         if (!process) return answer(request, ended(request->process));
-        current_ = Current{.job = {.pid = request->process.pid, .number = ++jobs_},
+        current_ = Current{.job = {.pid = request->process.pid, .number = ++jobs_, .objects = true},
                            .process = request->process,
                            .anon = anon_of(*process),
                            .request = request};
@@ -65,9 +65,11 @@ void HeapRecorder::begin_next(Seconds now, const ProcessTable::Living& living) {
     }
     if (schedule_.waiting() == 0) return;
     schedule_.keep_only([&](const ProcessId& process) { return find(living, process) != nullptr; });
+    std::erase_if(reported_, [&](const ProcessId& process) { return !find(living, process); });
     if (const auto wish = schedule_.next(now))
-        current_ =
-            Current{.job = {.pid = wish->process.pid, .number = ++jobs_}, .process = wish->process, .anon = wish->anon};
+        current_ = Current{.job = {.pid = wish->process.pid, .number = ++jobs_, .objects = wish->objects},
+                           .process = wish->process,
+                           .anon = wish->anon};
 }
 
 // False: the helper has not answered yet.
@@ -76,7 +78,9 @@ bool HeapRecorder::finish(Seconds now, const ProcessTable::Living& living) {
     if (!answered) return false;
     const Current done = *std::exchange(current_, std::nullopt);
     // A failed census has used time, too.
-    schedule_.took(now, done.process, done.anon, *answered ? (**answered).taken : schedule_.estimate(done.anon));
+    const bool objects = *answered ? (**answered).objects != nullptr : done.job.objects;
+    schedule_.took(now, done.process, done.anon,
+                   *answered ? (**answered).taken : schedule_.estimate(done.anon, objects), objects);
     // A process that lives from the question to the answer has kept its pid, so the census is of this process.
     if (!find(living, done.process)) *answered = ended(done.process);
     if (*answered) {
@@ -84,7 +88,11 @@ bool HeapRecorder::finish(Seconds now, const ProcessTable::Living& living) {
         complete_(**answered);
         taken_.push_back(**answered);
     }
-    if (done.request) answer(done.request, std::move(*answered));
+    if (done.request)
+        answer(done.request, std::move(*answered));
+    else if (!*answered && answered->error().code == std::errc::not_enough_memory &&
+             reported_.insert(done.process).second)
+        troubles_.push_back(answered->error());
     return true;
 }
 

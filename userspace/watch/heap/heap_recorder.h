@@ -6,6 +6,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "analysis/heap/census_schedule.h"
@@ -32,6 +33,10 @@ class HeapRecorder {
     void pump(Seconds now, const ProcessTable::Living& living);
     // The censuses that have been taken since the last call.
     std::vector<HeapCensus> take_taken() { return std::exchange(taken_, {}); }
+
+    // Censuses that memscope wanted by itself and that needed more memory than the helper may use, once for each
+    // process. Other failures are reported by the helper's ProcessReader, or mean that the process has ended.
+    std::vector<Error> take_troubles() { return std::exchange(troubles_, {}); }
 
     int fd() const { return asked_.get(); }  // readable when another thread has asked for a census
 
@@ -61,6 +66,8 @@ class HeapRecorder {
     CensusSchedule schedule_;
     std::optional<Current> current_{};
     std::vector<HeapCensus> taken_{};
+    std::vector<Error> troubles_{};
+    std::set<ProcessId> reported_{};  // processes in `troubles_`, now or before
     std::uint64_t jobs_ = 0;
 
     Fd asked_;  // an eventfd

@@ -3,38 +3,196 @@
 #include <algorithm>
 #include <utility>
 
+#include "analysis/heap/held_objects.h"
+#include "analysis/heap/object_growth.h"
+
 namespace memscope {
+namespace {
+
+const Process* find(const TargetSnapshot& out, const ProcessId& id) {
+    const auto process =
+        std::ranges::lower_bound(out.processes, id.pid, {}, [](const Process& each) { return each.task.id.pid; });
+    return process != out.processes.end() && process->task.id == id ? &*process : nullptr;
+}
+
+const Process* find(const TargetSnapshot& out, pid_t pid) {
+    const auto process =
+        std::ranges::lower_bound(out.processes, pid, {}, [](const Process& each) { return each.task.id.pid; });
+    return process != out.processes.end() && process->task.id.pid == pid ? &*process : nullptr;
+}
+
+// Only DataLoader workers of one loader do the same work. Ranks and helpers do not.
+bool is_mate(const Process& a, const Process& b) {
+    return a.role == Role::dataloader_worker && a.task.id != b.task.id &&
+           are_alike({a.role, a.rank}, a.own_anon(), {b.role, b.rank}, b.own_anon());
+}
+
+// The process that holds most memory of that GPU.
+const Process* most_on(const TargetSnapshot& out, const GpuId& gpu) {
+    const Process* most = nullptr;
+    Bytes largest;
+    if (!out.gpu) return nullptr;
+    for (const auto& [pid, held] : out.gpu->processes) {
+        const auto use = held.devices.find(gpu);
+        if (use == held.devices.end()) continue;
+        const Bytes used = std::max(use->second.used.value_or(Bytes{}), use->second.reserved_total());
+        const Process* process = find(out, pid);
+        if (process && (!most || used > largest)) {
+            most = process;
+            largest = used;
+        }
+    }
+    return most;
+}
+
+// The processes that grow, by the verdicts that say so.
+std::vector<const Process*> growing(const TargetSnapshot& out) {
+    std::vector<const Process*> processes;
+    for (const ScopeVerdict& verdict : out.verdicts) {
+        if (verdict.judgement.verdict != Verdict::leaking && verdict.scope != VerdictScope::target) continue;
+        const Process* process = verdict.scope == VerdictScope::gpu ? most_on(out, verdict.gpu)
+                                 : verdict.grower                   ? find(out, verdict.grower->pid)
+                                                                    : nullptr;
+        if (process && std::ranges::find(processes, process) == processes.end()) processes.push_back(process);
+    }
+    return processes;
+}
+
+bool leaks(const TargetSnapshot& out) {
+    return std::ranges::any_of(out.verdicts, [](const ScopeVerdict& verdict) {
+        return verdict.scope != VerdictScope::pinned && verdict.judgement.verdict == Verdict::leaking;
+    });
+}
+
+}  // namespace
 
 void TargetHeap::add(HeapCensus census) {
     const ProcessId process = census.process;
-    if (const auto found = kept_.find(process); found != kept_.end()) {
+    auto found = kept_.find(process);
+    if (found != kept_.end()) {
         found->second.earlier = std::exchange(found->second.census, std::move(census));
+    } else {
+        if (kept_.size() >= kMostProcesses)
+            kept_.erase(
+                std::ranges::min_element(kept_, {}, [](const auto& entry) { return entry.second.census.time; }));
+        found = kept_.emplace(process, Kept{.census = std::move(census)}).first;
+    }
+    add_objects(found->second);
+}
+
+void TargetHeap::add_objects(Kept& kept) {
+    if (!kept.census.objects) return;
+    if (kept.census.objects->refusal != ObjectsRefusal::none) {
+        if (!kept.held) kept.held = held_objects(kept.census, nullptr);
         return;
     }
-    if (kept_.size() >= kMostProcesses)
-        kept_.erase(std::ranges::min_element(kept_, {}, [](const auto& entry) { return entry.second.census.time; }));
-    kept_.emplace(process, Kept{.census = std::move(census)});
+    kept.with_objects = std::make_shared<const HeapCensus>(kept.census);
+    // A census whose time limit was reached explains nothing, and is no baseline.
+    if (!has_sizes(kept.census) && kept.held && kept.held->over) return;
+    if (rebase_.erase(kept.census.process) > 0 || (kept.baseline && !has_sizes(*kept.baseline))) kept.baseline.reset();
+    kept.held = held_objects(kept.census, kept.baseline.get());
+    if (!kept.baseline) kept.baseline = kept.with_objects;
 }
 
 void TargetHeap::describe(TargetSnapshot& out) {
     std::erase_if(kept_, [&](const auto& entry) {
-        const auto process = std::ranges::lower_bound(out.processes, entry.first.pid, {},
-                                                      [](const Process& each) { return each.task.id.pid; });
-        if (process == out.processes.end() || process->task.id != entry.first) return true;
-        out.heap.push_back(
-            {.role = {process->role, process->rank}, .census = entry.second.census, .earlier = entry.second.earlier});
+        const Process* process = find(out, entry.first);
+        if (!process) return true;
+        const Kept& kept = entry.second;
+        ProcessHeap& heap = out.heap.emplace_back(ProcessHeap{.role = {process->role, process->rank},
+                                                              .census = kept.census,
+                                                              .earlier = kept.earlier,
+                                                              .held = kept.held,
+                                                              .with_objects = kept.with_objects});
+        if (heap.held)
+            heap.held->alike = static_cast<std::uint64_t>(
+                std::ranges::count_if(out.processes, [&](const Process& each) { return is_mate(*process, each); }));
         return false;
     });
+    std::erase_if(rebase_, [&](const ProcessId& id) { return !find(out, id); });
     std::ranges::stable_sort(out.heap,
                              [](const ProcessHeap& a, const ProcessHeap& b) { return a.census.anon > b.census.anon; });
 }
 
+// The process whose objects are read instead: a worker that is alike and was read before, because its next census then
+// has a difference.
+const Process* TargetHeap::stand_in(const Process& process, const TargetSnapshot& out) const {
+    const auto own = kept_.find(process.task.id);
+    if (own != kept_.end() && own->second.with_objects) return &process;
+    for (const auto& [id, kept] : kept_) {
+        const Process* other = find(out, id);
+        if (kept.with_objects && other && is_mate(process, *other)) return other;
+    }
+    return &process;
+}
+
+// True if a process that grows has one census with objects, but no earlier one to compare it with.
+bool TargetHeap::lacks_difference(const TargetSnapshot& out) const {
+    return std::ranges::any_of(growing(out), [&](const Process* process) {
+        const auto kept = kept_.find(stand_in(*process, out)->task.id);
+        return kept != kept_.end() && kept->second.with_objects && !kept->second.held->over;
+    });
+}
+
 std::vector<CensusWish> TargetHeap::wishes(Seconds now, const TargetSnapshot& out) {
-    const CensusTrigger::Reason reason = trigger_.look_at(now, out);
-    if (reason == CensusTrigger::Reason::none) return {};
+    using Reason = CensusTrigger::Reason;
+    Reason reason = trigger_.look_at(now, out);
+    if (reason == Reason::none && leaks(out) && lacks_difference(out)) reason = Reason::urgent;
+    if (reason == Reason::none) return {};
     std::vector<CensusWish> wishes = largest_processes(out.processes);
-    for (CensusWish& wish : wishes) wish.urgent = reason == CensusTrigger::Reason::urgent;
+    for (CensusWish& wish : wishes) {
+        wish.urgent = reason != Reason::warmup_ended;
+        wish.objects = reason == Reason::warmup_ended;
+    }
+    if (reason == Reason::warmup_ended) {
+        for (const CensusWish& wish : wishes) rebase_.insert(wish.process);
+        return wishes;
+    }
+    std::vector<ProcessId> read;
+    for (const Process* process : growing(out)) read.push_back(stand_in(*process, out)->task.id);
+    if (read.empty() && !wishes.empty()) read.push_back(wishes.front().process);
+    for (const ProcessId& id : read) {
+        const Process& process = *find(out, id);
+        auto wish = std::ranges::find(wishes, id, &CensusWish::process);
+        if (wish == wishes.end())
+            wish = wishes.insert(wishes.end(), CensusWish{.process = id, .anon = process.own_anon(), .urgent = true});
+        wish->objects = true;
+        wish->always = reason == Reason::leak_found;
+    }
     return wishes;
+}
+
+Bytes TargetHeap::objects_size() const {
+    Bytes sum;
+    for (const auto& [id, kept] : kept_) {
+        if (kept.with_objects) sum += approximate_size(*kept.with_objects->objects);
+        if (kept.baseline && kept.baseline != kept.with_objects) sum += approximate_size(*kept.baseline->objects);
+    }
+    return sum;
+}
+
+std::map<ProcessId, TargetHeap::Kept>::iterator TargetHeap::find_oldest_objects() {
+    auto oldest = kept_.end();
+    for (auto kept = kept_.begin(); kept != kept_.end(); ++kept)
+        if (kept->second.with_objects &&
+            (oldest == kept_.end() || kept->second.with_objects->time < oldest->second.with_objects->time))
+            oldest = kept;
+    return oldest;
+}
+
+std::optional<double> TargetHeap::oldest_objects() {
+    const auto oldest = find_oldest_objects();
+    return oldest == kept_.end() ? std::nullopt : std::optional(oldest->second.with_objects->time);
+}
+
+void TargetHeap::drop_oldest_objects() {
+    const auto oldest = find_oldest_objects();
+    if (oldest == kept_.end()) return;
+    Kept& kept = oldest->second;
+    kept.with_objects.reset();
+    kept.baseline.reset();
+    kept.census.objects.reset();
+    if (kept.earlier) kept.earlier->objects.reset();
 }
 
 }  // namespace memscope

@@ -1,5 +1,8 @@
 #pragma once
 #include <map>
+#include <memory>
+#include <optional>
+#include <set>
 #include <vector>
 
 #include "analysis/heap/census_schedule.h"
@@ -7,7 +10,9 @@
 
 namespace memscope {
 
-// The latest heap census of each process of one target, and when the next ones are wanted.
+// The latest heap census of each process of one target, and when the next ones are wanted. Of the censuses with Python
+// objects it keeps two of each process: the latest, and the first one after the warm-up, so that a difference covers
+// the whole time of a leak.
 class TargetHeap {
   public:
     // `while_leaking`: see CensusTrigger.
@@ -16,8 +21,12 @@ class TargetHeap {
     void add(HeapCensus census);
     // Fills in `heap`. Drops the censuses of processes that are gone.
     void describe(TargetSnapshot& out);
-    // The censuses that are wanted because of this tick. `out` has its processes, verdicts and precursors.
+    // The censuses that are wanted because of this tick. `out` has its processes, heap, verdicts and precursors.
     std::vector<CensusWish> wishes(Seconds now, const TargetSnapshot& out);
+
+    Bytes objects_size() const;              // memory of the censuses with objects
+    std::optional<double> oldest_objects();  // time of the oldest latest census with objects
+    void drop_oldest_objects();              // keeps its summary
 
   private:
     static constexpr std::size_t kMostProcesses = 16;  // a user can ask for any process; the oldest census is dropped
@@ -25,8 +34,18 @@ class TargetHeap {
     struct Kept {
         HeapCensus census{};
         std::optional<HeapCensus> earlier{};
+        std::shared_ptr<const HeapCensus> baseline{};      // with objects; null: there is none yet
+        std::shared_ptr<const HeapCensus> with_objects{};  // the latest one; null: there is none
+        std::optional<HeldObjects> held{};
     };
+
+    void add_objects(Kept& kept);
+    std::map<ProcessId, Kept>::iterator find_oldest_objects();
+    const Process* stand_in(const Process& process, const TargetSnapshot& out) const;
+    bool lacks_difference(const TargetSnapshot& out) const;
+
     std::map<ProcessId, Kept> kept_{};
+    std::set<ProcessId> rebase_{};  // the next census with objects becomes the baseline
     CensusTrigger trigger_;
 };
 

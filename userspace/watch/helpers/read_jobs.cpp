@@ -1,7 +1,9 @@
 #include "watch/helpers/read_jobs.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <linux/magic.h>
+#include <malloc.h>
 #include <new>
 #include <sys/resource.h>
 #include <sys/vfs.h>
@@ -25,7 +27,7 @@ namespace {
 constexpr Seconds kQuickDeadline{2};     // far more than any of these jobs takes if no process blocks it
 constexpr Seconds kSlowDeadline{10};     // the symbols of a large library on a slow file system
 constexpr Seconds kRequestDeadline{15};  // requests for growth wait for one another
-constexpr Seconds kHeapDeadline{8};      // a census ends by itself after HeapBudget::time
+constexpr Seconds kHeapDeadline{20};     // a census ends by itself after HeapBudget::time and objects_time
 constexpr std::uint64_t kHeapMemory = std::uint64_t{256} << 20;
 constexpr Seconds kStartPatience{1};
 constexpr Seconds kPatience{0.1};  // the longest time that a tick waits at once
@@ -211,10 +213,20 @@ class Helper {
 
     Result<HeapCensus> answer_to(const HeapJob& job) const {
         try {
-            return take_heap_census(root_, job.pid, HeapBudget{});
-        } catch (const std::bad_alloc&) {  // the memory of the helper is limited
-            return system_error(ENOMEM, "take a heap census");
+            return take_heap_census(root_, job.pid, HeapBudget{.objects = job.objects});
+        } catch (const std::bad_alloc&) {
+            return system_error(ENOMEM,
+                                fmt::format("take a heap census of process {} with the {} that a helper process "
+                                            "may use",
+                                            job.pid, human_size(memory_limit())));
         }
+    }
+
+    // See limit_memory().
+    static Bytes memory_limit() {
+        rlimit limit{};
+        (void)::getrlimit(RLIMIT_AS, &limit);
+        return Bytes{limit.rlim_cur};
     }
 
     // Empty if the process has ended.
@@ -238,6 +250,8 @@ void limit_memory(const SysRoot& root) {
     const rlim_t most = std::max(kHeapMemory, own + HeapBudget{}.memory.n + (std::uint64_t{32} << 20));
     const rlimit limit{most, most};
     (void)::setrlimit(RLIMIT_AS, &limit);
+    // Large blocks are mapped one by one and go back at once. Otherwise malloc keeps them when they are freed.
+    (void)::mallopt(M_MMAP_THRESHOLD, 256 << 10);
 }
 
 }  // namespace

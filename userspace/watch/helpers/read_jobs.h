@@ -162,7 +162,8 @@ struct HeapJob {  // a census of the heap; only for ReadHelpers::heap
     using Answer = HeapCensus;
     pid_t pid = 0;
     std::uint64_t number = 0;
-    auto fields() { return std::tie(pid, number); }
+    bool objects = false;  // also of Python objects
+    auto fields() { return std::tie(pid, number, objects); }
     pid_t asked_of() const { return pid; }
 };
 

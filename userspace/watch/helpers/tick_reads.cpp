@@ -1,8 +1,7 @@
 #include "watch/helpers/tick_reads.h"
 
-#include <map>
-
 #include "base/not_read.h"
+#include "sources/proc/shm.h"
 
 namespace memscope {
 namespace {
@@ -12,14 +11,6 @@ constexpr std::size_t kMostDetailsPerTick = 1000;
 constexpr std::uint64_t kShmEveryNs = 5'000'000'000;
 
 DetailsJob details_of(const TrackedProcess& process) { return {.id = process.task.id, .number = process.exec_count}; }
-
-std::map<std::uint64_t, pid_t> mount_namespaces(const std::vector<Process>& processes) {
-    std::map<std::uint64_t, pid_t> namespaces;
-    for (const Process& process : processes)
-        if (process.task.mount_namespace != 0)
-            namespaces.try_emplace(process.task.mount_namespace, process.task.id.pid);
-    return namespaces;
-}
 
 }  // namespace
 
@@ -63,6 +54,10 @@ const std::optional<ShmUsage>& ShmUsageReader::read(ProcessReader& reader, const
     job_ = {};
     usage_ = *usage ? **usage : std::nullopt;
     read_ns_ = now_ns;
+    if (*usage)
+        reported_ = false;
+    else if (!was_not_read(usage->error()) && !std::exchange(reported_, true))
+        trouble_ = usage->error();
     return usage_;
 }
 

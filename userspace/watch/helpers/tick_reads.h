@@ -1,6 +1,7 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "model/processes/process_table.h"
@@ -29,9 +30,14 @@ class ShmUsageReader {
     // The last known usage. `processes` are those of the target.
     const std::optional<ShmUsage>& read(ProcessReader& reader, const std::vector<Process>& processes,
                                         std::uint64_t now_ns);
+    // Why the usage is not known, once until it is known again. None if the helper could not read it: the helper's
+    // ProcessReader reports that.
+    std::optional<Error> take_trouble() { return std::exchange(trouble_, std::nullopt); }
 
   private:
     std::optional<ShmUsage> usage_{};
+    std::optional<Error> trouble_{};
+    bool reported_ = false;      // that the usage is not known
     std::uint64_t read_ns_ = 0;  // boot clock; 0: never
     ShmJob job_{};               // being read now, if it has a number
 };

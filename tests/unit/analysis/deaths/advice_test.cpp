@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 
 #include "analysis/deaths/death.h"
+#include "analysis/heap/held_objects.h"
 #include "support/dead_job.h"
+#include "support/fake_objects.h"
 
 namespace memscope {
 namespace {
@@ -127,6 +129,21 @@ TEST(Advice, ALeakThatIsFreeMemoryIsNotBlamedOnTheLineThatTouchedItFirst) {
                 ElementsAre(AllOf(HasSubstr("400 MiB of 500 MiB are free inside malloc"),
                                   HasSubstr("MALLOC_ARENA_MAX=2"), Not(HasSubstr("history.py"))),
                             HasSubstr("only delays")));
+}
+
+TEST(Advice, ALeakNamesTheContainerThatGrew) {
+    DeathReport report = test::dead_job();
+    ProcessHeap heap{.role = {Role::trainer, {}}};
+    const HeapCensus before =
+        test::with_objects(report.then.time - 600, test::in_mib(100), test::outputs_of(10, 1 << 20));
+    heap.census = test::with_objects(report.then.time - 60, test::in_mib(400), test::outputs_of(300, 1 << 20));
+    heap.census.process = report.then.targets[0].processes[1].task.id;
+    heap.held = held_objects(heap.census, &before);
+    report.then.targets[0].heap = {heap};
+    EXPECT_THAT(advice_for(report, ""),
+                Contains(AllOf(HasSubstr("It was leaking. `__main__.trainer.val_outputs` (list)"),
+                               HasSubstr("Look at what adds to it"))));
+    EXPECT_THAT(advice_for(report, "train.py:7 run"), Contains(HasSubstr("train.py:7 run keeps most of it.")));
 }
 
 TEST(Advice, EachKillerIsToldApart) {

@@ -63,6 +63,21 @@ TEST(GrowthSentence, SaysThatTheLineIsNotKnown) {
               "Which line keeps memory is not known with --no-maps.");
 }
 
+TEST(GrowthSentence, NamesTheContainersThatGrewIfNoLineIsKnown) {
+    for (const Reason reason : {Reason::recycled, Reason::no_line, Reason::first_touch}) {
+        Ownership held = unknown(reason);
+        held.holders = "`a.outputs` (list) has grown by 7 tuples and 99 MiB in 5 min; 92 % of the growth.";
+        EXPECT_EQ(growth_sentence(held, kTenMinutes, std::nullopt),
+                  "127 MiB more is held than 10 min ago. `a.outputs` (list) has grown by 7 tuples and 99 MiB in 5 min; "
+                  "92 % of the growth.");
+        EXPECT_THAT(growth_sentence(held, {.peak = 40.0}, std::nullopt), Not(HasSubstr("outputs")))
+            << "the censuses are of another time than the peak";
+    }
+    Ownership known = validate();
+    known.holders = "`a.outputs` has grown.";
+    EXPECT_THAT(growth_sentence(known, kTenMinutes, std::nullopt), Not(HasSubstr("outputs")));
+}
+
 TEST(GrowthSentence, SaysThatLittleGrew) {
     EXPECT_EQ(growth_sentence({}, kTenMinutes, std::nullopt), "Less than 1.0 MiB more is held than 10 min ago.");
 }

@@ -66,7 +66,7 @@ TEST(CensusTrigger, TheEndOfAWarmUpWantsOneReading) {
 
 TEST(CensusTrigger, ALeakWantsACensusWhenItIsFoundAndAgainWhileItLasts) {
     CensusTrigger trigger(Seconds{900});
-    EXPECT_EQ(trigger.look_at(Seconds{1000}, judged(Verdict::leaking, true)), Reason::urgent);
+    EXPECT_EQ(trigger.look_at(Seconds{1000}, judged(Verdict::leaking, true)), Reason::leak_found);
     EXPECT_EQ(trigger.look_at(Seconds{1001}, judged(Verdict::leaking, true)), Reason::none);
     EXPECT_EQ(trigger.look_at(Seconds{1899}, judged(Verdict::leaking, true)), Reason::none);
     EXPECT_EQ(trigger.look_at(Seconds{1900}, judged(Verdict::leaking, true)), Reason::urgent);
@@ -74,15 +74,17 @@ TEST(CensusTrigger, ALeakWantsACensusWhenItIsFoundAndAgainWhileItLasts) {
     EXPECT_EQ(trigger.look_at(Seconds{9000}, judged(Verdict::stable, true)), Reason::none);
 }
 
-TEST(CensusTrigger, ALeakOfARoleCountsAndOneOfAGpuDoesNot) {
+TEST(CensusTrigger, ALeakOfARoleOrOfAGpuCountsAndOneOfPinnedMemoryDoesNot) {
     CensusTrigger trigger(Seconds{900});
     TargetSnapshot target = judged(Verdict::stable, true);
     EXPECT_EQ(trigger.look_at(Seconds{1}, target), Reason::warmup_ended);
-    target.verdicts.push_back({.scope = VerdictScope::gpu, .judgement = {.verdict = Verdict::leaking}});
+    target.verdicts.push_back({.scope = VerdictScope::pinned, .judgement = {.verdict = Verdict::leaking}});
     EXPECT_EQ(trigger.look_at(Seconds{2}, target), Reason::none);
+    target.verdicts.push_back({.scope = VerdictScope::gpu, .gpu = "GPU-0", .judgement = {.verdict = Verdict::leaking}});
+    EXPECT_EQ(trigger.look_at(Seconds{2}, target), Reason::leak_found) << "tensors on a GPU have holders";
     target.verdicts.push_back(
         {.scope = VerdictScope::role, .role = RoleKey{Role::trainer}, .judgement = {.verdict = Verdict::leaking}});
-    EXPECT_EQ(trigger.look_at(Seconds{3}, target), Reason::urgent);
+    EXPECT_EQ(trigger.look_at(Seconds{3}, target), Reason::leak_found);
 }
 
 TEST(CensusTrigger, APrecursorWantsACensusWhenItBecomesActive) {
@@ -141,6 +143,63 @@ TEST(CensusSchedule, NeverTakesMoreThanAThousandthOfACore) {
         EXPECT_LE(in_hour, 3.6) << "from " << began;
     }
     EXPECT_GT(sum, 0.8 * 24 * 3.6) << "and uses what it may";
+}
+
+// In every hour, whatever is wanted.
+TEST(CensusSchedule, CensusesWithObjectsNeverTakeMoreThanAHundredthOfACore) {
+    CensusSchedule schedule;
+    std::vector<std::pair<double, double>> taken;
+    double sum = 0;
+    for (double now = 0; now < 12 * 3600; now += 10) {
+        for (pid_t pid = 1; pid <= 40; ++pid) schedule.want(Seconds{now}, {{pid, 1}, kGiB, true, true});
+        while (const auto wish = schedule.next(Seconds{now})) {
+            const double cost = wish->objects ? 1.2 : 0.2;
+            schedule.took(Seconds{now}, wish->process, wish->anon, Seconds{cost}, wish->objects);
+            if (!wish->objects) continue;
+            taken.emplace_back(now, cost);
+            sum += cost;
+        }
+    }
+    for (const auto& [began, first] : taken) {
+        double in_hour = 0;
+        for (const auto& [at, cost] : taken)
+            if (at >= began && at < began + 3600) in_hour += cost;
+        EXPECT_LE(in_hour, 36) << "from " << began;
+    }
+    EXPECT_GT(sum, 0.8 * 12 * 36) << "and uses what it may";
+}
+
+TEST(CensusSchedule, ACensusWhoseObjectsAreTooExpensiveIsTakenWithoutThem) {
+    CensusSchedule schedule;
+    schedule.took(Seconds{0}, kTwo, kGiB, Seconds{35.5}, true);
+    schedule.want(Seconds{1}, {kOne, kGiB, true, true});
+    const auto wish = schedule.next(Seconds{2});
+    ASSERT_TRUE(wish);
+    EXPECT_FALSE(wish->objects);
+}
+
+TEST(CensusSchedule, TheFirstCensusOfALeakIsAlwaysTaken) {
+    CensusSchedule schedule;
+    schedule.took(Seconds{0}, kOne, kGiB, Seconds{50}, true);
+    schedule.took(Seconds{0}, kOne, kGiB, Seconds{5});
+    schedule.want(Seconds{1}, {kTwo, kGiB, true, true});
+    schedule.want(Seconds{1}, {.process = kOne, .anon = kGiB, .urgent = true, .objects = true, .always = true});
+    EXPECT_EQ(next(schedule, 10), std::nullopt) << "it was read a moment ago, and the budget is used up";
+    const auto wish = schedule.next(Seconds{31});
+    ASSERT_TRUE(wish);
+    EXPECT_EQ(wish->process, kOne);
+    EXPECT_TRUE(wish->objects);
+    EXPECT_EQ(next(schedule, 40), std::nullopt);
+}
+
+TEST(CensusSchedule, WishesForOneProcessAreJoined) {
+    CensusSchedule schedule;
+    schedule.want(Seconds{0}, {kOne, kGiB, false, true});
+    schedule.want(Seconds{0}, {kOne, kGiB, true, false});
+    const auto wish = schedule.next(Seconds{0});
+    ASSERT_TRUE(wish);
+    EXPECT_TRUE(wish->urgent);
+    EXPECT_TRUE(wish->objects);
 }
 
 TEST(CensusSchedule, ACensusThatCostsMoreThanTheBudgetIsTakenOnceInAnHour) {

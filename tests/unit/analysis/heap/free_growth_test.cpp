@@ -174,5 +174,33 @@ TEST(FreeMemoryText, ReplacesTheAdviceOfALeakAndKeepsItsWord) {
                       Not(HasSubstr("look at what is kept")), Not(HasSubstr("grew by"))));
 }
 
+// Eight equal ranks: four of them have a census.
+TEST(ExplainScope, SaysOfHowManyProcessesThereIsNoCensus) {
+    TargetSnapshot target;
+    for (pid_t pid = 1; pid <= 8; ++pid) {
+        Process process;
+        process.task.id = {pid, 1};
+        process.task.memory = AddressSpace{.anon = mib(1000)};
+        process.role = Role::trainer;
+        process.rank = pid - 1;
+        target.processes.push_back(process);
+    }
+    ScopeVerdict verdict{.judgement = {.verdict = Verdict::leaking, .rise = 5e8}};
+    const std::string none = explain_scope(target, verdict);
+    EXPECT_THAT(none, Not(HasSubstr("census"))) << "without any census nothing is said about malloc at all";
+    for (pid_t pid = 1; pid <= 4; ++pid) {
+        target.heap.push_back(heap_of(pid, 1000, 600, 400));
+        target.heap.back().role = {Role::trainer, pid - 1};
+    }
+    EXPECT_THAT(explain_scope(target, verdict), HasSubstr("Heap censuses were taken of 4 of 8 large processes"));
+    verdict.scope = VerdictScope::role;
+    verdict.role = RoleKey{Role::trainer, 0};
+    EXPECT_THAT(explain_scope(target, verdict), Not(HasSubstr("census")));
+    verdict.role = RoleKey{Role::trainer, 7};
+    EXPECT_THAT(explain_scope(target, verdict), HasSubstr("No heap census was taken here"));
+    verdict.judgement.verdict = Verdict::stable;
+    EXPECT_THAT(explain_scope(target, verdict), Not(HasSubstr("census")));
+}
+
 }  // namespace
 }  // namespace memscope

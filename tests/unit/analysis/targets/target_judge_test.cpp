@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "analysis/heap/held_objects.h"
 #include "analysis/roles/role_totals.h"
 #include "analysis/targets/explain_scope.h"
+#include "support/fake_objects.h"
 
 namespace memscope {
 namespace {
@@ -114,6 +116,38 @@ TEST(TargetJudge, DoesNotNameTheLineThatTouchedMemoryFirst) {
     const std::string& text = watched.latest.verdict()->explanation;
     EXPECT_THAT(text, HasSubstr("It grows at the same lines again and again: which line keeps it is not known"));
     EXPECT_THAT(text, testing::Not(HasSubstr("backward")));
+}
+
+// The same job with two censuses of the objects of a process, ten minutes apart.
+TargetSnapshot job_with_holders(double seconds, pid_t pid) {
+    TargetSnapshot target = job_that_grows_at("backward (train.py:50)", seconds, false);
+    const double wall = kWall.count() + 1000 + seconds;
+    ProcessHeap heap{.role = {Role::trainer, {}}};
+    const HeapCensus before = test::with_objects(wall - 660, Bytes{2 * kGiB}, test::outputs_of(10, kMiB));
+    heap.census = test::with_objects(wall - 60, Bytes{2 * kGiB + 300 * kMiB}, test::outputs_of(286, kMiB));
+    heap.census.process = {pid, static_cast<std::uint64_t>(pid)};
+    heap.held = held_objects(heap.census, &before);
+    target.heap = {heap};
+    return target;
+}
+
+TEST(TargetJudge, NamesTheContainerThatHasGrown) {
+    Watched watched;
+    watched.run(3600, [](double t) { return job_with_holders(t, 12); });
+    const ScopeVerdict& whole = *watched.latest.verdict();
+    EXPECT_EQ(
+        whole.holders,
+        "`__main__.trainer.val_outputs` (list) has grown by 276 tuples and 276 MiB in 10 min; 92 % of the growth.");
+    EXPECT_THAT(whole.explanation, HasSubstr(whole.holders));
+    EXPECT_THAT(whole.explanation, Not(HasSubstr("is not known"))) << "the container answers";
+    EXPECT_THAT(watched.of(Role::trainer)->explanation, HasSubstr("val_outputs"));
+    EXPECT_EQ(watched.of(Role::launcher)->holders, "");
+}
+
+TEST(TargetJudge, ContainersOfAnotherProcessExplainNothing) {
+    Watched watched;
+    watched.run(3600, [](double t) { return job_with_holders(t, 99); });
+    EXPECT_EQ(watched.latest.verdict()->holders, "");
 }
 
 // The time at which a leak that begins after half an hour gets the verdict leaking.

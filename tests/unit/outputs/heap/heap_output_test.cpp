@@ -64,6 +64,19 @@ TEST(HeapJson, NumbersThatAreNotKnownAreNull) {
     EXPECT_TRUE(json["rank"].is_null());
 }
 
+TEST(HeapText, SaysWhichPartIsTheMemoryOfAnotherAllocator) {
+    HeapReport report = example();
+    HeapCensus& census = report.processes[0].census;
+    census.allocator = {.name = AllocatorName::tcmalloc};
+    census.part(HeapPart::malloc_live) = census.part(HeapPart::malloc_free) = Bytes{};
+    census.part(HeapPart::mapped) = Bytes{100 * kMiB};
+    const std::string text = heap_text(report, 100);
+    EXPECT_THAT(text, HasSubstr("memory of tcmalloc, live and free, and other large mappings"));
+    EXPECT_THAT(text, HasSubstr("of glibc only, but tcmalloc serves malloc: see mapped"));
+    EXPECT_THAT(text, Not(HasSubstr("no known allocator")));
+    EXPECT_THAT(heap_text(example(), 100), HasSubstr("large mappings of no known allocator"));
+}
+
 TEST(HeapJson, ChangesAreRelativeToTheEarlierCensus) {
     HeapReport report = example();
     report.processes[0].earlier = report.processes[0].census;

@@ -115,6 +115,25 @@ TEST(HeapRoute, AnswersWithTheCensusesThatWereTaken) {
     EXPECT_EQ(asked.pids.back(), 101);
 }
 
+TEST(HeapRoute, SaysHowManyLargeProcessesWereNotRead) {
+    Snapshot snapshot = with_heap();
+    TargetSnapshot& target = snapshot.targets[0];
+    target.processes.clear();
+    for (pid_t pid = 101; pid <= 109; ++pid) {  // eight equal ranks, and a small process
+        Process process;
+        process.task.id = {pid, 1};
+        process.task.memory = AddressSpace{.anon = pid == 109 ? Bytes{1 << 20} : gib(2)};
+        target.processes.push_back(process);
+    }
+    Asked asked{.answer = {.processes = std::vector<ProcessHeap>(4, target.heap[0])}};
+    EXPECT_EQ(nlohmann::json::parse(answer_heap(target, asked.source(), request({})).body)["processes_left_out"], 4);
+    EXPECT_THAT(answer_heap(target, asked.source(), request({{"format", "text"}})).body,
+                HasSubstr("not read: 4 more large processes."));
+    asked.answer.processes.resize(1);
+    const auto one = answer_heap(target, asked.source(), request({{"format", "text"}, {"pid", "101"}}));
+    EXPECT_THAT(one.body, Not(HasSubstr("not read"))) << "one process was asked for";
+}
+
 TEST(HeapRoute, SaysWhyThereIsNoAnswer) {
     Snapshot snapshot = with_heap();
     Asked asked{.answer = {.failed = {system_error(ETIMEDOUT, "take a heap census")}}};

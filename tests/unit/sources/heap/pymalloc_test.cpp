@@ -14,8 +14,8 @@ constexpr std::uint64_t kArray = 0x5555'0000'1010;
 constexpr std::uint64_t kArenas = 0x7e00'0000'0000;
 
 // An interpreter: a word in its data leads to the array of arenas.
-struct FakePython {
-    explicit FakePython(std::uint64_t pool_bytes = 16384) : pool(pool_bytes) {
+struct FakePymalloc {
+    explicit FakePymalloc(std::uint64_t pool_bytes = 16384) : pool(pool_bytes) {
         pages.touch({kArray - 16, kArray + std::uint64_t{64} * 48});
         pages.put(kArray - 8, (64 * 48 + 16) | 1);  // head of malloc's chunk
         data.words[10] = kArray;
@@ -47,7 +47,7 @@ struct FakePython {
 
 TEST(Pymalloc, UsedBlocksAreLiveAndTheRestOfAPoolIsFree) {
     for (const std::uint64_t pool : {std::uint64_t{16384}, std::uint64_t{4096}}) {
-        FakePython python(pool);
+        FakePymalloc python(pool);
         python.add_arena(0);
         python.add_pool(0, 0, 3, 10);  // blocks of 64 bytes
         python.add_pool(0, 1, 31, 2);  // blocks of 512 bytes
@@ -63,7 +63,7 @@ TEST(Pymalloc, UsedBlocksAreLiveAndTheRestOfAPoolIsFree) {
 }
 
 TEST(Pymalloc, TheArrayIsFoundWithoutTheHeadsOfGlibc) {
-    FakePython python;
+    FakePymalloc python;
     python.pages.put(kArray - 8, 0x1234'5678'9abc'def0);
     python.add_arena(0);
     python.add_arena(1);
@@ -76,7 +76,7 @@ TEST(Pymalloc, TheArrayIsFoundWithoutTheHeadsOfGlibc) {
 }
 
 TEST(Pymalloc, APoolWhoseHeadIsTornIsCounted) {
-    FakePython python;
+    FakePymalloc python;
     python.add_arena(0);
     python.add_pool(0, 0, 3, 10);
     python.add_pool(0, 1, 3, 5000);  // more blocks than fit
@@ -88,7 +88,7 @@ TEST(Pymalloc, APoolWhoseHeadIsTornIsCounted) {
 }
 
 TEST(Pymalloc, ArenasThatOverlapAreTakenOnce) {
-    FakePython python;
+    FakePymalloc python;
     python.add_arena(0);
     python.add_pool(0, 0, 3, 10);
     for (const std::size_t index : {1, 2}) {
@@ -103,10 +103,10 @@ TEST(Pymalloc, ArenasThatOverlapAreTakenOnce) {
 }
 
 TEST(Pymalloc, AWordThatLeadsElsewhereIsNoArray) {
-    FakePython python;
+    FakePymalloc python;
     python.pages.put(kArray, 0x7777'7777'7001);  // no address of an arena
     EXPECT_FALSE(python.read());
-    FakePython without;
+    FakePymalloc without;
     without.data.words[10] = 0;
     without.add_arena(0);
     without.add_pool(0, 0, 3, 10);

@@ -56,6 +56,24 @@ TEST(HeapRecorder, TakesOneCensusAtATimeAndNamesItsProcess) {
     EXPECT_TRUE(recorder.take_taken().empty());
 }
 
+TEST(HeapRecorder, ObjectsAreReadWhereTheyAreWantedAndAlwaysForAUser) {
+    Helper helper;
+    HeapRecorder recorder(helper.read(), [](HeapCensus&) {});
+    const auto both = living({kTrainer, kWorker});
+    recorder.want(Seconds{1}, {{kTrainer, kSize, true, true}, {kWorker, kSize, true, false}});
+    recorder.pump(Seconds{1}, both);
+    ASSERT_EQ(helper.asked.size(), 2U);
+    EXPECT_TRUE(helper.asked[0].objects);
+    EXPECT_FALSE(helper.asked[1].objects);
+    std::thread user([&] { (void)recorder.take({kWorker}); });
+    pollfd wanted{.fd = recorder.fd(), .events = POLLIN, .revents = 0};
+    ASSERT_EQ(::poll(&wanted, 1, 60'000), 1);
+    recorder.pump(Seconds{2}, both);
+    user.join();
+    ASSERT_EQ(helper.asked.size(), 3U);
+    EXPECT_TRUE(helper.asked[2].objects);
+}
+
 TEST(HeapRecorder, ACensusIsCompletedForTheTargetAndForTheUser) {
     Helper helper;
     HeapRecorder recorder(helper.read(), [](HeapCensus& census) {
@@ -68,6 +86,28 @@ TEST(HeapRecorder, ACensusIsCompletedForTheTargetAndForTheUser) {
     ASSERT_EQ(taken.size(), 1U);
     ASSERT_EQ(taken[0].mappings.size(), 1U);
     EXPECT_EQ(taken[0].mappings[0].mapped_at, "load (train.py:88)");
+}
+
+TEST(HeapRecorder, ACensusThatNeedsMoreMemoryThanTheHelperHasIsReportedOnceForAProcess) {
+    Helper helper{.fails = system_error(ENOMEM, "take a heap census of process 100")};
+    HeapRecorder recorder(helper.read(), [](HeapCensus&) {}, Seconds{0});
+    const auto both = living({kTrainer, kWorker});
+    recorder.want(Seconds{1}, {{kTrainer, kSize, true}});
+    recorder.pump(Seconds{1}, both);
+    const auto troubles = recorder.take_troubles();
+    ASSERT_EQ(troubles.size(), 1U);
+    EXPECT_EQ(troubles[0].where, "take a heap census of process 100");
+    recorder.want(Seconds{1000}, {{kTrainer, kSize, true}});
+    recorder.pump(Seconds{1000}, both);
+    EXPECT_EQ(helper.asked.size(), 2U);
+    EXPECT_TRUE(recorder.take_troubles().empty()) << "the same process";
+    recorder.want(Seconds{2000}, {{kWorker, kSize, true}});
+    recorder.pump(Seconds{2000}, both);
+    EXPECT_EQ(recorder.take_troubles().size(), 1U) << "another process";
+    helper.fails = system_error(ESRCH, "take a heap census of process 101");
+    recorder.want(Seconds{3000}, {{kWorker, kSize, true}});
+    recorder.pump(Seconds{3000}, both);
+    EXPECT_TRUE(recorder.take_troubles().empty()) << "a process that has ended is no trouble";
 }
 
 TEST(HeapRecorder, ACensusOfAProcessThatEndedMeanwhileIsNotUsed) {

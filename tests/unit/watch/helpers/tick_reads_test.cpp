@@ -51,5 +51,44 @@ TEST(DetailsReader, ProcessesThatBlockTheirReadersDoNotTakeThePlacesOfOthers) {
     EXPECT_TRUE(processes.living().at(kLastOfCgroup).details_wanted) << "it is read later";
 }
 
+// Fails until the third job, and answers from then on.
+Packer fail_twice(Unpacker&) {
+    static int jobs = 0;
+    Packer packer;
+    if (++jobs <= 2)
+        packer.put(Result<ShmJob::Answer>(plain_error("find /dev/shm: a list of mounts is too long")));
+    else
+        packer.put(Result<ShmJob::Answer>(ShmUsage{.used = {1}, .size = {4}}));
+    return packer;
+}
+
+TEST(ShmUsageReader, SaysOnceWhyTheUsageIsNotKnown) {
+    constexpr std::uint64_t kLater = 6'000'000'000;  // ns; more than the time between two reads
+    auto spawner =
+        HelperSpawner::start({.prepare = {}, .serve = [](Fd socket) { serve_requests(socket, fail_twice); }});
+    ASSERT_TRUE(spawner);
+    ProcessReader reader(*spawner, {.deadline = Seconds{60}});
+    ShmUsageReader shm;
+    Process process;
+    process.task.id = {10, 1};
+    process.task.mount_namespace = 7;
+    std::vector<Error> troubles;
+    std::uint64_t now = kLater;
+    const auto read = [&](const auto& is_done) {
+        while (!is_done()) {
+            pollfd answers{reader.fd(), POLLIN, 0};
+            (void)::poll(&answers, 1, 20);
+            reader.pump();
+            now += kLater;
+            (void)shm.read(reader, {process}, now);
+            if (auto trouble = shm.take_trouble()) troubles.push_back(*trouble);
+        }
+    };
+    read([&] { return !troubles.empty(); });
+    EXPECT_EQ(troubles.front().where, "find /dev/shm: a list of mounts is too long");
+    read([&] { return shm.read(reader, {process}, now).has_value(); });
+    EXPECT_EQ(troubles.size(), 1U) << "the second failure is the same";
+}
+
 }  // namespace
 }  // namespace memscope

@@ -1,0 +1,150 @@
+#pragma once
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "sources/heap/python/object_census.h"
+#include "support/fake_heap.h"
+
+namespace memscope {
+
+// A made-up process with CPython 3.11 and objects in it, outside of pymalloc.
+class FakePython {
+  public:
+    static constexpr std::uint64_t kStatics = 0x5555'0000'0000, kStaticBytes = 0x40000;
+    static constexpr std::uint64_t kHeap = 0x6000'0000'0000, kHeapBytes = std::uint64_t{64} << 20;
+    static constexpr std::uint64_t kRuntime = kStatics, kInterpreter = kStatics + 0x4000;
+    static constexpr std::uint64_t kModules = 888;  // offset in the interpreter
+    static constexpr std::uint64_t kReady = 1U << 12U, kHeapType = 1U << 9U;
+
+    FakePython() {
+        add_range(kStatics, kStatics + kStaticBytes, "/usr/bin/python3.11", 7);
+        add_range(kHeap, kHeap + kHeapBytes, "[heap]", 0);
+        pages.touch({kStatics, kStatics + kStaticBytes});
+        type_type = next_static_;
+        type_type = add_type("type", 1ULL << 31U, 408, 40);
+        object_type = add_type("object", 0, 16, 0);
+        dict_type = add_type("dict", 1U << 29U, 48, 0);
+        list_type = add_type("list", 1U << 25U, 40, 0);
+        tuple_type = add_type("tuple", 1U << 26U, 24, 8);
+        text_type = add_type("str", 1U << 28U, 80, 0);
+        int_type = add_type("int", 1U << 24U, 24, 4);
+        float_type = add_type("float", 0, 24, 0);
+        module_type = add_type("module", 0, 56, 0);
+        pages.put(kRuntime + 40, kInterpreter);
+    }
+
+    std::uint64_t add_type(std::string_view name, std::uint64_t flags, std::uint64_t basic, std::uint64_t item,
+                           std::uint64_t base = 0) {
+        const std::uint64_t type = std::exchange(next_static_, next_static_ + 512);
+        const std::uint64_t text = std::exchange(next_static_, next_static_ + 64);
+        bytes(text, name);
+        pages.put(type, 1);
+        pages.put(type + 8, type_type);
+        pages.put(type + 24, text);
+        pages.put(type + 32, basic);
+        pages.put(type + 40, item);
+        pages.put(type + 168, flags | kReady);
+        pages.put(type + 256, base);
+        return type;
+    }
+
+    std::uint64_t object(std::uint64_t type, std::uint64_t size, std::uint64_t references = 1) {
+        const std::uint64_t address = std::exchange(next_, next_ + rounded_up(size, 16));
+        pages.put(address, references);
+        pages.put(address + 8, type);
+        for (std::uint64_t at = 16; at < rounded_up(size, 8); at += 8) pages.put(address + at, 0);
+        return address;
+    }
+    std::uint64_t text(std::string_view characters, std::uint64_t references = 1) {
+        const std::uint64_t address = object(text_type, 48 + characters.size() + 1, references);
+        pages.put(address + 16, characters.size());
+        pages.put(address + 32, 1U << 2U | 1U << 5U | 1U << 6U);
+        bytes(address + 48, characters);
+        return address;
+    }
+    std::uint64_t number() { return object(float_type, 24); }
+    std::uint64_t list(const std::vector<std::uint64_t>& items) {
+        const std::uint64_t address = object(list_type, 40);
+        const std::uint64_t array = std::exchange(next_, next_ + rounded_up(8 * items.size() + 8, 16));
+        pages.put(address + 16, items.size());
+        pages.put(address + 24, array);
+        pages.put(address + 32, items.size());
+        for (std::size_t i = 0; i < items.size(); ++i) pages.put(array + 8 * i, items[i]);
+        return address;
+    }
+    std::uint64_t tuple(const std::vector<std::uint64_t>& items) {
+        const std::uint64_t address = object(tuple_type, 24 + 8 * items.size());
+        pages.put(address + 16, items.size());
+        for (std::size_t i = 0; i < items.size(); ++i) pages.put(address + 24 + 8 * i, items[i]);
+        return address;
+    }
+    std::uint64_t dict(const std::vector<std::pair<std::uint64_t, std::uint64_t>>& entries) {
+        unsigned log = 3;
+        while ((std::uint64_t{2} << log) / 3 < entries.size()) ++log;
+        const std::uint64_t indices = std::uint64_t{1} << log, size = 32 + indices + 24 * ((indices * 2 / 3) + 1);
+        const std::uint64_t keys = std::exchange(next_, next_ + rounded_up(size, 16));
+        pages.put(keys, 1);
+        pages.put(keys + 8, log | log << 8U);
+        pages.put(keys + 24, entries.size());
+        for (std::size_t i = 0; i < entries.size(); ++i) {
+            pages.put(keys + 32 + indices + 24 * i + 8, entries[i].first);
+            pages.put(keys + 32 + indices + 24 * i + 16, entries[i].second);
+        }
+        const std::uint64_t address = object(dict_type, 48);
+        pages.put(address + 16, entries.size());
+        pages.put(address + 32, keys);
+        return address;
+    }
+    std::uint64_t module(const std::vector<std::pair<std::string, std::uint64_t>>& names) {
+        std::vector<std::pair<std::uint64_t, std::uint64_t>> entries;
+        for (const auto& [name, value] : names) entries.emplace_back(text(name), value);
+        const std::uint64_t address = object(module_type, 56);
+        pages.put(address + 16, dict(entries));
+        return address;
+    }
+    void set_modules(const std::vector<std::pair<std::string, std::uint64_t>>& modules) {
+        std::vector<std::pair<std::uint64_t, std::uint64_t>> entries;
+        for (const auto& [name, module] : modules) entries.emplace_back(text(name), module);
+        pages.put(kInterpreter + kModules, dict(entries));
+    }
+
+    ObjectCensus census(std::uint64_t most_bytes = std::uint64_t{64} << 20, std::optional<int> version = 311,
+                        Seconds time = Seconds{20}) {
+        const PresentPages present = pages.present();
+        const ReadDeadline deadline(time);
+        const PythonHeap heap{.source = pages, .pages = present, .maps = maps, .runtime = kRuntime, .version = version};
+        return take_object_census(heap, most_bytes, deadline, incomplete);
+    }
+
+    FakePages pages{};
+    ProcessMaps maps{};
+    std::map<HeapGap, std::uint64_t> incomplete{};
+    std::uint64_t type_type = 0, object_type = 0, dict_type = 0, list_type = 0, tuple_type = 0, text_type = 0,
+                  int_type = 0, float_type = 0, module_type = 0;
+
+  private:
+    void bytes(std::uint64_t address, std::string_view text) {
+        for (std::size_t i = 0; i <= text.size(); i += 8) {
+            std::uint64_t word = 0;
+            for (std::size_t j = 0; j < 8 && i + j < text.size(); ++j)
+                word |= std::uint64_t{static_cast<unsigned char>(text[i + j])} << (8 * j);
+            pages.put(address + i, word);
+        }
+    }
+    void add_range(std::uint64_t start, std::uint64_t end, std::string path, std::uint64_t inode) {
+        MappedRange range;
+        range.start = start;
+        range.end = end;
+        range.readable = range.writable = true;
+        range.path = std::move(path);
+        range.inode = inode;
+        maps.ranges.push_back(std::move(range));
+    }
+    std::uint64_t next_ = kHeap;
+    std::uint64_t next_static_ = kStatics + 0x10000;
+};
+
+}  // namespace memscope

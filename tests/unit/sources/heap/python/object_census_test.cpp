@@ -1,0 +1,236 @@
+#include "sources/heap/python/object_census.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "support/fake_python.h"
+
+namespace memscope {
+namespace {
+
+using testing::ElementsAre;
+using testing::IsEmpty;
+
+const Holder* holder(const ObjectCensus& census, std::string_view path) {
+    for (const Holder& each : census.holders)
+        if (each.path == path) return &each;
+    return nullptr;
+}
+
+std::vector<std::string> paths(const ObjectCensus& census) {
+    std::vector<std::string> all;
+    for (const Holder& each : census.holders) all.push_back(each.path);
+    return all;
+}
+
+const ObjectsOfType* of_type(const ObjectCensus& census, std::string_view name) {
+    for (const ObjectsOfType& each : census.types)
+        if (each.type == name) return &each;
+    return nullptr;
+}
+
+TEST(ObjectCensus, AListOfAModuleRetainsItsItems) {
+    FakePython python;
+    std::vector<std::uint64_t> items;
+    for (int i = 0; i < 100; ++i) items.push_back(python.number());
+    python.set_modules({{"__main__", python.module({{"losses", python.list(items)}})}});
+    const ObjectCensus census = python.census();
+    EXPECT_EQ(census.refusal, ObjectsRefusal::none);
+    const Holder* losses = holder(census, "__main__.losses");
+    ASSERT_TRUE(losses);
+    EXPECT_EQ(losses->root, HolderRoot::module);
+    EXPECT_EQ(losses->type, "list");
+    EXPECT_EQ(losses->element, "float");
+    EXPECT_EQ(losses->length, 100U);
+    EXPECT_EQ(losses->retained.n, 40U + 8 * 100 + 24 * 100);
+    ASSERT_TRUE(of_type(census, "float"));
+    EXPECT_EQ(of_type(census, "float")->count, 100U);
+    EXPECT_EQ(of_type(census, "float")->bytes.n, 2400U);
+    EXPECT_THAT(python.incomplete, IsEmpty());
+}
+
+TEST(ObjectCensus, AnObjectThatTwoContainersHoldIsRetainedByNeither) {
+    FakePython python;
+    const std::uint64_t shared = python.list({python.number(), python.number()});
+    python.set_modules({{"__main__", python.module({{"a", python.list({shared})}, {"b", python.list({shared})}})}});
+    const ObjectCensus census = python.census();
+    ASSERT_TRUE(holder(census, "__main__.a") && holder(census, "__main__.b"));
+    EXPECT_EQ(holder(census, "__main__.a")->retained.n, 48U);
+    EXPECT_EQ(holder(census, "__main__.b")->retained.n, 48U);
+    const Holder* inner = holder(census, "__main__.a[0]");
+    ASSERT_TRUE(inner);
+    EXPECT_EQ(inner->other_holders, 1U);
+    EXPECT_EQ(inner->retained.n, 40U + 16 + 48);
+}
+
+TEST(ObjectCensus, AHolderKnowsTheHolderThatItIsIn) {
+    FakePython python;
+    const std::uint64_t losses = python.list({python.number()});
+    const std::uint64_t stats = python.list({python.tuple({python.dict({{python.text("losses"), losses}})})});
+    python.set_modules({{"__main__", python.module({{"stats", stats}})}});
+    const ObjectCensus census = python.census();
+    EXPECT_THAT(paths(census), ElementsAre("__main__.stats", "__main__.stats[0][0]", "__main__.stats[0][0]['losses']"));
+    EXPECT_EQ(census.holders[0].within, 0U);
+    EXPECT_EQ(census.holders[1].within, 1U);
+    EXPECT_EQ(census.holders[2].within, 2U);
+}
+
+TEST(ObjectCensus, KeysThatMayBeDataAreNotShown) {
+    FakePython python;
+    std::vector<std::pair<std::uint64_t, std::uint64_t>> many;
+    for (int i = 0; i < 64; ++i)
+        many.emplace_back(python.text("key" + std::to_string(i)), python.list({python.number()}));
+    const std::uint64_t few = python.dict({{python.text("losses"), python.list({python.number()})},
+                                           {python.text("John Doe"), python.list({python.number()})},
+                                           {python.text("4711"), python.list({python.number()})},
+                                           {python.text(std::string(41, 'x')), python.list({python.number()})}});
+    python.set_modules({{"__main__", python.module({{"few", few}, {"many", python.dict(many)}})}});
+    const ObjectCensus census = python.census();
+    EXPECT_TRUE(holder(census, "__main__.few['losses']"));
+    EXPECT_EQ(std::ranges::count(paths(census), "__main__.few[…]"), 3);
+    EXPECT_EQ(std::ranges::count(paths(census), "__main__.many[…]"), 64);
+    EXPECT_EQ(census.holders.size(), 2U + 4 + 64);
+}
+
+TEST(ObjectCensus, ANameOfAnAttributeThatIsNoNameIsNotShown) {
+    FakePython python;
+    python.set_modules({{"__main__", python.module({{"a secret!", python.list({python.number()})}})},
+                        {"weird name", python.module({{"x", python.list({python.number()})}})}});
+    EXPECT_THAT(paths(python.census()), testing::UnorderedElementsAre("__main__.<…>", "<module>.x"));
+}
+
+TEST(ObjectCensus, CyclesEnd) {
+    FakePython python;
+    const std::uint64_t list = python.list({0, 0, 0});
+    for (int i = 0; i < 3; ++i) python.pages.put(python.pages.at(list + 24) + 8 * i, list);
+    const std::uint64_t tuple = python.tuple({0});
+    python.pages.put(tuple + 24, tuple);
+    python.set_modules({{"__main__", python.module({{"list", list}, {"tuple", tuple}})}});
+    const ObjectCensus census = python.census();
+    ASSERT_TRUE(holder(census, "__main__.list"));
+    EXPECT_EQ(holder(census, "__main__.list")->retained.n, 40U + 24);
+}
+
+TEST(ObjectCensus, ALengthThatTheMemoryCannotHaveIsNotBelieved) {
+    FakePython python;
+    const std::uint64_t list = python.list({python.number()}), tuple = python.tuple({python.number()});
+    for (const std::uint64_t object : {list, tuple}) python.pages.put(object + 16, std::uint64_t{1} << 60);
+    python.pages.put(list + 32, std::uint64_t{1} << 60);
+    const std::uint64_t dict = python.dict({{python.text("a"), python.number()}});
+    python.pages.put(python.pages.at(dict + 32) + 24, std::uint64_t{1} << 60);
+    const std::uint64_t good = python.list({python.number()});
+    python.set_modules(
+        {{"__main__", python.module({{"list", list}, {"tuple", tuple}, {"dict", dict}, {"good", good}})}});
+    const ObjectCensus census = python.census();
+    ASSERT_TRUE(holder(census, "__main__.good"));
+    EXPECT_EQ(holder(census, "__main__.good")->retained.n, 40U + 8 + 24);
+    EXPECT_FALSE(holder(census, "__main__.list"));
+    EXPECT_LT(census.bytes.n, 100'000U);
+}
+
+TEST(ObjectCensus, AnItemThatIsNoObjectIsLeftOut) {
+    FakePython python;
+    const std::uint64_t freed = python.object(python.float_type, 24, 0);
+    const std::uint64_t untyped = python.object(0x1234, 64);
+    const std::uint64_t list = python.list({freed, untyped, 8, 0x7777'0000'0000, ~std::uint64_t{0}, python.number()});
+    python.set_modules({{"__main__", python.module({{"list", list}})}});
+    const ObjectCensus census = python.census();
+    ASSERT_TRUE(holder(census, "__main__.list"));
+    EXPECT_EQ(holder(census, "__main__.list")->retained.n, 40U + 6 * 8 + 24);
+}
+
+TEST(ObjectCensus, AMadeUpTypeIsNoType) {
+    FakePython python;
+    const std::uint64_t fake_meta = python.object(python.object_type, 512);
+    const std::uint64_t fake = python.object(fake_meta, 512);
+    python.pages.put(fake + 168, FakePython::kReady);
+    python.pages.put(fake + 32, 16);
+    const std::uint64_t own = python.object(0, 512);  // its own type
+    python.pages.put(own + 8, own);
+    python.pages.put(own + 168, FakePython::kReady | 1ULL << 31U);
+    python.pages.put(own + 32, 16);
+    python.set_modules(
+        {{"__main__", python.module({{"list", python.list({python.object(fake, 16), python.object(own, 16)})}})}});
+    const ObjectCensus census = python.census();
+    ASSERT_TRUE(holder(census, "__main__.list"));
+    EXPECT_EQ(holder(census, "__main__.list")->element, "");
+}
+
+TEST(ObjectCensus, ABaseThatLeadsBackToTheTypeEnds) {
+    FakePython python;
+    const std::uint64_t a = python.add_type("a", 0, 16, 0), b = python.add_type("b", 0, 16, 0, a);
+    python.pages.put(a + 256, b);
+    python.set_modules(
+        {{"__main__", python.module({{"list", python.list({python.object(a, 16), python.object(b, 16)})}})}});
+    EXPECT_TRUE(holder(python.census(), "__main__.list"));
+}
+
+TEST(ObjectCensus, AHeapThatDoesNotFitIsCutOffAndSaysSo) {
+    FakePython python;
+    std::vector<std::uint64_t> rows;
+    for (int i = 0; i < 60'000; ++i) rows.push_back(python.tuple({python.number()}));
+    python.set_modules({{"__main__", python.module({{"rows", python.list(rows)}})}});
+    const ObjectCensus all = python.census();
+    EXPECT_EQ(all.sampled, 1);
+    EXPECT_THAT(python.incomplete, IsEmpty());
+    const ObjectCensus part = python.census(std::uint64_t{16} << 20);
+    EXPECT_LT(part.sampled, 1);
+    EXPECT_GT(python.incomplete[HeapGap::too_many], 0U);
+    ASSERT_TRUE(holder(part, "__main__.rows"));
+    EXPECT_EQ(holder(part, "__main__.rows")->length, 60'000U);
+}
+
+TEST(ObjectCensus, TensorsOfAnUnknownPyTorchAreRefused) {
+    FakePython python;
+    const std::uint64_t type = python.add_type("torch._C._TensorBase", 0, 48, 0);
+    python.set_modules({{"__main__", python.module({{"tensors", python.list({python.object(type, 48)})}})}});
+    const ObjectCensus census = python.census();
+    EXPECT_EQ(census.tensors_refused, "no known layout of PyTorch fits: 0 of 1 tensors agree with the best one");
+    EXPECT_THAT(census.tensors, IsEmpty());
+    ASSERT_TRUE(holder(census, "__main__.tensors"));
+    EXPECT_EQ(holder(census, "__main__.tensors")->element, "torch._C._TensorBase");
+}
+
+TEST(ObjectCensus, TheTimeLimitIsKept) {
+    FakePython python;
+    std::vector<std::uint64_t> rows;
+    for (int i = 0; i < 10'000; ++i) rows.push_back(python.tuple({python.number()}));
+    python.set_modules({{"__main__", python.module({{"rows", python.list(rows)}})}});
+    (void)python.census(std::uint64_t{64} << 20, 311, Seconds{0});
+    EXPECT_EQ(python.incomplete[HeapGap::time_limit], 1U);
+}
+
+TEST(ObjectCensus, UnknownInterpretersAreRefused) {
+    FakePython python;
+    python.set_modules({{"__main__", python.module({})}});
+    EXPECT_EQ(python.census(1 << 26, 309).refusal, ObjectsRefusal::version);
+    EXPECT_EQ(python.census(1 << 26, 315).refusal, ObjectsRefusal::version);
+    EXPECT_EQ(python.census(1 << 26, std::nullopt).refusal, ObjectsRefusal::version);
+    EXPECT_EQ(python.census(1 << 26, 313).refusal, ObjectsRefusal::not_found) << "its table is not there";
+}
+
+TEST(ObjectCensus, AnInterpreterThatDescribesItselfIsRefusedIfItIsFreeThreadedOrUnknown) {
+    FakePython python;
+    python.pages.put(FakePython::kRuntime, 0x7970677562656478);  // "xdebugpy"
+    python.pages.put(FakePython::kRuntime + 8, 0x030e00f0);
+    python.pages.put(FakePython::kRuntime + 16, 1);
+    EXPECT_EQ(python.census().refusal, ObjectsRefusal::free_threaded);
+    python.pages.put(FakePython::kRuntime + 8, 0x030f00f0);
+    EXPECT_EQ(python.census().refusal, ObjectsRefusal::version);
+}
+
+TEST(ObjectCensus, ADebugBuildIsRefused) {
+    FakePython python;
+    python.set_modules({{"sys", python.module({{"gettotalrefcount", python.list({})}})}});
+    EXPECT_EQ(python.census().refusal, ObjectsRefusal::debug_build);
+}
+
+TEST(ObjectCensus, AnInterpreterWithoutModulesIsNotFound) {
+    FakePython python;
+    EXPECT_EQ(python.census().refusal, ObjectsRefusal::not_found);
+    python.pages.put(FakePython::kRuntime + 40, 0);
+    EXPECT_EQ(python.census().refusal, ObjectsRefusal::not_found);
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,177 @@
+#include "watch/heap/target_heap.h"
+
+#include <gmock/gmock.h>
+
+#include "support/fake_objects.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr std::uint64_t kEach = 100'000;
+
+Process process(pid_t pid, Role role, std::uint64_t mib) {
+    Process made{.role = role};
+    made.task.id = {pid, 1};
+    made.task.memory = AddressSpace{.anon = Bytes{mib * kMiB}};
+    return made;
+}
+
+HeapCensus census(pid_t pid, double time, std::uint64_t length) {
+    HeapCensus made = test::with_objects(time, Bytes{100 * kMiB + length * kEach}, test::outputs_of(length, kEach));
+    made.process = {pid, 1};
+    return made;
+}
+
+HeapCensus parts_only(pid_t pid, double time) { return {.process = {pid, 1}, .time = time, .anon = Bytes{100 * kMiB}}; }
+
+TargetSnapshot job(Verdict verdict, bool warmed_up, std::optional<pid_t> grower = 7) {
+    TargetSnapshot target;
+    target.processes = {process(7, Role::trainer, 900), process(8, Role::dataloader_worker, 300),
+                        process(9, Role::dataloader_worker, 310), process(10, Role::dataloader_worker, 200)};
+    target.verdicts.push_back({.judgement = {.verdict = verdict}});
+    if (warmed_up) target.verdicts[0].judgement.warmup_ended = Seconds{10};
+    if (grower) target.verdicts[0].grower = Grower{.pid = *grower};
+    return target;
+}
+
+const ProcessHeap* find(const TargetSnapshot& target, pid_t pid) {
+    for (const ProcessHeap& heap : target.heap)
+        if (heap.census.process.pid == pid) return &heap;
+    return nullptr;
+}
+
+TargetSnapshot described(TargetHeap& heap) {
+    TargetSnapshot target = job(Verdict::leaking, true);
+    heap.describe(target);
+    return target;
+}
+
+std::vector<pid_t> with_objects(const std::vector<CensusWish>& wishes) {
+    std::vector<pid_t> pids;
+    for (const CensusWish& wish : wishes)
+        if (wish.objects) pids.push_back(wish.process.pid);
+    return pids;
+}
+
+TEST(TargetHeap, TheDifferenceIsToTheFirstCensusNotToTheOneBefore) {
+    TargetHeap heap(Seconds{900});
+    heap.add(census(7, 1000, 100));
+    EXPECT_FALSE(find(described(heap), 7)->held->over) << "no claim without an earlier census";
+    heap.add(census(7, 1300, 200));
+    heap.add(census(7, 1600, 400));
+    const TargetSnapshot target = described(heap);
+    const HeldObjects& held = *find(target, 7)->held;
+    EXPECT_EQ(held.over, Seconds{600});
+    EXPECT_EQ(held.holders[0].length_change, 300);
+    EXPECT_EQ(find(target, 7)->earlier->time, 1300) << "the parts are compared with the census before";
+    EXPECT_EQ(find(target, 7)->with_objects->time, 1600);
+}
+
+TEST(TargetHeap, ACensusThatRanOutOfTimeIsNeitherABaselineNorAnAnswer) {
+    TargetHeap heap(Seconds{900});
+    HeapCensus cut = census(7, 1000, 10);
+    cut.incomplete[HeapGap::time_limit] = 1;
+    heap.add(cut);
+    heap.add(census(7, 1300, 200));
+    EXPECT_FALSE(find(described(heap), 7)->held->over);
+    heap.add(census(7, 1600, 400));
+    EXPECT_EQ(find(described(heap), 7)->held->over, Seconds{300});
+    cut.time = 1900;
+    heap.add(cut);
+    EXPECT_EQ(find(described(heap), 7)->held->time, 1600);
+}
+
+TEST(TargetHeap, ACensusWithoutObjectsKeepsTheLastOnes) {
+    TargetHeap heap(Seconds{900});
+    heap.add(census(7, 1000, 100));
+    heap.add(census(7, 1300, 200));
+    heap.add(parts_only(7, 1600));
+    const TargetSnapshot target = described(heap);
+    EXPECT_EQ(find(target, 7)->census.time, 1600);
+    EXPECT_EQ(find(target, 7)->held->time, 1300);
+    EXPECT_EQ(find(target, 7)->with_objects->time, 1300);
+}
+
+TEST(TargetHeap, TheCensusAfterTheWarmUpIsTheNewBaseline) {
+    TargetHeap heap(Seconds{900});
+    heap.add(census(7, 1000, 100));
+    EXPECT_EQ(with_objects(heap.wishes(Seconds{1}, job(Verdict::stable, true))), (std::vector<pid_t>{7, 9}))
+        << "of each role the largest process";
+    heap.add(census(7, 1100, 500));
+    EXPECT_FALSE(find(described(heap), 7)->held->over);
+    heap.add(census(7, 1200, 600));
+    EXPECT_EQ(find(described(heap), 7)->held->holders[0].length_change, 100);
+}
+
+TEST(TargetHeap, OnlyTheProcessThatGrowsIsReadWithObjectsWhenALeakIsFound) {
+    TargetHeap heap(Seconds{900});
+    const auto wishes = heap.wishes(Seconds{1}, job(Verdict::leaking, true, 8));
+    EXPECT_EQ(with_objects(wishes), (std::vector<pid_t>{8}));
+    for (const CensusWish& wish : wishes) {
+        EXPECT_TRUE(wish.urgent);
+        EXPECT_EQ(wish.always, wish.process.pid == 8);
+    }
+    EXPECT_EQ(with_objects(TargetHeap(Seconds{900}).wishes(Seconds{1}, job(Verdict::leaking, true, {}))),
+              (std::vector<pid_t>{7}))
+        << "the largest one, if it is not known which one grows";
+}
+
+TEST(TargetHeap, ALeakWithOneCensusWantsASecondOne) {
+    TargetHeap heap(Seconds{900});
+    (void)heap.wishes(Seconds{1}, job(Verdict::leaking, true));
+    EXPECT_TRUE(heap.wishes(Seconds{2}, job(Verdict::leaking, true)).empty());
+    heap.add(census(7, 1000, 100));
+    (void)described(heap);
+    EXPECT_EQ(with_objects(heap.wishes(Seconds{3}, job(Verdict::leaking, true))), (std::vector<pid_t>{7}));
+    heap.add(census(7, 1300, 200));
+    EXPECT_TRUE(heap.wishes(Seconds{4}, job(Verdict::leaking, true)).empty());
+}
+
+TEST(TargetHeap, AWorkerThatWasReadStandsForTheOthersThatAreLikeIt) {
+    TargetHeap heap(Seconds{900});
+    heap.add(census(8, 1000, 100));
+    EXPECT_EQ(with_objects(heap.wishes(Seconds{1}, job(Verdict::leaking, true, 9))), (std::vector<pid_t>{8}));
+    TargetHeap other(Seconds{900});
+    other.add(census(8, 1000, 100));
+    EXPECT_EQ(with_objects(other.wishes(Seconds{1}, job(Verdict::leaking, true, 10))), (std::vector<pid_t>{10}))
+        << "it has another size";
+    EXPECT_EQ(find(described(heap), 8)->held->alike, 1U);
+}
+
+TEST(TargetHeap, ALeakOnAGpuReadsTheProcessThatHoldsMostOfIt) {
+    TargetHeap heap(Seconds{900});
+    TargetSnapshot target = job(Verdict::stable, false, {});
+    target.gpu.emplace().processes[9].devices["GPU-0"].used = Bytes{1 << 30};
+    target.verdicts.push_back({.scope = VerdictScope::gpu, .gpu = "GPU-0", .judgement = {.verdict = Verdict::leaking}});
+    EXPECT_EQ(with_objects(heap.wishes(Seconds{1}, target)), (std::vector<pid_t>{9}));
+}
+
+TEST(TargetHeap, WholeCensusesCanBeDroppedAndTheirSummariesStay) {
+    TargetHeap heap(Seconds{900});
+    heap.add(census(7, 1000, 100));
+    heap.add(census(7, 1300, 200));
+    heap.add(census(8, 1400, 200));
+    EXPECT_GT(heap.objects_size().n, 0U);
+    EXPECT_EQ(heap.oldest_objects(), 1300);
+    heap.drop_oldest_objects();
+    EXPECT_EQ(heap.oldest_objects(), 1400);
+    const TargetSnapshot target = described(heap);
+    EXPECT_EQ(find(target, 7)->held->holders[0].length_change, 100);
+    EXPECT_FALSE(find(target, 7)->with_objects);
+    EXPECT_FALSE(find(target, 7)->census.objects);
+    heap.drop_oldest_objects();
+    EXPECT_EQ(heap.objects_size(), Bytes{});
+    heap.drop_oldest_objects();
+}
+
+TEST(TargetHeap, RefusedObjectsAreSaidSo) {
+    TargetHeap heap(Seconds{900});
+    HeapCensus refused = parts_only(7, 1000);
+    refused.objects = std::make_shared<const ObjectCensus>(ObjectCensus{.refusal = ObjectsRefusal::free_threaded});
+    heap.add(refused);
+    EXPECT_EQ(find(described(heap), 7)->held->refusal, ObjectsRefusal::free_threaded);
+}
+
+}  // namespace
+}  // namespace memscope

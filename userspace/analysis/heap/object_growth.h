@@ -1,0 +1,60 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "model/heap.h"
+
+// The difference of two censuses of the Python objects of one process.
+namespace memscope {
+
+// An entry of a list of the later census. A change that is not known is absent. An entry that the earlier census does
+// not have has grown from 0, but only if that census has read everything.
+template <class T>
+struct Changed {
+    const T* now = nullptr;  // in the later census, which must outlive this
+    std::optional<std::int64_t> count_change{};
+    std::optional<std::int64_t> bytes_change{};
+};
+
+// Containers are matched by path and type. The line numbers of frames in a path do not count, because the function that
+// holds a container runs on. Containers that have the same path and type cannot be told apart: their changes are not
+// known.
+struct HolderGrowth {
+    const Holder* now = nullptr;
+    std::optional<std::int64_t> length_change{};
+    std::optional<std::int64_t> retained_change{};
+    std::optional<std::int64_t> device_change{};
+    bool is_new = false;   // not in the earlier census, which has read everything
+    bool is_item = false;  // it was added to the container around it, whose own growth has it
+    // See HolderChange. If the earlier census lists only the largest containers and not this one, this is a lower
+    // bound: the container cannot have been larger than those that are listed.
+    std::int64_t own_host = 0;
+    std::int64_t own_device = 0;
+
+    std::int64_t own() const;  // growth of the container itself, in bytes of host and device
+};
+
+// All lists are complete. `holders` are ordered by own growth, so that a container that grew comes before the
+// containers around it. Those that did not grow follow, by size, and without an earlier census all are ordered by size.
+// The other lists keep the order of the census.
+struct ObjectGrowth {
+    std::vector<HolderGrowth> holders{};
+    std::vector<Changed<ObjectsOfType>> types{};
+    std::vector<Changed<TensorGroup>> tensors{};
+    std::vector<Changed<TensorTotal>> tensor_totals{};
+    std::vector<Changed<ArrayGroup>> arrays{};
+};
+
+// True if the retained bytes of a census are complete. If its time limit was reached, objects that a container holds
+// are missing, so that a difference to another census would look like growth.
+bool has_sizes(const HeapCensus& census);
+
+// `earlier`: null if there is none. Changes of retained bytes are not known if one of the two has no complete sizes.
+// Empty if `now` has no objects.
+ObjectGrowth object_growth(const HeapCensus& now, const HeapCensus* earlier);
+
+// "run (train.py:88) history" -> "run (train.py) history".
+std::string path_without_lines(const std::string& path);
+
+}  // namespace memscope

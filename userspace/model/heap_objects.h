@@ -1,0 +1,106 @@
+#pragma once
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "base/units.h"
+
+// What a census found among the Python objects of one process. All names come from the watched process: any bytes, but
+// bounded in length by the reader. Values, contents of strings and dict keys that may be data are never in here.
+namespace memscope {
+
+// All objects of one type.
+struct ObjectsOfType {
+    std::string type{};  // qualified name: "collections.deque", "__main__.Trainer"; a built-in type without its module
+    std::uint64_t count = 0;
+    Bytes bytes{};  // shallow, as sys.getsizeof counts, with the buffers of arrays and host tensors once
+    auto fields() { return std::tie(type, count, bytes); }
+};
+
+// All tensors of one device, data type and shape.
+struct TensorGroup {
+    std::string device{};  // "cpu", "cuda:0"
+    std::string dtype{};   // "float32"
+    std::vector<std::uint64_t> shape{};
+    bool only_native = false;  // C++ holds them (autograd graphs, optimizers): no Python object refers to them
+    std::uint64_t count = 0;
+    Bytes bytes{};  // of their storages, each storage once
+    auto fields() { return std::tie(device, dtype, shape, only_native, count, bytes); }
+};
+
+// All tensors of one device.
+struct TensorTotal {
+    std::string device{};
+    std::uint64_t tensors = 0;
+    std::uint64_t storages = 0;
+    Bytes bytes{};  // of the storages
+    auto fields() { return std::tie(device, tensors, storages, bytes); }
+};
+
+// All numpy arrays of one data type and shape that own their data.
+struct ArrayGroup {
+    std::string dtype{};
+    std::vector<std::uint64_t> shape{};
+    std::uint64_t count = 0;
+    Bytes bytes{};
+    auto fields() { return std::tie(dtype, shape, count, bytes); }
+};
+
+// CONTRACT: where the path of a holder begins.
+enum class HolderRoot { module, frame, thread, type, other };
+std::string_view name_of(HolderRoot root);
+
+// A container, and the path of references that keeps it alive.
+struct Holder {
+    std::string
+        path{};  // as a programmer writes it: "__main__.trainer.outputs", "run (train.py:88) history[3]['losses']"
+    HolderRoot root = HolderRoot::other;
+    std::string type{};     // "list", "collections.deque"
+    std::string element{};  // of most of its items: "torch.Tensor cuda:0 float32[1,128,512]"; empty: mixed or not known
+    std::uint64_t length = 0;         // number of items
+    Bytes retained{};                 // host memory that would be freed with it
+    Bytes retained_device{};          // GPU memory that would be freed with it
+    std::uint64_t other_holders = 0;  // further objects that refer to it, beside the one on the path
+    std::uint64_t within = 0;         // 1 + index of the nearest holder on its path; 0: none
+    auto fields() {
+        return std::tie(path, root, type, element, length, retained, retained_device, other_holders, within);
+    }
+};
+
+// Why the objects of a Python process were not read.
+enum class ObjectsRefusal {
+    none,
+    version,        // this version of CPython is not known
+    debug_build,    // objects have another layout
+    free_threaded,  // objects have another layout
+    not_found,      // the interpreter's state was not found: it starts or exits, or its pages are not present
+};
+std::string_view name_of(ObjectsRefusal refusal);
+
+struct ObjectCensus;
+Bytes approximate_size(const ObjectCensus& objects);  // of its own memory
+
+struct ObjectCensus {
+    ObjectsRefusal refusal = ObjectsRefusal::none;  // not `none`: everything else is empty
+    std::uint64_t objects = 0;
+    Bytes bytes{};                                 // of all objects, with buffers of arrays and host tensors
+    std::vector<ObjectsOfType> types{};            // largest first
+    std::vector<TensorGroup> tensors{};            // largest first
+    std::vector<TensorTotal> tensor_totals{};      // by device
+    std::vector<ArrayGroup> arrays{};              // largest first
+    std::vector<Holder> holders{};                 // by retained bytes of host and device, largest first
+    std::optional<std::string> tensors_refused{};  // PyTorch is there, but its layout was not recognized: why
+    double references_explained = 0;               // share of reference counts that found references explain, 0 to 1
+    double sampled = 1;                            // share of the objects whose references were followed; see below
+    // `sampled` is below 1 if they did not all fit into the memory of the helper process. Then objects by type are
+    // complete, but holders and retained bytes lack the rest.
+    auto fields() {
+        return std::tie(refusal, objects, bytes, types, tensors, tensor_totals, arrays, holders, tensors_refused,
+                        references_explained, sampled);
+    }
+};
+
+}  // namespace memscope

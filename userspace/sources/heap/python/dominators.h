@@ -1,0 +1,27 @@
+#pragma once
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "sources/heap/python/object_edges.h"
+
+namespace memscope {
+
+// An object dominates another one if every path from the roots to the other one leads through it. If it were freed, the
+// other one would be freed, too.
+struct Dominators {
+    std::vector<NodeNumber> order{};     // nodes that the roots reach, in the order of a depth-first search; node 0
+                                         // stands for all roots and is the first
+    std::vector<std::uint32_t> place{};  // by node: its index in `order`; kNoNode: not reached
+    std::vector<std::uint32_t> above{};  // by index in `order`: index of the nearest dominator
+
+    // Sum of values (by index in `order`) over everything that an object dominates, itself included.
+    void add_up(std::vector<std::uint64_t>& values) const {
+        for (std::size_t i = values.size(); i-- > 1;) values[above[i]] += values[i];
+    }
+};
+
+// Semi-NCA. Node 0 has no edges: `roots` are its targets.
+Dominators find_dominators(const ObjectEdges& edges, std::span<const NodeNumber> roots);
+
+}  // namespace memscope

@@ -1,0 +1,145 @@
+#pragma once
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <unordered_map>
+#include <vector>
+
+#include "sources/heap/heap_range.h"
+#include "sources/heap/present_memory.h"
+#include "sources/proc/process_maps.h"
+
+namespace memscope {
+
+using Address = std::uint64_t;
+
+// Pages of a process that were read, kept up to a limit. A page is copied when it is first used and then stays as it
+// was, until the limit requires its memory: then the oldest copies go, and such a page is copied again. Everything may
+// be torn or made up by the process. A byte that cannot be read is 0.
+class HeapCopy {
+  public:
+    static constexpr std::uint64_t kPage = 4096;
+    static constexpr std::uint64_t kUnit = 4 * kPage;  // of copy(): a pool of Python's allocator
+    // Reads a part of the file of a mapping. False if it cannot be read.
+    using ReadFile = std::function<bool(const MappedRange&, std::uint64_t offset, std::span<std::byte> into)>;
+
+    // `read_file` is used for pages of read-only mappings that are not present: names of C types and of C++ classes
+    // are there. It may be empty.
+    HeapCopy(MemorySource& source, const ProcessMaps& maps, std::uint64_t most_bytes, const ReadDeadline& deadline,
+             ReadFile read_file = {});
+
+    std::uint64_t word(Address address) {
+        if (address % sizeof(std::uint64_t) != 0) return 0;
+        std::uint64_t value;
+        std::memcpy(&value, at(address), sizeof value);
+        return value;
+    }
+    // 0 if the value crosses a page. Aligned fields never do.
+    template <class T>
+    T get(Address address) {
+        static_assert(std::is_trivially_copyable_v<T>);
+        T value{};
+        if (address % kPage + sizeof value <= kPage) std::memcpy(&value, at(address), sizeof value);
+        return value;
+    }
+    void read(Address address, std::span<std::byte> into);
+    std::string c_string(Address address, std::size_t most);  // empty if it has control characters
+
+    // Calls visit(index, word) for `count` words. Returns the number of pages that cannot be read and are left out.
+    template <class Visit>
+    std::uint64_t for_words(Address address, std::uint64_t count, Visit&& visit) {
+        std::uint64_t absent = 0;
+        if (address % sizeof(std::uint64_t) != 0) return absent;
+        for (std::uint64_t i = 0; i < count;) {
+            const Address here = address + 8 * i;
+            const std::uint64_t in_page = std::min(count - i, (kPage - here % kPage) / 8);
+            if (late()) return absent;
+            if (!is_present(here)) {
+                ++absent;
+                i += in_page;
+                continue;
+            }
+            for (const std::uint64_t end = i + in_page; i < end; ++i) visit(i, word(address + 8 * i));
+        }
+        return absent;
+    }
+
+    bool is_present(Address address) { return page_at(address) != zeros_.data(); }
+    // Whether all of it lies in one mapping that can be read. A mapping that is newer than the list of mappings counts
+    // if both ends are present.
+    bool is_mapped(Address address, std::uint64_t bytes);
+    // Whether both ends lie in mappings, which need not be readable.
+    bool is_claimed(Address address, std::uint64_t bytes);
+    const ProcessMaps& maps() const { return maps_; }
+
+    // Copies these ranges now. The shorter the time is, the less is torn. Returns the number of pages that could not be
+    // read.
+    std::uint64_t copy(std::span<const HeapRange> ranges);
+    // One read past the copy, for memory that is needed once.
+    bool read_past(Address address, std::span<std::byte> into);
+
+    void limit_to(std::uint64_t most_bytes);
+    std::uint64_t limit() const { return most_slabs_ * kSlab; }
+    bool late() {  // the clock is read once in a while
+        if (!late_ && ++asked_ % 64 == 0) late_ = deadline_.has_passed();
+        return late_;
+    }
+    void extend(const ReadDeadline& deadline) {
+        deadline_ = deadline;
+        late_ = false;
+    }
+
+  private:
+    static constexpr std::uint64_t kSlab = std::uint64_t{1} << 20;
+    static constexpr std::size_t kAhead = 16;  // pages that are read at once, because neighbours are often needed, too
+    static constexpr std::size_t kLines = 1 << 15;
+    static constexpr std::uint64_t kNoPage = ~std::uint64_t{0};
+    struct Line {
+        std::uint64_t page = kNoPage;
+        const std::byte* bytes = nullptr;
+    };
+    struct Unmap {
+        void operator()(std::byte* slab) const;
+    };
+    struct Slab {
+        std::unique_ptr<std::byte[], Unmap> bytes{};
+        std::vector<std::uint64_t> pages{};  // in the order of their copies
+    };
+
+    const std::byte* page_at(Address address) {
+        const std::uint64_t page = address / kPage;
+        const Line& line = lines_[page % kLines];
+        return line.page == page ? line.bytes : find(page);
+    }
+    const std::byte* at(Address address) { return page_at(address) + address % kPage; }
+    const std::byte* find(std::uint64_t page);
+    void load(std::uint64_t page);
+    bool may_read(Address address);
+    bool read_from_file(std::uint64_t page, std::span<std::byte> into);
+    std::byte* room(std::size_t pages);  // in the newest slab
+    void keep(std::uint64_t page, const std::byte* bytes);
+    Slab take_oldest();
+
+    MemorySource& source_;
+    const ProcessMaps& maps_;
+    ReadDeadline deadline_;
+    ReadFile read_file_;
+    std::size_t most_slabs_;
+    std::deque<Slab> slabs_{};  // oldest first
+    std::size_t used_in_last_ = 0;
+    std::unordered_map<std::uint64_t, const std::byte*> pages_{};
+    std::vector<Line> lines_;
+    std::vector<std::byte> zeros_;
+    const MappedRange* last_range_ = nullptr;
+    std::uint64_t asked_ = 0;
+    bool late_ = false;
+};
+
+}  // namespace memscope

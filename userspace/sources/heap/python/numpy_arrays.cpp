@@ -1,0 +1,65 @@
+#include "sources/heap/python/numpy_arrays.h"
+
+#include <iterator>
+
+namespace memscope {
+namespace {
+
+constexpr std::uint64_t kData = 16, kDimensions = 24, kShape = 32, kFlags = 64;  // PyArrayObject
+constexpr std::int32_t kOwnsData = 4;                                            // NPY_ARRAY_OWNDATA
+
+// By the type number of numpy. Size 0: each dtype has its own.
+struct ElementType {
+    const char* name;
+    std::uint64_t size;
+};
+constexpr ElementType kElementTypes[] = {
+    {"bool", 1},    {"int8", 1},      {"uint8", 1},     {"int16", 2},       {"uint16", 2},      {"int32", 4},
+    {"uint32", 4},  {"int64", 8},     {"uint64", 8},    {"longlong", 8},    {"ulonglong", 8},   {"float32", 4},
+    {"float64", 8}, {"float128", 16}, {"complex64", 8}, {"complex128", 16}, {"complex256", 32}, {"object", 8},
+    {"bytes", 0},   {"str", 0},       {"void", 0},      {"datetime64", 8},  {"timedelta64", 8}, {"float16", 2}};
+constexpr std::uint32_t kObjects = 17;
+
+}  // namespace
+
+NumpyArray NumpyArrays::read(Address address) {
+    constexpr std::uint64_t kTypeNumber = 28, kSizeIn1 = 32, kSizeIn2 = 40;  // PyArray_Descr
+    constexpr std::int32_t kMostDimensions = 64;
+    constexpr std::uint64_t kMostElementBytes = std::uint64_t{1} << 30, kMostCount = std::uint64_t{1} << 44;
+    NumpyArray array;
+    const auto dimensions = memory_.get<std::int32_t>(address + kDimensions);
+    const Address dtype = memory_.word(address + kDtype), shape = memory_.word(address + kShape);
+    if (dimensions < 0 || dimensions > kMostDimensions || dtype < ObjectData::kLowest) return array;
+    const auto number = memory_.get<std::uint32_t>(dtype + kTypeNumber);
+    const bool is_known = number < std::size(kElementTypes);
+    const std::uint64_t usual = is_known ? kElementTypes[number].size : 0;
+    const std::uint64_t in_1 = memory_.get<std::uint32_t>(dtype + kSizeIn1), in_2 = memory_.word(dtype + kSizeIn2);
+    if (element_size_ == 0 && usual != 0) {
+        if (in_2 == usual && in_1 != usual)
+            element_size_ = kSizeIn2;
+        else if (in_1 == usual)
+            element_size_ = kSizeIn1;
+    }
+    const std::uint64_t element = element_size_ == kSizeIn2 ? in_2 : in_1;
+    if (element == 0 || element > kMostElementBytes) return array;
+    std::uint64_t count = 1;
+    for (std::int32_t i = 0; i < dimensions; ++i) {
+        const std::uint64_t extent = memory_.word(shape + 8 * static_cast<std::uint64_t>(i));
+        if (extent > kMostCount || count > kMostCount) return array;
+        count *= extent;
+        array.shape.push_back(extent);
+    }
+    if (count > kMostCount) return array;
+    array.dtype = is_known ? kElementTypes[number].name : "dtype" + std::to_string(number);
+    if (usual == 0) array.dtype += std::to_string(element);
+    array.count = count;
+    array.bytes = count * element;
+    array.data = memory_.word(address + kData);
+    array.holds_objects = number == kObjects;
+    array.owns_data = (memory_.get<std::int32_t>(address + kFlags) & kOwnsData) != 0;
+    // A torn array: its data is not mapped.
+    if (array.owns_data && !memory_.is_claimed(array.data, array.bytes)) return {};
+    return array;
+}
+
+}  // namespace memscope

@@ -1,0 +1,387 @@
+#include "sources/heap/python/object_census.h"
+
+#include <algorithm>
+#include <map>
+#include <tuple>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "sources/heap/python/dominators.h"
+#include "sources/heap/python/object_graph.h"
+#include "sources/heap/python/object_paths.h"
+
+namespace memscope {
+namespace {
+
+constexpr std::uint64_t kLeastCopy = std::uint64_t{8} << 20;
+constexpr std::size_t kMostGroups = 5000;   // types, tensors, arrays
+constexpr std::size_t kMostHolders = 4000;  // by retained bytes, and as many by length
+
+std::string shape_text(const std::vector<std::uint64_t>& shape) {
+    std::string text = "[";
+    for (const std::uint64_t extent : shape) text += (text.size() > 1 ? "," : "") + std::to_string(extent);
+    return text + "]";
+}
+
+class ObjectCensusTaker {
+  public:
+    ObjectCensusTaker(ObjectGraph& graph, const ReadDeadline& deadline, ObjectCensus& census)
+        : graph_(graph), reader_(graph.reader()), torch_(graph.torch()), deadline_(deadline), census_(census) {}
+
+    void take() {
+        census_.references_explained = graph_.references_explained();
+        count_tensors();
+        count_arrays();
+        count_types();
+        if (!deadline_.has_passed()) find_holders();
+    }
+    std::uint64_t left_out() const { return left_out_; }
+
+  private:
+    // Keeps the largest groups.
+    template <class Group>
+    void keep_largest(std::vector<Group>& groups) {
+        std::ranges::stable_sort(groups, [](const Group& a, const Group& b) {
+            return std::tuple(a.bytes, a.count) > std::tuple(b.bytes, b.count);
+        });
+        if (groups.size() <= kMostGroups) return;
+        left_out_ += groups.size() - kMostGroups;
+        groups.resize(kMostGroups);
+    }
+
+    void count_tensors() {
+        if (!torch_.is_ready()) {
+            if (!graph_.tensors().empty()) census_.tensors_refused = torch_.refusal();
+            return;
+        }
+        using Key = std::tuple<std::string, std::string, std::vector<std::uint64_t>, bool>;
+        std::map<Key, TensorGroup> groups;
+        std::map<std::string, TensorTotal> totals;
+        std::unordered_set<Address> storages, with_object;
+        const auto add = [&](Address impl, bool only_native) -> std::uint64_t {
+            const auto tensor = torch_.tensor(impl);
+            if (!tensor) return 0;
+            TensorGroup& group = groups[{tensor->device, tensor->dtype, tensor->shape, only_native}];
+            TensorTotal& total = totals[tensor->device];
+            ++group.count;
+            ++total.tensors;
+            if (tensor->storage == 0 || !storages.insert(tensor->storage).second) return 0;
+            const auto storage = torch_.storage(tensor->storage);
+            const std::uint64_t bytes = storage ? storage->bytes : 0;
+            group.bytes.n += bytes;
+            total.bytes.n += bytes;
+            ++total.storages;
+            return storage && !storage->on_device ? bytes : 0;
+        };
+        for (const Address object : graph_.tensors()) {
+            const Address impl = torch_.impl_of(object);
+            if (!with_object.insert(impl).second) continue;
+            const std::uint64_t host = add(impl, false);
+            if (const PythonType* type = reader_.types().of(object)) host_bytes_[type->index] += host;
+        }
+        for (NodeNumber node = 1; node < graph_.count(); ++node)
+            if (graph_.type(node).kind == ObjectKind::tensor_impl && !with_object.contains(graph_.address(node)))
+                add(graph_.address(node), true);
+        for (auto& [key, group] : groups) {
+            std::tie(group.device, group.dtype, group.shape, group.only_native) = key;
+            census_.tensors.push_back(std::move(group));
+        }
+        for (auto& [device, total] : totals) {
+            total.device = device;
+            census_.tensor_totals.push_back(std::move(total));
+        }
+        keep_largest(census_.tensors);
+    }
+
+    void count_arrays() {
+        std::map<std::pair<std::string, std::vector<std::uint64_t>>, ArrayGroup> groups;
+        for (const Address object : graph_.arrays()) {
+            const NumpyArray array = reader_.arrays().read(object);
+            if (!array.owns_data) continue;
+            ArrayGroup& group = groups[{array.dtype, array.shape}];
+            ++group.count;
+            group.bytes.n += array.bytes;
+        }
+        for (auto& [key, group] : groups) {
+            std::tie(group.dtype, group.shape) = key;
+            census_.arrays.push_back(std::move(group));
+        }
+        keep_largest(census_.arrays);
+    }
+
+    void count_types() {
+        std::map<std::string, ObjectsOfType> by_name;  // several types can have one name
+        for (std::uint32_t i = 1; i < graph_.by_type().size(); ++i) {
+            const PythonType& type = reader_.types()[i];
+            const ObjectGraph::OfType& found = graph_.by_type()[i];
+            if (found.count == 0 || type.address == 0) continue;
+            const auto host = host_bytes_.find(i);
+            const std::uint64_t bytes = found.bytes + (host != host_bytes_.end() ? host->second : 0);
+            ObjectsOfType& row = by_name[type.name];
+            row.count += found.count;
+            row.bytes.n += bytes;
+            census_.objects += found.count;
+            census_.bytes.n += bytes;
+        }
+        for (auto& [name, row] : by_name) {
+            row.type = name;
+            census_.types.push_back(std::move(row));
+        }
+        keep_largest(census_.types);
+    }
+
+    struct Candidate {
+        NodeNumber node = 0;
+        std::uint64_t length = 0, host = 0, device = 0;
+        std::uint64_t retained() const { return host + device; }
+    };
+
+    static bool is_container(ObjectKind kind) {
+        return kind == ObjectKind::list || kind == ObjectKind::dict || kind == ObjectKind::set ||
+               kind == ObjectKind::deque;
+    }
+
+    // What would be freed with each object that the roots reach.
+    struct Retained {
+        std::vector<std::uint32_t> place{};           // by node; kNoNode: not reached
+        std::vector<std::uint64_t> host{}, device{};  // by place; `device` is empty if there is nothing on a device
+    };
+    Retained find_retained() {
+        std::vector<NodeNumber> roots;
+        roots.reserve(graph_.roots().size());
+        for (const ObjectRoot& root : graph_.roots()) roots.push_back(root.node);
+        Dominators dominators = find_dominators(graph_.edges(), roots);
+        Retained retained;
+        retained.host.resize(dominators.order.size());
+        for (std::size_t i = 1; i < retained.host.size(); ++i) retained.host[i] = graph_.bytes(dominators.order[i]);
+        dominators.add_up(retained.host);
+        if (!graph_.devices().empty()) {
+            retained.device.resize(dominators.order.size());
+            for (const auto& [node, bytes] : graph_.devices())
+                if (node < dominators.place.size() && dominators.place[node] != kNoNode)
+                    retained.device[dominators.place[node]] = bytes;
+            dominators.add_up(retained.device);
+        }
+        retained.place = std::move(dominators.place);
+        return retained;
+    }
+
+    // The best of many, with memory for few.
+    template <class Better>
+    class Best {
+      public:
+        explicit Best(Better better) : better_(better) {}
+        void offer(const Candidate& candidate) {
+            if (all_.size() >= 2 * kMostHolders) shorten();
+            all_.push_back(candidate);
+        }
+        std::vector<Candidate> take() {
+            shorten();
+            return std::move(all_);
+        }
+
+      private:
+        void shorten() {
+            if (all_.size() <= kMostHolders) return;
+            std::nth_element(all_.begin(), all_.begin() + kMostHolders, all_.end(), better_);
+            all_.resize(kMostHolders);
+        }
+        Better better_;
+        std::vector<Candidate> all_{};
+    };
+
+    std::vector<Candidate> find_candidates(const Retained& retained, const ObjectPaths& paths) {
+        const auto by_size = [](const Candidate& a, const Candidate& b) {
+            return std::tuple(a.retained(), a.length, b.node) > std::tuple(b.retained(), b.length, a.node);
+        };
+        const auto by_length = [](const Candidate& a, const Candidate& b) {
+            return std::tuple(a.length, a.retained(), b.node) > std::tuple(b.length, b.retained(), a.node);
+        };
+        Best largest(by_size);
+        Best longest(by_length);  // a long container may not yet retain much
+        const ObjectLayout& layout = reader_.layout();
+        HeapCopy& memory = reader_.memory();
+        const Address modules = memory.word(memory.word(layout.stack.runtime + layout.stack.runtime_interpreters) +
+                                            layout.interpreter_modules);
+        for (NodeNumber node = 1; node < graph_.count(); ++node) {
+            const PythonType& type = graph_.type(node);
+            const Address object = graph_.address(node);
+            if (!is_container(type.kind) || !paths.has_path(node) || paths.is_namespace(node) || object == modules)
+                continue;
+            Candidate candidate{.node = node, .length = reader_.length(object, type)};
+            if (candidate.length == 0 || (type.kind == ObjectKind::dict && reader_.is_interned_table(object))) continue;
+            if (const std::uint32_t place = retained.place[node]; place != kNoNode) {
+                candidate.host = retained.host[place];
+                candidate.device = retained.device.empty() ? 0 : retained.device[place];
+            }
+            largest.offer(candidate);
+            longest.offer(candidate);
+        }
+        std::vector<Candidate> all = largest.take();
+        std::unordered_set<NodeNumber> known;
+        for (const Candidate& each : all) known.insert(each.node);
+        for (const Candidate& each : longest.take())
+            if (known.insert(each.node).second) all.push_back(each);
+        std::ranges::sort(all, by_size);
+        return all;
+    }
+
+    void find_holders() {
+        Retained retained = find_retained();
+        if (deadline_.has_passed()) return;
+        ObjectPaths paths(graph_);
+        const std::vector<Candidate> candidates = find_candidates(retained, paths);
+        retained = {};
+        std::vector<NodeNumber> nodes;
+        nodes.reserve(candidates.size());
+        for (const Candidate& each : candidates) nodes.push_back(each.node);
+        paths.prepare(nodes);
+        std::unordered_map<NodeNumber, std::uint64_t> places;  // 1 + index in the list of holders
+        for (const Candidate& each : candidates)
+            if (auto path = paths.path_of(each.node)) {
+                census_.holders.push_back(describe(each, *std::move(path), paths));
+                places[each.node] = census_.holders.size();
+            }
+        for (const auto& [node, place] : places)
+            for (NodeNumber at = paths.parent(node); at != 0 && at != kNoNode; at = paths.parent(at))
+                if (const auto holder = places.find(at); holder != places.end()) {
+                    census_.holders[place - 1].within = holder->second;
+                    break;
+                }
+    }
+
+    Holder describe(const Candidate& candidate, ObjectPath path, const ObjectPaths& paths) {
+        Holder holder;
+        holder.path = std::move(path.text);
+        holder.root = path.root;
+        const PythonType& type = graph_.type(candidate.node);
+        holder.type = paths.is_lru_cache(candidate.node) ? graph_.type(paths.parent(candidate.node)).name : type.name;
+        holder.length = candidate.length;
+        holder.retained = Bytes{candidate.host};
+        holder.retained_device = Bytes{candidate.device};
+        const std::uint32_t references = graph_.references_found(candidate.node);
+        holder.other_holders = references > 0 ? references - 1 : 0;
+        holder.element = element_of(graph_.address(candidate.node), type);
+        return holder;
+    }
+
+    // The type of most items, with the shape if most have the same one.
+    std::string element_of(Address container, const PythonType& type) {
+        constexpr std::size_t kAsked = 64;
+        std::map<std::string, std::size_t> names, types;
+        std::size_t seen = 0;
+        reader_.last_items(container, type, kAsked, [&](Address item) {
+            const std::string name = name_of_object(item);
+            ++names[name];
+            ++types[name.substr(0, name.find(' '))];
+            ++seen;
+        });
+        for (const auto* counted : {&names, &types})
+            for (const auto& [name, times] : *counted)
+                if (times * 2 > seen) return name;
+        return {};
+    }
+
+    std::string name_of_object(Address object) {
+        const PythonType* type = object >= ObjectData::kLowest ? reader_.types().of(object) : nullptr;
+        if (type == nullptr) return {};
+        if (type->kind == ObjectKind::lru_link) {
+            constexpr std::uint64_t kResult = 48;
+            const Address result = reader_.memory().word(object + kResult);
+            const PythonType* of = result >= ObjectData::kLowest ? reader_.types().of(result) : nullptr;
+            return of != nullptr && of->kind != ObjectKind::lru_link ? name_of_object(result) : std::string();
+        }
+        if (type->kind == ObjectKind::ndarray) {
+            const NumpyArray array = reader_.arrays().read(object);
+            return type->name + (array.dtype.empty() ? "" : " " + array.dtype + shape_text(array.shape));
+        }
+        if (type->kind == ObjectKind::tensor && torch_.is_ready())
+            if (const auto tensor = torch_.tensor(torch_.impl_of(object)))
+                return type->name + " " + tensor->device + " " + tensor->dtype + shape_text(tensor->shape);
+        return type->name;
+    }
+
+    ObjectGraph& graph_;
+    ObjectReader& reader_;
+    TorchObjects& torch_;
+    const ReadDeadline& deadline_;
+    ObjectCensus& census_;
+    std::unordered_map<std::uint32_t, std::uint64_t> host_bytes_{};  // of storages, by index of the tensors' type
+    std::uint64_t left_out_ = 0;
+};
+
+// The present parts of the writable data of libraries.
+std::vector<HeapRange> present_statics(const ProcessMaps& maps, const PresentPages& pages) {
+    std::vector<HeapRange> statics;
+    const MappedRange* before = nullptr;
+    for (const MappedRange& range : maps.ranges) {
+        const bool is_bss = before != nullptr && before->inode != 0 && before->end == range.start && range.path.empty();
+        before = &range;
+        if (!range.writable || range.shared || (range.inode == 0 && !is_bss)) continue;
+        for (Address at = range.start; at < range.end;) {
+            const Address end = std::min(pages.end_of_run(at), range.end);
+            if (end > at) statics.push_back({at, end});
+            at = std::max(end, at + HeapCopy::kPage);
+        }
+    }
+    return statics;
+}
+
+ObjectCensus refused(ObjectsRefusal why) {
+    ObjectCensus census;
+    census.refusal = why;
+    return census;
+}
+
+}  // namespace
+
+ObjectCensus take_object_census(const PythonHeap& heap, std::uint64_t most_bytes, const ReadDeadline& deadline,
+                                std::map<HeapGap, std::uint64_t>& incomplete) {
+    if (heap.debug_build) return refused(ObjectsRefusal::debug_build);
+    // The graph is built in two thirds of the time, because dominators and paths follow.
+    const ReadDeadline for_graph = deadline.sooner(deadline.left() * 0.65);
+    HeapCopy memory(heap.source, heap.maps, most_bytes * 7 / 8, for_graph, heap.read_file);
+    const ObjectLayoutSearch search = find_object_layout(memory, heap.runtime, heap.version);
+    if (search.refusal != ObjectsRefusal::none) return refused(search.refusal);
+    const ms_python& stack = search.layout.stack;
+    ObjectData data(memory, search.layout);
+    PythonTypes types(data);
+    const Address interpreter = memory.word(stack.runtime + stack.runtime_interpreters);
+    const Address modules =
+        interpreter != 0 ? memory.word(interpreter + search.layout.interpreter_modules) : Address{0};
+    if (!types.start_from(modules)) return refused(ObjectsRefusal::not_found);
+    // Only a debug build has this function.
+    const Address sys = data.dict_get(modules, "sys");
+    if (data.dict_get(memory.word(sys + object_offsets::kModuleDict), "gettotalrefcount") != 0)
+        return refused(ObjectsRefusal::debug_build);
+
+    PythonPools pools = heap.pymalloc != nullptr ? PythonPools(*heap.pymalloc) : PythonPools();
+    // The mark that the debug hooks of the allocator (python -X dev) put before each block of objects.
+    constexpr std::uint64_t kHookMark = 0xFDFDFDFDFDFDFD6F, kLinkBytes = 16;
+    if (memory.word(modules - kLinkBytes - 8) == kHookMark) pools.expect_debug_hooks();
+    types.set_pools(&pools);
+    ObjectReader reader(data, types, pools);
+    TorchObjects torch(reader, types);
+    ObjectGraph graph(reader, torch, pools, most_bytes);
+    graph.build(present_statics(heap.maps, heap.pages));
+    memory.extend(deadline);
+    memory.limit_to(kLeastCopy);  // dominators and paths need the memory
+
+    const std::uint64_t absent = reader.absent();
+    ObjectCensus census;
+    ObjectCensusTaker taker(graph, deadline, census);
+    taker.take();
+    const ObjectGraph::Gaps& gaps = graph.gaps();
+    const auto count = [&](HeapGap gap, std::uint64_t times) {
+        if (times > 0) incomplete[gap] += times;
+    };
+    count(HeapGap::torn, gaps.torn);
+    count(HeapGap::not_present, absent);
+    count(HeapGap::too_many, gaps.left_out + taker.left_out());
+    count(HeapGap::time_limit, gaps.late || deadline.has_passed() ? 1 : 0);
+    const auto nodes = static_cast<double>(graph.count());
+    if (gaps.left_out > 0) census.sampled = nodes / (nodes + static_cast<double>(gaps.left_out));
+    return census;
+}
+
+}  // namespace memscope

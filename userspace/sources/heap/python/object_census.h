@@ -1,0 +1,35 @@
+#pragma once
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "model/heap.h"
+#include "model/heap_objects.h"
+#include "sources/heap/heap_range.h"
+#include "sources/heap/present_memory.h"
+#include "sources/heap/pymalloc.h"
+#include "sources/heap/python/heap_copy.h"
+#include "sources/proc/process_maps.h"
+
+namespace memscope {
+
+// A process with CPython, as the census of the parts has found it.
+struct PythonHeap {
+    MemorySource& source;
+    const PresentPages& pages;
+    const ProcessMaps& maps;
+    Address runtime = 0;           // of _PyRuntime
+    std::optional<int> version{};  // 311; from the file of the interpreter
+    bool debug_build = false;
+    const Pymalloc* pymalloc = nullptr;  // null: its arenas were not found
+    HeapCopy::ReadFile read_file{};
+};
+
+// Reads the Python objects of a process: types, tensors, arrays, and the containers that hold them. `most_bytes` bounds
+// the memory that this takes. Parts that were not read are counted in `incomplete`.
+ObjectCensus take_object_census(const PythonHeap& heap, std::uint64_t most_bytes, const ReadDeadline& deadline,
+                                std::map<HeapGap, std::uint64_t>& incomplete);
+
+}  // namespace memscope

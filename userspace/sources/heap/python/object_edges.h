@@ -1,0 +1,74 @@
+#pragma once
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace memscope {
+
+// A vector that grows in pieces of 64 Ki elements and never copies them: its memory is that of its elements.
+template <class T>
+class PiecewiseVector {
+  public:
+    static constexpr std::size_t kPiece = std::size_t{1} << 16;
+
+    void push_back(T value) {
+        if (size_ % kPiece == 0) pieces_.push_back(std::make_unique<T[]>(kPiece));
+        pieces_[size_ / kPiece][size_ % kPiece] = value;
+        ++size_;
+    }
+    T& operator[](std::size_t i) { return pieces_[i / kPiece][i % kPiece]; }
+    const T& operator[](std::size_t i) const { return pieces_[i / kPiece][i % kPiece]; }
+    T& back() { return (*this)[size_ - 1]; }
+    std::size_t size() const { return size_; }
+    bool empty() const { return size_ == 0; }
+    std::size_t bytes() const { return pieces_.size() * kPiece * sizeof(T); }
+
+  private:
+    std::vector<std::unique_ptr<T[]>> pieces_{};
+    std::size_t size_ = 0;
+};
+
+using NodeNumber = std::uint32_t;
+constexpr NodeNumber kNoNode = ~NodeNumber{0};
+
+// References between numbered objects. An edge also has a cost, which says how little it tells a programmer.
+class ObjectEdges {
+  public:
+    static constexpr NodeNumber kMostNodes = NodeNumber{1} << 28;
+    static constexpr std::uint8_t kCosts[] = {0, 1, 2, 3, 5, 6, 8, 12, 20};
+    static constexpr std::uint32_t kHighestCost = 20;
+
+    // The edges of nodes are added in the order of the nodes: first all of node 0, then next_node(), ...
+    void next_node() { first_.push_back(static_cast<std::uint32_t>(edges_.size())); }
+    void add(NodeNumber target, std::uint32_t cost) { edges_.push_back(target | class_of(cost) << 28U); }
+    // Keeps the lower cost, if the edge before it of the same node has this target. False: it has another one.
+    bool merge_with_last(NodeNumber target, std::uint32_t cost) {
+        if (first_.empty() || edges_.size() == first_.back() || (edges_.back() & kTarget) != target) return false;
+        if (cost < kCosts[edges_.back() >> 28U]) edges_.back() = target | class_of(cost) << 28U;
+        return true;
+    }
+
+    std::size_t nodes() const { return first_.size(); }
+    std::size_t size() const { return edges_.size(); }
+    std::uint32_t begin(NodeNumber node) const { return node < first_.size() ? first_[node] : edge_count(); }
+    std::uint32_t end(NodeNumber node) const { return node + 1 < first_.size() ? first_[node + 1] : edge_count(); }
+    NodeNumber target(std::uint32_t edge) const { return edges_[edge] & kTarget; }
+    std::uint32_t cost(std::uint32_t edge) const { return kCosts[edges_[edge] >> 28U]; }
+    std::size_t bytes() const { return first_.bytes() + edges_.bytes(); }
+
+  private:
+    static constexpr std::uint32_t kTarget = kMostNodes - 1;
+    static constexpr std::uint32_t class_of(std::uint32_t cost) {
+        std::uint32_t index = 0;
+        while (index + 1 < std::size(kCosts) && kCosts[index] < cost) ++index;
+        return index;
+    }
+    std::uint32_t edge_count() const { return static_cast<std::uint32_t>(edges_.size()); }
+
+    PiecewiseVector<std::uint32_t> first_{};
+    PiecewiseVector<std::uint32_t> edges_{};
+};
+
+}  // namespace memscope
