@@ -24,6 +24,7 @@ constexpr std::size_t kMostRecordBytes = std::size_t{64} << 20U;  // as a record
 constexpr std::size_t kMostMeta = 1000;
 constexpr std::size_t kMostTargets = 100'000;
 constexpr std::size_t kMostEvents = 100'000;
+constexpr std::size_t kMostIndexed = 4'000'000;  // ticks
 constexpr std::size_t kMostBins = 5'000'000;
 constexpr std::size_t kMostTextBytes = std::size_t{64} << 10U;
 constexpr std::size_t kMostTables = 50;
@@ -180,34 +181,62 @@ Result<std::string> Recording::keyframe(std::int64_t id) {
     return decompressor_.decompress(row->bytes(0), {}, kMostRecordBytes);
 }
 
+Result<Snapshot> Recording::snapshot_of(const Statement& row, int first) {
+    const bool whole = row.is_null(first + 1);
+    const std::int64_t base = whole ? row.integer(first) : row.integer(first + 1);
+    if (!whole && base != keyframe_) {
+        auto content = keyframe(base);
+        if (!content) return about_file(content.error());
+        content_ = *std::move(content);
+        keyframe_ = base;
+    }
+    auto record =
+        decompressor_.decompress(row.bytes(first + 2), whole ? std::string_view() : content_, kMostRecordBytes);
+    if (!record) return about_file(record.error());
+    auto snapshot = decode_record<Snapshot>(*record);
+    if (!snapshot) return about_file(plain_error("has a tick that " + snapshot.error().where));
+    if (snapshot->targets.size() != 1) return about_file(plain_error("is damaged: a tick has not one target"));
+    if (whole) {
+        content_ = *std::move(record);
+        keyframe_ = base;
+    }
+    return snapshot;
+}
+
 Status Recording::each_tick(const RecordedTarget& target, const RecordedSpan& span,
                             const std::function<bool(const RecordedSample&, Snapshot)>& take) {
     auto rows = database_.prepare(
         "SELECT at, time, bytes, usage, processes, id, base, record FROM ticks WHERE target = ? AND at >= ? AND at <= "
-        "? ORDER BY "
-        "id");
+        "? ORDER BY id");
     if (!rows) return rows.error();
     bind_span(*rows, target, span);
     return each_row(*rows, [&](const Statement& row) -> Result<bool> {
-        const bool whole = row.is_null(6);
-        const std::int64_t base = whole ? row.integer(5) : row.integer(6);
-        if (!whole && base != keyframe_) {
-            auto content = keyframe(base);
-            if (!content) return about_file(content.error());
-            content_ = *std::move(content);
-            keyframe_ = base;
-        }
-        auto record = decompressor_.decompress(row.bytes(7), whole ? std::string_view() : content_, kMostRecordBytes);
-        if (!record) return about_file(record.error());
-        auto snapshot = decode_record<Snapshot>(*record);
-        if (!snapshot) return about_file(plain_error("has a tick that " + snapshot.error().where));
-        if (snapshot->targets.size() != 1) return about_file(plain_error("is damaged: a tick has not one target"));
-        if (whole) {
-            content_ = *std::move(record);
-            keyframe_ = base;
-        }
+        auto snapshot = snapshot_of(row, 5);
+        if (!snapshot) return snapshot.error();
         return take(sample_of(row), *std::move(snapshot));
     });
+}
+
+Result<std::vector<RecordedMoment>> Recording::tick_index(const RecordedTarget& target) {
+    auto rows = database_.prepare("SELECT id, at, time FROM ticks WHERE target = ? ORDER BY id");
+    if (!rows) return rows.error();
+    rows->bind(1, target.id);
+    std::vector<RecordedMoment> moments;
+    auto read = each_row(*rows, [&](const Statement& row) -> Result<bool> {
+        moments.push_back({row.integer(0), Seconds(finite(row.real(1))), finite(row.real(2))});
+        return moments.size() < kMostIndexed;
+    });
+    if (!read) return read.error();
+    return moments;
+}
+
+Result<Snapshot> Recording::tick(const RecordedTarget& target, std::int64_t id) {
+    auto row = database_.prepare("SELECT id, base, record FROM ticks WHERE id = ? AND target = ?");
+    if (!row) return row.error();
+    const auto found = row->bind(1, id).bind(2, target.id).step();
+    if (!found) return found.error();
+    if (!*found) return about_file(plain_error("the watcher has removed this tick"));
+    return snapshot_of(*row, 0);
 }
 
 Result<std::vector<RecordedEvent>> Recording::events(const RecordedTarget& target) {
@@ -224,9 +253,13 @@ Result<std::vector<RecordedEvent>> Recording::events(const RecordedTarget& targe
 }
 
 Result<std::optional<Growth>> Recording::last_growth(const RecordedTarget& target) {
-    auto rows = database_.prepare("SELECT record FROM growth WHERE target = ? ORDER BY id DESC LIMIT 1");
+    return growth_at(target, Seconds(std::numeric_limits<double>::infinity()));
+}
+
+Result<std::optional<Growth>> Recording::growth_at(const RecordedTarget& target, Seconds at) {
+    auto rows = database_.prepare("SELECT record FROM growth WHERE target = ? AND at <= ? ORDER BY id DESC LIMIT 1");
     if (!rows) return rows.error();
-    const auto found = rows->bind(1, target.id).step();
+    const auto found = rows->bind(1, target.id).bind(2, at.count()).step();
     if (!found) return found.error();
     if (!*found) return std::optional<Growth>();
     const auto record = decompressor_.decompress(rows->bytes(0), {}, kMostRecordBytes);

@@ -24,6 +24,12 @@ struct RecordedSample {
     Bytes usage{};
     std::uint64_t processes = 0;
 };
+// Where a tick is, to read it with tick().
+struct RecordedMoment {
+    std::int64_t id = 0;
+    Seconds at{};
+    double time = 0;
+};
 struct RecordedEvent {
     Seconds at{};
     double time = 0;
@@ -59,10 +65,16 @@ class Recording {
                        const std::function<bool(const RecordedSample&)>& take);
     Status each_tick(const RecordedTarget& target, const RecordedSpan& span,
                      const std::function<bool(const RecordedSample&, Snapshot)>& take);
+    // All ticks in the order in which they were recorded. At most 4 million: the first ones.
+    Result<std::vector<RecordedMoment>> tick_index(const RecordedTarget& target);
+    // One tick, by the id that tick_index() returned. An error if the watcher has removed it since.
+    Result<Snapshot> tick(const RecordedTarget& target, std::int64_t id);
     // At most 100,000: the first ones.
     Result<std::vector<RecordedEvent>> events(const RecordedTarget& target);
     // The last one that was recorded.
     Result<std::optional<Growth>> last_growth(const RecordedTarget& target);
+    // The last one that was recorded at or before that time.
+    Result<std::optional<Growth>> growth_at(const RecordedTarget& target, Seconds at);
     Result<std::map<std::string, std::vector<RecordedBin>>> bins(const RecordedTarget& target);
 
   private:
@@ -71,6 +83,8 @@ class Recording {
     Status check_tables();
     Error about_file(const Error& error) const;
     Result<std::string> keyframe(std::int64_t id);
+    // The columns `first` and after it are id, base and record.
+    Result<Snapshot> snapshot_of(const recording::Statement& row, int first);
 
     fs::path path_;
     recording::Database database_;
