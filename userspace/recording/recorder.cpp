@@ -13,6 +13,7 @@ namespace {
 
 constexpr Seconds kBoundsEvery{30};
 constexpr const char* kSharedName = "small-targets";
+constexpr std::string_view kPeakGrowth = "peak";
 
 // An estimate, to bound the queue.
 Bytes size_of(const Snapshot& snapshot) {
@@ -90,6 +91,23 @@ Bytes Recorder::bytes() const {
 std::vector<Error> Recorder::take_troubles() {
     const std::lock_guard lock(mutex_);
     return std::exchange(troubles_, {});
+}
+
+std::string Recorder::file_of(const std::string& target) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = paths_.find(target);
+    return found == paths_.end() ? std::string() : found->second;
+}
+
+// A death may be reported after its target has ended, so the paths of ended targets stay until there are too many.
+void Recorder::note_path(const std::string& target, const fs::path& path) {
+    constexpr std::size_t kMostPaths = 1000;
+    std::error_code failed;
+    const fs::path absolute = fs::absolute(path, failed);
+    const std::lock_guard lock(mutex_);
+    if (paths_.size() >= kMostPaths)
+        std::erase_if(paths_, [this](const auto& each) { return !lanes_.contains(each.first); });
+    paths_[target] = (failed ? path : absolute).string();
 }
 
 void Recorder::work() {
@@ -208,10 +226,14 @@ Status Recorder::write_events(Lane& lane, const Item& item, const TargetSnapshot
 Status Recorder::write_growth(Lane& lane, const TargetSnapshot& target, Seconds now, double time,
                               std::string_view reason) {
     lane.growth_at = now;
-    if (!settings_.growth || lane.shared || target.processes.empty()) return Done{};
-    const std::optional<Growth> growth = settings_.growth(target);
-    if (!growth) return Done{};
-    return lane.file->add_growth(lane.id, now, time, reason, encode_record(*growth));
+    if (lane.shared || target.processes.empty()) return Done{};
+    const auto add = [&](const GrowthOf& source, std::string_view why) -> Status {
+        const std::optional<Growth> growth = source ? source(target) : std::nullopt;
+        if (!growth || (why == kPeakGrowth && !growth->span.peak)) return Done{};
+        return lane.file->add_growth(lane.id, now, time, why, encode_record(*growth));
+    };
+    if (auto added = add(settings_.growth, reason); !added) return added;
+    return reason == "end" ? add(settings_.peak_growth, kPeakGrowth) : Status(Done{});
 }
 
 Result<Recorder::Lane*> Recorder::lane_of(const Item& item, const TargetSnapshot& target) {
@@ -228,6 +250,7 @@ Result<Recorder::Lane*> Recorder::lane_of(const Item& item, const TargetSnapshot
         lane.file = *file;
         lane.id = *id;
         lane.shared = false;
+        note_path(target.info.name, lane.file->path());
         lane.fresh = true;
         return &lane;
     }
@@ -259,6 +282,7 @@ Result<Recorder::Lane*> Recorder::lane_of(const Item& item, const TargetSnapshot
     const auto id = lane.file->add_target(target.info);
     if (!id) return id.error();
     lane.id = *id;
+    note_path(target.info.name, lane.file->path());
     return &lanes_.emplace(target.info.name, std::move(lane)).first->second;
 }
 

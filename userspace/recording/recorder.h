@@ -41,6 +41,7 @@ class Recorder {
     struct Settings {
         std::map<std::string, std::string> meta{};  // version, options
         GrowthOf growth{};
+        GrowthOf peak_growth{};  // since watching began, as it was when the target held most; asked for at the end
     };
     Recorder(RecordingStore store, Settings settings);
     ~Recorder();
@@ -58,6 +59,8 @@ class Recorder {
     bool up() const;      // the last write succeeded
     Bytes bytes() const;  // of all recordings in the directory
     std::vector<Error> take_troubles();
+    // The file with the latest ticks of the target. Empty: it is not recorded, or its first tick was not written yet.
+    std::string file_of(const std::string& target) const;
 
   private:
     struct Note {
@@ -95,6 +98,7 @@ class Recorder {
     Status keep_bounds();
     void fail(const Error& error, Seconds now);
     void forget_fresh_lanes();
+    void note_path(const std::string& target, const fs::path& path);
 
     // Only the thread of the recorder uses these.
     RecordingStore store_;
@@ -118,6 +122,7 @@ class Recorder {
     Bytes queued_{};
     std::vector<Note> notes_{};
     std::vector<Error> troubles_{};
+    std::map<std::string, std::string> paths_{};  // of targets, also of some that have ended
     std::uint64_t dropped_ = 0;
     bool up_ = true;
     Bytes bytes_{};

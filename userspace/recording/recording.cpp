@@ -257,7 +257,19 @@ Result<std::optional<Growth>> Recording::last_growth(const RecordedTarget& targe
 }
 
 Result<std::optional<Growth>> Recording::growth_at(const RecordedTarget& target, Seconds at) {
-    auto rows = database_.prepare("SELECT record FROM growth WHERE target = ? AND at <= ? ORDER BY id DESC LIMIT 1");
+    return growth_row("SELECT record FROM growth WHERE target = ? AND at <= ? AND reason <> 'peak' ORDER BY id DESC "
+                      "LIMIT 1",
+                      target, at);
+}
+
+Result<std::optional<Growth>> Recording::peak_growth(const RecordedTarget& target) {
+    return growth_row("SELECT record FROM growth WHERE target = ? AND at <= ? AND reason = 'peak' ORDER BY id DESC "
+                      "LIMIT 1",
+                      target, Seconds(std::numeric_limits<double>::infinity()));
+}
+
+Result<std::optional<Growth>> Recording::growth_row(const char* sql, const RecordedTarget& target, Seconds at) {
+    auto rows = database_.prepare(sql);
     if (!rows) return rows.error();
     const auto found = rows->bind(1, target.id).bind(2, at.count()).step();
     if (!found) return found.error();

@@ -75,6 +75,8 @@ class Recording {
     Result<std::optional<Growth>> last_growth(const RecordedTarget& target);
     // The last one that was recorded at or before that time.
     Result<std::optional<Growth>> growth_at(const RecordedTarget& target, Seconds at);
+    // What the target held at its peak, since watching began. Recorded at the end of its last process.
+    Result<std::optional<Growth>> peak_growth(const RecordedTarget& target);
     Result<std::map<std::string, std::vector<RecordedBin>>> bins(const RecordedTarget& target);
 
   private:
@@ -83,6 +85,7 @@ class Recording {
     Status check_tables();
     Error about_file(const Error& error) const;
     Result<std::string> keyframe(std::int64_t id);
+    Result<std::optional<Growth>> growth_row(const char* sql, const RecordedTarget& target, Seconds at);
     // The columns `first` and after it are id, base and record.
     Result<Snapshot> snapshot_of(const recording::Statement& row, int first);
 

@@ -106,6 +106,13 @@ Recorder::GrowthOf recorded_growth(GrowthRecorder* recorder) {
     };
 }
 
+Recorder::GrowthOf recorded_peak_growth(GrowthRecorder* recorder) {
+    if (!recorder) return {};
+    return [recorder](const TargetSnapshot& target) -> std::optional<Growth> {
+        return recorder->report(target, {.at_peak = true}, NativeReads::Wait::no);
+    };
+}
+
 // The options that a reader of a recording needs.
 std::map<std::string, std::string> recorded_options(const WatchOptions& options) {
     return {{"version", std::string(kVersion)},
@@ -136,7 +143,10 @@ class Loop {
           board_(board) {}
 
     // Null: nothing is recorded. Must live until run() has ended.
-    void record_with(Recorder* recorder) { recorder_ = recorder; }
+    void record_with(Recorder* recorder) {
+        recorder_ = recorder;
+        actions_.name_recordings([recorder](const std::string& target) { return recorder->file_of(target); });
+    }
 
     Status prepare() {  // takes the first tick, so that all outputs have values from here on
         if (auto watched = wakeups_.watch_events(collector_.events_fd()); !watched) return watched;
@@ -329,7 +339,8 @@ class Loop {
         std::vector<std::string> lines = actions_.take_lines();
         const std::vector<std::string> troubles = actions_.take_troubles();
         if (recorder_)
-            for (const std::string& line : lines) recorder_->note("action", line);
+            for (const auto* all : {&lines, &troubles})
+                for (const std::string& line : *all) recorder_->note("action", line);
         for (const std::string& trouble : troubles) lines.push_back("memscope: " + trouble);
         if (lines.empty()) return;
         if (view_)
@@ -548,7 +559,9 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
     std::optional<Recorder> recording;  // ends before the loop, because its thread reads growth from the collector
     if (recordings) {
         recording.emplace(*std::move(recordings),
-                          Recorder::Settings{.meta = recorded_options(options), .growth = recorded_growth(recorder)});
+                          Recorder::Settings{.meta = recorded_options(options),
+                                             .growth = recorded_growth(recorder),
+                                             .peak_growth = recorded_peak_growth(recorder)});
         loop->record_with(&*recording);
     }
     if (auto prepared = loop->prepare(); !prepared) return cannot(prepared.error());

@@ -82,6 +82,34 @@ TEST_F(ARecorder, DropsWholeTicksIfItsQueueIsFull) {
     EXPECT_EQ(ticks, Recorder::kMostQueued + 2);
 }
 
+TEST_F(ARecorder, KeepsTheGrowthOfThePeakAtTheEnd) {
+    const auto source = [](std::int64_t bytes, std::optional<double> peak) {
+        return [=](const TargetSnapshot&) {
+            Growth growth{.span = {.peak = peak}};
+            growth.mapped.sites.push_back({.bytes = bytes});
+            return std::optional(growth);
+        };
+    };
+    {
+        Recorder recorder(store_in(directory), {.growth = source(1, {}), .peak_growth = source(2, 1'000'000.0)});
+        recorder.take(tick(0), Seconds{100});
+        recorder.finish(Seconds{60});
+    }
+    Recording recording = reopened(files().front());
+    const auto target = recording.target({});
+    EXPECT_EQ((*recording.last_growth(*target))->mapped.sites.front().bytes, 1) << "the peak is not the end";
+    EXPECT_EQ((*recording.peak_growth(*target))->mapped.sites.front().bytes, 2);
+}
+
+TEST_F(ARecorder, TellsTheFileOfATarget) {
+    Recorder recorder(store_in(directory), {});
+    EXPECT_EQ(recorder.file_of("train"), "");
+    recorder.take(tick(0), Seconds{100});
+    recorder.finish(Seconds{60});
+    EXPECT_EQ(recorder.file_of("train"), files().front());
+    EXPECT_EQ(recorder.file_of("other"), "");
+}
+
 TEST_F(ARecorder, SharesAFileBetweenManySmallTargets) {
     {
         Recorder recorder(store_in(directory), {});
