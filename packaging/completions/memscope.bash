@@ -7,7 +7,7 @@ _memscope() {
     for ((i = 1; i < COMP_CWORD; ++i)); do
         case ${COMP_WORDS[i]} in
             --) return ;; # a command of the user's: default completion
-            status | growth | heap | verdict | report | recordings | export | compare | doctor | demo) command=${COMP_WORDS[i]} ;;
+            status | growth | heap | verdict | report | recordings | export | replay | compare | doctor | demo) command=${COMP_WORDS[i]} ;;
         esac
     done
     case $before in
@@ -24,11 +24,11 @@ _memscope() {
         --user) mapfile -t COMPREPLY < <(compgen -u -- "$word"); return ;;
         --report-dir | --record) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
         --config) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
-        --memory-max | --interval | --duration | --listen | --http-host | --linger | --on-timeout | --target | --top | --again | --record-max | --from | --to | --remove | --limit | --warmup) return ;;
+        --memory-max | --interval | --duration | --listen | --http-host | --linger | --on-timeout | --target | --top | --again | --record-max | --from | --to | --speed | --remove | --limit | --warmup) return ;;
         --fail-on) mapfile -t COMPREPLY < <(compgen -W 'insufficient warming_up stable spiky leaking' -- "$word"); return ;;
         --format) mapfile -t COMPREPLY < <(compgen -W 'text json folded pprof csv openmetrics markdown junit' -- "$word"); return ;;
     esac
-    local words="status growth heap verdict report recordings export compare doctor demo $watching"
+    local words="status growth heap verdict report recordings export replay compare doctor demo $watching"
     case $command in
         status) words='--target --json --help' ;;
         growth) words='--target --since --at --stacks --top --format --help' ;;
@@ -37,6 +37,7 @@ _memscope() {
         report) words='--json --report-dir --target --record --help' ;;
         recordings) words='--remove --json --record --help' ;;
         export) words='--format --from --to --target --record --help' ;;
+        replay) words='--from --speed --target --record --help' ;;
         compare) words='--fail-on --format --target --record --help' ;;
         doctor) words='--json --help' ;;
         demo) words='leak warmup spikes steps workers wrapper fragmentation --help' ;;

@@ -46,6 +46,9 @@ Usage:
                   [--to TIME] [--target T] [--record DIR]
                                        write a recorded series for other tools;
                                        memscope verdict reads the CSV
+  memscope replay RECORDING [--from TIME] [--speed N] [--target T]
+                  [--record DIR]       show a recording in the live view: pause,
+                                       move in time, jump to the next event
   memscope compare BASE HEAD [--fail-on RULES] [--target T] [--record DIR]
                    [--format text|markdown|junit|json]
                                        compare recordings of a job before and

@@ -11,6 +11,7 @@
 #include "demo/scenario.h"
 #include "model/growth/growth_request.h"
 #include "recording/store.h"
+#include "review/replay.h"
 
 namespace memscope {
 namespace {
@@ -69,8 +70,8 @@ Error unexpected(const CLI::App& command, const std::string& word, bool cgroup_g
     if (cgroup_given)
         return plain_error(shortened(word) + ": unexpected argument",
                            "repeat --cgroup for each name, and put globs in quotes");
-    const std::vector<std::string> commands{"status",     "growth",  "heap",   "verdict", "report", "export",
-                                            "recordings", "compare", "doctor", "demo",    "help"};
+    const std::vector<std::string> commands{"status", "growth",     "heap",    "verdict", "report", "export",
+                                            "replay", "recordings", "compare", "doctor",  "demo",   "help"};
     return plain_error(shortened(word) + ": unknown command", did_you_mean(word, commands, kSeeHelp));
 }
 
@@ -301,6 +302,28 @@ Result<Command> export_command(const CLI::App& command, const CLI::Option& recor
     return Command(std::move(options));
 }
 
+Result<Command> replay_command(const CLI::App& command, const CLI::Option& recording) {
+    const auto path = value_of(recording);
+    const auto target = value_of(*command.get_option("--target"));
+    const auto from = value_of(*command.get_option("--from"));
+    const auto speed = value_of(*command.get_option("--speed"));
+    const auto directory = value_of(*command.get_option("--record"));
+    for (const auto* value : {&path, &target, &from, &speed, &directory})
+        if (!*value) return value->error();
+    if (!*path) return plain_error("replay: the recording is missing", "name a file or a target");
+    ReplayOptions options{.recording = **path, .target = *target, .from = *from};
+    if (*speed) {
+        const auto number = parse_number(**speed);
+        if (!number || *number == 0 || static_cast<double>(*number) > Replay::kFastest)
+            return plain_error(
+                fmt::format("--speed: '{}' is not a number from 1 to {}", shortened(**speed), Replay::kFastest),
+                "1 is the speed of the job, 60 shows a minute in a second");
+        options.speed = static_cast<double>(*number);
+    }
+    options.directory = directory->value_or(options.directory);
+    return Command(std::move(options));
+}
+
 Result<Command> recordings_command(const CLI::App& command) {
     const auto remove = value_of(*command.get_option("--remove"));
     const auto directory = value_of(*command.get_option("--record"));
@@ -437,6 +460,9 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     CLI::App* exported = add_command("export");
     for (const char* name : {"--target", "--format", "--from", "--to", "--record"}) add_text(*exported, name);
     CLI::Option* exported_file = exported->add_option("recording");
+    CLI::App* replay = add_command("replay");
+    for (const char* name : {"--target", "--from", "--speed", "--record"}) add_text(*replay, name);
+    CLI::Option* replayed_file = replay->add_option("recording");
     CLI::App* recordings = add_command("recordings");
     for (const char* name : {"--remove", "--record"}) add_text(*recordings, name);
     recordings->add_flag("--json");
@@ -457,7 +483,8 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
         return plain_error(error.what(), kSeeHelp);
     }
     const auto commands = app.get_subcommands();
-    for (const CLI::App* each : {status, growth, heap, verdict, report, exported, recordings, comparison, doctor, demo})
+    for (const CLI::App* each :
+         {status, growth, heap, verdict, report, exported, replay, recordings, comparison, doctor, demo})
         if (each->parsed() && !each->remaining().empty()) return unexpected(*each, each->remaining().front(), false);
     if (const auto left = app.remaining(); !left.empty())
         return unexpected(app, left.front(), app.count("--cgroup") > 0);
@@ -474,6 +501,7 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     if (verdict->parsed()) return verdict_command(*verdict, *file);
     if (report->parsed()) return report_command(*report, *report_file);
     if (exported->parsed()) return export_command(*exported, *exported_file);
+    if (replay->parsed()) return replay_command(*replay, *replayed_file);
     if (recordings->parsed()) return recordings_command(*recordings);
     if (comparison->parsed()) return compare_command(*comparison, *base, *head);
     if (doctor->parsed()) return doctor_command(*doctor);

@@ -60,6 +60,13 @@ struct ExportOptions {
     std::optional<std::string> to{};
     std::string directory = kRecordingDirectory;
 };
+struct ReplayOptions {
+    std::string recording{};
+    std::optional<std::string> target{};
+    std::optional<std::string> from{};  // as people say times: see parse_moment()
+    double speed = 1;
+    std::string directory = kRecordingDirectory;
+};
 struct RecordingsOptions {
     std::optional<std::string> remove{};
     bool json = false;
@@ -85,7 +92,7 @@ struct Help {
 struct Version {};
 using Command =
     std::variant<WatchOptions, StatusOptions, GrowthOptions, HeapOptions, VerdictOptions, ReportOptions, ExportOptions,
-                 RecordingsOptions, CompareOptions, DoctorOptions, DemoOptions, Help, Version>;
+                 ReplayOptions, RecordingsOptions, CompareOptions, DoctorOptions, DemoOptions, Help, Version>;
 
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 

@@ -10,6 +10,7 @@
 #include "cli/options.h"
 #include "cli/print.h"
 #include "cli/recordings.h"
+#include "cli/replay.h"
 #include "cli/report.h"
 #include "cli/status.h"
 #include "cli/verdict.h"
@@ -74,6 +75,11 @@ int run_command(const ExportOptions& options) {
     const auto exported = export_recording(options, print);
     if (exported || exported.error().code == std::errc::broken_pipe) return 0;
     return fail(exported.error(), 2);
+}
+
+int run_command(const ReplayOptions& options) {
+    const auto ended = replay_recording(options);
+    return ended ? 0 : fail(ended.error(), 2);
 }
 
 int run_command(const RecordingsOptions& options) {

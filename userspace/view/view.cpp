@@ -30,14 +30,25 @@ Result<View> View::open(GrowthSource growth) {
 }
 
 void View::update(const SnapshotPtr& latest) {
-    view::add_deaths(state_, *latest);  // before ended targets are left out, because a death may have ended its target
+    add_past(latest);
     SnapshotPtr snapshot = living(latest);
-    history_.add(*snapshot);
     for (std::string& line : new_notes_) view::add_note(state_, snapshot->time, std::move(line));
     new_notes_.clear();
     snapshot_.swap(snapshot);  // frees the old snapshot after the scene that points into it is replaced
     growth_.reset();
     redraw();
+}
+
+void View::add_past(const SnapshotPtr& tick) {
+    view::add_deaths(state_, *tick);  // before ended targets are left out, because a death may have ended its target
+    history_.add(*living(tick));
+}
+
+void View::forget_past(double since) {
+    history_ = view::History(since);
+    state_.deaths.clear();
+    state_.notes.clear();
+    new_notes_.clear();
 }
 
 View::Wish View::on_input() {
@@ -72,7 +83,7 @@ void View::note(const std::string& line) { new_notes_.push_back(line); }
 
 // At most once per tick and target, because growth is computed again each time.
 void View::ask_for_growth() {
-    const bool shown = state_.growth == view::GrowthPanel::resident || state_.growth == view::GrowthPanel::mapped;
+    const bool shown = state_.growth != view::GrowthPanel::off && state_.growth != view::GrowthPanel::holders;
     if (!shown) growth_.reset();
     if (!shown || !growth_source_) return;
     const GrowthRequest wanted = view::growth_request(state_);
