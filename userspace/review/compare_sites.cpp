@@ -221,29 +221,42 @@ std::string peak_sentence(const Comparison& comparison) {
     return {};
 }
 
-// The containers of a run by path, with their type and their retained bytes of host and GPU.
+// The containers of a run by path, with their type and their retained bytes of host and GPU in the process in which they
+// retain most.
 struct Held {
     std::string type{};
     double bytes = 0;
 };
 std::map<std::string, Held> held_of(const RunSummary& run) {
     std::map<std::string, Held> all;
+    const auto add = [&all](const std::map<std::string, Held>& of_process) {
+        for (const auto& [path, held] : of_process) {
+            // A census of a forked worker also has the objects of its parent, so processes are not added up.
+            Held& most = all[path];
+            if (held.bytes >= most.bytes) most = held;
+        }
+    };
+    const auto put = [](std::map<std::string, Held>& of_process, const Holder& holder) {
+        Held& held = of_process[path_without_lines(holder.path)];  // several containers can have one path
+        held.type = holder.type;
+        held.bytes += static_cast<double>(holder.retained.n) + static_cast<double>(holder.retained_device.n);
+    };
+    for (const WholeCensus& census : run.censuses) {
+        std::map<std::string, Held> of_process;
+        for (const Holder& holder : census.objects->holders) put(of_process, holder);
+        add(of_process);
+    }
     const TargetSnapshot* target = run.last_target();
-    if (!target) return all;
+    if (!target || !run.censuses.empty()) return all;
+    // The summary of a census, which every tick has.
     for (const ProcessHeap& heap : target->heap) {
         if (!heap.held) continue;
-        std::map<std::string, Held> of_process;  // the largest container is in both lists
-        const auto add = [&](const Holder& holder) {
-            of_process[path_without_lines(holder.path)] = {
-                holder.type,
-                static_cast<double>(holder.retained.n) + static_cast<double>(holder.retained_device.n)};
-        };
-        for (const HolderChange& each : heap.held->holders) add(each.holder);
-        if (heap.held->most) add(*heap.held->most);
-        for (const auto& [path, held] : of_process) {
-            all[path].type = held.type;
-            all[path].bytes += held.bytes;
-        }
+        std::map<std::string, Held> of_process;
+        for (const HolderChange& each : heap.held->holders) put(of_process, each.holder);
+        // The largest container may be in both lists.
+        if (const auto& most = heap.held->most; most && !of_process.contains(path_without_lines(most->path)))
+            put(of_process, *most);
+        add(of_process);
     }
     return all;
 }

@@ -21,9 +21,11 @@ constexpr std::size_t kMostDeaths = 100;
 constexpr std::size_t kMostPrecursors = 1000;
 constexpr std::size_t kMostActions = 1000;
 constexpr std::size_t kMostPoints = 240;
+constexpr std::size_t kMostCensusesKept = 16;
 constexpr std::size_t kRecentTicks = 8;         // before a death
 constexpr std::size_t kMostElements = 1 << 20;  // of a list in an untrusted record
 constexpr std::size_t kSiteWidth = 60;
+constexpr Seconds kReportAfterDeath{60};
 constexpr Seconds kGrowthAfterDeath{5};  // growth is recorded shortly after the end of the last process
 // Growth at the peak is kept at a maximum that may be 5 % below the highest value.
 constexpr double kNearPeak = 0.9;
@@ -41,7 +43,7 @@ class RunReader {
     RunReader(RunSummary& run) : run_(run) {}
 
     void take(const RecordedSample& sample, Snapshot&& snapshot);
-    void finish(Recording& recording, const RecordedTarget& target);
+    Status finish(Recording& recording, const RecordedTarget& target);
 
   private:
     void take_memory(const RecordedSample& sample, const TargetSnapshot& target);
@@ -127,15 +129,45 @@ void RunReader::keep_censuses(const SnapshotPtr& snapshot) {
     if (!censuses_ || largest(*snapshot) >= largest(*censuses_) / 2) censuses_ = snapshot;
 }
 
-void RunReader::finish(Recording& recording, const RecordedTarget& target) {
+Status RunReader::finish(Recording& recording, const RecordedTarget& target) {
     if (last_) run_.last = *last_;
     if (last_ && censuses_) {
         run_.last.targets.front().heap = censuses_->targets.front().heap;
         run_.census_time = censuses_->time;
     }
-    if (!run_.last_death) return;
-    if (auto growth = recording.growth_at(target, died_ + kGrowthAfterDeath); growth)
-        run_.last_death->growth = *std::move(growth);
+    if (!run_.last_death) return Done{};
+    std::optional<DeathReport> written;
+    auto read = recording.each_report(target, [&](Seconds at, DeathReport report) {
+        if (at <= died_ + kReportAfterDeath) written = std::move(report);
+        return true;
+    });
+    if (!read) return read;
+    if (written && written->decisive().id == run_.last_death->decisive().id) {
+        run_.last_death = std::move(written);
+        return Done{};
+    }
+    auto growth = recording.growth_at(target, died_ + kGrowthAfterDeath);
+    if (!growth) return growth.error();
+    run_.last_death->growth = *std::move(growth);
+    return Done{};
+}
+
+Status take_censuses(Recording& recording, const RecordedTarget& target, const RecordedSpan& span, RunSummary& run) {
+    const auto size = [](const WholeCensus& census) { return census.census.anon; };
+    auto read = recording.each_census(target, span, [&](Seconds, WholeCensus census) {
+        if (!census.objects || census.objects->refusal != ObjectsRefusal::none) return true;
+        const auto same = std::ranges::find_if(run.censuses, [&](const WholeCensus& each) {
+            return each.census.process == census.census.process;
+        });
+        if (same != run.censuses.end())
+            *same = std::move(census);
+        else
+            run.censuses.push_back(std::move(census));
+        std::ranges::stable_sort(run.censuses, std::greater(), size);
+        if (run.censuses.size() > kMostCensusesKept) run.censuses.pop_back();
+        return true;
+    });
+    return read;
 }
 
 // A recording can be forged. Its numbers become numbers that can be summed and shown.
@@ -243,8 +275,9 @@ void take_events(RunSummary& run) {
 
 void advise(RunSummary& run) {
     if (run.last_death && !run.last_death->then.targets.empty()) {
-        run.advice = advice_for(*run.last_death, top_site_of(*run.last_death, kSiteWidth));
-        run.last_death->advice = run.advice;
+        if (run.last_death->advice.empty())
+            run.last_death->advice = advice_for(*run.last_death, top_site_of(*run.last_death, kSiteWidth));
+        run.advice = run.last_death->advice;
         return;
     }
     const TargetSnapshot* target = run.last_target();
@@ -294,7 +327,8 @@ Result<RunSummary> summarize(Recording& recording, const RecordedTarget& target,
     });
     if (!read) return read.error();
     if (run.ticks == 0) return plain_error(recording.path().string() + ": has no tick in that time");
-    ticks.finish(recording, target);
+    if (auto finished = ticks.finish(recording, target); !finished) return finished.error();
+    if (auto taken = take_censuses(recording, target, span, run); !taken) return taken.error();
     if (auto safe = make_safe(run); !safe) return plain_error(recording.path().string() + ": " + safe.error().where);
     take_verdict(run);
 

@@ -71,7 +71,10 @@ struct RunSummary {
     std::optional<Growth> growth{};           // at the end, since the end of the warm-up if one has ended
     std::optional<Growth> peak_growth{};      // at the peak, since watching began
     std::vector<std::string> advice{};        // sentences, the most useful first
-    std::optional<DeathReport> last_death{};  // what was known at the last death; the advice is about it
+    // What was known at the last death: its report, or the tick before it if no report was recorded. The advice is
+    // about it.
+    std::optional<DeathReport> last_death{};
+    std::vector<WholeCensus> censuses{};  // the last one with Python objects of each process, largest first; at most 16
 
     std::vector<const RecordedEvent*> events_of(std::string_view kind) const;
     const TargetSnapshot* last_target() const { return last.targets.empty() ? nullptr : &last.targets.front(); }

@@ -30,6 +30,7 @@ struct ARun : testing::Test {
     fs::path path{};
     std::optional<recording::RecordingFile> writer{};
     std::int64_t id = 0;
+    std::uint64_t length = 0;
 
     void SetUp() override {
         auto file = store.create("train", kBegan);
@@ -48,7 +49,7 @@ struct ARun : testing::Test {
         ASSERT_TRUE(writer->add_event(id, Seconds(at), kBegan + at, kind, text));
     }
     void growth(double at, const char* reason, const Growth& grown) {
-        ASSERT_TRUE(writer->add_growth(id, Seconds(at), kBegan + at, reason, encode_record(grown)));
+        ASSERT_TRUE(writer->add_growth(id, Seconds(at), kBegan + at, reason, true, encode_record(grown)));
     }
     RunSummary summary() {
         EXPECT_TRUE(writer->close());
@@ -206,6 +207,31 @@ TEST_F(ARun, KeepsTheHoldersOfAProcessThatExitedBeforeTheOthers) {
     ASSERT_TRUE(run.holders());
     EXPECT_THAT(run_text(run, false), AllOf(HasSubstr("WHAT HELD THE MEMORY"), HasSubstr("Trainer.outputs")));
     EXPECT_EQ(nlohmann::json::parse(run_json(run))["holders"]["holders"][0]["path"], "Trainer.outputs");
+}
+
+TEST_F(ARun, HasTheLastWholeCensusOfEachProcess) {
+    tick(0, 100);
+    for (const int pid : {7, 8, 7}) {
+        WholeCensus census{.role = {Role::trainer, std::nullopt}};
+        census.census.process = {pid, 1};
+        census.census.time = kBegan + ++length;
+        census.objects.emplace().holders.push_back({.path = "Trainer.outputs", .length = length});
+        ASSERT_TRUE(writer->add_heap(id, Seconds(0), census));
+    }
+    const RunSummary run = summary();
+    ASSERT_THAT(run.censuses, SizeIs(2));
+    EXPECT_EQ(run.censuses[0].objects->holders[0].length, 3U) << "of pid 7, the later one";
+}
+
+TEST_F(ARun, PrefersTheReportOfADeathThatTheWatcherWrote) {
+    tick(0, 100);
+    Snapshot after = tick_of("train", kBegan + 1, {kMiB});
+    after.targets[0].deaths = {test::oom_kill_of_trainer()};
+    tick(1, after);
+    DeathReport report = test::dead_job();
+    report.advice = {"Do this."};
+    ASSERT_TRUE(writer->add_report(id, Seconds(2), report));
+    EXPECT_THAT(summary().advice, ElementsAre("Do this."));
 }
 
 TEST_F(ARun, CountsMemoryByGpuAndRole) {
