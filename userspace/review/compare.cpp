@@ -106,8 +106,8 @@ Difference difference_of(const std::string& name, const Column& base, const Colu
     result.base = median(base.values);
     result.head = median(head.values);
     result.spread = std::max(spread_of(base.values), spread_of(head.values));
-    result.noise = std::max({result.spread, least_of(result.unit, result.base),
-                             kSlopeErrors * std::hypot(base.error, head.error)});
+    result.noise = std::max(
+        {result.spread, least_of(result.unit, result.base), kSlopeErrors * std::hypot(base.error, head.error)});
     result.beyond_noise = std::abs(result.change()) > result.noise;
     return result;
 }

@@ -202,9 +202,11 @@ std::string peak_sentence(const Comparison& comparison) {
         std::vector<std::string> words;
         if (!named.empty() && one_way && std::abs(named_sum) <= kTolerance * std::abs(change)) {
             if (!owners) {
-                for (const Part& part : named) words.push_back(fmt::format("{} at {}", size_text(part.bytes), part.line));
+                for (const Part& part : named)
+                    words.push_back(fmt::format("{} at {}", size_text(part.bytes), part.line));
                 return fmt::format(
-                    "Of the {} at the peak, {} were first touched: the line that touches memory first need not keep it.",
+                    "Of the {} at the peak, {} were first touched: the line that touches memory first need not keep "
+                    "it.",
                     all, joined(words));
             }
             for (const Part& part : named)
@@ -213,16 +215,16 @@ std::string peak_sentence(const Comparison& comparison) {
         }
         if (owners && named.size() > 1 && std::abs(sum - change) <= kExplained * std::abs(change)) {
             for (const Part& part : named)
-                words.push_back(fmt::format("{} holds {} {}", part.line, size_text(part.bytes),
-                                            part.bytes > 0 ? "more" : "less"));
+                words.push_back(
+                    fmt::format("{} holds {} {}", part.line, size_text(part.bytes), part.bytes > 0 ? "more" : "less"));
             return fmt::format("The peak is {}: {}.", all, joined(words));
         }
     }
     return {};
 }
 
-// The containers of a run by path, with their type and their retained bytes of host and GPU in the process in which they
-// retain most.
+// The containers of a run by path, with their type and their retained bytes of host and GPU in the process in which
+// they retain most.
 struct Held {
     std::string type{};
     double bytes = 0;

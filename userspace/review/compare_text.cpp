@@ -127,7 +127,8 @@ std::string comparison_markdown(const Comparison& comparison, const std::vector<
     if (!comparison.left_out.empty()) text += "\n" + cell(left_out_line(comparison)) + "\n";
     text += "\n" + cell(verdict_line(comparison)) + "\n";
     if (!comparison.sites.empty())
-        text += fmt::format("\n| {} | known by | role | change |\n| --- | --- | --- | ---: |\n", sites_title(comparison));
+        text +=
+            fmt::format("\n| {} | known by | role | change |\n| --- | --- | --- | ---: |\n", sites_title(comparison));
     for (const SiteDifference& site : comparison.sites)
         text += fmt::format("| {} | {} | {} | {} |\n", cell(site.line), meaning(site.plane), cell(site.role),
                             signed_text(Unit::bytes, site.change()));

@@ -30,7 +30,7 @@ constexpr Seconds kGrowthAfterDeath{5};  // growth is recorded shortly after the
 // Growth at the peak is kept at a maximum that may be 5 % below the highest value.
 constexpr double kNearPeak = 0.9;
 
-void raise(Bytes& most, Bytes value) { most = std::max(most, value); }
+void raise_to(Bytes& most, Bytes value) { most = std::max(most, value); }
 
 std::optional<unsigned> index_of(const Snapshot& snapshot, const GpuId& gpu) {
     const auto found = std::ranges::find(snapshot.gpus, gpu, &GpuDevice::id);
@@ -40,7 +40,7 @@ std::optional<unsigned> index_of(const Snapshot& snapshot, const GpuId& gpu) {
 // Reads the ticks of a run in their order.
 class RunReader {
   public:
-    RunReader(RunSummary& run) : run_(run) {}
+    explicit RunReader(RunSummary& run) : run_(run) {}
 
     void take(const RecordedSample& sample, Snapshot&& snapshot);
     Status finish(Recording& recording, const RecordedTarget& target);
@@ -88,7 +88,7 @@ void RunReader::take_parts(const Snapshot& snapshot, const TargetSnapshot& targe
     run_.most_processes = std::max<std::uint64_t>(run_.most_processes, target.processes.size());
     for (const auto& [key, totals] : target.roles) {
         RunSummary::Part& part = run_.roles[role_text(key)];
-        raise(part.peak, totals.own_anon());
+        raise_to(part.peak, totals.own_anon());
         part.most_processes = std::max(part.most_processes, totals.processes);
     }
     if (!target.gpu) return;
@@ -96,11 +96,11 @@ void RunReader::take_parts(const Snapshot& snapshot, const TargetSnapshot& targe
     for (const auto& [role_device, use] : target.gpu->roles) {
         const Bytes bytes = use.used.value_or(use.reserved_total());
         used[role_device.second] += bytes;
-        raise(run_.gpus[role_device.second].roles[role_text(role_device.first)], bytes);
+        raise_to(run_.gpus[role_device.second].roles[role_text(role_device.first)], bytes);
     }
     for (const auto& [gpu, bytes] : used) {
         RunSummary::GpuPart& part = run_.gpus[gpu];
-        raise(part.peak, bytes);
+        raise_to(part.peak, bytes);
         if (!part.index) part.index = index_of(snapshot, gpu);
     }
 }
@@ -156,9 +156,8 @@ Status take_censuses(Recording& recording, const RecordedTarget& target, const R
     const auto size = [](const WholeCensus& census) { return census.census.anon; };
     auto read = recording.each_census(target, span, [&](Seconds, WholeCensus census) {
         if (!census.objects || census.objects->refusal != ObjectsRefusal::none) return true;
-        const auto same = std::ranges::find_if(run.censuses, [&](const WholeCensus& each) {
-            return each.census.process == census.census.process;
-        });
+        const auto same = std::ranges::find_if(
+            run.censuses, [&](const WholeCensus& each) { return each.census.process == census.census.process; });
         if (same != run.censuses.end())
             *same = std::move(census);
         else
@@ -248,8 +247,8 @@ Status take_bins(Recording& recording, const RecordedTarget& target, const Recor
             if (bin.at < span.from || bin.at > span.to) continue;
             constexpr std::string_view kRole = "role ", kGpu = "gpu ";
             if (name == "target") phases.take(run.began + bin.at.count(), bin.high);
-            if (name.starts_with(kRole)) raise(run.roles[name.substr(kRole.size())].peak, bin.high);
-            if (name.starts_with(kGpu)) raise(run.gpus[name.substr(kGpu.size())].peak, bin.high);
+            if (name.starts_with(kRole)) raise_to(run.roles[name.substr(kRole.size())].peak, bin.high);
+            if (name.starts_with(kGpu)) raise_to(run.gpus[name.substr(kGpu.size())].peak, bin.high);
         }
     return Done{};
 }
@@ -297,12 +296,12 @@ std::vector<const RecordedEvent*> RunSummary::events_of(std::string_view kind) c
 }
 
 const ProcessHeap* RunSummary::holders() const {
-    const TargetSnapshot* target = last_target();
-    if (!target) return nullptr;
-    const ProcessHeap* grows = heap_that_grows(*target, census_time);
+    const TargetSnapshot* at_end = last_target();
+    if (!at_end) return nullptr;
+    const ProcessHeap* grows = heap_that_grows(*at_end, census_time);
     if (!holders_text(grows).empty()) return grows;
     const ProcessHeap* largest = nullptr;
-    for (const ProcessHeap& heap : target->heap)
+    for (const ProcessHeap& heap : at_end->heap)
         if (heap.held && heap.held->refusal == ObjectsRefusal::none &&
             (!largest || heap.held->bytes > largest->held->bytes))
             largest = &heap;

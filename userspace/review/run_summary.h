@@ -64,13 +64,13 @@ struct RunSummary {
 
     std::vector<RecordedEvent> events{};
     std::vector<ActivePrecursor> precursors{};
-    std::vector<std::string> actions{};       // commands that memscope ran, and those that failed
-    std::vector<Death> deaths{};              // those that are no teardown, oldest first; at most 100
-    std::uint64_t more_deaths = 0;            // beyond these
-    std::vector<HeldPoint> series{};          // the highest tick of each of at most 240 equal parts of the run
-    std::optional<Growth> growth{};           // at the end, since the end of the warm-up if one has ended
-    std::optional<Growth> peak_growth{};      // at the peak, since watching began
-    std::vector<std::string> advice{};        // sentences, the most useful first
+    std::vector<std::string> actions{};   // commands that memscope ran, and those that failed
+    std::vector<Death> deaths{};          // those that are no teardown, oldest first; at most 100
+    std::uint64_t more_deaths = 0;        // beyond these
+    std::vector<HeldPoint> series{};      // the highest tick of each of at most 240 equal parts of the run
+    std::optional<Growth> growth{};       // at the end, since the end of the warm-up if one has ended
+    std::optional<Growth> peak_growth{};  // at the peak, since watching began
+    std::vector<std::string> advice{};    // sentences, the most useful first
     // What was known at the last death: its report, or the tick before it if no report was recorded. The advice is
     // about it.
     std::optional<DeathReport> last_death{};

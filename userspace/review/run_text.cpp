@@ -38,10 +38,10 @@ std::string when(const RunSummary& run, double time) {
 }
 
 std::string peak_sentences(const RunSummary& run) {
-    std::string text =
-        fmt::format(" It held at most {}, at {}", human_size(run.peak.bytes), when(run, run.peak.time));
+    std::string text = fmt::format(" It held at most {}, at {}", human_size(run.peak.bytes), when(run, run.peak.time));
     if (run.limit)
-        text += fmt::format("; the nearest limit was {} ({})", human_size(*run.limit), limit_name(run.limit_owner));
+        text += fmt::format("; the nearest limit was {} ({})", human_size(*run.limit),
+                            printable(limit_name(run.limit_owner)));
     text += ".";
     if (run.kernel_peak && run.kernel_peak_time)
         text += fmt::format(" The kernel's high-water mark was {}, page cache included, reached by {}.",
@@ -78,12 +78,11 @@ std::string precursor_sentences(const RunSummary& run) {
         if (++named > kMostNamed) break;
         const std::string how_long =
             each.until ? "for " + human_duration(Seconds(std::max(*each.until - each.since, 0.0))) : "to the end";
-        text += fmt::format("{}{} at {} {}", named == 1 ? "" : ", ", printable(each.kind), when(run, each.since),
-                            how_long);
+        text +=
+            fmt::format("{}{} at {} {}", named == 1 ? "" : ", ", printable(each.kind), when(run, each.since), how_long);
     }
     if (!text.empty()) {
-        if (run.precursors.size() > kMostNamed)
-            text += fmt::format(" and {} more", run.precursors.size() - kMostNamed);
+        if (run.precursors.size() > kMostNamed) text += fmt::format(" and {} more", run.precursors.size() - kMostNamed);
         text = fmt::format(" {} announced an OOM kill: {}.", count_of(run.precursors.size(), "precursor"), text);
     }
     if (!run.actions.empty())
@@ -116,7 +115,7 @@ std::string role_lines(const RunSummary& run) {
 std::string gpu_lines(const RunSummary& run) {
     std::string text;
     for (const auto& [gpu, part] : run.gpus) {
-        const std::string name = gpu.empty() ? "unknown device"
+        const std::string name = gpu.empty()  ? "unknown device"
                                  : part.index ? fmt::format("GPU {} ({})", *part.index, printable(gpu))
                                               : printable(gpu);
         text += fmt::format("  {} {}\n", left(name, 52), right(human_size(part.peak), 10));
@@ -159,8 +158,8 @@ std::string growth_lines(const RunSummary& run) {
     const std::string since = span_text(growth.span, run.last.time);
     text += line_rows("Host tensors that were not freed, " + since + ":", growth.tensors_host);
     text += line_rows("Mapped and not unmapped, " + since + ":", growth.mapped);
-    text += line_rows(fmt::format("Resident: {}, {}:", resident_meaning(growth.resident_method), since),
-                      growth.resident);
+    text +=
+        line_rows(fmt::format("Resident: {}, {}:", resident_meaning(growth.resident_method), since), growth.resident);
     text += line_rows("GPU memory that was not freed, " + since + ":", growth.gpu);
     text += line_rows("Pinned host memory, " + since + ":", growth.pinned);
     return text;
@@ -261,12 +260,12 @@ void write_history(JsonWriter& json, const RunSummary& run) {
     });
 }
 
-void write_growth(JsonWriter& json, const RunSummary& run, std::string_view name,
-                  const std::optional<Growth>& growth) {
+void write_growth(JsonWriter& json, const RunSummary& run, std::string_view name, const std::optional<Growth>& growth) {
     constexpr std::size_t kMostInJson = 20;
     if (!growth) return json.field(name, nullptr);
     json.raw_object(
-        name, growth_json({.time = run.last.time, .target = {.name = run.target}, .growth = *growth, .top = kMostInJson}));
+        name,
+        growth_json({.time = run.last.time, .target = {.name = run.target}, .growth = *growth, .top = kMostInJson}));
 }
 
 }  // namespace

@@ -142,8 +142,7 @@ TEST(Compare, CountsALineOnceThatTwoPlanesKnow) {
 TEST(Compare, LabelsFirstTouches) {
     RunSummary base = run_of(100);
     base.peak_growth.emplace();
-    const Comparison lines =
-        compare({base}, {with_peak_line(run_of(160), PlaneKind::resident, "validate", 60, 48)});
+    const Comparison lines = compare({base}, {with_peak_line(run_of(160), PlaneKind::resident, "validate", 60, 48)});
     EXPECT_THAT(lines.sentence, HasSubstr("48 MiB at train.py:60 validate were first touched"));
     EXPECT_FALSE(lines.sites.at(0).knows_owner());
     EXPECT_THAT(comparison_text(lines, {}), HasSubstr("first touch"));
@@ -275,8 +274,7 @@ TEST(FailRules, AreRefusedIfTheyAreNone) {
 }
 
 TEST(ComparisonText, HasAllFormats) {
-    const Comparison more =
-        compare({with_line(run_of(100), "old.py", 20)}, {with_line(run_of(160), "<&\"|.py", 80)});
+    const Comparison more = compare({with_line(run_of(100), "old.py", 20)}, {with_line(run_of(160), "<&\"|.py", 80)});
     const auto rules = checked("peak>5%,leaking", more);
     EXPECT_THAT(comparison_text(more, rules), HasSubstr("+60 MiB (+60.0 %)"));
     EXPECT_THAT(comparison_text(more, rules), HasSubstr("BROKEN: peak>5%: peak went from 100 MiB to 160 MiB"));

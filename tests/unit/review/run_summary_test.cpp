@@ -73,7 +73,11 @@ Growth grown_at(const std::string& file, int line, std::int64_t mib) {
 
 TEST_F(ARun, HasThePeaksOfItsPhases) {
     for (int i = 0; i <= 30; ++i) {
-        Snapshot snapshot = tick_of("train", kBegan + i, {static_cast<std::uint64_t>(i == 5 ? 200 : i == 20 ? 150 : 100) * kMiB});
+        Snapshot snapshot = tick_of("train", kBegan + i,
+                                    {static_cast<std::uint64_t>(i == 5    ? 200
+                                                                : i == 20 ? 150
+                                                                          : 100) *
+                                     kMiB});
         snapshot.targets[0].verdicts[0].judgement.warmup_ended = Seconds(kBegan + 10);
         tick(i, snapshot);
     }
@@ -198,7 +202,8 @@ TEST_F(ARun, KeepsTheHoldersOfAProcessThatExitedBeforeTheOthers) {
     ProcessHeap heap{.role = {Role::trainer, std::nullopt}};
     heap.census.anon = {100 * kMiB};
     heap.held = HeldObjects{.time = kBegan, .bytes = {90 * kMiB}};
-    heap.held->holders.push_back({.holder = {.path = "Trainer.outputs", .type = "list", .length = 3, .retained = {80 * kMiB}}});
+    heap.held->holders.push_back(
+        {.holder = {.path = "Trainer.outputs", .type = "list", .length = 3, .retained = {80 * kMiB}}});
     heap.held->most = heap.held->holders.front().holder;
     with_census.targets[0].heap = {heap};
     tick(0, with_census);
