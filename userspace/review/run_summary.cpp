@@ -13,6 +13,7 @@
 #include "outputs/deaths/death_text.h"
 #include "outputs/growth/growth_text.h"
 #include "record/record.h"
+#include "recording/recording_file.h"
 
 namespace memscope {
 namespace {
@@ -202,11 +203,13 @@ class PhaseReader {
   public:
     PhaseReader(RunSummary& run, Seconds from) : run_(run), from_(from) {}
 
-    void take(double time, Bytes bytes) {
+    // `width`: the value is the highest of this time. A bin in which the warm-up ended belongs to no phase.
+    void take(double time, Bytes bytes, Seconds width = {}) {
         if (bytes > run_.peak.bytes) run_.peak = {bytes, time};
         if (!run_.warmup_ended) return;
+        if (time <= *run_.warmup_ended && *run_.warmup_ended < time + width.count()) return;
         std::optional<RunSummary::Top>& top = time <= *run_.warmup_ended ? run_.warmup_peak : run_.plateau_peak;
-        if (!top || bytes >= top->bytes) top = {bytes, time};
+        if (!top || bytes > top->bytes) top = {bytes, time};
     }
     void take(const RecordedSample& sample) {
         take(sample.time, sample.bytes);
@@ -246,7 +249,7 @@ Status take_bins(Recording& recording, const RecordedTarget& target, const Recor
         for (const RecordedBin& bin : series) {
             if (bin.at < span.from || bin.at > span.to) continue;
             constexpr std::string_view kRole = "role ", kGpu = "gpu ";
-            if (name == "target") phases.take(run.began + bin.at.count(), bin.high);
+            if (name == "target") phases.take(run.began + bin.at.count(), bin.high, recording::RecordingFile::kBin);
             if (name.starts_with(kRole)) raise_to(run.roles[name.substr(kRole.size())].peak, bin.high);
             if (name.starts_with(kGpu)) raise_to(run.gpus[name.substr(kGpu.size())].peak, bin.high);
         }

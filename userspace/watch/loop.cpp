@@ -339,7 +339,7 @@ class Loop {
         std::vector<std::string> lines = actions_.take_lines();
         const std::vector<std::string> troubles = actions_.take_troubles();
         if (recorder_)
-            for (const auto* all : {&lines, &troubles})
+            for (const std::vector<std::string>* all : {&std::as_const(lines), &troubles})
                 for (const std::string& line : *all) recorder_->note("action", line);
         for (const std::string& trouble : troubles) lines.push_back("memscope: " + trouble);
         if (lines.empty()) return;

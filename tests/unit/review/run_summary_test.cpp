@@ -87,7 +87,7 @@ TEST_F(ARun, HasThePeaksOfItsPhases) {
     EXPECT_EQ(run.warmup_peak->time, kBegan + 5);
     EXPECT_EQ(run.plateau_peak->bytes.n, 150 * kMiB);
     EXPECT_EQ(run.plateau_peak->time, kBegan + 20);
-    EXPECT_THAT(run_text(run, false), HasSubstr("after it the job held at most 150 MiB"));
+    EXPECT_THAT(run_text(run, false), HasSubstr("the job held at most 150 MiB"));
     EXPECT_EQ(nlohmann::json::parse(run_json(run))["plateau_peak_bytes"], 150 * kMiB);
 }
 
