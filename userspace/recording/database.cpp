@@ -120,7 +120,7 @@ std::string_view Statement::bytes(int column) const {
 Error Database::error() const { return sqlite_error(handle_.get(), file_); }
 
 Result<Database> Database::open(const fs::path& path, Mode mode) {
-    const bool writes = mode == Mode::write;
+    const bool writes = mode == Mode::write || mode == Mode::copy;
     const std::string uri = uri_of(path, mode == Mode::read_still ? "?immutable=1" : "");
     sqlite3* raw = nullptr;
     // NOMUTEX: a handle is used by one thread at a time.
@@ -131,7 +131,7 @@ Result<Database> Database::open(const fs::path& path, Mode mode) {
     if (code != SQLITE_OK) return database.error();
     ::sqlite3_extended_result_codes(raw, 1);
     ::sqlite3_busy_timeout(raw, writes ? 200 : 2000);  // milliseconds; only a checkpoint locks readers out, briefly
-    if (!writes) set_reading_limits(raw);
+    if (mode != Mode::write) set_reading_limits(raw);
     const std::string cache = fmt::format("PRAGMA cache_size = -{}", kCacheKiB);
     if (auto set = database.run(cache.c_str()); !set) return set.error();
     return database;
@@ -147,6 +147,17 @@ Result<Statement> Database::prepare(std::string_view sql) {
     if (::sqlite3_prepare_v3(handle_.get(), sql.data(), static_cast<int>(sql.size()), 0, &raw, nullptr) != SQLITE_OK)
         return error();
     return Statement(raw, file_);
+}
+
+Status Database::copy_from(Database& other) {
+    sqlite3_backup* backup = ::sqlite3_backup_init(handle_.get(), "main", other.handle_.get(), "main");
+    if (!backup) return error();
+    const int stepped = ::sqlite3_backup_step(backup, -1);  // all pages in one read transaction
+    const int finished = ::sqlite3_backup_finish(backup);
+    if (stepped == SQLITE_DONE && finished == SQLITE_OK) return Done{};
+    // The error can be one of either file, so its code is not in both handles.
+    return plain_error(fmt::format("copy {} to {}: {}", other.file_, file_,
+                                   ::sqlite3_errstr(stepped == SQLITE_DONE ? finished : stepped)));
 }
 
 Status Database::checkpoint() {

@@ -47,6 +47,7 @@ class Database {
   public:
     enum class Mode {
         write,      // the file exists already and belongs to us
+        copy,       // as `write`, but the content will be copied from a file that is not trusted
         read,       // the file is not trusted
         read_still  // as `read`, and no process writes the file, so SQLite needs no files beside it
     };
@@ -54,6 +55,8 @@ class Database {
 
     Status run(const char* sql);
     Result<Statement> prepare(std::string_view sql);
+    // Replaces the content by that of the other database, as of its last commit.
+    Status copy_from(Database& other);
     // Copies the WAL into the database file and syncs it, as far as no reader is in the way.
     Status checkpoint();
     std::int64_t last_row() const { return ::sqlite3_last_insert_rowid(handle_.get()); }

@@ -53,7 +53,7 @@ void Recorder::take(SnapshotPtr snapshot, Seconds now) {
         return;
     }
     queued_ += size;
-    queue_.push_back({std::move(snapshot), now, size, std::exchange(notes_, {})});
+    queue_.push_back({std::move(snapshot), now, size, std::exchange(notes_, {}), std::exchange(reports_, {})});
     wake_.notify_one();
 }
 
@@ -61,6 +61,12 @@ void Recorder::note(std::string kind, std::string text) {
     constexpr std::size_t kMostNotes = 1000;
     const std::lock_guard lock(mutex_);
     if (notes_.size() < kMostNotes) notes_.push_back({std::move(kind), std::move(text)});
+}
+
+void Recorder::report(std::shared_ptr<const DeathReport> report) {
+    constexpr std::size_t kMostReports = 20;  // as many as the watcher writes at once
+    const std::lock_guard lock(mutex_);
+    if (reports_.size() < kMostReports) reports_.push_back(std::move(report));
 }
 
 void Recorder::finish(Seconds patience) {
@@ -155,6 +161,7 @@ void Recorder::write(const Item& item) {
         if (!written) break;
         written = write_target(item, target, lines_of(lines, target.info.name));
     }
+    if (written) written = write_reports(item);
     std::vector<std::string> gone;
     for (const auto& [name, lane] : lanes_)
         if (!find_target(*item.snapshot, name)) gone.push_back(name);
@@ -185,6 +192,7 @@ Status Recorder::write_target(const Item& item, const TargetSnapshot& target, co
         if (auto added = lane.file->add_event(lane.id, item.now, item.snapshot->time, each.kind, each.text); !added)
             return added;
     if (auto added = write_events(lane, item, target); !added) return added;
+    if (auto added = write_heap(lane, item, target); !added) return added;
     lane.before = std::shared_ptr<const TargetSnapshot>(item.snapshot, &target);
     return Done{};
 }
@@ -230,10 +238,38 @@ Status Recorder::write_growth(Lane& lane, const TargetSnapshot& target, Seconds 
     const auto add = [&](const GrowthOf& source, std::string_view why) -> Status {
         const std::optional<Growth> growth = source ? source(target) : std::nullopt;
         if (!growth || (why == kPeakGrowth && !growth->span.peak)) return Done{};
-        return lane.file->add_growth(lane.id, now, time, why, encode_record(*growth));
+        return lane.file->add_growth(lane.id, now, time, why, why != "minute", encode_record(*growth));
     };
     if (auto added = add(settings_.growth, reason); !added) return added;
     return reason == "end" ? add(settings_.peak_growth, kPeakGrowth) : Status(Done{});
+}
+
+// A census that is new since the previous tick. The shared file has none, as it has no growth.
+Status Recorder::write_heap(Lane& lane, const Item& item, const TargetSnapshot& target) {
+    if (lane.shared || (target.heap.empty() && lane.censuses.empty())) return Done{};
+    std::map<ProcessId, double> censuses;
+    for (const ProcessHeap& heap : target.heap) {
+        const HeapCensus& census = heap.census;
+        censuses[census.process] = census.time;
+        if (const auto known = lane.censuses.find(census.process);
+            known != lane.censuses.end() && known->second == census.time)
+            continue;
+        WholeCensus whole{.role = heap.role, .census = census};
+        if (census.objects) whole.objects = *census.objects;
+        if (auto added = lane.file->add_heap(lane.id, item.now, whole); !added) return added;
+    }
+    lane.censuses = std::move(censuses);
+    return Done{};
+}
+
+// A target can have ended with the death, so that it is not in the snapshot.
+Status Recorder::write_reports(const Item& item) {
+    for (const auto& report : item.reports) {
+        const auto lane = lanes_.find(report->target().info.name);
+        if (lane == lanes_.end() || !lane->second.file) continue;
+        if (auto added = lane->second.file->add_report(lane->second.id, item.now, *report); !added) return added;
+    }
+    return Done{};
 }
 
 Result<Recorder::Lane*> Recorder::lane_of(const Item& item, const TargetSnapshot& target) {
@@ -252,6 +288,7 @@ Result<Recorder::Lane*> Recorder::lane_of(const Item& item, const TargetSnapshot
         lane.shared = false;
         note_path(target.info.name, lane.file->path());
         lane.fresh = true;
+        lane.censuses.clear();
         return &lane;
     }
     Lane lane{.began = item.now, .growth_at = item.now};
@@ -390,6 +427,7 @@ void Recorder::forget_fresh_lanes() {
 void Recorder::fail(const Error& error, Seconds now) {
     for (const auto& file : files_) file->roll_back();
     forget_fresh_lanes();
+    for (auto& [name, lane] : lanes_) lane.censuses.clear();  // some may have been rolled back
     const bool told = failed_.has_value();
     failed_ = now;
     const std::lock_guard lock(mutex_);

@@ -52,6 +52,8 @@ class Recorder {
     void take(SnapshotPtr snapshot, Seconds now);
     // An event that is not part of a snapshot, for all targets: a command that was run, a report that was written.
     void note(std::string kind, std::string text);
+    // A report of deaths, to be recorded with the next tick. The same report again replaces the earlier version.
+    void report(std::shared_ptr<const DeathReport> report);
     // Writes what is queued and closes all files. Waits no longer than `patience`, then drops the rest of the queue.
     void finish(Seconds patience);
 
@@ -72,6 +74,7 @@ class Recorder {
         Seconds now{};
         Bytes size{};
         std::vector<Note> notes{};
+        std::vector<std::shared_ptr<const DeathReport>> reports{};
     };
     struct Lane {
         recording::RecordingFile* file = nullptr;  // null: not recorded
@@ -82,6 +85,7 @@ class Recorder {
         Seconds recorded{};  // last tick in the file
         Seconds growth_at{};
         Bytes most{};
+        std::map<ProcessId, double> censuses{};          // the recorded ones of its processes: time of the last
         std::shared_ptr<const TargetSnapshot> before{};  // at the previous tick
     };
 
@@ -90,6 +94,8 @@ class Recorder {
     Status write_target(const Item& item, const TargetSnapshot& target, const std::vector<std::string>& lines);
     Status write_events(Lane& lane, const Item& item, const TargetSnapshot& target);
     Status write_growth(Lane& lane, const TargetSnapshot& target, Seconds now, double time, std::string_view reason);
+    Status write_heap(Lane& lane, const Item& item, const TargetSnapshot& target);
+    Status write_reports(const Item& item);
     Result<Lane*> lane_of(const Item& item, const TargetSnapshot& target);
     Result<recording::RecordingFile*> new_file(const std::string& target, Seconds now, double time);
     Status end_lane(const std::string& name, Seconds now, double time);
@@ -121,6 +127,7 @@ class Recorder {
     std::deque<Item> queue_{};
     Bytes queued_{};
     std::vector<Note> notes_{};
+    std::vector<std::shared_ptr<const DeathReport>> reports_{};
     std::vector<Error> troubles_{};
     std::map<std::string, std::string> paths_{};  // of targets, also of some that have ended
     std::uint64_t dropped_ = 0;

@@ -25,6 +25,9 @@ constexpr std::size_t kMostMeta = 1000;
 constexpr std::size_t kMostTargets = 100'000;
 constexpr std::size_t kMostEvents = 100'000;
 constexpr std::size_t kMostIndexed = 4'000'000;  // ticks
+constexpr std::size_t kMostHeapCensuses = 10'000;
+constexpr std::size_t kMostReports = 1'000;
+constexpr std::size_t kMostReportElements = 10'000;  // of a list: as for a report in a file of its own
 constexpr std::size_t kMostBins = 5'000'000;
 constexpr std::size_t kMostTextBytes = std::size_t{64} << 10U;
 constexpr std::size_t kMostTables = 50;
@@ -257,15 +260,17 @@ Result<std::optional<Growth>> Recording::last_growth(const RecordedTarget& targe
 }
 
 Result<std::optional<Growth>> Recording::growth_at(const RecordedTarget& target, Seconds at) {
-    return growth_row("SELECT record FROM growth WHERE target = ? AND at <= ? AND reason <> 'peak' ORDER BY id DESC "
-                      "LIMIT 1",
-                      target, at);
+    return growth_row(
+        "SELECT record FROM growth WHERE target = ? AND at <= ? AND reason <> 'peak' ORDER BY id DESC "
+        "LIMIT 1",
+        target, at);
 }
 
 Result<std::optional<Growth>> Recording::peak_growth(const RecordedTarget& target) {
-    return growth_row("SELECT record FROM growth WHERE target = ? AND at <= ? AND reason = 'peak' ORDER BY id DESC "
-                      "LIMIT 1",
-                      target, Seconds(std::numeric_limits<double>::infinity()));
+    return growth_row(
+        "SELECT record FROM growth WHERE target = ? AND at <= ? AND reason = 'peak' ORDER BY id DESC "
+        "LIMIT 1",
+        target, Seconds(std::numeric_limits<double>::infinity()));
 }
 
 Result<std::optional<Growth>> Recording::growth_row(const char* sql, const RecordedTarget& target, Seconds at) {
@@ -295,6 +300,46 @@ Result<std::map<std::string, std::vector<RecordedBin>>> Recording::bins(const Re
     });
     if (!read) return read.error();
     return bins;
+}
+
+Status Recording::each_census(const RecordedTarget& target, const RecordedSpan& span,
+                              const std::function<bool(Seconds at, WholeCensus)>& take) {
+    auto rows = database_.prepare("SELECT at, record FROM heap WHERE target = ? AND at >= ? AND at <= ? ORDER BY id");
+    if (!rows) return rows.error();
+    bind_span(*rows, target, span);
+    std::size_t count = 0;
+    return each_row(*rows, [&](const Statement& row) -> Result<bool> {
+        const auto record = decompressor_.decompress(row.bytes(1), {}, kMostRecordBytes);
+        if (!record) return about_file(record.error());
+        auto census = decode_record<WholeCensus>(*record);
+        if (!census) return about_file(plain_error("has a heap census that " + census.error().where));
+        return take(Seconds(finite(row.real(0))), *std::move(census)) && ++count < kMostHeapCensuses;
+    });
+}
+
+Status Recording::each_report(const RecordedTarget& target, const std::function<bool(Seconds at, DeathReport)>& take) {
+    auto rows = database_.prepare("SELECT at, record FROM reports WHERE target = ? ORDER BY time, pid");
+    if (!rows) return rows.error();
+    rows->bind(1, target.id);
+    std::size_t count = 0;
+    return each_row(*rows, [&](const Statement& row) -> Result<bool> {
+        const auto record = decompressor_.decompress(row.bytes(1), {}, kMostRecordBytes);
+        if (!record) return about_file(record.error());
+        auto report = decode_record<DeathReport>(*record);
+        if (!report) return about_file(plain_error("has a death report that " + report.error().where));
+        if (auto limited = limit_untrusted(*report, kMostReportElements); !limited)
+            return about_file(plain_error("has a death report that " + limited.error().where));
+        if (report->deaths.empty() || report->then.targets.size() != 1)
+            return about_file(plain_error("is damaged: a death report has no death or not one target"));
+        return take(Seconds(finite(row.real(0))), *std::move(report)) && ++count < kMostReports;
+    });
+}
+
+Status Recording::copy_to(const fs::path& file) {
+    auto copy = Database::open(file, Database::Mode::copy);
+    if (!copy) return copy.error();
+    if (auto copied = copy->copy_from(database_); !copied) return copied;
+    return copy->close();
 }
 
 }  // namespace memscope

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "model/deaths/death_report.h"
 #include "model/growth/growth.h"
 #include "model/snapshot.h"
 #include "recording/compression.h"
@@ -78,6 +79,14 @@ class Recording {
     // What the target held at its peak, since watching began. Recorded at the end of its last process.
     Result<std::optional<Growth>> peak_growth(const RecordedTarget& target);
     Result<std::map<std::string, std::vector<RecordedBin>>> bins(const RecordedTarget& target);
+    // Heap censuses with all their objects, in the order in which they were taken. At most 10,000: the first ones.
+    Status each_census(const RecordedTarget& target, const RecordedSpan& span,
+                       const std::function<bool(Seconds at, WholeCensus)>& take);
+    // Death reports in the order of the deaths. At most 1,000: the first ones.
+    Status each_report(const RecordedTarget& target, const std::function<bool(Seconds at, DeathReport)>& take);
+    // Writes a copy of all that is committed to the file, which must exist and be empty. Also while a watcher writes
+    // the recording. The copy is one file that nobody writes.
+    Status copy_to(const fs::path& file);
 
   private:
     Recording(fs::path path, recording::Database database) : path_(std::move(path)), database_(std::move(database)) {}

@@ -16,18 +16,44 @@ namespace {
 constexpr std::size_t kWorthADelta = 2;
 constexpr Seconds kLeastKeyframe{10};
 constexpr std::size_t kMostTextBytes = 4096;  // of an event
+constexpr std::size_t kMostFollowed = 256;    // processes whose last census is remembered
 
 std::int64_t signed_of(Bytes bytes) {
     return static_cast<std::int64_t>(std::min<std::uint64_t>(bytes.n, std::numeric_limits<std::int64_t>::max()));
 }
 
+// Keeps the larger half of each list of objects. False: there is nothing left to cut.
+bool shorten(WholeCensus& census) {
+    if (!census.objects) return false;
+    ObjectCensus& objects = *census.objects;
+    const auto halve = [](auto& list) { list.resize(list.size() / 2); };
+    if (objects.types.empty() && objects.tensors.empty() && objects.arrays.empty() && objects.holders.empty())
+        return false;
+    halve(objects.types);
+    halve(objects.tensors);
+    halve(objects.arrays);
+    halve(objects.holders);
+    for (Holder& holder : objects.holders)
+        if (holder.within > objects.holders.size()) holder.within = 0;
+    return true;
+}
+
 }  // namespace
+
+std::map<GpuId, Bytes> gpu_memory(const TargetSnapshot& target) {
+    std::map<GpuId, Bytes> used;
+    if (target.gpu)
+        for (const auto& [role_device, use] : target.gpu->roles)
+            used[role_device.second] += use.used.value_or(use.reserved_total());
+    return used;
+}
 
 std::map<std::string, Bytes> recorded_series(const TargetSnapshot& target) {
     std::map<std::string, Bytes> series{{"target", judged_memory(target)}, {"usage", target.memory.usage}};
     for (const auto& [key, totals] : target.roles)
         series[fmt::format("role {}{}", name_of(key.role), key.rank ? fmt::format(" {}", *key.rank) : "")] =
             totals.own_anon();
+    for (const auto& [gpu, bytes] : gpu_memory(target)) series["gpu " + gpu] = bytes;
     return series;
 }
 
@@ -56,15 +82,24 @@ Result<RecordingFile> RecordingFile::create(RecordingStore::NewFile file,
     return made;
 }
 
+std::array<Statement*, 10> RecordingFile::statements() {
+    return {&insert_tick_,   &insert_event_, &insert_growth_, &insert_heap_,   &insert_report_,
+            &insert_series_, &insert_bin_,   &remove_ticks_,  &remove_growth_, &remove_heap_};
+}
+
 Status RecordingFile::prepare() {
     const std::pair<Statement*, const char*> all[] = {
         {&insert_tick_,
          "INSERT INTO ticks(target, at, time, bytes, usage, processes, base, record) VALUES(?, ?, ?, ?, ?, ?, ?, ?)"},
         {&insert_event_, "INSERT INTO events(target, at, time, kind, text) VALUES(?, ?, ?, ?, ?)"},
-        {&insert_growth_, "INSERT INTO growth(target, at, time, reason, record) VALUES(?, ?, ?, ?, ?)"},
+        {&insert_growth_, "INSERT INTO growth(target, at, time, reason, lasting, record) VALUES(?, ?, ?, ?, ?, ?)"},
+        {&insert_heap_, "INSERT INTO heap(target, at, time, pid, lasting, record) VALUES(?, ?, ?, ?, ?, ?)"},
+        {&insert_report_, "INSERT OR REPLACE INTO reports(target, time, pid, at, record) VALUES(?, ?, ?, ?, ?)"},
         {&insert_series_, "INSERT INTO series(target, name) VALUES(?, ?)"},
         {&insert_bin_, "INSERT OR REPLACE INTO bins VALUES(?, ?, ?, ?)"},
         {&remove_ticks_, "DELETE FROM ticks WHERE id > ? AND id <= ? AND base IS NOT NULL"},
+        {&remove_growth_, "DELETE FROM growth WHERE id > ? AND id <= ? AND lasting = 0"},
+        {&remove_heap_, "DELETE FROM heap WHERE id > ? AND id <= ? AND lasting = 0"},
     };
     for (const auto& [statement, sql] : all) {
         auto prepared = database_.prepare(sql);
@@ -110,9 +145,9 @@ Status RecordingFile::add_tick(std::int64_t id, Seconds now, const Snapshot& sna
     else
         insert_tick_.bind(7, track.keyframe);
     if (auto ran = insert_tick_.run(); !ran) return ran;
-    last_tick_ = database_.last_row();
+    last_.tick = database_.last_row();
     if (keyframe) {
-        track.keyframe = last_tick_;
+        track.keyframe = last_.tick;
         track.keyframe_at = at;
         track.content = record;
         track.keyframe_size = packed.size();
@@ -161,12 +196,48 @@ Status RecordingFile::add_event(std::int64_t id, Seconds now, double time, std::
     return insert_event_.bind_text(5, text.substr(0, kMostTextBytes)).run();
 }
 
-Status RecordingFile::add_growth(std::int64_t id, Seconds now, double time, std::string_view reason,
+Status RecordingFile::add_growth(std::int64_t id, Seconds now, double time, std::string_view reason, bool lasting,
                                  std::string_view record) {
     if (auto begun = begin(); !begun) return begun;
+    Track& track = tracks_[id];
+    if (!track.lasting_growth || now - *track.lasting_growth >= kLastingGrowthEvery) lasting = true;
+    if (lasting) track.lasting_growth = now;
     const std::string packed = compressor_.compress(record, {});
     insert_growth_.bind(1, id).bind(2, (now - began_).count()).bind(3, time).bind_text(4, reason);
-    return insert_growth_.bind_blob(5, packed).run();
+    if (auto ran = insert_growth_.bind(5, std::int64_t{lasting}).bind_blob(6, packed).run(); !ran) return ran;
+    last_.growth = database_.last_row();
+    return Done{};
+}
+
+Status RecordingFile::add_heap(std::int64_t id, Seconds now, const WholeCensus& census) {
+    if (auto begun = begin(); !begun) return begun;
+    std::string record = encode_record(census);
+    if (record.size() > kMostHeapBytes) {
+        WholeCensus shorter = census;
+        while (record.size() > kMostHeapBytes && shorten(shorter)) record = encode_record(shorter);
+    }
+    const ProcessId& process = census.census.process;
+    auto& lasting_heap = tracks_[id].lasting_heap;
+    if (lasting_heap.size() >= kMostFollowed)  // most of them have ended
+        std::erase_if(lasting_heap, [&](const auto& each) { return now - each.second >= kLastingHeapEvery; });
+    const auto [kept, first] = lasting_heap.try_emplace(process, now);
+    const bool lasting = first || now - kept->second >= kLastingHeapEvery;
+    if (lasting) kept->second = now;
+    // A compressor of its own, because a compressor keeps the memory that its largest input has needed.
+    const std::string packed = Compressor().compress(record, {});
+    insert_heap_.bind(1, id).bind(2, (now - began_).count()).bind(3, census.census.time);
+    insert_heap_.bind(4, std::int64_t{process.pid}).bind(5, std::int64_t{lasting}).bind_blob(6, packed);
+    if (auto ran = insert_heap_.run(); !ran) return ran;
+    last_.heap = database_.last_row();
+    return Done{};
+}
+
+Status RecordingFile::add_report(std::int64_t id, Seconds now, const DeathReport& report) {
+    if (auto begun = begin(); !begun) return begun;
+    const std::string packed = Compressor().compress(encode_record(report), {});
+    const Death& death = report.decisive();
+    insert_report_.bind(1, id).bind(2, death.time).bind(3, std::int64_t{death.id.pid}).bind(4, (now - began_).count());
+    return insert_report_.bind_blob(5, packed).run();
 }
 
 Status RecordingFile::end_target(std::int64_t id) {
@@ -180,10 +251,14 @@ Status RecordingFile::end_target(std::int64_t id) {
 
 // Removes a minute of ticks at a time, so that no call takes long.
 Status RecordingFile::thin(Seconds at) {
-    if (marks_.empty() || at - marks_.back().at >= kKeyframeEvery) marks_.push_back({at, last_tick_});
+    if (marks_.empty() || at - marks_.back().at >= kKeyframeEvery) marks_.push_back({at, last_});
     while (!marks_.empty() && at - marks_.front().at > full_) {
-        if (auto ran = remove_ticks_.bind(1, thinned_to_).bind(2, marks_.front().last - 1).run(); !ran) return ran;
-        thinned_to_ = marks_.front().last - 1;
+        Rows to = marks_.front().last;
+        to.tick -= 1;  // the tick of the mark itself can be the keyframe of later ones
+        if (auto ran = remove_ticks_.bind(1, thinned_to_.tick).bind(2, to.tick).run(); !ran) return ran;
+        if (auto ran = remove_growth_.bind(1, thinned_to_.growth).bind(2, to.growth).run(); !ran) return ran;
+        if (auto ran = remove_heap_.bind(1, thinned_to_.heap).bind(2, to.heap).run(); !ran) return ran;
+        thinned_to_ = to;
         marks_.pop_front();
     }
     return Done{};
@@ -226,10 +301,14 @@ Status RecordingFile::shrink() {
         return thin(marks_.back().at);
     }
     // The first tenth. Ticks that refer to a keyframe in it come right after it, and are removed by thin() before.
-    auto remove = database_.prepare(
-        "DELETE FROM ticks WHERE id <= (SELECT min(id) + (max(id) - min(id)) / 10 FROM ticks) AND id < ?");
-    if (!remove) return remove.error();
-    return remove->bind(1, thinned_to_).run();
+    for (const auto& [table, before] : {std::pair("ticks", thinned_to_.tick), std::pair("growth", thinned_to_.growth),
+                                        std::pair("heap", thinned_to_.heap)}) {
+        auto remove = database_.prepare(fmt::format(
+            "DELETE FROM {0} WHERE id <= (SELECT min(id) + (max(id) - min(id)) / 10 FROM {0}) AND id < ?", table));
+        if (!remove) return remove.error();
+        if (auto ran = remove->bind(1, before).run(); !ran) return ran;
+    }
+    return Done{};
 }
 
 Status RecordingFile::close() {
@@ -237,9 +316,7 @@ Status RecordingFile::close() {
     while (!tracks_.empty() && ended) ended = end_target(tracks_.begin()->first);
     if (ended) ended = commit();
     if (!ended) roll_back();
-    for (Statement* each :
-         {&insert_tick_, &insert_event_, &insert_growth_, &insert_series_, &insert_bin_, &remove_ticks_})
-        *each = Statement();
+    for (Statement* each : statements()) *each = Statement();  // a database with statements cannot be closed
     auto closed = database_.close();
     return ended ? closed : ended;
 }

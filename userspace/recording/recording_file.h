@@ -1,10 +1,12 @@
 #pragma once
+#include <array>
 #include <deque>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "model/deaths/death_report.h"
 #include "model/snapshot.h"
 #include "recording/compression.h"
 #include "recording/database.h"
@@ -21,6 +23,9 @@ class RecordingFile {
     static constexpr Seconds kLeastFull = std::chrono::minutes(10);
     static constexpr Seconds kKeyframeEvery = std::chrono::minutes(1);
     static constexpr Seconds kBin{10};
+    static constexpr Seconds kLastingGrowthEvery = std::chrono::hours(1);
+    static constexpr Seconds kLastingHeapEvery = std::chrono::hours(6);
+    static constexpr std::size_t kMostHeapBytes = std::size_t{4} << 20U;  // of a census, before compression
 
     // `began`: boot clock.
     static Result<RecordingFile> create(RecordingStore::NewFile file, const std::map<std::string, std::string>& meta,
@@ -30,7 +35,13 @@ class RecordingFile {
     // `now`: boot clock. `target` is one of the targets of `snapshot`.
     Status add_tick(std::int64_t id, Seconds now, const Snapshot& snapshot, const TargetSnapshot& target);
     Status add_event(std::int64_t id, Seconds now, double time, std::string_view kind, std::string_view text);
-    Status add_growth(std::int64_t id, Seconds now, double time, std::string_view reason, std::string_view record);
+    // `lasting`: keep it when older ticks are removed. One an hour is kept in any case.
+    Status add_growth(std::int64_t id, Seconds now, double time, std::string_view reason, bool lasting,
+                      std::string_view record);
+    // The first and then one in six hours of each process is kept when older ticks are removed.
+    Status add_heap(std::int64_t id, Seconds now, const WholeCensus& census);
+    // Replaces an earlier version of the same report.
+    Status add_report(std::int64_t id, Seconds now, const DeathReport& report);
     // The target has ended. Writes its last bins and frees its memory here.
     Status end_target(std::int64_t id);
 
@@ -60,10 +71,18 @@ class RecordingFile {
         std::size_t keyframe_size = 0;  // compressed
         std::int64_t bin = -1;          // number of the open bin
         std::map<std::string, Range> ranges{};
+        std::optional<Seconds> lasting_growth{};      // when the last one was added
+        std::map<ProcessId, Seconds> lasting_heap{};  // the same, by process
+    };
+    // Rows that were the last ones at that time.
+    struct Rows {
+        std::int64_t tick = 0;
+        std::int64_t growth = 0;
+        std::int64_t heap = 0;
     };
     struct Mark {
         Seconds at{};
-        std::int64_t last = 0;  // last tick before that time
+        Rows last{};
     };
 
     RecordingFile(RecordingStore::NewFile file, Database database, Seconds began)
@@ -73,21 +92,26 @@ class RecordingFile {
     Status prepare();
     Status add_bins(std::int64_t id, Track& track, Seconds at, const Snapshot& snapshot, const TargetSnapshot& target);
     Status write_bins(std::int64_t id, Track& track);
+    std::array<Statement*, 10> statements();
     Status thin(Seconds at);
 
     fs::path path_;
     Fd lock_;  // closed after the database: closing it releases the locks that SQLite holds
     Database database_;
-    Statement insert_tick_{}, insert_event_{}, insert_growth_{}, insert_series_{}, insert_bin_{}, remove_ticks_{};
+    Statement insert_tick_{}, insert_event_{}, insert_growth_{}, insert_heap_{}, insert_report_{}, insert_series_{},
+        insert_bin_{}, remove_ticks_{}, remove_growth_{}, remove_heap_{};
     Compressor compressor_{};
     Seconds began_;
     Seconds full_ = kFull;
     bool in_transaction_ = false;
     std::map<std::int64_t, Track> tracks_{};
     std::deque<Mark> marks_{};  // one a minute, over the time for which all ticks are kept
-    std::int64_t last_tick_ = 0;
-    std::int64_t thinned_to_ = 0;
+    Rows last_{};
+    Rows thinned_to_{};
 };
+
+// Memory that the target holds on each device, by UUID.
+std::map<GpuId, Bytes> gpu_memory(const TargetSnapshot& target);
 
 // The series of a target that have bins: "target", "usage", "role trainer 0", "gpu GPU-...", in bytes.
 std::map<std::string, Bytes> recorded_series(const TargetSnapshot& target);

@@ -3,6 +3,8 @@
 #include <future>
 #include <gmock/gmock.h>
 
+#include "record/record.h"
+#include "support/dead_job.h"
 #include "support/fake_tree.h"
 #include "support/recorded_job.h"
 
@@ -180,6 +182,76 @@ TEST_F(ARecorder, SaysOnceThatItCannotWriteAndGoesOnLater) {
     int ticks = 0;
     ASSERT_TRUE(recording.each_sample(*recording.target({}), {}, [&](const RecordedSample&) { return ++ticks > 0; }));
     EXPECT_EQ(ticks, 1);
+}
+
+TEST_F(ARecorder, WritesEachCensusOnceWithItsObjects) {
+    {
+        Recorder recorder(store_in(directory), {});
+        for (int i = 0; i < 6; ++i) {
+            Snapshot snapshot = tick_of("train", 1'000'000.0 + i, {kMiB});
+            ProcessHeap heap{.role = {Role::trainer, 0}};
+            heap.census.process = {100, 1};
+            heap.census.time = i < 3 ? 1'000'000 : 1'000'003;
+            heap.census.anon = {kMiB};
+            ObjectCensus objects{.objects = 7};
+            objects.holders.push_back({.path = "__main__.history", .retained = {kMiB}});
+            if (i >= 3) heap.census.objects = std::make_shared<const ObjectCensus>(objects);
+            snapshot.targets.front().heap.push_back(heap);
+            recorder.take(std::make_shared<const Snapshot>(snapshot), Seconds(100.0 + i));
+        }
+        recorder.finish(Seconds{60});
+    }
+    Recording recording = reopened(files().front());
+    std::vector<std::pair<double, WholeCensus>> found;
+    ASSERT_TRUE(recording.each_census(*recording.target({}), {}, [&](Seconds at, WholeCensus census) {
+        found.emplace_back(at.count(), std::move(census));
+        return true;
+    }));
+    ASSERT_THAT(found, SizeIs(2));
+    EXPECT_EQ(found[0].first, 0);
+    EXPECT_FALSE(found[0].second.objects);
+    EXPECT_EQ(found[0].second.census.anon.n, kMiB);
+    EXPECT_EQ(found[1].first, 3);
+    EXPECT_EQ(found[1].second.role, (RoleKey{Role::trainer, 0}));
+    ASSERT_TRUE(found[1].second.objects);
+    EXPECT_EQ(found[1].second.objects->objects, 7U);
+    EXPECT_EQ(found[1].second.objects->holders.at(0).path, "__main__.history");
+}
+
+TEST_F(ARecorder, WritesTheLatestVersionOfAReportToTheRecordingOfItsTarget) {
+    DeathReport report;
+    report.then.targets.push_back(test::nearly_full());
+    report.deaths = {test::oom_kill_of_trainer()};
+    report.advice = {"raise the limit"};
+    {
+        Recorder recorder(store_in(directory), {});
+        Snapshot snapshot = tick_of("train", 1'000'000, {kMiB});
+        snapshot.targets.insert(snapshot.targets.begin(), tick_of("other", 0, {kMiB}).targets.front());
+        recorder.take(std::make_shared<const Snapshot>(snapshot), Seconds{100});
+        recorder.report(std::make_shared<const DeathReport>(report));
+        recorder.take(std::make_shared<const Snapshot>(snapshot), Seconds{101});
+        report.deaths.push_back(test::oom_kill_of_trainer());
+        recorder.report(std::make_shared<const DeathReport>(report));
+        // The target has ended, and its report comes with the tick that lacks it.
+        recorder.take(std::make_shared<const Snapshot>(Snapshot{.time = 1'000'002}), Seconds{102});
+        recorder.finish(Seconds{60});
+    }
+    ASSERT_THAT(files(), SizeIs(2));
+    for (const fs::path& path : files()) {
+        Recording recording = reopened(path);
+        std::vector<DeathReport> found;
+        ASSERT_TRUE(recording.each_report(*recording.target({}), [&](Seconds at, DeathReport each) {
+            EXPECT_EQ(at, Seconds{2});
+            found.push_back(std::move(each));
+            return true;
+        }));
+        if (recording.targets().front().info.name == "other") {
+            EXPECT_THAT(found, SizeIs(0));
+            continue;
+        }
+        ASSERT_THAT(found, SizeIs(1));
+        EXPECT_EQ(encode_record(found[0]), encode_record(report));
+    }
 }
 
 }  // namespace

@@ -32,9 +32,9 @@ std::string message_of(const fs::path& path) {
     return opened ? "opened" : opened.error().message();
 }
 
-std::int64_t count(const fs::path& path, const std::string& where) {
+std::int64_t count(const fs::path& path, const std::string& where, const std::string& table = "ticks") {
     auto database = recording::Database::open(path, recording::Database::Mode::read);
-    auto statement = database->prepare("SELECT count(*) FROM ticks WHERE " + where);
+    auto statement = database->prepare("SELECT count(*) FROM " + table + " WHERE " + where);
     EXPECT_TRUE(*statement->step());
     return statement->integer(0);
 }
@@ -103,9 +103,9 @@ TEST_F(ARecording, HasEventsAndTheLastGrowth) {
     ASSERT_TRUE(file.add_event(*other, Seconds{53}, 1'000'003, "death", "not of this target"));
     Growth growth;
     growth.sentence = "first";
-    ASSERT_TRUE(file.add_growth(*id, Seconds{52}, 1'000'002, "minute", encode_record(growth)));
+    ASSERT_TRUE(file.add_growth(*id, Seconds{52}, 1'000'002, "minute", false, encode_record(growth)));
     growth.sentence = "second";
-    ASSERT_TRUE(file.add_growth(*id, Seconds{53}, 1'000'003, "end", encode_record(growth)));
+    ASSERT_TRUE(file.add_growth(*id, Seconds{53}, 1'000'003, "end", true, encode_record(growth)));
     ASSERT_TRUE(file.close());
     Recording recording = reopened(file.path());
     const auto target = recording.target("train");
@@ -120,6 +120,88 @@ TEST_F(ARecording, HasEventsAndTheLastGrowth) {
     EXPECT_EQ((*last)->sentence, "second");
     EXPECT_THAT(recording.target({}).error().message(), HasSubstr("choose one with --target: train, other"));
     EXPECT_THAT(recording.target("trian").error().message(), HasSubstr("it has train, other"));
+}
+
+TEST_F(ARecording, HasEachTickByItsId) {
+    const fs::path path =
+        recorded_run(directory, "train", 150, [](int i) { return Bytes{static_cast<std::uint64_t>(i) * kMiB}; });
+    Recording recording = reopened(path);
+    const RecordedTarget target = *recording.target({});
+    const auto index = recording.tick_index(target);
+    ASSERT_TRUE(index);
+    ASSERT_EQ(index->size(), 150U);
+    for (const std::size_t i : {149U, 0U, 70U, 69U, 140U, 3U}) {  // in no order, across keyframes
+        const RecordedMoment& moment = index->at(i);
+        EXPECT_EQ(moment.at, Seconds(static_cast<double>(i)));
+        EXPECT_EQ(moment.time, 1'000'000.0 + static_cast<double>(i));
+        const auto tick = recording.tick(target, moment.id);
+        ASSERT_TRUE(tick) << i;
+        EXPECT_EQ(tick->targets.front().memory.usage.n, i * kMiB);
+    }
+    EXPECT_THAT(recording.tick(target, 151).error().message(), HasSubstr("removed this tick"));
+    EXPECT_THAT(recording.tick({.id = 7}, 1).error().message(), HasSubstr("removed this tick"));
+}
+
+TEST_F(ARecording, HasTheGrowthOfATime) {
+    RecordingFile file = writer();
+    const auto id = file.add_target({.name = "train"});
+    for (const int minute : {1, 2, 3}) {
+        Growth growth;
+        growth.sentence = std::to_string(minute);
+        ASSERT_TRUE(file.add_growth(*id, Seconds(50.0 + 60 * minute), 0, "minute", false, encode_record(growth)));
+    }
+    ASSERT_TRUE(file.close());
+    Recording recording = reopened(file.path());
+    const RecordedTarget target = *recording.target({});
+    EXPECT_FALSE(*recording.growth_at(target, Seconds{59}));
+    EXPECT_EQ((*recording.growth_at(target, Seconds{60}))->sentence, "1");
+    EXPECT_EQ((*recording.growth_at(target, Seconds{179}))->sentence, "2");
+    EXPECT_EQ((*recording.last_growth(target))->sentence, "3");
+}
+
+TEST_F(ARecording, HasBinsOfEachGpu) {
+    RecordingFile file = writer();
+    const auto id = file.add_target({.name = "train"});
+    for (int i = 0; i < 12; ++i) {
+        Snapshot snapshot = tick_of("train", 1'000'000.0 + i, {kMiB});
+        TargetGpu& gpu = snapshot.targets.front().gpu.emplace();
+        const auto bytes = Bytes{static_cast<std::uint64_t>(i) * kMiB};
+        gpu.roles[{{Role::trainer, 0}, "GPU-1"}].used = bytes;
+        gpu.roles[{{Role::trainer, 1}, "GPU-1"}].used = bytes;
+        gpu.roles[{{Role::trainer, 1}, "GPU-2"}].reserved[0] = {kMiB};  // NVML does not report it
+        ASSERT_TRUE(file.add_tick(*id, Seconds(50.0 + i), snapshot, snapshot.targets.front()));
+    }
+    ASSERT_TRUE(file.close());
+    Recording recording = reopened(file.path());
+    const auto bins = recording.bins(*recording.target({}));
+    ASSERT_TRUE(bins);
+    ASSERT_EQ(bins->at("gpu GPU-1").size(), 2U);
+    EXPECT_EQ(bins->at("gpu GPU-1")[0].low.n, 0U);
+    EXPECT_EQ(bins->at("gpu GPU-1")[0].high.n, 18 * kMiB);
+    EXPECT_EQ(bins->at("gpu GPU-1")[1].high.n, 22 * kMiB);
+    EXPECT_EQ(bins->at("gpu GPU-2")[0].high.n, kMiB);
+}
+
+TEST_F(ARecording, CutsACensusThatIsTooLarge) {
+    RecordingFile file = writer();
+    const auto id = file.add_target({.name = "train"});
+    WholeCensus census;
+    ObjectCensus& objects = census.objects.emplace();
+    objects.holders.resize(100'000);
+    for (Holder& holder : objects.holders) holder = {.path = std::string(200, 'x'), .within = 99'999};
+    ASSERT_TRUE(file.add_heap(*id, Seconds{51}, census));
+    ASSERT_TRUE(file.close());
+    Recording recording = reopened(file.path());
+    std::size_t holders = 0;
+    std::uint64_t within = 1;
+    ASSERT_TRUE(recording.each_census(*recording.target({}), {}, [&](Seconds, const WholeCensus& read) {
+        holders = read.objects->holders.size();
+        within = read.objects->holders.front().within;
+        EXPECT_LE(encode_record(read).size(), RecordingFile::kMostHeapBytes);
+        return true;
+    }));
+    EXPECT_EQ(holders, 12'500U);
+    EXPECT_EQ(within, 0U);
 }
 
 TEST_F(ARecording, KeepsTheLowestAndHighestValueOfEachBin) {
@@ -159,6 +241,62 @@ TEST_F(ARecording, KeepsOnlyKeyframesOfTheTimeBeforeTheLastHours) {
     }));
     EXPECT_EQ(ticks, count(file.path(), "1"));
     EXPECT_EQ(recording.bins(*recording.target({}))->at("target").size(), static_cast<std::size_t>(hours * 360));
+}
+
+TEST_F(ARecording, KeepsGrowthOfEachHourAndACensusOfEachSixHours) {
+    RecordingFile file = writer();
+    const auto id = file.add_target({.name = "train"});
+    const Snapshot snapshot = tick_of("train", 1'000'000, {kMiB});
+    const std::string growth = encode_record(Growth{});
+    WholeCensus census;
+    census.census.process = {100, 1};
+    const int hours = 24;
+    for (int minute = 0; minute < hours * 60; ++minute) {
+        const Seconds now(50.0 + 60 * minute);
+        ASSERT_TRUE(file.add_tick(*id, now, snapshot, snapshot.targets.front()));
+        ASSERT_TRUE(file.add_growth(*id, now, 0, minute == 90 ? "verdict" : "minute", minute == 90, growth));
+        if (minute % 15 == 0) {
+            ASSERT_TRUE(file.add_heap(*id, now, census));
+        }
+    }
+    ASSERT_TRUE(file.close());
+    // 18 hours are thinned. After the lasting one of minute 90 the hours begin anew.
+    EXPECT_EQ(count(file.path(), "at < 3600 * 17", "growth"), 18);
+    EXPECT_EQ(count(file.path(), "at < 3600 * 17 AND reason = 'verdict'", "growth"), 1);
+    EXPECT_EQ(count(file.path(), "at >= 3600 * 19", "growth"), 300);
+    EXPECT_EQ(count(file.path(), "at < 3600 * 17", "heap"), 3);
+    EXPECT_EQ(count(file.path(), "at >= 3600 * 19", "heap"), 20);
+}
+
+TEST_F(ARecording, CanBeCopiedWhileItIsWritten) {
+    RecordingFile file = writer();
+    const auto id = file.add_target({.name = "train"});
+    const auto add = [&](int i) {
+        const Snapshot snapshot = tick_of("train", 1'000'000.0 + i, {kMiB});
+        ASSERT_TRUE(file.add_tick(*id, Seconds(50.0 + i), snapshot, snapshot.targets.front()));
+    };
+    for (int i = 0; i < 10; ++i) add(i);
+    ASSERT_TRUE(file.commit());
+    add(10);  // not committed: not in the copy
+    const fs::path path = directory / "copy.memscope";
+    std::ofstream(path).close();
+    {
+        Recording recording = reopened(file.path());
+        const auto copied = recording.copy_to(path);
+        ASSERT_TRUE(copied) << copied.error().message();
+    }
+    EXPECT_FALSE(fs::exists(path.native() + "-wal"));
+    EXPECT_FALSE(fs::exists(path.native() + "-shm"));
+    EXPECT_FALSE(fs::exists(path.native() + "-journal"));
+    EXPECT_EQ(count(path, "1"), 10);
+    auto database = recording::Database::open(path, recording::Database::Mode::read);
+    auto mode = database->prepare("PRAGMA journal_mode");
+    ASSERT_TRUE(*mode->step());
+    EXPECT_EQ(mode->bytes(0), "delete");
+    Recording copy = reopened(path);
+    EXPECT_EQ(copy.target({})->info.name, "train");
+    ASSERT_TRUE(file.commit());
+    EXPECT_EQ(count(file.path(), "1"), 11);
 }
 
 TEST_F(ARecording, CanStillBeReadAfterItHadToShrink) {
@@ -298,6 +436,11 @@ TEST_F(ARecording, IsReadOrRefusedWhateverIsDamaged) {
                 good = static_cast<bool>(opened->events(target)) && good;
                 good = static_cast<bool>(opened->bins(target)) && good;
                 good = static_cast<bool>(opened->last_growth(target)) && good;
+                good = static_cast<bool>(opened->tick_index(target)) && good;
+                const auto any_census = [](Seconds, const WholeCensus&) { return true; };
+                good = static_cast<bool>(opened->each_census(target, {}, any_census)) && good;
+                const auto any_report = [](Seconds, const DeathReport&) { return true; };
+                good = static_cast<bool>(opened->each_report(target, any_report)) && good;
             }
         refused += good ? 0 : 1;
     }
