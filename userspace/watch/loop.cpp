@@ -314,7 +314,9 @@ class Loop {
 
     // Hands the tick to the thread of the recorder, which does all the work.
     void record(const SnapshotPtr& snapshot) {
+        const auto reports = reports_.take_reports();  // also if nothing is recorded, because they take memory
         if (!recorder_) return;
+        for (const auto& report : reports) recorder_->report(report);
         for (const ReportedDeath& death : reports_.reported())
             if (!death.file.empty()) recorder_->note("report", death.file);
         recorder_->take(snapshot, boot_time());
