@@ -30,17 +30,17 @@ constexpr std::size_t kMostNamed = 3;
 constexpr std::size_t kNameBytes = 120;
 constexpr std::size_t kMostLines = 1000;  // joining lines that moved takes quadratic time
 
-struct Line {
+struct SiteLine {
     PlaneKind plane{};
     std::string role{};
     std::string file{};  // its name without directories, because another run may be in another checkout
     std::string function{};
     int number = 0;
-    auto operator<=>(const Line&) const = default;
+    auto operator<=>(const SiteLine&) const = default;
 
     auto place() const { return std::tie(plane, role, file, function); }
 };
-using Lines = std::map<Line, double>;  // bytes
+using Lines = std::map<SiteLine, double>;  // bytes
 
 bool is_libc(const std::string& module) {
     const std::string file = file_name(module);
@@ -54,8 +54,8 @@ std::string native_name(const std::vector<NativeFrame>& frames) {
     return frames.empty() ? "no stack" : name_of(frames.front());
 }
 
-Line line_of(PlaneKind plane, const GrowthSite& site) {
-    Line line{.plane = plane, .role = role_text(site.role)};
+SiteLine line_of(PlaneKind plane, const GrowthSite& site) {
+    SiteLine line{.plane = plane, .role = role_text(site.role)};
     if (const PythonFrame* own = telling_frame(site.python)) {
         line.file = file_name(own->file);
         line.function = name_of(*own);
@@ -87,7 +87,7 @@ std::vector<Lines> lines_of(const std::vector<RunSummary>& runs, std::optional<G
 }
 
 // The values of a line in all runs. A line that a run does not have holds nothing.
-std::vector<double> column(const std::vector<Lines>& runs, const Line& line) {
+std::vector<double> column(const std::vector<Lines>& runs, const SiteLine& line) {
     std::vector<double> values;
     for (const Lines& run : runs) {
         const auto found = run.find(line);
@@ -97,7 +97,7 @@ std::vector<double> column(const std::vector<Lines>& runs, const Line& line) {
 }
 
 struct Row {
-    Line line{};
+    SiteLine line{};
     double base = 0;
     double head = 0;
     double spread = 0;
@@ -136,7 +136,7 @@ void join_moved(std::vector<Row>& rows) {
     }
 }
 
-std::string text_of(const Line& line) {
+std::string text_of(const SiteLine& line) {
     const std::string place = line.number > 0 ? fmt::format("{}:{}", line.file, line.number) : line.file;
     std::string text = printable(place.empty() ? line.function : place + " " + line.function);
     if (text.size() > kNameBytes) text = valid_utf8(text.substr(0, kNameBytes)) + "…";
@@ -296,12 +296,12 @@ void compare_sites(const std::vector<RunSummary>& base, const std::vector<RunSum
     const auto has_growth = [&](const RunSummary& run) { return (run.*growth).has_value(); };
     if (!std::ranges::all_of(base, has_growth) || !std::ranges::all_of(head, has_growth)) return;
     const std::vector<Lines> before = lines_of(base, growth), after = lines_of(head, growth);
-    std::set<Line> all;
+    std::set<SiteLine> all;
     for (const auto* side : {&before, &after})
         for (const Lines& run : *side)
             for (const auto& [line, bytes] : run) all.insert(line);
     std::vector<Row> rows;
-    for (const Line& line : all) {
+    for (const SiteLine& line : all) {
         const auto of_base = column(before, line), of_head = column(after, line);
         rows.push_back({line, median(of_base), median(of_head), std::max(spread_of(of_base), spread_of(of_head))});
     }

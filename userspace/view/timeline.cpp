@@ -8,7 +8,7 @@
 namespace memscope::view {
 namespace {
 
-struct Cell {
+struct MarkedCell {
     const char* glyph = "─";
     Style style = Style::dim;
 };
@@ -27,8 +27,8 @@ int importance(Style style) {
     }
 }
 
-std::vector<Cell> cells_of(const Timeline& timeline, std::size_t width) {
-    std::vector<Cell> cells(width);
+std::vector<MarkedCell> cells_of(const Timeline& timeline, std::size_t width) {
+    std::vector<MarkedCell> cells(width);
     const auto place = [&](Seconds at) {
         const double share = timeline.length > Seconds{} ? std::clamp(at / timeline.length, 0.0, 1.0) : 1.0;
         return static_cast<std::size_t>(share * static_cast<double>(width - 1) + 0.5);
@@ -36,7 +36,7 @@ std::vector<Cell> cells_of(const Timeline& timeline, std::size_t width) {
     const std::size_t now = place(timeline.position);
     for (std::size_t i = 0; i < now; ++i) cells[i].glyph = "━";
     for (const Timeline::Mark& mark : timeline.marks) {
-        Cell& cell = cells[place(mark.at)];
+        MarkedCell& cell = cells[place(mark.at)];
         if (importance(mark.style) > importance(cell.style)) cell = {"▼", mark.style};
     }
     cells[now] = {"●", Style::bold};
@@ -55,7 +55,7 @@ Line timeline_line(const Timeline& timeline, std::size_t width) {
     const std::size_t taken = head.width() + tail.width();
     constexpr std::size_t kLeastBar = 8;
     if (width < taken + kLeastBar) return cut_to(std::move(head), width);
-    for (const Cell& cell : cells_of(timeline, width - taken)) head.add(cell.glyph, cell.style);
+    for (const MarkedCell& cell : cells_of(timeline, width - taken)) head.add(cell.glyph, cell.style);
     for (const Span& span : tail.spans) head.add(span.text, span.style);
     return head;
 }

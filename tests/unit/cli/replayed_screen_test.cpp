@@ -59,8 +59,8 @@ Snapshot eventful_tick(int i) {
         target.deaths.push_back({.id = {905, 77},
                                  .comm = "pt_data_worker",
                                  .cause = DeathCause::oom_kill,
-                                 .explanation = "killed by the kernel",
-                                 .news = true});
+                                 .news = true,
+                                 .explanation = "killed by the kernel"});
     return snapshot;
 }
 

@@ -19,7 +19,7 @@ struct AReplay : testing::Test {
     FakeTree tree{{"state/", ""}};
     fs::path path = recorded_run(tree.at("state"), "train", 300, [](int i) { return Bytes{kMiB * unsigned(i)}; });
 
-    static void add_event(RecordingFile& file, double at, const char* kind, const char* text) {
+    static void add_event(recording::RecordingFile& file, double at, const char* kind, const char* text) {
         EXPECT_TRUE(file.add_event(1, Seconds(50 + at), 1'000'000 + at, kind, text));
     }
     using RecordingFile = recording::RecordingFile;
