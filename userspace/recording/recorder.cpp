@@ -14,6 +14,7 @@ namespace {
 constexpr Seconds kBoundsEvery{30};
 constexpr const char* kSharedName = "small-targets";
 constexpr std::string_view kPeakGrowth = "peak";
+constexpr double kNewPeak = 1.05;  // factor; a smaller maximum is no new peak
 
 // An estimate, to bound the queue.
 Bytes size_of(const Snapshot& snapshot) {
@@ -241,7 +242,11 @@ Status Recorder::write_growth(Lane& lane, const TargetSnapshot& target, Seconds 
         return lane.file->add_growth(lane.id, now, time, why, why != "minute", encode_record(*growth));
     };
     if (auto added = add(settings_.growth, reason); !added) return added;
-    return reason == "end" ? add(settings_.peak_growth, kPeakGrowth) : Status(Done{});
+    // Not only at the end: a target can be removed with its last process, and then its growth is not known any more.
+    const bool higher = static_cast<double>(lane.most.n) > kNewPeak * static_cast<double>(lane.peak.n);
+    if (!higher && reason != "end") return Done{};
+    lane.peak = lane.most;
+    return add(settings_.peak_growth, kPeakGrowth);
 }
 
 // A census that is new since the previous tick. The shared file has none, as it has no growth.

@@ -41,7 +41,7 @@ class Recorder {
     struct Settings {
         std::map<std::string, std::string> meta{};  // version, options
         GrowthOf growth{};
-        GrowthOf peak_growth{};  // since watching began, as it was when the target held most; asked for at the end
+        GrowthOf peak_growth{};  // since watching began, as it was when the target held most
     };
     Recorder(RecordingStore store, Settings settings);
     ~Recorder();
@@ -85,6 +85,7 @@ class Recorder {
         Seconds recorded{};  // last tick in the file
         Seconds growth_at{};
         Bytes most{};
+        Bytes peak{};                                    // `most` when the growth at the peak was last written
         std::map<ProcessId, double> censuses{};          // the recorded ones of its processes: time of the last
         std::shared_ptr<const TargetSnapshot> before{};  // at the previous tick
     };

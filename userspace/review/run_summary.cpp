@@ -54,7 +54,8 @@ class RunReader {
 
     RunSummary& run_;
     std::deque<SnapshotPtr> recent_{};
-    SnapshotPtr last_{};      // with processes
+    SnapshotPtr last_{};  // with processes
+    Seconds last_at_{};
     SnapshotPtr censuses_{};  // the tick whose heap censuses are kept
     Seconds died_{};          // last death, since the recording began
 };
@@ -72,6 +73,7 @@ void RunReader::take(const RecordedSample& sample, Snapshot&& snapshot) {
     if (target.processes.empty()) return;
     keep_censuses(tick);
     last_ = tick;
+    last_at_ = sample.at;
 }
 
 void RunReader::take_memory(const RecordedSample& sample, const TargetSnapshot& target) {
@@ -136,6 +138,13 @@ Status RunReader::finish(Recording& recording, const RecordedTarget& target) {
         run_.last.targets.front().heap = censuses_->targets.front().heap;
         run_.census_time = censuses_->time;
     }
+    // A process that exits by itself frees its memory first, so growth of the end does not show what it held. A killed
+    // process does not.
+    const Seconds after_death = died_ + kGrowthAfterDeath;
+    const bool killed = run_.last_death && last_at_ <= after_death;
+    auto growth = recording.growth_at(target, killed ? after_death : last_at_);
+    if (!growth) return growth.error();
+    run_.growth = *std::move(growth);
     if (!run_.last_death) return Done{};
     std::optional<DeathReport> written;
     auto read = recording.each_report(target, [&](Seconds at, DeathReport report) {
@@ -147,7 +156,7 @@ Status RunReader::finish(Recording& recording, const RecordedTarget& target) {
         run_.last_death = std::move(written);
         return Done{};
     }
-    auto growth = recording.growth_at(target, died_ + kGrowthAfterDeath);
+    growth = recording.growth_at(target, after_death);
     if (!growth) return growth.error();
     run_.last_death->growth = *std::move(growth);
     return Done{};
@@ -315,9 +324,6 @@ Result<RunSummary> summarize(Recording& recording, const RecordedTarget& target,
     RunSummary run{.target = target.info.name, .began = recording.began()};
     if (const auto version = recording.meta().find("version"); version != recording.meta().end())
         run.version = version->second;
-    auto growth = recording.growth_at(target, span.to);
-    if (!growth) return growth.error();
-    run.growth = *std::move(growth);
     auto peak_growth = recording.peak_growth(target);
     if (!peak_growth) return peak_growth.error();
     run.peak_growth = *std::move(peak_growth);

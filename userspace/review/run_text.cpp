@@ -152,8 +152,7 @@ std::string line_rows(std::string_view title, const GrowthPlane& plane) {
     return rows.empty() ? rows : wrapped(title, kStoredText) + rows;
 }
 
-std::string growth_lines(const RunSummary& run) {
-    const Growth& growth = *run.growth;
+std::string growth_lines(const RunSummary& run, const Growth& growth) {
     std::string text = growth.sentence.empty() ? "" : wrapped(printable(growth.sentence), kStoredText);
     const std::string since = span_text(growth.span, run.last.time);
     text += line_rows("Host tensors that were not freed, " + since + ":", growth.tensors_host);
@@ -287,7 +286,8 @@ std::string run_text(const RunSummary& run, bool colour) {
     section("HIGHEST OWN MEMORY BY ROLE", role_lines(run));
     section("HIGHEST GPU MEMORY", gpu_lines(run));
     section("EVENTS", event_lines(run));
-    if (run.growth) section("GROWTH BY LINE, AT THE END", growth_lines(run));
+    if (run.growth) section("GROWTH BY LINE", growth_lines(run, *run.growth));
+    if (run.peak_growth) section("HELD AT THE PEAK, BY LINE", growth_lines(run, *run.peak_growth));
     section("WHAT HELD THE MEMORY", holder_lines(run));
     section("WHAT TO DO", advice_lines(run));
     return text;

@@ -109,7 +109,7 @@ Recorder::GrowthOf recorded_growth(GrowthRecorder* recorder) {
 Recorder::GrowthOf recorded_peak_growth(GrowthRecorder* recorder) {
     if (!recorder) return {};
     return [recorder](const TargetSnapshot& target) -> std::optional<Growth> {
-        return recorder->report(target, {.at_peak = true}, NativeReads::Wait::no);
+        return recorder->report(target, {.at_peak = true, .kept_peak = true}, NativeReads::Wait::no);
     };
 }
 

@@ -171,11 +171,12 @@ TEST_F(ARun, HasGrowthByLineAndHostTensors) {
     tick(0, 100);
     Growth grown = grown_at("/job/train.py", 60, 48);
     grown.tensors_host.sites.push_back({.bytes = 32 * kMiB, .python = {{"collect", "/job/data.py", 7}}});
-    growth(1, "end", grown);
+    growth(0, "minute", grown);
+    growth(1, "end", grown_at("/job/exit.py", 1, 2));  // what a process that exits by itself still holds
     const RunSummary run = summary();
     const std::string text = run_text(run, false);
     EXPECT_THAT(text, AllOf(HasSubstr("keeps more."), HasSubstr("/job/train.py:60 validate"), HasSubstr("Host tensors"),
-                            HasSubstr("/job/data.py:7 collect")));
+                            HasSubstr("/job/data.py:7 collect"), Not(HasSubstr("exit.py"))));
     EXPECT_EQ(nlohmann::json::parse(run_json(run))["growth"]["tensors_host"][0]["bytes"], 32 * kMiB);
 }
 
@@ -185,7 +186,9 @@ TEST_F(ARun, BelievesGrowthAtThePeakOnlyIfItIsOfThePeak) {
     Growth at_peak = grown_at("train.py", 60, 48);
     at_peak.span.peak = kBegan;
     growth(1, "peak", at_peak);
-    EXPECT_TRUE(summary().peak_growth);
+    const RunSummary run = summary();
+    EXPECT_TRUE(run.peak_growth);
+    EXPECT_THAT(run_text(run, false), AllOf(HasSubstr("HELD AT THE PEAK"), HasSubstr("train.py:60 validate")));
 }
 
 TEST_F(ARun, LeavesOutGrowthOfALowerMaximum) {
