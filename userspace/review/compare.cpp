@@ -265,7 +265,9 @@ std::vector<RuleResult> check_rules(const std::vector<FailRule>& rules, const Co
             // A gate that cannot be checked must not pass.
             const bool some = std::ranges::find(comparison.left_out, rule.value) != comparison.left_out.end();
             result.broken = true;
-            result.why = some ? "not every run has this value: a run may be too short" : "no run has this value";
+            result.why = some                        ? "not every run has this value: a run may be too short"
+                         : is_plain_name(rule.value) ? "no run has this value: the runs may be too short"
+                                                     : "no run has this value";
             continue;
         }
         const double limit = rule.is_share ? rule.limit * std::abs(found->base) : rule.limit;
