@@ -51,7 +51,7 @@ def main():
             s.keys(',')
             before = s.text()
             s.keys('<')
-            check('< goes back to the begin', s.shows(r'  ●─'), (before, s.text()))
+            check('< goes back to the begin', s.shows(r'×1 ●─'), (before, s.text()))
             s.keys('+', '+')
             check('+ is faster', s.shows('×4 '), s.text())
             s.keys('g')

@@ -22,7 +22,7 @@ TEST(ViewTimeline, ShowsTheMomentTheSpeedAndThePlaceInTheRecording) {
     EXPECT_EQ(line.width(), 100U);
     EXPECT_THAT(line.text(), HasSubstr("▶ 2026-11-15 03:40:10  ×16 "));
     EXPECT_THAT(line.text(), HasSubstr("━●─"));
-    EXPECT_THAT(line.text(), HasSubstr(" 30 min of 1 h "));
+    EXPECT_THAT(line.text(), HasSubstr(" 30 min of 60 min "));
     Timeline paused = half();
     paused.paused = true;
     EXPECT_THAT(timeline_line(paused, 100).text(), HasSubstr("paused"));
