@@ -26,7 +26,7 @@ _memscope() {
         --config) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
         --memory-max | --interval | --duration | --listen | --http-host | --linger | --on-timeout | --target | --top | --again | --record-max | --from | --to | --speed | --remove | --limit | --warmup) return ;;
         --fail-on) mapfile -t COMPREPLY < <(compgen -W 'insufficient warming_up stable spiky leaking' -- "$word"); return ;;
-        --format) mapfile -t COMPREPLY < <(compgen -W 'text json folded pprof csv openmetrics markdown junit' -- "$word"); return ;;
+        --format) mapfile -t COMPREPLY < <(compgen -W 'text json folded pprof csv openmetrics perfetto recording markdown junit' -- "$word"); return ;;
     esac
     local words="status growth heap verdict report recordings export replay compare doctor demo $watching"
     case $command in
@@ -36,7 +36,7 @@ _memscope() {
         verdict) words='--limit --warmup --json --fail-on --help' ;;
         report) words='--json --report-dir --target --record --help' ;;
         recordings) words='--remove --json --record --help' ;;
-        export) words='--format --from --to --target --record --help' ;;
+        export) words='--format --from --to --target --output --record --help' ;;
         replay) words='--from --speed --target --record --help' ;;
         compare) words='--fail-on --format --target --record --help' ;;
         doctor) words='--json --help' ;;

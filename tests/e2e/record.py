@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Recordings against what can happen to them: 20 kill -9 of the watcher, a full disk, a read-only directory, two
-watchers in one directory, a reader who is another user, and a comparison of two commands.
+watchers in one directory, a reader who is another user, a death, all exports, and a comparison of two commands.
 
-Needs root; takes two minutes. MEMSCOPE names the binary."""
+Needs root and promtool; takes two minutes. MEMSCOPE names the binary."""
 import contextlib
 import glob
 import json
@@ -34,11 +34,11 @@ def recordings(folder):
     return sorted(glob.glob(f'{folder}/**/*.memscope', recursive=True), key=os.path.getmtime)
 
 
-def rows(path):
-    """The number of ticks that a reader sees; -1 if the file cannot be read yet."""
+def rows(path, table='ticks'):
+    """The number of rows that a reader sees; -1 if the file cannot be read yet."""
     try:
         with contextlib.closing(sqlite3.connect(f'file:{path}?mode=ro', uri=True)) as database:
-            return database.execute('select count(*) from ticks').fetchone()[0]
+            return database.execute(f'select count(*) from {table}').fetchone()[0]
     except sqlite3.Error:
         return -1
 
@@ -144,6 +144,54 @@ def other_user(folder, cgroup):
     check('and afterwards', closed.returncode == 0 and not os.path.exists(path + '-wal'), closed.stderr)
 
 
+def death(folder, cgroup):
+    """The whole report of a death is in the recording."""
+    with watcher(cgroup, folder) as child:
+        wait_for(lambda: recordings(folder) and rows(recordings(folder)[0]) > 0, 15)
+        path = recordings(folder)[0]
+        with process([sys.executable, '-c', 'import os, time; x = bytearray(30 << 20); time.sleep(1); os.abort()'], cgroup) as victim:
+            victim.wait(20)
+        check('a death report is recorded', wait_for(lambda: rows(path, 'reports') == 1, 15), rows(path, 'reports'))
+        check('and the death itself', wait_for(lambda: rows(path, "events where kind = 'death'") == 1, 15))
+        end(child)
+
+
+def exports(folder, cgroup):
+    """Of a recording that is being written: a copy of it, a trace, and metrics that Prometheus takes."""
+    with watcher(cgroup, folder) as child:
+        wait_for(lambda: recordings(folder) and rows(recordings(folder)[0]) > 20, 20)
+        path, copy = recordings(folder)[0], f'{folder}/copy/copy.memscope'
+        os.mkdir(f'{folder}/copy')
+        with open(copy, 'wb') as out:
+            status = subprocess.run([MEMSCOPE, 'export', path, '--format', 'recording'], stdout=out, timeout=60).returncode
+        check('a recording that is written can be copied', status == 0 and rows(copy) > 20, (status, rows(copy)))
+        with contextlib.closing(sqlite3.connect(f'file:{copy}?mode=ro', uri=True)) as database:
+            mode, whole = (database.execute(f'pragma {each}').fetchone()[0] for each in ('journal_mode', 'integrity_check'))
+        check('the copy is one whole file', (mode, whole) == ('delete', 'ok') and os.listdir(f'{folder}/copy') == ['copy.memscope'], (mode, whole, os.listdir(f'{folder}/copy')))
+        r = run('export', path, '--format', 'recording', '--output', f'{folder}/copy/other.memscope')
+        check('also to a named file', r.returncode == 0 and rows(f'{folder}/copy/other.memscope') > 20, r.stderr)
+        before = rows(path)
+        check('and is still written', wait_for(lambda: rows(path) > before, 10), rows(path))
+        end(child)
+    r = run('export', copy, '--format', 'perfetto', '--output', f'{folder}/trace.pftrace')
+    trace = pathlib.Path(f'{folder}/trace.pftrace').read_bytes() if r.returncode == 0 else b''
+    check('a trace for Perfetto has counters, processes and the verdict', all(each in trace for each in (b'judged memory', b'sleep', b'verdict')), (r.stderr, trace[:300]))
+    metrics = f'{folder}/metrics.txt'
+    r = run('export', copy, '--format', 'openmetrics', '--output', metrics)
+    check('metrics are exported', r.returncode == 0, r.stderr)
+    if shutil.which('promtool') is None:
+        check('promtool is there: ./dev deps', False)
+        return
+    r = subprocess.run(['promtool', 'tsdb', 'create-blocks-from', 'openmetrics', metrics, f'{folder}/blocks'],
+                       capture_output=True, text=True, timeout=60)
+    check('promtool makes blocks from them', r.returncode == 0, (r.stdout + r.stderr)[-500:])
+    os.makedirs(f'{folder}/blocks/wal', exist_ok=True)  # promtool dump wants one
+    r = subprocess.run(['promtool', 'tsdb', 'dump', '--match={__name__="memscope_memory_usage_bytes"}', f'{folder}/blocks'],
+                       capture_output=True, text=True, timeout=60)
+    samples = [line for line in r.stdout.splitlines() if line.startswith('{')]
+    check('which have a sample for each tick', len(samples) == rows(copy), (len(samples), rows(copy), r.stderr[-300:]))
+
+
 def gate(folder, cgroup):
     """`memscope -- CMD --record FILE` is all that a CI job needs."""
     job = 'import time; x = bytearray(b"x") * (int({}) << 20); time.sleep(3)'
@@ -159,7 +207,7 @@ def gate(folder, cgroup):
 
 def main():
     with Cgroup(f'ms-e2e-record-{os.getpid()}', 200 << 20) as cgroup, process(['sleep', '900'], cgroup):
-        for part in (killed, full_disk, read_only, two_watchers, other_user, gate):
+        for part in (killed, full_disk, read_only, two_watchers, other_user, death, exports, gate):
             with tempfile.TemporaryDirectory() as folder:
                 part(folder, cgroup)
 

@@ -42,10 +42,11 @@ Usage:
                                        what to do. Of a recording: the whole run
   memscope recordings [--remove NAME] [--json] [--record DIR]
                                        list the recordings, or remove one
-  memscope export RECORDING [--format csv|json|openmetrics] [--from TIME]
-                  [--to TIME] [--target T] [--record DIR]
-                                       write a recorded series for other tools;
-                                       memscope verdict reads the CSV
+  memscope export RECORDING [--format csv|json|openmetrics|perfetto|recording]
+                  [--from TIME] [--to TIME] [--target T] [--output FILE]
+                  [--record DIR]       write a recorded series for other tools;
+                                       memscope verdict reads the CSV;
+                                       recording: a copy of the whole file
   memscope replay RECORDING [--from TIME] [--speed N] [--target T]
                   [--record DIR]       show a recording in the live view: pause,
                                        move in time, jump to the next event
@@ -123,7 +124,7 @@ RECORDING is a file, or the name of a target, which means its latest recording.
 
 Exit status:
   0  success    1  failed while running    2  wrong usage, or this machine lacks
-  something that is needed    3  --fail-on names the verdict, or a rule is broken
+  something that is needed    3  --fail-on names the verdict, or its rule broke
   after a command: that of the command; 126 or 127 if it could not be run
 
 Examples:

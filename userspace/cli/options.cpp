@@ -291,13 +291,22 @@ Result<Command> export_command(const CLI::App& command, const CLI::Option& recor
     const auto format = value_of(*command.get_option("--format"));
     const auto from = value_of(*command.get_option("--from"));
     const auto to = value_of(*command.get_option("--to"));
+    const auto output = value_of(*command.get_option("--output"));
     const auto directory = value_of(*command.get_option("--record"));
-    for (const auto* value : {&path, &target, &format, &from, &to, &directory})
+    for (const auto* value : {&path, &target, &format, &from, &to, &output, &directory})
         if (!*value) return value->error();
     if (!*path) return plain_error("export: the recording is missing", "name a file or a target");
-    const auto chosen = format_of(*format, {"csv", "json", "openmetrics"});
+    const auto chosen = format_of(*format, {"csv", "json", "openmetrics", "perfetto", "recording"});
     if (!chosen) return chosen.error();
-    ExportOptions options{.recording = **path, .target = *target, .format = *chosen, .from = *from, .to = *to};
+    if (*chosen == "recording" && (*target || *from || *to))
+        return plain_error("export: --format recording copies the whole recording",
+                           "leave out --target, --from and --to");
+    ExportOptions options{.recording = **path,
+                          .target = *target,
+                          .format = *chosen,
+                          .from = *from,
+                          .to = *to,
+                          .output = *output};
     options.directory = directory->value_or(options.directory);
     return Command(std::move(options));
 }
@@ -458,7 +467,8 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     report->add_flag("--json");
     CLI::Option* report_file = report->add_option("file");
     CLI::App* exported = add_command("export");
-    for (const char* name : {"--target", "--format", "--from", "--to", "--record"}) add_text(*exported, name);
+    for (const char* name : {"--target", "--format", "--from", "--to", "--output", "--record"})
+        add_text(*exported, name);
     CLI::Option* exported_file = exported->add_option("recording");
     CLI::App* replay = add_command("replay");
     for (const char* name : {"--target", "--from", "--speed", "--record"}) add_text(*replay, name);

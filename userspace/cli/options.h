@@ -58,6 +58,7 @@ struct ExportOptions {
     std::string format{};
     std::optional<std::string> from{};  // as people say times: see parse_moment()
     std::optional<std::string> to{};
+    std::optional<std::string> output{};  // none: standard output
     std::string directory = kRecordingDirectory;
 };
 struct ReplayOptions {

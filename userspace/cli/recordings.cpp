@@ -1,9 +1,12 @@
 #include "cli/recordings.h"
 
 #include <algorithm>
+#include <cstdlib>
 #include <ctime>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/text.h"
 #include "outputs/json/json_writer.h"
@@ -147,20 +150,57 @@ Result<std::vector<RunSummary>> runs_of(const std::string& given, const CompareO
     return runs;
 }
 
-}  // namespace
-
-Status export_recording(const ExportOptions& options, const WriteText& write) {
+Status export_to(const ExportOptions& options, const WriteText& write) {
     const auto path = find_recording(options.recording, options.directory);
     if (!path) return path.error();
     auto recording = Recording::open(*path);
     if (!recording) return recording.error();
+    if (options.format == "recording") return export_recording_copy(*recording, write);
     const auto target = recording->target(named_target(*recording, options.target, options.recording));
     if (!target) return target.error();
     const auto span = span_of(*recording, *target, options);
     if (!span) return span.error();
     if (options.format == "json") return export_json(*recording, *target, *span, write);
+    if (options.format == "perfetto") return export_perfetto(*recording, *target, *span, write);
     if (options.format == "openmetrics") return export_openmetrics(*recording, *target, *span, write);
     return export_csv(*recording, *target, *span, write);
+}
+
+// A new file beside the named one. It takes the name when it is complete, so that a failure leaves the old file.
+Status export_to_file(const ExportOptions& options, const fs::path& path) {
+    struct stat found{};
+    if (::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode))
+        return plain_error(path.string() + ": is not a regular file", "choose another file, or leave out --output");
+    std::error_code failed;
+    if (const auto source = find_recording(options.recording, options.directory);
+        source && fs::equivalent(*source, path, failed))
+        return plain_error(path.string() + ": is the recording itself", "choose another file");
+    std::string name = path.string() + ".XXXXXX";
+    const Fd file(::mkostemp(name.data(), O_CLOEXEC));
+    if (!file) return system_error(errno, "write " + path.string());
+    const WriteText write = [&](std::string_view rest) -> Status {
+        while (!rest.empty()) {
+            const ssize_t put = ::write(file.get(), rest.data(), rest.size());
+            if (put < 0 && errno == EINTR) continue;
+            if (put < 0) return system_error(errno, "write " + name);
+            rest.remove_prefix(static_cast<std::size_t>(put));
+        }
+        return Done{};
+    };
+    Status done = export_to(options, write);
+    if (done && (::fchmod(file.get(), 0640) != 0 || ::rename(name.c_str(), path.c_str()) != 0))
+        done = system_error(errno, "write " + path.string());
+    if (!done) (void)::unlink(name.c_str());
+    return done;
+}
+
+}  // namespace
+
+Status export_recording(const ExportOptions& options, const WriteText& write, bool terminal) {
+    if (options.output) return export_to_file(options, *options.output);
+    if (terminal && (options.format == "perfetto" || options.format == "recording"))
+        return plain_error(fmt::format("the format {} is binary", options.format), "name a file with --output");
+    return export_to(options, write);
 }
 
 Result<std::string> show_recordings(const RecordingsOptions& options) {

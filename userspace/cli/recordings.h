@@ -8,7 +8,8 @@
 // The commands that read recordings, except `memscope report`.
 namespace memscope {
 
-Status export_recording(const ExportOptions& options, const WriteText& write);
+// `terminal`: `write` goes to a terminal, which cannot show a binary format.
+Status export_recording(const ExportOptions& options, const WriteText& write, bool terminal);
 
 // The list of recordings, or the answer to --remove.
 Result<std::string> show_recordings(const RecordingsOptions& options);

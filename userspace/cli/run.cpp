@@ -72,7 +72,7 @@ int run_command(const ReportOptions& options) {
 }
 
 int run_command(const ExportOptions& options) {
-    const auto exported = export_recording(options, print);
+    const auto exported = export_recording(options, print, standard_output().terminal);
     if (exported || exported.error().code == std::errc::broken_pipe) return 0;
     return fail(exported.error(), 2);
 }

@@ -7,37 +7,10 @@
 
 #include "outputs/json/tick_json.h"
 #include "outputs/metrics/metric_table.h"
+#include "review/pieces.h"
 
 namespace memscope {
 namespace {
-
-constexpr std::size_t kPiece = std::size_t{64} << 10U;  // bytes to collect before they are passed on
-
-class Pieces {
-  public:
-    explicit Pieces(const WriteText& write) : write_(write) {}
-
-    // False: the reader is gone, or the disk is full. error() has the reason.
-    bool add(std::string_view text) {
-        piece_ += text;
-        return piece_.size() < kPiece || flush();
-    }
-    Status finish() {
-        flush();
-        return status_;
-    }
-
-  private:
-    bool flush() {
-        if (!piece_.empty() && status_) status_ = write_(piece_);
-        piece_.clear();
-        return static_cast<bool>(status_);
-    }
-
-    const WriteText& write_;
-    std::string piece_{};
-    Status status_ = Done{};
-};
 
 struct Close {
     void operator()(std::FILE* file) const { std::fclose(file); }

@@ -15,6 +15,12 @@ Status export_csv(Recording& recording, const RecordedTarget& target, const Reco
 // One line of JSON per tick, as `memscope --json` prints it.
 Status export_json(Recording& recording, const RecordedTarget& target, const RecordedSpan& span,
                    const WriteText& write);
+// A trace for Perfetto: counters of the target, its roles and GPUs, slices of verdicts, precursors and processes, and
+// instants of deaths and actions.
+Status export_perfetto(Recording& recording, const RecordedTarget& target, const RecordedSpan& span,
+                       const WriteText& write);
+// A copy of the whole recording as one file, also of one that is being written.
+Status export_recording_copy(Recording& recording, const WriteText& write);
 // OpenMetrics with time stamps, for `promtool tsdb create-blocks-from openmetrics`.
 Status export_openmetrics(Recording& recording, const RecordedTarget& target, const RecordedSpan& span,
                           const WriteText& write);

@@ -196,6 +196,10 @@ TEST(Options, RecordingsAreExportedListedAndCompared) {
     EXPECT_EQ(exported.format, "openmetrics");
     EXPECT_EQ(exported.from, "2h ago");
     EXPECT_EQ(parsed<ExportOptions>({"export", "train"}).format, "csv");
+    EXPECT_EQ(parsed<ExportOptions>({"export", "train", "--format", "perfetto", "--output", "a.pftrace"}).output,
+              "a.pftrace");
+    EXPECT_THAT(refusal({"export", "train", "--format", "recording", "--from", "2h ago"}),
+                HasSubstr("copies the whole recording"));
     EXPECT_EQ(parsed<RecordingsOptions>({"recordings", "--remove", "x"}).remove, "x");
     const auto compared = parsed<CompareOptions>({"compare", "a", "b", "--fail-on", "peak>5%,leaking"});
     EXPECT_EQ(compared.base, "a");

@@ -1,5 +1,6 @@
 #include "review/export.h"
 
+#include <fstream>
 #include <gmock/gmock.h>
 
 #include "base/text.h"
@@ -78,6 +79,34 @@ TEST_F(AnExport, HasOpenMetricsWithTimeStamps) {
                                 "memscope_memory_usage_bytes{target=\"train\"} 2097152 1000002.000\n"));
     EXPECT_THAT(text, HasSubstr("# TYPE memscope_self_cpu_seconds counter\n"));
     EXPECT_TRUE(text.ends_with("\n# EOF\n"));
+}
+
+TEST_F(AnExport, CopiesARecordingThatIsBeingWritten) {
+    RecordingStore store = store_in(directory);
+    auto file = store.create("live", 1'000'000);
+    const fs::path live = file->path;
+    auto writer = recording::RecordingFile::create(*std::move(file), {{"begin", "1000000"}}, Seconds{50});
+    const auto id = writer->add_target({.name = "live"});
+    for (int i = 0; i < 5; ++i) {
+        const Snapshot snapshot = tick_of("live", 1'000'000.0 + i, {kMiB});
+        ASSERT_TRUE(writer->add_tick(*id, Seconds(50.0 + i), snapshot, snapshot.targets.front()));
+    }
+    ASSERT_TRUE(writer->commit());
+    recording = reopened(live);
+    std::string bytes;
+    const auto done = export_recording_copy(recording, [&](std::string_view piece) -> Status {
+        bytes += piece;
+        return Done{};
+    });
+    ASSERT_TRUE(done) << done.error().message();
+    const fs::path copy = directory / "copy.memscope";
+    std::ofstream(copy, std::ios::binary) << bytes;
+    const auto live_csv = text_of(export_csv);
+    recording = reopened(copy);
+    target = *recording.target({});
+    EXPECT_EQ(target.info.name, "live");
+    EXPECT_EQ(text_of(export_csv), live_csv);
+    EXPECT_EQ(bytes[18], 1) << "in the header: 1 is a rollback journal, 2 a WAL";
 }
 
 TEST_F(AnExport, EndsWhenTheReaderIsGone) {
