@@ -150,10 +150,10 @@ def shipped(folder):
     script.write_text(next(block for block in blocks('fleet.md', 'sh') if block.startswith('#!/bin/sh') and 'MEMSCOPE_RECORDING' in block))
     script.chmod(0o755)
     target = folder / 'bucket'
-    environment = dict(os.environ, PATH=f'{folder}:{os.environ["PATH"]}', MEMSCOPE_SHIP_TO=str(target))
+    environment = dict(os.environ, PATH=f'{folder}:{os.environ["PATH"]}')
     job = 'import time; time.sleep(1); kept = []\nwhile True: kept.append(bytearray(b"x") * (4 << 20)); time.sleep(0.05)'
     r = run('--quiet', '--listen', 'none', '--interval', '100ms', '--memory-max', '100M', '--report-dir', str(folder / 'reports'),
-            '--record', str(folder / 'live'), '--on-death', str(script), '--', PYTHON, '-c', job, env=environment)
+            '--record', str(folder / 'live'), '--on-death', f'{script} {target}', '--', PYTHON, '-c', job, env=environment)
     check('the job was killed', r.returncode == 137, (r.returncode, r.stderr))
     copies = sorted((target / socket.gethostname()).glob('*')) if target.exists() else []
     check('its report and its recording were shipped', sorted(path.suffix for path in copies) == ['.json', '.memscope'], (copies, r.stderr))

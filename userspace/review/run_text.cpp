@@ -89,7 +89,7 @@ std::string precursor_sentences(const RunSummary& run) {
         text += fmt::format(" memscope acted {}; the last time: {}.",
                             run.actions.size() == 1 ? std::string("once") : fmt::format("{} times", run.actions.size()),
                             printable(run.actions.back()));
-    else if (!run.precursors.empty() || run.last_death)
+    else if (!run.precursors.empty() && !run.last_death)  // a command about a death may end after the recording
         text += " memscope ran no command.";
     return text;
 }
@@ -144,8 +144,11 @@ std::string event_lines(const RunSummary& run) {
 std::string line_rows(std::string_view title, const GrowthPlane& plane) {
     std::string rows;
     std::size_t shown = 0;
+    std::int64_t largest = 0;
     for (const OwnLine& line : own_lines(plane.sites)) {
-        if (line.site.bytes <= 0 || ++shown > kMostSites) break;
+        if (shown == 0) largest = line.site.bytes;
+        // A line with less than 1 % of the largest one explains nothing.
+        if (line.site.bytes <= largest / 100 || ++shown > kMostSites) break;
         rows += fmt::format("  {}  {} {}\n", right(human_growth(line.site.bytes), 10),
                             left(role_text(line.site.role), 19), site_line(line.site, kStoredText - 34));
     }
@@ -154,7 +157,9 @@ std::string line_rows(std::string_view title, const GrowthPlane& plane) {
 
 std::string growth_lines(const RunSummary& run, const Growth& growth) {
     std::string text = growth.sentence.empty() ? "" : wrapped(printable(growth.sentence), kStoredText);
-    const std::string since = span_text(growth.span, run.last.time);
+    GrowthSpan span = growth.span;
+    span.peak.reset();  // the heading has it
+    const std::string since = span_text(span, run.last.time);
     text += line_rows("Host tensors that were not freed, " + since + ":", growth.tensors_host);
     text += line_rows("Mapped and not unmapped, " + since + ":", growth.mapped);
     text +=
