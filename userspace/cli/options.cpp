@@ -301,12 +301,8 @@ Result<Command> export_command(const CLI::App& command, const CLI::Option& recor
     if (*chosen == "recording" && (*target || *from || *to))
         return plain_error("export: --format recording copies the whole recording",
                            "leave out --target, --from and --to");
-    ExportOptions options{.recording = **path,
-                          .target = *target,
-                          .format = *chosen,
-                          .from = *from,
-                          .to = *to,
-                          .output = *output};
+    ExportOptions options{
+        .recording = **path, .target = *target, .format = *chosen, .from = *from, .to = *to, .output = *output};
     options.directory = directory->value_or(options.directory);
     return Command(std::move(options));
 }
