@@ -99,17 +99,18 @@ DeathReporter::GrowthOf growth_at(GrowthRecorder* recorder) {
     };
 }
 
+// These two run on the thread of the recorder.
 Recorder::GrowthOf recorded_growth(GrowthRecorder* recorder) {
     if (!recorder) return {};
     return [recorder](const TargetSnapshot& target) -> std::optional<Growth> {
-        return recorder->report(target, {.since = GrowthRequest::Since::warmup}, NativeReads::Wait::no);
+        return recorder->report(target, {.since = GrowthRequest::Since::warmup}, NativeReads::Wait::some);
     };
 }
 
 Recorder::GrowthOf recorded_peak_growth(GrowthRecorder* recorder) {
     if (!recorder) return {};
     return [recorder](const TargetSnapshot& target) -> std::optional<Growth> {
-        return recorder->report(target, {.at_peak = true, .kept_peak = true}, NativeReads::Wait::no);
+        return recorder->report(target, {.at_peak = true, .kept_peak = true}, NativeReads::Wait::some);
     };
 }
 
@@ -560,10 +561,9 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
                  Pulse(std::move(service), heartbeat), board);
     std::optional<Recorder> recording;  // ends before the loop, because its thread reads growth from the collector
     if (recordings) {
-        recording.emplace(*std::move(recordings),
-                          Recorder::Settings{.meta = recorded_options(options),
-                                             .growth = recorded_growth(recorder),
-                                             .peak_growth = recorded_peak_growth(recorder)});
+        recording.emplace(*std::move(recordings), Recorder::Settings{.meta = recorded_options(options),
+                                                                     .growth = recorded_growth(recorder),
+                                                                     .peak_growth = recorded_peak_growth(recorder)});
         loop->record_with(&*recording);
     }
     if (auto prepared = loop->prepare(); !prepared) return cannot(prepared.error());
