@@ -199,6 +199,7 @@ Result<std::vector<fs::path>> find_recordings(const fs::path& directory) {
     }
     std::ranges::stable_sort(found);
     std::vector<fs::path> paths;
+    paths.reserve(found.size());
     for (auto& [time, path] : found) paths.push_back(std::move(path));
     return paths;
 }

@@ -52,6 +52,7 @@ double number(Bytes bytes) { return static_cast<double>(bytes.n); }
 // GPUs by their order on the host: the same job may get other devices in another run.
 void add_gpus(const RunSummary& run, Values& values) {
     std::vector<const std::pair<const GpuId, RunSummary::GpuPart>*> all;
+    all.reserve(run.gpus.size());
     for (const auto& each : run.gpus) all.push_back(&each);
     std::ranges::stable_sort(all, {}, [](const auto* each) { return each->second.index.value_or(UINT_MAX); });
     for (std::size_t i = 0; i < all.size(); ++i)
@@ -77,6 +78,7 @@ Values values_of(const RunSummary& run) {
 
 std::vector<Values> values_of(const std::vector<RunSummary>& runs) {
     std::vector<Values> all;
+    all.reserve(runs.size());
     for (const RunSummary& run : runs) all.push_back(values_of(run));
     return all;
 }
@@ -114,6 +116,7 @@ Difference difference_of(const std::string& name, const Column& base, const Colu
 
 std::vector<std::string> verdicts(const std::vector<RunSummary>& runs) {
     std::vector<std::string> words;
+    words.reserve(runs.size());
     for (const RunSummary& run : runs)
         words.emplace_back(word(run.judgement ? run.judgement->verdict : Verdict::insufficient));
     return words;
@@ -221,8 +224,8 @@ Status parse_limit(std::string_view text, FailRule& rule) {
 }
 
 std::string why_text(const Difference& found, bool within) {
-    const std::string text = fmt::format("{} went from {} to {}", printable(found.name),
-                                         value_text(found.unit, found.base), value_text(found.unit, found.head));
+    std::string text = fmt::format("{} went from {} to {}", printable(found.name), value_text(found.unit, found.base),
+                                   value_text(found.unit, found.head));
     if (!within) return text;
     return fmt::format("{}, which is within {}", text,
                        found.spread >= found.noise ? "the spread of the runs" : "the noise of one run");

@@ -74,14 +74,18 @@ Lines lines_of(const Growth& growth) {
         for (const GrowthSite& site : growth.plane(plane).sites)
             if (plane != PlaneKind::mapped || (!site.native.empty() && maps_for_owner(site.native.front().symbol)))
                 sites.push_back(site);
+        std::map<Line, double> of_plane;
         for (const OwnLine& line : own_lines(std::move(sites)))
-            lines[line_of(plane, line.site)] += static_cast<double>(line.site.bytes);
+            of_plane[line_of(group_of(plane), line.site)] += static_cast<double>(line.site.bytes);
+        for (const auto& [line, bytes] : of_plane)
+            if (Kept& kept = lines[line]; bytes >= kept.bytes) kept = {bytes, plane};
     }
     return lines;
 }
 
 std::vector<Lines> lines_of(const std::vector<RunSummary>& runs, std::optional<Growth> RunSummary::* growth) {
     std::vector<Lines> all;
+    all.reserve(runs.size());
     for (const RunSummary& run : runs) all.push_back(run.*growth ? lines_of(*(run.*growth)) : Lines{});
     return all;
 }
@@ -91,9 +95,16 @@ std::vector<double> column(const std::vector<Lines>& runs, const SiteLine& line)
     std::vector<double> values;
     for (const Lines& run : runs) {
         const auto found = run.find(line);
-        values.push_back(found == run.end() ? 0 : found->second);
+        values.push_back(found == run.end() ? 0 : found->second.bytes);
     }
     return values;
+}
+
+// The plane with the size of a line, in the last run that has it.
+PlaneKind plane_of(const std::vector<Lines>& runs, const Line& line, PlaneKind otherwise) {
+    for (const Lines& run : runs)
+        if (const auto found = run.find(line); found != run.end()) otherwise = found->second.plane;
+    return otherwise;
 }
 
 struct Row {
@@ -159,17 +170,14 @@ struct Part {
     double bytes = 0;
 };
 std::vector<Part> parts_of(const std::vector<SiteDifference>& sites, bool owners) {
-    // A storage of a tensor can be a mapping of its own, so the two planes overlap and are not added.
-    std::map<std::pair<std::string, std::string>, double> largest;
+    std::map<std::string, double> by_line;
     for (const SiteDifference& site : sites) {
         const bool owns = site.plane == PlaneKind::mapped || site.plane == PlaneKind::tensors_host;
         if (owners ? !owns : site.plane != PlaneKind::resident) continue;
-        double& bytes = largest[{site.line, site.role}];
-        if (std::abs(site.change()) > std::abs(bytes)) bytes = site.change();
+        by_line[site.line] += site.change();
     }
-    std::map<std::string, double> by_line;
-    for (const auto& [line_role, bytes] : largest) by_line[line_role.first] += bytes;
     std::vector<Part> parts;
+    parts.reserve(by_line.size());
     for (const auto& [line, bytes] : by_line) parts.push_back({line, bytes});
     std::ranges::stable_sort(parts, std::greater(), [](const Part& part) { return std::abs(part.bytes); });
     return parts;
@@ -299,11 +307,13 @@ void compare_sites(const std::vector<RunSummary>& base, const std::vector<RunSum
     std::set<SiteLine> all;
     for (const auto* side : {&before, &after})
         for (const Lines& run : *side)
-            for (const auto& [line, bytes] : run) all.insert(line);
+            for (const auto& [line, kept] : run) all.insert(line);
     std::vector<Row> rows;
     for (const SiteLine& line : all) {
         const auto of_base = column(before, line), of_head = column(after, line);
-        rows.push_back({line, median(of_base), median(of_head), std::max(spread_of(of_base), spread_of(of_head))});
+        const PlaneKind plane = plane_of(after, line, plane_of(before, line, line.plane));
+        rows.push_back(
+            {line, plane, median(of_base), median(of_head), std::max(spread_of(of_base), spread_of(of_head))});
     }
     std::ranges::stable_sort(rows, std::greater(), [](const Row& row) { return std::max(row.base, row.head); });
     if (rows.size() > kMostLines) rows.resize(kMostLines);
@@ -311,7 +321,7 @@ void compare_sites(const std::vector<RunSummary>& base, const std::vector<RunSum
     std::vector<SiteDifference> sites;
     for (const Row& row : rows) {
         if (row.gone || std::abs(row.head - row.base) <= std::max(row.spread, kLeastBytes)) continue;
-        sites.push_back({row.line.plane, row.line.role, text_of(row.line), row.base, row.head, row.spread});
+        sites.push_back({row.plane, row.line.role, text_of(row.line), row.base, row.head, row.spread});
     }
     for (const SiteDifference& site : sites)
         if (!is_told(site, sites)) result.sites.push_back(site);

@@ -17,7 +17,7 @@ using Unit = Difference::Unit;
 std::string signed_text(Unit unit, double change) { return (change > 0 ? "+" : "") + value_text(unit, change); }
 
 std::string change_text(const Difference& difference) {
-    const std::string amount = signed_text(difference.unit, difference.change());
+    std::string amount = signed_text(difference.unit, difference.change());
     const auto share = difference.share();
     if (!share || difference.unit == Unit::bytes_per_second) return amount;
     return fmt::format("{} ({:+.1f} %)", amount, *share * 100);

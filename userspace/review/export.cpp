@@ -70,8 +70,8 @@ Status write_metric(MetricSpool& spool, const Metric& metric, Pieces& out) {
     std::vector<std::string> series(spool.names.size());
     std::vector<std::string_view> labels(spool.names.size());
     for (const auto& [text, number] : spool.names) labels[number] = text;
-    if (std::fflush(spool.file.get()) != 0) return system_error(errno, "write a temporary file");
-    std::rewind(spool.file.get());
+    if (std::fflush(spool.file.get()) != 0 || std::fseek(spool.file.get(), 0, SEEK_SET) != 0)
+        return system_error(errno, "write a temporary file");
     std::size_t number = 0;
     char value[64], time[64];
     while (std::fscanf(spool.file.get(), "%zu %63s %63s", &number, value, time) == 3)

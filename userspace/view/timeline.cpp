@@ -1,6 +1,7 @@
 #include "view/timeline.h"
 
 #include <algorithm>
+#include <cmath>
 #include <fmt/format.h>
 
 #include "base/text.h"
@@ -31,7 +32,7 @@ std::vector<MarkedCell> cells_of(const Timeline& timeline, std::size_t width) {
     std::vector<MarkedCell> cells(width);
     const auto place = [&](Seconds at) {
         const double share = timeline.length > Seconds{} ? std::clamp(at / timeline.length, 0.0, 1.0) : 1.0;
-        return static_cast<std::size_t>(share * static_cast<double>(width - 1) + 0.5);
+        return static_cast<std::size_t>(std::lround(share * static_cast<double>(width - 1)));
     };
     const std::size_t now = place(timeline.position);
     for (std::size_t i = 0; i < now; ++i) cells[i].glyph = "━";
