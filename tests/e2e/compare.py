@@ -163,6 +163,42 @@ def shipped(folder):
     check('a copy is one file', not list(target.rglob('*-wal')))
 
 
+TORCH = '''
+import time, torch
+
+class Trainer:
+    def __init__(self):
+        self.weights = torch.zeros(4 << 20)
+        self.outputs = []
+
+    def step(self):
+        torch.ones(1 << 18).sum()
+
+    def validate(self):
+        pass
+
+trainer = Trainer()
+for step in range(60):
+    trainer.step()
+    if step == 10:
+        trainer.validate()
+    time.sleep(0.1)
+'''
+
+
+def tensors(folder):
+    """PyTorch loads large libraries, whose symbols the recorder needs while ticks go on."""
+    if subprocess.run([PYTHON, '-c', 'import torch'], capture_output=True).returncode != 0:
+        print('skip  host tensors: PyTorch is not installed', flush=True)
+        return
+    kept = TORCH.replace('        pass', '        self.outputs += [torch.ones(1 << 20) for k in range(12)]')
+    base, head = record(folder, 'plain1', TORCH), record(folder, 'kept1', kept)
+    r = run('compare', base, head, '--fail-on', 'peak>5%', '--format', 'json')
+    answer = json.loads(r.stdout or '{}')
+    sentence = answer.get('sentence') or ''
+    check('the line that keeps tensors is named: 3', r.returncode == 3 and re.match(r'train\.py:13 Trainer\.validate\S* makes \d+ MiB of the', sentence), (r.returncode, r.stdout[:1500], r.stderr))
+
+
 def main():
     with tempfile.TemporaryDirectory() as name:
         folder = pathlib.Path(name)
@@ -173,6 +209,7 @@ def main():
         without_privileges(folder, base, head)
         metrics_for_bencher(folder, head)
         shipped(folder)
+        tensors(folder)
 
 
 run_as_root(check, main, MEMSCOPE, 170)

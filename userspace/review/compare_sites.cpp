@@ -40,7 +40,15 @@ struct SiteLine {
 
     auto place() const { return std::tie(plane, role, file, function); }
 };
-using Lines = std::map<SiteLine, double>;  // bytes
+// Both planes of host memory that know owners are one here, with the larger size of each line: a storage of a tensor
+// can be a mapping of its own, and tensors are known only since PyTorch was seen.
+struct Kept {
+    double bytes = 0;
+    PlaneKind plane{};  // the one that has the size
+};
+using Lines = std::map<SiteLine, Kept>;
+
+PlaneKind group_of(PlaneKind plane) { return plane == PlaneKind::tensors_host ? PlaneKind::mapped : plane; }
 
 bool is_libc(const std::string& module) {
     const std::string file = file_name(module);
@@ -74,7 +82,7 @@ Lines lines_of(const Growth& growth) {
         for (const GrowthSite& site : growth.plane(plane).sites)
             if (plane != PlaneKind::mapped || (!site.native.empty() && maps_for_owner(site.native.front().symbol)))
                 sites.push_back(site);
-        std::map<Line, double> of_plane;
+        std::map<SiteLine, double> of_plane;
         for (const OwnLine& line : own_lines(std::move(sites)))
             of_plane[line_of(group_of(plane), line.site)] += static_cast<double>(line.site.bytes);
         for (const auto& [line, bytes] : of_plane)
@@ -101,7 +109,7 @@ std::vector<double> column(const std::vector<Lines>& runs, const SiteLine& line)
 }
 
 // The plane with the size of a line, in the last run that has it.
-PlaneKind plane_of(const std::vector<Lines>& runs, const Line& line, PlaneKind otherwise) {
+PlaneKind plane_of(const std::vector<Lines>& runs, const SiteLine& line, PlaneKind otherwise) {
     for (const Lines& run : runs)
         if (const auto found = run.find(line); found != run.end()) otherwise = found->second.plane;
     return otherwise;
@@ -109,6 +117,7 @@ PlaneKind plane_of(const std::vector<Lines>& runs, const Line& line, PlaneKind o
 
 struct Row {
     SiteLine line{};
+    PlaneKind plane{};
     double base = 0;
     double head = 0;
     double spread = 0;
