@@ -358,6 +358,19 @@ TEST_F(ARecording, CanBeReadWhileItIsWritten) {
     EXPECT_EQ(ticks, 1);
 }
 
+TEST_F(ARecording, CanEndWhileItIsRead) {
+    RecordingFile file = writer();
+    const auto id = file.add_target({.name = "train"});
+    const Snapshot snapshot = tick_of("train", 1'000'000, {kMiB});
+    ASSERT_TRUE(file.add_tick(*id, Seconds{50}, snapshot, snapshot.targets.front()));
+    ASSERT_TRUE(file.commit());
+    const Recording reader = reopened(file.path());
+    const auto closed = file.close();
+    EXPECT_TRUE(closed) << (closed ? "" : closed.error().message());
+    EXPECT_EQ(count(file.path(), "1"), 1);
+    EXPECT_EQ(reopened(file.path()).targets().size(), 1U);
+}
+
 TEST_F(ARecording, IsOneFileAtTheEnd) {
     const fs::path path = recorded_run(directory, "train", 3, [](int) { return Bytes{kMiB}; });
     EXPECT_FALSE(fs::exists(path.native() + "-wal"));
