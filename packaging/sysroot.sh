@@ -7,7 +7,7 @@ set -euo pipefail
 # Headers and libraries that the build links, then their dependencies, which are shipped with the program. No libc6-dev:
 # the cross compiler has its own headers of the C and C++ libraries, and a second set would conflict with them.
 packages="libbpf-dev libelf-dev zlib1g-dev libfmt-dev libcli11-dev libtomlplusplus-dev prometheus-cpp-dev
-          libmicrohttpd-dev rapidjson-dev nlohmann-json3-dev libncurses-dev libprotozero-dev libgtest-dev libgmock-dev
+          libmicrohttpd-dev rapidjson-dev nlohmann-json3-dev libncurses-dev libprotozero-dev libsqlite3-dev libzstd-dev libgtest-dev libgmock-dev
           libfmt9 libtomlplusplus3 libprometheus-cpp-core1.0
           libstdc++6 libgcc-s1 gcc-12-base libtinfo6"
 

@@ -2,12 +2,12 @@
 _memscope() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= i
     local watching='--cgroup --pid --memory-max --user --wait --interval --duration --listen --http-status --http-host --linger
-        --report-dir --on-precursor --on-death --on-timeout --json --quiet --no-maps --no-growth --no-python --no-gpu --torch --growth-budget --warmup --fail-on --config --help --version'
+        --report-dir --record --record-max --on-precursor --on-death --on-timeout --json --quiet --no-maps --no-growth --no-python --no-gpu --torch --growth-budget --warmup --fail-on --config --help --version'
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; ++i)); do
         case ${COMP_WORDS[i]} in
             --) return ;; # a command of the user's: default completion
-            status | growth | heap | verdict | report | doctor | demo) command=${COMP_WORDS[i]} ;;
+            status | growth | heap | verdict | report | recordings | export | replay | compare | doctor | demo) command=${COMP_WORDS[i]} ;;
         esac
     done
     case $before in
@@ -22,19 +22,23 @@ _memscope() {
         --pid) mapfile -t COMPREPLY < <(cd /proc && compgen -W "$(echo [0-9]*)" -- "$word"); return ;;
         --on-precursor | --on-death) mapfile -t COMPREPLY < <(compgen -c -- "$word"); return ;;
         --user) mapfile -t COMPREPLY < <(compgen -u -- "$word"); return ;;
-        --report-dir) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
+        --report-dir | --record) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
         --config) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
-        --memory-max | --interval | --duration | --listen | --http-host | --linger | --on-timeout | --target | --top | --again | --limit | --warmup) return ;;
+        --memory-max | --interval | --duration | --listen | --http-host | --linger | --on-timeout | --target | --top | --again | --record-max | --from | --to | --speed | --remove | --limit | --warmup) return ;;
         --fail-on) mapfile -t COMPREPLY < <(compgen -W 'insufficient warming_up stable spiky leaking' -- "$word"); return ;;
-        --format) mapfile -t COMPREPLY < <(compgen -W 'text json folded pprof' -- "$word"); return ;;
+        --format) mapfile -t COMPREPLY < <(compgen -W 'text json folded pprof csv openmetrics perfetto recording markdown junit' -- "$word"); return ;;
     esac
-    local words="status growth heap verdict report doctor demo $watching"
+    local words="status growth heap verdict report recordings export replay compare doctor demo $watching"
     case $command in
         status) words='--target --json --help' ;;
         growth) words='--target --since --at --stacks --top --format --help' ;;
         heap) words='--target --pid --again --top --type --format --help' ;;
         verdict) words='--limit --warmup --json --fail-on --help' ;;
-        report) words='--json --report-dir --help' ;;
+        report) words='--json --report-dir --target --record --help' ;;
+        recordings) words='--remove --json --record --help' ;;
+        export) words='--format --from --to --target --output --record --help' ;;
+        replay) words='--from --speed --target --record --help' ;;
+        compare) words='--fail-on --format --target --record --help' ;;
         doctor) words='--json --help' ;;
         demo) words='leak warmup spikes steps workers wrapper fragmentation --help' ;;
         *) [ "$COMP_CWORD" = 1 ] || words=$watching ;;

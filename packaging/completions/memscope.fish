@@ -7,7 +7,7 @@ function __memscope_cgroups
     end
 end
 
-set -l commands status growth heap verdict report doctor demo
+set -l commands status growth heap verdict report recordings export replay compare doctor demo
 set -l watching "not __fish_seen_subcommand_from $commands"
 complete -c memscope -f
 complete -c memscope -n "__fish_is_first_arg" -a status -d 'Show the last tick of a running watcher'
@@ -15,6 +15,10 @@ complete -c memscope -n "__fish_is_first_arg" -a growth -d 'Show what grew, by c
 complete -c memscope -n "__fish_is_first_arg" -a heap -d 'Show what is in the heap of a process'
 complete -c memscope -n "__fish_is_first_arg" -a verdict -d 'Judge a recorded series'
 complete -c memscope -n "__fish_is_first_arg" -a report -d 'Show the last death report'
+complete -c memscope -n "__fish_is_first_arg" -a recordings -d 'List or remove recordings'
+complete -c memscope -n "__fish_is_first_arg" -a export -d 'Write a recorded series for other tools'
+complete -c memscope -n "__fish_is_first_arg" -a replay -d 'Show a recording in the live view'
+complete -c memscope -n "__fish_is_first_arg" -a compare -d 'Compare recordings of a job'
 complete -c memscope -n "__fish_is_first_arg" -a doctor -d 'Show what works on this machine'
 complete -c memscope -n "__fish_is_first_arg" -a demo -d 'Run and watch a small job whose verdict is known'
 complete -c memscope -n "__fish_seen_subcommand_from demo" -a 'leak warmup spikes steps workers wrapper fragmentation'
@@ -35,7 +39,18 @@ complete -c memscope -n "__fish_seen_subcommand_from verdict" -l warmup -x -d 'G
 complete -c memscope -n "__fish_seen_subcommand_from verdict" -l fail-on -x -a 'insufficient warming_up stable spiky leaking' -d 'Verdicts that make the exit status 3'
 complete -c memscope -n "__fish_seen_subcommand_from report" -F
 complete -c memscope -n "__fish_seen_subcommand_from report" -l report-dir -x -a '(__fish_complete_directories)' -d 'Directory of death reports'
-complete -c memscope -n "__fish_seen_subcommand_from status verdict report doctor" -l json -d 'As JSON'
+complete -c memscope -n "__fish_seen_subcommand_from status verdict report recordings doctor" -l json -d 'As JSON'
+complete -c memscope -n "__fish_seen_subcommand_from export replay compare" -F
+complete -c memscope -n "__fish_seen_subcommand_from report export replay compare" -l target -x -d 'Name of the target'
+complete -c memscope -n "__fish_seen_subcommand_from report recordings export replay compare" -l record -x -a '(__fish_complete_directories)' -d 'Directory of recordings'
+complete -c memscope -n "__fish_seen_subcommand_from recordings" -l remove -r -F -d 'Remove a recording'
+complete -c memscope -n "__fish_seen_subcommand_from export" -l format -x -a 'csv json openmetrics perfetto recording' -d 'Output format'
+complete -c memscope -n "__fish_seen_subcommand_from export replay" -l from -x -d 'First moment'
+complete -c memscope -n "__fish_seen_subcommand_from export" -l to -x -d 'Last moment'
+complete -c memscope -n "__fish_seen_subcommand_from export" -l output -r -d 'File to write'
+complete -c memscope -n "__fish_seen_subcommand_from replay" -l speed -x -d 'Seconds in a second'
+complete -c memscope -n "__fish_seen_subcommand_from compare" -l format -x -a 'text markdown junit json' -d 'Output format'
+complete -c memscope -n "__fish_seen_subcommand_from compare" -l fail-on -x -d 'Rules that make the exit status 3'
 complete -c memscope -n "$watching" -l cgroup -x -a '(__memscope_cgroups)' -d 'Watch a cgroup'
 complete -c memscope -n "$watching" -l pid -x -a '(__fish_complete_pids)' -d 'Watch a process and its descendants'
 complete -c memscope -n "$watching" -l memory-max -x -d 'Limit of the command'
@@ -48,6 +63,8 @@ complete -c memscope -n "$watching" -l http-status -d 'Also serve /api/v1/status
 complete -c memscope -n "$watching" -l http-host -x -d 'Host name by which clients reach that address'
 complete -c memscope -n "$watching" -l linger -x -d 'Keep serving after the end'
 complete -c memscope -n "$watching" -l report-dir -x -a '(__fish_complete_directories)' -d 'Directory for death reports'
+complete -c memscope -n "$watching" -l record -r -F -d 'Directory or file of recordings'
+complete -c memscope -n "$watching" -l record-max -x -d 'Size of all recordings'
 complete -c memscope -n "$watching" -l on-precursor -x -a '(__fish_complete_command)' -d 'Run this command at a precursor of an OOM kill'
 complete -c memscope -n "$watching" -l on-death -x -a '(__fish_complete_command)' -d 'Run this command when processes have died'
 complete -c memscope -n "$watching" -l on-timeout -x -d 'Timeout of each of these commands'

@@ -53,7 +53,8 @@ class Screen:
     def __init__(self, folder, width, height, *options, environment='LC_ALL=C'):
         self.folder = pathlib.Path(tempfile.mkdtemp(dir=folder))
         self.name = f'{ME}-{self.folder.name}'
-        program = shlex.join([MEMSCOPE, *options, *([] if '--interval' in options else ['--interval', '100ms', '--listen', 'none'])])
+        usual = [] if '--interval' in options or options[0] == 'replay' else ['--interval', '100ms', '--listen', 'none']
+        program = shlex.join([MEMSCOPE, *options, *usual])
         command = SESSION.format(program=program, environment=environment and f'env {environment}')
         self.start = ['-f', '/dev/null', 'new-session', '-d', '-x', str(width), '-y', str(height), '-c', str(self.folder), command]
 

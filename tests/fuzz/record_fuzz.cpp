@@ -27,6 +27,8 @@ void one(std::string_view bytes) {
             return check<Snapshot>(record::Kind::snapshot, content);
         case 'G':
             return check<Growth>(record::Kind::growth, content);
+        case 'H':
+            return check<WholeCensus>(record::Kind::heap_census, content);
         default:
             return check<DeathReport>(record::Kind::death_report, content);
     }

@@ -173,6 +173,22 @@ Status set_report_dir(WatchOptions& options, std::string_view value) {
     return Done{};
 }
 
+Status set_record(WatchOptions& options, std::string_view value) {
+    if (value.empty())
+        return plain_error("the name is empty", "name a directory or a file that ends in .memscope, or none");
+    options.record = value == "none" ? "" : value;
+    return Done{};
+}
+
+Status set_record_max(WatchOptions& options, std::string_view value) {
+    const auto size = parse_size(value);
+    if (!size) return size.error();
+    constexpr Bytes kLeast{std::uint64_t{1} << 20U};
+    if (*size < kLeast) return plain_error(fmt::format("'{}' is too small", shortened(value)), "at least 1M");
+    options.record_max = *size;
+    return Done{};
+}
+
 Status set_warmup(WatchOptions& options, std::string_view value) {
     const auto warmup = parse_warmup(value);
     if (!warmup) return warmup.error();
@@ -220,6 +236,8 @@ constexpr WatchSetting kSettings[] = {
      [](WatchOptions& o) { o.http_hosts.clear(); }},
     {"linger", Kind::text, "\"60s\"", set_linger},
     {"report-dir", Kind::text, "\"/var/lib/memscope\"", set_report_dir},
+    {"record", Kind::text, "\"/var/lib/memscope/recordings\"", set_record},
+    {"record-max", Kind::text, "\"512M\"", set_record_max},
     {"on-precursor", Kind::text, "\"/usr/local/bin/save-checkpoint\"",
      [](WatchOptions& o, std::string_view v) { return set_command(o.on_precursor, v); }},
     {"on-death", Kind::text, "\"/usr/local/bin/tell-people\"",

@@ -36,10 +36,26 @@ Usage:
                    [--fail-on WORDS]   judge a recorded series: does it leak?
                                        CSV with the header t_seconds,bytes; -
                                        reads standard input
-  memscope report [FILE] [--json] [--report-dir DIR]
-                                       show the last death report, or FILE: what
+  memscope report [FILE|RECORDING] [--target T] [--json] [--report-dir DIR]
+                  [--record DIR]       show the last death report, or FILE: what
                                        happened, which processes held memory,
-                                       what to do
+                                       what to do. Of a recording: the whole run
+  memscope recordings [--remove NAME] [--json] [--record DIR]
+                                       list the recordings, or remove one
+  memscope export RECORDING [--format csv|json|openmetrics|perfetto|recording]
+                  [--from TIME] [--to TIME] [--target T] [--output FILE]
+                  [--record DIR]       write a recorded series for other tools;
+                                       memscope verdict reads the CSV;
+                                       recording: a copy of the whole file
+  memscope replay RECORDING [--from TIME] [--speed N] [--target T]
+                  [--record DIR]       show a recording in the live view: pause,
+                                       move in time, jump to the next event
+  memscope compare BASE HEAD [--fail-on RULES] [--target T] [--record DIR]
+                   [--format text|markdown|junit|json]
+                                       compare recordings of a job before and
+                                       after a change; each may be a directory
+                                       of recordings. RULES: peak>5%,floor>200M,
+                                       leaking
   memscope doctor [--json]             show what works on this machine, and what
                                        each missing feature costs
   memscope demo [leak|warmup|spikes|steps|workers|wrapper|fragmentation]
@@ -73,6 +89,11 @@ Options for watching:
                      command)
   --report-dir DIR   directory for death reports (default /var/lib/memscope);
                      none switches reports off
+  --record WHERE     directory of recordings, or one file for one target if the
+                     name ends in .memscope (default
+                     /var/lib/memscope/recordings); none switches recording off
+  --record-max SIZE  size of all recordings in that directory; the oldest are
+                     removed (default 512M)
   --on-precursor CMD run this command at a precursor of an OOM kill, for example
                      to make the job save its work. It runs without a shell. It
                      gets the facts in MEMSCOPE_PID and other variables, and as
@@ -98,10 +119,12 @@ Options for watching:
 
 TIME is a number with ms, s, m or h. An option may also be written with =, as in
 --interval=500ms. --json=false switches off a flag that the config file sets.
+RECORDING is a file, or the name of a target, which means its latest recording.
+--from and --to take times as in '2h ago', 03:40 and '2026-11-15 03:40'.
 
 Exit status:
   0  success    1  failed while running    2  wrong usage, or this machine lacks
-  something that is needed    3  --fail-on names the verdict
+  something that is needed    3  --fail-on names the verdict, or its rule broke
   after a command: that of the command; 126 or 127 if it could not be run
 
 Examples:
@@ -111,6 +134,7 @@ Examples:
   sudo memscope --cgroup train --on-precursor 'sh -c "kill -USR1 $MEMSCOPE_PID"'
   memscope status --json
   memscope verdict run.csv --limit 32G --fail-on leaking
+  memscope compare base.memscope head.memscope --fail-on 'peak>5%,leaking'
 )";
 
 }  // namespace memscope

@@ -10,6 +10,8 @@
 #include "cli/help.h"
 #include "demo/scenario.h"
 #include "model/growth/growth_request.h"
+#include "recording/store.h"
+#include "review/replay.h"
 
 namespace memscope {
 namespace {
@@ -68,7 +70,8 @@ Error unexpected(const CLI::App& command, const std::string& word, bool cgroup_g
     if (cgroup_given)
         return plain_error(shortened(word) + ": unexpected argument",
                            "repeat --cgroup for each name, and put globs in quotes");
-    const std::vector<std::string> commands{"status", "growth", "heap", "verdict", "report", "doctor", "demo", "help"};
+    const std::vector<std::string> commands{"status", "growth",     "heap",    "verdict", "report", "export",
+                                            "replay", "recordings", "compare", "doctor",  "demo",   "help"};
     return plain_error(shortened(word) + ": unknown command", did_you_mean(word, commands, kSeeHelp));
 }
 
@@ -120,8 +123,13 @@ Status choose_subject(WatchOptions& options, const CLI::App& app, std::vector<st
     return Done{};
 }
 
-Result<Command> watch_command(const CLI::App& app, const ReadFile& read_config, std::vector<std::string> command) {
-    WatchOptions options;
+Result<Command> watch_command(const CLI::App& app, const ReadFile& read_config, std::vector<std::string> command,
+                              const char* record) {
+    WatchOptions options{.record = kRecordingDirectory};
+    if (record)
+        for (const WatchSetting& setting : watch_settings())
+            if (setting.name == "record")
+                if (auto set = setting.set(options, record); !set) return about(kRecordVariable, set.error());
     const auto config = value_of(*app.get_option("--config"));
     if (!config) return config.error();
     if (auto read = read_config_file(options, *config, read_config); !read) return read.error();
@@ -254,13 +262,103 @@ Result<Command> verdict_command(const CLI::App& command, const CLI::Option& file
 Result<Command> report_command(const CLI::App& command, const CLI::Option& file) {
     const auto path = value_of(file);
     const auto directory = value_of(*command.get_option("--report-dir"));
-    for (const auto* value : {&path, &directory})
+    const auto target = value_of(*command.get_option("--target"));
+    const auto recordings = value_of(*command.get_option("--record"));
+    for (const auto* value : {&path, &directory, &target, &recordings})
         if (!*value) return value->error();
     const auto json = flag_of(*command.get_option("--json"));
     if (!json) return json.error();
     ReportOptions options{.file = *path, .json = *json};
     if (*path && *directory)
         return plain_error("--report-dir: cannot be used together with a file", "remove one of them");
+    options.directory = directory->value_or(options.directory);
+    options.target = *target;
+    options.recordings = recordings->value_or(options.recordings);
+    return Command(std::move(options));
+}
+
+// One of the formats, or the first if none is given.
+Result<std::string> format_of(const std::optional<std::string>& given, const std::vector<std::string>& formats) {
+    const std::string chosen = given.value_or(formats.front());
+    if (std::ranges::find(formats, chosen) != formats.end()) return chosen;
+    return plain_error(fmt::format("--format: '{}' is unknown", shortened(chosen)),
+                       did_you_mean(chosen, formats, fmt::format("the formats are: {}", fmt::join(formats, ", "))));
+}
+
+Result<Command> export_command(const CLI::App& command, const CLI::Option& recording) {
+    const auto path = value_of(recording);
+    const auto target = value_of(*command.get_option("--target"));
+    const auto format = value_of(*command.get_option("--format"));
+    const auto from = value_of(*command.get_option("--from"));
+    const auto to = value_of(*command.get_option("--to"));
+    const auto output = value_of(*command.get_option("--output"));
+    const auto directory = value_of(*command.get_option("--record"));
+    for (const auto* value : {&path, &target, &format, &from, &to, &output, &directory})
+        if (!*value) return value->error();
+    if (!*path) return plain_error("export: the recording is missing", "name a file or a target");
+    const auto chosen = format_of(*format, {"csv", "json", "openmetrics", "perfetto", "recording"});
+    if (!chosen) return chosen.error();
+    if (*chosen == "recording" && (*target || *from || *to))
+        return plain_error("export: --format recording copies the whole recording",
+                           "leave out --target, --from and --to");
+    ExportOptions options{
+        .recording = **path, .target = *target, .format = *chosen, .from = *from, .to = *to, .output = *output};
+    options.directory = directory->value_or(options.directory);
+    return Command(std::move(options));
+}
+
+Result<Command> replay_command(const CLI::App& command, const CLI::Option& recording) {
+    const auto path = value_of(recording);
+    const auto target = value_of(*command.get_option("--target"));
+    const auto from = value_of(*command.get_option("--from"));
+    const auto speed = value_of(*command.get_option("--speed"));
+    const auto directory = value_of(*command.get_option("--record"));
+    for (const auto* value : {&path, &target, &from, &speed, &directory})
+        if (!*value) return value->error();
+    if (!*path) return plain_error("replay: the recording is missing", "name a file or a target");
+    ReplayOptions options{.recording = **path, .target = *target, .from = *from};
+    if (*speed) {
+        const auto number = parse_number(**speed);
+        if (!number || *number == 0 || static_cast<double>(*number) > Replay::kFastest)
+            return plain_error(
+                fmt::format("--speed: '{}' is not a number from 1 to {}", shortened(**speed), Replay::kFastest),
+                "1 is the speed of the job, 60 shows a minute in a second");
+        options.speed = static_cast<double>(*number);
+    }
+    options.directory = directory->value_or(options.directory);
+    return Command(std::move(options));
+}
+
+Result<Command> recordings_command(const CLI::App& command) {
+    const auto remove = value_of(*command.get_option("--remove"));
+    const auto directory = value_of(*command.get_option("--record"));
+    for (const auto* value : {&remove, &directory})
+        if (!*value) return value->error();
+    const auto json = flag_of(*command.get_option("--json"));
+    if (!json) return json.error();
+    RecordingsOptions options{.remove = *remove, .json = *json};
+    options.directory = directory->value_or(options.directory);
+    return Command(std::move(options));
+}
+
+Result<Command> compare_command(const CLI::App& command, const CLI::Option& base, const CLI::Option& head) {
+    const auto before = value_of(base), after = value_of(head);
+    const auto target = value_of(*command.get_option("--target"));
+    const auto fail_on = value_of(*command.get_option("--fail-on"));
+    const auto format = value_of(*command.get_option("--format"));
+    const auto directory = value_of(*command.get_option("--record"));
+    for (const auto* value : {&before, &after, &target, &fail_on, &format, &directory})
+        if (!*value) return value->error();
+    if (!*before || !*after)
+        return plain_error("compare: needs two recordings", "memscope compare BASE.memscope HEAD.memscope");
+    const auto chosen = format_of(*format, {"text", "markdown", "junit", "json"});
+    if (!chosen) return chosen.error();
+    CompareOptions options{.base = **before, .head = **after, .target = *target, .format = *chosen};
+    if (*fail_on) {
+        auto rules = parse_fail_rules(**fail_on);
+        if (!rules) return about("--fail-on", rules.error());
+        options.rules = *std::move(rules);
+    }
     options.directory = directory->value_or(options.directory);
     return Command(std::move(options));
 }
@@ -323,7 +421,7 @@ std::string did_you_mean(std::string_view word, std::span<const std::string> kno
     return distance(*nearest) <= allowed ? fmt::format("did you mean {}?", *nearest) : otherwise;
 }
 
-Result<Command> parse_command(std::span<const std::string> all, const ReadFile& read_config) {
+Result<Command> parse_command(std::span<const std::string> all, const ReadFile& read_config, const char* record) {
     if (auto text = asked_for_text(all)) return *std::move(text);
     const auto dashes = std::ranges::find(all, "--");  // the words after it are the command to run
     const auto args = all.first(static_cast<std::size_t>(dashes - all.begin()));
@@ -361,9 +459,23 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     verdict->add_flag("--json");
     CLI::Option* file = verdict->add_option("file");
     CLI::App* report = add_command("report");
-    add_text(*report, "--report-dir");
+    for (const char* name : {"--report-dir", "--target", "--record"}) add_text(*report, name);
     report->add_flag("--json");
     CLI::Option* report_file = report->add_option("file");
+    CLI::App* exported = add_command("export");
+    for (const char* name : {"--target", "--format", "--from", "--to", "--output", "--record"})
+        add_text(*exported, name);
+    CLI::Option* exported_file = exported->add_option("recording");
+    CLI::App* replay = add_command("replay");
+    for (const char* name : {"--target", "--from", "--speed", "--record"}) add_text(*replay, name);
+    CLI::Option* replayed_file = replay->add_option("recording");
+    CLI::App* recordings = add_command("recordings");
+    for (const char* name : {"--remove", "--record"}) add_text(*recordings, name);
+    recordings->add_flag("--json");
+    CLI::App* comparison = add_command("compare");
+    for (const char* name : {"--target", "--fail-on", "--format", "--record"}) add_text(*comparison, name);
+    CLI::Option* base = comparison->add_option("base");
+    CLI::Option* head = comparison->add_option("head");
     CLI::App* doctor = add_command("doctor");
     doctor->add_flag("--json");
     CLI::App* demo = add_command("demo");
@@ -377,11 +489,12 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
         return plain_error(error.what(), kSeeHelp);
     }
     const auto commands = app.get_subcommands();
-    for (const CLI::App* each : {status, growth, heap, verdict, report, doctor, demo})
+    for (const CLI::App* each :
+         {status, growth, heap, verdict, report, exported, replay, recordings, comparison, doctor, demo})
         if (each->parsed() && !each->remaining().empty()) return unexpected(*each, each->remaining().front(), false);
     if (const auto left = app.remaining(); !left.empty())
         return unexpected(app, left.front(), app.count("--cgroup") > 0);
-    if (commands.empty()) return watch_command(app, read_config, std::move(launched));
+    if (commands.empty()) return watch_command(app, read_config, std::move(launched), record);
     if (!launched.empty())
         return plain_error(fmt::format("--: memscope {} takes no command", commands.front()->get_name()), kSeeHelp);
     for (const CLI::Option* option : app.get_options())
@@ -393,6 +506,10 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     if (demo->parsed()) return demo_command(*scenario);
     if (verdict->parsed()) return verdict_command(*verdict, *file);
     if (report->parsed()) return report_command(*report, *report_file);
+    if (exported->parsed()) return export_command(*exported, *exported_file);
+    if (replay->parsed()) return replay_command(*replay, *replayed_file);
+    if (recordings->parsed()) return recordings_command(*recordings);
+    if (comparison->parsed()) return compare_command(*comparison, *base, *head);
     if (doctor->parsed()) return doctor_command(*doctor);
     return growth->parsed() ? growth_command(*growth) : status_command(*status);
 }

@@ -10,6 +10,8 @@
 #include "analysis/verdict/verdict.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "recording/store.h"
+#include "review/compare.h"
 #include "watch/watch_options.h"
 
 namespace memscope {
@@ -44,9 +46,40 @@ struct VerdictOptions {
     std::vector<Verdict> fail_on{};
 };
 struct ReportOptions {
-    std::optional<std::string> file{};  // nullopt: the last report
+    std::optional<std::string> file{};    // a death report, a recording or a target; nullopt: the last death report
+    std::optional<std::string> target{};  // of a recording with several targets
+    std::string recordings = kRecordingDirectory;
     std::string directory = WatchOptions{}.report_dir;
     bool json = false;
+};
+struct ExportOptions {
+    std::string recording{};
+    std::optional<std::string> target{};
+    std::string format{};
+    std::optional<std::string> from{};  // as people say times: see parse_moment()
+    std::optional<std::string> to{};
+    std::optional<std::string> output{};  // none: standard output
+    std::string directory = kRecordingDirectory;
+};
+struct ReplayOptions {
+    std::string recording{};
+    std::optional<std::string> target{};
+    std::optional<std::string> from{};  // as people say times: see parse_moment()
+    double speed = 1;
+    std::string directory = kRecordingDirectory;
+};
+struct RecordingsOptions {
+    std::optional<std::string> remove{};
+    bool json = false;
+    std::string directory = kRecordingDirectory;
+};
+struct CompareOptions {
+    std::string base{};
+    std::string head{};
+    std::optional<std::string> target{};
+    std::vector<FailRule> rules{};
+    std::string format = "text";
+    std::string directory = kRecordingDirectory;
 };
 struct DoctorOptions {
     bool json = false;
@@ -58,15 +91,20 @@ struct Help {
     std::string text{};
 };
 struct Version {};
-using Command = std::variant<WatchOptions, StatusOptions, GrowthOptions, HeapOptions, VerdictOptions, ReportOptions,
-                             DoctorOptions, DemoOptions, Help, Version>;
+using Command =
+    std::variant<WatchOptions, StatusOptions, GrowthOptions, HeapOptions, VerdictOptions, ReportOptions, ExportOptions,
+                 ReplayOptions, RecordingsOptions, CompareOptions, DoctorOptions, DemoOptions, Help, Version>;
 
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
+// What replaces the default of --record: the value of this variable, or null.
+inline constexpr const char* kRecordVariable = "MEMSCOPE_RECORD";
+
 // Parses the command line (without the program's name) and the config file. Prints nothing, never exits, and reads
 // files only through `read_config`. That is called only for watching, because a broken config file must not keep
-// `memscope doctor` from running.
-Result<Command> parse_command(std::span<const std::string> args, const ReadFile& read_config);
+// `memscope doctor` from running. `record`: the value of kRecordVariable.
+Result<Command> parse_command(std::span<const std::string> args, const ReadFile& read_config,
+                              const char* record = nullptr);
 
 // "did you mean cgroup?" if one of the known words is similar, else `otherwise`.
 std::string did_you_mean(std::string_view word, std::span<const std::string> known, std::string otherwise);

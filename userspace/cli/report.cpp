@@ -7,6 +7,9 @@
 #include "cli/report_file.h"
 #include "outputs/deaths/death_text.h"
 #include "outputs/deaths/report_store.h"
+#include "recording/recording.h"
+#include "review/find_recording.h"
+#include "review/run_text.h"
 
 namespace memscope {
 namespace {
@@ -49,7 +52,32 @@ Result<std::string> content_of(const fs::path& path) {
 
 }  // namespace
 
+namespace {
+
+// A recording is a file that is one, has such a name, or the name of a target, which is no file.
+bool means_recording(const std::string& given) {
+    std::error_code failed;
+    if (given.ends_with(kRecordingSuffix)) return true;
+    if (!fs::exists(given, failed)) return !given.ends_with(".json");
+    return looks_like_recording(given);
+}
+
+Result<std::string> show_run(const ReportOptions& options, bool colour) {
+    const auto path = find_recording(*options.file, options.recordings);
+    if (!path) return path.error();
+    auto recording = Recording::open(*path);
+    if (!recording) return recording.error();
+    const auto target = recording->target(named_target(*recording, options.target, *options.file));
+    if (!target) return target.error();
+    const auto run = summarize(*recording, *target);
+    if (!run) return run.error();
+    return options.json ? run_json(*run) : run_text(*run, colour);
+}
+
+}  // namespace
+
 Result<std::string> show_report(const ReportOptions& options, bool colour) {
+    if (options.file && means_recording(*options.file)) return show_run(options, colour);
     const auto path = options.file ? Result<fs::path>(*options.file) : newest(options.directory);
     if (!path) return path.error();
     const auto text = content_of(*path);

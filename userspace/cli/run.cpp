@@ -1,5 +1,7 @@
 #include "cli/run.h"
 
+#include <cstdlib>
+
 #include "cli/demo.h"
 #include "cli/doctor.h"
 #include "cli/growth.h"
@@ -7,6 +9,8 @@
 #include "cli/launch.h"
 #include "cli/options.h"
 #include "cli/print.h"
+#include "cli/recordings.h"
+#include "cli/replay.h"
 #include "cli/report.h"
 #include "cli/status.h"
 #include "cli/verdict.h"
@@ -67,6 +71,29 @@ int run_command(const ReportOptions& options) {
     return print_and_end(*answer);
 }
 
+int run_command(const ExportOptions& options) {
+    const auto exported = export_recording(options, print, standard_output().terminal);
+    if (exported || exported.error().code == std::errc::broken_pipe) return 0;
+    return fail(exported.error(), 2);
+}
+
+int run_command(const ReplayOptions& options) {
+    const auto ended = replay_recording(options);
+    return ended ? 0 : fail(ended.error(), 2);
+}
+
+int run_command(const RecordingsOptions& options) {
+    const auto answer = show_recordings(options);
+    if (!answer) return fail(answer.error(), 2);
+    return print_and_end(*answer);
+}
+
+int run_command(const CompareOptions& options) {
+    const auto answer = compare_recordings(options);
+    if (!answer) return fail(answer.error(), 2);
+    return print_and_end(answer->output, answer->broken ? 3 : 0);
+}
+
 int run_command(const DoctorOptions& options) {
     const Diagnosis diagnosis = diagnose(SysRoot{});
     return print_and_end(options.json ? diagnosis_json(diagnosis) : diagnosis_text(diagnosis),
@@ -85,7 +112,8 @@ int run_command(const Version&) { return print_and_end("memscope " + std::string
 }  // namespace
 
 int run(const std::vector<std::string>& arguments) {
-    const auto command = parse_command(arguments, [](const std::string& path) { return read_file(path); });
+    const auto command =
+        parse_command(arguments, [](const std::string& path) { return read_file(path); }, std::getenv(kRecordVariable));
     if (!command) return fail(command.error(), 2);
     return std::visit([](const auto& chosen) { return run_command(chosen); }, *command);
 }

@@ -88,6 +88,13 @@ struct ProcessHeap {
     std::shared_ptr<const HeapCensus> with_objects{};
 };
 
+// A census with all its objects, as recordings keep it. In other records a census has no objects.
+struct WholeCensus {
+    RoleKey role{};
+    HeapCensus census{};                    // its pointer to the objects is not recorded
+    std::optional<ObjectCensus> objects{};  // none: it has no objects
+};
+
 // True for the two processes of one role and rank that differ in size by 10 % at most. A census of one of them then
 // stands for the other: DataLoader workers of one loader do the same work.
 bool are_alike(const RoleKey& role, Bytes anon, const RoleKey& other_role, Bytes other_anon);

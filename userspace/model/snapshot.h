@@ -159,6 +159,12 @@ struct Probe {
     bool attached = false;
 };
 
+// The recordings of the watcher.
+struct RecordingState {
+    bool up = false;  // false: the last write failed, or no file can be written
+    Bytes bytes{};    // of all recordings in the directory
+};
+
 // Resource use of the watcher itself.
 struct SelfSample {
     Seconds cpu{};
@@ -174,7 +180,8 @@ struct SelfSample {
     // Cgroups that should be watched but are not at this tick, because memscope has no file descriptor left for them.
     std::uint64_t unwatched_targets = 0;
     std::vector<Probe> probes{};
-    ActionTally actions{};  // commands of the user
+    ActionTally actions{};                      // commands of the user
+    std::optional<RecordingState> recording{};  // none: recording is switched off
 };
 
 // Everything that is known at one tick: sources fill it, analysis reads it, outputs render it.

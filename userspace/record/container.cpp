@@ -27,6 +27,8 @@ std::string_view name_of(Kind kind) {
             return "growth";
         case Kind::death_report:
             return "a death report";
+        case Kind::heap_census:
+            return "a heap census";
     }
     return "another kind";
 }

@@ -14,7 +14,7 @@
 //   4 bytes    CRC-32 of all bytes before, little endian
 namespace memscope::record {
 
-enum class Kind : char { snapshot = 'S', growth = 'G', death_report = 'D' };
+enum class Kind : char { snapshot = 'S', growth = 'G', death_report = 'D', heap_census = 'H' };
 
 // Raised when an older memscope would misread a record. New fields alone do not raise it, because they are skipped.
 inline constexpr std::uint64_t kFormatVersion = 1;

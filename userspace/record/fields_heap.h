@@ -59,7 +59,8 @@ struct Fields<HeldObjects> {
                field<12>(&T::others), field<13>(&T::alike));
 };
 
-// Whole censuses of objects have megabytes and are not recorded: HeldObjects is their summary.
+// Whole censuses of objects have megabytes, so ticks have only their summary, HeldObjects. Recordings have each whole
+// census once, as a WholeCensus.
 struct NotRecorded {};
 template <>
 struct Fields<NotRecorded> {
@@ -90,6 +91,41 @@ struct Fields<ProcessHeap> {
     using T = ProcessHeap;
     static constexpr auto kList = fields(field<1>(&T::role), field<2>(&T::census), field<3>(&T::earlier),
                                          field<4>(&T::held), field<5>(&T::with_objects));
+};
+
+template <>
+struct Fields<ObjectsOfType> {
+    using T = ObjectsOfType;
+    static constexpr auto kList = fields(field<1>(&T::type), field<2>(&T::count), field<3>(&T::bytes));
+};
+
+template <>
+struct Fields<TensorGroup> {
+    using T = TensorGroup;
+    static constexpr auto kList = fields(field<1>(&T::device), field<2>(&T::dtype), field<3>(&T::shape),
+                                         field<4>(&T::only_native), field<5>(&T::count), field<6>(&T::bytes));
+};
+
+template <>
+struct Fields<ArrayGroup> {
+    using T = ArrayGroup;
+    static constexpr auto kList =
+        fields(field<1>(&T::dtype), field<2>(&T::shape), field<3>(&T::count), field<4>(&T::bytes));
+};
+
+template <>
+struct Fields<ObjectCensus> {
+    using T = ObjectCensus;
+    static constexpr auto kList =
+        fields(field<1>(&T::refusal), field<2>(&T::objects), field<3>(&T::bytes), field<4>(&T::types),
+               field<5>(&T::tensors), field<6>(&T::tensor_totals), field<7>(&T::arrays), field<8>(&T::holders),
+               field<9>(&T::tensors_refused), field<10>(&T::references_explained), field<11>(&T::sampled));
+};
+
+template <>
+struct Fields<WholeCensus> {
+    using T = WholeCensus;
+    static constexpr auto kList = fields(field<1>(&T::role), field<2>(&T::census), field<3>(&T::objects));
 };
 
 }  // namespace memscope::record

@@ -35,13 +35,19 @@ struct Fields<Probe> {
 };
 
 template <>
+struct Fields<RecordingState> {
+    using T = RecordingState;
+    static constexpr auto kList = fields(field<1>(&T::up), field<2>(&T::bytes));
+};
+
+template <>
 struct Fields<SelfSample> {
     using T = SelfSample;
     static constexpr auto kList =
         fields(field<1>(&T::cpu), field<2>(&T::resident), field<3>(&T::virtual_size), field<4>(&T::open_files),
                field<5>(&T::max_open_files), field<6>(&T::threads), field<7>(&T::start_time), field<8>(&T::bpf_maps),
                field<9>(&T::tick_duration), field<10>(&T::dropped), field<11>(&T::unwatched_targets),
-               field<12>(&T::probes), field<13>(&T::actions));
+               field<12>(&T::probes), field<13>(&T::actions), field<14>(&T::recording));
 };
 
 template <>

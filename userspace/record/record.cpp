@@ -44,6 +44,7 @@ Result<T> decode(Kind kind, std::string_view bytes) {
 std::string encode_record(const Snapshot& snapshot) { return record::sealed(Kind::snapshot, content_of(snapshot)); }
 std::string encode_record(const Growth& growth) { return record::sealed(Kind::growth, content_of(growth)); }
 std::string encode_record(const DeathReport& report) { return record::sealed(Kind::death_report, content_of(report)); }
+std::string encode_record(const WholeCensus& census) { return record::sealed(Kind::heap_census, content_of(census)); }
 
 std::string encode_target(const Snapshot& snapshot, const TargetSnapshot& target) {
     return encode_record(Snapshot{.time = snapshot.time,
@@ -64,6 +65,10 @@ Result<Growth> decode_record(std::string_view bytes) {
 template <>
 Result<DeathReport> decode_record(std::string_view bytes) {
     return decode<DeathReport>(Kind::death_report, bytes);
+}
+template <>
+Result<WholeCensus> decode_record(std::string_view bytes) {
+    return decode<WholeCensus>(Kind::heap_census, bytes);
 }
 
 Status limit_untrusted(DeathReport& report, std::size_t most) {

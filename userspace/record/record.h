@@ -13,12 +13,14 @@ namespace memscope {
 std::string encode_record(const Snapshot& snapshot);
 std::string encode_record(const Growth& growth);
 std::string encode_record(const DeathReport& report);
+std::string encode_record(const WholeCensus& census);
 
 // Encodes the snapshot with only this one of its targets.
 std::string encode_target(const Snapshot& snapshot, const TargetSnapshot& target);
 
-// T is Snapshot, Growth or DeathReport. The bytes are not trusted. Their number bounds the time and the memory. Names
-// in the result can contain any bytes, numbers can be NaN, and lists can be empty that a watcher never leaves empty.
+// T is Snapshot, Growth, DeathReport or WholeCensus. The bytes are not trusted. Their number bounds the time and the
+// memory. Names in the result can contain any bytes, numbers can be NaN, and lists can be empty that a watcher never
+// leaves empty.
 template <class T>
 Result<T> decode_record(std::string_view bytes);
 template <>
@@ -27,6 +29,8 @@ template <>
 Result<Growth> decode_record(std::string_view bytes);
 template <>
 Result<DeathReport> decode_record(std::string_view bytes);
+template <>
+Result<WholeCensus> decode_record(std::string_view bytes);
 
 // For a report that can be forged. Replaces numbers that cannot be summed and shown: NaN by 0, and numbers above 1e18
 // by 1e18. An error if a list has more than `most` elements.

@@ -154,7 +154,7 @@ Series History::own(const std::string& target, const RoleKey& role) const {
 
 Seconds History::watched(const std::string& target) const {
     const auto found = targets_.find(target);
-    return found == targets_.end() ? Seconds{} : Seconds{found->second.last - found->second.first};
+    return found == targets_.end() ? Seconds{} : Seconds{found->second.last - since_.value_or(found->second.first)};
 }
 
 }  // namespace memscope::view

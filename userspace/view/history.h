@@ -51,6 +51,10 @@ class History {
     static constexpr std::size_t kRoles = 64;  // of a target
     static constexpr std::size_t kProcesses = 4096;
 
+    History() = default;
+    // Of a replay that has jumped: the targets are watched since this time, although earlier ticks are not added.
+    explicit History(double since) : since_(since) {}
+
     void add(const Snapshot& snapshot);
 
     Rates rates(const std::string& target, const RoleKey& role) const;
@@ -78,6 +82,7 @@ class History {
     void add_processes(double time, const TargetSnapshot& target);
     const RoleTrack* find(const std::string& target, const RoleKey& role) const;
 
+    std::optional<double> since_{};
     std::uint64_t round_ = 0;
     std::map<std::string, TargetTrack> targets_{};
     std::map<ProcessId, ProcessTrack> processes_{};

@@ -2,6 +2,9 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 namespace memscope::view {
 namespace {
@@ -165,6 +168,22 @@ Reaction command(State& state, char letter, const Snapshot& snapshot, const Tree
     return Reaction::redraw;
 }
 
+// Space and the arrows fold roles in the live view, where there is no time to move in. Enter still folds in a replay.
+std::optional<ReplayCommand> replay_command(const Key& key) {
+    static constexpr std::pair<std::string_view, ReplayCommand> kLetters[] = {
+        {" ", ReplayCommand::pause},      {"<", ReplayCommand::far_back},     {">", ReplayCommand::far_forward},
+        {",", ReplayCommand::tick_back},  {".", ReplayCommand::tick_forward}, {"-", ReplayCommand::slower},
+        {"+", ReplayCommand::faster},     {"=", ReplayCommand::faster},       {"E", ReplayCommand::previous_event},
+        {"e", ReplayCommand::next_event},
+    };
+    if (key.code == Code::left) return ReplayCommand::back;
+    if (key.code == Code::right) return ReplayCommand::forward;
+    if (key.code != Code::character) return std::nullopt;
+    for (const auto& [letter, command] : kLetters)
+        if (key.text == letter) return command;
+    return std::nullopt;
+}
+
 }  // namespace
 
 Reaction press(State& state, const Key& key, const Snapshot& snapshot, const Scene& scene) {
@@ -176,6 +195,11 @@ Reaction press(State& state, const Key& key, const Snapshot& snapshot, const Sce
         key.code >= Code::up && key.code <= Code::end && key.code != Code::left && key.code != Code::right;
     if (state.help && key.text != "q") return read_help(state, key);
     if (state.typing && !moves) return type(state, key);
+    if (state.timeline)
+        if (const auto asked = replay_command(key)) {
+            state.commands.push_back(*asked);
+            return Reaction::none;
+        }
     if (state.growth != GrowthPanel::off) {
         if (moves || (!state.typing && (key.text == "j" || key.text == "k")))
             return scroll_growth(state, key, static_cast<std::size_t>(page));

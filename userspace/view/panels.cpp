@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <functional>
 #include <map>
+#include <span>
 
 #include "analysis/growth/growth_sentence.h"
 #include "analysis/limits/limit_text.h"
@@ -172,6 +173,16 @@ struct Entry {
     const char* what;
 };
 
+// Before the others. These keys have other meanings in the live view.
+constexpr Entry kReplayEntries[] = {
+    {"space", "pause or go on"},
+    {"← →", "10 s back or forward; < > 10 min; , . one tick"},
+    {"e  E", "jump to the next or previous verdict, precursor, action or death"},
+    {"+ -", "faster or slower"},
+    {"⏎", "fold or unfold the role"},
+    {"", ""},
+};
+
 constexpr Entry kEntries[] = {
     {"q", "quit; Ctrl-C does the same"},
     {"↑ ↓  k j", "move by one row; PgUp PgDn Home End move further"},
@@ -200,10 +211,14 @@ constexpr Entry kEntries[] = {
 
 }  // namespace
 
-std::vector<Line> help_lines() {
+std::vector<Line> help_lines(bool replay) {
     std::vector<Line> lines;
-    for (const Entry& entry : kEntries)
-        lines.push_back(Line{}.add("  ").add(left(entry.key, 11), Style::bold).add(entry.what));
+    const auto add = [&lines](std::span<const Entry> entries) {
+        for (const Entry& entry : entries)
+            lines.push_back(Line{}.add("  ").add(left(entry.key, 11), Style::bold).add(entry.what));
+    };
+    if (replay) add(kReplayEntries);
+    add(kEntries);
     return lines;
 }
 

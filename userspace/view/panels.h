@@ -21,7 +21,7 @@ std::vector<Line> growth_panel(const Growth* growth, GrowthPanel plane, double n
 // The containers of Python that grew or hold most, for each process that has a census of objects. Null: no target.
 std::vector<Line> holders_panel(const TargetSnapshot& target, double now, std::size_t width);
 
-std::vector<Line> help_lines();
+std::vector<Line> help_lines(bool replay);
 
 // The parts of the screen around the tree. Lines may be too long; the screen cuts them.
 

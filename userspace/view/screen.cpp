@@ -30,11 +30,12 @@ struct Layout {
     std::size_t header = 0;
     std::size_t page = 0;
     std::size_t note = 0;
+    std::size_t timeline = 0;
     std::size_t footer = 0;
 };
 
 Layout lay_out(std::size_t height, std::size_t targets, std::size_t gpus, std::size_t precursors, std::size_t verdict,
-               std::size_t deaths, bool heap) {
+               std::size_t deaths, bool heap, bool replay) {
     const auto from = [&](std::size_t least, std::size_t rows = 1) { return height >= least ? rows : 0; };
     Layout layout;
     layout.targets = targets > 1 ? std::min(from(12, height / 6), targets) : 0;
@@ -57,11 +58,13 @@ Layout lay_out(std::size_t height, std::size_t targets, std::size_t gpus, std::s
     layout.header = from(6);
     layout.note = from(16);
     layout.footer = from(4);
+    layout.timeline = replay ? from(3) : 0;
     layout.deaths = std::min(deaths, height >= 16 ? 3 : from(2));
     const std::size_t taken = layout.deaths + layout.targets + layout.targets_gap + layout.title + layout.limit +
                               layout.headroom + layout.kinds_gap + layout.kinds_bar + layout.kinds_legend +
                               layout.heap_bar + layout.heap_legend + layout.gpus + layout.trouble + layout.precursors +
-                              layout.verdict + layout.gap + layout.header + layout.note + layout.footer;
+                              layout.verdict + layout.gap + layout.header + layout.note + layout.footer +
+                              layout.timeline;
     layout.page = height - std::min(taken, height);
     return layout;
 }
@@ -79,7 +82,7 @@ class Painter {
         const auto deaths = death_panel(snapshot_, state_, look_.width, kMostRows);
         layout_ = lay_out(look_.height, snapshot_.targets.size(), snapshot_.gpus.size(),
                           target ? target->precursors.size() : 0, verdict_.size(), state_.help ? 0 : deaths.size(),
-                          target && !target->heap.empty());
+                          target && !target->heap.empty(), state_.timeline.has_value());
         if (target) {
             fold_large_roles(state_, *target);
             scene_.tree = build_tree(*target, history_, state_);
@@ -163,9 +166,9 @@ class Painter {
     }
 
     void paint_help() {
-        const auto help = help_lines();
+        const auto help = help_lines(state_.timeline.has_value());
         const std::size_t room =
-            look_.height - std::min<std::size_t>(look_.height, layout_.footer + layout_.header + 1);
+            look_.height - std::min<std::size_t>(look_.height, layout_.footer + layout_.timeline + layout_.header + 1);
         add(Line{}.add(" memscope", Style::bold).add("  any key closes this", Style::dim), 1);
         add({}, layout_.header);
         state_.help_scroll = std::min(state_.help_scroll, help.size() - std::min(help.size(), room));
@@ -175,7 +178,7 @@ class Painter {
 
     void finish() {
         auto& lines = scene_.lines;
-        const std::size_t bottom = state_.help ? layout_.footer : layout_.note + layout_.footer;
+        const std::size_t bottom = layout_.timeline + layout_.footer + (state_.help ? 0 : layout_.note);
         lines.resize(look_.height - std::min(look_.height, bottom));
         if (!state_.help) {
             const std::size_t shown = std::min(layout_.page, scene_.tree.rows.size() - state_.scroll);
@@ -183,6 +186,7 @@ class Painter {
             if (state_.growth != GrowthPanel::off) rows = growth_rows_;
             add(note_line(state_, rows.first, rows.last, rows.all, look_.width), layout_.note);
         }
+        if (state_.timeline) add(timeline_line(*state_.timeline, look_.width), layout_.timeline);
         if (layout_.note == 0 && !state_.notes.empty() && !state_.typing && layout_.footer > 0)
             add(note_line(state_, 1, 1, 1, look_.width), 1);  // the note has no row of its own and replaces the footer
         else

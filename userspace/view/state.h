@@ -7,6 +7,7 @@
 
 #include "model/growth/growth_request.h"
 #include "model/snapshot.h"
+#include "view/timeline.h"
 
 namespace memscope::view {
 
@@ -67,6 +68,10 @@ struct State {
     // Deaths of all targets, oldest first. They stay until the user presses x, even if their target is not shown any
     // more.
     std::vector<UnseenDeath> deaths{};
+
+    // Only in a replay.
+    std::optional<Timeline> timeline{};
+    std::vector<ReplayCommand> commands{};  // of keys that were pressed, oldest first
 };
 
 // The selected target. If it is gone, its neighbour is selected. Null if there is no target.

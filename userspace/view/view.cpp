@@ -30,14 +30,25 @@ Result<View> View::open(GrowthSource growth) {
 }
 
 void View::update(const SnapshotPtr& latest) {
-    view::add_deaths(state_, *latest);  // before ended targets are left out, because a death may have ended its target
+    add_past(latest);
     SnapshotPtr snapshot = living(latest);
-    history_.add(*snapshot);
     for (std::string& line : new_notes_) view::add_note(state_, snapshot->time, std::move(line));
     new_notes_.clear();
     snapshot_.swap(snapshot);  // frees the old snapshot after the scene that points into it is replaced
     growth_.reset();
     redraw();
+}
+
+void View::add_past(const SnapshotPtr& tick) {
+    view::add_deaths(state_, *tick);  // before ended targets are left out, because a death may have ended its target
+    history_.add(*living(tick));
+}
+
+void View::forget_past(double since) {
+    history_ = view::History(since);
+    state_.deaths.clear();
+    state_.notes.clear();
+    new_notes_.clear();
 }
 
 View::Wish View::on_input() {

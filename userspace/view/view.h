@@ -2,6 +2,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -14,7 +15,8 @@
 
 namespace memscope {
 
-// The live view of `memscope --cgroup NAME` on a terminal. The watch loop calls it; it never blocks and reads no clock.
+// The live view of `memscope --cgroup NAME` on a terminal, and that of `memscope replay`. It never blocks and reads no
+// clock.
 class View {
   public:
     // Error if there is no usable terminal. `growth` is called once per tick while the growth panel is shown.
@@ -26,6 +28,12 @@ class View {
     Wish on_input();                     // handles the pressed keys, redraws if they changed something
     void resized() { redraw(); }         // after SIGWINCH; without it the next tick sees the new size
     void note(const std::string& line);  // a notice, shown for a while from the next tick on
+
+    // For a replay.
+    void add_past(const SnapshotPtr& tick);  // a tick that is not shown itself, for sparklines and rates
+    void forget_past(double since);          // before a jump; time of the first tick, seconds since 1970
+    void set_timeline(view::Timeline timeline) { state_.timeline = std::move(timeline); }  // without a redraw
+    std::vector<view::ReplayCommand> take_commands() { return std::exchange(state_.commands, {}); }
 
   private:
     View(std::unique_ptr<view::Terminal> terminal, GrowthSource growth)

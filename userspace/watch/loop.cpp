@@ -12,6 +12,8 @@
 #include "outputs/json/tick_json.h"
 #include "outputs/text/notices.h"
 #include "outputs/text/status_text.h"
+#include "outputs/version.h"
+#include "recording/recorder.h"
 #include "sources/proc/descendants.h"
 #include "sources/proc/procfs.h"
 #include "watch/actions/actions.h"
@@ -32,7 +34,8 @@ constexpr std::size_t kMostTold = 100;
 constexpr int kFailedOn = 3;
 constexpr std::size_t kMostMissedAtEnd = 10;
 constexpr std::uint64_t kTellAtOnceEveryNs = 250'000'000;
-constexpr Seconds kLastWords{1};  // at the end: for a slow reader of standard output
+constexpr Seconds kLastWrites{3};  // at the end: for recordings on a slow disk
+constexpr Seconds kLastWords{1};   // at the end: for a slow reader of standard output
 
 Seconds boot_time() { return std::chrono::nanoseconds(read_clock().boot_ns); }
 
@@ -96,6 +99,33 @@ DeathReporter::GrowthOf growth_at(GrowthRecorder* recorder) {
     };
 }
 
+// These two run on the thread of the recorder.
+Recorder::GrowthOf recorded_growth(GrowthRecorder* recorder) {
+    if (!recorder) return {};
+    return [recorder](const TargetSnapshot& target) -> std::optional<Growth> {
+        return recorder->report(target, {.since = GrowthRequest::Since::warmup}, NativeReads::Wait::some);
+    };
+}
+
+Recorder::GrowthOf recorded_peak_growth(GrowthRecorder* recorder) {
+    if (!recorder) return {};
+    return [recorder](const TargetSnapshot& target) -> std::optional<Growth> {
+        return recorder->report(target, {.at_peak = true, .kept_peak = true}, NativeReads::Wait::some);
+    };
+}
+
+// The options that a reader of a recording needs.
+std::map<std::string, std::string> recorded_options(const WatchOptions& options) {
+    return {{"version", std::string(kVersion)},
+            {"interval", fmt::format("{}", options.interval.count())},
+            {"warmup", fmt::format("{}", options.warmup.count())},
+            {"maps", options.maps ? "true" : "false"},
+            {"growth", options.growth ? "true" : "false"},
+            {"python", options.python ? "true" : "false"},
+            {"gpu", options.gpu ? "true" : "false"},
+            {"torch", options.torch ? "true" : "false"}};
+}
+
 // The main loop of a watcher: takes ticks, writes its outputs and decides when watching ends.
 class Loop {
   public:
@@ -112,6 +142,12 @@ class Loop {
           actions_(std::move(actions)),
           pulse_(std::move(pulse)),
           board_(board) {}
+
+    // Null: nothing is recorded. Must live until run() has ended.
+    void record_with(Recorder* recorder) {
+        recorder_ = recorder;
+        actions_.name_recordings([recorder](const std::string& target) { return recorder->file_of(target); });
+    }
 
     Status prepare() {  // takes the first tick, so that all outputs have values from here on
         if (auto watched = wakeups_.watch_events(collector_.events_fd()); !watched) return watched;
@@ -231,6 +267,9 @@ class Loop {
         taken->self.dropped["tick_no_descriptor"] = missed_ticks_;
         taken->self.dropped["report_failed"] = reports_.failed();
         taken->self.dropped["death_unreported"] = reports_.unreported();
+        taken->self.dropped["record"] = recorder_ ? recorder_->dropped() : 0;
+        if (!options_.record.empty())
+            taken->self.recording = recorder_ ? RecordingState{recorder_->up(), recorder_->bytes()} : RecordingState{};
         taken->self.actions = actions_.tally();
         auto snapshot = std::make_shared<const Snapshot>(std::move(*taken));
         reports_.remember(snapshot);
@@ -269,8 +308,29 @@ class Loop {
         tell_deaths();  // first of the printed lines: other lines of this tick refer to deaths
         actions_.take_deaths(reports_.reported(), reports_.unreported_moments(), boot_time());
         tell_actions();
+        record(snapshot);
         show(snapshot);
         latest_ = std::move(snapshot);
+    }
+
+    // Hands the tick to the thread of the recorder, which does all the work.
+    void record(const SnapshotPtr& snapshot) {
+        const auto reports = reports_.take_reports();  // also if nothing is recorded, because they take memory
+        if (!recorder_) return;
+        for (const auto& report : reports) recorder_->report(report);
+        for (const ReportedDeath& death : reports_.reported())
+            if (!death.file.empty()) recorder_->note("report", death.file);
+        recorder_->take(snapshot, boot_time());
+        tell_recorder_troubles();
+    }
+
+    void tell_recorder_troubles() {
+        for (const Error& trouble : recorder_->take_troubles()) {
+            if (view_)
+                tell("memscope: " + trouble.message());
+            else
+                warn_in_passing(trouble);
+        }
     }
 
     void warn_of_output() {
@@ -281,6 +341,9 @@ class Loop {
     void tell_actions() {
         std::vector<std::string> lines = actions_.take_lines();
         const std::vector<std::string> troubles = actions_.take_troubles();
+        if (recorder_)
+            for (const std::vector<std::string>* all : {&std::as_const(lines), &troubles})
+                for (const std::string& line : *all) recorder_->note("action", line);
         for (const std::string& trouble : troubles) lines.push_back("memscope: " + trouble);
         if (lines.empty()) return;
         if (view_)
@@ -403,6 +466,10 @@ class Loop {
         view_.reset();  // restores the terminal
         if (output_ && !told_.empty()) (void)output_->write_tick(told_);
         await_actions();
+        if (recorder_) {
+            recorder_->finish(kLastWrites);
+            tell_recorder_troubles();
+        }
         if (output_) output_->finish(kLastWords);
         warn_of_output();
         const int status = command_ ? command_->exit_status() : 0;
@@ -428,6 +495,7 @@ class Loop {
     Actions actions_;
     Pulse pulse_;
     Board& board_;
+    Recorder* recorder_ = nullptr;
     SnapshotPtr latest_{};
     bool missing_ticks_ = false;      // the last tick was skipped, because no file descriptor was free
     std::uint64_t missed_ticks_ = 0;  // all skipped ticks
@@ -466,6 +534,7 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
 
     for (const Error& refused : collector->refused()) warn(refused);  // features that memscope works without
     auto reports = open_reports(options);
+    auto recordings = open_recordings(options);
     // Before the servers start their threads: a thread keeps the capabilities that it starts with.
     if (auto dropped = drop_privileges(root, options); !dropped) warn(dropped.error());
 
@@ -490,6 +559,13 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
                  open_view(options, growth_of(recorder, board, NativeReads::Wait::no)),
                  DeathReporter(std::move(reports), growth_at(recorder)), std::move(*actions),
                  Pulse(std::move(service), heartbeat), board);
+    std::optional<Recorder> recording;  // ends before the loop, because its thread reads growth from the collector
+    if (recordings) {
+        recording.emplace(*std::move(recordings), Recorder::Settings{.meta = recorded_options(options),
+                                                                     .growth = recorded_growth(recorder),
+                                                                     .peak_growth = recorded_peak_growth(recorder)});
+        loop->record_with(&*recording);
+    }
     if (auto prepared = loop->prepare(); !prepared) return cannot(prepared.error());
     if (const SnapshotPtr first = board.latest()) {
         for (const std::string& target : targets_around(*first, own_cgroup_path(root)))

@@ -37,4 +37,13 @@ std::optional<Result<ReportStore>> open_reports(const WatchOptions& options) {
     return store;
 }
 
+std::optional<RecordingStore> open_recordings(const WatchOptions& options) {
+    if (options.record.empty()) return std::nullopt;
+    auto store = RecordingStore::open(options.record, options.record_max);
+    if (store) return std::optional(*std::move(store));
+    if (options.record != kRecordingDirectory || ::geteuid() == 0)
+        warn({store.error().code, "nothing is recorded: " + store.error().where, store.error().advice});
+    return std::nullopt;
+}
+
 }  // namespace memscope

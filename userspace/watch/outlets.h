@@ -3,6 +3,7 @@
 
 #include "outputs/deaths/report_store.h"
 #include "outputs/text/line_stream.h"
+#include "recording/store.h"
 #include "view/view.h"
 #include "watch/watch_options.h"
 
@@ -20,5 +21,8 @@ std::optional<View> open_view(const WatchOptions& options, const GrowthSource& g
 // Warns if the directory cannot be used, provided that the user named it or is root. For other users the error is
 // reported when a death report has to be written.
 std::optional<Result<ReportStore>> open_reports(const WatchOptions& options);
+
+// Warns under the same conditions. `nullopt`: switched off, or not possible here.
+std::optional<RecordingStore> open_recordings(const WatchOptions& options);
 
 }  // namespace memscope

@@ -48,6 +48,8 @@ struct WatchOptions {
     std::optional<Seconds> linger{};               // by default 60 s, and not at all after a command
     std::optional<Seconds> status_every{};         // print the whole status at this interval, in addition to notices
     std::string report_dir = "/var/lib/memscope";  // directory of death reports; empty: none are written
+    std::string record{};                          // directory or file of recordings; empty: none are written
+    Bytes record_max{std::uint64_t{512} << 20U};   // of all recordings in the directory
     std::vector<std::string> on_precursor{};       // words of the command to run when a precursor appears,
     std::vector<std::string> on_death{};           // and when processes die; empty: none
     Seconds on_timeout{30};                        // timeout of each

@@ -12,6 +12,7 @@ import time
 import urllib.error
 import urllib.request
 
+os.environ.setdefault('MEMSCOPE_RECORD', 'none')  # only record.py is about recordings
 SAMPLE = re.compile(r'([a-z_]+)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\["\\n])*",?)*)\})? (\S+)')  # of the Prometheus text format
 
 

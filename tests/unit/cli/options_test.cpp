@@ -190,10 +190,31 @@ TEST(Options, AReportIsTheLastOneUnlessAFileIsNamed) {
     EXPECT_EQ(parsed<ReportOptions>({"report", "--report-dir", "/x"}).directory, "/x");
 }
 
+TEST(Options, RecordingsAreExportedListedAndCompared) {
+    const auto exported = parsed<ExportOptions>({"export", "train", "--format", "openmetrics", "--from", "2h ago"});
+    EXPECT_EQ(exported.recording, "train");
+    EXPECT_EQ(exported.format, "openmetrics");
+    EXPECT_EQ(exported.from, "2h ago");
+    EXPECT_EQ(parsed<ExportOptions>({"export", "train"}).format, "csv");
+    EXPECT_EQ(parsed<ExportOptions>({"export", "train", "--format", "perfetto", "--output", "a.pftrace"}).output,
+              "a.pftrace");
+    EXPECT_THAT(refusal({"export", "train", "--format", "recording", "--from", "2h ago"}),
+                HasSubstr("copies the whole recording"));
+    EXPECT_EQ(parsed<RecordingsOptions>({"recordings", "--remove", "x"}).remove, "x");
+    const auto compared = parsed<CompareOptions>({"compare", "a", "b", "--fail-on", "peak>5%,leaking"});
+    EXPECT_EQ(compared.base, "a");
+    EXPECT_EQ(compared.head, "b");
+    EXPECT_EQ(compared.rules.size(), 2U);
+}
+
 TEST(Options, ReportsAreWrittenToTheDirectoryOrSwitchedOff) {
     EXPECT_EQ(parsed<WatchOptions>({"--cgroup", "a"}).report_dir, "/var/lib/memscope");
     EXPECT_EQ(parsed<WatchOptions>({"--cgroup", "a", "--report-dir", "/x"}).report_dir, "/x");
     EXPECT_EQ(parsed<WatchOptions>({"--cgroup", "a", "--report-dir=none"}).report_dir, "");
+    EXPECT_EQ(parsed<WatchOptions>({"--cgroup", "a"}).record, "/var/lib/memscope/recordings");
+    EXPECT_EQ(parsed<WatchOptions>({"--cgroup", "a", "--record", "/x"}).record, "/x");
+    EXPECT_EQ(parsed<WatchOptions>({"--cgroup", "a", "--record=none"}).record, "");
+    EXPECT_EQ(parsed<WatchOptions>({"--cgroup", "a", "--record-max", "2M"}).record_max.n, 2U << 20U);
 }
 
 TEST(Options, HelpHasManySpellings) {

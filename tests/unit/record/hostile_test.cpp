@@ -24,6 +24,8 @@ template <>
 constexpr Kind kKind<Growth> = Kind::growth;
 template <>
 constexpr Kind kKind<DeathReport> = Kind::death_report;
+template <>
+constexpr Kind kKind<WholeCensus> = Kind::heap_census;
 
 template <class T>
 std::string content_of(const T& value) {
@@ -89,6 +91,9 @@ TEST(HostileRecord, ContentThatEndsAnywhereDoesNoHarm) {
     const std::string snapshot = content_of(filled<Snapshot>());
     for (std::size_t length = 0; length < snapshot.size(); length += 37)
         ASSERT_TRUE(survives<Snapshot>(snapshot.substr(0, length))) << length;
+    const std::string census = content_of(filled<WholeCensus>());
+    for (std::size_t length = 0; length < census.size(); ++length)
+        ASSERT_TRUE(survives<WholeCensus>(census.substr(0, length))) << length;
 }
 
 TEST(HostileRecord, FlippedBitsOfTheContentDoNoHarm) {

@@ -88,6 +88,7 @@ TEST(Record, EveryMemberComesBack) {
     EXPECT_TRUE(comes_back(filled<Snapshot>()));
     EXPECT_TRUE(comes_back(filled<Growth>()));
     EXPECT_TRUE(comes_back(filled<DeathReport>()));
+    EXPECT_TRUE(comes_back(filled<WholeCensus>()));
     EXPECT_FALSE(is_same(filled<DeathReport>(), DeathReport{}));
 }
 

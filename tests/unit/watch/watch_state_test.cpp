@@ -25,7 +25,7 @@ constexpr std::uint64_t kGiB = 1 << 30;
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
 // A trainer in the target "job/inner", which lies inside the target "job" and has a limit of 4 GiB.
-struct Recording {
+struct ObservedJob {
     WatchState state{{.linger = Seconds{60}, .watching_since_ns = 1}};
     SharingReadings sharing{};
     std::uint64_t now_ns = 1000 * kSecond;
@@ -37,7 +37,7 @@ struct Recording {
     ReclaimStalls inner_stalls{};
     DeathLookups lookups{};
 
-    Recording() {
+    ObservedJob() {
         state.targets().add({.id = kOuter, .info = {.name = "job"}});
         state.targets().add({.id = kInner, .info = {.name = "job/inner"}, .enclosing = kOuter});
         state.apply(Forked{.time_ns = now_ns, .id = kTrainer, .parent = 1, .target = kInner, .comm = "python3"});
@@ -118,7 +118,7 @@ struct Recording {
 };
 
 TEST(WatchState, AnHourOfReadingsGivesTheVerdictAndThePrecursorsOfEveryTarget) {
-    Recording job;
+    ObservedJob job;
     const Snapshot last = job.run(3600, kMiB / 2);
     ASSERT_THAT(last.targets, SizeIs(2));
     for (const TargetSnapshot& target : last.targets) {
@@ -133,7 +133,7 @@ TEST(WatchState, AnHourOfReadingsGivesTheVerdictAndThePrecursorsOfEveryTarget) {
 }
 
 TEST(WatchState, ADeathIsThatOfAllTargetsAroundItAndEndsTheForecastInTheSameTick) {
-    Recording job;
+    ObservedJob job;
     job.run(3600, kMiB / 2);
     EXPECT_FALSE(job.state.has_news());
     job.kill_trainer();
@@ -157,7 +157,7 @@ TEST(WatchState, ADeathIsThatOfAllTargetsAroundItAndEndsTheForecastInTheSameTick
 // A worker that exits does not end a job, because the next epoch has another one; a worker that is killed does. So the
 // deaths of a tick are handed over before the target is judged.
 TEST(WatchState, ThePrecursorsOfAWorkerEndInTheTickThatShowsItsDeath) {
-    Recording job;
+    ObservedJob job;
     job.trainer = kGiB;
     job.worker = kGiB;
     const Snapshot before = job.run(3600, kMiB / 2);
@@ -171,7 +171,7 @@ TEST(WatchState, ThePrecursorsOfAWorkerEndInTheTickThatShowsItsDeath) {
 
 // By the time a tick reads the memory of the host, the kill has made room again.
 TEST(WatchState, ADeathIsExplainedByTheHostMemoryOfTheTickBefore) {
-    Recording job;
+    ObservedJob job;
     job.host.available = Bytes{kGiB};
     job.tick();
     job.kill_trainer({.time_ns = 1});  // no cgroup around it was full
@@ -184,7 +184,7 @@ TEST(WatchState, ADeathIsExplainedByTheHostMemoryOfTheTickBefore) {
 }
 
 TEST(WatchState, ATargetThatEndsIsShownWithItsLastCountersAndDeaths) {
-    Recording job;
+    ObservedJob job;
     job.run(60, 0);
     job.kill_trainer();
     job.state.prepare_end(job.now(), job.lookups);
@@ -207,7 +207,7 @@ TEST(WatchState, ATargetThatEndsIsShownWithItsLastCountersAndDeaths) {
 }
 
 TEST(WatchState, ALivingProcessOfATargetThatEndsIsInTheTargetAroundIt) {
-    Recording job;
+    ObservedJob job;
     job.tick();
     job.state.prepare_end(job.now(), job.lookups);
     job.state.end_target(kInner, job.state.final_counters({kInner}).at(kInner), job.now());
@@ -218,7 +218,7 @@ TEST(WatchState, ALivingProcessOfATargetThatEndsIsInTheTargetAroundIt) {
 }
 
 TEST(WatchState, StallsOfAnInnerTargetStayInTheOuterWhenItEnds) {
-    Recording job;
+    ObservedJob job;
     job.inner_stalls = {.memcg = Seconds{2}, .stalls = 3};
     const Snapshot before = job.tick();
     EXPECT_EQ(before.targets.at(0).reclaim->stalls, 3U);
@@ -232,7 +232,7 @@ TEST(WatchState, StallsOfAnInnerTargetStayInTheOuterWhenItEnds) {
 }
 
 TEST(WatchState, ATargetThatCouldNotBeReadIsNotShownAndLosesNothing) {
-    Recording job;
+    ObservedJob job;
     job.tick();
     job.kill_trainer();
     ReadingsByTarget readings = job.processes();
@@ -250,7 +250,7 @@ TEST(WatchState, ATargetThatCouldNotBeReadIsNotShownAndLosesNothing) {
 }
 
 TEST(WatchState, ProcessesThatEndedWhileTicksFailedAreCountedAndForgottenAndTheirDeathsAreShownLater) {
-    Recording job;
+    ObservedJob job;
     job.tick();
     job.kill_trainer();
     ASSERT_THAT(job.state.processes().ended(), SizeIs(1));
@@ -264,7 +264,7 @@ TEST(WatchState, ProcessesThatEndedWhileTicksFailedAreCountedAndForgottenAndThei
 }
 
 TEST(WatchState, TheLastTickShowsTheDeathsOfATreeWhoseCgroupIsGone) {
-    Recording job;
+    ObservedJob job;
     job.run(60, 0);
     job.kill_trainer();
     const Snapshot last = job.judged(job.processes(), true);  // the memory of neither target could be read
@@ -287,7 +287,7 @@ HeapCensus census(const ProcessId& process, const Now& now, std::uint64_t anon, 
 
 // The word stays, because memory that is not given back kills the job, too.
 TEST(WatchState, GrowthThatIsFreeInsideMallocIsNotCalledALeakOfTheJobsObjects) {
-    Recording job;
+    ObservedJob job;
     job.trainer = kGiB;
     job.run(1200, 0);
     job.state.take(census(kTrainer, job.now(), job.trainer, kGiB / 8));
@@ -313,7 +313,7 @@ TEST(WatchState, GrowthThatIsFreeInsideMallocIsNotCalledALeakOfTheJobsObjects) {
 }
 
 TEST(WatchState, GrowthThatIsLiveIsExplainedAsBefore) {
-    Recording job;
+    ObservedJob job;
     job.trainer = kGiB;
     job.run(1200, 0);
     job.state.take(census(kTrainer, job.now(), job.trainer, kGiB / 8));
@@ -325,7 +325,7 @@ TEST(WatchState, GrowthThatIsLiveIsExplainedAsBefore) {
 }
 
 TEST(WatchState, APrecursorSaysHowMuchMemoryIsFreeInsideMalloc) {
-    Recording job;
+    ObservedJob job;
     job.trainer = 4 * kGiB - 300 * kMiB;
     job.run(60, 0);
     job.state.take(census(kTrainer, job.now(), job.trainer, 2 * kGiB));
@@ -342,7 +342,7 @@ std::string eta_reason_of(const TargetSnapshot& target) {
 }
 
 TEST(WatchState, EtaSaysThatAJobGrowsAndNotThatItLeaksIfMallocKeepsTheMemoryFree) {
-    Recording job;
+    ObservedJob job;
     job.limit_owner = "own";
     job.trainer = 2600 * kMiB;
     job.run(1200, 0);
@@ -357,7 +357,7 @@ TEST(WatchState, EtaSaysThatAJobGrowsAndNotThatItLeaksIfMallocKeepsTheMemoryFree
 
 // Less than a quarter of the memory is free, so the reason does not describe it, but it is most of the growth.
 TEST(WatchState, EtaSaysThatAJobGrowsIfMostOfItsGrowthIsFreeInsideMalloc) {
-    Recording job;
+    ObservedJob job;
     job.limit_owner = "own";
     job.trainer = 3277 * kMiB;
     job.run(1200, 0);
@@ -371,7 +371,7 @@ TEST(WatchState, EtaSaysThatAJobGrowsIfMostOfItsGrowthIsFreeInsideMalloc) {
 }
 
 TEST(WatchState, CensusesAreWantedWhenALeakIsFound) {
-    Recording job;
+    ObservedJob job;
     job.run(1200, 0);
     job.state.take_census_wishes();
     bool urgent = false;
@@ -388,7 +388,7 @@ TEST(WatchState, CensusesAreWantedWhenALeakIsFound) {
 }
 
 TEST(WatchState, ACensusIsGoneWithItsProcess) {
-    Recording job;
+    ObservedJob job;
     job.tick();
     job.state.take(census(kTrainer, job.now(), kGiB, kGiB / 2));
     EXPECT_THAT(job.tick().targets.at(1).heap, SizeIs(1));

@@ -132,6 +132,15 @@ void add_others(const OomKill& oom, const TargetSnapshot& target, const HostMemo
         limit, printable(oom.limit_owner), held, usage, printable(oom.limit_owner)));
 }
 
+// Free memory of an allocator, if that is the cause of the growth. Empty if not.
+std::string free_cause(const TargetSnapshot& target) {
+    const ScopeVerdict* verdict = target.verdict();
+    if (!verdict || !verdict->cause) return {};
+    if (verdict->cause->kind == GrowthCause::Kind::malloc_free) return free_memory_text(target, HeapPart::malloc_free);
+    if (verdict->cause->kind == GrowthCause::Kind::python_free) return free_memory_text(target, HeapPart::python_free);
+    return {};
+}
+
 }  // namespace
 
 std::vector<std::string> advice_for_oom_kill(const DeathReport& report, const std::string& top_site) {
@@ -152,15 +161,9 @@ std::vector<std::string> advice_for_oom_kill(const DeathReport& report, const st
             "memscope does not know which limit was reached: see the kernel log (dmesg, journalctl -k).");
     const ScopeVerdict* verdict = target.verdict();
     const Judgement judgement = verdict ? verdict->judgement : Judgement{};
-    std::string free;
-    if (verdict && verdict->cause) {
-        if (verdict->cause->kind == GrowthCause::Kind::malloc_free)
-            free = free_memory_text(target, HeapPart::malloc_free);
-        if (verdict->cause->kind == GrowthCause::Kind::python_free)
-            free = free_memory_text(target, HeapPart::python_free);
-    }
     if (judgement.verdict == Verdict::leaking || (judgement.verdict == Verdict::warming_up && judgement.steady))
-        add_leak(judgement, top_site, free, grown_holders(target, report.then.time), report.growth.has_value(), advice);
+        add_leak(judgement, top_site, free_cause(target), grown_holders(target, report.then.time),
+                 report.growth.has_value(), advice);
     else if (own && oom.constraint != OomConstraint::host)
         add_size(judgement.verdict, judgement, advice);
     add_kinds(target, advice);
@@ -346,6 +349,22 @@ std::vector<std::string> advice_for(const DeathReport& report, const std::string
             add_cuda_oom(death, advice);
             break;
     }
+    if (advice.size() > kMostSentences) advice.resize(kMostSentences);
+    return advice;
+}
+
+std::vector<std::string> advice_for_run(const TargetSnapshot& target, double now, const std::string& top_site,
+                                        bool growth_known, bool was_close) {
+    std::vector<std::string> advice;
+    const ScopeVerdict* verdict = target.verdict();
+    if (!verdict) return advice;
+    const Judgement& judgement = verdict->judgement;
+    const bool steady = judgement.verdict == Verdict::warming_up && judgement.steady;
+    if (judgement.verdict == Verdict::leaking || (steady && was_close))
+        add_leak(judgement, top_site, free_cause(target), grown_holders(target, now), growth_known, advice);
+    else if (was_close)
+        add_size(judgement.verdict, judgement, advice);
+    if (!advice.empty()) add_kinds(target, advice);
     if (advice.size() > kMostSentences) advice.resize(kMostSentences);
     return advice;
 }

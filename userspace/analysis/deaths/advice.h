@@ -14,4 +14,10 @@ std::vector<std::string> advice_for_oom_kill(const DeathReport& report, const st
 // Other processes are named with the memory that they held, without blame.
 std::vector<std::string> advice_for(const DeathReport& report, const std::string& top_site);
 
+// Advice about a run that no death has ended: if it leaked, or if it came close to its limit (`was_close`: it had a
+// precursor). Empty if there is nothing to do. `target` and `now` (seconds since 1970) are of its last tick.
+// `growth_known`: growth was followed, even if no line is known to keep it.
+std::vector<std::string> advice_for_run(const TargetSnapshot& target, double now, const std::string& top_site,
+                                        bool growth_known, bool was_close);
+
 }  // namespace memscope

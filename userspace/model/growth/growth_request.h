@@ -16,6 +16,8 @@ struct GrowthRequest {
     Since since = Since::start;
     Seconds ago{};         // only for Since::ago
     bool at_peak = false;  // what was held when the target held most, instead of now
+    // With at_peak: only the peak that was kept, never now, because the processes may have exited since the last tick.
+    bool kept_peak = false;
     bool operator==(const GrowthRequest&) const = default;
 };
 

@@ -77,8 +77,10 @@ const Forecast* forecast_of(const TargetSnapshot& target) {
 
 double to_millis(Seconds time) { return std::round(time.count() * 1000) / 1000; }
 
+std::optional<std::string> known(const std::string& path) { return path.empty() ? std::nullopt : std::optional(path); }
+
 std::string precursor_json(const Snapshot& snapshot, const TargetSnapshot& target, const Precursor& precursor,
-                           const ToldProcesses& who) {
+                           const ToldProcesses& who, const std::string& recording) {
     const MemoryState& memory = target.memory;
     const Forecast* forecast = forecast_of(target);
     JsonWriter json;
@@ -102,6 +104,7 @@ std::string precursor_json(const Snapshot& snapshot, const TargetSnapshot& targe
                        memory.effective ? std::optional(memory.effective->limit) : std::nullopt);
             json.field("limit_owner", memory.effective ? std::optional(memory.effective->owner) : std::nullopt);
         });
+        json.field("recording", known(recording));
         write_process(json, "process", who.told);
         write_process(json, "grower", who.grower);
         const ProcessHeap* heap = heap_that_grows(target, snapshot.time);
@@ -113,14 +116,15 @@ std::string precursor_json(const Snapshot& snapshot, const TargetSnapshot& targe
     return json.text();
 }
 
-std::string death_json(const ReportedDeath& report, std::size_t most) {
+std::string death_json(const ReportedDeath& report, const std::string& recording, std::size_t most) {
     const std::size_t shown = std::min(report.deaths.size(), most);
     JsonWriter json;
     json.object([&] {
         json.field("event", name_of(ActionEvent::death));
         json.field("time", report.deaths.front().time);
         write_target(json, report.target);
-        json.field("report", report.file.empty() ? std::nullopt : std::optional(report.file));
+        json.field("report", known(report.file));
+        json.field("recording", known(recording));
         json.list("deaths", [&] {
             for (std::size_t i = 0; i < shown; ++i) json.object([&] { write_death(json, report.deaths[i]); });
         });
@@ -138,7 +142,8 @@ std::string trainers_fact(const std::vector<ProcessId>& trainers) {
     return fmt::format("MEMSCOPE_TRAINER_PIDS={}", fmt::join(pids, " "));
 }
 
-ActionFacts precursor_facts(const Snapshot& snapshot, const TargetSnapshot& target, const Precursor& precursor) {
+ActionFacts precursor_facts(const Snapshot& snapshot, const TargetSnapshot& target, const Precursor& precursor,
+                            const std::string& recording) {
     ToldProcesses who = whom_to_tell(target);
     if (who.trainers.size() > kMostTrainersTold) who.trainers.resize(kMostTrainersTold);
     const MemoryState& memory = target.memory;
@@ -165,10 +170,11 @@ ActionFacts precursor_facts(const Snapshot& snapshot, const TargetSnapshot& targ
     if (who.grower) environment.add("GROWER_PID", who.grower->task.id.pid);
     if (const std::string text = holders_text(heap_that_grows(target, snapshot.time)); !text.empty())
         environment.add("HOLDERS", text);
-    return {std::move(environment).entries(), precursor_json(snapshot, target, precursor, who)};
+    if (!recording.empty()) environment.add("RECORDING", recording);
+    return {std::move(environment).entries(), precursor_json(snapshot, target, precursor, who, recording)};
 }
 
-ActionFacts death_facts(const ReportedDeath& report) {
+ActionFacts death_facts(const ReportedDeath& report, const std::string& recording) {
     const Death& decisive = report.deaths.front();
     Environment environment;
     environment.add("EVENT", name_of(ActionEvent::death));
@@ -181,9 +187,10 @@ ActionFacts death_facts(const ReportedDeath& report) {
     environment.add("SENDER", name_of(decisive.sender));
     environment.add("DEATHS", report.deaths.size() + report.left_out);
     if (!report.file.empty()) environment.add("REPORT", report.file);
+    if (!recording.empty()) environment.add("RECORDING", recording);
     std::size_t most = kMostDeathsListed;
-    std::string json = death_json(report, most);
-    while (json.size() > kMostFactsBytes && most > 1) json = death_json(report, most /= 2);
+    std::string json = death_json(report, recording, most);
+    while (json.size() > kMostFactsBytes && most > 1) json = death_json(report, recording, most /= 2);
     return {std::move(environment).entries(), std::move(json)};
 }
 

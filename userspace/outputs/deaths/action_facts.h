@@ -18,7 +18,9 @@ inline constexpr std::size_t kMostFactsBytes = std::size_t{96} << 10U;  // paths
 inline constexpr std::size_t kMostFactValueBytes = 1024;
 inline constexpr std::size_t kMostTrainersTold = 64;
 
-ActionFacts precursor_facts(const Snapshot& snapshot, const TargetSnapshot& target, const Precursor& precursor);
+// `recording`: path of the recording of the target, which is still being written; empty: there is none.
+ActionFacts precursor_facts(const Snapshot& snapshot, const TargetSnapshot& target, const Precursor& precursor,
+                            const std::string& recording = {});
 
 // Processes of one target that died as one event, the decisive one first, and the file with their report.
 struct ReportedDeath {
@@ -27,7 +29,7 @@ struct ReportedDeath {
     std::uint64_t left_out = 0;  // deaths of the same event that are not in `deaths`
     std::string file{};          // path of the death report; empty: none was written
 };
-ActionFacts death_facts(const ReportedDeath& report);
+ActionFacts death_facts(const ReportedDeath& report, const std::string& recording = {});
 
 // "MEMSCOPE_TRAINER_PIDS=12 13"
 std::string trainers_fact(const std::vector<ProcessId>& trainers);

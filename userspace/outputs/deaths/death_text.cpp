@@ -262,9 +262,11 @@ std::string timeline(const DeathReport& report, const Paint& paint) {
     return out;
 }
 
+}  // namespace
+
 // Draws the highest value of each column, scaled from the lowest to the highest value of the series. A scaled curve
 // looks the same for all sizes, so the line below it gives the sizes.
-std::string curve(const std::vector<HeldPoint>& series) {
+std::string curve_text(const std::vector<HeldPoint>& series) {
     constexpr std::size_t kColumns = 60;
     constexpr const char* kGlyphs[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     if (series.size() < 2 || !(series.back().time > series.front().time)) return {};
@@ -287,6 +289,8 @@ std::string curve(const std::vector<HeldPoint>& series) {
     return fmt::format("  {}\n  held {} to {} in the last {}, {} at the end\n", drawn, human_size(low->held),
                        human_size(high->held), human_duration(Seconds(length)), human_size(series.back().held));
 }
+
+namespace {
 
 std::string who_died(const DeathReport& report, const Paint& paint) {
     const std::uint64_t all = report.deaths.size() + report.deaths_left_out;
@@ -359,7 +363,7 @@ std::string what_to_do(const DeathReport& report, const Paint& paint) {
 std::string death_story(const DeathReport& report, bool colour) {
     const Paint paint(colour);
     std::string out =
-        what_happened(report, paint) + timeline(report, paint) + curve(report.series) + who_died(report, paint);
+        what_happened(report, paint) + timeline(report, paint) + curve_text(report.series) + who_died(report, paint);
     const Seconds age(std::max(0.0, report.decisive().time - report.then.time));
     out += heading(paint, fmt::format("MEMORY OF THE JOB, {} BEFORE THE DEATH",
                                       age < Seconds{1} ? "LESS THAN 1 s" : human_duration(age)));

@@ -20,6 +20,9 @@ std::string date_and_time(double unix_seconds);  // "2026-11-15 15:03:38 UTC"
 // The line that keeps most of what grew, in at most `width` columns; empty: it is not known.
 std::string top_site_of(const DeathReport& report, std::size_t width);
 
+// A series as a line of blocks with its lowest, highest and last size below. Empty without two points.
+std::string curve_text(const std::vector<HeldPoint>& series);
+
 // The whole report as text: what happened in one sentence, the timeline before it, the memory by role and process, what
 // grew, what to do. At most 80 columns wide. Always printable, because a report file can contain anything.
 std::string death_story(const DeathReport& report, bool colour);

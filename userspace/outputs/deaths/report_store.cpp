@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <cctype>
 #include <ctime>
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <grp.h>
-#include <memory>
 #include <sys/stat.h>
 
 namespace memscope {
@@ -19,11 +16,6 @@ constexpr std::string_view kTemporaryBegin = ".report-";
 constexpr std::time_t kAbandoned = 3600;  // seconds; no watcher takes that long to write a temporary file
 constexpr std::size_t kMostTargetBytes = 60;
 constexpr std::size_t kSlack = 10;  // part of a limit that is freed, so that the directory is not read at each write
-constexpr std::size_t kMostEntries = 10'000;  // bounds the time to read a directory that is full of other files
-
-struct Close {
-    void operator()(DIR* directory) const { ::closedir(directory); }
-};
 
 // Unique to this watcher, because other watchers may write to the same directory.
 std::string temporary_name() { return fmt::format("{}{}", kTemporaryBegin, ::getpid()); }
@@ -32,61 +24,6 @@ struct Entry {
     std::string name{};
     Bytes size{};
 };
-
-// Names in a directory that is already open. Opens a second descriptor, because reading moves the position of the
-// first.
-std::vector<std::string> names_in(const Fd& directory) {
-    std::vector<std::string> names;
-    const int again = ::openat(directory.get(), ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (again < 0) return names;
-    const std::unique_ptr<DIR, Close> stream(::fdopendir(again));
-    if (!stream) {
-        ::close(again);
-        return names;
-    }
-    while (const dirent* entry = ::readdir(stream.get())) {
-        if (names.size() >= kMostEntries) break;
-        names.emplace_back(entry->d_name);
-    }
-    std::ranges::sort(names);
-    return names;
-}
-
-std::optional<gid_t> group_of_reports() {
-    const group* memscope = ::getgrnam("memscope");
-    return memscope ? std::optional(memscope->gr_gid) : std::nullopt;
-}
-
-void give_to(std::optional<gid_t> group, const Fd& file) {
-    // If we may not change the group, the file keeps our own group.
-    if (group && ::fchown(file.get(), static_cast<uid_t>(-1), *group) != 0) errno = 0;
-}
-
-bool is_ours(const struct stat& file) { return file.st_uid == ::geteuid(); }
-
-Result<Fd> make_and_open(const Fd& parent, const char* name, const std::string& path, std::optional<gid_t> group) {
-    const bool made = ::mkdirat(parent.get(), name, 0750) == 0;
-    if (!made && errno != EEXIST)
-        return system_error(errno, "make directory " + path, "choose another directory with --report-dir");
-    Fd directory(::openat(parent.get(), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC));
-    if (!directory) return system_error(errno, "open directory " + path, "choose another directory with --report-dir");
-    if (made) {
-        give_to(group, directory);
-        (void)::fchmod(directory.get(), 0750);  // mkdirat applied the umask
-    }
-    return directory;
-}
-
-Result<Fd> open_or_make(const fs::path& path, std::optional<gid_t> group) {
-    Fd there(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (there) return there;
-    if (errno != ENOENT)
-        return system_error(errno, "open directory " + path.string(), "choose another directory with --report-dir");
-    const fs::path parent = path.has_parent_path() ? path.parent_path() : fs::path(".");
-    const auto above = open_directory(parent);
-    if (!above) return Error{above.error().code, above.error().where, "choose another directory with --report-dir"};
-    return make_and_open(*above, path.filename().c_str(), path.string(), group);
-}
 
 // Writes all of the content, or returns the error.
 Status write_all(const Fd& file, std::string_view content) {
@@ -103,38 +40,22 @@ Status write_all(const Fd& file, std::string_view content) {
 }  // namespace
 
 Result<ReportStore> ReportStore::open(const fs::path& directory, const Limits& limits) {
-    fs::path path = directory;
-    if (!path.has_filename()) path = path.parent_path();  // "/var/lib/memscope/"
-    const std::optional<gid_t> group = group_of_reports();
-    auto opened = open_or_make(path, group);
+    auto opened = open_owned_directory(directory, "--report-dir");
     if (!opened) return opened.error();
-    struct stat found{};
-    if (::fstat(opened->get(), &found) != 0) return system_error(errno, "stat " + path.string());
-    if (!is_ours(found) && ::geteuid() == 0) {
-        const std::string own = std::to_string(::geteuid());
-        auto folder = make_and_open(*opened, own.c_str(), (path / own).string(), group);
-        if (!folder) return folder.error();
-        if (::fstat(folder->get(), &found) != 0 || !is_ours(found))
-            return plain_error((path / own).string() + " belongs to another user",
-                               "choose another directory with --report-dir");
-        return ReportStore(path / own, std::move(*folder), limits, group);
-    }
-    if (::faccessat(opened->get(), ".", W_OK | X_OK, AT_EACCESS) != 0)
-        return system_error(errno, "write to " + path.string(), "choose another directory with --report-dir");
-    return ReportStore(std::move(path), std::move(*opened), limits, group);
+    return ReportStore(*std::move(opened), limits);
 }
 
 Status ReportStore::write_temporary(const std::string& name, std::string_view content) {
     const std::string temporary = temporary_name();
-    (void)::unlinkat(directory_.get(), temporary.c_str(), 0);  // left over from a killed watcher with our pid
+    (void)::unlinkat(directory_.fd.get(), temporary.c_str(), 0);  // left over from a killed watcher with our pid
     const Fd file(
-        ::openat(directory_.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!file) return system_error(errno, "write " + (path_ / name).string());
+        ::openat(directory_.fd.get(), temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
+    if (!file) return system_error(errno, "write " + (directory_.path / name).string());
     if (auto written = write_all(file, content); !written) return written;
-    give_to(group_, file);
-    if (::fchmod(file.get(), 0640) != 0) return system_error(errno, "chmod " + (path_ / name).string());
-    if (::renameat(directory_.get(), temporary.c_str(), directory_.get(), name.c_str()) != 0)
-        return system_error(errno, "rename to " + (path_ / name).string());
+    give_to(directory_.group, file);
+    if (::fchmod(file.get(), 0640) != 0) return system_error(errno, "chmod " + (directory_.path / name).string());
+    if (::renameat(directory_.fd.get(), temporary.c_str(), directory_.fd.get(), name.c_str()) != 0)
+        return system_error(errno, "rename to " + (directory_.path / name).string());
     return Done{};
 }
 
@@ -143,7 +64,7 @@ Status ReportStore::write(const std::string& name, std::string_view content) {
         return plain_error(fmt::format("the report is too large: {}, at most {} are allowed",
                                        human_size(Bytes{content.size()}), human_size(limits_.one)));
     auto written = write_temporary(name, content);
-    if (!written) (void)::unlinkat(directory_.get(), temporary_name().c_str(), 0);
+    if (!written) (void)::unlinkat(directory_.fd.get(), temporary_name().c_str(), 0);
     ++files_;
     bytes_ += Bytes{content.size()};
     if (!counted_ || !written || files_ > limits_.files || bytes_ > limits_.all) prune(written ? name : "");
@@ -156,15 +77,15 @@ void ReportStore::prune(const std::string& spared) {
     Bytes sum;
     struct stat own{};
     // The mtime of the directory serves as the current time, because a file was written to it a moment ago.
-    const std::time_t newest = ::fstat(directory_.get(), &own) == 0 ? own.st_mtime : 0;
-    for (std::string& name : names_in(directory_)) {
+    const std::time_t newest = ::fstat(directory_.fd.get(), &own) == 0 ? own.st_mtime : 0;
+    for (std::string& name : names_in(directory_.fd)) {
         const bool temporary = name.starts_with(kTemporaryBegin);
         if (!temporary && !is_report_name(name)) continue;
         struct stat file{};
-        if (::fstatat(directory_.get(), name.c_str(), &file, AT_SYMLINK_NOFOLLOW) != 0) continue;
+        if (::fstatat(directory_.fd.get(), name.c_str(), &file, AT_SYMLINK_NOFOLLOW) != 0) continue;
         if (!S_ISREG(file.st_mode) || !is_ours(file)) continue;
         if (temporary) {
-            if (newest - file.st_mtime > kAbandoned) (void)::unlinkat(directory_.get(), name.c_str(), 0);
+            if (newest - file.st_mtime > kAbandoned) (void)::unlinkat(directory_.fd.get(), name.c_str(), 0);
             continue;
         }
         reports.push_back({std::move(name), Bytes{static_cast<std::uint64_t>(file.st_size)}});
@@ -179,7 +100,7 @@ void ReportStore::prune(const std::string& spared) {
     for (const Entry& report : reports) {
         if (files_ <= most_files && bytes_ <= most_bytes) return;
         if (report.name == spared) continue;
-        if (::unlinkat(directory_.get(), report.name.c_str(), 0) != 0) continue;
+        if (::unlinkat(directory_.fd.get(), report.name.c_str(), 0) != 0) continue;
         --files_;
         bytes_ = bytes_ - report.size;
     }

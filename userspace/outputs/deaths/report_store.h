@@ -5,8 +5,8 @@
 #include <sys/types.h>
 #include <vector>
 
-#include "base/fd.h"
 #include "base/files.h"
+#include "base/owned_directory.h"
 #include "base/result.h"
 #include "base/units.h"
 
@@ -34,20 +34,17 @@ class ReportStore {
     // oldest reports until a tenth of the limit is free.
     Status write(const std::string& name, std::string_view content);
 
-    const fs::path& path() const { return path_; }
+    const fs::path& path() const { return directory_.path; }
 
   private:
-    ReportStore(fs::path path, Fd directory, const Limits& limits, std::optional<gid_t> group)
-        : path_(std::move(path)), directory_(std::move(directory)), limits_(limits), group_(group) {}
+    ReportStore(OwnedDirectory directory, const Limits& limits) : directory_(std::move(directory)), limits_(limits) {}
 
     Status write_temporary(const std::string& name, std::string_view content);
     void prune(const std::string& spared);
 
-    fs::path path_;
-    Fd directory_;
+    OwnedDirectory directory_;
     Limits limits_;
-    std::optional<gid_t> group_;  // of the reports; none: that of this process
-    bool counted_ = false;        // the directory has been read, so that the next two are known
+    bool counted_ = false;   // the directory has been read, so that the next two are known
     std::size_t files_ = 0;  // upper bound: a report that is written twice counts twice until the directory is read
     Bytes bytes_{};          // the same
 };

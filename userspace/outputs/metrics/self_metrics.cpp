@@ -44,12 +44,30 @@ void build_info(const Snapshot&, Samples& out) { out.add({std::string(kVersion),
 constexpr auto kGauge = MetricKind::gauge;
 constexpr auto kCounter = MetricKind::counter;
 
+void recording_up(const Snapshot& snapshot, Samples& out) {
+    if (snapshot.self.recording) out.add({}, snapshot.self.recording->up ? 1 : 0);
+}
+
+void recording_bytes(const Snapshot& snapshot, Samples& out) {
+    if (snapshot.self.recording) out.add({}, static_cast<double>(snapshot.self.recording->bytes.n));
+}
+
 constexpr Metric kSelfMetrics[] = {
     {"memscope_events_dropped_total",
      kCounter,
      "Events and data that memscope could not record, by reason.",
      {"reason"},
      dropped},
+    {"memscope_recording_up",
+     kGauge,
+     "1 if the last tick could be recorded, 0 if not. Absent with --record none.",
+     {},
+     recording_up},
+    {"memscope_recording_bytes",
+     kGauge,
+     "Size of all recordings in the directory of the watcher.",
+     {},
+     recording_bytes},
     {"memscope_unwatched_targets",
      kGauge,
      "Cgroups that match but are not watched now, because memscope has no file descriptor left (process_max_fds).",

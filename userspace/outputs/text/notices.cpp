@@ -288,6 +288,7 @@ std::vector<std::string> NoticeWriter::write(const Snapshot* before, const Snaps
     append("memscope", unwatched_targets(before ? &before->self : nullptr, now.self));
     for (const auto& [reason, count] : now.self.dropped) {
         if (reason == "target_no_descriptor") continue;  // unwatched_targets() has a line for it
+        if (reason == "record") continue;                // the recorder reports its errors itself
         const auto known = before ? before->self.dropped.find(reason) : now.self.dropped.end();
         const std::uint64_t was = before && known != before->self.dropped.end() ? known->second : 0;
         if (count > was)

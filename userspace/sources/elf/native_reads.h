@@ -55,7 +55,9 @@ Result<LoadedModule> load_module(const SysRoot& root, const ModuleWanted& wanted
 // Does these reads directly, or in a helper process.
 class NativeReads {
   public:
-    enum class Wait { no, yes };
+    // no: only what a helper has read in time; for the thread of the ticks. yes: waits; from any thread. some: waits as
+    // well, but the caller names only its largest sites, because libraries with many symbols take seconds.
+    enum class Wait { no, some, yes };
     virtual ~NativeReads() = default;
     // None: not known yet, call again later. `number` distinguishes reads of the same process.
     virtual std::optional<Result<ProcessMaps>> maps(pid_t pid, std::uint64_t number) = 0;

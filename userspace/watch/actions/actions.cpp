@@ -22,8 +22,9 @@ std::string option_of(ActionEvent event) { return fmt::format("--on-{}", name_of
 
 std::string named(std::string_view comm, pid_t pid) { return fmt::format("{} (pid {})", printable(comm), pid); }
 
-PendingAction precursor_action(const Snapshot& snapshot, const TargetSnapshot& target, const Precursor& precursor) {
-    ActionFacts facts = precursor_facts(snapshot, target, precursor);
+PendingAction precursor_action(const Snapshot& snapshot, const TargetSnapshot& target, const Precursor& precursor,
+                               const std::string& recording) {
+    ActionFacts facts = precursor_facts(snapshot, target, precursor, recording);
     PendingAction action{.request = {.event = ActionEvent::precursor,
                                      .environment = std::move(facts.environment),
                                      .facts = std::move(facts.json)},
@@ -39,9 +40,9 @@ PendingAction precursor_action(const Snapshot& snapshot, const TargetSnapshot& t
     return action;
 }
 
-PendingAction death_action(const ReportedDeath& report) {
+PendingAction death_action(const ReportedDeath& report, const std::string& recording) {
     const Death& decisive = report.deaths.front();
-    ActionFacts facts = death_facts(report);
+    ActionFacts facts = death_facts(report, recording);
     return {.request = {.event = ActionEvent::death,
                         .environment = std::move(facts.environment),
                         .facts = std::move(facts.json)},
@@ -120,7 +121,8 @@ void Actions::take_precursors(const Snapshot& snapshot, Seconds now, const std::
         const std::set<PrecursorKind> before = std::exchange(precursors_[target.info.name], std::move(kinds));
         if (!wanted(ActionEvent::precursor) || !target.up) continue;
         for (const Precursor& precursor : target.precursors)
-            if (!before.contains(precursor.kind)) offer(precursor_action(snapshot, target, precursor), now);
+            if (!before.contains(precursor.kind))
+                offer(precursor_action(snapshot, target, precursor, recording_of(target.info.name)), now);
     }
     std::erase_if(precursors_, [&](const auto& each) { return !targets.contains(each.first); });
     queue_.forget_others_than(targets);
@@ -131,7 +133,7 @@ void Actions::take_deaths(const std::vector<ReportedDeath>& deaths, std::uint64_
     const std::uint64_t missed = unreported - std::exchange(unreported_, unreported);
     if (!wanted(ActionEvent::death)) return;
     if (missed > 0) fail(ActionEvent::death, ActionOutcome::dropped, "not run, there are too many deaths", missed);
-    for (const ReportedDeath& death : deaths) offer(death_action(death), now);
+    for (const ReportedDeath& death : deaths) offer(death_action(death, recording_of(death.target.name)), now);
     pump();
 }
 

@@ -18,10 +18,14 @@ namespace memscope {
 class Actions {
   public:
     using IsAlive = std::function<bool(ProcessId)>;
+    // The path of the recording of a target; empty: there is none.
+    using RecordingOf = std::function<std::string(const std::string& target)>;
 
     // Forks the helper, if there are commands. To be called before the watcher opens files, blocks signals or gives up
     // privileges, because the helper inherits all of that.
     static Result<Actions> start(const WatchOptions& options, IsAlive is_alive);
+
+    void name_recordings(RecordingOf recording_of) { recording_of_ = std::move(recording_of); }
 
     int fd() const { return socket_.get(); }  // readable when a command has ended; below 0: no helper
     // Runs the command for each precursor that was not there at the last tick that showed its target. `now` is on the
@@ -43,6 +47,9 @@ class Actions {
         : commands_(std::move(commands)), is_alive_(std::move(is_alive)) {}
 
     bool wanted(ActionEvent event) const { return !commands_.of(event).empty(); }
+    std::string recording_of(const std::string& target) const {
+        return recording_of_ ? recording_of_(target) : std::string();
+    }
     void offer(PendingAction action, Seconds now);
     void hand_on(PendingAction& action);
     void settle(const ActionReply& reply);
@@ -51,6 +58,7 @@ class Actions {
 
     ActionCommands commands_;
     IsAlive is_alive_;
+    RecordingOf recording_of_{};
     Fd socket_{};  // when it is closed, the helper ends its commands and itself
     pid_t helper_ = -1;
     ActionQueue queue_{};

@@ -155,6 +155,7 @@ bool DeathReporter::follows_another(const DeathMoment& moment) {
     report.deaths.insert(report.deaths.end(), moment.deaths.begin(), moment.deaths.end());
     keep_within_bounds(report);
     write(*latest);
+    complete_.push_back(std::make_shared<const DeathReport>(report));
     return true;
 }
 
@@ -250,6 +251,7 @@ std::vector<std::vector<std::string>> DeathReporter::tell() {
             write(pending);
         }
         blocks.push_back(death_block(report, pending.file));
+        complete_.push_back(std::make_shared<const DeathReport>(report));
         reported_.push_back({report.target().info, report.deaths, report.deaths_left_out, pending.file});
         if (const auto history = histories_.find(report.target().info.name); history != histories_.end())
             history->second.latest = std::move(pending);

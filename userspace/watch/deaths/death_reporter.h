@@ -3,9 +3,11 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "analysis/deaths/death_moment.h"
@@ -59,6 +61,8 @@ class DeathReporter {
     std::vector<std::vector<std::string>> tell();
     // The deaths in that text, and the path of each report.
     const std::vector<ReportedDeath>& reported() const { return reported_; }
+    // Whole reports that are new or were changed since the last call.
+    std::vector<std::shared_ptr<const DeathReport>> take_reports() { return std::exchange(complete_, {}); }
     // The tick without the deaths in that text. The others are printed as one line each.
     SnapshotPtr others(const SnapshotPtr& snapshot) const;
 
@@ -95,6 +99,7 @@ class DeathReporter {
     TokenBucket rate_limit_;
     std::vector<Pending> pending_{};
     std::vector<ReportedDeath> reported_{};
+    std::vector<std::shared_ptr<const DeathReport>> complete_{};
     std::set<std::string> printed_{};  // targets whose deaths of this tick are in the printed text
     std::vector<std::string> troubles_{};
     bool in_trouble_ = false;  // the last write failed, and the error was printed

@@ -253,8 +253,8 @@ GrowthSpan GrowthHistory::apply(const GrowthRequest& request, const Moment& mome
     if (!began_ || run_ != moment.run) return span;
     Seconds until = moment.now;
     if (request.at_peak) {
-        span.peak = moment.wall;
-        if (peak_ && peak_->held > moment.held) {
+        if (!request.kept_peak) span.peak = moment.wall;
+        if (peak_ && (request.kept_peak || peak_->held > moment.held)) {
             planes = peak_->planes;
             span.peak = peak_->wall;
             until = peak_->at;

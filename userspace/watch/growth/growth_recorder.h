@@ -56,8 +56,9 @@ class GrowthRecorder {
     std::vector<LineGrowth> lines(const std::vector<Process>& processes);
 
     // From any thread. What the processes of the target hold; of processes that have just ended, what they held at
-    // their end. Loads the symbols of native code, which can take long. With Wait::no, for the thread of the ticks,
-    // only the largest sites are named, and only if their symbols are loaded in time: see SiteNames.
+    // their end. Loads the symbols of native code, which can take long. With Wait::some only the largest sites are
+    // named. With Wait::no, for the thread of the ticks only, also only if their symbols are loaded in time: see
+    // SiteNames.
     Growth report(const TargetSnapshot& target, const GrowthRequest& request,
                   NativeReads::Wait wait = NativeReads::Wait::yes);
     Growth report(const TargetSnapshot& target, NativeReads::Wait wait = NativeReads::Wait::yes) {

@@ -15,7 +15,7 @@ namespace memscope {
 // share most of their frames.
 class SiteNames {
   public:
-    // With Wait::no, which is for the thread of the ticks, only so many of the largest sites of a plane get symbols. A
+    // Except with Wait::yes, only so many of the largest sites of a plane get symbols. A
     // death report has 10 of them and the live view a screen. The others keep module and offset.
     static constexpr std::size_t kMostNamed = 256;
 

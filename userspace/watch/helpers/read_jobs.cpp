@@ -325,7 +325,7 @@ std::optional<Result<ModulePlace>> HelperReads::find(pid_t pid, const MappedRang
 
 std::optional<Result<LoadedModule>> HelperReads::load(ModuleWanted wanted, Wait wait) {
     const SymbolsJob job{.wanted = std::move(wanted)};
-    auto loaded = wait == Wait::yes ? std::optional(helpers_->patient.call(job)) : helpers_->slow.ask(job);
+    auto loaded = wait != Wait::no ? std::optional(helpers_->patient.call(job)) : helpers_->slow.ask(job);
     if (loaded && *loaded && !(*loaded)->symbols.table.is_sound())
         return plain_error("the helper sent malformed symbols");
     return loaded;

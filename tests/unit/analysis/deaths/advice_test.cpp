@@ -87,6 +87,18 @@ TEST(Advice, AFlatJobNeedsMoreRoomOrLess) {
     EXPECT_THAT(advice_for(job_called(Verdict::insufficient), ""), ElementsAre(HasSubstr("too briefly")));
 }
 
+TEST(Advice, ARunWithoutADeathGetsAdviceOnlyIfItLeaksOrComesCloseToItsLimit) {
+    const auto advice = [](Verdict verdict, bool was_close) {
+        return advice_for_run(job_called(verdict).target(), test::kDied, "/job/history.py:41 f", true, was_close);
+    };
+    EXPECT_THAT(advice(Verdict::leaking, false),
+                ElementsAre(AllOf(HasSubstr("leaking"), HasSubstr("history.py:41")), HasSubstr("only delays")));
+    EXPECT_THAT(advice(Verdict::stable, false), SizeIs(0));
+    EXPECT_THAT(advice(Verdict::warming_up, false), SizeIs(0));
+    EXPECT_THAT(advice(Verdict::stable, true), ElementsAre(HasSubstr("raise the limit")));
+    EXPECT_THAT(advice(Verdict::stable, true), Each(Not(HasSubstr("history.py"))));
+}
+
 TEST(Advice, TheLimitOfAnAncestorIsAskedAboutTheOthers) {
     DeathReport report = job_called(Verdict::stable);
     report.deaths[0].oom->limit_owner = "kubepods.slice";

@@ -87,6 +87,19 @@ TEST(ActionFacts, OfADeathHaveTheProcessTheCauseAndTheReport) {
     EXPECT_THAT(death_facts({.deaths = death.deaths}).environment, Not(Contains(StartsWith("MEMSCOPE_REPORT"))));
 }
 
+TEST(ActionFacts, NameTheRecordingIfThereIsOne) {
+    const ReportedDeath death{.target = {.name = "train"}, .deaths = {test::oom_kill_of_trainer()}};
+    const std::string path = "/var/lib/memscope/recordings/train.memscope";
+    const Snapshot snapshot = holding(test::nearly_full());
+    for (const ActionFacts& facts :
+         {death_facts(death, path), precursor_facts(snapshot, snapshot.targets[0], kEta, path)}) {
+        EXPECT_THAT(facts.environment, Contains("MEMSCOPE_RECORDING=" + path));
+        EXPECT_EQ(json::parse(facts.json)["recording"], path);
+    }
+    EXPECT_THAT(death_facts(death).environment, Not(Contains(StartsWith("MEMSCOPE_RECORDING"))));
+    EXPECT_EQ(json::parse(death_facts(death).json)["recording"], nullptr);
+}
+
 TEST(ActionFacts, NamesThatProcessesChooseStayOneLineWithoutEscapes) {
     TargetSnapshot target = test::nearly_full();
     target.processes[1].task.comm = "\x1b[2J\n$(id)\xff";

@@ -77,6 +77,15 @@ struct Acting : testing::Test {
 const Precursor kNear{PrecursorKind::near_limit, 1, "97 % of its own limit"};
 const Precursor kEta{PrecursorKind::eta, 1, "memory runs out"};
 
+TEST_F(Acting, NamesTheRecordingOfTheTarget) {
+    options.on_death = shell("echo $MEMSCOPE_RECORDING > path");
+    begin();
+    actions->name_recordings([](const std::string& target) { return "/r/" + target + ".memscope"; });
+    dies();
+    await();
+    EXPECT_EQ(text_of(out("path")), "/r/train.memscope\n");
+}
+
 TEST_F(Acting, RunsOnceForAPrecursorThatComesToStand) {
     options.on_precursor = shell("env > env-$MEMSCOPE_PRECURSOR; cat > facts-$MEMSCOPE_PRECURSOR; echo >> runs");
     begin();

@@ -225,6 +225,27 @@ TEST_F(AReporter, WhoeverFollowsWithinAMomentIsAddedToTheReport) {
     EXPECT_THAT(written(), SizeIs(2));
 }
 
+TEST_F(AReporter, HandsOverEachVersionOfAReportOnce) {
+    tick(test::nearly_full());
+    EXPECT_THAT(reporter.take_reports(), IsEmpty());
+    tick(empty_with({test::oom_kill_of_trainer()}));
+    const auto first = reporter.take_reports();
+    ASSERT_THAT(first, SizeIs(1));
+    EXPECT_THAT(first[0]->deaths, SizeIs(1));
+    EXPECT_TRUE(first[0]->growth);
+    EXPECT_THAT(reporter.take_reports(), IsEmpty());
+    Death worker = test::oom_kill_of_trainer();
+    worker.id = {110, 110000};
+    worker.cause = DeathCause::signal;
+    worker.oom.reset();
+    worker.time += 0.3;
+    tick(empty_with({worker}));
+    const auto second = reporter.take_reports();
+    ASSERT_THAT(second, SizeIs(1));
+    EXPECT_THAT(second[0]->deaths, SizeIs(2));
+    EXPECT_EQ(second[0]->decisive().id.pid, first[0]->decisive().id.pid);
+}
+
 TEST_F(AReporter, SomethingWorseIsAReportOfItsOwn) {
     tick(test::nearly_full());
     Death first = test::oom_kill_of_trainer();

@@ -160,6 +160,11 @@ TEST(GrowthHistory, KeepsWhatWasHeldAtThePeak) {
     SitePlanes highest = grown({{5, kMiB}});
     EXPECT_EQ(history.apply({.at_peak = true}, at(5, 112), highest).peak, 5e6 + 5) << "now is the peak";
     EXPECT_EQ(highest.plane(PlaneKind::mapped).sites[0].site->python[0].line, 5);
+    SitePlanes exited = grown({{6, kMiB}});
+    EXPECT_EQ(history.apply({.at_peak = true, .kept_peak = true}, at(5, 112), exited).peak, 5e6 + 2)
+        << "what is held now does not count";
+    EXPECT_EQ(exited.plane(PlaneKind::mapped).sites[0].site->python[0].line, 3);
+    EXPECT_FALSE(GrowthHistory().apply({.at_peak = true, .kept_peak = true}, at(5, 112), exited).peak);
 }
 
 TEST(GrowthHistory, ANewRunOfTheJobHasNoHistory) {

@@ -44,6 +44,11 @@ TEST_F(Sites, OnTheThreadOfTheTicksOnlyTheLargestGetSymbolsAndNoneIsLost) {
     EXPECT_EQ(plane.sites.back().native.at(0).offset, 0U);
 }
 
+TEST_F(Sites, AThreadThatRecordsWaitsForTheLargestOnly) {
+    (void)SiteNames(symbols, NativeReads::Wait::some).plane(many());
+    EXPECT_EQ(reads->loads, SiteNames::kMostNamed);
+}
+
 TEST_F(Sites, AThreadThatCanWaitNamesAll) {
     (void)SiteNames(symbols, NativeReads::Wait::yes).plane(many());
     EXPECT_EQ(reads->loads, 4 * SiteNames::kMostNamed);

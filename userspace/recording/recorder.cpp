@@ -1,0 +1,448 @@
+#include "recording/recorder.h"
+
+#include <algorithm>
+#include <fmt/format.h>
+#include <pthread.h>
+
+#include "analysis/targets/target_judge.h"
+#include "base/text.h"
+#include "record/record.h"
+
+namespace memscope {
+namespace {
+
+constexpr Seconds kBoundsEvery{30};
+constexpr const char* kSharedName = "small-targets";
+constexpr std::string_view kPeakGrowth = "peak";
+constexpr double kNewPeak = 1.05;  // factor; a smaller maximum is no new peak
+
+// An estimate, to bound the queue.
+Bytes size_of(const Snapshot& snapshot) {
+    std::uint64_t sum = 0;
+    for (const TargetSnapshot& target : snapshot.targets) sum += 4096 + 1024 * target.processes.size();
+    return {sum};
+}
+
+// The lines of a target, without its name.
+std::vector<std::string> lines_of(const std::vector<std::string>& all, const std::string& target) {
+    const std::string prefix = printable(target) + ": ";
+    std::vector<std::string> lines;
+    for (const std::string& line : all)
+        if (line.starts_with(prefix)) lines.push_back(line.substr(prefix.size()));
+    return lines;
+}
+
+bool has(const TargetSnapshot& target, PrecursorKind kind) {
+    return std::ranges::find(target.precursors, kind, &Precursor::kind) != target.precursors.end();
+}
+
+}  // namespace
+
+Recorder::Recorder(RecordingStore store, Settings settings) : store_(std::move(store)), settings_(std::move(settings)) {
+    thread_ = std::thread([this] { work(); });
+    ::pthread_setname_np(thread_.native_handle(), "recorder");
+}
+
+Recorder::~Recorder() { finish(Seconds{0}); }
+
+void Recorder::take(SnapshotPtr snapshot, Seconds now) {
+    const Bytes size = size_of(*snapshot);
+    const std::lock_guard lock(mutex_);
+    if (ending_) return;
+    if (!queue_.empty() && (queue_.size() >= kMostQueued || queued_ + size > kMostQueuedBytes)) {
+        ++dropped_;
+        return;
+    }
+    queued_ += size;
+    queue_.push_back({std::move(snapshot), now, size, std::exchange(notes_, {}), std::exchange(reports_, {})});
+    wake_.notify_one();
+}
+
+void Recorder::note(std::string kind, std::string text) {
+    constexpr std::size_t kMostNotes = 1000;
+    const std::lock_guard lock(mutex_);
+    if (notes_.size() < kMostNotes) notes_.push_back({std::move(kind), std::move(text)});
+}
+
+void Recorder::report(std::shared_ptr<const DeathReport> report) {
+    constexpr std::size_t kMostReports = 20;  // as many as the watcher writes at once
+    const std::lock_guard lock(mutex_);
+    if (reports_.size() < kMostReports) reports_.push_back(std::move(report));
+}
+
+void Recorder::finish(Seconds patience) {
+    {
+        std::unique_lock lock(mutex_);
+        ending_ = true;
+        wake_.notify_one();
+        if (!done_.wait_for(lock, patience, [this] { return ended_ || queue_.empty(); })) {
+            dropped_ += queue_.size();
+            queue_.clear();
+        }
+    }
+    if (thread_.joinable()) thread_.join();
+}
+
+std::uint64_t Recorder::dropped() const {
+    const std::lock_guard lock(mutex_);
+    return dropped_;
+}
+bool Recorder::up() const {
+    const std::lock_guard lock(mutex_);
+    return up_;
+}
+Bytes Recorder::bytes() const {
+    const std::lock_guard lock(mutex_);
+    return bytes_;
+}
+std::vector<Error> Recorder::take_troubles() {
+    const std::lock_guard lock(mutex_);
+    return std::exchange(troubles_, {});
+}
+
+std::string Recorder::file_of(const std::string& target) const {
+    const std::lock_guard lock(mutex_);
+    const auto found = paths_.find(target);
+    return found == paths_.end() ? std::string() : found->second;
+}
+
+// A death may be reported after its target has ended, so the paths of ended targets stay until there are too many.
+void Recorder::note_path(const std::string& target, const fs::path& path) {
+    constexpr std::size_t kMostPaths = 1000;
+    std::error_code failed;
+    const fs::path absolute = fs::absolute(path, failed);
+    const std::lock_guard lock(mutex_);
+    if (paths_.size() >= kMostPaths)
+        std::erase_if(paths_, [this](const auto& each) { return !lanes_.contains(each.first); });
+    paths_[target] = (failed ? path : absolute).string();
+}
+
+void Recorder::work() {
+    for (;;) {
+        Item item;
+        bool timeout = false;
+        {
+            std::unique_lock lock(mutex_);
+            // Commits also if no further tick comes, because ticks can be an hour apart.
+            timeout = !wake_.wait_for(lock, kCommitEvery, [this] { return ending_ || !queue_.empty(); });
+            if (!timeout && queue_.empty()) break;
+            if (!timeout) {
+                item = std::move(queue_.front());
+                queue_.pop_front();
+                queued_ = queued_ - item.size;
+            }
+        }
+        if (timeout) {
+            if (auto done = commit(); !done) fail(done.error(), committed_);
+        } else {
+            try {
+                write(item);
+            } catch (const std::exception& error) {  // out of memory: watching must go on
+                fail(plain_error(error.what()), item.now);
+            }
+        }
+    }
+    close_all();
+    const std::lock_guard lock(mutex_);
+    ended_ = true;
+    done_.notify_all();
+}
+
+void Recorder::write(const Item& item) {
+    if (failed_ && item.now - *failed_ < kRetryAfter) {
+        const std::lock_guard lock(mutex_);
+        ++dropped_;
+        return;
+    }
+    const std::vector<std::string> lines = notices_.write(before_.get(), *item.snapshot);
+    before_ = item.snapshot;
+    ++uncommitted_;
+    Status written = keep_bounds();
+    for (const TargetSnapshot& target : item.snapshot->targets) {
+        if (!written) break;
+        written = write_target(item, target, lines_of(lines, target.info.name));
+    }
+    if (written) written = write_reports(item);
+    std::vector<std::string> gone;
+    for (const auto& [name, lane] : lanes_)
+        if (!find_target(*item.snapshot, name)) gone.push_back(name);
+    for (const std::string& name : gone)
+        if (written) written = end_lane(name, item.now, item.snapshot->time);
+    if (written && item.now - committed_ >= kCommitEvery) {
+        written = commit();
+        committed_ = item.now;
+    }
+    if (!written) fail(written.error(), item.now);
+}
+
+Status Recorder::write_target(const Item& item, const TargetSnapshot& target, const std::vector<std::string>& lines) {
+    auto found = lane_of(item, target);
+    if (!found) return found.error();
+    Lane& lane = **found;
+    if (!lane.file) return Done{};
+    lane.most = std::max(lane.most, judged_memory(target));
+    const bool first = !lane.before;
+    if (first || !lane.shared || item.now - lane.recorded >= kSharedEvery) {
+        if (auto added = lane.file->add_tick(lane.id, item.now, *item.snapshot, target); !added) return added;
+        lane.recorded = item.now;
+    }
+    for (const std::string& line : lines)
+        if (auto added = lane.file->add_event(lane.id, item.now, item.snapshot->time, "notice", line); !added)
+            return added;
+    for (const Note& each : item.notes)
+        if (auto added = lane.file->add_event(lane.id, item.now, item.snapshot->time, each.kind, each.text); !added)
+            return added;
+    if (auto added = write_events(lane, item, target); !added) return added;
+    if (auto added = write_heap(lane, item, target); !added) return added;
+    lane.before = std::shared_ptr<const TargetSnapshot>(item.snapshot, &target);
+    return Done{};
+}
+
+Status Recorder::write_events(Lane& lane, const Item& item, const TargetSnapshot& target) {
+    const double time = item.snapshot->time;
+    const auto add = [&](std::string_view kind, const std::string& text) {
+        return lane.file->add_event(lane.id, item.now, time, kind, text);
+    };
+    const ScopeVerdict* verdict = target.verdict();
+    const ScopeVerdict* earlier = lane.before ? lane.before->verdict() : nullptr;
+    const bool changed = verdict && (!earlier || earlier->judgement.verdict != verdict->judgement.verdict);
+    if (changed)
+        if (auto added = add("verdict", fmt::format("{}: {}", word(verdict->judgement.verdict), verdict->explanation));
+            !added)
+            return added;
+    for (const Precursor& precursor : target.precursors)
+        if (!lane.before || !has(*lane.before, precursor.kind))
+            if (auto added = add("precursor", fmt::format("{}: {}", name_of(precursor.kind), precursor.reason)); !added)
+                return added;
+    if (lane.before)
+        for (const Precursor& precursor : lane.before->precursors)
+            if (!has(target, precursor.kind))
+                if (auto added = add("precursor_over", std::string(name_of(precursor.kind))); !added) return added;
+    for (const Death& death : target.deaths)
+        if (death.news)
+            if (auto added = add("death", fmt::format("{}: {} {}: {}", name_of(death.cause), death.id.pid,
+                                                      printable(death.comm), death.explanation));
+                !added)
+                return added;
+    // The last process has exited: of those that have just exited, growth still knows what they held.
+    if (lane.before && target.processes.empty() && !lane.before->processes.empty())
+        return write_growth(lane, *lane.before, item.now, time, "end");
+    if (changed && lane.before) return write_growth(lane, target, item.now, time, "verdict");
+    if (item.now - lane.growth_at >= kGrowthEvery) return write_growth(lane, target, item.now, time, "minute");
+    return Done{};
+}
+
+Status Recorder::write_growth(Lane& lane, const TargetSnapshot& target, Seconds now, double time,
+                              std::string_view reason) {
+    lane.growth_at = now;
+    if (lane.shared || target.processes.empty()) return Done{};
+    const auto add = [&](const GrowthOf& source, std::string_view why) -> Status {
+        const std::optional<Growth> growth = source ? source(target) : std::nullopt;
+        if (!growth || (why == kPeakGrowth && !growth->span.peak)) return Done{};
+        return lane.file->add_growth(lane.id, now, time, why, why != "minute", encode_record(*growth));
+    };
+    if (auto added = add(settings_.growth, reason); !added) return added;
+    // Not only at the end: a target can be removed with its last process, and then its growth is not known any more.
+    const bool higher = static_cast<double>(lane.most.n) > kNewPeak * static_cast<double>(lane.peak.n);
+    if (!higher && reason != "end") return Done{};
+    lane.peak = lane.most;
+    return add(settings_.peak_growth, kPeakGrowth);
+}
+
+// A census that is new since the previous tick. The shared file has none, as it has no growth.
+Status Recorder::write_heap(Lane& lane, const Item& item, const TargetSnapshot& target) {
+    if (lane.shared || (target.heap.empty() && lane.censuses.empty())) return Done{};
+    std::map<ProcessId, double> censuses;
+    for (const ProcessHeap& heap : target.heap) {
+        const HeapCensus& census = heap.census;
+        censuses[census.process] = census.time;
+        if (const auto known = lane.censuses.find(census.process);
+            known != lane.censuses.end() && known->second == census.time)
+            continue;
+        WholeCensus whole{.role = heap.role, .census = census};
+        if (census.objects) whole.objects = *census.objects;
+        if (auto added = lane.file->add_heap(lane.id, item.now, whole); !added) return added;
+    }
+    lane.censuses = std::move(censuses);
+    return Done{};
+}
+
+// A target can have ended with the death, so that it is not in the snapshot.
+Status Recorder::write_reports(const Item& item) {
+    for (const auto& report : item.reports) {
+        const auto lane = lanes_.find(report->target().info.name);
+        if (lane == lanes_.end() || !lane->second.file) continue;
+        if (auto added = lane->second.file->add_report(lane->second.id, item.now, *report); !added) return added;
+    }
+    return Done{};
+}
+
+Result<Recorder::Lane*> Recorder::lane_of(const Item& item, const TargetSnapshot& target) {
+    const auto found = lanes_.find(target.info.name);
+    if (found != lanes_.end()) {
+        Lane& lane = found->second;
+        const bool grown = lane.most >= kSmall || item.now - lane.began >= kShort;
+        if (!lane.shared || !grown || files_.size() >= kMostFiles) return &lane;
+        auto file = new_file(target.info.name, item.now, item.snapshot->time);
+        if (!file) return file.error();
+        if (auto ended = lane.file->end_target(lane.id); !ended) return ended.error();
+        const auto id = (*file)->add_target(target.info);
+        if (!id) return id.error();
+        lane.file = *file;
+        lane.id = *id;
+        lane.shared = false;
+        note_path(target.info.name, lane.file->path());
+        lane.fresh = true;
+        lane.censuses.clear();
+        return &lane;
+    }
+    Lane lane{.began = item.now, .growth_at = item.now};
+    if (store_.takes_one_target() && !files_.empty()) {
+        // Only one target fits into the file that the user named.
+        if (!std::exchange(told_one_target_, true)) {
+            const std::lock_guard lock(mutex_);
+            troubles_.push_back(
+                plain_error(fmt::format("{} is not recorded: a file takes one target", printable(target.info.name)),
+                            "name a directory with --record"));
+        }
+        return &lanes_.emplace(target.info.name, std::move(lane)).first->second;
+    }
+    ++seen_;
+    lane.shared = seen_ > kSeparateTargets || files_.size() >= kMostFiles - 1;
+    if (!lane.shared) {
+        auto file = new_file(target.info.name, item.now, item.snapshot->time);
+        if (!file) return file.error();
+        lane.file = *file;
+    } else {
+        if (!shared_) {
+            auto file = new_file(kSharedName, item.now, item.snapshot->time);
+            if (!file) return file.error();
+            shared_ = *file;
+        }
+        lane.file = shared_;
+    }
+    const auto id = lane.file->add_target(target.info);
+    if (!id) return id.error();
+    lane.id = *id;
+    note_path(target.info.name, lane.file->path());
+    return &lanes_.emplace(target.info.name, std::move(lane)).first->second;
+}
+
+Result<recording::RecordingFile*> Recorder::new_file(const std::string& target, Seconds now, double time) {
+    auto file = store_.create(target, time);
+    if (!file) return file.error();
+    const fs::path path = file->path;
+    auto meta = settings_.meta;
+    meta["begin"] = fmt::format("{:.3f}", time);
+    auto made = recording::RecordingFile::create(*std::move(file), meta, now);
+    if (!made) {
+        store_.discard(path);
+        return made.error();
+    }
+    files_.push_back(std::make_unique<recording::RecordingFile>(*std::move(made)));
+    return files_.back().get();
+}
+
+Status Recorder::end_lane(const std::string& name, Seconds now, double time) {
+    const auto found = lanes_.find(name);
+    Lane lane = std::move(found->second);
+    lanes_.erase(found);
+    if (!lane.file) return Done{};
+    if (lane.before)
+        if (auto added = write_growth(lane, *lane.before, now, time, "end"); !added) return added;
+    if (auto added = lane.file->add_event(lane.id, now, time, "end", "the target has ended"); !added) return added;
+    if (lane.shared) return lane.file->end_target(lane.id);
+    const auto file = std::ranges::find(files_, lane.file, [](const auto& each) { return each.get(); });
+    auto closed = (*file)->close();
+    files_.erase(file);
+    return closed;
+}
+
+Status Recorder::commit() {
+    for (const auto& file : files_)
+        if (auto done = file->commit(); !done) return done;
+    for (auto& [name, lane] : lanes_) lane.fresh = false;
+    const std::lock_guard lock(mutex_);
+    if (uncommitted_ > 0) {  // otherwise nothing was written that could have failed
+        up_ = true;
+        failed_.reset();
+    }
+    uncommitted_ = 0;
+    return Done{};
+}
+
+void Recorder::close_all() {
+    if (before_ && !failed_)
+        for (auto& [name, lane] : lanes_)
+            if (lane.file && lane.before) (void)write_growth(lane, *lane.before, committed_, before_->time, "end");
+    lanes_.clear();
+    Status all = Done{};
+    for (const auto& file : files_)
+        if (auto closed = file->close(); !closed) all = closed;
+    files_.clear();
+    shared_ = nullptr;
+    if (!all && !failed_) fail(all.error(), committed_);
+}
+
+Status Recorder::keep_bounds() {
+    if (bounded_ != Seconds{} && before_ && committed_ - bounded_ < kBoundsEvery) return Done{};
+    bounded_ = committed_;
+    std::set<std::string> open;
+    for (const auto& file : files_) open.insert(file->path().filename().string());
+    const bool full = store_.disk_nearly_full();
+    const Bytes left = store_.make_room(open, full);
+    {
+        const std::lock_guard lock(mutex_);
+        bytes_ = left;
+    }
+    if (full && store_.disk_nearly_full()) {
+        bounded_ = {};  // check again before the next attempt
+        return system_error(ENOSPC, "write to " + store_.path().string() + ": 95 % of the disk are used",
+                            "free some space, or choose another directory with --record");
+    }
+    // What is left is mostly our own open files: each may use its part.
+    const Bytes each{(store_.most().n - store_.most().n / 10) / std::max<std::size_t>(files_.size(), 1)};
+    for (const auto& file : files_) {
+        const auto used = file->used();
+        if (!used) return used.error();
+        if (*used > each)
+            if (auto shrunk = file->shrink(); !shrunk) return shrunk;
+    }
+    return Done{};
+}
+
+// Their rows in the targets table were rolled back. They begin anew when writing is tried again.
+void Recorder::forget_fresh_lanes() {
+    for (auto lane = lanes_.begin(); lane != lanes_.end();) {
+        if (!lane->second.fresh) {
+            ++lane;
+            continue;
+        }
+        if (lane->second.file && !lane->second.shared) {
+            const auto file = std::ranges::find(files_, lane->second.file, [](const auto& each) { return each.get(); });
+            const fs::path path = (*file)->path();
+            files_.erase(file);
+            store_.discard(path);
+        }
+        lane = lanes_.erase(lane);
+    }
+}
+
+// One line until a write succeeds again. The ticks of the batch are lost.
+void Recorder::fail(const Error& error, Seconds now) {
+    for (const auto& file : files_) file->roll_back();
+    forget_fresh_lanes();
+    for (auto& [name, lane] : lanes_) lane.censuses.clear();  // some may have been rolled back
+    const bool told = failed_.has_value();
+    failed_ = now;
+    const std::lock_guard lock(mutex_);
+    dropped_ += std::exchange(uncommitted_, 0);
+    up_ = false;
+    if (!told) {
+        Error line = error;
+        line.where = "recording: " + line.where;
+        troubles_.push_back(std::move(line));
+    }
+}
+
+}  // namespace memscope

@@ -1,0 +1,78 @@
+#pragma once
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "recording/recording.h"
+
+namespace memscope {
+
+// Plays a recording: which tick is shown, and how that changes. It reads no clock: advance() says how much time passed.
+class Replay {
+  public:
+    static constexpr double kSlowest = 1.0 / 8;
+    static constexpr double kFastest = 4096;
+    // After a jump there are that many past ticks, and up to kAligned more. The live view draws as many.
+    static constexpr std::size_t kPast = 120;
+    // The first past tick has a number that can be divided by this, because a sparkline merges ticks by their number.
+    static constexpr std::size_t kAligned = 60;
+
+    // Begins at the first tick, playing. An error if the recording has no tick of the target.
+    static Result<Replay> open(Recording recording, RecordedTarget target);
+
+    const RecordedTarget& target() const { return target_; }
+    const std::vector<RecordedEvent>& events() const { return events_; }
+    double first_time() const { return ticks_.front().time; }  // of the first tick, seconds since 1970
+    double time() const { return ticks_[index_].time; }        // of the tick, seconds since 1970
+    Seconds position() const { return ticks_[index_].at; }     // of the tick, since the recording began
+    Seconds length() const { return ticks_.back().at; }        // of the recording
+    bool at_end() const { return index_ + 1 == ticks_.size(); }
+    double speed() const { return speed_; }
+    bool paused() const { return paused_; }
+
+    void pause(bool paused);
+    void set_speed(double speed);
+    // Time passes. Pauses at the last tick.
+    void advance(Seconds passed);
+    // Time until the next tick is shown. None: never, because it is paused.
+    std::optional<Seconds> until_next() const;
+    void move_to(Seconds position);
+    void move_by(std::ptrdiff_t ticks);
+    // To an event that is_notable(); stays where it is if there is none.
+    void to_next_event();
+    void to_previous_event();
+
+    // What is new on the screen since the last call. Nothing: no tick. After a jump the ticks before it are past ticks,
+    // and what was shown until then does not belong to them.
+    struct Frame {
+        bool jumped = false;
+        std::vector<SnapshotPtr> ticks{};  // oldest first; the last one is shown
+        std::vector<std::string> notes{};  // lines that memscope printed at that time
+    };
+    Result<Frame> take_frame();
+    // The last growth that was recorded until then.
+    std::optional<Growth> growth();
+
+  private:
+    Replay(Recording recording, RecordedTarget target) : recording_(std::move(recording)), target_(std::move(target)) {}
+    Status read_index();
+    Result<std::vector<SnapshotPtr>> read_ticks(std::size_t first);  // until index_
+    void move_clock(Seconds clock);
+
+    Recording recording_;
+    RecordedTarget target_;
+    std::vector<RecordedMoment> ticks_{};
+    std::vector<RecordedEvent> events_{};
+    Seconds clock_{};        // of the recording, between two ticks
+    std::size_t index_ = 0;  // the last tick before clock_
+    std::optional<std::size_t> shown_{};
+    bool jumped_ = true;
+    double speed_ = 1;
+    bool paused_ = false;
+};
+
+// True for events that change the state of the job: verdicts, precursors, actions, deaths.
+bool is_notable(const RecordedEvent& event);
+
+}  // namespace memscope
