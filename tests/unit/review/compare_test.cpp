@@ -159,6 +159,14 @@ TEST(Compare, LabelsFirstTouches) {
     EXPECT_THAT(comparison_text(lines, {}), HasSubstr("first touch"));
 }
 
+TEST(Compare, AllowsForTheSamplingOfFirstTouches) {
+    const auto touched = [](std::int64_t mib) {
+        return with_peak_line(run_of(100), PlaneKind::resident, "load", 3, mib);
+    };
+    EXPECT_TRUE(compare({touched(40)}, {touched(43)}).sites.empty());
+    EXPECT_EQ(compare({touched(40)}, {touched(48)}).sites.size(), 1U);
+}
+
 TEST(Compare, DoesNotExplainThePeakWithMemoryThatWasNotTouched) {
     RunSummary base = run_of(100);
     base.peak_growth.emplace();
