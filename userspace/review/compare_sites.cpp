@@ -236,6 +236,8 @@ std::string peak_sentence(const Comparison& comparison) {
                     fmt::format("{} holds {} {}", part.line, size_text(part.bytes), part.bytes > 0 ? "more" : "less"));
             return fmt::format("The peak is {}: {}.", all, joined(words));
         }
+        // Owners are known, but do not fit: then first touches do not explain the peak either.
+        if (!named.empty()) return {};
     }
     return {};
 }
