@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Recordings against what can happen to them: 20 kill -9 of the watcher, a full disk, a read-only directory, two
-watchers in one directory, a reader who is another user, a death, all exports, and a comparison of two commands.
+watchers in one directory, a reader who is another user, a death, a heap census, all exports, and a comparison of two commands.
 
 Needs root and promtool; takes two minutes. MEMSCOPE names the binary."""
 import contextlib
@@ -156,6 +156,15 @@ def death(folder, cgroup):
         end(child)
 
 
+def census(folder, cgroup):
+    """The heap census of a leak is in the recording."""
+    leak = 'import time\nkept = []\nwhile True:\n    kept.append(bytearray(1 << 20))\n    time.sleep(0.1)'
+    with process([sys.executable, '-c', leak], cgroup), watcher(cgroup, folder, '--warmup', '3s') as child:
+        found = wait_for(lambda: recordings(folder) and rows(recordings(folder)[0], 'heap') > 0, 40)
+        check('a heap census is recorded', found, recordings(folder))
+        end(child)
+
+
 def exports(folder, cgroup):
     """Of a recording that is being written: a copy of it, a trace, and metrics that Prometheus takes."""
     with watcher(cgroup, folder) as child:
@@ -207,7 +216,7 @@ def gate(folder, cgroup):
 
 def main():
     with Cgroup(f'ms-e2e-record-{os.getpid()}', 200 << 20) as cgroup, process(['sleep', '900'], cgroup):
-        for part in (killed, full_disk, read_only, two_watchers, other_user, death, exports, gate):
+        for part in (killed, full_disk, read_only, two_watchers, other_user, death, census, exports, gate):
             with tempfile.TemporaryDirectory() as folder:
                 part(folder, cgroup)
 

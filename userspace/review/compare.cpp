@@ -274,7 +274,9 @@ std::vector<RuleResult> check_rules(const std::vector<FailRule>& rules, const Co
             continue;
         }
         const double limit = rule.is_share ? rule.limit * std::abs(found->base) : rule.limit;
-        const bool above = found->change() > limit;
+        // A floor that falls more slowly than before is no leak.
+        const bool rises = found->unit != Unit::bytes_per_second || found->head > limit;
+        const bool above = found->change() > limit && rises;
         result.broken = found->beyond_noise && above;
         result.why = why_text(*found, above && !found->beyond_noise);
     }

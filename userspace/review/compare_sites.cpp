@@ -20,7 +20,7 @@ namespace memscope {
 namespace {
 
 constexpr double kLeastBytes = 1 << 20;  // a smaller difference is noise
-constexpr double kAlike = 0.1;           // share by which a line that moved may differ
+constexpr double kAlike = 0.1;           // share by which sampled sizes, or those of a line that moved, may differ
 constexpr double kTolerance = 1.1;       // factor; sites may be sampled
 constexpr double kNamedShare = 0.05;     // of the difference of the peak; a line with less is not named
 constexpr double kExplained = 0.25;      // share of the difference that lines may leave open
@@ -236,6 +236,8 @@ std::string peak_sentence(const Comparison& comparison) {
                     fmt::format("{} holds {} {}", part.line, size_text(part.bytes), part.bytes > 0 ? "more" : "less"));
             return fmt::format("The peak is {}: {}.", all, joined(words));
         }
+        // Owners are known, but do not fit: then first touches do not explain the peak either.
+        if (!named.empty()) return {};
     }
     return {};
 }
@@ -329,7 +331,9 @@ void compare_sites(const std::vector<RunSummary>& base, const std::vector<RunSum
     join_moved(rows);
     std::vector<SiteDifference> sites;
     for (const Row& row : rows) {
-        if (row.gone || std::abs(row.head - row.base) <= std::max(row.spread, kLeastBytes)) continue;
+        // First touches are sampled.
+        const double sampled = row.plane == PlaneKind::resident ? kAlike * std::max(row.base, row.head) : 0;
+        if (row.gone || std::abs(row.head - row.base) <= std::max({row.spread, kLeastBytes, sampled})) continue;
         sites.push_back({row.plane, row.line.role, text_of(row.line), row.base, row.head, row.spread});
     }
     for (const SiteDifference& site : sites)

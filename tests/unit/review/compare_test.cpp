@@ -159,10 +159,20 @@ TEST(Compare, LabelsFirstTouches) {
     EXPECT_THAT(comparison_text(lines, {}), HasSubstr("first touch"));
 }
 
+TEST(Compare, AllowsForTheSamplingOfFirstTouches) {
+    const auto touched = [](std::int64_t mib) {
+        return with_peak_line(run_of(100), PlaneKind::resident, "load", 3, mib);
+    };
+    EXPECT_TRUE(compare({touched(40)}, {touched(43)}).sites.empty());
+    EXPECT_EQ(compare({touched(40)}, {touched(48)}).sites.size(), 1U);
+}
+
 TEST(Compare, DoesNotExplainThePeakWithMemoryThatWasNotTouched) {
     RunSummary base = run_of(100);
     base.peak_growth.emplace();
-    const RunSummary head = with_peak_line(run_of(160), PlaneKind::mapped, "reserve", 9, 4000);
+    RunSummary head = with_peak_line(run_of(160), PlaneKind::mapped, "reserve", 9, 4000);
+    EXPECT_EQ(compare({base}, {head}).sentence, "");
+    head = with_peak_line(head, PlaneKind::resident, "step", 5, 20);
     EXPECT_EQ(compare({base}, {head}).sentence, "");
 }
 
@@ -261,6 +271,10 @@ TEST(Compare, ChecksTheRateOfTheFloor) {
     EXPECT_TRUE(checked("slope>1M/h", compare({run_of(100)}, {grows})).front().broken);
     EXPECT_FALSE(checked("slope>3M/h", compare({run_of(100)}, {grows})).front().broken);
     EXPECT_TRUE(checked("slope>10K/min", compare({run_of(100)}, {grows})).front().broken);
+    RunSummary falls = run_of(100), falls_slower = run_of(100);
+    falls.judgement->floor_slope = -9.0 * kMiB / 3600;
+    falls_slower.judgement->floor_slope = -2.0 * kMiB / 3600;
+    EXPECT_FALSE(checked("slope>1M/h", compare({falls}, {falls_slower})).front().broken) << "it still falls";
     grows.judgement->floor_slope_error = 1.0 * kMiB / 3600;
     const auto uncertain = checked("slope>1M/h", compare({run_of(100)}, {grows})).front();
     EXPECT_FALSE(uncertain.broken) << "a short run has an uncertain slope";

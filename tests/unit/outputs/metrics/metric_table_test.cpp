@@ -62,6 +62,7 @@ void add_cuda_calls(TargetGpu& gpu) {
 TEST(MetricTable, EveryReaderFillsExactlyItsLabels) {
     Snapshot snapshot = test::example(true);
     snapshot.targets[0].death_tally.add({});
+    snapshot.self.recording = RecordingState{.up = true, .bytes = test::gib(1)};
     add_cuda_calls(snapshot.targets[0].gpu.value());
     snapshot.targets[0].heap = {test::heap(101, {Role::trainer, 0}, snapshot.time - 60, test::gib(11), test::gib(20))};
     for (const Metric& metric : metric_table()) {
