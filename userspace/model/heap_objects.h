@@ -94,12 +94,12 @@ struct ObjectCensus {
     std::vector<Holder> holders{};                 // by retained bytes of host and device, largest first
     std::optional<std::string> tensors_refused{};  // PyTorch is there, but its layout was not recognized: why
     double references_explained = 0;               // share of reference counts that found references explain, 0 to 1
-    double sampled = 1;                            // share of the objects whose references were followed; see below
+    // Share of the objects whose references were followed. Below 1 if they did not all fit into the memory of the
+    // helper process: then objects by type are complete, but holders and retained bytes lack the rest.
+    double sampled = 1;
     // Memory that a forked process still shares with its parent. Objects there are counted neither by type nor in
     // retained bytes: they are the parent's. None: it was not forked.
     std::optional<Bytes> inherited{};
-    // `sampled` is below 1 if they did not all fit into the memory of the helper process. Then objects by type are
-    // complete, but holders and retained bytes lack the rest.
     auto fields() {
         return std::tie(refusal, objects, bytes, types, tensors, tensor_totals, arrays, holders, tensors_refused,
                         references_explained, sampled, inherited);

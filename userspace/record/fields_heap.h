@@ -116,10 +116,10 @@ struct Fields<ArrayGroup> {
 template <>
 struct Fields<ObjectCensus> {
     using T = ObjectCensus;
-    static constexpr auto kList =
-        fields(field<1>(&T::refusal), field<2>(&T::objects), field<3>(&T::bytes), field<4>(&T::types),
-               field<5>(&T::tensors), field<6>(&T::tensor_totals), field<7>(&T::arrays), field<8>(&T::holders),
-               field<9>(&T::tensors_refused), field<10>(&T::references_explained), field<11>(&T::sampled));
+    static constexpr auto kList = fields(
+        field<1>(&T::refusal), field<2>(&T::objects), field<3>(&T::bytes), field<4>(&T::types), field<5>(&T::tensors),
+        field<6>(&T::tensor_totals), field<7>(&T::arrays), field<8>(&T::holders), field<9>(&T::tensors_refused),
+        field<10>(&T::references_explained), field<11>(&T::sampled), field<12>(&T::inherited));
 };
 
 template <>
