@@ -12,6 +12,8 @@ using protozero::pbf_writer;
 
 // All packets are of one sequence, as if one thread had written them. 0 is not allowed.
 constexpr std::uint32_t kSequence = 1;
+// A flag of its first packet: nothing of the sequence is missing before it. Some readers drop events otherwise.
+constexpr std::uint32_t kStateCleared = 1;
 
 // Numbers of clocks.
 constexpr std::uint32_t kRealTime = 1;
@@ -31,6 +33,7 @@ void TraceWriter::add_clock(std::int64_t at) {
     pbf_writer packet(trace, trace::packet);
     packet.add_uint64(packet::timestamp, stamp(at));
     packet.add_uint32(packet::sequence, kSequence);
+    packet.add_uint32(packet::sequence_flags, kStateCleared);
     pbf_writer clocks(packet, packet::clock_snapshot);
     for (const std::uint32_t id : {kBootTime, kRealTime}) {
         pbf_writer clock(clocks, clocks::clock);

@@ -14,7 +14,14 @@ namespace trace {
 enum : std::uint32_t { packet = 1 };
 }
 namespace packet {
-enum : std::uint32_t { clock_snapshot = 6, timestamp = 8, sequence = 10, track_event = 11, track_descriptor = 60 };
+enum : std::uint32_t {
+    clock_snapshot = 6,
+    timestamp = 8,
+    sequence = 10,
+    track_event = 11,
+    sequence_flags = 13,
+    track_descriptor = 60
+};
 }
 namespace clocks {
 enum : std::uint32_t { clock = 1 };

@@ -41,6 +41,7 @@ struct TraceRead {
     std::map<std::uint64_t, TrackRead> tracks{};
     std::map<std::uint64_t, std::vector<EventRead>> events{};  // by track
     std::map<std::uint32_t, std::uint64_t> clocks{};
+    bool begun = false;  // the first packet of the sequence was there
 
     explicit TraceRead(const std::string& bytes) {
         for (pbf_reader trace(bytes); trace.next();) {
@@ -75,6 +76,9 @@ struct TraceRead {
                 case 10:
                     sequence = packet.get_uint32() != 0;
                     break;
+                case 13:
+                    begun = packet.get_uint32() == 1;
+                    break;
                 case 11:
                     EXPECT_TRUE(stamped);
                     event = true;
@@ -91,7 +95,7 @@ struct TraceRead {
                     packet.skip();
             }
         }
-        EXPECT_TRUE(sequence) << "Perfetto drops events without a sequence";
+        EXPECT_TRUE(sequence && begun) << "Perfetto drops events without a sequence or before its begin";
         EXPECT_TRUE(!event || at >= kBegin * kSecond);
     }
     void read_clocks(pbf_reader snapshot) {
