@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """The runner must not report a broken machine as good: a sample console passes, and every single defect is found."""
 import os
-import re
 import subprocess
 import tempfile
 import unittest
@@ -99,33 +98,6 @@ class Judging(unittest.TestCase):
         self.good = oom + tail
         self.assertIn("nothing was lost", failures(head + self.good.replace('"ring_full"} 0', '"ring_full"} 3')))
         self.assertEqual([], failures(head + self.good.replace('"ring_full"} 0', '"unnamed_frame"} 3')))
-
-
-    def test_heap_censuses(self):
-        def broken(section, old, new):
-            head, found, tail = self.good.partition(f"::section heap-{section}")
-            self.assertIn(old, found + tail)
-            return failures(head + (found + tail).replace(old, new, 1))
-        checks = {"pieces": "a heap census of many pieces is right", "arenas": "a heap census of many arenas is right",
-                  "tcaches": "a heap census finds the caches of threads", "python": "a heap census of Python is right"}
-        for section, check in checks.items():
-            with self.subTest(section):
-                self.assertEqual(broken(section, "status 0", "status 1"), [check])
-                self.assertEqual(broken(section, '"incomplete": {}', '"incomplete": {"torn": 1}'), [check])
-                self.assertEqual(broken(section, '"incomplete": {}', '"incomplete": {"time_limit": 1}'), [])
-                self.assertEqual(broken(section, f"anon {100 << 10}", f"anon {110 << 10}"), [check])
-                self.assertEqual(broken(section, f"::section heap-{section}", "::section nothing"), [check])
-        for section in ("pieces", "arenas"):
-            self.assertEqual(broken(section, f'"bytes": {50 << 20}', f'"bytes": {45 << 20}'), [checks[section]])
-            self.assertEqual(broken(section, f'"trimmable_bytes": {20 << 20}', f'"trimmable_bytes": {22 << 20}'), [checks[section]])
-            self.assertEqual(broken(section, '"name": "glibc"', '"name": "unknown"'), [checks[section]])
-            self.assertEqual(broken(section, "job {", "nothing {"), [checks[section]])
-        self.assertEqual(broken("arenas", '"arenas": 16', '"arenas": 1'), [checks["arenas"]])
-        self.assertEqual(broken("python", "allocated blocks = 20", "allocated blocks = 30"), [checks["python"]])
-        self.assertEqual(broken("python", '"python": "3.11"', '"python": null'), [checks["python"]])
-        tcaches = self.good.partition("::section heap-tcaches")[2]
-        live = int(re.search(r'"malloc_live", "bytes": (\d+)', tcaches)[1])
-        self.assertEqual(broken("tcaches", f'"bytes": {live}', f'"bytes": {40 << 20}'), [checks["tcaches"]])
 
 
 class WatchCheck(unittest.TestCase):

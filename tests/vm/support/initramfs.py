@@ -33,13 +33,13 @@ def _strip(source, target):
     target.chmod(0o755)
 
 
-def build(folder, arch, busybox, python, program, tests, sysroot, tests_of):
+def build(folder, arch, busybox, program, tests, sysroot, tests_of):
     """Writes folder.cpio and returns its path."""
     shutil.rmtree(folder, ignore_errors=True)
-    for name in ("bin", "proc", "sys", "dev", "run", "tmp", "mnt", "etc", "lib", "var/lib", "usr/bin", "usr/lib"):
+    for name in ("bin", "proc", "sys", "dev", "run", "tmp", "mnt", "etc", "lib", "var/lib"):
         (folder / name).mkdir(parents=True)
     shutil.copy(busybox, folder / "bin/busybox")
-    for script in ("init", "watch-check", "heap-check", "heap.py"):
+    for script in ("init", "watch-check"):
         shutil.copy(HERE / script, folder / script)
     for kind, names in tests_of.items():
         (folder / f"filter.{kind}").write_text(":".join(names))
@@ -49,13 +49,8 @@ def build(folder, arch, busybox, python, program, tests, sysroot, tests_of):
     # The C library of the other architecture comes with the cross compiler.
     folders = [Path(program).parent / "lib", sysroot / "lib" / triplet, sysroot / "usr/lib" / triplet,
                Path("/usr") / triplet / "lib"]
-    folders += [package / place / triplet for package in python for place in ("usr/lib", "lib")]
-    interpreter = next(path for package in python for path in package.glob("usr/bin/python3.11"))
-    modules = next(path for package in python for path in package.glob("usr/lib/python3.11"))
-    shutil.copytree(modules, folder / "usr/lib/python3.11")
     libraries = {}
-    for source, target in ((program, "bin/memscope"), (tests, "bin/kernel_tests"),
-                           (Path(tests).parent / "heap_job", "bin/heap_job"), (interpreter, "usr/bin/python3.11")):
+    for source, target in ((program, "bin/memscope"), (tests, "bin/kernel_tests")):
         _strip(source, folder / target)
         _libraries(source, folders, libraries)
         loader = re.search(r"program interpreter: (\S+)\]", _headers(source)).group(1)

@@ -3,7 +3,7 @@ import itertools
 import json
 import re
 
-from support import expected, heap
+from support import expected
 
 
 def _json(lines):
@@ -209,6 +209,4 @@ def judge(machine, told, stopped, wanted_tests, image_facts):
                ("requests are answered", _answers(told)),
                ("memscope ends with 0", _alike("its status", told.status("end"), 0)),
                ("kernel tests pass", _tests(told, wanted_tests))]
-    if machine.cgroup == 2:  # a census does not depend on the cgroup version
-        checks += heap.checks(told)
     return checks, facts

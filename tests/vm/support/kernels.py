@@ -41,7 +41,7 @@ class Images:
 
     def __init__(self, cache, arch, offline=False):
         self.table = table()
-        suites = [entry["suite"] for entry in (*self.table["kernel"].values(), self.table["busybox"], self.table["python"])]
+        suites = [entry["suite"] for entry in (*self.table["kernel"].values(), self.table["busybox"])]
         self.arch, self.archive = arch, Archive(cache, arch, suites, offline)
 
     def _find(self, entry, *patterns):
@@ -54,10 +54,6 @@ class Images:
     def kernel(self, series):
         return self._find(self.table["kernel"][series], "boot/vmlinuz-*", "usr/lib/modules/*/vmlinuz",
                           "lib/modules/*/vmlinuz")
-
-    def python(self):
-        """The folders with an interpreter (usr/bin/python3.11), its modules and its libraries."""
-        return [self.archive.unpacked(package) for package in self.table["python"]["packages"]]
 
     def busybox(self):
         return self._find(self.table["busybox"], "bin/busybox", "usr/bin/busybox")

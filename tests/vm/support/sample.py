@@ -48,26 +48,6 @@ def _probes(facts):
                      for fact, value in facts.items() if fact.startswith("hook ") and fact.split()[1] not in ("gpu", "torch", "host_tensors"))
 
 
-def _census(anon, python=None, **parts):
-    by = dict.fromkeys(("malloc_live", "malloc_free", "python_live", "python_free", "mapped", "stacks", "other"), 0) | parts
-    by["other"] = anon - sum(by.values())
-    return json.dumps({"processes": [{
-        "python": python, "incomplete": {}, "parts": [{"part": part, "bytes": size} for part, size in by.items()],
-        "allocator": {"name": "glibc", "version": "2.36", "arenas": 16, "trimmable_bytes": 20 << 20}}]}) + \
-        f"\nstatus 0\nanon {anon >> 10}"
-
-
-def _heap():
-    anon, live, free = 100 << 20, 40 << 20, 50 << 20
-    said = [json.dumps({"anon": size, "used": live, "free": free, "mapped": 0}) for size in (anon, anon, anon - (20 << 20))]
-    malloc = "\n".join([_census(anon, malloc_live=live, malloc_free=free), *(f"job {line}" for line in said)])
-    cached = 24 * 150_000
-    tcaches = "\n".join([_census(anon, malloc_live=live - cached, malloc_free=free + cached), *(f"job {line}" for line in said[:2])])
-    python = _census(anon, python="3.11", python_live=20 << 20, python_free=60 << 20) + \
-        f"\n# bytes in allocated blocks = {(20 << 20) - 4096:,}\n# bytes lost to pool headers = 4,096"
-    return {"heap-pieces": malloc, "heap-arenas": malloc, "heap-tcaches": tcaches, "heap-python": python}
-
-
 def console(machine, tests):
     facts = expected.expectations(machine)
     files = "\n".join(fact.removeprefix("file ") for fact, value in facts.items()
@@ -78,7 +58,6 @@ def console(machine, tests):
         "metrics-churned": f"{_deaths(0, 0)}\n{_metrics(25, 21, 0)}", "tick": _tick(), "resident": _resident(),
         "oom": f"status 137\n{_deaths(1, 0)}\n{_metrics(26, 22, 1)}",
         "host-oom": f"status 137\n{_deaths(1, 1)}\n{_metrics(27, 23, 2)}", "end": "status 0", "watched": "status 0",
-        **(_heap() if machine.cgroup == 2 else {}),
         "tests": "\n".join(f"[       OK ] {test} (7 ms)" for test in tests),
         "warnings": "0", "status": "tests 0"}
     return "".join(f"\n::section {name} 1.5\n{text}\n" for name, text in sections.items()) + "\n::exit 0\n"
