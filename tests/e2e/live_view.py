@@ -136,7 +136,7 @@ def narrow(folder, job):
         s.keys('x')
         check('... closes with any key', s.shows('▾ trainer'), s.text())
         s.keys('g', 'g', 'g')
-        check('growth of host tensors', s.shows('growth: host tensors') and s.shows('no process has PyTorch mapped'), s.text())
+        check('growth of host tensors', s.shows('HOST TENSORS') and s.shows('no process has PyTorch mapped'), s.text())
         s.keys('Escape')
         check('... Esc closes it', s.shows('▾ trainer'), s.text())
         s.resize(120, 40)
