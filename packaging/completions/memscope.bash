@@ -26,7 +26,16 @@ _memscope() {
         --config) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
         --memory-max | --interval | --duration | --listen | --http-host | --linger | --on-timeout | --target | --top | --again | --record-max | --from | --to | --speed | --remove | --limit | --warmup) return ;;
         --fail-on) mapfile -t COMPREPLY < <(compgen -W 'insufficient warming_up stable spiky leaking' -- "$word"); return ;;
-        --format) mapfile -t COMPREPLY < <(compgen -W 'text json folded pprof csv openmetrics perfetto recording markdown junit' -- "$word"); return ;;
+        --format)
+            local formats='text json folded pprof'
+            case $command in
+                heap) formats='text json' ;;
+                export) formats='csv json openmetrics perfetto recording' ;;
+                compare) formats='text markdown junit json' ;;
+            esac
+            mapfile -t COMPREPLY < <(compgen -W "$formats" -- "$word")
+            return
+            ;;
     esac
     local words="status growth heap verdict report recordings export replay compare doctor demo $watching"
     case $command in

@@ -24,6 +24,9 @@ def run(*argv, **kw):
     return subprocess.run(argv, capture_output=True, text=True, timeout=60, **kw)
 
 
+COMMANDS = ['status', 'growth', 'heap', 'verdict', 'report', 'recordings', 'export', 'replay', 'compare', 'doctor', 'demo']
+
+
 def help_words():
     """Long options, commands and demos of --help."""
     text = run(MEMSCOPE, '--help').stdout
@@ -59,14 +62,17 @@ def fish(line):
 
 
 def completions(options, commands, demos):
-    watching = options - {'--target', '--since', '--at', '--stacks', '--top', '--format', '--limit', '--again', '--type'}
+    watching = options - {'--target', '--since', '--at', '--stacks', '--top', '--format', '--limit', '--again', '--type',
+                          '--from', '--to', '--speed', '--output', '--remove'}
     check('bash offers commands and options', bash('') == commands | watching, bash('') ^ (commands | watching))
     check('bash: of status', bash('status', '--') == {'--target', '--json', '--help'}, bash('status', '--'))
     check('bash: of growth', bash('growth', '--') == {'--target', '--since', '--at', '--stacks', '--top', '--format', '--help'}, bash('growth', '--'))
     check('bash: of heap', bash('heap', '--') == {'--target', '--pid', '--again', '--type', '--top', '--format', '--help'}, bash('heap', '--'))
     check('bash: formats', bash('growth', '--format', '') == {'text', 'json', 'folded', 'pprof'}, bash('growth', '--format', ''))
     check('bash: of verdict', bash('verdict', '--') == {'--limit', '--warmup', '--json', '--fail-on', '--help'}, bash('verdict', '--'))
-    check('bash: of report', bash('report', '--') == {'--json', '--report-dir', '--help'}, bash('report', '--'))
+    check('bash: formats of export', bash('export', '--format', '') == {'csv', 'json', 'openmetrics', 'perfetto', 'recording'}, bash('export', '--format', ''))
+    check('bash: of report', bash('report', '--') == {'--json', '--report-dir', '--target', '--record', '--help'}, bash('report', '--'))
+    check('bash: of replay', bash('replay', '--') == {'--from', '--speed', '--target', '--record', '--help'}, bash('replay', '--'))
     check('bash: verdicts', 'leaking' in bash('verdict', '--fail-on', ''), bash('verdict', '--fail-on', ''))
     check('bash: demos', bash('demo', '') == demos | {'--help'}, bash('demo', ''))
     check('bash: nothing of ours behind --', bash('--', 'python', '--') == set(), bash('--', 'python', '--'))
@@ -82,7 +88,7 @@ def completions(options, commands, demos):
     zsh = (FILES / 'completions' / '_memscope').read_text()
     check('zsh can read its file', run('zsh', '-n', str(FILES / 'completions' / '_memscope')).returncode == 0)
     check('zsh offers the same', set(re.findall(r'--[a-z][a-z-]+(?=\[)', zsh)) == options, set(re.findall(r'--[a-z][a-z-]+(?=\[)', zsh)) ^ options)
-    check('zsh: commands and demos', f'({" ".join(["status", "growth", "heap", "verdict", "report", "doctor", "demo"])})' in zsh and all(d in zsh for d in demos) and commands == {'status', 'growth', 'heap', 'verdict', 'report', 'doctor', 'demo'}, commands)
+    check('zsh: commands and demos', f'({" ".join(COMMANDS)})' in zsh and all(d in zsh for d in demos) and commands == set(COMMANDS), commands)
 
 
 def config():
