@@ -43,6 +43,7 @@ std::string output_of(const std::vector<const char*>& words) {
         ::dup2(null, STDERR_FILENO);
         ::dup2(to.get(), STDOUT_FILENO);
         std::vector<char*> argv;
+        argv.reserve(words.size() + 1);
         for (const char* word : words) argv.push_back(const_cast<char*>(word));
         argv.push_back(nullptr);
         ::execvp(argv.front(), argv.data());
@@ -103,7 +104,7 @@ trainer.run()
 
 std::optional<std::string> find_demo_python() {
     for (const char* program : {"python3", "/usr/bin/python3"}) {
-        const std::string path(trimmed(output_of({program, "-I", "-S", "-c", kProbe})));
+        std::string path(trimmed(output_of({program, "-I", "-S", "-c", kProbe})));
         if (path.starts_with('/') && ::access(path.c_str(), X_OK) == 0) return path;
     }
     return std::nullopt;
