@@ -129,8 +129,7 @@ def blocks(page, language):
 
 def metrics_for_bencher(folder, head):
     """The lines of docs/ci.md, as they are."""
-    if not shutil.which('jq'):
-        print('skip  the lines of jq: it is not installed', flush=True)
+    if not check('jq is there: ./dev deps', shutil.which('jq')):
         return
     shutil.copy(head, folder / 'head.memscope')
     environment = dict(os.environ, PATH=f'{folder}:{os.environ["PATH"]}')
