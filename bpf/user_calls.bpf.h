@@ -16,28 +16,28 @@ struct pt_regs {
 	unsigned long sp;
 } __attribute__((preserve_access_index));
 
-#define call_argument_1(regs) ((regs)->di)
-#define call_argument_2(regs) ((regs)->si)
-#define call_argument_3(regs) ((regs)->dx)
-#define call_argument_4(regs) ((regs)->cx)
-#define call_argument_5(regs) ((regs)->r8)
-#define call_result(regs)     ((__u32)(regs)->ax)
+#define call_argument_1(frame) ((frame)->di)
+#define call_argument_2(frame) ((frame)->si)
+#define call_argument_3(frame) ((frame)->dx)
+#define call_argument_4(frame) ((frame)->cx)
+#define call_argument_5(frame) ((frame)->r8)
+#define call_result(frame)     ((__u32)(frame)->ax)
 #elif defined(__TARGET_ARCH_arm64)
 struct pt_regs {
 	__u64 regs[31];
 	__u64 sp;
 } __attribute__((preserve_access_index));
 
-#define call_argument_1(regs) ((regs)->regs[0])
-#define call_argument_2(regs) ((regs)->regs[1])
-#define call_argument_3(regs) ((regs)->regs[2])
-#define call_argument_4(regs) ((regs)->regs[3])
-#define call_argument_5(regs) ((regs)->regs[4])
-#define call_result(regs)     ((__u32)(regs)->regs[0])
+#define call_argument_1(frame) ((frame)->regs[0])
+#define call_argument_2(frame) ((frame)->regs[1])
+#define call_argument_3(frame) ((frame)->regs[2])
+#define call_argument_4(frame) ((frame)->regs[3])
+#define call_argument_5(frame) ((frame)->regs[4])
+#define call_result(frame)     ((__u32)(frame)->regs[0])
 #else
 #error "memscope knows x86 and arm64"
 #endif
 
-#define stack_pointer(regs) ((__u64)(regs)->sp)
+#define stack_pointer(frame) ((__u64)(frame)->sp)
 
 #endif
