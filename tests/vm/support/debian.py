@@ -17,7 +17,7 @@ class FetchError(Exception):
     """One line: what could not be fetched."""
 
 
-def _mirrors():
+def mirrors():
     """(archive, security archive) that this host uses, else the public ones."""
     site = os.environ.get("MEMSCOPE_DEBIAN_MIRROR")  # scheme and host, with debian/ and debian-security/ below
     if site:
@@ -41,7 +41,7 @@ class Archive:
         for folder in ("lists/partial", "cache/archives/partial", "etc", "none"):
             (self.root / folder).mkdir(parents=True, exist_ok=True)
         (self.root / "status").touch()
-        archive, security = _mirrors()
+        archive, security = mirrors()
         (self.root / "etc/sources.list").write_text("".join(
             f"deb [arch={arch} signed-by={KEYRING}] {security if suite.endswith('-security') else archive} {suite} main\n"
             for suite in sorted(set(suites))))

@@ -94,18 +94,34 @@ std::uint64_t ObjectReader::text_size(Address object, std::uint64_t size) {
     return layout_.text_compact + (length + 1) * width + (utf8 != 0 && utf8_bytes < kMostBytes ? utf8_bytes + 1 : 0);
 }
 
-// struct ImagingMemoryInstance, the same in Pillow 5 to 11. Of another version the sizes do not agree, and 0 is said.
+namespace {
+
+// Offsets in struct ImagingMemoryInstance of Pillow.
+struct ImageLayout {
+    std::uint64_t width, height, pixel_bytes, line_bytes;
+};
+constexpr ImageLayout kImageLayouts[] = {
+    {20, 24, 80, 84},  // Pillow 5 to 11: the mode is text
+    {16, 20, 72, 76},  // Pillow 13: the mode is a number
+};
+
+}  // namespace
+
+// 0 if the sizes of the image do not agree with each other in any known layout.
 std::uint64_t ObjectReader::pixel_bytes(Address object) {
-    constexpr std::uint64_t kImage = 16, kWidth = 20, kHeight = 24, kPixelBytes = 80, kLineBytes = 84, kPadding = 8;
+    constexpr std::uint64_t kImage = 16, kPadding = 8;
     constexpr std::uint32_t kMost = 1U << 28U;
     const Address image = memory_.word(object + kImage);
     if (image < ObjectData::kLowest) return 0;
     const auto number = [&](std::uint64_t offset) { return memory_.get<std::uint32_t>(image + offset); };
-    const std::uint64_t width = number(kWidth), height = number(kHeight), pixel = number(kPixelBytes),
-                        line = number(kLineBytes);
-    if (width > kMost || height > kMost || (pixel != 1 && pixel != 2 && pixel != 4)) return 0;
-    const bool is_sound = line >= width * pixel && line < width * pixel + kPadding;
-    return is_sound && line * height < kMostBytes ? line * height : 0;
+    for (const ImageLayout& layout : kImageLayouts) {
+        const std::uint64_t width = number(layout.width), height = number(layout.height),
+                            pixel = number(layout.pixel_bytes), line = number(layout.line_bytes);
+        if (width > kMost || height > kMost || (pixel != 1 && pixel != 2 && pixel != 4)) continue;
+        const bool is_sound = line >= width * pixel && line < width * pixel + kPadding;
+        if (is_sound && line * height < kMostBytes) return line * height;
+    }
+    return 0;
 }
 
 std::uint64_t ObjectReader::size_of(Address object, const PythonType& type) {
