@@ -1,0 +1,366 @@
+// Joins the data, the timeline and the views.
+import { Latest } from "../data/latest.ts";
+import type { Source } from "../data/source.ts";
+import type { Curves, Forecast, Growth, Live, Run, RunEvent, Summary, Tick } from "../data/types.ts";
+import { append, copyOf } from "../model/columns.ts";
+import { Timeline } from "../model/timeline.ts";
+import { clock } from "../text/times.ts";
+import { Bar } from "./bar.ts";
+import { h, setText } from "./dom.ts";
+import { EventView } from "./events.ts";
+import { GpuView } from "./gpus.ts";
+import { GrowthView } from "./growth.ts";
+import { HeapView } from "./heap.ts";
+import { HeldView } from "./held.ts";
+import { Help } from "./help.ts";
+import { ProcessView } from "./processes.ts";
+import { StackView } from "./stacks.ts";
+import { toggleTheme } from "./theme.ts";
+import { VerdictView } from "./verdict.ts";
+
+// Bounds of what a page keeps that stays open for days.
+const mostEvents = 2000;
+const mostAppended = 300;
+const sparkTicks = 24;
+const secondsBetweenGrowth = 15;
+
+export class App {
+    private readonly timeline: Timeline;
+    private readonly verdict = new VerdictView();
+    private readonly held: HeldView;
+    private readonly kinds: StackView;
+    private readonly roles: StackView;
+    private readonly processes = new ProcessView();
+    private readonly events: EventView;
+    private readonly growth: GrowthView;
+    private readonly heap: HeapView;
+    private readonly gpus: GpuView;
+    private readonly help = new Help();
+    private readonly bar: Bar;
+    private readonly trouble = h("p", { class: "trouble-line", role: "status" });
+
+    private summary: Summary;
+    private forecast: Forecast | null;
+    private list: RunEvent[];
+    private ended: boolean;
+    private curves: Curves | null = null;
+    private appended = 0;
+    private tick: Tick | null = null;
+    private latestTick: Tick | null = null;
+    private latestGrowth: Growth | null = null;
+    private growthAsked = 0;
+    private heapTime = 0;
+
+    private readonly askCurves: Latest<Curves>;
+    private readonly askTick: Latest<Tick | null>;
+
+    constructor(
+        private readonly source: Source,
+        private readonly run: Run,
+    ) {
+        this.summary = run.summary;
+        this.forecast = run.forecast ?? null;
+        this.list = run.events.slice(-mostEvents);
+        this.ended = run.mode !== "live";
+        const newest = run.ended ?? run.began + Math.max(1, run.ticks - 1) * run.interval;
+        this.timeline = new Timeline(run.began, newest, Math.max(5 * run.interval, 2));
+        this.lookAhead();
+        const { timeline } = this;
+        this.held = new HeldView(timeline);
+        this.kinds = new StackView(timeline, {
+            id: "kinds",
+            title: "What kind of memory?",
+            group: "kind",
+            note: "Parts of what is used. Page cache (file) can be reclaimed.",
+            absent: "No kinds were recorded in this span.",
+            rest: "other kinds",
+        });
+        this.roles = new StackView(timeline, {
+            id: "roles",
+            title: "Which role?",
+            group: "role",
+            note: "Each page once: pages that processes share are divided between them where that is known.",
+            absent: "No process was seen in this span.",
+            rest: "other roles",
+            label: (series) => series.label.replace(/_/g, " "),
+        });
+        this.events = new EventView(timeline);
+        this.growth = new GrowthView(source, run, timeline, (growth) => this.gotGrowth(growth));
+        this.heap = new HeapView(source, run, timeline);
+        this.gpus = new GpuView(timeline);
+        this.bar = new Bar(run, timeline, {
+            theme: () => toggleTheme(),
+            help: () => this.help.toggle(),
+            limit: () => this.held.toggleLimit(),
+            zero: () => this.held.toggleZero(),
+        });
+        this.askCurves = new Latest(
+            (signal) => this.fetchCurves(signal),
+            (curves) => this.gotCurves(curves),
+            (error) => this.failed(error),
+            120,
+        );
+        this.askTick = new Latest(
+            (signal) => source.tick(timeline.moment, signal),
+            (tick) => this.gotTick(tick),
+            (error) => this.failed(error),
+            80,
+        );
+    }
+
+    start(body: HTMLElement): void {
+        document.title = `${this.run.target.slice(0, 80)} \u2013 memscope`;
+        body.replaceChildren(
+            h("a", { class: "skip", href: "#held" }, "Skip to the curve"),
+            this.bar.element,
+            h(
+                "main",
+                {},
+                this.trouble,
+                this.verdict.element,
+                this.held.element,
+                h("div", { class: "pair" }, this.kinds.element, this.roles.element),
+                h("div", { class: "pair pair-uneven" }, this.processes.element, this.events.element),
+                this.growth.element,
+                this.heap.element,
+                this.gpus.element,
+            ),
+            this.help.element,
+            this.footer(),
+        );
+        this.events.update(this.list);
+        this.drawVerdict();
+        this.timeline.listen((change) => {
+            if (change === "view") this.viewChanged();
+            if (change === "moment") {
+                this.askTick.soon();
+                this.growth.ask();
+                this.heap.ask();
+            }
+        });
+        this.askCurves.now();
+        this.askTick.now();
+        this.growth.ask();
+        this.heap.ask();
+        void this.fillSparklines();
+        document.addEventListener("keydown", (event) => this.key(event));
+        if (this.run.mode === "live") void this.follow();
+    }
+
+    private footer(): HTMLElement {
+        const { run } = this;
+        return h(
+            "footer",
+            {},
+            `memscope ${run.version}`,
+            run.history ? `. ${run.history}` : "",
+            this.source.asks ? h("a", { href: "/licences.txt" }, "Licences") : null,
+            h("span", { class: "keys-hint" }, "Press ? for the keys."),
+        );
+    }
+
+    // --- curves ---
+
+    private fetchCurves(signal: AbortSignal): Promise<Curves> {
+        const { span, view } = this.timeline;
+        const width = Math.min(2000, Math.max(200, Math.round(this.held.element.clientWidth)));
+        const whole = view.kind === "whole" && !this.timeline.paused;
+        return this.source.curves(whole ? null : span.from, whole ? null : Math.min(span.to, this.timeline.last), width, signal);
+    }
+
+    private gotCurves(curves: Curves): void {
+        this.curves = copyOf(curves);
+        this.appended = 0;
+        this.works();
+        this.drawCurves();
+        // Older ticks are still being read: ask again, as long as the page is looked at.
+        if (!curves.complete) setTimeout(() => this.askCurves.soon(), 900);
+    }
+
+    private drawCurves(): void {
+        const { curves } = this;
+        if (!curves) return;
+        this.held.update(curves, {
+            phases: this.run.phases,
+            events: this.list,
+            forecast: this.forecast,
+            limitOwner: this.summary.limit_owner ?? "",
+        });
+        this.kinds.update(curves);
+        this.roles.update(curves);
+        this.gpus.update(curves, this.tick);
+    }
+
+    private viewChanged(): void {
+        // What is there is drawn at once; the finer bins follow. A tail that only moves needs no request for each tick.
+        if (this.appending && this.appended < mostAppended) return;
+        this.askCurves.soon();
+    }
+    private appending = false;
+
+    // --- the moment ---
+
+    private gotTick(tick: Tick | null): void {
+        this.tick = tick;
+        if (this.timeline.moment === null) this.latestTick = tick;
+        this.works();
+        this.processes.update(tick);
+        if (this.curves) this.gpus.update(this.curves, tick);
+        this.drawVerdict();
+        const newest = Math.max(0, ...(tick?.heap ?? []).map((each) => (typeof each.objects === "object" ? (each.objects?.time ?? 0) : 0)));
+        if (newest > this.heapTime && this.timeline.moment === null && this.heapTime > 0) this.heap.ask();
+        this.heapTime = Math.max(this.heapTime, newest);
+    }
+
+    private gotGrowth(growth: Growth | null): void {
+        if (this.timeline.moment === null || !this.latestGrowth) this.latestGrowth = growth;
+        this.drawVerdict();
+    }
+
+    private drawVerdict(): void {
+        this.verdict.update({
+            run: this.run,
+            summary: this.summary,
+            forecast: this.forecast,
+            ended: this.ended,
+            tick: this.latestTick ?? this.tick,
+            growth: this.latestGrowth,
+        });
+    }
+
+    /** A few ticks of the whole run, so that each process has a curve. */
+    private async fillSparklines(): Promise<void> {
+        const { began } = this.timeline;
+        const { last } = this.timeline;
+        for (let i = 0; i < sparkTicks; ++i) {
+            try {
+                const tick = await this.source.tick(began + ((last - began) * i) / (sparkTicks - 1), new AbortController().signal);
+                if (tick) this.processes.history.add(tick);
+            } catch {
+                return;  // the curves stay shorter
+            }
+        }
+        this.processes.update(this.tick);
+    }
+
+    // --- live ---
+
+    private lookAhead(): void {
+        const forecast = this.forecast;
+        this.timeline.ahead = forecast && !this.ended ? (forecast.latest_seconds ?? forecast.eta_seconds) * 1.08 : 0;
+    }
+
+    private async follow(): Promise<void> {
+        const wait = Math.max(250, this.run.interval * 1000);
+        let after = this.timeline.last;
+        let silence = 0;
+        while (!this.ended) {
+            await new Promise((done) => setTimeout(done, document.hidden ? Math.max(wait, 5000) : wait));
+            try {
+                const live = await this.source.live(after, AbortSignal.timeout ? AbortSignal.timeout(20000) : new AbortController().signal);
+                after = Math.max(after, ...live.ticks.map((tick) => tick.time));
+                silence = 0;
+                this.works();
+                this.gotLive(live);
+            } catch (error) {
+                silence = silence || Date.now() / 1000;
+                this.failed(error, silence);
+                await new Promise((done) => setTimeout(done, 2000));
+            }
+        }
+    }
+
+    private gotLive(live: Live): void {
+        this.summary = live.summary;
+        this.forecast = live.forecast ?? null;
+        this.ended = live.ended;
+        if (live.phases) this.run.phases = live.phases;
+        for (const [own, list] of [
+            [this.run.growth_times, live.growth_times],
+            [this.run.heap_times, live.heap_times],
+        ] as const)
+            if (list) own.splice(0, own.length, ...list.slice(-mostEvents));
+        if (live.ended) this.run.ended = Math.max(this.timeline.last, ...live.ticks.map((tick) => tick.time));
+        this.lookAhead();
+        if (live.events.length > 0) {
+            const last = this.list[this.list.length - 1]?.time ?? 0;
+            const seen = new Set(this.list.filter((event) => event.time >= last - 5).map((event) => `${event.time} ${event.text}`));
+            this.list = [...this.list, ...live.events.filter((event) => !seen.has(`${event.time} ${event.text}`))].slice(-mostEvents);
+            this.events.update(this.list);
+        }
+        this.bar.update(this.ended);
+        const newest = live.ticks[live.ticks.length - 1];
+        if (newest) {
+            if (this.curves && !this.timeline.paused)
+                for (const tick of live.ticks) {
+                    append(this.curves, tick);
+                    ++this.appended;
+                }
+            this.appending = true;
+            this.timeline.advance(newest.time);
+            this.appending = false;
+            if (!this.timeline.paused) this.drawCurves();
+        }
+        if (this.timeline.moment === null && !document.hidden) {
+            this.askTick.now();
+            const now = Date.now() / 1000;
+            if (now - this.growthAsked > secondsBetweenGrowth) {
+                this.growthAsked = now;
+                this.growth.ask();
+                if (this.heapTime === 0) this.heap.ask();
+            }
+        }
+        this.drawVerdict();
+    }
+
+    // --- trouble ---
+
+    private works(): void {
+        setText(this.trouble, "");
+    }
+    private failed(error: unknown, since?: number): void {
+        if (error instanceof DOMException && error.name === "AbortError") return;
+        const said = error instanceof TypeError || (error instanceof DOMException && error.name === "TimeoutError") ? "memscope web does not answer." : error instanceof Error ? error.message : "memscope web does not answer.";
+        setText(this.trouble, `${said} ${since ? `Since ${clock(since)} the page shows` : "The page shows"} the last data that it got.`);
+    }
+
+    // --- keys ---
+
+    private key(event: KeyboardEvent): void {
+        if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey) return;
+        const { target } = event;
+        if (target instanceof HTMLInputElement || target instanceof HTMLSelectElement || target instanceof HTMLTextAreaElement) return;
+        const { timeline } = this;
+        const { from, to } = timeline.span;
+        const around = timeline.hover ?? timeline.moment ?? timeline.last;
+        const inView = around >= from && around <= to ? around : (from + to) / 2;
+        const jump = (direction: 1 | -1) => {
+            const found = this.events.next(timeline.moment ?? (direction > 0 ? from : Infinity), direction);
+            if (!found) return;
+            timeline.seek(found.time);
+            timeline.point(found.time);
+        };
+        const keys: Record<string, () => void> = {
+            "?": () => this.help.toggle(),
+            "+": () => timeline.zoom(inView, 0.5),
+            "=": () => timeline.zoom(inView, 0.5),
+            "-": () => timeline.zoom(inView, 2),
+            "0": () => timeline.whole(),
+            n: () => jump(1),
+            p: () => jump(-1),
+            t: () => toggleTheme(),
+            l: () => this.held.toggleLimit(),
+            z: () => this.held.toggleZero(),
+            g: () => this.growth.toggleFlame(),
+            " ": () => this.run.mode === "live" && timeline.pause(!timeline.paused),
+            Escape: () => (this.help.isOpen ? this.help.toggle() : timeline.pin(null)),
+        };
+        let action = keys[event.key];
+        if (event.shiftKey && event.key === "ArrowLeft") action = () => timeline.pan((from - to) / 4);
+        if (event.shiftKey && event.key === "ArrowRight") action = () => timeline.pan((to - from) / 4);
+        // A space or Enter on a button presses it.
+        if (!action || (event.key === " " && target instanceof HTMLElement && target.closest("button, summary, a"))) return;
+        event.preventDefault();
+        action();
+    }
+}
