@@ -40,4 +40,11 @@ export class ProcessHistory {
     of(process: Process): readonly Point[] {
         return this.points.get(keyOf(process)) ?? [];
     }
+    /** Of several processes together, at each time at which one of them was seen. */
+    sum(processes: readonly Process[]): readonly Point[] {
+        if (processes.length === 1) return this.of(processes[0] as Process);
+        const sums = new Map<number, number>();
+        for (const process of processes) for (const { time, bytes } of this.of(process)) sums.set(time, (sums.get(time) ?? 0) + bytes);
+        return [...sums].map(([time, bytes]) => ({ time, bytes })).sort((a, b) => a.time - b.time);
+    }
 }

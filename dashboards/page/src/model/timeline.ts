@@ -65,9 +65,9 @@ export class Timeline {
                 return { from: this.shown.from, to: this.shown.to };
         }
     }
-    /** At most a third of the plot is future. */
+    /** Most of the plot is what has happened. */
     private room(past: number): number {
-        return Math.min(this.ahead, past / 2);
+        return Math.min(this.ahead, past * 0.7);
     }
 
     advance(newest: number): void {

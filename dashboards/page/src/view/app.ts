@@ -247,7 +247,7 @@ export class App {
 
     private lookAhead(): void {
         const forecast = this.forecast;
-        this.timeline.ahead = forecast && !this.ended ? (forecast.latest_seconds ?? forecast.eta_seconds) * 1.08 : 0;
+        this.timeline.ahead = forecast ? (forecast.latest_seconds ?? forecast.eta_seconds) * 1.08 : 0;
     }
 
     private async follow(): Promise<void> {

@@ -106,15 +106,17 @@ class OneGpu {
 export class GpuView {
     readonly element: HTMLElement;
     private readonly body = h("div", { class: "gpus" });
+    private readonly note = h("p", { class: "note" }, "Reserved: what the job has from the driver. In tensors: the part of it that PyTorch's tensors use. The rest is cached or fragmented.");
     private gpus: OneGpu[] = [];
 
     constructor(private readonly timeline: Timeline) {
         this.element = section("gpus", "Who holds the GPUs?");
-        this.element.append(h("p", { class: "note" }, "Reserved: what the job has from the driver. In tensors: the part of it that PyTorch's tensors use. The rest is cached or fragmented."), this.body);
+        this.element.append(this.note, this.body);
     }
 
     update(curves: Curves, tick: Tick | null): void {
         const indices = [...new Set(groupOf(curves, "gpu").map((each) => each.id.split(":")[1] ?? ""))].filter(Boolean).slice(0, mostGpus);
+        this.note.hidden = indices.length === 0;
         if (indices.length === 0) {
             this.gpus = [];
             return replace(this.body, h("p", { class: "absent" }, curves.complete ? "No GPU was seen on this machine." : "memscope is still reading older ticks."));

@@ -191,9 +191,9 @@ export class GrowthView {
 
     private columns<Row extends OwnLine>(): Column<Row>[] {
         return [
+            { title: "Line, and what called it", head: true, className: "line-cell", cell: (row) => this.lineCell(row) },
             { title: "Role", className: "role", cell: (row) => roleText(row.role, row.rank) },
             { title: "Processes", numeric: true, className: "wide", cell: (row) => count(row.pids.length) },
-            { title: "Line, and what called it", head: true, className: "line-cell", cell: (row) => this.lineCell(row) },
         ];
     }
 

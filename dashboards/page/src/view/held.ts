@@ -161,9 +161,9 @@ export class HeldView {
             ctx.font = `${11 * ratio}px system-ui, sans-serif`;
             if (ctx.measureText(words).width + 12 * ratio > right - left) continue;
             ctx.fillStyle = colour("--muted");
-            ctx.textBaseline = "top";
+            ctx.textBaseline = "bottom";
             ctx.textAlign = "left";
-            ctx.fillText(words, left + 6 * ratio, bbox.top + 5 * ratio);
+            ctx.fillText(words, left + 6 * ratio, bbox.top + bbox.height - 4 * ratio);
         }
     }
 

@@ -85,7 +85,7 @@ export class Plot {
             {
                 width,
                 height: options.height,
-                padding: [12, 14, 0, 0],
+                padding: [12, 22, 0, 0],
                 legend: { show: false },
                 scales: {
                     x: { time: true, range: () => [timeline.span.from, timeline.span.to] },
@@ -260,6 +260,7 @@ function clipped(u: uPlot, draw: () => void): void {
     u.ctx.beginPath();
     u.ctx.rect(left, top - 12 * devicePixelRatio, width, height + 12 * devicePixelRatio);
     u.ctx.clip();
+    u.ctx.setLineDash([]);
     draw();
     u.ctx.restore();
 }

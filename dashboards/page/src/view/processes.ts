@@ -54,14 +54,14 @@ export class ProcessView {
         const inherits = rows.some((row) => (sumOf(row.processes, inheritedOf) ?? 0) > 0);
         const columns = [
             { title: "Process", head: true, className: "process", cell: (row: Row) => this.processCell(row) },
-            { title: "pid", numeric: true, cell: (row: Row) => (row.kind === "group" ? `\u00d7${count(row.processes.length)}` : String(row.first.pid)) },
-            { title: "Role", cell: (row: Row) => roleText(row.first.role, row.first.rank) },
             { title: "Own", numeric: true, cell: (row: Row) => ownCell(row, most) },
-            ...(inherits ? [{ title: "Inherited", numeric: true, cell: (row: Row) => h("span", { class: "inherited" }, bytes(row, inheritedOf)) }] : []),
-            { title: "File", numeric: true, className: "wide", cell: (row: Row) => bytes(row, (process) => process.rss_file_bytes ?? null) },
-            { title: "Shared memory", numeric: true, className: "wide", cell: (row: Row) => bytes(row, (process) => process.rss_shmem_bytes ?? null) },
+            { title: "Own, over time", className: "trend", cell: (row: Row) => this.sparkline(row) },
             ...(gpu.size > 0 ? [{ title: "GPU", numeric: true, cell: (row: Row) => bytes(row, (process) => gpu.get(process.pid) ?? null) }] : []),
-            { title: "Own memory over time", className: "trend", cell: (row: Row) => this.sparkline(row) },
+            { title: "Role", cell: (row: Row) => roleText(row.first.role, row.first.rank) },
+            ...(inherits ? [{ title: "Inherited", numeric: true, cell: (row: Row) => h("span", { class: "inherited" }, bytes(row, inheritedOf)) }] : []),
+            { title: "pid", numeric: true, cell: (row: Row) => (row.kind === "group" ? `\u00d7${count(row.processes.length)}` : String(row.first.pid)) },
+            { title: "Files", numeric: true, className: "wider", cell: (row: Row) => bytes(row, (process) => process.rss_file_bytes ?? null) },
+            { title: "Shared", numeric: true, className: "wider", cell: (row: Row) => bytes(row, (process) => process.rss_shmem_bytes ?? null) },
         ];
         replace(
             this.body,
@@ -87,7 +87,7 @@ export class ProcessView {
         if (row.kind === "group") cell.append(`${roleText(row.first.role, row.first.rank)} \u00d7${count(row.processes.length)}`);
         else {
             const { command, comm } = row.first;
-            cell.append(nameOf(command || comm, 60));
+            cell.append(nameOf(command || comm, 90));
         }
         return cell;
     }
@@ -100,8 +100,7 @@ export class ProcessView {
     }
 
     private sparkline(row: Row): Child {
-        if (row.kind === "group") return null;
-        const points = this.history.of(row.first);
+        const points = this.history.sum(row.processes);
         return points.length < 2 ? h("span", { class: "muted" }, "one tick") : sparkline(points);
     }
 }

@@ -7,41 +7,44 @@ const prefersDark = matchMedia("(prefers-color-scheme: dark)");
 
 function stored(): string | null {
     try {
-        return localStorage.getItem(key);
+        const value = localStorage.getItem(key);
+        return value === "dark" || value === "light" ? value : null;
     } catch {
         return null;  // a file, or a browser that keeps nothing
     }
 }
 
 export function isDark(): boolean {
-    const chosen = document.documentElement.dataset.theme;
-    return chosen ? chosen === "dark" : prefersDark.matches;
+    return document.documentElement.dataset.theme === "dark";
 }
 
 export function onTheme(listener: Listener): void {
     listeners.push(listener);
 }
 
-function tell(): void {
+/** The theme is an attribute of the root in any case, so that page.css has each palette once. */
+function apply(): void {
+    const chosen = stored() ?? kept;
+    document.documentElement.dataset.theme = chosen ?? (prefersDark.matches ? "dark" : "light");
     cache.clear();
     for (const listener of listeners) listener();
 }
 
+let kept: string | null = null;  // the choice in a browser that stores nothing
+
 export function toggleTheme(): void {
-    const next = isDark() ? "light" : "dark";
-    document.documentElement.dataset.theme = next;
+    kept = isDark() ? "light" : "dark";
     try {
-        localStorage.setItem(key, next);
+        localStorage.setItem(key, kept);
     } catch {
         // The choice then lasts as long as the page.
     }
-    tell();
+    apply();
 }
 
 export function startTheme(): void {
-    const chosen = stored();
-    if (chosen === "dark" || chosen === "light") document.documentElement.dataset.theme = chosen;
-    prefersDark.addEventListener("change", tell);
+    prefersDark.addEventListener("change", apply);
+    apply();
 }
 
 const cache = new Map<string, string>();

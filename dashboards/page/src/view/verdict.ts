@@ -80,12 +80,16 @@ export class VerdictView {
     }
 }
 
+function capital(text: string): string {
+    return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 function deathBlock(death: Death, all: readonly Death[], run: Run): HTMLElement {
     const more = all.length - 1;
     return h(
         "div",
         { class: "death", role: "alert" },
-        h("p", { class: "death-text" }, h("span", { class: "glyph", "aria-hidden": "true" }, "\u2715"), prose(death.text || `${death.comm} died: ${death.cause}`)),
+        h("p", { class: "death-text" }, h("span", { class: "glyph", "aria-hidden": "true" }, "\u2715"), prose(capital(death.text || `${death.comm} died: ${death.cause}`))),
         h("p", { class: "death-when" }, `${inRun(death.time, run.began, run.ended ?? death.time)}${more > 0 ? `, after ${more} other ${more === 1 ? "death" : "deaths"}` : ""}`),
     );
 }
@@ -149,7 +153,7 @@ function fiveAnswers({ run, summary, forecast, tick, growth, ended }: Facts): An
                   ? `In ${duration(forecast.eta_seconds)}${ended || run.mode !== "live" ? " after the last tick" : ""}, at ${ownerText(forecast.limit_owner)} (${size(forecast.limit_bytes)}).`
                   : "Nothing grows towards a limit.",
         ),
-        plain("Why did it die?", "#events", death ? firstSentence(death.text || death.cause)[0] : ended || run.mode !== "live" ? "Nothing of it was killed." : "It is alive."),
+        plain("Why did it die?", "#events", death ? capital(firstSentence(death.text || death.cause)[0]) : ended || run.mode !== "live" ? "Nothing of it was killed." : "It is alive."),
     ];
 }
 
