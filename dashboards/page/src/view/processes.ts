@@ -114,7 +114,7 @@ function ownCell(row: Row, most: number): HTMLElement {
 }
 
 /** From its lowest to its highest value; a range of less than 5 % is drawn flat, as in the live view. */
-export function sparkline(points: readonly Point[], width = 110, height = 22): SVGElement {
+export function sparkline(points: readonly Point[], width = 92, height = 22): SVGElement {
     const first = points[0] as Point;
     const last = points[points.length - 1] as Point;
     let low = Infinity;
