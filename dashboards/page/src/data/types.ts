@@ -13,8 +13,8 @@ export interface Death {
 }
 
 export interface Summary {
-    verdict: string;
-    sentence: string;
+    verdict?: Maybe<string>;
+    sentence?: Maybe<string>;
     peak_bytes?: Maybe<number>;
     peak_time?: Maybe<number>;
     kernel_peak_bytes?: Maybe<number>;
@@ -24,6 +24,7 @@ export interface Summary {
     slope_bytes_per_second?: Maybe<number>;
     advice?: string[];
     deaths?: Death[];
+    deaths_left_out?: Maybe<number>;
     warmup_ended?: Maybe<number>;
     leak_started?: Maybe<number>;
 }
@@ -56,6 +57,7 @@ export interface Run {
     recording?: Maybe<string>;
     began: number;
     ended?: Maybe<number>;
+    last?: Maybe<number>;  // time of the last tick
     ticks: number;
     interval: number;
     summary: Summary;
@@ -104,9 +106,6 @@ export interface Live {
     events: RunEvent[];
     summary: Summary;
     forecast?: Maybe<Forecast>;
-    phases?: Phase[];
-    growth_times?: number[];
-    heap_times?: number[];
     ended: boolean;
 }
 

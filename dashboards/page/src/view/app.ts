@@ -23,6 +23,7 @@ const mostEvents = 2000;
 const mostAppended = 300;
 const sparkTicks = 24;
 const secondsBetweenGrowth = 15;
+const secondsBetweenRuns = 30;
 
 export class App {
     private readonly timeline: Timeline;
@@ -49,6 +50,7 @@ export class App {
     private latestTick: Tick | null = null;
     private latestGrowth: Growth | null = null;
     private growthAsked = 0;
+    private runAsked = Date.now() / 1000;
     private heapTime = 0;
 
     private readonly askCurves: Latest<Curves>;
@@ -61,8 +63,8 @@ export class App {
         this.summary = run.summary;
         this.forecast = run.forecast ?? null;
         this.list = run.events.slice(-mostEvents);
-        this.ended = run.mode !== "live";
-        const newest = run.ended ?? run.began + Math.max(1, run.ticks - 1) * run.interval;
+        this.ended = run.mode !== "live" || typeof run.ended === "number";
+        const newest = run.ended ?? run.last ?? run.began + Math.max(1, run.ticks - 1) * run.interval;
         this.timeline = new Timeline(run.began, newest, Math.max(5 * run.interval, 2));
         this.lookAhead();
         const { timeline } = this;
@@ -261,6 +263,7 @@ export class App {
                 after = Math.max(after, ...live.ticks.map((tick) => tick.time));
                 silence = 0;
                 this.works();
+                if (this.summary.verdict !== live.summary.verdict || Date.now() / 1000 - this.runAsked > secondsBetweenRuns) await this.askRun();
                 this.gotLive(live);
             } catch (error) {
                 silence = silence || Date.now() / 1000;
@@ -270,16 +273,19 @@ export class App {
         }
     }
 
+    /** Phases, and the times of growth and censuses, which change rarely. */
+    private async askRun(): Promise<void> {
+        this.runAsked = Date.now() / 1000;
+        const run = await this.source.run();
+        this.run.phases = run.phases;
+        this.run.growth_times.splice(0, Infinity, ...run.growth_times.slice(-mostEvents));
+        this.run.heap_times.splice(0, Infinity, ...run.heap_times.slice(-mostEvents));
+    }
+
     private gotLive(live: Live): void {
         this.summary = live.summary;
         this.forecast = live.forecast ?? null;
         this.ended = live.ended;
-        if (live.phases) this.run.phases = live.phases;
-        for (const [own, list] of [
-            [this.run.growth_times, live.growth_times],
-            [this.run.heap_times, live.heap_times],
-        ] as const)
-            if (list) own.splice(0, own.length, ...list.slice(-mostEvents));
         if (live.ended) this.run.ended = Math.max(this.timeline.last, ...live.ticks.map((tick) => tick.time));
         this.lookAhead();
         if (live.events.length > 0) {
@@ -291,6 +297,9 @@ export class App {
         this.bar.update(this.ended);
         const newest = live.ticks[live.ticks.length - 1];
         if (newest) {
+            // The last phase goes on until a new answer about the run says otherwise.
+            const phase = this.run.phases[this.run.phases.length - 1];
+            if (phase && phase.kind === "leak") phase.to = Math.max(phase.to, newest.time);
             if (this.curves && !this.timeline.paused)
                 for (const tick of live.ticks) {
                     append(this.curves, tick);

@@ -64,7 +64,8 @@ class OneGpu {
             return column.length === curves.time.length ? column : blank;
         });
         const label = seriesOf(curves, `gpu:${this.index}:used`)?.label ?? "";
-        setText(this.title, `GPU ${this.index}${device ? `: ${name(device.name, 60)}` : label ? `: ${name(label, 60)}` : ""}${typeof device?.utilization_ratio === "number" ? `, ${percent(device.utilization_ratio)} busy` : ""}`);
+        const called = label.startsWith("GPU") ? name(label, 70) : `GPU ${this.index}${device ? `: ${name(device.name, 60)}` : ""}`;
+        setText(this.title, `${called}${typeof device?.utilization_ratio === "number" ? `, ${percent(device.utilization_ratio)} busy` : ""}`);
         setText(this.trouble, device?.trouble ? name(device.trouble, 200) : "");
         this.plot.setData([curves.time, ...data] as uPlot.AlignedData);
         const used = lastKnown(this.column("used"));

@@ -20,8 +20,8 @@ const verdicts: Record<string, Word> = {
     insufficient: { glyph: "\u25cb", words: "Too early to say", meaning: "there are too few ticks for a verdict" },
 };
 
-function wordOf(verdict: string): Word {
-    return (Object.prototype.hasOwnProperty.call(verdicts, verdict) && verdicts[verdict]) || { glyph: "\u25cb", words: "No verdict", meaning: "nothing was judged" };
+function wordOf(verdict: string | null | undefined): Word {
+    return (verdict && Object.prototype.hasOwnProperty.call(verdicts, verdict) && verdicts[verdict]) || { glyph: "\u25cb", words: "No verdict", meaning: "nothing was judged" };
 }
 
 function ownerText(owner: string | null | undefined): string {
@@ -64,12 +64,12 @@ export class VerdictView {
         const word = wordOf(summary.verdict);
         const death = summary.deaths?.[summary.deaths.length - 1] ?? null;
         const [first, rest] = firstSentence(summary.sentence || word.meaning);
-        this.element.dataset.verdict = summary.verdict;
+        this.element.dataset.verdict = summary.verdict ?? "none";
         this.element.dataset.dead = death ? "yes" : "no";
         if (this.spoken.textContent !== `${word.words}. ${first}`) this.spoken.textContent = `${word.words}. ${first}`;
         replace(
             this.main,
-            death && deathBlock(death, summary.deaths ?? [], run),
+            death && deathBlock(death, summary.deaths ?? [], summary.deaths_left_out ?? 0, run),
             h("p", { class: "verdict-word" }, h("span", { class: "glyph", "aria-hidden": "true" }, word.glyph), word.words, death ? h("span", { class: "verdict-before" }, "was the verdict") : null),
             h("h1", {}, prose(first)),
             rest && h("p", { class: "verdict-rest" }, prose(rest)),
@@ -84,8 +84,8 @@ function capital(text: string): string {
     return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-function deathBlock(death: Death, all: readonly Death[], run: Run): HTMLElement {
-    const more = all.length - 1;
+function deathBlock(death: Death, all: readonly Death[], leftOut: number, run: Run): HTMLElement {
+    const more = all.length - 1 + leftOut;
     return h(
         "div",
         { class: "death", role: "alert" },
