@@ -18,55 +18,65 @@ function noise(seed) {
     };
 }
 
-/** Options: seconds, death (at the end), gpus, hostile, workers, bins. */
-export function sampleRun(options = {}) {
+/**
+ * Options: seconds, death (at the end), gpus, hostile, workers, bins. `embedded` is the data of a report; the functions
+ * answer for other spans and times.
+ */
+export function sample(options = {}) {
     const { seconds = 1800, death = false, gpus = 2, hostile = false, workers = 6, bins = 600, mode = "report" } = options;
     const began = 1763388000;
     const ended = began + seconds;
-    const random = noise(7);
     const warmup = seconds * 0.2;
     const limit = 3 * GiB;
     const level = (t) => (t < warmup ? 1 * GiB * (1 - Math.exp((-4 * t) / warmup)) : 1 * GiB + ((t - warmup) / (seconds - warmup)) * (death ? 1.98 : 1.2) * GiB);
     const spike = (t) => (t % 180 > 160 ? 180 * MiB : 0);
-    const time = [];
-    const columns = {};
-    const put = (id, value) => (columns[id] ??= []).push(value === null ? null : Math.round(value));
-    for (let i = 0; i < bins; ++i) {
-        const t = (i * seconds) / bins;
-        time.push(began + t);
-        const held = level(t) + random() * 20 * MiB;
-        put("held.low", held - 8 * MiB);
-        put("held.high", held + spike(t) + 30 * MiB * random());
-        put("held.mean", held + spike(t) * 0.4);
-        put("floor", t < 20 ? null : level(t));
-        put("usage", held + 500 * MiB + 40 * MiB * random());
-        put("limit", limit);
-        put("kind:anon", held * 0.93);
-        put("kind:shmem", held * 0.04);
-        put("kind:file", 480 * MiB);
-        put("kind:kernel", held * 0.03);
-        put("kind:other", 2 * MiB);
-        put("role:trainer 0", held * 0.8);
-        put("role:dataloader_worker 0", held * 0.16);
-        put("role:launcher", 12 * MiB);
-        put("processes", 2 + workers);
-        for (let gpu = 0; gpu < gpus; ++gpu) {
-            const tensors = (20 + gpu * 6) * GiB * Math.min(1, t / warmup);
-            put(`gpu:${gpu}:tensors`, tensors);
-            put(`gpu:${gpu}:reserved`, tensors * 1.25);
-            put(`gpu:${gpu}:target`, tensors * 1.25 + 500 * MiB);
-            put(`gpu:${gpu}:others`, gpu ? 9 * GiB : 0);
-            put(`gpu:${gpu}:used`, tensors * 1.25 + 500 * MiB + (gpu ? 9 * GiB : 0));
-            put(`gpu:${gpu}:total`, 80 * GiB);
-        }
-    }
     const groupOf = (id) => ({ kind: "kind", role: "role", gpu: "gpu", processes: "count" })[id.split(":")[0]] ?? "main";
     const labels = { held: "cannot be reclaimed", floor: "floor", usage: "used", limit: "limit" };
-    const series = [{ id: "held", label: labels.held, group: "main", low: columns["held.low"], high: columns["held.high"], mean: columns["held.mean"] }];
-    for (const [id, mean] of Object.entries(columns)) {
-        if (id.startsWith("held.")) continue;
-        series.push({ id, label: labels[id] ?? (id.startsWith("gpu:") ? "NVIDIA H200" : id.slice(id.indexOf(":") + 1)), group: groupOf(id), mean });
-    }
+    const valuesAt = (t, random) => {
+        const held = level(t) + random() * 20 * MiB;
+        const values = {
+            held: held + spike(t) * 0.4, floor: t < 20 ? null : level(t), usage: held + 500 * MiB + 40 * MiB * random(), limit,
+            "kind:anon": held * 0.93, "kind:shmem": held * 0.04, "kind:file": 480 * MiB, "kind:kernel": held * 0.03, "kind:other": 2 * MiB,
+            "role:trainer 0": held * 0.8, "role:dataloader_worker 0": held * 0.16, "role:launcher": 12 * MiB, processes: 2 + workers,
+        };
+        for (let gpu = 0; gpu < gpus; ++gpu) {
+            const tensors = (20 + gpu * 6) * GiB * Math.min(1, t / warmup);
+            const target = tensors * 1.25 + 500 * MiB;
+            const others = gpu ? 9 * GiB : 0;
+            Object.assign(values, { [`gpu:${gpu}:tensors`]: tensors, [`gpu:${gpu}:reserved`]: tensors * 1.25, [`gpu:${gpu}:target`]: target, [`gpu:${gpu}:others`]: others, [`gpu:${gpu}:used`]: target + others, [`gpu:${gpu}:total`]: 80 * GiB });
+        }
+        for (const id of Object.keys(values)) if (values[id] !== null) values[id] = Math.round(values[id]);
+        return values;
+    };
+    const curves = (from = began, to = ended, width = bins) => {
+        const random = noise(Math.round(from + to));
+        const time = [];
+        const all = new Map();
+        for (let i = 0; i < width; ++i) {
+            const t = from - began + (i * (to - from)) / width;
+            time.push(began + t);
+            for (const [id, value] of Object.entries(valuesAt(t, random))) {
+                if (!all.has(id)) all.set(id, { id, label: labels[id] ?? (id.startsWith("gpu:") ? `GPU ${id.split(":")[1]} (NVIDIA H200)` : id.slice(id.indexOf(":") + 1)), group: groupOf(id), mean: [] });
+                all.get(id).mean.push(value);
+            }
+        }
+        const held = all.get("held");
+        held.low = held.mean.map((value, i) => value - 8 * MiB - Math.round(spike(time[i] - began) * 0.4));
+        held.high = held.mean.map((value, i) => value + Math.round(spike(time[i] - began) * 0.6) + Math.round(20 * MiB * random()));
+        return { from, to, bin: (to - from) / width, time, complete: true, series: [...all.values()] };
+    };
+    const liveTick = (t) => {
+        const values = valuesAt(t, noise(Math.round(t)));
+        const tick = { time: began + t, kinds: {}, roles: {}, gpus: {} };
+        for (const [id, value] of Object.entries(values)) {
+            const [first, second, third] = id.split(":");
+            if (first === "kind") tick.kinds[second] = value;
+            else if (first === "role") tick.roles[second] = value;
+            else if (first === "gpu") (tick.gpus[second] ??= {})[third] = value;
+            else tick[id] = value;
+        }
+        return tick;
+    };
     const names = Object.values(hostileNames);
     const tick = (t) => {
         const held = level(t);
@@ -173,11 +183,16 @@ export function sampleRun(options = {}) {
         phases: [{ kind: "warmup", from: began, to: began + warmup }, { kind: "leak", from: began + warmup, to: ended }],
         events, growth_times: growthTimes, heap_times: heapTimes, complete: true, with_commands: true,
     };
-    return {
+    const embedded = {
         run,
-        curves: [{ from: began, to: ended, bin: seconds / bins, time, complete: true, series }],
+        curves: [curves()],
         ticks: Array.from({ length: 60 }, (_, i) => tick(Math.round((i * (seconds - 3)) / 59))),
         growth: growthTimes.map((t) => ({ at: t, growth: growth(t - began) })),
         heap: heapTimes.map((t) => ({ at: t, heap: heap(t - began) })),
     };
+    return { embedded, curves, tick, growth, heap, liveTick };
+}
+
+export function sampleRun(options = {}) {
+    return sample(options).embedded;
 }
