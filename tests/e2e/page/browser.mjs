@@ -69,6 +69,7 @@ export class Pages {
     }
 
     async shoot(page, name, fullPage = true) {
+        if (fullPage) await page.evaluate(() => scrollTo(0, 0));  // the bar stays at the top of what is seen
         await page.screenshot({ path: join(this.screenshots, `${name}.png`), fullPage });
     }
 }

@@ -258,7 +258,9 @@ function clipped(u: uPlot, draw: () => void): void {
     const { left, top, width, height } = u.bbox;
     u.ctx.save();
     u.ctx.beginPath();
-    u.ctx.rect(left, top - 12 * devicePixelRatio, width, height + 12 * devicePixelRatio);
+    // Marks stand above the plot, and those of its first and last moment reach beyond its sides.
+    const ratio = devicePixelRatio;
+    u.ctx.rect(left - 7 * ratio, top - 12 * ratio, width + 14 * ratio, height + 12 * ratio);
     u.ctx.clip();
     u.ctx.setLineDash([]);
     draw();
