@@ -35,7 +35,7 @@ def main():
     server = f'ms-screenshots-{os.getpid()}'
     with tempfile.TemporaryDirectory() as folder:
         environment = f'MEMSCOPE_DEMO_SECONDS={SECONDS} MEMSCOPE_RECORD={folder} TERM=tmux-256color'
-        started = tmux(server, 'new-session', '-d', '-x', '100', '-y', '30', f'env {environment} {MEMSCOPE} demo leak')
+        started = tmux(server, '-f', '/dev/null', 'new-session', '-d', '-x', '100', '-y', '30', f'exec env {environment} {MEMSCOPE} demo leak')
         if started.returncode != 0:
             raise GaveUp(f'tmux: {started.stderr}')
         try:

@@ -1,10 +1,11 @@
 // Joins the data, the timeline and the views.
 import { Latest } from "../data/latest.ts";
 import type { Source } from "../data/source.ts";
-import type { Curves, Forecast, Growth, Live, Run, RunEvent, Summary, Tick } from "../data/types.ts";
+import type { Curves, Forecast, Growth, Live, LiveTick, Run, RunEvent, Summary, Tick } from "../data/types.ts";
 import { append, copyOf } from "../model/columns.ts";
 import { Timeline } from "../model/timeline.ts";
-import { clock } from "../text/times.ts";
+import { clock, inRun } from "../text/times.ts";
+import { size } from "../text/units.ts";
 import { Bar } from "./bar.ts";
 import { h, setText } from "./dom.ts";
 import { EventView } from "./events.ts";
@@ -22,8 +23,17 @@ import { VerdictView } from "./verdict.ts";
 const mostEvents = 2000;
 const mostAppended = 300;
 const sparkTicks = 24;
+const embeddedTicks = 120;
 const secondsBetweenGrowth = 15;
 const secondsBetweenRuns = 30;
+
+function peakSentence(summary: Summary, run: Run): string {
+    const { peak_bytes: peak, peak_time: time, kernel_peak_bytes: kernel } = summary;
+    const texts: string[] = [];
+    if (typeof peak === "number") texts.push(`Highest tick: ${size(peak)}${typeof time === "number" ? ` at ${inRun(time, run.began, run.ended ?? time)}` : ""}.`);
+    if (typeof kernel === "number") texts.push(`The kernel's high-water mark, with page cache: ${size(kernel)}.`);
+    return texts.join(" ");
+}
 
 export class App {
     private readonly timeline: Timeline;
@@ -187,6 +197,7 @@ export class App {
             events: this.list,
             forecast: this.forecast,
             limitOwner: this.summary.limit_owner ?? "",
+            peak: peakSentence(this.summary, this.run),
         });
         this.kinds.update(curves);
         this.roles.update(curves);
@@ -234,9 +245,10 @@ export class App {
     private async fillSparklines(): Promise<void> {
         const { began } = this.timeline;
         const { last } = this.timeline;
-        for (let i = 0; i < sparkTicks; ++i) {
+        const wanted = this.source.asks ? sparkTicks : embeddedTicks;
+        for (let i = 0; i < wanted; ++i) {
             try {
-                const tick = await this.source.tick(began + ((last - began) * i) / (sparkTicks - 1), new AbortController().signal);
+                const tick = await this.source.tick(began + ((last - began) * i) / (wanted - 1), new AbortController().signal);
                 if (tick) this.processes.history.add(tick);
             } catch {
                 return;  // the curves stay shorter
@@ -300,18 +312,14 @@ export class App {
             // The last phase goes on until a new answer about the run says otherwise.
             const phase = this.run.phases[this.run.phases.length - 1];
             if (phase && phase.kind === "leak") phase.to = Math.max(phase.to, newest.time);
-            if (this.curves && !this.timeline.paused)
-                for (const tick of live.ticks) {
-                    append(this.curves, tick);
-                    ++this.appended;
-                }
+            if (!this.timeline.paused) this.appendTicks(live.ticks);
             this.appending = true;
             this.timeline.advance(newest.time);
             this.appending = false;
             if (!this.timeline.paused) this.drawCurves();
         }
         if (this.timeline.moment === null && !document.hidden) {
-            this.askTick.now();
+            if (!this.askTick.busy) this.askTick.now();
             const now = Date.now() / 1000;
             if (now - this.growthAsked > secondsBetweenGrowth) {
                 this.growthAsked = now;
@@ -320,6 +328,20 @@ export class App {
             }
         }
         this.drawVerdict();
+    }
+
+    /** Ticks that follow the curves are added to them. After a gap (a hidden page asks rarely) the curves are asked for again. */
+    private appendTicks(ticks: readonly LiveTick[]): void {
+        const { curves } = this;
+        const last = curves?.time[curves.time.length - 1];
+        const first = ticks[0];
+        if (!curves || last === undefined || !first) return;
+        if (first.time - last > Math.max(3 * curves.bin, 5 * this.run.interval)) {
+            if (this.timeline.view.kind !== "span") this.askCurves.soon();
+            return;
+        }
+        for (const tick of ticks) append(curves, tick);
+        this.appended += ticks.length;
     }
 
     // --- trouble ---

@@ -16,6 +16,7 @@ export interface HeldFacts {
     events: readonly RunEvent[];
     forecast: Forecast | null;
     limitOwner: string;
+    peak: string;
 }
 
 const mostMarks = 200;
@@ -24,10 +25,11 @@ export class HeldView {
     readonly element: HTMLElement;
     private readonly plot: Plot;
     private readonly near: HTMLElement;
+    private readonly peak = h("p", { class: "note" });
     private readonly tableBox: HTMLElement;
     private readonly legend: Record<"held" | "low" | "high" | "floor" | "usage" | "limit", LegendEntry>;
     private curves: Curves | null = null;
-    private facts: HeldFacts = { phases: [], events: [], forecast: null, limitOwner: "" };
+    private facts: HeldFacts = { phases: [], events: [], forecast: null, limitOwner: "", peak: "" };
     private limitShown = true;
     private fromZero = true;
 
@@ -66,7 +68,7 @@ export class HeldView {
             "What cannot be reclaimed?",
             h("div", { class: "legend" }, timeReadout(timeline), ...Object.values(this.legend).map((entry) => entry.element)),
         );
-        this.element.append(this.plot.element, this.near, details);
+        this.element.append(this.plot.element, this.near, h("div", { class: "below-plot" }, details, this.peak));
         timeline.listen((change) => change !== "view" && this.readOut());
     }
 
@@ -82,6 +84,7 @@ export class HeldView {
     update(curves: Curves, facts: HeldFacts): void {
         this.curves = curves;
         this.facts = facts;
+        setText(this.peak, facts.peak);
         this.draw();
     }
 

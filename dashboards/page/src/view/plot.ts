@@ -114,7 +114,7 @@ export class Plot {
                 ],
                 cursor: {
                     y: false,
-                    points: { size: 6 },
+                    points: { size: (u, i) => (u.series[i]?.width ? 6 : 0) },
                     drag: { x: true, y: false, setScale: false, dist: 6 },
                     bind: {
                         // With Shift a drag moves the span: no selection.

@@ -45,6 +45,8 @@ export class VerdictView {
     private readonly main: HTMLElement;
     private readonly answers: HTMLElement;
     private shown = "";
+    private told = "";
+    private readonly cells = new Map<string, { key: string; cell: HTMLElement }>();
 
     constructor() {
         this.spoken = h("p", { class: "hidden", "aria-live": "polite" });
@@ -66,7 +68,10 @@ export class VerdictView {
         const [first, rest] = firstSentence(summary.sentence || word.meaning);
         this.element.dataset.verdict = summary.verdict ?? "none";
         this.element.dataset.dead = death ? "yes" : "no";
-        if (this.spoken.textContent !== `${word.words}. ${first}`) this.spoken.textContent = `${word.words}. ${first}`;
+        // Numbers change with each tick: a screen reader is told of a new verdict and of a death only.
+        const news = `${summary.verdict ?? ""} ${summary.deaths?.length ?? 0}`;
+        if (news !== this.told) this.spoken.textContent = death ? death.text : `${word.words}. ${first}`;
+        this.told = news;
         replace(
             this.main,
             death && deathBlock(death, summary.deaths ?? [], summary.deaths_left_out ?? 0, run),
@@ -76,7 +81,19 @@ export class VerdictView {
             adviceBlock(summary.advice ?? []),
         );
         replace(this.left, ...timeLeft(facts, death));
-        replace(this.answers, ...answers.map((answer) => h("div", { class: "answer" }, h("dt", {}, h("a", { href: answer.link }, answer.question)), h("dd", {}, answer.text()))));
+        for (const answer of answers) this.writeAnswer(answer);
+    }
+
+    private writeAnswer(answer: Answer): void {
+        let known = this.cells.get(answer.question);
+        if (!known) {
+            known = { key: "", cell: h("dd", {}) };
+            this.cells.set(answer.question, known);
+            this.answers.append(h("div", { class: "answer" }, h("dt", {}, h("a", { href: answer.link }, answer.question)), known.cell));
+        }
+        if (known.key === answer.key) return;
+        known.key = answer.key;
+        replace(known.cell, answer.text());
     }
 }
 
@@ -88,7 +105,7 @@ function deathBlock(death: Death, all: readonly Death[], leftOut: number, run: R
     const more = all.length - 1 + leftOut;
     return h(
         "div",
-        { class: "death", role: "alert" },
+        { class: "death" },
         h("p", { class: "death-text" }, h("span", { class: "glyph", "aria-hidden": "true" }, "\u2715"), prose(capital(death.text || `${death.comm} died: ${death.cause}`))),
         h("p", { class: "death-when" }, `${inRun(death.time, run.began, run.ended ?? death.time)}${more > 0 ? `, after ${more} other ${more === 1 ? "death" : "deaths"}` : ""}`),
     );
