@@ -6,6 +6,7 @@ Needs root, node, npm and Chromium; takes two minutes. MEMSCOPE names the binary
 import concurrent.futures
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -14,19 +15,18 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
 from gpu_job import GpuJob  # noqa: E402
 from harness import Cgroup, Checks, GaveUp, process, run_as_root, wait_for  # noqa: E402
-from page import SCREENSHOTS, SOURCE, bundle, prepare, relay, web  # noqa: E402
+from page import SCREENSHOTS, SOURCE, bundle, in_browser, prepare, relay, web  # noqa: E402
 
 MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
 MIB = 1 << 20
 SCRIPT_NAME = '<script>alert(1)</script>'
-# A trainer that keeps what it validates until the kernel kills it. Its helper has a name that would be an element of HTML, and an
-# argument that turns the direction of text.
+FILE_NAME = '<img src=x>'  # the name of a process in the kernel is that of its file
+# A trainer that keeps what it validates until the kernel kills it. It has an argument that turns the direction of text, and a
+# helper whose names would be elements of HTML.
 LEAK = f'''
-import ctypes, os, sys, time
+import os, time
 if os.fork() == 0:
-    ctypes.CDLL(None).prctl(15, b{SCRIPT_NAME!r})
-    time.sleep(100)
-    os._exit(0)
+    os.execv(os.path.join(os.path.dirname(os.path.abspath(__file__)), {FILE_NAME!r}), [{SCRIPT_NAME!r}, '100'])
 kept = []
 def validate(step):
     kept.append(bytearray(os.urandom(1 << 16) * 48))
@@ -53,6 +53,7 @@ def record_death(folder):
     script = f'{folder}/train.py'
     with open(script, 'w') as f:
         f.write(LEAK)
+    shutil.copy(shutil.which('sleep'), f'{folder}/{FILE_NAME}')
     with Cgroup(f'ms-page-death-{os.getpid()}', 256 * MIB) as cgroup, recorder(folder, 'death', cgroup) as watcher:
         wait_for(lambda: os.path.exists(f'{folder}/death.memscope'), 15)
         with process([sys.executable, script, 'epoch\u202e1'], cgroup, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as job:
@@ -81,25 +82,36 @@ def demo(folder):
         yield f'memscope-demo-{child.pid}'
 
 
+def made(page, browser, pool):
+    """The page with data that was made for it, while other scenarios wait for their jobs."""
+    built = bundle(page)
+    units = pool.submit(subprocess.run, ['node', 'test.mjs'], cwd=page, capture_output=True, text=True, timeout=90)
+    return units, pool.submit(in_browser, browser, 'made.mjs', built, SCREENSHOTS)
+
+
+def real(folder, browser, pool):
+    recorded = pool.submit(record_death, folder), pool.submit(record_gpus, folder)
+    with demo(folder) as target, web(MEMSCOPE, '--target', target) as address:
+        relay(check, in_browser(browser, 'real.mjs', 'live', address, SCREENSHOTS))
+    death, gpus = (each.result() for each in recorded)
+    for scenario, recording in (('death', death), ('gpus', gpus)):
+        with web(MEMSCOPE, recording) as address:
+            relay(check, in_browser(browser, 'real.mjs', scenario, address, SCREENSHOTS))
+    report = f'{folder}/report.html'
+    done = subprocess.run([MEMSCOPE, 'report', death, '--html', report], capture_output=True, text=True, timeout=60)
+    if check('memscope report --html writes a file', done.returncode == 0 and os.path.exists(report), done.stderr):
+        relay(check, in_browser(browser, 'real.mjs', 'report', f'file://{report}', SCREENSHOTS))
+
+
 def main():
     page, browser = prepare()
-    built = bundle(page)
     with tempfile.TemporaryDirectory() as folder, concurrent.futures.ThreadPoolExecutor() as pool:
+        units, others = made(page, browser, pool)
         if sys.argv[1:] != ['made']:
-            recorded = pool.submit(record_death, folder), pool.submit(record_gpus, folder)
-            with demo(folder) as target, web(MEMSCOPE, '--target', target) as address:
-                relay(check, browser, 'real.mjs', 'live', address, SCREENSHOTS)
-            death, gpus = (each.result() for each in recorded)
-            for scenario, recording in (('death', death), ('gpus', gpus)):
-                with web(MEMSCOPE, recording) as address:
-                    relay(check, browser, 'real.mjs', scenario, address, SCREENSHOTS)
-            report = f'{folder}/report.html'
-            done = subprocess.run([MEMSCOPE, 'report', death, '--html', report], capture_output=True, text=True, timeout=60)
-            if check('memscope report --html writes a file', done.returncode == 0 and os.path.exists(report), done.stderr):
-                relay(check, browser, 'real.mjs', 'report', f'file://{report}', SCREENSHOTS)
-        units = subprocess.run(['node', 'test.mjs'], cwd=page, capture_output=True, text=True, timeout=60)
-        check('the pure parts of the page pass their tests', units.returncode == 0 and '\n# fail 0' in units.stdout, units.stdout[-600:])
-        relay(check, browser, 'made.mjs', built, SCREENSHOTS)
+            real(folder, browser, pool)
+        check('the pure parts of the page pass their tests', units.result().returncode == 0 and '\n# fail 0' in units.result().stdout,
+              units.result().stdout[-600:])
+        relay(check, others.result())
 
 
 if __name__ == '__main__':

@@ -14,6 +14,7 @@ CHROMIUM = os.environ.get('CHROMIUM', '/usr/bin/chromium')
 # Copies of the sources with their packages, the bundle and the screenshots: the source tree stays as it is.
 WORK = pathlib.Path(os.environ.get('PAGE_WORK', SOURCE / 'build' / 'page-tests'))
 SCREENSHOTS = WORK / 'screenshots'
+CHECKED = re.compile(r'(ok  |FAIL)  (.*?)(?:   \[(.*)\])?', re.M)
 
 
 def with_packages(source, name):
@@ -46,25 +47,27 @@ def bundle(page):
     return out
 
 
-def relay(check, folder, script, *arguments, seconds=90):
-    """Runs a script of the browser, and counts its checks as ours."""
-    with subprocess.Popen(['node', script, *map(str, arguments)], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
-                          env={**os.environ, 'CHROMIUM': CHROMIUM}) as child:
-        checked = 0
-        try:
-            output, _ = child.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            child.kill()
-            output, _ = child.communicate()
-            check(f'{script} {arguments[0]} ends within {seconds} s', False)
-        for line in output.splitlines():
-            found = re.fullmatch(r'(ok  |FAIL)  (.*?)(?:   \[(.*)\])?', line)
-            if found:
-                checked += 1
-                check(found[2], found[1] == 'ok  ', found[3] or '')
-            else:
-                print(line, flush=True)
-        check(f'{script} {arguments[0]}: it has checked something', checked > 0 and child.returncode in (0, 1), child.returncode)
+def in_browser(folder, script, *arguments, seconds=110):
+    """The output of a script of the browser; a script that does not end or breaks adds a failed check to it."""
+    try:
+        done = subprocess.run(['node', script, *map(str, arguments)], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                              timeout=seconds, env={**os.environ, 'CHROMIUM': CHROMIUM})
+        output = done.stdout
+        if done.returncode not in (0, 1) or not CHECKED.search(output):
+            output += f'\nFAIL  {script} checks something   [status {done.returncode}]'
+    except subprocess.TimeoutExpired as late:
+        output = f'{(late.output or b"").decode(errors="replace")}\nFAIL  {script} ends within {seconds} s'
+    return output
+
+
+def relay(check, output):
+    """Counts the checks of the browser as ours."""
+    for line in output.splitlines():
+        found = CHECKED.fullmatch(line)
+        if found:
+            check(found[2], found[1] == 'ok  ', found[3] or '')
+        elif line:
+            print(line, flush=True)
 
 
 @contextlib.contextmanager

@@ -2,7 +2,7 @@
 import { Latest } from "../data/latest.ts";
 import type { Source } from "../data/source.ts";
 import type { Curves, Forecast, Growth, Live, LiveTick, Run, RunEvent, Summary, Tick } from "../data/types.ts";
-import { append, copyOf } from "../model/columns.ts";
+import { append, copyOf, middle, seriesOf } from "../model/columns.ts";
 import { Timeline } from "../model/timeline.ts";
 import { clock, inRun } from "../text/times.ts";
 import { size } from "../text/units.ts";
@@ -94,6 +94,7 @@ export class App {
             note: "Each page once: pages that processes share are divided between them where that is known.",
             absent: "No process was seen in this span.",
             rest: "other roles",
+            largestFirst: true,
             label: (series) => series.label.replace(/_/g, " "),
         });
         this.events = new EventView(timeline);
@@ -113,7 +114,7 @@ export class App {
             120,
         );
         this.askTick = new Latest(
-            (signal) => source.tick(timeline.moment, signal),
+            (signal) => this.fetchTick(signal),
             (tick) => this.gotTick(tick),
             (error) => this.failed(error),
             80,
@@ -212,6 +213,22 @@ export class App {
     private appending = false;
 
     // --- the moment ---
+
+    /** Without a chosen moment the last tick; of a run that is over, the last one at which it had processes. */
+    private async fetchTick(signal: AbortSignal): Promise<Tick | null> {
+        const { moment } = this.timeline;
+        const tick = await this.source.tick(moment, signal);
+        if (moment !== null || !this.ended || !tick || tick.processes.length > 0) return tick;
+        const { curves, run } = this;
+        const counts = curves ? middle(seriesOf(curves, "processes")) : [];
+        const living = counts.map((count, i) => ((count ?? 0) > 0 ? i : -1)).reduce((a, b) => Math.max(a, b), -1);
+        const death = this.summary.deaths?.[this.summary.deaths.length - 1]?.time;
+        for (const at of [death === undefined ? undefined : death - run.interval / 2, curves?.time[living]]) {
+            const before = at === undefined ? null : await this.source.tick(at, signal);
+            if (before && before.processes.length > 0) return before;
+        }
+        return tick;
+    }
 
     private gotTick(tick: Tick | null): void {
         this.tick = tick;

@@ -184,13 +184,13 @@ export class HeldView {
         const top = u.scales.y?.max ?? 0;
         ctx.font = `600 ${11 * ratio}px system-ui, sans-serif`;
         ctx.fillStyle = ctx.strokeStyle = colour("--limit");
-        ctx.textAlign = "right";
+        ctx.textAlign = "left";
         ctx.textBaseline = "bottom";
         const owner = this.facts.limitOwner === "own" || !this.facts.limitOwner ? "its own" : this.facts.limitOwner;
         const words = `limit ${size(limit)} (${cut(printable(owner.slice(0, 80)), 40)})`;
         if (limit > top) {
             ctx.textBaseline = "top";
-            ctx.fillText(`\u2191 ${words}, above this plot`, bbox.left + bbox.width - 4 * ratio, bbox.top + 4 * ratio);
+            ctx.fillText(`\u2191 ${words}, above this plot`, bbox.left + 6 * ratio, bbox.top + 4 * ratio);
             return;
         }
         const y = Math.round(u.valToPos(limit, "y", true));
@@ -201,7 +201,7 @@ export class HeldView {
         ctx.lineTo(bbox.left + bbox.width, y);
         ctx.stroke();
         ctx.textBaseline = y - bbox.top > 14 * ratio ? "bottom" : "top";
-        ctx.fillText(words, bbox.left + bbox.width - 4 * ratio, y + (ctx.textBaseline === "top" ? 3 : -3) * ratio);
+        ctx.fillText(words, bbox.left + 6 * ratio, y + (ctx.textBaseline === "top" ? 3 : -3) * ratio);
     }
 
     /** From the last value to the limit: the expected time, and the earliest and the latest one as a cone. */

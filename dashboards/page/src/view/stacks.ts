@@ -18,6 +18,7 @@ export interface StackOptions {
     note: string;
     absent: string;
     rest: string;
+    largestFirst?: boolean;
     label?: (series: Series) => string;
 }
 
@@ -76,7 +77,9 @@ export class StackView {
 
     update(curves: Curves): void {
         const series = groupOf(curves, this.options.group).map((each) => ({ ...each, label: name(this.options.label?.(each) ?? each.label, 40) }));
-        const used = series.filter((each) => (highest(each.mean ?? each.high ?? []) ?? 0) > 0);
+        const top = (each: Series) => highest(each.mean ?? each.high ?? []) ?? 0;
+        const used = series.filter((each) => top(each) > 0);
+        if (this.options.largestFirst) used.sort((a, b) => top(b) - top(a));
         this.times = curves.time;
         if (used.length === 0) {
             replace(this.body, h("p", { class: "absent" }, curves.complete ? this.options.absent : "memscope is still reading older ticks."));
