@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import type { Process, Tick } from "../src/data/types.ts";
 import { ProcessHistory } from "../src/model/process_history.ts";
-import { inheritedOf, processRows, roleText } from "../src/model/tree.ts";
+import { inheritedOf, processRows, roleText, shortCommand } from "../src/model/tree.ts";
 
 function process(pid: number, parent: number, own: number, role = "trainer"): Process {
     return { pid, parent_pid: parent, start_time: 1, comm: `p${pid}`, role, own_anon_bytes: own, rss_anon_bytes: own + 5 };
@@ -42,6 +42,12 @@ test("inherited memory is what is not its own; unknown stays unknown", () => {
     assert.equal(inheritedOf({ ...process(1, 0, 10), own_anon_bytes: null }), null);
     assert.equal(roleText("dataloader_worker", 3), "dataloader worker 3");
     assert.equal(roleText("trainer", null), "trainer");
+});
+
+test("commands are shown without their folders", () => {
+    assert.equal(shortCommand("/usr/bin/python3 -u /job/train.py --data /data/ x"), "python3 -u train.py --data /data/ x");
+    assert.equal(shortCommand("a/b c"), "a/b c");
+    assert.ok(shortCommand(`/${"x/".repeat(1e5)}y`).length <= 2000);
 });
 
 test("the history of a process is bounded and keeps its ends", () => {

@@ -1,5 +1,6 @@
 // The process tree as rows: parents before their children, many children of one role folded into one row.
 import type { Process } from "../data/types.ts";
+import { fileName } from "../text/printable.ts";
 
 export interface Row {
     kind: "process" | "group";
@@ -37,6 +38,15 @@ export function sumOf(processes: readonly Process[], read: (process: Process) =>
 export function roleText(role: string, rank: number | null | undefined): string {
     const words = role.replace(/_/g, " ");
     return typeof rank === "number" ? `${words} ${rank}` : words;
+}
+
+/** Without the folders of programs and scripts, which are the same for all processes of a job. */
+export function shortCommand(command: string): string {
+    return command
+        .slice(0, 2000)
+        .split(" ")
+        .map((word) => (/^\/.*[^/]$/.test(word) ? fileName(word) : word))
+        .join(" ");
 }
 
 /** `unfolded` and `folded`: keys of groups that the user opened, and of processes that the user closed. */

@@ -143,6 +143,9 @@ export class App {
         );
         this.events.update(this.list);
         this.drawVerdict();
+        // Of a run that is over, the tables first show what was there when it died.
+        const death = this.summary.deaths?.[this.summary.deaths.length - 1];
+        if (this.ended && death) this.timeline.pin(death.time);
         this.timeline.listen((change) => {
             if (change === "view") this.viewChanged();
             if (change === "moment") {
@@ -165,8 +168,8 @@ export class App {
         return h(
             "footer",
             {},
-            `memscope ${run.version}`,
-            run.history ? `. ${run.history}` : "",
+            h("span", {}, run.version ? `memscope ${run.version}` : "memscope"),
+            run.history ? h("span", {}, run.history) : null,
             this.source.asks ? h("a", { href: "/licences.txt" }, "Licences") : null,
             h("span", { class: "keys-hint" }, "Press ? for the keys."),
         );

@@ -59,7 +59,7 @@ export class EventView {
                         { type: "button", class: "event", "data-kind": event.kind, "data-time": event.time, click: () => this.choose(event) },
                         h("time", {}, sameDay ? clock(event.time) : dayAndClock(event.time)),
                         h("span", { class: "glyph", title: wordsOf(event.kind) }, h("span", { "aria-hidden": "true" }, glyphOf(event.kind)), h("span", { class: "hidden" }, wordsOf(event.kind))),
-                        h("span", { class: "event-text" }, prose(event.text)),
+                        h("span", { class: "event-text" }, prose(event.kind === "precursor_over" ? `${wordsOf(event.kind)}: ${event.text}` : event.text)),
                     ),
                 ),
             ),

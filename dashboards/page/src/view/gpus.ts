@@ -63,7 +63,7 @@ class OneGpu {
             const column = this.column(line.what);
             return column.length === curves.time.length ? column : blank;
         });
-        const label = seriesOf(curves, `gpu:${this.index}:used`)?.label ?? "";
+        const label = (seriesOf(curves, `gpu:${this.index}:used`)?.label ?? "").replace(/ used$/, "");
         const called = label.startsWith("GPU") ? name(label, 70) : `GPU ${this.index}${device ? `: ${name(device.name, 60)}` : ""}`;
         setText(this.title, `${called}${typeof device?.utilization_ratio === "number" ? `, ${percent(device.utilization_ratio)} busy` : ""}`);
         setText(this.trouble, device?.trouble ? name(device.trouble, 200) : "");
@@ -100,7 +100,13 @@ class OneGpu {
             ctx.stroke();
         }
         ctx.textBaseline = "top";
-        ctx.fillText(`${inView ? "" : "\u2191 "}${size(total)} in all`, bbox.left + bbox.width - 4 * ratio, y + 3 * ratio);
+        const words = `${inView ? "" : "\u2191 "}${size(total)} in all`;
+        const wide = ctx.measureText(words).width;
+        const right = bbox.left + bbox.width - 4 * ratio;
+        ctx.fillStyle = colour("--label-back");
+        ctx.fillRect(right - wide - 4 * ratio, y + 2 * ratio, wide + 8 * ratio, 15 * ratio);
+        ctx.fillStyle = colour("--limit");
+        ctx.fillText(words, right, y + 4 * ratio);
     }
 }
 

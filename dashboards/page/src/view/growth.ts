@@ -94,7 +94,10 @@ export class GrowthView {
     }
 
     private async fetch(signal: AbortSignal): Promise<Answer> {
-        const { moment } = this.timeline;
+        const { moment: chosen } = this.timeline;
+        // What is recorded with a tick is true for the time since the tick before: a death and the growth until then have
+        // different times by less than a tick.
+        const moment = chosen === null ? null : chosen + this.run.interval;
         const other = this.compare.value ? Number(this.compare.value) : null;
         if (other === null) return { now: await this.source.growth(moment, this.since.value, signal), before: null };
         // A difference needs two sums from the same beginning.

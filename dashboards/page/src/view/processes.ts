@@ -1,10 +1,11 @@
 // The process tree of one moment.
 import type { Process, Tick } from "../data/types.ts";
 import { ProcessHistory, type Point } from "../model/process_history.ts";
-import { inheritedOf, ownOf, processRows, roleText, sumOf, type Row } from "../model/tree.ts";
+import { inheritedOf, ownOf, processRows, roleText, shortCommand, sumOf, type Row } from "../model/tree.ts";
+import { detail, name } from "../text/printable.ts";
 import { dayAndClock } from "../text/times.ts";
 import { count, size } from "../text/units.ts";
-import { h, nameOf, replace, scrolling, section, setText, svg, table, type Child } from "./dom.ts";
+import { h, replace, scrolling, section, setText, svg, table, type Child } from "./dom.ts";
 import { prose } from "./prose.ts";
 
 const mostRows = 150;
@@ -87,7 +88,7 @@ export class ProcessView {
         if (row.kind === "group") cell.append(`${roleText(row.first.role, row.first.rank)} \u00d7${count(row.processes.length)}`);
         else {
             const { command, comm } = row.first;
-            cell.append(nameOf(command || comm, 90));
+            cell.append(h("bdi", { class: "name", title: detail(command || comm) }, name(command ? shortCommand(command) : comm, 90)));
         }
         return cell;
     }
