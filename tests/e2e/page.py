@@ -85,7 +85,7 @@ def demo(folder):
 def made(page, browser, pool):
     """The page with data that was made for it, while other scenarios wait for their jobs."""
     built = bundle(page)
-    units = pool.submit(subprocess.run, ['node', 'test.mjs'], cwd=page, capture_output=True, text=True, timeout=90)
+    units = pool.submit(subprocess.run, ['sh', '-c', 'npm run --silent check && node test.mjs'], cwd=page, capture_output=True, text=True, timeout=110)
     return units, pool.submit(in_browser, browser, 'made.mjs', built, SCREENSHOTS)
 
 
@@ -109,7 +109,7 @@ def main():
         units, others = made(page, browser, pool)
         if sys.argv[1:] != ['made']:
             real(folder, browser, pool)
-        check('the pure parts of the page pass their tests', units.result().returncode == 0 and '\n# fail 0' in units.result().stdout,
+        check('the types of the page fit, and its pure parts pass their tests', units.result().returncode == 0 and '\n# fail 0' in units.result().stdout,
               units.result().stdout[-600:])
         relay(check, others.result())
 

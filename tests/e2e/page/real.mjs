@@ -32,6 +32,8 @@ async function live(pages) {
         check("a live leak: plots have a role and kinds", (await tab.locator("#kinds .uplot, #roles .uplot").count()) === 2, await text(tab, "#roles"));
         const first = await spanOf(tab);
         check("a live leak: the plots go on", await until(tab, (was) => !document.querySelector("#held .plot").getAttribute("aria-label").includes(`to ${was}`), first?.[1], 10));
+        await tab.getByRole("button", { name: "Take a census now" }).click();
+        check("a live leak: a census shows who holds it", await until(tab, () => document.querySelector("#heap table")?.textContent.includes("val_outputs"), null, 20), await text(tab, "#heap"));
         check("a live leak: it fits 1280 pixels", await fits(tab));
         await pages.shoot(tab, "real-live-1280-light");
         await tab.emulateMedia({ colorScheme: "dark" });

@@ -23,7 +23,7 @@ function noise(seed) {
  * answer for other spans and times.
  */
 export function sample(options = {}) {
-    const { seconds = 1800, death = false, gpus = 2, hostile = false, workers = 6, bins = 600, mode = "report" } = options;
+    const { seconds = 1800, death = false, gpus = 2, hostile = false, limitOwner = "own", workers = 6, bins = 600, mode = "report" } = options;
     const began = 1763388000;
     const ended = began + seconds;
     const warmup = seconds * 0.2;
@@ -179,7 +179,7 @@ export function sample(options = {}) {
             deaths: death ? [{ time: ended - 2, pid: 20083, comm: "python3", role: "trainer 0", cause: "oom_kill", text: killed }] : [],
             warmup_ended: began + warmup, leak_started: began + warmup,
         },
-        forecast: death ? null : { basis: "leak", limit_bytes: limit, limit_owner: "own", eta_seconds: (limit - level(seconds)) / slope, earliest_seconds: ((limit - level(seconds)) / slope) * 0.8, latest_seconds: ((limit - level(seconds)) / slope) * 1.4 },
+        forecast: death ? null : { basis: "leak", limit_bytes: limitOwner === "own" ? limit : 24 * GiB, limit_owner: limitOwner, eta_seconds: (limit - level(seconds)) / slope, earliest_seconds: ((limit - level(seconds)) / slope) * 0.8, latest_seconds: ((limit - level(seconds)) / slope) * 1.4 },
         phases: [{ kind: "warmup", from: began, to: began + warmup }, { kind: "leak", from: began + warmup, to: ended }],
         events, growth_times: growthTimes, heap_times: heapTimes, complete: true, with_commands: true,
     };

@@ -12,7 +12,9 @@ try {
         await page.waitForSelector(".uplot");
         await page.waitForFunction(() => document.querySelector("#verdict").dataset.verdict === "leaking" && /\d (s|min)/.test(document.querySelector(".time-big").textContent), null, { timeout: 60000 });
         await page.waitForTimeout(3000);
-        await page.screenshot({ path: file });
+        // Down to the end of the first plot: what a reader sees first.
+        const end = await page.evaluate(() => document.querySelector("#held").getBoundingClientRect().bottom);
+        await page.screenshot({ path: file, clip: { x: 0, y: 0, width: 1280, height: Math.min(1060, Math.ceil(end)) } });
     } else {
         await page.setContent("<pre></pre>");
         await page.evaluate((all) => {

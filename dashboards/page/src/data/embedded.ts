@@ -39,6 +39,9 @@ export class Report implements Source {
     heap(at: number | null): Promise<Heap | null> {
         return Promise.resolve(lastBefore(this.data.heap, (each) => each.at, at)?.heap ?? null);
     }
+    takeCensus(): Promise<Heap | null> {
+        return Promise.reject(new Error("A report does not change."));
+    }
     live(): Promise<Live> {
         return Promise.reject(new Error("A report does not change."));
     }

@@ -57,6 +57,9 @@ export class Server implements Source {
     heap(at: number | null, signal: AbortSignal): Promise<Heap | null> {
         return askOptional("/api/heap", { at }, signal);
     }
+    takeCensus(): Promise<Heap | null> {
+        return ask("/api/heap", { take: 1 }, null);
+    }
     live(after: number, signal: AbortSignal): Promise<Live> {
         return ask("/api/live", { after }, signal);
     }

@@ -8,6 +8,8 @@ export interface Source {
     tick(at: number | null, signal: AbortSignal): Promise<Tick | null>;
     growth(at: number | null, since: string, signal: AbortSignal): Promise<Growth | null>;
     heap(at: number | null, signal: AbortSignal): Promise<Heap | null>;
+    /** Asks the watcher for a census of the largest processes now. */
+    takeCensus(): Promise<Heap | null>;
     live(after: number, signal: AbortSignal): Promise<Live>;
     /** False: a report, which has only the times that it was made with. */
     readonly asks: boolean;

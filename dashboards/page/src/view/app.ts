@@ -4,6 +4,7 @@ import type { Source } from "../data/source.ts";
 import type { Curves, Forecast, Growth, Live, LiveTick, Run, RunEvent, Summary, Tick } from "../data/types.ts";
 import { append, copyOf, middle, seriesOf } from "../model/columns.ts";
 import { Timeline } from "../model/timeline.ts";
+import { name } from "../text/printable.ts";
 import { clock, inRun } from "../text/times.ts";
 import { size } from "../text/units.ts";
 import { Bar } from "./bar.ts";
@@ -122,7 +123,7 @@ export class App {
     }
 
     start(body: HTMLElement): void {
-        document.title = `${this.run.target.slice(0, 80)} \u2013 memscope`;
+        document.title = `${name(this.run.target, 80)} \u2013 memscope`;
         body.replaceChildren(
             h("a", { class: "skip", href: "#held" }, "Skip to the curve"),
             this.bar.element,
@@ -199,7 +200,7 @@ export class App {
         this.held.update(curves, {
             phases: this.run.phases,
             events: this.list,
-            forecast: this.forecast,
+            forecast: this.shownForecast,
             limitOwner: this.summary.limit_owner ?? "",
             peak: peakSentence(this.summary, this.run),
         });
@@ -279,8 +280,13 @@ export class App {
 
     // --- live ---
 
+    /** After a death nothing is expected any more of a run that is over. */
+    private get shownForecast(): Forecast | null {
+        return this.ended && (this.summary.deaths?.length ?? 0) > 0 ? null : this.forecast;
+    }
+
     private lookAhead(): void {
-        const forecast = this.forecast;
+        const forecast = this.shownForecast;
         this.timeline.ahead = forecast ? (forecast.latest_seconds ?? forecast.eta_seconds) * 1.08 : 0;
     }
 

@@ -48,7 +48,7 @@ export class Bar {
             h("div", { class: "what" }, h("strong", { class: "brand" }, "memscope"), nameOf(run.target, 60, "target"), this.state),
             h(
                 "div",
-                { class: "controls", role: "toolbar", "aria-label": "Timeline" },
+                { class: "controls", role: "group", "aria-label": "Timeline" },
                 this.moment,
                 this.back,
                 run.mode === "live" && this.pause,

@@ -29,16 +29,17 @@ export class HeapView {
     private readonly when = h("span", { class: "when" });
     private readonly body = h("div", {});
     private readonly request: Latest<Heap | null>;
+    private readonly take = h("button", { type: "button", class: "push", title: "memscope reads the heaps of the largest processes. It does not stop them.", click: () => void this.takeNow() }, "Take a census now");
     private heap: Heap | null = null;
     private chosen: number | null = null;
     private tab: Tab = "holders";
 
     constructor(
-        source: Source,
+        private readonly source: Source,
         private readonly run: Run,
         timeline: Timeline,
     ) {
-        this.element = section("heap", "Who holds it?", this.when);
+        this.element = section("heap", "Who holds it?", this.when, run.mode === "live" && this.take);
         this.element.append(this.body);
         this.request = new Latest(
             (signal) => source.heap(timeline.moment, signal),
@@ -56,6 +57,19 @@ export class HeapView {
 
     ask(): void {
         this.request.soon();
+    }
+
+    private async takeNow(): Promise<void> {
+        this.take.disabled = true;
+        setText(this.take, "Reading the heaps\u2026");
+        try {
+            this.heap = await this.source.takeCensus();
+            this.draw();
+        } catch (error) {
+            replace(this.body, h("p", { class: "absent" }, error instanceof Error ? error.message : "No census could be taken."));
+        }
+        this.take.disabled = false;
+        setText(this.take, "Take a census now");
     }
 
     private draw(): void {

@@ -21,6 +21,10 @@ export interface HeldFacts {
 
 const mostMarks = 200;
 
+function isOwn(forecast: Forecast): boolean {
+    return !forecast.limit_owner || forecast.limit_owner === "own";
+}
+
 export class HeldView {
     readonly element: HTMLElement;
     private readonly plot: Plot;
@@ -94,7 +98,8 @@ export class HeldView {
 
     /** The limit is in the picture unless it would press the curve flat. */
     private top(high: number): number {
-        const limit = Math.max(this.limit ?? 0, this.facts.forecast?.limit_bytes ?? 0);
+        const { forecast } = this.facts;
+        const limit = Math.max(this.limit ?? 0, forecast && isOwn(forecast) ? forecast.limit_bytes : 0);
         return this.limitShown && limit > 0 && limit < high * 4 ? Math.max(limit, high) * 1.06 : high * 1.12;
     }
 
@@ -204,7 +209,10 @@ export class HeldView {
         ctx.fillText(words, bbox.left + 6 * ratio, y + (ctx.textBaseline === "top" ? 3 : -3) * ratio);
     }
 
-    /** From the last value to the limit: the expected time, and the earliest and the latest one as a cone. */
+    /**
+     * From the last value to the limit: the expected time, and the earliest and the latest one as a cone. A limit that
+     * others fill as well (an ancestor, the host) is not reached by this curve: then only the time is drawn.
+     */
     private drawForecast(u: uPlot): void {
         const { forecast } = this.facts;
         const { curves, timeline } = this;
@@ -219,6 +227,24 @@ export class HeldView {
         const { limit_bytes: limit, eta_seconds: eta } = forecast;
         const earliest = forecast.earliest_seconds ?? eta;
         ctx.fillStyle = colour("--cone");
+        if (!isOwn(forecast)) {
+            const right = typeof forecast.latest_seconds === "number" ? x(forecast.latest_seconds) : bbox.left + bbox.width;
+            ctx.fillRect(x(earliest), bbox.top, Math.min(right, bbox.left + bbox.width) - x(earliest), bbox.height);
+            ctx.strokeStyle = ctx.fillStyle = colour("--limit");
+            ctx.lineWidth = 1.5 * ratio;
+            ctx.setLineDash([5 * ratio, 4 * ratio]);
+            ctx.beginPath();
+            ctx.moveTo(x(eta), bbox.top);
+            ctx.lineTo(x(eta), bbox.top + bbox.height);
+            ctx.stroke();
+            ctx.setLineDash([]);
+            ctx.font = `${11 * ratio}px system-ui, sans-serif`;
+            ctx.textAlign = "right";
+            ctx.textBaseline = "bottom";
+            const owner = forecast.limit_owner === "host" ? "the host" : cut(printable((forecast.limit_owner ?? "").slice(0, 80)), 30);
+            ctx.fillText(`${owner} is full in ${duration(eta)}`, Math.min(x(eta), bbox.left + bbox.width) - 6 * ratio, bbox.top + bbox.height - 18 * ratio);
+            return;
+        }
         ctx.beginPath();
         ctx.moveTo(x(0), y(from));
         ctx.lineTo(x(earliest), y(limit));

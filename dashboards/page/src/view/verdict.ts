@@ -94,6 +94,7 @@ export class VerdictView {
         if (known.key === answer.key) return;
         known.key = answer.key;
         replace(known.cell, answer.text());
+        known.cell.title = known.cell.textContent ?? "";
     }
 }
 
@@ -133,7 +134,7 @@ function timeLeft({ forecast, ended, summary, run }: Facts, death: Death | null)
     }
     const { earliest_seconds: earliest, latest_seconds: latest } = forecast;
     const range =
-        typeof earliest === "number" ? (typeof latest === "number" ? `between ${duration(earliest)} and ${duration(latest)}; ` : `${duration(earliest)} at the earliest; `) : "";
+        typeof earliest === "number" ? (typeof latest === "number" ? `between ${duration(earliest)} and ${duration(latest)}, ` : `${duration(earliest)} at the earliest, `) : "";
     const basis = forecast.basis === "leak" ? "if the leak goes on" : forecast.basis === "warmup" ? "if the warm-up went on" : "by the trend of the last seconds";
     return big(
         duration(forecast.eta_seconds),
