@@ -409,6 +409,7 @@ export class App {
             l: () => this.held.toggleLimit(),
             z: () => this.held.toggleZero(),
             g: () => this.growth.toggleFlame(),
+            x: () => this.verdict.confirm(),
             " ": () => this.run.mode === "live" && timeline.pause(!timeline.paused),
             Escape: () => (this.help.isOpen ? this.help.toggle() : timeline.pin(null)),
         };

@@ -12,6 +12,7 @@ const keys: [string, string][] = [
     ["Esc", "back to the latest moment"],
     ["n, p", "next and previous event"],
     ["Space", "pause and continue a live run"],
+    ["x", "confirm a death of a live run: remove it from the top"],
     ["g", "growth as a table or as a flame graph"],
     ["l", "scale up to the limit, or to the curve"],
     ["z", "scale from 0, or from the lowest value"],

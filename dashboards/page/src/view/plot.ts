@@ -197,7 +197,9 @@ export class Plot {
                 const other = others[0]?.[1];
                 const before = touches.get(event.pointerId) ?? event.clientX;
                 touches.set(event.pointerId, event.clientX);
-                if (other === undefined) {
+                if (other === undefined && timeline.view.kind === "span" && pressed) {
+                    timeline.pan(((before - event.clientX) / over.clientWidth) * (timeline.span.to - timeline.span.from));
+                } else if (other === undefined) {
                     timeline.point(timeAt(event.clientX));
                 } else {
                     const was = Math.abs(before - other);

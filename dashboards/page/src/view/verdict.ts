@@ -46,6 +46,8 @@ export class VerdictView {
     private readonly answers: HTMLElement;
     private shown = "";
     private told = "";
+    private confirmed = 0;
+    private facts: Facts | null = null;
     private readonly cells = new Map<string, { key: string; cell: HTMLElement }>();
 
     constructor() {
@@ -57,14 +59,15 @@ export class VerdictView {
     }
 
     update(facts: Facts): void {
+        this.facts = facts;
         // The latest tick of a live run is drawn every second: only what has changed is replaced.
         const { summary, forecast, ended, run } = facts;
         const answers = fiveAnswers(facts);
-        const now = JSON.stringify([summary, forecast, ended, answers.map((answer) => answer.key)]);
+        const now = JSON.stringify([summary, forecast, ended, this.confirmed, answers.map((answer) => answer.key)]);
         if (now === this.shown) return;
         this.shown = now;
         const word = wordOf(summary.verdict);
-        const death = summary.deaths?.[summary.deaths.length - 1] ?? null;
+        const death = this.lastDeath(facts);
         const [first, rest] = firstSentence(summary.sentence || word.meaning);
         this.element.dataset.verdict = summary.verdict ?? "none";
         this.element.dataset.dead = death ? "yes" : "no";
@@ -74,7 +77,7 @@ export class VerdictView {
         this.told = news;
         replace(
             this.main,
-            death && deathBlock(death, summary.deaths ?? [], summary.deaths_left_out ?? 0, run),
+            death && deathBlock(death, summary.deaths ?? [], summary.deaths_left_out ?? 0, run, run.mode === "live" ? () => this.confirm() : null),
             h("p", { class: "verdict-word" }, h("span", { class: "glyph", "aria-hidden": "true" }, word.glyph), word.words, death ? h("span", { class: "verdict-before" }, "was the verdict") : null),
             h("h1", {}, prose(first)),
             rest && h("p", { class: "verdict-rest" }, prose(rest)),
@@ -82,6 +85,20 @@ export class VerdictView {
         );
         replace(this.left, ...timeLeft(facts, death));
         for (const answer of answers) this.writeAnswer(answer);
+    }
+
+    /** The last death; of a live run none that the user has confirmed, because the job may have been started again. */
+    private lastDeath({ summary }: Facts): Death | null {
+        const death = summary.deaths?.[summary.deaths.length - 1] ?? null;
+        return death && death.time > this.confirmed ? death : null;
+    }
+
+    /** Removes the death from the top, as the key x does in the live view. */
+    confirm(): void {
+        const death = this.facts?.summary.deaths?.[this.facts.summary.deaths.length - 1];
+        if (!death || !this.facts || this.facts.run.mode !== "live") return;
+        this.confirmed = death.time;
+        this.update(this.facts);
     }
 
     private writeAnswer(answer: Answer): void {
@@ -102,13 +119,14 @@ function capital(text: string): string {
     return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-function deathBlock(death: Death, all: readonly Death[], leftOut: number, run: Run): HTMLElement {
+function deathBlock(death: Death, all: readonly Death[], leftOut: number, run: Run, confirm: (() => void) | null): HTMLElement {
     const more = all.length - 1 + leftOut;
     return h(
         "div",
         { class: "death" },
         h("p", { class: "death-text" }, h("span", { class: "glyph", "aria-hidden": "true" }, "\u2715"), prose(capital(death.text || `${death.comm} died: ${death.cause}`))),
         h("p", { class: "death-when" }, `${inRun(death.time, run.began, run.ended ?? death.time)}${more > 0 ? `, after ${more} other ${more === 1 ? "death" : "deaths"}` : ""}`),
+        confirm && h("button", { type: "button", title: "x", click: confirm }, "Confirm"),
     );
 }
 
@@ -119,7 +137,7 @@ function adviceBlock(advice: readonly string[]): Child {
 
 function timeLeft({ forecast, ended, summary, run }: Facts, death: Death | null): Child[] {
     const big = (text: string, label: string, small: Child) => [h("p", { class: "time-label" }, label), h("p", { class: "time-big" }, text), h("p", { class: "time-small" }, small)];
-    if (death) return big(inRun(death.time, run.began, run.ended ?? death.time), "It died at", `${duration(Math.max(0, death.time - run.began))} after the first tick`);
+    if (death && !(forecast && run.mode === "live" && !ended)) return big(inRun(death.time, run.began, run.ended ?? death.time), "It died at", `${duration(Math.max(0, death.time - run.began))} after the first tick`);
     if (ended || run.mode !== "live") {
         const end = run.ended ?? null;
         if (!forecast) return end === null ? [] : big(inRun(end, run.began, end), "The run ended at", `${duration(end - run.began)} after the first tick, without a death`);
@@ -165,7 +183,7 @@ function fiveAnswers({ run, summary, forecast, tick, growth, ended }: Facts): An
         plain(
             "When does it die?",
             "#held",
-            death
+            death && !(forecast && run.mode === "live" && !ended)
                 ? `It died at ${dayAndClock(death.time)}.`
                 : forecast
                   ? `In ${duration(forecast.eta_seconds)}${ended || run.mode !== "live" ? " after the last tick" : ""}, at ${ownerText(forecast.limit_owner)} (${size(forecast.limit_bytes)}).`
