@@ -255,6 +255,13 @@ export interface Holder {
     retained_device_change?: Maybe<number>;
 }
 
+export interface HeldObjects {
+    time?: number;
+    since_seconds?: Maybe<number>;
+    sentence?: Maybe<string>;
+    holders?: Holder[];
+}
+
 export interface HeapProcess {
     pid: number;
     role: string;
@@ -266,7 +273,7 @@ export interface HeapProcess {
     allocator?: Maybe<{ name: string; version?: Maybe<string>; arenas?: Maybe<number>; trimmable_bytes?: Maybe<number> }>;
     incomplete?: Record<string, number>;
     // A number in a census, a summary in a tick.
-    objects?: Maybe<number | { time?: number; sentence?: Maybe<string> }>;
+    objects?: Maybe<number | HeldObjects>;
     refused?: Maybe<string>;
     inherited_bytes?: Maybe<number>;
     types?: (Counted & { type: string })[];

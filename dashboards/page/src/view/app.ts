@@ -239,6 +239,7 @@ export class App {
         if (this.timeline.moment === null) this.latestTick = tick;
         this.works();
         this.processes.update(tick);
+        this.heap.update(tick);
         if (this.curves) this.gpus.update(this.curves, tick);
         this.drawVerdict();
         const newest = Math.max(0, ...(tick?.heap ?? []).map((each) => (typeof each.objects === "object" ? (each.objects?.time ?? 0) : 0)));

@@ -1,13 +1,14 @@
 // The heap of the largest processes: live or free, and who holds it.
 import { Latest } from "../data/latest.ts";
 import type { Source } from "../data/source.ts";
-import type { Counted, Heap, HeapProcess, Holder, Run } from "../data/types.ts";
+import type { Counted, Heap, HeapProcess, HeldObjects, Holder, Run, Tick } from "../data/types.ts";
 import type { Timeline } from "../model/timeline.ts";
 import { roleText } from "../model/tree.ts";
 import { name } from "../text/printable.ts";
 import { clock, dayAndClock } from "../text/times.ts";
 import { change, count, countChange, duration, percent, size } from "../text/units.ts";
 import { h, nameOf, replace, scrolling, section, setText, table, type Child, type Column } from "./dom.ts";
+import { prose } from "./prose.ts";
 
 const partWords: Record<string, string> = {
     malloc_live: "live in malloc",
@@ -31,6 +32,8 @@ export class HeapView {
     private readonly request: Latest<Heap | null>;
     private readonly take = h("button", { type: "button", class: "push", title: "memscope reads the heaps of the largest processes. It does not stop them.", click: () => void this.takeNow() }, "Take a census now");
     private heap: Heap | null = null;
+    private taken = false;
+    private summaries = new Map<number, HeldObjects>();
     private chosen: number | null = null;
     private tab: Tab = "holders";
 
@@ -44,6 +47,9 @@ export class HeapView {
         this.request = new Latest(
             (signal) => source.heap(timeline.moment, signal),
             (heap) => {
+                // A census that the user has asked for stays until one with objects follows, or another moment is chosen.
+                if (this.taken && timeline.moment === null && !heap?.processes.some((each) => each.types?.length)) return;
+                this.taken = false;
                 this.heap = heap;
                 this.draw();
             },
@@ -55,6 +61,15 @@ export class HeapView {
         );
     }
 
+    /** A tick has a summary of the last census of objects, also where the census itself has only the parts. */
+    update(tick: Tick | null): void {
+        const known = this.summaries;
+        this.summaries = new Map();
+        for (const process of tick?.heap ?? []) if (typeof process.objects === "object" && process.objects) this.summaries.set(process.pid, process.objects);
+        const times = (all: Map<number, HeldObjects>) => [...all].map(([pid, each]) => `${pid} ${each.time}`).join();
+        if (times(known) !== times(this.summaries)) this.draw();
+    }
+
     ask(): void {
         this.request.soon();
     }
@@ -64,6 +79,7 @@ export class HeapView {
         setText(this.take, "Reading the heaps\u2026");
         try {
             this.heap = await this.source.takeCensus();
+            this.taken = true;
             this.draw();
         } catch (error) {
             replace(this.body, h("p", { class: "absent" }, error instanceof Error ? error.message : "No census could be taken."));
@@ -106,7 +122,9 @@ export class HeapView {
                     ),
                 ),
             );
-        replace(this.body, choose, this.lead(process), partsBar(process), this.tables(process));
+        const held = this.summaries.get(process.pid);
+        const whole: HeapProcess = process.holders?.length || !held?.holders?.length ? process : { ...process, holders: held.holders };
+        replace(this.body, choose, held?.sentence ? h("p", { class: "lead" }, prose(held.sentence)) : null, this.lead(whole), partsBar(whole), this.tables(whole, whole === process ? null : held));
     }
 
     private lead(process: HeapProcess): HTMLElement {
@@ -123,12 +141,13 @@ export class HeapView {
         return h(
             "div",
             {},
-            h("p", { class: "lead" }, parts.filter(Boolean).join(" \u00b7 ")),
+            h("p", { class: "facts" }, parts.filter(Boolean).join(" \u00b7 ")),
             gaps.length > 0 && h("p", { class: "note" }, `The census is incomplete: ${gaps.map(([gap, times]) => `${name(gap, 40).replace(/_/g, " ")} (${count(times)})`).join(", ")}.`),
         );
     }
 
-    private tables(process: HeapProcess): Child {
+    /** `held`: where the holders come from, if not from the census itself. */
+    private tables(process: HeapProcess, held: HeldObjects | null | undefined): Child {
         const lists: Record<Tab, number> = {
             holders: process.holders?.length ?? 0,
             types: process.types?.length ?? 0,
@@ -148,7 +167,8 @@ export class HeapView {
             { class: "tabs", role: "group", "aria-label": "List" },
             ...there.map((tab) => h("button", { type: "button", "aria-pressed": String(tab === chosen), click: () => ((this.tab = tab), this.draw()) }, tabWords[tab])),
         );
-        return h("div", {}, tabs, scrolling(tabWords[chosen], this.list(process, chosen)));
+        const from = held && typeof held.time === "number" ? h("p", { class: "note" }, `Holders: census of objects of ${dayAndClock(held.time)}${typeof held.since_seconds === "number" ? `, changes since ${duration(held.since_seconds)} before` : ""}.`) : null;
+        return h("div", {}, tabs, from, scrolling(tabWords[chosen], this.list(process, chosen)));
     }
 
     private list(process: HeapProcess, tab: Tab): HTMLElement {

@@ -273,8 +273,8 @@ export class HeldView {
             ctx.fill();
             ctx.font = `${11 * ratio}px system-ui, sans-serif`;
             ctx.textAlign = "right";
-            ctx.textBaseline = "top";
-            ctx.fillText(`in ${duration(eta)}`, end - 6 * ratio, y(limit) + 6 * ratio);
+            ctx.textBaseline = "bottom";
+            ctx.fillText(`in ${duration(eta)}`, end + 4 * ratio, y(limit) - 6 * ratio);
         }
     }
 
