@@ -236,7 +236,7 @@ export class App {
 
     private gotTick(tick: Tick | null): void {
         this.tick = tick;
-        if (this.timeline.moment === null) this.latestTick = tick;
+        if (this.tellsAnswers(this.latestTick)) this.latestTick = tick;
         this.works();
         this.processes.update(tick);
         this.heap.update(tick);
@@ -247,8 +247,14 @@ export class App {
         this.heapTime = Math.max(this.heapTime, newest);
     }
 
+    /** The answers at the top are about the latest moment; about that of the death if the run has ended with one. */
+    private tellsAnswers(known: Tick | Growth | null): boolean {
+        if (this.ended && (this.summary.deaths?.length ?? 0) > 0) return known === null;
+        return this.timeline.moment === null || known === null;
+    }
+
     private gotGrowth(growth: Growth | null): void {
-        if (this.timeline.moment === null || !this.latestGrowth) this.latestGrowth = growth;
+        if (this.tellsAnswers(this.latestGrowth)) this.latestGrowth = growth;
         this.drawVerdict();
     }
 
@@ -322,6 +328,7 @@ export class App {
     }
 
     private gotLive(live: Live): void {
+        if (live.summary.verdict !== this.summary.verdict) this.growthAsked = 0;  // what grew belongs to a new verdict
         this.summary = live.summary;
         this.forecast = live.forecast ?? null;
         this.ended = live.ended;
