@@ -51,6 +51,8 @@ export class App {
     private readonly bar: Bar;
     private readonly trouble = h("p", { class: "trouble-line", role: "status" });
 
+    private readonly reading = h("p", { class: "note", role: "status" });
+
     private summary: Summary;
     private forecast: Forecast | null;
     private list: RunEvent[];
@@ -70,6 +72,7 @@ export class App {
     constructor(
         private readonly source: Source,
         private readonly run: Run,
+        private early: Promise<Curves> | null = null,  // asked for before the answer about the run was there
     ) {
         this.summary = run.summary;
         this.forecast = run.forecast ?? null;
@@ -133,6 +136,7 @@ export class App {
                 this.trouble,
                 this.verdict.element,
                 this.held.element,
+                this.reading,
                 h("div", { class: "pair" }, this.kinds.element, this.roles.element),
                 h("div", { class: "pair pair-uneven" }, this.processes.element, this.events.element),
                 this.growth.element,
@@ -179,6 +183,9 @@ export class App {
     // --- curves ---
 
     private fetchCurves(signal: AbortSignal): Promise<Curves> {
+        const { early } = this;
+        this.early = null;
+        if (early) return early;
         const { span, view } = this.timeline;
         const width = Math.min(2000, Math.max(200, Math.round(this.held.element.clientWidth)));
         const whole = view.kind === "whole" && !this.timeline.paused;
@@ -190,6 +197,7 @@ export class App {
         this.appended = 0;
         this.works();
         this.drawCurves();
+        setText(this.reading, curves.complete ? "" : "memscope is still reading older ticks: the curves below are not complete yet.");
         // Older ticks are still being read: ask again, as long as the page is looked at.
         if (!curves.complete) setTimeout(() => this.askCurves.soon(), 900);
     }

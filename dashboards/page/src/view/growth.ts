@@ -19,7 +19,7 @@ const words: Record<Plane, { title: string; meaning: string }> = {
     gpu: { title: "GPU", meaning: "Allocated here from the CUDA driver and not freed since, with the cache of a caching allocator." },
     pinned: { title: "Pinned", meaning: "Host memory that was pinned here through the CUDA driver and not unpinned since." },
 };
-const mostRows = 30;
+const mostRows = 12;
 
 interface Answer {
     now: Growth | null;

@@ -1,7 +1,7 @@
 // The top of the page: what happened or what will, what to do, and the five answers in a line each.
 import type { Death, Forecast, Growth, Run, Summary, Tick, Verdict } from "../data/types.ts";
 import { ownOf, roleText } from "../model/tree.ts";
-import { dayAndClock, inRun } from "../text/times.ts";
+import { clock, day, dayAndClock, inRun } from "../text/times.ts";
 import { duration, percent, rate, size } from "../text/units.ts";
 import { h, nameOf, replace, type Child } from "./dom.ts";
 import { firstSentence, prose } from "./prose.ts";
@@ -135,12 +135,16 @@ function adviceBlock(advice: readonly string[]): Child {
     return h("div", { class: "advice" }, h("h2", {}, "What to do"), h("ul", {}, ...advice.slice(0, 6).map((sentence) => h("li", {}, prose(sentence)))));
 }
 
+function dayIfLong(run: Run, time: number): string {
+    return day(run.began) === day(time) ? "" : `${day(time)}, `;
+}
+
 function timeLeft({ forecast, ended, summary, run }: Facts, death: Death | null): Child[] {
     const big = (text: string, label: string, small: Child) => [h("p", { class: "time-label" }, label), h("p", { class: "time-big" }, text), h("p", { class: "time-small" }, small)];
-    if (death && !(forecast && run.mode === "live" && !ended)) return big(inRun(death.time, run.began, run.ended ?? death.time), "It died at", `${duration(Math.max(0, death.time - run.began))} after the first tick`);
+    if (death && !(forecast && run.mode === "live" && !ended)) return big(clock(death.time), "It died at", `${dayIfLong(run, death.time)}${duration(Math.max(0, death.time - run.began))} after the first tick`);
     if (ended || run.mode !== "live") {
         const end = run.ended ?? null;
-        if (!forecast) return end === null ? [] : big(inRun(end, run.began, end), "The run ended at", `${duration(end - run.began)} after the first tick, without a death`);
+        if (!forecast) return end === null ? [] : big(clock(end), "The run ended at", `${dayIfLong(run, end)}${duration(end - run.began)} after the first tick, without a death`);
     }
     if (!forecast) {
         const limit = summary.limit_bytes;
