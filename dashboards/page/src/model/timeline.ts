@@ -65,9 +65,9 @@ export class Timeline {
                 return { from: this.shown.from, to: this.shown.to };
         }
     }
-    /** Most of the plot is what has happened. */
+    /** At least half of the plot is what has happened. */
     private room(past: number): number {
-        return Math.min(this.ahead, past * 0.7);
+        return Math.min(this.ahead, past);
     }
 
     advance(newest: number): void {

@@ -177,7 +177,13 @@ export class HeldView {
 
     private drawAbove(u: uPlot): void {
         this.drawLimit(u);
+        const { left, top, width, height } = u.bbox;
+        u.ctx.save();
+        u.ctx.beginPath();
+        u.ctx.rect(left, top, width, height);
+        u.ctx.clip();
         this.drawForecast(u);
+        u.ctx.restore();
         this.drawMarks(u);
     }
 
