@@ -74,8 +74,8 @@ def record_gpus(folder):
 
 @contextlib.contextmanager
 def demo(folder):
-    """A demo that leaks for half a minute, and the name of its target."""
-    environment = {**os.environ, 'MEMSCOPE_DEMO_SECONDS': '36', 'MEMSCOPE_RECORD': folder}
+    """A demo that leaks for a minute (the browser of a busy machine is slow), and the name of its target."""
+    environment = {**os.environ, 'MEMSCOPE_DEMO_SECONDS': '60', 'MEMSCOPE_RECORD': folder}
     with process([MEMSCOPE, 'demo', 'leak'], env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True) as child:
         if not wait_for(lambda: os.path.exists(f'/run/memscope/{child.pid}.sock'), 20):
             raise GaveUp('the demo does not start')

@@ -25,7 +25,7 @@ async function live(pages) {
         check("a live leak: the address keeps no token", !tab.url().includes("token"), tab.url());
         check("a live leak: it says that it is live", (await text(tab, ".state")).startsWith("Live"), await text(tab, ".state"));
         const before = await text(tab, ".verdict-word");
-        check("a live leak: the verdict turns", await until(tab, () => document.querySelector("#verdict").dataset.verdict === "leaking", null, 40), `${before} ${await text(tab, ".verdict-word")}`);
+        check("a live leak: the verdict turns", await until(tab, () => document.querySelector("#verdict").dataset.verdict === "leaking", null, 55), `${before} ${await text(tab, ".verdict-word")}`);
         check("a live leak: it says how much time is left", await until(tab, () => /\d+ (ms|s|min)/.test(document.querySelector(".time-big").textContent), null, 10), await text(tab, ".time-left"));
         check("a live leak: the line or the holder is named", await until(tab, () => /train\.py|val_outputs/.test(document.querySelector("#verdict").textContent + document.querySelector("#growth").textContent), null, 20), await text(tab, "#growth"));
         check("a live leak: the trainer is in the tree", /trainer/.test(await text(tab, "#processes table")));

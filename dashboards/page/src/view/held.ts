@@ -100,7 +100,7 @@ export class HeldView {
     private top(high: number): number {
         const { forecast } = this.facts;
         const limit = Math.max(this.limit ?? 0, forecast && isOwn(forecast) ? forecast.limit_bytes : 0);
-        return this.limitShown && limit > 0 && limit < high * 4 ? Math.max(limit, high) * 1.06 : high * 1.12;
+        return this.limitShown && limit > 0 && limit < high * 4 ? Math.max(limit, high) * 1.09 : high * 1.12;
     }
 
     private draw(): void {
@@ -180,7 +180,7 @@ export class HeldView {
         const { left, top, width, height } = u.bbox;
         u.ctx.save();
         u.ctx.beginPath();
-        u.ctx.rect(left, top, width, height);
+        u.ctx.rect(left, top - 12 * devicePixelRatio, width, height + 12 * devicePixelRatio);
         u.ctx.clip();
         this.drawForecast(u);
         u.ctx.restore();
