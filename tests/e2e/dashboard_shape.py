@@ -92,6 +92,9 @@ def dashboard_faults(dashboard):
     yield from place_faults(dashboard['panels'])
     for row in dashboard['panels']:
         yield from place_faults(row.get('panels', []))
+    for page in ('docs/web.md', 'docs/alerts.md'):
+        if page not in dashboard.get('description', ''):
+            yield f'its description does not name {page}'
     seen = {p['title'] for p in dashboard['panels'] if p['gridPos']['y'] + p['gridPos']['h'] <= SCREEN}
     for title in FIRST_SCREEN[dashboard['uid']]:
         if title not in seen:

@@ -13,7 +13,7 @@ const instance = (name: string) => `instance:memscope_${name}{${WHERE}}`;
 const living = `memscope_target_up{${WHICH}} == 1`;
 
 export const fleet = dashboard('memscope-fleet', 'memscope: a fleet',
-  'Every job on every watched machine, sorted by the time until it runs out of memory.', {
+  'Every job on every watched machine, sorted by the time until it runs out of memory. For the process, the line and the holder: memscope web on the node of the job (docs/web.md). Runbook of the alerts: docs/alerts.md.', {
   from: 'now-6h', refresh: '30s',
   variables: [
     datasourceVariable,

@@ -8,7 +8,7 @@ import { watcher } from './job/watcher.js';
 const verdict = of('verdict', JOB, 'scope="target"');
 
 export const job = dashboard('memscope-job', 'memscope: a job',
-  'One job: is it a leak, when does it run out of memory, which roles hold the memory. Below: roles, kinds of memory, page faults, sharing, GPUs, deaths, and the cost of watching.', {
+  'One job: is it a leak, when does it run out of memory, which roles hold the memory. Below: roles, kinds of memory, page faults, sharing, GPUs, deaths, and the cost of watching. For the process, the line and the holder: memscope web on the node (docs/web.md). Runbook of the alerts: docs/alerts.md.', {
   from: 'now-1h', refresh: '10s',
   variables: [
     datasourceVariable,

@@ -9,7 +9,7 @@ export const glance: Row = {
   panels: [
     stat([4, 5], {
       title: 'Is it a leak?', unit: 'none',
-      description: 'The verdict of the whole job. Warming up: the job has grown since its start, and it is too early to call that a leak. Leaking: the floor keeps rising after the warm-up. `memscope status` gives the reason in a sentence.',
+      description: 'The verdict of the whole job. Warming up: the job has grown since its start, and it is too early to call that a leak. Leaking: the floor keeps rising after the warm-up. `memscope status` gives the reason in a sentence. On $instance, `memscope web --target $target` shows the process, the line and who holds the memory (docs/web.md).',
       queries: { verdict: verdictCode(`${JOB},scope="target"`, 'target') }, field: { mappings: CODES }, text: BigValueTextMode.Value,
     }),
     stat([5, 5], {
@@ -61,7 +61,7 @@ export const glance: Row = {
       }),
       stat([7, 3], {
         title: 'Which processes died in the time shown?', unit: 'none',
-        description: 'Processes that did not just exit, by cause. Teardown is not counted. `memscope report` prints the report of the last death.',
+        description: 'Processes that did not just exit, by cause. Teardown is not counted. `memscope report` prints the report of the last death, `memscope web` shows the recorded run (docs/web.md). The runbook is docs/alerts.md.',
         queries: { '{{cause}}': `round(sum by (cause) (increase(${of('deaths_total', JOB, 'sender!="tree"')}[$__range]))) > 0` },
         field: { noValue: 'none', decimals: 0, color: colour('red') }, text: BigValueTextMode.ValueAndName,
       }),

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Makes the pictures of the README from a demo that leaks: docs/images/page.png and docs/images/live-view.png. `./dev screenshots`
+runs it. Needs root, tmux, node, npm and Chromium; takes a minute. MEMSCOPE names the binary."""
+import os
+import subprocess
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
+from harness import Checks, GaveUp, run_as_root, wait_for  # noqa: E402
+from page import CHROMIUM, SOURCE, prepare, web  # noqa: E402
+
+MEMSCOPE = os.path.abspath(os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope')))
+IMAGES = SOURCE / 'docs' / 'images'
+LARGEST = 200 << 10
+SECONDS = 45
+
+check = Checks()
+
+
+def tmux(name, *arguments):
+    return subprocess.run(['tmux', '-u', '-L', name, *arguments], capture_output=True, text=True, timeout=10)
+
+
+def picture(browser, what, source, file):
+    done = subprocess.run(['node', 'screenshots.mjs', what, source, file], cwd=browser, capture_output=True, text=True, timeout=90,
+                          env={**os.environ, 'CHROMIUM': CHROMIUM})
+    size = os.path.getsize(file) if os.path.exists(file) else 0
+    check(f'{file}: {size // 1024} KiB', done.returncode == 0 and 0 < size < LARGEST, done.stderr[-400:])
+
+
+def main():
+    _, browser = prepare()
+    IMAGES.mkdir(parents=True, exist_ok=True)
+    server = f'ms-screenshots-{os.getpid()}'
+    with tempfile.TemporaryDirectory() as folder:
+        environment = f'MEMSCOPE_DEMO_SECONDS={SECONDS} MEMSCOPE_RECORD={folder} TERM=tmux-256color'
+        started = tmux(server, '-f', '/dev/null', 'new-session', '-d', '-x', '100', '-y', '30', f'exec env {environment} {MEMSCOPE} demo leak')
+        if started.returncode != 0:
+            raise GaveUp(f'tmux: {started.stderr}')
+        try:
+            pid = tmux(server, 'display', '-p', '#{pane_pid}').stdout.strip()
+            if not wait_for(lambda: os.path.exists(f'/run/memscope/{pid}.sock'), 20):
+                raise GaveUp('the demo does not start')
+            with web(MEMSCOPE, '--target', f'memscope-demo-{pid}') as address:
+                picture(browser, 'page', address, str(IMAGES / 'page.png'))
+            captured = f'{folder}/screen'
+            with open(captured, 'w') as f:
+                f.write(tmux(server, 'capture-pane', '-e', '-p').stdout)
+            picture(browser, 'terminal', captured, str(IMAGES / 'live-view.png'))
+        finally:
+            tmux(server, 'kill-server')
+
+
+if __name__ == '__main__':
+    run_as_root(check, main, MEMSCOPE, 180)
