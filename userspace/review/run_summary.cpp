@@ -44,7 +44,9 @@ class RunReader {
     explicit RunReader(RunSummary& run) : run_(run) {}
 
     void take(const RecordedSample& sample, Snapshot&& snapshot);
-    Status finish(Recording& recording, const RecordedTarget& target);
+    Status finish(Recording& recording, const RecordedTarget& target, const RecordedSpan& span);
+    // Of the last tick with processes, since the recording began.
+    Seconds last_at() const { return last_at_; }
 
   private:
     void take_memory(const RecordedSample& sample, const TargetSnapshot& target);
@@ -132,7 +134,7 @@ void RunReader::keep_censuses(const SnapshotPtr& snapshot) {
     if (!censuses_ || largest(*snapshot) >= largest(*censuses_) / 2) censuses_ = snapshot;
 }
 
-Status RunReader::finish(Recording& recording, const RecordedTarget& target) {
+Status RunReader::finish(Recording& recording, const RecordedTarget& target, const RecordedSpan& span) {
     if (last_) run_.last = *last_;
     if (last_ && censuses_) {
         run_.last.targets.front().heap = censuses_->targets.front().heap;
@@ -145,13 +147,22 @@ Status RunReader::finish(Recording& recording, const RecordedTarget& target) {
     auto growth = recording.growth_at(target, killed ? after_death : last_at_);
     if (!growth) return growth.error();
     run_.growth = *std::move(growth);
-    if (!run_.last_death) return Done{};
     std::optional<DeathReport> written;
     auto read = recording.each_report(target, [&](Seconds at, DeathReport report) {
-        if (at <= died_ + kReportAfterDeath) written = std::move(report);
+        const bool wanted = run_.last_death ? at <= died_ + kReportAfterDeath : at >= span.from && at <= span.to;
+        if (wanted) written = std::move(report);
         return true;
     });
     if (!read) return read;
+    if (!run_.last_death) {
+        // The tick of the death could not be recorded, its report could be later.
+        if (!written) return Done{};
+        run_.deaths = written->deaths;
+        if (run_.deaths.size() > kMostDeaths) run_.deaths.resize(kMostDeaths);
+        run_.more_deaths = written->deaths.size() - run_.deaths.size();
+        run_.last_death = std::move(written);
+        return Done{};
+    }
     if (written && written->decisive().id == run_.last_death->decisive().id) {
         run_.last_death = std::move(written);
         return Done{};
@@ -335,7 +346,7 @@ Result<RunSummary> summarize(Recording& recording, const RecordedTarget& target,
     });
     if (!read) return read.error();
     if (run.ticks == 0) return plain_error(recording.path().string() + ": has no tick in that time");
-    if (auto finished = ticks.finish(recording, target); !finished) return finished.error();
+    if (auto finished = ticks.finish(recording, target, span); !finished) return finished.error();
     if (auto taken = take_censuses(recording, target, span, run); !taken) return taken.error();
     if (auto safe = make_safe(run); !safe) return plain_error(recording.path().string() + ": " + safe.error().where);
     take_verdict(run);
