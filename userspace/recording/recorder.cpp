@@ -231,14 +231,16 @@ Status Recorder::write_events(Lane& lane, const Item& item, const TargetSnapshot
     if (lane.before && target.processes.empty() && !lane.before->processes.empty())
         return write_growth(lane, *lane.before, item.now, time, "end");
     if (changed && lane.before) return write_growth(lane, target, item.now, time, "verdict");
-    if (item.now - lane.growth_at >= kGrowthEvery) return write_growth(lane, target, item.now, time, "minute");
+    if (item.now - lane.growth_at >= (lane.shared ? kSharedGrowthEvery : kGrowthEvery))
+        return write_growth(lane, target, item.now, time, "minute");
     return Done{};
 }
 
 Status Recorder::write_growth(Lane& lane, const TargetSnapshot& target, Seconds now, double time,
                               std::string_view reason) {
     lane.growth_at = now;
-    if (lane.shared || target.processes.empty()) return Done{};
+    // Names of call sites take time, and there may be thousands of small targets.
+    if ((lane.shared && lane.most < kSmall) || target.processes.empty()) return Done{};
     const auto add = [&](const GrowthOf& source, std::string_view why) -> Status {
         const std::optional<Growth> growth = source ? source(target) : std::nullopt;
         if (!growth || (why == kPeakGrowth && !growth->span.peak)) return Done{};
@@ -252,9 +254,9 @@ Status Recorder::write_growth(Lane& lane, const TargetSnapshot& target, Seconds 
     return add(settings_.peak_growth, kPeakGrowth);
 }
 
-// A census that is new since the previous tick. The shared file has none, as it has no growth.
+// A census that is new since the previous tick.
 Status Recorder::write_heap(Lane& lane, const Item& item, const TargetSnapshot& target) {
-    if (lane.shared || (target.heap.empty() && lane.censuses.empty())) return Done{};
+    if (target.heap.empty() && lane.censuses.empty()) return Done{};
     std::map<ProcessId, double> censuses;
     for (const ProcessHeap& heap : target.heap) {
         const HeapCensus& census = heap.census;

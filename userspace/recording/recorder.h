@@ -31,6 +31,7 @@ class Recorder {
     static constexpr Seconds kSharedEvery{10};  // time between the recorded ticks of a target in the shared file
     static constexpr Seconds kCommitEvery{2};
     static constexpr Seconds kGrowthEvery{60};
+    static constexpr Seconds kSharedGrowthEvery{600};  // of a target in the shared file that has held 64 MiB
     static constexpr Seconds kRetryAfter{10};
     static constexpr std::size_t kMostQueued = 16;                     // ticks
     static constexpr Bytes kMostQueuedBytes{std::uint64_t{4} << 20U};  // estimated; one tick is always admitted

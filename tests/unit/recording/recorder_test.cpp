@@ -1,5 +1,6 @@
 #include "recording/recorder.h"
 
+#include <fmt/format.h>
 #include <future>
 #include <gmock/gmock.h>
 
@@ -327,6 +328,41 @@ TEST_F(ARecorderThatFails, KeepsTheLatestReportsOnly) {
     EXPECT_THAT(found, SizeIs(Recorder::kMostReports));
     EXPECT_EQ(std::ranges::min(found), 1'000'010);
     EXPECT_EQ(recorder.dropped(), 2U + 10U) << "ticks and reports";
+}
+
+// Of 40 targets, 31 have a file of their own.
+TEST_F(ARecorder, WritesGrowthAndCensusesOfLargeTargetsToTheSharedFile) {
+    constexpr int kTargets = 40;
+    const std::string small = "target39";
+    {
+        const auto growth = [](const TargetSnapshot&) { return std::optional(Growth{}); };
+        Recorder recorder(store_in(directory), {.growth = growth});
+        for (int minute = 0; minute <= 11; ++minute) {
+            Snapshot snapshot{.time = 1'000'000.0 + 60 * minute};
+            for (int i = 0; i < kTargets; ++i) {
+                const std::string name = fmt::format("target{:02}", i);
+                snapshot.targets.push_back(tick_of(name, 0, {(name == small ? 1 : 100) * kMiB}).targets.front());
+                snapshot.targets.back().heap.push_back({.role = {Role::trainer, 0}});
+            }
+            recorder.take(std::make_shared<const Snapshot>(snapshot), Seconds(100.0 + 60 * minute));
+        }
+        recorder.finish(Seconds{60});
+        EXPECT_EQ(recorder.dropped(), 0U);
+    }
+    std::size_t checked = 0;
+    for (const fs::path& path : files()) {
+        Recording recording = reopened(path);
+        for (const RecordedTarget& target : recording.targets()) {
+            if (recording.targets().size() == 1 || target.info.name < "target31") continue;
+            ++checked;
+            int censuses = 0;
+            ASSERT_TRUE(recording.each_census(target, {}, [&](Seconds, const WholeCensus&) { return ++censuses > 0; }));
+            EXPECT_EQ(censuses, 1) << target.info.name;
+            EXPECT_EQ((*recording.growth_at(target, Seconds{610})).has_value(), target.info.name != small);
+            EXPECT_FALSE((*recording.growth_at(target, Seconds{590})).has_value()) << "less often than once a minute";
+        }
+    }
+    EXPECT_EQ(checked, kTargets - (Recorder::kMostFiles - 1));
 }
 
 }  // namespace
