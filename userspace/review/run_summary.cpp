@@ -221,18 +221,22 @@ void take_verdict(RunSummary& run) {
 // The highest values of the phases and of the parts of the run.
 class PhaseReader {
   public:
-    PhaseReader(RunSummary& run, Seconds from) : run_(run), from_(from) {}
+    // `last_at`: of the last tick of `run`, which has the end of the warm-up by the wall clock of that tick. The wall
+    // clock may have been set before, so the phases are told apart by the clock of the recording.
+    PhaseReader(RunSummary& run, Seconds from, Seconds last_at) : run_(run), from_(from) {
+        if (run.warmup_ended) warmup_ended_ = last_at - Seconds(run.last.time - *run.warmup_ended);
+    }
 
     // `width`: the value is the highest of this time. A bin in which the warm-up ended belongs to no phase.
-    void take(double time, Bytes bytes, Seconds width = {}) {
+    void take(Seconds at, double time, Bytes bytes, Seconds width = {}) {
         if (bytes > run_.peak.bytes) run_.peak = {bytes, time};
-        if (!run_.warmup_ended) return;
-        if (time <= *run_.warmup_ended && *run_.warmup_ended < time + width.count()) return;
-        std::optional<RunSummary::Top>& top = time <= *run_.warmup_ended ? run_.warmup_peak : run_.plateau_peak;
+        if (!warmup_ended_) return;
+        if (at <= *warmup_ended_ && *warmup_ended_ < at + width) return;
+        std::optional<RunSummary::Top>& top = at <= *warmup_ended_ ? run_.warmup_peak : run_.plateau_peak;
         if (!top || bytes > top->bytes) top = {bytes, time};
     }
     void take(const RecordedSample& sample) {
-        take(sample.time, sample.bytes);
+        take(sample.at, sample.time, sample.bytes);
         const double length = std::max((run_.length - from_).count(), 1e-9);
         const double place = std::clamp((sample.at - from_).count() / length, 0.0, 1.0);
         const auto part = static_cast<std::size_t>(place * (kMostPoints - 1));
@@ -255,6 +259,7 @@ class PhaseReader {
   private:
     RunSummary& run_;
     Seconds from_;
+    std::optional<Seconds> warmup_ended_{};  // since the recording began
     std::optional<std::size_t> part_{};
     double nearest_ = 1e18;  // seconds between the growth at the peak and a tick
     Bytes at_peak_growth_{};
@@ -269,7 +274,8 @@ Status take_bins(Recording& recording, const RecordedTarget& target, const Recor
         for (const RecordedBin& bin : series) {
             if (bin.at < span.from || bin.at > span.to) continue;
             constexpr std::string_view kRole = "role ", kGpu = "gpu ";
-            if (name == "target") phases.take(run.began + bin.at.count(), bin.high, recording::RecordingFile::kBin);
+            if (name == "target")
+                phases.take(bin.at, run.began + bin.at.count(), bin.high, recording::RecordingFile::kBin);
             if (name.starts_with(kRole)) raise_to(run.roles[name.substr(kRole.size())].peak, bin.high);
             if (name.starts_with(kGpu)) raise_to(run.gpus[name.substr(kGpu.size())].peak, bin.high);
         }
@@ -351,7 +357,7 @@ Result<RunSummary> summarize(Recording& recording, const RecordedTarget& target,
     if (auto safe = make_safe(run); !safe) return plain_error(recording.path().string() + ": " + safe.error().where);
     take_verdict(run);
 
-    PhaseReader phases(run, std::max(span.from, Seconds{}));
+    PhaseReader phases(run, std::max(span.from, Seconds{}), ticks.last_at());
     read = recording.each_sample(target, span, [&](const RecordedSample& sample) {
         phases.take(sample);
         return true;
