@@ -21,7 +21,7 @@
 #define COUNTDOWNS 64
 struct countdown {
 	__s64 left; /* pages until the next sample */
-	__u64 mm;   /* the last address space, and its shared count of anonymous pages then */
+	__u64 mm;   /* the last address space on this CPU, and its shared count of anonymous pages then */
 	__s64 pages;
 };
 
@@ -31,6 +31,27 @@ struct {
 	__type(key, __u32);
 	__type(value, struct countdown);
 } countdowns SEC(".maps");
+
+/* The last shared counts of address spaces, for all CPUs. The copy of a CPU in `countdowns` is lost when
+ * another address space takes its slot, and it is missing or outdated when a thread moves to another CPU.
+ * This map is read and written only if the count differs from that copy, about once in a batch of faults:
+ * then the kernel has written the count itself, too. A group is a cache line. */
+#define LAST_COUNT_GROUPS_BITS 10
+#define LAST_COUNTS_OF_GROUP   4
+struct last_count {
+	__u64 mm;
+	__s64 pages;
+};
+struct last_count_group {
+	struct last_count counts[LAST_COUNTS_OF_GROUP];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1 << LAST_COUNT_GROUPS_BITS);
+	__type(key, __u32);
+	__type(value, struct last_count_group);
+} last_counts SEC(".maps");
 
 /* A page fault that is to be sampled when it has been served. One per CPU. */
 struct chosen_fault {
@@ -68,6 +89,44 @@ static __always_inline __s64 next_interval(void)
 static __always_inline __u32 countdown_of(struct mm_struct *mm)
 {
 	return ((__u64)mm >> 6 ^ (__u64)mm >> 12) % COUNTDOWNS;
+}
+
+/* The entry of the address space, or a random one of its group to be replaced. */
+static __always_inline struct last_count *last_count_of(struct mm_struct *mm)
+{
+	/* 32 bits, because the verifier allows no such arithmetic with a whole pointer. */
+	__u32 key = ((__u32)(__u64)mm >> 6) * 0x9e3779b1U >> (32 - LAST_COUNT_GROUPS_BITS);
+	struct last_count_group *group = bpf_map_lookup_elem(&last_counts, &key);
+
+	if (!group)
+		return NULL;
+	for (int i = 0; i < LAST_COUNTS_OF_GROUP; i++)
+		if (group->counts[i].mm == (__u64)mm)
+			return &group->counts[i];
+	return &group->counts[bpf_get_prandom_u32() % LAST_COUNTS_OF_GROUP];
+}
+
+/* The change of the shared count since it last changed, on any CPU. 0 if the count before is not known. */
+static __always_inline __s64 jump_of(struct mm_struct *mm, __s64 pages, struct countdown *count)
+{
+	struct last_count *last;
+	__s64 jump = 0;
+
+	if (count->mm == (__u64)mm) {
+		if (count->pages == pages)
+			return 0;
+		jump = pages - count->pages;
+	}
+	count->mm = (__u64)mm;
+	count->pages = pages;
+	last = last_count_of(mm);
+	if (!last)
+		return jump;
+	if (last->mm == (__u64)mm) /* more recent than the count of this CPU */
+		jump = pages - last->pages;
+	last->mm = (__u64)mm;
+	last->pages = pages;
+	return jump;
 }
 
 static __always_inline __u64 faults_of(struct task_struct *task)
@@ -154,9 +213,7 @@ static __always_inline int on_anon_change(struct mm_struct *mm, __s64 pages)
 
 	if (!count)
 		return 0;
-	jump = count->mm == (__u64)mm ? pages - count->pages : 0;
-	count->mm = (__u64)mm;
-	count->pages = pages;
+	jump = jump_of(mm, pages, count);
 	count->left--;
 	return count->left > 0 && jump < HUGE_JUMP ? 0 : on_countdown(mm, count, jump, slot);
 }

@@ -47,9 +47,7 @@ static __always_inline int on_shared_count(struct mm_struct *mm, __s64 pages)
 
 	if (!count || !chosen)
 		return 0;
-	jump = count->mm == (__u64)mm ? pages - count->pages : 0;
-	count->mm = (__u64)mm;
-	count->pages = pages;
+	jump = jump_of(mm, pages, count);
 	if (jump >= HUGE_JUMP && BPF_CORE_READ(task, mm) == mm)
 		choose(chosen, task, slot, true);
 	return 0;

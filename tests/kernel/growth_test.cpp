@@ -9,6 +9,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <thread>
@@ -35,6 +36,44 @@ void* map(std::size_t bytes) {
     for (std::size_t i = 0; i < bytes; i += 4096) at[i] = 1;
 }
 
+void run_on_cpu(std::size_t number) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(number % std::thread::hardware_concurrency(), &set);
+    (void)::sched_setaffinity(0, sizeof set, &set);  // fails if the CPU is not allowed here
+}
+
+// Processes that are not watched and that fault in a page each, again and again, on all CPUs.
+class OtherProcesses {
+  public:
+    OtherProcesses(std::size_t count, std::chrono::milliseconds every) {
+        for (std::size_t i = 0; i < count; ++i) {
+            const pid_t pid = ::fork();
+            if (pid == 0) fault_forever(i, every);
+            pids_.push_back(pid);
+        }
+    }
+    ~OtherProcesses() {
+        for (const pid_t pid : pids_) ::kill(pid, SIGKILL);
+        for (const pid_t pid : pids_) ::waitpid(pid, nullptr, 0);
+    }
+    OtherProcesses(const OtherProcesses&) = delete;
+    OtherProcesses& operator=(const OtherProcesses&) = delete;
+
+  private:
+    [[noreturn]] static void fault_forever(std::size_t number, std::chrono::milliseconds every) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        run_on_cpu(number);
+        void* memory = map(4096);
+        for (;;) {
+            touch_all(memory, 4096);
+            ::madvise(memory, 4096, MADV_DONTNEED);
+            std::this_thread::sleep_for(every);
+        }
+    }
+    std::vector<pid_t> pids_{};
+};
+
 }  // namespace
 
 // Functions that the tests find by name. The program exports them, because the stripped program in the guests of
@@ -52,6 +91,18 @@ extern "C" {
     memory += -reinterpret_cast<std::uintptr_t>(memory) & (2 * kMiB - 1);
     ::madvise(memory, bytes, MADV_HUGEPAGE);
     touch_all(memory, bytes);
+}
+
+// Each page on another CPU than the one before, and after a pause.
+[[gnu::noinline]] void grow_in_scattered_huge_pages(std::size_t bytes, std::chrono::milliseconds pause) {
+    auto* memory = static_cast<char*>(map(bytes + 2 * kMiB));
+    memory += -reinterpret_cast<std::uintptr_t>(memory) & (2 * kMiB - 1);
+    ::madvise(memory, bytes, MADV_HUGEPAGE);
+    for (std::size_t done = 0; done < bytes; done += 2 * kMiB) {
+        run_on_cpu(done / (2 * kMiB));
+        touch_all(memory + done, 2 * kMiB);
+        std::this_thread::sleep_for(pause);
+    }
 }
 
 // A function of the C library without a frame pointer makes the call, so its caller is missing in the stack.
@@ -177,6 +228,15 @@ TEST(ResidentGrowth, StandsAtTheFunctionThatTouchedThePages) {
 TEST(ResidentGrowth, CountsAHugePageAsWhatItHolds) {
     const Grown grown("shared-growth-huge", [] { grow_in_huge_pages(64 * kMiB); });
     expect_sampled(at(grown.growth.resident, "grow_in_huge_pages"), 64 * kMiB);
+    expect_about(sum(grown.growth.resident), grown.change);
+}
+
+// The other processes take the place of the job in what each CPU remembers of the last page fault.
+TEST(ResidentGrowth, CountsAHugePageAsWhatItHoldsOnABusyMachine) {
+    const OtherProcesses others(192, std::chrono::milliseconds(40));
+    const Grown grown("shared-growth-scattered",
+                      [] { grow_in_scattered_huge_pages(64 * kMiB, std::chrono::milliseconds(100)); });
+    expect_sampled(at(grown.growth.resident, "grow_in_scattered_huge_pages"), 64 * kMiB);
     expect_about(sum(grown.growth.resident), grown.change);
 }
 

@@ -14,6 +14,7 @@
 #include "recording/times.h"
 #include "review/compare_text.h"
 #include "review/find_recording.h"
+#include "review/moments.h"
 #include "review/run_text.h"
 
 namespace memscope {
@@ -41,7 +42,7 @@ Result<RecordedSpan> span_of(Recording& recording, const RecordedTarget& target,
     const auto since_begin = [&](const std::string& option, const std::string& text) -> Result<Seconds> {
         const auto moment = parse_moment(text, now, last->time);
         if (!moment) return about(option, moment.error());
-        return Seconds(*moment - recording.began());
+        return place_of(recording, target, *moment);
     };
     if (options.from) {
         const auto from = since_begin("--from", *options.from);

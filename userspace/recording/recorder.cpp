@@ -65,9 +65,11 @@ void Recorder::note(std::string kind, std::string text) {
 }
 
 void Recorder::report(std::shared_ptr<const DeathReport> report) {
-    constexpr std::size_t kMostReports = 20;  // as many as the watcher writes at once
     const std::lock_guard lock(mutex_);
-    if (reports_.size() < kMostReports) reports_.push_back(std::move(report));
+    if (reports_.size() < kMostReports)
+        reports_.push_back(std::move(report));
+    else
+        ++dropped_;
 }
 
 void Recorder::finish(Seconds patience) {
@@ -149,6 +151,7 @@ void Recorder::work() {
 }
 
 void Recorder::write(const Item& item) {
+    take_reports(item);
     if (failed_ && item.now - *failed_ < kRetryAfter) {
         const std::lock_guard lock(mutex_);
         ++dropped_;
@@ -228,14 +231,16 @@ Status Recorder::write_events(Lane& lane, const Item& item, const TargetSnapshot
     if (lane.before && target.processes.empty() && !lane.before->processes.empty())
         return write_growth(lane, *lane.before, item.now, time, "end");
     if (changed && lane.before) return write_growth(lane, target, item.now, time, "verdict");
-    if (item.now - lane.growth_at >= kGrowthEvery) return write_growth(lane, target, item.now, time, "minute");
+    if (item.now - lane.growth_at >= (lane.shared ? kSharedGrowthEvery : kGrowthEvery))
+        return write_growth(lane, target, item.now, time, "minute");
     return Done{};
 }
 
 Status Recorder::write_growth(Lane& lane, const TargetSnapshot& target, Seconds now, double time,
                               std::string_view reason) {
     lane.growth_at = now;
-    if (lane.shared || target.processes.empty()) return Done{};
+    // Names of call sites take time, and there may be thousands of small targets.
+    if ((lane.shared && lane.most < kSmall) || target.processes.empty()) return Done{};
     const auto add = [&](const GrowthOf& source, std::string_view why) -> Status {
         const std::optional<Growth> growth = source ? source(target) : std::nullopt;
         if (!growth || (why == kPeakGrowth && !growth->span.peak)) return Done{};
@@ -249,9 +254,9 @@ Status Recorder::write_growth(Lane& lane, const TargetSnapshot& target, Seconds 
     return add(settings_.peak_growth, kPeakGrowth);
 }
 
-// A census that is new since the previous tick. The shared file has none, as it has no growth.
+// A census that is new since the previous tick.
 Status Recorder::write_heap(Lane& lane, const Item& item, const TargetSnapshot& target) {
-    if (lane.shared || (target.heap.empty() && lane.censuses.empty())) return Done{};
+    if (target.heap.empty() && lane.censuses.empty()) return Done{};
     std::map<ProcessId, double> censuses;
     for (const ProcessHeap& heap : target.heap) {
         const HeapCensus& census = heap.census;
@@ -267,14 +272,48 @@ Status Recorder::write_heap(Lane& lane, const Item& item, const TargetSnapshot& 
     return Done{};
 }
 
-// A target can have ended with the death, so that it is not in the snapshot.
-Status Recorder::write_reports(const Item& item) {
+// Replaces an earlier version of the same report that is not committed yet.
+void Recorder::take_reports(const Item& item) {
+    const auto key = [](const DeathReport& report) {
+        return std::tuple(report.target().info.name, report.decisive().time, report.decisive().id);
+    };
     for (const auto& report : item.reports) {
-        const auto lane = lanes_.find(report->target().info.name);
-        if (lane == lanes_.end() || !lane->second.file) continue;
-        if (auto added = lane->second.file->add_report(lane->second.id, item.now, *report); !added) return added;
+        std::erase_if(unsaved_, [&](const UnsavedReport& each) { return key(*each.report) == key(*report); });
+        unsaved_.push_back({.report = report, .failed = failed_.has_value()});
     }
+    if (unsaved_.size() <= kMostReports) return;
+    const std::size_t most = unsaved_.size() - kMostReports;
+    const auto dropped = std::count_if(unsaved_.begin(), unsaved_.begin() + static_cast<std::ptrdiff_t>(most),
+                                       [](const UnsavedReport& each) { return !each.written; });
+    unsaved_.erase(unsaved_.begin(), unsaved_.begin() + static_cast<std::ptrdiff_t>(most));
+    const std::lock_guard lock(mutex_);
+    dropped_ += static_cast<std::uint64_t>(dropped);
+}
+
+Status Recorder::write_reports(const Item& item) {
+    for (UnsavedReport& unsaved : unsaved_)
+        if (!unsaved.written)
+            if (auto written = write_report(item, unsaved); !written) return written;
     return Done{};
+}
+
+// A target can have ended with the death, so that it is not in the snapshot.
+Status Recorder::write_report(const Item& item, UnsavedReport& unsaved) {
+    const DeathReport& report = *unsaved.report;
+    auto found = lanes_.find(report.target().info.name);
+    if (found == lanes_.end() && unsaved.failed) {
+        // The target ended while nothing could be written: it gets a recording of the report and the tick before it.
+        const auto made = lane_of(item, report.target());
+        if (!made) return made.error();
+        found = lanes_.find(report.target().info.name);
+        if (found->second.file)
+            if (auto added = found->second.file->add_tick(found->second.id, item.now, report.then, report.target());
+                !added)
+                return added;
+    }
+    unsaved.written = true;
+    if (found == lanes_.end() || !found->second.file) return Done{};
+    return found->second.file->add_report(found->second.id, item.now, report);
 }
 
 Result<Recorder::Lane*> Recorder::lane_of(const Item& item, const TargetSnapshot& target) {
@@ -355,6 +394,10 @@ Status Recorder::end_lane(const std::string& name, Seconds now, double time) {
     const auto file = std::ranges::find(files_, lane.file, [](const auto& each) { return each.get(); });
     auto closed = (*file)->close();
     files_.erase(file);
+    if (closed)  // which commits
+        std::erase_if(unsaved_, [&](const UnsavedReport& each) {
+            return each.written && each.report->target().info.name == name;
+        });
     return closed;
 }
 
@@ -362,6 +405,7 @@ Status Recorder::commit() {
     for (const auto& file : files_)
         if (auto done = file->commit(); !done) return done;
     for (auto& [name, lane] : lanes_) lane.fresh = false;
+    std::erase_if(unsaved_, [](const UnsavedReport& each) { return each.written; });
     const std::lock_guard lock(mutex_);
     if (uncommitted_ > 0) {  // otherwise nothing was written that could have failed
         up_ = true;
@@ -382,6 +426,9 @@ void Recorder::close_all() {
     files_.clear();
     shared_ = nullptr;
     if (!all && !failed_) fail(all.error(), committed_);
+    if (all) std::erase_if(unsaved_, [](const UnsavedReport& each) { return each.written; });
+    const std::lock_guard lock(mutex_);
+    dropped_ += unsaved_.size();
 }
 
 Status Recorder::keep_bounds() {
@@ -428,11 +475,15 @@ void Recorder::forget_fresh_lanes() {
     }
 }
 
-// One line until a write succeeds again. The ticks of the batch are lost.
+// One line until a write succeeds again. The ticks of the batch are lost, its reports are kept.
 void Recorder::fail(const Error& error, Seconds now) {
     for (const auto& file : files_) file->roll_back();
     forget_fresh_lanes();
     for (auto& [name, lane] : lanes_) lane.censuses.clear();  // some may have been rolled back
+    for (UnsavedReport& each : unsaved_) {
+        each.written = false;
+        each.failed = true;
+    }
     const bool told = failed_.has_value();
     failed_ = now;
     const std::lock_guard lock(mutex_);

@@ -31,9 +31,12 @@ class Recorder {
     static constexpr Seconds kSharedEvery{10};  // time between the recorded ticks of a target in the shared file
     static constexpr Seconds kCommitEvery{2};
     static constexpr Seconds kGrowthEvery{60};
+    static constexpr Seconds kSharedGrowthEvery{600};  // of a target in the shared file that has held 64 MiB
     static constexpr Seconds kRetryAfter{10};
     static constexpr std::size_t kMostQueued = 16;                     // ticks
     static constexpr Bytes kMostQueuedBytes{std::uint64_t{4} << 20U};  // estimated; one tick is always admitted
+
+    static constexpr std::size_t kMostReports = 20;  // as many as the watcher writes at once
 
     // Called on the thread of the recorder. `nullopt`: not known.
     using GrowthOf = std::function<std::optional<Growth>(const TargetSnapshot&)>;
@@ -52,7 +55,8 @@ class Recorder {
     void take(SnapshotPtr snapshot, Seconds now);
     // An event that is not part of a snapshot, for all targets: a command that was run, a report that was written.
     void note(std::string kind, std::string text);
-    // A report of deaths, to be recorded with the next tick. The same report again replaces the earlier version.
+    // A report of deaths, to be recorded with the next tick. The same report again replaces the earlier version. A
+    // report that cannot be written is kept and tried again, kMostReports at most.
     void report(std::shared_ptr<const DeathReport> report);
     // Writes what is queued and closes all files. Waits no longer than `patience`, then drops the rest of the queue.
     void finish(Seconds patience);
@@ -76,6 +80,12 @@ class Recorder {
         std::vector<Note> notes{};
         std::vector<std::shared_ptr<const DeathReport>> reports{};
     };
+    // A report that is not committed yet.
+    struct UnsavedReport {
+        std::shared_ptr<const DeathReport> report{};
+        bool written = false;  // in the transaction that is open
+        bool failed = false;   // its transaction was rolled back
+    };
     struct Lane {
         recording::RecordingFile* file = nullptr;  // null: not recorded
         std::int64_t id = 0;
@@ -96,7 +106,9 @@ class Recorder {
     Status write_events(Lane& lane, const Item& item, const TargetSnapshot& target);
     Status write_growth(Lane& lane, const TargetSnapshot& target, Seconds now, double time, std::string_view reason);
     Status write_heap(Lane& lane, const Item& item, const TargetSnapshot& target);
+    void take_reports(const Item& item);
     Status write_reports(const Item& item);
+    Status write_report(const Item& item, UnsavedReport& unsaved);
     Result<Lane*> lane_of(const Item& item, const TargetSnapshot& target);
     Result<recording::RecordingFile*> new_file(const std::string& target, Seconds now, double time);
     Status end_lane(const std::string& name, Seconds now, double time);
@@ -113,6 +125,7 @@ class Recorder {
     std::vector<std::unique_ptr<recording::RecordingFile>> files_{};
     recording::RecordingFile* shared_ = nullptr;
     std::map<std::string, Lane> lanes_{};
+    std::vector<UnsavedReport> unsaved_{};
     std::size_t seen_ = 0;  // targets so far
     NoticeWriter notices_{};
     SnapshotPtr before_{};

@@ -61,7 +61,8 @@ Result<RecordingFile> RecordingFile::create(RecordingStore::NewFile file,
                                             const std::map<std::string, std::string>& meta, Seconds began) {
     auto database = Database::open(file.path, Database::Mode::write);
     if (!database) return database.error();
-    for (const char* sql : {"PRAGMA page_size = 4096", "PRAGMA journal_mode = WAL", "PRAGMA synchronous = NORMAL",
+    // FULL syncs the WAL at each commit. NORMAL would leave that to checkpoints, and a long read stops these.
+    for (const char* sql : {"PRAGMA page_size = 4096", "PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL",
                             "PRAGMA wal_autocheckpoint = 0", "BEGIN"})
         if (auto ran = database->run(sql); !ran) return ran.error();
     const std::string header =
@@ -268,6 +269,7 @@ Status RecordingFile::commit() {
     if (!in_transaction_) return Done{};
     if (auto done = database_.run("COMMIT"); !done) return done;
     in_transaction_ = false;
+    if (commits_++ % kCheckpointEvery != 0) return Done{};
     return database_.checkpoint();
 }
 

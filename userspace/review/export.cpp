@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <map>
 #include <memory>
+#include <optional>
 
 #include "outputs/json/tick_json.h"
 #include "outputs/metrics/metric_table.h"
@@ -44,14 +45,14 @@ struct MetricSpool {
     std::map<std::string, std::size_t> names{};
 };
 
-Status spool_tick(MetricSpool& spool, const Metric& metric, const Snapshot& snapshot) {
+Status spool_tick(MetricSpool& spool, const Metric& metric, const Snapshot& snapshot, double time) {
     Samples samples;
     metric.collect(snapshot, samples);
     for (const Samples::Sample& sample : samples.all()) {
         if (!spool.file) spool.file.reset(std::tmpfile());
         if (!spool.file) return system_error(errno, "make a temporary file", "set TMPDIR to a directory with space");
         const std::size_t series = spool.names.try_emplace(labels_of(metric, sample), spool.names.size()).first->second;
-        const std::string line = fmt::format("{} {:.17g} {:.3f}\n", series, sample.value, snapshot.time);
+        const std::string line = fmt::format("{} {:.17g} {:.3f}\n", series, sample.value, time);
         if (std::fwrite(line.data(), 1, line.size(), spool.file.get()) != line.size())
             return system_error(errno, "write a temporary file", "set TMPDIR to a directory with space");
     }
@@ -113,11 +114,15 @@ Status export_openmetrics(Recording& recording, const RecordedTarget& target, co
     const std::vector<Metric> table = metric_table();
     std::vector<MetricSpool> spools(table.size());
     Status spooled = Done{};
-    double last = 0;
-    auto read = recording.each_tick(target, span, [&](const RecordedSample&, const Snapshot& snapshot) {
-        if (snapshot.time <= last) return true;  // the clock was set back: time stamps must rise
-        last = snapshot.time;
-        for (std::size_t i = 0; i < table.size() && spooled; ++i) spooled = spool_tick(spools[i], table[i], snapshot);
+    std::optional<RecordedSample> last;  // its time is that of its time stamps
+    auto read = recording.each_tick(target, span, [&](const RecordedSample& sample, const Snapshot& snapshot) {
+        if (last && sample.at <= last->at) return true;  // only in a damaged file
+        RecordedSample stamped = sample;
+        // Time stamps must rise. If the clock was set back, they continue on the boot clock until it has caught up.
+        if (last && sample.time <= last->time) stamped.time = last->time + (sample.at - last->at).count();
+        last = stamped;
+        for (std::size_t i = 0; i < table.size() && spooled; ++i)
+            spooled = spool_tick(spools[i], table[i], snapshot, stamped.time);
         return static_cast<bool>(spooled);
     });
     if (!read) return read;

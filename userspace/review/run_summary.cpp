@@ -44,7 +44,9 @@ class RunReader {
     explicit RunReader(RunSummary& run) : run_(run) {}
 
     void take(const RecordedSample& sample, Snapshot&& snapshot);
-    Status finish(Recording& recording, const RecordedTarget& target);
+    Status finish(Recording& recording, const RecordedTarget& target, const RecordedSpan& span);
+    // Of the last tick with processes, since the recording began.
+    Seconds last_at() const { return last_at_; }
 
   private:
     void take_memory(const RecordedSample& sample, const TargetSnapshot& target);
@@ -132,7 +134,7 @@ void RunReader::keep_censuses(const SnapshotPtr& snapshot) {
     if (!censuses_ || largest(*snapshot) >= largest(*censuses_) / 2) censuses_ = snapshot;
 }
 
-Status RunReader::finish(Recording& recording, const RecordedTarget& target) {
+Status RunReader::finish(Recording& recording, const RecordedTarget& target, const RecordedSpan& span) {
     if (last_) run_.last = *last_;
     if (last_ && censuses_) {
         run_.last.targets.front().heap = censuses_->targets.front().heap;
@@ -145,13 +147,22 @@ Status RunReader::finish(Recording& recording, const RecordedTarget& target) {
     auto growth = recording.growth_at(target, killed ? after_death : last_at_);
     if (!growth) return growth.error();
     run_.growth = *std::move(growth);
-    if (!run_.last_death) return Done{};
     std::optional<DeathReport> written;
     auto read = recording.each_report(target, [&](Seconds at, DeathReport report) {
-        if (at <= died_ + kReportAfterDeath) written = std::move(report);
+        const bool wanted = run_.last_death ? at <= died_ + kReportAfterDeath : at >= span.from && at <= span.to;
+        if (wanted) written = std::move(report);
         return true;
     });
     if (!read) return read;
+    if (!run_.last_death) {
+        // The tick of the death could not be recorded, its report could be later.
+        if (!written) return Done{};
+        run_.deaths = written->deaths;
+        if (run_.deaths.size() > kMostDeaths) run_.deaths.resize(kMostDeaths);
+        run_.more_deaths = written->deaths.size() - run_.deaths.size();
+        run_.last_death = std::move(written);
+        return Done{};
+    }
     if (written && written->decisive().id == run_.last_death->decisive().id) {
         run_.last_death = std::move(written);
         return Done{};
@@ -210,18 +221,22 @@ void take_verdict(RunSummary& run) {
 // The highest values of the phases and of the parts of the run.
 class PhaseReader {
   public:
-    PhaseReader(RunSummary& run, Seconds from) : run_(run), from_(from) {}
+    // `last_at`: of the last tick of `run`, which has the end of the warm-up by the wall clock of that tick. The wall
+    // clock may have been set before, so the phases are told apart by the clock of the recording.
+    PhaseReader(RunSummary& run, Seconds from, Seconds last_at) : run_(run), from_(from) {
+        if (run.warmup_ended) warmup_ended_ = last_at - Seconds(run.last.time - *run.warmup_ended);
+    }
 
     // `width`: the value is the highest of this time. A bin in which the warm-up ended belongs to no phase.
-    void take(double time, Bytes bytes, Seconds width = {}) {
+    void take(Seconds at, double time, Bytes bytes, Seconds width = {}) {
         if (bytes > run_.peak.bytes) run_.peak = {bytes, time};
-        if (!run_.warmup_ended) return;
-        if (time <= *run_.warmup_ended && *run_.warmup_ended < time + width.count()) return;
-        std::optional<RunSummary::Top>& top = time <= *run_.warmup_ended ? run_.warmup_peak : run_.plateau_peak;
+        if (!warmup_ended_) return;
+        if (at <= *warmup_ended_ && *warmup_ended_ < at + width) return;
+        std::optional<RunSummary::Top>& top = at <= *warmup_ended_ ? run_.warmup_peak : run_.plateau_peak;
         if (!top || bytes > top->bytes) top = {bytes, time};
     }
     void take(const RecordedSample& sample) {
-        take(sample.time, sample.bytes);
+        take(sample.at, sample.time, sample.bytes);
         const double length = std::max((run_.length - from_).count(), 1e-9);
         const double place = std::clamp((sample.at - from_).count() / length, 0.0, 1.0);
         const auto part = static_cast<std::size_t>(place * (kMostPoints - 1));
@@ -244,6 +259,7 @@ class PhaseReader {
   private:
     RunSummary& run_;
     Seconds from_;
+    std::optional<Seconds> warmup_ended_{};  // since the recording began
     std::optional<std::size_t> part_{};
     double nearest_ = 1e18;  // seconds between the growth at the peak and a tick
     Bytes at_peak_growth_{};
@@ -258,7 +274,8 @@ Status take_bins(Recording& recording, const RecordedTarget& target, const Recor
         for (const RecordedBin& bin : series) {
             if (bin.at < span.from || bin.at > span.to) continue;
             constexpr std::string_view kRole = "role ", kGpu = "gpu ";
-            if (name == "target") phases.take(run.began + bin.at.count(), bin.high, recording::RecordingFile::kBin);
+            if (name == "target")
+                phases.take(bin.at, run.began + bin.at.count(), bin.high, recording::RecordingFile::kBin);
             if (name.starts_with(kRole)) raise_to(run.roles[name.substr(kRole.size())].peak, bin.high);
             if (name.starts_with(kGpu)) raise_to(run.gpus[name.substr(kGpu.size())].peak, bin.high);
         }
@@ -335,12 +352,12 @@ Result<RunSummary> summarize(Recording& recording, const RecordedTarget& target,
     });
     if (!read) return read.error();
     if (run.ticks == 0) return plain_error(recording.path().string() + ": has no tick in that time");
-    if (auto finished = ticks.finish(recording, target); !finished) return finished.error();
+    if (auto finished = ticks.finish(recording, target, span); !finished) return finished.error();
     if (auto taken = take_censuses(recording, target, span, run); !taken) return taken.error();
     if (auto safe = make_safe(run); !safe) return plain_error(recording.path().string() + ": " + safe.error().where);
     take_verdict(run);
 
-    PhaseReader phases(run, std::max(span.from, Seconds{}));
+    PhaseReader phases(run, std::max(span.from, Seconds{}), ticks.last_at());
     read = recording.each_sample(target, span, [&](const RecordedSample& sample) {
         phases.take(sample);
         return true;

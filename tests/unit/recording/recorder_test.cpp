@@ -1,5 +1,6 @@
 #include "recording/recorder.h"
 
+#include <fmt/format.h>
 #include <future>
 #include <gmock/gmock.h>
 
@@ -252,6 +253,116 @@ TEST_F(ARecorder, WritesTheLatestVersionOfAReportToTheRecordingOfItsTarget) {
         ASSERT_THAT(found, SizeIs(1));
         EXPECT_EQ(encode_record(found[0]), encode_record(report));
     }
+}
+
+DeathReport report_of(double death) {
+    DeathReport report;
+    report.then = tick_of("train", death - 1, {kMiB});
+    report.deaths = {test::oom_kill_of_trainer()};
+    report.deaths.front().time = death;
+    return report;
+}
+
+struct ARecorderThatFails : ARecorder {
+    fs::path path = directory / "run.memscope";
+    Recorder recorder{store_in(path), {}};
+
+    void fail() { fs::create_directory(path); }  // no file can have this name now
+    void succeed() { fs::remove(path); }
+    void report(double death) { recorder.report(std::make_shared<const DeathReport>(report_of(death))); }
+    void take(SnapshotPtr snapshot, double now) {
+        const std::uint64_t before = recorder.dropped();
+        recorder.take(std::move(snapshot), Seconds(now));
+        while (fs::is_directory(path) && recorder.dropped() == before) std::this_thread::yield();
+    }
+    std::vector<double> recorded_deaths() {
+        recorder.finish(Seconds{60});
+        Recording recording = reopened(path);
+        std::vector<double> found;
+        EXPECT_TRUE(recording.each_report(*recording.target({}), [&](Seconds, const DeathReport& each) {
+            found.push_back(each.decisive().time);
+            return true;
+        }));
+        return found;
+    }
+};
+
+TEST_F(ARecorderThatFails, KeepsReportsUntilTheyAreWritten) {
+    fail();
+    report(1'000'000);
+    take(tick(0), 100);
+    report(1'000'001);
+    take(tick(1), 101);  // not tried
+    succeed();
+    take(tick(20), 120);
+    EXPECT_THAT(recorded_deaths(), testing::UnorderedElementsAre(1'000'000, 1'000'001));
+    EXPECT_EQ(recorder.dropped(), 2U) << "ticks";
+}
+
+TEST_F(ARecorderThatFails, RecordsTheReportOfATargetThatHasEndedSince) {
+    fail();
+    take(tick(0), 100);
+    report(1'000'001);
+    take(tick(1), 101);
+    succeed();
+    take(std::make_shared<const Snapshot>(Snapshot{.time = 1'000'020}), 120);
+    EXPECT_THAT(recorded_deaths(), testing::ElementsAre(1'000'001));
+    Recording recording = reopened(path);
+    std::vector<double> times;
+    ASSERT_TRUE(recording.each_sample(*recording.target({}), {}, [&](const RecordedSample& sample) {
+        times.push_back(sample.time);
+        return true;
+    }));
+    EXPECT_THAT(times, testing::ElementsAre(1'000'000)) << "the tick before the death";
+}
+
+TEST_F(ARecorderThatFails, KeepsTheLatestReportsOnly) {
+    fail();
+    for (int batch = 0; batch < 2; ++batch) {
+        for (int i = 0; i < 15; ++i) report(1'000'000 + 15 * batch + i);
+        take(tick(batch), 100 + batch);
+    }
+    succeed();
+    take(tick(20), 120);
+    const auto found = recorded_deaths();
+    EXPECT_THAT(found, SizeIs(Recorder::kMostReports));
+    EXPECT_EQ(std::ranges::min(found), 1'000'010);
+    EXPECT_EQ(recorder.dropped(), 2U + 10U) << "ticks and reports";
+}
+
+// Of 40 targets, 31 have a file of their own.
+TEST_F(ARecorder, WritesGrowthAndCensusesOfLargeTargetsToTheSharedFile) {
+    constexpr int kTargets = 40;
+    const std::string small = "target39";
+    {
+        const auto growth = [](const TargetSnapshot&) { return std::optional(Growth{}); };
+        Recorder recorder(store_in(directory), {.growth = growth});
+        for (int minute = 0; minute <= 11; ++minute) {
+            Snapshot snapshot{.time = 1'000'000.0 + 60 * minute};
+            for (int i = 0; i < kTargets; ++i) {
+                const std::string name = fmt::format("target{:02}", i);
+                snapshot.targets.push_back(tick_of(name, 0, {(name == small ? 1 : 100) * kMiB}).targets.front());
+                snapshot.targets.back().heap.push_back({.role = {Role::trainer, 0}});
+            }
+            recorder.take(std::make_shared<const Snapshot>(snapshot), Seconds(100.0 + 60 * minute));
+        }
+        recorder.finish(Seconds{60});
+        EXPECT_EQ(recorder.dropped(), 0U);
+    }
+    std::size_t checked = 0;
+    for (const fs::path& path : files()) {
+        Recording recording = reopened(path);
+        for (const RecordedTarget& target : recording.targets()) {
+            if (recording.targets().size() == 1 || target.info.name < "target31") continue;
+            ++checked;
+            int censuses = 0;
+            ASSERT_TRUE(recording.each_census(target, {}, [&](Seconds, const WholeCensus&) { return ++censuses > 0; }));
+            EXPECT_EQ(censuses, 1) << target.info.name;
+            EXPECT_EQ((*recording.growth_at(target, Seconds{610})).has_value(), target.info.name != small);
+            EXPECT_FALSE((*recording.growth_at(target, Seconds{590})).has_value()) << "less often than once a minute";
+        }
+    }
+    EXPECT_EQ(checked, kTargets - (Recorder::kMostFiles - 1));
 }
 
 }  // namespace

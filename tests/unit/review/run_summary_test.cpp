@@ -71,6 +71,23 @@ Growth grown_at(const std::string& file, int line, std::int64_t mib) {
     return growth;
 }
 
+TEST_F(ARun, HasADeathWhoseTickCouldNotBeRecorded) {
+    tick(0, 100);
+    tick(60, 100);
+    DeathReport report;
+    report.then.targets.push_back(test::nearly_full());
+    report.deaths = {test::oom_kill_of_trainer()};
+    ASSERT_TRUE(writer->add_report(id, Seconds{30}, report));
+    const RunSummary run = summary();
+    ASSERT_THAT(run.deaths, SizeIs(1));
+    EXPECT_EQ(run.deaths.front().id, report.decisive().id);
+    ASSERT_TRUE(run.last_death);
+    Recording recording = reopened(path);
+    const auto part = summarize(recording, *recording.target({}), {.from = Seconds{40}});
+    ASSERT_TRUE(part);
+    EXPECT_THAT(part->deaths, IsEmpty()) << "it is not of that time";
+}
+
 TEST_F(ARun, HasThePeaksOfItsPhases) {
     for (int i = 0; i <= 30; ++i) {
         Snapshot snapshot = tick_of("train", kBegan + i,

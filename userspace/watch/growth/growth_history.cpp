@@ -130,23 +130,36 @@ bool GrowthHistory::is_peak(Bytes held) const {
     return !peak_ || static_cast<double>(held.n) > kNewPeak * static_cast<double>(peak_->held.n);
 }
 
+// A maximum that creeps up by less than kNewPeak is stored each time, a peak that stays where it is only once more.
+bool GrowthHistory::is_lasting_peak(const Moment& moment) const {
+    if (!peak_ || moment.now - peak_->at < kPeakAgain) return false;
+    if (moment.held > peak_->held) return true;
+    return !peak_->lasted && static_cast<double>(moment.held.n) >= kStillPeak * static_cast<double>(peak_->held.n);
+}
+
 bool GrowthHistory::is_due(const Moment& moment) {
     if (!began_ || run_ != moment.run) *this = {};
     run_ = moment.run;
     if (!began_) began_ = moment.now;
     mark_warmup(moment.warmup_ended);
-    return snapshots_.empty() || moment.now - snapshots_.back()->at >= kEvery || is_peak(moment.held);
+    return snapshots_.empty() || moment.now - snapshots_.back()->at >= kEvery || is_peak(moment.held) ||
+           is_lasting_peak(moment);
+}
+
+void GrowthHistory::store_peak(const Moment& moment, const SitePlanes& planes) {
+    const bool is_new = is_peak(moment.held);
+    if (!is_new && !is_lasting_peak(moment)) return;
+    Peak peak{.at = moment.now, .wall = moment.wall, .held = moment.held, .lasted = !is_new};
+    if (peak_) peak.held = std::max(peak.held, peak_->held);  // so that peaks do not creep down
+    peak.planes.file_mapped_bytes = planes.file_mapped_bytes;
+    peak.planes.reserved_bytes = planes.reserved_bytes;
+    std::size_t names = 0;
+    for (std::size_t i = 0; i < kPlanes; ++i) peak.planes.planes[i] = largest(planes.planes[i], names);
+    peak_ = std::move(peak);
 }
 
 void GrowthHistory::add(const Moment& moment, const SitePlanes& planes) {
-    if (is_peak(moment.held)) {
-        Peak peak{.at = moment.now, .wall = moment.wall, .held = moment.held};
-        peak.planes.file_mapped_bytes = planes.file_mapped_bytes;
-        peak.planes.reserved_bytes = planes.reserved_bytes;
-        std::size_t names = 0;
-        for (std::size_t i = 0; i < kPlanes; ++i) peak.planes.planes[i] = largest(planes.planes[i], names);
-        peak_ = std::move(peak);
-    }
+    store_peak(moment, planes);
     if (!snapshots_.empty() && moment.now - snapshots_.back()->at < kEvery) return;
     auto snapshot = std::make_shared<Snapshot>();
     snapshot->at = moment.now;

@@ -49,7 +49,11 @@ class GrowthHistory {
     static constexpr Seconds kEvery = std::chrono::minutes(1);
     static constexpr Seconds kFine = std::chrono::minutes(15);  // older snapshots are further apart
     static constexpr Seconds kOldest = std::chrono::hours(24);
-    static constexpr double kNewPeak = 1.05;  // factor; a smaller maximum replaces no peak
+    static constexpr double kNewPeak = 1.05;    // factor; a smaller maximum is not stored at once
+    static constexpr double kStillPeak = 0.99;  // factor; a target that holds this much is still at its peak
+    // A peak is stored again after this time if it lasts: then names of its call sites have arrived, and pages that
+    // were freed before it have been found absent.
+    static constexpr Seconds kPeakAgain{10};
 
     // The target at a tick.
     struct Moment {
@@ -98,13 +102,16 @@ class GrowthHistory {
     struct Peak {
         Seconds at{};
         double wall = 0;
-        Bytes held{};
+        Bytes held{};         // the highest value at which it was stored
+        bool lasted = false;  // it was stored once more
         SitePlanes planes{};  // the largest sites of each
     };
 
     static Plane condensed(const SitePlane& plane);
     static void subtract(const Plane& then, SitePlane& plane);
     bool is_peak(Bytes held) const;
+    bool is_lasting_peak(const Moment& moment) const;
+    void store_peak(const Moment& moment, const SitePlanes& planes);
     void thin_out(Seconds now);
     void mark_warmup(const std::optional<Seconds>& ended);
     const Snapshot* nearest(Seconds at) const;

@@ -167,6 +167,55 @@ TEST(GrowthHistory, KeepsWhatWasHeldAtThePeak) {
     EXPECT_FALSE(GrowthHistory().apply({.at_peak = true, .kept_peak = true}, at(5, 112), exited).peak);
 }
 
+struct AtThePeak : testing::Test {
+    GrowthHistory history;
+    std::vector<double> stored{};  // seconds
+    void tick(double seconds, std::uint64_t held, int line) {
+        if (!history.is_due(at(seconds, held))) return;
+        history.add(at(seconds, held), grown({{line, 10 * kMiB}}));
+        if (history.peak_time() == at(seconds).wall) stored.push_back(seconds);
+    }
+    int stored_line() const {
+        SitePlanes now;
+        (void)history.apply({.at_peak = true, .kept_peak = true}, at(1000, 1), now);
+        return now.plane(PlaneKind::mapped).sites.at(0).site->python[0].line;
+    }
+};
+
+TEST_F(AtThePeak, StoresAPeakThatLastsOnceMore) {
+    tick(0, 100, 1);
+    tick(1, 200, 2);
+    for (int i = 2; i < 200; ++i) tick(i, 199, 3 + i);
+    EXPECT_THAT(stored, testing::ElementsAre(0, 1, 11));
+    EXPECT_EQ(stored_line(), 14) << "the call sites of the second time";
+    tick(200, 209, 300);
+    EXPECT_THAT(stored, testing::ElementsAre(0, 1, 11, 200)) << "higher than what was stored";
+}
+
+TEST_F(AtThePeak, DoesNotStoreAPeakAgainThatIsOver) {
+    tick(0, 200, 1);
+    for (int i = 1; i < 100; ++i) tick(i, 197, 2);
+    EXPECT_THAT(stored, testing::ElementsAre(0));
+    EXPECT_EQ(stored_line(), 1);
+}
+
+TEST_F(AtThePeak, FollowsAMaximumThatCreepsUp) {
+    for (int i = 0; i <= 40; ++i) tick(i, 1000 + static_cast<std::uint64_t>(i), i);
+    EXPECT_THAT(stored, testing::ElementsAre(0, 10, 20, 30, 40));
+    EXPECT_EQ(stored_line(), 40);
+    for (int i = 41; i <= 200; ++i) tick(i, 1035, i);
+    EXPECT_EQ(stored_line(), 40) << "it was stored after the maximum had lasted";
+}
+
+TEST_F(AtThePeak, DoesNotCreepDown) {
+    tick(0, 1000, 1);
+    tick(10, 991, 2);  // still the peak
+    for (int i = 20; i < 100; i += 10) tick(i, 982, 3);
+    EXPECT_EQ(stored_line(), 2);
+    SitePlanes now;
+    EXPECT_EQ(history.apply({.at_peak = true}, at(100, 995), now).peak, at(10).wall) << "1000 MiB was the maximum";
+}
+
 TEST(GrowthHistory, ANewRunOfTheJobHasNoHistory) {
     GrowthHistory history = followed(20);
     GrowthHistory::Moment next = at(1260, 10);
