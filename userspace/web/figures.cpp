@@ -92,7 +92,7 @@ Figures figures_of(const Snapshot& snapshot, const TargetSnapshot& target) {
                     .kinds = target.memory.by_kind,
                     .processes = target.processes.size()};
     const ScopeVerdict* verdict = target.verdict();
-    if (verdict && verdict->judgement.samples > 0) figures.floor = verdict->judgement.floor;
+    if (verdict && verdict->judgement.verdict != Verdict::insufficient) figures.floor = verdict->judgement.floor;
     if (target.memory.effective) figures.limit = target.memory.effective->limit;
     for (const auto& [key, totals] : target.roles) figures.roles.emplace_back(role_text(key), totals.own_anon());
     const std::vector<GpuLine> lines = gpu_lines(snapshot, target);

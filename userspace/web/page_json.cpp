@@ -26,7 +26,7 @@ void write_summary(JsonWriter& json, const PageSummary& summary) {
         json.field("kernel_peak_bytes", summary.kernel_peak);
         json.field("limit_bytes", summary.limit);
         json.field("limit_owner", summary.limit ? std::optional(summary.limit_owner) : std::nullopt);
-        json.field("floor_bytes", judgement && judgement->samples > 0 ? std::optional(judgement->floor) : std::nullopt);
+        json.field("floor_bytes", judged ? std::optional(judgement->floor) : std::nullopt);
         json.field("slope_bytes_per_second", judged ? std::optional(judgement->floor_slope) : std::nullopt);
         json.list("advice", [&] {
             for (const std::string& sentence : summary.advice) json.value(sentence);

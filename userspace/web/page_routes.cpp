@@ -4,6 +4,7 @@
 #include <cmath>
 #include <fmt/format.h>
 
+#include "base/text.h"
 #include "model/growth/growth_request.h"
 #include "web/page_json.h"
 
@@ -112,6 +113,8 @@ void add_security_headers(HttpResponse& response) {
 HttpHandler make_page_routes(const PageFiles& files, const PageData& data, Session& session) {
     return [&](const HttpRequest& request) {
         auto refused = session.answer(request);
+        if (refused && request.path.starts_with("/api/"))
+            refused = json({refused->status, error_json(trimmed(refused->body))});
         HttpResponse response = refused ? *std::move(refused) : route(files, data, request);
         if (response.later)
             response.later = [make = std::move(response.later)] {

@@ -130,7 +130,8 @@ TEST_F(APage, ShowsARecording) {
     EXPECT_EQ(held["high"].size(), curves["time"].size());
     EXPECT_EQ(*std::max_element(held["high"].begin(), held["high"].end()), 900 * kMiB);
     EXPECT_EQ(held["low"][0], 100 * kMiB);
-    for (const char* id : {"usage", "kind:anon", "role:trainer", "processes"}) EXPECT_TRUE(series(curves, id)) << id;
+    for (const char* name : {"usage", "kind:anon", "role:trainer", "processes"})
+        EXPECT_TRUE(series(curves, name)) << name;
     EXPECT_FALSE(series(curves, "limit"));
     const json zoomed = json::parse(data->curves(kBegan + 49.5, kBegan + 50.5, 16).json);
     EXPECT_THAT(zoomed["time"], SizeIs(1));
@@ -300,8 +301,8 @@ struct Routes : APage {
         for (const auto& [name, value] : answer.headers)
             if (name == "Set-Cookie") cookie = value.substr(value.find('=') + 1, 32);
     }
-    HttpResponse get(const std::string& path, std::map<std::string, std::string> parameters = {}) {
-        HttpRequest request{.path = path, .parameters = std::move(parameters), .hosts = {"127.0.0.1:7777"}};
+    HttpResponse get(const std::string& route, std::map<std::string, std::string> parameters = {}) {
+        HttpRequest request{.path = route, .parameters = std::move(parameters), .hosts = {"127.0.0.1:7777"}};
         request.cookies["memscope_session_7777"] = cookie;
         HttpResponse response = handler(request);
         return response.later ? response.later() : response;
@@ -309,11 +310,11 @@ struct Routes : APage {
 };
 
 TEST_F(Routes, EveryAnswerHasTheSecurityHeaders) {
-    for (const char* path : {"/", "/page.js", "/api/run", "/api/heap", "/nothing", "/api/nothing"}) {
+    for (const char* route : {"/", "/page.js", "/api/run", "/api/heap", "/nothing", "/api/nothing"}) {
         std::map<std::string, std::string> headers;
-        for (const auto& [name, value] : get(path).headers) headers[name] = value;
-        EXPECT_THAT(headers["Content-Security-Policy"], HasSubstr("default-src 'none'; script-src 'self';")) << path;
-        EXPECT_EQ(headers["Referrer-Policy"], "no-referrer") << path;
+        for (const auto& [name, value] : get(route).headers) headers[name] = value;
+        EXPECT_THAT(headers["Content-Security-Policy"], HasSubstr("default-src 'none'; script-src 'self';")) << route;
+        EXPECT_EQ(headers["Referrer-Policy"], "no-referrer") << route;
     }
 }
 
@@ -325,8 +326,8 @@ TEST_F(Routes, ServeThePageAndItsData) {
     EXPECT_EQ(json::parse(get("/api/curves", {{"width", "20"}}).body)["time"].size(), 20U);
     EXPECT_EQ(json::parse(get("/api/tick", {{"at", "1000003.5"}}).body)["time"], kBegan + 3);
     EXPECT_EQ(get("/api/live", {{"after", "0"}}).status, 200);
-    for (const char* path : {"/index.html", "/../page.js", "/page", "/.", "//page.js"})
-        EXPECT_EQ(get(path).status, 404);
+    for (const char* route : {"/index.html", "/../page.js", "/page", "/.", "//page.js"})
+        EXPECT_EQ(get(route).status, 404);
     EXPECT_EQ(get("/api/nothing").status, 404);
 }
 
