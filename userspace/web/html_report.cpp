@@ -17,11 +17,11 @@ namespace memscope::web {
 namespace {
 
 // Together with the page below 5 MB.
-constexpr std::size_t kMostCurveBytes = 1'800'000;
-constexpr std::size_t kMostTickBytes = 1'400'000;
+constexpr std::size_t kMostRunBytes = 400'000;
+constexpr std::size_t kMostCurveBytes = 1'600'000;
+constexpr std::size_t kMostTickBytes = 1'600'000;
 constexpr std::size_t kMostGrowthBytes = 600'000;
 constexpr std::size_t kMostHeapBytes = 300'000;
-constexpr std::size_t kMostEvents = 1000;
 constexpr std::size_t kMostMoments = 120;
 constexpr std::size_t kMostWanted = 80;
 constexpr std::size_t kMostGrowths = 12;
@@ -34,12 +34,13 @@ constexpr double kCloseUp = 600;  // seconds around an event
 constexpr std::size_t kCloseUpBins = 600;
 constexpr std::size_t kMostCloseUps = 6;
 
-// A list of JSON objects in at most some number of bytes.
+// A list of JSON objects in at most some number of bytes, escaped for HTML.
 class BoundedList {
   public:
     explicit BoundedList(std::size_t most) : most_(most) {}
     // False: it has no room any more.
-    bool add(const std::string& json) {
+    bool add(std::string_view plain) {
+        const std::string json = escaped_for_html(plain);
         if (text_.size() + json.size() > most_) return false;
         text_ += (text_.empty() ? "" : ",") + json;
         return true;
@@ -65,11 +66,6 @@ Result<RunState> read_whole_run(const RecordedRun& recorded, const HtmlReportOpt
     if (!bins) return bins.error();
     run.curves.add_other_bins(run.began, *bins);
     run.summary = summary_of(*summary);
-    if (run.events.size() > kMostEvents) {
-        const std::size_t extra = run.events.size() - kMostEvents;
-        run.events.erase(run.events.begin(), run.events.begin() + static_cast<std::ptrdiff_t>(extra));
-        run.events_left_out += extra;
-    }
     if (!options.with_commands) remove_commands(run.events);
     return run;
 }
@@ -138,6 +134,17 @@ std::vector<double> newest_first(const std::vector<double>& times, std::size_t m
     return chosen;
 }
 
+// Escaped for HTML, in bounds: without the oldest events if there are too many.
+std::string bounded_run(RunState& run) {
+    for (;;) {
+        std::string json = escaped_for_html(run_json(run));
+        if (json.size() <= kMostRunBytes || run.events.empty()) return json;
+        const std::size_t extra = (run.events.size() + 1) / 2;
+        run.events.erase(run.events.begin(), run.events.begin() + static_cast<std::ptrdiff_t>(extra));
+        run.events_left_out += extra;
+    }
+}
+
 // `make` returns the JSON of a time. Sets `times` to those that are in the list.
 template <class Make>
 Result<std::string> dated_list(std::vector<double>& times, std::size_t most, std::size_t bytes, std::string_view name,
@@ -147,9 +154,10 @@ Result<std::string> dated_list(std::vector<double>& times, std::size_t most, std
     for (const double time : newest_first(times, most)) {
         Result<std::string> json = make(time);
         if (!json) return json.error();
-        size += json->size();
-        if (json->empty() || size > bytes) continue;
-        entries.emplace_back(time, *std::move(json));
+        std::string escaped = escaped_for_html(*json);
+        if (escaped.empty() || size + escaped.size() > bytes) continue;
+        size += escaped.size();
+        entries.emplace_back(time, std::move(escaped));
     }
     std::ranges::sort(entries);
     times.clear();
@@ -274,9 +282,10 @@ Result<std::string> html_report(const RecordedRun& recorded, const PageFiles& fi
     if (!growth) return growth.error();
     const auto heap = heap_of(recorded, *run);
     if (!heap) return heap.error();
-    const std::string data = fmt::format(R"({{"run":{},"curves":{},"ticks":{},"growth":{},"heap":{}}})", run_json(*run),
-                                         curves_of(*run), *ticks, *growth, *heap);
-    return assemble_html(index->content, script->content, style->content, escaped_for_html(data));
+    const std::string curves = curves_of(*run);
+    const std::string data = fmt::format(R"({{"run":{},"curves":{},"ticks":{},"growth":{},"heap":{}}})",
+                                         bounded_run(*run), curves, *ticks, *growth, *heap);
+    return assemble_html(index->content, script->content, style->content, data);
 }
 
 }  // namespace memscope::web

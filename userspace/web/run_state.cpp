@@ -58,6 +58,7 @@ PageSummary summary_of(const RunSummary& run) {
 
 void RunState::add_event(RecordedEvent event) {
     if (event.kind == "report") return;  // the path of a file on the machine that was watched
+    event.text.resize(std::min(event.text.size(), kMostEventBytes));
     events.push_back(std::move(event));
     if (events.size() <= kMostEvents) return;
     // Rarely, because it moves all of them.

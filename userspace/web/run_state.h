@@ -43,6 +43,7 @@ struct Phase {
 // processes: any bytes.
 struct RunState {
     static constexpr std::size_t kMostEvents = 5000;
+    static constexpr std::size_t kMostEventBytes = 4096;  // of its text; longer ones are cut
 
     std::string mode{};  // "live", "recording", "report"
     TargetInfo target{};
