@@ -241,11 +241,11 @@ std::variant<int, AskFailure> serve_page(const SysRoot& root, const WebOptions& 
         opened = open_recording(options);
     } else {
         auto found = find_watcher(root, options.target);
-        if (auto* failure = std::get_if<AskFailure>(&found)) return *std::move(failure);
+        if (auto* failure = std::get_if<AskFailure>(&found)) return std::move(*failure);
         socket = std::get<WatchedTarget>(found).socket;
         opened = open_watcher(std::get<WatchedTarget>(found), options);
     }
-    if (auto* failure = std::get_if<AskFailure>(&opened)) return *std::move(failure);
+    if (auto* failure = std::get_if<AskFailure>(&opened)) return std::move(*failure);
     if (auto dropped = drop_root(socket); !dropped) return AskFailure{dropped.error()};
     const auto signals = open_signals();  // before there are threads, which inherit the mask
     if (!signals) return AskFailure{signals.error()};

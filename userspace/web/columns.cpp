@@ -147,7 +147,11 @@ class Thinning {
                 filled_[bins[row]] = true;
                 any = true;
             }
-            if (any) curves_.push_back({columns.names_[series], std::move(sums)});
+            if (!any) continue;
+            std::vector<Columns::Cell> thinned;
+            thinned.reserve(sums.size());
+            for (const Sum& sum : sums) thinned.push_back(sum.cell());
+            curves_.emplace_back(columns.names_[series], std::move(thinned));
         }
     }
 
@@ -155,11 +159,11 @@ class Thinning {
         Thinned made{.from = from_, .to = to_, .bin = bin_};
         for (std::size_t bin = 0; bin < filled_.size(); ++bin)
             if (filled_[bin]) made.times.push_back(from_ + static_cast<double>(bin) * bin_);
-        for (const auto& [name, sums] : curves_) {
+        for (const auto& [name, cells] : curves_) {
             Thinned::Curve& curve = made.curves.emplace_back(Thinned::Curve{.name = name});
             curve.cells.reserve(made.times.size());
             for (std::size_t bin = 0; bin < filled_.size(); ++bin)
-                if (filled_[bin]) curve.cells.push_back(sums[bin].cell());
+                if (filled_[bin]) curve.cells.push_back(cells[bin]);
         }
         return made;
     }
@@ -182,7 +186,7 @@ class Thinning {
     double to_;
     double bin_;
     std::vector<bool> filled_;
-    std::vector<std::pair<SeriesName, std::vector<Sum>>> curves_{};
+    std::vector<std::pair<SeriesName, std::vector<Columns::Cell>>> curves_{};  // all bins, also empty ones
 };
 
 Thinned thin(std::span<const Columns* const> all, double from, double to, std::size_t width) {

@@ -64,7 +64,7 @@ Result<RunState> read_whole_run(const RecordedRun& recorded, const HtmlReportOpt
     if (!summary) return summary.error();
     const auto bins = recorded.bins();
     if (!bins) return bins.error();
-    run.curves.add_other_bins(run.began, *bins);
+    run.curves.add_other_bins(recorded.began(), *bins);
     run.summary = summary_of(*summary);
     if (!options.with_commands) remove_commands(run.events);
     return run;
@@ -93,6 +93,7 @@ std::string curves_of(const RunState& run) {
     // More detail where something happened, unless the whole run is as fine already.
     if ((run.last - run.began) / kBins < 2 * kCloseUp / kCloseUpBins) return list.text();
     std::vector<double> at;
+    at.reserve(run.summary.deaths.size() + 2);
     for (const Death& death : run.summary.deaths) at.push_back(death.time);
     at.push_back(run.last);
     at.push_back(run.summary.peak_time);

@@ -106,7 +106,7 @@ void PageData::read_history() {
     const std::lock_guard lock(mutex_);
     run_.complete = true;
     if (stop_) return;
-    if (bins) run_.curves.add_other_bins(run_.began, *bins);
+    if (bins) run_.curves.add_other_bins(recorded_->began(), *bins);
     if (!summary) {
         run_.history = "Older ticks cannot be shown: " + summary.error().message() + ".";
         return;

@@ -21,6 +21,7 @@ class RecordedRun {
 
     const RecordedTarget& target() const { return target_; }
     const fs::path& path() const { return recording_->path(); }
+    double began() const { return recording_->began(); }  // seconds since 1970; the times of bins count from there
     // Time of the last recorded tick, seconds since 1970; none: it has no tick.
     Result<std::optional<double>> last_time() const;
 
