@@ -152,6 +152,70 @@ TEST_F(APage, ShowsTheTickAtOrBeforeATime) {
     EXPECT_EQ(usage_at(0), 100U);  // before the first one
 }
 
+TEST_F(APage, HasTheCurvesOfEachGpu) {
+    begin();
+    Snapshot snapshot = snapshot_of(0, 100);
+    snapshot.gpus = {{.id = "GPU-1",
+                      .index = 3,
+                      .name = "H100",
+                      .used = Bytes{30 * kMiB},
+                      .total = Bytes{80 * kMiB},
+                      .holders = {{100, Bytes{20 * kMiB}}, {7, Bytes{10 * kMiB}}},
+                      .knows_holders = true}};
+    GpuUse use{.used = Bytes{20 * kMiB}, .reserved = {Bytes{15 * kMiB}}, .tensors = Bytes{12 * kMiB}};
+    TargetGpu gpu;
+    gpu.processes[100].devices["GPU-1"] = use;
+    gpu.roles[{{Role::trainer, std::nullopt}, "GPU-1"}] = use;
+    snapshot.targets.front().gpu = gpu;
+    for (int i = 0; i < 30; ++i) {
+        snapshot.time = kBegan + i;
+        tick(i, snapshot);
+    }
+    close();
+    const auto data = page();
+    const json curves = json::parse(data->curves({}, {}, 16).json);
+    const std::map<std::string, std::uint64_t> wanted{{"used", 30},     {"total", 80},   {"target", 20},
+                                                      {"reserved", 15}, {"tensors", 12}, {"others", 10}};
+    for (const auto& [what, mib] : wanted) {
+        const json* found = series(curves, "gpu:3:" + what);
+        ASSERT_TRUE(found) << what;
+        EXPECT_EQ((*found)["mean"][0], mib * kMiB) << what;
+        EXPECT_EQ((*found)["high"][0], mib * kMiB) << what;
+        EXPECT_EQ((*found)["label"], "GPU 3 (H100) " + what);
+    }
+}
+
+TEST_F(APage, HasTheLastCensusOfEachProcess) {
+    begin();
+    for (int i = 0; i < 30; ++i) tick(i, 100);
+    const auto census = [&](double at, ProcessId process, std::uint64_t anon) {
+        WholeCensus whole{.census = {.process = process, .time = kBegan + at, .anon = {anon}}};
+        whole.census.part(HeapPart::malloc_live) = {anon};
+        ASSERT_TRUE(writer->add_heap(id, Seconds(at), whole));
+    };
+    census(5, {100, 1}, 1000);
+    census(6, {200, 1}, 5000);
+    census(10, {100, 1}, 1500);
+    census(15, {200, 2}, 700);  // another process with the same pid
+    close();
+    const auto data = page();
+    const auto heap_at = [&](std::optional<double> at) { return json::parse(data->heap(at, false).json)["processes"]; };
+    EXPECT_THAT(heap_at(kBegan + 4), SizeIs(0));
+    json heaps = heap_at(kBegan + 7);
+    ASSERT_THAT(heaps, SizeIs(2));  // the largest first
+    EXPECT_EQ(heaps[0]["pid"], 200);
+    EXPECT_EQ(heaps[0]["parts"][0]["change_bytes"], nullptr);
+    heaps = heap_at({});
+    ASSERT_THAT(heaps, SizeIs(2));
+    EXPECT_EQ(heaps[0]["pid"], 100);
+    EXPECT_EQ(heaps[0]["parts"][0]["change_bytes"], 500);
+    EXPECT_EQ(heaps[1]["anon_bytes"], 700);
+    EXPECT_EQ(heaps[1]["parts"][0]["change_bytes"], nullptr);
+    EXPECT_EQ(json::parse(data->run().json)["heap_times"],
+              json::array({kBegan + 5, kBegan + 6, kBegan + 10, kBegan + 15}));
+    EXPECT_THAT(data_in(report())["heap"], SizeIs(4));
+}
+
 TEST_F(APage, SaysWhatIsNotThere) {
     begin();
     tick(0, 100);
