@@ -17,11 +17,17 @@ case "$(dpkg --print-architecture)" in
     *) cross="g++-x86-64-linux-gnu" qemu="qemu-system-arm" ;;
 esac
 
+[ $# -gt 0 ] || set -- build test
 wanted=()
-for group in "${@:-build}"; do
+for group in "$@"; do
     case "$group" in
         build) wanted+=($build) ;;
-        test) wanted+=($build $test) ;;
+        test)
+            wanted+=($build $test)
+            # The web page, and a browser that tests it.
+            command -v npm >/dev/null || wanted+=(nodejs npm)
+            command -v chromium >/dev/null || wanted+=(chromium)
+            ;;
         e2e)
             wanted+=($e2e)
             command -v npm >/dev/null || wanted+=(nodejs npm)
@@ -32,11 +38,13 @@ for group in "${@:-build}"; do
         vm-native) wanted+=($build $vm $qemu) ;;
         fuzz) wanted+=($build libclang-rt-19-dev nlohmann-json3-dev) ;;
         cross) wanted+=($cross libgtest-dev libgmock-dev dpkg-dev make) ;;
-        package) wanted+=(rpm cpio debootstrap qemu-user-static) ;;
+        package)
+            wanted+=(rpm cpio debootstrap qemu-user-static)
+            command -v npm >/dev/null || wanted+=(nodejs npm)  # the web page
+            ;;
         *) echo "install-deps.sh: no group '$group'; the groups are: build, test, e2e, bench, python, fuzz, cross, package, vm, vm-native" >&2; exit 2 ;;
     esac
 done
-[ $# -gt 0 ] || wanted+=($test)
 
 missing=()
 for package in "${wanted[@]}"; do

@@ -7,7 +7,7 @@ _memscope() {
     for ((i = 1; i < COMP_CWORD; ++i)); do
         case ${COMP_WORDS[i]} in
             --) return ;; # a command of the user's: default completion
-            status | growth | heap | verdict | report | recordings | export | replay | compare | doctor | demo) command=${COMP_WORDS[i]} ;;
+            status | growth | heap | verdict | report | recordings | export | replay | compare | web | doctor | demo) command=${COMP_WORDS[i]} ;;
         esac
     done
     case $before in
@@ -23,7 +23,7 @@ _memscope() {
         --on-precursor | --on-death) mapfile -t COMPREPLY < <(compgen -c -- "$word"); return ;;
         --user) mapfile -t COMPREPLY < <(compgen -u -- "$word"); return ;;
         --report-dir | --record) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
-        --config) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
+        --config | --html) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
         --memory-max | --interval | --duration | --listen | --http-host | --linger | --on-timeout | --target | --top | --again | --record-max | --from | --to | --speed | --remove | --limit | --warmup) return ;;
         --fail-on) mapfile -t COMPREPLY < <(compgen -W 'insufficient warming_up stable spiky leaking' -- "$word"); return ;;
         --format)
@@ -37,17 +37,18 @@ _memscope() {
             return
             ;;
     esac
-    local words="status growth heap verdict report recordings export replay compare doctor demo $watching"
+    local words="status growth heap verdict report recordings export replay compare web doctor demo $watching"
     case $command in
         status) words='--target --json --help' ;;
         growth) words='--target --since --at --stacks --top --format --help' ;;
         heap) words='--target --pid --again --top --type --format --help' ;;
         verdict) words='--limit --warmup --json --fail-on --help' ;;
-        report) words='--json --report-dir --target --record --help' ;;
+        report) words='--json --report-dir --target --record --html --with-commands --help' ;;
         recordings) words='--remove --json --record --help' ;;
         export) words='--format --from --to --target --output --record --help' ;;
         replay) words='--from --speed --target --record --help' ;;
         compare) words='--fail-on --format --target --record --help' ;;
+        web) words='--target --listen --no-browser --record --help' ;;
         doctor) words='--json --help' ;;
         demo) words='leak warmup spikes steps workers wrapper fragmentation --help' ;;
         *) [ "$COMP_CWORD" = 1 ] || words=$watching ;;

@@ -7,7 +7,7 @@ function __memscope_cgroups
     end
 end
 
-set -l commands status growth heap verdict report recordings export replay compare doctor demo
+set -l commands status growth heap verdict report recordings export replay compare web doctor demo
 set -l watching "not __fish_seen_subcommand_from $commands"
 complete -c memscope -f
 complete -c memscope -n "__fish_is_first_arg" -a status -d 'Show the last tick of a running watcher'
@@ -19,6 +19,7 @@ complete -c memscope -n "__fish_is_first_arg" -a recordings -d 'List or remove r
 complete -c memscope -n "__fish_is_first_arg" -a export -d 'Write a recorded series for other tools'
 complete -c memscope -n "__fish_is_first_arg" -a replay -d 'Show a recording in the live view'
 complete -c memscope -n "__fish_is_first_arg" -a compare -d 'Compare recordings of a job'
+complete -c memscope -n "__fish_is_first_arg" -a web -d 'Show a target or a recording in the browser'
 complete -c memscope -n "__fish_is_first_arg" -a doctor -d 'Show what works on this machine'
 complete -c memscope -n "__fish_is_first_arg" -a demo -d 'Run and watch a small job whose verdict is known'
 complete -c memscope -n "__fish_seen_subcommand_from demo" -a 'leak warmup spikes steps workers wrapper fragmentation'
@@ -40,14 +41,18 @@ complete -c memscope -n "__fish_seen_subcommand_from verdict" -l fail-on -x -a '
 complete -c memscope -n "__fish_seen_subcommand_from report" -F
 complete -c memscope -n "__fish_seen_subcommand_from report" -l report-dir -x -a '(__fish_complete_directories)' -d 'Directory of death reports'
 complete -c memscope -n "__fish_seen_subcommand_from status verdict report recordings doctor" -l json -d 'As JSON'
-complete -c memscope -n "__fish_seen_subcommand_from export replay compare" -F
-complete -c memscope -n "__fish_seen_subcommand_from report export replay compare" -l target -x -d 'Name of the target'
-complete -c memscope -n "__fish_seen_subcommand_from report recordings export replay compare" -l record -x -a '(__fish_complete_directories)' -d 'Directory of recordings'
+complete -c memscope -n "__fish_seen_subcommand_from export replay compare web" -F
+complete -c memscope -n "__fish_seen_subcommand_from report export replay compare web" -l target -x -d 'Name of the target'
+complete -c memscope -n "__fish_seen_subcommand_from report recordings export replay compare web" -l record -x -a '(__fish_complete_directories)' -d 'Directory of recordings'
 complete -c memscope -n "__fish_seen_subcommand_from recordings" -l remove -r -F -d 'Remove a recording'
 complete -c memscope -n "__fish_seen_subcommand_from export" -l format -x -a 'csv json openmetrics perfetto recording' -d 'Output format'
 complete -c memscope -n "__fish_seen_subcommand_from export replay" -l from -x -d 'First moment'
 complete -c memscope -n "__fish_seen_subcommand_from export" -l to -x -d 'Last moment'
 complete -c memscope -n "__fish_seen_subcommand_from export" -l output -r -d 'File to write'
+complete -c memscope -n "__fish_seen_subcommand_from report" -l html -r -F -d 'Write one HTML file'
+complete -c memscope -n "__fish_seen_subcommand_from report" -l with-commands -d 'Also command lines in the HTML file'
+complete -c memscope -n "__fish_seen_subcommand_from web" -l listen -x -d 'Address of the page'
+complete -c memscope -n "__fish_seen_subcommand_from web" -l no-browser -d 'Only print the link'
 complete -c memscope -n "__fish_seen_subcommand_from replay" -l speed -x -d 'Seconds in a second'
 complete -c memscope -n "__fish_seen_subcommand_from compare" -l format -x -a 'text markdown junit json' -d 'Output format'
 complete -c memscope -n "__fish_seen_subcommand_from compare" -l fail-on -x -d 'Rules that make the exit status 3'

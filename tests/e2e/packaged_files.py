@@ -24,7 +24,7 @@ def run(*argv, **kw):
     return subprocess.run(argv, capture_output=True, text=True, timeout=60, **kw)
 
 
-COMMANDS = ['status', 'growth', 'heap', 'verdict', 'report', 'recordings', 'export', 'replay', 'compare', 'doctor', 'demo']
+COMMANDS = ['status', 'growth', 'heap', 'verdict', 'report', 'recordings', 'export', 'replay', 'compare', 'web', 'doctor', 'demo']
 
 
 def help_words():
@@ -63,7 +63,7 @@ def fish(line):
 
 def completions(options, commands, demos):
     watching = options - {'--target', '--since', '--at', '--stacks', '--top', '--format', '--limit', '--again', '--type',
-                          '--from', '--to', '--speed', '--output', '--remove'}
+                          '--from', '--to', '--speed', '--output', '--remove', '--html', '--with-commands', '--no-browser'}
     check('bash offers commands and options', bash('') == commands | watching, bash('') ^ (commands | watching))
     check('bash: of status', bash('status', '--') == {'--target', '--json', '--help'}, bash('status', '--'))
     check('bash: of growth', bash('growth', '--') == {'--target', '--since', '--at', '--stacks', '--top', '--format', '--help'}, bash('growth', '--'))
@@ -71,8 +71,9 @@ def completions(options, commands, demos):
     check('bash: formats', bash('growth', '--format', '') == {'text', 'json', 'folded', 'pprof'}, bash('growth', '--format', ''))
     check('bash: of verdict', bash('verdict', '--') == {'--limit', '--warmup', '--json', '--fail-on', '--help'}, bash('verdict', '--'))
     check('bash: formats of export', bash('export', '--format', '') == {'csv', 'json', 'openmetrics', 'perfetto', 'recording'}, bash('export', '--format', ''))
-    check('bash: of report', bash('report', '--') == {'--json', '--report-dir', '--target', '--record', '--help'}, bash('report', '--'))
+    check('bash: of report', bash('report', '--') == {'--json', '--report-dir', '--target', '--record', '--html', '--with-commands', '--help'}, bash('report', '--'))
     check('bash: of replay', bash('replay', '--') == {'--from', '--speed', '--target', '--record', '--help'}, bash('replay', '--'))
+    check('bash: of web', bash('web', '--') == {'--target', '--listen', '--no-browser', '--record', '--help'}, bash('web', '--'))
     check('bash: verdicts', 'leaking' in bash('verdict', '--fail-on', ''), bash('verdict', '--fail-on', ''))
     check('bash: demos', bash('demo', '') == demos | {'--help'}, bash('demo', ''))
     check('bash: nothing of ours behind --', bash('--', 'python', '--') == set(), bash('--', 'python', '--'))
@@ -85,6 +86,7 @@ def completions(options, commands, demos):
     check('fish: of heap', {'--pid', '--again', '--top', '--format'} <= fish('memscope heap --') and '--json' not in fish('memscope heap --'), fish('memscope heap --'))
     check('fish: of verdict', {'--limit', '--warmup', '--fail-on', '--json'} <= fish('memscope verdict --'), fish('memscope verdict --'))
     check('fish: of report', {'--json', '--report-dir'} <= fish('memscope report --') and '--pid' not in fish('memscope report --'), fish('memscope report --'))
+    check('fish: of web', {'--target', '--listen', '--no-browser', '--record'} <= fish('memscope web --') and '--pid' not in fish('memscope web --'), fish('memscope web --'))
     zsh = (FILES / 'completions' / '_memscope').read_text()
     check('zsh can read its file', run('zsh', '-n', str(FILES / 'completions' / '_memscope')).returncode == 0)
     check('zsh offers the same', set(re.findall(r'--[a-z][a-z-]+(?=\[)', zsh)) == options, set(re.findall(r'--[a-z][a-z-]+(?=\[)', zsh)) ^ options)

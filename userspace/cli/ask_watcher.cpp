@@ -100,15 +100,19 @@ std::variant<WatchedTarget, AskFailure> choose_target(const std::vector<WatchedT
     return AskFailure{plain_error("several targets are watched", "name one with --target: " + listed(targets)), 2};
 }
 
-std::variant<HttpResponse, AskFailure> ask_watcher(const SysRoot& root, const std::optional<std::string>& wanted,
-                                                   const Question& question) {
+std::variant<WatchedTarget, AskFailure> find_watcher(const SysRoot& root, const std::optional<std::string>& wanted) {
     const Sockets sockets = find_sockets(root);
     if (sockets.alive.empty() && !sockets.forbidden.empty())
         return AskFailure{plain_error("a watcher is running, but you may not use its socket",
                                       "use sudo, or become a member of the group memscope")};
     if (sockets.alive.empty())
         return AskFailure{plain_error("no watcher is running", "start one: sudo memscope --cgroup NAME")};
-    const auto chosen = choose_target(watched_targets(sockets), wanted);
+    return choose_target(watched_targets(sockets), wanted);
+}
+
+std::variant<HttpResponse, AskFailure> ask_watcher(const SysRoot& root, const std::optional<std::string>& wanted,
+                                                   const Question& question) {
+    const auto chosen = find_watcher(root, wanted);
     if (const auto* failure = std::get_if<AskFailure>(&chosen)) return *failure;
     const auto& target = std::get<WatchedTarget>(chosen);
     std::string path = question.path + "?target=" + percent_encoded(target.name);

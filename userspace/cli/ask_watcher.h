@@ -30,6 +30,9 @@ struct Question {
     Seconds patience{5};  // timeout
 };
 
+// Finds the watcher of the target; without a name that of the only target.
+std::variant<WatchedTarget, AskFailure> find_watcher(const SysRoot& root, const std::optional<std::string>& target);
+
 // Finds the watcher of the target and sends the request. The response can have any HTTP status.
 std::variant<HttpResponse, AskFailure> ask_watcher(const SysRoot& root, const std::optional<std::string>& target,
                                                    const Question& question);

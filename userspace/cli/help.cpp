@@ -37,9 +37,19 @@ Usage:
                                        CSV with the header t_seconds,bytes; -
                                        reads standard input
   memscope report [FILE|RECORDING] [--target T] [--json] [--report-dir DIR]
-                  [--record DIR]       show the last death report, or FILE: what
+                  [--record DIR] [--html OUT.html] [--with-commands]
+                                       show the last death report, or FILE: what
                                        happened, which processes held memory,
-                                       what to do. Of a recording: the whole run
+                                       what to do. Of a recording: the whole
+                                       run. --html writes it as one file for a
+                                       browser, without command lines unless
+                                       --with-commands is given
+  memscope web [RECORDING] [--target T] [--listen ADDRESS] [--no-browser]
+               [--record DIR]          show the target of a running watcher, or
+                                       a recording, as a page in a browser of
+                                       this machine (default 127.0.0.1:0: any
+                                       free port). --no-browser: only print the
+                                       link
   memscope recordings [--remove NAME] [--json] [--record DIR]
                                        list the recordings, or remove one
   memscope export RECORDING [--format csv|json|openmetrics|perfetto|recording]
@@ -133,6 +143,7 @@ Examples:
   sudo memscope --memory-max 32G -- python train.py
   sudo memscope --cgroup train --on-precursor 'sh -c "kill -USR1 $MEMSCOPE_PID"'
   memscope status --json
+  memscope web train
   memscope verdict run.csv --limit 32G --fail-on leaking
   memscope compare base.memscope head.memscope --fail-on 'peak>5%,leaking'
 )";

@@ -10,6 +10,7 @@
 #include "cli/help.h"
 #include "demo/scenario.h"
 #include "model/growth/growth_request.h"
+#include "outputs/http/host_check.h"
 #include "recording/store.h"
 #include "review/replay.h"
 
@@ -70,8 +71,8 @@ Error unexpected(const CLI::App& command, const std::string& word, bool cgroup_g
     if (cgroup_given)
         return plain_error(shortened(word) + ": unexpected argument",
                            "repeat --cgroup for each name, and put globs in quotes");
-    const std::vector<std::string> commands{"status", "growth",     "heap",    "verdict", "report", "export",
-                                            "replay", "recordings", "compare", "doctor",  "demo",   "help"};
+    const std::vector<std::string> commands{"status",     "growth",  "heap", "verdict", "report", "export", "replay",
+                                            "recordings", "compare", "web",  "doctor",  "demo",   "help"};
     return plain_error(shortened(word) + ": unknown command", did_you_mean(word, commands, kSeeHelp));
 }
 
@@ -268,12 +269,45 @@ Result<Command> report_command(const CLI::App& command, const CLI::Option& file)
         if (!*value) return value->error();
     const auto json = flag_of(*command.get_option("--json"));
     if (!json) return json.error();
+    const auto html = value_of(*command.get_option("--html"));
+    if (!html) return html.error();
+    const auto with_commands = flag_of(*command.get_option("--with-commands"));
+    if (!with_commands) return with_commands.error();
     ReportOptions options{.file = *path, .json = *json};
     if (*path && *directory)
         return plain_error("--report-dir: cannot be used together with a file", "remove one of them");
     options.directory = directory->value_or(options.directory);
     options.target = *target;
     options.recordings = recordings->value_or(options.recordings);
+    options.html = *html;
+    options.with_commands = *with_commands;
+    if (*with_commands && !*html) return plain_error("--with-commands: needs --html", kSeeHelp);
+    if (*html && *json) return plain_error("--html and --json: only one of them can be used", "remove one of them");
+    if (*html && !*path)
+        return plain_error("--html: needs a recording", "memscope report RECORDING --html report.html");
+    return Command(std::move(options));
+}
+
+Result<Command> web_command(const CLI::App& command, const CLI::Option& recording) {
+    const auto path = value_of(recording);
+    const auto target = value_of(*command.get_option("--target"));
+    const auto listen = value_of(*command.get_option("--listen"));
+    const auto directory = value_of(*command.get_option("--record"));
+    for (const auto* value : {&path, &target, &listen, &directory})
+        if (!*value) return value->error();
+    const auto no_browser = flag_of(*command.get_option("--no-browser"));
+    if (!no_browser) return no_browser.error();
+    WebOptions options{.recording = *path, .target = *target, .browser = !*no_browser};
+    if (*listen) {
+        auto address = parse_listen(**listen);
+        if (!address) return about("--listen", address.error());
+        // The page shows names of processes and code. HTTP without TLS must not carry them over a network.
+        if (!is_loopback(*address))
+            return plain_error("--listen: memscope web serves loopback addresses only",
+                               "from another machine use ssh -L, see docs/web.md");
+        options.listen = *std::move(address);
+    }
+    options.directory = directory->value_or(options.directory);
     return Command(std::move(options));
 }
 
@@ -459,8 +493,9 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     verdict->add_flag("--json");
     CLI::Option* file = verdict->add_option("file");
     CLI::App* report = add_command("report");
-    for (const char* name : {"--report-dir", "--target", "--record"}) add_text(*report, name);
+    for (const char* name : {"--report-dir", "--target", "--record", "--html"}) add_text(*report, name);
     report->add_flag("--json");
+    report->add_flag("--with-commands");
     CLI::Option* report_file = report->add_option("file");
     CLI::App* exported = add_command("export");
     for (const char* name : {"--target", "--format", "--from", "--to", "--output", "--record"})
@@ -476,6 +511,10 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     for (const char* name : {"--target", "--fail-on", "--format", "--record"}) add_text(*comparison, name);
     CLI::Option* base = comparison->add_option("base");
     CLI::Option* head = comparison->add_option("head");
+    CLI::App* web = add_command("web");
+    for (const char* name : {"--target", "--listen", "--record"}) add_text(*web, name);
+    web->add_flag("--no-browser");
+    CLI::Option* shown_file = web->add_option("recording");
     CLI::App* doctor = add_command("doctor");
     doctor->add_flag("--json");
     CLI::App* demo = add_command("demo");
@@ -490,7 +529,7 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     }
     const auto commands = app.get_subcommands();
     for (const CLI::App* each :
-         {status, growth, heap, verdict, report, exported, replay, recordings, comparison, doctor, demo})
+         {status, growth, heap, verdict, report, exported, replay, recordings, comparison, web, doctor, demo})
         if (each->parsed() && !each->remaining().empty()) return unexpected(*each, each->remaining().front(), false);
     if (const auto left = app.remaining(); !left.empty())
         return unexpected(app, left.front(), app.count("--cgroup") > 0);
@@ -510,6 +549,7 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     if (replay->parsed()) return replay_command(*replay, *replayed_file);
     if (recordings->parsed()) return recordings_command(*recordings);
     if (comparison->parsed()) return compare_command(*comparison, *base, *head);
+    if (web->parsed()) return web_command(*web, *shown_file);
     if (doctor->parsed()) return doctor_command(*doctor);
     return growth->parsed() ? growth_command(*growth) : status_command(*status);
 }

@@ -10,6 +10,7 @@
 #include "analysis/verdict/verdict.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "outputs/http/listen.h"
 #include "recording/store.h"
 #include "review/compare.h"
 #include "watch/watch_options.h"
@@ -51,6 +52,15 @@ struct ReportOptions {
     std::string recordings = kRecordingDirectory;
     std::string directory = WatchOptions{}.report_dir;
     bool json = false;
+    std::optional<std::string> html{};  // write one HTML file instead
+    bool with_commands = false;         // of the HTML file: also command lines of processes
+};
+struct WebOptions {
+    std::optional<std::string> recording{};  // none: a running watcher
+    std::optional<std::string> target{};
+    ListenAddress listen{"127.0.0.1", 0};
+    bool browser = true;
+    std::string directory = kRecordingDirectory;
 };
 struct ExportOptions {
     std::string recording{};
@@ -91,9 +101,9 @@ struct Help {
     std::string text{};
 };
 struct Version {};
-using Command =
-    std::variant<WatchOptions, StatusOptions, GrowthOptions, HeapOptions, VerdictOptions, ReportOptions, ExportOptions,
-                 ReplayOptions, RecordingsOptions, CompareOptions, DoctorOptions, DemoOptions, Help, Version>;
+using Command = std::variant<WatchOptions, StatusOptions, GrowthOptions, HeapOptions, VerdictOptions, ReportOptions,
+                             ExportOptions, ReplayOptions, RecordingsOptions, CompareOptions, WebOptions, DoctorOptions,
+                             DemoOptions, Help, Version>;
 
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/text.h"
+#include "cli/new_file.h"
 #include "outputs/json/json_writer.h"
 #include "recording/recording.h"
 #include "recording/times.h"
@@ -167,32 +168,12 @@ Status export_to(const ExportOptions& options, const WriteText& write) {
     return export_csv(*recording, *target, *span, write);
 }
 
-// A new file beside the named one. It takes the name when it is complete, so that a failure leaves the old file.
 Status export_to_file(const ExportOptions& options, const fs::path& path) {
-    struct stat found{};
-    if (::stat(path.c_str(), &found) == 0 && !S_ISREG(found.st_mode))
-        return plain_error(path.string() + ": is not a regular file", "choose another file, or leave out --output");
     std::error_code failed;
     if (const auto source = find_recording(options.recording, options.directory);
         source && fs::equivalent(*source, path, failed))
         return plain_error(path.string() + ": is the recording itself", "choose another file");
-    std::string name = path.string() + ".XXXXXX";
-    const Fd file(::mkostemp(name.data(), O_CLOEXEC));
-    if (!file) return system_error(errno, "write " + path.string());
-    const WriteText write = [&](std::string_view rest) -> Status {
-        while (!rest.empty()) {
-            const ssize_t put = ::write(file.get(), rest.data(), rest.size());
-            if (put < 0 && errno == EINTR) continue;
-            if (put < 0) return system_error(errno, "write " + name);
-            rest.remove_prefix(static_cast<std::size_t>(put));
-        }
-        return Done{};
-    };
-    Status done = export_to(options, write);
-    if (done && (::fchmod(file.get(), 0640) != 0 || ::rename(name.c_str(), path.c_str()) != 0))
-        done = system_error(errno, "write " + path.string());
-    if (!done) (void)::unlink(name.c_str());
-    return done;
+    return write_new_file(path, "--output", [&](const WriteText& write) { return export_to(options, write); });
 }
 
 }  // namespace

@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include "base/text.h"
+#include "cli/new_file.h"
 #include "cli/report_file.h"
 #include "outputs/deaths/death_text.h"
 #include "outputs/deaths/report_store.h"
 #include "recording/recording.h"
 #include "review/find_recording.h"
 #include "review/run_text.h"
+#include "web/html_report.h"
 
 namespace memscope {
 namespace {
@@ -75,6 +78,28 @@ Result<std::string> show_run(const ReportOptions& options, bool colour) {
 }
 
 }  // namespace
+
+Result<std::string> write_html_report(const ReportOptions& options) {
+    if (!means_recording(*options.file))
+        return plain_error(*options.file + ": is a death report", "--html needs a recording");
+    const auto files = web::load_page_files();
+    if (!files) return files.error();
+    const auto path = find_recording(*options.file, options.recordings);
+    if (!path) return path.error();
+    const auto opened = Recording::open(*path);
+    if (!opened) return opened.error();
+    const auto run = web::RecordedRun::open(*path, named_target(*opened, options.target, *options.file));
+    if (!run) return run.error();
+    std::error_code failed;
+    const fs::path out(*options.html);
+    if (fs::equivalent(*path, out, failed))
+        return plain_error(out.string() + ": is the recording itself", "choose another file");
+    const auto html = web::html_report(*run, *files, {.with_commands = options.with_commands});
+    if (!html) return html.error();
+    if (auto written = write_new_file(out, "--html", [&](const WriteText& write) { return write(*html); }); !written)
+        return written.error();
+    return fmt::format("{}: {}\n", printable(out.string()), human_size(Bytes{html->size()}));
+}
 
 Result<std::string> show_report(const ReportOptions& options, bool colour) {
     if (options.file && means_recording(*options.file)) return show_run(options, colour);

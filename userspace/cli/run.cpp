@@ -14,6 +14,7 @@
 #include "cli/report.h"
 #include "cli/status.h"
 #include "cli/verdict.h"
+#include "cli/web.h"
 #include "outputs/version.h"
 #include "watch/loop.h"
 
@@ -66,7 +67,7 @@ int run_command(const VerdictOptions& options) {
 }
 
 int run_command(const ReportOptions& options) {
-    const auto answer = show_report(options, standard_output().terminal);
+    const auto answer = options.html ? write_html_report(options) : show_report(options, standard_output().terminal);
     if (!answer) return fail(answer.error(), 2);
     return print_and_end(*answer);
 }
@@ -92,6 +93,12 @@ int run_command(const CompareOptions& options) {
     const auto answer = compare_recordings(options);
     if (!answer) return fail(answer.error(), 2);
     return print_and_end(answer->output, answer->broken ? 3 : 0);
+}
+
+int run_command(const WebOptions& options) {
+    const auto ended = serve_page(SysRoot{}, options);
+    if (const auto* failure = std::get_if<AskFailure>(&ended)) return fail(failure->error, failure->exit_status);
+    return std::get<int>(ended);
 }
 
 int run_command(const DoctorOptions& options) {

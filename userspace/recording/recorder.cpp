@@ -7,6 +7,7 @@
 #include "analysis/targets/target_judge.h"
 #include "base/text.h"
 #include "record/record.h"
+#include "recording/tick_events.h"
 
 namespace memscope {
 namespace {
@@ -30,10 +31,6 @@ std::vector<std::string> lines_of(const std::vector<std::string>& all, const std
     for (const std::string& line : all)
         if (line.starts_with(prefix)) lines.push_back(line.substr(prefix.size()));
     return lines;
-}
-
-bool has(const TargetSnapshot& target, PrecursorKind kind) {
-    return std::ranges::find(target.precursors, kind, &Precursor::kind) != target.precursors.end();
 }
 
 }  // namespace
@@ -203,30 +200,9 @@ Status Recorder::write_target(const Item& item, const TargetSnapshot& target, co
 
 Status Recorder::write_events(Lane& lane, const Item& item, const TargetSnapshot& target) {
     const double time = item.snapshot->time;
-    const auto add = [&](std::string_view kind, const std::string& text) {
-        return lane.file->add_event(lane.id, item.now, time, kind, text);
-    };
-    const ScopeVerdict* verdict = target.verdict();
-    const ScopeVerdict* earlier = lane.before ? lane.before->verdict() : nullptr;
-    const bool changed = verdict && (!earlier || earlier->judgement.verdict != verdict->judgement.verdict);
-    if (changed)
-        if (auto added = add("verdict", fmt::format("{}: {}", word(verdict->judgement.verdict), verdict->explanation));
-            !added)
-            return added;
-    for (const Precursor& precursor : target.precursors)
-        if (!lane.before || !has(*lane.before, precursor.kind))
-            if (auto added = add("precursor", fmt::format("{}: {}", name_of(precursor.kind), precursor.reason)); !added)
-                return added;
-    if (lane.before)
-        for (const Precursor& precursor : lane.before->precursors)
-            if (!has(target, precursor.kind))
-                if (auto added = add("precursor_over", std::string(name_of(precursor.kind))); !added) return added;
-    for (const Death& death : target.deaths)
-        if (death.news)
-            if (auto added = add("death", fmt::format("{}: {} {}: {}", name_of(death.cause), death.id.pid,
-                                                      printable(death.comm), death.explanation));
-                !added)
-                return added;
+    for (const TickEvent& event : events_of_tick(lane.before.get(), target))
+        if (auto added = lane.file->add_event(lane.id, item.now, time, event.kind, event.text); !added) return added;
+    const bool changed = verdict_changed(lane.before.get(), target);
     // The last process has exited: of those that have just exited, growth still knows what they held.
     if (lane.before && target.processes.empty() && !lane.before->processes.empty())
         return write_growth(lane, *lane.before, item.now, time, "end");

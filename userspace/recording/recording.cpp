@@ -26,6 +26,7 @@ constexpr std::size_t kMostTargets = 100'000;
 constexpr std::size_t kMostEvents = 100'000;
 constexpr std::size_t kMostIndexed = 4'000'000;  // ticks
 constexpr std::size_t kMostHeapCensuses = 10'000;
+constexpr std::size_t kMostTimes = 100'000;
 constexpr std::size_t kMostReports = 1'000;
 constexpr std::size_t kMostReportElements = 10'000;  // of a list: as for a report in a file of its own
 constexpr std::size_t kMostBins = 5'000'000;
@@ -242,6 +243,20 @@ Result<Snapshot> Recording::tick(const RecordedTarget& target, std::int64_t id) 
     return snapshot_of(*row, 0);
 }
 
+Result<std::optional<RecordedMoment>> Recording::tick_before(const RecordedTarget& target, double time) {
+    const auto first_row = [&](const char* sql) -> Result<std::optional<RecordedMoment>> {
+        auto row = database_.prepare(sql);
+        if (!row) return row.error();
+        const auto found = row->bind(1, target.id).bind(2, time).step();
+        if (!found) return found.error();
+        if (!*found) return std::optional<RecordedMoment>();
+        return std::optional(RecordedMoment{row->integer(0), Seconds(finite(row->real(1))), finite(row->real(2))});
+    };
+    auto last = first_row("SELECT id, at, time FROM ticks WHERE target = ? AND time <= ? ORDER BY id DESC LIMIT 1");
+    if (!last || *last) return last;
+    return first_row("SELECT id, at, time FROM ticks WHERE target = ? AND time > ? ORDER BY id LIMIT 1");
+}
+
 Result<std::vector<RecordedEvent>> Recording::events(const RecordedTarget& target) {
     auto rows = database_.prepare("SELECT at, time, kind, text FROM events WHERE target = ? ORDER BY id");
     if (!rows) return rows.error();
@@ -263,20 +278,40 @@ Result<std::optional<Growth>> Recording::growth_at(const RecordedTarget& target,
     return growth_row(
         "SELECT record FROM growth WHERE target = ? AND at <= ? AND reason <> 'peak' ORDER BY id DESC "
         "LIMIT 1",
-        target, at);
+        target, at.count());
+}
+
+Result<std::optional<Growth>> Recording::growth_before(const RecordedTarget& target, double time) {
+    return growth_row(
+        "SELECT record FROM growth WHERE target = ? AND time <= ? AND reason <> 'peak' ORDER BY id DESC "
+        "LIMIT 1",
+        target, time);
+}
+
+Result<std::vector<double>> Recording::growth_times(const RecordedTarget& target) {
+    auto rows = database_.prepare("SELECT time FROM growth WHERE target = ? AND reason <> 'peak' ORDER BY id");
+    if (!rows) return rows.error();
+    rows->bind(1, target.id);
+    std::vector<double> times;
+    auto read = each_row(*rows, [&](const Statement& row) -> Result<bool> {
+        times.push_back(finite(row.real(0)));
+        return times.size() < kMostTimes;
+    });
+    if (!read) return read.error();
+    return times;
 }
 
 Result<std::optional<Growth>> Recording::peak_growth(const RecordedTarget& target) {
     return growth_row(
         "SELECT record FROM growth WHERE target = ? AND at <= ? AND reason = 'peak' ORDER BY id DESC "
         "LIMIT 1",
-        target, Seconds(std::numeric_limits<double>::infinity()));
+        target, std::numeric_limits<double>::infinity());
 }
 
-Result<std::optional<Growth>> Recording::growth_row(const char* sql, const RecordedTarget& target, Seconds at) {
+Result<std::optional<Growth>> Recording::growth_row(const char* sql, const RecordedTarget& target, double until) {
     auto rows = database_.prepare(sql);
     if (!rows) return rows.error();
-    const auto found = rows->bind(1, target.id).bind(2, at.count()).step();
+    const auto found = rows->bind(1, target.id).bind(2, until).step();
     if (!found) return found.error();
     if (!*found) return std::optional<Growth>();
     const auto record = decompressor_.decompress(rows->bytes(0), {}, kMostRecordBytes);
@@ -309,12 +344,41 @@ Status Recording::each_census(const RecordedTarget& target, const RecordedSpan& 
     bind_span(*rows, target, span);
     std::size_t count = 0;
     return each_row(*rows, [&](const Statement& row) -> Result<bool> {
-        const auto record = decompressor_.decompress(row.bytes(1), {}, kMostRecordBytes);
-        if (!record) return about_file(record.error());
-        auto census = decode_record<WholeCensus>(*record);
-        if (!census) return about_file(plain_error("has a heap census that " + census.error().where));
+        auto census = census_of(row.bytes(1));
+        if (!census) return census.error();
         return take(Seconds(finite(row.real(0))), *std::move(census)) && ++count < kMostHeapCensuses;
     });
+}
+
+Result<WholeCensus> Recording::census_of(std::string_view compressed) {
+    const auto record = decompressor_.decompress(compressed, {}, kMostRecordBytes);
+    if (!record) return about_file(record.error());
+    auto census = decode_record<WholeCensus>(*record);
+    if (!census) return about_file(plain_error("has a heap census that " + census.error().where));
+    return census;
+}
+
+Result<std::vector<RecordedCensus>> Recording::census_index(const RecordedTarget& target) {
+    auto rows = database_.prepare("SELECT id, time, pid FROM heap WHERE target = ? ORDER BY id");
+    if (!rows) return rows.error();
+    rows->bind(1, target.id);
+    std::vector<RecordedCensus> index;
+    auto read = each_row(*rows, [&](const Statement& row) -> Result<bool> {
+        const auto pid = std::clamp<std::int64_t>(row.integer(2), 0, std::numeric_limits<pid_t>::max());
+        index.push_back({row.integer(0), finite(row.real(1)), static_cast<pid_t>(pid)});
+        return index.size() < kMostTimes;
+    });
+    if (!read) return read.error();
+    return index;
+}
+
+Result<WholeCensus> Recording::census(const RecordedTarget& target, std::int64_t id) {
+    auto row = database_.prepare("SELECT record FROM heap WHERE id = ? AND target = ?");
+    if (!row) return row.error();
+    const auto found = row->bind(1, id).bind(2, target.id).step();
+    if (!found) return found.error();
+    if (!*found) return about_file(plain_error("the watcher has removed this heap census"));
+    return census_of(row->bytes(0));
 }
 
 Status Recording::each_report(const RecordedTarget& target, const std::function<bool(Seconds at, DeathReport)>& take) {

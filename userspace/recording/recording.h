@@ -31,6 +31,12 @@ struct RecordedMoment {
     Seconds at{};
     double time = 0;
 };
+// Where a heap census is, to read it with census().
+struct RecordedCensus {
+    std::int64_t id = 0;
+    double time = 0;  // when it was taken
+    pid_t pid = 0;
+};
 struct RecordedEvent {
     Seconds at{};
     double time = 0;
@@ -70,18 +76,28 @@ class Recording {
     Result<std::vector<RecordedMoment>> tick_index(const RecordedTarget& target);
     // One tick, by the id that tick_index() returned. An error if the watcher has removed it since.
     Result<Snapshot> tick(const RecordedTarget& target, std::int64_t id);
+    // The last tick at or before a time in seconds since 1970; the first tick if all are later. None: it has no tick.
+    Result<std::optional<RecordedMoment>> tick_before(const RecordedTarget& target, double time);
     // At most 100,000: the first ones.
     Result<std::vector<RecordedEvent>> events(const RecordedTarget& target);
     // The last one that was recorded.
     Result<std::optional<Growth>> last_growth(const RecordedTarget& target);
     // The last one that was recorded at or before that time.
     Result<std::optional<Growth>> growth_at(const RecordedTarget& target, Seconds at);
+    // The last one that was recorded at or before a time in seconds since 1970.
+    Result<std::optional<Growth>> growth_before(const RecordedTarget& target, double time);
+    // When growth was recorded, in seconds since 1970. At most 100,000: the first ones.
+    Result<std::vector<double>> growth_times(const RecordedTarget& target);
     // What the target held at its peak, since watching began. Recorded at the end of its last process.
     Result<std::optional<Growth>> peak_growth(const RecordedTarget& target);
     Result<std::map<std::string, std::vector<RecordedBin>>> bins(const RecordedTarget& target);
     // Heap censuses with all their objects, in the order in which they were taken. At most 10,000: the first ones.
     Status each_census(const RecordedTarget& target, const RecordedSpan& span,
                        const std::function<bool(Seconds at, WholeCensus)>& take);
+    // In the order in which they were taken. At most 100,000: the first ones.
+    Result<std::vector<RecordedCensus>> census_index(const RecordedTarget& target);
+    // One census, by the id that census_index() returned. An error if the watcher has removed it since.
+    Result<WholeCensus> census(const RecordedTarget& target, std::int64_t id);
     // Death reports in the order of the deaths. At most 1,000: the first ones.
     Status each_report(const RecordedTarget& target, const std::function<bool(Seconds at, DeathReport)>& take);
     // Writes a copy of all that is committed to the file, which must exist and be empty. Also while a watcher writes
@@ -94,7 +110,9 @@ class Recording {
     Status check_tables();
     Error about_file(const Error& error) const;
     Result<std::string> keyframe(std::int64_t id);
-    Result<std::optional<Growth>> growth_row(const char* sql, const RecordedTarget& target, Seconds at);
+    // `until`: the second parameter of the statement.
+    Result<std::optional<Growth>> growth_row(const char* sql, const RecordedTarget& target, double until);
+    Result<WholeCensus> census_of(std::string_view compressed);
     // The columns `first` and after it are id, base and record.
     Result<Snapshot> snapshot_of(const recording::Statement& row, int first);
 

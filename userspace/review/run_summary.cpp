@@ -337,7 +337,8 @@ const ProcessHeap* RunSummary::holders() const {
     return largest;
 }
 
-Result<RunSummary> summarize(Recording& recording, const RecordedTarget& target, const RecordedSpan& span) {
+Result<RunSummary> summarize(Recording& recording, const RecordedTarget& target, const RecordedSpan& span,
+                             const ObserveTick& observe) {
     RunSummary run{.target = target.info.name, .began = recording.began()};
     if (const auto version = recording.meta().find("version"); version != recording.meta().end())
         run.version = version->second;
@@ -346,11 +347,14 @@ Result<RunSummary> summarize(Recording& recording, const RecordedTarget& target,
     run.peak_growth = *std::move(peak_growth);
 
     RunReader ticks(run);
+    bool stopped = false;
     auto read = recording.each_tick(target, span, [&](const RecordedSample& sample, Snapshot snapshot) {
-        ticks.take(sample, std::move(snapshot));
-        return true;
+        stopped = observe && !observe(sample, snapshot);
+        if (!stopped) ticks.take(sample, std::move(snapshot));
+        return !stopped;
     });
     if (!read) return read.error();
+    if (stopped) return plain_error(recording.path().string() + ": the reading was stopped");
     if (run.ticks == 0) return plain_error(recording.path().string() + ": has no tick in that time");
     if (auto finished = ticks.finish(recording, target, span); !finished) return finished.error();
     if (auto taken = take_censuses(recording, target, span, run); !taken) return taken.error();

@@ -1,4 +1,5 @@
 #pragma once
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -82,6 +83,10 @@ struct RunSummary {
     const ProcessHeap* holders() const;
 };
 
-Result<RunSummary> summarize(Recording& recording, const RecordedTarget& target, const RecordedSpan& span = {});
+// `observe` is called for each tick, so that a caller that needs the ticks does not have to read them again. It returns
+// false to end the reading, which is an error.
+using ObserveTick = std::function<bool(const RecordedSample&, const Snapshot&)>;
+Result<RunSummary> summarize(Recording& recording, const RecordedTarget& target, const RecordedSpan& span = {},
+                             const ObserveTick& observe = {});
 
 }  // namespace memscope

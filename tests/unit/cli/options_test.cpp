@@ -207,6 +207,33 @@ TEST(Options, RecordingsAreExportedListedAndCompared) {
     EXPECT_EQ(compared.rules.size(), 2U);
 }
 
+TEST(Options, ThePageIsOfAWatcherOrOfARecording) {
+    const auto live = parsed<WebOptions>({"web", "--target", "train"});
+    EXPECT_EQ(live.recording, std::nullopt);
+    EXPECT_EQ(live.target, "train");
+    EXPECT_EQ(live.listen.text(), "127.0.0.1:0");
+    EXPECT_TRUE(live.browser);
+    const auto recorded =
+        parsed<WebOptions>({"web", "a.memscope", "--no-browser", "--listen", "[::1]:80", "--record", "x"});
+    EXPECT_EQ(recorded.recording, "a.memscope");
+    EXPECT_EQ(recorded.listen.text(), "[::1]:80");
+    EXPECT_FALSE(recorded.browser);
+    EXPECT_EQ(recorded.directory, "x");
+    for (const char* address : {"0.0.0.0:0", "[::]:80", "192.0.2.1:80"})
+        EXPECT_THAT(refusal({"web", "--listen", address}), HasSubstr("loopback addresses only"));
+    EXPECT_THAT(refusal({"web", "--listen", "none"}), HasSubstr("is not an address"));
+}
+
+TEST(Options, AnHtmlReportIsOfARecording) {
+    const auto options = parsed<ReportOptions>({"report", "train", "--html", "out.html", "--with-commands"});
+    EXPECT_EQ(options.html, "out.html");
+    EXPECT_TRUE(options.with_commands);
+    EXPECT_FALSE(parsed<ReportOptions>({"report", "train", "--html", "out.html"}).with_commands);
+    EXPECT_THAT(refusal({"report", "--html", "out.html"}), HasSubstr("needs a recording"));
+    EXPECT_THAT(refusal({"report", "train", "--with-commands"}), HasSubstr("needs --html"));
+    EXPECT_THAT(refusal({"report", "train", "--html", "a", "--json"}), HasSubstr("only one of them"));
+}
+
 TEST(Options, ReportsAreWrittenToTheDirectoryOrSwitchedOff) {
     EXPECT_EQ(parsed<WatchOptions>({"--cgroup", "a"}).report_dir, "/var/lib/memscope");
     EXPECT_EQ(parsed<WatchOptions>({"--cgroup", "a", "--report-dir", "/x"}).report_dir, "/x");

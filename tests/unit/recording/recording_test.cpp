@@ -159,6 +159,51 @@ TEST_F(ARecording, HasTheGrowthOfATime) {
     EXPECT_EQ((*recording.last_growth(target))->sentence, "3");
 }
 
+TEST_F(ARecording, IsReadByTheTimeOfDay) {
+    RecordingFile file = writer();
+    const auto id = file.add_target({.name = "train"});
+    const auto other = file.add_target({.name = "other"});
+    for (int i = 0; i < 10; ++i)
+        for (const auto& [name, target] : {std::pair("train", *id), std::pair("other", *other)}) {
+            const Snapshot snapshot = tick_of(name, 1'000'000.0 + i, {static_cast<std::uint64_t>(i) * kMiB});
+            ASSERT_TRUE(file.add_tick(target, Seconds(50.0 + i), snapshot, snapshot.targets.front()));
+        }
+    Growth growth;
+    growth.sentence = "early";
+    ASSERT_TRUE(file.add_growth(*id, Seconds(53), 1'000'003, "minute", true, encode_record(growth)));
+    growth.sentence = "at the peak";
+    ASSERT_TRUE(file.add_growth(*id, Seconds(54), 1'000'004, "peak", true, encode_record(growth)));
+    growth.sentence = "late";
+    ASSERT_TRUE(file.add_growth(*id, Seconds(57), 1'000'007, "verdict", true, encode_record(growth)));
+    for (const int second : {2, 6})
+        ASSERT_TRUE(
+            file.add_heap(*id, Seconds(50.0 + second), {.census = {.process = {7, 1}, .time = 1'000'000.0 + second}}));
+    ASSERT_TRUE(file.close());
+    Recording recording = reopened(file.path());
+    const RecordedTarget target = *recording.target("train");
+    const auto tick_at = [&](double time) {
+        const auto moment = recording.tick_before(target, time);
+        return *moment ? (**moment).time : -1;
+    };
+    EXPECT_EQ(tick_at(1'000'004.9), 1'000'004);
+    EXPECT_EQ(tick_at(1'000'004), 1'000'004);
+    EXPECT_EQ(tick_at(5e9), 1'000'009);
+    EXPECT_EQ(tick_at(0), 1'000'000);  // the first one
+    EXPECT_FALSE(*recording.tick_before({.id = 9}, 5e9));
+    EXPECT_EQ(recording.tick(target, (**recording.tick_before(target, 1'000'004)).id)->targets.front().info.name,
+              "train");
+    EXPECT_THAT(*recording.growth_times(target), ElementsAre(1'000'003, 1'000'007));
+    EXPECT_EQ((*recording.growth_before(target, 1'000'006))->sentence, "early");
+    EXPECT_EQ((*recording.growth_before(target, 1'000'007))->sentence, "late");
+    EXPECT_FALSE(*recording.growth_before(target, 1'000'002));
+    const auto censuses = recording.census_index(target);
+    ASSERT_EQ(censuses->size(), 2U);
+    EXPECT_EQ(censuses->back().time, 1'000'006);
+    EXPECT_EQ(censuses->back().pid, 7);
+    EXPECT_EQ(recording.census(target, censuses->back().id)->census.time, 1'000'006);
+    EXPECT_THAT(recording.census(target, 99).error().message(), HasSubstr("removed this heap census"));
+}
+
 TEST_F(ARecording, HasBinsOfEachGpu) {
     RecordingFile file = writer();
     const auto id = file.add_target({.name = "train"});

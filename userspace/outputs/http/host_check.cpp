@@ -34,14 +34,6 @@ bool is_address(int family, std::string_view text) {
     return text.find('\0') == std::string_view::npos && ::inet_pton(family, std::string(text).c_str(), &address) == 1;
 }
 
-bool is_loopback(const std::string& host) {
-    in_addr v4{};
-    in6_addr v6{};
-    if (::inet_pton(AF_INET, host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24U) == 127;
-    if (::inet_pton(AF_INET6, host.c_str(), &v6) != 1) return false;
-    return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
-}
-
 // Host header without its port, whose number does not matter: a tunnel or a proxy can have another one.
 std::string_view without_port(std::string_view host) {
     const auto colon = host.rfind(':');
@@ -55,6 +47,14 @@ bool is_for_any_name(std::string_view path) { return path == "/metrics" || path 
 
 }  // namespace
 
+bool is_loopback(const ListenAddress& address) {
+    in_addr v4{};
+    in6_addr v6{};
+    if (::inet_pton(AF_INET, address.host.c_str(), &v4) == 1) return (ntohl(v4.s_addr) >> 24U) == 127;
+    if (::inet_pton(AF_INET6, address.host.c_str(), &v6) != 1) return false;
+    return IN6_IS_ADDR_LOOPBACK(&v6) || (IN6_IS_ADDR_V4MAPPED(&v6) && v6.s6_addr[12] == 127);
+}
+
 Result<std::string> parse_host_name(std::string_view text) {
     std::string name = normalized(text);
     const bool valid =
@@ -66,7 +66,7 @@ Result<std::string> parse_host_name(std::string_view text) {
 }
 
 HostCheck::HostCheck(const ListenAddress& address, std::vector<std::string> names)
-    : loopback_(is_loopback(address.host)), names_(std::move(names)) {
+    : loopback_(is_loopback(address)), names_(std::move(names)) {
     names_.emplace_back("localhost");
 }
 

@@ -149,9 +149,32 @@ MHD_Result add_parameter(void* out, MHD_ValueKind, const char* key, std::size_t 
     return MHD_YES;
 }
 
-MHD_Result add_host(void* out, MHD_ValueKind, const char* key, std::size_t, const char* value, std::size_t value_size) {
+// "gzip" is accepted, unless its weight is 0: "gzip;q=0".
+bool names_gzip(std::string_view accepted) {
+    for (const std::string_view part : split(accepted, ',')) {
+        const auto words = split(part, ';');
+        const bool refused = words.size() > 1 && (trimmed(words[1]) == "q=0" || trimmed(words[1]).starts_with("q=0.0"));
+        if (trimmed(words.front()) == "gzip") return !refused;
+    }
+    return false;
+}
+
+MHD_Result add_header(void* out, MHD_ValueKind, const char* key, std::size_t, const char* value,
+                      std::size_t value_size) {
+    auto& request = *static_cast<HttpRequest*>(out);
+    std::string text = value ? std::string(value, value_size) : std::string();
+    if (::strcasecmp(key, MHD_HTTP_HEADER_ACCEPT_ENCODING) == 0) request.accepts_gzip = names_gzip(text);
     if (::strcasecmp(key, MHD_HTTP_HEADER_HOST) == 0)
-        static_cast<HttpRequest*>(out)->hosts.emplace_back(value ? std::string(value, value_size) : std::string());
+        request.hosts.push_back(std::move(text));
+    else if (::strcasecmp(key, MHD_HTTP_HEADER_ORIGIN) == 0)
+        request.origins.push_back(std::move(text));
+    return MHD_YES;
+}
+
+MHD_Result add_cookie(void* out, MHD_ValueKind, const char* key, std::size_t key_size, const char* value,
+                      std::size_t value_size) {
+    static_cast<HttpRequest*>(out)->cookies.emplace(std::string(key, key_size),
+                                                    value ? std::string(value, value_size) : std::string());
     return MHD_YES;
 }
 
@@ -162,7 +185,8 @@ HttpResponse answer(const HttpHandler& handler, MHD_Connection* connection, cons
     try {
         HttpRequest request{.path = path, .version = version};
         MHD_get_connection_values_n(connection, MHD_GET_ARGUMENT_KIND, &add_parameter, &request);
-        MHD_get_connection_values_n(connection, MHD_HEADER_KIND, &add_host, &request);
+        MHD_get_connection_values_n(connection, MHD_HEADER_KIND, &add_header, &request);
+        MHD_get_connection_values_n(connection, MHD_COOKIE_KIND, &add_cookie, &request);
         return handler(request);
     } catch (const std::exception&) {  // a bug of ours must not end the watching
         return {.status = MHD_HTTP_INTERNAL_SERVER_ERROR, .body = "internal error\n"};
@@ -188,6 +212,7 @@ MHD_Result send(MHD_Connection* connection, const HttpResponse& response) {
     if (response.status == MHD_HTTP_METHOD_NOT_ALLOWED)
         MHD_add_response_header(out, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
     if (!response.note.empty()) MHD_add_response_header(out, kNoteHeader, response.note.c_str());
+    for (const auto& [name, value] : response.headers) MHD_add_response_header(out, name.c_str(), value.c_str());
     const auto queued = MHD_queue_response(connection, static_cast<unsigned>(response.status), out);
     MHD_destroy_response(out);
     return queued;
@@ -264,12 +289,17 @@ Result<HttpServer> HttpServer::on_tcp(const ListenAddress& address, HttpHandler 
                                       std::vector<std::string> names) {
     auto socket = listen_on_tcp(address);
     if (!socket) return socket.error();
+    return on_socket(*socket, address, std::move(handler), limits, std::move(names));
+}
+
+Result<HttpServer> HttpServer::on_socket(const Fd& socket, const ListenAddress& address, HttpHandler handler,
+                                         HttpLimits limits, std::vector<std::string> names) {
     auto checked = [check = HostCheck(address, std::move(names)), handler = std::move(handler)](const HttpRequest& r) {
         auto refused = check.refusal(r);
         return refused ? *std::move(refused) : handler(r);
     };
     auto running = std::make_unique<Running>(std::move(checked), limits);
-    if (auto started = running->start(*socket, limits.request, "serve " + address.text()); !started)
+    if (auto started = running->start(socket, limits.request, "serve " + address.text()); !started)
         return started.error();
     return HttpServer(std::move(running));
 }

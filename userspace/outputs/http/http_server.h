@@ -24,6 +24,9 @@ class HttpServer {
     // Answers only requests whose Host header passes HostCheck; `names` come from parse_host_name.
     static Result<HttpServer> on_tcp(const ListenAddress& address, HttpHandler handler, HttpLimits limits = {},
                                      std::vector<std::string> names = {});
+    // The same on a socket that listens already.
+    static Result<HttpServer> on_socket(const Fd& socket, const ListenAddress& address, HttpHandler handler,
+                                        HttpLimits limits = {}, std::vector<std::string> names = {});
     // Mode 0660, group `memscope` if it exists. The destructor removes the file.
     static Result<HttpServer> on_unix(const fs::path& socket, HttpHandler handler, HttpLimits limits = {});
 

@@ -23,6 +23,8 @@ using test::raw_exchange;
 using test::received;
 using test::send_text;
 using test::status_of;
+using testing::AllOf;
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -54,6 +56,31 @@ TEST_F(Http, MetricsHaveTheirContentTypeAndSafeHeaders) {
     const auto parsed = parse_http_response(answer);
     ASSERT_TRUE(parsed);
     EXPECT_THAT(parsed->body, HasSubstr("\nmemscope_target_up{target=\"train\"} 1\n"));
+}
+
+TEST(HttpRequests, HaveTheirCookiesAndOrigin) {
+    HttpRequest seen;
+    const auto server = HttpServer::on_tcp(kAnyPort, [&](const HttpRequest& request) {
+        seen = request;
+        return HttpResponse{.body = "x", .headers = {{"Set-Cookie", "a=b"}, {"X-More", "1"}}};
+    });
+    ASSERT_TRUE(server);
+    const std::string answer =
+        raw_exchange(server->port(),
+                     "GET /?token=t HTTP/1.1\r\nHost: localhost\r\nCookie: a=1; b=two; a=3\r\n"
+                     "Origin: http://evil.example\r\norigin: null\r\nAccept-Encoding: br, gzip\r\n\r\n");
+    EXPECT_THAT(answer, AllOf(HasSubstr("\r\nSet-Cookie: a=b\r\n"), HasSubstr("\r\nX-More: 1\r\n"),
+                              HasSubstr("Cache-Control: no-store")));
+    EXPECT_EQ(seen.cookies, (std::map<std::string, std::string>{{"a", "1"}, {"b", "two"}}));
+    EXPECT_THAT(seen.origins, ElementsAre("http://evil.example", "null"));
+    EXPECT_TRUE(seen.accepts_gzip);
+    for (const char* accepted : {"identity", "gzip;q=0", "gzip; q=0.0", "x-gzip", ""}) {
+        raw_exchange(server->port(),
+                     std::string("GET / HTTP/1.1\r\nHost: localhost\r\nAccept-Encoding: ") + accepted + "\r\n\r\n");
+        EXPECT_FALSE(seen.accepts_gzip) << accepted;
+        EXPECT_TRUE(seen.cookies.empty());
+        EXPECT_TRUE(seen.origins.empty());
+    }
 }
 
 TEST_F(Http, HeadHasNoBody) {
