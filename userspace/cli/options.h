@@ -10,6 +10,7 @@
 #include "analysis/verdict/verdict.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "cli/series/named_series.h"
 #include "recording/store.h"
 #include "review/compare.h"
 #include "watch/watch_options.h"
@@ -40,6 +41,7 @@ struct HeapOptions {
 };
 struct VerdictOptions {
     std::string file{};  // "-" for standard input
+    SeriesChoice choice{};
     std::optional<Bytes> limit{};
     Seconds warmup = JudgeSettings{}.warmup;
     bool json = false;
@@ -87,13 +89,16 @@ struct DoctorOptions {
 struct DemoOptions {
     std::string scenario = "leak";
 };
+struct NothingToWatch {  // memscope was called without any word
+    Error error{};
+};
 struct Help {
     std::string text{};
 };
 struct Version {};
-using Command =
-    std::variant<WatchOptions, StatusOptions, GrowthOptions, HeapOptions, VerdictOptions, ReportOptions, ExportOptions,
-                 ReplayOptions, RecordingsOptions, CompareOptions, DoctorOptions, DemoOptions, Help, Version>;
+using Command = std::variant<WatchOptions, StatusOptions, GrowthOptions, HeapOptions, VerdictOptions, ReportOptions,
+                             ExportOptions, ReplayOptions, RecordingsOptions, CompareOptions, DoctorOptions,
+                             DemoOptions, NothingToWatch, Help, Version>;
 
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 
