@@ -7,7 +7,7 @@ build="g++ cmake ninja-build pkg-config clang-19 llvm-19 bpftool libbpf-dev libe
        libfmt-dev libcli11-dev libtomlplusplus-dev prometheus-cpp-dev libmicrohttpd-dev rapidjson-dev nlohmann-json3-dev
        libncurses-dev libprotozero-dev libsqlite3-dev libzstd-dev"
 test="libgtest-dev libgmock-dev clang-format-19 clang-tidy-19 prometheus prometheus-process-exporter python3 python3-yaml git procps tmux curl jq
-      man-db zsh fish systemd util-linux libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libpython3.11 python3-numpy python3-torch"
+      man-db gnupg sysstat zsh fish systemd util-linux libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libpython3.11 python3-numpy python3-torch"
 e2e="prometheus-alertmanager"  # and npm, from any source
 bench="linux-perf bpftrace heaptrack"  # tools that memscope is compared with
 vm="cpio zstd lz4 binutils python3 debian-archive-keyring"  # and qemu, for one architecture or both

@@ -1,7 +1,7 @@
 # Completion of memscope for bash.
 _memscope() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]} command= i
-    local watching='--cgroup --pid --memory-max --user --wait --interval --duration --listen --http-status --http-host --linger
+    local watching='--cgroup --pid --memory-max --user --job-output --wait --interval --duration --listen --http-status --http-host --linger
         --report-dir --record --record-max --on-precursor --on-death --on-timeout --json --quiet --no-maps --no-growth --no-python --no-gpu --torch --growth-budget --warmup --fail-on --config --help --version'
     COMPREPLY=()
     for ((i = 1; i < COMP_CWORD; ++i)); do
@@ -23,8 +23,10 @@ _memscope() {
         --on-precursor | --on-death) mapfile -t COMPREPLY < <(compgen -c -- "$word"); return ;;
         --user) mapfile -t COMPREPLY < <(compgen -u -- "$word"); return ;;
         --report-dir | --record) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
-        --config | --html) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
+        --config | --html | --job-output) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
         --memory-max | --interval | --duration | --listen | --http-host | --linger | --on-timeout | --target | --top | --again | --record-max | --from | --to | --speed | --remove | --limit | --warmup) return ;;
+        --time | --value | --gpu) return ;;
+        --unit) mapfile -t COMPREPLY < <(compgen -W 'B kB MB GB TB KiB MiB GiB TiB' -- "$word"); return ;;
         --fail-on) mapfile -t COMPREPLY < <(compgen -W 'insufficient warming_up stable spiky leaking' -- "$word"); return ;;
         --format)
             local formats='text json folded pprof'
@@ -42,7 +44,7 @@ _memscope() {
         status) words='--target --json --help' ;;
         growth) words='--target --since --at --stacks --top --format --help' ;;
         heap) words='--target --pid --again --top --type --format --help' ;;
-        verdict) words='--limit --warmup --json --fail-on --help' ;;
+        verdict) words='--time --value --unit --gpu --interval --limit --warmup --json --fail-on --help' ;;
         report) words='--json --report-dir --target --record --html --with-commands --help' ;;
         recordings) words='--remove --json --record --help' ;;
         export) words='--format --from --to --target --output --record --help' ;;

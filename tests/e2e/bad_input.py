@@ -71,6 +71,7 @@ def usage():
     refused('a near option', [m, '--intervall', '1s'], '--intervall', 'did you mean --interval?')
     refused('an option that is near none', [m, '--xyzzy'], '--xyzzy', 'memscope --help')
     refused('an option with control characters', [m, '--\x1b[31m\n\r'], 'unknown option')
+    refused('a command without its dashes', [m, 'python3', '\x1b[31m.py'], 'python3', 'memscope -- python3')
     refused('a near command', [m, 'statsu'], 'did you mean status?')
     refused('an option without its value', [m, '--cgroup'], '--cgroup', 'needs a value')
     refused('an option as the value of another', [m, '--cgroup', '--json'], '--cgroup', '--json')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """`memscope -- CMD`: its identity, its signals, its exit status, its cgroup; and --pid to its end."""
-import json, os, signal, subprocess, sys, tempfile, threading, time
+import json, os, signal, socket, subprocess, sys, tempfile, threading, time
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
 from harness import *
 
@@ -106,6 +106,73 @@ def names():
             check('a process is named by its script', name_of('--pid', str(job.pid)) == 'pid:train.py')
 
 
+def job_output():
+    """With --json, standard output has JSON only. The output of the job goes to standard error, or to a file of its user."""
+    job = ['sh', '-c', 'echo from the job; sleep 0.5']
+    r = run('--json', '--interval', '200ms', '--', *job)
+    ticks = [json.loads(line) for line in r.stdout.splitlines()]
+    check('--json: every line of standard output is JSON', len(ticks) > 0, r.stdout[:200])
+    check('and the job writes to standard error', 'from the job' in r.stderr.splitlines(), r.stderr)
+    check('the pid of the command is in JSON', isinstance(ticks[-1]['target'].get('pid'), int), ticks[-1]['target'])
+    with tempfile.TemporaryDirectory() as folder:
+        os.chmod(folder, 0o777)
+        env = dict(os.environ, SUDO_UID='65534', SUDO_GID='65534')
+        file = f'{folder}/job.log'
+        with open(file, 'w') as earlier:
+            earlier.write('an earlier run\n' * 9)
+        os.chmod(file, 0o666)
+        r = run('--json', '--job-output', file, '--', *job, env=env)
+        check('--job-output replaces the file', r.returncode == 0 and open(file).read() == 'from the job\n', (r.stderr, open(file).read()))
+        check('and nothing of the job is elsewhere', all(json.loads(line)['target'] for line in r.stdout.splitlines()) and 'from the job' not in r.stderr, (r.stdout[:200], r.stderr))
+        new = f'{folder}/new.log'
+        r = run('--job-output', new, '--', *job, env=env)
+        check('a new file belongs to the user of the job', os.stat(new).st_uid == 65534 and open(new).read() == 'from the job\n', os.stat(new))
+        secret = f'{folder}/secret'
+        with open(secret, 'w') as kept:
+            kept.write('kept')
+        os.chmod(secret, 0o600)
+        os.symlink(secret, f'{folder}/link')
+        for what in (secret, f'{folder}/link', f'{folder}/no/such.log'):
+            r = run('--job-output', what, '--', *job, env=env)
+            check(f'{os.path.basename(what)}: what the user may not write is an error, one line', r.returncode == 2 and len(r.stderr.splitlines()) == 1 and '--job-output' in r.stderr, r)
+        check('and it is not changed by root either', open(secret).read() == 'kept')
+        os.mkfifo(f'{folder}/pipe', 0o666)
+        r = run('--job-output', f'{folder}/pipe', '--', *job)
+        check('a pipe that nobody reads is an error, not a wait', r.returncode == 2 and '--job-output' in r.stderr, r)
+
+
+def two_watchers():
+    """The default address belongs to the first watcher. The second goes on and says so; an address that was asked for is needed."""
+    start = lambda *options: subprocess.Popen([MEMSCOPE, '--report-dir', 'none', '--record', 'none', *options, '--', 'sleep', '8'],
+                                              stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    taken = socket.socket()
+    taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        taken.bind(('127.0.0.1', 9750))
+        taken.listen()
+    except OSError:
+        pass  # another watcher has the address, which serves the test as well
+    first, second = start(), start()
+    ask = lambda *words: subprocess.run([MEMSCOPE, *words], capture_output=True, text=True, timeout=20)
+    try:
+        def pids():
+            shown = ask('status', '--target', 'cmd:sleep').stderr
+            return [int(part.split(')')[0]) for part in shown.split('(pid ')[1:]]
+        check('two watchers run although the default address is taken', wait_for(lambda: len(pids()) == 2, 10), ask('status', '--target', 'cmd:sleep'))
+        found = pids()
+        for pid in found[:2]:
+            r = ask('status', '--target', str(pid))
+            check('status shows the one whose pid was asked for', r.returncode == 0 and f'pid {pid}' in r.stdout.splitlines()[0], r)
+        r = subprocess.run([MEMSCOPE, '--listen', '127.0.0.1:9750', '--report-dir', 'none', '--', 'true'], capture_output=True, text=True, timeout=30)
+        check('an address that was asked for and is in use: 2, one line', r.returncode == 2 and len(r.stderr.splitlines()) == 1 and 'in use' in r.stderr, r)
+    finally:
+        for each in (first, second):
+            each.terminate()
+        said = [each.communicate(timeout=20)[1] for each in (first, second)]
+        taken.close()
+    check('each watcher without the address says so in one line', all(text.count('127.0.0.1:9750 is in use') == 1 for text in said), said)
+
+
 def by_pid():
     target = subprocess.Popen(['sleep', '3'])
     start = time.time()
@@ -114,7 +181,7 @@ def by_pid():
     out, _ = p.communicate(timeout=20)
     check('--pid ends when the tree is empty, with 0', p.returncode == 0 and time.time() - start < 8, p.returncode)
     last = [json.loads(line) for line in out.splitlines()][-1]
-    check('named by its process', last['target']['name'] == 'pid:sleep' and last['target']['kind'] == 'pid', last['target'])
+    check('named by its process, with its pid', last['target']['name'] == 'pid:sleep' and last['target']['kind'] == 'pid' and last['target']['pid'] == target.pid, last['target'])
     check('the cgroup that was measured is named', 'cgroup' in last['memory'] and 'others_bytes' in last['memory'], last['memory'])
     r = run('--pid', '4194304')
     check('an unused pid: 2, one line', r.returncode == 2 and len(r.stderr.splitlines()) == 1, r.stderr)
@@ -126,6 +193,6 @@ def by_pid():
     check('the id of a thread: 2, and whose it is', r.returncode == 2 and f'--pid {os.getpid()}' in r.stderr and len(r.stderr.splitlines()) == 1, r.stderr)
 
 
-for part in (statuses, identity, signals, killed, readers, full_disk, names, by_pid):
+for part in (statuses, identity, signals, killed, readers, full_disk, names, job_output, two_watchers, by_pid):
     part()
 sys.exit(checks.finish())

@@ -172,7 +172,7 @@ def wide_with_two_targets(folder, job):
     with Cgroup(f'{ME}-calm', 64 * MIB) as calm, process(SLEEPER, cgroup=calm), \
             Screen(folder, 120, 40, '--cgroup', job.name, '--cgroup', calm.name) as s:
         check('120x40: both targets are listed with bars', s.shows(f'{job.name} .*% ') and s.shows(f'▸ {calm.name} .*% '), s.text())
-        check('the verdict is beside the name', s.shows(f'^ {calm.name}  insufficient'), s.text())
+        check('the verdict is beside the name', s.shows(f'^ {calm.name}  too early to tell'), s.text())
         s.keys('Tab')
         check('Tab selects the other one', s.shows(f'▸ {job.name}') and s.shows('▾ dataloader_worker'), s.text())
         s.keys('p')

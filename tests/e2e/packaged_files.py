@@ -63,13 +63,14 @@ def fish(line):
 
 def completions(options, commands, demos):
     watching = options - {'--target', '--since', '--at', '--stacks', '--top', '--format', '--limit', '--again', '--type',
-                          '--from', '--to', '--speed', '--output', '--remove', '--html', '--with-commands', '--no-browser'}
+                          '--from', '--to', '--speed', '--output', '--remove', '--html', '--with-commands', '--no-browser',
+                          '--time', '--value', '--unit', '--gpu'}
     check('bash offers commands and options', bash('') == commands | watching, bash('') ^ (commands | watching))
     check('bash: of status', bash('status', '--') == {'--target', '--json', '--help'}, bash('status', '--'))
     check('bash: of growth', bash('growth', '--') == {'--target', '--since', '--at', '--stacks', '--top', '--format', '--help'}, bash('growth', '--'))
     check('bash: of heap', bash('heap', '--') == {'--target', '--pid', '--again', '--type', '--top', '--format', '--help'}, bash('heap', '--'))
     check('bash: formats', bash('growth', '--format', '') == {'text', 'json', 'folded', 'pprof'}, bash('growth', '--format', ''))
-    check('bash: of verdict', bash('verdict', '--') == {'--limit', '--warmup', '--json', '--fail-on', '--help'}, bash('verdict', '--'))
+    check('bash: of verdict', bash('verdict', '--') == {'--time', '--value', '--unit', '--gpu', '--interval', '--limit', '--warmup', '--json', '--fail-on', '--help'}, bash('verdict', '--'))
     check('bash: formats of export', bash('export', '--format', '') == {'csv', 'json', 'openmetrics', 'perfetto', 'recording'}, bash('export', '--format', ''))
     check('bash: of report', bash('report', '--') == {'--json', '--report-dir', '--target', '--record', '--html', '--with-commands', '--help'}, bash('report', '--'))
     check('bash: of replay', bash('replay', '--') == {'--from', '--speed', '--target', '--record', '--help'}, bash('replay', '--'))
@@ -84,7 +85,7 @@ def completions(options, commands, demos):
     check('fish: of status', {'--target', '--json'} <= fish('memscope status --') and '--pid' not in fish('memscope status --'), fish('memscope status --'))
     check('fish: of growth', {'--target', '--since', '--at', '--stacks', '--top', '--format'} <= fish('memscope growth --') and '--json' not in fish('memscope growth --'), fish('memscope growth --'))
     check('fish: of heap', {'--pid', '--again', '--top', '--format'} <= fish('memscope heap --') and '--json' not in fish('memscope heap --'), fish('memscope heap --'))
-    check('fish: of verdict', {'--limit', '--warmup', '--fail-on', '--json'} <= fish('memscope verdict --'), fish('memscope verdict --'))
+    check('fish: of verdict', {'--time', '--value', '--unit', '--gpu', '--interval', '--limit', '--warmup', '--fail-on', '--json'} <= fish('memscope verdict --'), fish('memscope verdict --'))
     check('fish: of report', {'--json', '--report-dir'} <= fish('memscope report --') and '--pid' not in fish('memscope report --'), fish('memscope report --'))
     check('fish: of web', {'--target', '--listen', '--no-browser', '--record'} <= fish('memscope web --') and '--pid' not in fish('memscope web --'), fish('memscope web --'))
     zsh = (FILES / 'completions' / '_memscope').read_text()
@@ -103,6 +104,29 @@ def config():
         wrong.flush()
         said = run(MEMSCOPE, '--config', wrong.name)
         check('and one with an unknown key is not', said.returncode == 2 and 'no-such-key' in said.stderr, said)
+
+
+def checksums():
+    """What a user checks a download with."""
+    script = str(FILES / 'checksums.sh')
+    with tempfile.TemporaryDirectory() as folder:
+        packages, keys = pathlib.Path(folder) / 'packages', pathlib.Path(folder) / 'keys'
+        packages.mkdir(), keys.mkdir(mode=0o700)
+        for name in ('memscope-1-linux-amd64.tar.gz', 'memscope_1_amd64.deb', 'memscope-1-1.x86_64.rpm'):
+            (packages / name).write_text(name)
+        bare = {key: value for key, value in os.environ.items() if key != 'MEMSCOPE_SIGNING_KEY'} | {'GNUPGHOME': str(keys)}
+        verify = lambda: run('sha256sum', '--check', '--strict', 'SHA256SUMS', cwd=packages)
+        check('checksums are written', run('sh', script, str(packages), env=bare).returncode == 0 and verify().returncode == 0 and len(verify().stdout.splitlines()) == 3)
+        check('and no signature without a key', not (packages / 'SHA256SUMS.asc').exists())
+        said = run('sh', script, str(packages), env=bare | {'MEMSCOPE_SIGNING_KEY': 'nobody@example.invalid'})
+        check('a key that does not exist is an error', said.returncode != 0 and not (packages / 'SHA256SUMS.asc').exists(), said)
+        made = run('gpg', '--batch', '--passphrase', '', '--quick-generate-key', 'packager@example.invalid', 'ed25519', 'sign', '1d', env=bare)
+        signed = run('sh', script, str(packages), env=bare | {'MEMSCOPE_SIGNING_KEY': 'packager@example.invalid'})
+        verified = run('gpg', '--verify', str(packages / 'SHA256SUMS.asc'), str(packages / 'SHA256SUMS'), env=bare)
+        check('with a key the checksums are signed', signed.returncode == 0 and verified.returncode == 0, (made.stderr, signed.stderr, verified.stderr))
+        (packages / 'memscope_1_amd64.deb').write_text('changed')
+        check('a changed package is found', verify().returncode != 0, verify())
+        run('gpgconf', '--kill', 'all', env=bare)
 
 
 def units():
@@ -131,6 +155,7 @@ def main():
     manual(*words)
     completions(*words)
     config()
+    checksums()
     units()
     return check.finish()
 

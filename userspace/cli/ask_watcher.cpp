@@ -17,17 +17,19 @@ namespace {
 
 constexpr Seconds kPatience{5};  // timeout of the request for the names of the targets
 
-// The names in {"targets":["train",...]}.
+// The names and pids in {"targets":["train",...],"pids":[null,...]}. A watcher of an earlier version sends no pids.
 class Names : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Names> {
   public:
     bool Key(const char* data, rapidjson::SizeType size, bool) {
-        if (depth_ == 1) of_targets_ = std::string_view(data, size) == "targets";
+        if (depth_ == 1) key_ = std::string(data, std::min<std::size_t>(size, 16));
         return true;
     }
     bool String(const char* data, rapidjson::SizeType size, bool) {
-        if (depth_ == 2 && in_list_) names.emplace_back(data, size);
+        if (depth_ == 2 && list_ == "targets") names.emplace_back(data, size);
         return true;
     }
+    bool Null() { return pid({}); }
+    bool Uint(unsigned number) { return pid(static_cast<pid_t>(number)); }
     bool StartObject() {
         ++depth_;
         return true;
@@ -37,32 +39,39 @@ class Names : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Names> {
         return true;
     }
     bool StartArray() {
-        if (++depth_ == 2) in_list_ = of_targets_;
+        if (++depth_ == 2) list_ = key_;
         return true;
     }
     bool EndArray(rapidjson::SizeType) {
-        if (depth_-- == 2) in_list_ = false;
+        if (depth_-- == 2) list_.clear();
         return true;
     }
 
     std::vector<std::string> names{};
+    std::vector<std::optional<pid_t>> pids{};
 
   private:
+    bool pid(std::optional<pid_t> value) {
+        if (depth_ == 2 && list_ == "pids") pids.push_back(value);
+        return true;
+    }
+
     int depth_ = 0;
-    bool of_targets_ = false;  // the latest key of the outermost object is "targets"
-    bool in_list_ = false;
+    std::string key_{};   // the latest key of the outermost object
+    std::string list_{};  // its list that is being read
 };
 
 // Empty if the text is not JSON. The parser is iterative, because any process that can create a socket in the directory
 // could send deeply nested JSON.
-std::vector<std::string> names_in(const std::string& json) {
+Names names_in(const std::string& json) {
     Names names;
     rapidjson::MemoryStream stream(json.data(), json.size());
     rapidjson::EncodedInputStream<rapidjson::UTF8<>, rapidjson::MemoryStream> input(stream);
     rapidjson::Reader reader;
     constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
     if (reader.Parse<kFlags>(input, names).IsError()) return {};
-    return std::move(names.names);
+    names.pids.resize(names.names.size());
+    return names;
 }
 
 std::vector<WatchedTarget> watched_targets(const Sockets& sockets) {
@@ -70,15 +79,48 @@ std::vector<WatchedTarget> watched_targets(const Sockets& sockets) {
     for (const fs::path& socket : sockets.alive) {
         const auto answer = http_get_unix(socket, "/api/v1/targets", kPatience);
         if (!answer || answer->status != 200) continue;  // the watcher has just ended
-        for (std::string& name : names_in(answer->body)) targets.push_back({std::move(name), socket});
+        Names found = names_in(answer->body);
+        for (std::size_t i = 0; i < found.names.size(); ++i)
+            targets.push_back({std::move(found.names[i]), socket, found.pids[i]});
     }
     return targets;
 }
 
 std::string listed(const std::vector<WatchedTarget>& targets) {
     std::set<std::string> names;
-    for (const WatchedTarget& target : targets) names.insert("'" + target.name + "'");
+    for (const WatchedTarget& target : targets)
+        names.insert(fmt::format("'{}'{}", target.name, target.pid ? fmt::format(" (pid {})", *target.pid) : ""));
     return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// Two watchers may watch one target: either can answer. Two commands may have one name: they are two targets.
+bool are_one(const std::vector<WatchedTarget>& targets) {
+    return std::ranges::all_of(targets, [&](const WatchedTarget& target) {
+        return target.name == targets.front().name && target.pid == targets.front().pid;
+    });
+}
+
+// Those with exactly this name, else the one with this pid, else those whose names contain it.
+std::vector<WatchedTarget> matching(const std::vector<WatchedTarget>& targets, const std::string& wanted) {
+    const std::string text = valid_utf8(wanted);
+    const auto pid = parse_number(wanted);
+    std::vector<WatchedTarget> found;
+    const auto take = [&](const auto& matches) {
+        if (found.empty()) std::ranges::copy_if(targets, std::back_inserter(found), matches);
+    };
+    take([&](const WatchedTarget& target) { return target.name == text; });
+    take([&](const WatchedTarget& target) {
+        return pid && target.pid && static_cast<std::uint64_t>(*target.pid) == *pid;
+    });
+    take([&](const WatchedTarget& target) { return target.name.find(text) != std::string::npos; });
+    return found;
+}
+
+// With pids, if the names alone are not enough.
+std::string how_to_choose(const std::vector<WatchedTarget>& targets) {
+    const bool same_names =
+        std::ranges::all_of(targets, [&](const WatchedTarget& each) { return each.name == targets.front().name; });
+    return fmt::format("name one with --target{}: {}", same_names ? " and its pid" : "", listed(targets));
 }
 
 }  // namespace
@@ -86,18 +128,16 @@ std::string listed(const std::vector<WatchedTarget>& targets) {
 std::variant<WatchedTarget, AskFailure> choose_target(const std::vector<WatchedTarget>& targets,
                                                       const std::optional<std::string>& wanted) {
     if (targets.empty()) return AskFailure{plain_error("the running watcher has no target at the moment"), 1};
-    if (wanted) {
-        const auto found =
-            std::find_if(targets.begin(), targets.end(),
-                         [shown = valid_utf8(*wanted)](const WatchedTarget& target) { return target.name == shown; });
-        if (found != targets.end()) return *found;
+    if (!wanted) {
+        if (are_one(targets)) return targets.front();
+        return AskFailure{plain_error("several targets are watched", how_to_choose(targets)), 2};
+    }
+    const auto found = matching(targets, *wanted);
+    if (found.empty())
         return AskFailure{plain_error("no watcher watches '" + *wanted + "'", "the targets are: " + listed(targets)),
                           2};
-    }
-    const bool same = std::all_of(targets.begin(), targets.end(),
-                                  [&](const WatchedTarget& target) { return target.name == targets.front().name; });
-    if (same) return targets.front();
-    return AskFailure{plain_error("several targets are watched", "name one with --target: " + listed(targets)), 2};
+    if (are_one(found)) return found.front();
+    return AskFailure{plain_error("'" + *wanted + "' fits several targets", how_to_choose(found)), 2};
 }
 
 std::variant<WatchedTarget, AskFailure> find_watcher(const SysRoot& root, const std::optional<std::string>& wanted) {

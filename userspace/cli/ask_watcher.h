@@ -21,6 +21,7 @@ struct AskFailure {
 struct WatchedTarget {
     std::string name{};
     fs::path socket{};
+    std::optional<pid_t> pid{};  // of a watched process or command
 };
 
 // A request to the watcher of a target. The target is added to the parameters.
@@ -37,7 +38,8 @@ std::variant<WatchedTarget, AskFailure> find_watcher(const SysRoot& root, const 
 std::variant<HttpResponse, AskFailure> ask_watcher(const SysRoot& root, const std::optional<std::string>& target,
                                                    const Question& question);
 
-// The wanted target. Without a name: the only target, or an error that lists the targets.
+// The target with the wanted name, else the one with this pid, else the only one whose name contains the text. Without
+// a text: the only target. Otherwise an error that lists the targets.
 std::variant<WatchedTarget, AskFailure> choose_target(const std::vector<WatchedTarget>& targets,
                                                       const std::optional<std::string>& wanted);
 

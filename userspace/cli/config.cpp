@@ -146,6 +146,7 @@ Status set_linger(WatchOptions& options, std::string_view value) {
 
 // Checks the syntax only. bind() finds out whether the machine has the address.
 Status set_listen(WatchOptions& options, std::string_view value) {
+    options.listen_chosen = true;
     options.listen.reset();
     if (value == "none") return Done{};
     const auto colon = value.rfind(':');

@@ -4,7 +4,11 @@ namespace memscope {
 
 const char* const kHelp = R"(memscope: find out where the memory of a training job goes, and if it leaks
 
+memscope COMMAND --help explains a command, with examples.
+
 Usage:
+  memscope                             list the jobs that could be watched, with
+                                       the commands to watch them
   memscope --cgroup NAME [OPTION]...   watch a cgroup and all cgroups below it
                                        (root)
   memscope --pid PID [OPTION]...       watch a process and all its descendants
@@ -32,10 +36,15 @@ Usage:
                                        its processes, or with --pid alone of any
                                        process, without a watcher (root). With
                                        --again: also the change after this time
-  memscope verdict FILE.csv [--limit SIZE] [--warmup TIME] [--json]
-                   [--fail-on WORDS]   judge a recorded series: does it leak?
-                                       CSV with the header t_seconds,bytes; -
-                                       reads standard input
+  memscope verdict FILE [--time COLUMN] [--value NAME] [--unit UNIT]
+                   [--gpu GPU] [--interval TIME] [--limit SIZE]
+                   [--warmup TIME] [--json] [--fail-on WORDS]
+                                       judge a recorded series: does it leak?
+                                       CSV with the header t_seconds,bytes or
+                                       with other columns, output of sar -r,
+                                       pidstat -r, docker stats or nvidia-smi, a
+                                       range of Prometheus; - reads standard
+                                       input
   memscope report [FILE|RECORDING] [--target T] [--json] [--report-dir DIR]
                   [--record DIR] [--html OUT.html] [--with-commands]
                                        show the last death report, or FILE: what
@@ -79,6 +88,9 @@ Options for watching:
   --user NAME        the user that runs the command, and the commands of
                      --on-precursor and --on-death (default for the command:
                      the user who called sudo)
+  --job-output FILE  with a command: the file for its standard output, which is
+                     created or emptied with the rights of its user. Without
+                     it, --json sends that output to standard error
   --warmup TIME      growth since the start that ends within this time is not a
                      leak (default 20m)
   --fail-on WORDS    exit with 3 if the last verdict is one of these words:
@@ -86,8 +98,8 @@ Options for watching:
   --wait             wait for a cgroup that does not exist yet
   --interval TIME    time between two samples, 50ms to 1h (default 1s)
   --duration TIME    end after this time (default: when the cgroup is removed)
-  --listen ADDRESS   address that serves /metrics (default 127.0.0.1:9750);
-                     none switches HTTP off
+  --listen ADDRESS   address that serves /metrics (default 127.0.0.1:9750, and
+                     none if another watcher uses it); none switches HTTP off
   --http-status      serve /api/v1/status and /api/v1/growth on that address,
                      too; they show names of processes and code
   --http-host NAME   a host name by which clients reach that address, as in the

@@ -19,12 +19,14 @@ std::variant<int, WatchFailure> launch(const SysRoot& root, WatchOptions options
     auto cgroup = OwnCgroup::make(*hierarchy, kCommandCgroup, options.memory_max);
     if (!cgroup) return cannot(cgroup.error());
     // Forks now, before the watcher starts threads and blocks signals.
-    auto command = OwnCommand::prepare(options.command, *identity, *cgroup);
+    auto command = OwnCommand::prepare(options.command, *identity, *cgroup,
+                                       {.file = options.job_output, .to_standard_error = options.json});
     if (!command) return cannot(command.error());
     options.own_cgroup = cgroup->name();
     options.shown = {.name = "cmd:" + job_name(options.command.front(), options.command),
                      .kind = "command",
-                     .cgroup_version = hierarchy->version};
+                     .cgroup_version = hierarchy->version,
+                     .pid = command->pid()};
     return watch(root, options, &*command);
 }
 

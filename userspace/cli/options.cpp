@@ -8,6 +8,8 @@
 #include "base/text.h"
 #include "cli/config.h"
 #include "cli/help.h"
+#include "cli/series/sample_text.h"
+#include "cli/shell_words.h"
 #include "demo/scenario.h"
 #include "model/growth/growth_request.h"
 #include "outputs/http/host_check.h"
@@ -53,6 +55,16 @@ Result<bool> flag_of(const CLI::Option& flag) {
     return plain_error(fmt::format("{}: '{}' is neither true nor false", flag.get_name(), shortened(value)), kSeeHelp);
 }
 
+std::string see_help(const CLI::App& command) {
+    return command.get_name().empty() ? kSeeHelp : fmt::format("see memscope {} --help", command.get_name());
+}
+
+std::vector<std::string> command_names() {
+    std::vector<std::string> names{"help"};
+    for (const CommandHelp& each : command_helps()) names.emplace_back(each.name);
+    return names;
+}
+
 // The error for a word that no option or command accepted.
 Error unexpected(const CLI::App& command, const std::string& word, bool cgroup_given) {
     const std::string name = word.substr(0, word.find('='));
@@ -63,17 +75,35 @@ Error unexpected(const CLI::App& command, const std::string& word, bool cgroup_g
         const std::string of = command.get_name().empty() ? "" : " of memscope " + command.get_name();
         const std::string bare = name.substr(std::min(name.find_first_not_of('-'), name.size()));
         return plain_error(fmt::format("{}: unknown option{}", shortened(name), of),
-                           did_you_mean("--" + bare, known, kSeeHelp));
+                           did_you_mean("--" + bare, known, see_help(command)));
     }
     if (!command.get_name().empty())
         return plain_error(fmt::format("{}: unexpected argument of memscope {}", shortened(word), command.get_name()),
-                           kSeeHelp);
+                           see_help(command));
     if (cgroup_given)
         return plain_error(shortened(word) + ": unexpected argument",
                            "repeat --cgroup for each name, and put globs in quotes");
-    const std::vector<std::string> commands{"status",     "growth",  "heap", "verdict", "report", "export", "replay",
-                                            "recordings", "compare", "web",  "doctor",  "demo",   "help"};
-    return plain_error(shortened(word) + ": unknown command", did_you_mean(word, commands, kSeeHelp));
+    return plain_error(shortened(word) + ": unknown command", did_you_mean(word, command_names(), kSeeHelp));
+}
+
+// For `memscope python3 train.py`: the first word that is neither an option nor the value of an option is a command to
+// run, unless it is a command of memscope or similar to one. nullopt: it is something else.
+std::optional<Error> forgotten_dashes(const CLI::App& app, std::span<const std::string> args) {
+    std::size_t first = 0;
+    for (; first < args.size() && args[first].starts_with("--"); ++first) {
+        const CLI::Option* option = app.get_option_no_throw(args[first].substr(0, args[first].find('=')));
+        if (!option || option->check_name("--cgroup")) return std::nullopt;
+        const bool takes_next = option->get_items_expected_min() > 0 && args[first].find('=') == std::string::npos;
+        if (takes_next) ++first;
+    }
+    if (first >= args.size() || args[first].starts_with('-')) return std::nullopt;
+    const std::string& word = args[first];
+    const auto known = command_names();
+    if (std::ranges::find(known, word) != known.end() || !did_you_mean(word, known, "").empty()) return std::nullopt;
+    const std::string options = shell_words(args.first(first));
+    return plain_error(shortened(word) + ": unknown command",
+                       fmt::format("to run it and watch it: memscope {}{}-- {} (all commands: memscope --help)",
+                                   options, options.empty() ? "" : " ", shell_words(args.subspan(first))));
 }
 
 Status read_config_file(WatchOptions& options, const std::optional<std::string>& given, const ReadFile& read_config) {
@@ -92,13 +122,22 @@ Result<pid_t> pid_of(const std::string& text) {
     return static_cast<pid_t>(*number);
 }
 
+bool names_nothing(const WatchOptions& options) {
+    return options.cgroups.empty() && !options.pid && options.command.empty();
+}
+
+Error nothing_to_watch() {
+    return plain_error("nothing to watch", "name a cgroup: memscope --cgroup NAME (more: memscope --help)");
+}
+
 // Decides what is watched: cgroups, a process, or a command. A process or a command on the command line overrides the
 // cgroups of the config file. Two of the three on the command line are an error.
 Status choose_subject(WatchOptions& options, const CLI::App& app, std::vector<std::string> command) {
     const auto pid = value_of(*app.get_option("--pid"));
     const auto memory_max = value_of(*app.get_option("--memory-max"));
     const auto user = value_of(*app.get_option("--user"));
-    for (const auto* value : {&pid, &memory_max, &user})
+    const auto job_output = value_of(*app.get_option("--job-output"));
+    for (const auto* value : {&pid, &memory_max, &user, &job_output})
         if (!*value) return value->error();
     if ((app.count("--cgroup") > 0) + pid->has_value() + !command.empty() > 1)
         return plain_error("--cgroup, --pid and -- COMMAND: only one of them can be used", kSeeHelp);
@@ -106,6 +145,9 @@ Status choose_subject(WatchOptions& options, const CLI::App& app, std::vector<st
     if (command.empty() && (*memory_max || (*user && !acts)))
         return plain_error(std::string(*memory_max ? "--memory-max" : "--user") + ": needs a command to run",
                            "add the command: memscope --memory-max 4G -- python train.py");
+    if (command.empty() && *job_output)
+        return plain_error("--job-output: needs a command to run",
+                           "add the command: memscope --json --job-output train.log -- python train.py");
     if (*pid || !command.empty()) options.cgroups.clear();
     if (*pid) {
         const auto number = pid_of(**pid);
@@ -118,14 +160,15 @@ Status choose_subject(WatchOptions& options, const CLI::App& app, std::vector<st
         options.memory_max = *size;
     }
     options.user = *user;
+    options.job_output = *job_output;
     options.command = std::move(command);
-    if (options.cgroups.empty() && !options.pid && options.command.empty())
-        return plain_error("nothing to watch", "name a cgroup: memscope --cgroup NAME (more: memscope --help)");
+    if (names_nothing(options)) return nothing_to_watch();
     return Done{};
 }
 
+// `alone`: memscope was called without any word.
 Result<Command> watch_command(const CLI::App& app, const ReadFile& read_config, std::vector<std::string> command,
-                              const char* record) {
+                              const char* record, bool alone) {
     WatchOptions options{.record = kRecordingDirectory};
     if (record)
         for (const WatchSetting& setting : watch_settings())
@@ -143,7 +186,9 @@ Result<Command> watch_command(const CLI::App& app, const ReadFile& read_config, 
         for (const std::string& value : *values)
             if (auto set = setting.set(options, value); !set) return about(name, set.error());
     }
-    if (auto chosen = choose_subject(options, app, std::move(command)); !chosen) return chosen.error();
+    auto chosen = choose_subject(options, app, std::move(command));
+    if (!chosen && alone && names_nothing(options)) return Command(NothingToWatch{chosen.error()});
+    if (!chosen) return chosen.error();
     if (options.http_status && !options.listen)
         return plain_error("--http-status: needs an address, but --listen is none", "remove one of them");
     if (options.torch && (!options.gpu || !options.maps))
@@ -230,6 +275,27 @@ Result<Command> heap_command(const CLI::App& command) {
     return Command(options);
 }
 
+Result<SeriesChoice> series_choice(const CLI::App& command) {
+    const auto time = value_of(*command.get_option("--time"));
+    const auto value = value_of(*command.get_option("--value"));
+    const auto unit = value_of(*command.get_option("--unit"));
+    const auto gpu = value_of(*command.get_option("--gpu"));
+    const auto interval = value_of(*command.get_option("--interval"));
+    for (const auto* each : {&time, &value, &unit, &gpu, &interval})
+        if (!*each) return each->error();
+    SeriesChoice choice{.time = *time, .value = *value, .unit = *unit, .gpu = *gpu};
+    if (*unit && !parse_unit(**unit))
+        return plain_error(fmt::format("--unit: '{}' is not a unit", shortened(**unit)),
+                           "one of B, kB, MB, GB, TB, KiB, MiB, GiB, TiB");
+    if (*interval) {
+        const auto duration = parse_duration(**interval);
+        if (!duration) return about("--interval", duration.error());
+        if (duration->count() <= 0) return plain_error("--interval: must be more than 0 s", kSeeHelp);
+        choice.interval = *duration;
+    }
+    return choice;
+}
+
 Result<Command> verdict_command(const CLI::App& command, const CLI::Option& file) {
     const auto path = value_of(file);
     const auto limit = value_of(*command.get_option("--limit"));
@@ -241,7 +307,9 @@ Result<Command> verdict_command(const CLI::App& command, const CLI::Option& file
     if (!json) return json.error();
     if (!*path)
         return plain_error("verdict: the file is missing", "memscope verdict FILE.csv, or - for standard input");
-    VerdictOptions options{.file = **path, .json = *json};
+    const auto choice = series_choice(command);
+    if (!choice) return choice.error();
+    VerdictOptions options{.file = **path, .choice = *choice, .json = *json};
     if (*limit) {
         const auto size = parse_size(**limit);
         if (!size) return about("--limit", size.error());
@@ -416,10 +484,12 @@ Result<Command> demo_command(const CLI::Option& scenario) {
 
 // --help and --version have priority over everything else on the command line.
 std::optional<Command> asked_for_text(std::span<const std::string> args) {
-    if (!args.empty() && args.front() == "help") return Help{kHelp};
+    if (!args.empty() && args.front() == "help")
+        return Help{args.size() > 1 && help_of(args[1]) ? help_of(args[1]) : kHelp};
+    const char* const of_command = args.empty() ? nullptr : help_of(args.front());
     for (const std::string& word : args) {
         if (word == "--") break;
-        if (word == "-h" || word == "--help") return Help{kHelp};
+        if (word == "-h" || word == "--help") return Help{of_command ? of_command : kHelp};
         if (word == "--version") return Version{};
     }
     return std::nullopt;
@@ -469,7 +539,7 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     app.set_help_flag();
     app.allow_extras();  // unexpected() reports them
     app.require_subcommand(0, 1);
-    for (const char* name : {"--config", "--pid", "--memory-max", "--user"}) add_text(app, name);
+    for (const char* name : {"--config", "--pid", "--memory-max", "--user", "--job-output"}) add_text(app, name);
     for (const WatchSetting& setting : watch_settings()) {
         const std::string name = "--" + std::string(setting.name);
         setting.kind == Kind::flag ? app.add_flag(name) : add_text(app, name);
@@ -489,7 +559,8 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     CLI::App* heap = add_command("heap");
     for (const char* name : {"--target", "--pid", "--again", "--top", "--type", "--format"}) add_text(*heap, name);
     CLI::App* verdict = add_command("verdict");
-    for (const char* name : {"--limit", "--warmup", "--fail-on"}) add_text(*verdict, name);
+    for (const char* name : {"--limit", "--warmup", "--fail-on", "--time", "--value", "--unit", "--gpu", "--interval"})
+        add_text(*verdict, name);
     verdict->add_flag("--json");
     CLI::Option* file = verdict->add_option("file");
     CLI::App* report = add_command("report");
@@ -519,6 +590,8 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     doctor->add_flag("--json");
     CLI::App* demo = add_command("demo");
     CLI::Option* scenario = demo->add_option("scenario");
+    if (dashes == all.end())
+        if (auto forgotten = forgotten_dashes(app, args)) return *std::move(forgotten);
     try {
         app.parse(std::vector<std::string>(args.rbegin(), args.rend()));  // CLI11 takes the words in reverse order
     } catch (const CLI::ArgumentMismatch& error) {
@@ -533,7 +606,7 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
         if (each->parsed() && !each->remaining().empty()) return unexpected(*each, each->remaining().front(), false);
     if (const auto left = app.remaining(); !left.empty())
         return unexpected(app, left.front(), app.count("--cgroup") > 0);
-    if (commands.empty()) return watch_command(app, read_config, std::move(launched), record);
+    if (commands.empty()) return watch_command(app, read_config, std::move(launched), record, all.empty());
     if (!launched.empty())
         return plain_error(fmt::format("--: memscope {} takes no command", commands.front()->get_name()), kSeeHelp);
     for (const CLI::Option* option : app.get_options())

@@ -10,6 +10,7 @@
 #include "analysis/verdict/verdict.h"
 #include "base/result.h"
 #include "base/units.h"
+#include "cli/series/named_series.h"
 #include "outputs/http/listen.h"
 #include "recording/store.h"
 #include "review/compare.h"
@@ -41,6 +42,7 @@ struct HeapOptions {
 };
 struct VerdictOptions {
     std::string file{};  // "-" for standard input
+    SeriesChoice choice{};
     std::optional<Bytes> limit{};
     Seconds warmup = JudgeSettings{}.warmup;
     bool json = false;
@@ -97,13 +99,16 @@ struct DoctorOptions {
 struct DemoOptions {
     std::string scenario = "leak";
 };
+struct NothingToWatch {  // memscope was called without any word
+    Error error{};
+};
 struct Help {
     std::string text{};
 };
 struct Version {};
 using Command = std::variant<WatchOptions, StatusOptions, GrowthOptions, HeapOptions, VerdictOptions, ReportOptions,
                              ExportOptions, ReplayOptions, RecordingsOptions, CompareOptions, WebOptions, DoctorOptions,
-                             DemoOptions, Help, Version>;
+                             DemoOptions, NothingToWatch, Help, Version>;
 
 using ReadFile = std::function<Result<std::string>(const std::string& path)>;
 

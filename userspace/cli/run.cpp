@@ -1,12 +1,14 @@
 #include "cli/run.h"
 
 #include <cstdlib>
+#include <unistd.h>
 
 #include "cli/demo.h"
 #include "cli/doctor.h"
 #include "cli/growth.h"
 #include "cli/heap.h"
 #include "cli/launch.h"
+#include "cli/offer.h"
 #include "cli/options.h"
 #include "cli/print.h"
 #include "cli/recordings.h"
@@ -111,6 +113,11 @@ int run_command(const DemoOptions& options) {
     const auto ended = run_demo(SysRoot{}, options.scenario);
     if (!ended) return fail(ended.error(), 2);
     return *ended;
+}
+
+int run_command(const NothingToWatch& nothing) {
+    if (!standard_output().terminal) return fail(nothing.error, 2);
+    return print_and_end(offer_text(make_offer(SysRoot{}), ::geteuid() == 0));
 }
 
 int run_command(const Help& help) { return print_and_end(help.text); }

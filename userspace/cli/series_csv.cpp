@@ -1,13 +1,9 @@
 #include "cli/series_csv.h"
 
-#include <cerrno>
 #include <charconv>
 #include <cmath>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include "base/fd.h"
 #include "base/text.h"
 
 namespace memscope {
@@ -15,8 +11,7 @@ namespace {
 
 constexpr const char* kForm = "the file must be CSV with the header t_seconds,bytes";
 constexpr double kLargestTime = 1e12;
-constexpr double kLargestSize = 9e18;        // below 2^63
-constexpr std::size_t kLongestLine = 65536;  // bounds the memory for a file without newlines
+constexpr double kLargestSize = 9e18;  // below 2^63
 
 std::optional<double> number(std::string_view text) {
     text = trimmed(text);
@@ -25,28 +20,6 @@ std::optional<double> number(std::string_view text) {
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
     return value;
-}
-
-// Reads the file in pieces and passes whole lines to `csv`.
-Status read_lines(int fd, SeriesCsv& csv) {
-    std::string pending;
-    char buffer[65536];
-    for (;;) {
-        const ssize_t n = ::read(fd, buffer, sizeof buffer);
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) return system_error(errno, "read");
-        if (n == 0) break;
-        std::string_view text(buffer, static_cast<std::size_t>(n));
-        for (auto end = text.find('\n'); end != std::string_view::npos; end = text.find('\n')) {
-            pending += text.substr(0, end);
-            if (auto added = csv.add_line(pending); !added) return added;
-            pending.clear();
-            text.remove_prefix(end + 1);
-        }
-        pending += text;
-        if (pending.size() > kLongestLine) return plain_error("a line is longer than 64 KiB", kForm);
-    }
-    return pending.empty() ? Status(Done{}) : csv.add_line(pending);
 }
 
 }  // namespace
@@ -85,21 +58,6 @@ Status SeriesCsv::add_line(std::string_view line) {
 
 Status SeriesCsv::finish() const {
     if (columns_ == 0) return plain_error("is empty", kForm);
-    return Done{};
-}
-
-Status read_series_csv(const std::string& path, const SeriesCsv::Take& take) {
-    const bool standard_input = path == "-";
-    const std::string name = standard_input ? "standard input" : path;
-    Fd file;
-    if (!standard_input) {
-        file = Fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY));
-        if (!file) return system_error(errno, "open " + name, "name a CSV file with the header t_seconds,bytes");
-    }
-    SeriesCsv csv(take);
-    const auto in_file = [&](const Error& error) { return Error{error.code, name + ": " + error.where, error.advice}; };
-    if (auto read = read_lines(standard_input ? STDIN_FILENO : file.get(), csv); !read) return in_file(read.error());
-    if (auto finished = csv.finish(); !finished) return in_file(finished.error());
     return Done{};
 }
 

@@ -17,6 +17,7 @@ class SeriesCsv {
 
     explicit SeriesCsv(Take take) : take_(std::move(take)) {}
 
+    void skip_lines(std::size_t lines) { line_ += lines; }  // lines of the file before the first one that is passed
     Status add_line(std::string_view line);
     Status finish() const;  // an error if there was no header
 
@@ -29,8 +30,5 @@ class SeriesCsv {
     std::size_t columns_ = 0;  // 0: the header was not read yet
     std::optional<double> last_{};
 };
-
-// Reads a file, or standard input if the path is "-". Errors name the file and the line.
-Status read_series_csv(const std::string& path, const SeriesCsv::Take& take);
 
 }  // namespace memscope

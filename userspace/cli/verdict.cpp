@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "analysis/verdict/judge.h"
-#include "cli/series_csv.h"
+#include "cli/series/series_input.h"
 #include "outputs/json/tick_json.h"
 #include "outputs/text/verdict_text.h"
 
@@ -12,7 +12,8 @@ namespace memscope {
 Result<VerdictAnswer> judge_file(const VerdictOptions& options) {
     // Judges sample by sample, as a watcher does, so that the result is what a watcher would show at the last sample.
     Judge judge({.warmup = options.warmup});
-    const auto read = read_series_csv(options.file, [&](Seconds time, Bytes bytes) { judge.add(time, bytes); });
+    const auto read =
+        read_series(options.file, options.choice, [&](Seconds time, Bytes bytes) { judge.add(time, bytes); });
     if (!read) return read.error();
     const Judgement judgement = judge.now();
     const Seconds began = judge.series().began();

@@ -28,7 +28,7 @@ std::string closing(const Scenario& scenario, const Observation& seen, Seconds l
     const bool right = answer.seen && last.verdict == scenario.verdict;
     std::string verdict =
         fmt::format("{}The verdict of memscope is {}. Measured: {}",
-                    right ? "" : "This run does not show what it should. ", word(last.verdict), answer.text);
+                    right ? "" : "This run does not show what it should. ", phrase(last.verdict), answer.text);
     if (watched < 0.9 * length)
         verdict = fmt::format("Ended after {} of {}: too early for an answer.", human_duration(watched),
                               human_duration(length));

@@ -11,6 +11,20 @@ constexpr std::array<std::string_view, std::size(kVerdicts)> kWords = {"insuffic
 
 }  // namespace
 
+std::string_view phrase(Verdict verdict) {
+    switch (verdict) {
+        case Verdict::insufficient:
+            return "too early to tell";
+        case Verdict::warming_up:
+            return "warming up";
+        case Verdict::stable:
+        case Verdict::spiky:
+        case Verdict::leaking:
+            break;
+    }
+    return word(verdict);
+}
+
 std::string_view word(Verdict verdict) { return kWords[static_cast<std::size_t>(verdict)]; }
 
 std::optional<Verdict> verdict_of(std::string_view word) {

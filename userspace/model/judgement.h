@@ -12,6 +12,8 @@ enum class Verdict { insufficient, warming_up, stable, spiky, leaking };
 inline constexpr Verdict kVerdicts[] = {Verdict::insufficient, Verdict::warming_up, Verdict::stable, Verdict::spiky,
                                         Verdict::leaking};
 std::string_view word(Verdict verdict);
+// The verdict for people: "warming up", "too early to tell".
+std::string_view phrase(Verdict verdict);
 std::optional<Verdict> verdict_of(std::string_view word);
 
 struct Spike {

@@ -70,6 +70,7 @@ struct TargetInfo {
     std::string name{};           // the path below the hierarchy
     std::string kind = "cgroup";  // "cgroup", "pid" or "command"
     int cgroup_version = 2;       // of the hierarchy that has the memory controller
+    std::optional<pid_t> pid{};   // of the watched process or command, also after its end; none for a cgroup
 };
 
 // The process that grew most, and its position in the process tree.

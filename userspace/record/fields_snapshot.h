@@ -15,7 +15,8 @@ namespace memscope::record {
 template <>
 struct Fields<TargetInfo> {
     using T = TargetInfo;
-    static constexpr auto kList = fields(field<1>(&T::name), field<2>(&T::kind), field<3>(&T::cgroup_version));
+    static constexpr auto kList =
+        fields(field<1>(&T::name), field<2>(&T::kind), field<3>(&T::cgroup_version), field<4>(&T::pid));
 };
 
 template <>

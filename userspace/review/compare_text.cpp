@@ -23,9 +23,20 @@ std::string change_text(const Difference& difference) {
     return fmt::format("{} ({:+.1f} %)", amount, *share * 100);
 }
 
+// The words of JSON, as people say them.
+std::string phrases(const std::vector<std::string>& words) {
+    std::vector<std::string> said;
+    said.reserve(words.size());
+    for (const std::string& each : words) {
+        const auto verdict = verdict_of(each);
+        said.emplace_back(verdict ? phrase(*verdict) : std::string_view(each));
+    }
+    return fmt::format("{}", fmt::join(said, ", "));
+}
+
 std::string verdict_line(const Comparison& comparison) {
-    return fmt::format("verdict: {} before, {} now", fmt::join(comparison.base_verdicts, ", "),
-                       fmt::join(comparison.head_verdicts, ", "));
+    return fmt::format("verdict: {} before, {} now", phrases(comparison.base_verdicts),
+                       phrases(comparison.head_verdicts));
 }
 
 std::string left_out_line(const Comparison& comparison) {

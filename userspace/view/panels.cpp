@@ -14,6 +14,7 @@
 #include "outputs/growth/growth_text.h"
 #include "outputs/text/gpu_text.h"
 #include "outputs/text/heap_line.h"
+#include "outputs/text/target_kind.h"
 #include "outputs/text/text_layout.h"
 #include "view/compact.h"
 
@@ -329,9 +330,7 @@ Line title_line(const Snapshot& snapshot, const TargetSnapshot& target, const Hi
     Line head;
     head.add(" " + printable(target.info.name), Style::bold);
     if (const ScopeVerdict* verdict = target.verdict()) {
-        std::string name(word(verdict->judgement.verdict));
-        std::ranges::replace(name, '_', ' ');
-        head.add("  " + name, style_of(verdict->judgement.verdict));
+        head.add("  " + std::string(phrase(verdict->judgement.verdict)), style_of(verdict->judgement.verdict));
         if (verdict->forecast) head.add(", " + forecast_text(target.memory, *verdict->forecast), Style::bold);
     }
     if (!target.up) head.add("  ended", Style::warn);
@@ -340,7 +339,7 @@ Line title_line(const Snapshot& snapshot, const TargetSnapshot& target, const Hi
         tail.add(fmt::format("{} of {}  ", state.target_index + 1, snapshot.targets.size()), Style::dim);
     if (width >= 60) {
         const Seconds watched = history.watched(target.info.name);
-        tail.add(fmt::format("{} v{}  watched {} ", printable(target.info.kind), target.info.cgroup_version,
+        tail.add(fmt::format("{}  watched {} ", target_kind_text(target.info),
                              human_duration(watched < Seconds{1} ? Seconds{1} : watched)),
                  Style::dim);
     }

@@ -114,6 +114,13 @@ Recorder::GrowthOf recorded_peak_growth(GrowthRecorder* recorder) {
     };
 }
 
+// The default address is in use, usually by another watcher, and nothing that was asked for needs it. A service is
+// there to be scraped.
+bool can_watch_without_http(const WatchOptions& options, const ServiceNotifier& service, const Error& error) {
+    const bool wanted = options.listen_chosen || options.http_status || !options.http_hosts.empty() || service.exists();
+    return !wanted && error.code == std::errc::address_in_use;
+}
+
 // The options that a reader of a recording needs.
 std::map<std::string, std::string> recorded_options(const WatchOptions& options) {
     return {{"version", std::string(kVersion)},
@@ -168,7 +175,7 @@ class Loop {
             if (auto released = command_->release(); !released) {
                 Error error = released.error();
                 error.where += " '" + options_.command.front() + "'";
-                return WatchFailure{error, false, exit_status_of(error)};
+                return WatchFailure{error, false, command_->failed_start(error)};
             }
         if (command_ && !std::exchange(released_, true)) tell_of(board_.latest());
         pulse_.ready();
@@ -513,7 +520,8 @@ class Loop {
 
 }  // namespace
 
-std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& options, OwnCommand* command) {
+std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& asked, OwnCommand* command) {
+    WatchOptions options = asked;
     const auto cannot = [](const Error& error) { return WatchFailure{error, true}; };
     const auto is_alive = [root](ProcessId id) { return static_cast<bool>(open_process(root, id)); };
     ServiceNotifier service = ServiceNotifier::from_environment();
@@ -546,14 +554,23 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
     GrowthRecorder* recorder = collector->growth();  // keeps its address when the collector is moved
     const GrowthSource growth = growth_of(recorder, board, NativeReads::Wait::yes);
     std::optional<HttpServer> http;
+    std::optional<Error> unserved;  // why this watcher has no HTTP server although none was switched off
     if (options.listen) {
         const auto address = parse_listen(*options.listen);
         if (!address) return cannot(address.error());
         auto server = HttpServer::on_tcp(
             *address, make_routes(board, {.status = options.http_status, .growth = growth, .trouble = trouble}), {},
             options.http_hosts);
-        if (!server) return cannot(server.error());
-        http.emplace(std::move(*server));
+        if (server) {
+            http.emplace(std::move(*server));
+        } else if (can_watch_without_http(options, service, server.error())) {
+            unserved =
+                plain_error(fmt::format("{} is in use, so this watcher serves no /metrics", *options.listen),
+                            "give it another address with --listen, as in --listen 127.0.0.1:9751, or --listen none");
+            options.listen.reset();
+        } else {
+            return cannot(server.error());
+        }
     }
     loop.emplace(options, command, std::move(*wakeups), std::move(*collector), std::move(*output),
                  open_view(options, growth_of(recorder, board, NativeReads::Wait::no)),
@@ -567,6 +584,7 @@ std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& o
         loop->record_with(&*recording);
     }
     if (auto prepared = loop->prepare(); !prepared) return cannot(prepared.error());
+    if (unserved) loop->warn_user(*unserved);
     if (const SnapshotPtr first = board.latest()) {
         for (const std::string& target : targets_around(*first, own_cgroup_path(root)))
             loop->warn_user(plain_error(inside_warning(target)));

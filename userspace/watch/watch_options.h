@@ -19,6 +19,7 @@ struct WatchOptions {
     std::vector<std::string> command{};  // or a command to run, with its memory limit and its user
     std::optional<Bytes> memory_max{};
     std::optional<std::string> user{};
+    std::optional<std::string> job_output{};  // file for the standard output of the command
     std::optional<std::string> own_cgroup{};  // or a cgroup that memscope made, shown as:
     TargetInfo shown{};
     bool maps = true;                           // count mapped bytes
@@ -41,6 +42,7 @@ struct WatchOptions {
     Seconds interval{1};
     std::optional<Seconds> duration{};
     std::optional<std::string> listen = "127.0.0.1:9750";  // none: no HTTP
+    bool listen_chosen = false;                            // by the user: watching without this address is an error
     bool http_status = false;
     std::vector<std::string> http_hosts{};  // additional host names that clients may use, from parse_host_name
     bool json = false;

@@ -34,6 +34,30 @@ TEST(AskWatcher, ANameNobodyWatchesIsAUsageError) {
     EXPECT_THAT(failed.error.message(), HasSubstr("no watcher watches 'c'"));
 }
 
+TEST(AskWatcher, PartOfANameIsEnoughIfOnlyOneTargetHasIt) {
+    const std::vector<WatchedTarget> targets{
+        {"cmd:train.py", "/1.sock"}, {"job/trainer", "/2.sock"}, {"train", "/3.sock"}};
+    EXPECT_EQ(std::get<WatchedTarget>(choose_target(targets, "train")).socket, "/3.sock") << "the exact name wins";
+    EXPECT_EQ(std::get<WatchedTarget>(choose_target(targets, "trainer")).socket, "/2.sock");
+    EXPECT_EQ(std::get<WatchedTarget>(choose_target(targets, "train.py")).socket, "/1.sock");
+    const auto failed = failure(choose_target(targets, "rain"));
+    EXPECT_EQ(failed.exit_status, 2);
+    EXPECT_THAT(failed.error.message(), HasSubstr("'cmd:train.py', 'job/trainer', 'train'"));
+}
+
+TEST(AskWatcher, TwoCommandsWithOneNameAreToldApartByTheirPids) {
+    const std::vector<WatchedTarget> targets{{"cmd:train.py", "/1.sock", 41}, {"cmd:train.py", "/2.sock", 42}};
+    for (const std::optional<std::string>& wanted :
+         {std::optional<std::string>(), std::optional<std::string>("train")}) {
+        const auto failed = failure(choose_target(targets, wanted));
+        EXPECT_EQ(failed.exit_status, 2);
+        EXPECT_THAT(failed.error.message(),
+                    HasSubstr("--target and its pid: 'cmd:train.py' (pid 41), 'cmd:train.py' (pid 42)"));
+    }
+    EXPECT_EQ(std::get<WatchedTarget>(choose_target(targets, "42")).socket, "/2.sock");
+    EXPECT_EQ(failure(choose_target(targets, "43")).exit_status, 2);
+}
+
 TEST(AskWatcher, FindsANameWhoseBytesAreNotText) {
     EXPECT_EQ(std::get<WatchedTarget>(choose_target({{"job\xEF\xBF\xBD", "/1.sock"}}, "job\xFF")).socket, "/1.sock");
 }

@@ -92,7 +92,8 @@ TEST(Config, OnlyTheDefaultFileMayBeMissing) {
 
 TEST(Config, AnEmptyFileHasNoSettings) {
     EXPECT_THAT(parsed<WatchOptions>({"--cgroup", "a"}, config_at(kDefaultConfig, "")).cgroups, ElementsAre("a"));
-    EXPECT_THAT(refusal({}, config_at(kDefaultConfig, "cgroup = []")), HasSubstr("nothing to watch"));
+    EXPECT_THAT(parsed<NothingToWatch>({}, config_at(kDefaultConfig, "cgroup = []")).error.message(),
+                HasSubstr("nothing to watch"));
 }
 
 TEST(ConfigErrors, UnknownKeysNameTheLineAndTheNearKey) {

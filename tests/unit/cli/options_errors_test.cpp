@@ -15,7 +15,9 @@ std::string watch_refusal(std::vector<std::string> args) {
 }
 
 TEST(OptionErrors, NothingToWatchSaysHow) {
-    EXPECT_THAT(refusal({}), AllOf(HasSubstr("memscope --cgroup NAME"), HasSubstr("memscope --help")));
+    EXPECT_THAT(parsed<NothingToWatch>({}).error.message(),
+                AllOf(HasSubstr("memscope --cgroup NAME"), HasSubstr("memscope --help")));
+    EXPECT_THAT(refusal({"--quiet"}), HasSubstr("memscope --cgroup NAME"));
     EXPECT_THAT(refusal({"--json"}), HasSubstr("memscope --cgroup NAME"));
 }
 
@@ -57,6 +59,18 @@ TEST(OptionErrors, ACommandForAnEventIsNotAShellScript) {
     EXPECT_THAT(watch_refusal({"--on-death", "tell 'me"}), StartsWith("--on-death: a quote is not closed"));
     EXPECT_THAT(watch_refusal({"--on-timeout", "0s"}), HasSubstr("from 100ms to 1h"));
     EXPECT_THAT(watch_refusal({"--on-death", "a", "--on-death", "b"}), HasSubstr("given 2 times"));
+}
+
+TEST(OptionErrors, ACommandWithoutItsDashesIsShownWithThem) {
+    const auto asks = [](const std::vector<std::string>& words) { return refusal(words); };
+    EXPECT_THAT(asks({"python3", "train.py", "--lr", "3"}),
+                StartsWith("python3: unknown command; to run it and watch it: memscope -- python3 train.py --lr 3 ("));
+    EXPECT_THAT(asks({"--memory-max", "4G", "--json", "python3", "a b.py"}),
+                HasSubstr("memscope --memory-max 4G --json -- python3 'a b.py'"));
+    EXPECT_THAT(asks({"--interval=1s", "./train.sh", "demo"}), HasSubstr("memscope --interval=1s -- ./train.sh demo"));
+    EXPECT_THAT(asks({"torchrun", "train.py", "--config", "x"}), HasSubstr("memscope -- torchrun train.py --config x"));
+    EXPECT_THAT(asks({"--cgroup", "a", "b"}), HasSubstr("repeat --cgroup"));
+    EXPECT_THAT(asks({"growht", "x"}), HasSubstr("did you mean growth?"));
 }
 
 TEST(OptionErrors, UnknownCommands) {

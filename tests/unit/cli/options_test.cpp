@@ -244,6 +244,31 @@ TEST(Options, ReportsAreWrittenToTheDirectoryOrSwitchedOff) {
     EXPECT_EQ(parsed<WatchOptions>({"--cgroup", "a", "--record-max", "2M"}).record_max.n, 2U << 20U);
 }
 
+TEST(Options, TheOutputOfAJobHasAFile) {
+    const auto options = parsed<WatchOptions>({"--json", "--job-output", "job.log", "--", "true"});
+    EXPECT_EQ(options.job_output, "job.log");
+    EXPECT_THAT(refusal({"--cgroup", "a", "--job-output", "x"}), HasSubstr("--job-output: needs a command"));
+}
+
+TEST(Options, OnlyAnAddressThatTheUserChoseIsNeeded) {
+    EXPECT_FALSE(parsed<WatchOptions>({"--cgroup", "a"}).listen_chosen);
+    EXPECT_TRUE(parsed<WatchOptions>({"--cgroup", "a", "--listen", "127.0.0.1:9750"}).listen_chosen);
+    EXPECT_TRUE(
+        parsed<WatchOptions>({"--cgroup", "a"}, config_at(kDefaultConfig, "listen = '127.0.0.1:9750'")).listen_chosen);
+}
+
+TEST(Options, AVerdictTakesWhatTheFileDoesNotSay) {
+    const auto options = parsed<VerdictOptions>(
+        {"verdict", "a.csv", "--time", "when", "--value", "rss", "--unit", "MB", "--gpu", "1", "--interval", "5s"});
+    EXPECT_EQ(options.choice.time, "when");
+    EXPECT_EQ(options.choice.value, "rss");
+    EXPECT_EQ(options.choice.unit, "MB");
+    EXPECT_EQ(options.choice.gpu, "1");
+    EXPECT_EQ(options.choice.interval, Seconds(5));
+    EXPECT_THAT(refusal({"verdict", "a.csv", "--unit", "bits"}), HasSubstr("--unit: 'bits' is not a unit"));
+    EXPECT_THAT(refusal({"verdict", "a.csv", "--interval", "0s"}), HasSubstr("--interval"));
+}
+
 TEST(Options, HelpHasManySpellings) {
     for (const auto& args : std::vector<std::vector<std::string>>{
              {"-h"}, {"--help"}, {"help"}, {"status", "--help"}, {"--cgroup", "a", "-h"}, {"--bogus", "--help"}})

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 
 #include "base/text.h"
+#include "cli/series/series_input.h"
 #include "model/series.h"
 #include "support/fake_tree.h"
 
@@ -25,7 +26,7 @@ Result<Series> parse(std::string_view text) {
 
 Result<Series> read(const std::string& path) {
     Series series;
-    const auto status = read_series_csv(path, [&](Seconds time, Bytes bytes) { series.add(time, bytes); });
+    const auto status = read_series(path, {}, [&](Seconds time, Bytes bytes) { series.add(time, bytes); });
     if (!status) return status.error();
     return series;
 }

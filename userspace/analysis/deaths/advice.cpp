@@ -8,13 +8,13 @@
 
 #include "analysis/heap/free_memory_text.h"
 #include "analysis/heap/target_holders.h"
+#include "analysis/limits/raise_limit.h"
 #include "analysis/targets/target_judge.h"
 #include "base/text.h"
 
 namespace memscope {
 namespace {
 
-constexpr const char* kRaise = "memory.max, MemoryMax= of a unit, --memory of a container, limits.memory of a pod";
 constexpr const char* kShrink = "a smaller batch, fewer DataLoader workers, less prefetching";
 
 std::string per_minute(double bytes_per_second) {
@@ -33,7 +33,8 @@ std::string grown_holders(const TargetSnapshot& target, double now) {
 // allocator, if it explains the growth; then the lines that touched the memory first are not the cause. `holders` is a
 // sentence about the containers of Python that have grown.
 void add_leak(const Judgement& judgement, const std::string& top_site, const std::string& free,
-              const std::string& holders, bool growth_known, std::vector<std::string>& advice) {
+              const std::string& holders, bool growth_known, const std::string& raise,
+              std::vector<std::string>& advice) {
     const bool leaks = judgement.verdict == Verdict::leaking;
     const std::string what =
         leaks
@@ -62,18 +63,19 @@ void add_leak(const Judgement& judgement, const std::string& top_site, const std
                                          per_minute(judgement.floor_slope))
                            : fmt::format("A higher limit ({}) helps only if the growth was a warm-up that would have "
                                          "ended; memscope saw {} of it.",
-                                         kRaise, human_duration(judgement.until - judgement.since)));
+                                         raise, human_duration(judgement.until - judgement.since)));
 }
 
-// The memory was flat, or there is not enough evidence.
-void add_size(const Verdict verdict, const Judgement& judgement, std::vector<std::string>& advice) {
+// The memory was flat, or there is not enough evidence. `raise`: see limit_setting().
+void add_size(const Verdict verdict, const Judgement& judgement, const std::string& raise,
+              std::vector<std::string>& advice) {
     switch (verdict) {
         case Verdict::stable:
             advice.push_back(
                 fmt::format("Memory had been flat until then, so it probably needs this much and does not leak: raise "
                             "the limit ({}) "
                             "or use less memory: {}.",
-                            kRaise, kShrink));
+                            raise, kShrink));
             break;
         case Verdict::spiky:
             advice.push_back(fmt::format(
@@ -86,14 +88,14 @@ void add_size(const Verdict verdict, const Judgement& judgement, std::vector<std
                 fmt::format("It was still warming up, so memscope cannot say whether it would have stopped growing: "
                             "raise the limit "
                             "({}) or use less memory ({}), and check the verdict of the next run.",
-                            kRaise, kShrink));
+                            raise, kShrink));
             break;
         case Verdict::insufficient:
         case Verdict::leaking:
             advice.push_back(fmt::format(
                 "It was watched too briefly to say whether it leaks: raise the limit ({}) or use less memory ({}), "
                 "and check the verdict of the next run.",
-                kRaise, kShrink));
+                raise, kShrink));
             break;
     }
 }
@@ -163,9 +165,9 @@ std::vector<std::string> advice_for_oom_kill(const DeathReport& report, const st
     const Judgement judgement = verdict ? verdict->judgement : Judgement{};
     if (judgement.verdict == Verdict::leaking || (judgement.verdict == Verdict::warming_up && judgement.steady))
         add_leak(judgement, top_site, free_cause(target), grown_holders(target, report.then.time),
-                 report.growth.has_value(), advice);
+                 report.growth.has_value(), limit_setting(limit_facts(target)), advice);
     else if (own && oom.constraint != OomConstraint::host)
-        add_size(judgement.verdict, judgement, advice);
+        add_size(judgement.verdict, judgement, limit_setting(limit_facts(target)), advice);
     add_kinds(target, advice);
     return advice;
 }
@@ -174,11 +176,12 @@ namespace {
 
 constexpr std::size_t kMostSentences = 4;
 
-std::string shm_advice(const std::string& mount) {
+std::string shm_advice(const std::string& mount, const TargetSnapshot& target) {
     if (mount.empty() || mount == "/dev/shm")
-        return "Shared memory was full: enlarge /dev/shm (docker run --shm-size, an emptyDir with medium Memory and a "
-               "larger sizeLimit in Kubernetes, mount -o remount,size= elsewhere), or use fewer DataLoader workers and "
-               "a lower prefetch_factor.";
+        return fmt::format(
+            "Shared memory was full: enlarge /dev/shm ({}), or use fewer DataLoader workers and a lower "
+            "prefetch_factor.",
+            shm_setting(limit_facts(target)));
     return fmt::format("The file system at {} was full: enlarge it (mount -o remount,size=), or write less to it.",
                        printable(mount));
 }
@@ -230,7 +233,7 @@ void add_sender(const Death& death, std::vector<std::string>& advice) {
             "The sender of the signal is not known, and memscope saw no sign that memory was the reason.");
 }
 
-void add_sigbus(const Death& death, std::vector<std::string>& advice) {
+void add_sigbus(const Death& death, const TargetSnapshot& target, std::vector<std::string>& advice) {
     if (!death.mapping) {
         advice.emplace_back(
             "A page of a mapped file could not be provided: a full tmpfs (df -h /dev/shm), a truncated file, or a "
@@ -239,7 +242,7 @@ void add_sigbus(const Death& death, std::vector<std::string>& advice) {
     }
     const FullFile& file = *death.mapping;
     if (is_memory_file_system(file))
-        advice.push_back(shm_advice(file.mount));
+        advice.push_back(shm_advice(file.mount, target));
     else if (file.file_system == "hugetlbfs")
         advice.emplace_back("The pool of huge pages was empty: reserve more (vm.nr_hugepages), or map fewer.");
     else
@@ -248,10 +251,10 @@ void add_sigbus(const Death& death, std::vector<std::string>& advice) {
             "(dmesg).");
 }
 
-void add_failed_allocation(const Death& death, std::vector<std::string>& advice) {
+void add_failed_allocation(const Death& death, const TargetSnapshot& target, std::vector<std::string>& advice) {
     const FailedAllocation failed = death.allocation.value_or(FailedAllocation{});
     if (failed.call == "fallocate" || failed.reason == "enospc") {
-        advice.push_back(shm_advice(failed.file ? failed.file->mount : ""));
+        advice.push_back(shm_advice(failed.file ? failed.file->mount : "", target));
         return;
     }
     if (failed.call == "fork")
@@ -337,13 +340,13 @@ std::vector<std::string> advice_for(const DeathReport& report, const std::string
             add_sender(death, advice);
             break;
         case DeathCause::sigbus:
-            add_sigbus(death, advice);
+            add_sigbus(death, report.target(), advice);
             break;
         case DeathCause::signal:
             add_signal(death, advice);
             break;
         case DeathCause::alloc_failed:
-            add_failed_allocation(death, advice);
+            add_failed_allocation(death, report.target(), advice);
             break;
         case DeathCause::cuda_oom:
             add_cuda_oom(death, advice);
@@ -361,9 +364,10 @@ std::vector<std::string> advice_for_run(const TargetSnapshot& target, double now
     const Judgement& judgement = verdict->judgement;
     const bool steady = judgement.verdict == Verdict::warming_up && judgement.steady;
     if (judgement.verdict == Verdict::leaking || (steady && was_close))
-        add_leak(judgement, top_site, free_cause(target), grown_holders(target, now), growth_known, advice);
+        add_leak(judgement, top_site, free_cause(target), grown_holders(target, now), growth_known,
+                 limit_setting(limit_facts(target)), advice);
     else if (was_close)
-        add_size(judgement.verdict, judgement, advice);
+        add_size(judgement.verdict, judgement, limit_setting(limit_facts(target)), advice);
     if (!advice.empty()) add_kinds(target, advice);
     if (advice.size() > kMostSentences) advice.resize(kMostSentences);
     return advice;

@@ -5,6 +5,7 @@
 #include <cctype>
 #include <optional>
 #include <span>
+#include <utility>
 
 #include "analysis/roles/role_rules.h"
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr std::ptrdiff_t kMostArguments = 256;  // a job has its script among the first ones
 constexpr std::size_t kMostNameBytes = 64;
+constexpr std::size_t kMostCodeBytes = 4096;
 constexpr int kMostPrefixes = 8;  // commands put before one another
 
 std::string_view base_name(std::string_view path) { return path.substr(path.rfind('/') + 1); }
@@ -39,12 +41,29 @@ std::vector<std::string> from(std::span<const std::string> arguments, std::size_
     return {arguments.begin() + static_cast<std::ptrdiff_t>(at), arguments.end()};
 }
 
+bool is_shell(std::string_view program) {
+    constexpr std::array<std::string_view, 5> kShells{"bash", "sh", "dash", "zsh", "ksh"};
+    if (program.starts_with('-')) program.remove_prefix(1);  // a login shell
+    return std::ranges::find(kShells, program) != kShells.end();
+}
+
+// The code of `bash -c CODE`: the word after the first option that has a `c` among its letters.
+const std::string* shell_code(const std::vector<std::string>& argv) {
+    for (std::size_t i = 1; i + 1 < argv.size(); ++i) {
+        if (!argv[i].starts_with('-')) return nullptr;  // a script
+        if (!argv[i].starts_with("--") && argv[i].find('c') != std::string::npos) return &argv[i + 1];
+    }
+    return nullptr;
+}
+
 std::optional<std::string> name_of(const std::vector<std::string>& argv, int depth);
 
 // What a launcher launches. A Python script decides wherever it is, because options of launchers can have any values.
 std::optional<std::string> name_of_launched(std::span<const std::string> arguments, int depth) {
-    for (std::size_t i = 0; i < arguments.size(); ++i)
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        if (is_shell(base_name(arguments[i])) && shell_code(from(arguments, i))) break;  // its code may end in .py
         if (!is_option(arguments[i]) && arguments[i].ends_with(".py")) return std::string(base_name(arguments[i]));
+    }
     if (depth == kMostPrefixes) return std::nullopt;
     std::optional<std::string> first;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -58,7 +77,63 @@ std::optional<std::string> name_of_launched(std::span<const std::string> argumen
     return first;
 }
 
+// The simple commands in shell code. Only for a name: quotes are removed, expansions and redirections are words.
+std::vector<std::vector<std::string>> commands_in(std::string_view code) {
+    std::vector<std::vector<std::string>> commands(1);
+    std::string word;
+    char quote = 0;
+    const auto end_word = [&] {
+        if (!word.empty()) commands.back().push_back(std::exchange(word, {}));
+    };
+    code = code.substr(0, kMostCodeBytes);
+    for (std::size_t i = 0; i < code.size(); ++i) {
+        const char c = code[i];
+        // 2>&1, &>log
+        const bool redirects = c == '&' && ((i > 0 && (code[i - 1] == '>' || code[i - 1] == '<')) ||
+                                            (i + 1 < code.size() && code[i + 1] == '>'));
+        if (quote != 0 && c == quote)
+            quote = 0;
+        else if (quote == 0 && (c == '"' || c == '\''))
+            quote = c;
+        else if (quote == 0 && !redirects && std::string_view(";&|()\n").find(c) != std::string_view::npos) {
+            end_word();
+            if (!commands.back().empty()) commands.emplace_back();
+        } else if (quote == 0 && (c == ' ' || c == '\t'))
+            end_word();
+        else
+            word += c;
+    }
+    end_word();
+    return commands;
+}
+
+// Commands of a shell that prepare for the job: `cd src && . env/bin/activate && python train.py`.
+bool is_preparation(std::string_view program) {
+    constexpr std::array<std::string_view, 9> kPreparations{"cd",    "source", ".",      "export", "set",
+                                                            "umask", "ulimit", "module", "mkdir"};
+    return std::ranges::find(kPreparations, program) != kPreparations.end();
+}
+
+// The first interpreter or launcher in the code decides, else its first program.
+std::optional<std::string> name_of_code(std::string_view code, int depth) {
+    if (depth == kMostPrefixes) return std::nullopt;
+    std::optional<std::string> first;
+    for (std::vector<std::string>& words : commands_in(code)) {
+        const auto begin = std::ranges::find_if_not(
+            words, [](const std::string& word) { return word == "exec" || word.find('=') != std::string::npos; });
+        words.erase(words.begin(), begin);
+        if (words.empty() || is_preparation(words.front())) continue;
+        const bool runs_another = program_names(base_name(words.front()), words).size() > 1 || is_launcher(words);
+        if (runs_another) return name_of(words, depth + 1);
+        if (!first && !base_name(words.front()).empty()) first = base_name(words.front());
+    }
+    return first;
+}
+
 std::optional<std::string> name_of(const std::vector<std::string>& argv, int depth) {
+    if (is_shell(base_name(argv.front())))
+        if (const std::string* code = shell_code(argv))
+            return name_of_code(*code, depth).value_or(std::string(base_name(argv.front())));
     const auto names = program_names(base_name(argv.front()), argv);
     if (names.size() > 1) {  // an interpreter and its script or module
         const auto script =

@@ -22,6 +22,7 @@ std::string until_limit(const Judgement& judgement, const Circumstances& known) 
         return fmt::format("; the next spike would cross the limit of {}, {}", human_size(*limit), reached);
     if (judgement.spike)
         return fmt::format("; at this rate a spike crosses the limit of {} {}", human_size(*limit), reached);
+    if (expected->eta <= Seconds(0)) return fmt::format("; it is at the limit of {}", human_size(*limit));
     return fmt::format("; at this rate the limit of {} is reached {}", human_size(*limit), reached);
 }
 
@@ -119,7 +120,7 @@ std::string explain(const Judgement& judgement, Seconds began, const Circumstanc
     std::string text;
     switch (judgement.verdict) {
         case Verdict::insufficient:
-            text = "it is too early to tell: wait a few minutes";
+            text = "there are too few samples for a verdict yet: wait a few minutes";
             break;
         case Verdict::warming_up:
             text = warming_up(judgement, eta);

@@ -50,6 +50,7 @@ void write_target(JsonWriter& json, const TargetInfo& info) {
         json.field("name", info.name);
         json.field("kind", info.kind);
         json.field("cgroup_version", info.cgroup_version);
+        if (info.pid) json.field("pid", *info.pid);
     });
 }
 

@@ -169,14 +169,15 @@ std::string held_sentence(const DeathReport& report) {
 std::string verdict_sentence(const TargetSnapshot& target) {
     const ScopeVerdict* verdict = target.verdict();
     if (!verdict) return {};
-    std::string text(word(verdict->judgement.verdict));
-    if (verdict->forecast)
-        text += fmt::format("; {} was expected {} ({} to {})",
-                            verdict->forecast->limit ? limit_name(verdict->forecast->limit->owner) : "the limit",
-                            verdict->forecast->eta > Seconds{} ? "in " + human_duration(verdict->forecast->eta) : "now",
-                            human_duration(verdict->forecast->earliest),
-                            verdict->forecast->latest ? human_duration(*verdict->forecast->latest) : "never");
-    return text;
+    std::string text(phrase(verdict->judgement.verdict));
+    if (!verdict->forecast) return text;
+    const Forecast& forecast = *verdict->forecast;
+    const std::string earliest = human_duration(forecast.earliest);
+    return text + fmt::format("; {} was expected {} ({})",
+                              forecast.limit ? limit_name(forecast.limit->owner) : "the limit",
+                              forecast.eta > Seconds{} ? "in " + human_duration(forecast.eta) : "now",
+                              forecast.latest ? fmt::format("{} to {}", earliest, human_duration(*forecast.latest))
+                                              : "at the earliest in " + earliest);
 }
 
 std::string top_site_of(const DeathReport& report, std::size_t width) {

@@ -78,6 +78,7 @@ std::string growth_json(const GrowthReport& report) {
             json.field("name", report.target.name);
             json.field("kind", report.target.kind);
             json.field("cgroup_version", report.target.cgroup_version);
+            if (report.target.pid) json.field("pid", *report.target.pid);
         });
         for (const NamedPlane& plane : planes)
             json.list(plane.name, [&] {

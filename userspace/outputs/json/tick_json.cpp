@@ -381,6 +381,7 @@ std::string tick_json(const Snapshot& snapshot, const TargetSnapshot& target) {
             json.field("name", target.info.name);
             json.field("kind", target.info.kind);
             json.field("cgroup_version", target.info.cgroup_version);
+            if (target.info.pid) json.field("pid", *target.info.pid);
             json.field("up", target.up);
         });
         json.object("memory", [&] { write_memory(json, target.memory, target.reclaim); });
@@ -427,6 +428,9 @@ std::string targets_json(const Snapshot& snapshot) {
     json.object([&] {
         json.list("targets", [&] {
             for (const TargetSnapshot& target : snapshot.targets) json.value(target.info.name);
+        });
+        json.list("pids", [&] {
+            for (const TargetSnapshot& target : snapshot.targets) json.value(target.info.pid);
         });
     });
     return json.text();

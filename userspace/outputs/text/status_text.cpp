@@ -9,6 +9,7 @@
 #include "outputs/text/gpu_text.h"
 #include "outputs/text/heap_line.h"
 #include "outputs/text/process_rows.h"
+#include "outputs/text/target_kind.h"
 #include "outputs/text/text_layout.h"
 
 namespace memscope {
@@ -24,8 +25,7 @@ double share(Bytes part, Bytes whole) {
 Colour alarm(double held) { return held >= 0.9 ? Colour::red : held >= 0.75 ? Colour::yellow : Colour::green; }
 
 std::string headline(const TargetSnapshot& target, const Paint& paint) {
-    const std::string kind =
-        fmt::format("{} v{}{}", printable(target.info.kind), target.info.cgroup_version, target.up ? "" : ", ended");
+    const std::string kind = target_kind_text(target.info) + (target.up ? "" : ", ended");
     const std::size_t room = kWidth - display_width(kind) - 2;
     return paint(Colour::bold, left(printable(target.info.name), room)) + "  " + paint(Colour::dim, kind) + "\n";
 }
@@ -38,9 +38,7 @@ std::string verdict_lines(const TargetSnapshot& target, const Paint& paint) {
     const Colour colour = is == Verdict::leaking      ? Colour::red
                           : is == Verdict::warming_up ? Colour::yellow
                                                       : Colour::green;
-    std::string name(word(is));
-    std::ranges::replace(name, '_', ' ');
-    std::string out = paint(is == Verdict::insufficient ? Colour::dim : colour, name) + "\n";
+    std::string out = paint(is == Verdict::insufficient ? Colour::dim : colour, phrase(is)) + "\n";
     for (const ScopeVerdict& each : target.verdicts)
         if (each.scope == VerdictScope::target || adds_to(target, each))
             out += wrapped(printable(each.explanation), kWidth);

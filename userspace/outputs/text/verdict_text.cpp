@@ -17,15 +17,19 @@ std::string per_hour(double bytes_per_second) {
 }
 
 std::string range(const Forecast& expected) {
-    const std::string latest = expected.latest ? human_duration(*expected.latest) : "never";
-    return fmt::format("{} ({} to {})", human_duration(expected.eta), human_duration(expected.earliest), latest);
+    const std::string earliest = human_duration(expected.earliest);
+    if (!expected.latest) return fmt::format("{} (at the earliest {})", human_duration(expected.eta), earliest);
+    return fmt::format("{} ({} to {})", human_duration(expected.eta), earliest, human_duration(*expected.latest));
 }
 
 }  // namespace
 
 std::string verdict_text(const Judgement& judgement, Seconds began, const std::optional<Bytes>& limit) {
-    std::string text = fmt::format("{}: {}\n", word(judgement.verdict), explain(judgement, began, limit));
-    if (judgement.verdict == Verdict::insufficient) return text;
+    if (judgement.verdict == Verdict::insufficient)
+        return fmt::format("{}: the series has {} {} in {}, record it for longer\n", phrase(judgement.verdict),
+                           judgement.samples, judgement.samples == 1 ? "sample" : "samples",
+                           human_duration(judgement.until - judgement.since));
+    std::string text = fmt::format("{}: {}\n", phrase(judgement.verdict), explain(judgement, began, limit));
     const auto line = [&](const char* name, const std::string& value) {
         text += fmt::format("  {:<12}{}\n", name, value);
     };

@@ -19,7 +19,8 @@ class ServiceNotifier {
     ServiceNotifier() = default;
     ServiceNotifier(std::string address, std::optional<Seconds> watchdog);
 
-    void say(std::string_view state) const;  // "READY=1"; does not wait
+    bool exists() const { return !address_.empty(); }  // whether a service manager started this process
+    void say(std::string_view state) const;            // "READY=1"; does not wait
     // The interval for "WATCHDOG=1", short enough that a late message does no harm. `nullopt`: there is no watchdog.
     std::optional<Seconds> alive_every() const;
 

@@ -20,18 +20,38 @@ std::optional<Identity> identity_of(const passwd* entry) {
     return Identity{entry->pw_uid, entry->pw_gid, entry->pw_name, entry->pw_dir};
 }
 
-[[noreturn]] void report(int failure_fd, int error) {
-    [[maybe_unused]] const ssize_t written = ::write(failure_fd, &error, sizeof error);
+// Why the command's process ended before it executed the command.
+enum class Step : int { command, output };
+struct Failure {
+    int error = 0;
+    Step step = Step::command;
+};
+
+[[noreturn]] void report(int failure_fd, int error, Step step = Step::command) {
+    const Failure failure{error, step};
+    [[maybe_unused]] const ssize_t written = ::write(failure_fd, &failure, sizeof failure);
     ::_exit(127);
 }
 
+// Opened by the command's process with the rights of its user, as the shell of this user would open it: memscope itself
+// is root. A pipe without a reader is an error, because open() would wait for the reader, and memscope with it.
+bool send_output_to(const std::string& file) {
+    const int fd = ::open(file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0666);
+    if (fd < 0) return false;
+    const int flags = ::fcntl(fd, F_GETFL);
+    return flags >= 0 && ::fcntl(fd, F_SETFL, flags & ~O_NONBLOCK) == 0 && ::dup2(fd, STDOUT_FILENO) >= 0;
+}
+
 [[noreturn]] void be_command(const std::vector<std::string>& argv, const std::optional<Identity>& identity,
-                             OwnCgroup& cgroup, int start_fd, int failure_fd) {
+                             const JobOutput& output, OwnCgroup& cgroup, int start_fd, int failure_fd) {
     std::signal(SIGPIPE, SIG_DFL);  // memscope ignores it, and the command would inherit that
     if (!cgroup.enter()) report(failure_fd, EACCES);
     char go = 0;
     if (::read(start_fd, &go, 1) != 1) ::_exit(127);  // the watcher has ended
     if (identity && !become(*identity)) report(failure_fd, errno);
+    if (output.file && !send_output_to(*output.file)) report(failure_fd, errno, Step::output);
+    if (!output.file && output.to_standard_error && ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
+        report(failure_fd, errno, Step::output);
     std::vector<char*> words;
     words.reserve(argv.size() + 1);
     for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
@@ -77,7 +97,7 @@ Result<std::optional<Identity>> command_identity(const std::optional<std::string
 }
 
 Result<OwnCommand> OwnCommand::prepare(const std::vector<std::string>& argv, const std::optional<Identity>& identity,
-                                       OwnCgroup& cgroup) {
+                                       OwnCgroup& cgroup, const JobOutput& output) {
     auto start = make_pipe();
     if (!start) return start.error();
     auto failure = make_pipe();
@@ -86,10 +106,10 @@ Result<OwnCommand> OwnCommand::prepare(const std::vector<std::string>& argv, con
     if (pid < 0) return system_error(errno, "fork");
     if (pid == 0) {
         start->write = Fd();
-        be_command(argv, identity, cgroup, start->read.get(), failure->write.get());
+        be_command(argv, identity, output, cgroup, start->read.get(), failure->write.get());
     }
     Fd pidfd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    OwnCommand command(pid, std::move(pidfd), std::move(start->write), std::move(failure->read));
+    OwnCommand command(pid, std::move(pidfd), std::move(start->write), std::move(failure->read), output.file);
     if (!command.pidfd_) return system_error(errno, "watch the command for its end (pidfd_open)");
     return command;
 }
@@ -98,7 +118,9 @@ OwnCommand::OwnCommand(OwnCommand&& other) noexcept
     : pid_(std::exchange(other.pid_, -1)),
       pidfd_(std::move(other.pidfd_)),
       start_(std::move(other.start_)),
-      failure_(std::move(other.failure_)) {}
+      failure_(std::move(other.failure_)),
+      output_(std::move(other.output_)),
+      output_failed_(other.output_failed_) {}
 
 OwnCommand::~OwnCommand() {
     if (pid_ < 0) return;
@@ -110,9 +132,12 @@ OwnCommand::~OwnCommand() {
 Status OwnCommand::release() {
     const char go = 1;
     if (::write(start_.get(), &go, 1) != 1) return system_error(errno, "start the command");
-    int error = 0;
-    if (::read(failure_.get(), &error, sizeof error) != sizeof error) return Done{};  // closed by exec: it runs
-    return system_error(error, "run the command");
+    Failure failure;
+    if (::read(failure_.get(), &failure, sizeof failure) != sizeof failure) return Done{};  // closed by exec: it runs
+    output_failed_ = failure.step == Step::output;
+    if (output_failed_)
+        return system_error(failure.error, "--job-output: open " + output_.value_or("standard error") + " for");
+    return system_error(failure.error, "run the command");
 }
 
 void OwnCommand::pass_on(int signal) const {
@@ -131,8 +156,9 @@ int OwnCommand::exit_status() {
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-int exit_status_of(const Error& exec_error) {
-    return exec_error.code == std::errc::no_such_file_or_directory ? 127 : 126;
+int OwnCommand::failed_start(const Error& error) const {
+    if (output_failed_) return 2;
+    return error.code == std::errc::no_such_file_or_directory ? 127 : 126;
 }
 
 }  // namespace memscope

@@ -21,18 +21,26 @@ Result<std::optional<Identity>> command_identity(const std::optional<std::string
 // Gives the calling process, a child of memscope, permanently the rights of that user.
 bool become(const Identity& identity);
 
+// Where the standard output of a command goes. By default that of memscope.
+struct JobOutput {
+    std::optional<std::string> file{};  // created or emptied with the rights of the command's user
+    bool to_standard_error = false;     // without a file
+};
+
 // A command that runs in its own cgroup. Its process is forked and moved there at once, but executes the command only
 // after release(), when the watcher is ready.
 class OwnCommand {
   public:
     static Result<OwnCommand> prepare(const std::vector<std::string>& argv, const std::optional<Identity>& identity,
-                                      OwnCgroup& cgroup);
+                                      OwnCgroup& cgroup, const JobOutput& output = {});
     OwnCommand(OwnCommand&&) noexcept;
     OwnCommand& operator=(OwnCommand&&) = delete;
     ~OwnCommand();  // kills the command, unless exit_status() was called
 
-    // Starts the command. Returns the error of exec(): no such command, not executable.
+    // Starts the command. Returns the error of exec() (no such command, not executable) or of JobOutput::file.
     Status release();
+    // The exit status for an error of release(): that of a shell, or 2 for the output.
+    int failed_start(const Error& error) const;
     int ended_fd() const { return pidfd_.get(); }  // readable once it has ended
     void pass_on(int signal) const;
     // 128 + signal if the command was killed. If it still runs, it gets SIGTERM, and SIGKILL after ten seconds.
@@ -41,16 +49,19 @@ class OwnCommand {
     pid_t pid() const { return pid_; }
 
   private:
-    OwnCommand(pid_t pid, Fd pidfd, Fd start, Fd failure)
-        : pid_(pid), pidfd_(std::move(pidfd)), start_(std::move(start)), failure_(std::move(failure)) {}
+    OwnCommand(pid_t pid, Fd pidfd, Fd start, Fd failure, std::optional<std::string> output)
+        : pid_(pid),
+          pidfd_(std::move(pidfd)),
+          start_(std::move(start)),
+          failure_(std::move(failure)),
+          output_(std::move(output)) {}
 
     pid_t pid_ = -1;
     Fd pidfd_;
     Fd start_;
-    Fd failure_;  // a pipe with the error of exec(), if exec() failed
+    Fd failure_;                           // a pipe with the error, if the command could not be executed
+    std::optional<std::string> output_{};  // JobOutput::file
+    bool output_failed_ = false;
 };
-
-// The exit status of a shell for this error of release().
-int exit_status_of(const Error& exec_error);
 
 }  // namespace memscope

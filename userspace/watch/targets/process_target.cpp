@@ -105,7 +105,8 @@ Result<std::unique_ptr<ProcessTarget>> ProcessTarget::open(const SysRoot& root, 
         .id = kTree,
         .info = {.name = "pid:" + job_name(trimmed(*comm), argv ? parse_argv(*argv) : std::vector<std::string>{}),
                  .kind = "pid",
-                 .cgroup_version = hierarchy.version},
+                 .cgroup_version = hierarchy.version,
+                 .pid = pid},
         .memory = std::make_unique<OfTree>(root, hierarchy)};
     return std::unique_ptr<ProcessTarget>(new ProcessTarget(std::move(tree)));
 }

@@ -80,7 +80,8 @@ TEST(Advice, WithoutAnOwnerNoLineIsNamed) {
 
 TEST(Advice, AFlatJobNeedsMoreRoomOrLess) {
     EXPECT_THAT(advice_for(job_called(Verdict::stable), ""),
-                ElementsAre(AllOf(HasSubstr("flat"), HasSubstr("MemoryMax="), HasSubstr("fewer DataLoader workers"))));
+                ElementsAre(AllOf(HasSubstr("flat"), HasSubstr("memory.limit_in_bytes of train"),
+                                  HasSubstr("fewer DataLoader workers"))));
     EXPECT_THAT(advice_for(job_called(Verdict::spiky), ""), ElementsAre(HasSubstr("plus one spike")));
     EXPECT_THAT(advice_for(job_called(Verdict::warming_up), ""),
                 ElementsAre(HasSubstr("cannot say whether it would have stopped growing")));

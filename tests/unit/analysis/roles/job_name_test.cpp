@@ -35,6 +35,34 @@ TEST(JobName, IsTheScriptThatALauncherStarts) {
     EXPECT_EQ(name("accelerate launch --config_file a.yaml train.py"), "train.py");
 }
 
+TEST(JobName, SkipsEveryCommandThatPeoplePutBefore) {
+    for (const char* prefix :
+         {"env A=1", "nice", "nice -n 10", "ionice -c 3", "taskset -c 0-3", "numactl --membind=0", "timeout 5m",
+          "timeout -k 5 1h", "stdbuf -oL", "sudo -u alice", "sudo -E", "nohup", "chrt --batch 0", "setsid"}) {
+        EXPECT_EQ(name(std::string(prefix) + " python3 -u src/train.py --lr 1"), "train.py") << prefix;
+        EXPECT_EQ(name(std::string(prefix) + " python3 -m pkg.train"), "pkg.train") << prefix;
+    }
+    EXPECT_EQ(name("uv run train.py"), "train.py");
+    EXPECT_EQ(name("uv run --with numpy python -m pkg.train"), "pkg.train");
+    EXPECT_EQ(name("torchrun --nproc-per-node=4 -m pkg.train"), "pkg.train");
+}
+
+TEST(JobName, IsTheJobInTheCodeOfAShell) {
+    const auto code = [](std::string text) { return job_name("comm", {"bash", "-c", std::move(text)}); };
+    EXPECT_EQ(code("python train.py"), "train.py");
+    EXPECT_EQ(code("cd /data/src && . env/bin/activate && exec python -u train.py >log 2>&1"), "train.py");
+    EXPECT_EQ(code("export A=1; A=2 nice python -m 'pkg.train' --x"), "pkg.train");
+    EXPECT_EQ(code("./simulate --steps 3; echo done"), "simulate");
+    EXPECT_EQ(code("bash -c 'python train.py'"), "train.py");
+    EXPECT_EQ(code("./simulate 2>&1 &>log; echo"), "simulate");
+    EXPECT_EQ(code("cat x 2>&1 | nice python train.py"), "train.py");
+    EXPECT_EQ(code(""), "bash");
+    EXPECT_EQ(code("'"), "bash");
+    EXPECT_EQ(job_name("comm", {"/bin/bash", "-lc", "torchrun src/train.py"}), "train.py");
+    EXPECT_EQ(job_name("comm", {"nice", "sh", "-c", "python train.py"}), "train.py");
+    EXPECT_EQ(job_name("comm", {"bash", "run.sh", "-c", "python other.py"}), "run.sh");
+}
+
 TEST(JobName, IsTheProgramWhereThereIsNoScript) {
     EXPECT_EQ(name("/usr/bin/sleep 3"), "sleep");
     EXPECT_EQ(name("python3 -c pass"), "python3");

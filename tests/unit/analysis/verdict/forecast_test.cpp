@@ -152,7 +152,7 @@ TEST(ForecastAt, TheRateIsThatOfTheJudgement) {
 
 TEST(Explain, EveryWordHasASentenceWithFigures) {
     const auto said = [](const Series& series) { return explain(judge(series), series.began(), gib(64)); };
-    EXPECT_THAT(said(drawn(10, 5, [](double) { return kGiB; })), HasSubstr("too early to tell"));
+    EXPECT_THAT(said(drawn(10, 5, [](double) { return kGiB; })), HasSubstr("too few samples"));
     EXPECT_THAT(said(drawn(3600, 5, [](double) { return 6 * kGiB; })), HasSubstr("flat at 6.0 GiB for 60 min"));
     EXPECT_THAT(said(drawn(3600, 5, [](double t) { return kGiB * (4 + t / 3600); })), HasSubstr("1.0 GiB/h"));
     EXPECT_THAT(said(drawn(900, 1, [](double t) { return kGiB * (2 + t / 100); })), HasSubstr("--warmup"));

@@ -221,7 +221,7 @@ TEST(TickJson, ARoleThatIsGoneKeepsItsCounters) {
 TEST(TargetsJson, ListsTheNames) {
     Snapshot snapshot = test::example();
     snapshot.targets.push_back(test::training("b"));
-    EXPECT_EQ(targets_json(snapshot), R"({"targets":["train","b"]})");
+    EXPECT_EQ(targets_json(snapshot), R"({"targets":["train","b"],"pids":[null,null]})");
 }
 
 TEST(TickJson, SharingHasItsSumsRolesAndExplanation) {

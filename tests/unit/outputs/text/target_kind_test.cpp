@@ -1,0 +1,29 @@
+#include "outputs/text/target_kind.h"
+
+#include <gtest/gtest.h>
+
+#include "outputs/text/verdict_text.h"
+
+namespace memscope {
+namespace {
+
+TEST(TargetKind, AProcessHasItsPidBesideItsName) {
+    EXPECT_EQ(target_kind_text({.name = "train", .cgroup_version = 1}), "cgroup v1");
+    EXPECT_EQ(target_kind_text({.name = "pid:train.py", .kind = "pid", .pid = 4711}), "pid 4711, cgroup v2");
+    EXPECT_EQ(target_kind_text({.name = "cmd:train.py", .kind = "command", .pid = 12}), "pid 12, cgroup v2");
+    EXPECT_EQ(target_kind_text({.name = "x", .kind = "p\x1b[31m"}).find('\x1b'), std::string::npos);
+}
+
+TEST(VerdictText, TooFewSamplesAreTooEarlyToTell) {
+    Judgement judgement;
+    judgement.samples = 2;
+    judgement.until = Seconds(10);
+    EXPECT_EQ(verdict_text(judgement, {}, {}),
+              "too early to tell: the series has 2 samples in 10 s, record it for longer\n");
+    EXPECT_EQ(phrase(Verdict::warming_up), "warming up");
+    EXPECT_EQ(phrase(Verdict::leaking), "leaking");
+    EXPECT_EQ(word(Verdict::insufficient), "insufficient") << "programs read this word";
+}
+
+}  // namespace
+}  // namespace memscope

@@ -1,0 +1,27 @@
+#pragma once
+#include <string>
+#include <string_view>
+
+#include "model/snapshot.h"
+
+namespace memscope {
+
+// What decides how a user changes the limits of a job.
+struct LimitFacts {
+    int cgroup_version = 2;
+    std::string cgroup{};   // path below the hierarchy; "": not known, or the root
+    bool launched = false;  // memscope has started the job in a cgroup of its own
+};
+LimitFacts limit_facts(const TargetSnapshot& target);
+
+// The program that made a cgroup, by the names that it gives to cgroups. A name proves nothing, so this is for advice
+// only.
+enum class CgroupMaker { unknown, slurm, kubernetes, docker, podman, systemd };
+CgroupMaker maker_of(std::string_view cgroup);
+
+// Where the memory limit is set, to stand after "raise the limit": "memory.max of train", "--mem of sbatch or srun".
+std::string limit_setting(const LimitFacts& facts);
+// How /dev/shm gets larger, to stand after "enlarge /dev/shm".
+std::string shm_setting(const LimitFacts& facts);
+
+}  // namespace memscope

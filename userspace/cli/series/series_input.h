@@ -1,0 +1,36 @@
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+#include "cli/series/named_series.h"
+#include "cli/series/series_format.h"
+#include "cli/series_csv.h"
+
+namespace memscope {
+
+// A recorded series in one of the formats that people have. Recognizes the format by the first lines. The form
+// t_seconds,bytes may have any length: its samples are passed on when they are read.
+class SeriesInput {
+  public:
+    SeriesInput(SeriesChoice choice, TakeSample take) : choice_(std::move(choice)), take_(std::move(take)) {}
+
+    Status add_line(std::string_view line);
+    Status finish();
+
+  private:
+    Status begin(std::string_view line);
+
+    SeriesChoice choice_;
+    TakeSample take_;
+    std::size_t lines_ = 0;
+    std::optional<SeriesCsv> plain_{};
+    std::unique_ptr<SeriesFormat> format_{};
+};
+
+// Reads a file, or standard input if the path is "-". Errors name the file and the line.
+Status read_series(const std::string& path, const SeriesChoice& choice, const TakeSample& take);
+
+}  // namespace memscope

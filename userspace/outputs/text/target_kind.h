@@ -1,0 +1,11 @@
+#pragma once
+#include <string>
+
+#include "model/snapshot.h"
+
+namespace memscope {
+
+// What a target is, beside its name: "cgroup v2", "pid 4711, cgroup v2".
+std::string target_kind_text(const TargetInfo& target);
+
+}  // namespace memscope
