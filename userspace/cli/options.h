@@ -86,6 +86,7 @@ struct DoctorOptions {
 };
 struct DemoOptions {
     std::string scenario = "leak";
+    std::optional<std::string> seconds{};  // its length, as typed
 };
 struct Help {
     std::string text{};
