@@ -80,7 +80,6 @@ WatchOptions watch_options(const Performance& performance, const TargetInfo& cgr
     options.shown = cgroup;
     options.duration = kScenarioLength / clock.speed();
     options.interval = std::max(Seconds{1} / clock.speed(), kFastestTick);
-    options.warmup = kScenarioWarmup / clock.speed();
     options.heap_every = kHeapEvery / clock.speed();
     options.status_every = Seconds{10} / clock.speed();
     options.listen.reset();
@@ -131,6 +130,7 @@ Result<int> perform(const SysRoot& root, const Scenario& scenario, const Perform
     }
     const TargetInfo shown{.name = cgroup->name(), .cgroup_version = hierarchy->version};
     WatchOptions options = watch_options(performance, shown, *clock, seen);
+    options.warmup = scenario.warmup / clock->speed();
     if (!python) options.role_rules = role_rules_of(scenario.top);
     auto tree = python ? start_python_job(scenario.job, *python, *directory, *cgroup, *clock)
                        : DemoTree::start(scenario.top, *cgroup, *clock);

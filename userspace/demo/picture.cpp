@@ -67,11 +67,10 @@ std::string picture(const Observation& seen, Bytes limit, std::size_t width) {
     if (last.leaks_since)
         text += fact("since", human_duration(*last.leaks_since) + " after memscope began to watch", width);
     if (const auto lines = last_lines(seen))
-        text += fact(
-            "line",
-            fmt::format(lines->keeps ? "{} keeps {:.0f} % of the growth" : "{} first touched {:.0f} % of the growth",
-                        printable(lines->most), 100 * lines->share),
-            width);
+        text += fact("line",
+                     fmt::format("{} {} {:.0f} % of the growth", printable(lines->most),
+                                 lines->keeps ? "keeps" : "first touched", 100 * lines->share),
+                     width);
     if (const std::string holders = last_holders(seen); !holders.empty())
         text += fact("held by", printable(holders), width);
     if (const std::string death = death_text(seen, limit); !death.empty()) text += fact("dies", death, width);

@@ -1,5 +1,6 @@
 #include "demo/python_job.h"
 
+#include <csignal>
 #include <cstdlib>
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -72,13 +73,33 @@ void become_launcher(const PythonJob& job, const DemoPython& python, const JobDi
     ::execve(by_shell.front().c_str(), pointers_to(by_shell).data(), pointers_to(environment).data());
 }
 
+constexpr std::string_view kDirectory = "memscope-demo-";
+
+// Directories of demos that were killed before they could remove them. Only our own: others can create any name there.
+void remove_left_behind(const fs::path& base) {
+    std::error_code ignored;
+    for (const auto& entry : fs::directory_iterator(base, ignored)) {
+        const std::string name = entry.path().filename();
+        if (!name.starts_with(kDirectory)) continue;
+        const auto pid = parse_number(std::string_view(name)
+                                          .substr(kDirectory.size())
+                                          .substr(0, name.find('-', kDirectory.size()) - kDirectory.size()));
+        struct stat found{};
+        const bool ours =
+            ::lstat(entry.path().c_str(), &found) == 0 && S_ISDIR(found.st_mode) && found.st_uid == ::geteuid();
+        if (pid && *pid > 1 && ours && ::kill(static_cast<pid_t>(*pid), 0) != 0 && errno == ESRCH)
+            fs::remove_all(entry.path(), ignored);
+    }
+}
+
 }  // namespace
 
 Result<JobDirectory> JobDirectory::make(const PythonJob& job, bool with_torch) {
     std::error_code failed;
     fs::path base = fs::temp_directory_path(failed);
     if (failed) base = "/tmp";
-    std::string name = (base / "memscope-demo-XXXXXX").string();
+    remove_left_behind(base);
+    std::string name = (base / fmt::format("{}{}-XXXXXX", kDirectory, ::getpid())).string();
     if (!::mkdtemp(name.data())) return system_error(errno, "make a directory in " + base.string());
     JobDirectory directory{fs::path(name)};
     const std::string_view script = with_torch && !job.with_torch.empty() ? job.with_torch : job.script;

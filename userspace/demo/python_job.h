@@ -6,7 +6,7 @@
 
 namespace memscope {
 
-// A private directory with the files of a job. The destructor removes it.
+// A private directory with the files of a job. The destructor removes it. If memscope is killed, the next demo does.
 class JobDirectory {
   public:
     static Result<JobDirectory> make(const PythonJob& job, bool with_torch);

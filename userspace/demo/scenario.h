@@ -38,6 +38,9 @@ struct Answer {
     std::string text{};
 };
 
+constexpr Seconds kScenarioLength{52};
+constexpr Seconds kScenarioWarmup{24};
+
 // A small training-shaped job with a known answer. Times are on the scenario's clock, which ends at kScenarioLength.
 struct Scenario {
     std::string_view name{};
@@ -45,11 +48,10 @@ struct Scenario {
     Bytes limit{};             // of the cgroup
     PythonJob job{};
     Actor top{};                         // plays the job where there is no Python
+    Seconds warmup = kScenarioWarmup;    // the --warmup of the watcher
     Verdict verdict = Verdict::leaking;  // the expected verdict at the end
     Answer (*answer)(const Observation&) = nullptr;
 };
-constexpr Seconds kScenarioLength{52};
-constexpr Seconds kScenarioWarmup{24};  // the --warmup of the scenario
 
 const std::vector<Scenario>& scenarios();  // the first one is the default
 const Scenario* find_scenario(std::string_view name);

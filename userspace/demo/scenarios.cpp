@@ -40,7 +40,7 @@ Actor fragmenting_job() {
 }
 
 Actor crashing_job() {
-    Actor top = launcher("torchrun", trainer(constant(mebibytes(48)) + leaking(mebibytes(24), {}), {worker()}));
+    Actor top = launcher("torchrun", trainer(constant(mebibytes(48)) + leaking(mebibytes(16), {}), {worker()}));
     top.restarts = true;
     return top;
 }
@@ -105,6 +105,7 @@ std::vector<Scenario> make_scenarios() {
          .limit = mebibytes(256),
          .job = {.script = "crashloop.py", .launcher = "restart.sh", .workers = 1},
          .top = crashing_job(),
+         .warmup = Seconds{3},  // a run lives only about 10 s
          .answer = crashloop_answer},
     };
 }

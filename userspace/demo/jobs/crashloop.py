@@ -16,5 +16,5 @@ loader = Loader(1, usual_work)
 model = bytearray(b'w') * (48 * MIB)
 trainer = Trainer(loader)
 ready()
-for number in steps(per_second=24):
+for number in steps(per_second=16):
     trainer.step(number)
