@@ -47,7 +47,7 @@ std::string grower_text(const Grower& grower, const Moment& moment) {
 std::string death_text(const Observation& seen, Bytes limit) {
     const auto kills = kills_of(seen);
     if (!kills.empty())
-        return fmt::format("killed by the kernel {} time{} (✖), at the limit of {}", kills.size(),
+        return fmt::format("killed by the kernel {} time{} (╳), at the limit of {}", kills.size(),
                            kills.size() == 1 ? "" : "s", human_size(limit));
     if (const auto& left = seen.back().full_in)
         return fmt::format("at this rate the limit of {} is reached {} after the end of the demo", human_size(limit),

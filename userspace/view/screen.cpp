@@ -183,7 +183,7 @@ class Painter {
         if (state_.help || needed >= layout_.page) return;
         const std::size_t gap = look_.height >= 28 ? 1 : 0;
         const std::size_t rest = layout_.page - needed - std::min(gap, layout_.page - needed);
-        const std::size_t most = std::max<std::size_t>(look_.height * 2 / 5, kLeast);
+        const std::size_t most = std::max<std::size_t>(look_.height / 2, kLeast);
         if (rest < kLeast) return;
         curve_ = curve_panel(target, history_, look_.width, std::min(rest, most));
         if (curve_.empty()) return;

@@ -9,7 +9,7 @@ cuda.cuInit(0)
 context = ctypes.c_void_p()
 cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 0)
 cuda.cuCtxSetCurrent(context)
-time.sleep(1)  # memscope attaches its probes
+time.sleep(2)  # memscope attaches its probes
 
 
 def allocate(mebibytes):

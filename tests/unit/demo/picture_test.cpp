@@ -69,7 +69,7 @@ TEST(Picture, KillsAreMarkedAndCounted) {
     Observation seen = observed(find_scenario("crashloop")->top);
     seen.back().verdict = Verdict::leaking;
     const std::string text = picture(seen, mebibytes(256), 80);
-    EXPECT_THAT(text, AllOf(HasSubstr("✖"), HasSubstr("killed by the kernel 7 times (✖), at the limit of 256 MiB")));
+    EXPECT_THAT(text, AllOf(HasSubstr("╳"), HasSubstr("killed by the kernel 7 times (╳), at the limit of 256 MiB")));
 }
 
 }  // namespace

@@ -81,8 +81,9 @@ TEST(Scenarios, EveryJobIsInTheProgram) {
     for (const Scenario& scenario : scenarios()) {
         EXPECT_THAT(std::string(job_file(scenario.job.script)), HasSubstr("from stage import")) << scenario.name;
         EXPECT_THAT(std::string(job_file(scenario.job.launcher)), StartsWith("#!/bin/sh\n")) << scenario.name;
-        if (!scenario.job.with_torch.empty())
+        if (!scenario.job.with_torch.empty()) {
             EXPECT_THAT(std::string(job_file(scenario.job.with_torch)), HasSubstr("import torch"));
+        }
     }
     EXPECT_THAT(std::string(job_file("stage.py")), HasSubstr("class Loader"));
     EXPECT_EQ(job_file("train.py"), "");

@@ -115,7 +115,7 @@ CurveRow time_axis(std::span<const CurvePoint> points, std::size_t columns, cons
     CurveRow row;
     add(row, right("0 ", kLabel) + "└", CurvePart::axis);
     for (std::size_t i = 0; i < columns; ++i)
-        add(row, marked[i] ? "✖" : "─", marked[i] ? CurvePart::mark : CurvePart::axis);
+        add(row, marked[i] ? "╳" : "─", marked[i] ? CurvePart::mark : CurvePart::axis);
     return row;
 }
 

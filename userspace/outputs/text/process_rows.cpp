@@ -120,8 +120,11 @@ Titled parts_of(const Process& process) {
     while (rest.starts_with(' ')) {
         const std::string_view word = rest.substr(1, rest.find(' ', 1) - 1);
         if (word.starts_with('-') && word != "-c" && word != "-m") {
-            parts.options += " " + std::string(word);
-            rest.remove_prefix(1 + word.size());
+            const bool with_value = word == "-X" || word == "-W";  // of Python
+            const std::size_t end =
+                with_value ? std::min(rest.find(' ', 2 + word.size()), rest.size()) : 1 + word.size();
+            parts.options += rest.substr(0, end);
+            rest.remove_prefix(end);
             continue;
         }
         if (word.starts_with('-') || word.empty()) break;  // a module or a program text

@@ -86,7 +86,7 @@ TEST(Curve, NothingHeldIsALineAtTheBottom) {
 
 TEST(Curve, MarksAreOnTheAxisOfTime) {
     const auto lines = lines_of(drawn(kRising, {.width = 30, .height = 6, .marks = {-5, 0, 100, 200}}));
-    EXPECT_EQ(lines[4], "       0 └✖──────────────────✖");
+    EXPECT_EQ(lines[4], "       0 └╳──────────────────╳");
 }
 
 }  // namespace
