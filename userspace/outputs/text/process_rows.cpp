@@ -110,9 +110,9 @@ struct Titled {
 
 Titled parts_of(const Process& process) {
     const std::string_view command = process.command_text();
-    const std::size_t end = end_of_program(command, process.task.comm);
-    Titled parts{.program = std::string(base_name(command.substr(0, end)))};
-    std::string_view rest = command.substr(std::min(end, command.size()));
+    const std::size_t program = end_of_program(command, process.task.comm);
+    Titled parts{.program = std::string(base_name(command.substr(0, program)))};
+    std::string_view rest = command.substr(std::min(program, command.size()));
     if (!is_interpreter(parts.program)) {
         parts.rest = rest;
         return parts;
