@@ -171,7 +171,7 @@ def scenarios():
             check(f'{scenario}: its shape is there for others to see', fine, judged)
             leaks = [part for part in output.splitlines() if ': leaking: ' in part]
             if scenario == 'leak':
-                picture = output.rpartition(' limit ')[2]
+                picture = output.partition('┤╌')[2]
                 check('leak: the picture names the line, the list, the process and the time',
                       all(part in picture for part in ('\nleaks     trainer, pid ', 'python3 train.py, 1 level below launch.sh',
                                                        '\nsince     ', '\nline      Trainer.validate (train.py:',

@@ -201,11 +201,12 @@ Answer fragmentation_answer(const Observation& seen) {
         last.heap->allocator.trimmable
             ? fmt::format("malloc_trim(0) would give back {}", human_size(*last.heap->allocator.trimmable))
             : std::string("how much malloc_trim(0) would give back is not known");
-    return {.seen = risen(trainer) >= kMaterial && free >= kMaterial && last.cause == GrowthCause::Kind::malloc_free,
-            .text = fmt::format("The trainer went from {} to {}, and {} of {} were free inside malloc at the last "
-                                "census: no leak of its objects, but memory that malloc keeps. {}.",
-                                human_size(first_of(trainer)), human_size(last_of(trainer)), human_size(free),
-                                human_size(last.heap->anon), back)};
+    return {
+        .seen = risen(trainer) >= kMaterial && free >= kMaterial && last_cause(seen) == GrowthCause::Kind::malloc_free,
+        .text = fmt::format("The trainer went from {} to {}, and {} of {} were free inside malloc at the last "
+                            "census: no leak of its objects, but memory that malloc keeps. {}.",
+                            human_size(first_of(trainer)), human_size(last_of(trainer)), human_size(free),
+                            human_size(last.heap->anon), back)};
 }
 
 Answer crashloop_answer(const Observation& seen) {

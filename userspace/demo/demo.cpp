@@ -50,11 +50,13 @@ std::string closing(const Scenario& scenario, const Observation& seen, Seconds l
                                    human_duration(length))) +
                next_steps(recording);
     const Answer answer = scenario.answer(seen);
-    const bool right = answer.seen && seen.back().verdict == scenario.verdict;
+    const Moment* judged = judged_moment(seen);
+    const Verdict verdict = judged ? judged->verdict : Verdict::insufficient;
+    const bool right = answer.seen && verdict == scenario.verdict;
     return "\n" + picture(seen, scenario.limit, kStoredText) + "\n" +
-           wrapped(fmt::format("{}The verdict of memscope is {}. Measured: {}",
-                               right ? "" : "This run does not show what it should. ", word(seen.back().verdict),
-                               answer.text)) +
+           wrapped(fmt::format(
+               "{}The verdict of memscope {} {}. Measured: {}", right ? "" : "This run does not show what it should. ",
+               kills_of(seen).empty() ? "is" : "before the last kill was", word(verdict), answer.text)) +
            next_steps(recording);
 }
 

@@ -104,6 +104,22 @@ std::string last_holders(const Observation& seen) {
     return {};
 }
 
+std::optional<GrowthCause::Kind> last_cause(const Observation& seen) {
+    for (auto moment = seen.rbegin(); moment != seen.rend(); ++moment)
+        if (moment->cause) return moment->cause;
+    return std::nullopt;
+}
+
+const Moment* judged_moment(const Observation& seen) {
+    if (seen.empty()) return nullptr;
+    const auto kills = kills_of(seen);
+    if (kills.empty()) return &seen.back();
+    const Moment* before = nullptr;
+    for (const Moment& moment : seen)
+        if (moment.at < kills.back().at) before = &moment;
+    return before;
+}
+
 std::optional<Member> most_grown(const Observation& seen) {
     if (seen.empty()) return std::nullopt;
     std::optional<Member> most;

@@ -61,6 +61,10 @@ std::vector<SeenKill> kills_of(const Observation& seen);
 // What the verdict knew last: later moments can lack it, for example while a run has just begun.
 std::optional<GrowingLines> last_lines(const Observation& seen);
 std::string last_holders(const Observation& seen);
+std::optional<GrowthCause::Kind> last_cause(const Observation& seen);
+// The moment whose verdict counts: the last one, or if processes were killed, the last one before the last kill,
+// because a run that has just begun cannot be judged. Null: there is none.
+const Moment* judged_moment(const Observation& seen);
 
 // The process that grew most from the first moment to the last. Nullopt if no process is in both.
 std::optional<Member> most_grown(const Observation& seen);

@@ -59,11 +59,13 @@ std::string death_text(const Observation& seen, Bytes limit) {
 
 std::string picture(const Observation& seen, Bytes limit, std::size_t width) {
     if (seen.empty()) return {};
-    const Moment& last = seen.back();
     std::string text = curve_of(seen, limit, width);
-    if (last.verdict != Verdict::leaking) return text;
+    const Moment* judged = judged_moment(seen);
+    if (!judged || judged->verdict != Verdict::leaking) return text;
+    const Moment& last = *judged;
     text += "\n";
-    if (last.grower) text += fact("leaks", grower_text(*last.grower, last), width);
+    // Free memory that malloc keeps, and copies of shared pages, are no leak of the job's objects.
+    if (last.grower) text += fact(last_cause(seen) ? "grows" : "leaks", grower_text(*last.grower, last), width);
     if (last.leaks_since)
         text += fact("since", human_duration(*last.leaks_since) + " after memscope began to watch", width);
     if (const auto lines = last_lines(seen))

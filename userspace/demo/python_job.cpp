@@ -125,7 +125,7 @@ std::string JobDirectory::last_error() const {
     std::string last;
     if (text)
         for_each_line(*text, [&last](std::string_view line) {
-            if (!trimmed(line).empty()) last = shortened(line);
+            if (!trimmed(line).empty()) last = printable(shortened(line));
         });
     return last;
 }

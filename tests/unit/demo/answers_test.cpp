@@ -141,7 +141,7 @@ TEST(Story, OpensWithTheStoryAndClosesWithTheAnswer) {
     for (const Scenario& scenario : scenarios()) {
         const std::string before = opening(scenario, kScenarioLength, std::nullopt);
         Observation seen = observed(scenario.top);
-        seen.back().verdict = scenario.verdict;
+        for (Moment& moment : seen) moment.verdict = scenario.verdict;
         const std::string after = closing(scenario, seen, kScenarioLength, {});
         EXPECT_THAT(before, AllOf(HasSubstr(std::string("memscope demo ") + std::string(scenario.name)),
                                   HasSubstr(human_size(scenario.limit)), HasSubstr("52 s")));
@@ -175,6 +175,18 @@ TEST(Story, SaysWhichPythonPlaysIt) {
                       HasSubstr("PyTorch 1.13.0"), Not(HasSubstr("native"))));
     EXPECT_THAT(wrapped(opening(leak, kScenarioLength, std::nullopt), 1000),
                 AllOf(HasSubstr("no CPython 3.10 to 3.14 here"), HasSubstr("4 native processes play the job")));
+}
+
+TEST(Story, AfterAKillTheVerdictBeforeItCounts) {
+    const Scenario& crashloop = *find_scenario("crashloop");
+    Observation seen = observed(crashloop.top);
+    for (Moment& moment : seen) moment.verdict = Verdict::leaking;
+    seen.back().verdict = Verdict::insufficient;  // the last run has just begun
+    EXPECT_THAT(
+        closing(crashloop, seen, kScenarioLength, {}),
+        AllOf(HasSubstr("The verdict of memscope before the last kill was leaking"), Not(HasSubstr("does not show"))));
+    for (Moment& moment : seen) moment.verdict = Verdict::stable;
+    EXPECT_THAT(closing(crashloop, seen, kScenarioLength, {}), HasSubstr("does not show"));
 }
 
 TEST(Story, EndsWithTheNextCommands) {

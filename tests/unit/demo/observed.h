@@ -35,7 +35,8 @@ inline Observation observed(const Actor& top, Seconds until = kScenarioLength) {
         const Seconds t(second);
         seen.push_back({.at = t});
         UnsharingStory story;
-        const bool killed = top.restarts && second > 0 && second % kRun == 0;
+        const bool grows = top.restarts && top.children.at(0).holds(Seconds(kRun)) > top.children.at(0).holds({});
+        const bool killed = grows && second > 0 && second % kRun == 0;
         if (killed)
             seen.back().kills.push_back({.at = t, .role = {Role::trainer, {}}, .comm = "python", .explanation = {}});
         add_members(seen.back(), story, top, 1, top.restarts ? Seconds(second % kRun) : t, {});

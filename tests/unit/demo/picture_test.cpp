@@ -67,7 +67,7 @@ TEST(Picture, AJobThatDoesNotLeakHasOnlyItsCurve) {
 
 TEST(Picture, KillsAreMarkedAndCounted) {
     Observation seen = observed(find_scenario("crashloop")->top);
-    seen.back().verdict = Verdict::leaking;
+    for (Moment& moment : seen) moment.verdict = Verdict::leaking;
     const std::string text = picture(seen, mebibytes(256), 80);
     EXPECT_THAT(text, AllOf(HasSubstr("╳"), HasSubstr("killed by the kernel 7 times (╳), at the limit of 256 MiB")));
 }
