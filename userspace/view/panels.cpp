@@ -555,11 +555,12 @@ Line footer_line(const SelfSample& self, const State& state, bool several_target
     const bool seen = !state.deaths.empty() || state.has_unsharing();
     const Hint hints[] = {{"?", "help"},
                           {"x", "seen", seen},
+                          {"/", filter, !state.filter.empty()},
                           {"Esc", "back", state.growth != GrowthPanel::off},
                           {"g", growth},
                           {"h", "holders"},
                           {"s", sort},
-                          {"/", filter},
+                          {"/", filter, state.filter.empty()},
                           {"⏎", "fold"},
                           {"r", state.by_rank ? "ranks" : "no ranks"},
                           {"Tab", "target", several_targets}};

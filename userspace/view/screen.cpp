@@ -108,6 +108,10 @@ class Painter {
                                          .replay = state_.timeline.has_value()});
         if (target) {
             verdict_ = verdict_panel(*target, look_.width, layout_.verdict);
+            // A short form leaves rows over. Two are kept when empty, so that the lines below do not move.
+            const std::size_t used = std::min(layout_.verdict, std::max<std::size_t>(verdict_.size(), 2));
+            layout_.page += layout_.verdict - used;
+            layout_.verdict = used;
             fold_large_roles(state_, *target);
             scene_.tree = build_tree(*target, history_, state_);
             if (state_.growth != GrowthPanel::off) growth_lines_ = lower_panel(*target);

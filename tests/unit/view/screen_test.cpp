@@ -405,8 +405,8 @@ TEST(ViewScreen, TheCurveTakesTheRowsThatTheTableDoesNotNeed) {
     screen.look = {120, 20, true};
     screen.draw();
     EXPECT_THAT(screen.text(), Not(HasSubstr("┤")));
-    for (std::size_t width = 1; width <= 200; width += 9)
-        for (std::size_t height = 1; height <= 60; ++height) {
+    for (std::size_t width = 1; width <= 200; width += 19)
+        for (std::size_t height = 1; height <= 60; height += 3) {
             screen.look = {width, height, true};
             screen.draw();
             expect_inside(screen.scene, screen.look);
@@ -417,8 +417,8 @@ TEST(ViewScreen, TheFooterAlwaysSaysHowToLeave) {
     Screen screen(hostile());
     add_note(screen.state, screen.snapshot.time, std::string(300, 'x'));
     for (const GrowthPanel panel : {GrowthPanel::off, GrowthPanel::resident, GrowthPanel::holders})
-        for (std::size_t width = 8; width <= 200; width += 4)
-            for (std::size_t height = 2; height <= 60; ++height) {
+        for (std::size_t width = 8; width <= 200; width += 23)
+            for (std::size_t height = 2; height <= 60; height += height < 20 ? 3 : 9) {
                 screen.state.growth = panel;
                 screen.look = {width, height, true};
                 screen.draw();
