@@ -4,6 +4,7 @@
 #include <csignal>
 #include <fcntl.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include <vector>
@@ -45,6 +46,7 @@ std::string output_of(const std::vector<const char*>& words, Seconds patience) {
     const pid_t child = ::fork();
     if (child < 0) return {};
     if (child == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
         ::dup2(null, STDIN_FILENO);
         ::dup2(null, STDERR_FILENO);

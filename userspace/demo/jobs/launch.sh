@@ -1,4 +1,4 @@
 #!/bin/sh
 # The launcher of the job: starts it and waits for its end.
-"$PYTHON" train.py
+LAUNCHER=$$ "$PYTHON" train.py
 exit $?

@@ -11,6 +11,7 @@ CLOCK = int(os.environ['MEMSCOPE_DEMO_CLOCK'])  # a file: the time when memscope
 READY = int(os.environ['MEMSCOPE_DEMO_READY'])  # a pipe: one byte from each process that is ready
 SPEED = float(os.environ['MEMSCOPE_DEMO_SPEED'])
 LENGTH = float(os.environ['MEMSCOPE_DEMO_LENGTH'])
+parent = int(os.environ['LAUNCHER'])  # this process ends when its parent has ended
 
 
 def now():
@@ -21,8 +22,8 @@ def now():
 
 
 def steps(per_second):
-    """Yields 0, 1, 2, ... each at its time on the clock of the demo. The process ends when its parent has ended."""
-    began, number, parent = now(), 0, os.getppid()
+    """Yields 0, 1, 2, ... each at its time on the clock of the demo."""
+    began, number = now(), 0
     while True:
         while number > (now() - began) * per_second and os.getppid() == parent:
             time.sleep(min(0.25, 1 / per_second) / SPEED)
@@ -45,17 +46,20 @@ class Loader:
 
     def __init__(self, workers, work):
         self.pipes = []
+        trainer = os.getpid()
         for number in range(workers):
             output, entry = os.pipe()
             if os.fork() == 0:
                 for pipe in [*self.pipes, output]:
                     os.close(pipe)
-                self.be_worker(number, work, entry)
+                self.be_worker(number, work, entry, trainer)
             os.close(entry)
             self.pipes.append(output)
 
     @staticmethod
-    def be_worker(number, work, entry):
+    def be_worker(number, work, entry, trainer):
+        global parent
+        parent = trainer
         try:
             with open('/proc/self/comm', 'w') as name:
                 name.write('pt_data_worker')  # the name that PyTorch gives its workers
