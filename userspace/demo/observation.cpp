@@ -94,7 +94,7 @@ std::vector<SeenKill> kills_of(const Observation& seen) {
 
 std::optional<GrowingLines> last_lines(const Observation& seen) {
     for (auto moment = seen.rbegin(); moment != seen.rend(); ++moment)
-        if (moment->lines && !moment->lines->most.empty()) return moment->lines;
+        if (moment->verdict == Verdict::leaking && moment->lines && !moment->lines->most.empty()) return moment->lines;
     return std::nullopt;
 }
 

@@ -58,7 +58,8 @@ Line role_line(const Observation& seen, Role role);
 Line process_line(const Observation& seen, pid_t pid);
 
 std::vector<SeenKill> kills_of(const Observation& seen);
-// What the verdict knew last: later moments can lack it, for example while a run has just begun.
+// What the verdict knew last: later moments can lack it, for example while a run has just begun. Lines are those of a
+// leak: a job that has just started grows at other lines.
 std::optional<GrowingLines> last_lines(const Observation& seen);
 std::string last_holders(const Observation& seen);
 std::optional<GrowthCause::Kind> last_cause(const Observation& seen);
