@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Installs the packages for building and testing, from Debian 12 itself. Installs only missing packages.
-#   install-deps.sh [build] [test] [e2e] [bench] [python] [fuzz] [cross] [package] [vm] [vm-native]      (default: build and test)
+#   install-deps.sh [build] [test] [e2e] [bench] [python] [fuzz] [cross] [package] [docs] [vm] [vm-native]      (default: build and test)
 set -euo pipefail
 
 build="g++ cmake ninja-build pkg-config clang-19 llvm-19 bpftool libbpf-dev libelf-dev zlib1g-dev
        libfmt-dev libcli11-dev libtomlplusplus-dev prometheus-cpp-dev libmicrohttpd-dev rapidjson-dev nlohmann-json3-dev
        libncurses-dev libprotozero-dev libsqlite3-dev libzstd-dev"
 test="libgtest-dev libgmock-dev clang-format-19 clang-tidy-19 prometheus prometheus-process-exporter python3 python3-yaml git procps tmux curl jq
-      man-db gnupg sysstat zsh fish systemd util-linux libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libpython3.11 python3-numpy python3-torch"
+      man-db gnupg sysstat zsh fish systemd util-linux libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libpython3.11 python3-numpy python3-torch python3-markdown"
 e2e="prometheus-alertmanager"  # and npm, from any source
 bench="linux-perf bpftrace heaptrack"  # tools that memscope is compared with
 vm="cpio zstd lz4 binutils python3 debian-archive-keyring"  # and qemu, for one architecture or both
@@ -33,6 +33,7 @@ for group in "$@"; do
             command -v npm >/dev/null || wanted+=(nodejs npm)
             ;;
         bench) wanted+=($bench) ;;
+        docs) wanted+=(python3-markdown) ;;
         python) wanted+=(gcc make xz-utils libffi-dev debian-archive-keyring) ;;  # to build CPython from source
         vm) wanted+=($build $vm qemu-system-arm qemu-system-x86) ;;
         vm-native) wanted+=($build $vm $qemu) ;;
@@ -42,7 +43,7 @@ for group in "$@"; do
             wanted+=(rpm cpio debootstrap qemu-user-static)
             command -v npm >/dev/null || wanted+=(nodejs npm)  # the web page
             ;;
-        *) echo "install-deps.sh: no group '$group'; the groups are: build, test, e2e, bench, python, fuzz, cross, package, vm, vm-native" >&2; exit 2 ;;
+        *) echo "install-deps.sh: no group '$group'; the groups are: build, test, e2e, bench, python, fuzz, cross, package, docs, vm, vm-native" >&2; exit 2 ;;
     esac
 done
 

@@ -24,7 +24,7 @@ _memscope() {
         --user) mapfile -t COMPREPLY < <(compgen -u -- "$word"); return ;;
         --report-dir | --record) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
         --config | --html | --job-output) mapfile -t COMPREPLY < <(compgen -f -- "$word"); return ;;
-        --memory-max | --interval | --duration | --listen | --http-host | --linger | --on-timeout | --target | --top | --again | --record-max | --from | --to | --speed | --remove | --limit | --warmup) return ;;
+        --memory-max | --interval | --duration | --listen | --http-host | --linger | --on-timeout | --target | --top | --again | --record-max | --from | --to | --speed | --remove | --limit | --warmup | --scenario-seconds) return ;;
         --time | --value | --gpu) return ;;
         --unit) mapfile -t COMPREPLY < <(compgen -W 'B kB MB GB TB KiB MiB GiB TiB' -- "$word"); return ;;
         --fail-on) mapfile -t COMPREPLY < <(compgen -W 'insufficient warming_up stable spiky leaking' -- "$word"); return ;;
@@ -52,7 +52,7 @@ _memscope() {
         compare) words='--fail-on --format --target --record --help' ;;
         web) words='--target --listen --no-browser --record --help' ;;
         doctor) words='--json --help' ;;
-        demo) words='leak warmup spikes steps workers wrapper fragmentation --help' ;;
+        demo) words='leak warmup spikes steps workers wrapper fragmentation crashloop --scenario-seconds --help' ;;
         *) [ "$COMP_CWORD" = 1 ] || words=$watching ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")

@@ -68,7 +68,7 @@ def starts_again(kind, folder, cgroup):
             right = w.value('memscope_processes{') == len(cgroup.pids())
             w.child.terminate()
             return right and w.ends() == 0
-    with process([MEMSCOPE, 'demo'], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as demo:
+    with process([MEMSCOPE, 'demo', 'steps'], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as demo:
         if not wait_for(lambda: os.path.exists(f'/run/memscope/{demo.pid}.sock'), 15, 0.02):
             return False
         demo.terminate()
@@ -106,7 +106,7 @@ def one_round(number, dice, folder, cgroup):
     kind = 'demo' if number % 2 else 'watcher'
     moment = LATEST * dice.random() ** 2  # more often while it starts, because then most things are incomplete
     name = f'round {number + 1}, a {kind} killed after {moment * 1000:.0f} ms'
-    argv = [MEMSCOPE, 'demo'] if kind == 'demo' else [MEMSCOPE, '--cgroup', cgroup.name, '--listen', 'none', '--interval', '50ms']
+    argv = [MEMSCOPE, 'demo', 'steps'] if kind == 'demo' else [MEMSCOPE, '--cgroup', cgroup.name, '--listen', 'none', '--interval', '50ms']
     pid = kill_at(argv, moment)
     if pid is None:
         return

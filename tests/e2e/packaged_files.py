@@ -32,7 +32,7 @@ def help_words():
     text = run(MEMSCOPE, '--help').stdout
     options = set(re.findall(r'--[a-z][a-z-]+', text))
     commands = set(re.findall(r'^  memscope ([a-z]+)', text, re.M))
-    demos = set(re.search(r'demo \[([a-z|]+)\]', text)[1].split('|'))
+    demos = set(''.join(re.search(r'demo \[([a-z|\s]+)\]', text)[1].split()).split('|'))
     return options, commands, demos
 
 

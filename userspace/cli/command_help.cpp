@@ -260,10 +260,14 @@ Examples:
     {"demo", R"(memscope demo: run and watch a small job whose verdict is known
 
 Usage:
-  memscope demo [leak|warmup|spikes|steps|workers|wrapper|fragmentation]
+  memscope demo [leak|warmup|spikes|steps|workers|wrapper|fragmentation|
+                 crashloop] [--scenario-seconds N]
 
 Needs root. Runs for about a minute in a cgroup of its own, and says what was
 seen. No port is used. The default is leak.
+
+Options:
+  --scenario-seconds N   the same demo in N seconds
 
 Examples:
   sudo memscope demo

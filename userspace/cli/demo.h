@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <string>
 
 #include "base/files.h"
@@ -7,7 +8,7 @@
 namespace memscope {
 
 // Runs a small process tree like that of a training job, whose verdict is known, in a cgroup of its own and watches it
-// live. Returns the exit status.
-Result<int> run_demo(const SysRoot& root, const std::string& scenario);
+// live. `seconds`: its length, as --scenario-seconds says it. Returns the exit status.
+Result<int> run_demo(const SysRoot& root, const std::string& scenario, const std::optional<std::string>& seconds);
 
 }  // namespace memscope

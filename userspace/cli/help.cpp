@@ -77,9 +77,10 @@ Usage:
                                        leaking
   memscope doctor [--json]             show what works on this machine, and what
                                        each missing feature costs
-  memscope demo [leak|warmup|spikes|steps|workers|wrapper|fragmentation]
-                                       run and watch a small job whose verdict
-                                       is known (root)
+  memscope demo [leak|warmup|spikes|steps|workers|wrapper|fragmentation|
+                 crashloop] [--scenario-seconds N]
+                                       run and watch a small Python job whose
+                                       verdict is known, in 52 s or N s (root)
 
 Options for watching:
   --cgroup NAME      a path below the hierarchy, a cgroup directory, a systemd

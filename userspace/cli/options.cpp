@@ -471,10 +471,11 @@ Result<Command> doctor_command(const CLI::App& command) {
     return Command(DoctorOptions{.json = *json});
 }
 
-Result<Command> demo_command(const CLI::Option& scenario) {
-    const auto given = value_of(scenario);
-    if (!given) return given.error();
-    DemoOptions options;
+Result<Command> demo_command(const CLI::App& command, const CLI::Option& scenario) {
+    const auto given = value_of(scenario), seconds = value_of(*command.get_option("--scenario-seconds"));
+    for (const auto* each : {&given, &seconds})
+        if (!*each) return each->error();
+    DemoOptions options{.seconds = *seconds};
     options.scenario = given->value_or(options.scenario);
     if (!find_scenario(options.scenario))
         return plain_error(fmt::format("demo {}: there is no such demo", shortened(options.scenario)),
@@ -589,6 +590,7 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
     CLI::App* doctor = add_command("doctor");
     doctor->add_flag("--json");
     CLI::App* demo = add_command("demo");
+    add_text(*demo, "--scenario-seconds");
     CLI::Option* scenario = demo->add_option("scenario");
     if (dashes == all.end())
         if (auto forgotten = forgotten_dashes(app, args)) return *std::move(forgotten);
@@ -615,7 +617,7 @@ Result<Command> parse_command(std::span<const std::string> all, const ReadFile& 
                 fmt::format("{}: is before the command {}", option->get_name(), commands.front()->get_name()),
                 "options of a command come after it, see memscope --help");
     if (heap->parsed()) return heap_command(*heap);
-    if (demo->parsed()) return demo_command(*scenario);
+    if (demo->parsed()) return demo_command(*demo, *scenario);
     if (verdict->parsed()) return verdict_command(*verdict, *file);
     if (report->parsed()) return report_command(*report, *report_file);
     if (exported->parsed()) return export_command(*exported, *exported_file);

@@ -98,6 +98,7 @@ struct DoctorOptions {
 };
 struct DemoOptions {
     std::string scenario = "leak";
+    std::optional<std::string> seconds{};  // its length, as typed
 };
 struct NothingToWatch {  // memscope was called without any word
     Error error{};

@@ -110,7 +110,7 @@ int run_command(const DoctorOptions& options) {
 }
 
 int run_command(const DemoOptions& options) {
-    const auto ended = run_demo(SysRoot{}, options.scenario);
+    const auto ended = run_demo(SysRoot{}, options.scenario, options.seconds);
     if (!ended) return fail(ended.error(), 2);
     return *ended;
 }

@@ -110,7 +110,7 @@ namespace {
 
 std::string holders_text(const Observation& seen) {
     const Moment last = seen.empty() ? Moment{} : seen.back();
-    if (!last.holders.empty()) return printable(last.holders);
+    if (const std::string holders = last_holders(seen); !holders.empty()) return printable(holders);
     if (last.heap && last.heap->python) return "No census of its Python objects was taken in time.";
     return "There is no python3 here whose objects memscope can read, so this trainer is native code. In a Python "
            "program memscope names the list that grows, too.";
@@ -201,11 +201,29 @@ Answer fragmentation_answer(const Observation& seen) {
         last.heap->allocator.trimmable
             ? fmt::format("malloc_trim(0) would give back {}", human_size(*last.heap->allocator.trimmable))
             : std::string("how much malloc_trim(0) would give back is not known");
-    return {.seen = risen(trainer) >= kMaterial && free >= kMaterial && last.cause == GrowthCause::Kind::malloc_free,
-            .text = fmt::format("The trainer went from {} to {}, and {} of {} were free inside malloc at the last "
-                                "census: no leak of its objects, but memory that malloc keeps. {}.",
-                                human_size(first_of(trainer)), human_size(last_of(trainer)), human_size(free),
-                                human_size(last.heap->anon), back)};
+    return {
+        .seen = risen(trainer) >= kMaterial && free >= kMaterial && last_cause(seen) == GrowthCause::Kind::malloc_free,
+        .text = fmt::format("The trainer went from {} to {}, and {} of {} were free inside malloc at the last "
+                            "census: no leak of its objects, but memory that malloc keeps. {}.",
+                            human_size(first_of(trainer)), human_size(last_of(trainer)), human_size(free),
+                            human_size(last.heap->anon), back)};
+}
+
+Answer crashloop_answer(const Observation& seen) {
+    const auto kills = kills_of(seen);
+    std::vector<Seconds> times;
+    for (const SeenKill& kill : kills) times.push_back(kill.at);
+    const bool all_trainers =
+        std::ranges::all_of(kills, [](const SeenKill& kill) { return kill.role.role == Role::trainer; });
+    if (kills.size() < 2)
+        return {.seen = false, .text = fmt::format("The kernel killed {} processes of the job.", kills.size())};
+    const std::string lines = last_lines(seen) ? printable(last_lines(seen)->most) : std::string();
+    return {.seen = kills.size() >= 3 && all_trainers,
+            .text = fmt::format("The kernel killed the trainer {} times, every {:.1f} s, and each time the launcher "
+                                "started it again. Each run leaks{}: a restart does not help, and neither does a "
+                                "larger limit. {}",
+                                kills.size(), mean_distance(times).count(), lines.empty() ? "" : " at " + lines,
+                                holders_text(seen))};
 }
 
 }  // namespace memscope

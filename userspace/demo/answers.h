@@ -41,5 +41,6 @@ Answer steps_answer(const Observation& seen);
 Answer workers_answer(const Observation& seen);
 Answer wrapper_answer(const Observation& seen);
 Answer fragmentation_answer(const Observation& seen);
+Answer crashloop_answer(const Observation& seen);
 
 }  // namespace memscope

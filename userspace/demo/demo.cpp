@@ -5,37 +5,59 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "demo/python_actor.h"
+#include "demo/picture.h"
+#include "demo/python_job.h"
 #include "demo/tree.h"
 #include "outputs/text/text_layout.h"
+#include "recording/store.h"
 #include "watch/clock.h"
 #include "watch/loop.h"
 
 namespace memscope {
 
-std::string opening(const Scenario& scenario, Seconds length, bool with_python) {
+std::string opening(const Scenario& scenario, Seconds length, const std::optional<DemoPython>& python) {
+    std::string job;
+    if (python)
+        job = fmt::format("{} starts train.py, which has {} worker{}: Python {} ({}){}", scenario.job.called,
+                          scenario.job.workers, scenario.job.workers == 1 ? "" : "s", python->version,
+                          printable(python->program), python->torch.empty() ? "" : ", PyTorch " + python->torch);
+    else
+        job = fmt::format(
+            "There is no CPython 3.10 to 3.14 here, so {} native processes play the job, and no line and "
+            "no list can be named",
+            count_actors(scenario.top));
     return wrapped(fmt::format("memscope demo {}: {}", scenario.name, scenario.story)) +
-           wrapped(fmt::format("{} processes in a cgroup limited to {}; {}, no GPU. Ends by itself after {}.",
-                               count_actors(scenario.top), human_size(scenario.limit),
-                               with_python ? "the trainer is a Python program" : "no Python", human_duration(length))) +
+           wrapped(fmt::format("{}. The limit of its cgroup is {}. No GPU. Ends by itself after {}.", job,
+                               human_size(scenario.limit), human_duration(length))) +
            "\n";
 }
 
-std::string closing(const Scenario& scenario, const Observation& seen, Seconds length) {
+namespace {
+
+std::string next_steps(const std::string& recording) {
+    std::string text = "\nTry next:\n  sudo memscope -- python3 train.py\n";
+    if (!recording.empty()) text += "  sudo memscope report " + printable(recording) + "\n";
+    return text + wrapped("Other demos: sudo memscope demo NAME, where NAME is one of " + scenario_names() + ".");
+}
+
+}  // namespace
+
+std::string closing(const Scenario& scenario, const Observation& seen, Seconds length, const std::string& recording) {
     const Seconds watched = seen.empty() ? Seconds{} : seen.back().at;
-    const Answer answer = scenario.answer(seen);
-    const Moment last = seen.empty() ? Moment{} : seen.back();
-    const bool right = answer.seen && last.verdict == scenario.verdict;
-    std::string verdict =
-        fmt::format("{}The verdict of memscope is {}. Measured: {}",
-                    right ? "" : "This run does not show what it should. ", phrase(last.verdict), answer.text);
     if (watched < 0.9 * length)
-        verdict = fmt::format("Ended after {} of {}: too early for an answer.", human_duration(watched),
-                              human_duration(length));
-    return "\n" + wrapped(verdict) + "\n" +
-           wrapped(fmt::format("All demos: {}. To watch your own job: sudo memscope --cgroup NAME, then memscope "
-                               "status in another terminal.",
-                               scenario_names()));
+        return "\n" +
+               wrapped(fmt::format("Ended after {} of {}: too early for an answer.", human_duration(watched),
+                                   human_duration(length))) +
+               next_steps(recording);
+    const Answer answer = scenario.answer(seen);
+    const Moment* judged = judged_moment(seen);
+    const Verdict verdict = judged ? judged->verdict : Verdict::insufficient;
+    const bool right = answer.seen && verdict == scenario.verdict;
+    return "\n" + picture(seen, scenario.limit, kStoredText) + "\n" +
+           wrapped(fmt::format(
+               "{}The verdict of memscope {} {}. Measured: {}", right ? "" : "This run does not show what it should. ",
+               kills_of(seen).empty() ? "is" : "before the last kill was", phrase(verdict), answer.text)) +
+           next_steps(recording);
 }
 
 namespace {
@@ -53,18 +75,18 @@ void hold_back_signals() {
     ::pthread_sigmask(SIG_BLOCK, &ends, nullptr);
 }
 
-WatchOptions watch_options(const Scenario& scenario, const TargetInfo& cgroup, StageClock& clock, Observation& seen) {
+WatchOptions watch_options(const Performance& performance, const TargetInfo& cgroup, StageClock& clock,
+                           Observation& seen) {
     WatchOptions options;
     options.own_cgroup = cgroup.name;
     options.shown = cgroup;
     options.duration = kScenarioLength / clock.speed();
     options.interval = std::max(Seconds{1} / clock.speed(), kFastestTick);
-    options.warmup = kScenarioWarmup / clock.speed();
     options.heap_every = kHeapEvery / clock.speed();
     options.status_every = Seconds{10} / clock.speed();
     options.listen.reset();
     options.report_dir.clear();  // the end of the demo is not a death to report
-    options.role_rules = role_rules_of(scenario.top);
+    options.record = performance.record;
     options.on_snapshot = [&clock, &seen, began = std::optional<double>()](const Snapshot& snapshot) mutable {
         if (!began) {
             began = snapshot.time;
@@ -73,6 +95,17 @@ WatchOptions watch_options(const Scenario& scenario, const TargetInfo& cgroup, S
         observe(seen, snapshot, *began);
     };
     return options;
+}
+
+// The recording of this demo. Empty: there is none.
+std::string recording_of(const std::string& where, const std::string& target) {
+    if (where.empty() || fs::path(where).native().ends_with(kRecordingSuffix)) return where;
+    const auto found = find_recordings(where);
+    std::string newest;
+    if (found)
+        for (const fs::path& file : *found)
+            if (file.filename().native().starts_with(target + "-")) newest = file;
+    return newest;
 }
 
 }  // namespace
@@ -85,18 +118,29 @@ Result<int> perform(const SysRoot& root, const Scenario& scenario, const Perform
     OwnCgroup::remove_left_behind(*hierarchy, kCgroup);
     auto cgroup = OwnCgroup::make(*hierarchy, kCgroup, scenario.limit);
     if (!cgroup) return cgroup.error();
-    const std::string python = has_python_actor(scenario.top) ? find_demo_python().value_or("") : "";
-    if (auto said = performance.say(opening(scenario, performance.length, !python.empty())); !said) return said.error();
+    const auto python = find_demo_python(!scenario.job.with_torch.empty());
+    if (auto said = performance.say(opening(scenario, performance.length, python)); !said) return said.error();
 
     Observation seen;
     auto clock = StageClock::make(kScenarioLength / performance.length);
     if (!clock) return clock.error();
-    auto tree = DemoTree::start(scenario.top, *cgroup, *clock, python);
-    if (!tree) return tree.error();
+    std::optional<JobDirectory> directory;
+    if (python) {
+        auto made = JobDirectory::make(scenario.job, !python->torch.empty());
+        if (!made) return made.error();
+        directory.emplace(std::move(*made));
+    }
     const TargetInfo shown{.name = cgroup->name(), .cgroup_version = hierarchy->version};
-    const auto ended = watch(root, watch_options(scenario, shown, *clock, seen));
+    WatchOptions options = watch_options(performance, shown, *clock, seen);
+    options.warmup = scenario.warmup / clock->speed();
+    if (!python) options.role_rules = role_rules_of(scenario.top);
+    auto tree = python ? start_python_job(scenario.job, *python, *directory, *cgroup, *clock)
+                       : DemoTree::start(scenario.top, *cgroup, *clock);
+    if (!tree) return tree.error();
+    const auto ended = watch(root, options);
     if (const auto* failure = std::get_if<WatchFailure>(&ended)) return failure->error;
-    (void)performance.say(closing(scenario, seen, performance.length));  // the reader may be gone; that is no error
+    // The reader may be gone; that is no error.
+    (void)performance.say(closing(scenario, seen, performance.length, recording_of(performance.record, shown.name)));
     return std::get<int>(ended);
 }
 

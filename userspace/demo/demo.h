@@ -1,18 +1,22 @@
 #pragma once
 #include <functional>
+#include <optional>
 #include <string_view>
 
 #include "base/files.h"
+#include "demo/demo_python.h"
 #include "demo/scenario.h"
 
 namespace memscope {
 
-// The texts before and after the demo, wrapped for a terminal.
-std::string opening(const Scenario& scenario, Seconds length, bool with_python = false);
-std::string closing(const Scenario& scenario, const Observation& seen, Seconds length);
+// The texts before and after the demo, wrapped for a terminal. `python`: nullopt if native processes play the job.
+std::string opening(const Scenario& scenario, Seconds length, const std::optional<DemoPython>& python);
+// `recording`: the file of the recording; empty if there is none.
+std::string closing(const Scenario& scenario, const Observation& seen, Seconds length, const std::string& recording);
 
 struct Performance {
     Seconds length = kScenarioLength;                    // real time; the scenario's clock is scaled to it
+    std::string record{};                                // directory or file of the recording; empty: none is made
     std::function<Status(std::string_view text)> say{};  // standard output
 };
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "outputs/text/process_rows.h"
+
 namespace memscope {
 namespace {
 
@@ -34,18 +36,31 @@ void observe(Observation& seen, const Snapshot& snapshot, double began) {
     const TargetSnapshot& target = snapshot.targets.front();
     Moment moment{.at = Seconds{snapshot.time - began},
                   .cgroup_anon = target.memory.by_kind.anon,
+                  .held = target.memory.held(),
                   .unsharing = target.sharing.explanation};
     if (const ScopeVerdict* verdict = target.verdict()) {
         moment.verdict = verdict->judgement.verdict;
         if (verdict->cause) moment.cause = verdict->cause->kind;
         moment.holders = verdict->holders;
+        moment.lines = verdict->lines;
+        moment.grower = verdict->grower;
+        moment.loop = verdict->judgement.loop;
+        if (const auto& since = verdict->judgement.leak_started) moment.leaks_since = *since - verdict->began;
+        if (verdict->forecast) moment.full_in = verdict->forecast->eta;
     }
+    for (const Death& death : target.deaths)
+        if (death.cause == DeathCause::oom_kill)
+            moment.kills.push_back({.at = Seconds{death.time - began},
+                                    .role = death.role,
+                                    .comm = death.comm,
+                                    .explanation = death.explanation});
     if (!target.heap.empty()) moment.heap = target.heap.front().census;
     for (const auto& [key, unshared] : target.sharing.unshared) moment.unshared += unshared.bytes;
     for (const Process& process : target.processes)
         moment.members.push_back({.pid = process.task.id.pid,
                                   .parent = process.task.parent,
                                   .comm = process.task.comm,
+                                  .title = title_of(process),
                                   .role = process.role,
                                   .anon = process.task.memory ? process.task.memory->anon : Bytes{}});
     seen.push_back(std::move(moment));
@@ -53,6 +68,10 @@ void observe(Observation& seen, const Snapshot& snapshot, double began) {
 
 Line cgroup_line(const Observation& seen) {
     return line_of(seen, [](const Moment& moment) { return moment.cgroup_anon; });
+}
+
+Line held_line(const Observation& seen) {
+    return line_of(seen, [](const Moment& moment) { return moment.held; });
 }
 
 Line summed_line(const Observation& seen) {
@@ -65,6 +84,40 @@ Line role_line(const Observation& seen, Role role) {
 
 Line process_line(const Observation& seen, pid_t pid) {
     return members_line(seen, [pid](const Member& member) { return member.pid == pid; });
+}
+
+std::vector<SeenKill> kills_of(const Observation& seen) {
+    std::vector<SeenKill> all;
+    for (const Moment& moment : seen) all.insert(all.end(), moment.kills.begin(), moment.kills.end());
+    return all;
+}
+
+std::optional<GrowingLines> last_lines(const Observation& seen) {
+    for (auto moment = seen.rbegin(); moment != seen.rend(); ++moment)
+        if (moment->verdict == Verdict::leaking && moment->lines && !moment->lines->most.empty()) return moment->lines;
+    return std::nullopt;
+}
+
+std::string last_holders(const Observation& seen) {
+    for (auto moment = seen.rbegin(); moment != seen.rend(); ++moment)
+        if (!moment->holders.empty()) return moment->holders;
+    return {};
+}
+
+std::optional<GrowthCause::Kind> last_cause(const Observation& seen) {
+    for (auto moment = seen.rbegin(); moment != seen.rend(); ++moment)
+        if (moment->cause) return moment->cause;
+    return std::nullopt;
+}
+
+const Moment* judged_moment(const Observation& seen) {
+    if (seen.empty()) return nullptr;
+    const auto kills = kills_of(seen);
+    if (kills.empty()) return &seen.back();
+    const Moment* before = nullptr;
+    for (const Moment& moment : seen)
+        if (moment.at < kills.back().at) before = &moment;
+    return before;
 }
 
 std::optional<Member> most_grown(const Observation& seen) {

@@ -11,18 +11,33 @@ struct Member {
     pid_t pid = 0;
     pid_t parent = 0;
     std::string comm{};
+    std::string title{};  // its command, as tables show it
     Role role = Role::other;
     Bytes anon{};
+};
+// A process that the kernel killed for lack of memory.
+struct SeenKill {
+    Seconds at{};  // since the first moment
+    RoleKey role{};
+    std::string comm{};
+    std::string explanation{};  // of memscope
 };
 struct Moment {
     Seconds at{};             // since the first moment
     Bytes cgroup_anon{};      // each page once
+    Bytes held{};             // what the cgroup holds and the kernel cannot reclaim
     Bytes unshared{};         // copy-on-write un-sharing of all roles, as memscope measured it
     std::string unsharing{};  // memscope's explanation of it; empty: too small to mention
     std::vector<Member> members{};
+    std::vector<SeenKill> kills{};             // since the moment before
     Verdict verdict = Verdict::insufficient;   // of memscope
     std::optional<GrowthCause::Kind> cause{};  // that the verdict names
     std::string holders{};                     // which containers of Python have grown, as the verdict says
+    std::optional<GrowingLines> lines{};       // that grow, as the verdict says
+    std::optional<Grower> grower{};            // the process that grows most, as the verdict says
+    std::optional<Seconds> leaks_since{};      // the beginning of the leak, since memscope watches
+    std::optional<Seconds> full_in{};          // forecast: the time until the limit is reached
+    std::optional<RestartLoop> loop{};         // earlier runs, as the verdict knows them
     std::optional<HeapCensus> heap{};          // the latest census of the largest process
 };
 using Observation = std::vector<Moment>;
@@ -37,9 +52,20 @@ struct Point {
 using Line = std::vector<Point>;
 
 Line cgroup_line(const Observation& seen);
+Line held_line(const Observation& seen);    // of the cgroup
 Line summed_line(const Observation& seen);  // of all processes: shared pages count once for each
 Line role_line(const Observation& seen, Role role);
 Line process_line(const Observation& seen, pid_t pid);
+
+std::vector<SeenKill> kills_of(const Observation& seen);
+// What the verdict knew last: later moments can lack it, for example while a run has just begun. Lines are those of a
+// leak: a job that has just started grows at other lines.
+std::optional<GrowingLines> last_lines(const Observation& seen);
+std::string last_holders(const Observation& seen);
+std::optional<GrowthCause::Kind> last_cause(const Observation& seen);
+// The moment whose verdict counts: the last one, or if processes were killed, the last one before the last kill,
+// because a run that has just begun cannot be judged. Null: there is none.
+const Moment* judged_moment(const Observation& seen);
 
 // The process that grew most from the first moment to the last. Nullopt if no process is in both.
 std::optional<Member> most_grown(const Observation& seen);

@@ -10,8 +10,17 @@
 
 namespace memscope {
 
-// A process of a scenario: its name, its memory over time and its children. It keeps the arguments of memscope, so that
-// users can see that it is a demo: "python: memscope demo leak".
+// The job of a scenario as Python programs. Names of files are those of userspace/demo/jobs.
+struct PythonJob {
+    std::string_view script{};                // written as train.py
+    std::string_view with_torch{};            // taken instead where PyTorch can be imported; empty: there is none
+    std::string_view launcher = "launch.sh";  // the script that starts train.py ...
+    std::string_view called = "launch.sh";    // ... and the name under which it is written
+    std::size_t workers = 2;
+};
+
+// A native process that plays a part of the job where there is no Python: its name, its memory over time and its
+// children. It keeps the arguments of memscope, so that users can see that it is a demo: "python: memscope demo leak".
 struct Actor {
     std::string comm{};
     Role role = Role::other;
@@ -19,7 +28,7 @@ struct Actor {
     Bytes dataset{};                // allocated before the children are forked, so that they share it
     Curve rewrites = constant({});  // how much of its parent's dataset it has written to
     Curve mallocs = constant({});   // taken from malloc, see FragmentedHeap
-    bool in_python = false;         // `holds` is a list of a Python program, if the machine has Python
+    bool restarts = false;          // forks a child again after it has died; the memory of the child then starts anew
     std::vector<Actor> children{};
 };
 
@@ -29,24 +38,26 @@ struct Answer {
     std::string text{};
 };
 
+constexpr Seconds kScenarioLength{52};
+constexpr Seconds kScenarioWarmup{24};
+
 // A small training-shaped job with a known answer. Times are on the scenario's clock, which ends at kScenarioLength.
 struct Scenario {
     std::string_view name{};
     std::string_view story{};  // one sentence, printed at the start
     Bytes limit{};             // of the cgroup
-    Actor top{};
+    PythonJob job{};
+    Actor top{};                         // plays the job where there is no Python
+    Seconds warmup = kScenarioWarmup;    // the --warmup of the watcher
     Verdict verdict = Verdict::leaking;  // the expected verdict at the end
     Answer (*answer)(const Observation&) = nullptr;
 };
-constexpr Seconds kScenarioLength{52};
-constexpr Seconds kScenarioWarmup{24};  // the --warmup of the scenario
 
 const std::vector<Scenario>& scenarios();  // the first one is the default
 const Scenario* find_scenario(std::string_view name);
 std::string scenario_names();  // "leak, warmup, ..."
 
 std::size_t count_actors(const Actor& top);
-bool has_python_actor(const Actor& top);
 std::vector<RoleRule> role_rules_of(const Actor& top);  // one rule per comm
 
 }  // namespace memscope

@@ -13,7 +13,7 @@
 #include <thread>
 #include <unistd.h>
 
-#include "demo/python_actor.h"
+#include "base/text.h"
 #include "demo/scenario.h"
 #include "watch/clock.h"
 
@@ -96,46 +96,45 @@ Seconds StageClock::at(std::uint64_t boot_ns) const {
 namespace {
 
 constexpr Seconds kStep{0.25};  // on the scenario's clock
-constexpr Seconds kPatience{10};
-
+constexpr int kNoReport = -1;   // a process that replaces a dead one reports nothing
 void sleep_for(Seconds time) { std::this_thread::sleep_for(time); }
 
-void become(const Actor& actor, pid_t parent) {
+void die_with(pid_t parent) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (::getppid() != parent) ::_exit(1);  // the parent died before PR_SET_PDEATHSIG was set
-    ::prctl(PR_SET_NAME, actor.comm.c_str());
 }
 
-// Runs a process of the tree until it is killed. Each process writes one byte to `ready`.
-[[noreturn]] void act(const Actor& actor, pid_t parent, const StageClock& clock, const std::string& python, int ready,
-                      Dataset dataset) {
-    become(actor, parent);
+// Runs a process of the tree until it is killed. Each process writes one byte to `ready`, unless that is
+// kNoReport.
+[[noreturn]] void act(const Actor& actor, pid_t parent, const StageClock& clock, int ready, Dataset dataset) {
+    die_with(parent);
+    ::prctl(PR_SET_NAME, actor.comm.c_str());
     Dataset own = Dataset::build(actor.dataset);
     if (own.size() < actor.dataset) ::_exit(1);
     const pid_t self = ::getpid();
     for (const Actor& child : actor.children) {  // forked before more memory is held, so that no child inherits it
         const pid_t forked = ::fork();
-        if (forked == 0) act(child, self, clock, python, ready, own);
+        if (forked == 0) act(child, self, clock, ready, own);
         if (forked < 0) ::_exit(1);
-    }
-    if (actor.in_python && !python.empty()) {
-        become_python(python, actor, clock, ready);
-        ::_exit(1);
     }
     ResidentMemory memory;
     FragmentedHeap heap;
+    const Seconds born = clock.at(read_clock().boot_ns);  // 0, unless the process replaces one that died
     const auto play = [&] {
-        const Seconds now = clock.at(read_clock().boot_ns);
+        const Seconds now = clock.at(read_clock().boot_ns) - born;
         memory.follow(actor.holds(now));
         heap.follow(actor.mallocs(now));
         dataset.rewrite(actor.rewrites(now));
     };
     play();
-    if (::write(ready, "", 1) != 1) ::_exit(1);
-    ::close(ready);
+    if (ready >= 0 && ::write(ready, "", 1) != 1) ::_exit(1);
+    if (ready >= 0) ::close(ready);
     for (;;) {
         sleep_for(kStep / clock.speed());
         play();
+        while (actor.restarts && ::waitpid(-1, nullptr, WNOHANG) > 0)
+            for (const Actor& child : actor.children)
+                if (::fork() == 0) act(child, self, clock, kNoReport, own);
     }
 }
 
@@ -148,13 +147,13 @@ void take_signals_back() {
     ::sigprocmask(SIG_SETMASK, &none, nullptr);
 }
 
-Status wait_for_all(const Fd& ready, std::size_t count) {
+Status wait_for_all(const Fd& ready, std::size_t count, Seconds patience) {
     const std::uint64_t began_ns = read_clock().boot_ns;
     while (count > 0) {
-        const Seconds left = kPatience - Seconds{static_cast<double>(read_clock().boot_ns - began_ns) * 1e-9};
+        const Seconds left = patience - Seconds{static_cast<double>(read_clock().boot_ns - began_ns) * 1e-9};
         pollfd waiting{.fd = ready.get(), .events = POLLIN, .revents = 0};
         if (left.count() <= 0 || ::poll(&waiting, 1, static_cast<int>(left.count() * 1000)) == 0)
-            return plain_error("the processes of the demo are not ready after 10 s",
+            return plain_error("the processes of the demo are not ready after " + human_duration(patience),
                                "try again when the machine is less busy");
         char bytes[16];
         const ssize_t n = ::read(ready.get(), bytes, std::min(count, sizeof bytes));
@@ -168,8 +167,14 @@ Status wait_for_all(const Fd& ready, std::size_t count) {
 
 }  // namespace
 
-Result<DemoTree> DemoTree::start(const Actor& top, OwnCgroup& cgroup, const StageClock& clock,
-                                 const std::string& python) {
+Result<DemoTree> DemoTree::start(const Actor& top, OwnCgroup& cgroup, const StageClock& clock) {
+    constexpr Seconds kPatience{10};
+    const pid_t self = ::getpid();
+    return start(cgroup, count_actors(top), kPatience, [&](int ready) { act(top, self, clock, ready, {}); });
+}
+
+Result<DemoTree> DemoTree::start(OwnCgroup& cgroup, std::size_t reports, Seconds patience,
+                                 const std::function<void(int ready)>& become_first) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return system_error(errno, "make a pipe");
     const Fd ready(ends[0]);
@@ -180,12 +185,14 @@ Result<DemoTree> DemoTree::start(const Actor& top, OwnCgroup& cgroup, const Stag
     if (forked < 0) return system_error(errno, "fork the demo");
     if (forked == 0) {
         take_signals_back();
+        die_with(self);
         if (!cgroup.enter()) ::_exit(1);
-        act(top, self, clock, python, report.get(), {});
+        become_first(report.get());
+        ::_exit(1);
     }
     DemoTree tree(forked);
     report = Fd();  // now only the tree has this end of the pipe: when all close it, read() returns 0
-    if (auto all = wait_for_all(ready, count_actors(top)); !all) return all.error();
+    if (auto all = wait_for_all(ready, reports, patience); !all) return all.error();
     return tree;
 }
 

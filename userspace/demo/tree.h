@@ -1,6 +1,7 @@
 #pragma once
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -97,14 +98,16 @@ class StageClock {
     double speed_;
 };
 
-// The processes of a scenario. Each dies with its parent, and the first one with memscope, so that none is left after a
-// kill -9.
+// The processes of a scenario. The first one dies with memscope, and each of the others ends after its parent, so that
+// none is left after a kill -9.
 class DemoTree {
   public:
-    // Returns when every process runs, has its name and holds its initial memory. `python` plays the actors that are
-    // in Python; empty: they are native code.
-    static Result<DemoTree> start(const Actor& top, OwnCgroup& cgroup, const StageClock& clock,
-                                  const std::string& python = {});
+    // Native processes that play the actors. Returns when each runs, has its name and holds its initial memory.
+    static Result<DemoTree> start(const Actor& top, OwnCgroup& cgroup, const StageClock& clock);
+    // `become_first` runs in the first process, inside the cgroup, and does not return. Returns when as many bytes as
+    // `reports` were written to the file descriptor `ready` that it gets.
+    static Result<DemoTree> start(OwnCgroup& cgroup, std::size_t reports, Seconds patience,
+                                  const std::function<void(int ready)>& become_first);
     DemoTree(DemoTree&& other) noexcept : top_(std::exchange(other.top_, 0)) {}
     DemoTree& operator=(DemoTree&&) = delete;
     ~DemoTree();  // kills and reaps them all

@@ -72,6 +72,27 @@ std::string sparkline(const Series& series, std::size_t width) {
     return out;
 }
 
+void TargetCurve::add(double time, Bytes held) {
+    points_.push_back({time, held});
+    if (points_.size() < kMost) return;
+    std::vector<CurvePoint> fewer;
+    fewer.reserve(kMost);
+    fewer.push_back(points_.front());  // the beginning stays
+    for (std::size_t i = 1; i + 4 < points_.size(); i += 4) {
+        const auto four = points_.begin() + static_cast<std::ptrdiff_t>(i);
+        const auto [low, high] = std::ranges::minmax_element(four, four + 4, {}, &CurvePoint::size);
+        fewer.push_back(*std::min(low, high));
+        if (low != high) fewer.push_back(*std::max(low, high));
+    }
+    fewer.push_back(points_.back());
+    points_ = std::move(fewer);
+}
+
+void TargetCurve::add_death(double time) {
+    if (deaths_.size() == kMostDeaths) deaths_.erase(deaths_.begin());
+    deaths_.push_back(time);
+}
+
 namespace {
 
 std::uint64_t all(const Faults& faults) { return faults.minor + faults.major; }
@@ -100,6 +121,9 @@ void History::add_target(TargetTrack& track, double time, const TargetSnapshot& 
     if (track.tick > 0 && time < track.last) track = {.first = time};  // the clock was set back
     track.last = time;
     ++track.tick;
+    track.curve.add(time, target.memory.held());
+    for (const Death& death : target.deaths)
+        if (death.news) track.curve.add_death(death.time);
     for (const auto& [role, totals] : target.roles)
         if (track.roles.size() < kRoles) track.roles.try_emplace(role);
     for (auto& [role, kept] : track.roles) {
@@ -150,6 +174,11 @@ Rates History::rates(const ProcessId& process) const {
 Series History::own(const std::string& target, const RoleKey& role) const {
     const RoleTrack* track = find(target, role);
     return track ? Series{track->own, targets_.at(target).tick} : Series{};
+}
+
+const TargetCurve* History::curve(const std::string& target) const {
+    const auto found = targets_.find(target);
+    return found == targets_.end() ? nullptr : &found->second.curve;
 }
 
 Seconds History::watched(const std::string& target) const {

@@ -8,6 +8,7 @@
 
 #include "base/units.h"
 #include "model/snapshot.h"
+#include "outputs/text/curve.h"
 
 namespace memscope::view {
 
@@ -42,6 +43,23 @@ struct Series {
 // at least 5 % of the level, so that a flat line with noise is drawn flat, in the middle.
 std::string sparkline(const Series& series, std::size_t width);
 
+// What a target holds over the whole time that is known, with the times of deaths. Bounded: when there are too many
+// points, the lowest and the highest of every four stay.
+class TargetCurve {
+  public:
+    static constexpr std::size_t kMost = 1024;
+    static constexpr std::size_t kMostDeaths = 256;  // the latest ones
+
+    void add(double time, Bytes held);
+    void add_death(double time);
+    const std::vector<CurvePoint>& points() const { return points_; }
+    const std::vector<double>& deaths() const { return deaths_; }
+
+  private:
+    std::vector<CurvePoint> points_{};
+    std::vector<double> deaths_{};
+};
+
 // The past ticks that the view keeps: own memory of each role for its sparkline, a few points of each process for its
 // rate. Bounded: roles and processes beyond a bound are shown without a sparkline or a rate.
 class History {
@@ -61,6 +79,7 @@ class History {
     Rates rates(const ProcessId& process) const;
     Series own(const std::string& target, const RoleKey& role) const;
     Seconds watched(const std::string& target) const;
+    const TargetCurve* curve(const std::string& target) const;  // null: not known
 
   private:
     struct RoleTrack {
@@ -72,6 +91,7 @@ class History {
         double last = 0;
         std::uint64_t tick = 0;
         std::map<RoleKey, RoleTrack> roles{};
+        TargetCurve curve{};
     };
     struct ProcessTrack {
         Recent recent{};

@@ -131,8 +131,8 @@ Reaction command(State& state, char letter, const Snapshot& snapshot, const Tree
             toggle(state, tree);
             break;
         case 'x':
-            if (state.deaths.empty()) return Reaction::none;
-            state.deaths.clear();
+            if (state.deaths.empty() && !state.has_unsharing()) return Reaction::none;
+            confirm_seen(state);
             break;
         case 's':
             state.sort = static_cast<Sort>((static_cast<int>(state.sort) + 1) % 4);

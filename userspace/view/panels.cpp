@@ -59,6 +59,7 @@ std::vector<Line> gpu_panel(const Snapshot& snapshot, const TargetSnapshot& targ
 namespace {
 
 constexpr std::size_t kSitesPerRole = 5;
+constexpr std::size_t kMostSitesPerRole = 80;
 constexpr std::size_t kBytes = 10;
 
 struct RoleGrowth {
@@ -68,13 +69,13 @@ struct RoleGrowth {
     std::size_t others = 0;
 };
 
-std::vector<RoleGrowth> by_role(const GrowthPlane& plane) {
+std::vector<RoleGrowth> by_role(const GrowthPlane& plane, std::size_t sites) {
     std::map<RoleKey, RoleGrowth> roles;
     for (auto& [site, stacks] : own_lines(plane.sites)) {  // largest first
         RoleGrowth& role = roles[site.role];
         role.role = site.role;
         role.bytes = add_bytes(role.bytes, site.bytes);
-        if (role.largest.size() < kSitesPerRole)
+        if (role.largest.size() < sites)
             role.largest.push_back(std::move(site));
         else
             ++role.others;
@@ -131,7 +132,10 @@ std::string nothing_shown(const Growth& growth, PlaneKind plane) {
 
 }  // namespace
 
-std::vector<Line> growth_panel(const Growth* growth, GrowthPanel plane, double now, std::size_t width) {
+namespace {
+
+std::vector<Line> growth_lines(const Growth* growth, GrowthPanel plane, double now, std::size_t width,
+                               std::size_t sites) {
     const PanelText text = text_of(plane, growth);
     std::vector<Line> lines;
     if (growth && !growth->sentence.empty())
@@ -148,7 +152,7 @@ std::vector<Line> growth_panel(const Growth* growth, GrowthPanel plane, double n
     }
     const GrowthPlane& shown = growth->plane(text.plane);
     if (shown.sites.empty()) lines.push_back(Line{}.add("   " + nothing_shown(*growth, text.plane), Style::dim));
-    for (const RoleGrowth& role : by_role(shown)) {
+    for (const RoleGrowth& role : by_role(shown, sites)) {
         lines.push_back(Line{}
                             .add(right(human_growth(role.bytes), kBytes), Style::bold)
                             .add("  " + role_text(role.role), Style::bold));
@@ -164,6 +168,19 @@ std::vector<Line> growth_panel(const Growth* growth, GrowthPanel plane, double n
         if (part.bytes != 0)
             lines.push_back(Line{}.add(
                 right(human_growth(part.bytes), kBytes) + "  not attributed: " + printable(part.reason), Style::warn));
+    return lines;
+}
+
+}  // namespace
+
+std::vector<Line> growth_panel(const Growth* growth, GrowthPanel plane, double now, std::size_t width,
+                               std::size_t rows) {
+    std::vector<Line> lines = growth_lines(growth, plane, now, width, kSitesPerRole);
+    for (std::size_t sites = 2 * kSitesPerRole; lines.size() < rows && sites <= kMostSitesPerRole; sites *= 2) {
+        std::vector<Line> more = growth_lines(growth, plane, now, width, sites);
+        if (more.size() <= lines.size()) break;  // there are no more lines
+        lines = std::move(more);
+    }
     return lines;
 }
 
@@ -195,7 +212,7 @@ constexpr Entry kEntries[] = {
     {"t", "growth since the end of the warm-up, 10 minutes ago, the start"},
     {"h", "containers of Python that grew or hold most; Esc closes it"},
     {"r", "show ranks separately or together"},
-    {"x", "confirm the deaths in the first lines and remove them"},
+    {"x", "confirm deaths and un-sharing in the first lines, and remove them"},
     {"?", "this help"},
     {"", ""},
     {"█ ▓ ▒", "held by the target, by others below the same limit, reclaimable"},
@@ -497,22 +514,6 @@ std::vector<Line> precursor_lines(const Snapshot& snapshot, const TargetSnapshot
     return lines;
 }
 
-std::vector<Line> verdict_panel(const TargetSnapshot& target, std::size_t width) {
-    std::vector<Line> lines;
-    const auto add = [&](const std::string& sentence, Style style) {
-        for (const std::string& text : wrapped_lines(printable(sentence), width > 2 ? width - 2 : 1))
-            lines.push_back(Line{}.add(" " + text, style));
-    };
-    for (const ScopeVerdict& verdict : target.verdicts) {
-        const bool whole = verdict.scope == VerdictScope::target;
-        if (!whole && !adds_to(target, verdict)) continue;
-        add(verdict.explanation, whole ? Style::plain : Style::dim);
-    }
-    if (!target.sharing.explanation.empty() && !says_unsharing(target))
-        add(target.sharing.explanation + ".", Style::warn);
-    return lines;
-}
-
 Line note_line(const State& state, std::size_t first_row, std::size_t last_row, std::size_t rows, std::size_t width) {
     Line head;
     if (!state.notes.empty()) {
@@ -524,7 +525,7 @@ Line note_line(const State& state, std::size_t first_row, std::size_t last_row, 
     return spread(std::move(head), tail, width);
 }
 
-Line footer_line(const SelfSample& self, const State& state, bool several_targets, std::size_t width) {
+Line footer_line(const SelfSample& self, const State& state, bool several_targets, std::size_t width, bool note) {
     std::uint64_t dropped = 0;
     for (const auto& [reason, count] : self.dropped) dropped += count;
     Line tail;
@@ -533,11 +534,15 @@ Line footer_line(const SelfSample& self, const State& state, bool several_target
              Style::dim);
 
     Line head;
+    head.add(" q", Style::bold).add(" quit ", Style::dim);
     if (state.typing) {
-        head.add(" /" + printable(state.filter) + "▏", Style::bold)
-            .add("  Enter keeps the filter, Esc clears it", Style::dim);
-        return spread(std::move(head), tail, width);
+        head = Line{}
+                   .add(" /" + printable(state.filter) + "▏", Style::bold)
+                   .add("  Enter keeps the filter, Esc clears it, Ctrl-C quits", Style::dim);
+        return head.width() + tail.width() < width ? spread(std::move(head), tail, width) : head;
     }
+    if (note && !state.notes.empty()) return head.add(" " + printable(state.notes.back().line), Style::warn);
+    if (head.width() + tail.width() >= width) return head;
     const std::string sort = "sort: " + std::string(name_of(state.sort));
     const std::string filter = state.filter.empty() ? "filter" : "filter: " + printable(state.filter);
     const std::string growth = growth_hint(state.growth);
@@ -546,12 +551,15 @@ Line footer_line(const SelfSample& self, const State& state, bool several_target
         std::string what;
         bool wanted = true;
     };
-    const Hint hints[] = {{"q", "quit"},
-                          {"?", "help"},
-                          {"s", sort},
-                          {"/", filter},
+    const bool seen = !state.deaths.empty() || state.has_unsharing();
+    const Hint hints[] = {{"?", "help"},
+                          {"x", "seen", seen},
+                          {"/", filter, !state.filter.empty()},
+                          {"Esc", "back", state.growth != GrowthPanel::off},
                           {"g", growth},
                           {"h", "holders"},
+                          {"s", sort},
+                          {"/", filter, state.filter.empty()},
                           {"⏎", "fold"},
                           {"r", state.by_rank ? "ranks" : "no ranks"},
                           {"Tab", "target", several_targets}};

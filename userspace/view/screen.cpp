@@ -12,6 +12,9 @@ namespace {
 // The number of rows of each part. The most important parts stay longest when the screen shrinks.
 struct Layout {
     std::size_t deaths = 0;
+    std::size_t unsharing = 0;
+    std::size_t curve = 0;
+    std::size_t curve_gap = 0;
     std::size_t targets = 0;
     std::size_t targets_gap = 0;
     std::size_t title = 0;
@@ -34,8 +37,20 @@ struct Layout {
     std::size_t footer = 0;
 };
 
-Layout lay_out(std::size_t height, std::size_t targets, std::size_t gpus, std::size_t precursors, std::size_t verdict,
-               std::size_t deaths, bool heap, bool replay) {
+// What there is to show.
+struct Content {
+    std::size_t targets = 0;
+    std::size_t gpus = 0;
+    std::size_t precursors = 0;
+    std::size_t verdict = 0;    // rows of all its sentences
+    std::size_t deaths = 0;     // rows
+    std::size_t unsharing = 0;  // rows
+    bool heap = false;
+    bool replay = false;
+};
+
+Layout lay_out(std::size_t height, const Content& content) {
+    const auto& [targets, gpus, precursors, verdict, deaths, unsharing, heap, replay] = content;
     const auto from = [&](std::size_t least, std::size_t rows = 1) { return height >= least ? rows : 0; };
     Layout layout;
     layout.targets = targets > 1 ? std::min(from(12, height / 6), targets) : 0;
@@ -57,14 +72,15 @@ Layout lay_out(std::size_t height, std::size_t targets, std::size_t gpus, std::s
     layout.gap = from(28);
     layout.header = from(6);
     layout.note = from(16);
-    layout.footer = from(4);
+    layout.footer = from(2);
     layout.timeline = replay ? from(3) : 0;
     layout.deaths = std::min(deaths, height >= 16 ? 3 : from(2));
-    const std::size_t taken = layout.deaths + layout.targets + layout.targets_gap + layout.title + layout.limit +
-                              layout.headroom + layout.kinds_gap + layout.kinds_bar + layout.kinds_legend +
-                              layout.heap_bar + layout.heap_legend + layout.gpus + layout.trouble + layout.precursors +
-                              layout.verdict + layout.gap + layout.header + layout.note + layout.footer +
-                              layout.timeline;
+    layout.unsharing = std::min(unsharing, from(12, 2));
+    const std::size_t taken = layout.deaths + layout.unsharing + layout.targets + layout.targets_gap + layout.title +
+                              layout.limit + layout.headroom + layout.kinds_gap + layout.kinds_bar +
+                              layout.kinds_legend + layout.heap_bar + layout.heap_legend + layout.gpus +
+                              layout.trouble + layout.precursors + layout.verdict + layout.gap + layout.header +
+                              layout.note + layout.footer + layout.timeline;
     layout.page = height - std::min(taken, height);
     return layout;
 }
@@ -77,15 +93,29 @@ class Painter {
     Scene paint() {
         drop_old_notes(state_, snapshot_.time);
         const TargetSnapshot* target = settle_target(state_, snapshot_);
-        if (target) verdict_ = verdict_panel(*target, look_.width);
+        constexpr std::size_t kAll = 1000;
+        const std::size_t verdict_rows = target ? verdict_panel(*target, look_.width, kAll).size() : 0;
         constexpr std::size_t kMostRows = 3;
         const auto deaths = death_panel(snapshot_, state_, look_.width, kMostRows);
-        layout_ = lay_out(look_.height, snapshot_.targets.size(), snapshot_.gpus.size(),
-                          target ? target->precursors.size() : 0, verdict_.size(), state_.help ? 0 : deaths.size(),
-                          target && !target->heap.empty(), state_.timeline.has_value());
+        const auto unsharing = target ? unsharing_panel(*target, state_, look_.width, kMostRows) : std::vector<Line>{};
+        layout_ = lay_out(look_.height, {.targets = snapshot_.targets.size(),
+                                         .gpus = snapshot_.gpus.size(),
+                                         .precursors = target ? target->precursors.size() : 0,
+                                         .verdict = verdict_rows,
+                                         .deaths = state_.help ? 0 : deaths.size(),
+                                         .unsharing = state_.help ? 0 : unsharing.size(),
+                                         .heap = target && !target->heap.empty(),
+                                         .replay = state_.timeline.has_value()});
         if (target) {
+            verdict_ = verdict_panel(*target, look_.width, layout_.verdict);
+            // A short form leaves rows over. Two are kept when empty, so that the lines below do not move.
+            const std::size_t used = std::min(layout_.verdict, std::max<std::size_t>(verdict_.size(), 2));
+            layout_.page += layout_.verdict - used;
+            layout_.verdict = used;
             fold_large_roles(state_, *target);
             scene_.tree = build_tree(*target, history_, state_);
+            if (state_.growth != GrowthPanel::off) growth_lines_ = lower_panel(*target);
+            give_rest_to_curve(*target);
         }
         scene_.page = layout_.page;
         settle_rows(state_, scene_.tree, layout_.page);
@@ -117,6 +147,7 @@ class Painter {
         for (Line& line : target_list(snapshot_, state_, width, layout_.targets)) add(std::move(line), 1);
         add({}, layout_.targets_gap);
         add(title_line(snapshot_, target, history_, state_, width), layout_.title);
+        for (Line& line : unsharing_panel(target, state_, width, layout_.unsharing)) add(std::move(line), 1);
         verdict_.resize(layout_.verdict);
         for (Line& line : verdict_) add(std::move(line), 1);
         add(limit_line(memory, width), layout_.limit);
@@ -132,17 +163,41 @@ class Painter {
         add(trouble_line(target), layout_.trouble);
         for (Line& line : precursor_lines(snapshot_, target, layout_.precursors)) add(std::move(line), 1);
         add({}, layout_.gap);
+        for (Line& line : curve_) add(std::move(line), 1);
+        add({}, layout_.curve_gap);
         if (state_.growth == GrowthPanel::off)
             paint_tree(target);
         else
-            paint_growth(target);
+            paint_growth();
     }
 
-    // Replaces the table and its header.
-    void paint_growth(const TargetSnapshot& target) {
-        const auto lines = state_.growth == GrowthPanel::holders
-                               ? holders_panel(target, snapshot_.time, look_.width)
-                               : growth_panel(growth_, state_.growth, snapshot_.time, look_.width);
+    // What replaces the table and its header.
+    std::vector<Line> lower_panel(const TargetSnapshot& target) const {
+        return state_.growth == GrowthPanel::holders
+                   ? holders_panel(target, snapshot_.time, look_.width)
+                   : growth_panel(growth_, state_.growth, snapshot_.time, look_.width, layout_.header + layout_.page);
+    }
+
+    // Rows that the table or the panel does not need show the curve.
+    void give_rest_to_curve(const TargetSnapshot& target) {
+        constexpr std::size_t kLeast = 7;
+        const std::size_t needed = state_.growth == GrowthPanel::off
+                                       ? std::max<std::size_t>(scene_.tree.rows.size(), 1)
+                                       : growth_lines_.size() - std::min(growth_lines_.size(), layout_.header);
+        if (state_.help || needed >= layout_.page) return;
+        const std::size_t gap = look_.height >= 28 ? 1 : 0;
+        const std::size_t rest = layout_.page - needed - std::min(gap, layout_.page - needed);
+        const std::size_t most = std::max<std::size_t>(look_.height / 2, kLeast);
+        if (rest < kLeast) return;
+        curve_ = curve_panel(target, history_, look_.width, std::min(rest, most));
+        if (curve_.empty()) return;
+        layout_.curve = curve_.size();
+        layout_.curve_gap = gap;
+        layout_.page -= layout_.curve + gap;
+    }
+
+    void paint_growth() {
+        const std::vector<Line>& lines = growth_lines_;
         const std::size_t room = layout_.header + layout_.page;
         state_.growth_scroll = std::min(state_.growth_scroll, lines.size() - std::min(lines.size(), room));
         const std::size_t end = std::min(state_.growth_scroll + room, lines.size());
@@ -187,10 +242,8 @@ class Painter {
             add(note_line(state_, rows.first, rows.last, rows.all, look_.width), layout_.note);
         }
         if (state_.timeline) add(timeline_line(*state_.timeline, look_.width), layout_.timeline);
-        if (layout_.note == 0 && !state_.notes.empty() && !state_.typing && layout_.footer > 0)
-            add(note_line(state_, 1, 1, 1, look_.width), 1);  // the note has no row of its own and replaces the footer
-        else
-            add(footer_line(snapshot_.self, state_, snapshot_.targets.size() > 1, look_.width), layout_.footer);
+        add(footer_line(snapshot_.self, state_, snapshot_.targets.size() > 1, look_.width, layout_.note == 0),
+            layout_.footer);
         for (Line& line : lines) line = cut_to(std::move(line), look_.width);
     }
 
@@ -201,6 +254,8 @@ class Painter {
     const Growth* growth_;
     Rows growth_rows_{};
     std::vector<Line> verdict_{};
+    std::vector<Line> growth_lines_{};
+    std::vector<Line> curve_{};
     Layout layout_{};
     Scene scene_{};
 };

@@ -88,4 +88,28 @@ void add_deaths(State& state, const Snapshot& snapshot) {
         state.deaths.erase(state.deaths.begin(), state.deaths.end() - kMostDeaths);
 }
 
+bool State::has_unsharing() const {
+    const auto found = unsharing.find(target);
+    return found != unsharing.end() && !found->second.confirmed;
+}
+
+void add_unsharing(State& state, const Snapshot& snapshot) {
+    std::map<std::string, UnseenUnsharing> next;
+    for (const TargetSnapshot& target : snapshot.targets) {
+        const auto known = state.unsharing.find(target.info.name);
+        const std::string& said = target.sharing.explanation;
+        if (known == state.unsharing.end() && said.empty()) continue;
+        UnseenUnsharing one = known == state.unsharing.end() ? UnseenUnsharing{} : known->second;
+        if (one.confirmed && said.empty()) continue;  // the next one is new
+        if (!said.empty()) one.text = said;
+        next.emplace(target.info.name, std::move(one));
+    }
+    state.unsharing = std::move(next);
+}
+
+void confirm_seen(State& state) {
+    state.deaths.clear();
+    for (auto& [target, one] : state.unsharing) one.confirmed = true;
+}
+
 }  // namespace memscope::view

@@ -40,6 +40,12 @@ struct UnseenDeath {
     std::size_t others = 0;  // number of other processes that died at the same time
 };
 
+// Copy-on-write un-sharing of a target. It stays after it has ended, until the user confirms it.
+struct UnseenUnsharing {
+    std::string text{};
+    bool confirmed = false;
+};
+
 // Everything that keys change. Where it refers to a snapshot, `settle_target` and `settle_rows` correct it for the
 // next.
 struct State {
@@ -68,6 +74,8 @@ struct State {
     // Deaths of all targets, oldest first. They stay until the user presses x, even if their target is not shown any
     // more.
     std::vector<UnseenDeath> deaths{};
+    std::map<std::string, UnseenUnsharing> unsharing{};  // by target
+    bool has_unsharing() const;                          // that is not confirmed, of the selected target
 
     // Only in a replay.
     std::optional<Timeline> timeline{};
@@ -86,5 +94,9 @@ void drop_old_notes(State& state, double now);
 
 // Adds the deaths of this tick without teardown. Only the newest 20 are kept. The same tick may be passed twice.
 void add_deaths(State& state, const Snapshot& snapshot);
+
+// Takes what the targets say about un-sharing now. A target that is gone is forgotten.
+void add_unsharing(State& state, const Snapshot& snapshot);
+void confirm_seen(State& state);  // deaths, and un-sharing of all targets
 
 }  // namespace memscope::view

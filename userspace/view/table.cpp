@@ -202,7 +202,7 @@ Line table_row(const Columns& columns, const Tree& tree, const Row& row, const T
     Line line;
     const Rates rates = row.process ? history.rates(row.process->task.id) : Rates{};
     if (row.process)
-        add_name(line, columns, "   ", title_of(*row.process), Style::plain);
+        add_name(line, columns, "   ", title_of(*row.process, columns.name > 3 ? columns.name - 3 : 0), Style::plain);
     else
         add_name(line, columns,
                  empty          ? "  "

@@ -41,12 +41,14 @@ void View::update(const SnapshotPtr& latest) {
 
 void View::add_past(const SnapshotPtr& tick) {
     view::add_deaths(state_, *tick);  // before ended targets are left out, because a death may have ended its target
+    view::add_unsharing(state_, *living(tick));
     history_.add(*living(tick));
 }
 
 void View::forget_past(double since) {
     history_ = view::History(since);
     state_.deaths.clear();
+    state_.unsharing.clear();
     state_.notes.clear();
     new_notes_.clear();
 }

@@ -97,7 +97,7 @@ TEST(OptionErrors, OptionsOfAnotherCommand) {
 TEST(OptionErrors, DemosThatDoNotExistListThoseThatDo) {
     EXPECT_EQ(refusal({"demo", "warm"}),
               "demo warm: there is no such demo; the demos are: leak, warmup, spikes, steps, workers, wrapper, "
-              "fragmentation");
+              "fragmentation, crashloop");
     EXPECT_THAT(refusal({"demo", "leak", "leak"}), StartsWith("leak: unexpected argument"));
 }
 

@@ -89,10 +89,12 @@ TEST(Options, DoctorAndDemo) {
     EXPECT_TRUE(parsed<DoctorOptions>({"doctor", "--json"}).json);
     EXPECT_FALSE(parsed<DoctorOptions>({"doctor", "--json=false"}).json);
     EXPECT_EQ(parsed<DemoOptions>({"demo"}).scenario, "leak");
-    for (const char* name : {"leak", "warmup", "spikes", "steps", "workers", "wrapper"}) {
+    for (const char* name : {"leak", "warmup", "spikes", "steps", "workers", "wrapper", "crashloop"}) {
         EXPECT_EQ(parsed<DemoOptions>({"demo", name}).scenario, name);
         EXPECT_THAT(parsed<Help>({"help"}).text, HasSubstr(name));
     }
+    EXPECT_EQ(parsed<DemoOptions>({"demo"}).seconds, std::nullopt);
+    EXPECT_EQ(parsed<DemoOptions>({"demo", "--scenario-seconds", "8", "steps"}).seconds, "8");
 }
 
 TEST(Options, OnlyWatchingReadsTheConfigFile) {

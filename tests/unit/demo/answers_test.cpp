@@ -77,7 +77,7 @@ TEST(Answers, FragmentationIsFreeMemoryInsideMalloc) {
     EXPECT_THAT(answer.text, AllOf(HasSubstr("from 16 MiB to 392 MiB, and 338 MiB of 392 MiB were free inside malloc"),
                                    HasSubstr("malloc_trim(0) would give back 301 MiB")));
     Observation unexplained = observed(find_scenario("fragmentation")->top);
-    unexplained.back().cause.reset();
+    for (Moment& moment : unexplained) moment.cause.reset();
     EXPECT_FALSE(fragmentation_answer(unexplained).seen) << "memscope must have found the cause";
 }
 
@@ -107,6 +107,30 @@ TEST(Answers, OneScenarioIsNotMistakenForAnother) {
     EXPECT_FALSE(shows("wrapper", "leak"));  // one level is not two
 }
 
+TEST(Answers, TheLeakEndsWithTheListThatGrows) {
+    Observation seen = observed(find_scenario("leak")->top);
+    EXPECT_THAT(leak_answer(seen).text, HasSubstr("no python3 here"));
+    seen.back().heap.emplace().python = "3.11";
+    EXPECT_THAT(leak_answer(seen).text, AllOf(HasSubstr("No census"), Not(HasSubstr("no python3"))));
+    seen.back().holders = "`__main__.trainer.val_outputs` (list) has grown by 900 tuples and 225 MiB in 28 s.";
+    const Answer answer = leak_answer(seen);
+    EXPECT_TRUE(answer.seen);
+    EXPECT_TRUE(answer.text.ends_with("leak in the trainer. " + seen.back().holders)) << answer.text;
+}
+
+TEST(Answers, ACrashLoopCountsItsKills) {
+    const Answer answer = answer_of("crashloop");
+    EXPECT_TRUE(answer.seen);
+    EXPECT_THAT(answer.text, AllOf(HasSubstr("killed the trainer 7 times, every 7.0 s"), Not(HasSubstr(" at "))));
+    Observation seen = observed(find_scenario("crashloop")->top);
+    seen[20].verdict = Verdict::leaking;
+    seen[20].lines = GrowingLines{.most = "Trainer.step (train.py:12)"};
+    seen[22].lines = GrowingLines{.most = "load (train.py:3)"};  // the next run has just begun
+    EXPECT_THAT(crashloop_answer(seen).text, HasSubstr("Each run leaks at Trainer.step (train.py:12)"));
+    seen[14].kills.at(0).role.role = Role::launcher;
+    EXPECT_FALSE(crashloop_answer(seen).seen) << "the launcher must survive";
+}
+
 TEST(Answers, AnotherRoleThatGrowsIsNotHidden) {
     Actor top = find_scenario("leak")->top;
     trainer_of(top).children.at(0).holds = leaking(mebibytes(2), Seconds{0});
@@ -117,32 +141,62 @@ TEST(Answers, AnotherRoleThatGrowsIsNotHidden) {
 
 TEST(Story, OpensWithTheStoryAndClosesWithTheAnswer) {
     for (const Scenario& scenario : scenarios()) {
-        const std::string before = opening(scenario, kScenarioLength);
+        const std::string before = opening(scenario, kScenarioLength, std::nullopt);
         Observation seen = observed(scenario.top);
-        seen.back().verdict = scenario.verdict;
-        const std::string after = closing(scenario, seen, kScenarioLength);
+        for (Moment& moment : seen) moment.verdict = scenario.verdict;
+        const std::string after = closing(scenario, seen, kScenarioLength, {});
         EXPECT_THAT(before, AllOf(HasSubstr(std::string("memscope demo ") + std::string(scenario.name)),
                                   HasSubstr(human_size(scenario.limit)), HasSubstr("52 s")));
         EXPECT_THAT(after, AllOf(HasSubstr("Measured: "), Not(HasSubstr("does not show"))));
-        for_each_line(before + after, [](std::string_view line) { EXPECT_LE(line.size(), 80U) << line; });
+        for_each_line(before + after, [](std::string_view line) { EXPECT_LE(display_width(line), 80U) << line; });
     }
 }
 
 TEST(Story, ARunThatEndsEarlyHasNoAnswer) {
     const Scenario& leak = *find_scenario("leak");
-    EXPECT_THAT(closing(leak, observed(leak.top, Seconds{20}), kScenarioLength),
+    EXPECT_THAT(closing(leak, observed(leak.top, Seconds{20}), kScenarioLength, {}),
                 AllOf(HasSubstr("Ended after 20 s of 52 s"), Not(HasSubstr("Measured"))));
-    EXPECT_THAT(closing(leak, {}, kScenarioLength), HasSubstr("too early"));
+    EXPECT_THAT(closing(leak, {}, kScenarioLength, {}), HasSubstr("too early"));
 }
 
 TEST(Story, ARunThatShowsSomethingElseSaysSo) {
     const Scenario& leak = *find_scenario("leak");
-    EXPECT_THAT(closing(leak, observed(find_scenario("warmup")->top), kScenarioLength), HasSubstr("does not show"));
+    EXPECT_THAT(closing(leak, observed(find_scenario("warmup")->top), kScenarioLength, {}), HasSubstr("does not show"));
 }
 
 TEST(Story, AWrongVerdictIsNotHidden) {
     const Scenario& leak = *find_scenario("leak");
-    EXPECT_THAT(closing(leak, observed(leak.top), kScenarioLength), HasSubstr("does not show"));
+    EXPECT_THAT(closing(leak, observed(leak.top), kScenarioLength, {}), HasSubstr("does not show"));
+}
+
+TEST(Story, SaysWhichPythonPlaysIt) {
+    const Scenario& leak = *find_scenario("leak");
+    const DemoPython python{.program = "/usr/bin/python3", .version = "3.11.2", .torch = "1.13.0"};
+    EXPECT_THAT(wrapped(opening(leak, kScenarioLength, python), 1000),
+                AllOf(HasSubstr("launch.sh starts train.py"), HasSubstr("2 workers"), HasSubstr("Python 3.11.2"),
+                      HasSubstr("PyTorch 1.13.0"), Not(HasSubstr("native"))));
+    EXPECT_THAT(wrapped(opening(leak, kScenarioLength, std::nullopt), 1000),
+                AllOf(HasSubstr("no CPython 3.10 to 3.14 here"), HasSubstr("4 native processes play the job")));
+}
+
+TEST(Story, AfterAKillTheVerdictBeforeItCounts) {
+    const Scenario& crashloop = *find_scenario("crashloop");
+    Observation seen = observed(crashloop.top);
+    for (Moment& moment : seen) moment.verdict = Verdict::leaking;
+    seen.back().verdict = Verdict::insufficient;  // the last run has just begun
+    EXPECT_THAT(
+        closing(crashloop, seen, kScenarioLength, {}),
+        AllOf(HasSubstr("The verdict of memscope before the last kill was leaking"), Not(HasSubstr("does not show"))));
+    for (Moment& moment : seen) moment.verdict = Verdict::stable;
+    EXPECT_THAT(closing(crashloop, seen, kScenarioLength, {}), HasSubstr("does not show"));
+}
+
+TEST(Story, EndsWithTheNextCommands) {
+    const Scenario& leak = *find_scenario("leak");
+    const std::string with = closing(leak, observed(leak.top), kScenarioLength, "/var/lib/x.memscope");
+    EXPECT_THAT(with, AllOf(HasSubstr("\n  sudo memscope -- python3 train.py\n"),
+                            HasSubstr("\n  sudo memscope report /var/lib/x.memscope\n")));
+    EXPECT_THAT(closing(leak, observed(leak.top), kScenarioLength, {}), Not(HasSubstr("memscope report")));
 }
 
 TEST(Story, WordsAreWrappedNotCut) {

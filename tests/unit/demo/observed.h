@@ -30,10 +30,17 @@ inline void add_members(Moment& moment, UnsharingStory& story, const Actor& acto
 
 inline Observation observed(const Actor& top, Seconds until = kScenarioLength) {
     Observation seen;
-    for (Seconds t{}; t <= until; t += Seconds{1}) {
+    constexpr int kRun = 7;  // seconds that a job lives that is restarted
+    for (int second = 0; Seconds(second) <= until; ++second) {
+        const Seconds t(second);
         seen.push_back({.at = t});
         UnsharingStory story;
-        add_members(seen.back(), story, top, 1, t, {});
+        const bool grows = top.restarts && top.children.at(0).holds(Seconds(kRun)) > top.children.at(0).holds({});
+        const bool killed = grows && second > 0 && second % kRun == 0;
+        if (killed)
+            seen.back().kills.push_back({.at = t, .role = {Role::trainer, {}}, .comm = "python", .explanation = {}});
+        add_members(seen.back(), story, top, 1, top.restarts ? Seconds(second % kRun) : t, {});
+        seen.back().held = seen.back().cgroup_anon;
         if (story.is_material(seen.back().cgroup_anon)) seen.back().unsharing = story.tell();
     }
     return seen;

@@ -74,6 +74,7 @@ Screen::Screen(Snapshot first) { tick(std::move(first)); }
 void Screen::tick(Snapshot next) {
     snapshot = std::move(next);
     add_deaths(state, snapshot);
+    add_unsharing(state, snapshot);
     history.add(snapshot);
     draw();
 }

@@ -135,5 +135,20 @@ TEST(History, KeepsLinesOfSoManyTargetsRolesAndTicks) {
     EXPECT_TRUE(history.own("t1256", kTrainer).values.empty());
 }
 
+TEST(ViewCurve, KeepsSpikesAndTheWholeTimeInABoundedNumberOfPoints) {
+    TargetCurve curve;
+    for (int i = 0; i < 100'000; ++i) curve.add(i, Bytes{i == 777 ? 5'000U : i == 778 ? 1U : 100U});
+    EXPECT_LT(curve.points().size(), TargetCurve::kMost);
+    EXPECT_LT(curve.points().front().time, 500);
+    EXPECT_EQ(curve.points().back().time, 99'999);
+    const auto [low, high] = std::ranges::minmax(curve.points(), {}, &CurvePoint::size);
+    EXPECT_EQ(high.size.n, 5'000U);
+    EXPECT_EQ(low.size.n, 1U);
+    EXPECT_TRUE(std::ranges::is_sorted(curve.points(), {}, &CurvePoint::time));
+    for (int i = 0; i < 1000; ++i) curve.add_death(i);
+    EXPECT_EQ(curve.deaths().size(), TargetCurve::kMostDeaths);
+    EXPECT_EQ(curve.deaths().back(), 999);
+}
+
 }  // namespace
 }  // namespace memscope::view

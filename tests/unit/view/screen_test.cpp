@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "example.h"
 #include "outputs/text/text_layout.h"
+#include "view/panels.h"
 
 namespace memscope::view {
 namespace {
@@ -311,18 +312,118 @@ TEST(ViewScreen, TheCauseOfALeakAndWhatHelpsAreShownInFull) {
     expect_inside(screen.scene, screen.look);
 }
 
-TEST(ViewScreen, UnSharingIsShownOnce) {
+TEST(ViewScreen, UnSharingIsShownUntilItsKeyIsPressedUnlessTheVerdictSaysIt) {
     Screen screen;
     screen.look = {120, 40, true};
-    screen.snapshot.targets[0].sharing.explanation = "3 workers have copied 2.1 GiB";
-    ScopeVerdict verdict;
-    verdict.explanation = "Too early.";
-    screen.snapshot.targets[0].verdicts = {verdict};
-    screen.draw();
+    Snapshot next = example(1001);
+    next.targets[0].sharing.explanation = "3 workers have copied 2.1 GiB";
+    next.targets[0].verdicts.push_back({.explanation = "Too early."});
+    screen.tick(next);
     EXPECT_THAT(screen.text(), HasSubstr("3 workers have copied 2.1 GiB."));
-    screen.snapshot.targets[0].verdicts[0].cause = GrowthCause{.kind = GrowthCause::Kind::unsharing};
-    screen.draw();
+    screen.tick(example(1002));
+    EXPECT_THAT(screen.text(), HasSubstr("3 workers have copied 2.1 GiB.")) << "it has ended, but was not confirmed";
+    EXPECT_THAT(screen.text(), HasSubstr("x seen"));
+    next.time = 1003;
+    next.targets[0].verdicts[0].cause = GrowthCause{.kind = GrowthCause::Kind::unsharing};
+    screen.tick(next);
     EXPECT_THAT(screen.text(), Not(HasSubstr("3 workers have copied"))) << "the verdict has said so";
+    next.time = 1004;
+    next.targets[0].verdicts.clear();
+    screen.tick(next);
+    EXPECT_EQ(screen.type("x"), Reaction::redraw);
+    EXPECT_THAT(screen.text(), Not(HasSubstr("3 workers have copied")));
+    screen.tick(example(1005));
+    next.time = 1006;
+    screen.tick(next);
+    EXPECT_THAT(screen.text(), HasSubstr("3 workers have copied")) << "it has begun again";
+}
+
+// A leak that is explained with everything that memscope knows.
+ScopeVerdict long_leak() {
+    ScopeVerdict verdict;
+    verdict.judgement.verdict = Verdict::leaking;
+    verdict.judgement.floor_slope = 8.0 * (1 << 20);
+    verdict.grower = Grower{.pid = 101, .comm = "python3", .role = {Role::trainer, {}}};
+    verdict.lines = GrowingLines{.most = "Trainer.validate (train.py:13)", .share = 0.99, .keeps = true};
+    verdict.holders = "`__main__.trainer.val_outputs` (list) has grown by 416 tuples and 104 MiB in 13 s.";
+    verdict.explanation =
+        "The floor has risen steadily by 480 MiB/min since 6 s (293 MiB in 38 s) and is now 465 MiB; at this rate the "
+        "limit of 576 MiB is reached in 14 s: look at what is kept from step to step. Most of it is the trainer: it "
+        "grew by 154 MiB in 19 s (pid 101, python3, 1 level below torchrun). " +
+        verdict.holders +
+        " It grows at the same lines again and again: Trainer.validate (train.py:13) keeps most of it (99 %).";
+    return verdict;
+}
+
+TEST(ViewScreen, TheExplanationIsNeverCutInsideASentence) {
+    TargetSnapshot target = test::training();
+    for (const bool leaks : {true, false}) {
+        target.verdicts = {long_leak()};
+        if (!leaks) target.verdicts[0].judgement.verdict = Verdict::warming_up;
+        for (std::size_t width = 60; width <= 200; width += 10)
+            for (std::size_t rows = 1; rows <= 10; ++rows) {
+                const auto lines = verdict_panel(target, width, rows);
+                EXPECT_LE(lines.size(), rows);
+                if (lines.empty()) {
+                    EXPECT_FALSE(leaks) << width << ' ' << rows;
+                    continue;
+                }
+                EXPECT_TRUE(lines.back().text().ends_with('.')) << lines.back().text();
+            }
+    }
+}
+
+TEST(ViewScreen, ASmallScreenHasTheShortFormOfALeak) {
+    Screen screen;
+    screen.snapshot.targets[0].verdicts = {long_leak()};
+    screen.look = {80, 24, true};
+    screen.draw();
+    EXPECT_THAT(screen.text(), HasSubstr("Leaks 480 MiB/min in the trainer (pid 101). Trainer.validate (train.py:13)"));
+    EXPECT_THAT(screen.text(), HasSubstr("It is in `__main__.trainer.val_outputs` (list)."));
+    screen.look = {120, 40, true};
+    screen.draw();
+    EXPECT_THAT(screen.text(), HasSubstr("The floor has risen steadily"));
+}
+
+TEST(ViewScreen, TheCurveTakesTheRowsThatTheTableDoesNotNeed) {
+    Screen screen;
+    screen.look = {120, 40, true};
+    EXPECT_THAT(screen.text(), Not(HasSubstr("┤"))) << "one tick is no curve";
+    for (int i = 1; i <= 30; ++i) {
+        Snapshot next = i == 20 ? with_death(1000 + i) : example(1000 + i);
+        next.targets[0].memory.unreclaimable = gib(static_cast<std::uint64_t>(20 + i));
+        screen.tick(next);
+    }
+    EXPECT_THAT(screen.text(), HasSubstr(" limit 64 GiB "));
+    EXPECT_THAT(screen.text(), testing::ContainsRegex("30 s ago +now\n"));
+    EXPECT_THAT(screen.text(), HasSubstr("╳"));
+    EXPECT_THAT(screen.text(), HasSubstr("112")) << "all processes are still there";
+    expect_inside(screen.scene, screen.look);
+    screen.snapshot.targets[0].memory.effective->owner = "kubepods.slice";
+    screen.draw();
+    EXPECT_THAT(screen.text(), Not(HasSubstr(" limit 64 GiB "))) << "others hold memory below it, too";
+    screen.look = {120, 20, true};
+    screen.draw();
+    EXPECT_THAT(screen.text(), Not(HasSubstr("┤")));
+    for (std::size_t width = 1; width <= 200; width += 19)
+        for (std::size_t height = 1; height <= 60; height += 3) {
+            screen.look = {width, height, true};
+            screen.draw();
+            expect_inside(screen.scene, screen.look);
+        }
+}
+
+TEST(ViewScreen, TheFooterAlwaysSaysHowToLeave) {
+    Screen screen(hostile());
+    add_note(screen.state, screen.snapshot.time, std::string(300, 'x'));
+    for (const GrowthPanel panel : {GrowthPanel::off, GrowthPanel::resident, GrowthPanel::holders})
+        for (std::size_t width = 8; width <= 200; width += 23)
+            for (std::size_t height = 2; height <= 60; height += height < 20 ? 3 : 9) {
+                screen.state.growth = panel;
+                screen.look = {width, height, true};
+                screen.draw();
+                ASSERT_THAT(screen.scene.lines.back().text(), HasSubstr("q quit")) << width << 'x' << height;
+            }
 }
 
 TEST(ViewScreen, HasTheKernelsHighWaterMarkAndWhatIsInIt) {

@@ -70,15 +70,93 @@ bool inherits_pages(const std::vector<Process>& processes) {
 
 Bytes held(const RoleTotals& role) { return role.own_anon() + role.shmem; }
 
+namespace {
+
+bool is_interpreter(std::string_view program) {
+    return program.starts_with("python") || program == "sh" || program == "bash" || program == "dash";
+}
+
+std::string_view base_name(std::string_view path) {
+    const auto slash = path.rfind('/');
+    return slash == std::string_view::npos ? path : path.substr(slash + 1);
+}
+
+// Arguments are joined by spaces, and the path of a program can contain spaces, too. The path then ends with the name
+// of the process or of an interpreter.
+std::size_t end_of_program(std::string_view command, std::string_view comm) {
+    const auto ends_at = [&](std::string_view name) -> std::optional<std::size_t> {
+        for (auto slash = command.find('/'); slash != std::string_view::npos; slash = command.find('/', slash + 1)) {
+            const std::string_view rest = command.substr(slash + 1);
+            if (!rest.starts_with(name)) continue;
+            const std::string_view after =
+                rest.substr(std::min(rest.find_first_not_of("0123456789.", name.size()), rest.size()));
+            if (after.empty() || after.front() == ' ') return command.size() - after.size();
+        }
+        return std::nullopt;
+    };
+    const std::size_t space = std::min(command.find(' '), command.size());
+    if (!command.starts_with('/') || is_interpreter(base_name(command.substr(0, space)))) return space;
+    for (const std::string_view name : {comm, std::string_view("python")})
+        if (const auto end = name.empty() ? std::nullopt : ends_at(name); end && *end > space) return *end;
+    return space;
+}
+
+struct Titled {
+    std::string program{};  // without directories
+    std::string options{};  // of the interpreter, with a space before each
+    std::string script{};   // and its arguments; empty: the program is not an interpreter with a script
+    std::string rest{};     // the arguments of another program, with a space before them
+};
+
+Titled parts_of(const Process& process) {
+    const std::string_view command = process.command_text();
+    const std::size_t program = end_of_program(command, process.task.comm);
+    Titled parts{.program = std::string(base_name(command.substr(0, program)))};
+    std::string_view rest = command.substr(std::min(program, command.size()));
+    if (!is_interpreter(parts.program)) {
+        parts.rest = rest;
+        return parts;
+    }
+    while (rest.starts_with(' ')) {
+        const std::string_view word = rest.substr(1, rest.find(' ', 1) - 1);
+        if (word.starts_with('-') && word != "-c" && word != "-m") {
+            const bool with_value = word == "-X" || word == "-W";  // of Python
+            const std::size_t end =
+                with_value ? std::min(rest.find(' ', 2 + word.size()), rest.size()) : 1 + word.size();
+            parts.options += rest.substr(0, end);
+            rest.remove_prefix(end);
+            continue;
+        }
+        if (word.starts_with('-') || word.empty()) break;  // a module or a program text
+        parts.script = std::string(base_name(word)) + std::string(rest.substr(1 + word.size()));
+        return parts;
+    }
+    parts.rest = parts.options + std::string(rest);
+    parts.options.clear();
+    return parts;
+}
+
+}  // namespace
+
 std::string title_of(const Process& process) {
     const std::string comm = printable(process.task.comm);
-    const std::string_view command = process.command_text();
-    if (command.empty()) return "[" + comm + "]";
-    const auto space = command.find(' ');
-    const std::string_view program = command.substr(0, space);
-    const auto slash = program.rfind('/');
-    const std::string title = printable(command.substr(slash == std::string_view::npos ? 0 : slash + 1));
+    if (process.command_text().empty()) return "[" + comm + "]";
+    const Titled parts = parts_of(process);
+    // A script that is started by its name has this name itself: "launch.sh", not "launch.sh: sh ./launch.sh".
+    if (!parts.script.empty() && printable(parts.script).starts_with(comm)) return printable(parts.script);
+    const std::string title =
+        printable(parts.program + parts.options + (parts.script.empty() ? parts.rest : " " + parts.script));
     return title.starts_with(comm) ? title : comm + ": " + title;
+}
+
+std::string title_of(const Process& process, std::size_t width) {
+    std::string title = title_of(process);
+    if (display_width(title) <= width || process.command_text().empty()) return title;
+    const Titled parts = parts_of(process);
+    if (parts.script.empty()) return title;
+    const std::string comm = printable(process.task.comm);
+    const std::string script = printable(parts.script);
+    return is_interpreter(comm) || script.starts_with(comm) ? script : comm + ": " + script;
 }
 
 ProcessRows process_rows(const std::vector<Process>& processes, std::size_t most) {

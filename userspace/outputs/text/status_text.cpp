@@ -179,7 +179,7 @@ std::string process_table(const TargetSnapshot& target, const Paint& paint) {
         if (process.rank) role += fmt::format(" {}", *process.rank);
         const std::size_t room = name - std::min(display_width(row.branches), name);
         out += right(std::to_string(process.task.id.pid), 7) + "  " + paint(Colour::dim, row.branches) +
-               left(title_of(process), room) + " " + left(role, 21) +
+               left(title_of(process, room), room) + " " + left(role, 21) +
                (process.task.memory ? sizes(human_size(process.own_anon()), human_size(process.inherited),
                                             human_size(resident(process)))
                                     : sizes("-", "-", "-"));

@@ -23,9 +23,11 @@ Character first_of(std::string_view text) {
     return {code, length};
 }
 
-// From U+1100 on most scripts are wide on some terminal; punctuation, arrows, boxes and blocks are not.
+// From U+1100 on most scripts are wide on some terminal; punctuation, arrows, boxes, blocks and
+// braille are not.
 std::size_t columns(char32_t code) {
-    const bool narrow = code < 0x1100 || (code >= 0x2000 && code < 0x2600) || code == 0xFFFD;
+    const bool narrow =
+        code < 0x1100 || (code >= 0x2000 && code < 0x2600) || (code >= 0x2800 && code < 0x2900) || code == 0xFFFD;
     return narrow ? 1 : 2;
 }
 

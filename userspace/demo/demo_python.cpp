@@ -1,0 +1,107 @@
+#include "demo/demo_python.h"
+
+#include <array>
+#include <csignal>
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/text.h"
+#include "base/units.h"
+#include "watch/clock.h"
+
+namespace memscope {
+namespace {
+
+constexpr Seconds kProbePatience{5};
+constexpr Seconds kTorchPatience{25};
+
+// Prints the path and version of the interpreter if memscope can read its objects. A `python3` in PATH can be a script
+// that starts another one.
+constexpr const char* kProbe =
+    "import platform, sys\n"
+    "known = sys.implementation.name == 'cpython' and (3, 10) <= sys.version_info[:2] <= (3, 14)\n"
+    "with_lock = getattr(sys, '_is_gil_enabled', lambda: True)()\n"
+    "if known and with_lock and not hasattr(sys, 'gettotalrefcount'):\n"
+    "    print(sys.executable, platform.python_version(), sep='\\n')\n";
+
+// The version is printed only if a tensor can be made: a broken installation can be found, but not used.
+constexpr const char* kTorchProbe =
+    "import torch\n"
+    "torch.nn.Linear(2, 2)(torch.ones(2)).sum().backward()\n"
+    "print(torch.__version__)\n";
+
+// Standard output of a program; empty if it fails or takes too long.
+std::string output_of(const std::vector<const char*>& words, Seconds patience) {
+    constexpr std::size_t kMost = 4096;
+    int ends[2];
+    if (::pipe2(ends, O_CLOEXEC) != 0) return {};
+    const Fd from(ends[0]);
+    Fd to(ends[1]);
+    const std::uint64_t began_ns = read_clock().boot_ns;
+    const pid_t child = ::fork();
+    if (child < 0) return {};
+    if (child == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+        const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
+        ::dup2(null, STDIN_FILENO);
+        ::dup2(null, STDERR_FILENO);
+        ::dup2(to.get(), STDOUT_FILENO);
+        std::vector<char*> argv;
+        argv.reserve(words.size() + 1);
+        for (const char* word : words) argv.push_back(const_cast<char*>(word));
+        argv.push_back(nullptr);
+        ::execvp(argv.front(), argv.data());
+        ::_exit(127);
+    }
+    to = Fd();
+    std::string text;
+    bool done = false;
+    while (!done && text.size() < kMost) {
+        const Seconds left = patience - Seconds{static_cast<double>(read_clock().boot_ns - began_ns) * 1e-9};
+        pollfd waiting{.fd = from.get(), .events = POLLIN, .revents = 0};
+        if (left.count() <= 0 || ::poll(&waiting, 1, static_cast<int>(left.count() * 1000) + 1) <= 0) break;
+        std::array<char, 256> part;
+        const ssize_t got = ::read(from.get(), part.data(), part.size());
+        done = got <= 0;
+        if (got > 0) text.append(part.data(), static_cast<std::size_t>(got));
+    }
+    if (!done) ::kill(child, SIGKILL);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return done && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? text : std::string();
+}
+
+std::optional<DemoPython> usable(const char* program) {
+    const std::string answer = output_of({program, "-I", "-S", "-c", kProbe}, kProbePatience);
+    std::vector<std::string> lines;
+    for_each_line(answer, [&lines](std::string_view line) { lines.emplace_back(trimmed(line)); });
+    if (lines.size() < 2 || !lines[0].starts_with('/') || ::access(lines[0].c_str(), X_OK) != 0) return std::nullopt;
+    return DemoPython{.program = lines[0], .version = printable(lines[1]), .torch = {}};
+}
+
+// The job runs without user site-packages and without PYTHON* variables, so this is tried in the same way.
+std::string torch_of(const DemoPython& python) {
+    const std::string answer = output_of({python.program.c_str(), "-E", "-s", "-B", "-c", kTorchProbe}, kTorchPatience);
+    return printable(trimmed(answer));
+}
+
+}  // namespace
+
+std::optional<DemoPython> find_demo_python(bool want_torch) {
+    std::optional<DemoPython> first;
+    for (const char* program : {"python3", "/usr/bin/python3"}) {
+        auto found = usable(program);
+        if (!found || (first && found->program == first->program)) continue;
+        if (want_torch) found->torch = torch_of(*found);
+        if (!want_torch || !found->torch.empty()) return found;
+        if (!first) first = std::move(found);
+    }
+    return first;
+}
+
+}  // namespace memscope
