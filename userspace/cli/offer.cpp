@@ -39,7 +39,7 @@ std::string command_for(const Offer::Job& job, bool as_root) {
 }
 
 std::string job_lines(const Offer::Job& job, bool as_root) {
-    const Candidate& found = job.candidate;
+    const WatchCandidate& found = job.candidate;
     return fmt::format("  {}  {}  {}  {}\n      {}\n", right(human_size(found.memory), 9),
                        right(limit_text(job.limit), 9), right(std::to_string(found.processes), 9),
                        printable(found.name), command_for(job, as_root));
@@ -75,7 +75,7 @@ Offer make_offer(const SysRoot& root) {
     ProcessList list = list_processes(root, hierarchy ? hierarchy->version : 2, read_argv);
     offer.unreadable = list.unreadable;
     offer.complete = list.complete;
-    for (Candidate& found : find_candidates(list.processes, kMostJobs)) {
+    for (WatchCandidate& found : find_candidates(list.processes, kMostJobs)) {
         Offer::Job job{.candidate = std::move(found)};
         if (hierarchy && !job.candidate.cgroup.empty()) job.limit = limit_of(*hierarchy, job.candidate.cgroup);
         offer.jobs.push_back(std::move(job));

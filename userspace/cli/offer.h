@@ -11,7 +11,7 @@ namespace memscope {
 // The jobs of this machine that could be watched, for a user who has not said what to watch.
 struct Offer {
     struct Job {
-        Candidate candidate{};
+        WatchCandidate candidate{};
         std::optional<Limit> limit{};  // of its cgroup; none if it has no cgroup of its own, or if it cannot be read
     };
     std::vector<Job> jobs{};       // largest first

@@ -8,7 +8,7 @@
 namespace memscope {
 
 std::string shell_word(std::string_view word) {
-    const std::string shown = printable(word);
+    std::string shown = printable(word);
     const bool plain = !shown.empty() && std::ranges::all_of(shown, [](unsigned char c) {
         return std::isalnum(c) != 0 ||
                std::string_view("_-./:=@%+,").find(static_cast<char>(c)) != std::string_view::npos;

@@ -103,11 +103,11 @@ class Forest {
         return seen;
     }
 
-    Candidate candidate(std::size_t top) const {
+    WatchCandidate candidate(std::size_t top) const {
         const auto tree = tree_of(top);
-        Candidate job{.name = job_name(processes_[top].comm, processes_[top].argv),
-                      .pid = processes_[top].id.pid,
-                      .processes = tree.size()};
+        WatchCandidate job{.name = job_name(processes_[top].comm, processes_[top].argv),
+                           .pid = processes_[top].id.pid,
+                           .processes = tree.size()};
         for (const std::size_t i : tree) {
             job.memory += processes_[i].memory;
             job.trains |= roles_[i].role == Role::trainer;
@@ -116,7 +116,7 @@ class Forest {
     }
 
     // Looks at all processes, so it is for the jobs that are offered.
-    void find_cgroup(Candidate& job) const {
+    void find_cgroup(WatchCandidate& job) const {
         const std::size_t top = index_.at(job.pid);
         job.cgroup = cgroup_of(top, tree_of(top));
     }
@@ -153,24 +153,24 @@ class Forest {
 
 }  // namespace
 
-std::vector<Candidate> find_candidates(std::span<const ListedProcess> processes, std::size_t most) {
+std::vector<WatchCandidate> find_candidates(std::span<const ListedProcess> processes, std::size_t most) {
     Forest forest(processes);
     std::set<std::size_t> tops;
     for (std::size_t i = 0; i < processes.size(); ++i)
         if (forest.role(i) == Role::trainer) tops.insert(forest.top_of(i));
     forest.separate(tops);
-    std::vector<Candidate> found;
+    std::vector<WatchCandidate> found;
     for (const std::size_t top : tops)
-        if (Candidate job = forest.candidate(top); job.memory >= kLeast) found.push_back(std::move(job));
+        if (WatchCandidate job = forest.candidate(top); job.memory >= kLeast) found.push_back(std::move(job));
     if (found.empty())
         for (std::size_t i = 0; i < processes.size(); ++i)
             if (processes[i].memory >= kLeast && processes[i].id.pid != 1)
-                if (Candidate job = forest.candidate(i); !job.trains) found.push_back(std::move(job));
-    std::ranges::sort(found, [](const Candidate& a, const Candidate& b) {
+                if (WatchCandidate job = forest.candidate(i); !job.trains) found.push_back(std::move(job));
+    std::ranges::sort(found, [](const WatchCandidate& a, const WatchCandidate& b) {
         return a.memory != b.memory ? a.memory > b.memory : a.pid < b.pid;
     });
     if (found.size() > most) found.resize(most);
-    for (Candidate& job : found) forest.find_cgroup(job);
+    for (WatchCandidate& job : found) forest.find_cgroup(job);
     return found;
 }
 

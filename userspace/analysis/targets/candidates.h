@@ -10,7 +10,7 @@
 namespace memscope {
 
 // A job that could be watched: a process with its descendants.
-struct Candidate {
+struct WatchCandidate {
     std::string name{};  // as a target of --pid is named, without "pid:"
     pid_t pid = 0;
     std::size_t processes = 0;
@@ -20,6 +20,6 @@ struct Candidate {
 };
 
 // The jobs that hold most memory, largest first. Those that look like training, and only without any of them others.
-std::vector<Candidate> find_candidates(std::span<const ListedProcess> processes, std::size_t most);
+std::vector<WatchCandidate> find_candidates(std::span<const ListedProcess> processes, std::size_t most);
 
 }  // namespace memscope

@@ -84,6 +84,7 @@ class CsvSeries : public SeriesFormat {
         const auto alias = aliases_.find(*choice_.gpu);
         if (alias == aliases_.end()) {
             std::vector<std::string> known;
+            known.reserve(aliases_.size());
             for (const auto& [name, key] : aliases_) known.push_back(printable(name));
             known.resize(std::min<std::size_t>(known.size(), 20));
             return plain_error(fmt::format("has no GPU '{}'", shortened(*choice_.gpu)),
@@ -97,7 +98,6 @@ class CsvSeries : public SeriesFormat {
         separator_ = separator_of(line);
         header_ = line;
         auto columns = cells_of(line, separator_);
-        const std::string listed = fmt::format("{}", fmt::join(columns, ", "));
         if (columns.size() < 2 || columns.size() > kMostColumns)
             return plain_error(fmt::format("line {}: not a header of columns: '{}'", number, shortened(line)),
                                "memscope verdict --help lists what can be read");

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
-#include <rapidjson/document.h>
+#include <map>
+#include <rapidjson/memorystream.h>
+#include <rapidjson/reader.h>
 #include <set>
 
 #include "base/text.h"
@@ -26,6 +28,44 @@ std::string without_escapes(std::string_view line) {
     }
     return out;
 }
+
+// The texts of the outermost object.
+class DockerFields : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, DockerFields> {
+  public:
+    bool Key(const char* data, rapidjson::SizeType size, bool) {
+        if (depth_ == 1) key_ = std::string(data, size);
+        return true;
+    }
+    bool String(const char* data, rapidjson::SizeType size, bool) {
+        if (depth_ == 1) values[key_] = std::string(data, size);
+        return true;
+    }
+    bool StartObject() { return enter(); }
+    bool StartArray() { return enter(); }
+    bool EndObject(rapidjson::SizeType) { return leave(); }
+    bool EndArray(rapidjson::SizeType) { return leave(); }
+
+    std::string name() {
+        for (const char* key : {"Name", "Container", "ID"})
+            if (!values[key].empty()) return values[key];
+        return {};
+    }
+
+    std::map<std::string, std::string> values{};
+
+  private:
+    bool enter() {
+        ++depth_;
+        return true;
+    }
+    bool leave() {
+        --depth_;
+        return true;
+    }
+
+    int depth_ = 0;
+    std::string key_{};
+};
 
 // `docker stats`, asked again and again: tables with a header each, or one JSON object per line and container. Docker
 // prints no times, so the time is in front of each line, or the interval is given.
@@ -70,20 +110,13 @@ class DockerSeries : public SeriesFormat {
     }
 
     Status take_json(const std::string& line, std::size_t brace, std::size_t number) {
-        rapidjson::Document json;
-        json.Parse<rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag>(line.data() + brace,
-                                                                                           line.size() - brace);
-        if (json.HasParseError() || !json.IsObject()) return wrong_line(number, "not a JSON object", line);
-        const auto text = [&](const char* key) -> std::string {
-            const auto found = json.FindMember(key);
-            return found != json.MemberEnd() && found->value.IsString()
-                       ? std::string(found->value.GetString(), found->value.GetStringLength())
-                       : std::string();
-        };
-        std::string name = text("Name");
-        if (name.empty()) name = text("Container");
-        if (name.empty()) name = text("ID");
-        const std::string memory = text("MemUsage");
+        DockerFields fields;
+        rapidjson::MemoryStream stream(line.data() + brace, line.size() - brace);
+        rapidjson::Reader reader;
+        constexpr unsigned kFlags = rapidjson::kParseIterativeFlag | rapidjson::kParseValidateEncodingFlag;
+        if (reader.Parse<kFlags>(stream, fields).IsError()) return wrong_line(number, "not a JSON object", line);
+        const std::string name = fields.name();
+        const std::string& memory = fields.values["MemUsage"];
         if (name.empty() || memory.empty())
             return wrong_line(number, "has no name or no MemUsage of a container", line);
         const std::string_view before = trimmed(std::string_view(line).substr(0, brace));

@@ -26,7 +26,7 @@ std::optional<int> take_digits(std::string_view& text, std::size_t digits) {
         !std::all_of(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(digits), is_digit))
         return std::nullopt;
     int value = 0;
-    std::from_chars(text.data(), text.data() + digits, value);
+    for (const char c : text.substr(0, digits)) value = 10 * value + (c - '0');
     text.remove_prefix(digits);
     return value;
 }

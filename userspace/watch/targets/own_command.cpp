@@ -21,14 +21,14 @@ std::optional<Identity> identity_of(const passwd* entry) {
 }
 
 // Why the command's process ended before it executed the command.
-enum class Step : int { command, output };
-struct Failure {
+enum class StartStep : int { command, output };
+struct StartFailure {
     int error = 0;
-    Step step = Step::command;
+    StartStep step = StartStep::command;
 };
 
-[[noreturn]] void report(int failure_fd, int error, Step step = Step::command) {
-    const Failure failure{error, step};
+[[noreturn]] void report(int failure_fd, int error, StartStep step = StartStep::command) {
+    const StartFailure failure{error, step};
     [[maybe_unused]] const ssize_t written = ::write(failure_fd, &failure, sizeof failure);
     ::_exit(127);
 }
@@ -49,9 +49,9 @@ bool send_output_to(const std::string& file) {
     char go = 0;
     if (::read(start_fd, &go, 1) != 1) ::_exit(127);  // the watcher has ended
     if (identity && !become(*identity)) report(failure_fd, errno);
-    if (output.file && !send_output_to(*output.file)) report(failure_fd, errno, Step::output);
+    if (output.file && !send_output_to(*output.file)) report(failure_fd, errno, StartStep::output);
     if (!output.file && output.to_standard_error && ::dup2(STDERR_FILENO, STDOUT_FILENO) < 0)
-        report(failure_fd, errno, Step::output);
+        report(failure_fd, errno, StartStep::output);
     std::vector<char*> words;
     words.reserve(argv.size() + 1);
     for (const std::string& word : argv) words.push_back(const_cast<char*>(word.c_str()));
@@ -132,9 +132,9 @@ OwnCommand::~OwnCommand() {
 Status OwnCommand::release() {
     const char go = 1;
     if (::write(start_.get(), &go, 1) != 1) return system_error(errno, "start the command");
-    Failure failure;
+    StartFailure failure;
     if (::read(failure_.get(), &failure, sizeof failure) != sizeof failure) return Done{};  // closed by exec: it runs
-    output_failed_ = failure.step == Step::output;
+    output_failed_ = failure.step == StartStep::output;
     if (output_failed_)
         return system_error(failure.error, "--job-output: open " + output_.value_or("standard error") + " for");
     return system_error(failure.error, "run the command");

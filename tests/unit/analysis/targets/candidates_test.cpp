@@ -21,9 +21,9 @@ ListedProcess process(pid_t pid, pid_t parent, std::string_view command, std::ui
     return made;
 }
 
-std::vector<std::string> names(const std::vector<Candidate>& found) {
+std::vector<std::string> names(const std::vector<WatchCandidate>& found) {
     std::vector<std::string> names;
-    for (const Candidate& each : found) names.push_back(each.name);
+    for (const WatchCandidate& each : found) names.push_back(each.name);
     return names;
 }
 
