@@ -199,7 +199,7 @@ bool phase_passes(const Findings& findings, const Rise& rise) {
 bool is_tooth(const Findings& findings, const Rise& rise) {
     const Floor& floor = findings.floor;
     if (const auto& spikes = findings.spikes; spikes && spikes->blur > 0)
-        if (rise.bytes < (phase_passes(findings, rise) ? 1.0 : 1.8) * spikes->blur + 3 * findings.noise ||
+        if (rise.bytes < (phase_passes(findings, rise) ? 1.0 : 1.25) * spikes->blur + 3 * findings.noise ||
             (rise.length < 3 * spikes->period && rise.scatter > 0.04))
             return true;
     const std::size_t begin = std::min(floor.first_since(rise.began), floor.size() - 1);
@@ -225,6 +225,23 @@ std::size_t beginning_of_growth(const Findings& findings, const Rise& rise, std:
     return begin;
 }
 
+// Whether straight lines describe the floor from a point on better than the curve does, by the measure that found the
+// lines (find_segments). A warm-up and a steady leak after it make a kink. The best curve through both is better than
+// one line, but it is far from the points around the kink.
+bool lines_fit_better(const Findings& findings, std::size_t from, const Saturation& curve) {
+    const Floor& floor = findings.floor;
+    double squares = 0;
+    double lines = 0;
+    for (const Segment& segment : findings.segments) {
+        if (segment.to < from + 3) continue;
+        squares += floor.line(std::max(segment.from, from), segment.to).squares;
+        lines += 1;
+    }
+    const auto points = static_cast<double>(floor.size() - from);
+    const double variance = std::max(floor.noise * floor.noise, squares / std::max(1.0, points - 2 * lines));
+    return curve.squares > squares + (lines - 1) * kPenaltyOfLine * std::log(points + 1) * variance;
+}
+
 // Growth that slows down is a warm-up or a cache, unless a part of the growth does not slow down. Returns the bytes by
 // which it will still grow, or `nullopt` if it does not slow down.
 std::optional<double> to_come_if_decelerating(const Findings& findings, const Rise& rise) {
@@ -247,7 +264,7 @@ std::optional<double> to_come_if_decelerating(const Findings& findings, const Ri
     bool described = false;
     for (const std::size_t i : from) {
         const auto saturation = find_saturation(floor, i);
-        if (!saturation) continue;
+        if (!saturation || lines_fit_better(findings, i, *saturation)) continue;
         described = true;
         const bool slows = !saturation->lasts || saturation->lasting < 0.4 * rise.slope;
         if (slows && explains(*saturation)) return saturation->to_come;
