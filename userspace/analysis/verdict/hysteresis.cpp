@@ -29,6 +29,8 @@ constexpr double kRefutedBelow = 0.5;  // of the rise that the old slope predict
 constexpr double kMaterial = 0.01;     // of the level: a smaller rise is not measurable
 constexpr double kSinceLong = 0.1;     // of the judged time: if no judgement in it says `leaking`, `leaking` ends
 constexpr double kGivenBack = 0.5;     // of the rise of the leak
+constexpr double kAsSteep = 0.9;       // of the steepest slope of the leak, and
+constexpr double kAsStrong = 0.5;      // of the strongest evidence: with less, a judgement does not renew the accusation
 
 // A verdict that was replaced and is shown again needs this many times the evidence to be replaced once more. The
 // factor is applied at most twice, so that no verdict is shown forever.
@@ -195,16 +197,33 @@ Judgement VerdictHysteresis::take(const Judgement& fresh) {
         calm_top_ = static_cast<double>(fresh.room.n);
     }
     spiky_for_ = fresh.verdict == Verdict::spiky && same ? spiky_for_ + (fresh.until - shown_.until) : Seconds{};
+    const auto before = same ? accusation_ : std::nullopt;
     shown_ = fresh;
     pending_.reset();
     accusation_.reset();
-    if (fresh.verdict != Verdict::leaking) return shown_;
+    if (fresh.verdict == Verdict::leaking) accuse(fresh, before);
+    return shown_;
+}
+
+// `before`: the accusation of the same leak until now, if there is one.
+void VerdictHysteresis::accuse(const Judgement& fresh, std::optional<Accusation> before) {
     Seconds period{};
     if (fresh.spike) period = fresh.spike->period;
     if (fresh.steps) period = std::max(period, fresh.steps->period);
-    accusation_ = Accusation{fresh.until, static_cast<double>(fresh.floor.n), fresh.floor_slope, fresh.rise,
-                             period,      fresh.doubt == Doubt::decelerating};
-    return shown_;
+    const double strength = fresh.floor_slope_error > 0 ? fresh.floor_slope / fresh.floor_slope_error : 0;
+    accusation_ = Accusation{.at = fresh.until,
+                             .floor = static_cast<double>(fresh.floor.n),
+                             .slope = fresh.floor_slope,
+                             .rise = fresh.rise,
+                             .period = period,
+                             .weak = fresh.doubt == Doubt::decelerating,
+                             .steepest = fresh.floor_slope,
+                             .strongest = strength};
+    if (!before || before->weak || accusation_->weak) return;
+    accusation_->steepest = std::max(before->steepest, fresh.floor_slope);
+    accusation_->strongest = std::max(before->strongest, strength);
+    if (fresh.floor_slope < kAsSteep * before->steepest || strength < kAsStrong * before->strongest)
+        accusation_ = before;
 }
 
 // Keeps the verdict and updates its figures with the new measurements.

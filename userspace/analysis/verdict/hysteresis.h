@@ -20,7 +20,10 @@ class VerdictHysteresis {
     Judgement settle(const Judgement& judged, const Series& series, bool restarts_from_tree = false);
 
   private:
-    // The floor and its slope at the last judgement that said `leaking`. Later samples are compared with them.
+    // The floor and its slope at the last judgement that said `leaking` with full evidence. Later samples are compared
+    // with them. After a leak has stopped, judgements say `leaking` for some more time, with a slope that gets smaller
+    // and a line that fits less. They do not replace the accusation, because then each of them would move the time from
+    // which the floor has to be flat.
     struct Accusation {
         Seconds at{};
         double floor = 0;
@@ -28,6 +31,8 @@ class VerdictHysteresis {
         double rise = 0;    // bytes since the leak began
         Seconds period{};   // of spikes or steps: the floor is visible once per period
         bool weak = false;  // growth that slows down: one judgement against it is enough
+        double steepest = 0;   // the largest slope so far, bytes per second
+        double strongest = 0;  // the largest strength of the evidence so far: the slope in standard errors
     };
 
     Judgement doubted(Judgement fresh);
@@ -39,6 +44,7 @@ class VerdictHysteresis {
     bool spikes_go_on(const Judgement& fresh, const Series& series);
     bool is_confirmed(const Judgement& fresh);
     bool has_lasted(const Judgement& fresh, Seconds needed);
+    void accuse(const Judgement& fresh, std::optional<Accusation> before);
     Judgement take(const Judgement& fresh);
     Judgement keep(const Judgement& fresh);
 
