@@ -220,8 +220,9 @@ std::optional<Floor> find_floor_by_stretches(std::span<const Bin> bins, double w
 std::optional<Floor> find_floor_of_teeth(std::span<const Bin> bins, double height, double period, double noise) {
     constexpr std::size_t kFewest = 5;
     constexpr std::size_t kMost = 120;
-    constexpr double kTooth = 0.45;   // of the usual height: the least fall between two teeth
-    constexpr double kGap = 3;        // usual distances between bins ...
+    constexpr double kTooth = 0.45;    // of the usual height: the least fall between two teeth
+    constexpr double kRisen = 0.2;     // of that fall: the series has left the bottom of the last tooth
+    constexpr double kGap = 3;         // usual distances between bins ...
     constexpr double kOfPeriod = 0.1;  // ... and this part of a period: a longer gap may hide the bottom
     const double least = std::max(kTooth * height, 10 * noise);
     const Turns turns = find_turns(bins, least);
@@ -232,7 +233,8 @@ std::optional<Floor> find_floor_of_teeth(std::span<const Bin> bins, double heigh
     for (const Turn& low : turns.lows) {
         const auto bin = std::ranges::lower_bound(bins, low.at, {}, &Bin::low_at);
         const bool fell = !turns.highs.empty() && low.at > turns.highs.front().at;
-        const bool rose = bins.back().low - low.bytes > least || low.at < turns.highs.back().at;
+        // The last fall may not be over.
+        const bool rose = bins.back().low - low.bytes > kRisen * least || low.at < turns.highs.back().at;
         if (!fell || !rose || bin == bins.begin() || low.at - std::prev(bin)->low_at > gap) continue;
         points.at.push_back(low.at);
         points.bytes.push_back(low.bytes);

@@ -30,7 +30,7 @@ constexpr double kMaterial = 0.01;     // of the level: a smaller rise is not me
 constexpr double kSinceLong = 0.1;     // of the judged time: if no judgement in it says `leaking`, `leaking` ends
 constexpr double kGivenBack = 0.5;     // of the rise of the leak
 constexpr double kAsSteep = 0.9;       // of the steepest slope of the leak, and
-constexpr double kAsStrong = 0.5;      // of the strongest evidence: with less, a judgement does not renew the accusation
+constexpr double kAsStrong = 0.5;  // of the strongest evidence: with less, a judgement does not renew the accusation
 
 // A verdict that was replaced and is shown again needs this many times the evidence to be replaced once more. The
 // factor is applied at most twice, so that no verdict is shown forever.
@@ -133,20 +133,21 @@ bool VerdictHysteresis::may_replace(const Judgement& fresh, const Series& series
 // The old slope is refuted once it predicts a measurable rise and less than half of that rise was measured, or once
 // half of the leaked memory was freed.
 bool VerdictHysteresis::is_refuted(const Judgement& fresh, const Series& series) const {
-    if (!accusation_) return true;
-    const Seconds passed = fresh.until - accusation_->at;
-    if (accusation_->weak) return true;
-    const Seconds window = std::max({passed / 2, 1.2 * accusation_->period, Seconds(1)});
+    if (!accusation_ || accusation_->weak) return true;
+    // Growth that slows down has not stopped, so it is compared with the latest slope.
+    const Accusation& accusation = is_flat(fresh.verdict) ? *full_accusation_ : *accusation_;
+    const Seconds passed = fresh.until - accusation.at;
+    const Seconds window = std::max({passed / 2, 1.2 * accusation.period, Seconds(1)});
     if (passed < window) return false;
     const auto low = lowest_since(series, (fresh.until - window - series.began()).count());
     if (!low) return false;
-    const double risen = *low - accusation_->floor;
-    if (risen < -kGivenBack * std::max(accusation_->rise, kMaterial * level_of(fresh)))
+    const double risen = *low - accusation.floor;
+    if (risen < -kGivenBack * std::max(accusation.rise, kMaterial * level_of(fresh)))
         return passed >= kFlatFor * fresh.warmup;
-    const double expected = accusation_->slope * (passed - window / 2).count();
+    const double expected = accusation.slope * (passed - window / 2).count();
     // A smaller factor than effort(), because an ambiguous curve is no reason to keep saying `leaking`.
     const double again = harder(kHarderToAcquit, shown_before_[index(Verdict::leaking)]);
-    if (expected < again * std::min(kMaterial * level_of(fresh), kGivenBack * accusation_->rise)) return false;
+    if (expected < again * std::min(kMaterial * level_of(fresh), kGivenBack * accusation.rise)) return false;
     return risen < kRefutedBelow * expected;
 }
 
@@ -173,8 +174,9 @@ bool VerdictHysteresis::is_confirmed(const Judgement& fresh) {
     if (!accused_since_ || fresh.until - accused_last_ > kForgetAccusation * fresh.warmup) accused_since_ = fresh.until;
     accused_last_ = fresh.until;
     const int times = shown_before_[index(Verdict::leaking)];
-    return (times == 0 && fresh.confidence >= kSure) ||
-           fresh.until - *accused_since_ >= harder(2 * kHarder, times) * kLeaksFor * fresh.warmup;
+    const bool sure = fresh.confidence >= kSure;
+    return (times == 0 && sure) ||
+           fresh.until - *accused_since_ >= harder(sure ? kHarder : 2 * kHarder, times) * kLeaksFor * fresh.warmup;
 }
 
 // `stable` and `spiky` count as the same verdict here, because the floor is flat in both.
@@ -197,16 +199,18 @@ Judgement VerdictHysteresis::take(const Judgement& fresh) {
         calm_top_ = static_cast<double>(fresh.room.n);
     }
     spiky_for_ = fresh.verdict == Verdict::spiky && same ? spiky_for_ + (fresh.until - shown_.until) : Seconds{};
-    const auto before = same ? accusation_ : std::nullopt;
     shown_ = fresh;
     pending_.reset();
-    accusation_.reset();
-    if (fresh.verdict == Verdict::leaking) accuse(fresh, before);
+    if (fresh.verdict == Verdict::leaking) {
+        accuse(fresh, same);
+    } else {
+        accusation_.reset();
+        full_accusation_.reset();
+    }
     return shown_;
 }
 
-// `before`: the accusation of the same leak until now, if there is one.
-void VerdictHysteresis::accuse(const Judgement& fresh, std::optional<Accusation> before) {
+void VerdictHysteresis::accuse(const Judgement& fresh, bool same_leak) {
     Seconds period{};
     if (fresh.spike) period = fresh.spike->period;
     if (fresh.steps) period = std::max(period, fresh.steps->period);
@@ -219,11 +223,13 @@ void VerdictHysteresis::accuse(const Judgement& fresh, std::optional<Accusation>
                              .weak = fresh.doubt == Doubt::decelerating,
                              .steepest = fresh.floor_slope,
                              .strongest = strength};
-    if (!before || before->weak || accusation_->weak) return;
-    accusation_->steepest = std::max(before->steepest, fresh.floor_slope);
-    accusation_->strongest = std::max(before->strongest, strength);
-    if (fresh.floor_slope < kAsSteep * before->steepest || strength < kAsStrong * before->strongest)
-        accusation_ = before;
+    if (same_leak && full_accusation_ && !full_accusation_->weak) {
+        const Accusation& before = *full_accusation_;
+        if (fresh.floor_slope < kAsSteep * before.steepest || strength < kAsStrong * before.strongest) return;
+        accusation_->steepest = std::max(before.steepest, fresh.floor_slope);
+        accusation_->strongest = std::max(before.strongest, strength);
+    }
+    full_accusation_ = accusation_;
 }
 
 // Keeps the verdict and updates its figures with the new measurements.

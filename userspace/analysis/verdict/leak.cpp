@@ -100,8 +100,16 @@ std::optional<Rise> best_rise(const Floor& floor, const std::set<std::size_t>& f
     return best;
 }
 
-// The 80 % quantile of the moves of the floor within `lag` seconds, before the rise began.
-double usual_move(const Floor& floor, std::size_t first, double until, double lag) {
+// The 80 % quantile of the moves of the floor within `lag` seconds, before the rise began. The last part of a warm-up
+// is no usual move, so only moves after the budget count if there are enough of them.
+double usual_move(const Findings& findings, const Rise& rise) {
+    const Floor& floor = findings.floor;
+    const double until = rise.began;
+    const double lag = rise.length;
+    const double budget_ends = findings.start() + findings.budget;
+    const bool long_ago = until - budget_ends > lag;
+    const std::size_t first =
+        std::max(findings.warmup.plateau, long_ago ? floor.first_since(budget_ends) : findings.warmup.plateau);
     std::vector<double> moves;
     std::size_t k = first;
     for (std::size_t i = first; i < floor.size() && floor.at[i] <= until; ++i) {
@@ -114,7 +122,7 @@ double usual_move(const Floor& floor, std::size_t first, double until, double la
 // Among many short windows one shows a rise by chance. The rise must be larger than the usual move in such a window.
 bool stands_out(const Findings& findings, const Rise& rise) {
     if (rise.stairs || rise.length > 0.35 * findings.elapsed()) return true;
-    const double usual = usual_move(findings.floor, findings.warmup.plateau, rise.began, rise.length);
+    const double usual = usual_move(findings, rise);
     return rise.bytes > std::max(1.5 * usual + 2 * findings.floor.noise, of_few_samples(findings));
 }
 
@@ -302,7 +310,7 @@ std::optional<Rise> recent_rise(const Findings& findings, Bar bar) {
         if (findings.spikes && part < 8 * findings.spikes->period) break;
         if (since < bar.budget_ends || since < findings.warmup.ended.value_or(0)) continue;
         const auto accept = [&](const Rise& rise) {
-            const double usual = usual_move(findings.floor, findings.warmup.plateau, rise.began, rise.length);
+            const double usual = usual_move(findings, rise);
             return rise.bytes > std::max(2 * usual + 3 * findings.floor.noise, of_few_samples(findings));
         };
         if (auto rise = rise_since(findings, bar, since, accept)) return rise;

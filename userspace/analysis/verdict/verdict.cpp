@@ -51,11 +51,13 @@ Findings find_out(std::span<const Bin> bins, double budget) {
 // a tooth, so that the floor contains samples of the teeth, which hide a slow rise. Or they are so much longer that too
 // few points are left.
 std::optional<Findings> find_out_by_teeth(const Findings& findings) {
-    constexpr double kStretch = 1.3;  // periods: nearly every stretch contains the bottom of a tooth
+    constexpr double kStretch = 1.3;    // periods: nearly every stretch contains the bottom of a tooth
+    constexpr double kMostTeeth = 0.5;  // of the teeth: with fewer bottoms, the teeth are too low to be told from noise
     if (!findings.spikes) return std::nullopt;
     const Spikes& spikes = *findings.spikes;
     std::optional<Floor> floor;
     if (spikes.blur > 0) floor = find_floor_of_teeth(findings.bins, spikes.height, spikes.period, findings.noise);
+    if (!floor || static_cast<double>(floor->size()) < kMostTeeth * spikes.count) floor.reset();
     if (!floor) floor = find_floor_by_stretches(findings.bins, kStretch * spikes.period, findings.noise);
     if (!floor) return std::nullopt;
     Findings by_teeth = findings;
