@@ -17,6 +17,7 @@ constexpr double kAtMost = 0.5;         // but at most for this long
 constexpr double kLeaksFor = 0.04;      // two `leaking` judgements must be at least this far apart,
 constexpr double kForgetAccusation = 0.2;  // and each at most this far from the next one
 constexpr double kSlowsFor = 0.1;          // growth that slows down replaces `leaking` after this long
+constexpr double kStaysFull = 0.3;         // an accusation with full evidence is renewed after this long in any case
 constexpr double kRunBegins = 0.2;         // a fall of a spiky curve counts as a restart after this long
 constexpr double kSameRun = 0.1;           // two restarts are at least this far apart
 
@@ -225,7 +226,9 @@ void VerdictHysteresis::accuse(const Judgement& fresh, bool same_leak) {
                              .strongest = strength};
     if (same_leak && full_accusation_ && !full_accusation_->weak) {
         const Accusation& before = *full_accusation_;
-        if (fresh.floor_slope < kAsSteep * before.steepest || strength < kAsStrong * before.strongest) return;
+        const bool lately = fresh.until - before.at <= kStaysFull * fresh.warmup;
+        if (lately && (fresh.floor_slope < kAsSteep * before.steepest || strength < kAsStrong * before.strongest))
+            return;
         accusation_->steepest = std::max(before.steepest, fresh.floor_slope);
         accusation_->strongest = std::max(before.strongest, strength);
     }
