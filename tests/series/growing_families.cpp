@@ -135,6 +135,17 @@ Labelled leak_stopped(Chance& chance) {
     return record(chance, job, length);
 }
 
+// The flat part is as short as it may be to rule the old slope out.
+Labelled leak_stopped_lately(Chance& chance) {
+    Job job = any_job(chance);
+    maybe_warm_up(chance, job, 15 * kMinute);
+    const double from = job.warm + chance.between(0, 10 * kMinute);
+    const double leaks_for = chance.between(15 * kMinute, 60 * kMinute);
+    const double length = from + leaks_for * chance.between(1.45, 1.8);
+    job.shapes.push_back(stop(leak(from, job.level * chance.scaled(0.15, 2) / kHour), from + leaks_for));
+    return record(chance, job, length, {.interval = chance.between(1, 15), .jitter = chance.flip(0.5) ? 0 : 0.5});
+}
+
 Labelled restarted(Chance& chance) {
     Job job = any_job(chance);
     job.base = chance.between(0.05, 0.5);
@@ -176,6 +187,7 @@ constexpr Family kFamilies[] = {
     {"two steps", two_steps},
     {"cache that fills", cache_fills},
     {"leak that stopped", leak_stopped},
+    {"leak that stopped lately", leak_stopped_lately},
     {"restarted", restarted},
     {"restarted and warming", restarted_and_warming},
 };

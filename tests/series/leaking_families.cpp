@@ -177,6 +177,39 @@ Labelled under_short_teeth(Chance& chance) {
     return leaks(record(chance, job, length, {.interval = chance.flip(0.5) ? 1.0 : 3.0}), rate, 0);
 }
 
+// A few long teeth that are sampled often. Gaps in the samples hide some of their bottoms.
+Labelled under_few_teeth(Chance& chance) {
+    Job job = any_job(chance);
+    job.base = 1;
+    const double length = chance.between(80 * kMinute, 150 * kMinute);
+    const double rate = job.level * chance.between(0.12, 0.4) / length;
+    const Sampling sampling{.interval = chance.between(1, 10), .jitter = 0.5, .gaps = chance.whole(0, 2)};
+    job.shapes.push_back(leak(0, rate));
+    job.shapes.push_back(teeth(chance, length / chance.between(9, 16),
+                               std::max(job.level * chance.between(0.1, 0.45), 14 * job.noise),
+                               chance.flip(0.5) ? 0.1 : 0.25, length));
+    return leaks(record(chance, job, length, sampling), rate, 0);
+}
+
+// Spikes that hide the floor for a part of the time, and gaps in the samples during the leak.
+Labelled late_with_gaps(Chance& chance) {
+    Job job = any_job(chance);
+    maybe_warm_up(chance, job, 15 * kMinute);
+    job.noise = job.level * chance.scaled(0.0005, 0.002);
+    const double began = chance.between(60 * kMinute, 90 * kMinute);
+    const double length = began + chance.between(35 * kMinute, 60 * kMinute);
+    const double rate = job.level * chance.scaled(0.15, 1) / kHour;
+    const double period = chance.between(100, 300);
+    job.shapes.push_back(leak(began, rate));
+    job.shapes.push_back(spikes(chance, {.until = length,
+                                         .period = period,
+                                         .width = 0.2 * period,
+                                         .height = job.level * chance.between(0.1, 0.4),
+                                         .irregular = 0.2}));
+    return leaks(record(chance, job, length, {.interval = chance.between(2, 10), .jitter = 0.5, .gaps = 2}), rate,
+                 began);
+}
+
 constexpr Family kFamilies[] = {
     {"leak from the start", from_the_start},
     {"leak after the warm-up", after_warm_up},
@@ -192,6 +225,8 @@ constexpr Family kFamilies[] = {
     {"leak, killed and restarted", killed_and_restarted},
     {"leak by epochs", epochs_that_keep_a_little},
     {"leak under short teeth", under_short_teeth},
+    {"leak under few teeth", under_few_teeth},
+    {"leak under spikes, with gaps", late_with_gaps},
 };
 
 }  // namespace

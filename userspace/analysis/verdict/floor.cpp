@@ -177,23 +177,75 @@ double sample_noise(std::span<const Bin> bins, double level) {
     return noise;
 }
 
-Floor find_floor(std::span<const Bin> bins) {
-    std::vector<double> lows;
-    for (const Bin& bin : bins) lows.push_back(bin.low);
-    const double level = std::max(median_value(std::move(lows)), 1.0);
-    const double noise = sample_noise(bins, level);
-    Points points = envelope(bins, noise, level);
+namespace {
+
+// `noise`: of single samples. `level`: the median of all samples.
+Floor floor_of(Points points, double noise, double level) {
     Floor floor{.at = std::move(points.at), .bytes = std::move(points.bytes)};
     floor.level = std::max(median_value(floor.bytes), 1.0);
     floor.noise = std::max({point_noise(floor.bytes), 0.1 * noise, 2e-5 * level});
-    if (bins.size() < 40) floor.noise = std::min(floor.noise, 0.003 * level);
     floor.fits = LineFits(floor.at, floor.bytes);
     return floor;
 }
 
+double median_low(std::span<const Bin> bins) {
+    std::vector<double> lows;
+    for (const Bin& bin : bins) lows.push_back(bin.low);
+    return std::max(median_value(std::move(lows)), 1.0);
+}
+
+}  // namespace
+
+Floor find_floor(std::span<const Bin> bins) {
+    const double level = median_low(bins);
+    const double noise = sample_noise(bins, level);
+    Floor floor = floor_of(envelope(bins, noise, level), noise, level);
+    if (bins.size() < 40) floor.noise = std::min(floor.noise, 0.003 * level);
+    return floor;
+}
+
+std::optional<Floor> find_floor_by_stretches(std::span<const Bin> bins, double width, double noise) {
+    constexpr double kFewest = 12;
+    constexpr double kMost = 120;
+    const double length = bins.back().low_at - bins.front().low_at;
+    const double stretches = std::min(std::floor(length / width), kMost);
+    if (!(stretches >= kFewest)) return std::nullopt;
+    const double level = median_low(bins);
+    Points points = block_minima(bins, static_cast<std::size_t>(stretches));
+    if (static_cast<double>(points.size()) < kFewest) return std::nullopt;
+    clip_lone_peaks(points.bytes, std::max(4 * noise, 0.004 * level));
+    return floor_of(std::move(points), noise, level);
+}
+
+std::optional<Floor> find_floor_of_teeth(std::span<const Bin> bins, double height, double period, double noise) {
+    constexpr std::size_t kFewest = 5;
+    constexpr std::size_t kMost = 120;
+    constexpr double kTooth = 0.45;    // of the usual height: the least fall between two teeth
+    constexpr double kRisen = 0.2;     // of that fall: the series has left the bottom of the last tooth
+    constexpr double kGap = 3;         // usual distances between bins ...
+    constexpr double kOfPeriod = 0.1;  // ... and this part of a period: a longer gap may hide the bottom
+    const double least = std::max(kTooth * height, 10 * noise);
+    const Turns turns = find_turns(bins, least);
+    std::vector<double> distances;
+    for (std::size_t i = 1; i < bins.size(); ++i) distances.push_back(bins[i].low_at - bins[i - 1].low_at);
+    const double gap = std::max(kGap * median_value(std::move(distances)), kOfPeriod * period);
+    Points points;
+    for (const Turn& low : turns.lows) {
+        const auto bin = std::ranges::lower_bound(bins, low.at, {}, &Bin::low_at);
+        const bool fell = !turns.highs.empty() && low.at > turns.highs.front().at;
+        // The last fall may not be over.
+        const bool rose = bins.back().low - low.bytes > kRisen * least || low.at < turns.highs.back().at;
+        if (!fell || !rose || bin == bins.begin() || low.at - std::prev(bin)->low_at > gap) continue;
+        points.at.push_back(low.at);
+        points.bytes.push_back(low.bytes);
+    }
+    if (points.size() < kFewest || points.size() > kMost) return std::nullopt;
+    return floor_of(std::move(points), noise, median_low(bins));
+}
+
 std::vector<Segment> find_segments(const Floor& floor) {
     const std::size_t n = floor.size();
-    const double penalty = 10 * std::log(static_cast<double>(n + 1)) * floor.noise * floor.noise;
+    const double penalty = kPenaltyOfLine * std::log(static_cast<double>(n + 1)) * floor.noise * floor.noise;
     const std::size_t shortest = std::min<std::size_t>(n, n > 20 ? 3 : 2);
     std::vector<double> cost(n + 1, std::numeric_limits<double>::infinity());
     std::vector<std::size_t> begins(n + 1, 0);

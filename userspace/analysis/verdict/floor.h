@@ -1,4 +1,5 @@
 #pragma once
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -31,6 +32,15 @@ double sample_noise(std::span<const Bin> bins, double level);
 // `bins` must not be empty.
 Floor find_floor(std::span<const Bin> bins);
 
+// The floor of a series with teeth or spikes, with about one point for each of them: the lowest sample of each stretch
+// of `width` seconds. `nullopt` if there are too few stretches.
+std::optional<Floor> find_floor_by_stretches(std::span<const Bin> bins, double width, double noise);
+
+// The floor of a sawtooth: the bottom of each tooth. `height`, `period`: of a usual tooth. Leaves out each bottom that
+// follows a gap in the samples, because the lowest sample after a gap may be far above the bottom. `nullopt` if there
+// are too few or too many teeth.
+std::optional<Floor> find_floor_of_teeth(std::span<const Bin> bins, double height, double period, double noise);
+
 // A stretch of the floor that one straight line describes.
 struct Segment {
     std::size_t from = 0;
@@ -43,6 +53,9 @@ struct Segment {
 // The partition of the floor into lines with the least squared error. Each line adds a penalty, so that noise does not
 // get lines of its own.
 std::vector<Segment> find_segments(const Floor& floor);
+
+// The penalty of a line, in variances of the noise and natural logarithms of the number of points.
+inline constexpr double kPenaltyOfLine = 10;
 
 struct Turn {
     double at = 0;

@@ -17,6 +17,7 @@ constexpr double kAtMost = 0.5;         // but at most for this long
 constexpr double kLeaksFor = 0.04;      // two `leaking` judgements must be at least this far apart,
 constexpr double kForgetAccusation = 0.2;  // and each at most this far from the next one
 constexpr double kSlowsFor = 0.1;          // growth that slows down replaces `leaking` after this long
+constexpr double kStaysFull = 0.3;         // an accusation with full evidence is renewed after this long in any case
 constexpr double kRunBegins = 0.2;         // a fall of a spiky curve counts as a restart after this long
 constexpr double kSameRun = 0.1;           // two restarts are at least this far apart
 
@@ -29,6 +30,8 @@ constexpr double kRefutedBelow = 0.5;  // of the rise that the old slope predict
 constexpr double kMaterial = 0.01;     // of the level: a smaller rise is not measurable
 constexpr double kSinceLong = 0.1;     // of the judged time: if no judgement in it says `leaking`, `leaking` ends
 constexpr double kGivenBack = 0.5;     // of the rise of the leak
+constexpr double kAsSteep = 0.9;       // of the steepest slope of the leak, and
+constexpr double kAsStrong = 0.5;  // of the strongest evidence: with less, a judgement does not renew the accusation
 
 // A verdict that was replaced and is shown again needs this many times the evidence to be replaced once more. The
 // factor is applied at most twice, so that no verdict is shown forever.
@@ -131,20 +134,21 @@ bool VerdictHysteresis::may_replace(const Judgement& fresh, const Series& series
 // The old slope is refuted once it predicts a measurable rise and less than half of that rise was measured, or once
 // half of the leaked memory was freed.
 bool VerdictHysteresis::is_refuted(const Judgement& fresh, const Series& series) const {
-    if (!accusation_) return true;
-    const Seconds passed = fresh.until - accusation_->at;
-    if (accusation_->weak) return true;
-    const Seconds window = std::max({passed / 2, 1.2 * accusation_->period, Seconds(1)});
+    if (!accusation_ || accusation_->weak) return true;
+    // Growth that slows down has not stopped, so it is compared with the latest slope.
+    const Accusation& accusation = is_flat(fresh.verdict) ? *full_accusation_ : *accusation_;
+    const Seconds passed = fresh.until - accusation.at;
+    const Seconds window = std::max({passed / 2, 1.2 * accusation.period, Seconds(1)});
     if (passed < window) return false;
     const auto low = lowest_since(series, (fresh.until - window - series.began()).count());
     if (!low) return false;
-    const double risen = *low - accusation_->floor;
-    if (risen < -kGivenBack * std::max(accusation_->rise, kMaterial * level_of(fresh)))
+    const double risen = *low - accusation.floor;
+    if (risen < -kGivenBack * std::max(accusation.rise, kMaterial * level_of(fresh)))
         return passed >= kFlatFor * fresh.warmup;
-    const double expected = accusation_->slope * (passed - window / 2).count();
+    const double expected = accusation.slope * (passed - window / 2).count();
     // A smaller factor than effort(), because an ambiguous curve is no reason to keep saying `leaking`.
     const double again = harder(kHarderToAcquit, shown_before_[index(Verdict::leaking)]);
-    if (expected < again * std::min(kMaterial * level_of(fresh), kGivenBack * accusation_->rise)) return false;
+    if (expected < again * std::min(kMaterial * level_of(fresh), kGivenBack * accusation.rise)) return false;
     return risen < kRefutedBelow * expected;
 }
 
@@ -171,8 +175,9 @@ bool VerdictHysteresis::is_confirmed(const Judgement& fresh) {
     if (!accused_since_ || fresh.until - accused_last_ > kForgetAccusation * fresh.warmup) accused_since_ = fresh.until;
     accused_last_ = fresh.until;
     const int times = shown_before_[index(Verdict::leaking)];
-    return (times == 0 && fresh.confidence >= kSure) ||
-           fresh.until - *accused_since_ >= harder(2 * kHarder, times) * kLeaksFor * fresh.warmup;
+    const bool sure = fresh.confidence >= kSure;
+    return (times == 0 && sure) ||
+           fresh.until - *accused_since_ >= harder(sure ? kHarder : 2 * kHarder, times) * kLeaksFor * fresh.warmup;
 }
 
 // `stable` and `spiky` count as the same verdict here, because the floor is flat in both.
@@ -197,14 +202,37 @@ Judgement VerdictHysteresis::take(const Judgement& fresh) {
     spiky_for_ = fresh.verdict == Verdict::spiky && same ? spiky_for_ + (fresh.until - shown_.until) : Seconds{};
     shown_ = fresh;
     pending_.reset();
-    accusation_.reset();
-    if (fresh.verdict != Verdict::leaking) return shown_;
+    if (fresh.verdict == Verdict::leaking) {
+        accuse(fresh, same);
+    } else {
+        accusation_.reset();
+        full_accusation_.reset();
+    }
+    return shown_;
+}
+
+void VerdictHysteresis::accuse(const Judgement& fresh, bool same_leak) {
     Seconds period{};
     if (fresh.spike) period = fresh.spike->period;
     if (fresh.steps) period = std::max(period, fresh.steps->period);
-    accusation_ = Accusation{fresh.until, static_cast<double>(fresh.floor.n), fresh.floor_slope, fresh.rise,
-                             period,      fresh.doubt == Doubt::decelerating};
-    return shown_;
+    const double strength = fresh.floor_slope_error > 0 ? fresh.floor_slope / fresh.floor_slope_error : 0;
+    accusation_ = Accusation{.at = fresh.until,
+                             .floor = static_cast<double>(fresh.floor.n),
+                             .slope = fresh.floor_slope,
+                             .rise = fresh.rise,
+                             .period = period,
+                             .weak = fresh.doubt == Doubt::decelerating,
+                             .steepest = fresh.floor_slope,
+                             .strongest = strength};
+    if (same_leak && full_accusation_ && !full_accusation_->weak) {
+        const Accusation& before = *full_accusation_;
+        const bool lately = fresh.until - before.at <= kStaysFull * fresh.warmup;
+        if (lately && (fresh.floor_slope < kAsSteep * before.steepest || strength < kAsStrong * before.strongest))
+            return;
+        accusation_->steepest = std::max(before.steepest, fresh.floor_slope);
+        accusation_->strongest = std::max(before.strongest, strength);
+    }
+    full_accusation_ = accusation_;
 }
 
 // Keeps the verdict and updates its figures with the new measurements.

@@ -20,14 +20,16 @@ class VerdictHysteresis {
     Judgement settle(const Judgement& judged, const Series& series, bool restarts_from_tree = false);
 
   private:
-    // The floor and its slope at the last judgement that said `leaking`. Later samples are compared with them.
+    // The floor and its slope at a judgement that said `leaking`. Later samples are compared with them.
     struct Accusation {
         Seconds at{};
         double floor = 0;
-        double slope = 0;   // bytes per second
-        double rise = 0;    // bytes since the leak began
-        Seconds period{};   // of spikes or steps: the floor is visible once per period
-        bool weak = false;  // growth that slows down: one judgement against it is enough
+        double slope = 0;      // bytes per second
+        double rise = 0;       // bytes since the leak began
+        Seconds period{};      // of spikes or steps: the floor is visible once per period
+        bool weak = false;     // growth that slows down: one judgement against it is enough
+        double steepest = 0;   // the largest slope of this leak so far, bytes per second
+        double strongest = 0;  // the strongest evidence for it so far: the slope in standard errors
     };
 
     Judgement doubted(Judgement fresh);
@@ -39,12 +41,17 @@ class VerdictHysteresis {
     bool spikes_go_on(const Judgement& fresh, const Series& series);
     bool is_confirmed(const Judgement& fresh);
     bool has_lasted(const Judgement& fresh, Seconds needed);
+    void accuse(const Judgement& fresh, bool same_leak);
     Judgement take(const Judgement& fresh);
     Judgement keep(const Judgement& fresh);
 
     Judgement shown_{};
     bool restarts_from_tree_ = false;
-    std::optional<Accusation> accusation_{};
+    std::optional<Accusation> accusation_{};  // the last judgement that said `leaking`,
+    // and the last one that had full evidence. After a leak has stopped, judgements say `leaking` for some more time,
+    // with a slope that gets smaller and a line that fits less. Each of them would move the time from which the floor
+    // has to be flat.
+    std::optional<Accusation> full_accusation_{};
     std::optional<Verdict> pending_{};  // a verdict that is not shown yet, and since when it is pending
     Seconds pending_since_{};
     std::optional<Seconds> accused_since_{};  // first and last judgement that said `leaking`

@@ -100,8 +100,16 @@ std::optional<Rise> best_rise(const Floor& floor, const std::set<std::size_t>& f
     return best;
 }
 
-// The 80 % quantile of the moves of the floor within `lag` seconds, before the rise began.
-double usual_move(const Floor& floor, std::size_t first, double until, double lag) {
+// The 80 % quantile of the moves of the floor within `lag` seconds, before the rise began. The last part of a warm-up
+// is no usual move, so only moves after the budget count if there are enough of them.
+double usual_move(const Findings& findings, const Rise& rise) {
+    const Floor& floor = findings.floor;
+    const double until = rise.began;
+    const double lag = rise.length;
+    const double budget_ends = findings.start() + findings.budget;
+    const bool long_ago = until - budget_ends > lag;
+    const std::size_t first =
+        std::max(findings.warmup.plateau, long_ago ? floor.first_since(budget_ends) : findings.warmup.plateau);
     std::vector<double> moves;
     std::size_t k = first;
     for (std::size_t i = first; i < floor.size() && floor.at[i] <= until; ++i) {
@@ -114,7 +122,7 @@ double usual_move(const Floor& floor, std::size_t first, double until, double la
 // Among many short windows one shows a rise by chance. The rise must be larger than the usual move in such a window.
 bool stands_out(const Findings& findings, const Rise& rise) {
     if (rise.stairs || rise.length > 0.35 * findings.elapsed()) return true;
-    const double usual = usual_move(findings.floor, findings.warmup.plateau, rise.began, rise.length);
+    const double usual = usual_move(findings, rise);
     return rise.bytes > std::max(1.5 * usual + 2 * findings.floor.noise, of_few_samples(findings));
 }
 
@@ -199,7 +207,7 @@ bool phase_passes(const Findings& findings, const Rise& rise) {
 bool is_tooth(const Findings& findings, const Rise& rise) {
     const Floor& floor = findings.floor;
     if (const auto& spikes = findings.spikes; spikes && spikes->blur > 0)
-        if (rise.bytes < (phase_passes(findings, rise) ? 1.0 : 1.8) * spikes->blur + 3 * findings.noise ||
+        if (rise.bytes < (phase_passes(findings, rise) ? 1.0 : 1.25) * spikes->blur + 3 * findings.noise ||
             (rise.length < 3 * spikes->period && rise.scatter > 0.04))
             return true;
     const std::size_t begin = std::min(floor.first_since(rise.began), floor.size() - 1);
@@ -225,6 +233,23 @@ std::size_t beginning_of_growth(const Findings& findings, const Rise& rise, std:
     return begin;
 }
 
+// Whether straight lines describe the floor from a point on better than the curve does, by the measure that found the
+// lines (find_segments). A warm-up and a steady leak after it make a kink. The best curve through both is better than
+// one line, but it is far from the points around the kink.
+bool lines_fit_better(const Findings& findings, std::size_t from, const Saturation& curve) {
+    const Floor& floor = findings.floor;
+    double squares = 0;
+    double lines = 0;
+    for (const Segment& segment : findings.segments) {
+        if (segment.to < from + 3) continue;
+        squares += floor.line(std::max(segment.from, from), segment.to).squares;
+        lines += 1;
+    }
+    const auto points = static_cast<double>(floor.size() - from);
+    const double variance = std::max(floor.noise * floor.noise, squares / std::max(1.0, points - 2 * lines));
+    return curve.squares > squares + (lines - 1) * kPenaltyOfLine * std::log(points + 1) * variance;
+}
+
 // Growth that slows down is a warm-up or a cache, unless a part of the growth does not slow down. Returns the bytes by
 // which it will still grow, or `nullopt` if it does not slow down.
 std::optional<double> to_come_if_decelerating(const Findings& findings, const Rise& rise) {
@@ -247,7 +272,7 @@ std::optional<double> to_come_if_decelerating(const Findings& findings, const Ri
     bool described = false;
     for (const std::size_t i : from) {
         const auto saturation = find_saturation(floor, i);
-        if (!saturation) continue;
+        if (!saturation || lines_fit_better(findings, i, *saturation)) continue;
         described = true;
         const bool slows = !saturation->lasts || saturation->lasting < 0.4 * rise.slope;
         if (slows && explains(*saturation)) return saturation->to_come;
@@ -285,7 +310,7 @@ std::optional<Rise> recent_rise(const Findings& findings, Bar bar) {
         if (findings.spikes && part < 8 * findings.spikes->period) break;
         if (since < bar.budget_ends || since < findings.warmup.ended.value_or(0)) continue;
         const auto accept = [&](const Rise& rise) {
-            const double usual = usual_move(findings.floor, findings.warmup.plateau, rise.began, rise.length);
+            const double usual = usual_move(findings, rise);
             return rise.bytes > std::max(2 * usual + 3 * findings.floor.noise, of_few_samples(findings));
         };
         if (auto rise = rise_since(findings, bar, since, accept)) return rise;

@@ -31,7 +31,12 @@ bool was_a_spike(std::span<const Bin> bins, double level, double slack) {
     const double near = 1.15 * level + slack;
     const auto last = std::find_if(bins.rbegin(), bins.rend(), [&](const Bin& bin) { return bin.low < near; });
     if (last == bins.rend()) return false;
-    return bins.back().low_at - last->low_at < 0.25 * (bins.back().low_at - bins.front().low_at);
+    if (last == bins.rbegin()) return true;
+    const double whole = bins.back().low_at - bins.front().low_at;
+    const double lasted = bins.back().low_at - last->low_at;
+    // A longer spike also begins with a jump of about the height of the fall. A job that is started again grows slowly.
+    const double jump = last.base()->low - last->low;
+    return lasted < 0.25 * whole || (lasted < 0.5 * whole && jump > 0.6 * (bins.back().low - level));
 }
 
 // The end of a process can extend over a few samples, so the level before a fall is measured `moment` seconds earlier.

@@ -5,9 +5,29 @@
 
 namespace memscope {
 
-std::vector<Step> find_steps(const Floor& floor, std::size_t from) {
+namespace {
+
+// The growth from each point of the floor to the next. After a gap in the samples, it is less what the line through the
+// points predicts for the time without samples: steady growth during a gap is no jump.
+std::vector<double> moves_since(const Floor& floor, std::size_t from) {
+    constexpr double kGap = 3;  // usual distances between points
+    std::vector<double> distances;
+    for (std::size_t i = from; i + 1 < floor.size(); ++i) distances.push_back(floor.at[i + 1] - floor.at[i]);
+    const double usual = median_value(distances);
+    const double slope = std::max(0.0, floor.line_since(from).slope);
     std::vector<double> moves;
-    for (std::size_t i = from; i + 1 < floor.size(); ++i) moves.push_back(floor.bytes[i + 1] - floor.bytes[i]);
+    for (std::size_t i = from; i + 1 < floor.size(); ++i) {
+        const double distance = distances[i - from];
+        const double expected = distance > kGap * usual ? slope * (distance - usual) : 0;
+        moves.push_back(floor.bytes[i + 1] - floor.bytes[i] - expected);
+    }
+    return moves;
+}
+
+}  // namespace
+
+std::vector<Step> find_steps(const Floor& floor, std::size_t from) {
+    const std::vector<double> moves = moves_since(floor, from);
     if (moves.empty()) return {};
     std::vector<double> sizes = moves;
     for (double& size : sizes) size = std::abs(size);
@@ -128,9 +148,13 @@ double largest_burst(const Floor& floor, std::size_t from) {
     const std::size_t points = floor.size() - from;
     const auto width =
         std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(0.12 * static_cast<double>(points))));
+    const std::vector<double> moves = moves_since(floor, from);
     double burst = 0;
-    for (std::size_t i = from; i + width < floor.size(); ++i)
-        burst = std::max(burst, floor.bytes[i + width] - floor.bytes[i]);
+    double sum = 0;
+    for (std::size_t i = 0; i < moves.size(); ++i) {
+        sum += moves[i] - (i >= width ? moves[i - width] : 0);
+        if (i + 1 >= width) burst = std::max(burst, sum);
+    }
     return burst;
 }
 

@@ -143,7 +143,8 @@ std::optional<Saturation> find_saturation(const Floor& floor, std::size_t from) 
                       .grown = used.grown,
                       .to_come = used.grown * std::exp(-1 / used.tau),
                       .lasting = used.slope / length,
-                      .lasts = lasts};
+                      .lasts = lasts,
+                      .squares = used.squares};
 }
 
 std::optional<double> slowing_by_thirds(const Floor& floor, std::size_t from) {

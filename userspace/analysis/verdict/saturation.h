@@ -13,6 +13,7 @@ struct Saturation {
     double to_come = 0;  // the part of B that is not reached yet, in bytes
     double lasting = 0;  // c: bytes per second that do not slow down
     bool lasts = false;  // the samples cannot be described without c
+    double squares = 0;  // sum of the squared distances of the points to the curve
 
     double growth(double begin, double end) const;  // bytes between two times
 };

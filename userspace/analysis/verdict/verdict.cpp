@@ -32,15 +32,39 @@ Bytes highest_since(std::span<const Bin> bins, double since) {
     return bytes_of(highest);
 }
 
+Warmup warmup_of(const Findings& findings) {
+    const auto& spikes = findings.spikes;
+    const double pause = spikes ? std::min(1.2 * spikes->period, 0.15 * findings.budget) : 0;
+    return find_warmup(findings.floor, findings.segments, findings.budget, pause, spikes ? spikes->blur : 0);
+}
+
 Findings find_out(std::span<const Bin> bins, double budget) {
     Findings findings{.bins = bins, .floor = find_floor(bins), .budget = budget};
     findings.noise = sample_noise(bins, findings.floor.level);
     findings.segments = find_segments(findings.floor);
     findings.spikes = find_spikes(bins, findings.floor, findings.noise);
-    const double pause = findings.spikes ? std::min(1.2 * findings.spikes->period, 0.15 * budget) : 0;
-    findings.warmup =
-        find_warmup(findings.floor, findings.segments, budget, pause, findings.spikes ? findings.spikes->blur : 0);
+    findings.warmup = warmup_of(findings);
     return findings;
+}
+
+// The same findings on a floor with about one point per tooth. The finest blocks without many falls may be shorter than
+// a tooth, so that the floor contains samples of the teeth, which hide a slow rise. Or they are so much longer that too
+// few points are left.
+std::optional<Findings> find_out_by_teeth(const Findings& findings) {
+    constexpr double kStretch = 1.3;    // periods: nearly every stretch contains the bottom of a tooth
+    constexpr double kMostTeeth = 0.5;  // of the teeth: with fewer bottoms, the teeth are too low to be told from noise
+    if (!findings.spikes) return std::nullopt;
+    const Spikes& spikes = *findings.spikes;
+    std::optional<Floor> floor;
+    if (spikes.blur > 0) floor = find_floor_of_teeth(findings.bins, spikes.height, spikes.period, findings.noise);
+    if (!floor || static_cast<double>(floor->size()) < kMostTeeth * spikes.count) floor.reset();
+    if (!floor) floor = find_floor_by_stretches(findings.bins, kStretch * spikes.period, findings.noise);
+    if (!floor) return std::nullopt;
+    Findings by_teeth = findings;
+    by_teeth.floor = *std::move(floor);
+    by_teeth.segments = find_segments(by_teeth.floor);
+    by_teeth.warmup = warmup_of(by_teeth);
+    return by_teeth;
 }
 
 // The usual distance from the floor to the highest sample of a short period, because that sample reaches a limit first.
@@ -199,6 +223,9 @@ void decide(Judgement& judgement, const Findings& findings, const JudgeSettings&
     const auto leak = find_leak(findings, settings.evidence);
     const double budget = findings.budget;
     if (leak && leak->doubt == Doubt::none) return set_leak(judgement, findings, *leak, began);
+    if (const auto by_teeth = find_out_by_teeth(findings))
+        if (const auto other = find_leak(*by_teeth, settings.evidence); other && other->doubt == Doubt::none)
+            return set_leak(judgement, *by_teeth, *other, began);
     if (leak && leak->doubt == Doubt::budget) return set_warming_up(judgement, findings, Doubt::budget);
     if (leak) {
         const double level = findings.floor.end_level();

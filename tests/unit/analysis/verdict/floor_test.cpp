@@ -173,6 +173,44 @@ TEST(Steps, AreCountedAndPlaced) {
     EXPECT_NEAR(sharp.first_at, 1000, 5);
 }
 
+// Teeth of 2 GiB that last 500 s. Their bottoms rise by 1 GiB in 5000 s.
+double long_teeth(double t) { return kGiB * (6 + t / 5000 + 2 * std::fmod(t, 500) / 500); }
+
+TEST(Floor, HasOnePointForTheBottomOfEachTooth) {
+    const auto floor = find_floor_of_teeth(bins_of(5000, 5, long_teeth), 2 * kGiB, 500, 0.001 * kGiB);
+    ASSERT_TRUE(floor);
+    ASSERT_EQ(floor->size(), 9U) << "the teeth after the first fall, without the one that has just begun";
+    for (std::size_t i = 0; i < floor->size(); ++i)
+        EXPECT_NEAR(floor->bytes[i], kGiB * (6 + floor->at[i] / 5000), 0.001 * kGiB);
+}
+
+TEST(Floor, LeavesOutABottomThatAGapMayHide) {
+    Series series;
+    for (double t = 0; t <= 4900; t += 5)
+        if (t < 1900 || t > 2150) series.add(Seconds(t), Bytes{static_cast<std::uint64_t>(long_teeth(t))});
+    const auto floor = find_floor_of_teeth(series.bins(), 2 * kGiB, 500, 0.001 * kGiB);
+    ASSERT_TRUE(floor);
+    EXPECT_EQ(floor->size(), 8U);
+    for (const double at : floor->at) EXPECT_FALSE(at > 1900 && at < 2400) << at;
+}
+
+TEST(Floor, OfTooFewTeethIsNotKnown) {
+    EXPECT_FALSE(find_floor_of_teeth(bins_of(2400, 5, long_teeth), 2 * kGiB, 500, 0.001 * kGiB));
+    EXPECT_FALSE(find_floor_by_stretches(bins_of(2400, 5, long_teeth), 500, 0.001 * kGiB));
+}
+
+TEST(Rise, GrowthDuringAGapIsNoJump) {
+    const Bar bar{.level = 4 * kGiB, .shortest = 240};
+    const auto with_gap = [](const std::function<double(double)>& bytes) {
+        Series series;
+        for (double t = 0; t <= 1500; t += 5)
+            if (t < 200 || t > 1000) series.add(Seconds(t), Bytes{static_cast<std::uint64_t>(bytes(t))});
+        return find_floor(series.bins());
+    };
+    EXPECT_TRUE(find_rise(with_gap([](double t) { return kGiB * (4 + t / 3600); }), 0, bar));
+    EXPECT_FALSE(find_rise(with_gap([](double t) { return kGiB * (t < 600 ? 4 : 5); }), 0, bar));
+}
+
 TEST(Rise, OneJumpIsNone) {
     const Bar bar{.level = 4 * kGiB, .shortest = 240};
     const Floor jump = find_floor(bins_of(3600, 5, [](double t) { return kGiB * (t < 1800 ? 4 : 5); }));

@@ -53,6 +53,16 @@ TEST(Hysteresis, ALeakStaysUntilItsSlopeIsRuledOut) {
     EXPECT_LT(watched.since[2], 5500);
 }
 
+// The line through a rise that has ended still rises for some time. Such judgements do not renew the accusation.
+TEST(Hysteresis, AShortLeakThatStoppedIsSoonStable) {
+    const auto stopped = [](double t) {
+        return kGiB * (100 + 16.0 * std::clamp(t - 750, 0.0, 1050.0) / 3600 + 0.1 * std::sin(37 * t));
+    };
+    const Watched watched = watch(2500, 3, stopped);
+    ASSERT_THAT(watched.words, ElementsAre(Verdict::stable, Verdict::leaking, Verdict::stable));
+    EXPECT_LT(watched.since[2], 1800 + 600);
+}
+
 TEST(Hysteresis, ALeakThatPausesBrieflyStaysOne) {
     const auto paused = [](double t) { return kGiB * (4 + (t < 4000 ? t : t < 4120 ? 4000 : t - 120) / 2000); };
     EXPECT_THAT(watch(9000, 5, paused).words, ElementsAre(Verdict::warming_up, Verdict::leaking));

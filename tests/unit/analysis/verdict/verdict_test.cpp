@@ -197,5 +197,32 @@ TEST(Judge, SaysTheSameAgainForTheSameSamples) {
     EXPECT_GE(first.latest().until, Seconds(4999 - 80));
 }
 
+TEST(Verdict, AFewLongTeethWhoseBottomsRiseAreALeak) {
+    const auto teeth = [](double leak) {
+        return drawn(6500, 5, [=](double t) { return kGiB * (8 + leak * t / 6500 + 2 * std::fmod(t, 1050) / 1050); });
+    };
+    EXPECT_EQ(verdict(teeth(1)), Verdict::leaking);
+    EXPECT_EQ(verdict(teeth(0)), Verdict::spiky);
+}
+
+// The sampling interval nearly divides the period, so the lowest sample of each tooth rises by up to 1 GiB.
+TEST(Verdict, AFloorThatRisesBecauseThePhaseOfTheSamplesDriftsIsNoLeak) {
+    for (const double period : {79.5, 79.7, 79.8, 79.85, 79.9})
+        for (double length = 2000; length <= 6000; length += 500)
+            EXPECT_NE(
+                verdict(drawn(length, 10, [=](double t) { return kGiB * (20 + 8 * std::fmod(t, period) / period); })),
+                Verdict::leaking)
+                << period << ' ' << length;
+}
+
+TEST(Verdict, AFloorThatJumpsTwiceBelowSpikesIsNoLeak) {
+    const auto jumps = [](double t) {
+        const double floor = 20.0 + (t > 1400 ? 2 : 0) + (t > 2300 ? 2 : 0);
+        return kGiB * (floor + (std::fmod(t, 110) < 25 ? 6 : 0));
+    };
+    for (double length = 1500; length <= 4500; length += 100)
+        EXPECT_NE(verdict(drawn(length, 10, jumps)), Verdict::leaking) << length;
+}
+
 }  // namespace
 }  // namespace memscope
