@@ -69,7 +69,11 @@ std::vector<Sentence> short_form(const ScopeVerdict& verdict) {
     std::vector<Sentence> short_sentences;
     const double per_minute = std::max(judged.floor_slope, 0.0) * 60;
     std::string what = "Leaks " + human_size({static_cast<std::uint64_t>(per_minute)}) + "/min";
-    if (verdict.grower) what += fmt::format(" in {} (pid {})", role_text(verdict.grower->role, 1), verdict.grower->pid);
+    if (verdict.grower) {
+        std::string who = role_text(verdict.grower->role, 1);
+        if (who.starts_with("The ")) who.front() = 't';  // not at the beginning of the sentence
+        what += fmt::format(" in {} (pid {})", who, verdict.grower->pid);
+    }
     short_sentences.push_back({what + "."});
     if (verdict.lines && !verdict.lines->most.empty())
         short_sentences.push_back(

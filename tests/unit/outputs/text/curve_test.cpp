@@ -32,8 +32,8 @@ TEST(Curve, ARisingLineGoesFromCornerToCorner) {
     const auto lines =
         lines_of(drawn(kRising, {.width = 30, .height = 7, .limit = mib(100), .first = "0 s", .last = "now"}));
     ASSERT_EQ(lines.size(), 7U);
-    EXPECT_EQ(lines[0], " 100 MiB ┤╌╌ limit 100 MiB ╌╌⣀⠤⠊");
-    EXPECT_EQ(lines[2], "  60 MiB ┤        ⢀⡠⠔⠊⠁");
+    EXPECT_EQ(lines[0], " 100 MiB ┤╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌╌⣀⠤⠒⠉");
+    EXPECT_EQ(lines[2], "  60 MiB ┤        ⣀⠤⠒⠉");
     EXPECT_EQ(lines[5], "       0 └────────────────────");
     EXPECT_EQ(lines[6], "          0 s              now");
 }
@@ -50,6 +50,13 @@ TEST(Curve, EveryLineHasTheGivenWidthAtMost) {
                 EXPECT_EQ(sum, width) << curve_text({row});
             }
         }
+}
+
+TEST(Curve, TheLimitIsNamedWhereTheCurveLeavesRoom) {
+    const CurveLook narrow{.width = 30, .height = 7, .limit = mib(100)},
+        wide{.width = 60, .height = 7, .limit = mib(100)};
+    EXPECT_THAT(drawn(kRising, wide), HasSubstr("┤╌╌ limit 100 MiB ╌╌"));
+    EXPECT_THAT(drawn(kRising, narrow), Not(HasSubstr("limit")));
 }
 
 TEST(Curve, TooLittleRoomOrTimeIsNoCurve) {

@@ -43,7 +43,7 @@ TEST(StatusText, TheLargestRoleIsFirst) {
 TEST(StatusText, TheTreeIsIndentedByParent) {
     const std::string text = text_of(test::example());
     EXPECT_THAT(text, HasSubstr("    100  torchrun --nproc"));
-    EXPECT_THAT(text, HasSubstr("    101  └─ python3 -u train.py"));
+    EXPECT_THAT(text, HasSubstr("    101  └─ train.py --config big.yaml "));
     EXPECT_THAT(text, HasSubstr("    110     ├─ pt_data_worker: "));
     EXPECT_THAT(text, HasSubstr("    112     └─ pt_data_worker: "));
 }
