@@ -15,7 +15,7 @@ namespace memscope {
 namespace {
 
 constexpr const char* kErrors = "stderr.txt";
-constexpr Seconds kPatience{40};  // importing PyTorch takes long on a slow disk
+constexpr Seconds kPatience{90};  // importing PyTorch takes long on a slow disk
 
 Status write_job_file(const fs::path& path, std::string_view text, mode_t mode) {
     if (text.empty()) return plain_error("the demo has no file for " + path.filename().string());
