@@ -15,7 +15,7 @@ namespace memscope {
 namespace {
 
 constexpr const char* kErrors = "stderr.txt";
-constexpr Seconds kPatience{40};  // importing PyTorch takes long on a slow disk
+constexpr Seconds kPatience{90};  // importing PyTorch takes long on a slow disk
 
 Status write_job_file(const fs::path& path, std::string_view text, mode_t mode) {
     if (text.empty()) return plain_error("the demo has no file for " + path.filename().string());
@@ -54,7 +54,7 @@ std::vector<char*> pointers_to(std::vector<std::string>& texts) {
 }
 
 // Replaces the calling process by the launcher. Returns only if that fails.
-void become_launcher(const PythonJob& job, const DemoPython& python, const JobDirectory& directory,
+void become_launcher(const DemoJob& job, const DemoPython& python, const JobDirectory& directory,
                      const StageClock& clock, int ready) {
     if (::chdir(directory.path().c_str()) != 0) return;
     const int null = ::open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -94,7 +94,7 @@ void remove_left_behind(const fs::path& base) {
 
 }  // namespace
 
-Result<JobDirectory> JobDirectory::make(const PythonJob& job, bool with_torch) {
+Result<JobDirectory> JobDirectory::make(const DemoJob& job, bool with_torch) {
     std::error_code failed;
     fs::path base = fs::temp_directory_path(failed);
     if (failed) base = "/tmp";
@@ -130,7 +130,7 @@ std::string JobDirectory::last_error() const {
     return last;
 }
 
-Result<DemoTree> start_python_job(const PythonJob& job, const DemoPython& python, const JobDirectory& directory,
+Result<DemoTree> start_python_job(const DemoJob& job, const DemoPython& python, const JobDirectory& directory,
                                   OwnCgroup& cgroup, const StageClock& clock) {
     auto tree = DemoTree::start(cgroup, 1 + job.workers, kPatience,
                                 [&](int ready) { become_launcher(job, python, directory, clock, ready); });

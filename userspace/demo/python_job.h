@@ -9,7 +9,7 @@ namespace memscope {
 // A private directory with the files of a job. The destructor removes it. If memscope is killed, the next demo does.
 class JobDirectory {
   public:
-    static Result<JobDirectory> make(const PythonJob& job, bool with_torch);
+    static Result<JobDirectory> make(const DemoJob& job, bool with_torch);
     JobDirectory(JobDirectory&& other) noexcept : path_(std::exchange(other.path_, {})) {}
     JobDirectory& operator=(JobDirectory&&) = delete;
     ~JobDirectory();
@@ -23,7 +23,7 @@ class JobDirectory {
 };
 
 // Starts the launcher of the job in the cgroup. Returns when the trainer and all workers hold their initial memory.
-Result<DemoTree> start_python_job(const PythonJob& job, const DemoPython& python, const JobDirectory& directory,
+Result<DemoTree> start_python_job(const DemoJob& job, const DemoPython& python, const JobDirectory& directory,
                                   OwnCgroup& cgroup, const StageClock& clock);
 
 }  // namespace memscope

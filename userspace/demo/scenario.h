@@ -11,7 +11,7 @@
 namespace memscope {
 
 // The job of a scenario as Python programs. Names of files are those of userspace/demo/jobs.
-struct PythonJob {
+struct DemoJob {
     std::string_view script{};                // written as train.py
     std::string_view with_torch{};            // taken instead where PyTorch can be imported; empty: there is none
     std::string_view launcher = "launch.sh";  // the script that starts train.py ...
@@ -46,7 +46,7 @@ struct Scenario {
     std::string_view name{};
     std::string_view story{};  // one sentence, printed at the start
     Bytes limit{};             // of the cgroup
-    PythonJob job{};
+    DemoJob job{};
     Actor top{};                         // plays the job where there is no Python
     Seconds warmup = kScenarioWarmup;    // the --warmup of the watcher
     Verdict verdict = Verdict::leaking;  // the expected verdict at the end

@@ -90,7 +90,7 @@ TEST(Scenarios, EveryJobIsInTheProgram) {
 }
 
 TEST(Scenarios, AJobIsInADirectoryOfItsOwnThatIsRemoved) {
-    const PythonJob& job = find_scenario("wrapper")->job;
+    const DemoJob& job = find_scenario("wrapper")->job;
     fs::path path;
     {
         auto directory = JobDirectory::make(job, false);
@@ -107,7 +107,7 @@ TEST(Scenarios, AJobIsInADirectoryOfItsOwnThatIsRemoved) {
 }
 
 TEST(Scenarios, ALeakWithPyTorchHasItsOwnProgram) {
-    const PythonJob& job = find_scenario("leak")->job;
+    const DemoJob& job = find_scenario("leak")->job;
     auto plain = JobDirectory::make(job, false), torch = JobDirectory::make(job, true);
     ASSERT_TRUE(plain && torch);
     EXPECT_EQ(*read_file(plain->path() / "train.py"), job_file("leak.py"));
