@@ -20,7 +20,8 @@ SOURCE = pathlib.Path(__file__).resolve().parents[2]
 HERE = SOURCE / 'docs' / 'site'
 # The order of the pages in the menu. A page that is missing here fails the build.
 MENU = [
-    ('Start', ['README.md', 'docs/install.md', 'docs/demo.md', 'docs/tutorial.md', 'docs/live-view.md']),
+    ('Start', ['README.md', 'docs/install.md', 'docs/demo.md', 'docs/tutorial.md', 'docs/live-view.md',
+               'docs/web.md']),
     ('What it says', ['docs/verdict.md', 'docs/deaths.md', 'docs/growth.md', 'docs/heap.md', 'docs/sharing.md', 'docs/gpu.md',
                       'docs/precursors.md', 'docs/reports.md', 'docs/recordings.md', 'docs/roles.md', 'docs/glossary.md']),
     ('Use it everywhere', ['docs/ci.md', 'docs/acting.md', 'docs/alerts.md', 'docs/fleet.md', 'docs/metrics.md',

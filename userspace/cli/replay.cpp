@@ -75,7 +75,10 @@ Status show_frame(Replay& replay, View& view) {
     auto frame = replay.take_frame();
     if (!frame) return frame.error();
     view.set_timeline(timeline_of(replay));
-    if (frame->jumped) view.forget_past(replay.first_time());
+    if (frame->jumped) {
+        view.forget_past(replay.first_time());
+        view.begin_curve(replay.target().info.name, view::curve_of(frame->earlier, frame->earlier_deaths));
+    }
     for (const std::string& note : frame->notes) view.note(note);
     if (frame->ticks.empty()) {
         view.resized();  // the time line may have changed

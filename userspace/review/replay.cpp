@@ -114,6 +114,18 @@ void Replay::to_previous_event() {
     if (position() < found->at && !at_end()) move_to(ticks_[index_ + 1].at);
 }
 
+Status Replay::read_earlier(Frame& frame) {
+    if (frame.ticks.empty()) return Done{};
+    const double first = frame.ticks.front()->time;
+    for (const RecordedEvent& event : events_)
+        if (event.kind == "death" && event.time < first) frame.earlier_deaths.push_back(event.time);
+    return recording_.each_sample(target_, {}, [&](const RecordedSample& sample) {
+        if (sample.time >= first) return false;
+        frame.earlier.push_back({sample.time, sample.bytes});
+        return true;
+    });
+}
+
 Result<Replay::Frame> Replay::take_frame() {
     Frame frame;
     if (shown_ == index_ && !jumped_) return frame;
@@ -130,6 +142,8 @@ Result<Replay::Frame> Replay::take_frame() {
         if (!ticks) return ticks.error();
     }
     frame.ticks = *std::move(ticks);
+    if (frame.jumped)
+        if (auto read = read_earlier(frame); !read) return read.error();
     const Seconds to = position();
     const Seconds noted_from = !frame.jumped ? ticks_[*shown_].at : (index_ > 0 ? ticks_[index_ - 1].at : Seconds{-1});
     for (const RecordedEvent& event : events_) {

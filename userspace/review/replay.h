@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "outputs/text/curve.h"
 #include "recording/recording.h"
 
 namespace memscope {
@@ -49,6 +50,9 @@ class Replay {
         bool jumped = false;
         std::vector<SnapshotPtr> ticks{};  // oldest first; the last one is shown
         std::vector<std::string> notes{};  // lines that memscope printed at that time
+        // After a jump: judged memory before the first of `ticks`, since the recording began, and the times of deaths.
+        std::vector<CurvePoint> earlier{};
+        std::vector<double> earlier_deaths{};
     };
     Result<Frame> take_frame();
     // The last growth that was recorded until then.
@@ -58,6 +62,7 @@ class Replay {
     Replay(Recording recording, RecordedTarget target) : recording_(std::move(recording)), target_(std::move(target)) {}
     Status read_index();
     Result<std::vector<SnapshotPtr>> read_ticks(std::size_t first);  // until index_
+    Status read_earlier(Frame& frame);
     void move_clock(Seconds clock);
 
     Recording recording_;

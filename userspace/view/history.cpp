@@ -4,6 +4,8 @@
 #include <cmath>
 #include <set>
 
+#include "analysis/targets/target_judge.h"
+
 namespace memscope::view {
 namespace {
 
@@ -99,6 +101,13 @@ std::uint64_t all(const Faults& faults) { return faults.minor + faults.major; }
 
 }  // namespace
 
+TargetCurve curve_of(std::span<const CurvePoint> points, std::span<const double> deaths) {
+    TargetCurve curve;
+    for (const CurvePoint& point : points) curve.add(point.time, point.size);
+    for (const double death : deaths) curve.add_death(death);
+    return curve;
+}
+
 void History::add(const Snapshot& snapshot) {
     ++round_;
     std::set<std::string> present;
@@ -110,6 +119,7 @@ void History::add(const Snapshot& snapshot) {
         if (found == targets_.end()) {
             if (targets_.size() >= kTargets) continue;
             found = targets_.emplace(target.info.name, TargetTrack{.first = snapshot.time}).first;
+            if (auto earlier = earlier_.extract(target.info.name)) found->second.curve = std::move(earlier.mapped());
         }
         add_target(found->second, snapshot.time, target);
     }
@@ -121,7 +131,7 @@ void History::add_target(TargetTrack& track, double time, const TargetSnapshot& 
     if (track.tick > 0 && time < track.last) track = {.first = time};  // the clock was set back
     track.last = time;
     ++track.tick;
-    track.curve.add(time, target.memory.held());
+    track.curve.add(time, judged_memory(target));
     for (const Death& death : target.deaths)
         if (death.news) track.curve.add_death(death.time);
     for (const auto& [role, totals] : target.roles)

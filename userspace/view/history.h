@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,7 @@ class TargetCurve {
 
   private:
     std::vector<CurvePoint> points_{};
+    TargetCurve curve_of(std::span<const CurvePoint> points, std::span<const double> deaths);
     std::vector<double> deaths_{};
 };
 
@@ -74,6 +76,8 @@ class History {
     explicit History(double since) : since_(since) {}
 
     void add(const Snapshot& snapshot);
+    // What is known of a target before the first tick that is added.
+    void begin_curve(const std::string& target, TargetCurve curve) { earlier_[target] = std::move(curve); }
 
     Rates rates(const std::string& target, const RoleKey& role) const;
     Rates rates(const ProcessId& process) const;
@@ -103,6 +107,7 @@ class History {
     const RoleTrack* find(const std::string& target, const RoleKey& role) const;
 
     std::optional<double> since_{};
+    std::map<std::string, TargetCurve> earlier_{};
     std::uint64_t round_ = 0;
     std::map<std::string, TargetTrack> targets_{};
     std::map<ProcessId, ProcessTrack> processes_{};

@@ -53,6 +53,10 @@ void View::forget_past(double since) {
     new_notes_.clear();
 }
 
+void View::begin_curve(const std::string& target, view::TargetCurve curve) {
+    history_.begin_curve(target, std::move(curve));
+}
+
 View::Wish View::on_input() {
     bool changed = false;
     for (int i = 0; i < kMostKeys; ++i) {

@@ -32,6 +32,7 @@ class View {
     // For a replay.
     void add_past(const SnapshotPtr& tick);  // a tick that is not shown itself, for sparklines and rates
     void forget_past(double since);          // before a jump; time of the first tick, seconds since 1970
+    void begin_curve(const std::string& target, view::TargetCurve curve);  // after forget_past(): what is known before
     void set_timeline(view::Timeline timeline) { state_.timeline = std::move(timeline); }  // without a redraw
     std::vector<view::ReplayCommand> take_commands() { return std::exchange(state_.commands, {}); }
 

@@ -117,6 +117,7 @@ TEST(AReplayedScreen, IsTheLiveScreenAfterAJump) {
     const auto frame = replay->take_frame();
     ASSERT_TRUE(frame);
     Drawn screen{.history = view::History(replay->first_time())};
+    screen.history.begin_curve("train", view::curve_of(frame->earlier, frame->earlier_deaths));
     std::string replayed;
     for (const SnapshotPtr& tick : frame->ticks) replayed = screen.tick(*tick);
     EXPECT_EQ(replayed, last);
