@@ -95,7 +95,7 @@ export class App {
             id: "roles",
             title: "Which role?",
             group: "role",
-            note: "Each page once: pages that processes share are divided between them where that is known.",
+            note: "Own memory: each page counts once. An inherited page counts for the process that it came from.",
             absent: "No process was seen in this span.",
             rest: "other roles",
             largestFirst: true,
