@@ -7,9 +7,9 @@ namespace memscope {
 
 namespace {
 
-// The growth from each point of the floor to the next. After a gap in the samples, it is less what the line through the
-// points predicts for the time without samples: steady growth during a gap is no jump.
-std::vector<double> moves_since(const Floor& floor, std::size_t from) {
+// The growth from each point of the floor to the next, less what the line through the points predicts for the time of a
+// gap in the samples: steady growth during a gap is no jump.
+std::vector<double> moves_without_gaps(const Floor& floor, std::size_t from) {
     constexpr double kGap = 3;  // usual distances between points
     std::vector<double> distances;
     for (std::size_t i = from; i + 1 < floor.size(); ++i) distances.push_back(floor.at[i + 1] - floor.at[i]);
@@ -24,10 +24,7 @@ std::vector<double> moves_since(const Floor& floor, std::size_t from) {
     return moves;
 }
 
-}  // namespace
-
-std::vector<Step> find_steps(const Floor& floor, std::size_t from) {
-    const std::vector<double> moves = moves_since(floor, from);
+std::vector<Step> steps_of(const std::vector<double>& moves, const Floor& floor, std::size_t from) {
     if (moves.empty()) return {};
     std::vector<double> sizes = moves;
     for (double& size : sizes) size = std::abs(size);
@@ -48,6 +45,14 @@ std::vector<Step> find_steps(const Floor& floor, std::size_t from) {
         last = k;
     }
     return steps;
+}
+
+}  // namespace
+
+std::vector<Step> find_steps(const Floor& floor, std::size_t from) {
+    std::vector<double> moves;
+    for (std::size_t i = from; i + 1 < floor.size(); ++i) moves.push_back(floor.bytes[i + 1] - floor.bytes[i]);
+    return steps_of(moves, floor, from);
 }
 
 std::optional<Staircase> find_staircase(const Floor& floor, std::size_t from, const std::vector<Step>& steps) {
@@ -148,7 +153,7 @@ double largest_burst(const Floor& floor, std::size_t from) {
     const std::size_t points = floor.size() - from;
     const auto width =
         std::max<std::size_t>(1, static_cast<std::size_t>(std::lround(0.12 * static_cast<double>(points))));
-    const std::vector<double> moves = moves_since(floor, from);
+    const std::vector<double> moves = moves_without_gaps(floor, from);
     double burst = 0;
     double sum = 0;
     for (std::size_t i = 0; i < moves.size(); ++i) {
@@ -239,7 +244,9 @@ std::optional<Rise> find_rise(const Floor& floor, std::size_t from, const Bar& b
     rise.bytes = median_of(floor, n - ends, n) - median_of(floor, from, from + ends);
     if (rise.bytes < 0.6 * material || rise.bytes < 3 * floor.noise) return std::nullopt;
 
-    const auto steps = find_steps(floor, from);
+    auto steps = find_steps(floor, from);
+    // Three steps or more may be a staircase, and some of them may come during a gap.
+    if (steps.size() < 3) steps = steps_of(moves_without_gaps(floor, from), floor, from);
     double largest = 0;
     double sum = 0;
     for (const Step& step : steps) {
