@@ -64,7 +64,7 @@ def fish(line):
 def completions(options, commands, demos):
     watching = options - {'--target', '--since', '--at', '--stacks', '--top', '--format', '--limit', '--again', '--type',
                           '--from', '--to', '--speed', '--output', '--remove', '--html', '--with-commands', '--no-browser',
-                          '--time', '--value', '--unit', '--gpu'}
+                          '--time', '--value', '--unit', '--gpu', '--scenario-seconds'}
     check('bash offers commands and options', bash('') == commands | watching, bash('') ^ (commands | watching))
     check('bash: of status', bash('status', '--') == {'--target', '--json', '--help'}, bash('status', '--'))
     check('bash: of growth', bash('growth', '--') == {'--target', '--since', '--at', '--stacks', '--top', '--format', '--help'}, bash('growth', '--'))
@@ -76,7 +76,7 @@ def completions(options, commands, demos):
     check('bash: of replay', bash('replay', '--') == {'--from', '--speed', '--target', '--record', '--help'}, bash('replay', '--'))
     check('bash: of web', bash('web', '--') == {'--target', '--listen', '--no-browser', '--record', '--help'}, bash('web', '--'))
     check('bash: verdicts', 'leaking' in bash('verdict', '--fail-on', ''), bash('verdict', '--fail-on', ''))
-    check('bash: demos', bash('demo', '') == demos | {'--help'}, bash('demo', ''))
+    check('bash: demos', bash('demo', '') == demos | {'--scenario-seconds', '--help'}, bash('demo', ''))
     check('bash: nothing of ours behind --', bash('--', 'python', '--') == set(), bash('--', 'python', '--'))
     check('bash: users', 'root' in bash('--user', 'ro'), bash('--user', 'ro'))
     check('fish offers the options', fish('memscope --') == watching, fish('memscope --') ^ watching)

@@ -33,7 +33,7 @@ Result<Seconds> wanted_length(const std::optional<std::string>& option) {
 // Where the recording is written. Empty: nowhere, because the user does not want one, or because that is not possible.
 std::string record_where() {
     const char* wanted = std::getenv(kRecordVariable);
-    const std::string where = wanted ? wanted : kRecordingDirectory;
+    std::string where = wanted ? wanted : kRecordingDirectory;
     if (where == "none" || ::geteuid() != 0) return {};  // without root the demo ends with an error of its own
     if (const auto store = RecordingStore::open(where, WatchOptions{}.record_max); !store) {
         complain(store.error());

@@ -212,6 +212,7 @@ Answer fragmentation_answer(const Observation& seen) {
 Answer crashloop_answer(const Observation& seen) {
     const auto kills = kills_of(seen);
     std::vector<Seconds> times;
+    times.reserve(kills.size());
     for (const SeenKill& kill : kills) times.push_back(kill.at);
     const bool all_trainers =
         std::ranges::all_of(kills, [](const SeenKill& kill) { return kill.role.role == Role::trainer; });

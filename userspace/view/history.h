@@ -58,9 +58,9 @@ class TargetCurve {
 
   private:
     std::vector<CurvePoint> points_{};
-    TargetCurve curve_of(std::span<const CurvePoint> points, std::span<const double> deaths);
     std::vector<double> deaths_{};
 };
+TargetCurve curve_of(std::span<const CurvePoint> points, std::span<const double> deaths);
 
 // The past ticks that the view keeps: own memory of each role for its sparkline, a few points of each process for its
 // rate. Bounded: roles and processes beyond a bound are shown without a sparkline or a rate.
