@@ -135,7 +135,7 @@ Result<std::optional<Growth>> RecordedRun::growth(double time) const {
     const std::lock_guard lock(*mutex_);
     auto growth = single_->growth_before(target_, time);
     if (!growth || !*growth) return growth;
-    DeathReport around{.growth = **std::move(growth)};
+    DeathReport around{.growth = *std::move(growth)};
     if (auto safe = limit_untrusted(around, kMostElements); !safe) return safe.error();
     return std::move(around.growth);
 }
@@ -152,6 +152,7 @@ Result<std::vector<ProcessHeap>> RecordedRun::heap(double time) const {
             known = {&each, known.first};
         }
     std::vector<std::pair<const RecordedCensus*, const RecordedCensus*>> chosen;
+    chosen.reserve(latest.size());
     for (const auto& [pid, known] : latest) chosen.push_back(known);
     std::ranges::stable_sort(chosen, std::greater(), [](const auto& known) { return known.first->time; });
     if (chosen.size() > kMostHeaps) chosen.resize(kMostHeaps);
