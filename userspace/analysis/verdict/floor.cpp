@@ -217,6 +217,22 @@ std::optional<Floor> find_floor_by_stretches(std::span<const Bin> bins, double w
     return floor_of(std::move(points), noise, level);
 }
 
+namespace {
+
+// As point_noise(), for points at uneven distances.
+double noise_between(const Points& points) {
+    std::vector<double> bends;
+    for (std::size_t i = 1; i + 1 < points.size(); ++i) {
+        const double w = (points.at[i] - points.at[i - 1]) / (points.at[i + 1] - points.at[i - 1]);
+        const double expected = points.bytes[i - 1] * (1 - w) + points.bytes[i + 1] * w;
+        bends.push_back(std::abs(points.bytes[i] - expected) / std::sqrt(1 + w * w + (1 - w) * (1 - w)));
+    }
+    constexpr double kMedianOfNormal = 0.6745;
+    return median_value(std::move(bends)) / kMedianOfNormal;
+}
+
+}  // namespace
+
 std::optional<Floor> find_floor_of_teeth(std::span<const Bin> bins, double height, double period, double noise) {
     constexpr std::size_t kFewest = 5;
     constexpr std::size_t kMost = 120;
@@ -240,7 +256,11 @@ std::optional<Floor> find_floor_of_teeth(std::span<const Bin> bins, double heigh
         points.bytes.push_back(low.bytes);
     }
     if (points.size() < kFewest || points.size() > kMost) return std::nullopt;
-    return floor_of(std::move(points), noise, median_low(bins));
+    const double level = median_low(bins);
+    const double between = noise_between(points);
+    Floor floor = floor_of(std::move(points), noise, level);
+    floor.noise = std::max({between, 0.1 * noise, 2e-5 * level});
+    return floor;
 }
 
 std::vector<Segment> find_segments(const Floor& floor) {
