@@ -180,8 +180,9 @@ def check_owner(check, label, answer, truth):
     accused = answer.accused()
     print(f'     {label}: {answer.sentence()}', flush=True)
     if truth['line'] is None:
-        # What a healthy job keeps is small: states of the optimizer, the arenas of new threads.
-        check(f'{label}: no line is accused', accused is None or accused[2] <= 4 * MIB, accused)
+        # What a healthy job keeps is small against its spikes of 64 MiB: states of the optimizer, and the arena that malloc
+        # makes for the thread of backward() (10 MiB were seen, mapped at that line and not given back).
+        check(f'{label}: no line is accused', accused is None or accused[2] <= 16 * MIB, accused)
         return 'nobody' if accused is None else 'small'
     if accused is None:
         check(f'{label}: memscope names the line or says that it does not know', answer.does_not_know(), answer.text[:600])
