@@ -25,7 +25,7 @@ struct Findings {
     std::vector<Segment> segments{};
     std::optional<Spikes> spikes{};
     Warmup warmup{};
-    double budget = 0;  // seconds
+    double budget = 0;                                    // seconds
     double start() const { return bins.front().low_at; }  // the first point of the floor may be later
     double elapsed() const { return floor.length(); }
     double now() const { return bins.back().low_at; }  // the last point of the floor may be older
