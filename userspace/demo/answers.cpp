@@ -218,7 +218,7 @@ Answer crashloop_answer(const Observation& seen) {
         std::ranges::all_of(kills, [](const SeenKill& kill) { return kill.role.role == Role::trainer; });
     if (kills.size() < 2)
         return {.seen = false, .text = fmt::format("The kernel killed {} processes of the job.", kills.size())};
-    const std::string lines = last_lines(seen) ? printable(last_lines(seen)->most) : std::string();
+    const std::string lines = leaking_lines(seen) ? printable(leaking_lines(seen)->most) : std::string();
     return {.seen = kills.size() >= 3 && all_trainers,
             .text = fmt::format("The kernel killed the trainer {} times, every {:.1f} s, and each time the launcher "
                                 "started it again. Each run leaks{}: a restart does not help, and neither does a "

@@ -1,6 +1,7 @@
 #include "demo/observation.h"
 
 #include <algorithm>
+#include <map>
 
 #include "outputs/text/process_rows.h"
 
@@ -92,10 +93,18 @@ std::vector<SeenKill> kills_of(const Observation& seen) {
     return all;
 }
 
-std::optional<GrowingLines> last_lines(const Observation& seen) {
-    for (auto moment = seen.rbegin(); moment != seen.rend(); ++moment)
-        if (moment->verdict == Verdict::leaking && moment->lines && !moment->lines->most.empty()) return moment->lines;
-    return std::nullopt;
+std::optional<GrowingLines> leaking_lines(const Observation& seen) {
+    const auto names_line = [](const Moment& moment) {
+        return moment.verdict == Verdict::leaking && moment.lines && !moment.lines->most.empty();
+    };
+    std::map<std::string, std::size_t> named;
+    for (const Moment& moment : seen)
+        if (names_line(moment)) ++named[moment.lines->most];
+    const Moment* chosen = nullptr;
+    for (const Moment& moment : seen)
+        if (names_line(moment) && (!chosen || named[moment.lines->most] >= named[chosen->lines->most]))
+            chosen = &moment;
+    return chosen ? chosen->lines : std::nullopt;
 }
 
 std::string last_holders(const Observation& seen) {

@@ -58,9 +58,10 @@ Line role_line(const Observation& seen, Role role);
 Line process_line(const Observation& seen, pid_t pid);
 
 std::vector<SeenKill> kills_of(const Observation& seen);
-// What the verdict knew last: later moments can lack it, for example while a run has just begun. Lines are those of a
-// leak: a job that has just started grows at other lines.
-std::optional<GrowingLines> last_lines(const Observation& seen);
+// The line that was named at most moments with the verdict `leaking`, as it was named last. A run that has just begun
+// grows at other lines.
+std::optional<GrowingLines> leaking_lines(const Observation& seen);
+// What the verdict knew last: later moments can lack it, for example while a run has just begun.
 std::string last_holders(const Observation& seen);
 std::optional<GrowthCause::Kind> last_cause(const Observation& seen);
 // The moment whose verdict counts: the last one, or if processes were killed, the last one before the last kill,

@@ -68,7 +68,7 @@ std::string picture(const Observation& seen, Bytes limit, std::size_t width) {
     if (last.grower) text += fact(last_cause(seen) ? "grows" : "leaks", grower_text(*last.grower, last), width);
     if (last.leaks_since)
         text += fact("since", human_duration(*last.leaks_since) + " after memscope began to watch", width);
-    if (const auto lines = last_lines(seen))
+    if (const auto lines = leaking_lines(seen))
         text += fact("line",
                      fmt::format("{} {} {:.0f} % of the growth", printable(lines->most),
                                  lines->keeps ? "keeps" : "first touched", 100 * lines->share),

@@ -73,5 +73,20 @@ TEST(Measures, ASmallRiseIsNoStepAndTheLastRiseIs) {
     EXPECT_EQ(steps(line({100, 100, 124}), mebibytes(12)).count, 1U);
 }
 
+TEST(LeakingLines, AreThoseThatWereNamedMostOften) {
+    const auto moment = [](Verdict verdict, const char* line, double share) {
+        return Moment{.verdict = verdict, .lines = GrowingLines{.most = line, .share = share}};
+    };
+    const Observation seen{moment(Verdict::leaking, "step (train.py:9)", 0.8),
+                           moment(Verdict::leaking, "step (train.py:9)", 0.9),
+                           moment(Verdict::leaking, "usual_work (stage.py:81)", 0.7),
+                           moment(Verdict::stable, "usual_work (stage.py:81)", 0.7)};
+    const auto lines = leaking_lines(seen);
+    ASSERT_TRUE(lines);
+    EXPECT_EQ(lines->most, "step (train.py:9)");
+    EXPECT_EQ(lines->share, 0.9);
+    EXPECT_FALSE(leaking_lines({moment(Verdict::stable, "step (train.py:9)", 1)}));
+}
+
 }  // namespace
 }  // namespace memscope
