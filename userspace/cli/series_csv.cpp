@@ -1,10 +1,10 @@
 #include "cli/series_csv.h"
 
-#include <charconv>
 #include <cmath>
 #include <fmt/format.h>
 
 #include "base/text.h"
+#include "cli/series/sample_text.h"
 
 namespace memscope {
 namespace {
@@ -12,15 +12,6 @@ namespace {
 constexpr const char* kForm = "the file must be CSV with the header t_seconds,bytes";
 constexpr double kLargestTime = 1e12;
 constexpr double kLargestSize = 9e18;  // below 2^63
-
-std::optional<double> number(std::string_view text) {
-    text = trimmed(text);
-    if (text.starts_with('+')) text.remove_prefix(1);
-    double value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{} || end != text.data() + text.size() || !std::isfinite(value)) return std::nullopt;
-    return value;
-}
 
 }  // namespace
 
@@ -45,8 +36,8 @@ Status SeriesCsv::add_line(std::string_view line) {
     if (columns_ == 0) return add_header(line);
     const auto cells = split(line, ',');
     if (cells.size() != columns_) return wrong("not a time and a size", line);
-    const auto time = number(cells[0]);
-    const auto bytes = number(cells[1]);
+    const auto time = parse_decimal(cells[0]);
+    const auto bytes = parse_decimal(cells[1]);
     if (!time || !bytes) return wrong("not a time and a size", line);
     if (std::abs(*time) > kLargestTime) return wrong("the time is out of range", line);
     if (*bytes < 0 || *bytes > kLargestSize) return wrong("the size is out of range", line);
