@@ -12,7 +12,7 @@ namespace {
 // A shell forks for every pair of parentheses. For such small processes all memory is assumed to be shared.
 constexpr Bytes kSmall{4ULL << 20};
 
-void arrive(const Sharer& sharer, const Sharers& before, std::uint64_t before_ns, const Sharers& now,
+void arrive(const Sharer& sharer, const Sharers& before, std::uint64_t before_ns, const Sharers& now, Bytes page,
             SharingChange& change) {
     const bool born = sharer.id.start_ns >= before_ns;
     if (!sharer.forked && born) return;  // after an exec its memory is its own and counts in both sums
@@ -22,9 +22,14 @@ void arrive(const Sharer& sharer, const Sharers& before, std::uint64_t before_ns
         change.blind = change.blind || sharer.anon > kSmall;  // it may share memory with a process that is not watched
         return;
     }
-    // The parent may have grown since the fork. The smaller of its sizes before and after was there at the fork.
-    Bytes inherited = std::min(sharer.anon, parent_now->anon);
-    if (parent_before) inherited = std::min(inherited, parent_before->anon);
+    // The parent may have grown before the fork and after it. The smaller of its sizes before and after was there at
+    // the fork. So was everything for which the new process had no page fault of its own.
+    const Bytes most = std::min(sharer.anon, parent_now->anon);
+    Bytes inherited = most;
+    if (parent_before) {
+        const Bytes without_fault = sharer.anon - Bytes{sharer.minor_faults * page.n};
+        inherited = std::min(most, std::max(parent_before->anon, without_fault));
+    }
     change.born[sharer.id] = inherited;
     change.added += inherited;
 }
@@ -78,7 +83,7 @@ Bytes summed_anon(const Sharers& all) {
     return sum;
 }
 
-SharingChange compare(const Sharers& before, std::uint64_t before_ns, const Sharers& now) {
+SharingChange compare(const Sharers& before, std::uint64_t before_ns, const Sharers& now, Bytes page) {
     SharingChange change;
     Bytes swap_before, swap_now;
     const std::set<pid_t> parents = parents_of_forked(before);
@@ -86,7 +91,7 @@ SharingChange compare(const Sharers& before, std::uint64_t before_ns, const Shar
         swap_now += sharer.swap;
         const Sharer* was = find_sharer(before, sharer.id);
         if (!was)
-            arrive(sharer, before, before_ns, now, change);
+            arrive(sharer, before, before_ns, now, page, change);
         else if (was->forked && !sharer.forked)
             leave(*was, parents, change);  // it executed a program
     }
@@ -182,7 +187,7 @@ const Process* find_process(std::span<const Process> processes, pid_t pid) {
 
 Sharing SharingBook::take(const Tick& tick, const SharingReadings& readings) {
     Sharers now = sharers_of(tick.processes);
-    const SharingChange change = before_ns_ ? compare(before_, *before_ns_, now) : SharingChange{.blind = true};
+    const SharingChange change = before_ns_ ? compare(before_, *before_ns_, now, page_) : SharingChange{.blind = true};
     const auto fall = fall_of_sharing(tick, now, change);
     follow_workers(tick, now, change);
     if (before_ns_) count_faults(now, Seconds{static_cast<double>(tick.time_ns - *before_ns_) * 1e-9});

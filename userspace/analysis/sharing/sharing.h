@@ -37,8 +37,8 @@ struct SharingChange {
     Bytes taken{};                      // upper bound of the memory that exits removed
     bool blind = false;                 // more changed than can be explained, so the sums of this tick are not used
 };
-// `before_ns`: start of the previous scan, on the boot clock.
-SharingChange compare(const Sharers& before, std::uint64_t before_ns, const Sharers& now);
+// `before_ns`: start of the previous scan, on the boot clock. `page`: size of a page.
+SharingChange compare(const Sharers& before, std::uint64_t before_ns, const Sharers& now, Bytes page);
 
 // Builds the sentence about un-sharing: about the kind of forked processes that copied most.
 class UnsharingStory {

@@ -48,6 +48,22 @@ TEST(Sharing, CopiesInTheTickOfTheForkAreFoundToo) {
     EXPECT_NEAR(job.unshared(), 300, 1);
 }
 
+TEST(Sharing, AParentThatGrewBeforeItForkedInTheSameTickHasPassedThatOn) {
+    SharedJob job;
+    job.start(1, mib(1));
+    job.tick();
+    job.grow(1, mib(999));  // loads its dataset
+    for (const pid_t pid : {11, 12}) job.fork(1, pid);
+    job.grow(12, mib(50));
+    job.tick();
+    for (int i = 0; i < 20; ++i) {
+        for (const pid_t pid : {11, 12}) job.copy(pid, mib(5));
+        job.tick();
+    }
+    EXPECT_NEAR(job.unshared(), 200, 1);
+    EXPECT_TRUE(job.latest().unshared.at({Role::dataloader_worker, std::nullopt}).confirmed);
+}
+
 TEST(Sharing, GrowthIsNone) {
     for (const std::uint64_t pages_per_fault : {1ULL, 512ULL}) {
         SharedJob job = three_workers();
