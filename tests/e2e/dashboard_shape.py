@@ -15,7 +15,7 @@ COLUMNS = 24
 OWN = re.compile(r'memscope_(build_info|actions_|last_tick_|tick_|self_|events_dropped_|probe_|gpu_(info|memory_|utilization_|xid_))|instance:')
 # The selectors of a page: one job of one watcher, or all chosen jobs.
 PICKS = {'memscope-job': ('instance="$instance"', 'target="$target"'), 'memscope-fleet': ('instance=~"$instance"', 'target=~"$target"')}
-VARIABLES = {'memscope-job': ['datasource', 'instance', 'target', 'role', 'rank', 'gpu'], 'memscope-fleet': ['datasource', 'instance', 'target']}
+VARIABLES = {'memscope-job': ['datasource', 'instance', 'target', 'role', 'rank', 'gpu', 'docs'], 'memscope-fleet': ['datasource', 'instance', 'target', 'docs']}
 # The panels that must be visible without scrolling, and how far down that is: a window of 1080 lines shows 20 units.
 FIRST_SCREEN = {
     'memscope-job': ('Is it a leak?', 'When does it run out of memory?', 'How much memory does each role hold?', 'How close is unreclaimable memory to the limit?',
@@ -92,13 +92,24 @@ def dashboard_faults(dashboard):
     yield from place_faults(dashboard['panels'])
     for row in dashboard['panels']:
         yield from place_faults(row.get('panels', []))
-    for page in ('docs/web.md', 'docs/alerts.md'):
-        if page not in dashboard.get('description', ''):
-            yield f'its description does not name {page}'
+    yield from link_faults(dashboard)
     seen = {p['title'] for p in dashboard['panels'] if p['gridPos']['y'] + p['gridPos']['h'] <= SCREEN}
     for title in FIRST_SCREEN[dashboard['uid']]:
         if title not in seen:
             yield f'"{title}" is not on the first screen'
+
+
+def link_faults(dashboard):
+    """Each link into the documentation must name a page and a section that the site has."""
+    linked = [re.fullmatch(r'\$\{docs\}/(\w+)\.html(?:#(.+))?', link['url']) for link in dashboard['links'] if link['type'] == 'link']
+    if {link and link[1] for link in linked} != {'web', 'alerts'}:
+        yield f'links to {linked} instead of web.html and alerts.html'
+        return
+    for page, section in (link.groups() for link in linked):
+        text = (files.SOURCE / 'docs' / f'{page}.md').read_text()
+        sections = {re.sub(r'[^\w-]+', '-', heading.lower()) for heading in re.findall(r'^#+ (.+)$', text, re.M)}
+        if section and section not in sections:
+            yield f'docs/{page}.md has no section {section}'
 
 
 def place_faults(placed):

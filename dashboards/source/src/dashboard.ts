@@ -1,6 +1,6 @@
 // Places panels on a page of rows. Panels are placed from left to right and wrap. A row with a title can be collapsed.
 import { DashboardCursorSync, VariableHide, VariableRefresh, VariableSort } from '@grafana/schema';
-import type { AnnotationQuery, Dashboard, Panel, RowPanel, VariableModel } from '@grafana/schema';
+import type { AnnotationQuery, Dashboard, DashboardLink, Panel, RowPanel, VariableModel } from '@grafana/schema';
 import { DATASOURCE, type Placed, type Query } from './panels.js';
 
 /** Panels that are placed together in a part of the width. */
@@ -50,6 +50,15 @@ export const datasourceVariable: VariableModel = {
   name: 'datasource', label: 'Data source', type: 'datasource', query: 'prometheus', hide: VariableHide.dontHide,
 };
 
+/** Where the documentation is served; `./dev docs site` makes it. The default is a folder of Grafana's own static files. */
+export const documentationVariable: VariableModel = {
+  name: 'docs', label: 'Documentation', type: 'textbox', query: '/public/memscope', hide: VariableHide.dontHide,
+};
+
+function documentationLink(title: string, tooltip: string, page: string): DashboardLink {
+  return { title, tooltip, type: 'link', url: '${docs}/' + page, icon: 'doc', tags: [], asDropdown: false, keepTime: false, includeVars: false, targetBlank: true };
+}
+
 /** A variable with the values of a label. `all`: the user can select several values, and all are selected by default. */
 export function labelVariable(name: string, label: string, query: string, all = false): VariableModel {
   const variable: VariableModel = {
@@ -70,7 +79,9 @@ export function dashboard(uid: string, title: string, description: string,
     uid, id: null, title, description, tags: ['memscope'], editable: true, graphTooltip: DashboardCursorSync.Crosshair, schemaVersion: 39,
     version: 1, timezone: 'browser', refresh: it.refresh, time: { from: it.from, to: 'now' },
     links: [{ title: 'memscope', type: 'dashboards', tags: ['memscope'], icon: 'external link', tooltip: '', asDropdown: false, keepTime: true,
-              includeVars: false, targetBlank: false }],
-    annotations: { list: it.annotations }, templating: { list: it.variables }, panels: page(it.rows),
+              includeVars: false, targetBlank: false },
+            documentationLink('memscope web on the node', 'The process, the line and the holder: how to open the page of the node that runs the job', 'web.html#over-ssh'),
+            documentationLink('Runbook', 'What to do when an alert fires', 'alerts.html')],
+    annotations: { list: it.annotations }, templating: { list: [...it.variables, documentationVariable] }, panels: page(it.rows),
   };
 }
