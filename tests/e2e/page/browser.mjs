@@ -1,6 +1,7 @@
 // One browser for a scenario: opens pages, keeps screenshots, and counts what must not happen in any of them.
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
+import axe from "axe-core";
 import { chromium } from "playwright-core";
 
 const failures = [];
@@ -92,6 +93,13 @@ export async function until(page, test, argument, seconds = 10) {
 /** Nothing reaches beyond the right edge of the window. */
 export async function fits(page) {
     return page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
+}
+
+/** What axe finds against the rules of WCAG 2.1, levels A and AA: names, roles, order of headings, contrast. */
+export async function accessibilityFaults(page) {
+    await page.evaluate(axe.source);
+    const found = await page.evaluate(() => globalThis.axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "best-practice"] }));
+    return found.violations.map((fault) => `${fault.id}: ${fault.nodes.map((node) => node.target.join(" ")).slice(0, 5).join(", ")} (${fault.nodes.length})`);
 }
 
 /** Where the span of the first plot begins and ends: the times of its axis are drawn, so its label says them. */

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { check, failed, fits, spanOf, text, until, withBrowser } from "./browser.mjs";
+import { accessibilityFaults, check, failed, fits, spanOf, text, until, withBrowser } from "./browser.mjs";
 import { mockServer } from "./mock.mjs";
 import { writeReport } from "./report.mjs";
 import { hostileNames, sampleRun } from "./sample.mjs";
@@ -60,6 +60,15 @@ async function leak(pages) {
         check("a leak in the dark: the page is dark", (await tab.evaluate(() => getComputedStyle(document.body).backgroundColor)) === "rgb(20, 23, 27)");
         await pages.shoot(tab, "leak-1280-dark");
     });
+}
+
+async function accessible(pages) {
+    const address = report("accessible", { workers: 3, death: true });
+    for (const [name, options] of [["light", {}], ["dark", { dark: true }], ["on a telephone", { width: 390, height: 844, touch: true }]])
+        await pages.open(`for everyone, ${name}`, address, options, async (tab) => {
+            const faults = await accessibilityFaults(tab);
+            check(`for everyone, ${name}: the rules of accessibility are kept`, faults.length === 0, faults.join("; "));
+        });
 }
 
 async function moving(pages) {
@@ -198,7 +207,7 @@ async function anHour(pages) {
 
 try {
     await withBrowser(screenshots, async (pages) => {
-        for (const scenario of [leak, moving, hostile, aDay, anHour].filter((each) => !only || each.name === only)) await scenario(pages);
+        for (const scenario of [leak, accessible, moving, hostile, aDay, anHour].filter((each) => !only || each.name === only)) await scenario(pages);
     });
 } finally {
     rmSync(folder, { recursive: true, force: true });
