@@ -15,6 +15,13 @@
 
 namespace memscope {
 
+Scenario with_room_for(Scenario scenario, const std::optional<DemoPython>& python) {
+    constexpr std::uint64_t kStep = 64ULL << 20;
+    const Bytes more = python ? python->imported - kUsualInterpreter : Bytes{};
+    scenario.limit += Bytes{(more.n + kStep - 1) / kStep * kStep};
+    return scenario;
+}
+
 std::string opening(const Scenario& scenario, Seconds length, const std::optional<DemoPython>& python) {
     std::string job;
     if (python)
@@ -49,14 +56,22 @@ std::string closing(const Scenario& scenario, const Observation& seen, Seconds l
                wrapped(fmt::format("Ended after {} of {}: too early for an answer.", human_duration(watched),
                                    human_duration(length))) +
                next_steps(recording);
+    const auto kills = kills_of(seen);
+    if (!kills.empty() && !scenario.is_killed)
+        return "\n" + picture(seen, scenario.limit, kStoredText) + "\n" +
+               wrapped(fmt::format("This run does not show what it should: after {} the kernel killed {} at the "
+                                   "limit of {}, which this demo should not reach.",
+                                   human_duration(kills.front().at), printable(kills.front().comm),
+                                   human_size(scenario.limit))) +
+               next_steps(recording);
     const Answer answer = scenario.answer(seen);
     const Moment* judged = judged_moment(seen);
     const Verdict verdict = judged ? judged->verdict : Verdict::insufficient;
     const bool right = answer.seen && verdict == scenario.verdict;
     return "\n" + picture(seen, scenario.limit, kStoredText) + "\n" +
-           wrapped(fmt::format(
-               "{}The verdict of memscope {} {}. Measured: {}", right ? "" : "This run does not show what it should. ",
-               kills_of(seen).empty() ? "is" : "before the last kill was", phrase(verdict), answer.text)) +
+           wrapped(fmt::format("{}The verdict of memscope {} {}. Measured: {}",
+                               right ? "" : "This run does not show what it should. ",
+                               kills.empty() ? "is" : "before the last kill was", phrase(verdict), answer.text)) +
            next_steps(recording);
 }
 
@@ -110,15 +125,16 @@ std::string recording_of(const std::string& where, const std::string& target) {
 
 }  // namespace
 
-Result<int> perform(const SysRoot& root, const Scenario& scenario, const Performance& performance) {
+Result<int> perform(const SysRoot& root, const Scenario& usual, const Performance& performance) {
     const auto hierarchy = find_hierarchy(root);
     if (!hierarchy) return hierarchy.error();
     if (::geteuid() != 0) return plain_error("the demo creates a cgroup and watches it", "run it with sudo");
     hold_back_signals();
     OwnCgroup::remove_left_behind(*hierarchy, kCgroup);
+    const auto python = find_demo_python(!usual.job.with_torch.empty());
+    const Scenario scenario = with_room_for(usual, python);
     auto cgroup = OwnCgroup::make(*hierarchy, kCgroup, scenario.limit);
     if (!cgroup) return cgroup.error();
-    const auto python = find_demo_python(!scenario.job.with_torch.empty());
     if (auto said = performance.say(opening(scenario, performance.length, python)); !said) return said.error();
 
     Observation seen;

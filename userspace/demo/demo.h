@@ -9,6 +9,10 @@
 
 namespace memscope {
 
+// The scenario with a higher limit if the interpreter is larger than usual: a PyTorch for GPUs needs several hundred
+// MiB before it computes anything.
+Scenario with_room_for(Scenario scenario, const std::optional<DemoPython>& python);
+
 // The texts before and after the demo, wrapped for a terminal. `python`: nullopt if native processes play the job.
 std::string opening(const Scenario& scenario, Seconds length, const std::optional<DemoPython>& python);
 // `recording`: the file of the recording; empty if there is none.

@@ -29,11 +29,12 @@ constexpr const char* kProbe =
     "if known and with_lock and not hasattr(sys, 'gettotalrefcount'):\n"
     "    print(sys.executable, platform.python_version(), sep='\\n')\n";
 
-// The version is printed only if a tensor can be made: a broken installation can be found, but not used.
+// Prints version and memory only if a tensor can be made: a broken installation can be found, but not used.
 constexpr const char* kTorchProbe =
     "import torch\n"
     "torch.nn.Linear(2, 2)(torch.ones(2)).sum().backward()\n"
-    "print(torch.__version__)\n";
+    "print(torch.__version__)\n"
+    "print(next(line.split()[1] for line in open('/proc/self/status') if line.startswith('RssAnon:')))\n";
 
 // Standard output of a program; empty if it fails or takes too long.
 std::string output_of(const std::vector<const char*>& words, Seconds patience) {
@@ -76,18 +77,25 @@ std::string output_of(const std::vector<const char*>& words, Seconds patience) {
     return done && WIFEXITED(status) && WEXITSTATUS(status) == 0 ? text : std::string();
 }
 
-std::optional<DemoPython> usable(const char* program) {
-    const std::string answer = output_of({program, "-I", "-S", "-c", kProbe}, kProbePatience);
+std::vector<std::string> lines_of(const std::vector<const char*>& words, Seconds patience) {
     std::vector<std::string> lines;
-    for_each_line(answer, [&lines](std::string_view line) { lines.emplace_back(trimmed(line)); });
+    for_each_line(output_of(words, patience), [&lines](std::string_view line) { lines.emplace_back(trimmed(line)); });
+    return lines;
+}
+
+std::optional<DemoPython> usable(const char* program) {
+    const std::vector<std::string> lines = lines_of({program, "-I", "-S", "-c", kProbe}, kProbePatience);
     if (lines.size() < 2 || !lines[0].starts_with('/') || ::access(lines[0].c_str(), X_OK) != 0) return std::nullopt;
-    return DemoPython{.program = lines[0], .version = printable(lines[1]), .torch = {}};
+    return DemoPython{.program = lines[0], .version = printable(lines[1])};
 }
 
 // The job runs without user site-packages and without PYTHON* variables, so this is tried in the same way.
-std::string torch_of(const DemoPython& python) {
-    const std::string answer = output_of({python.program.c_str(), "-E", "-s", "-B", "-c", kTorchProbe}, kTorchPatience);
-    return printable(trimmed(answer));
+void look_for_torch(DemoPython& python) {
+    const auto lines = lines_of({python.program.c_str(), "-E", "-s", "-B", "-c", kTorchProbe}, kTorchPatience);
+    const auto kibibytes = lines.size() < 2 ? std::nullopt : parse_number(lines[1]);
+    if (!kibibytes) return;
+    python.torch = printable(lines[0]);
+    python.imported = Bytes{*kibibytes << 10};
 }
 
 }  // namespace
@@ -97,7 +105,7 @@ std::optional<DemoPython> find_demo_python(bool want_torch) {
     for (const char* program : {"python3", "/usr/bin/python3"}) {
         auto found = usable(program);
         if (!found || (first && found->program == first->program)) continue;
-        if (want_torch) found->torch = torch_of(*found);
+        if (want_torch) look_for_torch(*found);
         if (!want_torch || !found->torch.empty()) return found;
         if (!first) first = std::move(found);
     }

@@ -40,12 +40,14 @@ struct Answer {
 
 constexpr Seconds kScenarioLength{52};
 constexpr Seconds kScenarioWarmup{24};
+constexpr Bytes kUsualInterpreter{128ULL << 20};  // anonymous memory of a Python that has imported PyTorch
 
 // A small training-shaped job with a known answer. Times are on the scenario's clock, which ends at kScenarioLength.
 struct Scenario {
     std::string_view name{};
     std::string_view story{};  // one sentence, printed at the start
-    Bytes limit{};             // of the cgroup
+    Bytes limit{};             // of the cgroup; has room for kUsualInterpreter
+    bool is_killed = false;    // it reaches its limit, again and again
     DemoJob job{};
     Actor top{};                         // plays the job where there is no Python
     Seconds warmup = kScenarioWarmup;    // the --warmup of the watcher

@@ -103,6 +103,7 @@ std::vector<Scenario> make_scenarios() {
              "A trainer keeps more at each step until the kernel kills it at its limit, and its launcher starts it "
              "again and again.",
          .limit = mebibytes(256),
+         .is_killed = true,
          .job = {.script = "crashloop.py", .launcher = "restart.sh", .workers = 1},
          .top = crashing_job(),
          .warmup = Seconds{3},  // a run lives only about 10 s

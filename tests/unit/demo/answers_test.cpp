@@ -169,6 +169,22 @@ TEST(Story, AWrongVerdictIsNotHidden) {
     EXPECT_THAT(closing(leak, observed(leak.top), kScenarioLength, {}), HasSubstr("does not show"));
 }
 
+TEST(Story, SaysThatAJobWasKilledWhichShouldNotReachItsLimit) {
+    const Scenario& leak = *find_scenario("leak");
+    Observation seen = observed(leak.top);
+    seen.at(20).kills.push_back({.at = Seconds{20}, .role = {Role::trainer, {}}, .comm = "python3", .explanation = {}});
+    EXPECT_THAT(closing(leak, seen, kScenarioLength, {}), AllOf(HasSubstr("after 20 s the kernel killed python3"),
+                                                                HasSubstr("which this demo should not reach")));
+}
+
+TEST(Story, ALargeInterpreterRaisesTheLimit) {
+    const Scenario& leak = *find_scenario("leak");
+    const auto limit_with = [&](Bytes imported) { return with_room_for(leak, DemoPython{.imported = imported}).limit; };
+    EXPECT_EQ(with_room_for(leak, std::nullopt).limit, leak.limit);
+    EXPECT_EQ(limit_with(kUsualInterpreter), leak.limit);
+    EXPECT_EQ(limit_with(mebibytes(340)), leak.limit + mebibytes(256));
+}
+
 TEST(Story, SaysWhichPythonPlaysIt) {
     const Scenario& leak = *find_scenario("leak");
     const DemoPython python{.program = "/usr/bin/python3", .version = "3.11.2", .torch = "1.13.0"};
