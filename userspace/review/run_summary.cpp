@@ -211,7 +211,15 @@ void take_verdict(RunSummary& run) {
         run.limit = target->memory.effective->limit;
         run.limit_owner = target->memory.effective->owner;
     }
+    const auto is_judged = [](const ScopeVerdict* verdict) {
+        return verdict && verdict->judgement.verdict != Verdict::insufficient;
+    };
     const ScopeVerdict* verdict = target->verdict();
+    if (!is_judged(verdict) && run.last_death && !run.last_death->then.targets.empty() &&
+        is_judged(run.last_death->target().verdict())) {
+        verdict = run.last_death->target().verdict();
+        run.judged_before_death = true;
+    }
     if (!verdict) return;
     run.judgement = verdict->judgement;
     run.explanation = verdict->explanation;

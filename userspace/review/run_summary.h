@@ -55,6 +55,9 @@ struct RunSummary {
     // At the last tick at which the target had processes: after their exit the series begins anew.
     std::optional<Judgement> judgement{};
     std::string explanation{};
+    // True: that tick was too early for a verdict, because its processes had just begun or are what a death left over.
+    // Judgement and explanation are then those before the last death.
+    bool judged_before_death = false;
     // That tick, with the last heap censuses of the run: processes may have exited before it.
     Snapshot last{};
     double census_time = 0;  // of the tick with these censuses; seconds since 1970

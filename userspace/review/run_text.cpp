@@ -98,7 +98,8 @@ std::string story(const RunSummary& run) {
     std::string text = fmt::format("{} was recorded for {} from {} on.", printable(run.target),
                                    human_duration(run.length), clock_text(run.began));
     if (run.judgement) {
-        text += fmt::format(" The verdict is {}.", phrase(run.judgement->verdict));
+        text += fmt::format(" The verdict {} {}.", run.judged_before_death ? "before the last death was" : "is",
+                            phrase(run.judgement->verdict));
         if (!run.explanation.empty()) text += " " + printable(run.explanation);
     }
     return text + peak_sentences(run) + phase_sentences(run) + death_sentences(run) + precursor_sentences(run);

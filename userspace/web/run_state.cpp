@@ -32,6 +32,8 @@ void PageSummary::take_tick(const Snapshot& snapshot, const TargetSnapshot& targ
     }
     const ScopeVerdict* verdict = target.verdict();
     if (!verdict) return;
+    // Nor can the processes be judged that a death left over, or that have just begun after it.
+    if (judgement && !deaths.empty() && verdict->judgement.verdict == Verdict::insufficient) return;
     judgement = verdict->judgement;
     sentence = verdict->explanation;
     series_began = verdict->began.count();

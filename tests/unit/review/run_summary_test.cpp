@@ -177,6 +177,24 @@ TEST_F(ARun, HasTheAdviceOfItsLastDeath) {
     EXPECT_EQ(nlohmann::json::parse(run_json(run))["deaths"][0]["cause"], "oom_kill");
 }
 
+TEST_F(ARun, IsJudgedByTheVerdictBeforeItsDeathIfTheRestIsTooEarly) {
+    Snapshot before = test::dead_job().then;
+    before.targets[0].info.name = "train";
+    before.time = kBegan;
+    tick(0, before);
+    Snapshot after = before;  // the launcher is left over
+    after.time = kBegan + 1;
+    after.targets[0].deaths = {test::oom_kill_of_trainer()};
+    for (ScopeVerdict& verdict : after.targets[0].verdicts)
+        verdict = {.role = verdict.role, .judgement = {.verdict = Verdict::insufficient}};
+    tick(1, after);
+    const RunSummary run = summary();
+    ASSERT_TRUE(run.judgement);
+    EXPECT_EQ(run.judgement->verdict, before.targets[0].verdict()->judgement.verdict);
+    EXPECT_TRUE(run.judged_before_death);
+    EXPECT_THAT(run_text(run, false), HasSubstr("last death was leaking."));
+}
+
 TEST_F(ARun, HasNoAdviceIfNothingIsWrong) {
     tick(0, 100);
     const RunSummary run = summary();
