@@ -35,12 +35,14 @@ struct {
 	__uint(max_entries, MS_HOST_SITES);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, struct ms_host_site_key);
-	__type(value, __s64);
+	__type(value, struct ms_host_site);
 } host_sites SEC(".maps");
 
 /* 0 while the recording is paused. A probe can still run for a while after that, until it is detached. */
 __u32 recording = 1;
 __u32 period = 0;
+/* Number of the collector's next reading of host_sites, from 1 on. */
+__u32 reading = 1;
 /* Calls of New and of all three functions by watched processes, and the time that the programs took. */
 __u64 storages_allocated = 0;
 __u64 calls = 0;
@@ -63,20 +65,36 @@ static __always_inline struct ms_host_account *account_of(const struct ms_host_a
 	return known;
 }
 
+/* Keeps the lowest value since the last reading. Another CPU can allocate or free at the same stack meanwhile:
+ * then the value is that of a moment later, or the lowest value of two CPUs is replaced by the other one. */
+static __always_inline void note_low(struct ms_host_site *site)
+{
+	__s64 bytes = *(volatile __s64 *)&site->bytes;
+	__u32 number = reading;
+
+	if (site->low_reading == number && site->low <= bytes)
+		return;
+	site->low = bytes;
+	site->low_reading = number;
+}
+
 /* False if host_sites has no entry for the stack. The bytes are then attributed to no stack. */
 static __always_inline bool add_to_site(const struct ms_host_account_key *account, __u64 stack, __s64 bytes)
 {
 	struct ms_host_site_key key = {.account = *account, .stack = stack};
-	__s64 *sum = bpf_map_lookup_elem(&host_sites, &key);
+	struct ms_host_site *site = bpf_map_lookup_elem(&host_sites, &key);
+	struct ms_host_site fresh = {.bytes = bytes};
 
-	if (!sum && bytes > 0) {
-		if (bpf_map_update_elem(&host_sites, &key, &bytes, BPF_NOEXIST) == 0)
+	if (!site && bytes > 0) {
+		if (bpf_map_update_elem(&host_sites, &key, &fresh, BPF_NOEXIST) == 0)
 			return true;
-		sum = bpf_map_lookup_elem(&host_sites, &key);
+		site = bpf_map_lookup_elem(&host_sites, &key);
 	}
-	if (!sum)
+	if (!site)
 		return false;
-	__sync_fetch_and_add(sum, bytes);
+	__sync_fetch_and_add(&site->bytes, bytes);
+	if (bytes < 0)
+		note_low(site);
 	return true;
 }
 

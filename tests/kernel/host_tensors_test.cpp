@@ -55,6 +55,30 @@ TEST(CudaHostTensors, AreHeldByTheFunctionsThatAllocatedThemUntilTheyAreFreed) {
     job.watched.expect_nothing_lost();
 }
 
+// Each step of a job allocates a batch and frees it. An answer in the middle of a step does not name it as the owner.
+TEST(CudaHostTensors, ThatEachStepFreesAreNotNamedAsTheOwner) {
+    constexpr std::uint64_t kMiB = 1 << 20;
+    HostTensorJob job("host-tensors-steps", [](const FakeHostTensors& tensors, const Child::Script& script) {
+        const std::vector<char> memory(24 * kMiB, 'x');  // a line that keeps more than its process holds is not named
+        for (std::uint64_t i = 1; i <= 3; ++i) {
+            make_batch(tensors, 0x1000 * i, 16 * kMiB);
+            keep_outputs(tensors, 0x1000000 + i, 3 * kMiB);
+            tensors.free(0x1000 * i);
+        }
+        make_batch(tensors, 0x1000, 16 * kMiB);
+        script.say();
+        script.wait();
+        asm volatile("" ::"r"(memory.data()) : "memory");
+    });
+    job.next();
+    const Growth growth = job.growth();
+    EXPECT_EQ(held_at(growth.tensors_host, "make_batch"), static_cast<std::int64_t>(16 * kMiB));
+    ASSERT_TRUE(growth.owner) << growth.sentence;
+    EXPECT_EQ(growth.owner->plane, PlaneKind::tensors_host);
+    EXPECT_EQ(growth.owner->bytes, static_cast<std::int64_t>(9 * kMiB));
+    job.next();
+}
+
 TEST(CudaHostTensors, AtAnAddressThatIsAllocatedAgainReplaceTheFormerOnes) {
     HostTensorJob job("host-tensors-again", [](const FakeHostTensors& tensors, const Child::Script&) {
         make_batch(tensors, 0x1000, 5000);

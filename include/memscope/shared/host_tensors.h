@@ -51,11 +51,20 @@ struct ms_host_storage {
 };
 MS_LAYOUT(ms_host_storage, 16);
 
-/* Key in the map `host_sites`. The value is the number of live bytes. */
+/* Key in the map `host_sites`. */
 struct ms_host_site_key {
     struct ms_host_account_key account;
     __u64 stack;
 };
 MS_LAYOUT(ms_host_site_key, 24);
+
+/* Storages of one stack. */
+struct ms_host_site {
+    __s64 bytes;       /* live */
+    __s64 low;         /* the lowest value of `bytes` right after a free, in the reading `low_reading` */
+    __u32 low_reading; /* 0: nothing was freed so far */
+    __u32 pad;
+};
+MS_LAYOUT(ms_host_site, 24);
 
 #endif

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A healthy job: each validation holds 64 MiB of results for a moment and frees them."""
+"""A healthy job: each validation holds 64 MiB of results for a moment and frees them. Says when the first one is over."""
 import torch
 
 from stage import Stage
@@ -19,6 +19,9 @@ class Segmentation(Trainer):
             return
         results = [torch.softmax(self.net(self.pictures), dim=1) for _ in range(BATCHES)]
         self.scores.append(torch.cat(results).mean().item())
+        del results
+        if len(self.scores) == 1:
+            self.stage.note(validations=1)
 
 
 def main():

@@ -73,6 +73,10 @@ class Stage:
             time.sleep(max(0.0, self.next_step - now))
         self.next_step = max(now, self.next_step or now) + seconds
 
+    def note(self, **facts):
+        """Prints a line while the job works."""
+        self._say(facts)
+
     def grown(self, kept_bytes, **more):
         """Prints the truth and waits for the end."""
         self.truth.update(bytes=kept_bytes, seconds=round(time.monotonic() - self.began, 2), **more)

@@ -126,9 +126,18 @@ bool is_import(const GrowthSite& site) {
     return false;
 }
 
+std::string_view enlarged_by(std::string_view innermost_function) {
+    constexpr std::string_view kBreak[] = {"brk", "__brk", "sbrk", "__sbrk"};
+    constexpr std::string_view kProtect[] = {"mprotect", "__mprotect"};
+    if (std::ranges::find(kBreak, innermost_function) != std::end(kBreak))
+        return "malloc's main heap, which is recycled: this line need not be the owner";
+    if (std::ranges::find(kProtect, innermost_function) != std::end(kProtect))
+        return "malloc's heap of a thread, which is recycled, or the stack of a thread";
+    return {};
+}
+
 bool maps_for_owner(std::string_view innermost_function) {
-    constexpr std::string_view kOfMalloc[] = {"brk", "__brk", "sbrk", "__sbrk", "mprotect", "__mprotect"};
-    return !innermost_function.empty() && std::ranges::find(kOfMalloc, innermost_function) == std::end(kOfMalloc);
+    return !innermost_function.empty() && enlarged_by(innermost_function).empty();
 }
 
 std::string place_of_line(const GrowthSite& site) {

@@ -42,6 +42,10 @@ bool is_import(const GrowthSite& site);
 // function is not known.
 bool maps_for_owner(std::string_view innermost_function);
 
+// For the user: what such a function enlarges instead, "malloc's main heap, ...". Empty if it maps for one owner or is
+// not known.
+std::string_view enlarged_by(std::string_view innermost_function);
+
 // "validate (train.py:60)", or the innermost native function of a stack without Python. Raw bytes.
 std::string place_of_line(const GrowthSite& site);
 

@@ -102,11 +102,16 @@ std::vector<HostTensorSite> HostTensors::sites() {
     const int accounts = state_->map(state_->object->maps.host_accounts);
     std::vector<HostTensorSite> sites;
     std::vector<ms_host_site_key> gone;
-    for_each_entry<ms_host_site_key, __s64>(
-        map, std::size_t{2} * MS_HOST_SITES, [&](const ms_host_site_key& key, __s64 bytes) {
+    const __u32 reading = __atomic_fetch_add(&state_->object->data->reading, 1, __ATOMIC_RELAXED);
+    for_each_entry<ms_host_site_key, ms_host_site>(
+        map, std::size_t{2} * MS_HOST_SITES, [&](const ms_host_site_key& key, const ms_host_site& site) {
             ms_host_account account{};
             if (bpf_map_lookup_elem(accounts, &key.account, &account) != 0) return gone.push_back(key);
-            if (bytes > 0) sites.push_back({SpaceId{key.account.space}, StackId{key.stack}, bytes});
+            HostTensorSite found{SpaceId{key.account.space}, StackId{key.stack}, number(not_below_zero(site.bytes))};
+            // A free during this loop already counts for the next reading. It can replace the value of this one.
+            if (site.low_reading == reading || site.low_reading == reading + 1)
+                found.low = number(not_below_zero(site.low));
+            sites.push_back(found);
         });
     for (const ms_host_site_key& key : gone) bpf_map_delete_elem(map, &key);
     return sites;

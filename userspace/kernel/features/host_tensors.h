@@ -1,5 +1,6 @@
 #pragma once
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -27,11 +28,12 @@ struct HostTensorAccount {
     std::int64_t lost = 0;  // allocated when there was no room to record it
 };
 
-// Bytes of one stack that are still held.
+// Bytes of one stack that are still held, 0 if all were freed.
 struct HostTensorSite {
     SpaceId space{};
     StackId stack = kNoStack;
     std::int64_t bytes = 0;
+    std::optional<std::int64_t> low{};  // the lowest value right after a free since the last reading
 };
 
 // Follows the storages of PyTorch's host tensors with user probes, in every copy of its library that processes have
@@ -47,7 +49,7 @@ class HostTensors : public KernelFeature {
 
     // Of address spaces that still exist. Forgets the others.
     std::vector<HostTensorAccount> accounts();
-    std::vector<HostTensorSite> sites();  // of these address spaces
+    std::vector<HostTensorSite> sites();  // of these address spaces; begins the next reading
     // Deletes storages of address spaces that accounts() has forgotten. Checks at most `most` storages and continues
     // there the next time.
     void sweep(std::size_t most);

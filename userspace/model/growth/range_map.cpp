@@ -129,9 +129,11 @@ bool RangeMap::apply(const RangeEvent& event) {
     switch (event.call) {
         case MS_RANGE_MAP:
             pieces_.put(event.range, used(event.kind, event.access, event.stack));
+            note_size(event);
             return true;
         case MS_RANGE_UNMAP:
             take(event, event.range);
+            note_troughs(event);
             return true;
         case MS_RANGE_UNMAP_FAILED:
             return put_back(event, MS_RANGE_UNMAP, event.range);
@@ -166,6 +168,50 @@ bool RangeMap::apply(const RangeEvent& event) {
 void RangeMap::take(const RangeEvent& event, const AddressRange& range) {
     if (taken_.size() >= kMostThreads && !taken_.contains(event.thread)) taken_.clear();
     taken_[event.thread] = {event.call, event.time_ns, range, pieces_.take(range)};
+}
+
+namespace {
+
+Seconds seconds(std::uint64_t boot_ns) { return std::chrono::nanoseconds(boot_ns); }
+
+std::int64_t bytes_at(const MappedTotals& totals, std::uint64_t stack) {
+    const auto found = totals.stacks.find(stack);
+    return found == totals.stacks.end() ? 0 : static_cast<std::int64_t>(found->second.sum().n);
+}
+
+}  // namespace
+
+// Of the stacks whose ranges the event has unmapped.
+void RangeMap::note_troughs(const RangeEvent& event) {
+    const Seconds now = seconds(event.time_ns);
+    for (const RangePiece& piece : taken_[event.thread].pieces) {
+        if (piece.use.owner != RangeOwner::stack || !is_writable_memory(piece.use)) continue;
+        if (troughs_.size() >= kMostTroughs && !troughs_.contains(piece.use.stack)) {
+            std::erase_if(troughs_, [&](const auto& each) { return each.second.is_over(now); });
+            if (troughs_.size() >= kMostTroughs) return;
+        }
+        troughs_[piece.use.stack].note(now, bytes_at(totals(), piece.use.stack));
+    }
+}
+
+void RangeMap::note_size(const RangeEvent& event) {
+    if (event.stack == 0) return;
+    const bool is_arena = event.kind == RangeKind::anonymous && event.range.size() == kPythonArena;
+    const auto known = arena_sized_.find(event.stack);
+    if (known != arena_sized_.end())
+        known->second = known->second && is_arena;
+    else if (arena_sized_.size() < kMostSized)
+        arena_sized_.emplace(event.stack, is_arena);
+}
+
+bool RangeMap::is_arena_sized(std::uint64_t stack) const {
+    const auto known = arena_sized_.find(stack);
+    return known != arena_sized_.end() && known->second;
+}
+
+std::int64_t RangeMap::passing(std::uint64_t stack, std::uint64_t now_ns) const {
+    const auto trough = troughs_.find(stack);
+    return trough == troughs_.end() ? 0 : trough->second.passing(seconds(now_ns), bytes_at(totals(), stack));
 }
 
 std::optional<RangeMap::Taken> RangeMap::taken_by(const RangeEvent& event, ms_range_call call,
@@ -258,6 +304,8 @@ void RangeMap::detach(const RangeEvent& event) {
 
 void RangeMap::inherit() {
     taken_.clear();
+    troughs_.clear();
+    arena_sized_.clear();
     pieces_.disown();
     for (auto& [address, attached] : attached_) attached.stack = 0;
 }

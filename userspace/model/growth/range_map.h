@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "model/growth/range_event.h"
+#include "model/growth/trough.h"
 
 namespace memscope {
 
@@ -119,8 +120,15 @@ class RangeMap {
     }  // cut to the range
     std::size_t size() const { return pieces_.size(); }
     Bytes left_out() const { return pieces_.left_out(); }
+    // The part of the bytes of a stack that is likely to be unmapped soon, see Trough. `now_ns`: boot clock.
+    std::int64_t passing(std::uint64_t stack, std::uint64_t now_ns) const;
+    // True if the stack has mapped private memory in pieces of kPythonArena only.
+    bool is_arena_sized(std::uint64_t stack) const;
 
   private:
+    static constexpr std::uint64_t kPythonArena = 1 << 20;  // bytes, in CPython 3.10 to 3.14
+    static constexpr std::size_t kMostTroughs = 4096;
+    static constexpr std::size_t kMostSized = 16384;
     static constexpr std::size_t kMostThreads = 4096;
     static constexpr std::size_t kMostAttached = 4096;
 
@@ -137,6 +145,8 @@ class RangeMap {
     };
 
     void take(const RangeEvent& event, const AddressRange& range);
+    void note_troughs(const RangeEvent& event);
+    void note_size(const RangeEvent& event);
     std::optional<Taken> taken_by(const RangeEvent& event, ms_range_call call, const AddressRange& range);
     bool put_back(const RangeEvent& event, ms_range_call call, const AddressRange& range);
     void detach(const RangeEvent& event);
@@ -147,8 +157,10 @@ class RangeMap {
     void attach(const RangeEvent& event);
 
     RangePieces pieces_;
-    std::map<pid_t, Taken> taken_{};                // by thread
-    std::map<std::uint64_t, Attached> attached_{};  // by address
+    std::map<pid_t, Taken> taken_{};                         // by thread
+    std::map<std::uint64_t, Attached> attached_{};           // by address
+    std::unordered_map<std::uint64_t, Trough> troughs_{};    // by stack
+    std::unordered_map<std::uint64_t, bool> arena_sized_{};  // by stack
 };
 
 }  // namespace memscope

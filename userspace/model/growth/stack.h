@@ -44,6 +44,8 @@ struct HeldAtStack {
     ProcessId process{};
     StackId stack = kNoStack;
     std::int64_t bytes = 0;
+    std::int64_t passing = 0;  // part of `bytes` that is likely to be freed soon, see Trough
+    bool arena_sized = false;  // all its mappings have the size of an arena of Python's allocator
 };
 
 // An address space, and the anonymous memory that it had when it began: of its parent, or from before watching.

@@ -8,6 +8,7 @@
 
 #include "analysis/growth/attribution.h"
 #include "analysis/growth/growth_sentence.h"
+#include "analysis/growth/owner.h"
 #include "base/text.h"
 #include "outputs/growth/growth_frames.h"
 #include "outputs/text/text_layout.h"
@@ -202,6 +203,11 @@ std::vector<std::string> around(const GrowthSite& site, std::size_t width) {
     return lines;
 }
 
+// What an allocator enlarged at a site of the mapped plane. Empty if the line mapped the memory for itself.
+std::string_view enlarged(const GrowthSite& site) {
+    return site.native.empty() ? std::string_view() : enlarged_by(site.native.front().symbol);
+}
+
 class TextWriter {
   public:
     explicit TextWriter(const TextLook& look)
@@ -219,7 +225,7 @@ class TextWriter {
     std::string text() && { return std::move(out_); }
 
   private:
-    void site(const GrowthSite& site, std::size_t stacks, std::int64_t sum);
+    void site(const GrowthSite& site, std::size_t stacks, std::int64_t sum, std::string_view note);
     void rest(const GrowthPlane& plane, const ShownSites& shown, bool stacks);
 
     std::size_t width_;
@@ -228,7 +234,7 @@ class TextWriter {
     bool short_native_ = false;
 };
 
-void TextWriter::site(const GrowthSite& site, std::size_t stacks, std::int64_t sum) {
+void TextWriter::site(const GrowthSite& site, std::size_t stacks, std::int64_t sum, std::string_view note) {
     const std::string numbers =
         right(human_growth(site.bytes), kBytes) + right(share_text(site.bytes, sum), kShare) + "  ";
     const std::string who =
@@ -241,6 +247,8 @@ void TextWriter::site(const GrowthSite& site, std::size_t stacks, std::int64_t s
         out_ += std::string(2, ' ') + paint_(Colour::bold, site_line(site, width_ - 2)) + "\n";
     }
     const std::size_t indent = width_ > 2 * kIndent + kNarrowest / 2 ? kIndent : 4;
+    if (!note.empty())
+        out_ += std::string(indent, ' ') + paint_(Colour::dim, shortened_to(note, width_ - indent)) + "\n";
     for (const std::string& below : around(site, width_ - indent))
         out_ += std::string(indent, ' ') + paint_(Colour::dim, below) + "\n";
     if (stacks > 1)
@@ -294,7 +302,8 @@ void TextWriter::plane(const Explained& explained, const GrowthPlane& plane, con
     }
     const ShownSites shown = shown_sites(rows, report.top);
     const std::int64_t sum = growth_sum(rows);
-    for (std::size_t i = 0; i < shown.sites.size(); ++i) site(shown.sites[i], stacks[i], sum);
+    for (std::size_t i = 0; i < shown.sites.size(); ++i)
+        site(shown.sites[i], stacks[i], sum, &plane == &report.growth.mapped ? enlarged(shown.sites[i]) : "");
     rest(rows, shown, report.stacks);
 }
 

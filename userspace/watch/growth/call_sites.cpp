@@ -1,6 +1,7 @@
 #include "watch/growth/call_sites.h"
 
 #include <algorithm>
+#include <string_view>
 #include <tuple>
 
 namespace memscope {
@@ -16,6 +17,13 @@ auto place_of(const NativeLocation& location) { return std::tuple(location.modul
 bool comes_before(const NativeLocation& a, const NativeLocation& b) { return place_of(a) < place_of(b); }
 
 }  // namespace
+
+bool is_mapped_by_python(const CallSite& site) {
+    if (site.python.empty() || site.native.size() < 2 || !site.native[1].module) return false;
+    const std::string& path = site.native[1].module->name();
+    const std::string_view file = std::string_view(path).substr(path.rfind('/') + 1);
+    return file.starts_with("python") || file.starts_with("libpython");
+}
 
 std::size_t name_bytes(const CallSite& site) {
     std::size_t bytes = sizeof site + site.native.size() * sizeof(NativeLocation);

@@ -1,4 +1,5 @@
 #pragma once
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -33,7 +34,15 @@ struct SiteGrowth {
     pid_t pid = 0;
     RoleKey role{};
     std::int64_t bytes = 0;
+    std::int64_t passing = 0;  // part of `bytes` that is likely to be freed soon, see Trough
+    // Arenas of Python's allocator, which hands out their memory again and again: no line keeps them.
+    bool arenas = false;
+    std::int64_t kept() const { return arenas ? 0 : std::max<std::int64_t>(bytes - passing, 0); }
 };
+
+// True if the stack mapped memory in the interpreter of Python itself: below the call of mmap() is code of Python, and
+// not of a library or of malloc.
+bool is_mapped_by_python(const CallSite& site);
 
 // The call sites of all stacks. Stacks with the same frames share a call site, in all processes.
 class CallSites {

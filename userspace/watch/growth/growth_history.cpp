@@ -217,6 +217,7 @@ void GrowthHistory::subtract(const Plane& then, SitePlane& plane) {
         std::uint64_t site = 0;
         RoleKey role{};
         std::int64_t bytes = 0;
+        std::int64_t passing = 0;
         std::vector<SiteGrowth> parts{};
     };
     std::map<std::pair<std::uint64_t, RoleKey>, Now> now;
@@ -224,6 +225,7 @@ void GrowthHistory::subtract(const Plane& then, SitePlane& plane) {
         const std::uint64_t hash = hashes.of(one.site);
         Now& sum = now[{hash, one.role}];
         sum.bytes += one.bytes;
+        sum.passing += one.passing;
         sum.parts.push_back(std::move(one));
     }
     std::int64_t freed = 0;
@@ -244,6 +246,7 @@ void GrowthHistory::subtract(const Plane& then, SitePlane& plane) {
         std::int64_t bytes = sum.bytes;
         for (SiteGrowth& part : sum.parts) {
             part.bytes = std::exchange(bytes, 0);
+            part.passing = std::exchange(sum.passing, 0);
             plane.sites.push_back(std::move(part));
         }
     }

@@ -55,6 +55,15 @@ void say(SitePlane& plane, const char* reason, std::int64_t bytes) {
     if (bytes != 0) plane.unattributed.push_back({reason, bytes});
 }
 
+SiteGrowth growth_at(const CallSitePtr& site, const HeldAtStack& at, const RoleKey& role) {
+    return {.site = site,
+            .pid = at.process.pid,
+            .role = role,
+            .bytes = at.bytes,
+            .passing = at.passing,
+            .arenas = at.arena_sized && is_mapped_by_python(*site)};
+}
+
 }  // namespace
 
 GrowthRecorder::GrowthRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, GrowthStacks& stacks,
@@ -244,7 +253,7 @@ void GrowthRecorder::end_processes(const ProcessTable& processes) {
 std::vector<SiteGrowth> GrowthRecorder::named(const std::vector<HeldAtStack>& held, const RoleKey& role) const {
     std::vector<SiteGrowth> list;
     for (const HeldAtStack& at : held)
-        if (const CallSitePtr* site = sites_.site_of(at.stack)) list.push_back({*site, at.process.pid, role, at.bytes});
+        if (const CallSitePtr* site = sites_.site_of(at.stack)) list.push_back(growth_at(*site, at, role));
     return list;
 }
 
@@ -410,7 +419,7 @@ SitePlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::ve
         const std::lock_guard lock(mutex_);
         for (const HeldAtStack& at : stacks) {
             if (const CallSitePtr* site = sites_.site_of(at.stack))
-                plane.sites.push_back({*site, at.process.pid, *roles.of(at.process), at.bytes});
+                plane.sites.push_back(growth_at(*site, at, *roles.of(at.process)));
             else if (at.stack == kNoStack)
                 other += at.bytes;
             else
@@ -420,8 +429,10 @@ SitePlane GrowthRecorder::held_plane(const TargetSnapshot& target, const std::ve
             for (const auto& [process, last] : ended_) {
                 const RoleKey* role = roles.of(process);
                 if (!role) continue;
-                for (const SiteGrowth& each : last.*ended)
-                    plane.sites.push_back({each.site, each.pid, *role, each.bytes});
+                for (const SiteGrowth& each : last.*ended) {
+                    plane.sites.push_back(each);
+                    plane.sites.back().role = *role;
+                }
             }
         }
     }
@@ -490,10 +501,10 @@ std::vector<SiteGrowth> GrowthRecorder::kept_at_sites(const std::vector<Process>
     std::map<std::tuple<CallSitePtr, pid_t, RoleKey>, std::int64_t> kept;
     for (const SiteGrowth& each : mapped)
         if (!each.site->native.empty() && maps_for_owner(names.named(each.site->native.front()).symbol))
-            kept[{each.site, each.pid, each.role}] += each.bytes;
+            kept[{each.site, each.pid, each.role}] += each.kept();
     for (const SiteGrowth& each : all.plane(PlaneKind::tensors_host).sites) {
         std::int64_t& bytes = kept[{each.site, each.pid, each.role}];
-        bytes = std::max(bytes, each.bytes);
+        bytes = std::max(bytes, each.kept());
     }
     std::vector<SiteGrowth> list;
     list.reserve(kept.size());
@@ -552,9 +563,26 @@ void GrowthRecorder::remember(const std::vector<TargetSnapshot>& targets) {
     if (added) history_.bound_peaks();
 }
 
-// Names the line that keeps the growth, if it is known.
-void GrowthRecorder::explain(Growth& growth, const TargetSnapshot& target) {
+namespace {
+
+// Sites with the bytes that they keep. What a step of the job has allocated and will free again is left out.
+std::vector<SiteGrowth> kept_part(std::vector<SiteGrowth> sites) {
+    for (SiteGrowth& each : sites) each.bytes = each.kept();
+    std::erase_if(sites, [](const SiteGrowth& each) { return each.bytes <= 0; });
+    return sites;
+}
+
+}  // namespace
+
+// Names the line that keeps the growth, if it is known. The lists show what is held at this moment, the sentence names
+// only what stays.
+void GrowthRecorder::explain(Growth& growth, GrowthPlane kept_mapped, GrowthPlane kept_tensors,
+                             const TargetSnapshot& target) {
+    std::swap(growth.mapped, kept_mapped);
+    std::swap(growth.tensors_host, kept_tensors);
     Ownership ownership = owner_of(growth, target, read_clock().unix_seconds);
+    std::swap(growth.mapped, kept_mapped);
+    std::swap(growth.tensors_host, kept_tensors);
     std::optional<LineTrend> trend;
     if (ownership.frame) {
         const std::lock_guard lock(mutex_);
@@ -577,6 +605,12 @@ Growth GrowthRecorder::report(const TargetSnapshot& target, const GrowthRequest&
     }
     // Outside of the lock, because names of native code may take a while to load.
     SiteNames names(symbols_, wait);
+    const auto kept = [&](PlaneKind kind) {
+        // At the peak it matters what was held, whether it was freed soon or not.
+        return names.plane(growth.span.peak ? held.plane(kind).sites : kept_part(held.plane(kind).sites));
+    };
+    GrowthPlane kept_mapped = kept(PlaneKind::mapped);
+    GrowthPlane kept_tensors = kept(PlaneKind::tensors_host);
     for (std::size_t i = 0; i < kPlanes; ++i) {
         GrowthPlane& plane = growth.plane(static_cast<PlaneKind>(i));
         plane = names.plane(std::move(held.planes[i].sites));
@@ -584,7 +618,7 @@ Growth GrowthRecorder::report(const TargetSnapshot& target, const GrowthRequest&
     }
     growth.file_mapped_bytes = held.file_mapped_bytes;
     growth.reserved_bytes = held.reserved_bytes;
-    explain(growth, target);
+    explain(growth, std::move(kept_mapped), std::move(kept_tensors), target);
     return growth;
 }
 

@@ -108,7 +108,7 @@ class GrowthRecorder {
     void mind_budget();
     Seconds cpu_of_growing() const;
     std::vector<SiteGrowth> kept_at_sites(const std::vector<Process>& processes);
-    void explain(Growth& growth, const TargetSnapshot& target);
+    void explain(Growth& growth, GrowthPlane kept_mapped, GrowthPlane kept_tensors, const TargetSnapshot& target);
     SitePlanes site_planes(const TargetSnapshot& target);
     std::optional<Seconds> pages_checked(const TargetSnapshot& target);
     SitePlane resident_plane(const TargetSnapshot& target);

@@ -59,18 +59,40 @@ void HostTensorRecorder::tick(Session& session, ProcessTable& processes, const N
     if (!tensors) return;
     if (std::exchange(losses_, libraries_.losses()) != libraries_.losses()) start_anew(*tensors);
     note_start(now);
-    read(*tensors);
+    read(*tensors, now);
     mind_budget(*tensors, now);
 }
 
-void HostTensorRecorder::read(HostTensors& tensors) {
+// Notes the troughs of all stacks, also of those that hold nothing now. Forgets those of stacks that are gone.
+std::vector<HostTensorRecorder::Site> HostTensorRecorder::held_at(const std::vector<HostTensorSite>& sites,
+                                                                  const std::map<SpaceId, HostTensorAccount>& accounts,
+                                                                  Seconds now) {
+    std::vector<Site> held;
+    std::map<std::pair<SpaceId, StackId>, Trough> troughs;
+    for (const HostTensorSite& site : sites) {
+        const std::pair key(site.space, site.stack);
+        auto known = troughs_.extract(key);
+        if (!known && site.low) troughs[key];
+        if (known) troughs.insert(std::move(known));
+        const auto trough = troughs.find(key);
+        if (trough != troughs.end() && site.low) trough->second.note(now, *site.low);
+        const auto account = accounts.find(site.space);
+        if (site.bytes == 0 || account == accounts.end()) continue;
+        const std::int64_t passing = trough == troughs.end() ? 0 : trough->second.passing(now, site.bytes);
+        held.push_back({site.space, {account->second.process, site.stack, site.bytes, passing}});
+    }
+    troughs_ = std::move(troughs);
+    return held;
+}
+
+void HostTensorRecorder::read(HostTensors& tensors, const Now& now) {
     std::map<SpaceId, HostTensorAccount> accounts;
     counted_ = 0;
     for (const HostTensorAccount& account : tensors.accounts()) {
         counted_ += account.storages;
         accounts.emplace(account.space, account);
     }
-    auto sites = tensors.sites();
+    auto sites = held_at(tensors.sites(), accounts, Seconds(static_cast<double>(now.boot_ns) * 1e-9));
     entries_ = tensors.entries();
     if (entries_ > counted_) tensors.sweep(kMostSweptPerTick);
     const std::lock_guard lock(mutex_);
@@ -149,11 +171,10 @@ HostTensorRecorder::Held HostTensorRecorder::held(const std::vector<Process>& pr
         held.before_pause += bytes;
     }
     if (any) held.recording = recording_;
-    for (const HostTensorSite& site : sites_) {
-        const auto account = accounts_.find(site.space);
-        if (account == accounts_.end() || !wanted.contains(account->second.process)) continue;
-        held.stacks.push_back({account->second.process, site.stack, site.bytes});
-        held.elsewhere -= site.bytes;
+    for (const Site& site : sites_) {
+        if (!accounts_.contains(site.space) || !wanted.contains(site.held.process)) continue;
+        held.stacks.push_back(site.held);
+        held.elsewhere -= site.held.bytes;
     }
     return held;
 }
@@ -161,10 +182,9 @@ HostTensorRecorder::Held HostTensorRecorder::held(const std::vector<Process>& pr
 std::vector<HeldAtStack> HostTensorRecorder::end(const ProcessId& process) {
     std::vector<HeldAtStack> stacks;
     const std::lock_guard lock(mutex_);
-    std::erase_if(sites_, [&](const HostTensorSite& site) {
-        const auto account = accounts_.find(site.space);
-        if (account == accounts_.end() || account->second.process != process) return false;
-        stacks.push_back({process, site.stack, site.bytes});
+    std::erase_if(sites_, [&](const Site& site) {
+        if (site.held.process != process) return false;
+        stacks.push_back(site.held);
         return true;
     });
     std::erase_if(accounts_, [&](const auto& account) { return account.second.process == process; });
@@ -175,7 +195,7 @@ std::vector<HeldAtStack> HostTensorRecorder::end(const ProcessId& process) {
 std::set<StackId> HostTensorRecorder::stacks() const {
     std::set<StackId> stacks;
     const std::lock_guard lock(mutex_);
-    for (const HostTensorSite& site : sites_) stacks.insert(site.stack);
+    for (const Site& site : sites_) stacks.insert(site.held.stack);
     return stacks;
 }
 

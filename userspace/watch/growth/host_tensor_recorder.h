@@ -11,6 +11,7 @@
 #include "kernel/session.h"
 #include "model/growth/growth.h"
 #include "model/growth/stack.h"
+#include "model/growth/trough.h"
 #include "model/processes/process_table.h"
 #include "model/snapshot.h"
 #include "watch/clock.h"
@@ -49,9 +50,16 @@ class HostTensorRecorder {
     std::uint64_t entries() const { return entries_; }  // of the BPF map of storages, at the last tick
 
   private:
+    // A stack that holds storages.
+    struct Site {
+        SpaceId space{};
+        HeldAtStack held{};
+    };
     void begin_new(ProcessTable& processes);
     void note_start(const Now& now);
-    void read(HostTensors& tensors);
+    void read(HostTensors& tensors, const Now& now);
+    std::vector<Site> held_at(const std::vector<HostTensorSite>& sites,
+                              const std::map<SpaceId, HostTensorAccount>& accounts, Seconds now);
     void mind_budget(HostTensors& tensors, const Now& now);
     void measure_rate(const HostTensors::Cost& cost, const Now& now);
     void pause(HostTensors& tensors);
@@ -71,10 +79,11 @@ class HostTensorRecorder {
     };
     Mark mark_{};
     double rate_ = 0;  // storages per second
+    std::map<std::pair<SpaceId, StackId>, Trough> troughs_{};
 
     mutable std::mutex mutex_{};  // guards the members below
     std::map<SpaceId, HostTensorAccount> accounts_{};
-    std::vector<HostTensorSite> sites_{};
+    std::vector<Site> sites_{};
     std::map<ProcessId, std::int64_t> before_pause_{};
     HostTensorRecording recording_{};
 };

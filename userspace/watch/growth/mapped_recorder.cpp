@@ -1,9 +1,12 @@
 #include "watch/growth/mapped_recorder.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "base/not_read.h"
 #include "sources/proc/process_maps.h"
+#include "watch/clock.h"
 
 namespace memscope {
 namespace {
@@ -12,6 +15,15 @@ namespace {
 constexpr std::size_t kMostReadPerTick = 200;
 
 std::int64_t number(Bytes bytes) { return static_cast<std::int64_t>(bytes.n); }
+
+std::vector<HeldAtStack> held_at_stacks(const MappedGrowth::Process& process, std::uint64_t now_ns) {
+    std::vector<HeldAtStack> held;
+    held.reserve(process.ranges.totals().stacks.size());
+    for (const auto& [stack, bytes] : process.ranges.totals().stacks)
+        held.push_back({process.id, StackId{stack}, number(bytes.sum()), process.ranges.passing(stack, now_ns),
+                        process.ranges.is_arena_sized(stack)});
+    return held;
+}
 
 }  // namespace
 
@@ -99,13 +111,13 @@ void MappedRecorder::tick(Session& session, const ProcessTable& processes) {
 
 MappedRecorder::Held MappedRecorder::held(const std::vector<Process>& processes) const {
     Held held;
+    const std::uint64_t now_ns = read_clock().boot_ns;
     const std::lock_guard lock(mutex_);
     for (const Process& process : processes) {
         const auto found = growth_.find(process.task.id);
         if (!found) continue;
         const MappedTotals& totals = found->ranges.totals();
-        for (const auto& [stack, bytes] : totals.stacks)
-            held.stacks.push_back({process.task.id, StackId{stack}, number(bytes.sum())});
+        std::ranges::move(held_at_stacks(*found, now_ns), std::back_inserter(held.stacks));
         held.unknown += number(totals.unknown);
         held.left_out += number(found->ranges.left_out());
         held.file += number(totals.file);
@@ -115,12 +127,9 @@ MappedRecorder::Held MappedRecorder::held(const std::vector<Process>& processes)
 }
 
 std::vector<HeldAtStack> MappedRecorder::held(const ProcessId& process) const {
-    std::vector<HeldAtStack> held;
     const std::lock_guard lock(mutex_);
-    if (const auto found = growth_.find_ended(process))
-        for (const auto& [stack, bytes] : found->ranges.totals().stacks)
-            held.push_back({process, StackId{stack}, number(bytes.sum())});
-    return held;
+    if (const auto found = growth_.find_ended(process)) return held_at_stacks(*found, read_clock().boot_ns);
+    return {};
 }
 
 void MappedRecorder::forget_ended() {

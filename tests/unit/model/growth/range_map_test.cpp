@@ -55,6 +55,33 @@ TEST(RangeMap, AReservationIsBookedWhereItBecomesWritableAndFilesNever) {
     EXPECT_EQ(units_at(map, kB), 2U);
 }
 
+TEST(RangeMap, TellsWhatAStackMapsAndUnmapsAgainAndAgain) {
+    RangeMap map;
+    map.apply(mapped(units(0, 4), kB));
+    for (std::uint64_t second = 1; second <= 8; ++second) {
+        map.apply(mapped(units(100, 110), kA));
+        map.apply(mapped(units(10 * second, 10 * second + 1), kB));
+        RangeEvent unmapped = event(MS_RANGE_UNMAP, units(100, 110));
+        unmapped.time_ns = second * 1'000'000'000;
+        map.apply(unmapped);
+    }
+    map.apply(mapped(units(100, 110), kA));
+    EXPECT_EQ(units_at(map, kA), 10U);
+    EXPECT_EQ(map.passing(kA, 8'500'000'000), static_cast<std::int64_t>(10 * kUnit));
+    EXPECT_EQ(map.passing(kB, 8'500'000'000), 0);
+    EXPECT_EQ(map.passing(kA, 100'000'000'000), 0);
+}
+
+TEST(RangeMap, KnowsStacksThatMapPiecesOfTheSizeOfAnArenaOnly) {
+    RangeMap map = after({mapped(units(0, 16), kA), mapped(units(16, 32), kA), mapped(units(40, 56), kB)});
+    EXPECT_TRUE(map.is_arena_sized(kA));
+    map.apply(mapped(units(60, 77), kB));
+    EXPECT_FALSE(map.is_arena_sized(kB));
+    EXPECT_FALSE(map.is_arena_sized(103));
+    map.inherit();
+    EXPECT_FALSE(map.is_arena_sized(kA));
+}
+
 TEST(RangeMap, SharedMemoryIsGrowthAndToldApart) {
     const RangeMap map = after({mapped(units(0, 3), kA, kWritable, RangeKind::shared), mapped(units(3, 7), kA),
                                 mapped(units(8, 9), kA, kReadable, RangeKind::shared),

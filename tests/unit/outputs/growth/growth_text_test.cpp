@@ -21,7 +21,19 @@ TEST(GrowthText, ExplainsEachPlaneAndItsLimits) {
     EXPECT_THAT(text, HasSubstr("RESIDENT  1.2 GiB: live memory, where it was first touched"));
     EXPECT_THAT(text, HasSubstr("MAPPED  2.0 GiB: mapped here and not unmapped since"));
     EXPECT_THAT(text, HasSubstr("need not be the owner"));
+    EXPECT_THAT(text, Not(HasSubstr("recycled")));
     EXPECT_THAT(text, HasSubstr("700 MiB of mapped files, 13 GiB reserved without access"));
+}
+
+TEST(GrowthText, SaysWhatMallocEnlargedAtALineOfTheMappedPlane) {
+    GrowthReport report = test::grown();
+    GrowthSite& site = report.growth.mapped.sites.at(0);
+    site.native = {{"brk", "/lib/libc.so.6", 0x10}};
+    EXPECT_THAT(text_of(report), HasSubstr("malloc's main heap, which is recycled: this line need not be the owner"));
+    site.native = {{"mprotect", "/lib/libc.so.6", 0x10}};
+    EXPECT_THAT(text_of(report), HasSubstr("malloc's heap of a thread, which is recycled, or the stack of a thread"));
+    site.native = {{"mmap", "/lib/libc.so.6", 0x10}};
+    EXPECT_THAT(text_of(report), Not(HasSubstr("recycled")));
 }
 
 TEST(GrowthText, HasPlanesOfGpusOnlyIfTheyAreNotEmpty) {

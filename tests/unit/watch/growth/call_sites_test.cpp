@@ -25,6 +25,32 @@ CallSites::SizeOf sizes(std::map<StackId, std::int64_t> held) {
     };
 }
 
+// The direct caller of mmap() is missing in a stack, because mmap() has no frame of its own.
+TEST(CallSites, OfPythonsAllocatorHavePythonBelowTheCallOfMmap) {
+    const auto in = [](const char* path) { return NativeLocation{.module = std::make_shared<Module>(path)}; };
+    CallSite site = site_at("load");
+    site.native = {in("/lib/libc.so.6"), in("/usr/bin/python3.11")};
+    EXPECT_TRUE(is_mapped_by_python(site));
+    site.native = {in("/lib/libc.so.6"), in("/usr/lib/libpython3.12.so.1.0")};
+    EXPECT_TRUE(is_mapped_by_python(site));
+    site.native = {in("/lib/libc.so.6"), in("/lib/libc.so.6"), in("/usr/bin/python3.11")};
+    EXPECT_FALSE(is_mapped_by_python(site)) << "malloc mapped it";
+    site.native = {in("/lib/libc.so.6")};
+    EXPECT_FALSE(is_mapped_by_python(site));
+    site.native = {in("/lib/libc.so.6"), {}};
+    EXPECT_FALSE(is_mapped_by_python(site));
+    site = {.python = {}, .native = {in("/lib/libc.so.6"), in("/usr/bin/python3.11")}};
+    EXPECT_FALSE(is_mapped_by_python(site));
+}
+
+TEST(CallSites, KeepNeitherWhatPassesNorArenas) {
+    SiteGrowth growth{.bytes = 100, .passing = 30};
+    EXPECT_EQ(growth.kept(), 70);
+    growth.bytes = 20;  // since an earlier time
+    EXPECT_EQ(growth.kept(), 0);
+    EXPECT_EQ((SiteGrowth{.bytes = 100, .arenas = true}).kept(), 0);
+}
+
 TEST(CallSites, AStackHasNoSiteUntilItsNamesAreRead) {
     CallSites sites;
     sites.expect_names(stack_of(5, 1));

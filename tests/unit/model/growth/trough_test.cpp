@@ -1,0 +1,48 @@
+#include "model/growth/trough.h"
+
+#include <gtest/gtest.h>
+
+namespace memscope {
+namespace {
+
+TEST(Trough, IsNotThereWithoutAFree) {
+    const Trough none;
+    EXPECT_EQ(none.passing(Seconds{1000}, 500), 0);
+}
+
+TEST(Trough, OfAStepTellsThatWhatTheNextStepHasIsPassing) {
+    Trough trough;
+    for (int step = 0; step < 10; ++step) {
+        trough.note(Seconds{100.0 + step}, 60);  // in the middle of the backward pass
+        trough.note(Seconds{100.5 + step}, 0);
+    }
+    EXPECT_EQ(trough.passing(Seconds{110}, 100), 100);
+    trough.note(Seconds{110.2}, 60);
+    EXPECT_EQ(trough.passing(Seconds{110.3}, 60), 60);
+}
+
+TEST(Trough, RisesWithWhatIsKeptBelowTheSteps) {
+    Trough trough;
+    for (int second = 0; second < 300; ++second) trough.note(Seconds{100.0 + second}, 10 * second);
+    const std::int64_t passing = trough.passing(Seconds{400}, 3000 + 500);
+    EXPECT_GE(passing, 500);
+    EXPECT_LE(passing, 500 + 10 * 61);  // what was kept in the last minute is not certain
+}
+
+TEST(Trough, IsOverIfNothingIsFreedAnyMore) {
+    Trough trough;
+    trough.note(Seconds{100}, 0);
+    EXPECT_EQ(trough.passing(Seconds{105}, 80), 80);
+    EXPECT_FALSE(trough.is_over(Seconds{105}));
+    EXPECT_EQ(trough.passing(Seconds{161}, 80), 0);
+    EXPECT_TRUE(trough.is_over(Seconds{161}));
+}
+
+TEST(Trough, OfMoreThanIsHeldMakesNothingPassing) {
+    Trough trough;
+    trough.note(Seconds{100}, 90);
+    EXPECT_EQ(trough.passing(Seconds{101}, 70), 0);
+}
+
+}  // namespace
+}  // namespace memscope
