@@ -40,7 +40,7 @@ for group in "$@"; do
         fuzz) wanted+=($build libclang-rt-19-dev nlohmann-json3-dev) ;;
         cross) wanted+=($cross libgtest-dev libgmock-dev dpkg-dev make) ;;
         package)
-            wanted+=(rpm cpio debootstrap qemu-user-static)
+            wanted+=(rpm cpio curl debootstrap qemu-user-static)
             command -v npm >/dev/null || wanted+=(nodejs npm)  # the web page
             ;;
         *) echo "install-deps.sh: no group '$group'; the groups are: build, test, e2e, bench, python, fuzz, cross, package, docs, vm, vm-native" >&2; exit 2 ;;

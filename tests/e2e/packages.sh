@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # Tests that the packages install, run and can be removed, in systems of their own (debootstrap) with this machine's kernel.
-#   packages.sh          needs root and the output of `./dev package` for both architectures; takes 3 minutes
-# For this machine's architecture: installs the .deb and the .rpm, starts the watcher as the service would, queries it, and
-# removes it; runs the tarball on a system without its libraries and without terminal descriptions. For the other
-# architecture: checks that the contents are the same, and that the program runs under qemu.
+#   packages.sh          needs root and the output of `./dev package` for both architectures; takes 5 minutes
+# For this machine's architecture: installs the .deb and the .rpm, starts the watcher as the service would, queries it, runs a
+# demo, shows its recording as a page, and removes it; runs the tarball on a system without its libraries, without terminal
+# descriptions and without Python. For the other architecture: checks that the contents are the same, and that the program runs under qemu.
 set -euo pipefail
 
 checkout=$(cd "$(dirname "$0")/../.." && pwd)
@@ -67,7 +67,8 @@ must_have() {
     for file in bin/memscope lib/memscope/libstdc++.so.6 lib/systemd/system/memscope.service share/man/man1/memscope.1.gz \
         share/bash-completion/completions/memscope share/zsh/site-functions/_memscope \
         share/fish/vendor_completions.d/memscope.fish share/doc/memscope/examples/memscope.toml \
-        share/doc/memscope/copyright share/doc/memscope/licences/libmicrohttpd-dev share/memscope/terminfo/x/xterm-256color; do
+        share/doc/memscope/copyright share/doc/memscope/licences/libmicrohttpd-dev \
+        share/doc/memscope/licences/libsqlite3-dev share/doc/memscope/licences/libzstd-dev share/doc/memscope/licences/web-page share/memscope/terminfo/x/xterm-256color; do
         files_of "$1" | has -xF "$file" || { echo "no $file"; return 1; }
     done
     # Dashboards, rules and examples, all of them; their tests stay here.
@@ -83,9 +84,17 @@ check_contents() {  # of one architecture
     check "$1: contents" must_have "$tarball"
     check "$1: .deb and .rpm have the same files" same_files "$tarball" "$deb" "$rpm"
     check "$1: below 15 MB" small "$tarball"
+    check "$1: ships the libraries of bundled.txt and no others" only_known_libraries "$tarball"
+    check "$1: the .deb wants the C library, passwd and nothing else" test "$(dpkg-deb -f "$deb" Depends)" = 'libc6 (>= 2.36), passwd'
     check "$1: the .deb is for $1" test "$(dpkg-deb -f "$deb" Architecture)" = "$1"
     check "$1: the .rpm is for $2" test "$(rpm -qp --qf '%{ARCH}' "$rpm" 2>/dev/null)" = "$2"
 }
+
+only_known_libraries() {  # as many files as bundled.txt lists, so that a new library does not come along unnoticed
+    diff <(sed -n 's/^\(lib.*\.so[^ ]*\) .*/\1/p' "$checkout/packaging/bundled.txt" | sort) \
+        <(files_of "$1" | sed -n 's#^lib/memscope/##p' | sort)
+}
+has_right_sum() { (cd "$packages" && sha256sum --check --strict SHA256SUMS && [ "$(wc -l <SHA256SUMS)" = 6 ]); }
 
 says_version() { [ "$("$@" --version)" = "memscope $version" ]; }
 helps() { "$@" --help | has '^Usage:'; }
@@ -162,6 +171,40 @@ check_service() {  # after installing, whatever did it
     check "$1: what root starts the group may ask" socket_is_the_groups
     rm -f "$root/etc/memscope.toml"
 }
+# What a new user tries: a demo, its recording as text and as a page. PROGRAM, then what the answer of the demo must have.
+demo_answers() {
+    inside "$1" demo leak --scenario-seconds 10 >"$work/demo.log" 2>&1 || { tail -n 20 "$work/demo.log"; return 1; }
+    local wanted
+    for wanted in 'The verdict of memscope is leaking' "${@:2}"; do
+        has -F "$wanted" <"$work/demo.log" || { echo "no '$wanted' in:"; tail -n 40 "$work/demo.log"; return 1; }
+    done
+}
+newest_recording() { (cd "$root" && ls -t var/lib/memscope/recordings/*.memscope | head -n 1); }
+reports_a_page() {
+    local recording
+    recording=/$(newest_recording)
+    inside "$1" report "$recording" | has leak && inside "$1" report "$recording" --html /tmp/run.html || return 1
+    [ "$(stat -c %s "$root/tmp/run.html")" -gt 50000 ] && has -F '<script' <"$root/tmp/run.html"
+}
+serves_a_page() {
+    local link i page=0
+    become_inside "$1" web "/$(newest_recording)" --no-browser >"$work/web.log" 2>&1 &
+    local server=$!
+    for ((i = 0; i < 100; ++i)); do
+        link=$(grep -o 'http://127.0.0.1:[^ ]*' "$work/web.log" | head -n 1) && break
+        sleep 0.1
+    done
+    curl -sSL --max-time 10 --cookie-jar "$work/cookies" "$link" | has -F '<script' && page=1
+    kill -TERM $server
+    wait $server || true
+    [ $page = 1 ] || { cat "$work/web.log"; return 1; }
+}
+check_uses() {  # KIND PROGRAM WANTED...
+    check "$1: a demo finds its leak" demo_answers "${@:2}"
+    check "$1: its recording as text and as a page" reports_a_page "$2"
+    check "$1: its recording in a browser" serves_a_page "$2"
+    rm -rf "$root/var/lib/memscope/recordings" "$root/tmp/run.html"
+}
 nothing_left() {
     local left
     left=$(cd "$root/usr" && files_of "$packages/memscope-$version-linux-$native.tar.gz" | xargs ls -d 2>/dev/null || true)
@@ -174,6 +217,7 @@ check_deb() {
     cp "$packages/memscope_${version}_$native.deb" "$root/tmp/"
     check '.deb: installs' inside dpkg -i "/tmp/memscope_${version}_$native.deb"
     check_service .deb
+    check_uses .deb memscope 'Trainer.validate (train.py:' '`__main__.trainer.val_outputs` (list) has grown'
     check '.deb: installs again' inside dpkg -i "/tmp/memscope_${version}_$native.deb"
     check '.deb: removes' inside dpkg --purge memscope
     check '.deb: leaves no file' nothing_left
@@ -208,11 +252,12 @@ check_tarball() {
     mount_into "$root"
     mkdir -p "$root/srv/some where"
     tar -xzf "$packages/memscope-$version-linux-$native.tar.gz" -C "$root/srv/some where"
-    rm -rf "$root"/usr/lib/terminfo "$root"/usr/share/terminfo "$root"/etc/terminfo
+    rm -rf "$root"/usr/lib/terminfo "$root"/usr/share/terminfo "$root"/etc/terminfo "$root"/usr/bin/python3*
     check 'tarball: version' says_version inside "$place/bin/memscope"
     check 'tarball: brings its libraries' own_libraries
     check 'tarball: doctor' inside "$place/bin/memscope" doctor
     check 'tarball: watches' watches
+    check_uses tarball "$place/bin/memscope" 'native processes'
     check 'tarball: knows a terminal the system does not' shows_view xterm-256color
     check 'tarball: falls back to lines on an unknown terminal' not shows_view unheard-of
 }
@@ -225,6 +270,7 @@ within_namespace() {
     esac
     version=$(sed -n 's/^project(memscope VERSION \([0-9.]*\).*/\1/p' "$checkout/CMakeLists.txt")
     target=ms-packages-$$ port=$((20000 + $$ % 10000))
+    check 'SHA256SUMS has all six files' has_right_sum
     check_contents "$native" "$native_processor"
     check_contents "$foreign" "$foreign_processor"
     check_foreign "$foreign" "$foreign_processor"
@@ -243,7 +289,7 @@ if [ "${1:-}" = --within-namespace ]; then
 fi
 
 [ "$(id -u)" = 0 ] || die 'needs root: sudo tests/e2e/packages.sh'
-for tool in debootstrap unshare rpm cpio script qemu-x86_64-static; do
+for tool in debootstrap unshare rpm cpio script curl qemu-x86_64-static; do
     command -v $tool >/dev/null || die "needs $tool: packaging/install-deps.sh package"
 done
 from=$(mirror)
@@ -265,7 +311,7 @@ trap 'exit 130' INT TERM HUP
 say "Debian $release, from $from"
 root=$work/deb
 if [ -d "${PACKAGES_BASE:-}" ]; then cp -a "$PACKAGES_BASE" "$root"; else  # a tree made before, to save time
-    patiently debootstrap --variant=minbase $release "$root" "$from" >/dev/null
+    patiently debootstrap --variant=minbase --include=python3 $release "$root" "$from" >/dev/null
 fi
 cp -a "$work/deb" "$work/rpm"
 cp -a "$work/deb" "$work/tarball"

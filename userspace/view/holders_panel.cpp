@@ -48,9 +48,10 @@ std::vector<Line> holders_panel(const TargetSnapshot& target, double now, std::s
         if (heap.held) add_process(heap, now, width, lines);
     if (lines.empty()) {
         lines.push_back(Line{}.add(" HOLDERS", Style::bold).add("  containers of Python that hold memory", Style::dim));
-        lines.push_back(
-            Line{}.add("   no census of Python objects yet: one is taken after the warm-up, and when a leak is found",
-                       Style::dim));
+        for (const char* row :
+             {"   no census of Python objects yet: one is taken after 10 s if nothing else is watched,",
+              "   after the warm-up, and when a leak is found"})
+            lines.push_back(Line{}.add(row, Style::dim));
     }
     return lines;
 }

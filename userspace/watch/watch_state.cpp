@@ -122,7 +122,8 @@ TargetSnapshot WatchState::judge_target(TargetState& target, TargetReadings read
     out.run = target.runs.current();
     if (machine.counts_stalls) out.reclaim = target.stalls.sum();
     out.precursors = target.find_precursors(out, machine.host, machine.now);
-    for (const CensusWish& wish : target.heap.wishes(boot, out)) census_wishes_.push_back(wish);
+    for (const CensusWish& wish : target.heap.wishes(boot, out, targets_.all().size() == 1))
+        census_wishes_.push_back(wish);
     target.remember(out);
     return out;
 }

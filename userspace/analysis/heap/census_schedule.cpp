@@ -18,7 +18,8 @@ constexpr double kLearnFrom = 64;  // MiB; smaller processes say nothing about t
 constexpr double kForget = 0.5;    // decay, so that one slow process does not delay all others for ever
 constexpr double kUsual = 0.2 / (std::uint64_t{1} << 30);         // seconds per byte
 constexpr double kUsualObjects = 1.0 / (std::uint64_t{1} << 30);  // seconds per byte, with Python objects
-// The shortest time between two censuses of a process, as a share of the usual one, if its leak was just found.
+// The shortest time between two censuses of a process, as a share of the usual one, if its leak was just found or if
+// somebody just began to watch it.
 constexpr double kSoon = 0.1;
 
 }  // namespace
@@ -86,7 +87,11 @@ CensusSchedule::CensusSchedule(Seconds again)
 void CensusSchedule::want(Seconds now, const CensusWish& wish) {
     const auto same = [&](const Waiting& waiting) { return waiting.wish.process == wish.process; };
     if (const auto found = std::ranges::find_if(wishes_, same); found != wishes_.end()) {
-        found->wish = {wish.process, wish.anon, wish.urgent || found->wish.urgent, wish.objects || found->wish.objects,
+        found->wish = {wish.process,
+                       wish.anon,
+                       wish.urgent || found->wish.urgent,
+                       wish.objects || found->wish.objects,
+                       wish.soon || found->wish.soon,
                        wish.always || found->wish.always};
         return;
     }
@@ -129,7 +134,8 @@ std::optional<CensusWish> CensusSchedule::next(Seconds now) {
                   [&](const Waiting& waiting) { return !waiting.wish.urgent && now - waiting.since > kKeepReading; });
     const auto is_early = [&](const Waiting& waiting) {
         const auto last = last_.find(waiting.wish.process);
-        return last != last_.end() && now - last->second < (waiting.wish.always ? kSoon * again_ : again_);
+        return last != last_.end() &&
+               now - last->second < (waiting.wish.always || waiting.wish.soon ? kSoon * again_ : again_);
     };
     const auto rank = [](const CensusWish& wish) { return wish.always ? 2 : wish.urgent ? 1 : 0; };
     auto chosen = wishes_.end();

@@ -20,7 +20,8 @@ struct CensusWish {
     Bytes anon{};          // its size, for an estimate of the cost
     bool urgent = false;   // false: a reading after the warm-up, to compare later ones with
     bool objects = false;  // also a census of its Python objects
-    bool always = false;   // its leak was just found: the budget does not count, and the last census may be recent
+    bool soon = false;     // the last census may be recent
+    bool always = false;   // its leak was just found: as `soon`, and the budget does not count
 };
 
 // The processes of a target to take a census of: of each role and rank the process with most own anonymous memory, at

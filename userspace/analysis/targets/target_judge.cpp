@@ -15,6 +15,7 @@ constexpr Seconds kForgetRole = std::chrono::hours(1);
 // Factor; more processes need more memory, so the threshold for a leak is higher.
 constexpr double kMoreProcesses = 1.5;
 constexpr double kLineReadingsInWarmup = 20;  // readings of the growing lines
+constexpr double kEarlyLineReadings = 120;    // the same for the time before the first verdict
 constexpr double kPartsInWarmup = 240;        // resolution of the composition of the memory
 
 constexpr double kNewLines = 1.5;
@@ -39,6 +40,7 @@ TargetJudge::TargetJudge(Seconds warmup, const TrendSettings& trend)
       gpus_(warmup),
       growers_(warmup / 2),
       lines_(warmup / kLineReadingsInWarmup),
+      early_lines_(warmup / kEarlyLineReadings),
       limits_(warmup, trend) {
     // The process tree shows when the job restarts. A fall of the curve alone is not a restart.
     whole_.judge = Judge({.warmup = warmup, .evidence = {.restarts = std::vector<Seconds>{}}});
@@ -83,9 +85,19 @@ void TargetJudge::forget(const RoleKey& role) {
 }
 
 void TargetJudge::look_at_lines(Seconds now, std::span<const LineGrowth> lines) {
+    if (early_lines_.is_due(now)) early_lines_.look_at(now, lines);
+    if (!lines_.is_due(now)) return;
     lines_.look_at(now, lines);
     whole_.lines = lines_.growing(std::nullopt);
     for (auto& [key, scope] : roles_) scope.lines = lines_.growing(key);
+}
+
+// What is known before there is a verdict, and before the lines are known that grow again and again.
+std::string TargetJudge::early_text(const ScopeVerdict& whole) {
+    const Verdict verdict = whole.judgement.verdict;
+    if (whole.lines || (verdict != Verdict::insufficient && verdict != Verdict::warming_up)) early_lines_.end();
+    if (early_lines_.is_ended() || whole.cause || early_lines_.text().empty()) return {};
+    return " So far " + early_lines_.text();
 }
 
 ScopeVerdict TargetJudge::verdict_of(const Scope& scope, const std::optional<RoleKey>& role, Seconds to_wall,
@@ -107,6 +119,9 @@ ScopeVerdict TargetJudge::verdict_of(const Scope& scope, const std::optional<Rol
         const double wall = (scope.seen + to_wall).count();
         // Free memory of an allocator or copies of pages are in no container.
         if (!verdict.cause) verdict.holders = holders_text(heap_that_grows(target, role, verdict.grower, wall));
+    } else if (verdict.judgement.verdict == Verdict::insufficient && !role) {
+        verdict.holders =
+            holders_text(heap_that_grows(target, std::nullopt, std::nullopt, (scope.seen + to_wall).count()));
     }
     return verdict;
 }
@@ -141,6 +156,7 @@ void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target, st
     for (const auto& [key, scope] : roles_)
         if (scope.seen == now) target.verdicts.push_back(verdict_of(scope, key, wall - now, target));
     for (ScopeVerdict& verdict : target.verdicts) verdict.explanation = explain_scope(target, verdict);
+    target.verdicts.front().explanation += early_text(target.verdicts.front());
     for (ScopeVerdict& verdict : gpus_.verdicts(now, wall - now, gpus)) {
         if (verdict.scope == VerdictScope::gpu && verdict.judgement.verdict == Verdict::leaking) {
             const ProcessHeap* heap =

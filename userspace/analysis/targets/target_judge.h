@@ -2,6 +2,7 @@
 #include <map>
 
 #include "analysis/gpu/gpu_judge.h"
+#include "analysis/growth/early_lines.h"
 #include "analysis/growth/line_history.h"
 #include "analysis/heap/free_growth.h"
 #include "analysis/limits/limits.h"
@@ -20,7 +21,7 @@ class TargetJudge {
 
     // True if the growing lines should be read now. This is not done at every tick, because it costs much and adds
     // little.
-    bool wants_lines(Seconds now) const { return lines_.is_due(now); }
+    bool wants_lines(Seconds now) const { return lines_.is_due(now) || early_lines_.is_due(now); }
     // Adds the samples of this tick and fills in the verdicts. `now` is on the boot clock, `wall` is the same moment in
     // seconds since 1970, `gpus` are those of the machine. `target` already contains the deaths of this tick.
     void consider(Seconds now, Seconds wall, TargetSnapshot& target, std::span<const GpuDevice> gpus = {});
@@ -50,6 +51,7 @@ class TargetJudge {
     void add(Scope& scope, Seconds now, const HeldParts& held, std::uint64_t processes) const;
     void add_roles(Seconds now, const TargetSnapshot& target);
     void look_at_lines(Seconds now, std::span<const LineGrowth> lines);
+    std::string early_text(const ScopeVerdict& whole);
 
     Seconds warmup_;
     Scope whole_;
@@ -57,6 +59,7 @@ class TargetJudge {
     GpuJudge gpus_;
     Growers growers_;
     LineHistory lines_;
+    EarlyLines early_lines_;
     FreeGrowth free_{};
     Limits limits_;
     std::vector<Forecast> forecasts_{};

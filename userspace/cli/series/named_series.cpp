@@ -1,5 +1,6 @@
 #include "cli/series/named_series.h"
 
+#include <algorithm>
 #include <cmath>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -14,6 +15,14 @@ constexpr double kLargestSize = 9e18;  // below 2^63
 constexpr std::size_t kMostSeries = 1000;
 constexpr std::size_t kMostSamples = 2'000'000;
 constexpr std::size_t kMostListed = 10;
+constexpr std::size_t kLongestListed = 120;  // the name of a process can be a long command line
+
+// For a list of what can be chosen: long enough for the labels that distinguish series of Prometheus.
+std::string listed_name(const std::string& name) {
+    std::size_t end = std::min(name.size(), kLongestListed);
+    while (end > 0 && end < name.size() && (static_cast<unsigned char>(name[end]) & 0xC0U) == 0x80) --end;
+    return fmt::format("'{}{}'", printable(name.substr(0, end)), end < name.size() ? "..." : "");
+}
 
 }  // namespace
 
@@ -47,7 +56,7 @@ Status NamedSeries::pass_on(const std::optional<std::string>& wanted, std::strin
         std::vector<std::string> names;
         std::size_t all = 0;
         for (const auto& [name, samples] : series_)
-            if (fits(name) && ++all <= kMostListed) names.push_back("'" + printable(name) + "'");
+            if (fits(name) && ++all <= kMostListed) names.push_back(listed_name(name));
         return fmt::format("{}{}", fmt::join(names, ", "),
                            all > kMostListed ? fmt::format(" and {} more", all - kMostListed) : "");
     };

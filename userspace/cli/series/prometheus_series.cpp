@@ -40,8 +40,10 @@ class RangeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Rang
             return take_value(text);
         } else if (key_ == "error" && depth_ == 1) {
             return refuse("the query failed: " + shortened(text));
-        } else if (key_ == "resultType" && text != "matrix") {
-            return refuse(fmt::format("has a result of the type '{}', not a range", shortened(text)));
+        } else if (key_ == "resultType") {
+            if (text != "matrix")
+                return refuse(fmt::format("has a result of the type '{}', not a range", shortened(text)));
+            is_range = true;
         }
         return true;
     }
@@ -84,6 +86,7 @@ class RangeHandler : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Rang
     }
 
     std::optional<Error> error{};
+    bool is_range = false;  // the API says so; promtool does not
 
   private:
     bool take_time(double number) {
@@ -166,6 +169,8 @@ class PrometheusSeries : public SeriesFormat {
                             handler.error ? handler.error->where : rapidjson::GetParseError_En(parsed.Code())),
                 handler.error ? handler.error->advice : "");
         }
+        if (series.empty() && (handler.is_range || trimmed(text_) == "[]"))
+            return plain_error("the query found no samples", "check its labels and its times");
         if (series.empty())
             return plain_error("the JSON has no range of Prometheus",
                                "use the answer of /api/v1/query_range, or promtool query range -o json");

@@ -20,8 +20,9 @@ class SeriesFormat {
 //   sysstat: the output of `sar -r` and of `pidstat -r`
 //   docker: `docker stats`, as a table or as JSON lines
 //   prometheus: the JSON of a range query
+//   promtool_text: a range as promtool prints it without -o json; only recognized
 //   csv: columns with a header; nvidia-smi prints them, too
-enum class SeriesKind { unknown, sysstat, docker, prometheus, csv };
+enum class SeriesKind { unknown, sysstat, docker, prometheus, promtool_text, csv };
 // Of a line that is not empty. `unknown`: a line that says nothing yet, as the banner of sysstat.
 SeriesKind kind_of_line(std::string_view line);
 

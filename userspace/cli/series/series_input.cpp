@@ -61,9 +61,12 @@ SeriesKind kind_of_line(std::string_view line) {
     const auto words = words_of(line);
     const auto has = [&](std::string_view word) { return std::ranges::find(words, word) != words.end(); };
     if (has("kbmemused") || (has("RSS") && (has("PID") || has("TGID")))) return SeriesKind::sysstat;
+    if (has("UID") && (has("PID") || has("TGID"))) return SeriesKind::sysstat;
     if (has("LINUX") && has("RESTART")) return SeriesKind::unknown;
     if (words.size() > 2 && words.front() == "Linux" && words[2].starts_with('(')) return SeriesKind::unknown;
-    if (line.starts_with('#')) return SeriesKind::unknown;  // a remark in CSV
+    if (line.starts_with('#')) return SeriesKind::unknown;           // a remark in CSV
+    if (parse_clock(words.front(), "")) return SeriesKind::sysstat;  // any table of it; that of memory may come later
+    if (line.ends_with(" =>")) return SeriesKind::promtool_text;
     return SeriesKind::csv;
 }
 
@@ -93,6 +96,8 @@ Status SeriesInput::begin(std::string_view line) {
         case SeriesKind::prometheus:
             format_ = make_prometheus_series(choice_);
             return Done{};
+        case SeriesKind::promtool_text:
+            return plain_error("has the text of promtool, which is for people", "use promtool query range -o json");
         case SeriesKind::csv:
             break;
     }

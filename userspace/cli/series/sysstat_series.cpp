@@ -12,6 +12,7 @@ namespace {
 constexpr double kDay = 86400;
 constexpr const char* kUsed = "kbmemused";
 constexpr double kKilobyte = 1024;
+constexpr double kEarliestDate = 1e9;  // seconds since 1970: the year 2001, and no time of a day
 
 using Words = std::vector<std::string_view>;
 
@@ -20,7 +21,8 @@ std::size_t place_of(const Words& words, std::string_view word) {
 }
 
 // `sar -r` and `pidstat -r` of sysstat: a banner, then tables with a header each, whose first column is a clock of 12
-// or 24 hours. Lines with averages begin with a word of the user's language and a colon.
+// or 24 hours, or seconds since 1970 (`pidstat -H`). Lines with averages begin with a word of the user's language and a
+// colon. With other options than -r there are tables of other things in between, which are passed over.
 class SysstatSeries : public SeriesFormat {
   public:
     explicit SysstatSeries(SeriesChoice choice) : choice_(std::move(choice)) {}
@@ -35,7 +37,11 @@ class SysstatSeries : public SeriesFormat {
         if (!commented && !clock)
             return is_average(words) ? Status(Done{}) : wrong_line(number, "not a table of sysstat", line);
         if (!words.empty() && words.front() == "LINUX" && words.size() > 1 && words[1] == "RESTART") return Done{};
-        if (is_header(words)) return take_header(words, number, line);
+        if (is_header(words)) {
+            in_other_table_ = !is_about_memory(words);
+            return in_other_table_ ? Status(Done{}) : take_header(words, number, line);
+        }
+        if (in_other_table_) return Done{};
         if (columns_ == 0) return wrong_line(number, "a row before the header", line);
         if (!clock) return wrong_line(number, "a row without a time", line);
         return take_row(words, *clock, number, line);
@@ -52,7 +58,12 @@ class SysstatSeries : public SeriesFormat {
     static bool is_average(const Words& words) {
         return words.front().ends_with(':') || (words.size() > 1 && words[1] == ":");
     }
+    // Every row has numbers, and some have nothing else.
     static bool is_header(const Words& words) {
+        return !words.empty() &&
+               std::ranges::none_of(words, [](std::string_view word) { return word.find_first_of("0123456789") == 0; });
+    }
+    static bool is_about_memory(const Words& words) {
         const auto has = [&](std::string_view word) { return place_of(words, word) < words.size(); };
         return has("kbmemfree") || has("%memused") || (has("RSS") && (has("PID") || has("TGID")));
     }
@@ -60,7 +71,8 @@ class SysstatSeries : public SeriesFormat {
     // Removes the clock from the front.
     static std::optional<double> take_clock(Words& words) {
         const bool halves = words.size() > 1 && (words[1] == "AM" || words[1] == "PM");
-        const auto clock = parse_clock(words.front(), halves ? words[1] : std::string_view{});
+        auto clock = parse_clock(words.front(), halves ? words[1] : std::string_view{});
+        if (const auto seconds = parse_decimal(words.front()); seconds && *seconds >= kEarliestDate) clock = seconds;
         if (clock) words.erase(words.begin(), words.begin() + (halves ? 2 : 1));
         return clock;
     }
@@ -87,7 +99,8 @@ class SysstatSeries : public SeriesFormat {
         const auto unit = choice_.unit ? parse_unit(*choice_.unit) : std::optional(kKilobyte);
         const auto size = parse_sample_size(words[value_], unit);
         if (!size) return wrong_line(number, "not a size", line);
-        if (last_clock_ && clock < *last_clock_ - kDay / 2) midnights_ += 1;  // the clock begins again
+        const bool begins_again = last_clock_ && clock < *last_clock_ - kDay / 2;
+        if (begins_again && *last_clock_ < kEarliestDate) midnights_ += 1;
         last_clock_ = clock;
         const std::string name = per_process_ ? fmt::format("{} {}", words[process_],
                                                             fmt::join(words.begin() + command_at(), words.end(), " "))
@@ -104,6 +117,7 @@ class SysstatSeries : public SeriesFormat {
     std::size_t value_ = 0;
     std::size_t process_ = 0;
     bool per_process_ = false;
+    bool in_other_table_ = false;
     std::string name_{};
     std::optional<double> last_clock_{};
     double midnights_ = 0;

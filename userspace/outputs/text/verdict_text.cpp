@@ -10,6 +10,8 @@
 namespace memscope {
 namespace {
 
+constexpr Seconds kEarliestDate(1e9);  // the year 2001; a smaller time does not count from 1970
+
 std::string per_hour(double bytes_per_second) {
     constexpr double kMost = 1.8e19;  // what 64 bits hold
     const Bytes size{static_cast<std::uint64_t>(std::min(std::abs(bytes_per_second) * 3600, kMost))};
@@ -34,8 +36,11 @@ std::string verdict_text(const Judgement& judgement, Seconds began, const std::o
         text += fmt::format("  {:<12}{}\n", name, value);
     };
     const auto at = [&](const char* name, const std::optional<Seconds>& time) {
-        if (time)
-            line(name, fmt::format("{:.0f} s ({} after the start)", time->count(), human_duration(*time - began)));
+        if (!time) return;
+        const bool first = *time == began;
+        const std::string since = first ? "the start" : human_duration(*time - began) + " after the start";
+        // Seconds since 1970 say nothing to people.
+        line(name, *time < kEarliestDate ? fmt::format("{:.0f} s ({})", time->count(), since) : since);
     };
     line("confidence", fmt::format("{:.0f} %", judgement.confidence * 100));
     line("floor", human_size(judgement.floor) + ", " + per_hour(judgement.floor_slope));

@@ -9,6 +9,8 @@
 namespace memscope {
 namespace {
 
+constexpr Bytes kLeastGrowth{std::uint64_t{4} << 20};  // for a second look at a process
+
 const Process* find(const TargetSnapshot& out, const ProcessId& id) {
     const auto process =
         std::ranges::lower_bound(out.processes, id.pid, {}, [](const Process& each) { return each.task.id.pid; });
@@ -134,11 +136,38 @@ bool TargetHeap::lacks_difference(const TargetSnapshot& out) const {
     });
 }
 
-std::vector<CensusWish> TargetHeap::wishes(Seconds now, const TargetSnapshot& out) {
+// A verdict takes minutes. For somebody who waits for it, two censuses of the largest process show before that what its
+// growth is: one soon after the beginning, and one when the process has grown.
+std::optional<CensusWish> TargetHeap::first_look(Seconds now, const TargetSnapshot& out) {
+    const ScopeVerdict* whole = out.verdict();
+    const bool early =
+        !whole || whole->judgement.verdict == Verdict::insufficient || whole->judgement.verdict == Verdict::warming_up;
+    if (!early) return std::nullopt;
+    const Process* process = nullptr;
+    if (first_looked_at_) {
+        process = find(out, *first_looked_at_);
+        const auto kept = kept_.find(*first_looked_at_);
+        const bool waits = process && kept != kept_.end() && kept->second.with_objects && !kept->second.held->over;
+        if (!waits || process->own_anon() < kept->second.census.anon + kLeastGrowth) return std::nullopt;
+    } else {
+        const std::vector<CensusWish> largest = largest_processes(out.processes);
+        if (largest.empty()) return std::nullopt;
+        if (!began_) began_ = now;
+        if (now - *began_ < first_look_after_) return std::nullopt;
+        first_looked_at_ = largest.front().process;
+        process = find(out, *first_looked_at_);
+    }
+    return CensusWish{.process = process->task.id, .anon = process->own_anon(), .objects = true, .soon = true};
+}
+
+std::vector<CensusWish> TargetHeap::wishes(Seconds now, const TargetSnapshot& out, bool only_target) {
     using Reason = CensusTrigger::Reason;
     Reason reason = trigger_.look_at(now, out);
     if (reason == Reason::none && leaks(out) && lacks_difference(out)) reason = Reason::urgent;
-    if (reason == Reason::none) return {};
+    if (reason == Reason::none) {
+        const auto look = only_target ? first_look(now, out) : std::nullopt;
+        return look ? std::vector{*look} : std::vector<CensusWish>{};
+    }
     std::vector<CensusWish> wishes = largest_processes(out.processes);
     for (CensusWish& wish : wishes) {
         wish.urgent = reason != Reason::warmup_ended;

@@ -16,13 +16,14 @@ namespace memscope {
 class TargetHeap {
   public:
     // `while_leaking`: see CensusTrigger.
-    explicit TargetHeap(Seconds while_leaking) : trigger_(while_leaking) {}
+    explicit TargetHeap(Seconds while_leaking) : first_look_after_(while_leaking / 90), trigger_(while_leaking) {}
 
     void add(HeapCensus census);
     // Fills in `heap`. Drops the censuses of processes that are gone.
     void describe(TargetSnapshot& out);
     // The censuses that are wanted because of this tick. `out` has its processes, heap, verdicts and precursors.
-    std::vector<CensusWish> wishes(Seconds now, const TargetSnapshot& out);
+    // `only_target`: nothing else is watched, so somebody probably waits for an answer about this target.
+    std::vector<CensusWish> wishes(Seconds now, const TargetSnapshot& out, bool only_target = false);
 
     Bytes objects_size() const;              // memory of the censuses with objects
     std::optional<double> oldest_objects();  // time of the oldest latest census with objects
@@ -43,9 +44,13 @@ class TargetHeap {
     std::map<ProcessId, Kept>::iterator find_oldest_objects();
     const Process* stand_in(const Process& process, const TargetSnapshot& out) const;
     bool lacks_difference(const TargetSnapshot& out) const;
+    std::optional<CensusWish> first_look(Seconds now, const TargetSnapshot& out);
 
     std::map<ProcessId, Kept> kept_{};
     std::set<ProcessId> rebase_{};  // the next census with objects becomes the baseline
+    Seconds first_look_after_;
+    std::optional<Seconds> began_{};  // when a process was first large enough
+    std::optional<ProcessId> first_looked_at_{};
     CensusTrigger trigger_;
 };
 

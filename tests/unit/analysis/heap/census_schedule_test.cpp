@@ -192,6 +192,22 @@ TEST(CensusSchedule, TheFirstCensusOfALeakIsAlwaysTaken) {
     EXPECT_EQ(next(schedule, 40), std::nullopt);
 }
 
+TEST(CensusSchedule, ACensusThatIsWantedSoonComesAfterHalfAMinuteIfTheBudgetAllowsIt) {
+    CensusSchedule schedule;
+    const CensusWish wish{.process = kOne, .anon = kGiB, .objects = true, .soon = true};
+    schedule.want(Seconds{0}, wish);
+    EXPECT_EQ(next(schedule, 0), kOne.pid);
+    schedule.took(Seconds{1}, kOne, kGiB, Seconds{1}, true);
+    schedule.want(Seconds{10}, wish);
+    EXPECT_EQ(next(schedule, 30), std::nullopt);
+    EXPECT_EQ(next(schedule, 31), kOne.pid);
+    schedule.took(Seconds{32}, kOne, kGiB, Seconds{36}, true);
+    schedule.want(Seconds{40}, wish);
+    const auto third = schedule.next(Seconds{80});
+    ASSERT_TRUE(third);
+    EXPECT_FALSE(third->objects) << "no budget is left";
+}
+
 TEST(CensusSchedule, WishesForOneProcessAreJoined) {
     CensusSchedule schedule;
     schedule.want(Seconds{0}, {kOne, kGiB, false, true});

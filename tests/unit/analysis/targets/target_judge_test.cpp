@@ -97,6 +97,25 @@ TargetSnapshot job_that_grows_at(const char* line, double seconds, bool keeps = 
     return target;
 }
 
+TEST(TargetJudge, NamesTheLineBeforeThereIsAVerdict) {
+    Watched watched;
+    watched.run(60, [](double t) { return job_that_grows_at("validate (train.py:35)", t); });
+    const ScopeVerdict* whole = watched.latest.verdict();
+    EXPECT_EQ(whole->judgement.verdict, Verdict::insufficient);
+    EXPECT_THAT(whole->explanation,
+                HasSubstr("for a verdict yet: wait a few minutes. So far validate (train.py:35) keeps "));
+    EXPECT_THAT(whole->explanation, testing::EndsWith(" MiB more than when watching began."));
+    EXPECT_FALSE(whole->lines) << "too early for programs";
+    watched.run(3600, [](double t) { return job_that_grows_at("validate (train.py:35)", 60 + t); });
+    EXPECT_THAT(watched.latest.verdict()->explanation, Not(HasSubstr("So far")));
+}
+
+TEST(TargetJudge, ALineThatOnlyTouchedMemoryIsNotNamedBeforeTheVerdictEither) {
+    Watched watched;
+    watched.run(60, [](double t) { return job_that_grows_at("validate (train.py:35)", t, false); });
+    EXPECT_THAT(watched.latest.verdict()->explanation, Not(HasSubstr("train.py")));
+}
+
 TEST(TargetJudge, NamesTheLineThatGrowsAgainAndAgain) {
     Watched watched;
     watched.run(3600, [](double t) { return job_that_grows_at("validate (train.py:35)", t); });

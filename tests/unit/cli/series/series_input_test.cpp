@@ -211,6 +211,42 @@ TEST(SeriesInput, ReadsOtherFormsOfPidstat) {
     EXPECT_THAT(read(threads), ElementsAre(Pair(58231, 18820 * kKiB)));
 }
 
+TEST(SeriesInput, PassesOverTablesOfOtherThings) {
+    const char* const of_the_machine =
+        "Linux 6.1.0 (n) \t11/17/26 \t_x86_64_\t(8 CPU)\n\n"
+        "19:15:14        CPU     %user     %nice   %system   %iowait    %steal     %idle\n"
+        "19:15:15        all     53.77     41.71      4.52      0.00      0.00      0.00\n\n"
+        "19:15:14    kbmemfree   kbavail kbmemused  %memused\n"
+        "19:15:15     12788444  23388472    850912      3.45\n\n"
+        "19:15:14    kbswpfree kbswpused  %swpused\n"
+        "19:15:15            0         0      0.00\n\n"
+        "19:15:15        CPU     %user     %nice   %system   %iowait    %steal     %idle\n"
+        "19:15:16        all     53.77     41.71      4.52      0.00      0.00      0.00\n\n"
+        "19:15:15    kbmemfree   kbavail kbmemused  %memused\n"
+        "19:15:16        12.2G     22.3G    831.0M      3.5%\n";
+    EXPECT_THAT(read(of_the_machine), ElementsAre(Pair(69315, 850912 * kKiB), Pair(69316, 831 * kMiB)));
+    const char* const of_a_process =
+        "19:15:14      UID       PID    %usr %system  %guest   %wait    %CPU   CPU  Command\n"
+        "19:15:15        0     22715    1.00    0.00    0.00    1.00    1.00     0  python3\n\n"
+        "19:15:14      UID       PID  minflt/s  majflt/s     VSZ     RSS   %MEM  Command\n"
+        "19:15:15        0     22715    533.00      0.00   15700    9552   0.04  python3\n";
+    EXPECT_THAT(read(of_a_process), ElementsAre(Pair(69315, 9552 * kKiB)));
+    EXPECT_THAT(refusal("19:15:14 CPU %user\n19:15:15 all 53.77\n"), HasSubstr("no table of memory"));
+}
+
+TEST(SeriesInput, ReadsPidstatWithSecondsSince1970) {
+    const char* const header = "UID       PID  minflt/s  majflt/s     VSZ     RSS   %MEM  Command\n";
+    for (const std::string first : {"1794942914 ", "# Time "})
+        EXPECT_THAT(read(first + header +
+                         "1794942915      0     22715    533.00      0.00   15700    9552   0.04  python3\n"
+                         "1794942916      0     22715    533.00      0.00   15700    9553   0.04  python3\n"),
+                    ElementsAre(Pair(1794942915, 9552 * kKiB), Pair(1794942916, 9553 * kKiB)));
+    EXPECT_THAT(
+        refusal(std::string("1794942914 ") + header + "1794942915 0 1 1 1 1 1 1 a\n1794842915 0 1 1 1 1 1 1 a\n"),
+        HasSubstr("before"))
+        << "no midnight lies between these";
+}
+
 TEST(SeriesInput, ErrorsOfSysstatHaveTheirLines) {
     EXPECT_THAT(refusal("15:00:00 kbmemfree kbmemused\n15:00:01 1 x\n"),
                 AllOf(HasSubstr("line 2"), HasSubstr("not a size")));
@@ -301,6 +337,9 @@ TEST(SeriesInput, ReadsRangesOfPrometheus) {
     EXPECT_THAT(refusal(R"({"status":"success","data":{"resultType":"vector","result":[]}})"), HasSubstr("vector"));
     EXPECT_THAT(refusal("{\"a\":\n{]"), HasSubstr("line 2"));
     EXPECT_THAT(refusal("{}"), HasSubstr("query_range"));
+    EXPECT_THAT(refusal("[]\n"), HasSubstr("the query found no samples"));
+    EXPECT_THAT(refusal(R"({"status":"success","data":{"resultType":"matrix","result":[]}})"), HasSubstr("found no"));
+    EXPECT_THAT(refusal("memory_bytes{job=\"a\"} =>\n100 @[1700000000]\n"), HasSubstr("-o json"));
     EXPECT_THAT(refusal(R"([{"metric":{},"values":[[2,"1"],[1,"1"]]}])"), HasSubstr("before"));
     EXPECT_THAT(refusal(R"([{"metric":{},"values":[[2,"x"]]}])"), HasSubstr("not a number"));
     EXPECT_THAT(refusal(std::string(100'000, '[')), HasSubstr("line 1"));
@@ -310,6 +349,14 @@ TEST(SeriesInput, TheNumberOfSeriesIsBounded) {
     std::string text = "Linux 6.1.0 (n) \t11/17/26 \t_x86_64_\t(8 CPU)\n15:00:00 UID PID RSS Command\n";
     for (int i = 0; i < 2000; ++i) text += "15:00:01 0 " + std::to_string(i) + " 5 p\n";
     EXPECT_THAT(refusal(text), HasSubstr("more than 1000 series"));
+}
+
+TEST(SeriesInput, LongNamesAreListedShort) {
+    const std::string long_command = std::string(119, 'x') + "\u00e9" + std::string(500, 'y');
+    const std::string error =
+        refusal("15:00:00 UID PID RSS Command\n15:00:01 0 1 5 a\n15:00:01 0 2 5 " + long_command + "\n");
+    EXPECT_THAT(error, AllOf(HasSubstr("'1 a'"), HasSubstr("'2 xxx"), HasSubstr("...'")));
+    EXPECT_LT(error.size(), 300U);
 }
 
 TEST(SeriesInput, ErrorsNameTheFile) {

@@ -1,11 +1,13 @@
 #include "outputs/text/target_kind.h"
 
-#include <gtest/gtest.h>
+#include <gmock/gmock.h>
 
 #include "outputs/text/verdict_text.h"
 
 namespace memscope {
 namespace {
+
+using testing::HasSubstr;
 
 TEST(TargetKind, AProcessHasItsPidBesideItsName) {
     EXPECT_EQ(target_kind_text({.name = "train", .cgroup_version = 1}), "cgroup v1");
@@ -23,6 +25,17 @@ TEST(VerdictText, TooFewSamplesAreTooEarlyToTell) {
     EXPECT_EQ(phrase(Verdict::warming_up), "warming up");
     EXPECT_EQ(phrase(Verdict::leaking), "leaking");
     EXPECT_EQ(word(Verdict::insufficient), "insufficient") << "programs read this word";
+}
+
+TEST(VerdictText, ATimeThatIsADateIsShownFromTheStart) {
+    Judgement judgement;
+    judgement.verdict = Verdict::leaking;
+    judgement.leak_started = Seconds(600);
+    EXPECT_THAT(verdict_text(judgement, Seconds(0), {}), HasSubstr("leaks since 600 s (10 min after the start)\n"));
+    EXPECT_THAT(verdict_text(judgement, Seconds(600), {}), HasSubstr("leaks since 600 s (the start)\n"));
+    judgement.leak_started = Seconds(1794936885);
+    EXPECT_THAT(verdict_text(judgement, Seconds(1794936885 - 600), {}),
+                HasSubstr("leaks since 10 min after the start\n"));
 }
 
 }  // namespace

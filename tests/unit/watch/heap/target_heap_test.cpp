@@ -173,5 +173,34 @@ TEST(TargetHeap, RefusedObjectsAreSaidSo) {
     EXPECT_EQ(find(described(heap), 7)->held->refusal, ObjectsRefusal::free_threaded);
 }
 
+TEST(TargetHeap, WhoWatchesOneTargetGetsTwoCensusesBeforeTheVerdict) {
+    TargetHeap heap(Seconds{900});
+    TargetSnapshot young = job(Verdict::insufficient, false, std::nullopt);
+    EXPECT_TRUE(heap.wishes(Seconds{0}, young, true).empty());
+    EXPECT_TRUE(heap.wishes(Seconds{9}, young, true).empty());
+    const auto first = heap.wishes(Seconds{10}, young, true);
+    ASSERT_EQ(with_objects(first), (std::vector<pid_t>{7})) << "the largest process only";
+    EXPECT_TRUE(first[0].soon);
+    EXPECT_FALSE(first[0].urgent || first[0].always) << "the budget counts";
+    EXPECT_TRUE(heap.wishes(Seconds{11}, young, true).empty()) << "it was asked for";
+    heap.add(census(7, 12, 10));
+    young.processes[0].task.memory->anon = find(described(heap), 7)->census.anon;
+    EXPECT_TRUE(heap.wishes(Seconds{60}, young, true).empty()) << "it has not grown";
+    young.processes[0].task.memory->anon += Bytes{4 * kMiB};
+    EXPECT_EQ(with_objects(heap.wishes(Seconds{61}, young, true)), (std::vector<pid_t>{7}));
+    heap.add(census(7, 62, 50));
+    young.processes[0].task.memory->anon += Bytes{100 * kMiB};
+    EXPECT_TRUE(heap.wishes(Seconds{120}, young, true).empty()) << "two are enough";
+}
+
+TEST(TargetHeap, OneOfManyTargetsGetsNoCensusBeforeItsVerdict) {
+    TargetHeap heap(Seconds{900});
+    for (const int now : {0, 10, 100})
+        EXPECT_TRUE(heap.wishes(Seconds{now}, job(Verdict::insufficient, false, std::nullopt)).empty());
+    TargetHeap calm(Seconds{900});
+    for (const int now : {0, 10, 100})
+        EXPECT_TRUE(calm.wishes(Seconds{now}, job(Verdict::stable, false, std::nullopt), true).empty());
+}
+
 }  // namespace
 }  // namespace memscope

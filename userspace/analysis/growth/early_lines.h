@@ -1,0 +1,33 @@
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/units.h"
+#include "model/growth/growth.h"
+
+namespace memscope {
+
+// The line that keeps most of what grew since watching began, for the minutes before LineHistory has seen enough. It
+// says nothing about whether the growth goes on.
+class EarlyLines {
+  public:
+    explicit EarlyLines(Seconds every) : every_(every) {}
+
+    bool is_due(Seconds now) const { return !ended_ && now - last_ >= every_; }
+    void look_at(Seconds now, std::span<const LineGrowth> lines);
+    void end() { ended_ = true; }  // the lines are known better by now
+    bool is_ended() const { return ended_; }
+
+    // "validate (train.py:35) keeps 23 MiB more than when watching began." Empty if no line keeps half of what lines
+    // are known to keep. Printable.
+    const std::string& text() const { return text_; }
+
+  private:
+    Seconds every_;
+    Seconds last_{-1e9};
+    bool ended_ = false;
+    std::string text_{};
+};
+
+}  // namespace memscope
