@@ -1,14 +1,9 @@
 // Growth of anonymous memory: attributed and unattributed growth add up to the real growth.
 #include <chrono>
-#include <cmath>
 #include <csignal>
 #include <cstring>
-#include <fcntl.h>
 #include <fstream>
-#include <numeric>
-#include <poll.h>
 #include <sched.h>
-#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -16,25 +11,10 @@
 #include <unistd.h>
 
 #include "base/text.h"
-#include "kernel/plan.h"
-#include "kernel/session.h"
-#include "kernel/watched.h"
-#include "support/few_descriptors.h"
+#include "kernel/grown.h"
 
 namespace memscope {
 namespace {
-
-constexpr std::size_t kMiB = 1 << 20;
-
-void* map(std::size_t bytes) {
-    return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-}
-
-// If a function without a frame pointer, such as memset(), touches a page, its caller is missing in the stack.
-[[gnu::always_inline]] inline void touch_all(void* memory, std::size_t bytes) {
-    auto* at = static_cast<volatile char*>(memory);
-    for (std::size_t i = 0; i < bytes; i += 4096) at[i] = 1;
-}
 
 void run_on_cpu(std::size_t number) {
     cpu_set_t set;
@@ -117,116 +97,14 @@ extern "C" {
 
 namespace {
 
-std::int64_t sum(const GrowthPlane& plane) {
-    std::int64_t bytes = 0;
-    for (const GrowthSite& site : plane.sites) bytes += site.bytes;
-    for (const UnattributedGrowth& other : plane.unattributed) bytes += other.bytes;
-    return bytes;
-}
-
-// Growth at stacks that contain the function.
-std::int64_t at(const GrowthPlane& plane, const std::string& function) {
-    std::int64_t bytes = 0;
-    for (const GrowthSite& site : plane.sites)
-        for (const NativeFrame& frame : site.native)
-            if (frame.symbol.find(function) != std::string::npos) {
-                bytes += site.bytes;
-                break;
-            }
-    return bytes;
-}
-
-std::int64_t at_sites(const GrowthPlane& plane) {
-    std::int64_t bytes = 0;
-    for (const GrowthSite& site : plane.sites) bytes += site.bytes;
-    return bytes;
-}
-
-std::int64_t reason(const GrowthPlane& plane, const std::string& word) {
-    for (const UnattributedGrowth& other : plane.unattributed)
-        if (other.reason == word) return other.bytes;
-    return 0;
-}
-
-std::int64_t anon(const TargetSnapshot& target) {
-    std::int64_t bytes = 0;
-    for (const Process& process : target.processes)
-        if (process.task.memory) bytes += static_cast<std::int64_t>(process.task.memory->anon.n);
-    return bytes;
-}
-
-void expect_about(std::int64_t got, std::int64_t wanted) {
-    EXPECT_NEAR(static_cast<double>(got), static_cast<double>(wanted), 0.02 * static_cast<double>(std::abs(wanted)));
-}
-
-// Resident growth is sampled.
-void expect_sampled(std::int64_t got, std::int64_t wanted) {
-    EXPECT_NEAR(static_cast<double>(got), static_cast<double>(wanted), 0.1 * static_cast<double>(std::abs(wanted)));
-}
-
-// Ticks whenever the kernel has sent events, until `done` is true of the target. False after a minute without it.
-template <class Done>
-bool ticks_until(Watched& watched, const RealCgroup& job, Done done) {
-    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-    while (!done(watched.tick(job))) {
-        if (std::chrono::steady_clock::now() >= give_up) return false;
-        pollfd events{.fd = watched.collector().events_fd(), .events = POLLIN, .revents = 0};
-        ::poll(&events, 1, 100);  // ms; a scan finds some changes without an event
-    }
-    return true;
-}
-
-// Helper processes read what names the stacks: on a busy machine some ticks later.
-bool is_named(const Growth& growth) {
-    return reason(growth.resident, "pending") + reason(growth.mapped, "pending") == 0;
-}
-
-// One child that waits, then does it, then waits again.
-struct Grown {
-    using Watch = std::function<Watched(const RealCgroup&)>;
-    template <class Do>
-    explicit Grown(
-        const char* name, Do what, const Watch& watch = [](const RealCgroup&) { return Watched::shared(); })
-        : job(name),
-          child(job,
-                [what](const Child::Script& script) {
-                    script.say();
-                    script.wait();
-                    what();
-                    script.say();
-                    script.wait();
-                }),
-          watched(watch(job)) {
-        child.heard();
-        before = anon(watched.tick(job));
-        child.go();
-        child.heard();
-        const bool named = ticks_until(watched, job, [this](const TargetSnapshot& target) {
-            change = anon(target) - before;
-            growth = watched.collector().growth()->report(target);
-            return is_named(growth);
-        });
-        EXPECT_TRUE(named);
-        watched.expect_nothing_lost();
-        watched.expect_all_named();
-    }
-
-    const RealCgroup job;
-    Child child;
-    Watched watched;
-    std::int64_t before = 0;
-    std::int64_t change = 0;
-    Growth growth{};
-};
-
 TEST(ResidentGrowth, StandsAtTheFunctionThatTouchedThePages) {
-    const Grown grown("shared-growth-small", [] { grow_here(32 * kMiB); });
+    const GrownChild grown("shared-growth-small", [] { grow_here(32 * kMiB); });
     expect_sampled(at(grown.growth.resident, "grow_here"), 32 * kMiB);
     expect_about(sum(grown.growth.resident), grown.change);
 }
 
 TEST(ResidentGrowth, CountsAHugePageAsWhatItHolds) {
-    const Grown grown("shared-growth-huge", [] { grow_in_huge_pages(64 * kMiB); });
+    const GrownChild grown("shared-growth-huge", [] { grow_in_huge_pages(64 * kMiB); });
     expect_sampled(at(grown.growth.resident, "grow_in_huge_pages"), 64 * kMiB);
     expect_about(sum(grown.growth.resident), grown.change);
 }
@@ -234,14 +112,14 @@ TEST(ResidentGrowth, CountsAHugePageAsWhatItHolds) {
 // The other processes take the place of the job in what each CPU remembers of the last page fault.
 TEST(ResidentGrowth, CountsAHugePageAsWhatItHoldsOnABusyMachine) {
     const OtherProcesses others(192, std::chrono::milliseconds(40));
-    const Grown grown("shared-growth-scattered",
-                      [] { grow_in_scattered_huge_pages(64 * kMiB, std::chrono::milliseconds(100)); });
+    const GrownChild grown("shared-growth-scattered",
+                           [] { grow_in_scattered_huge_pages(64 * kMiB, std::chrono::milliseconds(100)); });
     expect_sampled(at(grown.growth.resident, "grow_in_scattered_huge_pages"), 64 * kMiB);
     expect_about(sum(grown.growth.resident), grown.change);
 }
 
 TEST(ResidentGrowth, OfThreadsIsThatOfTheirProcess) {
-    const Grown grown("shared-growth-threads", [] {
+    const GrownChild grown("shared-growth-threads", [] {
         std::vector<std::thread> threads;
         for (int i = 0; i < 8; ++i) threads.emplace_back([] { grow_here(16 * kMiB); });
         for (std::thread& thread : threads) thread.join();
@@ -251,7 +129,7 @@ TEST(ResidentGrowth, OfThreadsIsThatOfTheirProcess) {
 }
 
 TEST(ResidentGrowth, IsNetOfWhatWasGivenBack) {
-    const Grown grown("shared-growth-back", [] {
+    const GrownChild grown("shared-growth-back", [] {
         for (int i = 0; i < 10; ++i) {
             void* memory = map(32 * kMiB);
             std::memset(memory, 1, 32 * kMiB);
@@ -264,7 +142,7 @@ TEST(ResidentGrowth, IsNetOfWhatWasGivenBack) {
 }
 
 TEST(ResidentGrowth, OfAForkedChildIsWhatItGrewAfterTheFork) {
-    const Grown grown("shared-growth-fork", [] {
+    const GrownChild grown("shared-growth-fork", [] {
         int grown_pipe[2];
         if (::pipe(grown_pipe) != 0) ::_exit(9);
         grow_here(32 * kMiB);
@@ -378,7 +256,7 @@ TEST(ResidentGrowth, MadeByAnotherProcessHasNoAddress) {
 TEST(ResidentGrowth, IsNetAtItsStackWithoutEventsOfPageFaults) {
     KernelFacts facts = gather_kernel_facts({});
     facts.fault_events = false;
-    const Grown grown(
+    const GrownChild grown(
         "growth-net", [] { grow_here(128 * kMiB); },
         [&facts](const RealCgroup& job) { return Watched::on(facts, {.cgroups = {job.name()}}); });
     EXPECT_EQ(grown.growth.resident_method, ResidentMethod::first_touch);
@@ -387,7 +265,7 @@ TEST(ResidentGrowth, IsNetAtItsStackWithoutEventsOfPageFaults) {
 }
 
 TEST(ResidentGrowth, IsNotKnownWithoutMappings) {
-    const Grown grown(
+    const GrownChild grown(
         "growth-no-maps", [] { grow_here(16 * kMiB); },
         [](const RealCgroup& job) {
             return Watched::on(gather_kernel_facts({}), {.cgroups = {job.name()}, .maps = false});
@@ -396,188 +274,8 @@ TEST(ResidentGrowth, IsNotKnownWithoutMappings) {
     EXPECT_TRUE(grown.growth.resident.sites.empty());
 }
 
-}  // namespace
-
-extern "C" {
-
-[[gnu::noinline]] void keep_here(char* memory, std::size_t bytes) { touch_all(memory, bytes); }
-[[gnu::noinline]] void pass_by(char* memory, std::size_t bytes) { touch_all(memory, bytes); }
-
-}  // extern "C"
-
-namespace {
-
-// Net changes would see nothing: the number of pages falls and rises by far more than what is kept.
-TEST(ResidentGrowth, IsSeenBelowMemoryThatComesAndGoes) {
-    constexpr std::size_t kRounds = 3968;
-    const Grown grown("shared-growth-below", [] {
-        auto* kept = static_cast<char*>(map(kRounds * 4 * 4096));
-        ::madvise(kept, kRounds * 4 * 4096, MADV_NOHUGEPAGE);
-        for (std::size_t round = 0; round < kRounds; ++round) {
-            auto* passing = static_cast<char*>(map(200 * 4096));
-            pass_by(passing, 200 * 4096);
-            keep_here(kept + round * 4 * 4096, 4 * 4096);
-            ::munmap(passing, 200 * 4096);
-        }
-    });
-    // 124 samples of many more: the error of such a sum is 1/sqrt(samples).
-    EXPECT_NEAR(static_cast<double>(at(grown.growth.resident, "keep_here")), 62.0 * kMiB,
-                3 / std::sqrt(124) * 62 * kMiB);
-    EXPECT_LT(at(grown.growth.resident, "pass_by"), static_cast<std::int64_t>(4 * kMiB));
-    expect_about(sum(grown.growth.resident), grown.change);
-}
-
-TEST(ResidentGrowth, AtAddressesThatAreUsedAgainIsNotAddedUp) {
-    const Grown grown("shared-growth-again", [] {
-        for (int round = 0; round < 300; ++round) {
-            auto* memory = static_cast<char*>(map(8 * kMiB));
-            pass_by(memory, 8 * kMiB);
-            ::munmap(memory, 8 * kMiB);
-        }
-        grow_here(32 * kMiB);
-    });
-    expect_sampled(at(grown.growth.resident, "grow_here"), 32 * kMiB);
-    EXPECT_LT(at(grown.growth.resident, "pass_by"), static_cast<std::int64_t>(8 * kMiB));
-}
-
-TEST(ResidentGrowth, MovesWithTheRangeAndEndsWithWhatIsGivenBack) {
-    const Grown grown("shared-growth-moves", [] {
-        std::size_t bytes = 8 * kMiB;
-        auto* memory = static_cast<char*>(map(bytes));
-        ::madvise(memory, bytes, MADV_NOHUGEPAGE);
-        keep_here(memory, bytes);
-        for (int i = 0; i < 3; ++i, bytes *= 2) {
-            (void)map(4096);  // so that it cannot grow in place
-            memory = static_cast<char*>(::mremap(memory, bytes, 2 * bytes, MREMAP_MAYMOVE));
-            ::madvise(memory, 2 * bytes, MADV_NOHUGEPAGE);
-            keep_here(memory + bytes, bytes);
-        }
-        ::madvise(memory, 16 * kMiB, MADV_DONTNEED);
-    });
-    expect_sampled(at(grown.growth.resident, "keep_here"), 48 * kMiB);
-    expect_about(sum(grown.growth.resident), grown.change);
-}
-
-TEST(ResidentGrowth, DoesNotCountCopiesOfInheritedPages) {
-    const Grown grown("shared-growth-copies", [] {
-        auto* memory = static_cast<char*>(map(64 * kMiB));
-        ::madvise(memory, 64 * kMiB, MADV_NOHUGEPAGE);
-        keep_here(memory, 64 * kMiB);
-        int written[2];
-        if (::pipe(written) != 0) ::_exit(9);
-        if (::fork() == 0) {
-            pass_by(memory, 64 * kMiB);
-            if (::write(written[1], "g", 1) != 1) ::_exit(9);
-            ::pause();
-        }
-        char byte = 0;
-        if (::read(written[0], &byte, 1) != 1) ::_exit(9);
-    });
-    EXPECT_TRUE(grown.growth.pages_checked) << "an answer checks the pages first";
-    expect_sampled(at(grown.growth.resident, "keep_here"), 64 * kMiB);
-    EXPECT_LT(at(grown.growth.resident, "pass_by"), static_cast<std::int64_t>(4 * kMiB));
-}
-
-TEST(ResidentGrowth, ThatTheKernelPopulatedHasNoAddress) {
-    const Grown grown("shared-growth-populated", [] {
-        (void)::mmap(nullptr, 64 * kMiB, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
-    });
-    expect_about(reason(grown.growth.resident, "no_address"), 64 * kMiB);
-    expect_about(sum(grown.growth.resident), grown.change);
-}
-
-TEST(ResidentGrowth, ByReadingIntoAFreshBufferIsCountedWhereItIsRead) {
-    const Grown grown("shared-growth-read", [] {
-        auto* memory = static_cast<char*>(map(32 * kMiB));
-        ::madvise(memory, 32 * kMiB, MADV_NOHUGEPAGE);
-        const Fd zero(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
-        if (::read(zero.get(), memory, 32 * kMiB) != static_cast<ssize_t>(32 * kMiB)) ::_exit(9);
-    });
-    expect_sampled(at_sites(grown.growth.resident), 32 * kMiB);
-}
-
-std::size_t open_descriptors() {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator()));
-}
-
-std::size_t open_fault_events() {
-    std::error_code gone;
-    return static_cast<std::size_t>(std::ranges::count_if(fs::directory_iterator("/proc/self/fd"), [&](const auto& fd) {
-        return fs::read_symlink(fd.path(), gone) == "anon_inode:[perf_event]";
-    }));
-}
-
-// With too few descriptors, the program would be attached to the page faults of some CPUs only.
-TEST(ResidentGrowth, IsFollowedOnAllCpusOrNotAtAll) {
-    const KernelFacts facts = gather_kernel_facts({});
-    const SessionSettings settings{.memory_on_v1 = !RealCgroup::v2(),
-                                   .follow_ranges = true,
-                                   .atomic_exchange = facts.atomic_exchange.value_or(false)};
-    const std::size_t before = open_descriptors();
-    std::size_t needed = 0;
-    std::size_t events = 0;
-    {
-        const auto session = Session::start(make_plan(facts), settings);
-        ASSERT_TRUE(session) << session.error().message();
-        GrowthStacks* stacks = session->find<GrowthStacks>();
-        ASSERT_TRUE(stacks);
-        EXPECT_EQ(stacks->method(), ResidentMethod::live);
-        needed = open_descriptors() - before;
-        events = open_fault_events();
-        EXPECT_GE(events, 2U) << "minor and major faults of each CPU";
-        stacks->pause();
-        EXPECT_TRUE(stacks->is_paused());
-        EXPECT_TRUE(stacks->resume());
-        EXPECT_FALSE(stacks->is_paused());
-    }
-    bool without = false;
-    for (std::size_t room = needed; room-- > 0 && !without;) {
-        Fd spare(::open("/dev/null", O_RDONLY | O_CLOEXEC));  // for the directory of descriptors
-        const FewDescriptors few(room_for(room));
-        const auto session = Session::start(make_plan(facts), settings);
-        spare = {};
-        without = !session || !session->find<GrowthStacks>();
-        EXPECT_EQ(open_fault_events(), without ? 0 : events) << "with room for " << room << " descriptors";
-    }
-    EXPECT_TRUE(without);
-}
-
-TEST(ResidentGrowth, IsNobodysWhileAHookIsOffThatCostTooMuch) {
-    const RealCgroup job("growth-budget");
-    const Child child(job, [](const Child::Script& script) {
-        for (;;) {
-            script.say();
-            script.wait();
-            grow_here(128 * kMiB);
-        }
-    });
-    child.heard();
-    const Seconds window{0.1};
-    Watched watched =
-        Watched::on(gather_kernel_facts({}), {.cgroups = {job.name()}, .growth_budget = 1e-6, .growth_window = window});
-    watched.tick(job);
-    const auto grow = [&] {
-        child.go();
-        child.heard();
-        watched.tick(job);
-    };
-    // The cost budget is checked at ticks, at most once per window, so there is no event to wait for.
-    const auto wait_until = [&](bool attached) {
-        return ticks_until(watched, job,
-                           [&](const TargetSnapshot&) { return watched.has_probe("growth_resident") == attached; });
-    };
-    grow();
-    ASSERT_TRUE(wait_until(false)) << "a budget of nearly 0";
-    grow();
-    ASSERT_TRUE(wait_until(true)) << "the hook is attached again";
-    grow();
-    const Growth growth = watched.collector().growth()->report(watched.tick(job));
-    expect_sampled(reason(growth.resident, "paused"), 128 * kMiB);
-    expect_sampled(at(growth.resident, "grow_here"), 256 * kMiB);
-}
-
 TEST(MappedGrowth, StandsAtTheFunctionThatMappedAndIsNetOfWhatWasUnmapped) {
-    const Grown grown("shared-growth-mapped", [] {
+    const GrownChild grown("shared-growth-mapped", [] {
         char* memory = static_cast<char*>(map_here(32 * kMiB));
         ::munmap(memory + 8 * kMiB, 4 * kMiB);
         (void)::mmap(nullptr, 1024 * kMiB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -587,13 +285,13 @@ TEST(MappedGrowth, StandsAtTheFunctionThatMappedAndIsNetOfWhatWasUnmapped) {
 }
 
 TEST(ResidentGrowth, StandsAtStacksWhateverTheirNames) {
-    const Grown grown("shared-growth-sites", [] { grow_here(32 * kMiB); });
+    const GrownChild grown("shared-growth-sites", [] { grow_here(32 * kMiB); });
     expect_sampled(at_sites(grown.growth.resident), 32 * kMiB);
     expect_about(sum(grown.growth.resident), grown.change);
 }
 
 TEST(MappedGrowth, StandsAtStacksWhateverTheirNames) {
-    const Grown grown("shared-growth-ranges", [] {
+    const GrownChild grown("shared-growth-ranges", [] {
         char* memory = static_cast<char*>(map_here(32 * kMiB));
         ::munmap(memory + 8 * kMiB, 4 * kMiB);
     });
