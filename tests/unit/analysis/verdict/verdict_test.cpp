@@ -152,6 +152,20 @@ TEST(Verdict, ARestartIsJudgedFromThere) {
     EXPECT_NEAR(judgement.restarted->count(), 5000, 30);
 }
 
+TEST(Verdict, ARunThatLoadsFirstIsNoToothOfTheRunBefore) {
+    // Both runs leak. The second one loads its model in 100 s, to less than twice the level at which it began.
+    const auto twice = through({{0, 4 * kGiB},
+                                {722, 7.6 * kGiB},
+                                {3640, 16.6 * kGiB},
+                                {3650, 4.1 * kGiB},
+                                {3750, 7 * kGiB},
+                                {6070, 11.5 * kGiB}});
+    const Judgement judgement = judge(drawn(6070, 10, twice));
+    EXPECT_EQ(judgement.verdict, Verdict::leaking);
+    ASSERT_TRUE(judgement.restarted);
+    EXPECT_NEAR(judgement.restarted->count(), 3650, 30);
+}
+
 TEST(Verdict, TheLastSampleOfAJobThatDiesChangesNothing) {
     const auto leak = [](double t) { return kGiB * (6 + t / 3600); };
     for (const int samples : {1, 2}) {
