@@ -68,6 +68,12 @@ TEST(Hysteresis, ALeakThatPausesBrieflyStaysOne) {
     EXPECT_THAT(watch(9000, 5, paused).words, ElementsAre(Verdict::warming_up, Verdict::leaking));
 }
 
+// The lowest sample of some minutes is the bottom of a wave, which is below the line of the leak.
+TEST(Hysteresis, ALeakOfMemoryThatWandersIsNotRefutedByADip) {
+    const auto wave = [](double t) { return 10 * kGiB * (1 + 0.12 * t / 5400 + 0.03 * std::sin(2 * M_PI * t / 500)); };
+    EXPECT_THAT(watch(5400, 5, wave).words, ElementsAre(Verdict::warming_up, Verdict::stable, Verdict::leaking));
+}
+
 TEST(Hysteresis, SpikyStaysWhileSpikesKeepComing) {
     const auto spikes = [](double until) {
         return [=](double t) { return kGiB * (4 + (t < until && std::fmod(t, 300) < 20 ? 1 : 0)); };
