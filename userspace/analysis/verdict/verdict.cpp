@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "analysis/verdict/hysteresis.h"
 #include "analysis/verdict/leak.h"
 #include "analysis/verdict/restart.h"
 #include "analysis/verdict/saturation.h"
@@ -300,6 +301,31 @@ std::optional<std::vector<double>> times_of_restarts(const Evidence& evidence, S
     return times;
 }
 
+// Whether the OOM killer ended the run: a kill is nearer to its end than half of its length.
+bool was_oom_killed(const Judgement& run, const Evidence& evidence) {
+    const Seconds near = 0.5 * (run.until - run.since);
+    return std::ranges::any_of(evidence.oom_kills,
+                               [&](Seconds kill) { return kill > run.until - near && kill < run.until + near; });
+}
+
+// Whether a run that has ended reached a plateau. At its limit, memory also stays the same until the kill.
+bool has_settled(const Judgement& run, const Evidence& evidence) {
+    if (run.verdict != Verdict::stable && run.verdict != Verdict::spiky) return false;
+    if (run.until - run.warmup_ended.value_or(run.since) < least_plateau(run)) return false;
+    return !was_oom_killed(run, evidence);
+}
+
+// A run without its end: the time until the next run begins, and the fall, because the kernel may need several samples
+// to free the memory of a process.
+std::span<const Bin> without_end(std::span<const Bin> run) {
+    constexpr double kFallen = 0.5;         // of the level in the middle of the run
+    constexpr std::size_t kLongestEnd = 8;  // bins of the fall
+    while (run.size() > 1 && run.back().low < kFallen * run[run.size() / 2].low) run = run.first(run.size() - 1);
+    for (std::size_t i = 0; i < kLongestEnd && run.size() > 1 && run.back().low < run[run.size() - 2].low; ++i)
+        run = run.first(run.size() - 1);
+    return run;
+}
+
 // Judges the last completed runs. Older runs say less about the present one, and cost as much time to judge.
 std::optional<RestartLoop> find_loop(std::span<const Bin> bins, const std::vector<std::size_t>& restarts,
                                      const Judgement& known, const JudgeSettings& settings, Seconds began) {
@@ -314,14 +340,13 @@ std::optional<RestartLoop> find_loop(std::span<const Bin> bins, const std::vecto
     for (std::size_t i = restarts.size() - std::min(restarts.size(), kMostRuns); i < restarts.size(); ++i) {
         const std::size_t from = i == 0 ? 0 : restarts[i - 1];
         auto run = bins.subspan(from, restarts[i] - from);
-        // Remove the end of the run: the fall, and the time until the next run begins.
-        while (run.size() > 1 && run.back().low < 0.5 * run[run.size() / 2].low) run = run.first(run.size() - 1);
+        run = without_end(run);
         Judgement start = known;
         start.since = began + Seconds(run.front().low_at);
         start.until = began + Seconds(run.back().low_at);
         const Judgement judged = judge_run(run, start, settings, began);
         if (judged.verdict == Verdict::leaking) slopes.push_back(judged.floor_slope);
-        settled += judged.verdict == Verdict::stable || judged.verdict == Verdict::spiky ? 1 : 0;
+        settled += has_settled(judged, settings.evidence) ? 1 : 0;
         lengths.push_back((judged.until - judged.since).count());
         tops.push_back(std::ranges::max(run, {}, &Bin::high).high);
     }
