@@ -9,14 +9,14 @@
 namespace memscope {
 namespace {
 
-struct Point {
+struct SamplePoint {
     double at = 0;
     double bytes = 0;
 };
 
 // The series as a line through its lows and highs.
-std::vector<Point> points_of(std::span<const Bin> bins) {
-    std::vector<Point> points;
+std::vector<SamplePoint> points_of(std::span<const Bin> bins) {
+    std::vector<SamplePoint> points;
     points.reserve(2 * bins.size());
     for (const Bin& bin : bins) {
         if (bin.high_at < bin.low_at) points.push_back({bin.high_at, bin.high});
@@ -26,28 +26,28 @@ std::vector<Point> points_of(std::span<const Bin> bins) {
     return points;
 }
 
-std::size_t first_since(const std::vector<Point>& points, double time) {
-    return static_cast<std::size_t>(std::ranges::lower_bound(points, time, {}, &Point::at) - points.begin());
+std::size_t first_since(const std::vector<SamplePoint>& points, double time) {
+    return static_cast<std::size_t>(std::ranges::lower_bound(points, time, {}, &SamplePoint::at) - points.begin());
 }
 
 // The two points between which the series fell from a high to a low. If it fell in several steps, the high and the low.
-struct Fall {
+struct ToothFall {
     std::size_t before = 0;
     std::size_t after = 0;
 };
-Fall find_fall(const std::vector<Point>& points, const Turn& high, const Turn& low) {
-    const Fall all{first_since(points, high.at), first_since(points, low.at)};
+ToothFall find_fall(const std::vector<SamplePoint>& points, const Turn& high, const Turn& low) {
+    const ToothFall all{first_since(points, high.at), first_since(points, low.at)};
     for (std::size_t i = all.before; i < all.after; ++i)
         if (points[i].bytes - points[i + 1].bytes > 0.5 * (high.bytes - low.bytes)) return {i, i + 1};
     return all;
 }
 
-std::optional<ToothBottom> bottom_of(std::span<const Point> tooth, double fell_after, double noise) {
+std::optional<ToothBottom> bottom_of(std::span<const SamplePoint> tooth, double fell_after, double noise) {
     constexpr std::size_t kFewest = 3;
     if (tooth.size() < kFewest) return std::nullopt;
     std::vector<double> at;
     std::vector<double> bytes;
-    for (const Point& point : tooth) {
+    for (const SamplePoint& point : tooth) {
         at.push_back(point.at);
         bytes.push_back(point.bytes);
     }
@@ -84,15 +84,15 @@ std::vector<ToothBottom> find_tooth_bottoms(std::span<const Bin> bins, double he
     constexpr double kRisen = 0.3;   // of the usual height: how far the last tooth must have risen
     constexpr double kCrooked = 4;   // times the usual spread around the line: a gap may have hidden another fall
     const Turns turns = find_turns(bins, std::max(kTooth * height, 10 * noise));
-    const std::vector<Point> points = points_of(bins);
+    const std::vector<SamplePoint> points = points_of(bins);
     std::vector<ToothBottom> bottoms;
     for (const Turn& low : turns.lows) {
         const auto top = std::ranges::upper_bound(turns.highs, low.at, {}, &Turn::at);
         if (top == turns.highs.begin()) continue;  // the series begins with this tooth
-        const Fall fall = find_fall(points, *std::prev(top), low);
+        const ToothFall fall = find_fall(points, *std::prev(top), low);
         const std::size_t end = top == turns.highs.end() ? points.size() : first_since(points, top->at) + 1;
         if (end <= fall.after) continue;
-        const std::span<const Point> tooth = std::span(points).subspan(fall.after, end - fall.after);
+        const std::span<const SamplePoint> tooth = std::span(points).subspan(fall.after, end - fall.after);
         if (tooth.back().bytes - tooth.front().bytes < kRisen * height) continue;
         if (const auto bottom = bottom_of(tooth, points[fall.before].at, noise)) bottoms.push_back(*bottom);
     }
