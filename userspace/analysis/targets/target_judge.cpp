@@ -128,6 +128,8 @@ ScopeVerdict TargetJudge::verdict_of(const Scope& scope, const std::optional<Rol
 
 void TargetJudge::consider(Seconds now, Seconds wall, TargetSnapshot& target, std::span<const GpuDevice> gpus) {
     const Bytes judged = judged_memory(target);
+    if (std::ranges::find(target.deaths, DeathCause::oom_kill, &Death::cause) != target.deaths.end())
+        whole_.judge.oom_killed(now);
     if (end_.look_at(target, judged, grower_)) {
         job_ended_ = now;
         limits_.job_ended(now, whole_.judge.latest());

@@ -233,6 +233,14 @@ double noise_between(const Points& points) {
 
 }  // namespace
 
+Floor floor_through(std::vector<double> at, std::vector<double> bytes, double noise, double level) {
+    Points points{std::move(at), std::move(bytes)};
+    const double between = noise_between(points);
+    Floor floor = floor_of(std::move(points), noise, level);
+    floor.noise = std::max({between, 0.1 * noise, 2e-5 * level});
+    return floor;
+}
+
 std::optional<Floor> find_floor_of_teeth(std::span<const Bin> bins, double height, double period, double noise) {
     constexpr std::size_t kFewest = 5;
     constexpr std::size_t kMost = 120;
@@ -256,11 +264,7 @@ std::optional<Floor> find_floor_of_teeth(std::span<const Bin> bins, double heigh
         points.bytes.push_back(low.bytes);
     }
     if (points.size() < kFewest || points.size() > kMost) return std::nullopt;
-    const double level = median_low(bins);
-    const double between = noise_between(points);
-    Floor floor = floor_of(std::move(points), noise, level);
-    floor.noise = std::max({between, 0.1 * noise, 2e-5 * level});
-    return floor;
+    return floor_through(std::move(points.at), std::move(points.bytes), noise, median_low(bins));
 }
 
 std::vector<Segment> find_segments(const Floor& floor) {

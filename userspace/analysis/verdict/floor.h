@@ -41,6 +41,9 @@ std::optional<Floor> find_floor_by_stretches(std::span<const Bin> bins, double w
 // are too few or too many teeth.
 std::optional<Floor> find_floor_of_teeth(std::span<const Bin> bins, double height, double period, double noise);
 
+// The floor through points at uneven distances. `noise`: of single samples. `level`: of the series, in bytes.
+Floor floor_through(std::vector<double> at, std::vector<double> bytes, double noise, double level);
+
 // A stretch of the floor that one straight line describes.
 struct Segment {
     std::size_t from = 0;

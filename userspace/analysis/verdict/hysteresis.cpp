@@ -4,6 +4,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "analysis/verdict/statistics.h"
+
 namespace memscope {
 namespace {
 
@@ -27,6 +29,7 @@ constexpr double kSure = 0.9;          // confidence from which a single judgeme
 constexpr double kSpikesMissing = 3;   // periods without a spike end `spiky`
 constexpr double kStillASpike = 0.4;   // of the usual height
 constexpr double kRefutedBelow = 0.5;  // of the rise that the old slope predicts
+constexpr double kErrorsOfFloor = 2;   // standard errors of the present floor: it may be higher by this much
 constexpr double kMaterial = 0.01;     // of the level: a smaller rise is not measurable
 constexpr double kSinceLong = 0.1;     // of the judged time: if no judgement in it says `leaking`, `leaking` ends
 constexpr double kGivenBack = 0.5;     // of the rise of the leak
@@ -43,6 +46,9 @@ constexpr int kHarderTimes = 2;
 // kHarder times the evidence.
 constexpr int kManyChanges = 4;
 
+// After this many, a leak that was found again ends only once no judgement has said `leaking` for a whole budget.
+constexpr int kTooManyChanges = 5;
+
 double harder(double factor, int times) { return std::pow(factor, std::min(times, kHarderTimes)); }
 
 std::size_t index(Verdict verdict) { return static_cast<std::size_t>(verdict); }
@@ -51,21 +57,40 @@ bool is_flat(Verdict verdict) { return verdict == Verdict::stable || verdict == 
 
 double level_of(const Judgement& judgement) { return std::max(1.0, static_cast<double>(judgement.floor.n)); }
 
-// How long the floor must be flat before it counts as a plateau.
-Seconds plateau_of(const Judgement& judgement) {
-    const Seconds elapsed = judgement.until - judgement.since;
-    return std::max(kFlatFor * judgement.warmup, kPlateau * std::min(elapsed, judgement.warmup));
-}
+struct FloorNow {
+    double bytes = 0;
+    double error = 0;  // standard error
+};
 
-// The lowest value since `since` (seconds since the first sample).
-std::optional<double> lowest_since(const Series& series, double since) {
-    std::optional<double> lowest;
-    for (const Bin& bin : series.bins(since))
-        if (!lowest || bin.low < *lowest) lowest = bin.low;
-    return lowest;
+// The floor since `since` (seconds since the first sample): the median of the lowest values of up to five parts of this
+// time. The lowest value alone would follow each dip of memory that wanders. `period`: the floor is visible only once
+// in this time, so no part is shorter.
+std::optional<FloorNow> floor_since(const Series& series, double since, double period) {
+    constexpr double kMostParts = 5;
+    const double length = series.length() - since;
+    const double parts = std::clamp(std::floor(length / std::max(period, 1e-9)), 1.0, kMostParts);
+    std::vector<double> lows;
+    double part = -1;
+    for (const Bin& bin : series.bins(since)) {
+        const double at = std::min(std::floor((bin.low_at - since) / length * parts), parts - 1);
+        if (at != part) lows.push_back(bin.low);
+        part = at;
+        lows.back() = std::min(lows.back(), bin.low);
+    }
+    if (lows.empty()) return std::nullopt;
+    const auto n = static_cast<double>(lows.size());
+    const double mean = std::accumulate(lows.begin(), lows.end(), 0.0) / n;
+    double squares = 0;
+    for (const double low : lows) squares += (low - mean) * (low - mean);
+    return FloorNow{median_value(std::move(lows)), std::sqrt(squares / std::max(n - 1, 1.0) / n)};
 }
 
 }  // namespace
+
+Seconds least_plateau(const Judgement& judgement) {
+    const Seconds elapsed = judgement.until - judgement.since;
+    return std::max(kFlatFor * judgement.warmup, kPlateau * std::min(elapsed, judgement.warmup));
+}
 
 Judgement VerdictHysteresis::settle(const Judgement& judged, const Series& series, bool restarts_from_tree) {
     restarts_from_tree_ = restarts_from_tree;
@@ -83,7 +108,7 @@ Judgement VerdictHysteresis::doubted(Judgement fresh) {
     if (!is_flat(fresh.verdict) || (fresh.loop && fresh.loop->all_settled)) return fresh;
     const Seconds flat_for = fresh.until - fresh.warmup_ended.value_or(fresh.since);
     const bool is_first_word = shown_.verdict == Verdict::insufficient || is_new_run(fresh);
-    const bool has_begun = fresh.warmup_ended && is_first_word && flat_for < plateau_of(fresh);
+    const bool has_begun = fresh.warmup_ended && is_first_word && flat_for < least_plateau(fresh);
     after_leak_ = after_leak_ && flat_for < kFlatAfterLeak * fresh.warmup;
     // Growth after a pause may be too short to be detected as a segment of its own.
     const Seconds elapsed = fresh.until - fresh.since;
@@ -112,11 +137,12 @@ bool VerdictHysteresis::may_replace(const Judgement& fresh, const Series& series
     const Seconds elapsed = fresh.until - fresh.since;
     if (shown_.verdict == Verdict::leaking)
         return has_lasted(fresh, std::max(fresh.warmup, kSinceLong * elapsed)) ||
-               (is_refuted(fresh, series) && (is_flat(fresh.verdict) || has_lasted(fresh, kSlowsFor * fresh.warmup)));
+               (!keeps_coming_back() && is_refuted(fresh, series) &&
+                (is_flat(fresh.verdict) || has_lasted(fresh, kSlowsFor * fresh.warmup)));
     const Seconds most = kAtMost * fresh.warmup;
     const Seconds part = std::min(kOfElapsed * elapsed, most);
     const double again = effort();
-    const Seconds needed = std::min(again * plateau_of(fresh), ambiguous() * kPlateau * fresh.warmup);
+    const Seconds needed = std::min(again * least_plateau(fresh), ambiguous() * kPlateau * fresh.warmup);
     if (shown_.verdict == Verdict::spiky && fresh.verdict == Verdict::stable)
         return !spikes_go_on(fresh, series) ||
                has_lasted(fresh, std::max({needed, spiky_for_, kSpikesMissing * shown_.spike->period}));
@@ -140,25 +166,29 @@ bool VerdictHysteresis::is_refuted(const Judgement& fresh, const Series& series)
     const Seconds passed = fresh.until - accusation.at;
     const Seconds window = std::max({passed / 2, 1.2 * accusation.period, Seconds(1)});
     if (passed < window) return false;
-    const auto low = lowest_since(series, (fresh.until - window - series.began()).count());
-    if (!low) return false;
-    const double risen = *low - accusation.floor;
+    const double since = (fresh.until - window - series.began()).count();
+    const auto floor = floor_since(series, since, 1.2 * accusation.period.count());
+    if (!floor) return false;
+    const double risen = floor->bytes - accusation.floor;
     if (risen < -kGivenBack * std::max(accusation.rise, kMaterial * level_of(fresh)))
         return passed >= kFlatFor * fresh.warmup;
     const double expected = accusation.slope * (passed - window / 2).count();
     // A smaller factor than effort(), because an ambiguous curve is no reason to keep saying `leaking`.
     const double again = harder(kHarderToAcquit, shown_before_[index(Verdict::leaking)]);
     if (expected < again * std::min(kMaterial * level_of(fresh), kGivenBack * accusation.rise)) return false;
-    return risen < kRefutedBelow * expected;
+    return risen + kErrorsOfFloor * floor->error < kRefutedBelow * expected;
 }
 
 // The factor on the usual evidence that is needed to replace the verdict that is shown.
 double VerdictHysteresis::effort() const { return ambiguous() * harder(kHarder, shown_before_[index(shown_.verdict)]); }
 
-double VerdictHysteresis::ambiguous() const {
-    const int changes = std::accumulate(shown_before_.begin(), shown_before_.end(), 0);
-    return changes >= kManyChanges ? kHarder : 1;
+double VerdictHysteresis::ambiguous() const { return changes() >= kManyChanges ? kHarder : 1; }
+
+bool VerdictHysteresis::keeps_coming_back() const {
+    return changes() >= kTooManyChanges && shown_before_[index(Verdict::leaking)] > 0;
 }
+
+int VerdictHysteresis::changes() const { return std::accumulate(shown_before_.begin(), shown_before_.end(), 0); }
 
 bool VerdictHysteresis::spikes_go_on(const Judgement& fresh, const Series& series) {
     if (!shown_.spike || !shown_.last_spike) return false;

@@ -8,6 +8,9 @@
 
 namespace memscope {
 
+// How long the floor must be flat before it counts as a plateau.
+Seconds least_plateau(const Judgement& judgement);
+
 // Keeps a verdict until the evidence for another one is as strong as the evidence for this one was. Each judgement
 // evaluates the whole curve again, so near a threshold the verdict would change every few samples.
 //
@@ -38,6 +41,8 @@ class VerdictHysteresis {
     bool is_refuted(const Judgement& fresh, const Series& series) const;
     double effort() const;
     double ambiguous() const;
+    bool keeps_coming_back() const;  // the leak
+    int changes() const;             // of the verdict in this run
     bool spikes_go_on(const Judgement& fresh, const Series& series);
     bool is_confirmed(const Judgement& fresh);
     bool has_lasted(const Judgement& fresh, Seconds needed);

@@ -21,14 +21,24 @@ void Judge::add(Seconds time, Bytes bytes) {
     next_ = length + std::max(std::clamp(length / 64, budget / 120, budget / 20), length / kMostSeldom);
 }
 
+namespace {
+
+void add_time(std::vector<Seconds>& times, Seconds at) {
+    constexpr std::size_t kMost = 32;  // older ones do not affect the verdict
+    if (times.size() == kMost) times.erase(times.begin());
+    times.push_back(at);
+}
+
+}  // namespace
+
 void Judge::restart(Seconds at) {
-    constexpr std::size_t kMost = 32;  // older restarts do not affect the verdict
     auto& restarts = settings_.evidence.restarts;
     if (!restarts) restarts.emplace();
-    if (restarts->size() == kMost) restarts->erase(restarts->begin());
-    restarts->push_back(at);
+    add_time(*restarts, at);
     next_ = series_.length();  // judge at the next sample, because the old verdict is about the run that ended
 }
+
+void Judge::oom_killed(Seconds at) { add_time(settings_.evidence.oom_kills, at); }
 
 Judgement Judge::now() const {
     VerdictHysteresis hysteresis = hysteresis_;  // a copy, because now() must not change the state

@@ -17,6 +17,9 @@ class Judge {
     // Reports that the job ended and may start again, as seen in the process tree. After the first call, or if the
     // settings have a list of restarts (even an empty one), restarts are no longer inferred from the curve.
     void restart(Seconds at);
+    // Reports that the OOM killer killed a process of the job. The run that ends then did not settle, even if its
+    // memory stayed the same for some time before: it was at its limit.
+    void oom_killed(Seconds at);
 
     // Both with hysteresis. latest(): the last scheduled judgement. now(): a judgement of all samples, for the end.
     const Judgement& latest() const { return judgement_; }

@@ -206,7 +206,7 @@ bool phase_passes(const Findings& findings, const Rise& rise) {
 // the period is nearly a multiple of the sampling interval. A long tooth also looks like a rise.
 bool is_tooth(const Findings& findings, const Rise& rise) {
     const Floor& floor = findings.floor;
-    if (const auto& spikes = findings.spikes; spikes && spikes->blur > 0)
+    if (const auto& spikes = findings.spikes; findings.bottoms.empty() && spikes && spikes->blur > 0)
         if (rise.bytes < (phase_passes(findings, rise) ? 1.0 : 1.25) * spikes->blur + 3 * findings.noise ||
             (rise.length < 3 * spikes->period && rise.scatter > 0.04))
             return true;
@@ -293,6 +293,18 @@ std::optional<Rise> rise_since(const Findings& findings, const Bar& bar, double 
     return best_rise(floor, candidates(floor, find_segments(floor), 0), bar, findings.budget, accept);
 }
 
+// Whether the bounds of the teeth show that the floor rose by a good part of the rise, and that it went on rising after
+// the budget, no matter when the falls between the samples were.
+bool rises_by_bounds(const Findings& findings, const Rise& rise, double budget_ends) {
+    constexpr double kCertain = 0.2;
+    const auto first = std::ranges::lower_bound(findings.bottoms, rise.began, {}, &ToothBottom::at);
+    const std::span<const ToothBottom> bottoms(first, findings.bottoms.end());
+    const auto slope = least_slope(bottoms);
+    if (!slope || *slope * rise.length < kCertain * rise.bytes) return false;
+    if (fewest_jumps(bottoms) < 3 || may_be_flat_since(bottoms, rise.began + 0.5 * rise.length)) return false;
+    return rise.began >= budget_ends || !may_be_flat_since(bottoms, budget_ends);
+}
+
 // Measures a short rise again on a finer floor, because a few points do not show its rate and start exactly.
 Rise closer(const Findings& findings, const Bar& bar, const Rise& rise) {
     if (rise.length > 0.25 * findings.elapsed()) return rise;
@@ -318,6 +330,20 @@ std::optional<Rise> recent_rise(const Findings& findings, Bar bar) {
     return std::nullopt;
 }
 
+// A staircase that began before the plateau at which the warm-up seems to have ended. If steps like the earlier ones
+// keep coming after the budget, the plateau is one of the treads.
+std::optional<Rise> early_stairs(const Findings& findings, const Bar& bar) {
+    constexpr std::ptrdiff_t kLaterSteps = 3;
+    const Floor& floor = findings.floor;
+    auto from = candidates(floor, findings.segments, 0);
+    from.erase(from.lower_bound(findings.warmup.plateau), from.end());
+    return best_rise(floor, from, bar, findings.budget, [&](const Rise& rise) {
+        if (!rise.stairs) return false;
+        const auto steps = find_steps(floor, rise.from);
+        return std::ranges::count_if(steps, [&](const Step& step) { return step.at > bar.budget_ends; }) >= kLaterSteps;
+    });
+}
+
 }  // namespace
 
 std::optional<Leak> find_leak(const Findings& findings, const Evidence& evidence) {
@@ -327,11 +353,16 @@ std::optional<Leak> find_leak(const Findings& findings, const Evidence& evidence
             .shortest = kShortest * budget,
             .budget_ends = findings.start() + budget,
             .least_after = kAfterBudget * budget,
-            .factor = evidence.bar};
+            .factor = evidence.bar,
+            .vague = !findings.bottoms.empty()};
     const auto from = candidates(floor, findings.segments, findings.warmup.plateau);
-    const auto accept = [&](const Rise& rise) { return stands_out(findings, rise); };
+    const auto accept = [&](const Rise& rise) {
+        return stands_out(findings, rise) &&
+               (findings.bottoms.empty() || rises_by_bounds(findings, rise, bar.budget_ends));
+    };
     auto rise = best_rise(floor, from, bar, budget, accept);
-    rise = rise ? closer(findings, bar, *rise) : recent_rise(findings, bar);
+    if (findings.bottoms.empty()) rise = rise ? closer(findings, bar, *rise) : recent_rise(findings, bar);
+    if (!rise) rise = early_stairs(findings, bar);
     Leak leak;
     if (!rise) {
         // Search for a rise that would be a leak without the budget.

@@ -6,6 +6,7 @@
 #include "analysis/verdict/floor.h"
 #include "analysis/verdict/rise.h"
 #include "analysis/verdict/spikes.h"
+#include "analysis/verdict/teeth.h"
 #include "analysis/verdict/verdict.h"
 #include "analysis/verdict/warmup.h"
 #include "model/series.h"
@@ -25,6 +26,7 @@ struct Findings {
     std::vector<Segment> segments{};
     std::optional<Spikes> spikes{};
     Warmup warmup{};
+    std::vector<ToothBottom> bottoms{};                   // if the floor goes through them, else empty
     double budget = 0;                                    // seconds
     double start() const { return bins.front().low_at; }  // the first point of the floor may be later
     double elapsed() const { return floor.length(); }

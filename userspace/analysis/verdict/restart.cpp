@@ -246,6 +246,25 @@ bool are_alike(double one, double other) {
     return one > 0 && other > 0 && one < kAlike * other && other < kAlike * one;
 }
 
+// Whether a run loads first: it rises fast to a level from which it then grows slowly. The line through its second
+// half, extended back to its start, shows that level. A tooth grows at the same rate from its start on.
+bool loads_first(std::span<const Bin> run) {
+    constexpr double kLoaded = 0.2;  // of the growth of the run
+    constexpr double kSoon = 0.1;    // of its length
+    std::vector<double> at;
+    std::vector<double> lows;
+    for (const Bin& bin : run) {
+        at.push_back(bin.low_at);
+        lows.push_back(bin.low);
+    }
+    const double start = run.front().low;
+    const Line later = LineFits(at, lows).line(at.size() / 2, at.size());
+    const double level = later.value(at.front());
+    if (level - start < kLoaded * (later.value(at.back()) - start)) return false;
+    const auto loaded = std::ranges::find_if(run, [&](const Bin& bin) { return bin.low >= level; });
+    return loaded != run.end() && loaded->low_at - at.front() < kSoon * (at.back() - at.front());
+}
+
 // Whether the fall ends the first tooth of a sawtooth: the series returns to the level at which the ramp began, and the
 // next ramp rises at a similar rate. `before` ends with the fall, `after` begins with it.
 bool is_tooth(std::span<const Bin> before, const Collapse& fall, std::span<const Bin> after) {
@@ -259,7 +278,7 @@ bool is_tooth(std::span<const Bin> before, const Collapse& fall, std::span<const
     if (!are_alike(slope_of(before.first(middle)), slope_of(before.subspan(middle)))) return false;
     const double lasted = after.back().low_at - after.front().low_at;
     if (lasted > kLonger * (before.back().low_at - before.front().low_at)) return false;
-    return are_alike(slope_of(before), slope_of(after));
+    return are_alike(slope_of(before), slope_of(after)) && !loads_first(after);
 }
 
 }  // namespace

@@ -114,6 +114,10 @@ Staircase sharpened(Staircase stairs, const Floor& floor, std::span<const Bin> b
 
 namespace {
 
+// A rise below kSmall times the least rise that counts must be nearer to its line, because memory that wanders often
+// rises by so little.
+constexpr double kSmall = 1.5;
+constexpr double kScatterOfSmall = 0.1;
 constexpr std::size_t kFewPoints = 25;  // a floor with at most so many points has to meet stricter conditions
 
 std::vector<double> distances_to(const Line& line, const Floor& floor, std::size_t from) {
@@ -170,7 +174,7 @@ double slope_error(double spread, double points, double length) {
 
 // Whether each later part of the window still rises, down to its last few points. The rise over the whole window is not
 // enough, because a warm-up that has just ended shows one as well.
-bool goes_on(const Floor& floor, const Rise& rise, double spread) {
+bool goes_on(const Floor& floor, const Rise& rise, const Bar& bar, double spread) {
     const double wander = std::sqrt((1 + rise.inertia) / (1 - rise.inertia));
     for (const double part : {0.5, 0.34, 0.22}) {
         const std::size_t k = std::min(floor.first_since(floor.end() - part * rise.length), floor.size() - 3);
@@ -180,7 +184,7 @@ bool goes_on(const Floor& floor, const Rise& rise, double spread) {
         const double error = slope_error(std::max(spread, own), points, floor.end() - floor.at[k]);
         const double least = part > 0.3 ? 0.55 : 0.45;
         if (line.slope + (part < 0.3 ? 1.0 : 0.7) * error < least * rise.slope) return false;
-        if (line.slope < 0.15 * rise.slope) return false;
+        if (!bar.vague && line.slope < 0.15 * rise.slope) return false;
     }
     const std::size_t points = floor.size() - rise.from;
     for (std::size_t last = 4; last <= points / 2; last = last + last / 2) {
@@ -194,13 +198,36 @@ bool goes_on(const Floor& floor, const Rise& rise, double spread) {
 // Whether the part of the rise after the budget is growth by itself, because growth inside the budget is no leak.
 bool goes_on_after_budget(const Floor& floor, const Rise& rise, const Bar& bar, double spread) {
     if (rise.began >= bar.budget_ends) return true;
+    if (floor.end() - bar.budget_ends < bar.least_after) return false;
+    if (bar.vague) return true;
     const std::size_t k = floor.first_since(bar.budget_ends);
-    if (k + 3 > floor.size() || floor.end() - bar.budget_ends < bar.least_after) return false;
+    if (k + 3 > floor.size()) return false;
     const Line line = floor.line_since(k);
     const double length = floor.end() - floor.at[k];
     const double error = slope_error(spread, static_cast<double>(floor.size() - k), length);
     if (floor.size() - k >= 8 && largest_burst(floor, k) > 0.5 * line.slope * length + 2.5 * floor.noise) return false;
     return line.slope > 0.5 * rise.slope && line.slope > 2.5 * error;
+}
+
+// Whether two flat stretches with one jump between them fit the points better than a straight line does.
+bool one_jump_fits_better(const Floor& floor, std::size_t from, double squares_of_line) {
+    const std::size_t n = floor.size() - from;
+    const double first = floor.bytes[from];
+    double sum = 0;
+    double squares = 0;
+    for (std::size_t i = from; i < floor.size(); ++i) {
+        const double y = floor.bytes[i] - first;
+        sum += y;
+        squares += y * y;
+    }
+    double before = 0;
+    for (std::size_t k = 1; k < n; ++k) {
+        before += floor.bytes[from + k - 1] - first;
+        const double after = sum - before;
+        const double explained = before * before / static_cast<double>(k) + after * after / static_cast<double>(n - k);
+        if (squares - explained < squares_of_line) return true;
+    }
+    return false;
 }
 
 std::optional<Rise> stepped(const Floor& floor, Rise rise, const std::vector<Step>& steps, const Bar& bar) {
@@ -239,10 +266,11 @@ std::optional<Rise> find_rise(const Floor& floor, std::size_t from, const Bar& b
     rise.slope = line.slope;
     const double fitted = line.slope * rise.length;
     const double material = bar.factor * kMaterial * bar.level;
-    if (fitted < material || fitted < 4 * floor.noise) return std::nullopt;
+    if (fitted < material || fitted < (bar.vague ? 2.5 : 4) * floor.noise) return std::nullopt;
     const std::size_t ends = std::max<std::size_t>(2, points / 12);
     rise.bytes = median_of(floor, n - ends, n) - median_of(floor, from, from + ends);
-    if (rise.bytes < 0.6 * material || rise.bytes < 3 * floor.noise) return std::nullopt;
+    if (bar.vague) rise.bytes = fitted;
+    if (rise.bytes < 0.6 * material || (!bar.vague && rise.bytes < 3 * floor.noise)) return std::nullopt;
 
     auto steps = find_steps(floor, from);
     // Three steps or more may be a staircase, and some of them may come during a gap.
@@ -260,7 +288,7 @@ std::optional<Rise> find_rise(const Floor& floor, std::size_t from, const Bar& b
     if (largest > (steps.size() >= 3 ? 0.6 : 0.5) * rise.bytes) return std::nullopt;
     if (points >= 8 && largest_burst(floor, from) > (is_stepped ? 0.6 : 0.5) * rise.bytes + 2.5 * floor.noise)
         return std::nullopt;
-    if (deepest_fall(floor, from) - 3 * floor.noise > 0.3 * rise.bytes) return std::nullopt;
+    if (!bar.vague && deepest_fall(floor, from) - 3 * floor.noise > 0.3 * rise.bytes) return std::nullopt;
 
     double spread = std::sqrt(line.squares / static_cast<double>(points - 2));
     spread = std::max({spread, 0.3 * floor.noise, 1e-6 * floor.level});
@@ -271,9 +299,11 @@ std::optional<Rise> find_rise(const Floor& floor, std::size_t from, const Bar& b
     rise.slope_error = slope_error(spread, effective, rise.length);
 
     if (is_stepped) return stepped(floor, rise, steps, bar);
-    if (rise.strength < bar.factor * (points >= 20 ? 5 : 6.5)) return std::nullopt;
-    if (rise.scatter > (n <= kFewPoints ? 0.13 : 0.2)) return std::nullopt;
-    if (!goes_on(floor, rise, spread) || !goes_on_after_budget(floor, rise, bar, spread)) return std::nullopt;
+    if (rise.strength < bar.factor * (bar.vague ? 3.5 : points >= 20 ? 5 : 6.5)) return std::nullopt;
+    if (rise.scatter > (bar.vague ? 0.35 : n <= kFewPoints ? 0.13 : 0.2)) return std::nullopt;
+    if (fitted < kSmall * material && rise.scatter > kScatterOfSmall) return std::nullopt;
+    if (one_jump_fits_better(floor, from, line.squares)) return std::nullopt;
+    if (!goes_on(floor, rise, bar, spread) || !goes_on_after_budget(floor, rise, bar, spread)) return std::nullopt;
     return rise;
 }
 

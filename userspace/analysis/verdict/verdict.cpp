@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 
+#include "analysis/verdict/hysteresis.h"
 #include "analysis/verdict/leak.h"
 #include "analysis/verdict/restart.h"
 #include "analysis/verdict/saturation.h"
@@ -65,6 +66,18 @@ std::optional<Findings> find_out_by_teeth(const Findings& findings) {
     by_teeth.segments = find_segments(by_teeth.floor);
     by_teeth.warmup = warmup_of(by_teeth);
     return by_teeth;
+}
+
+std::optional<Findings> find_out_by_lines(const Findings& findings) {
+    if (!findings.spikes || findings.spikes->blur == 0) return std::nullopt;
+    Findings by_lines = findings;
+    by_lines.bottoms = find_tooth_bottoms(findings.bins, findings.spikes->height, findings.noise);
+    auto floor = floor_of_bottoms(by_lines.bottoms, findings.noise, findings.floor.level);
+    if (!floor) return std::nullopt;
+    by_lines.floor = *std::move(floor);
+    by_lines.segments = find_segments(by_lines.floor);
+    by_lines.warmup = warmup_of(by_lines);
+    return by_lines;
 }
 
 // The usual distance from the floor to the highest sample of a short period, because that sample reaches a limit first.
@@ -219,6 +232,16 @@ void set_flat(Judgement& judgement, const Findings& findings) {
         judgement.warmup_ended = judgement.until - Seconds(floor.end() - floor.at[k]);
 }
 
+// Says `leaking` if the bounds of the teeth of a sawtooth show a leak.
+bool decide_by_bounds(Judgement& judgement, const Findings& findings, const JudgeSettings& settings, Seconds began) {
+    const auto by_lines = find_out_by_lines(findings);
+    if (!by_lines) return false;
+    const auto leak = find_leak(*by_lines, settings.evidence);
+    if (!leak || leak->doubt != Doubt::none) return false;
+    set_leak(judgement, *by_lines, *leak, began);
+    return true;
+}
+
 void decide(Judgement& judgement, const Findings& findings, const JudgeSettings& settings, Seconds began) {
     const auto leak = find_leak(findings, settings.evidence);
     const double budget = findings.budget;
@@ -226,6 +249,7 @@ void decide(Judgement& judgement, const Findings& findings, const JudgeSettings&
     if (const auto by_teeth = find_out_by_teeth(findings))
         if (const auto other = find_leak(*by_teeth, settings.evidence); other && other->doubt == Doubt::none)
             return set_leak(judgement, *by_teeth, *other, began);
+    if (decide_by_bounds(judgement, findings, settings, began)) return;
     if (leak && leak->doubt == Doubt::budget) return set_warming_up(judgement, findings, Doubt::budget);
     if (leak) {
         const double level = findings.floor.end_level();
@@ -257,7 +281,9 @@ void cap_spike(Judgement& judgement, const Findings& findings) {
 }
 
 // `judgement`: the values that are known before judging. `began`: the time from which the times of bins count.
-Judgement judge_bins(std::span<const Bin> bins, Judgement judgement, const JudgeSettings& settings, Seconds began) {
+enum class Rules { all, bounds };  // bounds: only those for which a gap in the samples does not matter
+Judgement judge_bins(std::span<const Bin> bins, Judgement judgement, const JudgeSettings& settings, Seconds began,
+                     Rules rules = Rules::all) {
     judgement.samples = samples_in(bins);
     if (bins.empty()) return judgement;
     const double budget = std::max(settings.warmup.count(), 1.0);
@@ -275,10 +301,23 @@ Judgement judge_bins(std::span<const Bin> bins, Judgement judgement, const Judge
     if (findings.warmup.grew && findings.warmup.ended) judgement.warmup_ended = began + Seconds(*findings.warmup.ended);
     judgement.overhang = overhang_of(findings);
     judgement.room = highest_since(bins, findings.warmup.ended.value_or(findings.start()));
-    decide(judgement, findings, settings, began);
+    if (rules == Rules::all)
+        decide(judgement, findings, settings, began);
+    else
+        decide_by_bounds(judgement, findings, settings, began);
     judgement.floor = std::min(judgement.floor, judgement.peak);  // the fitted line may end above the highest sample
     cap_spike(judgement, findings);
     return judgement;
+}
+
+// The longest time for which the series may be above its floor, in seconds. A sawtooth reaches its floor once a period.
+// Between spikes the floor is visible for more than half of the time.
+double longest_above_floor(std::span<const Bin> bins) {
+    constexpr double kOfSpikes = 0.25;
+    const Floor floor = find_floor(bins);
+    const auto spikes = find_spikes(bins, floor, sample_noise(bins, floor.level));
+    if (!spikes) return 0;
+    return spikes->blur > 0 ? spikes->period : kOfSpikes * spikes->period;
 }
 
 // Judges one run of a job, from its start or restart on.
@@ -286,11 +325,14 @@ Judgement judge_run(std::span<const Bin> bins, const Judgement& known, const Jud
     const Judgement judged = judge_bins(bins, known, settings, began);
     if (judged.verdict != Verdict::leaking) return judged;
     // `leaking` must also hold without an excursion that may be freed again, and without the few samples after a gap.
-    const double period = judged.spike ? judged.spike->period.count() : 0;
-    const std::size_t doubtful = std::max(open_excursion(bins), too_few_since_gap(bins, period));
+    const std::size_t open = open_excursion(bins);
+    const std::size_t doubtful = std::max(open, too_few_since_gap(bins, longest_above_floor(bins)));
     if (doubtful == 0) return judged;
     const Judgement without = judge_bins(bins.first(bins.size() - doubtful), known, settings, began);
-    return without.verdict == Verdict::leaking ? judged : without;
+    if (without.verdict == Verdict::leaking) return judged;
+    // The bounds of teeth hold across a gap.
+    const Judgement bounded = judge_bins(bins.first(bins.size() - open), known, settings, began, Rules::bounds);
+    return bounded.verdict == Verdict::leaking ? bounded : without;
 }
 
 std::optional<std::vector<double>> times_of_restarts(const Evidence& evidence, Seconds began) {
@@ -298,6 +340,31 @@ std::optional<std::vector<double>> times_of_restarts(const Evidence& evidence, S
     std::vector<double> times;
     for (const Seconds at : *evidence.restarts) times.push_back((at - began).count());
     return times;
+}
+
+// Whether the OOM killer ended the run: a kill is nearer to its end than half of its length.
+bool was_oom_killed(const Judgement& run, const Evidence& evidence) {
+    const Seconds near = 0.5 * (run.until - run.since);
+    return std::ranges::any_of(evidence.oom_kills,
+                               [&](Seconds kill) { return kill > run.until - near && kill < run.until + near; });
+}
+
+// Whether a run that has ended reached a plateau. At its limit, memory also stays the same until the kill.
+bool has_settled(const Judgement& run, const Evidence& evidence) {
+    if (run.verdict != Verdict::stable && run.verdict != Verdict::spiky) return false;
+    if (run.until - run.warmup_ended.value_or(run.since) < least_plateau(run)) return false;
+    return !was_oom_killed(run, evidence);
+}
+
+// A run without its end: the time until the next run begins, and the fall, because the kernel may need several samples
+// to free the memory of a process.
+std::span<const Bin> without_end(std::span<const Bin> run) {
+    constexpr double kFallen = 0.5;         // of the level in the middle of the run
+    constexpr std::size_t kLongestEnd = 8;  // bins of the fall
+    while (run.size() > 1 && run.back().low < kFallen * run[run.size() / 2].low) run = run.first(run.size() - 1);
+    for (std::size_t i = 0; i < kLongestEnd && run.size() > 1 && run.back().low < run[run.size() - 2].low; ++i)
+        run = run.first(run.size() - 1);
+    return run;
 }
 
 // Judges the last completed runs. Older runs say less about the present one, and cost as much time to judge.
@@ -314,14 +381,13 @@ std::optional<RestartLoop> find_loop(std::span<const Bin> bins, const std::vecto
     for (std::size_t i = restarts.size() - std::min(restarts.size(), kMostRuns); i < restarts.size(); ++i) {
         const std::size_t from = i == 0 ? 0 : restarts[i - 1];
         auto run = bins.subspan(from, restarts[i] - from);
-        // Remove the end of the run: the fall, and the time until the next run begins.
-        while (run.size() > 1 && run.back().low < 0.5 * run[run.size() / 2].low) run = run.first(run.size() - 1);
+        run = without_end(run);
         Judgement start = known;
         start.since = began + Seconds(run.front().low_at);
         start.until = began + Seconds(run.back().low_at);
         const Judgement judged = judge_run(run, start, settings, began);
         if (judged.verdict == Verdict::leaking) slopes.push_back(judged.floor_slope);
-        settled += judged.verdict == Verdict::stable || judged.verdict == Verdict::spiky ? 1 : 0;
+        settled += has_settled(judged, settings.evidence) ? 1 : 0;
         lengths.push_back((judged.until - judged.since).count());
         tops.push_back(std::ranges::max(run, {}, &Bin::high).high);
     }

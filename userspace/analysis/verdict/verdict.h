@@ -14,6 +14,8 @@ struct Evidence {
     // The times at which the trainer was replaced in the process tree, on the clock of the series. `nullopt`: the tree
     // is not known (a recorded file), so restarts are detected on the curve.
     std::optional<std::vector<Seconds>> restarts{};
+    // The times at which the OOM killer killed a process of the job, on the same clock.
+    std::vector<Seconds> oom_kills{};
 };
 
 struct JudgeSettings {

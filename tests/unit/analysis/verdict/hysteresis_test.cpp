@@ -68,6 +68,12 @@ TEST(Hysteresis, ALeakThatPausesBrieflyStaysOne) {
     EXPECT_THAT(watch(9000, 5, paused).words, ElementsAre(Verdict::warming_up, Verdict::leaking));
 }
 
+// The lowest sample of some minutes is the bottom of a wave, which is below the line of the leak.
+TEST(Hysteresis, ALeakOfMemoryThatWandersIsNotRefutedByADip) {
+    const auto wave = [](double t) { return 10 * kGiB * (1 + 0.12 * t / 5400 + 0.03 * std::sin(2 * M_PI * t / 500)); };
+    EXPECT_THAT(watch(5400, 5, wave).words, ElementsAre(Verdict::warming_up, Verdict::stable, Verdict::leaking));
+}
+
 TEST(Hysteresis, SpikyStaysWhileSpikesKeepComing) {
     const auto spikes = [](double until) {
         return [=](double t) { return kGiB * (4 + (t < until && std::fmod(t, 300) < 20 ? 1 : 0)); };
@@ -256,6 +262,66 @@ TEST(CrashLoop, OfAKnownProcessTreeOnlyWhatItTellsIsARestart) {
     ASSERT_TRUE(told.now().restarted);
     EXPECT_NEAR(told.now().restarted->count(), 5400, 60);
     EXPECT_EQ(told.now().verdict, Verdict::leaking) << "27 minutes of the second run";
+}
+
+// Memory stays at the limit for some time before the kernel kills the job. That is no plateau of the job.
+TEST(CrashLoop, ARunThatTheOomKillerEndedHasNotSettled) {
+    constexpr double kRun = 1300;  // it reaches its limit after 1,000 s
+    const auto loop = [](double t) {
+        const double age = std::fmod(t, kRun);
+        return age < 20 ? 0.3 * kGiB : kGiB * (2 + 6 * std::min(1.0, age / 1000));
+    };
+    const auto settled = [&](bool killed) {
+        Judge judge({.warmup = Seconds(600), .evidence = {.restarts = std::vector<Seconds>{}}});
+        bool said = false;
+        for (double t = 0; t <= 4 * kRun; t += 5) {
+            if (t > 0 && std::fmod(t, kRun) == 0) {
+                if (killed) judge.oom_killed(Seconds(t));
+                judge.restart(Seconds(t));
+            }
+            judge.add(Seconds(t), Bytes{static_cast<std::uint64_t>(loop(t))});
+            said = said || (judge.latest().loop && judge.latest().loop->all_settled);
+        }
+        return said;
+    };
+    EXPECT_TRUE(settled(false)) << "without the kill it is a warm-up and a plateau";
+    EXPECT_FALSE(settled(true));
+}
+
+// Measured: the kernel freed the memory of each killed trainer within about 200 ms.
+TEST(CrashLoop, TheFreeingOfMemoryAfterAKillIsNoPartOfTheRun) {
+    const std::vector<std::vector<double>> runs{{81, 95, 111, 127, 144, 160, 175, 192, 208, 223, 240, 182, 181},
+                                                {74, 88, 102, 118, 134, 150, 167, 182, 198, 215, 231, 246, 181, 134},
+                                                {84, 98, 116, 132, 148, 164, 180, 196, 212, 227, 243, 181, 47},
+                                                {15, 80, 96, 113, 129, 145, 161, 177, 193, 209, 225, 241, 219, 143},
+                                                {25, 83, 98}};
+    Judge judge({.warmup = Seconds(0.5), .evidence = {.restarts = std::vector<Seconds>{}}});
+    double t = 0;
+    for (const auto& run : runs) {
+        if (t > 0) judge.restart(Seconds(t));
+        for (const double mebibytes : run) {
+            judge.add(Seconds(t), Bytes{static_cast<std::uint64_t>(mebibytes * 1024 * 1024)});
+            EXPECT_FALSE(judge.latest().loop && judge.latest().loop->all_settled) << t;
+            t += 0.15;
+        }
+    }
+    ASSERT_TRUE(judge.latest().loop);
+    EXPECT_TRUE(judge.latest().loop->all_leaked);
+    EXPECT_EQ(judge.latest().verdict, Verdict::leaking);
+}
+
+// A job that is killed while it grows, and whose last samples are equal.
+TEST(CrashLoop, AFewEqualSamplesBeforeTheEndAreNoPlateau) {
+    const auto loop = [](double t) {
+        const double age = std::fmod(t, 1000);
+        return age < 20 ? 0.3 * kGiB : kGiB * (2 + 6 * std::min(1.0, age / 900));
+    };
+    Judge judge({.warmup = Seconds(1200), .evidence = {.restarts = std::vector<Seconds>{}}});
+    for (double t = 0; t <= 4500; t += 5) {
+        if (t > 0 && std::fmod(t, 1000) == 0) judge.restart(Seconds(t));
+        judge.add(Seconds(t), Bytes{static_cast<std::uint64_t>(loop(t))});
+        EXPECT_FALSE(judge.latest().loop && judge.latest().loop->all_settled) << t;
+    }
 }
 
 TEST(CrashLoop, ARestartEndsWhatWasSaidOfTheRunBefore) {

@@ -128,6 +128,17 @@ TEST(Verdict, ThreeStepsAreALeakAndTwoAreNot) {
     EXPECT_NEAR(leak.floor_slope, 0.25 * kGiB / 900, 0.025 * kGiB / 900);
 }
 
+// A tread at the end of the budget looks like the plateau after a warm-up.
+TEST(Verdict, StepsThatBeganInTheWarmUpAndGoOnAreALeak) {
+    const auto steps = [](double last) {
+        return [=](double t) {
+            return kGiB * (10 + 0.25 * (t < 110 ? 0 : 1 + std::floor((std::min(t, last) - 110) / 385)));
+        };
+    };
+    EXPECT_EQ(verdict(drawn(2250, 10, steps(1e9))), Verdict::leaking);
+    EXPECT_EQ(verdict(drawn(4000, 10, steps(1300))), Verdict::stable) << "the last step came at the end of the budget";
+}
+
 TEST(Verdict, ALeakThatStoppedIsStable) {
     const auto stopped = through({{0, 4 * kGiB}, {1800, 4 * kGiB}, {4000, 6 * kGiB}, {9000, 6 * kGiB}});
     EXPECT_EQ(verdict(drawn(3900, 5, stopped)), Verdict::leaking);
@@ -150,6 +161,20 @@ TEST(Verdict, ARestartIsJudgedFromThere) {
     EXPECT_EQ(judgement.verdict, Verdict::stable);
     ASSERT_TRUE(judgement.restarted);
     EXPECT_NEAR(judgement.restarted->count(), 5000, 30);
+}
+
+TEST(Verdict, ARunThatLoadsFirstIsNoToothOfTheRunBefore) {
+    // Both runs leak. The second one loads its model in 100 s, to less than twice the level at which it began.
+    const auto twice = through({{0, 4 * kGiB},
+                                {722, 7.6 * kGiB},
+                                {3640, 16.6 * kGiB},
+                                {3650, 4.1 * kGiB},
+                                {3750, 7 * kGiB},
+                                {6070, 11.5 * kGiB}});
+    const Judgement judgement = judge(drawn(6070, 10, twice));
+    EXPECT_EQ(judgement.verdict, Verdict::leaking);
+    ASSERT_TRUE(judgement.restarted);
+    EXPECT_NEAR(judgement.restarted->count(), 3650, 30);
 }
 
 TEST(Verdict, TheLastSampleOfAJobThatDiesChangesNothing) {
