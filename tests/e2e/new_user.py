@@ -20,13 +20,13 @@ import tempfile
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'support'))
-from harness import Checks, GaveUp, process, run_as_root, wait_for  # noqa: E402
+from harness import Checks, GaveUp, run_as_root, wait_for  # noqa: E402
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 MEMSCOPE = os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope'))
 PYTHON = os.environ.get('PYTHON', '/usr/bin/python3')
 JOB = pathlib.Path(__file__).resolve().parent / 'jobs' / 'train_pictures.py'
-VARIABLE = r'self\.outputs`? \(list\)'
+VARIABLE = r'trainer\.outputs` \(list\) has grown'
 GOAL = 60     # seconds
 PATIENCE = 150  # a machine that tests may be busy
 check = Checks()
@@ -35,8 +35,8 @@ check = Checks()
 class Terminal:
     """A terminal of the usual size, where a user types commands."""
 
-    def __init__(self, folder):
-        self.folder, self.name = folder, f'ms-new-user-{os.getpid()}'
+    def __init__(self, folder, name):
+        self.folder, self.name = folder, f'ms-new-user-{name}-{os.getpid()}'
 
     def tmux(self, *arguments):
         return subprocess.run(['tmux', '-u', '-L', self.name, *arguments], capture_output=True, timeout=10, text=True)
@@ -48,6 +48,9 @@ class Terminal:
         return self
 
     def __exit__(self, *_):
+        for key in ('C-c', 'q'):  # as a user would leave, before the terminal is closed
+            self.tmux('send-keys', key)
+        time.sleep(1)
         self.tmux('kill-server')
 
     def types(self, command):
@@ -66,20 +69,20 @@ def lines_of_the_leak():
             ('return self.head(', 'logits = self.model(', 'self.outputs.append('))]
 
 
-def suggested(terminal, pid):
+def suggested(terminal):
     """The command that memscope alone suggests for the job."""
-    found = re.search(rf'memscope (--pid {pid}|--cgroup \S+)', terminal.text())
+    found = re.search(r' train\.py memscope (--pid \d+|--cgroup \S+)', terminal.text())
     return found and found.group(1)
 
 
-def first_minute(folder, pid):
+def first_minute(folder):
     places = '|'.join(str(number) for number in lines_of_the_leak())
     line = rf'\(train\.py:({places})\) keeps'
-    with Terminal(folder) as terminal:
+    with Terminal(folder, 'user') as terminal:
         began, seconds = time.monotonic(), {}
         program = shlex.quote(MEMSCOPE)
         terminal.types(program)
-        command = wait_for(lambda: suggested(terminal, pid), 30)
+        command = wait_for(lambda: suggested(terminal), 30)
         if not check('memscope alone lists the job, and the command that watches it', command, terminal.text()):
             return None
         seconds['list'] = time.monotonic() - began
@@ -104,9 +107,11 @@ def main():
     with contextlib.ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix='memscope-new-user-'))
         shutil.copy(JOB, f'{folder}/train.py')
-        job = stack.enter_context(process([PYTHON, 'train.py'], cwd=folder, stdout=subprocess.PIPE, text=True))
-        check('the job trains', job.stdout.readline().startswith('epoch 0'))
-        result = first_minute(folder, job.pid)
+        job = stack.enter_context(Terminal(folder, 'job'))
+        job.types(f'{shlex.quote(PYTHON)} train.py')
+        if not check('the job trains', wait_for(lambda: 'epoch 0:' in job.text(), 60), job.text()):
+            return
+        result = first_minute(folder)
         if not result:
             return
         took = max(result['seconds'].values())

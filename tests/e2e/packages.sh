@@ -135,8 +135,9 @@ start_service() {
     return 1
 }
 settings() {  # the example, with what is here to be watched
-    sed -e "s/^cgroup = .*/cgroup = [\"$target\"]/" -e "s/^listen = .*/listen = \"127.0.0.1:$port\"/" \
+    sed -e "s/^cgroup = .*/cgroup = [\"$target\"]/" -e "s/^# listen = .*/listen = \"127.0.0.1:$port\"/" \
         "$root/usr/share/doc/memscope/examples/memscope.toml" >"$root/etc/memscope.toml"
+    grep -q "^listen = .*:$port" "$root/etc/memscope.toml" && grep -q "^cgroup = .*$target" "$root/etc/memscope.toml"
 }
 get() { inside bash -c "exec 3<>/dev/tcp/127.0.0.1/$port; printf 'GET /$1 HTTP/1.0\r\n\r\n' >&3; cat <&3"; }
 sees_job() { as_user 65532 "$1" memscope status --json | has '"comm":"sleep".*"rank":3'; }
@@ -162,7 +163,7 @@ check_service() {  # after installing, whatever did it
     check "$1: the group exists" inside getent group memscope
     check "$1: version" says_version inside memscope
     check "$1: the doctor finds nothing missing" inside memscope doctor
-    settings
+    check "$1: the example of the settings can be adapted" settings
     check "$1: starts as the unit says" start_service
     check "$1: a member of the group sees the job, and its rank" sees_job memscope
     check "$1: others may not" not sees_job nogroup
@@ -188,10 +189,11 @@ reports_a_page() {
 }
 serves_a_page() {
     local link i page=0
+    rm -f "$work/web.log"
     become_inside "$1" web "/$(newest_recording)" --no-browser >"$work/web.log" 2>&1 &
     local server=$!
     for ((i = 0; i < 100; ++i)); do
-        link=$(grep -o 'http://127.0.0.1:[^ ]*' "$work/web.log" | head -n 1) && break
+        link=$(grep -os 'http://127.0.0.1:[^ ]*' "$work/web.log" | head -n 1) && break
         sleep 0.1
     done
     curl -sSL --max-time 10 --cookie-jar "$work/cookies" "$link" | has -F '<script' && page=1
@@ -257,7 +259,7 @@ check_tarball() {
     check 'tarball: brings its libraries' own_libraries
     check 'tarball: doctor' inside "$place/bin/memscope" doctor
     check 'tarball: watches' watches
-    check_uses tarball "$place/bin/memscope" 'native processes'
+    check_uses tarball "$place/bin/memscope" 'There is no CPython'
     check 'tarball: knows a terminal the system does not' shows_view xterm-256color
     check 'tarball: falls back to lines on an unknown terminal' not shows_view unheard-of
 }

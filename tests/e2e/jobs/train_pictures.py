@@ -64,7 +64,12 @@ class Trainer:
             epoch += 1
 
 
-if __name__ == '__main__':
+def main():
     torch.manual_seed(1)
     torch.set_num_threads(1)
-    Trainer().fit()
+    trainer = Trainer()
+    trainer.fit()
+
+
+if __name__ == '__main__':
+    main()

@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "analysis/heap/held_objects.h"
+#include "analysis/heap/holder_sentence.h"
 #include "analysis/heap/object_growth.h"
 
 namespace memscope {
 namespace {
 
-constexpr Bytes kLeastGrowth{std::uint64_t{4} << 20};  // for a second look at a process
+constexpr Bytes kLeastGrowth{std::uint64_t{4} << 20};  // for another look at a process
+constexpr int kMostLooks = 3;
 
 const Process* find(const TargetSnapshot& out, const ProcessId& id) {
     const auto process =
@@ -137,7 +139,8 @@ bool TargetHeap::lacks_difference(const TargetSnapshot& out) const {
 }
 
 // A verdict takes minutes. For somebody who waits for it, two censuses of the largest process show before that what its
-// growth is: one soon after the beginning, and one when the process has grown.
+// growth is: one soon after the beginning, and one when the process has grown. A third one follows if these two do not
+// tell, because one of them was not complete.
 std::optional<CensusWish> TargetHeap::first_look(Seconds now, const TargetSnapshot& out) {
     const ScopeVerdict* whole = out.verdict();
     const bool early =
@@ -147,8 +150,11 @@ std::optional<CensusWish> TargetHeap::first_look(Seconds now, const TargetSnapsh
     if (first_looked_at_) {
         process = find(out, *first_looked_at_);
         const auto kept = kept_.find(*first_looked_at_);
-        const bool waits = process && kept != kept_.end() && kept->second.with_objects && !kept->second.held->over;
-        if (!waits || process->own_anon() < kept->second.census.anon + kLeastGrowth) return std::nullopt;
+        if (looks_ == kMostLooks || !process || kept == kept_.end() || !kept->second.with_objects) return std::nullopt;
+        const bool answered = kept->second.held && names_holder(*kept->second.held);
+        if (answered || kept->second.with_objects->time <= looked_.value_or(0)) return std::nullopt;
+        if (process->own_anon() < kept->second.census.anon + kLeastGrowth) return std::nullopt;
+        looked_ = kept->second.with_objects->time;  // no other wish before the next census is there
     } else {
         const std::vector<CensusWish> largest = largest_processes(out.processes);
         if (largest.empty()) return std::nullopt;
@@ -157,6 +163,7 @@ std::optional<CensusWish> TargetHeap::first_look(Seconds now, const TargetSnapsh
         first_looked_at_ = largest.front().process;
         process = find(out, *first_looked_at_);
     }
+    ++looks_;
     return CensusWish{.process = process->task.id, .anon = process->own_anon(), .objects = true, .soon = true};
 }
 

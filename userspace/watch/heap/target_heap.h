@@ -51,6 +51,8 @@ class TargetHeap {
     Seconds first_look_after_;
     std::optional<Seconds> began_{};  // when a process was first large enough
     std::optional<ProcessId> first_looked_at_{};
+    std::optional<double> looked_{};  // time of the census after which the latest of these looks was wanted
+    int looks_ = 0;
     CensusTrigger trigger_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <gmock/gmock.h>
 
+#include "analysis/heap/holder_sentence.h"
 #include "support/fake_objects.h"
 
 namespace memscope {
@@ -191,6 +192,27 @@ TEST(TargetHeap, WhoWatchesOneTargetGetsTwoCensusesBeforeTheVerdict) {
     heap.add(census(7, 62, 50));
     young.processes[0].task.memory->anon += Bytes{100 * kMiB};
     EXPECT_TRUE(heap.wishes(Seconds{120}, young, true).empty()) << "two are enough";
+}
+
+TEST(TargetHeap, AThirdCensusFollowsIfTheFirstWasNotComplete) {
+    TargetHeap heap(Seconds{900});
+    TargetSnapshot young = job(Verdict::insufficient, false, std::nullopt);
+    heap.wishes(Seconds{0}, young, true);
+    ASSERT_EQ(heap.wishes(Seconds{10}, young, true).size(), 1U);
+    HeapCensus incomplete = census(7, 12, 10);
+    incomplete.incomplete[HeapGap::time_limit] = 1;
+    heap.add(incomplete);
+    const auto grow = [&] { young.processes[0].task.memory->anon += Bytes{100 * kMiB}; };
+    grow();
+    EXPECT_EQ(heap.wishes(Seconds{50}, young, true).size(), 1U);
+    EXPECT_TRUE(heap.wishes(Seconds{51}, young, true).empty()) << "it was asked for";
+    heap.add(census(7, 52, 50));
+    grow();
+    EXPECT_EQ(heap.wishes(Seconds{90}, young, true).size(), 1U);
+    heap.add(census(7, 92, 100));
+    EXPECT_THAT(holder_sentence(*find(described(heap), 7)->held), testing::HasSubstr("has grown by 50"));
+    grow();
+    EXPECT_TRUE(heap.wishes(Seconds{200}, young, true).empty());
 }
 
 TEST(TargetHeap, OneOfManyTargetsGetsNoCensusBeforeItsVerdict) {

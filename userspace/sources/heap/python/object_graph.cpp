@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <ranges>
 
 #include "sources/python/python_code.h"
 
@@ -319,7 +320,8 @@ void ObjectGraph::add_root(ObjectRoot::Kind kind, std::uint8_t cost, Address add
 }
 
 void ObjectGraph::add_threads(Address interpreter) {
-    constexpr int kMostThreads = 4096, kMostFrames = 20000;
+    constexpr int kMostThreads = 4096;
+    constexpr std::size_t kMostFrames = 20000;
     constexpr std::size_t kLongestFile = 250;
     constexpr std::uint8_t kOwn = 1, kOfLibrary = 4;
     const ms_python& stack = reader_.layout().stack;
@@ -328,17 +330,22 @@ void ObjectGraph::add_threads(Address interpreter) {
          ++threads, thread = memory_.word(thread + stack.thread_next)) {
         Address frame = memory_.word(thread + stack.thread_frame);
         if (stack.cframe_frame != MS_PYTHON_NO_OFFSET) frame = memory_.word(frame + stack.cframe_frame);
-        for (int frames = 0; frames < kMostFrames && frame >= ObjectData::kLowest && !memory_.late();
-             ++frames, frame = memory_.word(frame + stack.frame_previous)) {
-            const Address code = reader_.frame_code(frame);
+        std::vector<Address> frames;
+        for (; frames.size() < kMostFrames && frame >= ObjectData::kLowest && !memory_.late();
+             frame = memory_.word(frame + stack.frame_previous))
+            frames.push_back(frame);
+        // The outermost frame first: of two paths that are equally short the first one is taken, and the frames of
+        // `main` and `fit` are there in every census, but those of the functions that they call are not.
+        for (const Address each : std::views::reverse(frames)) {
+            const Address code = reader_.frame_code(each);
             if (!reader_.is_code(code)) continue;
             const bool of_library = is_library_file(data_.text(memory_.word(code + stack.code_file), kLongestFile));
             const std::uint8_t cost = of_library ? kOfLibrary : kOwn;
             if (reader_.layout().version == 310)
-                add_root(ObjectRoot::frame, cost, frame, frame);
-            else if (index_.find(frame, address_of()) == 0)
-                if (const NodeNumber node = add(frame, running_); node != 0)
-                    roots_.push_back({ObjectRoot::frame, cost, node, frame});
+                add_root(ObjectRoot::frame, cost, each, each);
+            else if (index_.find(each, address_of()) == 0)
+                if (const NodeNumber node = add(each, running_); node != 0)
+                    roots_.push_back({ObjectRoot::frame, cost, node, each});
         }
     }
 }
