@@ -65,17 +65,24 @@ static __always_inline struct ms_host_account *account_of(const struct ms_host_a
 	return known;
 }
 
-/* Keeps the lowest value since the last reading. Another CPU can allocate or free at the same stack meanwhile:
- * then the value is that of a moment later, or the lowest value of two CPUs is replaced by the other one. */
-static __always_inline void note_low(struct ms_host_site *site)
+/* Keeps the lowest value right after a free and the highest one right before it, since the last reading.
+ * Another CPU can allocate or free at the same stack meanwhile: then a value is that of a moment later, or
+ * the value of one CPU replaces that of the other. */
+static __always_inline void note_free(struct ms_host_site *site, __s64 freed)
 {
 	__s64 bytes = *(volatile __s64 *)&site->bytes;
 	__u32 number = reading;
 
-	if (site->low_reading == number && site->low <= bytes)
+	if (site->low_reading != number) {
+		site->low = bytes;
+		site->high = bytes + freed;
+		site->low_reading = number;
 		return;
-	site->low = bytes;
-	site->low_reading = number;
+	}
+	if (site->low > bytes)
+		site->low = bytes;
+	if (site->high < bytes + freed)
+		site->high = bytes + freed;
 }
 
 /* False if host_sites has no entry for the stack. The bytes are then attributed to no stack. */
@@ -94,7 +101,7 @@ static __always_inline bool add_to_site(const struct ms_host_account_key *accoun
 		return false;
 	__sync_fetch_and_add(&site->bytes, bytes);
 	if (bytes < 0)
-		note_low(site);
+		note_free(site, -bytes);
 	return true;
 }
 

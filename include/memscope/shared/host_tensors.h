@@ -62,9 +62,10 @@ MS_LAYOUT(ms_host_site_key, 24);
 struct ms_host_site {
     __s64 bytes;       /* live */
     __s64 low;         /* the lowest value of `bytes` right after a free, in the reading `low_reading` */
+    __s64 high;        /* the highest value right before a free, in the same reading */
     __u32 low_reading; /* 0: nothing was freed so far */
     __u32 pad;
 };
-MS_LAYOUT(ms_host_site, 24);
+MS_LAYOUT(ms_host_site, 32);
 
 #endif

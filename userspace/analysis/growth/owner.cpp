@@ -140,6 +140,18 @@ bool maps_for_owner(std::string_view innermost_function) {
     return !innermost_function.empty() && enlarged_by(innermost_function).empty();
 }
 
+namespace {
+
+// False if the call of mmap() is known to come from a library, for example one that maps shared memory: then the
+// mappings are no arenas of Python's allocator.
+bool may_be_arenas(const GrowthSite& site) {
+    if (site.native.size() < 2 || site.native[1].module.empty()) return true;
+    const std::string caller = file_of(site.native[1].module);
+    return caller.starts_with("python") || caller.starts_with("libpython");
+}
+
+}  // namespace
+
 std::string place_of_line(const GrowthSite& site) {
     if (const PythonFrame* own = telling_frame(site.python)) {
         const std::string place = file_of(own->file) + (own->line > 0 ? fmt::format(":{}", own->line) : std::string());
@@ -157,7 +169,7 @@ Ownership owner_of(const Growth& growth, const TargetSnapshot& target, double no
     add_candidates(growth, PlaneKind::mapped, target, candidates);
     // A storage of a tensor can be a mapping of its own, so the lists overlap and are not added.
     for (Candidate& each : candidates)
-        if (each.plane == PlaneKind::mapped) {
+        if (each.plane == PlaneKind::mapped && may_be_arenas(each.line.site)) {
             const std::int64_t arenas = python_arenas(each.line.site.pids, target, now);
             each.line.site.bytes = std::max<std::int64_t>(each.line.site.bytes - arenas, 0);
         }

@@ -109,8 +109,10 @@ std::vector<HostTensorSite> HostTensors::sites() {
             if (bpf_map_lookup_elem(accounts, &key.account, &account) != 0) return gone.push_back(key);
             HostTensorSite found{SpaceId{key.account.space}, StackId{key.stack}, number(not_below_zero(site.bytes))};
             // A free during this loop already counts for the next reading. It can replace the value of this one.
-            if (site.low_reading == reading || site.low_reading == reading + 1)
+            if (site.low_reading == reading || site.low_reading == reading + 1) {
                 found.low = number(not_below_zero(site.low));
+                found.high = number(not_below_zero(site.high));
+            }
             sites.push_back(found);
         });
     for (const ms_host_site_key& key : gone) bpf_map_delete_elem(map, &key);

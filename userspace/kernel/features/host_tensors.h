@@ -33,7 +33,9 @@ struct HostTensorSite {
     SpaceId space{};
     StackId stack = kNoStack;
     std::int64_t bytes = 0;
-    std::optional<std::int64_t> low{};  // the lowest value right after a free since the last reading
+    // If memory was freed since the last reading: the lowest value right after a free, the highest one right before.
+    std::optional<std::int64_t> low{};
+    std::int64_t high = 0;
 };
 
 // Follows the storages of PyTorch's host tensors with user probes, in every copy of its library that processes have

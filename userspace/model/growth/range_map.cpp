@@ -190,7 +190,8 @@ void RangeMap::note_troughs(const RangeEvent& event) {
             std::erase_if(troughs_, [&](const auto& each) { return each.second.is_over(now); });
             if (troughs_.size() >= kMostTroughs) return;
         }
-        troughs_[piece.use.stack].note(now, bytes_at(totals(), piece.use.stack));
+        const std::int64_t after = bytes_at(totals(), piece.use.stack);
+        troughs_[piece.use.stack].note(now, after, after + static_cast<std::int64_t>(piece.range.size()));
     }
 }
 

@@ -75,7 +75,7 @@ std::vector<HostTensorRecorder::Site> HostTensorRecorder::held_at(const std::vec
         if (!known && site.low) troughs[key];
         if (known) troughs.insert(std::move(known));
         const auto trough = troughs.find(key);
-        if (trough != troughs.end() && site.low) trough->second.note(now, *site.low);
+        if (trough != troughs.end() && site.low) trough->second.note(now, *site.low, site.high);
         const auto account = accounts.find(site.space);
         if (site.bytes == 0 || account == accounts.end()) continue;
         const std::int64_t passing = trough == troughs.end() ? 0 : trough->second.passing(now, site.bytes);

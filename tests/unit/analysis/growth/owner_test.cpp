@@ -84,6 +84,15 @@ TEST(Owner, IsNotTheLineThatNeededAnArenaOfPython) {
     EXPECT_FALSE(owner_of(growth, with_census(HeapPart::python_live, 390), kNow).owner);
 }
 
+TEST(Owner, OfMemoryThatALibraryMappedIsNotReducedByTheArenasOfPython) {
+    Growth growth;
+    growth.mapped.sites = {site(400, "fetch", 16)};
+    growth.mapped.sites[0].native = {{"mmap64", "/lib/libc.so.6", 1}, {"map", "/lib/libtorch_cpu.so", 1}};
+    const auto owner = owner_of(growth, with_census(HeapPart::python_live, 390), kNow).owner;
+    ASSERT_TRUE(owner);
+    EXPECT_EQ(owner->bytes, std::int64_t{400} << 20);
+}
+
 TEST(Owner, IsNotALineThatHasOnlyReservedMemory) {
     Growth growth = recycled();
     growth.mapped.sites = {site(4000, "reserve", 3), site(390, "validate", 60)};

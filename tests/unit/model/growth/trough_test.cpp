@@ -13,25 +13,35 @@ TEST(Trough, IsNotThereWithoutAFree) {
 TEST(Trough, OfAStepTellsThatWhatTheNextStepHasIsPassing) {
     Trough trough;
     for (int step = 0; step < 10; ++step) {
-        trough.note(Seconds{100.0 + step}, 60);  // in the middle of the backward pass
-        trough.note(Seconds{100.5 + step}, 0);
+        trough.note(Seconds{100.0 + step}, 60, 100);  // in the middle of the backward pass
+        trough.note(Seconds{100.5 + step}, 0, 60);
     }
     EXPECT_EQ(trough.passing(Seconds{110}, 100), 100);
-    trough.note(Seconds{110.2}, 60);
+    trough.note(Seconds{110.2}, 60, 100);
     EXPECT_EQ(trough.passing(Seconds{110.3}, 60), 60);
 }
 
 TEST(Trough, RisesWithWhatIsKeptBelowTheSteps) {
     Trough trough;
-    for (int second = 0; second < 300; ++second) trough.note(Seconds{100.0 + second}, 10 * second);
-    const std::int64_t passing = trough.passing(Seconds{400}, 3000 + 500);
-    EXPECT_GE(passing, 500);
-    EXPECT_LE(passing, 500 + 10 * 61);  // what was kept in the last minute is not certain
+    for (int second = 0; second < 300; ++second) trough.note(Seconds{100.0 + second}, 10 * second, 10 * second + 500);
+    EXPECT_EQ(trough.passing(Seconds{400}, 3000 + 500), 500);
+}
+
+TEST(Trough, OfAStackThatKeepsMuchAndFreesLittleMakesLittlePassing) {
+    Trough trough;
+    for (int second = 0; second < 20; ++second) trough.note(Seconds{100.0 + second}, 100 * second, 100 * second + 1);
+    EXPECT_EQ(trough.passing(Seconds{120}, 2000), 1);
+}
+
+TEST(Trough, IsAsDeepAsAFallInManySteps) {
+    Trough trough;
+    for (int left = 9; left >= 0; --left) trough.note(Seconds{100}, 10 * left, 10 * left + 10);
+    EXPECT_EQ(trough.passing(Seconds{101}, 300), 100);
 }
 
 TEST(Trough, IsOverIfNothingIsFreedAnyMore) {
     Trough trough;
-    trough.note(Seconds{100}, 0);
+    trough.note(Seconds{100}, 0, 80);
     EXPECT_EQ(trough.passing(Seconds{105}, 80), 80);
     EXPECT_FALSE(trough.is_over(Seconds{105}));
     EXPECT_EQ(trough.passing(Seconds{161}, 80), 0);
@@ -40,7 +50,7 @@ TEST(Trough, IsOverIfNothingIsFreedAnyMore) {
 
 TEST(Trough, OfMoreThanIsHeldMakesNothingPassing) {
     Trough trough;
-    trough.note(Seconds{100}, 90);
+    trough.note(Seconds{100}, 90, 100);
     EXPECT_EQ(trough.passing(Seconds{101}, 70), 0);
 }
 
