@@ -22,7 +22,7 @@ void EarlyLines::look_at(Seconds now, std::span<const LineGrowth> lines) {
         if (!most || line.kept > most->kept) most = &line;
     }
     if (!most || most->kept < kLittle || most->kept < all / 2) return;
-    text_ = fmt::format("{} keeps {} more than when watching began.", printable(most->place),
+    text_ = fmt::format("{} keeps at least {} more than when watching began.", printable(most->place),
                         human_size(Bytes{static_cast<std::uint64_t>(most->kept)}));
 }
 

@@ -19,7 +19,8 @@ class EarlyLines {
     void end() { ended_ = true; }  // the lines are known better by now
     bool is_ended() const { return ended_; }
 
-    // "validate (train.py:35) keeps 23 MiB more than when watching began." Empty if no line keeps half of what lines
+    // "validate (train.py:35) keeps at least 23 MiB more than when watching began." At least, because the recording of
+    // tensors can have paused. Empty if no line keeps half of what lines
     // are known to keep. Printable.
     const std::string& text() const { return text_; }
 
