@@ -8,8 +8,8 @@
 
 namespace memscope {
 
-// The line that keeps most of what grew since watching began, for the minutes before LineHistory has seen enough. It
-// says nothing about whether the growth goes on.
+// Names the line that keeps most of what grew since watching began, in the minutes before LineHistory has seen enough.
+// Does not tell whether the growth goes on.
 class EarlyLines {
   public:
     explicit EarlyLines(Seconds every) : every_(every) {}

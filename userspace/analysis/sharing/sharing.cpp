@@ -22,8 +22,8 @@ void arrive(const Sharer& sharer, const Sharers& before, std::uint64_t before_ns
         change.blind = change.blind || sharer.anon > kSmall;  // it may share memory with a process that is not watched
         return;
     }
-    // The parent may have grown before the fork and after it. The smaller of its sizes before and after was there at
-    // the fork. So was everything for which the new process had no page fault of its own.
+    // The parent may have grown before the fork and after it. At the fork it had at least the smaller of its two sizes.
+    // The new process also inherited all memory for which it had no page fault of its own.
     const Bytes most = std::min(sharer.anon, parent_now->anon);
     Bytes inherited = most;
     if (parent_before) {
