@@ -203,7 +203,10 @@ Status Recorder::write_events(Lane& lane, const Item& item, const TargetSnapshot
     for (const TickEvent& event : events_of_tick(lane.before.get(), target))
         if (auto added = lane.file->add_event(lane.id, item.now, time, event.kind, event.text); !added) return added;
     const bool changed = verdict_changed(lane.before.get(), target);
-    // The last process has exited: of those that have just exited, growth still knows what they held.
+    // Of processes that have just exited, growth still knows what they held.
+    if (const auto death = std::ranges::find_if(target.deaths, &Death::news);
+        lane.before && death != target.deaths.end() && item.now - lane.growth_at >= kDeathGrowthEvery)
+        return write_growth(lane, *lane.before, item.now, death->time, "death");
     if (lane.before && target.processes.empty() && !lane.before->processes.empty())
         return write_growth(lane, *lane.before, item.now, time, "end");
     if (changed && lane.before) return write_growth(lane, target, item.now, time, "verdict");

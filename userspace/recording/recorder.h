@@ -32,6 +32,7 @@ class Recorder {
     static constexpr Seconds kCommitEvery{2};
     static constexpr Seconds kGrowthEvery{60};
     static constexpr Seconds kSharedGrowthEvery{600};  // of a target in the shared file that has held 64 MiB
+    static constexpr Seconds kDeathGrowthEvery{1};     // deaths of one tree come in several ticks
     static constexpr Seconds kRetryAfter{10};
     static constexpr std::size_t kMostQueued = 16;                     // ticks
     static constexpr Bytes kMostQueuedBytes{std::uint64_t{4} << 20U};  // estimated; one tick is always admitted

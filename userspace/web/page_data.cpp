@@ -153,7 +153,7 @@ void PageData::follow_watcher() {
     }
 }
 
-// A watcher records growth once a minute, and at each change of the verdict.
+// A watcher records growth once a minute, at each change of the verdict and at deaths.
 void PageData::take_growth_times() {
     constexpr double kEvery = 10;  // seconds
     if (!recorded_) return;

@@ -104,6 +104,31 @@ TEST_F(ARecorder, KeepsTheGrowthOfThePeakAtTheEnd) {
     EXPECT_EQ((*recording.peak_growth(*target))->mapped.sites.front().bytes, 2);
 }
 
+TEST_F(ARecorder, KeepsTheGrowthUntilADeathWithTheTimeOfTheDeath) {
+    const auto growth = [](const TargetSnapshot& target) {
+        Growth grown;
+        grown.mapped.sites.push_back({.bytes = static_cast<std::int64_t>(target.processes.size())});
+        return std::optional(grown);
+    };
+    {
+        Recorder recorder(store_in(directory), {.growth = growth});
+        Snapshot before = tick_of("train", 1'000'000, {kMiB});
+        Snapshot after = tick_of("train", 1'000'002, {kMiB});
+        before.targets.front().processes.resize(2);
+        after.targets.front().processes.resize(1);
+        after.targets.front().deaths.resize(1);
+        after.targets.front().deaths.front().time = 1'000'001.5;
+        recorder.take(std::make_shared<const Snapshot>(before), Seconds{100});
+        recorder.take(std::make_shared<const Snapshot>(after), Seconds{102});
+        recorder.finish(Seconds{60});
+    }
+    Recording recording = reopened(files().front());
+    const auto target = recording.target({});
+    const auto until_death = recording.growth_before(*target, 1'000'001.5);
+    ASSERT_TRUE(until_death && *until_death);
+    EXPECT_EQ((*until_death)->mapped.sites.front().bytes, 2) << "of the processes before the death";
+}
+
 TEST_F(ARecorder, TellsTheFileOfATarget) {
     Recorder recorder(store_in(directory), {});
     EXPECT_EQ(recorder.file_of("train"), "");

@@ -337,7 +337,7 @@ export class App {
 
     private gotLive(live: Live): void {
         if (live.summary.verdict !== this.summary.verdict) this.growthAsked = 0;  // what grew belongs to a new verdict
-        this.summary = live.summary;
+        this.summary = this.run.summary = live.summary;
         this.forecast = live.forecast ?? null;
         this.ended = live.ended;
         if (live.ended) this.run.ended = Math.max(this.timeline.last, ...live.ticks.map((tick) => tick.time));

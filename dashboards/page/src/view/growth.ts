@@ -95,9 +95,10 @@ export class GrowthView {
 
     private async fetch(signal: AbortSignal): Promise<Answer> {
         const { moment: chosen } = this.timeline;
-        // What is recorded with a tick is true for the time since the tick before: a death and the growth until then have
-        // different times by less than a tick.
-        const moment = chosen === null ? null : chosen + this.run.interval;
+        // What is recorded with a tick is true for the time since the tick before. What grew until a death is recorded with the
+        // time of the death: a tick later is after it.
+        const isDeath = this.run.summary.deaths?.some((death) => death.time === chosen);
+        const moment = chosen === null ? null : chosen + (isDeath ? 0 : this.run.interval);
         const other = this.compare.value ? Number(this.compare.value) : null;
         if (other === null) return { now: await this.source.growth(moment, this.since.value, signal), before: null };
         // A difference needs two sums from the same beginning.
