@@ -85,11 +85,19 @@ int BPF_PROG(growth_count, struct mm_struct *mm, int member)
 	return member == RSS_SWAP ? on_swap_change() : 0;
 }
 
-SEC("perf_event") int growth_fault(struct fault_event *event)
+/* Not inlined, for the same reason as on_rare_change(). */
+static __noinline int on_served_fault(struct fault_event *event, struct chosen_fault *chosen)
 {
-	__u32 pages = taken_pages();
+	__u32 pages = taken_pages(chosen);
 
 	return pages ? sample_fault(event, event->address, pages, false) : 0;
+}
+
+SEC("perf_event") int growth_fault(struct fault_event *event)
+{
+	struct chosen_fault *chosen = chosen_fault();
+
+	return chosen && chosen->task ? on_served_fault(event, chosen) : 0;
 }
 
 SEC("tp_btf/rss_stat") /* up to 6.1 the count is an argument */

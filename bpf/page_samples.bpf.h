@@ -185,7 +185,7 @@ static __always_inline void choose(struct chosen_fault *chosen, struct task_stru
 	chosen->huge = huge;
 }
 
-static __noinline int on_countdown(struct mm_struct *mm, struct countdown *count, __s64 jump, __u32 slot)
+static __always_inline int on_countdown(struct mm_struct *mm, struct countdown *count, __s64 jump, __u32 slot)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct chosen_fault *chosen = chosen_fault();
@@ -204,18 +204,26 @@ static __noinline int on_countdown(struct mm_struct *mm, struct countdown *count
 	return 0;
 }
 
+/* The count has ended, or the shared count has changed. Not inlined: a program that calls helpers saves
+ * registers at its start, and on_anon_change() runs at every page fault. */
+static __noinline int on_rare_change(struct mm_struct *mm, __s64 pages, struct countdown *count, __u32 slot)
+{
+	__s64 jump = jump_of(mm, pages, count);
+
+	return count->left > 0 && jump < HUGE_JUMP ? 0 : on_countdown(mm, count, jump, slot);
+}
+
 /* From 6.2 on, at each change of the number of anonymous pages. Runs at every page fault of the host. */
 static __always_inline int on_anon_change(struct mm_struct *mm, __s64 pages)
 {
 	__u32 slot = countdown_of(mm);
 	struct countdown *count = bpf_map_lookup_elem(&countdowns, &slot);
-	__s64 jump;
 
 	if (!count)
 		return 0;
-	jump = jump_of(mm, pages, count);
-	count->left--;
-	return count->left > 0 && jump < HUGE_JUMP ? 0 : on_countdown(mm, count, jump, slot);
+	if (--count->left > 0 && count->mm == (__u64)mm && count->pages == pages)
+		return 0;
+	return on_rare_change(mm, pages, count, slot);
 }
 
 /* Swapping in adds an anonymous page, but not memory: what was swapped out has its sample already. */
@@ -231,14 +239,10 @@ static __always_inline int on_swap_change(void)
 }
 
 /* Takes the address of a served fault if the fault was chosen. Returns the number of pages, 0 if not. */
-static __always_inline __u32 taken_pages(void)
+static __always_inline __u32 taken_pages(struct chosen_fault *chosen)
 {
-	struct chosen_fault *chosen = chosen_fault();
-	struct task_struct *task;
+	struct task_struct *task = (void *)bpf_get_current_task();
 
-	if (!chosen || !chosen->task)
-		return 0;
-	task = (void *)bpf_get_current_task();
 	if (chosen->task != (__u64)task)
 		return 0;
 	chosen->task = 0;
