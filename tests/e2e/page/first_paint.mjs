@@ -1,0 +1,21 @@
+// Opens an address once and prints milliseconds since the navigation began: until the first paint with content, and
+// until the curve of the whole run is drawn.   first_paint.mjs ADDRESS
+import { chromium } from "playwright-core";
+
+const browser = await chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"] });
+const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+await page.addInitScript(() => {
+    const note = () => {
+        globalThis.curveAt ??= document.querySelector("#held canvas") ? performance.now() : undefined;
+        if (globalThis.curveAt === undefined) requestAnimationFrame(note);
+    };
+    requestAnimationFrame(note);
+});
+await page.goto(process.argv[2]);
+await page.waitForFunction(() => globalThis.curveAt !== undefined, null, { timeout: 30000 });
+const shown = await page.evaluate(() => ({
+    paint: performance.getEntriesByName("first-contentful-paint")[0]?.startTime,
+    curve: globalThis.curveAt,
+}));
+console.log(JSON.stringify(shown));
+await browser.close();
