@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Makes the pictures of the README from a demo that leaks: docs/images/page.png and docs/images/live-view.png. `./dev screenshots`
-runs it. Needs root, tmux, node, npm and Chromium; takes a minute. MEMSCOPE names the binary."""
+runs it. Needs root, tmux, node, npm and Chromium; takes two minutes. MEMSCOPE names the binary."""
 import os
 import subprocess
 import sys
@@ -13,7 +13,7 @@ from page import CHROMIUM, SOURCE, prepare, web  # noqa: E402
 MEMSCOPE = os.path.abspath(os.environ.get('MEMSCOPE', str(SOURCE / 'build' / 'memscope')))
 IMAGES = SOURCE / 'docs' / 'images'
 LARGEST = 200 << 10
-SECONDS = 45
+SECONDS = 90
 
 check = Checks()
 
@@ -35,18 +35,22 @@ def main():
     server = f'ms-screenshots-{os.getpid()}'
     with tempfile.TemporaryDirectory() as folder:
         environment = f'MEMSCOPE_DEMO_SECONDS={SECONDS} MEMSCOPE_RECORD={folder} TERM=tmux-256color'
-        started = tmux(server, '-f', '/dev/null', 'new-session', '-d', '-x', '100', '-y', '30', f'exec env {environment} {MEMSCOPE} demo leak')
+        started = tmux(server, '-f', '/dev/null', 'new-session', '-d', '-x', '110', '-y', '40', f'exec env {environment} {MEMSCOPE} demo leak')
         if started.returncode != 0:
             raise GaveUp(f'tmux: {started.stderr}')
         try:
             pid = tmux(server, 'display', '-p', '#{pane_pid}').stdout.strip()
             if not wait_for(lambda: os.path.exists(f'/run/memscope/{pid}.sock'), 20):
                 raise GaveUp('the demo does not start')
-            with web(MEMSCOPE, '--target', f'memscope-demo-{pid}') as address:
-                picture(browser, 'page', address, str(IMAGES / 'page.png'))
+            # The pictures show the whole answer: the verdict, the line and the variable.
+            shown = lambda: tmux(server, 'capture-pane', '-p').stdout  # noqa: E731
+            check('the leak is called, with its line and its variable',
+                  wait_for(lambda: all(word in shown() for word in ('leaking', 'keeps most of it', 'val_outputs')), 75, 0.5), shown())
             captured = f'{folder}/screen'
             with open(captured, 'w') as f:
                 f.write(tmux(server, 'capture-pane', '-e', '-p').stdout)
+            with web(MEMSCOPE, '--target', f'memscope-demo-{pid}') as address:
+                picture(browser, 'page', address, str(IMAGES / 'page.png'))
             picture(browser, 'terminal', captured, str(IMAGES / 'live-view.png'))
         finally:
             tmux(server, 'kill-server')

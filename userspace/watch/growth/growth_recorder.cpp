@@ -18,6 +18,13 @@
 namespace memscope {
 namespace {
 
+// Sites with the bytes that they keep. What a step of the job has allocated and will free again is left out.
+std::vector<SiteGrowth> kept_part(std::vector<SiteGrowth> sites) {
+    for (SiteGrowth& each : sites) each.bytes = each.kept();
+    std::erase_if(sites, [](const SiteGrowth& each) { return each.bytes <= 0; });
+    return sites;
+}
+
 constexpr std::size_t kMostDeferred = 4096;  // records, of about 2 KiB each
 // Of the BPF maps and of the number that one process may send.
 constexpr CallSites::Limits kLimits{.stacks = MS_SITES * 3 / 4, .of_space = MS_STACKS_PER_PROCESS * 3 / 4};
@@ -487,9 +494,8 @@ std::vector<LineGrowth> GrowthRecorder::lines(const std::vector<Process>& proces
     return by_line(touched, kept_at_sites(processes));
 }
 
-// Memory that lines keep, by the planes that know owners. A storage of a tensor can be a mapping of its own, so of the
-// two planes the one with more bytes at a site counts.
-std::vector<SiteGrowth> GrowthRecorder::kept_at_sites(const std::vector<Process>& processes) {
+// Memory that is kept, by the planes that know owners.
+KeptSites GrowthRecorder::kept_at_sites(const std::vector<Process>& processes) {
     TargetSnapshot target;
     target.processes = processes;
     const SitePlanes all = site_planes(target);
@@ -498,19 +504,10 @@ std::vector<SiteGrowth> GrowthRecorder::kept_at_sites(const std::vector<Process>
     std::stable_sort(mapped.begin(), mapped.end(),
                      [](const SiteGrowth& a, const SiteGrowth& b) { return a.bytes > b.bytes; });
     if (mapped.size() > SiteNames::kMostNamed) mapped.resize(SiteNames::kMostNamed);
-    std::map<std::tuple<CallSitePtr, pid_t, RoleKey>, std::int64_t> kept;
-    for (const SiteGrowth& each : mapped)
-        if (!each.site->native.empty() && maps_for_owner(names.named(each.site->native.front()).symbol))
-            kept[{each.site, each.pid, each.role}] += each.kept();
-    for (const SiteGrowth& each : all.plane(PlaneKind::tensors_host).sites) {
-        std::int64_t& bytes = kept[{each.site, each.pid, each.role}];
-        bytes = std::max(bytes, each.kept());
-    }
-    std::vector<SiteGrowth> list;
-    list.reserve(kept.size());
-    for (const auto& [key, bytes] : kept)
-        list.push_back({std::get<CallSitePtr>(key), std::get<pid_t>(key), std::get<RoleKey>(key), bytes});
-    return list;
+    std::erase_if(mapped, [&](const SiteGrowth& each) {
+        return each.site->native.empty() || !maps_for_owner(names.named(each.site->native.front()).symbol);
+    });
+    return {.mapped = kept_part(std::move(mapped)), .tensors = kept_part(all.plane(PlaneKind::tensors_host).sites)};
 }
 
 SitePlanes GrowthRecorder::site_planes(const TargetSnapshot& target) {
@@ -562,17 +559,6 @@ void GrowthRecorder::remember(const std::vector<TargetSnapshot>& targets) {
     history_.keep_only(names);
     if (added) history_.bound_peaks();
 }
-
-namespace {
-
-// Sites with the bytes that they keep. What a step of the job has allocated and will free again is left out.
-std::vector<SiteGrowth> kept_part(std::vector<SiteGrowth> sites) {
-    for (SiteGrowth& each : sites) each.bytes = each.kept();
-    std::erase_if(sites, [](const SiteGrowth& each) { return each.bytes <= 0; });
-    return sites;
-}
-
-}  // namespace
 
 // Names the line that keeps the growth, if it is known. The lists show what is held at this moment, the sentence names
 // only what stays.

@@ -19,6 +19,7 @@
 #include "watch/growth/call_sites.h"
 #include "watch/growth/growth_history.h"
 #include "watch/growth/host_tensor_recorder.h"
+#include "watch/growth/line_growth.h"
 #include "watch/growth/mapped_recorder.h"
 #include "watch/growth/python_codes.h"
 #include "watch/growth/python_watch.h"
@@ -107,7 +108,7 @@ class GrowthRecorder {
     void make_room();
     void mind_budget();
     Seconds cpu_of_growing() const;
-    std::vector<SiteGrowth> kept_at_sites(const std::vector<Process>& processes);
+    KeptSites kept_at_sites(const std::vector<Process>& processes);
     void explain(Growth& growth, GrowthPlane kept_mapped, GrowthPlane kept_tensors, const TargetSnapshot& target);
     SitePlanes site_planes(const TargetSnapshot& target);
     std::optional<Seconds> pages_checked(const TargetSnapshot& target);

@@ -27,11 +27,21 @@ TEST(GrowthByLine, SumsProcessesAndStacksOfOneLineAndKeepsRolesApart) {
 TEST(GrowthByLine, TellsMemoryThatALineKeepsFromMemoryThatItTouchedFirst) {
     const auto touches = site({{"backward", "/home/me/train.py", 50}});
     const auto keeps = site({{"validate", "/home/me/train.py", 60}});
-    const auto lines = by_line({{touches, 1, kTrainer, 10}}, {{keeps, 1, kTrainer, 30}});
+    const auto lines = by_line({{touches, 1, kTrainer, 10}}, {.mapped = {{keeps, 1, kTrainer, 30}}});
     EXPECT_THAT(lines, testing::ElementsAre(Grew(kTrainer, "validate (train.py:60)", 0),
                                             Grew(kTrainer, "backward (train.py:50)", 10)));
     EXPECT_EQ(lines[0].kept, 30);
     EXPECT_EQ(lines[1].kept, 0);
+}
+
+TEST(GrowthByLine, CountsAStorageThatIsAMappingOfItsOwnOnce) {
+    const auto module = std::make_shared<Module>("/usr/lib/libc.so.6");
+    const PythonFrame line{"validate", "/home/me/train.py", 60};
+    const auto allocates = site({line});
+    const auto maps = site({line}, {{module, 4096, false}});  // further down the same stack
+    const auto lines = by_line({}, {.mapped = {{maps, 1, kTrainer, 32}}, .tensors = {{allocates, 1, kTrainer, 30}}});
+    ASSERT_EQ(lines.size(), 1U);
+    EXPECT_EQ(lines[0].kept, 32);
 }
 
 TEST(GrowthByLine, NamesNativeCodeByItsFile) {
