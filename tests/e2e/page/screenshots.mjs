@@ -10,7 +10,7 @@ try {
     if (what === "page") {
         await page.goto(from);
         await page.waitForSelector(".uplot");
-        await page.waitForFunction(() => document.querySelector("#verdict").dataset.verdict === "leaking" && /\d (s|min)/.test(document.querySelector(".time-big").textContent), null, { timeout: 60000 });
+        await page.waitForFunction(() => document.querySelector("#verdict").dataset.verdict === "leaking" && /\d (s|min)/.test(document.querySelector(".time-big").textContent) && document.querySelector("#verdict").textContent.includes("keeps most of it"), null, { timeout: 90000 });
         await page.waitForTimeout(3000);
         // Down to the end of the first plot: what a reader sees first.
         const end = await page.evaluate(() => document.querySelector("#held").getBoundingClientRect().bottom);
@@ -23,7 +23,13 @@ try {
             Object.assign(pre.style, { margin: "0", padding: "14px 16px", width: "fit-content", color: "#e9e7e1", font: "14px/17px 'DejaVu Sans Mono', monospace" });
             for (const [text, style] of all) {
                 const span = document.createElement("span");
-                span.textContent = text;
+                // The font may lack a character. Those of another font are as wide as the others of the terminal.
+                for (const part of text.split(/([^\x00-\x7f])/)) {
+                    const cell = document.createElement("span");
+                    cell.textContent = part;
+                    if (/[^\x00-\x7f]/.test(part)) Object.assign(cell.style, { display: "inline-block", width: "1ch", height: "17px", verticalAlign: "top" });
+                    span.append(cell);
+                }
                 const fore = style.reverse ? (style.back ?? "#14171b") : style.fore;
                 const back = style.reverse ? (style.fore ?? "#e9e7e1") : style.back;
                 if (fore) span.style.color = fore;

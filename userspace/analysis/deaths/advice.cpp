@@ -29,28 +29,38 @@ std::string grown_holders(const TargetSnapshot& target, double now) {
     return heap && names_holder(*heap->held) ? holders_text(heap) : std::string();
 }
 
-// For a leak, or for growth that looks like one although the warm-up was not over. `free` describes free memory of an
-// allocator, if it explains the growth; then the lines that touched the memory first are not the cause. `holders` is a
-// sentence about the containers of Python that have grown.
-void add_leak(const Judgement& judgement, const std::string& top_site, const std::string& free,
-              const std::string& holders, bool growth_known, const std::string& raise,
+// What advice about a leak says besides the curve.
+struct LeakFacts {
+    std::string top_site{};     // the line that keeps most of it; empty: not known
+    std::string free{};         // describes free memory of an allocator, if that explains the growth
+    std::string holders{};      // a sentence about the containers of Python that have grown
+    bool growth_known = false;  // growth was followed, even if no line is known to keep it
+};
+
+std::string leak_text(const Judgement& judgement, bool died) {
+    if (judgement.verdict == Verdict::leaking) return died ? "It was leaking" : "It leaks";
+    return fmt::format("It {} at a constant rate of {} and {} nothing back, while a warm-up usually slows down",
+                       died ? "grew" : "grows", per_minute(judgement.floor_slope), died ? "gave" : "gives");
+}
+
+// For a leak, or for growth that looks like one although the warm-up was not over. If free memory of an allocator
+// explains the growth, the lines that touched the memory first are not the cause. `died`: a death has ended the job, so
+// the text is about the past. `raise`: see limit_setting().
+void add_leak(const Judgement& judgement, const LeakFacts& facts, bool died, const std::string& raise,
               std::vector<std::string>& advice) {
-    const bool leaks = judgement.verdict == Verdict::leaking;
-    const std::string what =
-        leaks
-            ? "It was leaking"
-            : fmt::format("It grew at a constant rate of {} and gave nothing back, while a warm-up usually slows down",
-                          per_minute(judgement.floor_slope));
-    if (!free.empty())
-        advice.push_back(fmt::format("At the last heap census, {}.", free));
-    else if (!holders.empty())
-        advice.push_back(fmt::format("{}. {}{} Look at what adds to it, and when it is emptied.", what, holders,
-                                     top_site.empty() ? "" : fmt::format(" {} keeps most of it.", top_site)));
-    else if (top_site.empty() && growth_known)
-        advice.push_back(what +
-                         ", and which line keeps the memory is not known: run `memscope heap` during the next run, it "
-                         "shows what is live and what is free.");
-    else if (top_site.empty())
+    const std::string what = leak_text(judgement, died);
+    if (!facts.free.empty())
+        advice.push_back(fmt::format("At the last heap census, {}.", facts.free));
+    else if (!facts.holders.empty())
+        advice.push_back(
+            fmt::format("{}. {}{} Look at what adds to it, and when it is emptied.", what, facts.holders,
+                        facts.top_site.empty() ? "" : fmt::format(" {} keeps most of it.", facts.top_site)));
+    else if (facts.top_site.empty() && facts.growth_known)
+        advice.push_back(
+            fmt::format("{}, and which line keeps the memory is not known: {} shows what is live and what "
+                        "is free.",
+                        what, died ? "run `memscope heap` during the next run, it" : "`memscope heap`"));
+    else if (facts.top_site.empty())
         advice.push_back(what +
                          ", and no call site is known: run it again without --no-growth and --no-python, then "
                          "`memscope growth` names the lines.");
@@ -58,46 +68,45 @@ void add_leak(const Judgement& judgement, const std::string& top_site, const std
         advice.push_back(
             fmt::format("{}, and {} keeps most of what is known of it: look at what is kept there from step to step "
                         "(lists of losses, caches, hooks, tensors with their graph).",
-                        what, top_site));
-    advice.push_back(leaks ? fmt::format("A higher limit only delays the next OOM kill: it grew by {}.",
-                                         per_minute(judgement.floor_slope))
-                           : fmt::format("A higher limit ({}) helps only if the growth was a warm-up that would have "
-                                         "ended; memscope saw {} of it.",
-                                         raise, human_duration(judgement.until - judgement.since)));
+                        what, facts.top_site));
+    if (judgement.verdict == Verdict::leaking)
+        advice.push_back(fmt::format("A higher limit only delays {} OOM kill: it {} by {}.", died ? "the next" : "an",
+                                     died ? "grew" : "grows", per_minute(judgement.floor_slope)));
+    else
+        advice.push_back(fmt::format("A higher limit ({}) helps only if the growth {}; memscope saw {} of it.", raise,
+                                     died ? "was a warm-up that would have ended" : "is a warm-up that will end",
+                                     human_duration(judgement.until - judgement.since)));
 }
 
 // The memory was flat, or there is not enough evidence. `raise`: see limit_setting().
-void add_size(const Verdict verdict, const Judgement& judgement, const std::string& raise,
-              std::vector<std::string>& advice) {
-    switch (verdict) {
+std::string size_text(const Judgement& judgement, bool died, const std::string& raise) {
+    switch (judgement.verdict) {
         case Verdict::stable:
-            advice.push_back(
-                fmt::format("Memory had been flat until then, so it probably needs this much and does not leak: raise "
-                            "the limit ({}) "
-                            "or use less memory: {}.",
-                            raise, kShrink));
-            break;
+            return fmt::format(
+                "{}, so it probably needs this much and does not leak: raise the limit ({}) or use less "
+                "memory: {}.",
+                died ? "Memory had been flat until then" : "Memory is flat", raise, kShrink);
         case Verdict::spiky:
-            advice.push_back(fmt::format(
-                "The floor had been flat under spikes, so this was probably a peak and not a leak: leave room for {} "
-                "plus one spike, or make the work at each spike smaller (validation, checkpoints).",
-                human_size(judgement.floor)));
-            break;
+            return fmt::format(
+                "{} and not a leak: leave room for {} plus one spike, or make the work at each spike "
+                "smaller (validation, checkpoints).",
+                died ? "The floor had been flat under spikes, so this was probably a peak"
+                     : "The floor is flat under spikes, so they are probably peaks",
+                human_size(judgement.floor));
         case Verdict::warming_up:
-            advice.push_back(
-                fmt::format("It was still warming up, so memscope cannot say whether it would have stopped growing: "
-                            "raise the limit "
-                            "({}) or use less memory ({}), and check the verdict of the next run.",
-                            raise, kShrink));
-            break;
+            return fmt::format("{}: raise the limit ({}) or use less memory ({}), and check the verdict {}.",
+                               died ? "It was still warming up, so memscope cannot say whether it would have stopped "
+                                      "growing"
+                                    : "It is still warming up, so memscope cannot say whether it will stop growing",
+                               raise, kShrink, died ? "of the next run" : "again later");
         case Verdict::insufficient:
         case Verdict::leaking:
-            advice.push_back(fmt::format(
-                "It was watched too briefly to say whether it leaks: raise the limit ({}) or use less memory ({}), "
-                "and check the verdict of the next run.",
-                raise, kShrink));
             break;
     }
+    return fmt::format(
+        "{} too briefly to say whether it leaks: raise the limit ({}) or use less memory ({}), and "
+        "check the verdict {}.",
+        died ? "It was watched" : "It has been watched", raise, kShrink, died ? "of the next run" : "again later");
 }
 
 // Advice that follows from the kinds of memory and not from the curve.
@@ -164,10 +173,14 @@ std::vector<std::string> advice_for_oom_kill(const DeathReport& report, const st
     const ScopeVerdict* verdict = target.verdict();
     const Judgement judgement = verdict ? verdict->judgement : Judgement{};
     if (judgement.verdict == Verdict::leaking || (judgement.verdict == Verdict::warming_up && judgement.steady))
-        add_leak(judgement, top_site, free_cause(target), grown_holders(target, report.then.time),
-                 report.growth.has_value(), limit_setting(limit_facts(target)), advice);
+        add_leak(judgement,
+                 {.top_site = top_site,
+                  .free = free_cause(target),
+                  .holders = grown_holders(target, report.then.time),
+                  .growth_known = report.growth.has_value()},
+                 true, limit_setting(limit_facts(target)), advice);
     else if (own && oom.constraint != OomConstraint::host)
-        add_size(judgement.verdict, judgement, limit_setting(limit_facts(target)), advice);
+        advice.push_back(size_text(judgement, true, limit_setting(limit_facts(target))));
     add_kinds(target, advice);
     return advice;
 }
@@ -364,10 +377,14 @@ std::vector<std::string> advice_for_run(const TargetSnapshot& target, double now
     const Judgement& judgement = verdict->judgement;
     const bool steady = judgement.verdict == Verdict::warming_up && judgement.steady;
     if (judgement.verdict == Verdict::leaking || (steady && was_close))
-        add_leak(judgement, top_site, free_cause(target), grown_holders(target, now), growth_known,
-                 limit_setting(limit_facts(target)), advice);
+        add_leak(judgement,
+                 {.top_site = top_site,
+                  .free = free_cause(target),
+                  .holders = grown_holders(target, now),
+                  .growth_known = growth_known},
+                 false, limit_setting(limit_facts(target)), advice);
     else if (was_close)
-        add_size(judgement.verdict, judgement, limit_setting(limit_facts(target)), advice);
+        advice.push_back(size_text(judgement, false, limit_setting(limit_facts(target))));
     if (!advice.empty()) add_kinds(target, advice);
     if (advice.size() > kMostSentences) advice.resize(kMostSentences);
     return advice;

@@ -42,8 +42,9 @@ async function askOptional<T>(path: string, parameters: Record<string, string | 
 
 export class Server implements Source {
     readonly asks = true;
-    run(): Promise<Run> {
-        return ask("/api/run", {}, null);
+    async run(): Promise<Run> {
+        const run = await ask<Run>("/api/run", {}, null);
+        return { ...run, interval: run.interval ?? 0 };  // null until a live run has two ticks
     }
     curves(from: number | null, to: number | null, width: number, signal: AbortSignal): Promise<Curves> {
         return ask("/api/curves", { from, to, width }, signal);

@@ -59,7 +59,7 @@ export interface Run {
     ended?: Maybe<number>;
     last?: Maybe<number>;  // time of the last tick
     ticks: number;
-    interval: number;
+    interval: number;  // seconds between ticks; 0: not known yet
     summary: Summary;
     forecast?: Maybe<Forecast>;
     phases: Phase[];

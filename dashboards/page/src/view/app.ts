@@ -340,6 +340,8 @@ export class App {
         this.summary = this.run.summary = live.summary;
         this.forecast = live.forecast ?? null;
         this.ended = live.ended;
+        const next = live.ticks[0];
+        if (next && this.run.interval <= 0) this.run.interval = Math.max(0, next.time - this.timeline.last);
         if (live.ended) this.run.ended = Math.max(this.timeline.last, ...live.ticks.map((tick) => tick.time));
         this.lookAhead();
         if (live.events.length > 0) {

@@ -81,7 +81,7 @@ export class Bar {
                 : `${run.mode === "report" ? "Report" : "Recording"}, ${began}, ${duration((run.ended ?? timeline.last) - run.began)}`
             : timeline.paused
               ? `Paused at ${clock(timeline.last)}`
-              : `Live, a tick every ${duration(run.interval)}`;
+              : run.interval > 0 ? `Live, a tick every ${duration(run.interval)}` : "Live";
         setText(this.state, text);
         this.state.title = `Times are local: ${zone()}`;
         this.state.dataset.live = this.ended ? "no" : timeline.paused ? "paused" : "yes";
