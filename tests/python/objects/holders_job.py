@@ -157,10 +157,15 @@ def raise_with_local():
 
 def thread_body(ready, done):
     per_thread.buffers = markers(r'__main__\.per_thread\.buffers', 'thread')
+    # Named by the outer of the two functions that hold it: that one is there in every census.
     batch = markers(r'thread_body \(holders_job\.py:\d+\) batch', 'frame')
+    return wait_with(batch, ready, done)
+
+
+def wait_with(items, ready, done):
     ready.set()
     done.wait()
-    return batch
+    return items
 
 
 CACHE = {f'SECRET {i}': Marker(i) for i in range(fill(r'__main__\.CACHE'))}
