@@ -59,6 +59,7 @@ struct Judgement {
     std::optional<Seconds> warmup_ended{};
     std::optional<Seconds> leak_started{};
     std::optional<Seconds> restarted{};
+    bool only_fell = false;  // memory fell then, but the process tree shows no restart
     std::optional<LeakSteps> steps{};
     std::optional<RestartLoop> loop{};
     double rise = 0;      // bytes by which the floor rose: since the leak began, or since the start

@@ -37,7 +37,7 @@ struct Fields<Judgement> {
                field<9>(&T::peak), field<10>(&T::room), field<11>(&T::spike), field<12>(&T::last_spike),
                field<13>(&T::warmup_ended), field<14>(&T::leak_started), field<15>(&T::restarted), field<16>(&T::steps),
                field<17>(&T::loop), field<18>(&T::rise), field<19>(&T::overhang), field<20>(&T::doubt),
-               field<21>(&T::steady), field<22>(&T::warmup));
+               field<21>(&T::steady), field<22>(&T::warmup), field<23>(&T::only_fell));
 };
 
 template <>

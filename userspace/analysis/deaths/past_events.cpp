@@ -68,7 +68,9 @@ std::vector<PastEvent> events_of_series(const TargetSnapshot& target) {
     if (!verdict || verdict->judgement.samples == 0) return events;
     const Judgement& judgement = verdict->judgement;
     events.push_back({verdict->began.count(), "start", "watching began"});
-    if (judgement.restarted)
+    if (judgement.restarted && judgement.only_fell)
+        events.push_back({judgement.restarted->count(), "fall", "memory fell back"});
+    else if (judgement.restarted)
         events.push_back({judgement.restarted->count(), "restart", "memory fell back: the job restarted"});
     if (judgement.warmup_ended) events.push_back({judgement.warmup_ended->count(), "warm-up", "warm-up ended"});
     if (judgement.leak_started) events.push_back({judgement.leak_started->count(), "leak", "the leak began"});

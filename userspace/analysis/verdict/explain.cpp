@@ -136,7 +136,8 @@ std::string explain(const Judgement& judgement, Seconds began, const Circumstanc
     if (judgement.loop)
         text = loop_text(*judgement.loop, known.limit) + "; " + text;
     else if (judgement.restarted)
-        text = fmt::format("since the restart at {}, {}", human_duration(*judgement.restarted - began), text);
+        text = fmt::format("since {} at {}, {}", judgement.only_fell ? "memory fell" : "the restart",
+                           human_duration(*judgement.restarted - began), text);
     text[0] = text[0] >= 'a' && text[0] <= 'z' ? static_cast<char>(text[0] - 'a' + 'A') : text[0];
     return text + ".";
 }

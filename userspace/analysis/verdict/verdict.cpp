@@ -438,6 +438,7 @@ Judgement judge(const Series& series, const JudgeSettings& settings) {
     }
     if (const auto collapse = find_collapse(bins, settings.warmup)) {
         judgement.restarted = judgement.since = began + Seconds(bins[*collapse].low_at);
+        judgement.only_fell = settings.evidence.restarts.has_value();
         bins.erase(bins.begin(), bins.begin() + static_cast<std::ptrdiff_t>(*collapse));
     } else {
         bins.resize(bins.size() - unsettled_end(bins));

@@ -158,7 +158,7 @@ void write_verdict(JsonWriter& json, const Judgement& judgement, const std::opti
         json.field("spike", nullptr);
     json.field("warmup_ended_seconds", rounded(judgement.warmup_ended));
     json.field("leak_started_seconds", rounded(judgement.leak_started));
-    json.field("restarted_seconds", rounded(judgement.restarted));
+    json.field("restarted_seconds", judgement.only_fell ? std::nullopt : rounded(judgement.restarted));
     json.field("oom_eta_seconds", expected ? std::optional(rounded(expected->eta.count())) : std::nullopt);
     if (expected) {
         json.list("oom_eta_range_seconds", [&] {

@@ -150,6 +150,13 @@ TEST(ForecastAt, TheRateIsThatOfTheJudgement) {
     EXPECT_NEAR(forecast_at(leak_of_a_gibibyte_an_hour(), gib(8), Seconds(3600), gib(5))->rate, kGiB / 3600, 1000);
 }
 
+TEST(Explain, AFallIsARestartOnlyIfTheProcessTreeMayShowOne) {
+    const auto series = drawn(3600, 5, [](double t) { return t < 1200 ? 8 * kGiB : 2 * kGiB; });
+    EXPECT_THAT(explain(judge(series), series.began(), gib(64)), HasSubstr("Since the restart at 20 min, the floor"));
+    const Judgement known = judge(series, {.evidence = {.restarts = std::vector<Seconds>{}}});
+    EXPECT_THAT(explain(known, series.began(), gib(64)), HasSubstr("Since memory fell at 20 min, the floor"));
+}
+
 TEST(Explain, EveryWordHasASentenceWithFigures) {
     const auto said = [](const Series& series) { return explain(judge(series), series.began(), gib(64)); };
     EXPECT_THAT(said(drawn(10, 5, [](double) { return kGiB; })), HasSubstr("too few samples"));
