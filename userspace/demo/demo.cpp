@@ -17,8 +17,9 @@ namespace memscope {
 
 Scenario with_room_for(Scenario scenario, const std::optional<DemoPython>& python) {
     constexpr std::uint64_t kStep = 64ULL << 20;
-    const Bytes more = python ? python->imported - kUsualInterpreter : Bytes{};
-    scenario.limit += Bytes{(more.n + kStep - 1) / kStep * kStep};
+    // A larger PyTorch also needs more for its first steps and in each worker.
+    const std::uint64_t more = python ? (python->imported - kUsualInterpreter).n * 3 / 2 : 0;
+    scenario.limit += Bytes{(more + kStep - 1) / kStep * kStep};
     return scenario;
 }
 

@@ -63,25 +63,21 @@ void HostTensorRecorder::tick(Session& session, ProcessTable& processes, const N
     mind_budget(*tensors, now);
 }
 
-// Notes the troughs of all stacks, also of those that hold nothing now. Forgets those of stacks that are gone.
 std::vector<HostTensorRecorder::Site> HostTensorRecorder::held_at(const std::vector<HostTensorSite>& sites,
                                                                   const std::map<SpaceId, HostTensorAccount>& accounts,
                                                                   Seconds now) {
+    std::vector<StackLevel> levels;  // also of stacks that hold nothing now
+    levels.reserve(sites.size());
+    for (const HostTensorSite& site : sites)
+        levels.push_back({site.space, site.stack, site.bytes, site.low, site.high});
+    const std::vector<std::int64_t> passing = troughs_.passing(levels, now);
     std::vector<Site> held;
-    std::map<std::pair<SpaceId, StackId>, Trough> troughs;
-    for (const HostTensorSite& site : sites) {
-        const std::pair key(site.space, site.stack);
-        auto known = troughs_.extract(key);
-        if (!known && site.low) troughs[key];
-        if (known) troughs.insert(std::move(known));
-        const auto trough = troughs.find(key);
-        if (trough != troughs.end() && site.low) trough->second.note(now, *site.low, site.high);
+    for (std::size_t i = 0; i < sites.size(); ++i) {
+        const HostTensorSite& site = sites[i];
         const auto account = accounts.find(site.space);
         if (site.bytes == 0 || account == accounts.end()) continue;
-        const std::int64_t passing = trough == troughs.end() ? 0 : trough->second.passing(now, site.bytes);
-        held.push_back({site.space, {account->second.process, site.stack, site.bytes, passing}});
+        held.push_back({site.space, {account->second.process, site.stack, site.bytes, passing[i]}});
     }
-    troughs_ = std::move(troughs);
     return held;
 }
 

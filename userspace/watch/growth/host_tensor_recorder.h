@@ -11,11 +11,11 @@
 #include "kernel/session.h"
 #include "model/growth/growth.h"
 #include "model/growth/stack.h"
-#include "model/growth/trough.h"
 #include "model/processes/process_table.h"
 #include "model/snapshot.h"
 #include "watch/clock.h"
 #include "watch/gpu/library_follower.h"
+#include "watch/growth/stack_troughs.h"
 
 namespace memscope {
 
@@ -29,6 +29,7 @@ class HostTensorRecorder {
     void executed(const ProcessId& process) { libraries_.executed(process); }
     void mapped(const ProcessId& process) { libraries_.mapped(process, true); }  // it has just mapped such a library
     void look(Session& session, const Now& now);
+    void know(const RawStack& stack) { troughs_.know(stack); }  // a new stack, before the tick that first counts it
     void tick(Session& session, ProcessTable& processes, const Now& now);
 
     void describe(SelfSample& self) const;  // probes and losses
@@ -79,7 +80,7 @@ class HostTensorRecorder {
     };
     Mark mark_{};
     double rate_ = 0;  // storages per second
-    std::map<std::pair<SpaceId, StackId>, Trough> troughs_{};
+    StackTroughs troughs_{};
 
     mutable std::mutex mutex_{};  // guards the members below
     std::map<SpaceId, HostTensorAccount> accounts_{};
