@@ -27,6 +27,7 @@ within_namespace() {
         say "$command"
         began=$SECONDS
         patiently inside "$command" </dev/null || { say "FAILED after $((SECONDS - began)) s: $command"; return 1; }
+        [ "$command" != './dev demo' ] || grep -qF 'Trainer.validate (train.py:' "$root.log" || { say "FAILED: $command names no line"; return 1; }
         say "ok after $((SECONDS - began)) s: $command"
     done 3<<<"$commands"
 }

@@ -30,7 +30,12 @@ write_checks() {
 exec >/dev/console 2>&1
 failed=0
 check() {
-    if eval "$2"; then echo "ok      $1"; else echo "FAILED  $1"; failed=$((failed + 1)); fi
+    local said
+    if said=$(eval "$2" 2>&1); then echo "ok      $1"; else
+        echo "FAILED  $1"
+        sed 's/^/        /' <<<"$said"
+        failed=$((failed + 1))
+    fi
 }
 value() { systemctl show -P "$1" memscope; }
 metrics() { curl -s --max-time 20 127.0.0.1:9750/metrics; }
@@ -49,16 +54,32 @@ check 'with four capabilities' 'status CapPrm | grep -q 000000c000080004 && stat
 check 'behind a filter of system calls' 'status Seccomp | grep -q 2'
 check 'and protected against OOM kills' '[ "$(cat /proc/$(value MainPID)/oom_score_adj)" = -900 ]'
 probes() { tail -n 1 | grep -o '"probes":{[^}]*}'; }
-mine=$(memscope --cgroup system.slice/job.service --listen none --json --duration 1s | probes)
-its=$(memscope status --json | probes)
-check 'the same hooks are attached as for root' '[ -n "$mine" ] && [ "$its" = "$mine" ]'
-[ "$its" = "$mine" ] || echo "root: $mine; the service: $its"
+hooks_of_root() { memscope --cgroup system.slice/job.service --listen none --json --duration 1s | probes; }
+hooks_of_service() { memscope status --json | probes; }
+same_hooks() {  # [PATTERN REPLACEMENT]: how those of the service differ
+    local root service wanted
+    root=$(hooks_of_root)
+    service=$(hooks_of_service)
+    wanted=${root/"${1:-}"/"${2:-}"}
+    echo "root: $root; the service: $service"
+    [ -n "$root" ] && [ "$service" = "$wanted" ] && { [ $# = 0 ] || [ "$wanted" != "$root" ]; }
+}
+# Debian's kernels start with kernel.perf_event_paranoid=3. With this value they want CAP_SYS_ADMIN for perf events, which
+# the service does not have (docs/least-privilege.md).
+check 'the kernel allows perf events only to root, and the doctor says so' \
+    '[ "$(cat /proc/sys/kernel/perf_event_paranoid)" = 3 ] && memscope doctor | grep "page faults.*counted by root only"'
+check 'so the hook of page faults is missing, and no other hook that root has' \
+    'same_hooks "\"growth_fault\":true" "\"growth_fault\":false"'
 check 'it sees the job' 'metrics | grep "^memscope_target_up{target=\"system.slice/job.service\"} 1"'
 check 'its rank' 'metrics | grep -q "^memscope_processes{.*rank=\"3\"} 1"'
 check 'its /dev/shm' 'metrics | grep -q "^memscope_shm_size_bytes"'
 check 'nothing is lost' '! metrics | grep "^memscope_events_dropped_total.* [1-9]"'
 check 'the group may ask' 'as memscope | grep -q "\"rank\":3"'
 check 'others may not' '! as nogroup'
+echo kernel.perf_event_paranoid=2 >/etc/sysctl.d/60-memscope.conf
+systemctl restart systemd-sysctl memscope
+for i in {1..120}; do metrics | grep -q target_up && break; sleep 1; done
+check 'the same hooks are attached as for root, with the setting of the documentation' same_hooks
 kill -9 "$(value MainPID)"
 for i in {1..120}; do [ "$(value NRestarts)" = 1 ] && metrics | grep -q target_up && break; sleep 1; done
 check 'it comes back when it is killed' 'metrics | grep -q target_up'
@@ -133,6 +154,6 @@ say 'boots'
 timeout "$most_seconds" "${machine[@]}" -smp 2 -m 2048 -nographic -nodefaults -serial stdio -no-reboot -net none \
     -kernel "$work/kernel" -initrd "$work/system" \
     -append "console=$console panic=-1 rdinit=/sbin/init loglevel=4 systemd.show_status=0" </dev/null >"$work/console" 2>&1 || true
-tr -d '\r' <"$work/console" | grep -E '^(ok|FAILED) ' || tail -n 20 "$work/console"
+tr -d '\r' <"$work/console" | grep -E '^(ok|FAILED|       ) ' || tail -n 20 "$work/console"
 tr -d '\r' <"$work/console" | grep -qx 'service checks failed: 0' || { say 'FAILED'; exit 1; }
 say 'all is well'
