@@ -19,7 +19,7 @@ constexpr double kAtMost = 0.5;         // but at most for this long
 constexpr double kLeaksFor = 0.04;      // two `leaking` judgements must be at least this far apart,
 constexpr double kForgetAccusation = 0.2;  // and each at most this far from the next one
 constexpr double kSlowsFor = 0.1;          // growth that slows down replaces `leaking` after this long
-constexpr double kStaysFull = 0.3;         // an accusation with full evidence is renewed after this long in any case
+constexpr double kStaysFull = 0.3;         // an accusation with full evidence is renewed with less after this long
 constexpr double kRunBegins = 0.2;         // a fall of a spiky curve counts as a restart after this long
 constexpr double kSameRun = 0.1;           // two restarts are at least this far apart
 
@@ -42,8 +42,8 @@ constexpr double kHarder = 4;
 constexpr double kHarderToAcquit = 2;  // the same for `leaking`
 constexpr int kHarderTimes = 2;
 
-// After this many changes in one run the curve counts as ambiguous, and replacing any verdict except `leaking` needs
-// kHarder times the evidence.
+// After this many changes in one run the curve counts as ambiguous, and replacing any verdict needs kHarder times the
+// evidence, except `leaking` if the floor is flat.
 constexpr int kManyChanges = 4;
 
 // After this many, a leak that was found again ends only once no judgement has said `leaking` for a whole budget.
@@ -97,7 +97,7 @@ Judgement VerdictHysteresis::settle(const Judgement& judged, const Series& serie
     const Judgement fresh = doubted(judged);
     if (shown_.verdict == Verdict::insufficient || is_new_run(fresh) || fresh.verdict == shown_.verdict ||
         may_replace(fresh, series))
-        return take(fresh);
+        return take(fresh, series);
     return keep(fresh);
 }
 
@@ -138,7 +138,7 @@ bool VerdictHysteresis::may_replace(const Judgement& fresh, const Series& series
     if (shown_.verdict == Verdict::leaking)
         return has_lasted(fresh, std::max(fresh.warmup, kSinceLong * elapsed)) ||
                (!keeps_coming_back() && is_refuted(fresh, series) &&
-                (is_flat(fresh.verdict) || has_lasted(fresh, kSlowsFor * fresh.warmup)));
+                (is_flat(fresh.verdict) || has_lasted(fresh, ambiguous() * kSlowsFor * fresh.warmup)));
     const Seconds most = kAtMost * fresh.warmup;
     const Seconds part = std::min(kOfElapsed * elapsed, most);
     const double again = effort();
@@ -163,20 +163,36 @@ bool VerdictHysteresis::is_refuted(const Judgement& fresh, const Series& series)
     if (!accusation_ || accusation_->weak) return true;
     // Growth that slows down has not stopped, so it is compared with the latest slope.
     const Accusation& accusation = is_flat(fresh.verdict) ? *full_accusation_ : *accusation_;
-    const Seconds passed = fresh.until - accusation.at;
-    const Seconds window = std::max({passed / 2, 1.2 * accusation.period, Seconds(1)});
-    if (passed < window) return false;
-    const double since = (fresh.until - window - series.began()).count();
-    const auto floor = floor_since(series, since, 1.2 * accusation.period.count());
-    if (!floor) return false;
-    const double risen = floor->bytes - accusation.floor;
-    if (risen < -kGivenBack * std::max(accusation.rise, kMaterial * level_of(fresh)))
-        return passed >= kFlatFor * fresh.warmup;
-    const double expected = accusation.slope * (passed - window / 2).count();
+    const auto risen = risen_since(accusation, fresh, series);
+    if (!risen) return false;
+    if (risen->bytes < -kGivenBack * std::max(accusation.rise, kMaterial * level_of(fresh)))
+        return fresh.until - accusation.at >= kFlatFor * fresh.warmup;
+    const double expected = accusation.slope * risen->in.count();
     // A smaller factor than effort(), because an ambiguous curve is no reason to keep saying `leaking`.
     const double again = harder(kHarderToAcquit, shown_before_[index(Verdict::leaking)]);
     if (expected < again * std::min(kMaterial * level_of(fresh), kGivenBack * accusation.rise)) return false;
-    return risen + kErrorsOfFloor * floor->error < kRefutedBelow * expected;
+    return risen->at_most() < kRefutedBelow * expected;
+}
+
+// How much the floor has risen since an accusation. `nullopt` if too little time has passed to know it.
+std::optional<VerdictHysteresis::Risen> VerdictHysteresis::risen_since(const Accusation& accusation,
+                                                                       const Judgement& fresh, const Series& series) {
+    const Seconds passed = fresh.until - accusation.at;
+    const Seconds window = std::max({passed / 2, 1.2 * accusation.period, Seconds(1)});
+    if (passed < window) return std::nullopt;
+    const double since = (fresh.until - window - series.began()).count();
+    const auto floor = floor_since(series, since, 1.2 * accusation.period.count());
+    if (!floor) return std::nullopt;
+    return Risen{.bytes = floor->bytes - accusation.floor, .error = floor->error, .in = passed - window / 2};
+}
+
+double VerdictHysteresis::Risen::at_most() const { return bytes + kErrorsOfFloor * error; }
+
+// Whether the floor has risen since the last accusation with full evidence by at least half of what the new judgement
+// says. The line through a leak that has stopped still rises for some time, but the floor does not.
+bool VerdictHysteresis::still_rises(const Judgement& fresh, const Series& series) const {
+    const auto risen = risen_since(*full_accusation_, fresh, series);
+    return risen && risen->at_most() >= kRefutedBelow * fresh.floor_slope * risen->in.count();
 }
 
 // The factor on the usual evidence that is needed to replace the verdict that is shown.
@@ -218,7 +234,7 @@ bool VerdictHysteresis::has_lasted(const Judgement& fresh, Seconds needed) {
     return fresh.until - pending_since_ >= needed;
 }
 
-Judgement VerdictHysteresis::take(const Judgement& fresh) {
+Judgement VerdictHysteresis::take(const Judgement& fresh, const Series& series) {
     const bool same = fresh.verdict == shown_.verdict && !is_new_run(fresh);
     if (is_new_run(fresh))
         shown_before_ = {};
@@ -233,7 +249,7 @@ Judgement VerdictHysteresis::take(const Judgement& fresh) {
     shown_ = fresh;
     pending_.reset();
     if (fresh.verdict == Verdict::leaking) {
-        accuse(fresh, same);
+        accuse(fresh, series, same);
     } else {
         accusation_.reset();
         full_accusation_.reset();
@@ -241,7 +257,7 @@ Judgement VerdictHysteresis::take(const Judgement& fresh) {
     return shown_;
 }
 
-void VerdictHysteresis::accuse(const Judgement& fresh, bool same_leak) {
+void VerdictHysteresis::accuse(const Judgement& fresh, const Series& series, bool same_leak) {
     Seconds period{};
     if (fresh.spike) period = fresh.spike->period;
     if (fresh.steps) period = std::max(period, fresh.steps->period);
@@ -256,9 +272,9 @@ void VerdictHysteresis::accuse(const Judgement& fresh, bool same_leak) {
                              .strongest = strength};
     if (same_leak && full_accusation_ && !full_accusation_->weak) {
         const Accusation& before = *full_accusation_;
+        const bool less = fresh.floor_slope < kAsSteep * before.steepest || strength < kAsStrong * before.strongest;
         const bool lately = fresh.until - before.at <= kStaysFull * fresh.warmup;
-        if (lately && (fresh.floor_slope < kAsSteep * before.steepest || strength < kAsStrong * before.strongest))
-            return;
+        if (less && (lately || !still_rises(fresh, series))) return;
         accusation_->steepest = std::max(before.steepest, fresh.floor_slope);
         accusation_->strongest = std::max(before.strongest, strength);
     }
