@@ -282,22 +282,18 @@ bool is_tooth(std::span<const Bin> before, const Collapse& fall, std::span<const
     return are_alike(slope_of(before), slope_of(after)) && !loads_first(after);
 }
 
-// The bin at which the ramp before a fall began: the last low before it. Falls that are too small for a collapse end
-// ramps, too.
-std::size_t start_of_ramp(std::span<const Bin> bins, const std::vector<Turn>& lows) {
-    if (lows.empty()) return 0;
-    return static_cast<std::size_t>(std::ranges::lower_bound(bins, lows.back().at, {}, &Bin::low_at) - bins.begin());
-}
-
-// Whether the series landed at a level at which it had landed several times before, as a sawtooth does. The teeth
-// before may have been smaller, or a gap in the samples may hide where one of them began.
-bool lands_as_before(const Collapse& fall, const std::vector<Turn>& lows, std::span<const Bin> after) {
+// Whether the series landed at a level at which it had landed several times before, as a sawtooth does. The earlier
+// falls may have been too small for a collapse, and a gap in the samples may hide some of them.
+bool lands_as_before(std::span<const Bin> bins, const Collapse& fall) {
     constexpr std::ptrdiff_t kSeveral = 3;
-    constexpr double kSameLevel = 0.1;  // of the fall
-    constexpr std::size_t kFewest = 6;
-    const double near = kSameLevel * (fall.from - fall.to);
-    const auto alike =
-        std::ranges::count_if(lows, [&](const Turn& low) { return std::abs(low.bytes - fall.to) < near; });
+    constexpr double kAsHigh = 0.5;     // of this fall
+    constexpr double kSamePlace = 0.1;  // of this fall
+    constexpr std::size_t kFewest = 6;  // bins after the fall that show whether the run loads first
+    const double height = fall.from - fall.to;
+    const auto lows = find_turns(bins.first(fall.top + 1), kAsHigh * height).lows;
+    const auto alike = std::ranges::count_if(
+        lows, [&](const Turn& low) { return std::abs(low.bytes - fall.to) < kSamePlace * height; });
+    const auto after = bins.subspan(fall.bin);
     return alike >= kSeveral && (after.size() < kFewest || !loads_first(after));
 }
 
@@ -311,11 +307,8 @@ std::optional<std::size_t> find_collapse(std::span<const Bin> bins, Seconds warm
     if (collapses.empty()) return std::nullopt;
     const Collapse last = collapses.back();
     if (are_teeth(collapses)) return std::nullopt;
-    constexpr double kRamp = 0.5;  // of the fall
-    const auto before = bins.first(last.top + 1);
-    const auto bottoms = find_turns(before, kRamp * (last.from - last.to)).lows;
-    const std::size_t from = start_of_ramp(before, bottoms);
-    if (lands_as_before(last, bottoms, bins.subspan(last.bin))) return std::nullopt;
+    if (lands_as_before(bins, last)) return std::nullopt;
+    const std::size_t from = collapses.size() > 1 ? collapses[collapses.size() - 2].bin : 0;
     if (is_tooth(bins.subspan(from, last.top - from), last, bins.subspan(last.bin))) return std::nullopt;
     // A fall that is much deeper than those of many earlier teeth is the end of the job and not a tooth.
     collapses.pop_back();
