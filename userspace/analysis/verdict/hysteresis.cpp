@@ -29,7 +29,8 @@ constexpr double kSure = 0.9;          // confidence from which a single judgeme
 constexpr double kSpikesMissing = 3;   // periods without a spike end `spiky`
 constexpr double kStillASpike = 0.4;   // of the usual height
 constexpr double kRefutedBelow = 0.5;  // of the rise that the old slope predicts
-constexpr double kErrorsOfFloor = 2;   // standard errors of the present floor: it may be higher by this much
+constexpr double kErrorsOfFloor = 2;   // standard errors of the present floor: it may be higher by this much,
+constexpr double kErrorsOfLeak = 3;    // and by this much if judgements still say `leaking`
 constexpr double kMaterial = 0.01;     // of the level: a smaller rise is not measurable
 constexpr double kSinceLong = 0.1;     // of the judged time: if no judgement in it says `leaking`, `leaking` ends
 constexpr double kGivenBack = 0.5;     // of the rise of the leak
@@ -171,7 +172,7 @@ bool VerdictHysteresis::is_refuted(const Judgement& fresh, const Series& series)
     // A smaller factor than effort(), because an ambiguous curve is no reason to keep saying `leaking`.
     const double again = harder(kHarderToAcquit, shown_before_[index(Verdict::leaking)]);
     if (expected < again * std::min(kMaterial * level_of(fresh), kGivenBack * accusation.rise)) return false;
-    return risen->at_most() < kRefutedBelow * expected;
+    return risen->at_most(kErrorsOfFloor) < kRefutedBelow * expected;
 }
 
 // How much the floor has risen since an accusation. `nullopt` if too little time has passed to know it.
@@ -186,13 +187,11 @@ std::optional<VerdictHysteresis::Risen> VerdictHysteresis::risen_since(const Acc
     return Risen{.bytes = floor->bytes - accusation.floor, .error = floor->error, .in = passed - window / 2};
 }
 
-double VerdictHysteresis::Risen::at_most() const { return bytes + kErrorsOfFloor * error; }
-
 // Whether the floor has risen since the last accusation with full evidence by at least half of what the new judgement
 // says. The line through a leak that has stopped still rises for some time, but the floor does not.
 bool VerdictHysteresis::still_rises(const Judgement& fresh, const Series& series) const {
     const auto risen = risen_since(*full_accusation_, fresh, series);
-    return risen && risen->at_most() >= kRefutedBelow * fresh.floor_slope * risen->in.count();
+    return risen && risen->at_most(kErrorsOfLeak) >= kRefutedBelow * fresh.floor_slope * risen->in.count();
 }
 
 // The factor on the usual evidence that is needed to replace the verdict that is shown.

@@ -40,7 +40,7 @@ class VerdictHysteresis {
         double error = 0;  // standard error
         Seconds in{};      // in this time
 
-        double at_most() const;
+        double at_most(double errors) const { return bytes + errors * error; }
     };
 
     Judgement doubted(Judgement fresh);
