@@ -19,9 +19,10 @@ constexpr double kAtMost = 0.5;         // but at most for this long
 constexpr double kLeaksFor = 0.04;      // two `leaking` judgements must be at least this far apart,
 constexpr double kForgetAccusation = 0.2;  // and each at most this far from the next one
 constexpr double kSlowsFor = 0.1;          // growth that slows down replaces `leaking` after this long
-constexpr double kStaysFull = 0.3;         // an accusation with full evidence is renewed with less after this long
-constexpr double kRunBegins = 0.2;         // a fall of a spiky curve counts as a restart after this long
-constexpr double kSameRun = 0.1;           // two restarts are at least this far apart
+constexpr double kStaysFull = 0.3;   // an accusation with full evidence is renewed with less after this long if the
+constexpr double kStaysFlat = 0.45;  // floor still rises, and after this long in any case
+constexpr double kRunBegins = 0.2;   // a fall of a spiky curve counts as a restart after this long
+constexpr double kSameRun = 0.1;     // two restarts are at least this far apart
 
 constexpr double kStillGrows = 0.02;   // of the level: a floor that rises by more is not a plateau
 constexpr double kNewHeight = 0.1;     // of the floor: growth after a plateau is a new warm-up if it is larger
@@ -272,8 +273,9 @@ void VerdictHysteresis::accuse(const Judgement& fresh, const Series& series, boo
     if (same_leak && full_accusation_ && !full_accusation_->weak) {
         const Accusation& before = *full_accusation_;
         const bool less = fresh.floor_slope < kAsSteep * before.steepest || strength < kAsStrong * before.strongest;
-        const bool lately = fresh.until - before.at <= kStaysFull * fresh.warmup;
-        if (less && (lately || !still_rises(fresh, series))) return;
+        const Seconds ago = fresh.until - before.at;
+        if (less && ago <= kStaysFull * fresh.warmup) return;
+        if (less && ago <= kStaysFlat * fresh.warmup && !still_rises(fresh, series)) return;
         accusation_->steepest = std::max(before.steepest, fresh.floor_slope);
         accusation_->strongest = std::max(before.strongest, strength);
     }

@@ -222,35 +222,50 @@ bool goes_on_after_budget(const Floor& floor, const Rise& rise, const Bar& bar, 
     return line.slope > 0.5 * rise.slope && line.slope > 2.5 * error;
 }
 
-// Whether flat stretches with one or two jumps between them fit the points better than a straight line does. Two jumps
-// have three parameters more than the line, so they must fit better by the Bayesian information criterion. `scatter`:
-// standard deviation of the points around the line, as a part of the rise.
-bool jumps_fit_better(const Floor& floor, std::size_t from, double squares_of_line, double scatter) {
+// The sums of the first points of a floor, from which the squared distances of any stretch to its mean follow.
+struct FlatFits {
+    std::vector<double> sums{0};
+    double squares = 0;
+
+    FlatFits(const Floor& floor, std::size_t from) {
+        for (std::size_t i = from; i < floor.size(); ++i) {
+            const double y = floor.bytes[i] - floor.bytes[from];
+            sums.push_back(sums.back() + y);
+            squares += y * y;
+        }
+    }
+    std::size_t size() const { return sums.size() - 1; }
+    // What the mean of a stretch explains of the squares.
+    double explained(std::size_t begin, std::size_t end) const {
+        const double sum = sums[end] - sums[begin];
+        return sum * sum / static_cast<double>(end - begin);
+    }
+};
+
+// Whether two flat stretches with one jump between them fit the points better than a straight line does.
+bool one_jump_fits_better(const Floor& floor, std::size_t from, double squares_of_line) {
+    const FlatFits flat(floor, from);
+    for (std::size_t k = 1; k < flat.size(); ++k)
+        if (flat.squares - flat.explained(0, k) - flat.explained(k, flat.size()) < squares_of_line) return true;
+    return false;
+}
+
+// The same for three flat stretches with two jumps. They have three parameters more than the line, so they must fit
+// better by the Bayesian information criterion. `scatter`: standard deviation of the points around the line, as a part
+// of the rise.
+bool two_jumps_fit_better(const Floor& floor, std::size_t from, double squares_of_line, double scatter) {
     // The distance between a line and the best three flat stretches is a tenth of the rise (a standard deviation).
     // Points that are nearer to the line than half of that are farther from the stretches.
     constexpr double kNearLine = 0.045;
     constexpr double kMoreParameters = 3;
-    const std::size_t n = floor.size() - from;
-    const double first = floor.bytes[from];
-    std::vector<double> sums{0};  // of the first points
-    double squares = 0;
-    for (std::size_t i = from; i < floor.size(); ++i) {
-        const double y = floor.bytes[i] - first;
-        sums.push_back(sums.back() + y);
-        squares += y * y;
-    }
-    const auto explained = [&](std::size_t begin, std::size_t end) {
-        const double sum = sums[end] - sums[begin];
-        return sum * sum / static_cast<double>(end - begin);
-    };
+    if (scatter < kNearLine) return false;
+    const FlatFits flat(floor, from);
+    const std::size_t n = flat.size();
     const auto points = static_cast<double>(n);
-    const double squares_for_two = squares_of_line * std::pow(points, -kMoreParameters / points);
-    for (std::size_t k = 1; k < n; ++k) {
-        const double left = squares - explained(0, k);
-        if (left - explained(k, n) < squares_of_line) return true;
-        for (std::size_t i = k + 1; i < n && scatter > kNearLine; ++i)
-            if (left - explained(k, i) - explained(i, n) < squares_for_two) return true;
-    }
+    const double least = squares_of_line * std::pow(points, -kMoreParameters / points);
+    for (std::size_t k = 1; k < n; ++k)
+        for (std::size_t i = k + 1; i < n; ++i)
+            if (flat.squares - flat.explained(0, k) - flat.explained(k, i) - flat.explained(i, n) < least) return true;
     return false;
 }
 
@@ -326,7 +341,8 @@ std::optional<Rise> find_rise(const Floor& floor, std::size_t from, const Bar& b
     if (rise.strength < bar.factor * (bar.vague ? 3.5 : points >= 20 ? 5 : 6.5)) return std::nullopt;
     if (rise.scatter > (bar.vague ? 0.35 : n <= kFewPoints ? 0.13 : 0.2)) return std::nullopt;
     if (fitted < kSmall * material && rise.scatter > kScatterOfSmall) return std::nullopt;
-    if (jumps_fit_better(floor, from, line.squares, rise.scatter)) return std::nullopt;
+    if (one_jump_fits_better(floor, from, line.squares)) return std::nullopt;
+    if (bar.teeth && two_jumps_fit_better(floor, from, line.squares, rise.scatter)) return std::nullopt;
     if (!goes_on(floor, rise, bar, spread) || !goes_on_after_budget(floor, rise, bar, spread)) return std::nullopt;
     return rise;
 }
