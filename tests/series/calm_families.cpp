@@ -84,6 +84,22 @@ Labelled deep_teeth(Chance& chance) {  // growth resumes from the bottom of each
     return made;
 }
 
+// Falls by a quarter to a half of the level, some of them as deep as that of a job that is restarted, some not. Gaps in
+// the samples hide others.
+Labelled uneven_teeth(Chance& chance) {
+    Job job = any_job(chance);
+    job.base = 1;
+    job.noise = job.level * chance.scaled(0.0001, 0.003);
+    const double period = chance.between(5 * kMinute, 14 * kMinute);
+    const double length = period * chance.between(8, 20);
+    job.shapes.push_back(
+        teeth(chance, period, job.level * chance.between(0.3, 0.6), chance.between(0.15, 0.3), length));
+    Labelled made = record(chance, job, length, {.interval = chance.between(1, 10), .gaps = chance.whole(0, 3)});
+    made.verdict = Verdict::spiky;
+    made.never_leaks = true;
+    return made;
+}
+
 // A small trainer that fills a large buffer in every epoch and frees it.
 Labelled epoch_buffer(Chance& chance) {
     Job job = any_job(chance);
@@ -209,6 +225,7 @@ constexpr Family kFamilies[] = {
     {"validation spikes", validation_spikes},
     {"collector's teeth", collector_teeth},
     {"deep teeth", deep_teeth},
+    {"uneven teeth", uneven_teeth},
     {"epoch buffer", epoch_buffer},
     {"healthy and restarted", healthy_and_restarted},
     {"same peaks, higher floor", same_peaks_higher_floor},

@@ -114,6 +114,25 @@ Labelled two_steps(Chance& chance) {
     return record(chance, job, length);
 }
 
+// A job that keeps more memory from two moments on (a cache of the first epoch, compiled code), below a sawtooth.
+Labelled two_steps_under_teeth(Chance& chance) {
+    Job job = any_job(chance);
+    job.base = 1;
+    const double length = chance.between(1 * kHour, 4 * kHour);
+    const Sampling sampling = any_sampling(chance, length);
+    const double period = std::max(length / chance.between(12, 60), 10 * sampling.interval);
+    const double tooth = std::max(job.level * chance.scaled(0.06, 0.5), 14 * job.noise);
+    job.shapes.push_back(teeth(chance, period, tooth, chance.flip(0.5) ? 0 : chance.between(0, 0.25), length));
+    const double step = job.level * chance.scaled(0.02, 0.3);
+    const double first = chance.between(0.1, 0.45) * length;
+    const double second = chance.between(0.55, 0.9) * length;
+    const double part = chance.between(0.5, 1);
+    job.shapes.push_back([=](double t) { return (t > first ? step : 0) + (t > second ? part * step : 0); });
+    Labelled made = record(chance, job, length, sampling);
+    made.verdict = Verdict::spiky;
+    return made;
+}
+
 Labelled cache_fills(Chance& chance) {
     Job job = any_job(chance);
     const double length = chance.between(1.2 * kHour, 5 * kHour);
@@ -185,6 +204,7 @@ constexpr Family kFamilies[] = {
     {"warming ever more slowly", warming_ever_more_slowly},
     {"second warm-up", second_warm_up},
     {"two steps", two_steps},
+    {"two steps under teeth", two_steps_under_teeth},
     {"cache that fills", cache_fills},
     {"leak that stopped", leak_stopped},
     {"leak that stopped lately", leak_stopped_lately},

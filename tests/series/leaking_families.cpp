@@ -191,6 +191,22 @@ Labelled under_few_teeth(Chance& chance) {
     return leaks(record(chance, job, length, sampling), rate, 0);
 }
 
+// A job that keeps more memory in each epoch, below the sawtooth of a garbage collector.
+Labelled steps_under_teeth(Chance& chance) {
+    Job job = any_job(chance);
+    job.base = 1;
+    const double epoch = chance.between(8 * kMinute, 20 * kMinute);
+    const double length = std::max(epoch * chance.between(6, 12), 80 * kMinute);
+    const double step = job.level * chance.scaled(0.02, 0.1);
+    const double period = chance.between(40, 240);
+    std::vector<double> steps;
+    job.shapes.push_back(stairs(chance, epoch * chance.between(0.2, 1), epoch, step, 0.1, length, &steps));
+    job.shapes.push_back(teeth(chance, period, std::max(job.level * chance.between(0.06, 0.4), 14 * job.noise),
+                               chance.flip(0.5) ? 0 : 0.2, length));
+    const Sampling sampling{.interval = period / chance.between(12, 40), .jitter = chance.flip(0.5) ? 0 : 0.5};
+    return leaks(record(chance, job, length, sampling), step / epoch, steps.front());
+}
+
 // Spikes that hide the floor for a part of the time, and gaps in the samples during the leak.
 Labelled late_with_gaps(Chance& chance) {
     Job job = any_job(chance);
@@ -226,6 +242,7 @@ constexpr Family kFamilies[] = {
     {"leak by epochs", epochs_that_keep_a_little},
     {"leak under short teeth", under_short_teeth},
     {"leak under few teeth", under_few_teeth},
+    {"leak in steps under teeth", steps_under_teeth},
     {"leak under spikes, with gaps", late_with_gaps},
 };
 

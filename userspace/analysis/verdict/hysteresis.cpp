@@ -19,9 +19,10 @@ constexpr double kAtMost = 0.5;         // but at most for this long
 constexpr double kLeaksFor = 0.04;      // two `leaking` judgements must be at least this far apart,
 constexpr double kForgetAccusation = 0.2;  // and each at most this far from the next one
 constexpr double kSlowsFor = 0.1;          // growth that slows down replaces `leaking` after this long
-constexpr double kStaysFull = 0.3;         // an accusation with full evidence is renewed after this long in any case
-constexpr double kRunBegins = 0.2;         // a fall of a spiky curve counts as a restart after this long
-constexpr double kSameRun = 0.1;           // two restarts are at least this far apart
+constexpr double kStaysFull = 0.3;   // an accusation with full evidence is renewed with less after this long if the
+constexpr double kStaysFlat = 0.45;  // floor still rises, and after this long in any case
+constexpr double kRunBegins = 0.2;   // a fall of a spiky curve counts as a restart after this long
+constexpr double kSameRun = 0.1;     // two restarts are at least this far apart
 
 constexpr double kStillGrows = 0.02;   // of the level: a floor that rises by more is not a plateau
 constexpr double kNewHeight = 0.1;     // of the floor: growth after a plateau is a new warm-up if it is larger
@@ -29,7 +30,8 @@ constexpr double kSure = 0.9;          // confidence from which a single judgeme
 constexpr double kSpikesMissing = 3;   // periods without a spike end `spiky`
 constexpr double kStillASpike = 0.4;   // of the usual height
 constexpr double kRefutedBelow = 0.5;  // of the rise that the old slope predicts
-constexpr double kErrorsOfFloor = 2;   // standard errors of the present floor: it may be higher by this much
+constexpr double kErrorsOfFloor = 2;   // standard errors of the present floor: it may be higher by this much,
+constexpr double kErrorsOfLeak = 3;    // and by this much if judgements still say `leaking`
 constexpr double kMaterial = 0.01;     // of the level: a smaller rise is not measurable
 constexpr double kSinceLong = 0.1;     // of the judged time: if no judgement in it says `leaking`, `leaking` ends
 constexpr double kGivenBack = 0.5;     // of the rise of the leak
@@ -42,8 +44,8 @@ constexpr double kHarder = 4;
 constexpr double kHarderToAcquit = 2;  // the same for `leaking`
 constexpr int kHarderTimes = 2;
 
-// After this many changes in one run the curve counts as ambiguous, and replacing any verdict except `leaking` needs
-// kHarder times the evidence.
+// After this many changes in one run the curve counts as ambiguous, and replacing any verdict needs kHarder times the
+// evidence, except `leaking` if the floor is flat.
 constexpr int kManyChanges = 4;
 
 // After this many, a leak that was found again ends only once no judgement has said `leaking` for a whole budget.
@@ -97,7 +99,7 @@ Judgement VerdictHysteresis::settle(const Judgement& judged, const Series& serie
     const Judgement fresh = doubted(judged);
     if (shown_.verdict == Verdict::insufficient || is_new_run(fresh) || fresh.verdict == shown_.verdict ||
         may_replace(fresh, series))
-        return take(fresh);
+        return take(fresh, series);
     return keep(fresh);
 }
 
@@ -138,7 +140,7 @@ bool VerdictHysteresis::may_replace(const Judgement& fresh, const Series& series
     if (shown_.verdict == Verdict::leaking)
         return has_lasted(fresh, std::max(fresh.warmup, kSinceLong * elapsed)) ||
                (!keeps_coming_back() && is_refuted(fresh, series) &&
-                (is_flat(fresh.verdict) || has_lasted(fresh, kSlowsFor * fresh.warmup)));
+                (is_flat(fresh.verdict) || has_lasted(fresh, ambiguous() * kSlowsFor * fresh.warmup)));
     const Seconds most = kAtMost * fresh.warmup;
     const Seconds part = std::min(kOfElapsed * elapsed, most);
     const double again = effort();
@@ -163,20 +165,34 @@ bool VerdictHysteresis::is_refuted(const Judgement& fresh, const Series& series)
     if (!accusation_ || accusation_->weak) return true;
     // Growth that slows down has not stopped, so it is compared with the latest slope.
     const Accusation& accusation = is_flat(fresh.verdict) ? *full_accusation_ : *accusation_;
-    const Seconds passed = fresh.until - accusation.at;
-    const Seconds window = std::max({passed / 2, 1.2 * accusation.period, Seconds(1)});
-    if (passed < window) return false;
-    const double since = (fresh.until - window - series.began()).count();
-    const auto floor = floor_since(series, since, 1.2 * accusation.period.count());
-    if (!floor) return false;
-    const double risen = floor->bytes - accusation.floor;
-    if (risen < -kGivenBack * std::max(accusation.rise, kMaterial * level_of(fresh)))
-        return passed >= kFlatFor * fresh.warmup;
-    const double expected = accusation.slope * (passed - window / 2).count();
+    const auto risen = risen_since(accusation, fresh, series);
+    if (!risen) return false;
+    if (risen->bytes < -kGivenBack * std::max(accusation.rise, kMaterial * level_of(fresh)))
+        return fresh.until - accusation.at >= kFlatFor * fresh.warmup;
+    const double expected = accusation.slope * risen->in.count();
     // A smaller factor than effort(), because an ambiguous curve is no reason to keep saying `leaking`.
     const double again = harder(kHarderToAcquit, shown_before_[index(Verdict::leaking)]);
     if (expected < again * std::min(kMaterial * level_of(fresh), kGivenBack * accusation.rise)) return false;
-    return risen + kErrorsOfFloor * floor->error < kRefutedBelow * expected;
+    return risen->at_most(kErrorsOfFloor) < kRefutedBelow * expected;
+}
+
+// How much the floor has risen since an accusation. `nullopt` if too little time has passed to know it.
+std::optional<VerdictHysteresis::Risen> VerdictHysteresis::risen_since(const Accusation& accusation,
+                                                                       const Judgement& fresh, const Series& series) {
+    const Seconds passed = fresh.until - accusation.at;
+    const Seconds window = std::max({passed / 2, 1.2 * accusation.period, Seconds(1)});
+    if (passed < window) return std::nullopt;
+    const double since = (fresh.until - window - series.began()).count();
+    const auto floor = floor_since(series, since, 1.2 * accusation.period.count());
+    if (!floor) return std::nullopt;
+    return Risen{.bytes = floor->bytes - accusation.floor, .error = floor->error, .in = passed - window / 2};
+}
+
+// Whether the floor has risen since the last accusation with full evidence by at least half of what the new judgement
+// says. The line through a leak that has stopped still rises for some time, but the floor does not.
+bool VerdictHysteresis::still_rises(const Judgement& fresh, const Series& series) const {
+    const auto risen = risen_since(*full_accusation_, fresh, series);
+    return risen && risen->at_most(kErrorsOfLeak) >= kRefutedBelow * fresh.floor_slope * risen->in.count();
 }
 
 // The factor on the usual evidence that is needed to replace the verdict that is shown.
@@ -218,7 +234,7 @@ bool VerdictHysteresis::has_lasted(const Judgement& fresh, Seconds needed) {
     return fresh.until - pending_since_ >= needed;
 }
 
-Judgement VerdictHysteresis::take(const Judgement& fresh) {
+Judgement VerdictHysteresis::take(const Judgement& fresh, const Series& series) {
     const bool same = fresh.verdict == shown_.verdict && !is_new_run(fresh);
     if (is_new_run(fresh))
         shown_before_ = {};
@@ -233,7 +249,7 @@ Judgement VerdictHysteresis::take(const Judgement& fresh) {
     shown_ = fresh;
     pending_.reset();
     if (fresh.verdict == Verdict::leaking) {
-        accuse(fresh, same);
+        accuse(fresh, series, same);
     } else {
         accusation_.reset();
         full_accusation_.reset();
@@ -241,7 +257,7 @@ Judgement VerdictHysteresis::take(const Judgement& fresh) {
     return shown_;
 }
 
-void VerdictHysteresis::accuse(const Judgement& fresh, bool same_leak) {
+void VerdictHysteresis::accuse(const Judgement& fresh, const Series& series, bool same_leak) {
     Seconds period{};
     if (fresh.spike) period = fresh.spike->period;
     if (fresh.steps) period = std::max(period, fresh.steps->period);
@@ -256,9 +272,10 @@ void VerdictHysteresis::accuse(const Judgement& fresh, bool same_leak) {
                              .strongest = strength};
     if (same_leak && full_accusation_ && !full_accusation_->weak) {
         const Accusation& before = *full_accusation_;
-        const bool lately = fresh.until - before.at <= kStaysFull * fresh.warmup;
-        if (lately && (fresh.floor_slope < kAsSteep * before.steepest || strength < kAsStrong * before.strongest))
-            return;
+        const bool less = fresh.floor_slope < kAsSteep * before.steepest || strength < kAsStrong * before.strongest;
+        const Seconds ago = fresh.until - before.at;
+        if (less && ago <= kStaysFull * fresh.warmup) return;
+        if (less && ago <= kStaysFlat * fresh.warmup && !still_rises(fresh, series)) return;
         accusation_->steepest = std::max(before.steepest, fresh.floor_slope);
         accusation_->strongest = std::max(before.strongest, strength);
     }

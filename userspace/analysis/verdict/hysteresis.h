@@ -35,10 +35,20 @@ class VerdictHysteresis {
         double strongest = 0;  // the strongest evidence for it so far: the slope in standard errors
     };
 
+    struct Risen {
+        double bytes = 0;
+        double error = 0;  // standard error
+        Seconds in{};      // in this time
+
+        double at_most(double errors) const { return bytes + errors * error; }
+    };
+
     Judgement doubted(Judgement fresh);
     bool is_new_run(const Judgement& fresh) const;
     bool may_replace(const Judgement& fresh, const Series& series);
     bool is_refuted(const Judgement& fresh, const Series& series) const;
+    static std::optional<Risen> risen_since(const Accusation& accusation, const Judgement& fresh, const Series& series);
+    bool still_rises(const Judgement& fresh, const Series& series) const;
     double effort() const;
     double ambiguous() const;
     bool keeps_coming_back() const;  // the leak
@@ -46,8 +56,8 @@ class VerdictHysteresis {
     bool spikes_go_on(const Judgement& fresh, const Series& series);
     bool is_confirmed(const Judgement& fresh);
     bool has_lasted(const Judgement& fresh, Seconds needed);
-    void accuse(const Judgement& fresh, bool same_leak);
-    Judgement take(const Judgement& fresh);
+    void accuse(const Judgement& fresh, const Series& series, bool same_leak);
+    Judgement take(const Judgement& fresh, const Series& series);
     Judgement keep(const Judgement& fresh);
 
     Judgement shown_{};

@@ -354,7 +354,8 @@ std::optional<Leak> find_leak(const Findings& findings, const Evidence& evidence
             .budget_ends = findings.start() + budget,
             .least_after = kAfterBudget * budget,
             .factor = evidence.bar,
-            .vague = !findings.bottoms.empty()};
+            .vague = !findings.bottoms.empty(),
+            .teeth = findings.spikes && findings.spikes->blur > 0};
     const auto from = candidates(floor, findings.segments, findings.warmup.plateau);
     const auto accept = [&](const Rise& rise) {
         return stands_out(findings, rise) &&

@@ -5,6 +5,7 @@
 #include <limits>
 #include <vector>
 
+#include "analysis/verdict/floor.h"
 #include "analysis/verdict/statistics.h"
 
 namespace memscope {
@@ -281,6 +282,21 @@ bool is_tooth(std::span<const Bin> before, const Collapse& fall, std::span<const
     return are_alike(slope_of(before), slope_of(after)) && !loads_first(after);
 }
 
+// Whether the series landed at a level at which it had landed several times before, as a sawtooth does. The earlier
+// falls may have been too small for a collapse, and a gap in the samples may hide some of them.
+bool lands_as_before(std::span<const Bin> bins, const Collapse& fall) {
+    constexpr std::ptrdiff_t kSeveral = 3;
+    constexpr double kAsHigh = 0.5;     // of this fall
+    constexpr double kSamePlace = 0.1;  // of this fall
+    constexpr std::size_t kFewest = 6;  // bins after the fall that show whether the run loads first
+    const double height = fall.from - fall.to;
+    const auto lows = find_turns(bins.first(fall.top + 1), kAsHigh * height).lows;
+    const auto alike = std::ranges::count_if(
+        lows, [&](const Turn& low) { return std::abs(low.bytes - fall.to) < kSamePlace * height; });
+    const auto after = bins.subspan(fall.bin);
+    return alike >= kSeveral && (after.size() < kFewest || !loads_first(after));
+}
+
 }  // namespace
 
 std::optional<std::size_t> find_collapse(std::span<const Bin> bins, Seconds warmup) {
@@ -291,6 +307,7 @@ std::optional<std::size_t> find_collapse(std::span<const Bin> bins, Seconds warm
     if (collapses.empty()) return std::nullopt;
     const Collapse last = collapses.back();
     if (are_teeth(collapses)) return std::nullopt;
+    if (lands_as_before(bins, last)) return std::nullopt;
     const std::size_t from = collapses.size() > 1 ? collapses[collapses.size() - 2].bin : 0;
     if (is_tooth(bins.subspan(from, last.top - from), last, bins.subspan(last.bin))) return std::nullopt;
     // A fall that is much deeper than those of many earlier teeth is the end of the job and not a tooth.

@@ -7,6 +7,11 @@ namespace memscope {
 
 namespace {
 
+double median_of(const Floor& floor, std::size_t from, std::size_t to) {
+    return median_value({floor.bytes.begin() + static_cast<std::ptrdiff_t>(from),
+                         floor.bytes.begin() + static_cast<std::ptrdiff_t>(to)});
+}
+
 // The growth from each point of the floor to the next, less what the line through the points predicts for the time of a
 // gap in the samples: steady growth during a gap is no jump.
 std::vector<double> moves_without_gaps(const Floor& floor, std::size_t from) {
@@ -30,19 +35,32 @@ std::vector<Step> steps_of(const std::vector<double>& moves, const Floor& floor,
     for (double& size : sizes) size = std::abs(size);
     const double largest = *std::ranges::max_element(moves);
     const double least = std::max({6 * floor.noise, 0.3 * largest, 4 * median_value(std::move(sizes))});
-    std::vector<Step> steps;
-    std::size_t first = 0;
-    std::size_t last = 0;
+    struct Found {
+        Step step{};
+        std::size_t first = 0;  // the moves of which it consists
+        std::size_t last = 0;
+    };
+    std::vector<Found> found;
     for (std::size_t k = 0; k < moves.size(); ++k) {
         if (moves[k] <= least) continue;
         const double at = 0.5 * (floor.at[from + k] + floor.at[from + k + 1]);
-        if (!steps.empty() && k - last == 1 && k - first < 3) {
-            steps.back() = {0.5 * (steps.back().at + at), steps.back().height + moves[k]};
+        if (!found.empty() && k - found.back().last == 1 && k - found.back().first < 3) {
+            Step& step = found.back().step;
+            step = {0.5 * (step.at + at), step.height + moves[k]};
+            found.back().last = k;
         } else {
-            steps.push_back({at, moves[k]});
-            first = k;
+            found.push_back({{at, moves[k]}, k, k});
         }
-        last = k;
+    }
+    // A jump from a short dip, or to a short peak, is no step: the treads before and after it have the same level.
+    constexpr double kStays = 0.5;  // of its height: the least difference between the treads
+    std::vector<Step> steps;
+    for (std::size_t i = 0; i < found.size(); ++i) {
+        const std::size_t before = from + (i > 0 ? found[i - 1].last + 1 : 0);
+        const std::size_t after = from + found[i].last + 1;
+        const std::size_t end = i + 1 < found.size() ? from + found[i + 1].first + 1 : floor.size();
+        const double stays = median_of(floor, after, end) - median_of(floor, before, from + found[i].first + 1);
+        if (stays > kStays * found[i].step.height) steps.push_back(found[i].step);
     }
     return steps;
 }
@@ -136,11 +154,6 @@ double inertia_of(const std::vector<double>& distances) {
     return std::clamp(next / own, 0.0, 0.97);
 }
 
-double median_of(const Floor& floor, std::size_t from, std::size_t to) {
-    return median_value({floor.bytes.begin() + static_cast<std::ptrdiff_t>(from),
-                         floor.bytes.begin() + static_cast<std::ptrdiff_t>(to)});
-}
-
 // The deepest fall below an earlier maximum, in bytes. The floor of a leak hardly falls.
 double deepest_fall(const Floor& floor, std::size_t from) {
     double high = floor.bytes[from];
@@ -209,24 +222,50 @@ bool goes_on_after_budget(const Floor& floor, const Rise& rise, const Bar& bar, 
     return line.slope > 0.5 * rise.slope && line.slope > 2.5 * error;
 }
 
+// The sums of the first points of a floor, from which the squared distances of any stretch to its mean follow.
+struct FlatFits {
+    std::vector<double> sums{0};
+    double squares = 0;
+
+    FlatFits(const Floor& floor, std::size_t from) {
+        for (std::size_t i = from; i < floor.size(); ++i) {
+            const double y = floor.bytes[i] - floor.bytes[from];
+            sums.push_back(sums.back() + y);
+            squares += y * y;
+        }
+    }
+    std::size_t size() const { return sums.size() - 1; }
+    // What the mean of a stretch explains of the squares.
+    double explained(std::size_t begin, std::size_t end) const {
+        const double sum = sums[end] - sums[begin];
+        return sum * sum / static_cast<double>(end - begin);
+    }
+};
+
 // Whether two flat stretches with one jump between them fit the points better than a straight line does.
 bool one_jump_fits_better(const Floor& floor, std::size_t from, double squares_of_line) {
-    const std::size_t n = floor.size() - from;
-    const double first = floor.bytes[from];
-    double sum = 0;
-    double squares = 0;
-    for (std::size_t i = from; i < floor.size(); ++i) {
-        const double y = floor.bytes[i] - first;
-        sum += y;
-        squares += y * y;
-    }
-    double before = 0;
-    for (std::size_t k = 1; k < n; ++k) {
-        before += floor.bytes[from + k - 1] - first;
-        const double after = sum - before;
-        const double explained = before * before / static_cast<double>(k) + after * after / static_cast<double>(n - k);
-        if (squares - explained < squares_of_line) return true;
-    }
+    const FlatFits flat(floor, from);
+    for (std::size_t k = 1; k < flat.size(); ++k)
+        if (flat.squares - flat.explained(0, k) - flat.explained(k, flat.size()) < squares_of_line) return true;
+    return false;
+}
+
+// The same for three flat stretches with two jumps. They have three parameters more than the line, so they must fit
+// better by the Bayesian information criterion. `scatter`: standard deviation of the points around the line, as a part
+// of the rise.
+bool two_jumps_fit_better(const Floor& floor, std::size_t from, double squares_of_line, double scatter) {
+    // The distance between a line and the best three flat stretches is a tenth of the rise (a standard deviation).
+    // Points that are nearer to the line than half of that are farther from the stretches.
+    constexpr double kNearLine = 0.045;
+    constexpr double kMoreParameters = 3;
+    if (scatter < kNearLine) return false;
+    const FlatFits flat(floor, from);
+    const std::size_t n = flat.size();
+    const auto points = static_cast<double>(n);
+    const double least = squares_of_line * std::pow(points, -kMoreParameters / points);
+    for (std::size_t k = 1; k < n; ++k)
+        for (std::size_t i = k + 1; i < n; ++i)
+            if (flat.squares - flat.explained(0, k) - flat.explained(k, i) - flat.explained(i, n) < least) return true;
     return false;
 }
 
@@ -303,6 +342,7 @@ std::optional<Rise> find_rise(const Floor& floor, std::size_t from, const Bar& b
     if (rise.scatter > (bar.vague ? 0.35 : n <= kFewPoints ? 0.13 : 0.2)) return std::nullopt;
     if (fitted < kSmall * material && rise.scatter > kScatterOfSmall) return std::nullopt;
     if (one_jump_fits_better(floor, from, line.squares)) return std::nullopt;
+    if (bar.teeth && two_jumps_fit_better(floor, from, line.squares, rise.scatter)) return std::nullopt;
     if (!goes_on(floor, rise, bar, spread) || !goes_on_after_budget(floor, rise, bar, spread)) return std::nullopt;
     return rise;
 }

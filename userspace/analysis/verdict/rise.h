@@ -52,6 +52,7 @@ struct Bar {
     double least_after = 0;  // ... for at least this many seconds
     double factor = 1;       // Evidence::bar
     bool vague = false;      // the points scatter because their values are uncertain: more scatter is allowed
+    bool teeth = false;      // the points are the lowest samples of teeth, which vary
 };
 
 std::optional<Rise> find_rise(const Floor& floor, std::size_t from, const Bar& bar);

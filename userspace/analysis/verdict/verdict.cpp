@@ -242,12 +242,27 @@ bool decide_by_bounds(Judgement& judgement, const Findings& findings, const Judg
     return true;
 }
 
+// Whether the bounds of the teeth show that the floor did not rise on a line, but may have jumped once or twice. The
+// lowest samples of the teeth vary, so that they may look like a line even then.
+bool only_jumped(const Findings& findings, const Rise& rise) {
+    constexpr std::size_t kFewest = 5;
+    if (!findings.spikes || findings.spikes->blur == 0) return false;
+    auto bottoms = find_tooth_bottoms(findings.bins, findings.spikes->height, findings.noise);
+    std::erase_if(bottoms, [&](const ToothBottom& bottom) { return bottom.at < rise.began; });
+    return bottoms.size() >= kFewest && !least_slope(bottoms) && fewest_jumps(bottoms) < 3;
+}
+
+bool is_certain(const std::optional<Leak>& leak, const Findings& findings) {
+    return leak && leak->doubt == Doubt::none && !only_jumped(findings, leak->rise);
+}
+
 void decide(Judgement& judgement, const Findings& findings, const JudgeSettings& settings, Seconds began) {
-    const auto leak = find_leak(findings, settings.evidence);
+    auto leak = find_leak(findings, settings.evidence);
     const double budget = findings.budget;
-    if (leak && leak->doubt == Doubt::none) return set_leak(judgement, findings, *leak, began);
+    if (is_certain(leak, findings)) return set_leak(judgement, findings, *leak, began);
+    if (leak && leak->doubt == Doubt::none) leak.reset();
     if (const auto by_teeth = find_out_by_teeth(findings))
-        if (const auto other = find_leak(*by_teeth, settings.evidence); other && other->doubt == Doubt::none)
+        if (const auto other = find_leak(*by_teeth, settings.evidence); is_certain(other, *by_teeth))
             return set_leak(judgement, *by_teeth, *other, began);
     if (decide_by_bounds(judgement, findings, settings, began)) return;
     if (leak && leak->doubt == Doubt::budget) return set_warming_up(judgement, findings, Doubt::budget);

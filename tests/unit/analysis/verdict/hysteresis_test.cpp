@@ -7,6 +7,7 @@
 #include "analysis/verdict/explain.h"
 #include "analysis/verdict/judge.h"
 #include "curves.h"
+#include "series/chance.h"
 
 namespace memscope {
 namespace {
@@ -61,6 +62,19 @@ TEST(Hysteresis, AShortLeakThatStoppedIsSoonStable) {
     const Watched watched = watch(2500, 3, stopped);
     ASSERT_THAT(watched.words, ElementsAre(Verdict::stable, Verdict::leaking, Verdict::stable));
     EXPECT_LT(watched.since[2], 1800 + 600);
+}
+
+// The same if lines through noise accuse the job for longer than the time after which an accusation is renewed.
+TEST(Hysteresis, AnAccusationIsNotRenewedWhileTheFloorIsFlat) {
+    int accused = 0;
+    for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+        made::Chance chance(seed);
+        const auto stopped = [&](double t) {
+            return kGiB * (5.55 + 0.73 * std::clamp(t - 850, 0.0, 1180.0) / 3600 + 0.02 * chance.normal());
+        };
+        accused += watch(2030 + 14 * 60, 15, stopped).last() == Verdict::leaking ? 1 : 0;
+    }
+    EXPECT_LE(accused, 5) << "14 minutes after the leak stopped";
 }
 
 TEST(Hysteresis, ALeakThatPausesBrieflyStaysOne) {
@@ -184,6 +198,23 @@ TEST(Hysteresis, AnAmbiguousCurveIsNoReasonToKeepAnAccusation) {
     EXPECT_LT(usual, Seconds(1200)) << "before the budget is over";
     EXPECT_EQ(accused_for({Verdict::warming_up, Verdict::stable, Verdict::spiky, Verdict::stable, Verdict::spiky}),
               usual);
+}
+
+// The memory still grows then, so it is no acquittal that would have to come soon.
+TEST(Hysteresis, AfterManyChangesGrowthThatSlowsDownReplacesALeakLater) {
+    const auto accused_for = [](std::initializer_list<Verdict> before) {
+        ByHand job;
+        job.next.until = Seconds(5000);
+        for (const Verdict word : before) EXPECT_GE(job.until_shown(word), Seconds(0));
+        job.next.confidence = 0.95;
+        job.next.floor_slope = 10e6;
+        job.next.rise = kGiB;
+        EXPECT_EQ(job.judge(Verdict::leaking), Verdict::leaking);
+        return job.until_shown(Verdict::warming_up);
+    };
+    EXPECT_EQ(accused_for({Verdict::warming_up, Verdict::stable}), Seconds(120));
+    EXPECT_EQ(accused_for({Verdict::warming_up, Verdict::stable, Verdict::spiky, Verdict::stable, Verdict::spiky}),
+              Seconds(480));
 }
 
 TEST(Hysteresis, ALeakEndsOnceNoJudgementHasAccusedForATenthOfTheTime) {
@@ -355,6 +386,25 @@ TEST(Explain, RoomIsNeverLessThanTheHighestSinceTheWarmUp) {
     EXPECT_EQ(judgement.verdict, Verdict::spiky);
     EXPECT_EQ(judgement.room, Bytes{7ULL << 30U});
     EXPECT_THAT(explain(judgement, Seconds(0)), HasSubstr("leave room for 7.0 GiB"));
+}
+
+// Each fall is a quarter to a third of the level, so some are deep enough for a restart and some are not. Gaps in the
+// samples hide others.
+TEST(Hysteresis, UnevenTeethAreNoRestarts) {
+    const std::vector<double> falls{-500, 285, 825, 1372, 2030, 2840, 3560, 4390, 5195, 5820, 6630, 7395, 8165, 9000};
+    Judge job;
+    std::vector<Verdict> words;
+    for (double t = 0; t < 8400; t += 3) {
+        if ((t > 2240 && t < 2890) || (t > 4210 && t < 4650) || (t > 6565 && t < 6815)) continue;
+        const double fell = *std::prev(std::ranges::upper_bound(falls, t));
+        const double bytes = kGiB * (10.2 + 0.0068 * (t - fell) + 0.03 * std::sin(37 * t));
+        job.add(Seconds(t), Bytes{static_cast<std::uint64_t>(bytes)});
+        const Verdict is = job.latest().verdict;
+        if (is != Verdict::insufficient && (words.empty() || words.back() != is)) words.push_back(is);
+    }
+    EXPECT_LE(words.size(), 4U) << testing::PrintToString(words);
+    EXPECT_THAT(words, testing::Not(testing::Contains(Verdict::leaking)));
+    EXPECT_EQ(words.back(), Verdict::spiky);
 }
 
 }  // namespace

@@ -51,6 +51,20 @@ TEST(VerdictQuality, NoSpikeIsForeseenHigherThanTheLatestOnes) {
         }
 }
 
+// How many of 200 series of a family are called leaking at their end, without hysteresis.
+int called_leaking(std::string_view name) {
+    int called = 0;
+    for (const Family& family : families())
+        for (std::uint64_t seed = kSeed; family.name == name && seed < kSeed + 200; ++seed)
+            called += judge(series_of(make(family, seed))).verdict == Verdict::leaking ? 1 : 0;
+    return called;
+}
+
+TEST(VerdictQuality, TwoStepsBelowTeethAreNoLeakAndAStepInEachEpochIsOne) {
+    EXPECT_EQ(called_leaking("two steps under teeth"), 0);
+    EXPECT_GE(called_leaking("leak in steps under teeth"), 195);
+}
+
 TEST(VerdictQuality, ALateLeakIsCalledWithinMinutes) {
     Watching watching;
     for (const Family& family : families())

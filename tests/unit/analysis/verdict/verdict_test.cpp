@@ -249,5 +249,17 @@ TEST(Verdict, AFloorThatJumpsTwiceBelowSpikesIsNoLeak) {
         EXPECT_NE(verdict(drawn(length, 10, jumps)), Verdict::leaking) << length;
 }
 
+// Between spikes the floor is visible most of the time, so a fraction of a period after a gap shows it.
+TEST(Verdict, ALeakBelowSpikesIsCalledSoonAfterAGap) {
+    Series series;
+    for (double t = 0; t <= 4300; t += 5) {
+        if (t > 3150 && t < 3750) continue;
+        const double leaked = 2.0 * std::max(0.0, t - 3000) / 3600;
+        const double spike = std::fmod(t, 600) < 40 ? 3 : 0;
+        series.add(Seconds(t), Bytes{static_cast<std::uint64_t>(kGiB * (10 + leaked + spike))});
+    }
+    EXPECT_EQ(verdict(series), Verdict::leaking);
+}
+
 }  // namespace
 }  // namespace memscope
