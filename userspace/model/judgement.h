@@ -59,14 +59,14 @@ struct Judgement {
     std::optional<Seconds> warmup_ended{};
     std::optional<Seconds> leak_started{};
     std::optional<Seconds> restarted{};
-    bool only_fell = false;  // memory fell then, but the process tree shows no restart
     std::optional<LeakSteps> steps{};
     std::optional<RestartLoop> loop{};
     double rise = 0;      // bytes by which the floor rose: since the leak began, or since the start
     double overhang = 0;  // bytes by which the highest value of a typical minute is above the floor, spikes included
     Doubt doubt = Doubt::none;
-    bool steady = false;  // of `warming_up`: grows linearly and has freed nothing
-    Seconds warmup{};     // the warm-up budget
+    bool steady = false;     // of `warming_up`: grows linearly and has freed nothing
+    Seconds warmup{};        // the warm-up budget
+    bool only_fell = false;  // memory fell at `restarted`, but the process tree shows no restart
 };
 
 // When a limit is reached if growth goes on as it does. Times count from now, or from the last sample of a recorded
