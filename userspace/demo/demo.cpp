@@ -18,7 +18,7 @@ namespace memscope {
 Scenario with_room_for(Scenario scenario, const std::optional<DemoPython>& python) {
     constexpr std::uint64_t kStep = 64ULL << 20;
     // A larger PyTorch also needs more for its first steps and in each worker.
-    const std::uint64_t more = python ? (python->imported - kUsualInterpreter).n * 3 / 2 : 0;
+    const std::uint64_t more = python ? (python->imported - kUsualInterpreter).n * 5 / 2 : 0;
     scenario.limit += Bytes{(more + kStep - 1) / kStep * kStep};
     return scenario;
 }

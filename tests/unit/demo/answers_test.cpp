@@ -182,7 +182,8 @@ TEST(Story, ALargeInterpreterRaisesTheLimit) {
     const auto limit_with = [&](Bytes imported) { return with_room_for(leak, DemoPython{.imported = imported}).limit; };
     EXPECT_EQ(with_room_for(leak, std::nullopt).limit, leak.limit);
     EXPECT_EQ(limit_with(kUsualInterpreter), leak.limit);
-    EXPECT_EQ(limit_with(mebibytes(340)), leak.limit + mebibytes(256));
+    EXPECT_EQ(limit_with(kUsualInterpreter + mebibytes(64)), leak.limit + mebibytes(192));
+    EXPECT_EQ(limit_with(kUsualInterpreter + mebibytes(200)), leak.limit + mebibytes(512));
 }
 
 TEST(Story, SaysWhichPythonPlaysIt) {

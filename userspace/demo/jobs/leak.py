@@ -24,5 +24,5 @@ loader = Loader(2, usual_work)
 trainer = Trainer(loader)
 ready()
 trainer.load_model()
-for step in steps(per_second=24):
+for step in steps(per_second=32):
     trainer.validate(step)

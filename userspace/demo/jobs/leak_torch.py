@@ -29,6 +29,6 @@ loader = Loader(2, usual_work)
 trainer = Trainer(loader)
 trainer.train(0)
 ready()
-for step in steps(per_second=5):
+for step in steps(per_second=8):
     trainer.train(step)
     trainer.validate(step)
