@@ -12,10 +12,8 @@ await page.addInitScript(() => {
     requestAnimationFrame(note);
 });
 await page.goto(process.argv[2]);
-await page.waitForFunction(() => globalThis.curveAt !== undefined, null, { timeout: 30000 });
-const shown = await page.evaluate(() => ({
-    paint: performance.getEntriesByName("first-contentful-paint")[0]?.startTime,
-    curve: globalThis.curveAt,
-}));
+const paint = "first-contentful-paint";  // the browser notes it a little later
+await page.waitForFunction((name) => globalThis.curveAt !== undefined && performance.getEntriesByName(name).length > 0, paint, { timeout: 30000 });
+const shown = await page.evaluate((name) => ({ paint: performance.getEntriesByName(name)[0].startTime, curve: globalThis.curveAt }), paint);
 console.log(JSON.stringify(shown));
 await browser.close();
