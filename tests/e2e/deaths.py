@@ -180,7 +180,7 @@ def runs(folder):
                     told = die(cgroup, function)
                     grown = grown_at(told, function)
                     everything = sum(e['bytes'] for e in told)
-                    # On a busy machine the first stacks of so short a run are taken before memscope has found its interpreter.
+                    # The run takes a fraction of a second. On a busy machine a part of its stacks may come before memscope knows its interpreter.
                     check(f'run {run + 1} of cgroup {made + 1}: its line has most of what it grew', everything / 2 < grown < 210 * MIB, (grown, everything))
                     check('and nothing of the runs before', 150 * MIB < everything < 230 * MIB, everything)
                     check('`memscope growth` shows only what is held now', grown_at(growth(cgroup), function) == 0)

@@ -23,7 +23,7 @@ try {
             Object.assign(pre.style, { margin: "0", padding: "14px 16px", width: "fit-content", color: "#e9e7e1", font: "14px/17px 'DejaVu Sans Mono', monospace" });
             for (const [text, style] of all) {
                 const span = document.createElement("span");
-                // The font may lack a character. Those of another font are as wide as the others of the terminal.
+                // The browser takes a character that the font lacks from another font. It gets the width of one cell of the terminal.
                 for (const part of text.split(/([^\x00-\x7f])/)) {
                     const cell = document.createElement("span");
                     cell.textContent = part;

@@ -8,6 +8,7 @@ import pathlib
 import re
 import select
 import subprocess
+import time
 
 from harness import Cgroup, GaveUp, Watcher, process, tail, wait_for
 
@@ -273,6 +274,7 @@ def train(check, program, python, folder, script, limit, environment=None, label
 def accuse_nobody(check, label, program, job):
     """Asks again and again while a healthy job works, also in the middle of its steps. Returns its truth."""
     job.tell('go')  # its answer: the first spike is over. Before that, a spike cannot be told from a leak
+    time.sleep(1)  # two ticks: an answer is about the last tick, which may have been in the first spike
     accused = []
     while not select.select([job.child.stdout], [], [], 0.2)[0]:
         accused.append(Answer(program, job.cgroup.name).accused())

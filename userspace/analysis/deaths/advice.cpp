@@ -29,7 +29,7 @@ std::string grown_holders(const TargetSnapshot& target, double now) {
     return heap && names_holder(*heap->held) ? holders_text(heap) : std::string();
 }
 
-// What advice about a leak says besides the curve.
+// Facts for advice about a leak, besides its curve.
 struct LeakFacts {
     std::string top_site{};     // the line that keeps most of it; empty: not known
     std::string free{};         // describes free memory of an allocator, if that explains the growth

@@ -66,11 +66,7 @@ void HostTensorRecorder::tick(Session& session, ProcessTable& processes, const N
 std::vector<HostTensorRecorder::Site> HostTensorRecorder::held_at(const std::vector<HostTensorSite>& sites,
                                                                   const std::map<SpaceId, HostTensorAccount>& accounts,
                                                                   Seconds now) {
-    std::vector<StackLevel> levels;  // also of stacks that hold nothing now
-    levels.reserve(sites.size());
-    for (const HostTensorSite& site : sites)
-        levels.push_back({site.space, site.stack, site.bytes, site.low, site.high});
-    const std::vector<std::int64_t> passing = troughs_.passing(levels, now);
+    const std::vector<std::int64_t> passing = troughs_.passing(sites, now);
     std::vector<Site> held;
     for (std::size_t i = 0; i < sites.size(); ++i) {
         const HostTensorSite& site = sites[i];

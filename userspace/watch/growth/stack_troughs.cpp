@@ -13,19 +13,19 @@ void StackTroughs::know(const RawStack& stack) {
     calls_[stack.id] = hash;
 }
 
-StackTroughs::Group StackTroughs::group_of(const StackLevel& level) const {
-    const auto known = calls_.find(level.stack);
-    return {level.space, known == calls_.end() ? static_cast<std::uint64_t>(level.stack) : known->second};
+StackTroughs::Group StackTroughs::group_of(const HostTensorSite& site) const {
+    const auto known = calls_.find(site.stack);
+    return {site.space, known == calls_.end() ? static_cast<std::uint64_t>(site.stack) : known->second};
 }
 
-void StackTroughs::forget_all_but(std::span<const StackLevel> levels) {
+void StackTroughs::forget_all_but(std::span<const HostTensorSite> sites) {
     std::unordered_map<StackId, std::uint64_t> calls;
-    for (const StackLevel& level : levels)
-        if (const auto known = calls_.find(level.stack); known != calls_.end()) calls.insert(*known);
+    for (const HostTensorSite& site : sites)
+        if (const auto known = calls_.find(site.stack); known != calls_.end()) calls.insert(*known);
     calls_ = std::move(calls);
 }
 
-std::vector<std::int64_t> StackTroughs::passing(std::span<const StackLevel> levels, Seconds now) {
+std::vector<std::int64_t> StackTroughs::passing(std::span<const HostTensorSite> sites, Seconds now) {
     struct Sum {
         std::int64_t bytes = 0;
         std::int64_t low = 0;
@@ -35,12 +35,12 @@ std::vector<std::int64_t> StackTroughs::passing(std::span<const StackLevel> leve
     // The stacks of a group need not have been low at the same time, nor high. So the fall may be overestimated, and
     // the line keeps at least what is left.
     std::map<Group, Sum> sums;
-    for (const StackLevel& level : levels) {
-        Sum& sum = sums[group_of(level)];
-        sum.bytes += level.bytes;
-        sum.low += level.low.value_or(level.bytes);
-        sum.high += level.low ? level.high : level.bytes;
-        sum.freed = sum.freed || level.low;
+    for (const HostTensorSite& site : sites) {
+        Sum& sum = sums[group_of(site)];
+        sum.bytes += site.bytes;
+        sum.low += site.low.value_or(site.bytes);
+        sum.high += site.low ? site.high : site.bytes;
+        sum.freed = sum.freed || site.low;
     }
     std::map<Group, Trough> troughs;
     std::map<Group, std::int64_t> left;
@@ -53,14 +53,14 @@ std::vector<std::int64_t> StackTroughs::passing(std::span<const StackLevel> leve
     }
     troughs_ = std::move(troughs);
     std::vector<std::int64_t> parts;
-    parts.reserve(levels.size());
-    for (const StackLevel& level : levels) {
-        const auto found = left.find(group_of(level));
-        const std::int64_t part = found == left.end() ? 0 : std::min(level.bytes, found->second);
+    parts.reserve(sites.size());
+    for (const HostTensorSite& site : sites) {
+        const auto found = left.find(group_of(site));
+        const std::int64_t part = found == left.end() ? 0 : std::min(site.bytes, found->second);
         if (found != left.end()) found->second -= part;
         parts.push_back(part);
     }
-    if (calls_.size() > kMostKnown) forget_all_but(levels);
+    if (calls_.size() > kMostKnown) forget_all_but(sites);
     return parts;
 }
 

@@ -1,26 +1,16 @@
 #pragma once
 #include <cstddef>
 #include <map>
-#include <optional>
 #include <span>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "kernel/features/host_tensors.h"
 #include "model/growth/stack.h"
 #include "model/growth/trough.h"
 
 namespace memscope {
-
-// What a call stack holds now, and, if it has freed memory since the last reading, the lowest value right after a free
-// and the highest one right before.
-struct StackLevel {
-    SpaceId space{};
-    StackId stack = kNoStack;
-    std::int64_t bytes = 0;
-    std::optional<std::int64_t> low{};
-    std::int64_t high = 0;
-};
 
 // Memory of call stacks that is likely to be freed soon. Libraries without frame pointers give native stacks that are
 // partly random, so that one line of a program has new stacks at every step, and none of them has a past. Therefore the
@@ -30,13 +20,13 @@ class StackTroughs {
     static constexpr std::size_t kMostKnown = 65536;  // stacks; others count alone
 
     void know(const RawStack& stack);
-    // Of each stack the part of its bytes. `levels` are all stacks of one reading; troughs of others are forgotten.
-    std::vector<std::int64_t> passing(std::span<const StackLevel> levels, Seconds now);
+    // Of each stack the part of its bytes. `sites` are all stacks of one reading; troughs of others are forgotten.
+    std::vector<std::int64_t> passing(std::span<const HostTensorSite> sites, Seconds now);
 
   private:
     using Group = std::pair<SpaceId, std::uint64_t>;
-    Group group_of(const StackLevel& level) const;
-    void forget_all_but(std::span<const StackLevel> levels);
+    Group group_of(const HostTensorSite& site) const;
+    void forget_all_but(std::span<const HostTensorSite> sites);
 
     std::unordered_map<StackId, std::uint64_t> calls_{};  // a hash of the calls of Python
     std::map<Group, Trough> troughs_{};

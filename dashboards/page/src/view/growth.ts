@@ -95,8 +95,8 @@ export class GrowthView {
 
     private async fetch(signal: AbortSignal): Promise<Answer> {
         const { moment: chosen } = this.timeline;
-        // What is recorded with a tick is true for the time since the tick before. What grew until a death is recorded with the
-        // time of the death: a tick later is after it.
+        // What is recorded with a tick is true for the time since the tick before. Growth until a death is recorded with the
+        // time of the death. The next record is about the processes that are left.
         const isDeath = this.run.summary.deaths?.some((death) => death.time === chosen);
         const moment = chosen === null ? null : chosen + (isDeath ? 0 : this.run.interval);
         const other = this.compare.value ? Number(this.compare.value) : null;

@@ -183,16 +183,21 @@ TEST(Hysteresis, AfterManyChangesAWordThatIsNewNeedsMoreEvidence) {
     EXPECT_EQ(restless.until_shown(Verdict::spiky), Seconds(4 * 60)) << "`stable` was never left before";
 }
 
+// How long `leaking` stays after the verdicts `before`, if all later judgements say `then`.
+Seconds time_of_accusation(std::initializer_list<Verdict> before, double slope, Verdict then) {
+    ByHand job;
+    job.next.until = Seconds(5000);
+    for (const Verdict word : before) EXPECT_GE(job.until_shown(word), Seconds(0));
+    job.next.confidence = 0.95;
+    job.next.floor_slope = slope;
+    job.next.rise = kGiB;
+    EXPECT_EQ(job.judge(Verdict::leaking), Verdict::leaking);
+    return job.until_shown(then);
+}
+
 TEST(Hysteresis, AnAmbiguousCurveIsNoReasonToKeepAnAccusation) {
     const auto accused_for = [](std::initializer_list<Verdict> before) {
-        ByHand job;
-        job.next.until = Seconds(5000);
-        for (const Verdict word : before) EXPECT_GE(job.until_shown(word), Seconds(0));
-        job.next.confidence = 0.95;
-        job.next.floor_slope = 100e3;
-        job.next.rise = kGiB;
-        EXPECT_EQ(job.judge(Verdict::leaking), Verdict::leaking);
-        return job.until_shown(Verdict::stable);
+        return time_of_accusation(before, 100e3, Verdict::stable);
     };
     const Seconds usual = accused_for({Verdict::warming_up, Verdict::stable});
     EXPECT_LT(usual, Seconds(1200)) << "before the budget is over";
@@ -203,14 +208,7 @@ TEST(Hysteresis, AnAmbiguousCurveIsNoReasonToKeepAnAccusation) {
 // The memory still grows then, so it is no acquittal that would have to come soon.
 TEST(Hysteresis, AfterManyChangesGrowthThatSlowsDownReplacesALeakLater) {
     const auto accused_for = [](std::initializer_list<Verdict> before) {
-        ByHand job;
-        job.next.until = Seconds(5000);
-        for (const Verdict word : before) EXPECT_GE(job.until_shown(word), Seconds(0));
-        job.next.confidence = 0.95;
-        job.next.floor_slope = 10e6;
-        job.next.rise = kGiB;
-        EXPECT_EQ(job.judge(Verdict::leaking), Verdict::leaking);
-        return job.until_shown(Verdict::warming_up);
+        return time_of_accusation(before, 10e6, Verdict::warming_up);
     };
     EXPECT_EQ(accused_for({Verdict::warming_up, Verdict::stable}), Seconds(120));
     EXPECT_EQ(accused_for({Verdict::warming_up, Verdict::stable, Verdict::spiky, Verdict::stable, Verdict::spiky}),
