@@ -237,9 +237,8 @@ TEST(CudaTorchLibraries, HaveTheirSemaphoresRaisedWhileTheyAreWatchedAndNoLonger
     }
     {
         Watched watched = Watched::on(gather_kernel_facts({}), {.cgroups = {job.name()}, .torch = true});
-        watched.tick(job);
+        EXPECT_TRUE(watched.tick_until(job, [&](const TargetSnapshot&) { return watched.has_probe("torch"); }));
         EXPECT_EQ(ask(child), "watched");
-        EXPECT_TRUE(watched.has_probe("torch"));
     }
     // A process that reads this one's /proc/PID/fdinfo at that moment keeps the closed descriptor for a little longer.
     std::string said = ask(child);
