@@ -12,7 +12,7 @@
 #include "kernel/features/record_ring.h"
 
 namespace memscope {
-namespace {
+namespace bpf_maps_test {
 
 TEST(MapEntries, AreVisitedOnceEachThoughTheWalkStartsAgain) {
     constexpr __u32 kEntries = 64;
@@ -110,5 +110,5 @@ TEST(RecordRing, EndsThoughRecordsAreAddedAsFastAsTheyAreRead) {
     EXPECT_EQ(ring.malformed(), 0U);
 }
 
-}  // namespace
+}  // namespace bpf_maps_test
 }  // namespace memscope

@@ -4,9 +4,7 @@
 #include "kernel/fake_cuda.h"
 
 namespace memscope {
-namespace {
-
-constexpr std::size_t kMiB = 1 << 20;
+namespace cuda_calls_test {
 
 TEST(CudaCalls, AreBookedToTheDeviceAndTheWayTheyTakeMemory) {
     CudaJob job("shared-cuda-apis", [](const FakeCuda& cuda, const Child::Script&) {
@@ -98,5 +96,5 @@ TEST(CudaCalls, ThatPinHostMemoryAreOfTheHost) {
     EXPECT_EQ(use_of(target, job.child.pid(), 0).reserved_total().n, 0U);
 }
 
-}  // namespace
+}  // namespace cuda_calls_test
 }  // namespace memscope

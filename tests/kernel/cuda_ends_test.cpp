@@ -10,7 +10,7 @@
 #include "kernel/fake_cuda.h"
 
 namespace memscope {
-namespace {
+namespace cuda_ends_test {
 
 Bytes held(const TargetSnapshot& target, pid_t pid, int device = 0) {
     return use_of(target, pid, device).reserved_total();
@@ -273,5 +273,5 @@ TEST(CudaAllocations, AMillionOfThemAreExactAndSweptOutWhenTheirProcessHasEnded)
     EXPECT_EQ(left, 0U);
 }
 
-}  // namespace
+}  // namespace cuda_ends_test
 }  // namespace memscope

@@ -11,7 +11,7 @@
 extern "C" FakeNvml* fake_nvml_state();  // the NVML that is linked into this program
 
 namespace memscope {
-namespace {
+namespace cuda_failures_test {
 
 struct Budget {  // for children that are forked while it is set
     Budget() { ::setenv("FAKE_CUDA_BYTES", std::to_string(10 * kMiB).c_str(), 1); }
@@ -164,5 +164,5 @@ TEST(CudaFailures, AreForgottenWhenAsMuchIsHadAfterAll) {
     EXPECT_EQ(failures_of(job.watched.tick(job.job)), 1U);
 }
 
-}  // namespace
+}  // namespace cuda_failures_test
 }  // namespace memscope

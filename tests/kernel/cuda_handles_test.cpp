@@ -4,9 +4,7 @@
 #include "kernel/fake_cuda.h"
 
 namespace memscope {
-namespace {
-
-constexpr std::size_t kMiB = 1 << 20;
+namespace cuda_handles_test {
 
 std::uint64_t held(const TargetSnapshot& target, pid_t pid) { return use_of(target, pid, 1).of(GpuApi::vmm).n; }
 
@@ -184,5 +182,5 @@ TEST(CudaHandles, OfManyThreadsThatReuseTheirAddressesAddUp) {
     job.watched.expect_nothing_lost();
 }
 
-}  // namespace
+}  // namespace cuda_handles_test
 }  // namespace memscope

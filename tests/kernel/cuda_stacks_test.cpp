@@ -9,7 +9,7 @@
 #include "kernel/fake_cuda.h"
 
 namespace memscope {
-namespace {
+namespace cuda_stacks_test {
 
 namespace fs = std::filesystem;
 
@@ -76,5 +76,5 @@ TEST(CudaStacks, NameThePythonLineForGpuAndPinnedMemory) {
     fs::remove_all(here);
 }
 
-}  // namespace
+}  // namespace cuda_stacks_test
 }  // namespace memscope

@@ -8,7 +8,7 @@
 #include "kernel/in_a_process.h"
 
 namespace memscope {
-namespace {
+namespace cuda_tensors_test {
 
 using Nothing = std::optional<std::uint64_t>;
 constexpr Nothing kNotKnown = std::nullopt;
@@ -290,5 +290,5 @@ TEST(CudaTorchLibraries, ThatAreFollowedAlreadyTellOfTheNextJobFromItsStart) {
     EXPECT_EQ(tensors_of(*second.watched.find(first.job), first.child.pid()), kMiB);
 }
 
-}  // namespace
+}  // namespace cuda_tensors_test
 }  // namespace memscope

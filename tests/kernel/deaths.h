@@ -9,8 +9,6 @@
 
 namespace memscope {
 
-inline constexpr std::size_t kMiB = 1 << 20;
-
 // Deaths of a cgroup, until there are enough or for a limited time. Each tick returns the deaths since the last tick.
 inline std::vector<Death> deaths_of(Watched& watched, const RealCgroup& cgroup, std::size_t wanted) {
     std::vector<Death> deaths;

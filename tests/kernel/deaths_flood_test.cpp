@@ -2,7 +2,7 @@
 #include "kernel/deaths.h"
 
 namespace memscope {
-namespace {
+namespace deaths_flood_test {
 
 TEST(DeathsInAStorm, OfAWholeTreeAtOnceAreAllThere) {
     constexpr int kWorkers = 200;
@@ -80,5 +80,5 @@ TEST(DeathsInAStorm, ThatFindNoRoomAreCounted) {
               static_cast<std::size_t>(kDeaths));
 }
 
-}  // namespace
+}  // namespace deaths_flood_test
 }  // namespace memscope

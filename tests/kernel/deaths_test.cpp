@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 
 namespace memscope {
-namespace {
+namespace deaths_test {
 
 TEST(Deaths, ByASigkillFromOutsideNameItsSender) {
     const RealCgroup job("shared-killed");
@@ -330,5 +330,5 @@ TEST(Deaths, OfACgroupThatIsRemovedAtOnceAreSeen) {
     EXPECT_EQ(after.targets[0].death_tally.of(DeathCause::sigkill), 1U) << "for the next scrape";
 }
 
-}  // namespace
+}  // namespace deaths_test
 }  // namespace memscope

@@ -10,9 +10,7 @@
 #include <memscope/shared/wire.h>
 
 namespace memscope {
-namespace {
-
-constexpr std::size_t kMiB = 1 << 20;
+namespace exact_test {
 
 std::size_t rollup(pid_t pid, const std::string& key) {
     std::ifstream file("/proc/" + std::to_string(pid) + "/smaps_rollup");
@@ -190,5 +188,5 @@ TEST(Exact, FaultsOfAProcessNobodySawAliveAreCounted) {
     EXPECT_GE(Watched::counters(watched.tick(job)).faults.minor, 2000U);
 }
 
-}  // namespace
+}  // namespace exact_test
 }  // namespace memscope

@@ -10,7 +10,7 @@
 extern "C" FakeNvml* fake_nvml_state();
 
 namespace memscope {
-namespace {
+namespace gpu_nvml_test {
 
 constexpr const char* kThisProgram = "";  // name for dlopen()
 constexpr std::uint64_t kGiB = std::uint64_t{1} << 30U;
@@ -84,5 +84,5 @@ TEST(GpuNvml, ADriverThatHangsDelaysNoTickAndNotTheEnd) {
     fake_nvml_state()->hangs = false;
 }
 
-}  // namespace
+}  // namespace gpu_nvml_test
 }  // namespace memscope

@@ -13,8 +13,6 @@ namespace memscope {
 
 // What the tests of growth share: a child that grows, and the growth that memscope reports of it.
 
-constexpr std::size_t kMiB = 1 << 20;
-
 inline void* map(std::size_t bytes) {
     return ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }

@@ -14,7 +14,7 @@
 #include "kernel/grown.h"
 
 namespace memscope {
-namespace {
+namespace growth_test {
 
 void run_on_cpu(std::size_t number) {
     cpu_set_t set;
@@ -54,8 +54,6 @@ class OtherProcesses {
     std::vector<pid_t> pids_{};
 };
 
-}  // namespace
-
 // Functions that the tests find by name. The program exports them, because the stripped program in the guests of
 // tests/vm has no other symbols.
 extern "C" {
@@ -94,8 +92,6 @@ extern "C" {
 }
 
 }  // extern "C"
-
-namespace {
 
 TEST(ResidentGrowth, StandsAtTheFunctionThatTouchedThePages) {
     const GrownChild grown("shared-growth-small", [] { grow_here(32 * kMiB); });
@@ -378,5 +374,5 @@ TEST(Growth, OfAProcessThatEndsBeforeItIsReadIsUnknownAndCounted) {
     EXPECT_GT(watched.latest().self.dropped.at("unnamed_frame"), 0U);
 }
 
-}  // namespace
+}  // namespace growth_test
 }  // namespace memscope

@@ -20,7 +20,7 @@ extern "C" {
 }
 }
 
-namespace {
+namespace host_tensors_test {
 
 std::optional<std::int64_t> reason_in(const GrowthPlane& plane, std::string_view reason) {
     for (const UnattributedGrowth& part : plane.unattributed)
@@ -272,5 +272,5 @@ TEST(CudaHostTensors, ThatCouldNotBeAllocatedExplainADeath) {
         << death.explanation;
 }
 
-}  // namespace
+}  // namespace host_tensors_test
 }  // namespace memscope

@@ -8,7 +8,7 @@
 #include "watched.h"
 
 namespace memscope {
-namespace {
+namespace least_privilege_test {
 
 TEST(LeastPrivilege, OnlyTheNeededStays) {
     EXPECT_EQ(in_a_process([]() -> std::string {
@@ -64,5 +64,5 @@ TEST(LeastPrivilege, ATickSeesAsMuchAsBefore) {
     ::kill(other.pid(), SIGKILL);
 }
 
-}  // namespace
+}  // namespace least_privilege_test
 }  // namespace memscope

@@ -23,7 +23,7 @@ extern "C" {
 
 }  // extern "C"
 
-namespace {
+namespace live_growth_test {
 
 // Net changes would see nothing: the number of pages falls and rises by far more than what is kept.
 TEST(ResidentGrowth, IsSeenBelowMemoryThatComesAndGoes) {
@@ -194,5 +194,5 @@ TEST(ResidentGrowth, IsNobodysWhileAHookIsOffThatCostTooMuch) {
     expect_sampled(at(growth.resident, "grow_here"), 256 * kMiB);
 }
 
-}  // namespace
+}  // namespace live_growth_test
 }  // namespace memscope

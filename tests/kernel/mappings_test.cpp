@@ -14,9 +14,7 @@
 #include "kernel/watched.h"
 
 namespace memscope {
-namespace {
-
-constexpr std::size_t kMiB = 1 << 20;
+namespace mappings_test {
 
 Mappings mappings_in(const TargetSnapshot& target) {
     Mappings sum;
@@ -234,5 +232,5 @@ TEST(MappedBytes, GoAlongWithAProcessThatMovesBetweenTargets) {
     EXPECT_EQ(mappings_in(*watched.find(one)).outstanding().n, 0U);
 }
 
-}  // namespace
+}  // namespace mappings_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace numa_test {
 
 // A fake second node with memory, so that every process of this host is bound to node 0.
 TEST(NumaNodes, OfABoundJobAreOneOfItsLimits) {
@@ -22,5 +22,5 @@ TEST(NumaNodes, OfABoundJobAreOneOfItsLimits) {
     EXPECT_GE(limit->limit, Bytes{65536 << 10}) << "with the swap of the host";
 }
 
-}  // namespace
+}  // namespace numa_test
 }  // namespace memscope

@@ -2,7 +2,7 @@
 #include "kernel/deaths.h"
 
 namespace memscope {
-namespace {
+namespace oom_kills_test {
 
 // Memory that a forked child shares with the test from the start.
 std::size_t own_anon() { return status_number(::getpid(), "RssAnon") * 1024; }
@@ -182,5 +182,5 @@ TEST(OomKills, AreExplainedWithoutTheKernelLog) {
     EXPECT_EQ(snapshot->targets[0].deaths[0].oom->limit_owner, "own");
 }
 
-}  // namespace
+}  // namespace oom_kills_test
 }  // namespace memscope

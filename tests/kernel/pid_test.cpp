@@ -11,9 +11,7 @@
 #include "support/few_descriptors.h"
 
 namespace memscope {
-namespace {
-
-constexpr std::size_t kMiB = 1 << 20;
+namespace pid_test {
 
 // The pid of a grandchild whose parent has exited, so that init is its parent.
 pid_t leave_orphan() {
@@ -210,5 +208,5 @@ TEST(ByPid, APidThatIsTakenOutOfTheMapIsNotInTheNextScan) {
     EXPECT_FALSE(is_scanned());
 }
 
-}  // namespace
+}  // namespace pid_test
 }  // namespace memscope

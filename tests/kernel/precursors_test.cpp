@@ -11,9 +11,7 @@
 #include "support/thrash.h"
 
 namespace memscope {
-namespace {
-
-constexpr std::size_t kMiB = 1 << 20;
+namespace precursors_test {
 
 WatchOptions quick(const RealCgroup& cgroup) {
     WatchOptions options{.cgroups = {cgroup.name()}};
@@ -252,5 +250,5 @@ TEST(PrecursorsForReal, ShmFullStandsForTheSharedMemoryThatTheTreeSees) {
     EXPECT_FALSE(standing(*watched.find(beside), PrecursorKind::shm_full));
 }
 
-}  // namespace
+}  // namespace precursors_test
 }  // namespace memscope

@@ -13,7 +13,7 @@
 #include "kernel/followed.h"
 
 namespace memscope {
-namespace {
+namespace ranges_storm_test {
 
 constexpr std::size_t kPage = 65'536;  // a multiple of every page size
 // A reservation of 128 TiB succeeds on arm64.
@@ -222,5 +222,5 @@ TEST(RangesInAStorm, AreReadAnewWhereEventsWereLost) {
     EXPECT_GT(ranges.totals().stacks.size(), 0U);
 }
 
-}  // namespace
+}  // namespace ranges_storm_test
 }  // namespace memscope

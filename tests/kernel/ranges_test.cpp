@@ -12,10 +12,9 @@
 #include "kernel/followed.h"
 
 namespace memscope {
-namespace {
+namespace ranges_test {
 
 constexpr std::size_t kKiB = 1 << 10;
-constexpr std::size_t kMiB = 1 << 20;
 
 char* map(std::size_t bytes, int access = PROT_READ | PROT_WRITE, int flags = MAP_PRIVATE | MAP_ANONYMOUS,
           void* at = nullptr, int fd = -1) {
@@ -201,5 +200,5 @@ TEST(Ranges, GoWithAnExecAndWithTheEnd) {
     EXPECT_EQ(followed.lost(), 0U);
 }
 
-}  // namespace
+}  // namespace ranges_test
 }  // namespace memscope

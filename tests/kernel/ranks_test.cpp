@@ -2,7 +2,7 @@
 #include "kernel/ranks.h"
 
 namespace memscope {
-namespace {
+namespace ranks_test {
 
 constexpr int kMost = static_cast<int>(RankPlaces::kMost);
 constexpr RoleKey kFirst{Role::other, 7};
@@ -47,5 +47,5 @@ TEST(Ranks, ThatLoseTheirPlaceLeaveNothingBehind) {
     EXPECT_GT(verdict_of(*watched.find(job), kFirst)->began.count(), before) << "the earlier series was not dropped";
 }
 
-}  // namespace
+}  // namespace ranks_test
 }  // namespace memscope

@@ -7,9 +7,7 @@
 #include "support/thrash.h"
 
 namespace memscope {
-namespace {
-
-constexpr std::size_t kMiB = 1 << 20;
+namespace reclaim_test {
 
 // Lets the child run until it reports that it is done. Returns the time that it took.
 Seconds time_of(const Child& child) {
@@ -136,5 +134,5 @@ TEST(Reclaim, IsUnknownWhereTheKernelDoesNotTell) {
     EXPECT_FALSE(watched.has_probe("reclaim_memcg_begin"));
 }
 
-}  // namespace
+}  // namespace reclaim_test
 }  // namespace memscope

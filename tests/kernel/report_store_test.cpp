@@ -7,7 +7,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace report_store_test {
 
 constexpr uid_t kNobody = 65534;
 constexpr const char* kName = "death-20251115T150338Z-train-4711.json";
@@ -41,5 +41,5 @@ TEST_F(SomebodyElses, FolderInThatPlaceIsRefused) {
     EXPECT_FALSE(ReportStore::open(directory));
 }
 
-}  // namespace
+}  // namespace report_store_test
 }  // namespace memscope

@@ -8,7 +8,7 @@
 #include "kernel/capabilities.h"
 
 namespace memscope {
-namespace {
+namespace self_protection_test {
 
 // In a separate process, because processes that later tests start would inherit the score.
 TEST(SelfProtection, TheKernelTakesTheLowerScoreFromWhoMaySetIt) {
@@ -26,5 +26,5 @@ TEST(SelfProtection, TheKernelTakesTheLowerScoreFromWhoMaySetIt) {
     EXPECT_EQ(*own_oom_score(SysRoot{}), before);
 }
 
-}  // namespace
+}  // namespace self_protection_test
 }  // namespace memscope

@@ -10,11 +10,10 @@
 #include "kernel/watched.h"
 
 namespace memscope {
-namespace {
+namespace sharing_test {
 
 using namespace std::chrono_literals;
 
-constexpr std::size_t kMiB = 1 << 20;
 constexpr std::size_t kDataset = 200 * kMiB;
 constexpr int kWorkers = 3;
 
@@ -217,5 +216,5 @@ TEST(Sharing, EveryPageIsInOneRoleOnly) {
     EXPECT_NEAR(pss, static_cast<double>(kDataset), kDataset * 0.1);  // and the memory of the test itself
 }
 
-}  // namespace
+}  // namespace sharing_test
 }  // namespace memscope

@@ -7,9 +7,7 @@
 #include "support/few_descriptors.h"
 
 namespace memscope {
-namespace {
-
-constexpr std::size_t kMiB = 1 << 20;
+namespace targets_test {
 
 TEST(Targets, AGlobGainsAndLosesMembersWhileRunning) {
     const RealCgroup top("glob");
@@ -216,5 +214,5 @@ TEST(Targets, ACgroupThatFoundNoDescriptorIsWatchedAtTheNextTickThatHasOne) {
     EXPECT_EQ(watched.latest().self.unwatched_targets, 0U);
 }
 
-}  // namespace
+}  // namespace targets_test
 }  // namespace memscope

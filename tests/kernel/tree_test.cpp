@@ -12,7 +12,7 @@
 #include "outputs/metrics/metric_table.h"
 
 namespace memscope {
-namespace {
+namespace tree_test {
 
 // The calling process forks `count` children one after the other. Each exits at once.
 void churn(int count, bool with_exec) {
@@ -238,5 +238,5 @@ TEST(Tree, TwoWatchersSeeTheSame) {
     EXPECT_EQ(Watched::counters(second.tick(job)).starts, 1U);
 }
 
-}  // namespace
+}  // namespace tree_test
 }  // namespace memscope

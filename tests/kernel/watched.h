@@ -13,6 +13,8 @@
 
 namespace memscope {
 
+inline constexpr std::size_t kMiB = 1 << 20;
+
 // A child that does nothing.
 inline void sleeper(const Child::Script& script) {
     script.say();

@@ -15,7 +15,7 @@
 namespace memscope {
 namespace {
 
-constexpr Seconds kPatience{5};  // timeout of the request for the names of the targets
+constexpr Seconds kTargetsPatience{5};  // timeout of the request for the names of the targets
 
 // The names and pids in {"targets":["train",...],"pids":[null,...]}. A watcher of an earlier version sends no pids.
 class Names : public rapidjson::BaseReaderHandler<rapidjson::UTF8<>, Names> {
@@ -77,7 +77,7 @@ Names names_in(const std::string& json) {
 std::vector<WatchedTarget> watched_targets(const Sockets& sockets) {
     std::vector<WatchedTarget> targets;
     for (const fs::path& socket : sockets.alive) {
-        const auto answer = http_get_unix(socket, "/api/v1/targets", kPatience);
+        const auto answer = http_get_unix(socket, "/api/v1/targets", kTargetsPatience);
         if (!answer || answer->status != 200) continue;  // the watcher has just ended
         Names found = names_in(answer->body);
         for (std::size_t i = 0; i < found.names.size(); ++i)

@@ -16,17 +16,17 @@ namespace {
 // Length of the demo in seconds: the same scenario runs faster or slower. The option wins.
 constexpr const char* kLengthOption = "--scenario-seconds";
 constexpr const char* kLengthVariable = "MEMSCOPE_DEMO_SECONDS";
-constexpr std::uint64_t kShortest = 4;
-constexpr std::uint64_t kLongest = 600;
+constexpr std::uint64_t kShortestDemo = 4;
+constexpr std::uint64_t kLongestDemo = 600;
 
 Result<Seconds> wanted_length(const std::optional<std::string>& option) {
     const char* variable = std::getenv(kLengthVariable);
     if (!option && !variable) return kScenarioLength;
     const std::string given = option ? *option : variable;
     const auto seconds = parse_number(given);
-    if (seconds && *seconds >= kShortest && *seconds <= kLongest) return Seconds{static_cast<double>(*seconds)};
+    if (seconds && *seconds >= kShortestDemo && *seconds <= kLongestDemo) return Seconds{static_cast<double>(*seconds)};
     return plain_error(fmt::format("{}='{}' is not a number from {} to {}", option ? kLengthOption : kLengthVariable,
-                                   shortened(given), kShortest, kLongest),
+                                   shortened(given), kShortestDemo, kLongestDemo),
                        option ? "remove the option" : "remove the variable");
 }
 

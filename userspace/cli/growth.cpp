@@ -9,10 +9,11 @@ namespace memscope {
 namespace {
 
 constexpr std::size_t kTopOfText = 20;
-constexpr Seconds kPatience{20};  // the watcher may have to symbolize thousands of stacks first
+constexpr Seconds kGrowthPatience{20};  // the watcher may have to symbolize thousands of stacks first
 
 Question question_of(const GrowthOptions& options, const GrowthDisplay& display) {
-    Question question{.path = "/api/v1/growth", .parameters = {{"format", options.format}}, .patience = kPatience};
+    Question question{
+        .path = "/api/v1/growth", .parameters = {{"format", options.format}}, .patience = kGrowthPatience};
     const bool text = options.format == "text";
     const auto top = options.top || !text ? options.top : std::optional(kTopOfText);
     if (top) question.parameters["top"] = std::to_string(*top);

@@ -21,8 +21,6 @@
 namespace memscope {
 namespace {
 
-constexpr const char* kWhoMay = "use sudo, or become a member of the group memscope";
-
 // The last moment of the recording: seconds since it began.
 Result<RecordedSample> last_sample(Recording& recording, const RecordedTarget& target) {
     RecordedSample last;

@@ -8,6 +8,9 @@
 // The commands that read recordings, except `memscope report`.
 namespace memscope {
 
+// How to get access to recordings and reports.
+inline constexpr const char* kWhoMay = "use sudo, or become a member of the group memscope";
+
 // `terminal`: `write` goes to a terminal, which cannot show a binary format.
 Status export_recording(const ExportOptions& options, const WriteText& write, bool terminal);
 

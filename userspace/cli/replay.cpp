@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/signalfd.h>
 
+#include "cli/signals.h"
 #include "recording/times.h"
 #include "review/find_recording.h"
 #include "review/replay.h"
@@ -90,16 +91,6 @@ Status show_frame(Replay& replay, View& view) {
 }
 
 // The signals that end the replay or change the size of the terminal, as a descriptor.
-Result<Fd> open_signals() {
-    sigset_t wanted;
-    sigemptyset(&wanted);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGWINCH}) sigaddset(&wanted, signal);
-    if (::sigprocmask(SIG_BLOCK, &wanted, nullptr) != 0) return system_error(errno, "sigprocmask");
-    Fd signals(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (!signals) return system_error(errno, "signalfd");
-    return signals;
-}
-
 // True: a signal asks to end.
 bool take_signals(int fd) {
     signalfd_siginfo info{};
@@ -151,7 +142,7 @@ Status replay_recording(const ReplayOptions& options) {
         if (!from) return about("--from", from.error());
         replay->move_to(Seconds(*from - began));
     }
-    const auto signals = open_signals();
+    const auto signals = open_signals({SIGINT, SIGTERM, SIGHUP, SIGWINCH});
     if (!signals) return signals.error();
     auto view = View::open([&replay](const std::string&, const GrowthRequest&) { return replay->growth(); });
     if (!view)

@@ -6,6 +6,7 @@
 
 #include "base/text.h"
 #include "cli/new_file.h"
+#include "cli/recordings.h"
 #include "cli/report_file.h"
 #include "outputs/deaths/death_text.h"
 #include "outputs/deaths/report_store.h"
@@ -17,7 +18,6 @@
 namespace memscope {
 namespace {
 
-constexpr const char* kWhoMay = "use sudo, or become a member of the group memscope";
 constexpr const char* kNoReport =
     "memscope writes a report when a watched process dies; --report-dir names another directory";
 

@@ -15,6 +15,7 @@
 
 #include "base/text.h"
 #include "cli/print.h"
+#include "cli/signals.h"
 #include "outputs/http/http_client.h"
 #include "outputs/http/http_server.h"
 #include "record/record.h"
@@ -121,16 +122,6 @@ Status drop_root(const std::optional<fs::path>& socket) {
 
 // The signals that end the program, and the one that asks for another link. A process in the background that reads
 // the terminal would be stopped by SIGTTIN; blocked, the read fails instead.
-Result<Fd> open_signals() {
-    sigset_t wanted;
-    sigemptyset(&wanted);
-    for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGTTIN}) sigaddset(&wanted, signal);
-    if (::sigprocmask(SIG_BLOCK, &wanted, nullptr) != 0) return system_error(errno, "sigprocmask");
-    Fd signals(::signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK));
-    if (!signals) return system_error(errno, "signalfd");
-    return signals;
-}
-
 bool has_browser() {
     const bool display = std::getenv("DISPLAY") || std::getenv("WAYLAND_DISPLAY");
     return display && !std::getenv("SSH_CONNECTION");
@@ -247,7 +238,8 @@ std::variant<int, AskFailure> serve_page(const SysRoot& root, const WebOptions& 
     }
     if (auto* failure = std::get_if<AskFailure>(&opened)) return std::move(*failure);
     if (auto dropped = drop_root(socket); !dropped) return AskFailure{dropped.error()};
-    const auto signals = open_signals();  // before there are threads, which inherit the mask
+    const auto signals =
+        open_signals({SIGINT, SIGTERM, SIGHUP, SIGUSR1, SIGTTIN});  // before there are threads, which inherit the mask
     if (!signals) return AskFailure{signals.error()};
 
     Server server(*std::move(files), std::move(std::get<std::unique_ptr<PageData>>(opened)));

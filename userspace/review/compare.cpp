@@ -172,7 +172,7 @@ Comparison compare(const std::vector<RunSummary>& base, const std::vector<RunSum
 
 namespace {
 
-constexpr const char* kAdvice = "write rules as in peak>5%, floor>200M, slope>1M/h, processes>2 or leaking";
+constexpr const char* kAdviceForRules = "write rules as in peak>5%, floor>200M, slope>1M/h, processes>2 or leaking";
 
 // "1M/h": bytes per second.
 Result<double> parse_rate(std::string_view text) {
@@ -239,7 +239,7 @@ Result<std::vector<FailRule>> parse_fail_rules(std::string_view text) {
         const std::string_view rule = trimmed(part);
         const auto mark = rule.find('>');
         if (mark == std::string_view::npos) {
-            if (!verdict_of(rule)) return plain_error(fmt::format("'{}' is no rule", shortened(rule)), kAdvice);
+            if (!verdict_of(rule)) return plain_error(fmt::format("'{}' is no rule", shortened(rule)), kAdviceForRules);
             rules.push_back({.text = std::string(rule)});
             continue;
         }

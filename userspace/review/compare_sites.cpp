@@ -19,14 +19,14 @@
 namespace memscope {
 namespace {
 
-constexpr double kLeastBytes = 1 << 20;  // a smaller difference is noise
-constexpr double kAlike = 0.1;           // share by which sampled sizes, or those of a line that moved, may differ
-constexpr double kTolerance = 1.1;       // factor; sites may be sampled
-constexpr double kNamedShare = 0.05;     // of the difference of the peak; a line with less is not named
-constexpr double kExplained = 0.25;      // share of the difference that lines may leave open
-constexpr std::size_t kMostSites = 10;
+constexpr double kLeastDifference = 1 << 20;  // a smaller difference is noise
+constexpr double kAlikeShare = 0.1;           // share by which sampled sizes, or those of a line that moved, may differ
+constexpr double kTolerance = 1.1;            // factor; sites may be sampled
+constexpr double kNamedShare = 0.05;          // of the difference of the peak; a line with less is not named
+constexpr double kExplained = 0.25;           // share of the difference that lines may leave open
+constexpr std::size_t kMostComparedSites = 10;
 constexpr std::size_t kMostHolders = 10;
-constexpr std::size_t kMostNamed = 3;
+constexpr std::size_t kMostNamedParts = 3;
 constexpr std::size_t kNameBytes = 120;
 constexpr std::size_t kMostLines = 1000;  // joining lines that moved takes quadratic time
 
@@ -137,7 +137,7 @@ void join_moved(std::vector<Row>& rows) {
     for (Row& before : rows) {
         if (!only_base(before)) continue;
         for (Row& after : rows) {
-            const double most = std::max(kLeastBytes, kAlike * before.base);
+            const double most = std::max(kLeastDifference, kAlikeShare * before.base);
             if (!only_head(after) || after.line.place() != before.line.place()) continue;
             if (std::abs(after.head - before.base) > most) continue;
             join(before, after);
@@ -209,7 +209,7 @@ std::string peak_sentence(const Comparison& comparison) {
         std::vector<Part> named;
         for (const Part& part : parts_of(comparison.sites, owners)) {
             sum += part.bytes;
-            if (std::abs(part.bytes) < kNamedShare * std::abs(change) || named.size() == kMostNamed) continue;
+            if (std::abs(part.bytes) < kNamedShare * std::abs(change) || named.size() == kMostNamedParts) continue;
             named.push_back(part);
             named_sum += part.bytes;
         }
@@ -332,8 +332,8 @@ void compare_sites(const std::vector<RunSummary>& base, const std::vector<RunSum
     std::vector<SiteDifference> sites;
     for (const Row& row : rows) {
         // First touches are sampled.
-        const double sampled = row.plane == PlaneKind::resident ? kAlike * std::max(row.base, row.head) : 0;
-        if (row.gone || std::abs(row.head - row.base) <= std::max({row.spread, kLeastBytes, sampled})) continue;
+        const double sampled = row.plane == PlaneKind::resident ? kAlikeShare * std::max(row.base, row.head) : 0;
+        if (row.gone || std::abs(row.head - row.base) <= std::max({row.spread, kLeastDifference, sampled})) continue;
         sites.push_back({row.plane, row.line.role, text_of(row.line), row.base, row.head, row.spread});
     }
     for (const SiteDifference& site : sites)
@@ -341,7 +341,7 @@ void compare_sites(const std::vector<RunSummary>& base, const std::vector<RunSum
     std::ranges::stable_sort(result.sites, std::greater(),
                              [](const SiteDifference& site) { return std::abs(site.change()); });
     result.sentence = peak_sentence(result);
-    if (result.sites.size() > kMostSites) result.sites.resize(kMostSites);
+    if (result.sites.size() > kMostComparedSites) result.sites.resize(kMostComparedSites);
 }
 
 void compare_holders(const std::vector<RunSummary>& base, const std::vector<RunSummary>& head, Comparison& result) {
@@ -364,7 +364,7 @@ void compare_holders(const std::vector<RunSummary>& base, const std::vector<RunS
         if (of_head) holder.head = median(*of_head);
         for (const auto* side : {&of_base, &of_head})
             if (*side) holder.spread = std::max(holder.spread, spread_of(**side));
-        const double least = std::max(kLeastBytes, 0.01 * holder.base.value_or(0));
+        const double least = std::max(kLeastDifference, 0.01 * holder.base.value_or(0));
         if (std::abs(holder.change()) > std::max(holder.spread, least)) result.holders.push_back(std::move(holder));
     }
     std::ranges::stable_sort(result.holders, std::greater(),

@@ -8,7 +8,7 @@
 namespace memscope {
 namespace {
 
-constexpr const char* kAdvice = "set TMPDIR to a directory with enough space";
+constexpr const char* kAdviceForSpace = "set TMPDIR to a directory with enough space";
 
 // A directory of our own, removed with all that is in it. SQLite makes files beside the copy.
 class TemporaryDirectory {
@@ -17,9 +17,10 @@ class TemporaryDirectory {
         std::error_code failed;
         // SQLite refuses symbolic links in the path of a file that it writes.
         const fs::path parent = fs::canonical(fs::temp_directory_path(failed), failed);
-        if (failed) return Error{failed, "find a directory for temporary files", kAdvice};
+        if (failed) return Error{failed, "find a directory for temporary files", kAdviceForSpace};
         std::string name = (parent / "memscope-XXXXXX").string();
-        if (!::mkdtemp(name.data())) return system_error(errno, "make a directory in " + parent.string(), kAdvice);
+        if (!::mkdtemp(name.data()))
+            return system_error(errno, "make a directory in " + parent.string(), kAdviceForSpace);
         return TemporaryDirectory(std::move(name));
     }
     TemporaryDirectory(TemporaryDirectory&& other) noexcept : path_(std::exchange(other.path_, {})) {}
@@ -43,9 +44,9 @@ Status export_recording_copy(Recording& recording, const WriteText& write) {
     if (!directory) return directory.error();
     const fs::path path = directory->path() / "copy.memscope";
     const Fd file(::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!file) return system_error(errno, "write " + path.string(), kAdvice);
+    if (!file) return system_error(errno, "write " + path.string(), kAdviceForSpace);
     if (auto copied = recording.copy_to(path); !copied)
-        return Error{copied.error().code, copied.error().where, kAdvice};
+        return Error{copied.error().code, copied.error().where, kAdviceForSpace};
     std::string piece(std::size_t{1} << 20U, '\0');
     for (;;) {
         const ssize_t got = ::read(file.get(), piece.data(), piece.size());

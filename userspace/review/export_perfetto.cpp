@@ -13,7 +13,6 @@ namespace {
 
 using perfetto::TraceWriter;
 using perfetto::Track;
-using perfetto::Unit;
 
 constexpr Seconds kBin = recording::RecordingFile::kBin;
 
@@ -114,7 +113,7 @@ class PerfettoExport {
     // Together below 2^63, also for a file whose times are wrong.
     std::int64_t at_ns(Seconds at) const { return nanoseconds(recording_.began(), 8e9) + nanoseconds(at.count(), 1e9); }
 
-    Counter& counter(const std::string& name, Unit unit) {
+    Counter& counter(const std::string& name, perfetto::Unit unit) {
         const auto [found, added] = counters_.try_emplace(name);
         Counter& made = found->second;
         if (!added) return made;
@@ -157,7 +156,7 @@ class PerfettoExport {
     // A role can have begun and ended between two ticks that are left.
     void add_last_bins() {
         for (const auto& [name, bins] : bins_) {
-            Counter& made = counter(name, Unit::bytes);
+            Counter& made = counter(name, perfetto::Unit::bytes);
             while (made.next_bin < bins.size() && bins[made.next_bin].at + kBin <= last_)
                 add_bin(made, bins[made.next_bin++]);
             if (!made.value) set(made, 0);
@@ -167,8 +166,8 @@ class PerfettoExport {
     void add_values(const TargetSnapshot& target) {
         std::map<std::string, Bytes> series = recording::recorded_series(target);
         if (target.memory.effective) series["limit"] = target.memory.effective->limit;
-        for (const auto& [name, bytes] : series) add_size(counter(name, Unit::bytes), bytes);
-        set(counter("processes", Unit::count), static_cast<std::int64_t>(target.processes.size()));
+        for (const auto& [name, bytes] : series) add_size(counter(name, perfetto::Unit::bytes), bytes);
+        set(counter("processes", perfetto::Unit::count), static_cast<std::int64_t>(target.processes.size()));
         for (auto& [name, made] : counters_)
             if (name != "processes" && !series.contains(name)) set(made, 0);  // a role or a GPU without a process
     }

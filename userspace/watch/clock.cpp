@@ -1,5 +1,6 @@
 #include "watch/clock.h"
 
+#include <chrono>
 #include <ctime>
 
 namespace memscope {
@@ -12,6 +13,8 @@ Now read_clock() {
     return {static_cast<double>(real.tv_sec) + static_cast<double>(real.tv_nsec) * 1e-9,
             static_cast<std::uint64_t>(boot.tv_sec) * 1'000'000'000 + static_cast<std::uint64_t>(boot.tv_nsec)};
 }
+
+Seconds boot_time() { return std::chrono::nanoseconds(read_clock().boot_ns); }
 
 Seconds thread_cpu_time() {
     timespec used{};

@@ -17,6 +17,7 @@ struct Now {
 };
 
 Now read_clock();
+Seconds boot_time();        // since the machine was started, suspended time included
 Seconds thread_cpu_time();  // of the calling thread
 
 }  // namespace memscope

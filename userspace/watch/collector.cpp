@@ -29,8 +29,6 @@ WatchState::Settings state_settings(const WatchOptions& options) {
             .watching_since_ns = read_clock().boot_ns};
 }
 
-Seconds boot_time() { return std::chrono::nanoseconds(read_clock().boot_ns); }
-
 bool reports_cgroups(const std::vector<Probe>& probes) {
     return std::ranges::all_of(probes, [](const Probe& probe) {
         return probe.attached || (probe.name != "tree_cgroup_made" && probe.name != "tree_cgroup_removed");

@@ -37,8 +37,6 @@ constexpr std::uint64_t kTellAtOnceEveryNs = 250'000'000;
 constexpr Seconds kLastWrites{3};  // at the end: for recordings on a slow disk
 constexpr Seconds kLastWords{1};   // at the end: for a slow reader of standard output
 
-Seconds boot_time() { return std::chrono::nanoseconds(read_clock().boot_ns); }
-
 // Empty if growth is not followed. The recorder keeps its address when its collector is moved.
 // `wait`: whether the caller can wait for symbols, which the thread of the ticks cannot.
 GrowthSource growth_of(GrowthRecorder* recorder, const Board& board, NativeReads::Wait wait) {

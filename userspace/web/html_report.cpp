@@ -25,9 +25,9 @@ constexpr std::size_t kMostHeapBytes = 300'000;
 constexpr std::size_t kMostMoments = 120;
 constexpr std::size_t kMostWanted = 80;
 constexpr std::size_t kMostGrowths = 12;
-constexpr std::size_t kMostHeaps = 8;
-constexpr std::size_t kMostSites = 20;
-constexpr std::size_t kMostHeapEntries = 10;
+constexpr std::size_t kMostReportedHeaps = 8;
+constexpr std::size_t kMostReportedSites = 20;
+constexpr std::size_t kMostReportedHeapEntries = 10;
 constexpr std::size_t kBins = 2000;
 constexpr std::size_t kLeastBins = 125;
 constexpr double kCloseUp = 600;  // seconds around an event
@@ -176,17 +176,21 @@ Result<std::string> growth_of(const RecordedRun& recorded, RunState& run) {
             auto growth = recorded.growth(time);
             if (!growth) return growth.error();
             if (!*growth) return std::string();
-            return growth_json({.time = time, .target = run.target, .growth = **std::move(growth), .top = kMostSites});
+            return growth_json(
+                {.time = time, .target = run.target, .growth = **std::move(growth), .top = kMostReportedSites});
         });
 }
 
 Result<std::string> heap_of(const RecordedRun& recorded, RunState& run) {
-    return dated_list(run.heap_times, kMostHeaps, kMostHeapBytes, "heap", [&](double time) -> Result<std::string> {
-        auto heaps = recorded.heap(time);
-        if (!heaps) return heaps.error();
-        return heap_json(
-            {.time = time, .target = run.target.name, .processes = *std::move(heaps), .top = kMostHeapEntries});
-    });
+    return dated_list(run.heap_times, kMostReportedHeaps, kMostHeapBytes, "heap",
+                      [&](double time) -> Result<std::string> {
+                          auto heaps = recorded.heap(time);
+                          if (!heaps) return heaps.error();
+                          return heap_json({.time = time,
+                                            .target = run.target.name,
+                                            .processes = *std::move(heaps),
+                                            .top = kMostReportedHeapEntries});
+                      });
 }
 
 // 'sha256-...' for a Content-Security-Policy.

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace base64_test {
 
 TEST(Base64, IsThatOfTheStandard) {
     // RFC 4648, section 10.
@@ -29,5 +29,5 @@ TEST(Base64, OtherTextIsRefused) {
         EXPECT_EQ(from_base64(text), std::nullopt) << text;
 }
 
-}  // namespace
+}  // namespace base64_test
 }  // namespace memscope

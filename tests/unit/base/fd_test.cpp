@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace fd_test {
 
 bool is_open(int fd) { return ::fcntl(fd, F_GETFD) >= 0; }
 int open_something() { return ::open("/dev/null", O_RDONLY | O_CLOEXEC); }
@@ -57,5 +57,5 @@ TEST(Fd, GivesItsDescriptorAwayOnRelease) {
 
 TEST(Fd, IsFalseWithoutADescriptor) { EXPECT_FALSE(Fd()); }
 
-}  // namespace
+}  // namespace fd_test
 }  // namespace memscope

@@ -6,7 +6,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace files_test {
 
 TEST(ReadFile, ReadsAllOfIt) {
     const std::string large(100000, 'x');
@@ -59,5 +59,5 @@ TEST(OpenDirectoryAt, DoesNotFollowLinks) {
     EXPECT_FALSE(open_directory_at(*top, "link"));
 }
 
-}  // namespace
+}  // namespace files_test
 }  // namespace memscope

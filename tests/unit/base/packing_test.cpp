@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace packing_test {
 
 struct Inner {
     std::string name{};
@@ -42,5 +42,5 @@ TEST(Packing, ATruncatedSharedValueIsAnError) {
         EXPECT_FALSE(Unpacker::result<Outer>(std::string_view(packer.bytes()).substr(0, size), {})) << size;
 }
 
-}  // namespace
+}  // namespace packing_test
 }  // namespace memscope

@@ -4,7 +4,7 @@
 #include <memory>
 
 namespace memscope {
-namespace {
+namespace result_test {
 
 TEST(Result, HoldsAValueOrAnError) {
     const Result<int> value(3);
@@ -33,5 +33,5 @@ TEST(Error, IsOneLineWhateverBytesItHolds) {
     EXPECT_EQ(plain_error("a", "b\nc").message(), "a; b\\nc");
 }
 
-}  // namespace
+}  // namespace result_test
 }  // namespace memscope

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace sha256_test {
 
 std::string hex(std::string_view text) {
     std::string out;
@@ -29,5 +29,5 @@ TEST(Sha256, TakesEveryLengthOfTheLastBlock) {
     EXPECT_EQ(hex(std::string(64, 'a')), "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb");
 }
 
-}  // namespace
+}  // namespace sha256_test
 }  // namespace memscope

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace text_test {
 
 using testing::ElementsAre;
 const std::string kReplacement = "\xEF\xBF\xBD";
@@ -76,5 +76,5 @@ TEST(ForEachLine, VisitsTheLastLineWithoutNewline) {
     EXPECT_TRUE(lines.empty());
 }
 
-}  // namespace
+}  // namespace text_test
 }  // namespace memscope

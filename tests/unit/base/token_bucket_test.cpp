@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace token_bucket_test {
 
 int admitted(TokenBucket& allowance, double from, double to, double every) {
     int count = 0;
@@ -27,5 +27,5 @@ TEST(TokenBucket, DoesNotSaveUpMoreThanItsMost) {
     EXPECT_EQ(admitted(allowance, 2e6, 2e6 + 1, 0.01), 5);
 }
 
-}  // namespace
+}  // namespace token_bucket_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace units_test {
 
 TEST(Size, TakesPowersOf1024) {
     EXPECT_EQ(*parse_size("4096"), Bytes{4096});
@@ -59,5 +59,5 @@ TEST(HumanDuration, PicksAUnit) {
     EXPECT_EQ(human_duration(Seconds(11520)), "3.2 h");
 }
 
-}  // namespace
+}  // namespace units_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace memscope {
-namespace {
+namespace words_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -57,5 +57,5 @@ TEST(Words, WhatIsNotWholeIsRefused) {
     EXPECT_THAT(refusal(std::string_view("a\0b", 3)), HasSubstr("NUL"));
 }
 
-}  // namespace
+}  // namespace words_test
 }  // namespace memscope

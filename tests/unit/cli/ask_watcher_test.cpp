@@ -6,7 +6,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace ask_watcher_test {
 
 using testing::HasSubstr;
 
@@ -70,5 +70,5 @@ TEST(AskWatcher, SaysThatNobodyIsWatching) {
     EXPECT_THAT(failed.error.message(), HasSubstr("no watcher is running"));
 }
 
-}  // namespace
+}  // namespace ask_watcher_test
 }  // namespace memscope

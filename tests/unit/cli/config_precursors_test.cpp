@@ -5,7 +5,7 @@
 #include "unit/cli/command_line.h"
 
 namespace memscope {
-namespace {
+namespace config_precursors_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -92,5 +92,5 @@ TEST(ConfigPrecursors, TheTableHasToBeOne) {
     EXPECT_THAT(refusal({"--cgroup", "a"}, config_at(kDefaultConfig, "precursors = 'all'")), HasSubstr("[precursors]"));
 }
 
-}  // namespace
+}  // namespace config_precursors_test
 }  // namespace memscope

@@ -4,7 +4,7 @@
 #include "unit/cli/command_line.h"
 
 namespace memscope {
-namespace {
+namespace config_roles_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -70,5 +70,5 @@ TEST(ConfigRoles, OnlyTablesAreRules) {
     EXPECT_THAT(refused("role = [{role = 'helper', comm = 'x'}, 5]"), HasSubstr("[[role]]"));
 }
 
-}  // namespace
+}  // namespace config_roles_test
 }  // namespace memscope

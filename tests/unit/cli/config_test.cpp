@@ -7,7 +7,7 @@
 #include "unit/cli/command_line.h"
 
 namespace memscope {
-namespace {
+namespace config_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -150,5 +150,5 @@ TEST(ConfigErrors, GarbageIsRefusedInOneLine) {
                     9));
 }
 
-}  // namespace
+}  // namespace config_test
 }  // namespace memscope

@@ -5,7 +5,7 @@
 #include "support/fake_nvml.h"
 
 namespace memscope {
-namespace {
+namespace doctor_gpu_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -56,5 +56,5 @@ TEST(DoctorNvml, DoesNotWaitForADriverThatHangs) {
     EXPECT_THAT(finding.note, HasSubstr("has not answered"));
 }
 
-}  // namespace
+}  // namespace doctor_gpu_test
 }  // namespace memscope

@@ -6,7 +6,7 @@
 #include "support/recorded_job.h"
 
 namespace memscope {
-namespace {
+namespace export_test {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -73,5 +73,5 @@ TEST_F(AnExportToAFile, IsNeededForABinaryFormatOnATerminal) {
     }
 }
 
-}  // namespace
+}  // namespace export_test
 }  // namespace memscope

@@ -8,7 +8,7 @@
 #include "watch/self/rendezvous.h"
 
 namespace memscope {
-namespace {
+namespace growth_test {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -78,5 +78,5 @@ TEST_F(GrowthCommand, PrintsTheErrorOfTheWatcher) {
     EXPECT_EQ(std::get<AskFailure>(failed).error.message(), "growth is not recorded");
 }
 
-}  // namespace
+}  // namespace growth_test
 }  // namespace memscope

@@ -8,7 +8,7 @@
 #include "watch/self/rendezvous.h"
 
 namespace memscope {
-namespace {
+namespace heap_of_target_test {
 
 using testing::HasSubstr;
 using testing::Pair;
@@ -58,5 +58,5 @@ TEST_F(HeapOfTarget, PrintsTheErrorOfTheWatcher) {
     EXPECT_EQ(std::get<AskFailure>(failed).error.message(), "the target has no process 42");
 }
 
-}  // namespace
+}  // namespace heap_of_target_test
 }  // namespace memscope

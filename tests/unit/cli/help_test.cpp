@@ -8,7 +8,7 @@
 #include "unit/cli/command_line.h"
 
 namespace memscope {
-namespace {
+namespace help_test {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -104,5 +104,5 @@ TEST(CommandHelp, NamesEveryOptionOfItsCommand) {
             EXPECT_THAT(std::string(help_of(name)), HasSubstr("\n  " + option)) << name;
 }
 
-}  // namespace
+}  // namespace help_test
 }  // namespace memscope

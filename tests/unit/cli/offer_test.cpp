@@ -5,7 +5,7 @@
 #include "cli/shell_words.h"
 
 namespace memscope {
-namespace {
+namespace offer_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -75,5 +75,5 @@ TEST(ShellWords, QuoteWhatAShellWouldRead) {
     EXPECT_TRUE(shell_words(words).ends_with(" ..."));
 }
 
-}  // namespace
+}  // namespace offer_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include "unit/cli/command_line.h"
 
 namespace memscope {
-namespace {
+namespace options_errors_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -187,5 +187,5 @@ TEST(OptionErrors, HostileBytesStayOnOneLine) {
     refusal({"demo", std::string(1 << 20, '\n')});
 }
 
-}  // namespace
+}  // namespace options_errors_test
 }  // namespace memscope

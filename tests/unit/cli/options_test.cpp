@@ -6,7 +6,7 @@
 #include "unit/cli/command_line.h"
 
 namespace memscope {
-namespace {
+namespace options_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -294,5 +294,5 @@ TEST(Options, HelpFitsATerminalAndNamesEverything) {
 
 TEST(Options, VersionIsAskedForByName) { parsed<Version>({"--cgroup", "a", "--version"}); }
 
-}  // namespace
+}  // namespace options_test
 }  // namespace memscope

@@ -16,7 +16,7 @@
 #include "support/json.h"
 
 namespace memscope {
-namespace {
+namespace report_test {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -198,5 +198,5 @@ TEST_F(TheReportCommand, NamesTheFileThatIsWrong) {
     EXPECT_THAT(show(tree.at("large.json")).error().message(), HasSubstr("too large"));
 }
 
-}  // namespace
+}  // namespace report_test
 }  // namespace memscope

@@ -8,7 +8,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace series_csv_test {
 
 using testing::HasSubstr;
 
@@ -102,5 +102,5 @@ TEST(SeriesCsv, AFileWithoutLinesIsNotKept) {
     EXPECT_THAT(series.error().message(), HasSubstr("longer than"));
 }
 
-}  // namespace
+}  // namespace series_csv_test
 }  // namespace memscope

@@ -14,7 +14,7 @@
 #include "watch/self/rendezvous.h"
 
 namespace memscope {
-namespace {
+namespace status_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -72,5 +72,5 @@ TEST(Status, OtherAnswersAreErrors) {
     EXPECT_THAT(shown(show_status({.body = encode_record(Snapshot{})}, false)), HasSubstr("without a target"));
 }
 
-}  // namespace
+}  // namespace status_test
 }  // namespace memscope

@@ -7,7 +7,7 @@
 #include "support/json.h"
 
 namespace memscope {
-namespace {
+namespace verdict_test {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -68,5 +68,5 @@ TEST_F(VerdictOfAFile, AnErrorNamesTheFile) {
     EXPECT_THAT(answer.error().message(), HasSubstr("wrong.csv: line 1"));
 }
 
-}  // namespace
+}  // namespace verdict_test
 }  // namespace memscope

@@ -9,7 +9,7 @@
 #include "unit/demo/observed.h"
 
 namespace memscope {
-namespace {
+namespace answers_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -249,5 +249,5 @@ TEST(Observation, TakesTimeAnonAndTheProcessesThatHoldIt) {
     EXPECT_EQ(last_of(role_line(seen, Role::other)).n, 0U);
 }
 
-}  // namespace
+}  // namespace answers_test
 }  // namespace memscope

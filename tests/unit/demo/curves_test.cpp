@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace curves_test {
 
 constexpr Bytes kFloor = mebibytes(100);
 
@@ -76,5 +76,5 @@ TEST(Curves, CurvesAdd) {
     EXPECT_EQ(curve(Seconds{6}), mebibytes(7));
 }
 
-}  // namespace
+}  // namespace curves_test
 }  // namespace memscope

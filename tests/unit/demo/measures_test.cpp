@@ -5,7 +5,7 @@
 #include "demo/curves.h"
 
 namespace memscope {
-namespace {
+namespace measures_test {
 
 // One point a second.
 Line line(const std::vector<std::uint64_t>& sizes_in_mebibytes) {
@@ -88,5 +88,5 @@ TEST(LeakingLines, AreThoseThatWereNamedMostOften) {
     EXPECT_FALSE(leaking_lines({moment(Verdict::stable, "step (train.py:9)", 1)}));
 }
 
-}  // namespace
+}  // namespace measures_test
 }  // namespace memscope

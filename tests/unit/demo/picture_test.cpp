@@ -9,7 +9,7 @@
 #include "outputs/text/text_layout.h"
 
 namespace memscope {
-namespace {
+namespace picture_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -72,5 +72,5 @@ TEST(Picture, KillsAreMarkedAndCounted) {
     EXPECT_THAT(text, AllOf(HasSubstr("╳"), HasSubstr("killed by the kernel 7 times (╳), at the limit of 256 MiB")));
 }
 
-}  // namespace
+}  // namespace picture_test
 }  // namespace memscope

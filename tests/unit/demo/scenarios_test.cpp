@@ -9,7 +9,7 @@
 #include "demo/tree.h"
 
 namespace memscope {
-namespace {
+namespace scenarios_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -182,5 +182,5 @@ TEST(ResidentMemory, FollowsUpAndDownInWholeChunks) {
     }
 }
 
-}  // namespace
+}  // namespace scenarios_test
 }  // namespace memscope

@@ -8,7 +8,7 @@
 
 #include "source_files.h"
 
-namespace {
+namespace include_test {
 
 using Layers = std::map<std::string, std::set<std::string>>;
 
@@ -85,4 +85,4 @@ TEST(House, OnlyTheKernelLayerSeesSkeletonsAndLibbpf) {
     }
 }
 
-}  // namespace
+}  // namespace include_test

@@ -9,7 +9,7 @@
 
 #include "source_files.h"
 
-namespace {
+namespace type_name_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -191,4 +191,4 @@ TEST(TypeNames, ClashUnlessBothAreAnonymous) {
     EXPECT_THAT(clashes({{"a.h", {{"Row"}, {"Row"}}}, {"b.h", {{"Other"}}}}), IsEmpty());
 }
 
-}  // namespace
+}  // namespace type_name_test

@@ -9,7 +9,7 @@
 #include <memscope/shared/wire.h>
 
 namespace memscope {
-namespace {
+namespace kernel_test {
 
 KernelFacts full_facts() {
     KernelFacts facts{.btf = true,
@@ -268,5 +268,5 @@ TEST(Decode, MappingsAreThoseOfTheRowWhateverTheScanBeforeHadInItsPlace) {
     EXPECT_THAT(mapped({row_with_mappings(2, 7)}), testing::ElementsAre(7));
 }
 
-}  // namespace
+}  // namespace kernel_test
 }  // namespace memscope

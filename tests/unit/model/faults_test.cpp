@@ -1,7 +1,7 @@
 #include "unit/model/watch.h"
 
 namespace memscope {
-namespace {
+namespace faults_test {
 
 using namespace test;
 
@@ -87,5 +87,5 @@ TEST(ProcessTable, BooksTheLeastOfAProcessThatWasBornHereAndAllOfItAtItsExit) {
     EXPECT_EQ(w.counters().faults.minor, 5000U);
 }
 
-}  // namespace
+}  // namespace faults_test
 }  // namespace memscope

@@ -6,7 +6,7 @@
 #include "base/packing.h"
 
 namespace memscope {
-namespace {
+namespace heap_test {
 
 TEST(Heap, EveryPartAndGapHasAName) {
     EXPECT_EQ(name_of(HeapPart::malloc_live), "malloc_live");
@@ -58,5 +58,5 @@ TEST(Heap, ACensusThatIsCutOffIsRefused) {
         EXPECT_FALSE(Unpacker::result<HeapCensus>(std::string_view(packer.bytes()).substr(0, size), {})) << size;
 }
 
-}  // namespace
+}  // namespace heap_test
 }  // namespace memscope

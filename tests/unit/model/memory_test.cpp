@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace memory_test {
 
 constexpr Bytes gib(std::uint64_t n) { return {n << 30U}; }
 
@@ -46,5 +46,5 @@ TEST(HeldByTarget, OfATreeOfProcessesItIsWhatTheOthersDoNotHold) {
     EXPECT_EQ(held_by_target(memory), gib(5));
 }
 
-}  // namespace
+}  // namespace memory_test
 }  // namespace memscope

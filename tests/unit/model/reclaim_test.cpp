@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace reclaim_test {
 
 ReclaimStalls stalls(double memcg, double direct, std::uint64_t count) {
     return {.memcg = Seconds(memcg), .direct = Seconds(direct), .stalls = count};
@@ -34,5 +34,5 @@ TEST(StallCounter, CountsEachStallOnceForEveryTargetAroundIt) {
     EXPECT_EQ(outer.sum().stalls, 6U);
 }
 
-}  // namespace
+}  // namespace reclaim_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace memscope {
-namespace {
+namespace series_test {
 
 Series of(std::initializer_list<std::pair<double, std::uint64_t>> samples) {
     Series series;
@@ -122,5 +122,5 @@ TEST(Series, LookingChangesNothing) {
     for (std::size_t i = 0; i < a.size(); ++i) EXPECT_EQ(a[i].low, b[i].low);
 }
 
-}  // namespace
+}  // namespace series_test
 }  // namespace memscope

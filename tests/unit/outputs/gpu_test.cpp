@@ -9,7 +9,7 @@
 #include "support/json.h"
 
 namespace memscope {
-namespace {
+namespace gpu_test {
 
 using testing::Contains;
 using testing::ElementsAre;
@@ -189,5 +189,5 @@ TEST(GpuNotices, AGpuThatBeginsToLeakHasALine) {
     EXPECT_THAT(test::notices(&now, now), IsEmpty());
 }
 
-}  // namespace
+}  // namespace gpu_test
 }  // namespace memscope

@@ -10,7 +10,7 @@
 #include "record/record.h"
 
 namespace memscope::record {
-namespace {
+namespace hostile_test {
 
 using test::filled;
 using test::is_same;
@@ -203,5 +203,5 @@ TEST(HostileRecord, NumbersOfAnUntrustedReportCanBeShown) {
     EXPECT_FALSE(limit_untrusted(report, 1));
 }
 
-}  // namespace
+}  // namespace hostile_test
 }  // namespace memscope::record

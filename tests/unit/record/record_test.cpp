@@ -45,7 +45,7 @@ struct Fields<TwoAlike> {
     static constexpr auto kList = fields(field<1>(&T::first), field<2>(&T::first));
 };
 
-namespace {
+namespace record_test {
 
 using test::filled;
 using test::is_same;
@@ -212,6 +212,6 @@ TEST(Record, EnumeratorsAreCounted) {
     EXPECT_EQ(enumerators<CgroupId>(), 0);
 }
 
-}  // namespace
+}  // namespace record_test
 }  // namespace record
 }  // namespace memscope

@@ -11,7 +11,7 @@
 #include "record/shapes.h"
 
 namespace memscope::record {
-namespace {
+namespace schema_test {
 
 constexpr const char* kFile = MEMSCOPE_SOURCE_DIR "/tests/unit/record/schema.txt";
 
@@ -153,5 +153,5 @@ TEST(RecordSchema, NothingThatRecordsHoldHasChangedItsNumberItsNameItsTypeOrItsD
            "change makes older records unreadable: see userspace/record/fields.h.";
 }
 
-}  // namespace
+}  // namespace schema_test
 }  // namespace memscope::record

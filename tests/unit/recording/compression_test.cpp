@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace memscope::recording {
-namespace {
+namespace compression_test {
 
 using testing::HasSubstr;
 
@@ -42,5 +42,5 @@ TEST(Compression, RefusesDamagedBytes) {
     EXPECT_TRUE(decompressor.decompress(good, "", 5000));  // an error leaves nothing behind
 }
 
-}  // namespace
+}  // namespace compression_test
 }  // namespace memscope::recording

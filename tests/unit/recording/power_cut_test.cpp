@@ -8,7 +8,7 @@
 #include "support/recorded_job.h"
 
 namespace memscope {
-namespace {
+namespace power_cut_test {
 
 using recording::RecordingFile;
 
@@ -138,5 +138,5 @@ TEST_F(APowerCut, IsPaidForWithFewSyncs) {
     ASSERT_TRUE(file.close());
 }
 
-}  // namespace
+}  // namespace power_cut_test
 }  // namespace memscope

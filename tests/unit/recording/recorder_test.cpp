@@ -10,7 +10,7 @@
 #include "support/recorded_job.h"
 
 namespace memscope {
-namespace {
+namespace recorder_test {
 
 using testing::Contains;
 using testing::HasSubstr;
@@ -390,5 +390,5 @@ TEST_F(ARecorder, WritesGrowthAndCensusesOfLargeTargetsToTheSharedFile) {
     EXPECT_EQ(checked, kTargets - (Recorder::kMostFiles - 1));
 }
 
-}  // namespace
+}  // namespace recorder_test
 }  // namespace memscope

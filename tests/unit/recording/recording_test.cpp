@@ -10,7 +10,7 @@
 #include "support/recorded_job.h"
 
 namespace memscope {
-namespace {
+namespace recording_test {
 
 using recording::RecordingFile;
 using testing::ElementsAre;
@@ -506,5 +506,5 @@ TEST_F(ARecording, IsReadOrRefusedWhateverIsDamaged) {
     EXPECT_LT(refused, 300);  // damage in unused space does no harm
 }
 
-}  // namespace
+}  // namespace recording_test
 }  // namespace memscope

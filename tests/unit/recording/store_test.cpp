@@ -10,7 +10,7 @@
 #include "support/recorded_job.h"
 
 namespace memscope {
-namespace {
+namespace store_test {
 
 using testing::HasSubstr;
 using testing::SizeIs;
@@ -135,5 +135,5 @@ TEST_F(ARecordingStore, RemovesARecordingThatNobodyWrites) {
     EXPECT_THAT(remove_recording(file_of("notes.txt", 1, 1)).error().message(), HasSubstr("is no recording"));
 }
 
-}  // namespace
+}  // namespace store_test
 }  // namespace memscope

@@ -5,7 +5,7 @@
 #include "support/recorded_job.h"
 
 namespace memscope {
-namespace {
+namespace tick_events_test {
 
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -35,5 +35,5 @@ TEST(TickEvents, AreTheChangesBetweenTwoTicks) {
     EXPECT_EQ(events[3].text, "oom_kill: 7 a\\nb: It was killed.");
 }
 
-}  // namespace
+}  // namespace tick_events_test
 }  // namespace memscope

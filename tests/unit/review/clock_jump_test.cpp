@@ -13,7 +13,7 @@
 #include "support/recorded_job.h"
 
 namespace memscope {
-namespace {
+namespace clock_jump_test {
 
 using testing::ElementsAre;
 using testing::SizeIs;
@@ -142,5 +142,5 @@ TEST_F(AClockThatIsSet, DoesNotChangeThePhases) {
     }
 }
 
-}  // namespace
+}  // namespace clock_jump_test
 }  // namespace memscope

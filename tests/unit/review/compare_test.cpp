@@ -6,7 +6,7 @@
 #include "support/json.h"
 
 namespace memscope {
-namespace {
+namespace compare_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -315,5 +315,5 @@ TEST(ComparisonText, HasAllFormats) {
     EXPECT_EQ(json["values"][0]["name"], "peak");
 }
 
-}  // namespace
+}  // namespace compare_test
 }  // namespace memscope

@@ -9,7 +9,7 @@
 #include "support/recorded_job.h"
 
 namespace memscope {
-namespace {
+namespace export_perfetto_test {
 
 using protozero::pbf_reader;
 using recording::RecordingFile;
@@ -349,5 +349,5 @@ TEST_F(APerfettoTrace, HasThePeaksOfTicksThatWereRemoved) {
                                                              static_cast<std::int64_t>(900 * kMiB))));
 }
 
-}  // namespace
+}  // namespace export_perfetto_test
 }  // namespace memscope

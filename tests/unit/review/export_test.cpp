@@ -12,7 +12,7 @@
 #include "support/recorded_job.h"
 
 namespace memscope {
-namespace {
+namespace export_test {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -140,5 +140,5 @@ TEST_F(AnExport, IsFoundByTheNameOfItsTarget) {
     EXPECT_EQ(find_all_recordings(directory.string(), "/nowhere")->size(), 1U);
 }
 
-}  // namespace
+}  // namespace export_test
 }  // namespace memscope

@@ -6,7 +6,7 @@
 #include "support/recorded_job.h"
 
 namespace memscope {
-namespace {
+namespace replay_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -141,5 +141,5 @@ TEST_F(AReplay, JumpsToEventsAndShowsTheNoticesOfThatTime) {
     EXPECT_EQ(replay.position(), Seconds{20});
 }
 
-}  // namespace
+}  // namespace replay_test
 }  // namespace memscope

@@ -10,7 +10,7 @@
 #include "support/recorded_job.h"
 
 namespace memscope {
-namespace {
+namespace run_summary_test {
 
 using testing::AllOf;
 using testing::Contains;
@@ -307,5 +307,5 @@ TEST_F(ARun, ShowsNamesOfAnyBytesSafely) {
     EXPECT_THAT(run_text(summary(), false), Not(HasSubstr("\x1b")));
 }
 
-}  // namespace
+}  // namespace run_summary_test
 }  // namespace memscope

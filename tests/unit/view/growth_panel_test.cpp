@@ -4,7 +4,7 @@
 #include "view/panels.h"
 
 namespace memscope::view {
-namespace {
+namespace growth_panel_test {
 
 using test::Screen;
 using testing::ElementsAre;
@@ -149,5 +149,5 @@ TEST(ViewGrowth, TenThousandSitesAreAFewLines) {
     EXPECT_EQ(growth_panel(&growth, GrowthPanel::resident, 1000, 80).size(), 8U);
 }
 
-}  // namespace
+}  // namespace growth_panel_test
 }  // namespace memscope::view

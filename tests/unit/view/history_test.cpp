@@ -5,7 +5,7 @@
 #include "example.h"
 
 namespace memscope::view {
-namespace {
+namespace history_test {
 
 using test::example;
 using test::mib;
@@ -150,5 +150,5 @@ TEST(ViewCurve, KeepsSpikesAndTheWholeTimeInABoundedNumberOfPoints) {
     EXPECT_EQ(curve.deaths().back(), 999);
 }
 
-}  // namespace
+}  // namespace history_test
 }  // namespace memscope::view

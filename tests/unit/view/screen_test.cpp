@@ -8,7 +8,7 @@
 #include "view/panels.h"
 
 namespace memscope::view {
-namespace {
+namespace screen_test {
 
 using test::example;
 using test::gib;
@@ -583,5 +583,5 @@ TEST(ViewScreen, ManyGpusOnASmallScreenAreCounted) {
     EXPECT_THAT(screen.text(), HasSubstr("more GPUs"));
 }
 
-}  // namespace
+}  // namespace screen_test
 }  // namespace memscope::view

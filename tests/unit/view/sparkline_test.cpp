@@ -5,7 +5,7 @@
 #include "view/history.h"
 
 namespace memscope::view {
-namespace {
+namespace sparkline_test {
 
 TEST(Sparkline, SpansFromTheLowestToTheHighest) { EXPECT_EQ(sparkline({{0, 50, 100}, 3}, 3), "▁▄█"); }
 
@@ -71,5 +71,5 @@ TEST(Compact, CountsAreInThousands) {
     for (double count = 1; count < 1e300; count *= 1.9) EXPECT_LE(compact_count(count).size(), 4) << count;
 }
 
-}  // namespace
+}  // namespace sparkline_test
 }  // namespace memscope::view

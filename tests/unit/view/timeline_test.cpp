@@ -5,7 +5,7 @@
 #include "example.h"
 
 namespace memscope::view {
-namespace {
+namespace timeline_test {
 
 using test::Screen;
 using testing::ElementsAre;
@@ -73,5 +73,5 @@ TEST(ViewTimeline, KeysMoveInTimeInAReplayOnly) {
     EXPECT_EQ(screen.state.filter, "e ");
 }
 
-}  // namespace
+}  // namespace timeline_test
 }  // namespace memscope::view

@@ -5,7 +5,7 @@
 #include "example.h"
 
 namespace memscope::view {
-namespace {
+namespace tree_test {
 
 using test::example;
 using test::mib;
@@ -185,5 +185,5 @@ TEST(Tree, ARoleWhoseProcessesEndedKeepsItsRow) {
     EXPECT_THAT(screen.text(), HasSubstr("×0 -3"));
 }
 
-}  // namespace
+}  // namespace tree_test
 }  // namespace memscope::view

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace watch_state_test {
 
 using testing::AllOf;
 using testing::Contains;
@@ -398,5 +398,5 @@ TEST(WatchState, ACensusIsGoneWithItsProcess) {
     EXPECT_THAT(job.tick().targets.at(1).heap, SizeIs(0));
 }
 
-}  // namespace
+}  // namespace watch_state_test
 }  // namespace memscope

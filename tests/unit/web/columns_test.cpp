@@ -5,7 +5,7 @@
 #include <random>
 
 namespace memscope::web {
-namespace {
+namespace columns_test {
 
 using testing::ElementsAre;
 using testing::SizeIs;
@@ -156,5 +156,5 @@ TEST(Columns, RangesThatTicksExplainAddNothing) {
     EXPECT_EQ(columns.rows(), 10U);
 }
 
-}  // namespace
+}  // namespace columns_test
 }  // namespace memscope::web

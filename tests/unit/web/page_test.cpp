@@ -10,7 +10,7 @@
 #include "web/page_routes.h"
 
 namespace memscope::web {
-namespace {
+namespace page_test {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -532,5 +532,5 @@ TEST_F(APage, APageThatCannotBeInlinedIsRefused) {
     EXPECT_TRUE(assemble_html(kIndex, "1 < 2", "a { }", "{}"));
 }
 
-}  // namespace
+}  // namespace page_test
 }  // namespace memscope::web

@@ -4,7 +4,7 @@
 #include <set>
 
 namespace memscope::web {
-namespace {
+namespace session_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -145,5 +145,5 @@ TEST(RandomWord, IsNeverTheSame) {
     EXPECT_EQ(words.size(), 100U);
 }
 
-}  // namespace
+}  // namespace session_test
 }  // namespace memscope::web

@@ -8,7 +8,7 @@
 namespace memscope {
 namespace {
 
-constexpr std::int64_t kLittle = 4 << 20;  // bytes; less may be given back in the next moment
+constexpr std::int64_t kLittleKept = 4 << 20;  // bytes; less may be given back in the next moment
 
 }  // namespace
 
@@ -21,7 +21,7 @@ void EarlyLines::look_at(Seconds now, std::span<const LineGrowth> lines) {
         all += std::max<std::int64_t>(line.kept, 0);
         if (!most || line.kept > most->kept) most = &line;
     }
-    if (!most || most->kept < kLittle || most->kept < all / 2) return;
+    if (!most || most->kept < kLittleKept || most->kept < all / 2) return;
     text_ = fmt::format("{} keeps at least {} more than when watching began.", printable(most->place),
                         human_size(Bytes{static_cast<std::uint64_t>(most->kept)}));
 }

@@ -6,10 +6,10 @@
 namespace memscope {
 namespace {
 
-constexpr double kLittle = 1 << 20;   // bytes; an interval with less growth is ignored
-constexpr double kNoticeable = 0.05;  // share of the growth of an interval; a line with less is not counted
-constexpr double kFade = 0.8;         // factor for earlier growth, at each interval with growth
-constexpr int kEnoughIntervals = 3;   // two may be a coincidence
+constexpr double kLittleGrowth = 1 << 20;  // bytes; an interval with less growth is ignored
+constexpr double kNoticeable = 0.05;       // share of the growth of an interval; a line with less is not counted
+constexpr double kFade = 0.8;              // factor for earlier growth, at each interval with growth
+constexpr int kEnoughIntervals = 3;        // two may be a coincidence
 // Share of the growth; if more was freed, the lines show which code allocates, not which code keeps the memory.
 constexpr double kMostGivenBack = 0.5;
 constexpr double kMostKept = 0.5;  // share of the growth; a line that keeps less is not named as its owner
@@ -22,7 +22,7 @@ double positive(double value) { return std::max(value, 0.0); }
 }  // namespace
 
 void LineHistory::add(Sum& sum, double grown, double repeated, double given_back) {
-    if (grown < kLittle) {
+    if (grown < kLittleGrowth) {
         sum.given_back += given_back;  // memory of earlier growth, freed late
         return;
     }
@@ -79,7 +79,7 @@ void LineHistory::look_at(Seconds now, std::span<const LineGrowth> lines) {
     run_began_ = false;
     add(all_, all.grown, all.repeated, all.given_back);
     for (const auto& [role, change] : roles) add(roles_[role], change.grown, change.repeated, change.given_back);
-    if (all.grown < kLittle) return;
+    if (all.grown < kLittleGrowth) return;
     for (auto& [key, line] : lines_) {
         line.recent *= kFade;
         line.recently_kept *= kFade;
@@ -106,7 +106,7 @@ std::optional<GrowingLines> LineHistory::growing(const std::optional<RoleKey>& r
     if (!most) return std::nullopt;
     const bool freed_much = sum.given_back > kMostGivenBack * sum.recent;
     const double grown = freed_much ? positive(sum.recent - sum.given_back) : sum.recent;
-    const bool keeps = keeper->second.recently_kept >= std::max(kMostKept * grown, kLittle);
+    const bool keeps = keeper->second.recently_kept >= std::max(kMostKept * grown, kLittleGrowth);
     if (freed_much && !keeps) return std::nullopt;
     const auto& [key, named] = keeps ? *keeper : *most;
     const double part = keeps ? named.recently_kept : named.recent;

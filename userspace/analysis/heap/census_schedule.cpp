@@ -5,7 +5,7 @@
 namespace memscope {
 namespace {
 
-constexpr Bytes kLeast{std::uint64_t{32} << 20};
+constexpr Bytes kLeastProcess{std::uint64_t{32} << 20};
 constexpr double kLeastShare = 0.05;  // of the largest process
 constexpr std::size_t kMostWaiting = 256;
 // A reading after the warm-up is useless when it comes much later.
@@ -25,11 +25,11 @@ constexpr double kSoon = 0.1;
 }  // namespace
 
 std::size_t count_large(std::span<const Process> processes, const std::optional<RoleKey>& role) {
-    Bytes most = kLeast;
+    Bytes most = kLeastProcess;
     for (const Process& process : processes) most = std::max(most, process.own_anon());
     return static_cast<std::size_t>(std::ranges::count_if(processes, [&](const Process& process) {
         if (role && RoleKey{process.role, process.rank} != *role) return false;
-        return process.own_anon() >= kLeast &&
+        return process.own_anon() >= kLeastProcess &&
                static_cast<double>(process.own_anon().n) >= kLeastShare * static_cast<double>(most.n);
     }));
 }
@@ -42,7 +42,7 @@ std::vector<CensusWish> largest_processes(std::span<const Process> processes) {
     }
     std::vector<CensusWish> wishes;
     for (const auto& [role, process] : largest)
-        if (process->own_anon() >= kLeast) wishes.push_back({process->task.id, process->own_anon()});
+        if (process->own_anon() >= kLeastProcess) wishes.push_back({process->task.id, process->own_anon()});
     std::ranges::stable_sort(wishes, [](const CensusWish& a, const CensusWish& b) { return a.anon > b.anon; });
     if (wishes.size() > kMostCensuses) wishes.resize(kMostCensuses);
     std::erase_if(wishes, [most = wishes.empty() ? Bytes{} : wishes.front().anon](const CensusWish& wish) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "analysis/heap/free_memory_text.h"
 #include "base/units.h"
 
 namespace memscope {
@@ -9,12 +10,10 @@ namespace {
 
 // Parts that are smaller than this share are not worth a sentence.
 constexpr double kShare = 0.1;
-constexpr Bytes kLeast{std::uint64_t{4} << 20};
-// Several arenas usually mean that several threads allocate, each with free memory of its own.
-constexpr std::uint64_t kManyArenas = 4;
+constexpr Bytes kLeastPart{std::uint64_t{4} << 20};
 
 bool is_large(Bytes part, Bytes all) {
-    return part >= kLeast && static_cast<double>(part.n) >= kShare * static_cast<double>(all.n);
+    return part >= kLeastPart && static_cast<double>(part.n) >= kShare * static_cast<double>(all.n);
 }
 
 // "1.8 of 2.0 GiB", "132 KiB of 1.2 GiB".
@@ -45,8 +44,8 @@ std::string malloc_free_sentence(const HeapCensus& census) {
     return fmt::format("{} are free inside glibc ({} arena{}): not a leak. malloc_trim(0) would give back {} now{}. {}",
                        of(free, census.anon), arenas, arenas == 1 ? "" : "s", human_size(trimmable),
                        in_pieces ? "; the rest is in pieces between live blocks" : "",
-                       arenas > kManyArenas ? "MALLOC_ARENA_MAX=2 or jemalloc usually prevents this."
-                                            : "jemalloc usually prevents this.");
+                       arenas >= kManyArenas ? "MALLOC_ARENA_MAX=2 or jemalloc usually prevents this."
+                                             : "jemalloc usually prevents this.");
 }
 
 std::string python_free_sentence(const HeapCensus& census) {

@@ -8,7 +8,6 @@
 namespace memscope {
 namespace {
 
-constexpr std::uint64_t kManyArenas = 4;
 constexpr double kMuch = 0.25;  // share of the memory that counts against a limit
 
 double share(Bytes part, Bytes whole) {

@@ -6,6 +6,9 @@
 
 namespace memscope {
 
+// So many arenas usually mean that several threads allocate, each with free memory of its own.
+inline constexpr std::uint64_t kManyArenas = 4;
+
 // Describes memory that an allocator keeps free, and how to get it back, without a period at its end: "41 GiB of 62 GiB
 // are free inside malloc, where 64 arenas keep what 64 threads freed. This is not a leak of your objects: ...".
 // `threads` is the number of threads of the process, if it is known.

@@ -64,8 +64,6 @@ std::int64_t on_devices(const ObjectCensus& objects) {
     return sum;
 }
 
-std::uint64_t size_of(const Holder& holder) { return holder.retained.n + holder.retained_device.n; }
-
 const Holder* holds_most(const std::vector<Holder>& holders) {
     const auto larger = [](const Holder* a, const Holder* b) { return !a || (b && size_of(*b) > size_of(*a)) ? b : a; };
     std::vector<const Holder*> inside(holders.size());  // the largest container inside each one

@@ -10,9 +10,9 @@
 namespace memscope {
 namespace {
 
-constexpr double kMaterial = 0.01;              // share of the growth; a container with less is not named
-constexpr std::int64_t kLeast = 64 << 10;       // bytes
-constexpr std::int64_t kLeastGrowth = 1 << 20;  // bytes; a share of less growth says nothing
+constexpr double kMaterialShare = 0.01;             // share of the growth; a container with less is not named
+constexpr std::int64_t kLeastContainer = 64 << 10;  // bytes
+constexpr std::int64_t kLeastGrowth = 1 << 20;      // bytes; a share of less growth says nothing
 constexpr std::size_t kMostNamed = 3;
 constexpr double kHalf = 0.5;
 constexpr double kLarge = 0.1;  // share of the growth
@@ -86,7 +86,8 @@ std::vector<const HolderChange*> named_holders(const HeldObjects& held, HolderMe
     std::vector<const HolderChange*> named;
     if (!held.over) return named;
     for (const HolderChange& each : held.holders)
-        if (own(each, memory) >= kLeast && (grown < kLeastGrowth || share_of(own(each, memory), grown) >= kMaterial))
+        if (own(each, memory) >= kLeastContainer &&
+            (grown < kLeastGrowth || share_of(own(each, memory), grown) >= kMaterialShare))
             named.push_back(&each);
     std::ranges::stable_sort(
         named, [&](const HolderChange* a, const HolderChange* b) { return own(*a, memory) > own(*b, memory); });

@@ -71,8 +71,6 @@ std::map<HolderKey, const Holder*> by_key(const std::vector<Holder>& holders) {
     return known;
 }
 
-std::uint64_t size_of(const Holder& holder) { return holder.retained.n + holder.retained_device.n; }
-
 // The size that a container can have had at most if a list does not have it. The list has at least the kLongList
 // largest containers, and others.
 std::uint64_t most_if_unlisted(const std::vector<Holder>& holders) {
@@ -87,8 +85,8 @@ std::uint64_t most_if_unlisted(const std::vector<Holder>& holders) {
 
 // True if a forked process has copied memory of its parent between the two censuses.
 bool has_unshared(const ObjectCensus& is, const ObjectCensus* was) {
-    constexpr Bytes kMaterial{64 << 10};
-    return was && is.inherited && was->inherited && *was->inherited > *is.inherited + kMaterial;
+    constexpr Bytes kMoreInherited{64 << 10};
+    return was && is.inherited && was->inherited && *was->inherited > *is.inherited + kMoreInherited;
 }
 
 std::vector<HolderGrowth> holder_changes(const std::vector<Holder>& now, const std::vector<Holder>* before,
@@ -148,6 +146,8 @@ std::int64_t change_of(const HolderGrowth& growth) {
 }
 
 }  // namespace
+
+std::uint64_t size_of(const Holder& holder) { return holder.retained.n + holder.retained_device.n; }
 
 std::int64_t HolderGrowth::own() const {
     return std::max<std::int64_t>(own_host, 0) + std::max<std::int64_t>(own_device, 0);

@@ -46,6 +46,8 @@ struct ObjectGrowth {
     std::vector<Changed<ArrayGroup>> arrays{};
 };
 
+std::uint64_t size_of(const Holder& holder);  // bytes of host and device
+
 // True if the retained bytes of a census are complete. If its time limit was reached, objects that a container holds
 // are missing, so that a difference to another census would look like growth.
 bool has_sizes(const HeapCensus& census);

@@ -30,7 +30,7 @@ constexpr Interpreter kInterpreters[] = {
     {"ksh", false, "o", 'c', 0, ""},
 };
 
-std::string_view base_name(std::string_view path) {
+std::string_view program_of(std::string_view path) {
     path.remove_prefix(path.rfind('/') + 1);           // npos + 1 is 0
     if (path.starts_with('-')) path.remove_prefix(1);  // a login shell
     return path;
@@ -47,7 +47,7 @@ std::optional<std::string_view> script_of(const Interpreter& interpreter, const 
     for (std::size_t i = 1; i < argv.size(); ++i) {
         const std::string_view argument = argv[i];
         if (argument.empty() || argument == "-") return std::nullopt;  // the program comes from standard input
-        if (argument.front() != '-') return base_name(argument);
+        if (argument.front() != '-') return program_of(argument);
         if (argument.starts_with("--")) {
             if (argument == interpreter.long_takes_value) ++i;
             continue;
@@ -71,7 +71,7 @@ std::optional<std::string_view> script_of(const Interpreter& interpreter, const 
 }  // namespace
 
 std::vector<std::string_view> program_names(std::string_view comm, const std::vector<std::string>& argv) {
-    std::string_view program = argv.empty() ? comm : base_name(argv.front());
+    std::string_view program = argv.empty() ? comm : program_of(argv.front());
     if (program.empty()) program = comm;
     std::vector<std::string_view> names{program};
     if (const Interpreter* interpreter = interpreter_called(program))

@@ -78,8 +78,6 @@ const Forecast* forecast_of(const TargetSnapshot& target) {
 
 double to_millis(Seconds time) { return std::round(time.count() * 1000) / 1000; }
 
-std::optional<std::string> known(const std::string& path) { return path.empty() ? std::nullopt : std::optional(path); }
-
 std::string precursor_json(const Snapshot& snapshot, const TargetSnapshot& target, const Precursor& precursor,
                            const ToldProcesses& who, const std::string& recording) {
     const MemoryState& memory = target.memory;

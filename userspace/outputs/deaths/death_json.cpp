@@ -3,8 +3,6 @@
 namespace memscope {
 namespace {
 
-std::optional<std::string> known(const std::string& text) { return text.empty() ? std::nullopt : std::optional(text); }
-
 template <class Read>
 auto part(const std::optional<NamedProcess>& process, Read read) {
     return process ? std::optional((*process).*read) : std::nullopt;

@@ -14,8 +14,8 @@
 namespace memscope {
 namespace {
 
-constexpr std::size_t kCount = 11;  // "+1,234,567"
-constexpr std::size_t kSize = 9;    // "1023 MiB"
+constexpr std::size_t kCount = 11;     // "+1,234,567"
+constexpr std::size_t kSizeWidth = 9;  // "1023 MiB"
 constexpr std::size_t kSizeChange = 10;
 
 std::string size_change(const std::optional<std::int64_t>& bytes) {
@@ -28,7 +28,7 @@ std::string size_change(const std::optional<std::int64_t>& bytes) {
 std::string count_change(const std::optional<std::int64_t>& count) { return count ? grouped_change(*count) : "?"; }
 
 std::size_t numbers_width(bool changes, bool device) {
-    return kCount + (changes ? kCount + kSizeChange : 0) + kSize + (device ? kSize : 0);
+    return kCount + (changes ? kCount + kSizeChange : 0) + kSizeWidth + (device ? kSizeWidth : 0);
 }
 
 // Columns of a table whose first column is a name.
@@ -40,7 +40,7 @@ std::size_t name_width(bool changes, std::size_t columns) {
 std::string table_head(std::string_view name, bool changes, std::size_t columns) {
     std::string line = left(name, name_width(changes, columns)) + right("COUNT", kCount);
     if (changes) line += right("CHANGE", kCount);
-    line += right("SIZE", kSize);
+    line += right("SIZE", kSizeWidth);
     if (changes) line += right("CHANGE", kSizeChange);
     return line + "\n";
 }
@@ -69,7 +69,7 @@ std::string row(const Changed<T>& entry, bool changes, std::size_t columns) {
     std::string line =
         left(name_of_entry(*entry.now), name_width(changes, columns)) + right(grouped(count_of(*entry.now)), kCount);
     if (changes) line += right(count_change(entry.count_change), kCount);
-    line += right(human_size(entry.now->bytes), kSize);
+    line += right(human_size(entry.now->bytes), kSizeWidth);
     if (changes) line += right(size_change(entry.bytes_change), kSizeChange);
     return line + "\n";
 }
@@ -142,8 +142,8 @@ std::string holder_head(bool changes, bool device, std::size_t columns) {
     const std::size_t numbers = numbers_width(changes, device);
     std::string line = left("HOLDER", columns > numbers + 10 ? columns - numbers : 10) + right("LENGTH", kCount);
     if (changes) line += right("CHANGE", kCount);
-    line += right("HOST", kSize);
-    if (device) line += right("GPU", kSize);
+    line += right("HOST", kSizeWidth);
+    if (device) line += right("GPU", kSizeWidth);
     if (changes) line += right("CHANGE", kSizeChange);
     return line + "\n";
 }
@@ -155,8 +155,8 @@ std::string holder_rows(const Holder& holder, const std::optional<std::int64_t>&
     std::string line = left("  " + kind_text(holder), columns > numbers + 10 ? columns - numbers : 10) +
                        right(grouped(holder.length), kCount);
     if (changes) line += right(count_change(length_change), kCount);
-    line += right(human_size(holder.retained), kSize);
-    if (device) line += right(holder.retained_device.n > 0 ? human_size(holder.retained_device) : "-", kSize);
+    line += right(human_size(holder.retained), kSizeWidth);
+    if (device) line += right(holder.retained_device.n > 0 ? human_size(holder.retained_device) : "-", kSizeWidth);
     if (changes) line += right(size_change(bytes_change), kSizeChange);
     return shortened_to(printable(holder.path), columns) + "\n" + line + "\n";
 }

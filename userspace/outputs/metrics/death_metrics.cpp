@@ -49,9 +49,6 @@ void last_death(const Snapshot& snapshot, Samples& out) {
     });
 }
 
-constexpr auto kGauge = MetricKind::gauge;
-constexpr auto kCounter = MetricKind::counter;
-
 constexpr Metric kDeathMetrics[] = {
     {"memscope_oom_kills_total",
      kCounter,

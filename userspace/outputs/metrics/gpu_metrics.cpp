@@ -9,10 +9,6 @@ void info(const Snapshot& snapshot, Samples& out) {
         out.add({gpu.id, std::to_string(gpu.index), gpu.name, gpu.pci_bus_id}, 1);
 }
 
-double number(Bytes bytes) { return static_cast<double>(bytes.n); }
-double number(double value) { return value; }
-double number(std::uint64_t count) { return static_cast<double>(count); }
-
 template <auto member>
 void value(const Snapshot& snapshot, Samples& out) {
     for (const GpuDevice& gpu : snapshot.gpus)
@@ -32,8 +28,6 @@ void process_memory(const Snapshot& snapshot, Samples& out) {
         }
     }
 }
-
-constexpr auto kGauge = MetricKind::gauge;
 
 constexpr Metric kGpuMetrics[] = {
     {"memscope_gpu_info",
@@ -79,7 +73,7 @@ Labels with(const std::string& target, const RoleKey& role, std::initializer_lis
 }
 
 template <class Read>
-void each_target(const Snapshot& snapshot, Read read) {
+void each_target_with_gpu(const Snapshot& snapshot, Read read) {
     const auto labels = target_labels(snapshot);
     for (std::size_t i = 0; i < labels.size(); ++i)
         if (const auto& gpu = snapshot.targets[i].gpu) read(labels[i], *gpu);
@@ -88,7 +82,7 @@ void each_target(const Snapshot& snapshot, Read read) {
 // All API labels of each device on which the role has memory. A series of an API that is no longer used becomes 0
 // instead of leaving a gap.
 void reserved(const Snapshot& snapshot, Samples& out) {
-    each_target(snapshot, [&](const std::string& target, const TargetGpu& gpu) {
+    each_target_with_gpu(snapshot, [&](const std::string& target, const TargetGpu& gpu) {
         for (const auto& [where, use] : gpu.roles) {
             if (use.reserved_total().n == 0) continue;
             for (const GpuApi api : kGpuApis)
@@ -98,22 +92,22 @@ void reserved(const Snapshot& snapshot, Samples& out) {
 }
 
 void tensors(const Snapshot& snapshot, Samples& out) {
-    each_target(snapshot, [&](const std::string& target, const TargetGpu& gpu) {
+    each_target_with_gpu(snapshot, [&](const std::string& target, const TargetGpu& gpu) {
         for (const auto& [where, use] : gpu.roles)
             if (use.tensors) out.add(with(target, where.first, {where.second}), number(*use.tensors));
     });
 }
 
 void pinned(const Snapshot& snapshot, Samples& out) {
-    each_target(snapshot, [&](const std::string& target, const TargetGpu& gpu) {
+    each_target_with_gpu(snapshot, [&](const std::string& target, const TargetGpu& gpu) {
         for (const auto& [role, use] : gpu.pinned)
             for (const PinnedKind kind : kPinnedKinds)
                 out.add(with(target, role, {name_of(kind)}), number(use.of(kind)));
     });
 }
 
-void failures(const Snapshot& snapshot, Samples& out) {
-    each_target(snapshot, [&](const std::string& target, const TargetGpu& gpu) {
+void failed_gpu_calls(const Snapshot& snapshot, Samples& out) {
+    each_target_with_gpu(snapshot, [&](const std::string& target, const TargetGpu& gpu) {
         for (const auto& [where, count] : gpu.failures)
             out.add(with(target, where.first, {where.second}), static_cast<double>(count));
     });
@@ -143,7 +137,7 @@ constexpr Metric kGpuCallMetrics[] = {
      MetricKind::counter,
      "Allocations that the CUDA driver refused because memory was short. Many programs then free memory and try again.",
      {"target", "role", "rank", "gpu"},
-     failures},
+     failed_gpu_calls},
 };
 
 }  // namespace

@@ -5,8 +5,6 @@
 namespace memscope {
 namespace {
 
-double number(std::uint64_t count) { return static_cast<double>(count); }
-
 // Calls read(labels, census) for the largest process of each role that has a census.
 template <class Read>
 void each_heap(const Snapshot& snapshot, Read read) {

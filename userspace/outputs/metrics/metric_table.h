@@ -28,6 +28,15 @@ class Samples {
 enum class MetricKind { gauge, counter };
 std::string_view name_of(MetricKind kind);
 
+inline constexpr auto kGauge = MetricKind::gauge;
+inline constexpr auto kCounter = MetricKind::counter;
+
+// Prometheus knows one type of number.
+inline double number(Bytes bytes) { return static_cast<double>(bytes.n); }
+inline double number(Seconds seconds) { return seconds.count(); }
+inline double number(std::uint64_t count) { return static_cast<double>(count); }
+inline double number(double value) { return value; }
+
 constexpr std::size_t kMostLabels = 6;
 
 // One row of the table. It holds both the name and the reader of the value, so they cannot diverge.

@@ -3,8 +3,6 @@
 namespace memscope {
 namespace {
 
-double number(std::uint64_t count) { return static_cast<double>(count); }
-
 using Labels = std::vector<std::string>;
 
 Labels role_labels(const std::string& target, const RoleKey& key) {
@@ -85,7 +83,7 @@ void unshared(const Snapshot& snapshot, Samples& out) {
 }
 
 // Without the label rank: a lack of memory affects all processes of a role alike, and there are enough labels already.
-void failures(const Snapshot& snapshot, Samples& out) {
+void failed_memory_calls(const Snapshot& snapshot, Samples& out) {
     const auto labels = target_labels(snapshot);
     for (std::size_t i = 0; i < labels.size(); ++i) {
         std::map<Role, Mappings> by_role;
@@ -99,9 +97,6 @@ void failures(const Snapshot& snapshot, Samples& out) {
                             number(mappings.failures[call][reason]));
     }
 }
-
-constexpr auto kGauge = MetricKind::gauge;
-constexpr auto kCounter = MetricKind::counter;
 
 constexpr Metric kRoleMetrics[] = {
     {"memscope_role_resident_bytes",
@@ -166,7 +161,7 @@ constexpr Metric kRoleMetrics[] = {
      kCounter,
      "Calls that failed because memory or space was short.",
      {"target", "role", "call", "reason"},
-     failures},
+     failed_memory_calls},
 };
 
 }  // namespace

@@ -12,11 +12,6 @@ constexpr const char* kArchitecture = "aarch64";
 constexpr const char* kArchitecture = "other";
 #endif
 
-double number(Bytes bytes) { return static_cast<double>(bytes.n); }
-double number(std::uint64_t count) { return static_cast<double>(count); }
-double number(Seconds seconds) { return seconds.count(); }
-double number(double value) { return value; }
-
 template <auto member>
 void self(const Snapshot& snapshot, Samples& out) {
     out.add({}, number(snapshot.self.*member));
@@ -40,9 +35,6 @@ void probes(const Snapshot& snapshot, Samples& out) {
 void last_tick(const Snapshot& snapshot, Samples& out) { out.add({}, snapshot.time); }
 
 void build_info(const Snapshot&, Samples& out) { out.add({std::string(kVersion), kArchitecture, __VERSION__}, 1); }
-
-constexpr auto kGauge = MetricKind::gauge;
-constexpr auto kCounter = MetricKind::counter;
 
 void recording_up(const Snapshot& snapshot, Samples& out) {
     if (snapshot.self.recording) out.add({}, snapshot.self.recording->up ? 1 : 0);

@@ -5,9 +5,6 @@
 namespace memscope {
 namespace {
 
-double number(Bytes bytes) { return static_cast<double>(bytes.n); }
-double number(std::uint64_t count) { return static_cast<double>(count); }
-
 // Calls read(target, label) for each target.
 template <class Read>
 void each_target(const Snapshot& snapshot, Read read) {
@@ -126,9 +123,6 @@ void shm_bytes(const Snapshot& snapshot, Samples& out) {
         if (target.shm) out.add({label}, number((*target.shm).*member));
     });
 }
-
-constexpr auto kGauge = MetricKind::gauge;
-constexpr auto kCounter = MetricKind::counter;
 
 constexpr Metric kTargetMetrics[] = {
     {"memscope_target_info",

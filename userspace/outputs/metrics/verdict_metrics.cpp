@@ -75,8 +75,6 @@ void eta_limit_owner(const Snapshot& snapshot, Samples& out) {
         snapshot, [&](const EffectiveLimit& limit, const std::string& label) { add_owner(out, label, limit.owner); });
 }
 
-constexpr auto kGauge = MetricKind::gauge;
-
 constexpr Metric kVerdictMetrics[] = {
     {"memscope_floor_bytes",
      kGauge,

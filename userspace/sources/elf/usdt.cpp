@@ -18,7 +18,7 @@ constexpr std::string_view kSection = ".note.stapsdt";
 constexpr std::string_view kBaseSection = ".stapsdt.base";
 constexpr std::string_view kOwner = "stapsdt\0"sv;  // the owner of a note includes the NUL
 constexpr std::uint32_t kProbeNote = 3;
-constexpr std::size_t kNotesLimit = std::size_t{1} << 20;  // libraries with hundreds of probes have about 30 KiB
+constexpr std::size_t kUsdtNotesLimit = std::size_t{1} << 20;  // libraries with hundreds of probes have about 30 KiB
 constexpr std::size_t kProbesLimit = 4096;
 
 struct Addresses {
@@ -84,8 +84,8 @@ Result<std::vector<UsdtProbe>> read_usdt_probes(const ElfFile& file, std::string
     std::vector<UsdtProbe> probes;
     for (const ElfSection& section : file.sections()) {
         if (section.name != kSection) continue;
-        if (section.file_size() > kNotesLimit) return plain_error("its USDT notes are too long");
-        const std::string notes = file.read(section, 0, kNotesLimit);
+        if (section.file_size() > kUsdtNotesLimit) return plain_error("its USDT notes are too long");
+        const std::string notes = file.read(section, 0, kUsdtNotesLimit);
         if (notes.size() != section.file_size()) return damaged();  // the file is being written
         if (auto read = read_notes(file, notes, provider, probes); !read) return read.error();
     }

@@ -10,7 +10,7 @@ struct CudaSymbol {
     ms_cuda_call call;
 };
 // The CUDA runtime takes pointers to these exports. `_ptsz`: variants for per-thread default streams.
-constexpr CudaSymbol kSymbols[] = {
+constexpr CudaSymbol kCudaSymbols[] = {
     {"cuMemAlloc_v2", MS_CUDA_ALLOC},
     {"cuMemAllocPitch_v2", MS_CUDA_ALLOC_PITCH},
     {"cuMemAllocManaged", MS_CUDA_ALLOC_MANAGED},
@@ -52,13 +52,13 @@ std::vector<MappedRange> cuda_mappings(std::string_view maps) { return mappings_
 
 std::vector<CudaPlace> cuda_places(const ElfFile& file) {
     std::vector<std::string_view> names;
-    for (const CudaSymbol& symbol : kSymbols) names.push_back(symbol.name);
+    for (const CudaSymbol& symbol : kCudaSymbols) names.push_back(symbol.name);
     const auto symbols = file.find_exports(names);
     std::vector<CudaPlace> places;
     std::set<std::uint64_t> taken;  // one function may have several names
     for (std::size_t i = 0; i < symbols.size(); ++i) {
         const auto offset = symbols[i] ? offset_in(file.segments(), symbols[i]->value, true) : std::nullopt;
-        if (offset && taken.insert(*offset).second) places.push_back({kSymbols[i].call, *offset});
+        if (offset && taken.insert(*offset).second) places.push_back({kCudaSymbols[i].call, *offset});
     }
     return places;
 }

@@ -10,7 +10,7 @@ struct HostTensorSymbol {
     ms_host_tensor_call call;
 };
 // Member functions of c10::ProfiledCPUMemoryReporter.
-constexpr HostTensorSymbol kSymbols[] = {
+constexpr HostTensorSymbol kHostTensorSymbols[] = {
     {"_ZN3c1025ProfiledCPUMemoryReporter3NewEPvm", MS_HOST_NEW},
     {"_ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv", MS_HOST_DELETE},
     {"_ZN3c1025ProfiledCPUMemoryReporter11OutOfMemoryEm", MS_HOST_OUT_OF_MEMORY},
@@ -20,7 +20,7 @@ constexpr HostTensorSymbol kSymbols[] = {
 
 Result<std::vector<HostTensorPlace>> host_tensor_places(const ElfFile& file) {
     std::vector<std::string_view> names;
-    for (const HostTensorSymbol& symbol : kSymbols) names.push_back(symbol.name);
+    for (const HostTensorSymbol& symbol : kHostTensorSymbols) names.push_back(symbol.name);
     const auto symbols = file.find_exports(names);
     std::vector<HostTensorPlace> places;
     std::set<std::uint64_t> offsets;
@@ -29,8 +29,8 @@ Result<std::vector<HostTensorPlace>> host_tensor_places(const ElfFile& file) {
         const auto offset = symbols[i] ? offset_in(file.segments(), symbols[i]->value, true) : std::nullopt;
         if (!offset) continue;
         if (!offsets.insert(*offset).second) return plain_error("two of its functions are at the same address");
-        places.push_back({kSymbols[i].call, *offset});
-        calls.insert(kSymbols[i].call);
+        places.push_back({kHostTensorSymbols[i].call, *offset});
+        calls.insert(kHostTensorSymbols[i].call);
     }
     if (!calls.contains(MS_HOST_NEW) || !calls.contains(MS_HOST_DELETE))
         return plain_error("it does not export the functions that report its storages", "PyTorch has them since 1.6");

@@ -12,7 +12,7 @@ namespace {
 bool is_octal(char c) { return c >= '0' && c <= '7'; }
 
 // The kernel writes space, tab, newline and backslash as \040, \011, \012 and \134.
-std::string unescaped(std::string_view text) {
+std::string unescaped_mount(std::string_view text) {
     std::string out;
     for (std::size_t i = 0; i < text.size(); ++i) {
         const bool escape = text[i] == '\\' && i + 3 < text.size() && is_octal(text[i + 1]) && is_octal(text[i + 2]) &&
@@ -33,7 +33,7 @@ std::optional<int> parse_id(std::string_view text) {
     return static_cast<int>(*number);
 }
 
-std::optional<Mount> parse_line(std::string_view line) {
+std::optional<Mount> parse_mount(std::string_view line) {
     const auto fields = split(line, ' ');
     constexpr std::size_t kFixed = 6;
     if (fields.size() < kFixed) return std::nullopt;
@@ -46,8 +46,8 @@ std::optional<Mount> parse_line(std::string_view line) {
     return Mount{.id = *id,
                  .parent = *parent,
                  .device = std::string(fields[2]),
-                 .root = unescaped(fields[3]),
-                 .point = unescaped(fields[4]),
+                 .root = unescaped_mount(fields[3]),
+                 .point = unescaped_mount(fields[4]),
                  .type = std::string(dash[1]),
                  .super_options = fields.end() - dash > 3 ? std::string(dash[3]) : std::string()};
 }
@@ -57,7 +57,7 @@ std::optional<Mount> parse_line(std::string_view line) {
 std::vector<Mount> parse_mountinfo(std::string_view text) {
     std::vector<Mount> mounts;
     for_each_line(text, [&](std::string_view line) {
-        if (auto mount = parse_line(line)) mounts.push_back(std::move(*mount));
+        if (auto mount = parse_mount(line)) mounts.push_back(std::move(*mount));
     });
     return mounts;
 }

@@ -23,7 +23,7 @@ std::string_view take_until(std::string_view& line, char separator) {
 }
 
 // The kernel writes a newline as \012. Unlike in mountinfo it does not escape a backslash, so this is the only escape.
-std::string unescaped(std::string_view path) {
+std::string unescaped_path(std::string_view path) {
     constexpr std::string_view kNewline = "\\012";
     std::string out;
     for (;;) {
@@ -35,7 +35,7 @@ std::string unescaped(std::string_view path) {
     }
 }
 
-std::optional<MappedRange> parse_line(std::string_view line) {
+std::optional<MappedRange> parse_range(std::string_view line) {
     MappedRange range;
     const std::string_view start = take_until(line, '-'), end = take_until(line, ' ');
     const std::string_view access = take_until(line, ' '), offset = take_until(line, ' ');
@@ -56,7 +56,7 @@ std::optional<MappedRange> parse_line(std::string_view line) {
         range.deleted = true;
         line.remove_suffix(kDeleted.size());
     }
-    range.path = unescaped(line);
+    range.path = unescaped_path(line);
     return range;
 }
 
@@ -76,7 +76,7 @@ ProcessMaps parse_process_maps(std::string_view text) {
             maps.truncated = true;
             break;
         }
-        auto range = parse_line(take_until(text, '\n'));
+        auto range = parse_range(take_until(text, '\n'));
         if (range && (maps.ranges.empty() || maps.ranges.back().end <= range->start))
             maps.ranges.push_back(std::move(*range));
     }

@@ -9,7 +9,7 @@
 namespace memscope {
 namespace {
 
-constexpr std::size_t kMostSweptPerTick = 16384;
+constexpr std::size_t kMostAllocationsSweptPerTick = 16384;
 
 std::int64_t number(Bytes bytes) { return static_cast<std::int64_t>(bytes.n); }
 
@@ -109,7 +109,7 @@ void CudaRecorder::sweep(CudaCalls& calls) {
     std::uint64_t counted = 0;
     for (const auto& [key, known] : accounts_) counted += known.account.allocations;
     if (live_entries_ <= counted) return;
-    calls.sweep(kMostSweptPerTick);
+    calls.sweep(kMostAllocationsSweptPerTick);
 }
 
 bool CudaRecorder::is_stranger(const CudaProcess& process) const {

@@ -6,7 +6,7 @@
 namespace memscope {
 namespace {
 
-constexpr std::size_t kMostSweptPerTick = 16384;
+constexpr std::size_t kMostTensorsSweptPerTick = 16384;
 
 }  // namespace
 
@@ -27,7 +27,7 @@ void TorchRecorder::tick(Session& session, const CudaRecorder& calls, const Cuda
     if (!probes) return;
     read_accounts(*probes, calls, around);
     entries_ = probes->entries();
-    if (entries_ > counted_) probes->sweep(kMostSweptPerTick);  // removes entries of ended processes
+    if (entries_ > counted_) probes->sweep(kMostTensorsSweptPerTick);  // removes entries of ended processes
 }
 
 void TorchRecorder::read_accounts(TorchProbes& probes, const CudaRecorder& calls,

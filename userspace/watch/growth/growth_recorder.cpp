@@ -29,8 +29,6 @@ constexpr std::size_t kMostDeferred = 4096;  // records, of about 2 KiB each
 // Of the BPF maps and of the number that one process may send.
 constexpr CallSites::Limits kLimits{.stacks = MS_SITES * 3 / 4, .of_space = MS_STACKS_PER_PROCESS * 3 / 4};
 
-Seconds boot_time() { return Seconds(static_cast<double>(read_clock().boot_ns) * 1e-9); }
-
 // In code without frame pointers the kernel follows arbitrary values instead of them. So a stack is cut at the first
 // address that is in no file of the program.
 void cut_at_nonsense(std::vector<NativeLocation>& frames) {
@@ -52,8 +50,6 @@ class Roles {
   private:
     std::map<ProcessId, RoleKey> roles_;
 };
-
-std::int64_t number(Bytes bytes) { return static_cast<std::int64_t>(bytes.n); }
 
 // Anonymous memory of a process, swapped out or not.
 Bytes held_by(const AddressSpace& memory) { return memory.anon + memory.swap; }
@@ -375,7 +371,7 @@ SitePlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
             const ProcessId& id = process.task.id;
             const auto ended = ended_.find(id);
             const auto space = spaces_.find(id.pid);
-            std::int64_t rest = process.task.memory ? number(held_by(*process.task.memory)) : 0;
+            std::int64_t rest = process.task.memory ? static_cast<std::int64_t>(held_by(*process.task.memory).n) : 0;
             if (ended != ended_.end()) {
                 rest -= ended->second.start_bytes + ended->second.unknown_resident;
                 unknown += ended->second.unknown_resident;

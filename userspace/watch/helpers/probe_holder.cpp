@@ -22,8 +22,8 @@
 namespace memscope {
 namespace {
 
-constexpr Seconds kPatience{0.1};
-constexpr double kPatienceShare = 0.05;
+constexpr Seconds kAttachPatience{0.1};
+constexpr double kAttachPatienceShare = 0.05;
 
 // What a holder does at the moment, in its memfd. Both processes run the same program.
 struct Progress {
@@ -127,12 +127,12 @@ void ProbeHolder::update() {
 }
 
 ProbeHolders::ProbeHolders(std::shared_ptr<HelperSpawner> spawner)
-    : spawner_(std::move(spawner)), epoll_(::epoll_create1(EPOLL_CLOEXEC)), patience_(kPatience) {}
+    : spawner_(std::move(spawner)), epoll_(::epoll_create1(EPOLL_CLOEXEC)), patience_(kAttachPatience) {}
 
 Seconds ProbeHolders::may_wait(std::uint64_t now_ns) {
     const Seconds passed(static_cast<double>(now_ns - patience_ns_) * 1e-9);
     patience_ns_ = now_ns;
-    patience_ = std::min(kPatience, patience_ + passed * kPatienceShare);
+    patience_ = std::min(kAttachPatience, patience_ + passed * kAttachPatienceShare);
     return patience_;
 }
 

@@ -9,7 +9,7 @@
 #include "support/fake_objects.h"
 
 namespace memscope {
-namespace {
+namespace advice_test {
 
 using testing::AllOf;
 using testing::Contains;
@@ -260,5 +260,5 @@ TEST(Advice, PinnedMemoryIsTheHosts) {
                 ElementsAre(AllOf(HasSubstr("host memory"), Not(HasSubstr("expandable_segments")))));
 }
 
-}  // namespace
+}  // namespace advice_test
 }  // namespace memscope

@@ -5,7 +5,7 @@
 #include "support/dead_job.h"
 
 namespace memscope {
-namespace {
+namespace death_moment_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -123,5 +123,5 @@ TEST(LastAlive, AnotherProcessOfTheSamePidIsNotIt) {
     EXPECT_EQ(last_alive({at(1, 400), later}, "train", death)->time, 3);
 }
 
-}  // namespace
+}  // namespace death_moment_test
 }  // namespace memscope

@@ -6,7 +6,7 @@
 #include <memscope/shared/deaths.h>
 
 namespace memscope {
-namespace {
+namespace death_test {
 
 using namespace test;
 
@@ -293,5 +293,5 @@ TEST(DeathAfterAFailedAllocation, OfAFileNamesItsFileSystem) {
     EXPECT_EQ(decide_death(words, {})->allocation->file->file_system, "0x1234");
 }
 
-}  // namespace
+}  // namespace death_test
 }  // namespace memscope

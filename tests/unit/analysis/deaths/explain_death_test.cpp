@@ -7,7 +7,7 @@
 #include <memscope/shared/deaths.h>
 
 namespace memscope {
-namespace {
+namespace explain_death_test {
 
 using namespace test;
 
@@ -123,5 +123,5 @@ TEST(Keepers, AreToldApartByTheirNames) {
     EXPECT_FALSE(kills_for_memory("systemd"));
 }
 
-}  // namespace
+}  // namespace explain_death_test
 }  // namespace memscope

@@ -5,7 +5,7 @@
 #include "support/dead_job.h"
 
 namespace memscope {
-namespace {
+namespace past_events_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -54,5 +54,5 @@ TEST(PastEvents, TheSeriesKnowsWhenWarmUpEndedAndTheLeakBegan) {
     EXPECT_THAT(events_of_series(unjudged), IsEmpty());
 }
 
-}  // namespace
+}  // namespace past_events_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include "analysis/gpu/gpu_join.h"
 
 namespace memscope {
-namespace {
+namespace gpu_device_test {
 
 const GpuUuid kUuid{1};
 const std::string kDigits = "01000000-0000-0000-0000-000000000000";
@@ -35,5 +35,5 @@ TEST(DeviceOfAnAccount, IsUnknownWhereItCanBeSeveral) {
     EXPECT_EQ(device_of(std::nullopt, 7, {}), "");
 }
 
-}  // namespace
+}  // namespace gpu_device_test
 }  // namespace memscope

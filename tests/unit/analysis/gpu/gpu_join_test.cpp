@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace memscope {
-namespace {
+namespace gpu_join_test {
 
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -128,5 +128,5 @@ TEST(TensorsByRole, AreKnownWhereThoseOfAllWhoReserveAre) {
         << "with tensors of only some processes, the rest would look cached";
 }
 
-}  // namespace
+}  // namespace gpu_join_test
 }  // namespace memscope

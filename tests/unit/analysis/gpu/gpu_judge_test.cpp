@@ -4,7 +4,7 @@
 #include "analysis/targets/target_judge.h"
 
 namespace memscope {
-namespace {
+namespace gpu_judge_test {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -174,5 +174,5 @@ TEST(GpuJudge, PinnedMemoryHasAVerdictAndNoLimit) {
     EXPECT_EQ(watched.of(VerdictScope::gpu), nullptr);
 }
 
-}  // namespace
+}  // namespace gpu_judge_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace attribution_test {
 
 GrowthSite site(std::int64_t bytes, pid_t pid, int line, std::uint64_t offset = 0, const char* symbol = "memset") {
     return {.bytes = bytes,
@@ -96,5 +96,5 @@ TEST(TellingFrame, IsTheInnermostOfPeoplesOwnCode) {
     EXPECT_EQ(telling_frame({}), nullptr);
 }
 
-}  // namespace
+}  // namespace attribution_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace memscope {
-namespace {
+namespace growth_sentence_test {
 
 using Reason = Ownership::Reason;
 using testing::AllOf;
@@ -98,5 +98,5 @@ TEST(SpanText, SaysTheRealTimeOfTheSnapshot) {
     EXPECT_EQ(span_text({.peak = 100.0}, 100), "since watching began, as it was at the peak (which is now)");
 }
 
-}  // namespace
+}  // namespace growth_sentence_test
 }  // namespace memscope

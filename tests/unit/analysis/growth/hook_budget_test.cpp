@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace hook_budget_test {
 
 using Advice = HookBudget::Advice;
 
@@ -92,5 +92,5 @@ TEST(HookBudget, IsNotConfusedByProcessesThatTakeTheirTimeWithThem) {
     EXPECT_EQ(budget.consider(Seconds{124}, Seconds{0.4}, used(Seconds{70})), Advice::stay);
 }
 
-}  // namespace
+}  // namespace hook_budget_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include "analysis/growth/attribution.h"
 
 namespace memscope {
-namespace {
+namespace library_frame_test {
 
 struct Place {
     const char* file;
@@ -70,5 +70,5 @@ TEST(LibraryFrame, IsWhatTheUserDidNotWrite) {
     for (const Place& place : kPlaces) EXPECT_EQ(is_library({"f", place.file, 1}), place.library) << place.file;
 }
 
-}  // namespace
+}  // namespace library_frame_test
 }  // namespace memscope

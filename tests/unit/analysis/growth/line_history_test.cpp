@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace line_history_test {
 
 constexpr std::int64_t kMiB = 1 << 20;
 constexpr RoleKey kTrainer{Role::trainer, std::nullopt};
@@ -133,5 +133,5 @@ TEST(LineHistory, IsBoundedWhateverLinesAProcessInvents) {
     EXPECT_EQ(looks.growing()->most, "leak");
 }
 
-}  // namespace
+}  // namespace line_history_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace memscope {
-namespace {
+namespace owner_test {
 
 using Reason = Ownership::Reason;
 
@@ -171,5 +171,5 @@ TEST(Owner, NobodyIfLessThanTwoPercentOfTheMemoryGrew) {
 
 TEST(Owner, NobodyIfLittleGrew) { EXPECT_EQ(owner_of({}, job(), kNow).reason, Reason::little); }
 
-}  // namespace
+}  // namespace owner_test
 }  // namespace memscope

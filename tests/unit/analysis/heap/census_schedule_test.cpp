@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace census_schedule_test {
 
 using Reason = CensusTrigger::Reason;
 using testing::ElementsAre;
@@ -276,5 +276,5 @@ TEST(CensusSchedule, KeepsABoundedNumberOfWishesAndDropsReadingsFirst) {
     EXPECT_EQ(next(schedule, 0), 10);
 }
 
-}  // namespace
+}  // namespace census_schedule_test
 }  // namespace memscope

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace explain_heap_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -92,5 +92,5 @@ TEST(ExplainHeap, AnEmptyCensusHasASentence) {
               "0 B of anonymous memory, of which 0 B are live blocks and 0 B are free inside allocators.");
 }
 
-}  // namespace
+}  // namespace explain_heap_test
 }  // namespace memscope

@@ -7,7 +7,7 @@
 #include "analysis/targets/explain_scope.h"
 
 namespace memscope {
-namespace {
+namespace free_growth_test {
 
 using testing::AllOf;
 using testing::HasSubstr;
@@ -202,5 +202,5 @@ TEST(ExplainScope, SaysOfHowManyProcessesThereIsNoCensus) {
     EXPECT_THAT(explain_scope(target, verdict), Not(HasSubstr("census")));
 }
 
-}  // namespace
+}  // namespace free_growth_test
 }  // namespace memscope

@@ -7,7 +7,7 @@
 #include "support/fake_objects.h"
 
 namespace memscope {
-namespace {
+namespace holder_sentence_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -173,5 +173,5 @@ TEST(TargetHolders, AnOldCensusOrOneWithoutADifferenceExplainsNothing) {
     EXPECT_EQ(heap_that_grows(target, 1700), nullptr);
 }
 
-}  // namespace
+}  // namespace holder_sentence_test
 }  // namespace memscope

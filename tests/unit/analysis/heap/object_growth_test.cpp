@@ -6,7 +6,7 @@
 #include "support/fake_objects.h"
 
 namespace memscope {
-namespace {
+namespace object_growth_test {
 
 using test::holder;
 using testing::ElementsAre;
@@ -204,5 +204,5 @@ TEST(HolderType, MatchesWithAndWithoutTheModule) {
     EXPECT_FALSE(holds_type(holder("a", "list", 1, 1, 0, "tuple"), "float32[1,2]"));
 }
 
-}  // namespace
+}  // namespace object_growth_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include "analysis/limits/precursors.h"
 
 namespace memscope {
-namespace {
+namespace counter_window_test {
 
 TEST(CounterWindow, KnowsNothingBeforeItsSecondValue) {
     CounterWindow window(Seconds{60});
@@ -58,5 +58,5 @@ TEST(CounterWindow, IsExactToOnePartInSixtyFourHoweverOftenItIsCalled) {
     EXPECT_NEAR(*window.rise(), 60, 1.01);
 }
 
-}  // namespace
+}  // namespace counter_window_test
 }  // namespace memscope

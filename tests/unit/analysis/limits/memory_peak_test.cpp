@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace memory_peak_test {
 
 constexpr Bytes mib(std::uint64_t n) { return {n << 20}; }
 
@@ -58,5 +58,5 @@ TEST(MemoryPeak, WithoutAMarkThereIsNothingToLeaveRoomFor) {
     EXPECT_EQ(room_after({MemoryState{}, MemoryState{}}), mib(500));
 }
 
-}  // namespace
+}  // namespace memory_peak_test
 }  // namespace memscope

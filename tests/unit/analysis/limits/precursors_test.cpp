@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 
 namespace memscope {
-namespace {
+namespace precursors_test {
 
 using testing::HasSubstr;
 
@@ -528,5 +528,5 @@ TEST(Precursors, TheSettingsDecide) {
     EXPECT_TRUE(w.found(PrecursorKind::reclaim));
 }
 
-}  // namespace
+}  // namespace precursors_test
 }  // namespace memscope

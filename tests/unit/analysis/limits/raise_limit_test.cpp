@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace raise_limit_test {
 
 const std::string kId(64, 'a');
 
@@ -61,5 +61,5 @@ TEST(RaiseLimit, TheFactsComeFromTheTarget) {
     EXPECT_EQ(limit_setting(limit_facts(target)), "--memory-max of memscope");
 }
 
-}  // namespace
+}  // namespace raise_limit_test
 }  // namespace memscope

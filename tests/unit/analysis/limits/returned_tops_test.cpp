@@ -4,7 +4,7 @@
 #include "analysis/limits/limits.h"
 
 namespace memscope {
-namespace {
+namespace returned_tops_test {
 
 constexpr Bytes gib(std::uint64_t n) { return {n << 30U}; }
 
@@ -65,5 +65,5 @@ TEST(ReturnedTops, ThereAreNeverTooMany) {
     EXPECT_FALSE(sized.tops.usual());
 }
 
-}  // namespace
+}  // namespace returned_tops_test
 }  // namespace memscope

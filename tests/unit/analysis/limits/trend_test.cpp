@@ -5,7 +5,7 @@
 #include "analysis/limits/limits.h"
 
 namespace memscope {
-namespace {
+namespace trend_test {
 
 constexpr double kMiB = 1024.0 * 1024;
 constexpr Seconds kHorizon = std::chrono::minutes(2);
@@ -121,5 +121,5 @@ TEST(Trend, NothingIsKnownOfNothing) {
     EXPECT_FALSE(trend.reaching(mib(1), kHorizon));
 }
 
-}  // namespace
+}  // namespace trend_test
 }  // namespace memscope

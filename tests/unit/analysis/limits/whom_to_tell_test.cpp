@@ -5,7 +5,7 @@
 #include "support/dead_job.h"
 
 namespace memscope {
-namespace {
+namespace whom_to_tell_test {
 
 using test::in_mib;
 using test::member;
@@ -96,5 +96,5 @@ TEST(WhomToTell, ATreeThatGoesInCirclesIsNoTrap) {
     EXPECT_EQ(told(target), 1);
 }
 
-}  // namespace
+}  // namespace whom_to_tell_test
 }  // namespace memscope

@@ -5,7 +5,7 @@
 #include "base/text.h"
 
 namespace memscope {
-namespace {
+namespace job_name_test {
 
 std::string name(std::string_view command_line) {
     std::vector<std::string> argv;
@@ -80,5 +80,5 @@ TEST(JobName, IsBoundedWhateverTheArguments) {
     EXPECT_EQ(job_name("a", {"nice", "/", "-"}), "nice");
 }
 
-}  // namespace
+}  // namespace job_name_test
 }  // namespace memscope

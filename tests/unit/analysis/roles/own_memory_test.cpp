@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace own_memory_test {
 
 constexpr Bytes mib(std::uint64_t n) { return {n << 20}; }
 
@@ -264,5 +264,5 @@ TEST(OwnMemory, ADaemonWhoseParentHasGoneHoldsItsMemory) {
     EXPECT_EQ(tree.own(11), 800U);
 }
 
-}  // namespace
+}  // namespace own_memory_test
 }  // namespace memscope

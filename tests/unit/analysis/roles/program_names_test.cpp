@@ -3,7 +3,7 @@
 #include "analysis/roles/role_rules.h"
 
 namespace memscope {
-namespace {
+namespace program_names_test {
 
 using testing::ElementsAre;
 
@@ -64,5 +64,5 @@ TEST(ProgramNames, WithoutArgvTheProcessNameHasToDo) {
     EXPECT_THAT(program_names("", {}), ElementsAre(""));
 }
 
-}  // namespace
+}  // namespace program_names_test
 }  // namespace memscope

@@ -5,7 +5,7 @@
 #include <set>
 
 namespace memscope {
-namespace {
+namespace rank_places_test {
 
 using testing::Contains;
 using testing::IsEmpty;
@@ -105,5 +105,5 @@ TEST(RankPlaces, KeepAMillionRanksOverTimeBounded) {
     EXPECT_GT(kept.rbegin()->rank, 990'000) << "the places belong to the current processes";
 }
 
-}  // namespace
+}  // namespace rank_places_test
 }  // namespace memscope

@@ -5,7 +5,7 @@
 #include "unit/analysis/roles/tree.h"
 
 namespace memscope {
-namespace {
+namespace role_book_test {
 
 const std::vector<std::string> kTrain{"python", "train.py"};
 
@@ -226,5 +226,5 @@ TEST(RoleBook, TenThousandProcessesInOneLineAreCheapTheSecondTime) {
     EXPECT_LT(took.count(), 1.0);  // 1 ms in a release build; this leaves room for sanitizers and a busy machine
 }
 
-}  // namespace
+}  // namespace role_book_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include "analysis/roles/role_totals.h"
 
 namespace memscope {
-namespace {
+namespace role_pss_test {
 
 Process process(pid_t pid, Role role, std::uint64_t anon) {
     Process made;
@@ -121,5 +121,5 @@ TEST(RolePss, LibrariesOfALargeProcessThatIsAloneAreHalfItsOwn) {
     EXPECT_EQ(sum_pss(job.processes, job.readings, Bytes{1000}, kNow).at({Role::trainer}).bytes.n, 1050U);
 }
 
-}  // namespace
+}  // namespace role_pss_test
 }  // namespace memscope

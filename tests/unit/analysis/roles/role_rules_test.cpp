@@ -6,7 +6,7 @@ namespace memscope {
 
 std::ostream& operator<<(std::ostream& out, Role role) { return out << name_of(role); }
 
-namespace {
+namespace role_rules_test {
 
 using Argv = std::vector<std::string>;
 
@@ -214,5 +214,5 @@ TEST(BuiltinRoles, HostileBytesAreJustBytes) {
     EXPECT_EQ(builtin("[[[***", {"[", "*[", "\\"}), Role::other);
 }
 
-}  // namespace
+}  // namespace role_rules_test
 }  // namespace memscope

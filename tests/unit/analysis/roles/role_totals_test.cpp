@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace role_totals_test {
 
 Process process(Role role, std::optional<int> rank, std::optional<AddressSpace> memory, std::uint32_t threads) {
     Process made;
@@ -56,5 +56,5 @@ TEST(RoleTotals, AProcessWithoutMemoryOfItsOwnIsStillAProcess) {
     EXPECT_EQ(sums.at({Role::other, std::nullopt}).anon.n, 0U);
 }
 
-}  // namespace
+}  // namespace role_totals_test
 }  // namespace memscope

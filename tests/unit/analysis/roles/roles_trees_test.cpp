@@ -9,7 +9,7 @@ std::ostream& operator<<(std::ostream& out, const RoleKey& key) {
     return out << name_of(key.role) << " of rank " << (key.rank ? std::to_string(*key.rank) : "none");
 }
 
-namespace {
+namespace roles_trees_test {
 
 const std::vector<std::string> kTrain{"/venv/bin/python3", "train.py", "--compile"};
 
@@ -121,5 +121,5 @@ TEST(RoleTrees, SpawnedWorkersAndAForkServer) {
     EXPECT_EQ(roles.at(14), no_rank(Role::dataloader_worker));
 }
 
-}  // namespace
+}  // namespace roles_trees_test
 }  // namespace memscope

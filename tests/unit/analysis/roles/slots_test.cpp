@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace slots_test {
 
 using testing::ElementsAre;
 using testing::Optional;
@@ -57,5 +57,5 @@ TEST(Slots, OnlyWorkersHaveThem) {
                 ElementsAre(std::nullopt, std::nullopt));
 }
 
-}  // namespace
+}  // namespace slots_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace memscope {
-namespace {
+namespace read_schedule_test {
 
 using Candidate = ReadSchedule::Candidate;
 using testing::ElementsAre;
@@ -141,5 +141,5 @@ TEST(ReadSchedule, WhoIsGoneIsForgottenAndAnotherWithItsPidIsNew) {
     EXPECT_THAT(pids(schedule.choose(Seconds{2}, {{first}})), ElementsAre(7));
 }
 
-}  // namespace
+}  // namespace read_schedule_test
 }  // namespace memscope

@@ -6,7 +6,7 @@
 #include "shared_job.h"
 
 namespace memscope {
-namespace {
+namespace sharing_sources_test {
 
 using test::begin;
 using test::mib;
@@ -164,5 +164,5 @@ TEST(Sharing, LittleIsNotWorthASentence) {
     EXPECT_NE(large.latest().explanation, "");
 }
 
-}  // namespace
+}  // namespace sharing_sources_test
 }  // namespace memscope

@@ -5,7 +5,7 @@
 #include "shared_job.h"
 
 namespace memscope {
-namespace {
+namespace sharing_test {
 
 using test::begin;
 using test::mib;
@@ -262,5 +262,5 @@ TEST(Sharing, CopiesAreFoundInAStormOfForks) {
     EXPECT_NEAR(job.unshared(), 200, 20);
 }
 
-}  // namespace
+}  // namespace sharing_test
 }  // namespace memscope

@@ -5,7 +5,7 @@
 #include "base/text.h"
 
 namespace memscope {
-namespace {
+namespace candidates_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -100,5 +100,5 @@ TEST(Candidates, AreBoundedWhateverTheProcesses) {
     EXPECT_EQ(find_candidates(many, 8).size(), 8U);
 }
 
-}  // namespace
+}  // namespace candidates_test
 }  // namespace memscope

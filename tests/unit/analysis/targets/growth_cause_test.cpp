@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace growth_cause_test {
 
 using Kind = GrowthCause::Kind;
 constexpr std::uint64_t kMiB = 1 << 20;
@@ -84,5 +84,5 @@ TEST(HeldParts, PageTablesAreWhatTheCgroupSaysElseWhatItsProcessesHave) {
     EXPECT_EQ(held_parts(target, mib(100)).page_tables, mib(0)) << "only anonymous memory is judged";
 }
 
-}  // namespace
+}  // namespace growth_cause_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace job_end_test {
 
 constexpr Bytes gib(std::uint64_t n) { return {n << 30U}; }
 
@@ -83,5 +83,5 @@ TEST(JobEnd, ASmallProcessThatGoesIsNoEndUnlessItMadeTheJobGrow) {
     EXPECT_TRUE(grown.look_at(after, gib(12), 10));
 }
 
-}  // namespace
+}  // namespace job_end_test
 }  // namespace memscope

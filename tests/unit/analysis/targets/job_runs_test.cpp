@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace job_runs_test {
 
 constexpr CgroupId kJob{10};
 constexpr ProcessId kShell{50, 500};
@@ -219,5 +219,5 @@ TEST(JobRuns, OfTwoTargetsNeverHaveTheSameNumber) {
     EXPECT_NE(JobRuns(numbers).current(), JobRuns(numbers).current());
 }
 
-}  // namespace
+}  // namespace job_runs_test
 }  // namespace memscope

@@ -7,7 +7,7 @@
 #include "judged_job.h"
 
 namespace memscope {
-namespace {
+namespace target_forecast_test {
 
 using namespace judged;
 using testing::HasSubstr;
@@ -346,5 +346,5 @@ TEST(TargetJudge, WithoutGrowthTheNearestLimitIsTheEffectiveOne) {
     EXPECT_FALSE(watched.latest.verdict()->forecast);
 }
 
-}  // namespace
+}  // namespace target_forecast_test
 }  // namespace memscope

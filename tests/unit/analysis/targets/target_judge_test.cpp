@@ -12,7 +12,7 @@
 #include "support/fake_objects.h"
 
 namespace memscope {
-namespace {
+namespace target_judge_test {
 
 using namespace judged;
 using testing::HasSubstr;
@@ -341,5 +341,5 @@ TEST(JudgedMemory, IsTheTreesAnonWhereTheTargetIsNoCgroup) {
     EXPECT_EQ(judged_memory(target).n, 2 * kGiB + 24 * kMiB);
 }
 
-}  // namespace
+}  // namespace target_judge_test
 }  // namespace memscope

@@ -4,7 +4,7 @@
 #include "analysis/verdict/verdict.h"
 
 namespace memscope {
-namespace {
+namespace earlier_tooth_test {
 
 constexpr double kEvery = 15;  // seconds between samples
 constexpr double kBudget = 1200;
@@ -77,5 +77,5 @@ TEST(AnEarlierTooth, IsNoReasonToAccuseTheNext) {
     }
 }
 
-}  // namespace
+}  // namespace earlier_tooth_test
 }  // namespace memscope

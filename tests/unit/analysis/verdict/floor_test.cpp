@@ -11,7 +11,7 @@
 #include "curves.h"
 
 namespace memscope {
-namespace {
+namespace floor_test {
 
 std::vector<Bin> bins_of(double length, double interval, const std::function<double(double)>& bytes) {
     return drawn(length, interval, bytes).bins();
@@ -227,5 +227,5 @@ TEST(Rise, MustGoOnAfterTheBudget) {
     EXPECT_FALSE(find_rise(ended, 0, {.level = 6 * kGiB, .shortest = 240, .budget_ends = 1200, .least_after = 120}));
 }
 
-}  // namespace
+}  // namespace floor_test
 }  // namespace memscope

@@ -7,7 +7,7 @@
 #include "curves.h"
 
 namespace memscope {
-namespace {
+namespace forecast_test {
 
 using testing::HasSubstr;
 
@@ -171,5 +171,5 @@ TEST(Explain, EveryWordHasASentenceWithFigures) {
     for (const std::string& text : {steps, spikes}) EXPECT_TRUE(text.ends_with('.') && text[0] == 'T') << text;
 }
 
-}  // namespace
+}  // namespace forecast_test
 }  // namespace memscope

@@ -10,7 +10,7 @@
 #include "series/chance.h"
 
 namespace memscope {
-namespace {
+namespace hysteresis_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -405,5 +405,5 @@ TEST(Hysteresis, UnevenTeethAreNoRestarts) {
     EXPECT_EQ(words.back(), Verdict::spiky);
 }
 
-}  // namespace
+}  // namespace hysteresis_test
 }  // namespace memscope

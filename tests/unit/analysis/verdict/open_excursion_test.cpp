@@ -5,7 +5,7 @@
 #include "analysis/verdict/verdict.h"
 
 namespace memscope {
-namespace {
+namespace open_excursion_test {
 
 constexpr double kEvery = 15;  // seconds between samples
 
@@ -48,5 +48,5 @@ TEST(OpenExcursion, IsNoReasonToAccuseAJobThatHasWarmedUp) {
     }
 }
 
-}  // namespace
+}  // namespace open_excursion_test
 }  // namespace memscope

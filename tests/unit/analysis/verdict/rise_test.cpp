@@ -7,7 +7,7 @@
 #include "series/chance.h"
 
 namespace memscope {
-namespace {
+namespace rise_test {
 
 constexpr double kJumpingLevel = 100;
 
@@ -73,5 +73,5 @@ TEST(Rise, AJumpFromADipOrToAPeakIsNoStep) {
     EXPECT_EQ(with(45, 2).size(), 1U) << "a peak";
 }
 
-}  // namespace
+}  // namespace rise_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include "analysis/verdict/spikes.h"
 
 namespace memscope {
-namespace {
+namespace since_gap_test {
 
 std::vector<Bin> bins_at(const std::vector<double>& times) {
     std::vector<Bin> bins;
@@ -47,5 +47,5 @@ TEST(TooFewSinceGap, AreNoneWhereSamplesAreIrregularAnyway) {
     EXPECT_EQ(too_few_since_gap(bins_at(times), 60), 5U) << "a gap that is unlike the others";
 }
 
-}  // namespace
+}  // namespace since_gap_test
 }  // namespace memscope

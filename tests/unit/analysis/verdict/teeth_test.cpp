@@ -7,7 +7,7 @@
 #include "curves.h"
 
 namespace memscope {
-namespace {
+namespace teeth_test {
 
 constexpr double kHeight = 4 * kGiB;
 constexpr double kPeriod = 170;
@@ -95,5 +95,5 @@ TEST(Teeth, ALeakBelowRarelySampledTeethIsOne) {
     }
 }
 
-}  // namespace
+}  // namespace teeth_test
 }  // namespace memscope

@@ -8,7 +8,7 @@
 #include "series/score.h"
 
 namespace memscope::made {
-namespace {
+namespace verdict_quality_test {
 
 constexpr std::uint64_t kSeed = 20260000;
 
@@ -85,5 +85,5 @@ TEST(VerdictQuality, DeathIsForeseenAMinuteBefore) {
     EXPECT_LE(errors.silent, 12);  // steps of which there are not three yet, and growth inside the budget
 }
 
-}  // namespace
+}  // namespace verdict_quality_test
 }  // namespace memscope::made

@@ -8,7 +8,7 @@
 #include "curves.h"
 
 namespace memscope {
-namespace {
+namespace verdict_test {
 
 Verdict verdict(const Series& series) { return judge(series).verdict; }
 
@@ -261,5 +261,5 @@ TEST(Verdict, ALeakBelowSpikesIsCalledSoonAfterAGap) {
     EXPECT_EQ(verdict(series), Verdict::leaking);
 }
 
-}  // namespace
+}  // namespace verdict_test
 }  // namespace memscope

@@ -7,7 +7,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace series_input_test {
 
 using testing::AllOf;
 using testing::ElementsAre;
@@ -368,5 +368,5 @@ TEST(SeriesInput, ErrorsNameTheFile) {
     EXPECT_FALSE(read_series(tree.at("."), {}, take));
 }
 
-}  // namespace
+}  // namespace series_input_test
 }  // namespace memscope

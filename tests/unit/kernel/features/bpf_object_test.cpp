@@ -7,7 +7,7 @@
 #include "tree_plain.skel.h"
 
 namespace memscope {
-namespace {
+namespace bpf_object_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -46,5 +46,5 @@ TEST(BpfObject, ThatCannotBeAttachedShowsItsOwnMessage) {
     tree_bpf__destroy(skeleton);
 }
 
-}  // namespace
+}  // namespace bpf_object_test
 }  // namespace memscope

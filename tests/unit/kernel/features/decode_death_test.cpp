@@ -6,7 +6,7 @@
 #include <memscope/shared/gpu.h>
 
 namespace memscope {
-namespace {
+namespace decode_death_test {
 
 constexpr std::uint64_t kPage = 4096;
 
@@ -142,5 +142,5 @@ TEST(DecodeDeath, RefusesWhatIsTooShortOrOfAnotherKind) {
     EXPECT_FALSE(decoded(e));
 }
 
-}  // namespace
+}  // namespace decode_death_test
 }  // namespace memscope

@@ -4,7 +4,7 @@
 #include <memscope/shared/ranges.h>
 
 namespace memscope {
-namespace {
+namespace decode_range_test {
 
 ms_range example() {
     ms_range wire{};
@@ -60,5 +60,5 @@ TEST(DecodeRange, WhatIsMalformedIsAnError) {
     EXPECT_TRUE(broken([](ms_range& wire) { wire.old_end = 0; }));
 }
 
-}  // namespace
+}  // namespace decode_range_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include "model/deaths/death_report.h"
 
 namespace memscope {
-namespace {
+namespace held_history_test {
 
 TEST(HeldHistory, KeepsTheLastMinuteAsItWas) {
     HeldHistory history;
@@ -44,5 +44,5 @@ TEST(HeldHistory, SamplesAnHourApartAreNotKeptForDays) {
     EXPECT_EQ(history.points().size(), 1);
 }
 
-}  // namespace
+}  // namespace held_history_test
 }  // namespace memscope

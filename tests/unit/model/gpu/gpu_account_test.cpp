@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace gpu_account_test {
 
 TEST(GpuId, IsWrittenAsTheDriverWritesIt) {
     GpuUuid uuid{};
@@ -11,5 +11,5 @@ TEST(GpuId, IsWrittenAsTheDriverWritesIt) {
     EXPECT_EQ(gpu_id(uuid), "GPU-00112233-4455-6677-8899-aabbccddeeff");
 }
 
-}  // namespace
+}  // namespace gpu_account_test
 }  // namespace memscope

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace live_samples_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -214,5 +214,5 @@ TEST(LiveSamples, AnotherProgramStartsWithNothing) {
     EXPECT_EQ(bytes_of(samples, kLoad), 0);
 }
 
-}  // namespace
+}  // namespace live_samples_test
 }  // namespace memscope

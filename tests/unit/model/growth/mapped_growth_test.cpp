@@ -3,7 +3,7 @@
 #include "unit/model/growth/ranges.h"
 
 namespace memscope {
-namespace {
+namespace mapped_growth_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -117,5 +117,5 @@ TEST(MappedGrowth, TheChildOfAProcessNobodyKnowsIsReadItself) {
     EXPECT_THAT(growth.to_be_read(), ElementsAre(kChild));
 }
 
-}  // namespace
+}  // namespace mapped_growth_test
 }  // namespace memscope

@@ -6,7 +6,7 @@
 #include "unit/model/growth/ranges.h"
 
 namespace memscope {
-namespace {
+namespace range_map_random_test {
 
 constexpr std::uint64_t kUnits = 96;
 
@@ -167,5 +167,5 @@ TEST(RangeMap, EventsThatAreAppliedAgainAfterAReadingDoNoHarm) {
     }
 }
 
-}  // namespace
+}  // namespace range_map_random_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include "unit/model/growth/ranges.h"
 
 namespace memscope {
-namespace {
+namespace range_map_test {
 
 using testing::ElementsAre;
 
@@ -235,5 +235,5 @@ TEST(RangeMap, ReadAnewKeepsWhoseEachRangeIs) {
     EXPECT_EQ(map.totals().reserved.n, 2 * kUnit);
 }
 
-}  // namespace
+}  // namespace range_map_test
 }  // namespace memscope

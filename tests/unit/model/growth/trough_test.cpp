@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace trough_test {
 
 TEST(Trough, IsNotThereWithoutAFree) {
     const Trough none;
@@ -54,5 +54,5 @@ TEST(Trough, OfMoreThanIsHeldMakesNothingPassing) {
     EXPECT_EQ(trough.passing(Seconds{101}, 70), 0);
 }
 
-}  // namespace
+}  // namespace trough_test
 }  // namespace memscope

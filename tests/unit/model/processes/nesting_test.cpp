@@ -6,7 +6,7 @@
 #include "model/processes/target_paths.h"
 
 namespace memscope {
-namespace {
+namespace nesting_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -79,5 +79,5 @@ TEST(TargetPaths, TheWorkForEachTargetDependsOnItsDepthAlone) {
     EXPECT_LE(lookups_for(5000), 5000U * 8);
 }
 
-}  // namespace
+}  // namespace nesting_test
 }  // namespace memscope

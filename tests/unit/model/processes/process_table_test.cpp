@@ -1,7 +1,7 @@
 #include "unit/model/watch.h"
 
 namespace memscope {
-namespace {
+namespace process_table_test {
 
 using namespace test;
 
@@ -305,5 +305,5 @@ TEST(ProcessTable, AMoveIntoATargetThatGoesRightAfterwardsIsAnExitWhereItCameFro
     w.expect_balance(kJob);
 }
 
-}  // namespace
+}  // namespace process_table_test
 }  // namespace memscope

@@ -1,7 +1,7 @@
 #include "unit/model/watch.h"
 
 namespace memscope {
-namespace {
+namespace role_ledger_test {
 
 using namespace test;
 
@@ -64,5 +64,5 @@ TEST(NearestLimit, IsTheOneWithTheLeastHeadroom) {
               Bytes{0});  // above the limit, as just before an OOM kill
 }
 
-}  // namespace
+}  // namespace role_ledger_test
 }  // namespace memscope

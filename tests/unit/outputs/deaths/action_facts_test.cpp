@@ -6,7 +6,7 @@
 #include "support/json.h"
 
 namespace memscope {
-namespace {
+namespace action_facts_test {
 
 using nlohmann::json;
 using testing::Contains;
@@ -138,5 +138,5 @@ TEST(ActionFacts, TrainersAreAListOfPids) {
     EXPECT_EQ(trainers_fact({{12, 1}, {13, 2}}), "MEMSCOPE_TRAINER_PIDS=12 13");
 }
 
-}  // namespace
+}  // namespace action_facts_test
 }  // namespace memscope

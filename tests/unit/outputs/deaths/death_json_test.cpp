@@ -8,7 +8,7 @@
 #include "support/json.h"
 
 namespace memscope {
-namespace {
+namespace death_json_test {
 
 using Json = nlohmann::json;
 
@@ -140,5 +140,5 @@ TEST(DeathMetrics, CountByCauseSenderAndConstraint) {
     EXPECT_EQ(sample(snapshot, "memscope_last_death_timestamp_seconds", {"train", "oom_kill"}), 1760000000.5);
 }
 
-}  // namespace
+}  // namespace death_json_test
 }  // namespace memscope

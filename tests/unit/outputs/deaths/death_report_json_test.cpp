@@ -9,7 +9,7 @@
 #include "support/json.h"
 
 namespace memscope {
-namespace {
+namespace death_report_json_test {
 
 using nlohmann::json;
 
@@ -83,5 +83,5 @@ TEST(DeathReportJson, IsBelowItsBoundForAnyNames) {
     EXPECT_LT(death_report_json(report).size(), ReportStore::Limits{}.one.n);
 }
 
-}  // namespace
+}  // namespace death_report_json_test
 }  // namespace memscope

@@ -8,7 +8,7 @@
 #include "support/dead_job.h"
 
 namespace memscope {
-namespace {
+namespace death_text_test {
 
 using testing::AllOf;
 using testing::Each;
@@ -189,5 +189,5 @@ TEST(DeathReportBounds, KeepTheLargestAndCountTheRest) {
     EXPECT_LE(report.then.targets.front().roles.size(), DeathReportBounds::kRoles);
 }
 
-}  // namespace
+}  // namespace death_text_test
 }  // namespace memscope

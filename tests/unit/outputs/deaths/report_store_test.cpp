@@ -8,7 +8,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace report_store_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -154,5 +154,5 @@ TEST_F(AStore, FindsReportsInTheDirectoryAndInFoldersBelow) {
     EXPECT_FALSE(find_reports(tree.at("nowhere")));
 }
 
-}  // namespace
+}  // namespace report_store_test
 }  // namespace memscope

@@ -7,7 +7,7 @@
 #include "growth_example.h"
 
 namespace memscope {
-namespace {
+namespace growth_folded_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -64,5 +64,5 @@ TEST(GrowthFolded, TenThousandSitesAreTenThousandLines) {
     EXPECT_EQ(lines_of(growth_folded(test::many_sites(10'000)).text).size(), 10'000U);
 }
 
-}  // namespace
+}  // namespace growth_folded_test
 }  // namespace memscope

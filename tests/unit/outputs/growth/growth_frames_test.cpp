@@ -5,7 +5,7 @@
 #include "analysis/growth/attribution.h"
 
 namespace memscope {
-namespace {
+namespace growth_frames_test {
 
 // Paths that two definitions of "library" would treat differently.
 constexpr const char* kCallees[] = {"/home/me/lib/python_tools/batch.py", "<__array_function__ internals>",
@@ -22,5 +22,5 @@ TEST(GrowthFrames, NameTheLineThatTheVerdictNames) {
     }
 }
 
-}  // namespace
+}  // namespace growth_frames_test
 }  // namespace memscope

@@ -6,7 +6,7 @@
 #include "support/json.h"
 
 namespace memscope {
-namespace {
+namespace growth_json_test {
 
 using Json = nlohmann::json;
 
@@ -110,5 +110,5 @@ TEST(GrowthReport, SitesWhoseNamesAreTooLargeForAnAnswerAreCounted) {
     EXPECT_EQ(shown.left_out_bytes, 4096 * 89 * 90 / 2);
 }
 
-}  // namespace
+}  // namespace growth_json_test
 }  // namespace memscope

@@ -9,7 +9,7 @@
 #include "growth_example.h"
 
 namespace memscope {
-namespace {
+namespace growth_pprof_test {
 
 using protozero::pbf_reader;
 using testing::ElementsAre;
@@ -156,5 +156,5 @@ TEST(GrowthPprof, NothingGrewIsAProfileWithoutSamples) {
 
 TEST(GrowthPprof, TheSameGrowthIsTheSameFile) { EXPECT_EQ(growth_pprof(test::grown()), growth_pprof(test::grown())); }
 
-}  // namespace
+}  // namespace growth_pprof_test
 }  // namespace memscope

@@ -6,7 +6,7 @@
 #include "support/json.h"
 
 namespace memscope {
-namespace {
+namespace growth_route_test {
 
 using testing::HasSubstr;
 using testing::StartsWith;
@@ -79,5 +79,5 @@ TEST_F(GrowthRoute, RefusesUnknownFormatsAndNumbers) {
     for (const char* top : {"", "-1", "x", "1e3"}) EXPECT_EQ(get({{"top", top}}).status, 400) << top;
 }
 
-}  // namespace
+}  // namespace growth_route_test
 }  // namespace memscope

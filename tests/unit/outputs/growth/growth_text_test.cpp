@@ -7,7 +7,7 @@
 #include "outputs/text/text_layout.h"
 
 namespace memscope {
-namespace {
+namespace growth_text_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -188,5 +188,5 @@ TEST(GrowthText, TenThousandSitesAreBounded) {
     EXPECT_THAT(text, HasSubstr("at 9980 more call sites"));
 }
 
-}  // namespace
+}  // namespace growth_text_test
 }  // namespace memscope

@@ -6,7 +6,7 @@
 #include "support/json.h"
 
 namespace memscope {
-namespace {
+namespace heap_output_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -130,5 +130,5 @@ TEST(HeapText, FitsTheTerminal) {
             EXPECT_LE(line.size(), columns + 2) << line;  // "…" has three bytes
 }
 
-}  // namespace
+}  // namespace heap_output_test
 }  // namespace memscope

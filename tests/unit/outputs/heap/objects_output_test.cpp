@@ -17,7 +17,7 @@
 #include "support/json.h"
 
 namespace memscope {
-namespace {
+namespace objects_output_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -264,5 +264,5 @@ TEST(WatchedObjects, ADeathReportNamesTheHolders) {
     EXPECT_THAT(death_story(report, false), Not(HasSubstr("WHAT HELD")));
 }
 
-}  // namespace
+}  // namespace objects_output_test
 }  // namespace memscope

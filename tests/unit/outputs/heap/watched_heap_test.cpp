@@ -12,7 +12,7 @@
 #include "support/json.h"
 
 namespace memscope {
-namespace {
+namespace watched_heap_test {
 
 using test::gib;
 using testing::AllOf;
@@ -161,5 +161,5 @@ TEST(HeapRoute, IsServedOnlyWhereCensusesCanBeTakenAndLater) {
     EXPECT_EQ(routes(request({{"target", "other"}})).status, 404);
 }
 
-}  // namespace
+}  // namespace watched_heap_test
 }  // namespace memscope

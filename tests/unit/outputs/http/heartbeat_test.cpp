@@ -5,7 +5,7 @@
 #include "outputs/http/routes.h"
 
 namespace memscope {
-namespace {
+namespace heartbeat_test {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
@@ -56,5 +56,5 @@ TEST(Healthy, FailsWithASentenceWhenTicksHaveStopped) {
     EXPECT_EQ(late.body, "memscope has not measured anything for 30 s: its ticks have stopped\n");
 }
 
-}  // namespace
+}  // namespace heartbeat_test
 }  // namespace memscope

@@ -8,7 +8,7 @@
 #include "raw_client.h"
 
 namespace memscope {
-namespace {
+namespace host_check_test {
 
 using test::raw_exchange;
 using test::received;
@@ -174,5 +174,5 @@ TEST(UnixServer, DoesNotCheckTheHost) {
     EXPECT_EQ(status_of(received(client)), 200);
 }
 
-}  // namespace
+}  // namespace host_check_test
 }  // namespace memscope

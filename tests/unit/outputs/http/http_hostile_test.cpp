@@ -16,7 +16,7 @@
 
 // Clients that attack the server, or behave as if they did.
 namespace memscope {
-namespace {
+namespace http_hostile_test {
 
 using test::connected;
 using test::get;
@@ -174,5 +174,5 @@ TEST(SlowReader, OfALongAnswerIsCutOffAndDelaysNoOther) {
     EXPECT_EQ(status_of(get(server->port(), "/")), 200);
 }
 
-}  // namespace
+}  // namespace http_hostile_test
 }  // namespace memscope

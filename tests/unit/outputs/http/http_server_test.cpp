@@ -15,7 +15,7 @@
 #include "support/json.h"
 
 namespace memscope {
-namespace {
+namespace http_server_test {
 
 using test::connected;
 using test::get;
@@ -223,5 +223,5 @@ TEST(HttpServer, ASlowRequestIsAnswered408EvenIfItNeverFallsSilent) {
     EXPECT_EQ(status_of(get(server->port(), "/")), 200);
 }
 
-}  // namespace
+}  // namespace http_server_test
 }  // namespace memscope

@@ -8,7 +8,7 @@
 #include "outputs/http/http_server.h"
 
 namespace memscope {
-namespace {
+namespace http_unix_test {
 
 using testing::HasSubstr;
 
@@ -85,5 +85,5 @@ TEST(HttpClient, DistinguishesAWholeAnswerFromABrokenOne) {
     EXPECT_FALSE(parse_http_response(""));
 }
 
-}  // namespace
+}  // namespace http_unix_test
 }  // namespace memscope

@@ -8,7 +8,7 @@
 #include "raw_client.h"
 
 namespace memscope {
-namespace {
+namespace late_answers_test {
 
 using test::connected;
 using test::get;
@@ -95,5 +95,5 @@ TEST_F(LateAnswers, OfAClientThatLeftAreThrownAway) {
     EXPECT_EQ(status_of(get(server->port(), "/metrics")), 200);
 }
 
-}  // namespace
+}  // namespace late_answers_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include "outputs/http/listen.h"
 
 namespace memscope {
-namespace {
+namespace listen_address_test {
 
 using testing::HasSubstr;
 
@@ -23,5 +23,5 @@ TEST(Listen, RefusesTheRestWithAdvice) {
     }
 }
 
-}  // namespace
+}  // namespace listen_address_test
 }  // namespace memscope

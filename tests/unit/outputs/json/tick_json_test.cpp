@@ -8,7 +8,7 @@
 #include "support/json.h"
 
 namespace memscope {
-namespace {
+namespace tick_json_test {
 
 using Json = nlohmann::json;
 
@@ -240,5 +240,5 @@ TEST(TickJson, SharingHasItsSumsRolesAndExplanation) {
     EXPECT_TRUE(tick(snapshot)["sharing"]["cgroup_anon_bytes"].is_null());
 }
 
-}  // namespace
+}  // namespace tick_json_test
 }  // namespace memscope

@@ -6,7 +6,7 @@
 #include "example.h"
 
 namespace memscope {
-namespace {
+namespace metric_table_test {
 
 using testing::Contains;
 using testing::Not;
@@ -86,5 +86,5 @@ TEST(MetricTable, EachSeriesIsUniqueEvenIfNamesDifferOnlyInBrokenBytes) {
     }
 }
 
-}  // namespace
+}  // namespace metric_table_test
 }  // namespace memscope

@@ -10,7 +10,7 @@
 #include "outputs/metrics/metric_table.h"
 
 namespace memscope {
-namespace {
+namespace prometheus_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -175,5 +175,5 @@ TEST(MetricsPage, IsWhatTheTableSays) {
     EXPECT_EQ(*text, render_metrics_page()) << "run this test with MEMSCOPE_UPDATE_DOCS=1 to write " << file;
 }
 
-}  // namespace
+}  // namespace prometheus_test
 }  // namespace memscope

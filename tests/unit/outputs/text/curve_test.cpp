@@ -7,7 +7,7 @@
 #include "outputs/text/text_layout.h"
 
 namespace memscope {
-namespace {
+namespace curve_test {
 
 using testing::AllOf;
 using testing::AnyOf;
@@ -96,5 +96,5 @@ TEST(Curve, MarksAreOnTheAxisOfTime) {
     EXPECT_EQ(lines[4], "       0 └╳──────────────────╳");
 }
 
-}  // namespace
+}  // namespace curve_test
 }  // namespace memscope

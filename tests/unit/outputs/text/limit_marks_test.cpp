@@ -3,7 +3,7 @@
 #include "outputs/text/notices.h"
 
 namespace memscope {
-namespace {
+namespace limit_marks_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -146,5 +146,5 @@ TEST(LimitMarks, WithoutALimitThereAreNone) {
     EXPECT_THAT(reported.at(96), ElementsAre(HasSubstr("above 95 %"))) << "a limit that was set again";
 }
 
-}  // namespace
+}  // namespace limit_marks_test
 }  // namespace memscope

@@ -14,7 +14,7 @@
 #include "outputs/http/board.h"
 
 namespace memscope {
-namespace {
+namespace line_stream_test {
 
 using Outcome = LineStream::Outcome;
 
@@ -199,5 +199,5 @@ TEST(Board, ShowsTheLatestAndKeepsAliveWhatAReaderHolds) {
     EXPECT_EQ(board.latest()->time, 2);
 }
 
-}  // namespace
+}  // namespace line_stream_test
 }  // namespace memscope

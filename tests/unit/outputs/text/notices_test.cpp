@@ -6,7 +6,7 @@
 #include "example.h"
 
 namespace memscope {
-namespace {
+namespace notices_test {
 
 using test::notices;
 using testing::ElementsAre;
@@ -271,5 +271,5 @@ TEST(Notices, TargetsWithoutADescriptorHaveOneLinePerEpisode) {
                 ElementsAre("memscope: enough file descriptors again: every cgroup that matches is watched"));
 }
 
-}  // namespace
+}  // namespace notices_test
 }  // namespace memscope

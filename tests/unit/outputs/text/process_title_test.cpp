@@ -3,7 +3,7 @@
 #include "outputs/text/process_rows.h"
 
 namespace memscope {
-namespace {
+namespace process_title_test {
 
 Process process(const char* comm, const char* command) {
     Process process;
@@ -54,5 +54,5 @@ TEST(ProcessTitle, InANarrowColumnTheScriptWins) {
     EXPECT_EQ(title_of(process("uv", "uv run a very long command"), 10), "uv run a very long command");
 }
 
-}  // namespace
+}  // namespace process_title_test
 }  // namespace memscope

@@ -8,7 +8,7 @@
 #include "outputs/text/text_layout.h"
 
 namespace memscope {
-namespace {
+namespace status_text_test {
 
 using testing::HasSubstr;
 using testing::Not;
@@ -284,5 +284,5 @@ TEST(StatusText, UnSharingIsNotShownTwice) {
     EXPECT_THAT(text_of(snapshot), Not(HasSubstr("3 workers have copied"))) << "the verdict has said so";
 }
 
-}  // namespace
+}  // namespace status_text_test
 }  // namespace memscope

@@ -5,7 +5,7 @@
 #include "outputs/text/verdict_text.h"
 
 namespace memscope {
-namespace {
+namespace target_kind_test {
 
 using testing::HasSubstr;
 
@@ -38,5 +38,5 @@ TEST(VerdictText, ATimeThatIsADateIsShownFromTheStart) {
                 HasSubstr("leaks since 10 min after the start\n"));
 }
 
-}  // namespace
+}  // namespace target_kind_test
 }  // namespace memscope

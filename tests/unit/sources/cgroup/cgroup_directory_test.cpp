@@ -6,7 +6,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace cgroup_directory_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -173,5 +173,5 @@ TEST(ResolvePlain, ListsNearNames) {
     EXPECT_EQ(resolve_plain(hierarchy_of(tree), "qqq").error().advice, "use --wait to wait for it");
 }
 
-}  // namespace
+}  // namespace cgroup_directory_test
 }  // namespace memscope

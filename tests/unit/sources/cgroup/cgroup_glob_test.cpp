@@ -5,7 +5,7 @@
 #include "base/text.h"
 
 namespace memscope {
-namespace {
+namespace cgroup_glob_test {
 
 // Matches as the walk does: from the root down, one component at a time.
 bool glob_matches(std::string_view pattern, std::string_view path) {
@@ -67,5 +67,5 @@ TEST(Glob, KnowsWhereNothingBelowCanMatch) {
     EXPECT_TRUE(GlobProgress(deep).after("a").after("x").after("y").can_match_below());
 }
 
-}  // namespace
+}  // namespace cgroup_glob_test
 }  // namespace memscope

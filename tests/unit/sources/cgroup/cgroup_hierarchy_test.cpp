@@ -5,7 +5,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace cgroup_hierarchy_test {
 
 constexpr auto kNever = [](const fs::path&) { return false; };
 constexpr auto kAlways = [](const fs::path&) { return true; };
@@ -112,5 +112,5 @@ TEST(Hierarchy, CannotBeFoundWithoutProc) {
     EXPECT_FALSE(find_hierarchy(tree.root()));
 }
 
-}  // namespace
+}  // namespace cgroup_hierarchy_test
 }  // namespace memscope

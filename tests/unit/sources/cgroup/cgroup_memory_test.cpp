@@ -8,7 +8,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace cgroup_memory_test {
 
 const HostMemory kHost{.total = Bytes{100000},
                        .available = Bytes{60000},
@@ -293,5 +293,5 @@ TEST(AncestorReadings, AnAncestorOfManyTargetsIsReadOnceATick) {
     EXPECT_EQ(c.sample(kHost)->effective->owner, "a");
 }
 
-}  // namespace
+}  // namespace cgroup_memory_test
 }  // namespace memscope

@@ -5,7 +5,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace cgroup_memory_v1_test {
 
 constexpr const char* kNoLimit = "9223372036854771712\n";
 const HostMemory kHost{.total = Bytes{100000},
@@ -194,5 +194,5 @@ TEST(OomKillsV1, AreNotCountedTwiceAfterAWalkThatMissedSome) {
     EXPECT_EQ(kills.total(), 8U) << "never goes down";
 }
 
-}  // namespace
+}  // namespace cgroup_memory_v1_test
 }  // namespace memscope

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace cgroup_path_test {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
@@ -100,5 +100,5 @@ TEST(NearNames, TakeTimeInProportionToTheLengthOfTheNames) {
     EXPECT_TRUE(near_names(std::string(kLength, 'a'), {std::string(kLength - 5, 'a') + "bbbbb"}).empty());
 }
 
-}  // namespace
+}  // namespace cgroup_path_test
 }  // namespace memscope

@@ -5,7 +5,7 @@
 #include "sources/cgroup/memory_parts.h"
 
 namespace memscope {
-namespace {
+namespace cgroup_stat_test {
 
 constexpr Bytes mib(std::uint64_t n) { return Bytes{n << 20}; }
 
@@ -206,5 +206,5 @@ TEST(HostCandidate, GoesByWhatIsAvailable) {
     EXPECT_EQ(with.limit - with.held, mib(440)) << "available and free swap";
 }
 
-}  // namespace
+}  // namespace cgroup_stat_test
 }  // namespace memscope

@@ -7,7 +7,7 @@
 #include "sources/elf/symbol_table.h"
 
 namespace memscope {
-namespace {
+namespace elf_damage_test {
 
 using testing::IsEmpty;
 
@@ -216,5 +216,5 @@ TEST(ElfDamage, EveryCutOfAFileIsSurvived) {
         if (const auto elf = ElfFile::open(in_memory(whole.substr(0, size)))) ask_everything(*elf);
 }
 
-}  // namespace
+}  // namespace elf_damage_test
 }  // namespace memscope

@@ -11,7 +11,7 @@ extern "C" __attribute__((used, noinline)) int memscope_test_landmark(int x) { r
 __attribute__((used)) const char kMemscopeTestText[] = "marker<in the test program>\0behind";
 
 namespace memscope {
-namespace {
+namespace elf_file_test {
 
 Result<ElfFile> open_path(const char* path) { return ElfFile::open(Fd(::open(path, O_RDONLY | O_CLOEXEC))); }
 
@@ -101,5 +101,5 @@ TEST(ElfFile, OtherFilesAreErrors) {
     EXPECT_FALSE(open_path("/nowhere"));
 }
 
-}  // namespace
+}  // namespace elf_file_test
 }  // namespace memscope

@@ -10,7 +10,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace native_symbols_test {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -318,5 +318,5 @@ TEST(NativeSymbols, AFifoInPlaceOfTheFileIsNotOpened) {
     EXPECT_THAT(frames(symbols, program.pid(), {program.landmark})[0].symbol, IsEmpty());
 }
 
-}  // namespace
+}  // namespace native_symbols_test
 }  // namespace memscope

@@ -7,7 +7,7 @@
 #include "sources/elf/demangle.h"
 
 namespace memscope {
-namespace {
+namespace symbol_table_test {
 
 using Symbol = ElfBytes::Symbol;
 constexpr unsigned char kLocal = ELF64_ST_INFO(STB_LOCAL, STT_FUNC);
@@ -124,5 +124,5 @@ TEST(Demangle, ANameThatWouldExplodeStaysAsItIs) {
     EXPECT_EQ(demangled(name), name);
 }
 
-}  // namespace
+}  // namespace symbol_table_test
 }  // namespace memscope

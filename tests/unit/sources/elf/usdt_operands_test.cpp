@@ -4,7 +4,7 @@
 #include "sources/elf/usdt.h"
 
 namespace memscope {
-namespace {
+namespace usdt_operands_test {
 
 constexpr Machine kX86 = Machine::x86_64;
 constexpr Machine kArm = Machine::aarch64;
@@ -123,5 +123,5 @@ TEST(UsdtOperands, StandWhereTheKernelHasTheRegisters) {
 }
 #endif
 
-}  // namespace
+}  // namespace usdt_operands_test
 }  // namespace memscope

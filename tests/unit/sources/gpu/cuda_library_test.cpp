@@ -5,7 +5,7 @@
 #include "elf_bytes.h"
 
 namespace memscope {
-namespace {
+namespace cuda_library_test {
 
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
@@ -68,5 +68,5 @@ TEST(CudaPlaces, OutsideOfCodeAreNone) {
     EXPECT_THAT(cuda_places(*file), IsEmpty());
 }
 
-}  // namespace
+}  // namespace cuda_library_test
 }  // namespace memscope

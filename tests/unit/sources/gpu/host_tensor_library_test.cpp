@@ -6,7 +6,7 @@
 #include "elf_bytes.h"
 
 namespace memscope {
-namespace {
+namespace host_tensor_library_test {
 
 using ::testing::HasSubstr;
 
@@ -41,5 +41,5 @@ TEST(HostTensorLibrary, IsNamedLikePyTorchsBaseLibrary) {
     EXPECT_EQ(found.front().inode, 11U);
 }
 
-}  // namespace
+}  // namespace host_tensor_library_test
 }  // namespace memscope

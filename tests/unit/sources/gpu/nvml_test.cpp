@@ -6,7 +6,7 @@
 #include "support/fake_nvml.h"
 
 namespace memscope {
-namespace {
+namespace nvml_test {
 
 using testing::ElementsAre;
 using testing::Field;
@@ -313,5 +313,5 @@ TEST(NvmlProcesses, APidThatNobodyCanHaveIsLeftOut) {
     EXPECT_THAT(*holders, ElementsAre(Field(&GpuHolder::pid, 2)));
 }
 
-}  // namespace
+}  // namespace nvml_test
 }  // namespace memscope

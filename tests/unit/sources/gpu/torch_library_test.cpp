@@ -8,7 +8,7 @@
 #include "support/usdt_note.h"
 
 namespace memscope {
-namespace {
+namespace torch_library_test {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -162,5 +162,5 @@ TEST(TorchMappings, AreTheLibraryWithTheAllocatorAlone) {
     EXPECT_THAT(mappings_named("", "libc10_cuda.so"), IsEmpty());
 }
 
-}  // namespace
+}  // namespace torch_library_test
 }  // namespace memscope

@@ -6,7 +6,7 @@
 #include "sources/heap/address_claims.h"
 
 namespace memscope {
-namespace {
+namespace allocators_test {
 
 ProcessMaps maps_with(std::string_view library) {
     return parse_process_maps("7f0000000000-7f0000001000 r-xp 00000000 08:01 5 " + std::string(library) +
@@ -69,5 +69,5 @@ TEST(AddressClaims, TheRestOfAMappingHasNoOwner) {
     EXPECT_EQ(claims.unclaimed({0x8000, 0xa000}, pages), 0x1000U);
 }
 
-}  // namespace
+}  // namespace allocators_test
 }  // namespace memscope

@@ -6,7 +6,7 @@
 #include "support/fake_heap.h"
 
 namespace memscope {
-namespace {
+namespace glibc_free_test {
 
 constexpr Seconds kLong{60};
 
@@ -405,5 +405,5 @@ TEST(GlibcArenas, VersionsAreParsed) {
     for (const char* text : {"", "2", "x.y", "99999999999.1"}) EXPECT_FALSE(parse_glibc_version(text)) << text;
 }
 
-}  // namespace
+}  // namespace glibc_free_test
 }  // namespace memscope

@@ -7,7 +7,7 @@
 #include "support/fake_threads.h"
 
 namespace memscope {
-namespace {
+namespace glibc_tcache_test {
 
 constexpr Seconds kLong{60};
 constexpr std::uint64_t kCacheChunk = 0x290, kHeads = 128;
@@ -201,5 +201,5 @@ TEST(Tcache, ListsOfAllThreadsAreReadTogether) {
     EXPECT_LT(process.glibc.pages.calls, 500U) << "5,600 chunks, each on its own page";
 }
 
-}  // namespace
+}  // namespace glibc_tcache_test
 }  // namespace memscope

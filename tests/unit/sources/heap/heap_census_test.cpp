@@ -12,7 +12,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace heap_census_test {
 
 std::uint64_t sum_of(const HeapCensus& census) {
     std::uint64_t sum = 0;
@@ -109,5 +109,5 @@ TEST(HeapCensus, WithoutTimeItSaysThatItIsIncomplete) {
     EXPECT_TRUE(census->incomplete.contains(HeapGap::time_limit));
 }
 
-}  // namespace
+}  // namespace heap_census_test
 }  // namespace memscope

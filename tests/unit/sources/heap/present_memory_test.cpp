@@ -15,7 +15,7 @@
 #include "support/fake_heap.h"
 
 namespace memscope {
-namespace {
+namespace present_memory_test {
 
 constexpr Seconds kLong{60};
 const auto kPage = static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
@@ -257,5 +257,5 @@ TEST(ProcessSource, ReadingDoesNotEndTheSharingOfPagesAfterAFork) {
     for (std::size_t i = 0; i < kPages; ++i) EXPECT_EQ(bytes[i * kPage], static_cast<std::byte>(i));
 }
 
-}  // namespace
+}  // namespace present_memory_test
 }  // namespace memscope

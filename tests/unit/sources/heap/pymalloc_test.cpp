@@ -6,7 +6,7 @@
 #include "support/fake_heap.h"
 
 namespace memscope {
-namespace {
+namespace pymalloc_test {
 
 constexpr Seconds kLong{60};
 constexpr std::uint64_t kLibrary = 0x7f00'0000'0000;
@@ -113,5 +113,5 @@ TEST(Pymalloc, AWordThatLeadsElsewhereIsNoArray) {
     EXPECT_FALSE(without.read());
 }
 
-}  // namespace
+}  // namespace pymalloc_test
 }  // namespace memscope

@@ -7,7 +7,7 @@
 #include "support/fake_threads.h"
 
 namespace memscope {
-namespace {
+namespace thread_stacks_test {
 
 constexpr Seconds kLong{60};
 
@@ -50,5 +50,5 @@ TEST(ThreadStacks, WithoutTimeTheAnswerSaysSo) {
     EXPECT_TRUE(found.late);
 }
 
-}  // namespace
+}  // namespace thread_stacks_test
 }  // namespace memscope

@@ -6,7 +6,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace descendants_test {
 
 using testing::IsEmpty;
 using testing::UnorderedElementsAre;
@@ -50,5 +50,5 @@ TEST(CommonCgroup, IsTheInnermostAroundAll) {
     EXPECT_EQ(common_cgroup({}), "");
 }
 
-}  // namespace
+}  // namespace descendants_test
 }  // namespace memscope

@@ -4,7 +4,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace device_mounts_test {
 
 TEST(DeviceMounts, AreFoundByTheNumberOfTheirFileSystem) {
     const std::vector<Mount> mounts = {{.device = "0:25", .point = "/dev/shm"}, {.device = "259:1", .point = "/data"}};
@@ -21,5 +21,5 @@ TEST(DeviceMounts, AreFoundBehindThoseOfThousandsOfContainers) {
     EXPECT_EQ(mount_of_device(tree.root(), 25, {42}), "/dev/shm");
 }
 
-}  // namespace
+}  // namespace device_mounts_test
 }  // namespace memscope

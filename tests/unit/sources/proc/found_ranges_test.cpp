@@ -3,7 +3,7 @@
 #include "sources/proc/process_maps.h"
 
 namespace memscope {
-namespace {
+namespace found_ranges_test {
 
 RangeKind kind_of(const std::string& access, const std::string& path) {
     const auto found =
@@ -39,5 +39,5 @@ TEST(FoundRanges, WhatTheKernelPutThereIsLeftOut) {
             << name;
 }
 
-}  // namespace
+}  // namespace found_ranges_test
 }  // namespace memscope

@@ -5,7 +5,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace host_test {
 
 constexpr const char* kMeminfo =
     "MemTotal:       24643328 kB\nMemFree:        24436432 kB\nMemAvailable:   24417004 kB\nSwapTotal:          1024 "
@@ -81,5 +81,5 @@ TEST(Host, OfThisMachineIsPlausible) {
     EXPECT_EQ(kinds.anon + kinds.shmem + kinds.file + kinds.kernel + kinds.other, root->usage);
 }
 
-}  // namespace
+}  // namespace host_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace kernel_log_test {
 
 TEST(KernelLog, TellsConstraintLimitOwnerAndVictimsCgroup) {
     const auto kill = parse_oom_line(
@@ -55,5 +55,5 @@ TEST(KernelLog, IsNotFooledByNames) {
 
 TEST(KernelLog, ThatCannotBeOpenedIsAnError) { EXPECT_FALSE(KernelLog::open({.dev = "/nonexistent"})); }
 
-}  // namespace
+}  // namespace kernel_log_test
 }  // namespace memscope

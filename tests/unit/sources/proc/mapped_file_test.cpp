@@ -5,7 +5,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace mapped_file_test {
 
 TEST(MappedPath, BeginsWhereTheNameOfTheRootDoes) {
     EXPECT_EQ(path_below("/", "/lib/a.so"), "/lib/a.so");
@@ -35,5 +35,5 @@ TEST(MappedFile, OfAProcessBehindChrootIsFoundBelowItsRoot) {
     EXPECT_FALSE(root_of(tree.root(), "43"));
 }
 
-}  // namespace
+}  // namespace mapped_file_test
 }  // namespace memscope

@@ -7,7 +7,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace numa_test {
 
 TEST(NodeList, IsReadAsTheKernelWritesIt) {
     EXPECT_EQ(parse_node_list("0\n"), NodeSet{0});
@@ -73,5 +73,5 @@ TEST(NumaCandidate, HasANameThatAUserUnderstands) {
     EXPECT_EQ(one.held, Bytes{630});
 }
 
-}  // namespace
+}  // namespace numa_test
 }  // namespace memscope

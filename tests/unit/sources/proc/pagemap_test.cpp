@@ -8,7 +8,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace pagemap_test {
 
 constexpr std::uint64_t kMiB = 1 << 20;
 const Bytes kPage{static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE))};
@@ -168,5 +168,5 @@ TEST(PageSample, IsScaledByWhatStatmSays) {
         EXPECT_FALSE(extrapolate(sample, nonsense, {4096})) << nonsense;
 }
 
-}  // namespace
+}  // namespace pagemap_test
 }  // namespace memscope

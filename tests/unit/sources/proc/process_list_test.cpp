@@ -5,7 +5,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace process_list_test {
 
 using testing::ElementsAre;
 
@@ -54,5 +54,5 @@ TEST(ProcessList, IsBoundedAndSaysSo) {
     EXPECT_FALSE(list.complete);
 }
 
-}  // namespace
+}  // namespace process_list_test
 }  // namespace memscope

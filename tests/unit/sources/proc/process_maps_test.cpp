@@ -5,7 +5,7 @@
 #include <unistd.h>
 
 namespace memscope {
-namespace {
+namespace process_maps_test {
 
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -103,5 +103,5 @@ TEST(ProcessMaps, ThisProcessHasItsOwnCodeInThem) {
 
 TEST(ProcessMaps, AProcessThatIsGoneIsAnError) { EXPECT_FALSE(read_process_maps(SysRoot{.proc = "/nowhere"}, 1)); }
 
-}  // namespace
+}  // namespace process_maps_test
 }  // namespace memscope

@@ -7,7 +7,7 @@
 #include "support/fake_memory.h"
 
 namespace memscope {
-namespace {
+namespace process_memory_test {
 
 std::uint64_t address_of(const void* pointer) { return reinterpret_cast<std::uint64_t>(pointer); }
 
@@ -55,5 +55,5 @@ TEST(MemoryOfAProcess, IsAnErrorWhenTheProcessIsGone) {
     EXPECT_NE(value.error().message().find(std::to_string(kNobody)), std::string::npos);
 }
 
-}  // namespace
+}  // namespace process_memory_test
 }  // namespace memscope

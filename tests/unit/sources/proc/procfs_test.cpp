@@ -7,7 +7,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace procfs_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -174,5 +174,5 @@ TEST(Self, OfThisProcessIsPlausible) {
     EXPECT_GT(before->start_time, 1.6e9);
 }
 
-}  // namespace
+}  // namespace procfs_test
 }  // namespace memscope

@@ -7,7 +7,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace shm_test {
 
 const std::string kRoot = "29 1 254:0 / / rw,relatime - ext4 /dev/vda rw\n";
 const std::string kDev = "26 29 0:6 / /dev rw,relatime - devtmpfs devtmpfs rw,size=1k\n";
@@ -134,5 +134,5 @@ TEST(FullestShm, DoesNotTrustAFileSystemThatWasSwappedIn) {
     EXPECT_FALSE(*fullest_shm(tree.root(), {{1, 42}}));
 }
 
-}  // namespace
+}  // namespace shm_test
 }  // namespace memscope

@@ -5,7 +5,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace smaps_rollup_test {
 
 const std::string kText =
     "aaaaaaea0000-ffffe615c000 ---p 00000000 00:00 0                          [rollup]\n"
@@ -58,5 +58,5 @@ TEST(SmapsRollup, IsReadThroughTheDirectoryOfTheProcess) {
     EXPECT_FALSE(read_smaps_rollup(*open_directory(tree.at("proc/43"))));
 }
 
-}  // namespace
+}  // namespace smaps_rollup_test
 }  // namespace memscope

@@ -7,7 +7,7 @@
 #include "support/fake_memory.h"
 
 namespace memscope {
-namespace {
+namespace python_code_test {
 
 using testing::HasSubstr;
 
@@ -197,5 +197,5 @@ TEST(CutCode, IsAnErrorWhereTheMemoryIsWrong) {
     EXPECT_TRUE(fails(process));
 }
 
-}  // namespace
+}  // namespace python_code_test
 }  // namespace memscope

@@ -11,7 +11,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace python_finder_test {
 
 using testing::HasSubstr;
 using Outcome = PythonSearch::Outcome;
@@ -248,5 +248,5 @@ TEST(PythonElfs, AreKeptUpToALimit) {
     EXPECT_TRUE(cache.known(identity));
 }
 
-}  // namespace
+}  // namespace python_finder_test
 }  // namespace memscope

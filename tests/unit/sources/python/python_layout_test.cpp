@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace python_layout_test {
 
 using testing::HasSubstr;
 
@@ -145,5 +145,5 @@ TEST(PythonLayout, IsSafeForTheKernelWhateverIsTaken) {
         }
 }
 
-}  // namespace
+}  // namespace python_layout_test
 }  // namespace memscope

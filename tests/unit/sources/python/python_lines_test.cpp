@@ -6,7 +6,7 @@
 #include "sources/python/python_code.h"
 
 namespace memscope {
-namespace {
+namespace python_lines_test {
 
 using Table = std::vector<std::byte>;
 
@@ -123,5 +123,5 @@ TEST(CutLineTable, GivesTheLinesOfTheWholeOneOrNone) {
         }
 }
 
-}  // namespace
+}  // namespace python_lines_test
 }  // namespace memscope

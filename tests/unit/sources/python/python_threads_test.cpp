@@ -3,7 +3,7 @@
 #include "sources/python/python_finder.h"
 
 namespace memscope {
-namespace {
+namespace python_threads_test {
 
 TEST(OwnPid, IsTheInnermostOfTheList) {
     EXPECT_EQ(parse_own_pid("Name:\tx\nNSpid:\t4242\nThreads:\t1\n"), 4242);
@@ -13,5 +13,5 @@ TEST(OwnPid, IsTheInnermostOfTheList) {
         EXPECT_FALSE(parse_own_pid(text)) << text;
 }
 
-}  // namespace
+}  // namespace python_threads_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace memscope {
-namespace {
+namespace action_queue_test {
 
 PendingAction of(const std::string& target) { return {.target = target}; }
 constexpr std::size_t kRoom = ActionQueue::kMostAtOnce + ActionQueue::kMostWaiting;
@@ -67,5 +67,5 @@ TEST(ActionQueue, WhatIsGivenUpIsNamed) {
     EXPECT_TRUE(queue.idle());
 }
 
-}  // namespace
+}  // namespace action_queue_test
 }  // namespace memscope

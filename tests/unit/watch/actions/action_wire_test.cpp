@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace memscope {
-namespace {
+namespace action_wire_test {
 
 using testing::ElementsAre;
 
@@ -63,5 +63,5 @@ TEST(ActionWire, TooMuchIsNotSent) {
     EXPECT_FALSE(encode_request({.environment = std::vector<std::string>(kMostVariables + 1, "MEMSCOPE_X=1")}));
 }
 
-}  // namespace
+}  // namespace action_wire_test
 }  // namespace memscope

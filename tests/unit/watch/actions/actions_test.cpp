@@ -13,7 +13,7 @@
 #include "support/json.h"
 
 namespace memscope {
-namespace {
+namespace actions_test {
 
 using testing::Contains;
 using testing::ElementsAre;
@@ -272,5 +272,5 @@ TEST_F(Acting, NothingIsForkedWhereNothingIsAskedFor) {
     EXPECT_EQ(actions->tally(), ActionTally{});
 }
 
-}  // namespace
+}  // namespace actions_test
 }  // namespace memscope

@@ -6,7 +6,7 @@
 #include "watch/targets/ended_targets.h"
 
 namespace memscope {
-namespace {
+namespace death_recorder_test {
 
 constexpr CgroupId kOuter{1};
 constexpr CgroupId kInner{2};
@@ -223,5 +223,5 @@ TEST_F(Recorded, AFailedCudaAllocationIsExplainedByWhatTheDriverSaidThen) {
         << before.explanation;
 }
 
-}  // namespace
+}  // namespace death_recorder_test
 }  // namespace memscope

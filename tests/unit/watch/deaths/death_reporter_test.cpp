@@ -9,7 +9,7 @@
 #include "support/json.h"
 
 namespace memscope {
-namespace {
+namespace death_reporter_test {
 
 using nlohmann::json;
 using testing::AllOf;
@@ -349,5 +349,5 @@ TEST(RecentSnapshots, KnowNearlyHowLargeTheyAre) {
 }
 #endif
 
-}  // namespace
+}  // namespace death_reporter_test
 }  // namespace memscope

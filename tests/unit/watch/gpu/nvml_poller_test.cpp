@@ -9,7 +9,7 @@
 #include "watch/clock.h"
 
 namespace memscope {
-namespace {
+namespace nvml_poller_test {
 
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -224,5 +224,5 @@ TEST(GpuPollPause, IsThatOfTheTicksUnlessReadingCostsTooMuch) {
     EXPECT_EQ(gpu_poll_pause(Seconds{3600}, Seconds{0}), Seconds{10});
 }
 
-}  // namespace
+}  // namespace nvml_poller_test
 }  // namespace memscope

@@ -11,7 +11,7 @@
 #include "watch/clock.h"
 
 namespace memscope {
-namespace {
+namespace nvml_watch_test {
 
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -135,5 +135,5 @@ TEST(NvmlWatch, ADriverThatHangsShowsNothingAndHoldsUpNobody) {
     fake.hangs = false;
 }
 
-}  // namespace
+}  // namespace nvml_watch_test
 }  // namespace memscope

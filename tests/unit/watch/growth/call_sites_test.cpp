@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace call_sites_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -226,5 +226,5 @@ TEST(CallSites, AProgramThatExecutedAnotherHasTwoSpaces) {
     EXPECT_THAT(sites.spaces_of(5), UnorderedElementsAre(space_of(5), SpaceId{9}));
 }
 
-}  // namespace
+}  // namespace call_sites_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 
 namespace memscope {
-namespace {
+namespace growth_history_test {
 
 using Since = GrowthRequest::Since;
 using testing::IsEmpty;
@@ -266,5 +266,5 @@ TEST(GrowthHistories, ForgetTheOldestPeaksIfTheirNamesAreTooMany) {
     EXPECT_EQ(all.find("38"), nullptr);
 }
 
-}  // namespace
+}  // namespace growth_history_test
 }  // namespace memscope

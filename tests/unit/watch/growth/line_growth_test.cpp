@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace line_growth_test {
 
 const RoleKey kTrainer{.role = Role::trainer, .rank = {}};
 const RoleKey kLoader{.role = Role::dataloader_worker, .rank = {}};
@@ -50,5 +50,5 @@ TEST(GrowthByLine, NamesNativeCodeByItsFile) {
     EXPECT_THAT(lines, testing::ElementsAre(Grew(kTrainer, "libcrunch.so", 9), Grew(kTrainer, "unknown code", 2)));
 }
 
-}  // namespace
+}  // namespace line_growth_test
 }  // namespace memscope

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace python_codes_test {
 
 constexpr std::uint32_t kPlainAscii = 0x64;  // compact, ASCII, of one byte each
 
@@ -100,5 +100,5 @@ TEST(PythonCodes, AreBoundedInBytesOverAllSpaces) {
     EXPECT_EQ(frame_of(codes, 0x1000, 1).function, "honest");
 }
 
-}  // namespace
+}  // namespace python_codes_test
 }  // namespace memscope

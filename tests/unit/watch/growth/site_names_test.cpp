@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace site_names_test {
 
 // Symbols that are never there yet, and how often they were asked for.
 class CountingReads : public NativeReads {
@@ -70,5 +70,5 @@ TEST_F(Sites, OneSiteOfSeveralProcessesIsOne) {
     EXPECT_EQ(plane.sites[0].pids, (std::vector<pid_t>{5, 6}));
 }
 
-}  // namespace
+}  // namespace site_names_test
 }  // namespace memscope

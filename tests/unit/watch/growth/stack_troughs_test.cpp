@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace stack_troughs_test {
 
 using testing::ElementsAre;
 
@@ -62,5 +62,5 @@ TEST(StackTroughs, KnowsABoundedNumberOfStacks) {
     EXPECT_THAT(troughs.passing(std::vector{site(2, 20)}, Seconds(3)), ElementsAre(20)) << "and there is room again";
 }
 
-}  // namespace
+}  // namespace stack_troughs_test
 }  // namespace memscope

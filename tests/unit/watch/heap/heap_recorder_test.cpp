@@ -6,7 +6,7 @@
 #include <thread>
 
 namespace memscope {
-namespace {
+namespace heap_recorder_test {
 
 constexpr ProcessId kTrainer{100, 5};
 constexpr ProcessId kWorker{101, 6};
@@ -188,5 +188,5 @@ TEST(HeapRecorder, AUserDoesNotWaitForAWatcherThatEnds) {
     EXPECT_FALSE(recorder.take({kTrainer}).front());
 }
 
-}  // namespace
+}  // namespace heap_recorder_test
 }  // namespace memscope

@@ -6,7 +6,7 @@
 #include "support/fake_objects.h"
 
 namespace memscope {
-namespace {
+namespace target_heap_test {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr std::uint64_t kEach = 100'000;
@@ -224,5 +224,5 @@ TEST(TargetHeap, OneOfManyTargetsGetsNoCensusBeforeItsVerdict) {
         EXPECT_TRUE(calm.wishes(Seconds{now}, job(Verdict::stable, false, std::nullopt), true).empty());
 }
 
-}  // namespace
+}  // namespace target_heap_test
 }  // namespace memscope

@@ -8,7 +8,7 @@
 #include "watch/helpers/read_jobs.h"
 
 namespace memscope {
-namespace {
+namespace heap_helper_test {
 
 using testing::ContainsRegex;
 
@@ -80,5 +80,5 @@ TEST(HeapHelper, OnlyTheHelperThatTakesCensusesHasAMemoryLimit) {
     EXPECT_THAT(limits_of_child((*helpers)->spawner, "memscope-read"), ContainsRegex("Max address space +unlimited "));
 }
 
-}  // namespace
+}  // namespace heap_helper_test
 }  // namespace memscope

@@ -17,7 +17,7 @@
 #include "watch/helpers/message.h"
 
 namespace memscope {
-namespace {
+namespace probe_holder_test {
 
 using State = ProbeHolder::State;
 
@@ -158,5 +158,5 @@ TEST(ProbeHolder, ThatCannotEndKeepsOthersFromStartingWhenThereAreTooMany) {
     EXPECT_FALSE(holders.attach(request_for("/bin/true"), read_clock().boot_ns));
 }
 
-}  // namespace
+}  // namespace probe_holder_test
 }  // namespace memscope

@@ -18,7 +18,7 @@
 #include "watch/helpers/read_jobs.h"
 
 namespace memscope {
-namespace {
+namespace process_reader_test {
 
 enum class Kind : std::uint32_t { echo, block, crash, large, file, work, trickle, pid };
 
@@ -292,5 +292,5 @@ TEST_F(ProcessReaderTest, ACallThatWaitsEndsWhenItIsToldTo) {
     EXPECT_EQ(answer.error().code, std::errc::operation_canceled);
 }
 
-}  // namespace
+}  // namespace process_reader_test
 }  // namespace memscope

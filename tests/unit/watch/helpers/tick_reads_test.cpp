@@ -8,7 +8,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace tick_reads_test {
 
 constexpr pid_t kLastThatBlocks = 3;
 constexpr pid_t kLastOfCgroup = 1100;  // more than the details that one tick reads
@@ -90,5 +90,5 @@ TEST(ShmUsageReader, SaysOnceWhyTheUsageIsNotKnown) {
     EXPECT_EQ(troubles.size(), 1U) << "the second failure is the same";
 }
 
-}  // namespace
+}  // namespace tick_reads_test
 }  // namespace memscope

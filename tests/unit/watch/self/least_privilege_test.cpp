@@ -4,7 +4,7 @@
 #include <linux/capability.h>
 
 namespace memscope {
-namespace {
+namespace least_privilege_test {
 
 constexpr CapabilitySet kAll{~std::uint64_t{0}};
 constexpr CapabilitySet kWatching =
@@ -45,5 +45,5 @@ TEST(ProbingCapabilities, AreTwoOfThoseThatTheWatcherKeeps) {
     EXPECT_EQ(probing_capabilities({}, true), CapabilitySet{});
 }
 
-}  // namespace
+}  // namespace least_privilege_test
 }  // namespace memscope

@@ -11,7 +11,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace rendezvous_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -96,5 +96,5 @@ TEST_F(OwnSocket, IsFoundInBothPlacesAndNoDeeper) {
     EXPECT_THAT(find_sockets(tree.root()).alive, ElementsAre(tree.at("run/1.sock"), tree.at("run/service/2.sock")));
 }
 
-}  // namespace
+}  // namespace rendezvous_test
 }  // namespace memscope

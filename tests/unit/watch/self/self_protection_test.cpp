@@ -6,7 +6,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace self_protection_test {
 
 TEST(SelfProtection, TheOomScoreIsLoweredAndNeverRaised) {
     FakeTree tree{{"proc/self/oom_score_adj", "0\n"}};
@@ -35,5 +35,5 @@ TEST(SelfProtection, TargetsThatItIsPartOfAreNamed) {
     EXPECT_EQ(inside_warning("a\x1b").find('\x1b'), std::string::npos);
 }
 
-}  // namespace
+}  // namespace self_protection_test
 }  // namespace memscope

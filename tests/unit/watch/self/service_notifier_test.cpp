@@ -8,7 +8,7 @@
 #include "watch/self/pulse.h"
 
 namespace memscope {
-namespace {
+namespace service_notifier_test {
 
 // What a service manager has: a datagram socket in the abstract namespace.
 class Manager {
@@ -66,5 +66,5 @@ TEST(ServiceNotifier, DoesNotWaitForAManagerThatDoesNotRead) {
     EXPECT_EQ(manager.heard(), "WATCHDOG=1");
 }
 
-}  // namespace
+}  // namespace service_notifier_test
 }  // namespace memscope

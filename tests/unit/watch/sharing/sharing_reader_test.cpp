@@ -7,7 +7,7 @@
 #include "watch/sharing/sharing_recorder.h"
 
 namespace memscope {
-namespace {
+namespace sharing_reader_test {
 
 constexpr std::string_view kRollup =
     "Rss: 1332 kB\nPss: 167 kB\nPss_Anon: 104 kB\nPss_Shmem: 4 kB\nShared_Clean: 1192 kB\nShared_Dirty: 2 kB\n"
@@ -97,5 +97,5 @@ TEST(SharingReader, AProcessThatBlocksItsReaderIsAsOneThatMayNotBeRead) {
     EXPECT_FALSE(reader.readings().at(id).pages);
 }
 
-}  // namespace
+}  // namespace sharing_reader_test
 }  // namespace memscope

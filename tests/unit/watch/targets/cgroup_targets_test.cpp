@@ -8,7 +8,7 @@
 #include "watch/targets/target_state.h"
 
 namespace memscope {
-namespace {
+namespace cgroup_targets_test {
 
 using testing::IsEmpty;
 using testing::SizeIs;
@@ -211,5 +211,5 @@ TEST(CgroupTargets, ASearchThatFindsNoDescriptorIsCounted) {
     EXPECT_EQ(set->refresh().no_descriptor, 1U);
 }
 
-}  // namespace
+}  // namespace cgroup_targets_test
 }  // namespace memscope

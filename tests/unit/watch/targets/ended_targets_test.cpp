@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace ended_targets_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -49,5 +49,5 @@ TEST(EndedTargets, ALivingTargetOfTheSameNameTakesThePlaceOfOneWhoseDeathsWereTo
     EXPECT_THAT(shown(ended, 2, {named("a")}), ElementsAre("a"));
 }
 
-}  // namespace
+}  // namespace ended_targets_test
 }  // namespace memscope

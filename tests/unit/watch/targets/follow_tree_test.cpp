@@ -8,7 +8,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace follow_tree_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -127,5 +127,5 @@ TEST(FollowTree, AStrangerThatGetsThePidOfTheFirstProcessDoesNotBringItsChildren
     EXPECT_THAT(fake.map, ElementsAre(11));
 }
 
-}  // namespace
+}  // namespace follow_tree_test
 }  // namespace memscope

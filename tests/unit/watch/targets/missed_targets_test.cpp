@@ -5,7 +5,7 @@
 #include "watch/targets/refresh_schedule.h"
 
 namespace memscope {
-namespace {
+namespace missed_targets_test {
 
 SelfSample described(const MissedTargets& missed) {
     SelfSample self;
@@ -65,5 +65,5 @@ TEST(RefreshSchedule, WithoutCompleteEventsEveryTickSearches) {
     EXPECT_TRUE(schedule.is_due_at_tick(7, true)) << "descriptors may be free again";
 }
 
-}  // namespace
+}  // namespace missed_targets_test
 }  // namespace memscope

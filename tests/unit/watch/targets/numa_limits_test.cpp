@@ -7,7 +7,7 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace {
+namespace numa_limits_test {
 
 using testing::ElementsAre;
 
@@ -132,5 +132,5 @@ TEST(NumaLimits, AProcessThatBlocksItsReaderIsAskedForOnceAndKeepsWhatIsKnown) {
     EXPECT_THAT(numbers, ElementsAre(kSecond, kSecond, kSecond)) << "the same reading, until it is done";
 }
 
-}  // namespace
+}  // namespace numa_limits_test
 }  // namespace memscope

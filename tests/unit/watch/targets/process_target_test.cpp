@@ -9,7 +9,7 @@
 #include "support/few_descriptors.h"
 
 namespace memscope {
-namespace {
+namespace process_target_test {
 
 // The processes 10 and 11 in a v2 hierarchy with the cgroups jobs/a and jobs/b.
 struct FakeJob {
@@ -130,5 +130,5 @@ TEST(ProcessTarget, IsNotMeasuredOnceItsProcessesHaveEndedAndTheirCgroupIsGone) 
     ASSERT_TRUE(job.sample({process(11, 2)})) << "to another cgroup";
 }
 
-}  // namespace
+}  // namespace process_target_test
 }  // namespace memscope

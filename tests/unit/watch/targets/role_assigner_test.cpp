@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace role_assigner_test {
 
 constexpr CgroupId kOuter{10};
 constexpr CgroupId kInner{11};
@@ -98,5 +98,5 @@ TEST(RoleAssigner, AHundredThousandRanksOverTimeKeepTheCountersBoundedAndComplet
     EXPECT_EQ(job.starts(kOuter), 100'000U);
 }
 
-}  // namespace
+}  // namespace role_assigner_test
 }  // namespace memscope

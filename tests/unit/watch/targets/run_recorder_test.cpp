@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace run_recorder_test {
 
 constexpr CgroupId kJob{10};
 constexpr CgroupId kInner{11};
@@ -58,5 +58,5 @@ TEST(RunRecorder, ACgroupThatWasMadeAgainHasNoPast) {
     EXPECT_GT(job.runs().current(), run);
 }
 
-}  // namespace
+}  // namespace run_recorder_test
 }  // namespace memscope

@@ -3,7 +3,7 @@
 #include "watch/targets/target_state.h"
 
 namespace memscope {
-namespace {
+namespace target_precursors_test {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 constexpr std::uint64_t kGiB = 1 << 30;
@@ -66,5 +66,5 @@ TEST(TargetPrecursors, SinceIsATimeSince1970) {
     EXPECT_DOUBLE_EQ(standing.front().since, 1.7e9 + 1001);
 }
 
-}  // namespace
+}  // namespace target_precursors_test
 }  // namespace memscope

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace {
+namespace target_state_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -85,5 +85,5 @@ TEST(TargetState, FoldsARankInAllThatIsCountedByRole) {
     EXPECT_EQ(out.gpu->failures.begin()->second, 7U);
 }
 
-}  // namespace
+}  // namespace target_state_test
 }  // namespace memscope

@@ -6,7 +6,7 @@
 #include <set>
 
 namespace memscope {
-namespace {
+namespace dominators_test {
 
 using Graph = std::vector<std::vector<NodeNumber>>;  // targets by node; node 0 has none
 
@@ -97,5 +97,5 @@ TEST(ObjectEdges, KeepTheLowerCostOfARepeatedTarget) {
     EXPECT_EQ(edges.cost(1), 12U);
 }
 
-}  // namespace
+}  // namespace dominators_test
 }  // namespace memscope

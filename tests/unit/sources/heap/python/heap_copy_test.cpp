@@ -7,7 +7,7 @@
 #include "support/fake_heap.h"
 
 namespace memscope {
-namespace {
+namespace heap_copy_test {
 
 constexpr std::uint64_t kStart = 0x6000'0000'0000;
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
@@ -101,5 +101,5 @@ TEST_F(HeapCopyTest, AnAbsentPageOfAReadOnlyFileIsReadFromTheFile) {
     EXPECT_EQ(offsets.size(), 1U) << "not of memory that can be written";
 }
 
-}  // namespace
+}  // namespace heap_copy_test
 }  // namespace memscope

@@ -6,7 +6,7 @@
 #include "support/fake_python.h"
 
 namespace memscope {
-namespace {
+namespace object_census_test {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
@@ -336,5 +336,5 @@ TEST(ObjectCensus, AnInterpreterWithoutModulesIsNotFound) {
     EXPECT_EQ(python.census().refusal, ObjectsRefusal::not_found);
 }
 
-}  // namespace
+}  // namespace object_census_test
 }  // namespace memscope

@@ -5,7 +5,7 @@
 #include <random>
 
 namespace memscope {
-namespace {
+namespace pool_objects_test {
 
 constexpr std::uint64_t kArena = std::uint64_t{1} << 20;
 constexpr std::uint64_t kPool = PythonPools::kPool;
@@ -99,5 +99,5 @@ TEST(PoolObjects, StayEmptyIfThereIsNoRoomForTheirBits) {
     EXPECT_FALSE(PoolObjects(PythonPools(), kMuch).has_room());
 }
 
-}  // namespace
+}  // namespace pool_objects_test
 }  // namespace memscope
