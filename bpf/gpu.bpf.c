@@ -19,7 +19,7 @@ static __always_inline __u64 allocating_stack(void *ctx, __u32 pid, bool bounded
 {
 	struct ms_space *space = follow_growth ? bpf_map_lookup_elem(&spaces, &pid) : NULL;
 
-	return space ? user_stack(ctx, space, pid, MS_LOSS_GPU_SITES_FULL, bounded) : MS_STACK_OTHER;
+	return space ? user_stack(ctx, space, pid, MS_LOSS_GPU_SITES_FULL, bounded).id : MS_STACK_OTHER;
 }
 
 /* A driver function can call another one of the followed functions. Only the outer call is counted. An outer

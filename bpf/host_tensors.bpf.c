@@ -38,10 +38,18 @@ struct {
 	__type(value, struct ms_host_site);
 } host_sites SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, MS_HOST_CALLS);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, struct ms_host_calls_key);
+	__type(value, struct ms_host_calls);
+} host_calls SEC(".maps");
+
 /* 0 while the recording is paused. A probe can still run for a while after that, until it is detached. */
 __u32 recording = 1;
 __u32 period = 0;
-/* Number of the collector's next reading of host_sites, from 1 on. */
+/* Number of the collector's next reading of host_calls, from 1 on. */
 __u32 reading = 1;
 /* Calls of New and of all three functions by watched processes, and the time that the programs took. */
 __u64 storages_allocated = 0;
@@ -65,44 +73,84 @@ static __always_inline struct ms_host_account *account_of(const struct ms_host_a
 	return known;
 }
 
-/* Keeps the lowest value right after a free and the highest one right before it, since the last reading.
- * Another CPU can allocate or free at the same stack meanwhile: then a value is that of a moment later, or
- * the value of one CPU replaces that of the other. */
-static __always_inline void note_free(struct ms_host_site *site, __s64 freed)
+/* Keeps the lowest value right after a free, the highest one right before it and the deepest fall, since the
+ * last reading. Another CPU can allocate or free at the same calls meanwhile: then a value is that of a
+ * moment later, or the value of one CPU replaces that of the other. */
+static __always_inline void note_free(struct ms_host_calls *calls, __s64 freed)
 {
-	__s64 bytes = *(volatile __s64 *)&site->bytes;
+	__s64 bytes = *(volatile __s64 *)&calls->bytes;
 	__u32 number = reading;
 
-	if (site->low_reading != number) {
-		site->low = bytes;
-		site->high = bytes + freed;
-		site->low_reading = number;
+	if (calls->freed_reading != number) {
+		calls->low = bytes;
+		calls->high = bytes + freed;
+		calls->fall = freed;
+		calls->freed_reading = number;
 		return;
 	}
-	if (site->low > bytes)
-		site->low = bytes;
-	if (site->high < bytes + freed)
-		site->high = bytes + freed;
+	if (calls->low > bytes)
+		calls->low = bytes;
+	if (calls->high < bytes + freed)
+		calls->high = bytes + freed;
+	if (calls->fall < calls->high - bytes)
+		calls->fall = calls->high - bytes;
 }
 
-/* False if host_sites has no entry for the stack. The bytes are then attributed to no stack. */
-static __always_inline bool add_to_site(const struct ms_host_account_key *account, __u64 stack, __s64 bytes)
+/* `bytes`: those of an entry that is created. */
+static __always_inline struct ms_host_calls *calls_of(const struct ms_host_account_key *account, __u64 calls,
+                                                      __s64 bytes)
 {
-	struct ms_host_site_key key = {.account = *account, .stack = stack};
-	struct ms_host_site *site = bpf_map_lookup_elem(&host_sites, &key);
-	struct ms_host_site fresh = {.bytes = bytes};
+	struct ms_host_calls_key key = {.account = *account, .calls = calls};
+	struct ms_host_calls *known = bpf_map_lookup_elem(&host_calls, &key);
+	struct ms_host_calls fresh = {.bytes = bytes};
 
-	if (!site && bytes > 0) {
-		if (bpf_map_update_elem(&host_sites, &key, &fresh, BPF_NOEXIST) == 0)
-			return true;
-		site = bpf_map_lookup_elem(&host_sites, &key);
-	}
+	if (known)
+		return known;
+	bpf_map_update_elem(&host_calls, &key, &fresh, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&host_calls, &key);
+}
+
+/* Returns NULL if there is no room for the stack or for its calls. */
+static __always_inline struct ms_host_site *new_site(const struct ms_host_site_key *key, __u64 calls)
+{
+	struct ms_host_site fresh = {.calls = calls};
+
+	/* The calls come first, so that the collector finds the calls of each site. */
+	if (!calls_of(&key->account, calls, 0))
+		return NULL;
+	bpf_map_update_elem(&host_sites, key, &fresh, BPF_NOEXIST);
+	return bpf_map_lookup_elem(&host_sites, key);
+}
+
+/* False if the stack has no entry. The bytes are then attributed to no stack. */
+static __always_inline bool add_to_site(const struct ms_host_account_key *account,
+                                        const struct user_stack *stack, __s64 bytes)
+{
+	struct ms_host_site_key key = {.account = *account, .stack = stack->id};
+	struct ms_host_site *site = bpf_map_lookup_elem(&host_sites, &key);
+	struct ms_host_calls *calls;
+
+	if (!site && bytes > 0)
+		site = new_site(&key, stack->calls);
 	if (!site)
 		return false;
+	calls = calls_of(account, site->calls, site->bytes);
 	__sync_fetch_and_add(&site->bytes, bytes);
+	if (!calls)
+		return true;
+	__sync_fetch_and_add(&calls->bytes, bytes);
 	if (bytes < 0)
-		note_free(site, -bytes);
+		note_free(calls, -bytes);
 	return true;
+}
+
+static __always_inline void remove_from_site(const struct ms_host_account_key *account, __u64 stack,
+                                             __s64 bytes)
+{
+	struct user_stack freed = {.id = stack};
+
+	if (stack)
+		add_to_site(account, &freed, -bytes);
 }
 
 /* Removes a storage and subtracts it from the sums. Does nothing if the storage is not known, because it was
@@ -121,29 +169,29 @@ static __always_inline void remove_storage(struct ms_host_account *account,
 	__sync_fetch_and_add(&storage_entries, -1);
 	__sync_fetch_and_add(&account->bytes, -storage.bytes);
 	__sync_fetch_and_add(&account->storages, -1);
-	if (storage.stack)
-		add_to_site(&key->account, storage.stack, -storage.bytes);
+	remove_from_site(&key->account, storage.stack, storage.bytes);
 }
 
 static __always_inline void add_storage(struct ms_host_account *account,
-                                        const struct ms_host_storage_key *key,
-                                        struct ms_host_storage *storage)
+                                        const struct ms_host_storage_key *key, const struct user_stack *stack,
+                                        __u64 bytes)
 {
+	struct ms_host_storage storage = {.bytes = bytes, .stack = stack->id};
+
 	/* If the address is known, its storage was freed without a probe seeing it. */
 	remove_storage(account, key);
-	if (storage->stack && !add_to_site(&key->account, storage->stack, storage->bytes)) {
-		storage->stack = MS_STACK_OTHER;
+	if (stack->id && !add_to_site(&key->account, stack, bytes)) {
+		storage.stack = MS_STACK_OTHER;
 		count_loss(MS_LOSS_HOST_SITES_FULL);
 	}
-	if (bpf_map_update_elem(&host_storages, key, storage, BPF_NOEXIST)) {
+	if (bpf_map_update_elem(&host_storages, key, &storage, BPF_NOEXIST)) {
 		count_loss(MS_LOSS_HOST_TENSORS_FULL);
-		__sync_fetch_and_add(&account->lost_bytes, storage->bytes);
-		if (storage->stack)
-			add_to_site(&key->account, storage->stack, -storage->bytes);
+		__sync_fetch_and_add(&account->lost_bytes, bytes);
+		remove_from_site(&key->account, storage.stack, bytes);
 		return;
 	}
 	__sync_fetch_and_add(&storage_entries, 1);
-	__sync_fetch_and_add(&account->bytes, storage->bytes);
+	__sync_fetch_and_add(&account->bytes, bytes);
 	__sync_fetch_and_add(&account->storages, 1);
 }
 
@@ -164,23 +212,24 @@ static __always_inline int on_new(struct pt_regs *ctx, bool bounded)
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
 	struct ms_space *space = recorded_space(pid);
 	struct ms_host_storage_key key = {.address = call_argument_2(ctx)};
-	struct ms_host_storage storage = {.bytes = call_argument_3(ctx)};
+	__u64 bytes = call_argument_3(ctx);
 	struct ms_host_account *account;
+	struct user_stack stack;
 	__u64 began;
 
-	if (!space || !key.address || !storage.bytes)
+	if (!space || !key.address || !bytes)
 		return 0;
 	began = bpf_ktime_get_ns();
 	key.account.space = space->id;
 	key.account.period = period;
 	account = account_of(&key.account, space, pid);
 	if (account) {
-		if (account->failed_bytes && storage.bytes >= account->failed_bytes) {
+		if (account->failed_bytes && bytes >= account->failed_bytes) {
 			account->failed_bytes = 0;
 			bpf_map_delete_elem(&host_failures, &pid);
 		}
-		storage.stack = user_stack(ctx, space, pid, MS_LOSS_HOST_SITES_FULL, bounded);
-		add_storage(account, &key, &storage);
+		stack = user_stack(ctx, space, pid, MS_LOSS_HOST_SITES_FULL, bounded);
+		add_storage(account, &key, &stack, bytes);
 	}
 	__sync_fetch_and_add(&storages_allocated, 1);
 	count_call(began);

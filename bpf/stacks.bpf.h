@@ -62,6 +62,7 @@ struct stack_scratch {
 	struct frame_walk walk;
 	struct ms_stack stack;
 	struct ms_code code;
+	__u64 calls; /* a hash of the process and its Python calls; the id of the stack if it has none */
 };
 
 struct {
@@ -249,8 +250,11 @@ static __always_inline struct stack_scratch *walk_stack(void *context, const str
 	/* An address is meaningless outside its address space, so the latter is part of the hash. */
 	scratch->walk.hash = mixed(space->id, pid);
 	stack->python_outcome = walk_python(&scratch->walk, stack, pid, bounded);
+	scratch->calls = scratch->walk.hash;
 	take_native(context, stack, &scratch->walk);
 	stack->id = scratch->walk.hash ? scratch->walk.hash : 1;
+	if (!stack->python_count)
+		scratch->calls = stack->id;
 	return scratch;
 }
 

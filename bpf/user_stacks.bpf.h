@@ -28,20 +28,30 @@ static __always_inline __u32 take_scratch(__u32 *users)
 #endif
 }
 
-/* The id of the current stack. MS_STACK_OTHER if it has none; `busy` is counted if the scratch was in use. */
-static __always_inline __u64 user_stack(void *ctx, struct ms_space *space, __u32 pid, enum ms_loss busy,
-                                        bool bounded)
+struct user_stack {
+	__u64 id;
+	__u64 calls; /* as in struct stack_scratch */
+};
+
+/* The current stack. Its id is MS_STACK_OTHER if it has none; `busy` is counted if the scratch was in use. */
+static __always_inline struct user_stack user_stack(void *ctx, struct ms_space *space, __u32 pid,
+                                                    enum ms_loss busy, bool bounded)
 {
 	__u32 first = 0, *users = bpf_map_lookup_elem(&stack_scratch_users, &first);
-	__u64 stack;
+	struct user_stack stack = {.id = MS_STACK_OTHER};
+	struct stack_scratch *scratch;
 
 	if (!users)
-		return MS_STACK_OTHER;
+		return stack;
 	if (take_scratch(users)) {
 		count_loss(busy);
-		return MS_STACK_OTHER;
+		return stack;
 	}
-	stack = current_stack(ctx, space, pid, bounded);
+	scratch = walk_stack(ctx, space, pid, bounded);
+	if (scratch) {
+		stack.id = tell_stack(scratch, space, pid, bounded);
+		stack.calls = scratch->calls;
+	}
 	*users = 0;
 	return stack;
 }

@@ -1,5 +1,7 @@
 // Storages of PyTorch's host tensors by call stack, on the real kernel with a fake library that exports its functions.
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -79,6 +81,72 @@ TEST(CudaHostTensors, ThatEachStepFreesAreNotNamedAsTheOwner) {
     EXPECT_EQ(growth.owner->plane, PlaneKind::tensors_host);
     EXPECT_EQ(growth.owner->bytes, static_cast<std::int64_t>(9 * kMiB));
     job.next();
+}
+
+// Each step keeps 3 MiB and frees 16 MiB that the same calls of Python have allocated, each time with another native
+// stack. The last step has freed nothing yet. The heap is there because a line that keeps more than its process holds
+// is not named.
+constexpr const char* kSteps = R"(import ctypes, itertools, os, sys, time
+torch, libc, here = ctypes.CDLL(sys.argv[1]), ctypes.CDLL(None), sys.argv[2]
+libc.sbrk.restype = ctypes.c_void_p
+torch.allocate_along.argtypes = [ctypes.c_uint32, ctypes.c_uint32, ctypes.c_uint64, ctypes.c_uint64]
+delete = torch._ZN3c1025ProfiledCPUMemoryReporter6DeleteEPv
+delete.argtypes = [ctypes.c_void_p, ctypes.c_uint64]
+ways = itertools.count()
+def wait_for(name):
+    while not os.path.exists(here + '/' + name): time.sleep(0.01)
+def step(number):
+    for address, mib in ((0x1000000 + number, 3), (0x1000, 16)):
+        torch.allocate_along(next(ways), 7, address, mib << 20)
+open(here + '/ready', 'w').close()
+wait_for('go')
+ctypes.memset(libc.sbrk(48 << 20), 1, 48 << 20)
+for number in range(10):
+    if number == 5:
+        open(here + '/half', 'w').close()
+        wait_for('on')
+    step(number)
+    if number < 9: delete(None, 0x1000)
+open(here + '/done', 'w').close()
+time.sleep(1000)
+)";
+
+TEST(CudaHostTensors, WithTheSameCallsOfPythonAreOneLineAlthoughTheirNativeStacksDiffer) {
+    constexpr std::int64_t kMiB = 1 << 20;
+    const std::filesystem::path here =
+        std::filesystem::temp_directory_path() / ("memscope-calls-" + std::to_string(::getpid()));
+    std::filesystem::create_directory(here);
+    std::ofstream(here / "train.py") << kSteps;
+    const RealCgroup cgroup("host-tensors-calls");
+    Watched watched = Watched::with({.cgroups = {cgroup.name()}});
+    const Child child(cgroup, [&](const Child::Script&) {
+        ::execlp("python3", "python3", (here / "train.py").c_str(), FakeHostTensors::path_of("exported").c_str(),
+                 here.c_str(), nullptr);
+        ::_exit(127);
+    });
+    const auto ticks_until = [&](const auto& holds) {
+        return watched.tick_until(cgroup, [&](const TargetSnapshot&) {
+            watched.collector().take_events();
+            return holds();
+        });
+    };
+    const auto has = [&](const char* name) { return std::filesystem::exists(here / name); };
+    ASSERT_TRUE(ticks_until([&] { return has("ready") && watched.has_probe("host_tensors"); }));
+    std::ofstream(here / "go").close();
+    ASSERT_TRUE(ticks_until([&] { return has("half"); }));
+    std::ofstream(here / "on").close();
+    ASSERT_TRUE(ticks_until([&] { return has("done"); }));
+    Growth growth;
+    EXPECT_TRUE(watched.tick_until(cgroup, [&](const TargetSnapshot& target) {
+        growth = watched.collector().growth()->report(target);
+        return held(growth.tensors_host) == 46 * kMiB && growth.tensors_host.unattributed.empty();
+    })) << held(growth.tensors_host);
+    EXPECT_EQ(growth.tensors_host.sites.size(), 11U) << "10 that are kept and the last one, each with its own stack";
+    ASSERT_TRUE(growth.owner) << growth.sentence;
+    EXPECT_EQ(growth.owner->plane, PlaneKind::tensors_host);
+    EXPECT_EQ(growth.owner->bytes, 30 * kMiB) << growth.sentence;
+    watched.expect_nothing_lost();
+    std::filesystem::remove_all(here);
 }
 
 TEST(CudaHostTensors, AtAnAddressThatIsAllocatedAgainReplaceTheFormerOnes) {

@@ -12,6 +12,7 @@
 #define MS_HOST_STORAGES (1u << 19)
 #define MS_HOST_ACCOUNTS 16384
 #define MS_HOST_SITES 16384
+#define MS_HOST_CALLS 16384 /* each site has one, and several sites can share one */
 
 /* Functions of c10::ProfiledCPUMemoryReporter. Each has one BPF program at its entry. */
 enum ms_host_tensor_call { MS_HOST_NEW, MS_HOST_DELETE, MS_HOST_OUT_OF_MEMORY, MS_HOST_CALL_COUNT };
@@ -60,12 +61,28 @@ MS_LAYOUT(ms_host_site_key, 24);
 
 /* Storages of one stack. */
 struct ms_host_site {
-    __s64 bytes;       /* live */
-    __s64 low;         /* the lowest value of `bytes` right after a free, in the reading `low_reading` */
-    __s64 high;        /* the highest value right before a free, in the same reading */
-    __u32 low_reading; /* 0: nothing was freed so far */
+    __s64 bytes; /* live */
+    __u64 calls; /* of its Python, as in the key of `host_calls` */
+};
+MS_LAYOUT(ms_host_site, 16);
+
+/* Key in the map `host_calls`. */
+struct ms_host_calls_key {
+    struct ms_host_account_key account;
+    __u64 calls; /* a hash of the Python calls of a stack; the stack itself if it has none */
+};
+MS_LAYOUT(ms_host_calls_key, 24);
+
+/* Storages of all stacks with the same Python calls. Libraries without frame pointers have native stacks that are
+ * partly random, so that a line of Python has other stacks at each step. */
+struct ms_host_calls {
+    __s64 bytes;         /* live; the sum over these stacks */
+    __s64 low;           /* the lowest value of `bytes` right after a free, in the reading `freed_reading` */
+    __s64 high;          /* the highest value right before a free, in the same reading */
+    __s64 fall;          /* the deepest fall from the highest value before it, in the same reading */
+    __u32 freed_reading; /* 0: nothing was freed so far */
     __u32 pad;
 };
-MS_LAYOUT(ms_host_site, 32);
+MS_LAYOUT(ms_host_calls, 40);
 
 #endif

@@ -97,38 +97,65 @@ std::vector<HostTensorAccount> HostTensors::accounts() {
     return accounts;
 }
 
-std::vector<HostTensorSite> HostTensors::sites() {
+// Accounts that accounts() has not forgotten. Asks the kernel once for each.
+class HostTensors::LivingAccounts {
+  public:
+    explicit LivingAccounts(const State& state) : map_(state.map(state.object->maps.host_accounts)) {}
+    bool contains(const ms_host_account_key& key) {
+        const auto [known, fresh] = known_.try_emplace({key.space, key.period});
+        ms_host_account account{};
+        if (fresh) known->second = bpf_map_lookup_elem(map_, &key, &account) == 0;
+        return known->second;
+    }
+
+  private:
+    int map_;
+    std::map<std::pair<__u64, __u32>, bool> known_{};
+};
+
+std::vector<HostTensorSite> HostTensors::sites(LivingAccounts& living) {
     const int map = state_->map(state_->object->maps.host_sites);
-    const int accounts = state_->map(state_->object->maps.host_accounts);
     std::vector<HostTensorSite> sites;
     std::vector<ms_host_site_key> gone;
-    const __u32 reading = __atomic_fetch_add(&state_->object->data->reading, 1, __ATOMIC_RELAXED);
-    for_each_entry<ms_host_site_key, ms_host_site>(
-        map, std::size_t{2} * MS_HOST_SITES, [&](const ms_host_site_key& key, const ms_host_site& site) {
-            ms_host_account account{};
-            if (bpf_map_lookup_elem(accounts, &key.account, &account) != 0) return gone.push_back(key);
-            HostTensorSite found{SpaceId{key.account.space}, StackId{key.stack}, number(not_below_zero(site.bytes))};
-            // A free during this loop already counts for the next reading. It can replace the value of this one.
-            if (site.low_reading == reading || site.low_reading == reading + 1) {
-                found.low = number(not_below_zero(site.low));
-                found.high = number(not_below_zero(site.high));
-            }
-            sites.push_back(found);
-        });
+    for_each_entry<ms_host_site_key, ms_host_site>(map, std::size_t{2} * MS_HOST_SITES,
+                                                   [&](const ms_host_site_key& key, const ms_host_site& site) {
+                                                       if (!living.contains(key.account)) return gone.push_back(key);
+                                                       sites.push_back({.space = SpaceId{key.account.space},
+                                                                        .stack = StackId{key.stack},
+                                                                        .calls = CallsId{site.calls},
+                                                                        .bytes = number(not_below_zero(site.bytes))});
+                                                   });
     for (const ms_host_site_key& key : gone) bpf_map_delete_elem(map, &key);
     return sites;
+}
+
+// The sites are read first, because the calls of a site are created before the site.
+HostTensorReading HostTensors::read() {
+    const __u32 number_of_it = __atomic_fetch_add(&state_->object->data->reading, 1, __ATOMIC_RELAXED);
+    LivingAccounts living(*state_);
+    HostTensorReading reading{.sites = sites(living)};
+    const int map = state_->map(state_->object->maps.host_calls);
+    std::vector<ms_host_calls_key> gone;
+    for_each_entry<ms_host_calls_key, ms_host_calls>(
+        map, std::size_t{2} * MS_HOST_CALLS, [&](const ms_host_calls_key& key, const ms_host_calls& calls) {
+            if (!living.contains(key.account)) return gone.push_back(key);
+            auto& frees = reading.calls[{SpaceId{key.account.space}, CallsId{key.calls}}];
+            // A free during this loop already counts for the next reading. It can replace the values of this one.
+            if (calls.freed_reading == number_of_it || calls.freed_reading == number_of_it + 1)
+                frees = {.low = number(not_below_zero(calls.low)),
+                         .high = number(not_below_zero(calls.high)),
+                         .fall = number(not_below_zero(calls.fall))};
+        });
+    for (const ms_host_calls_key& key : gone) bpf_map_delete_elem(map, &key);
+    return reading;
 }
 
 // An account is created before its first storage. So if the account is missing after the storage was read, the account
 // has been deleted.
 void HostTensors::sweep(std::size_t most) {
-    const int accounts = state_->map(state_->object->maps.host_accounts);
-    std::map<std::pair<__u64, __u32>, bool> living;
+    LivingAccounts living(*state_);
     const auto is_gone = [&](const ms_host_storage_key& key, const ms_host_storage&) {
-        const auto [known, fresh] = living.try_emplace({key.account.space, key.account.period});
-        ms_host_account account{};
-        if (fresh) known->second = bpf_map_lookup_elem(accounts, &key.account, &account) == 0;
-        return !known->second;
+        return !living.contains(key.account);
     };
     const __s64 swept = state_->sweep.next<ms_host_storage_key, ms_host_storage>(
         state_->map(state_->object->maps.host_storages), most, is_gone);

@@ -1,7 +1,9 @@
 #pragma once
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "base/fd.h"
@@ -28,14 +30,29 @@ struct HostTensorAccount {
     std::int64_t lost = 0;  // allocated when there was no room to record it
 };
 
+// A hash of the Python calls of a stack and of its process. Stacks without Python calls have one of their own.
+enum class CallsId : std::uint64_t {};
+
 // Bytes of one stack that are still held, 0 if all were freed.
 struct HostTensorSite {
     SpaceId space{};
     StackId stack = kNoStack;
+    CallsId calls{};
     std::int64_t bytes = 0;
-    // If memory was freed since the last reading: the lowest value right after a free, the highest one right before.
-    std::optional<std::int64_t> low{};
+};
+
+// What all stacks with the same Python calls have freed since the last reading: the lowest value of their bytes right
+// after a free, the highest one right before a free, and the deepest fall from a high value to a later low one.
+struct HostTensorFrees {
+    std::int64_t low = 0;
     std::int64_t high = 0;
+    std::int64_t fall = 0;
+};
+
+struct HostTensorReading {
+    using Calls = std::pair<SpaceId, CallsId>;
+    std::vector<HostTensorSite> sites{};
+    std::map<Calls, std::optional<HostTensorFrees>> calls{};  // those of all sites; `nullopt`: they have freed nothing
 };
 
 // Follows the storages of PyTorch's host tensors with user probes, in every copy of its library that processes have
@@ -51,7 +68,7 @@ class HostTensors : public KernelFeature {
 
     // Of address spaces that still exist. Forgets the others.
     std::vector<HostTensorAccount> accounts();
-    std::vector<HostTensorSite> sites();  // of these address spaces; begins the next reading
+    HostTensorReading read();  // of these address spaces; begins the next reading
     // Deletes storages of address spaces that accounts() has forgotten. Checks at most `most` storages and continues
     // there the next time.
     void sweep(std::size_t most);
@@ -72,7 +89,9 @@ class HostTensors : public KernelFeature {
 
   private:
     struct State;
+    class LivingAccounts;
     explicit HostTensors(std::unique_ptr<State> state);
+    std::vector<HostTensorSite> sites(LivingAccounts& living);
     bool exists(const ms_host_account_key& key, __u32 pid) const;
     std::unique_ptr<State> state_;
 };

@@ -16,14 +16,17 @@ class Trough {
     static constexpr Seconds kSpan{30};
 
     // The stack held `high`, then freed memory and held `bytes` after that. Times are of one clock and do not go back.
-    void note(Seconds now, std::int64_t bytes, std::int64_t high) {
+    void note(Seconds now, std::int64_t bytes, std::int64_t high) { note(now, bytes, high, high - bytes); }
+    // Several frees: the lowest value after one, the highest before one, and the deepest fall, which is less than the
+    // difference if the highest value came later.
+    void note(Seconds now, std::int64_t low, std::int64_t high, std::int64_t fall) {
         if (!current_.low || now - current_.began >= kSpan) {
             before_ = current_;
             current_ = {.began = now};
         }
-        current_.low = std::min(current_.low.value_or(bytes), bytes);
+        current_.low = std::min(current_.low.value_or(low), low);
+        current_.fall = std::max({current_.fall, current_.high - low, fall});
         current_.high = std::max(current_.high, high);
-        current_.fall = std::max(current_.fall, current_.high - bytes);
     }
     // The part of `bytes`, which the stack holds now, that is likely to be freed soon.
     std::int64_t passing(Seconds now, std::int64_t bytes) const {

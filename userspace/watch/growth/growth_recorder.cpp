@@ -177,11 +177,7 @@ void GrowthRecorder::take_events() {
     take_deferred();
     const std::uint64_t began_ns = read_clock().boot_ns;
     stacks_.drain({.code = [this](const ms_code& code) { take_or_defer(static_cast<pid_t>(code.h.pid), code); },
-                   .stack =
-                       [this](const RawStack& stack) {
-                           host_tensors_.know(stack);
-                           take_or_defer(stack.process.pid, stack);
-                       },
+                   .stack = [this](const RawStack& stack) { take_or_defer(stack.process.pid, stack); },
                    .grew = [this](const ProcessId& process) { look_at(process); },
                    .sample = [this](const GrowthSample& sample) { resident_.add(sample); }});
     resident_.samples_drained(began_ns);

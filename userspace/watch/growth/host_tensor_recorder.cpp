@@ -63,13 +63,13 @@ void HostTensorRecorder::tick(Session& session, ProcessTable& processes, const N
     mind_budget(*tensors, now);
 }
 
-std::vector<HostTensorRecorder::Site> HostTensorRecorder::held_at(const std::vector<HostTensorSite>& sites,
+std::vector<HostTensorRecorder::Site> HostTensorRecorder::held_at(const HostTensorReading& reading,
                                                                   const std::map<SpaceId, HostTensorAccount>& accounts,
                                                                   Seconds now) {
-    const std::vector<std::int64_t> passing = troughs_.passing(sites, now);
+    const std::vector<std::int64_t> passing = troughs_.passing(reading, now);
     std::vector<Site> held;
-    for (std::size_t i = 0; i < sites.size(); ++i) {
-        const HostTensorSite& site = sites[i];
+    for (std::size_t i = 0; i < reading.sites.size(); ++i) {
+        const HostTensorSite& site = reading.sites[i];
         const auto account = accounts.find(site.space);
         if (site.bytes == 0 || account == accounts.end()) continue;
         held.push_back({site.space, {account->second.process, site.stack, site.bytes, passing[i]}});
@@ -84,7 +84,7 @@ void HostTensorRecorder::read(HostTensors& tensors, const Now& now) {
         counted_ += account.storages;
         accounts.emplace(account.space, account);
     }
-    auto sites = held_at(tensors.sites(), accounts, Seconds(static_cast<double>(now.boot_ns) * 1e-9));
+    auto sites = held_at(tensors.read(), accounts, Seconds(static_cast<double>(now.boot_ns) * 1e-9));
     entries_ = tensors.entries();
     if (entries_ > counted_) tensors.sweep(kMostSweptPerTick);
     const std::lock_guard lock(mutex_);

@@ -29,7 +29,6 @@ class HostTensorRecorder {
     void executed(const ProcessId& process) { libraries_.executed(process); }
     void mapped(const ProcessId& process) { libraries_.mapped(process, true); }  // it has just mapped such a library
     void look(Session& session, const Now& now);
-    void know(const RawStack& stack) { troughs_.know(stack); }  // a new stack, before the tick that first counts it
     void tick(Session& session, ProcessTable& processes, const Now& now);
 
     void describe(SelfSample& self) const;  // probes and losses
@@ -59,8 +58,8 @@ class HostTensorRecorder {
     void begin_new(ProcessTable& processes);
     void note_start(const Now& now);
     void read(HostTensors& tensors, const Now& now);
-    std::vector<Site> held_at(const std::vector<HostTensorSite>& sites,
-                              const std::map<SpaceId, HostTensorAccount>& accounts, Seconds now);
+    std::vector<Site> held_at(const HostTensorReading& reading, const std::map<SpaceId, HostTensorAccount>& accounts,
+                              Seconds now);
     void mind_budget(HostTensors& tensors, const Now& now);
     void measure_rate(const HostTensors::Cost& cost, const Now& now);
     void pause(HostTensors& tensors);

@@ -39,6 +39,14 @@ TEST(Trough, IsAsDeepAsAFallInManySteps) {
     EXPECT_EQ(trough.passing(Seconds{101}, 300), 100);
 }
 
+TEST(Trough, OfSeveralFreesIsAsDeepAsTheDeepestFall) {
+    Trough trough;
+    trough.note(Seconds{100}, 40, 124, 4);  // 124 came after 40
+    EXPECT_EQ(trough.passing(Seconds{101}, 124), 4);
+    trough.note(Seconds{102}, 50, 70, 5);  // 124 came before 50
+    EXPECT_EQ(trough.passing(Seconds{103}, 200), 74);
+}
+
 TEST(Trough, IsOverIfNothingIsFreedAnyMore) {
     Trough trough;
     trough.note(Seconds{100}, 0, 80);
