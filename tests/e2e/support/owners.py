@@ -236,6 +236,7 @@ def train(check, program, python, folder, script, limit, environment=None, label
             truth = accuse_nobody(check, label, program, job)
         else:
             truth = job.tell('go')
+        time.sleep(0.6)  # an answer has the tensors of the last tick, and the interval is 0.5 s
         answer = settled(program, job, truth['forked'])
         changed = job.changed(truth['forked'])
         check_sums(check, label, answer, changed)
