@@ -140,11 +140,11 @@ HostTensorReading HostTensors::read() {
         map, std::size_t{2} * MS_HOST_CALLS, [&](const ms_host_calls_key& key, const ms_host_calls& calls) {
             if (!living.contains(key.account)) return gone.push_back(key);
             auto& frees = reading.calls[{SpaceId{key.account.space}, CallsId{key.calls}}];
-            // A free during this loop already counts for the next reading. It can replace the values of this one.
-            if (calls.freed_reading == number_of_it || calls.freed_reading == number_of_it + 1)
-                frees = {.low = number(not_below_zero(calls.low)),
-                         .high = number(not_below_zero(calls.high)),
-                         .fall = number(not_below_zero(calls.fall))};
+            // Frees from now on count for the next reading.
+            if (const ms_host_frees& noted = calls.frees[number_of_it % 2]; noted.reading == number_of_it)
+                frees = {.low = number(not_below_zero(noted.low)),
+                         .high = number(not_below_zero(noted.high)),
+                         .fall = number(not_below_zero(noted.fall))};
         });
     for (const ms_host_calls_key& key : gone) bpf_map_delete_elem(map, &key);
     return reading;
