@@ -79,21 +79,22 @@ static __always_inline struct ms_host_account *account_of(const struct ms_host_a
 static __always_inline void note_free(struct ms_host_calls *calls, __s64 freed)
 {
 	__s64 bytes = *(volatile __s64 *)&calls->bytes;
-	__u32 number = reading;
+	__u32 number = *(volatile __u32 *)&reading;
+	struct ms_host_frees *frees = &calls->frees[number % 2];
 
-	if (calls->freed_reading != number) {
-		calls->low = bytes;
-		calls->high = bytes + freed;
-		calls->fall = freed;
-		calls->freed_reading = number;
+	if (frees->reading != number) {
+		frees->low = bytes;
+		frees->high = bytes + freed;
+		frees->fall = freed;
+		frees->reading = number;
 		return;
 	}
-	if (calls->low > bytes)
-		calls->low = bytes;
-	if (calls->high < bytes + freed)
-		calls->high = bytes + freed;
-	if (calls->fall < calls->high - bytes)
-		calls->fall = calls->high - bytes;
+	if (frees->low > bytes)
+		frees->low = bytes;
+	if (frees->high < bytes + freed)
+		frees->high = bytes + freed;
+	if (frees->fall < frees->high - bytes)
+		frees->fall = frees->high - bytes;
 }
 
 /* `bytes`: those of an entry that is created. */

@@ -250,6 +250,30 @@ TEST(CudaHostTensors, BeyondTheRoomForThemAreSaid) {
     EXPECT_EQ(job.watched.latest().self.dropped.at("host_tensors_full"), static_cast<std::uint64_t>(lost / 100));
 }
 
+TEST(CudaHostTensors, ThatAreFreedMakeRoomForOtherStacks) {
+    HostTensorJob job("host-tensors-room",
+                      [](const FakeHostTensors& tensors, const Child::Script& script) {
+                          keep_outputs(tensors, 0x1000, 300);
+                          for (std::uint32_t way = 0; way < 240; ++way) {
+                              tensors.allocate_along(way, 0x2000, 5000);
+                              tensors.free(0x2000);
+                              if (way % 16 != 15) continue;
+                              script.say();
+                              script.wait();
+                          }
+                      },
+                      {.host_storages = 64});
+    for (int i = 0; i < 240 / 16; ++i) {
+        job.next();
+        for (int tick = 0; tick < 3; ++tick) job.watched.tick(job.job);
+    }
+    job.next();
+    const Growth growth = job.growth();
+    EXPECT_EQ(held_at(growth.tensors_host, "keep_outputs"), 300);
+    EXPECT_EQ(held(growth.tensors_host), 300);
+    job.watched.expect_nothing_lost();
+}
+
 TEST(CudaHostTensors, AreExactOnKernelsThatAttachOneProbeAtATime) {
     KernelFacts facts = gather_kernel_facts({});
     facts.many_user_probes = false;

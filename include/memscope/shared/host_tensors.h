@@ -73,16 +73,22 @@ struct ms_host_calls_key {
 };
 MS_LAYOUT(ms_host_calls_key, 24);
 
+/* Frees in one reading of the collector. */
+struct ms_host_frees {
+    __s64 low;     /* the lowest number of live bytes right after a free */
+    __s64 high;    /* the highest one right before a free */
+    __s64 fall;    /* the deepest fall from the highest one before it */
+    __u32 reading; /* 0: nothing was freed so far */
+    __u32 pad;
+};
+MS_LAYOUT(ms_host_frees, 32);
+
 /* Storages of all stacks with the same Python calls. Libraries without frame pointers have native stacks that are
  * partly random, so that a line of Python has other stacks at each step. */
 struct ms_host_calls {
-    __s64 bytes;         /* live; the sum over these stacks */
-    __s64 low;           /* the lowest value of `bytes` right after a free, in the reading `freed_reading` */
-    __s64 high;          /* the highest value right before a free, in the same reading */
-    __s64 fall;          /* the deepest fall from the highest value before it, in the same reading */
-    __u32 freed_reading; /* 0: nothing was freed so far */
-    __u32 pad;
+    __s64 bytes;                   /* live; the sum over these stacks */
+    struct ms_host_frees frees[2]; /* even and odd readings: the collector reads one while the other is written */
 };
-MS_LAYOUT(ms_host_calls, 40);
+MS_LAYOUT(ms_host_calls, 72);
 
 #endif

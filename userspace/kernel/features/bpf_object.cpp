@@ -70,7 +70,7 @@ constexpr AtUserProbes kAtUserProbes[] = {
     {"gpu_processes", 2 * kMiB}, {"gpu_accounts", 2 * kMiB},  {"gpu_sites", 2 * kMiB},
     {"gpu_calls", 2 * kMiB},     {"gpu_live", 16 * kMiB},     {"torch_processes", 2 * kMiB},
     {"tensors", 16 * kMiB},      {"host_accounts", 2 * kMiB}, {"host_failures", 2 * kMiB},
-    {"host_sites", 2 * kMiB},    {"host_calls", 2 * kMiB},    {"host_storages", 16 * kMiB},
+    {"host_sites", 2 * kMiB},    {"host_calls", 3 * kMiB},    {"host_storages", 16 * kMiB},
 };
 
 constexpr const char* kLossWords[] = {

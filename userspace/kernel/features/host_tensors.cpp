@@ -5,6 +5,8 @@
 #include <fcntl.h>
 #include <limits>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "host_tensors.skel.h"
@@ -23,6 +25,32 @@ std::int64_t number(std::uint64_t bytes) {
     return static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, std::numeric_limits<std::int64_t>::max()));
 }
 
+// Entries that hold no bytes. A process can have new stacks without end, so they make room when their map is more than
+// half full. An entry must have been empty at two readings in a row, because a BPF program that adds to an entry while
+// it is deleted loses the bytes: they are then attributed to no stack.
+template <class Key, class Value>
+class EmptyEntries {
+  public:
+    void make_room(const bpf_map* map, std::size_t used, const std::vector<Key>& empty) {
+        const auto before = std::exchange(before_, {});
+        if (used <= bpf_map__max_entries(map) / 2) return;
+        for (const Key& key : empty) {
+            std::string bytes(reinterpret_cast<const char*>(&key), sizeof key);
+            if (before.contains(bytes))
+                remove(bpf_map__fd(map), key);
+            else
+                before_.insert(std::move(bytes));
+        }
+    }
+
+  private:
+    static void remove(int map, const Key& key) {
+        Value value{};
+        if (bpf_map_lookup_elem(map, &key, &value) == 0 && value.bytes <= 0) bpf_map_delete_elem(map, &key);
+    }
+    std::set<std::string> before_{};  // keys as bytes
+};
+
 }  // namespace
 
 struct HostTensors::State {
@@ -30,6 +58,8 @@ struct HostTensors::State {
     std::string_view new_program;
     bool many_at_once = false;
     MapSweep sweep{};
+    EmptyEntries<ms_host_site_key, ms_host_site> empty_sites{};
+    EmptyEntries<ms_host_calls_key, ms_host_calls> empty_calls{};
 
     int map(const bpf_map* map) const { return bpf_map__fd(map); }
     const volatile host_tensors_bpf::host_tensors_bpf__bss& counters() const { return *object->bss; }
@@ -46,7 +76,8 @@ Result<std::unique_ptr<HostTensors>> HostTensors::start(const Plan& plan, const 
         kName, {host_tensors_bpf__create_skeleton, host_tensors_plain_bpf__elf_bytes}, settings,
         {new_program, kDelete, kOutOfMemory}, [&](host_tensors_bpf& skeleton) {
             if (settings.host_storages > 0)
-                bpf_map__set_max_entries(skeleton.maps.host_storages, settings.host_storages);
+                for (bpf_map* map : {skeleton.maps.host_storages, skeleton.maps.host_sites, skeleton.maps.host_calls})
+                    bpf_map__set_max_entries(map, std::min(bpf_map__max_entries(map), settings.host_storages));
             if (!settings.many_user_probes) return;
             for (const std::string_view name : {new_program, std::string_view(kDelete), std::string_view(kOutOfMemory)})
                 prepare_for_many(bpf_object__find_program_by_name(skeleton.obj, std::string(name).c_str()));
@@ -116,16 +147,18 @@ class HostTensors::LivingAccounts {
 std::vector<HostTensorSite> HostTensors::sites(LivingAccounts& living) {
     const int map = state_->map(state_->object->maps.host_sites);
     std::vector<HostTensorSite> sites;
-    std::vector<ms_host_site_key> gone;
-    for_each_entry<ms_host_site_key, ms_host_site>(map, std::size_t{2} * MS_HOST_SITES,
-                                                   [&](const ms_host_site_key& key, const ms_host_site& site) {
-                                                       if (!living.contains(key.account)) return gone.push_back(key);
-                                                       sites.push_back({.space = SpaceId{key.account.space},
-                                                                        .stack = StackId{key.stack},
-                                                                        .calls = CallsId{site.calls},
-                                                                        .bytes = number(not_below_zero(site.bytes))});
-                                                   });
+    std::vector<ms_host_site_key> gone, empty;
+    const auto take = [&](const ms_host_site_key& key, const ms_host_site& site) {
+        if (!living.contains(key.account)) return gone.push_back(key);
+        if (site.bytes <= 0) empty.push_back(key);
+        sites.push_back({.space = SpaceId{key.account.space},
+                         .stack = StackId{key.stack},
+                         .calls = CallsId{site.calls},
+                         .bytes = number(not_below_zero(site.bytes))});
+    };
+    for_each_entry<ms_host_site_key, ms_host_site>(map, std::size_t{2} * MS_HOST_SITES, take);
     for (const ms_host_site_key& key : gone) bpf_map_delete_elem(map, &key);
+    state_->empty_sites.make_room(state_->object->maps.host_sites, sites.size(), empty);
     return sites;
 }
 
@@ -135,18 +168,23 @@ HostTensorReading HostTensors::read() {
     LivingAccounts living(*state_);
     HostTensorReading reading{.sites = sites(living)};
     const int map = state_->map(state_->object->maps.host_calls);
-    std::vector<ms_host_calls_key> gone;
+    std::set<HostTensorReading::Calls> used;
+    for (const HostTensorSite& site : reading.sites) used.insert({site.space, site.calls});
+    std::vector<ms_host_calls_key> gone, unused;
     for_each_entry<ms_host_calls_key, ms_host_calls>(
         map, std::size_t{2} * MS_HOST_CALLS, [&](const ms_host_calls_key& key, const ms_host_calls& calls) {
             if (!living.contains(key.account)) return gone.push_back(key);
-            auto& frees = reading.calls[{SpaceId{key.account.space}, CallsId{key.calls}}];
-            // A free during this loop already counts for the next reading. It can replace the values of this one.
-            if (calls.freed_reading == number_of_it || calls.freed_reading == number_of_it + 1)
-                frees = {.low = number(not_below_zero(calls.low)),
-                         .high = number(not_below_zero(calls.high)),
-                         .fall = number(not_below_zero(calls.fall))};
+            const HostTensorReading::Calls id{SpaceId{key.account.space}, CallsId{key.calls}};
+            auto& frees = reading.calls[id];
+            if (calls.bytes <= 0 && !used.contains(id)) unused.push_back(key);
+            // Frees from now on count for the next reading.
+            if (const ms_host_frees& noted = calls.frees[number_of_it % 2]; noted.reading == number_of_it)
+                frees = {.low = number(not_below_zero(noted.low)),
+                         .high = number(not_below_zero(noted.high)),
+                         .fall = number(not_below_zero(noted.fall))};
         });
     for (const ms_host_calls_key& key : gone) bpf_map_delete_elem(map, &key);
+    state_->empty_calls.make_room(state_->object->maps.host_calls, reading.calls.size(), unused);
     return reading;
 }
 

@@ -1,22 +1,22 @@
 #include "watch/growth/stack_troughs.h"
 
 #include <algorithm>
-#include <utility>
 
 namespace memscope {
 
 std::vector<std::int64_t> StackTroughs::passing(const HostTensorReading& reading, Seconds now) {
     std::map<HostTensorReading::Calls, std::int64_t> held;
     for (const HostTensorSite& site : reading.sites) held[{site.space, site.calls}] += site.bytes;
-    std::map<HostTensorReading::Calls, Trough> troughs;
     std::map<HostTensorReading::Calls, std::int64_t> left;
     for (const auto& [calls, frees] : reading.calls) {
-        auto known = troughs_.extract(calls);
-        Trough& trough = known ? troughs.insert(std::move(known)).position->second : troughs[calls];
+        Trough& trough = troughs_[calls];
         if (frees) trough.note(now, frees->low, frees->high, frees->fall);
         left[calls] = trough.passing(now, held[calls]);
     }
-    troughs_ = std::move(troughs);
+    const bool too_many = troughs_.size() > kMostTroughs;
+    std::erase_if(troughs_, [&](const auto& each) {
+        return !reading.calls.contains(each.first) && (too_many || each.second.is_over(now));
+    });
     std::vector<std::int64_t> parts;
     parts.reserve(reading.sites.size());
     for (const HostTensorSite& site : reading.sites) {

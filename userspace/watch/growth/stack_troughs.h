@@ -1,4 +1,5 @@
 #pragma once
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -13,7 +14,10 @@ namespace memscope {
 // stacks of a process with the same calls of Python have one trough. Stacks without such calls have their own.
 class StackTroughs {
   public:
-    // Of each site the part of its bytes. Troughs of calls that are not in the reading are forgotten.
+    static constexpr std::size_t kMostTroughs = std::size_t{4} * MS_HOST_CALLS;
+
+    // Of each site the part of its bytes. The kernel forgets calls that hold nothing, so the troughs of calls that are
+    // not in the reading stay known until they are over. If there are too many troughs, they are forgotten at once.
     std::vector<std::int64_t> passing(const HostTensorReading& reading, Seconds now);
 
   private:

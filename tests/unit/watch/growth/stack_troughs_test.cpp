@@ -49,11 +49,25 @@ TEST(StackTroughs, OnlyTheDeepestFallOfALineIsPassing) {
     EXPECT_EQ(sum, 4) << "although the line held 84 more before its last free than after the first";
 }
 
-TEST(StackTroughs, OfCallsThatAreNotInTheReadingAreForgotten) {
+TEST(StackTroughs, OfCallsThatTheKernelHasForgottenStayKnownUntilTheyAreOver) {
     StackTroughs troughs;
-    (void)troughs.passing(reading({site(1, 0)}, {{{kSpace, kLine}, {0, 30, 30}}}), Seconds(1));
-    (void)troughs.passing(reading({}), Seconds(2));
-    EXPECT_THAT(troughs.passing(reading({site(1, 30)}), Seconds(3)), ElementsAre(0));
+    (void)troughs.passing(reading({site(1, 0)}, {{{kSpace, kLine}, {0, 30, 30}}}), Seconds(101));
+    (void)troughs.passing(reading({}), Seconds(102));
+    EXPECT_THAT(troughs.passing(reading({site(2, 30)}), Seconds(103)), ElementsAre(30));
+    (void)troughs.passing(reading({}), Seconds(162));
+    EXPECT_THAT(troughs.passing(reading({site(3, 30)}), Seconds(163)), ElementsAre(0));
+}
+
+TEST(StackTroughs, AreBounded) {
+    StackTroughs troughs;
+    std::map<HostTensorReading::Calls, HostTensorFrees> frees;
+    for (std::uint64_t calls = 1; calls <= StackTroughs::kMostTroughs; ++calls)
+        frees[{kSpace, CallsId{calls}}] = {0, 30, 30};
+    (void)troughs.passing(reading({}, frees), Seconds(101));
+    (void)troughs.passing(reading({site(1, 30, CallsId{1})}), Seconds(102));
+    EXPECT_THAT(troughs.passing(reading({site(2, 30, CallsId{2})}), Seconds(103)), ElementsAre(30));
+    (void)troughs.passing(reading({site(1, 30, CallsId{StackTroughs::kMostTroughs + 1})}), Seconds(104));
+    EXPECT_THAT(troughs.passing(reading({site(2, 30, CallsId{2})}), Seconds(105)), ElementsAre(0)) << "forgotten";
 }
 
 TEST(StackTroughs, ASiteWhoseCallsAreNotKnownKeepsNothing) {
