@@ -266,34 +266,71 @@ bool loads_first(std::span<const Bin> run) {
     return loaded != run.end() && loaded->low_at - at.front() < kSoon * (at.back() - at.front());
 }
 
-// Whether the fall ends the first tooth of a sawtooth: the series returns to the level at which the ramp began, and the
-// next ramp rises at a similar rate. `before` ends with the fall, `after` begins with it.
-bool is_tooth(std::span<const Bin> before, const Collapse& fall, std::span<const Bin> after) {
+constexpr double kAsHigh = 0.5;  // of a fall: a fall that is at least this high ends a tooth of the same sawtooth
+
+// The run after a fall, until the next fall of similar height. That fall may be too small for a collapse. Several teeth
+// together have another slope than each of them, and look as if the run loaded first.
+std::span<const Bin> until_next_fall(std::span<const Bin> after, double height) {
+    const auto highs = find_turns(after.subspan(1), kAsHigh * height).highs;  // the first bin may contain the fall
+    if (highs.empty()) return after;
+    const auto end = std::ranges::upper_bound(after, highs.front().at, {}, &Bin::high_at);
+    return after.first(static_cast<std::size_t>(end - after.begin()));
+}
+
+struct Ramp {
+    std::span<const Bin> bins{};
+    bool follows_fall = false;  // otherwise the series may have begun in the middle of a tooth
+};
+
+// The ramp before a fall, since the last fall of similar height. That fall may be too small for a collapse, or so early
+// in the series that it does not count as one.
+Ramp since_last_fall(std::span<const Bin> before, double height) {
+    const auto lows = find_turns(before, kAsHigh * height).lows;
+    if (lows.empty()) return {before};
+    const auto bottom = std::ranges::lower_bound(before, lows.back().at, {}, &Bin::low_at);
+    const auto earlier = before.first(static_cast<std::size_t>(bottom - before.begin()));
+    const bool fell =
+        std::ranges::any_of(earlier, [&](const Bin& bin) { return bin.low - lows.back().bytes > kAsHigh * height; });
+    return {before.subspan(earlier.size()), fell};
+}
+
+double highest(std::span<const Bin> bins) { return std::ranges::max(bins, {}, &Bin::high).high; }
+
+// Whether the fall ends a tooth of a sawtooth: the series returns to the level at which the ramp began, and the next
+// ramp rises at a similar rate. `from`: the bin of the collapse before this one, or 0. `after` begins with the fall.
+bool is_tooth(std::span<const Bin> bins, std::size_t from, const Collapse& fall, std::span<const Bin> after) {
     constexpr std::size_t kFewest = 6;
     constexpr double kBackToStart = 0.25;  // of the fall
     constexpr double kLonger = 1.2;        // times the length of this tooth: the longest that the next one may take
+    const double height = fall.from - fall.to;
+    Ramp ramp = since_last_fall(bins.subspan(from, fall.top - from), height);
+    ramp.follows_fall = ramp.follows_fall || from > 0;
+    const auto before = ramp.bins;
     if (before.size() < kFewest || after.size() < kFewest) return false;
     const double start = lowest(before.first(std::max<std::size_t>(2, before.size() / 12)));
-    if (std::abs(fall.to - start) > kBackToStart * (fall.from - fall.to)) return false;
+    const double lower = start - fall.to;
+    if (std::abs(lower) > kBackToStart * height && (ramp.follows_fall || lower < 0)) return false;
     const auto middle = before.size() / 2;
     if (!are_alike(slope_of(before.first(middle)), slope_of(before.subspan(middle)))) return false;
+    const double slope = slope_of(before);
+    if (!are_alike(slope, slope_of(after)) || loads_first(after)) return false;
+    // A tooth may be longer than the one before, as long as it is not higher than all earlier ones.
+    const double length = before.back().low_at - before.front().low_at;
+    const double whole = ramp.follows_fall ? length : std::max(length, height / slope);
     const double lasted = after.back().low_at - after.front().low_at;
-    if (lasted > kLonger * (before.back().low_at - before.front().low_at)) return false;
-    return are_alike(slope_of(before), slope_of(after)) && !loads_first(after);
+    return lasted <= kLonger * whole || highest(after.subspan(1)) <= highest(bins.first(fall.top + 1));
 }
 
 // Whether the series landed at a level at which it had landed several times before, as a sawtooth does. The earlier
 // falls may have been too small for a collapse, and a gap in the samples may hide some of them.
-bool lands_as_before(std::span<const Bin> bins, const Collapse& fall) {
+bool lands_as_before(std::span<const Bin> bins, const Collapse& fall, std::span<const Bin> after) {
     constexpr std::ptrdiff_t kSeveral = 3;
-    constexpr double kAsHigh = 0.5;     // of this fall
     constexpr double kSamePlace = 0.1;  // of this fall
     constexpr std::size_t kFewest = 6;  // bins after the fall that show whether the run loads first
     const double height = fall.from - fall.to;
     const auto lows = find_turns(bins.first(fall.top + 1), kAsHigh * height).lows;
     const auto alike = std::ranges::count_if(
         lows, [&](const Turn& low) { return std::abs(low.bytes - fall.to) < kSamePlace * height; });
-    const auto after = bins.subspan(fall.bin);
     return alike >= kSeveral && (after.size() < kFewest || !loads_first(after));
 }
 
@@ -307,9 +344,10 @@ std::optional<std::size_t> find_collapse(std::span<const Bin> bins, Seconds warm
     if (collapses.empty()) return std::nullopt;
     const Collapse last = collapses.back();
     if (are_teeth(collapses)) return std::nullopt;
-    if (lands_as_before(bins, last)) return std::nullopt;
+    const auto after = until_next_fall(bins.subspan(last.bin), last.from - last.to);
+    if (lands_as_before(bins, last, after)) return std::nullopt;
     const std::size_t from = collapses.size() > 1 ? collapses[collapses.size() - 2].bin : 0;
-    if (is_tooth(bins.subspan(from, last.top - from), last, bins.subspan(last.bin))) return std::nullopt;
+    if (is_tooth(bins, from, last, after)) return std::nullopt;
     // A fall that is much deeper than those of many earlier teeth is the end of the job and not a tooth.
     collapses.pop_back();
     double deepest = last.to;
