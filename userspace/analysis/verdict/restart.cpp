@@ -233,6 +233,7 @@ std::vector<std::size_t> find_restarts(std::vector<Bin>& bins, const std::option
 namespace {
 
 double slope_of(std::span<const Bin> bins) {
+    if (bins.size() < 2) return 0;
     std::vector<double> at;
     std::vector<double> lows;
     for (const Bin& bin : bins) {
@@ -268,55 +269,86 @@ bool loads_first(std::span<const Bin> run) {
 
 constexpr double kAsHigh = 0.5;  // of a fall: a fall that is at least this high ends a tooth of the same sawtooth
 
+constexpr std::size_t kFewestOfRamp = 6;  // bins
+
+// A gap in the samples may hide a fall: after the gap, the series is lower than a ramp with this slope would be.
+class HiddenFalls {
+  public:
+    HiddenFalls(std::span<const Bin> bins, double height) : bins_(bins), least_(kAsHigh * height) {
+        constexpr double kGap = 3;  // usual distances between bins
+        std::vector<double> distances;
+        for (std::size_t i = 1; i < bins.size(); ++i) distances.push_back(bins[i].low_at - bins[i - 1].low_at);
+        gap_ = kGap * median_value(std::move(distances));
+    }
+    bool is_gap_before(std::size_t i) const { return bins_[i].low_at - bins_[i - 1].low_at > gap_; }
+    bool is_before(std::size_t i, double slope) const {
+        const double distance = bins_[i].low_at - bins_[i - 1].low_at;
+        return is_gap_before(i) && bins_[i - 1].low + slope * distance - bins_[i].low > least_;
+    }
+
+  private:
+    std::span<const Bin> bins_;
+    double least_;
+    double gap_ = 0;
+};
+
 // The run after a fall, until the next fall of similar height. That fall may be too small for a collapse. Several teeth
-// together have another slope than each of them, and look as if the run loaded first.
-std::span<const Bin> until_next_fall(std::span<const Bin> after, double height) {
-    const auto highs = find_turns(after.subspan(1), kAsHigh * height).highs;  // the first bin may contain the fall
-    if (highs.empty()) return after;
-    const auto end = std::ranges::upper_bound(after, highs.front().at, {}, &Bin::high_at);
-    return after.first(static_cast<std::size_t>(end - after.begin()));
+// together have another slope than each of them, and look as if the run loaded first. `slope`: of the tooth before.
+std::span<const Bin> until_next_fall(std::span<const Bin> after, double height, double slope) {
+    const HiddenFalls hidden(after, height);
+    double top = after.front().low;  // not its high, because the first bin may contain the fall before this run
+    for (std::size_t i = 1; i < after.size(); ++i) {
+        if (top - after[i].low > kAsHigh * height || hidden.is_before(i, slope)) return after.first(i);
+        top = std::max(top, after[i].high);
+    }
+    return after;
 }
 
 struct Ramp {
     std::span<const Bin> bins{};
-    bool follows_fall = false;  // otherwise the series may have begun in the middle of a tooth
+    bool from_bottom = false;  // otherwise its samples may begin in the middle of a tooth
 };
 
 // The ramp before a fall, since the last fall of similar height. That fall may be too small for a collapse, or so early
-// in the series that it does not count as one.
-Ramp since_last_fall(std::span<const Bin> before, double height) {
+// in the series that it does not count as one. `follows_fall`: `before` begins with a fall.
+Ramp since_last_fall(std::span<const Bin> before, double height, bool follows_fall) {
     const auto lows = find_turns(before, kAsHigh * height).lows;
-    if (lows.empty()) return {before};
-    const auto bottom = std::ranges::lower_bound(before, lows.back().at, {}, &Bin::low_at);
-    const auto earlier = before.first(static_cast<std::size_t>(bottom - before.begin()));
-    const bool fell =
-        std::ranges::any_of(earlier, [&](const Bin& bin) { return bin.low - lows.back().bytes > kAsHigh * height; });
-    return {before.subspan(earlier.size()), fell};
+    if (!lows.empty()) {
+        const auto bottom = std::ranges::lower_bound(before, lows.back().at, {}, &Bin::low_at);
+        const auto earlier = before.first(static_cast<std::size_t>(bottom - before.begin()));
+        follows_fall = follows_fall || std::ranges::any_of(earlier, [&](const Bin& bin) {
+                           return bin.low - lows.back().bytes > kAsHigh * height;
+                       });
+        before = before.subspan(earlier.size());
+    }
+    const HiddenFalls hidden(before, height);
+    for (std::size_t i = before.size(); i-- > 1;) {
+        if (!hidden.is_gap_before(i) || before.size() - i < kFewestOfRamp) continue;
+        if (hidden.is_before(i, slope_of(before.subspan(i)))) return {before.subspan(i), false};
+    }
+    return {before, follows_fall};
 }
 
 double highest(std::span<const Bin> bins) { return std::ranges::max(bins, {}, &Bin::high).high; }
 
-// Whether the fall ends a tooth of a sawtooth: the series returns to the level at which the ramp began, and the next
-// ramp rises at a similar rate. `from`: the bin of the collapse before this one, or 0. `after` begins with the fall.
-bool is_tooth(std::span<const Bin> bins, std::size_t from, const Collapse& fall, std::span<const Bin> after) {
-    constexpr std::size_t kFewest = 6;
+// Whether the fall ends a tooth of a sawtooth: the series returns to the level at which the ramp before it began, and
+// the next ramp rises at a similar rate. `after` begins with the fall.
+bool is_tooth(std::span<const Bin> bins, const Ramp& ramp, const Collapse& fall, std::span<const Bin> after) {
     constexpr double kBackToStart = 0.25;  // of the fall
     constexpr double kLonger = 1.2;        // times the length of this tooth: the longest that the next one may take
-    const double height = fall.from - fall.to;
-    Ramp ramp = since_last_fall(bins.subspan(from, fall.top - from), height);
-    ramp.follows_fall = ramp.follows_fall || from > 0;
     const auto before = ramp.bins;
-    if (before.size() < kFewest || after.size() < kFewest) return false;
+    const double height = fall.from - fall.to;
+    if (before.size() < kFewestOfRamp || after.size() < kFewestOfRamp) return false;
     const double start = lowest(before.first(std::max<std::size_t>(2, before.size() / 12)));
     const double lower = start - fall.to;
-    if (std::abs(lower) > kBackToStart * height && (ramp.follows_fall || lower < 0)) return false;
+    if (std::abs(lower) > kBackToStart * height && (ramp.from_bottom || lower < 0)) return false;
     const auto middle = before.size() / 2;
     if (!are_alike(slope_of(before.first(middle)), slope_of(before.subspan(middle)))) return false;
     const double slope = slope_of(before);
     if (!are_alike(slope, slope_of(after)) || loads_first(after)) return false;
     // A tooth may be longer than the one before, as long as it is not higher than all earlier ones.
     const double length = before.back().low_at - before.front().low_at;
-    const double whole = ramp.follows_fall ? length : std::max(length, height / slope);
+    const double whole = ramp.from_bottom ? length : std::max(length, height / slope);
     const double lasted = after.back().low_at - after.front().low_at;
     return lasted <= kLonger * whole || highest(after.subspan(1)) <= highest(bins.first(fall.top + 1));
 }
@@ -326,12 +358,11 @@ bool is_tooth(std::span<const Bin> bins, std::size_t from, const Collapse& fall,
 bool lands_as_before(std::span<const Bin> bins, const Collapse& fall, std::span<const Bin> after) {
     constexpr std::ptrdiff_t kSeveral = 3;
     constexpr double kSamePlace = 0.1;  // of this fall
-    constexpr std::size_t kFewest = 6;  // bins after the fall that show whether the run loads first
     const double height = fall.from - fall.to;
     const auto lows = find_turns(bins.first(fall.top + 1), kAsHigh * height).lows;
     const auto alike = std::ranges::count_if(
         lows, [&](const Turn& low) { return std::abs(low.bytes - fall.to) < kSamePlace * height; });
-    return alike >= kSeveral && (after.size() < kFewest || !loads_first(after));
+    return alike >= kSeveral && (after.size() < kFewestOfRamp || !loads_first(after));
 }
 
 }  // namespace
@@ -344,10 +375,11 @@ std::optional<std::size_t> find_collapse(std::span<const Bin> bins, Seconds warm
     if (collapses.empty()) return std::nullopt;
     const Collapse last = collapses.back();
     if (are_teeth(collapses)) return std::nullopt;
-    const auto after = until_next_fall(bins.subspan(last.bin), last.from - last.to);
-    if (lands_as_before(bins, last, after)) return std::nullopt;
+    const double height = last.from - last.to;
     const std::size_t from = collapses.size() > 1 ? collapses[collapses.size() - 2].bin : 0;
-    if (is_tooth(bins, from, last, after)) return std::nullopt;
+    const Ramp ramp = since_last_fall(bins.subspan(from, last.top - from), height, from > 0);
+    const auto after = until_next_fall(bins.subspan(last.bin), height, slope_of(ramp.bins));
+    if (lands_as_before(bins, last, after) || is_tooth(bins, ramp, last, after)) return std::nullopt;
     // A fall that is much deeper than those of many earlier teeth is the end of the job and not a tooth.
     collapses.pop_back();
     double deepest = last.to;
