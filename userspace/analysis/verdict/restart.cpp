@@ -232,16 +232,17 @@ std::vector<std::size_t> find_restarts(std::vector<Bin>& bins, const std::option
 
 namespace {
 
-double slope_of(std::span<const Bin> bins) {
-    if (bins.size() < 2) return 0;
+LineFits fits_of(std::span<const Bin> bins) {
     std::vector<double> at;
     std::vector<double> lows;
     for (const Bin& bin : bins) {
         at.push_back(bin.low_at);
         lows.push_back(bin.low);
     }
-    return LineFits(at, lows).line(0, at.size()).slope;
+    return {at, lows};
 }
+
+double slope_of(std::span<const Bin> bins) { return fits_of(bins).line(0, bins.size()).slope; }
 
 bool are_alike(double one, double other) {
     constexpr double kAlike = 2.5;  // times
@@ -253,52 +254,32 @@ bool are_alike(double one, double other) {
 bool loads_first(std::span<const Bin> run) {
     constexpr double kLoaded = 0.2;  // of the growth of the run
     constexpr double kSoon = 0.1;    // of its length
-    std::vector<double> at;
-    std::vector<double> lows;
-    for (const Bin& bin : run) {
-        at.push_back(bin.low_at);
-        lows.push_back(bin.low);
-    }
     const double start = run.front().low;
-    const Line later = LineFits(at, lows).line(at.size() / 2, at.size());
-    const double level = later.value(at.front());
-    if (level - start < kLoaded * (later.value(at.back()) - start)) return false;
+    const double began = run.front().low_at;
+    const double ended = run.back().low_at;
+    const Line later = fits_of(run).line(run.size() / 2, run.size());
+    const double level = later.value(began);
+    if (level - start < kLoaded * (later.value(ended) - start)) return false;
     const auto loaded = std::ranges::find_if(run, [&](const Bin& bin) { return bin.low >= level; });
-    return loaded != run.end() && loaded->low_at - at.front() < kSoon * (at.back() - at.front());
+    return loaded != run.end() && loaded->low_at - began < kSoon * (ended - began);
 }
 
 constexpr double kAsHigh = 0.5;  // of a fall: a fall that is at least this high ends a tooth of the same sawtooth
 
 constexpr std::size_t kFewestOfRamp = 6;  // bins
 
-// A gap in the samples may hide a fall: after the gap, the series is lower than a ramp with this slope would be.
-class HiddenFalls {
-  public:
-    HiddenFalls(std::span<const Bin> bins, double height) : bins_(bins), least_(kAsHigh * height) {
-        constexpr double kGap = 3;  // usual distances between bins
-        std::vector<double> distances;
-        for (std::size_t i = 1; i < bins.size(); ++i) distances.push_back(bins[i].low_at - bins[i - 1].low_at);
-        gap_ = kGap * median_value(std::move(distances));
-    }
-    bool is_gap_before(std::size_t i) const { return bins_[i].low_at - bins_[i - 1].low_at > gap_; }
-    bool is_before(std::size_t i, double slope) const {
-        const double distance = bins_[i].low_at - bins_[i - 1].low_at;
-        return is_gap_before(i) && bins_[i - 1].low + slope * distance - bins_[i].low > least_;
-    }
-
-  private:
-    std::span<const Bin> bins_;
-    double least_;
-    double gap_ = 0;
-};
+// Whether a gap in the samples hides a fall: after it, the series is lower than a ramp with this slope would be.
+bool hides_fall(const Bin& before, const Bin& after, double slope, double height) {
+    return before.low + slope * (after.low_at - before.low_at) - after.low > kAsHigh * height;
+}
 
 // The run after a fall, until the next fall of similar height. That fall may be too small for a collapse. Several teeth
 // together have another slope than each of them, and look as if the run loaded first. `slope`: of the tooth before.
 std::span<const Bin> until_next_fall(std::span<const Bin> after, double height, double slope) {
-    const HiddenFalls hidden(after, height);
     double top = after.front().low;  // not its high, because the first bin may contain the fall before this run
     for (std::size_t i = 1; i < after.size(); ++i) {
-        if (top - after[i].low > kAsHigh * height || hidden.is_before(i, slope)) return after.first(i);
+        const bool falls = top - after[i].low > kAsHigh * height;
+        if (falls || hides_fall(after[i - 1], after[i], slope, height)) return after.first(i);
         top = std::max(top, after[i].high);
     }
     return after;
@@ -321,10 +302,11 @@ Ramp since_last_fall(std::span<const Bin> before, double height, bool follows_fa
                        });
         before = before.subspan(earlier.size());
     }
-    const HiddenFalls hidden(before, height);
+    const LineFits fits = fits_of(before);
     for (std::size_t i = before.size(); i-- > 1;) {
-        if (!hidden.is_gap_before(i) || before.size() - i < kFewestOfRamp) continue;
-        if (hidden.is_before(i, slope_of(before.subspan(i)))) return {before.subspan(i), false};
+        if (before.size() - i < kFewestOfRamp) continue;
+        const double slope = fits.line(i, before.size()).slope;
+        if (hides_fall(before[i - 1], before[i], slope, height)) return {before.subspan(i), false};
     }
     return {before, follows_fall};
 }
@@ -378,7 +360,8 @@ std::optional<std::size_t> find_collapse(std::span<const Bin> bins, Seconds warm
     const double height = last.from - last.to;
     const std::size_t from = collapses.size() > 1 ? collapses[collapses.size() - 2].bin : 0;
     const Ramp ramp = since_last_fall(bins.subspan(from, last.top - from), height, from > 0);
-    const auto after = until_next_fall(bins.subspan(last.bin), height, slope_of(ramp.bins));
+    const double slope = ramp.bins.size() < kFewestOfRamp ? 0 : slope_of(ramp.bins);
+    const auto after = until_next_fall(bins.subspan(last.bin), height, slope);
     if (lands_as_before(bins, last, after) || is_tooth(bins, ramp, last, after)) return std::nullopt;
     // A fall that is much deeper than those of many earlier teeth is the end of the job and not a tooth.
     collapses.pop_back();
