@@ -1,6 +1,7 @@
 // Which falls of a sawtooth may look like the end of a job.
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <gmock/gmock.h>
 
 #include "analysis/verdict/restart.h"
@@ -15,15 +16,21 @@ struct Sawtooth {
     double until = 0;
     std::pair<double, double> gap{};      // no samples between these times
     std::pair<double, double> lowered{};  // the floor falls at this time by these bytes
+    double lasts = 0;                     // how long a fall lasts, in seconds
+    double interval = 5;                  // between two samples, in seconds
+    double noise = 0;                     // bytes
 };
 
 std::optional<double> collapse_of(const Sawtooth& teeth) {
     Series series;
-    for (double t = 0; t <= teeth.until; t += 5) {
+    for (double t = 0; t <= teeth.until; t += teeth.interval) {
         if (t > teeth.gap.first && t < teeth.gap.second) continue;
         const double floor = 3 * kGiB - (t < teeth.lowered.first ? 0 : teeth.lowered.second);
-        const double fell = *std::prev(std::ranges::upper_bound(teeth.falls, t));
-        series.add(Seconds(t), Bytes{static_cast<std::uint64_t>(floor + kGiB * (t - fell) / 500)});
+        const auto next = std::ranges::upper_bound(teeth.falls, t);
+        const double until = next == teeth.falls.end() ? t : std::min(t, *next - teeth.lasts);  // where the fall begins
+        const double left = 1 - (t - until) / std::max(teeth.lasts, 1.0);
+        const double bytes = floor + kGiB * left * (until - *std::prev(next)) / 500 + teeth.noise * std::sin(37 * t);
+        series.add(Seconds(t), Bytes{static_cast<std::uint64_t>(bytes)});
     }
     const auto bins = series.bins();
     const auto found = find_collapse(bins, std::chrono::minutes(20));
@@ -34,6 +41,7 @@ std::optional<double> collapse_of(const Sawtooth& teeth) {
 TEST(Collapse, IsNoneIfTheNextFallEndsATooth) {
     EXPECT_FALSE(collapse_of({{0, 1000, 1500}, 1900}));
     EXPECT_FALSE(collapse_of({{0, 1000, 1500}, 2400}));
+    EXPECT_FALSE(collapse_of({.falls = {0, 1000, 1500}, .until = 2600, .lasts = 20}));
 }
 
 // The falls after the one at 3000 s are too small for a collapse. A line through their teeth begins above the first of
@@ -66,6 +74,14 @@ TEST(Collapse, IsNoneIfAGapHidesTheNextFall) {
 TEST(Collapse, IsNoneIfAGapHidesTheFallBefore) {
     for (const double until : {2500, 2800, 3200})
         EXPECT_FALSE(collapse_of({{-100, 800, 1600, 2450}, until, {1040, 1900}})) << until;
+}
+
+// The slope of a few samples after a gap may be noise.
+TEST(Collapse, IsNoneIfAGapBeforeTheFallHidesNothing) {
+    for (const double ends : {1880, 1900, 1920, 1940})
+        EXPECT_FALSE(
+            collapse_of({.falls = {0, 2000}, .until = 3000, .gap = {1400, ends}, .interval = 20, .noise = 0.15 * kGiB}))
+            << ends;
 }
 
 }  // namespace
