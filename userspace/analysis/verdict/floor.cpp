@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <utility>
 
 namespace memscope {
 namespace {
@@ -294,36 +295,62 @@ std::vector<Segment> find_segments(const Floor& floor) {
     return segments;
 }
 
-Turns find_turns(std::span<const Bin> bins, double least) {
-    enum class Way { unknown, up, down };
-    Turns turns;
-    if (bins.empty()) return turns;
-    const Bin* low = bins.data();
-    const Bin* high = bins.data();
-    Way way = Way::unknown;
-    for (const Bin& bin : bins) {
-        if (way != Way::down) {
-            if (bin.high > high->high) {
-                high = &bin;
-            } else if (bin.low < high->high - least) {
-                if (way == Way::up || high->high - low->low > least) turns.highs.push_back({high->high_at, high->high});
-                way = Way::down;
-                low = &bin;
-                continue;
+namespace {
+
+// The turns of a series whose points come one by one.
+class TurnFinder {
+  public:
+    TurnFinder(const Turn& first, double least) : least_(least), low_(first), high_(first) {}
+
+    void add(const Turn& point) {
+        if (way_ != Way::down) {
+            if (point.bytes > high_.bytes) {
+                high_ = point;
+            } else if (point.bytes < high_.bytes - least_) {
+                if (way_ == Way::up || high_.bytes - low_.bytes > least_) turns_.highs.push_back(high_);
+                way_ = Way::down;
+                low_ = point;
+                return;
             }
         }
-        if (way != Way::up) {
-            if (bin.low < low->low) {
-                low = &bin;
-            } else if (bin.high > low->low + least) {
-                turns.lows.push_back({low->low_at, low->low});
-                way = Way::up;
-                high = &bin;
-            }
+        if (way_ == Way::up) return;
+        if (point.bytes < low_.bytes) {
+            low_ = point;
+        } else if (point.bytes > low_.bytes + least_) {
+            turns_.lows.push_back(low_);
+            way_ = Way::up;
+            high_ = point;
         }
     }
-    if (way == Way::down) turns.lows.push_back({low->low_at, low->low});
-    return turns;
+    Turns finish() && {
+        if (way_ == Way::down) turns_.lows.push_back(low_);
+        return std::move(turns_);
+    }
+
+  private:
+    enum class Way { unknown, up, down };
+
+    double least_;
+    Turn low_;
+    Turn high_;
+    Way way_ = Way::unknown;
+    Turns turns_{};
+};
+
+}  // namespace
+
+Turns find_turns(std::span<const Bin> bins, double least) {
+    if (bins.empty()) return {};
+    // A bin may contain the top of a tooth and the bottom after it, so its low and its high count in their order.
+    const auto first = [](const Bin& bin) {
+        return bin.high_at < bin.low_at ? Turn{bin.high_at, bin.high} : Turn{bin.low_at, bin.low};
+    };
+    TurnFinder finder(first(bins.front()), least);
+    for (const Bin& bin : bins) {
+        finder.add(first(bin));
+        finder.add(bin.high_at < bin.low_at ? Turn{bin.low_at, bin.low} : Turn{bin.high_at, bin.high});
+    }
+    return std::move(finder).finish();
 }
 
 }  // namespace memscope

@@ -232,15 +232,17 @@ std::vector<std::size_t> find_restarts(std::vector<Bin>& bins, const std::option
 
 namespace {
 
-double slope_of(std::span<const Bin> bins) {
+LineFits fits_of(std::span<const Bin> bins) {
     std::vector<double> at;
     std::vector<double> lows;
     for (const Bin& bin : bins) {
         at.push_back(bin.low_at);
         lows.push_back(bin.low);
     }
-    return LineFits(at, lows).line(0, at.size()).slope;
+    return {at, lows};
 }
+
+double slope_of(std::span<const Bin> bins) { return fits_of(bins).line(0, bins.size()).slope; }
 
 bool are_alike(double one, double other) {
     constexpr double kAlike = 2.5;  // times
@@ -252,49 +254,97 @@ bool are_alike(double one, double other) {
 bool loads_first(std::span<const Bin> run) {
     constexpr double kLoaded = 0.2;  // of the growth of the run
     constexpr double kSoon = 0.1;    // of its length
-    std::vector<double> at;
-    std::vector<double> lows;
-    for (const Bin& bin : run) {
-        at.push_back(bin.low_at);
-        lows.push_back(bin.low);
-    }
     const double start = run.front().low;
-    const Line later = LineFits(at, lows).line(at.size() / 2, at.size());
-    const double level = later.value(at.front());
-    if (level - start < kLoaded * (later.value(at.back()) - start)) return false;
+    const double began = run.front().low_at;
+    const double ended = run.back().low_at;
+    const Line later = fits_of(run).line(run.size() / 2, run.size());
+    const double level = later.value(began);
+    if (level - start < kLoaded * (later.value(ended) - start)) return false;
     const auto loaded = std::ranges::find_if(run, [&](const Bin& bin) { return bin.low >= level; });
-    return loaded != run.end() && loaded->low_at - at.front() < kSoon * (at.back() - at.front());
+    return loaded != run.end() && loaded->low_at - began < kSoon * (ended - began);
 }
 
-// Whether the fall ends the first tooth of a sawtooth: the series returns to the level at which the ramp began, and the
-// next ramp rises at a similar rate. `before` ends with the fall, `after` begins with it.
-bool is_tooth(std::span<const Bin> before, const Collapse& fall, std::span<const Bin> after) {
-    constexpr std::size_t kFewest = 6;
+constexpr double kAsHigh = 0.5;  // of a fall: a fall that is at least this high ends a tooth of the same sawtooth
+
+constexpr std::size_t kFewestOfRamp = 6;  // bins
+
+// Whether a gap in the samples hides a fall: after it, the series is lower than a ramp with this slope would be.
+bool hides_fall(const Bin& before, const Bin& after, double slope, double height) {
+    return before.low + slope * (after.low_at - before.low_at) - after.low > kAsHigh * height;
+}
+
+// The run after a fall, until the next fall of similar height. That fall may be too small for a collapse. Several teeth
+// together have another slope than each of them, and look as if the run loaded first. `slope`: of the tooth before.
+std::span<const Bin> until_next_fall(std::span<const Bin> after, double height, double slope) {
+    double top = after.front().low;  // not its high, because the first bin may contain the fall before this run
+    for (std::size_t i = 1; i < after.size(); ++i) {
+        const bool falls = top - after[i].low > kAsHigh * height;
+        if (falls || hides_fall(after[i - 1], after[i], slope, height)) return after.first(i);
+        top = std::max(top, after[i].high);
+    }
+    return after;
+}
+
+struct Ramp {
+    std::span<const Bin> bins{};
+    bool from_bottom = false;  // otherwise its samples may begin in the middle of a tooth
+};
+
+// The ramp before a fall, since the last fall of similar height. That fall may be too small for a collapse, or so early
+// in the series that it does not count as one. `follows_fall`: `before` begins with a fall.
+Ramp since_last_fall(std::span<const Bin> before, double height, bool follows_fall) {
+    const auto lows = find_turns(before, kAsHigh * height).lows;
+    if (!lows.empty()) {
+        const auto bottom = std::ranges::lower_bound(before, lows.back().at, {}, &Bin::low_at);
+        const auto earlier = before.first(static_cast<std::size_t>(bottom - before.begin()));
+        follows_fall = follows_fall || std::ranges::any_of(earlier, [&](const Bin& bin) {
+                           return bin.low - lows.back().bytes > kAsHigh * height;
+                       });
+        before = before.subspan(earlier.size());
+    }
+    const LineFits fits = fits_of(before);
+    for (std::size_t i = before.size(); i-- > 1;) {
+        if (before.size() - i < kFewestOfRamp) continue;
+        const double slope = fits.line(i, before.size()).slope;
+        if (hides_fall(before[i - 1], before[i], slope, height)) return {before.subspan(i), false};
+    }
+    return {before, follows_fall};
+}
+
+double highest(std::span<const Bin> bins) { return std::ranges::max(bins, {}, &Bin::high).high; }
+
+// Whether the fall ends a tooth of a sawtooth: the series returns to the level at which the ramp before it began, and
+// the next ramp rises at a similar rate. `after` begins with the fall.
+bool is_tooth(std::span<const Bin> bins, const Ramp& ramp, const Collapse& fall, std::span<const Bin> after) {
     constexpr double kBackToStart = 0.25;  // of the fall
     constexpr double kLonger = 1.2;        // times the length of this tooth: the longest that the next one may take
-    if (before.size() < kFewest || after.size() < kFewest) return false;
+    const auto before = ramp.bins;
+    const double height = fall.from - fall.to;
+    if (before.size() < kFewestOfRamp || after.size() < kFewestOfRamp) return false;
     const double start = lowest(before.first(std::max<std::size_t>(2, before.size() / 12)));
-    if (std::abs(fall.to - start) > kBackToStart * (fall.from - fall.to)) return false;
+    const double lower = start - fall.to;
+    if (std::abs(lower) > kBackToStart * height && (ramp.from_bottom || lower < 0)) return false;
     const auto middle = before.size() / 2;
     if (!are_alike(slope_of(before.first(middle)), slope_of(before.subspan(middle)))) return false;
+    const double slope = slope_of(before);
+    if (!are_alike(slope, slope_of(after)) || loads_first(after)) return false;
+    // A tooth may be longer than the one before, as long as it is not higher than all earlier ones.
+    const double length = before.back().low_at - before.front().low_at;
+    const double whole = ramp.from_bottom ? length : std::max(length, height / slope);
     const double lasted = after.back().low_at - after.front().low_at;
-    if (lasted > kLonger * (before.back().low_at - before.front().low_at)) return false;
-    return are_alike(slope_of(before), slope_of(after)) && !loads_first(after);
+    return lasted <= kLonger * whole || highest(after.subspan(1)) <= highest(bins.first(fall.top + 1));
 }
 
 // Whether the series landed at a level at which it had landed several times before, as a sawtooth does. The earlier
 // falls may have been too small for a collapse, and a gap in the samples may hide some of them.
-bool lands_as_before(std::span<const Bin> bins, const Collapse& fall) {
+bool lands_as_before(std::span<const Bin> bins, const Collapse& fall, std::span<const Bin> after) {
     constexpr std::ptrdiff_t kSeveral = 3;
-    constexpr double kAsHigh = 0.5;     // of this fall
     constexpr double kSamePlace = 0.1;  // of this fall
-    constexpr std::size_t kFewest = 6;  // bins after the fall that show whether the run loads first
     const double height = fall.from - fall.to;
     const auto lows = find_turns(bins.first(fall.top + 1), kAsHigh * height).lows;
     const auto alike = std::ranges::count_if(
         lows, [&](const Turn& low) { return std::abs(low.bytes - fall.to) < kSamePlace * height; });
-    const auto after = bins.subspan(fall.bin);
-    return alike >= kSeveral && (after.size() < kFewest || !loads_first(after));
+    return alike >= kSeveral && (after.size() < kFewestOfRamp || !loads_first(after));
 }
 
 }  // namespace
@@ -307,9 +357,12 @@ std::optional<std::size_t> find_collapse(std::span<const Bin> bins, Seconds warm
     if (collapses.empty()) return std::nullopt;
     const Collapse last = collapses.back();
     if (are_teeth(collapses)) return std::nullopt;
-    if (lands_as_before(bins, last)) return std::nullopt;
+    const double height = last.from - last.to;
     const std::size_t from = collapses.size() > 1 ? collapses[collapses.size() - 2].bin : 0;
-    if (is_tooth(bins.subspan(from, last.top - from), last, bins.subspan(last.bin))) return std::nullopt;
+    const Ramp ramp = since_last_fall(bins.subspan(from, last.top - from), height, from > 0);
+    const double slope = ramp.bins.size() < kFewestOfRamp ? 0 : slope_of(ramp.bins);
+    const auto after = until_next_fall(bins.subspan(last.bin), height, slope);
+    if (lands_as_before(bins, last, after) || is_tooth(bins, ramp, last, after)) return std::nullopt;
     // A fall that is much deeper than those of many earlier teeth is the end of the job and not a tooth.
     collapses.pop_back();
     double deepest = last.to;

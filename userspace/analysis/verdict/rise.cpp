@@ -293,6 +293,14 @@ std::optional<Rise> stepped(const Floor& floor, Rise rise, const std::vector<Ste
 
 }  // namespace
 
+bool jumps_fit_better(const Floor& floor) {
+    const Line line = floor.line_since(0);
+    const double fitted = std::max(line.slope * floor.length(), 1e-9);
+    const double spread = std::sqrt(line.squares / static_cast<double>(std::max<std::size_t>(floor.size(), 3) - 2));
+    return one_jump_fits_better(floor, 0, line.squares) ||
+           two_jumps_fit_better(floor, 0, line.squares, spread / fitted);
+}
+
 std::optional<Rise> find_rise(const Floor& floor, std::size_t from, const Bar& bar) {
     const std::size_t n = floor.size();
     if (from + 5 > n) return std::nullopt;

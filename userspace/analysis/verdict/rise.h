@@ -57,6 +57,9 @@ struct Bar {
 
 std::optional<Rise> find_rise(const Floor& floor, std::size_t from, const Bar& bar);
 
+// Whether one or two jumps between flat stretches describe the floor better than a straight line does.
+bool jumps_fit_better(const Floor& floor);
+
 // The least rise that can be a leak, as a part of the level.
 inline constexpr double kMaterial = 0.01;
 

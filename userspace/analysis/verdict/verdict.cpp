@@ -249,7 +249,11 @@ bool only_jumped(const Findings& findings, const Rise& rise) {
     if (!findings.spikes || findings.spikes->blur == 0) return false;
     auto bottoms = find_tooth_bottoms(findings.bins, findings.spikes->height, findings.noise);
     std::erase_if(bottoms, [&](const ToothBottom& bottom) { return bottom.at < rise.began; });
-    return bottoms.size() >= kFewest && !least_slope(bottoms) && fewest_jumps(bottoms) < 3;
+    if (bottoms.size() < kFewest || fewest_jumps(bottoms) >= 3) return false;
+    if (!least_slope(bottoms)) return true;
+    // A line and jumps both agree with the bounds. Their middles vary less than the lowest samples do.
+    const auto floor = rise.stairs ? std::nullopt : floor_of_bottoms(bottoms, findings.noise, findings.floor.level);
+    return floor && jumps_fit_better(*floor);
 }
 
 bool is_certain(const std::optional<Leak>& leak, const Findings& findings) {

@@ -61,6 +61,21 @@ TEST(Zigzag, SmallMovesDoNotCount) {
     EXPECT_EQ(turns.lows.size(), 2U);
 }
 
+// The third bin contains the top of a tooth and the bottom after it.
+TEST(Zigzag, ALowAfterAHighInTheSameBinCounts) {
+    const auto bin = [](double low_at, double low, double high_at, double high) {
+        return Bin{.low = low, .high = high, .low_at = low_at, .high_at = high_at, .count = 2};
+    };
+    const std::vector<Bin> bins{bin(0, 100, 1, 110), bin(2, 120, 3, 130), bin(5, 90, 4, 140), bin(6, 100, 7, 110),
+                                bin(8, 120, 9, 130)};
+    const Turns turns = find_turns(bins, 30);
+    ASSERT_EQ(turns.highs.size(), 1U);
+    EXPECT_EQ(turns.highs.front().bytes, 140);
+    ASSERT_EQ(turns.lows.size(), 2U);
+    EXPECT_EQ(turns.lows.back().bytes, 90);
+    EXPECT_EQ(turns.lows.back().at, 5);
+}
+
 TEST(Collapse, IsAFallThatStays) {
     const auto restart = [](const std::function<double(double)>& curve) {
         const auto bins = bins_of(6000, 5, curve);

@@ -51,6 +51,18 @@ TEST(Rise, TwoJumpsBetweenFlatStretchesAreNoneBelowTeeth) {
     }
 }
 
+TEST(Rise, JumpsFitAFloorThatJumpedBetterThanALine) {
+    const auto jumped = [](const std::function<double(double)>& shape) {
+        int count = 0;
+        for (std::uint64_t seed = 1; seed <= 100; ++seed)
+            count += jumps_fit_better(noisy_floor(40, shape, 1.2, seed)) ? 1 : 0;
+        return count;
+    };
+    EXPECT_EQ(jumped(one_jump), 100);
+    EXPECT_GE(jumped(two_jumps), 95);
+    EXPECT_LE(jumped(straight), 5);
+}
+
 // Memory that wanders often rises by so little, but then it is seldom near a line.
 TEST(Rise, ASmallOneMustBeNearItsLine) {
     const auto rise = [](double percent) {
