@@ -12,6 +12,7 @@ namespace {
 // Times are parts of the warm-up budget.
 constexpr double kFlatFor = 0.15;       // the floor must be flat for at least this long,
 constexpr double kPlateau = 0.4;        // and for this part of the time since the start (at most the budget)
+constexpr double kAfterPause = 0.3;     // of the time since the start, after a pause of the loading (at most a budget)
 constexpr double kFlatAfterLeak = 0.2;  // after a run that leaked
 constexpr double kGrowsFor = 0.05;      // growth after a plateau, or spikes, must have been the verdict for this long,
 constexpr double kOfElapsed = 0.05;     // growth also for this part of the judged time,
@@ -168,11 +169,12 @@ void VerdictHysteresis::note_growth(const Judgement& fresh) {
 }
 
 // How long the floor must not have grown. A job that loads its model in parts pauses after each part. If a pause was
-// called stable, the next plateau may be another pause. In the next run, which probably loads in the same way, the
-// plateau must not be longer than the longest one that is usually required.
+// called stable, the next plateau may be another pause. The next run probably loads in the same way.
 Seconds VerdictHysteresis::longer_than_pause(const Judgement& fresh) const {
     if (fresh.loop && fresh.loop->all_settled) return {};
-    return std::min(kHarder * pause_, (paused_ ? 1 : kPlateau) * fresh.warmup);
+    const Seconds usual = kPlateau * fresh.warmup;
+    const Seconds part = std::min(kAfterPause * (fresh.until - fresh.since), fresh.warmup);
+    return std::min(kHarder * pause_, paused_ ? std::max(usual, part) : usual);
 }
 
 // The old slope is refuted once it predicts a measurable rise and less than half of that rise was measured, or once
