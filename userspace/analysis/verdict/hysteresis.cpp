@@ -12,6 +12,7 @@ namespace {
 // Times are parts of the warm-up budget.
 constexpr double kFlatFor = 0.15;       // the floor must be flat for at least this long,
 constexpr double kPlateau = 0.4;        // and for this part of the time since the start (at most the budget)
+constexpr double kAfterPause = 0.3;     // of the time since the start, after a pause of the loading (at most a budget)
 constexpr double kFlatAfterLeak = 0.2;  // after a run that leaked
 constexpr double kGrowsFor = 0.05;      // growth after a plateau, or spikes, must have been the verdict for this long,
 constexpr double kOfElapsed = 0.05;     // growth also for this part of the judged time,
@@ -97,6 +98,7 @@ Seconds least_plateau(const Judgement& judgement) {
 Judgement VerdictHysteresis::settle(const Judgement& judged, const Series& series, bool restarts_from_tree) {
     restarts_from_tree_ = restarts_from_tree;
     const Judgement fresh = doubted(judged);
+    note_growth(fresh);
     if (shown_.verdict == Verdict::insufficient || is_new_run(fresh) || fresh.verdict == shown_.verdict ||
         may_replace(fresh, series))
         return take(fresh, series);
@@ -156,7 +158,23 @@ bool VerdictHysteresis::may_replace(const Judgement& fresh, const Series& series
                has_lasted(fresh, again * std::max(kGrowsFor * fresh.warmup, part));
     // The plateau that the judgement found may already be long enough.
     const bool seen = fresh.warmup_ended && fresh.until - *fresh.warmup_ended >= needed;
-    return has_lasted(fresh, needed) || seen;
+    return (has_lasted(fresh, needed) || seen) && fresh.until - grew_at_ >= longer_than_pause(fresh);
+}
+
+void VerdictHysteresis::note_growth(const Judgement& fresh) {
+    const bool begins = is_new_run(fresh) || grown_to_ == 0;
+    if (!begins && level_of(fresh) <= (1 + kStillGrows) * grown_to_) return;
+    grown_to_ = level_of(fresh);
+    grew_at_ = begins ? fresh.since : fresh.until;
+}
+
+// How long the floor must not have grown. A job that loads its model in parts pauses after each part. If a pause was
+// called stable, the next plateau may be another pause. The next run probably loads in the same way.
+Seconds VerdictHysteresis::longer_than_pause(const Judgement& fresh) const {
+    if (fresh.loop && fresh.loop->all_settled) return {};
+    const Seconds usual = kPlateau * fresh.warmup;
+    const Seconds part = std::min(kAfterPause * (fresh.until - fresh.since), fresh.warmup);
+    return std::min(kHarder * pause_, paused_ ? std::max(usual, part) : usual);
 }
 
 // The old slope is refuted once it predicts a measurable rise and less than half of that rise was measured, or once
@@ -236,10 +254,18 @@ bool VerdictHysteresis::has_lasted(const Judgement& fresh, Seconds needed) {
 
 Judgement VerdictHysteresis::take(const Judgement& fresh, const Series& series) {
     const bool same = fresh.verdict == shown_.verdict && !is_new_run(fresh);
-    if (is_new_run(fresh))
+    const bool was_flat = is_flat(shown_.verdict) && !is_new_run(fresh);
+    if (is_new_run(fresh)) {
         shown_before_ = {};
-    else if (!same && shown_.verdict != Verdict::insufficient)
+        paused_ = false;
+    } else if (!same && shown_.verdict != Verdict::insufficient) {
         ++shown_before_[index(shown_.verdict)];
+    }
+    if (was_flat && fresh.verdict == Verdict::warming_up) {
+        pause_ = std::max(pause_, pending_since_ - calm_since_);
+        paused_ = true;
+    }
+    if (is_flat(fresh.verdict) && !was_flat) calm_since_ = grew_at_;
     if (!is_flat(fresh.verdict)) calm_floor_ = 0;
     if (is_flat(fresh.verdict) && (!same || calm_floor_ == 0)) {
         calm_floor_ = level_of(fresh);

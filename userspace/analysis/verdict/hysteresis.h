@@ -56,6 +56,8 @@ class VerdictHysteresis {
     bool spikes_go_on(const Judgement& fresh, const Series& series);
     bool is_confirmed(const Judgement& fresh);
     bool has_lasted(const Judgement& fresh, Seconds needed);
+    void note_growth(const Judgement& fresh);
+    Seconds longer_than_pause(const Judgement& fresh) const;
     void accuse(const Judgement& fresh, const Series& series, bool same_leak);
     Judgement take(const Judgement& fresh, const Series& series);
     Judgement keep(const Judgement& fresh);
@@ -73,6 +75,11 @@ class VerdictHysteresis {
     Seconds accused_last_{};
     double calm_floor_ = 0;  // bytes: the floor when the verdict became `stable` or `spiky`,
     double calm_top_ = 0;    // and the highest value until then
+    double grown_to_ = 0;    // bytes: the floor when it last grew materially in this run,
+    Seconds grew_at_{};      // and when that was
+    Seconds calm_since_{};   // grew_at_ when the verdict became `stable` or `spiky`
+    Seconds pause_{};        // the longest plateau that was called so before the loading of its run went on,
+    bool paused_ = false;    // and whether there was one in this run
     std::array<int, std::size(kVerdicts)>
         shown_before_{};       // in this run: how often each verdict was shown and replaced
     bool after_leak_ = false;  // the run before this one leaked

@@ -183,6 +183,59 @@ TEST(Hysteresis, AfterManyChangesAWordThatIsNewNeedsMoreEvidence) {
     EXPECT_EQ(restless.until_shown(Verdict::spiky), Seconds(4 * 60)) << "`stable` was never left before";
 }
 
+// A job that loads its model in parts, with a pause after each part.
+struct LoadingInParts : ByHand {
+    LoadingInParts() { judge(Verdict::warming_up); }
+
+    // A pause until `end` that is called stable. Then the next part of the model is loaded.
+    void pause_until(Seconds end) {
+        EXPECT_GE(until_shown(Verdict::stable), Seconds(0));
+        while (next.until + Seconds(30) < end) judge(Verdict::stable);
+        next.floor.n *= 2;
+        EXPECT_GE(until_shown(Verdict::warming_up), Seconds(0));
+    }
+};
+
+TEST(Hysteresis, AfterAPauseOfTheLoadingAPlateauMustLastLonger) {
+    LoadingInParts late;
+    late.pause_until(Seconds(2100));
+    late.until_shown(Verdict::stable);
+    EXPECT_EQ(late.next.until, Seconds(3000)) << "three tenths of the time since the start";
+
+    LoadingInParts very_late;
+    very_late.pause_until(Seconds(9000));
+    very_late.until_shown(Verdict::stable);
+    EXPECT_EQ(very_late.next.until, Seconds(9000 + 1200)) << "the budget";
+}
+
+TEST(Hysteresis, AfterAPauseOfTheLoadingAFloorThatStillRisesIsNotStable) {
+    LoadingInParts job;
+    job.pause_until(Seconds(270));
+    for (int part = 0; part < 10; ++part) {
+        job.next.floor.n += job.next.floor.n / 30;
+        for (int i = 0; i < 10; ++i) ASSERT_EQ(job.judge(Verdict::stable), Verdict::warming_up) << part;
+    }
+}
+
+TEST(Hysteresis, AfterAPauseOfTheLoadingTheNextRunNeedsThePlateauOfALongRun) {
+    LoadingInParts job;
+    job.pause_until(Seconds(270));
+    job.next.since = job.next.until + Seconds(30);
+    job.next.restarted = job.next.since;
+    job.judge(Verdict::warming_up);
+    job.until_shown(Verdict::stable);
+    EXPECT_EQ(job.next.until - job.next.since, Seconds(480)) << "two fifths of the budget";
+}
+
+TEST(Hysteresis, APauseOfTheLoadingDelaysNoAccusation) {
+    LoadingInParts job;
+    job.pause_until(Seconds(270));
+    LoadingInParts sure = job;
+    sure.next.confidence = 0.95;
+    EXPECT_EQ(sure.judge(Verdict::leaking), Verdict::leaking);
+    EXPECT_EQ(job.until_shown(Verdict::leaking), Seconds(60)) << "two judgements, a 25th of the budget apart";
+}
+
 // How long `leaking` stays after the verdicts `before`, if all later judgements say `then`.
 Seconds time_of_accusation(std::initializer_list<Verdict> before, double slope, Verdict then) {
     ByHand job;
