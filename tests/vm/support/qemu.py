@@ -22,6 +22,10 @@ ARGUMENTS = {
 SPARED = ("initcall_blacklist=jent_mod_init,load_system_certificate_list,init_encrypted,sed_opal_init cryptomgr.notests=1 "
           "audit=0 selinux=0 apparmor=0")
 
+# On a busy host a guest with low priority may not run for half a minute, which its watchdog takes for a lockup. A CPU that
+# is stuck for two minutes is still reported.
+PATIENT = "watchdog_thresh=60"
+
 
 def _wait(process, seconds):
     """CPU seconds of a process that has ended, or None if it had to be killed."""
@@ -45,7 +49,7 @@ def boot(machine, kernel, initramfs, log, seconds, inject=None):
     meanwhile. qemu ends with 0 after a panic, too: its status says nothing."""
     # ramfs, because on tmpfs the pages of programs would count as shared memory.
     arguments = (f"{ARGUMENTS[machine.arch]} panic=-1 rdinit=/init rootfstype=ramfs loglevel=4 mitigations=off nokaslr "
-                 f"init_on_alloc=0 {SPARED} memscope.cgroup={machine.cgroup} memscope.kind={machine.kind}")
+                 f"init_on_alloc=0 {SPARED} {PATIENT} memscope.cgroup={machine.cgroup} memscope.kind={machine.kind}")
     if inject:
         arguments += f" memscope.inject={inject}"
     command = [*QEMU[machine.arch], *COMMON, "-kernel", kernel, "-initrd", initramfs, "-append", arguments]
