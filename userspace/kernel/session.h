@@ -27,7 +27,7 @@ struct SessionSettings {
     bool allocates_at_probes = true;
     std::uint32_t gpu_live = 0;       // maximum number of live CUDA allocations; 0: the default of the BPF object
     std::uint32_t tensors = 0;        // maximum number of live tensors; 0: the default of the BPF object
-    std::uint32_t host_storages = 0;  // maximum number of live storages of host tensors; 0: the default
+    std::uint32_t host_storages = 0;  // most entries of each map of host tensors; 0: the default
 };
 
 // All kernel features that run. Event hooks are attached before the first scan, so that no process is missed between

@@ -33,7 +33,7 @@ struct FeatureSettings {
     bool follow_growth = false;
     std::uint32_t gpu_live = 0;       // maximum number of live CUDA allocations; 0: the default of the BPF object
     std::uint32_t tensors = 0;        // maximum number of live tensors; 0: the default of the BPF object
-    std::uint32_t host_storages = 0;  // maximum number of live storages of host tensors; 0: the default
+    std::uint32_t host_storages = 0;  // most entries of each map of host tensors; 0: the default
     SharedMaps shared{};              // maps of the features that run already
 };
 
