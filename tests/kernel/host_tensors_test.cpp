@@ -274,6 +274,24 @@ TEST(CudaHostTensors, ThatAreFreedMakeRoomForOtherStacks) {
     job.watched.expect_nothing_lost();
 }
 
+// The collector makes no room between these calls.
+TEST(CudaHostTensors, AtStacksWithoutRoomHaveNoLineAndAreCounted) {
+    HostTensorJob job("host-tensors-sites",
+                      [](const FakeHostTensors& tensors, const Child::Script&) {
+                          for (std::uint32_t way = 0; way < 100; ++way) {
+                              tensors.allocate_along(way, 0x2000, 5000);
+                              tensors.free(0x2000);
+                          }
+                          keep_outputs(tensors, 0x1000, 300);
+                      },
+                      {.host_storages = 64});
+    job.next();
+    const Growth growth = job.growth();
+    EXPECT_EQ(held_at(growth.tensors_host, "keep_outputs"), 0);
+    EXPECT_EQ(reason_in(growth.tensors_host, "other"), 300);
+    EXPECT_EQ(job.watched.latest().self.dropped.at("host_sites_full"), 100 + 1 - 64U);
+}
+
 TEST(CudaHostTensors, AreExactOnKernelsThatAttachOneProbeAtATime) {
     KernelFacts facts = gather_kernel_facts({});
     facts.many_user_probes = false;
