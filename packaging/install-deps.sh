@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
 # Installs the packages for building and testing, from Debian 12 itself. Installs only missing packages.
-#   install-deps.sh [build] [demo] [test] [e2e] [bench] [python] [fuzz] [cross] [package] [docs] [vm] [vm-native]      (default: build and test)
+#   install-deps.sh [build] [demo] [build-tests] [test] [e2e] [bench] [python] [fuzz] [cross] [package] [docs] [vm] [vm-native]      (default: build and test)
 set -euo pipefail
 
 build="g++ cmake ninja-build pkg-config clang-19 llvm-19 bpftool libbpf-dev libelf-dev zlib1g-dev
        libfmt-dev libcli11-dev libtomlplusplus-dev prometheus-cpp-dev libmicrohttpd-dev rapidjson-dev nlohmann-json3-dev
        libncurses-dev libprotozero-dev libsqlite3-dev libzstd-dev"
 demo="python3"  # plays the job of a demo; a minimal Debian has none
-test="libgtest-dev libgmock-dev clang-format-19 clang-tidy-19 prometheus prometheus-process-exporter python3 python3-yaml git procps tmux curl jq
+build_tests="libgtest-dev libgmock-dev git python3"  # to build the tests and the web page
+test="clang-format-19 clang-tidy-19 prometheus prometheus-process-exporter python3-yaml procps tmux curl jq
       man-db gnupg sysstat zsh fish systemd util-linux libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libpython3.11 python3-numpy python3-torch python3-markdown"
 e2e="prometheus-alertmanager"  # and npm, from any source
 bench="linux-perf bpftrace heaptrack"  # tools that memscope is compared with
@@ -24,10 +25,12 @@ for group in "$@"; do
     case "$group" in
         build) wanted+=($build) ;;
         demo) wanted+=($demo) ;;
-        test)
-            wanted+=($build $test)
-            # The web page, and a browser that tests it.
+        build-tests | test)
+            wanted+=($build $build_tests)
             command -v npm >/dev/null || wanted+=(nodejs npm)
+            [ "$group" = test ] || continue
+            wanted+=($test)
+            # A browser that tests the web page.
             command -v chromium >/dev/null || wanted+=(chromium)
             ;;
         e2e)
@@ -45,7 +48,7 @@ for group in "$@"; do
             wanted+=(rpm cpio curl debootstrap qemu-user-static)
             command -v npm >/dev/null || wanted+=(nodejs npm)  # the web page
             ;;
-        *) echo "install-deps.sh: no group '$group'; the groups are: build, demo, test, e2e, bench, python, fuzz, cross, package, docs, vm, vm-native" >&2; exit 2 ;;
+        *) echo "install-deps.sh: no group '$group'; the groups are: build, demo, build-tests, test, e2e, bench, python, fuzz, cross, package, docs, vm, vm-native" >&2; exit 2 ;;
     esac
 done
 

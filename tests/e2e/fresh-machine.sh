@@ -14,8 +14,12 @@ die() { printf 'fresh-machine.sh: %s\n' "$*" >&2; exit 2; }
 
 . "$checkout/tests/e2e/support/chroot.sh"
 
+# A network may replace the certificates of servers by its own. Then npm needs the ones that this machine trusts.
+certificates=/etc/ssl/fresh-machine.crt
+
 inside() {
     env -i HOME=/root TERM="${TERM:-dumb}" LANG=C.UTF-8 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+        ${NODE_EXTRA_CA_CERTS:+NODE_EXTRA_CA_CERTS=$certificates} \
         ${MEMSCOPE_DEMO_SECONDS:+MEMSCOPE_DEMO_SECONDS=$MEMSCOPE_DEMO_SECONDS} chroot "$root" sh -c 'cd /memscope && '"$1"
 }
 
@@ -63,6 +67,7 @@ say "Debian $release from $from"
 patiently debootstrap --variant=minbase "$release" "$root" "$from"
 cp -L /etc/resolv.conf "$root/etc/resolv.conf"
 [ ! -e /etc/hosts ] || cp -L /etc/hosts "$root/etc/hosts"
+[ -z "${NODE_EXTRA_CA_CERTS:-}" ] || install -D -m 644 "$NODE_EXTRA_CA_CERTS" "$root$certificates"
 {
     echo 'Acquire::Retries "8";'
     [ -z "$through" ] || echo "Acquire::http::Proxy \"$through\";"
