@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause)
 /* Follows the anonymous memory of the watched processes and samples its growth by call stack. */
+#include "fault_address.bpf.h"
+#include "fault_events.bpf.h"
 #include "first_touch.bpf.h"
 #include "membership.bpf.h"
-#include "page_samples.bpf.h"
 #include "task_samples.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
@@ -75,17 +76,70 @@ static __always_inline int sample_fault(void *context, __u64 address, __s64 page
 	return 0;
 }
 
-/* Sampling: one program that counts, and one at served page faults. */
+/* Sampling by one program, which finds the address of the fault itself. */
+
+/* Not inlined, here and below: a program that calls helpers saves registers at its start, and these programs
+ * run at every page fault. */
+static __noinline int sample_change(void *ctx, struct mm_struct *mm, __s64 pages, struct countdown *count)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	__u32 due = due_pages(mm, pages, count), pid = task->tgid;
+	struct ms_space *space;
+	struct fault fault;
+
+	if (!due)
+		return 0;
+	count_anew(count);
+	space = space_of(mm, pid);
+	if (!space)
+		return 0;
+	fault = fault_of(ctx, task, mm);
+	/* What was swapped out has its sample already. */
+	if (fault.address && !fault.swapped_in)
+		send_sample(ctx, space, pid, fault.address, due, false);
+	return 0;
+}
+
+SEC("tp_btf/rss_stat") /* a per-CPU counter from 6.2 on */
+int BPF_PROG(growth_sample, struct mm_struct *mm, int member)
+{
+	struct countdown *count;
+	__s64 pages;
+
+	if (member != RSS_ANON)
+		return 0;
+	pages = mm->rss_stat[RSS_ANON].count;
+	count = rare_change(mm, pages, countdown_of(mm));
+	return count ? sample_change(ctx, mm, pages, count) : 0;
+}
+
+/* Sampling by two programs: one that counts, and one at served page faults. */
+
+static __noinline int choose_change(struct mm_struct *mm, __s64 pages, struct countdown *count, __u32 slot)
+{
+	__u32 due = due_pages(mm, pages, count);
+
+	if (due)
+		choose(bpf_get_current_task_btf(), slot, due);
+	return 0;
+}
 
 SEC("tp_btf/rss_stat") /* a per-CPU counter from 6.2 on */
 int BPF_PROG(growth_count, struct mm_struct *mm, int member)
 {
-	if (member == RSS_ANON)
-		return on_anon_change(mm, mm->rss_stat[RSS_ANON].count);
-	return member == RSS_SWAP ? on_swap_change() : 0;
+	__u32 slot = countdown_of(mm);
+	struct countdown *count;
+	__s64 pages;
+
+	if (member == RSS_SWAP)
+		return on_swap_change();
+	if (member != RSS_ANON)
+		return 0;
+	pages = mm->rss_stat[RSS_ANON].count;
+	count = rare_change(mm, pages, slot);
+	return count ? choose_change(mm, pages, count, slot) : 0;
 }
 
-/* Not inlined, for the same reason as on_rare_change(). */
 static __noinline int on_served_fault(struct fault_event *event, struct chosen_fault *chosen)
 {
 	__u32 pages = taken_pages(chosen);

@@ -147,7 +147,23 @@ struct file {
 };
 
 struct vm_area_struct {
+	unsigned long vm_start;
+	unsigned long vm_end;
+	struct mm_struct *vm_mm;
+	unsigned long vm_pgoff;
 	struct file *vm_file;
+};
+
+typedef struct {
+	unsigned long pte;
+} pte_t;
+
+struct vm_fault {
+	struct vm_area_struct *vma;
+	unsigned long pgoff;
+	unsigned long address;
+	unsigned long real_address;
+	pte_t orig_pte;
 };
 
 struct fdtable {

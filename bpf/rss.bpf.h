@@ -10,6 +10,7 @@
 #ifndef MEMSCOPE_RSS_BPF_H
 #define MEMSCOPE_RSS_BPF_H
 
+#include "address_of.bpf.h"
 #include "threads.bpf.h"
 
 /* Number of possible CPUs, set before loading. */
@@ -28,15 +29,6 @@ struct {
 	__type(key, __u32);
 	__type(value, __u64);
 } cpu_offsets SEC(".maps");
-
-/* A map pointer as a number: the verifier allows no arithmetic on the pointer itself. */
-static __always_inline __u64 address_of(const void *pointer)
-{
-	__u64 number = 0;
-
-	bpf_probe_read_kernel(&number, sizeof(number), &pointer);
-	return number;
-}
 
 /* Kernels with per-CPU resident counters (6.2) also have bpf_loop() (5.17). Unlike a plain loop, it costs the
  * verifier nothing on a host with a thousand CPUs. */

@@ -7,7 +7,7 @@
 #ifndef MEMSCOPE_TASK_SAMPLES_BPF_H
 #define MEMSCOPE_TASK_SAMPLES_BPF_H
 
-#include "page_samples.bpf.h"
+#include "fault_events.bpf.h"
 
 struct last_fault {
 	__u64 task;
@@ -42,14 +42,13 @@ static __always_inline int on_shared_count(struct mm_struct *mm, __s64 pages)
 	struct task_struct *task = (void *)bpf_get_current_task();
 	__u32 slot = countdown_of(mm);
 	struct countdown *count = bpf_map_lookup_elem(&countdowns, &slot);
-	struct chosen_fault *chosen = chosen_fault();
 	__s64 jump;
 
-	if (!count || !chosen)
+	if (!count)
 		return 0;
 	jump = jump_of(mm, pages, count);
 	if (jump >= HUGE_JUMP && BPF_CORE_READ(task, mm) == mm)
-		choose(chosen, task, slot, true);
+		choose(task, slot, HUGE_PAGES);
 	return 0;
 }
 
@@ -75,7 +74,7 @@ static __always_inline __u32 counted_pages(void)
 	count = bpf_map_lookup_elem(&countdowns, &slot);
 	if (!count || --count->left > 0)
 		return 0;
-	count->left += next_interval();
+	count_anew(count);
 	return sample_pages;
 }
 

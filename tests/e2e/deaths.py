@@ -26,7 +26,9 @@ while True:  # 200 MiB in ten seconds: long enough for the verdict `leaking`
     step(); time.sleep(0.05)
 '''
 BURST = '''
-keep = []
+import time
+keep = [bytearray(b'x') * (8 << 20)]  # from this growth on, memscope reads where the interpreter has its frames
+time.sleep(1)
 def burst():
     keep.append(bytearray(b'x') * (1 << 20))
 while True:  # into the limit at once
@@ -180,7 +182,6 @@ def runs(folder):
                     told = die(cgroup, function)
                     grown = grown_at(told, function)
                     everything = sum(e['bytes'] for e in told)
-                    # The run takes a fraction of a second. On a busy machine a part of its stacks may come before memscope knows its interpreter.
                     check(f'run {run + 1} of cgroup {made + 1}: its line has most of what it grew', everything / 2 < grown < 210 * MIB, (grown, everything))
                     check('and nothing of the runs before', 150 * MIB < everything < 230 * MIB, everything)
                     check('`memscope growth` shows only what is held now', grown_at(growth(cgroup), function) == 0)

@@ -93,6 +93,13 @@ inline bool is_named(const Growth& growth) {
     return reason(growth.resident, "pending") + reason(growth.mapped, "pending") == 0;
 }
 
+// Does not look for addresses of page faults on the stack of the kernel.
+inline Watched watched_by_events(const RealCgroup& job) {
+    KernelFacts facts = gather_kernel_facts({});
+    facts.fault_addresses = false;
+    return Watched::on(facts, {.cgroups = {job.name()}});
+}
+
 // One child that waits, then does it, then waits again.
 struct GrownChild {
     using Watch = std::function<Watched(const RealCgroup&)>;

@@ -105,6 +105,13 @@ TEST(ResidentGrowth, CountsAHugePageAsWhatItHolds) {
     expect_about(sum(grown.growth.resident), grown.change);
 }
 
+// A kernel on whose stack faults are not found.
+TEST(ResidentGrowth, CountsAHugePageAsWhatItHoldsByEventsOfPageFaults) {
+    const GrownChild grown("growth-huge-events", [] { grow_in_huge_pages(64 * kMiB); }, watched_by_events);
+    expect_sampled(at(grown.growth.resident, "grow_in_huge_pages"), 64 * kMiB);
+    expect_about(sum(grown.growth.resident), grown.change);
+}
+
 // The other processes take the place of the job in what each CPU remembers of the last page fault.
 TEST(ResidentGrowth, CountsAHugePageAsWhatItHoldsOnABusyMachine) {
     const OtherProcesses others(192, std::chrono::milliseconds(40));
@@ -248,9 +255,10 @@ TEST(ResidentGrowth, MadeByAnotherProcessHasNoAddress) {
     expect_about(sum(growth.resident), anon(target) - before);
 }
 
-// A system where perf events need CAP_SYS_ADMIN.
-TEST(ResidentGrowth, IsNetAtItsStackWithoutEventsOfPageFaults) {
+// A kernel on whose stack faults are not found, and where perf events need CAP_SYS_ADMIN.
+TEST(ResidentGrowth, IsNetAtItsStackWithoutAddressesOfPageFaults) {
     KernelFacts facts = gather_kernel_facts({});
+    facts.fault_addresses = false;
     facts.fault_events = false;
     const GrownChild grown(
         "growth-net", [] { grow_here(128 * kMiB); },

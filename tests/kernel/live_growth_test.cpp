@@ -25,24 +25,34 @@ extern "C" {
 
 namespace live_growth_test {
 
-// Net changes would see nothing: the number of pages falls and rises by far more than what is kept.
-TEST(ResidentGrowth, IsSeenBelowMemoryThatComesAndGoes) {
-    constexpr std::size_t kRounds = 3968;
-    const GrownChild grown("shared-growth-below", [] {
-        auto* kept = static_cast<char*>(map(kRounds * 4 * 4096));
-        ::madvise(kept, kRounds * 4 * 4096, MADV_NOHUGEPAGE);
-        for (std::size_t round = 0; round < kRounds; ++round) {
-            auto* passing = static_cast<char*>(map(200 * 4096));
-            pass_by(passing, 200 * 4096);
-            keep_here(kept + round * 4 * 4096, 4 * 4096);
-            ::munmap(passing, 200 * 4096);
-        }
-    });
+constexpr std::size_t kRounds = 3968;
+
+void keep_below_memory_that_comes_and_goes() {
+    auto* kept = static_cast<char*>(map(kRounds * 4 * 4096));
+    ::madvise(kept, kRounds * 4 * 4096, MADV_NOHUGEPAGE);
+    for (std::size_t round = 0; round < kRounds; ++round) {
+        auto* passing = static_cast<char*>(map(200 * 4096));
+        pass_by(passing, 200 * 4096);
+        keep_here(kept + round * 4 * 4096, 4 * 4096);
+        ::munmap(passing, 200 * 4096);
+    }
+}
+
+void expect_kept(const GrownChild& grown) {
     // 124 samples of many more: the error of such a sum is 1/sqrt(samples).
     EXPECT_NEAR(static_cast<double>(at(grown.growth.resident, "keep_here")), 62.0 * kMiB,
                 3 / std::sqrt(124) * 62 * kMiB);
     EXPECT_LT(at(grown.growth.resident, "pass_by"), static_cast<std::int64_t>(4 * kMiB));
     expect_about(sum(grown.growth.resident), grown.change);
+}
+
+// Net changes would see nothing: the number of pages falls and rises by far more than what is kept.
+TEST(ResidentGrowth, IsSeenBelowMemoryThatComesAndGoes) {
+    expect_kept(GrownChild("shared-growth-below", keep_below_memory_that_comes_and_goes));
+}
+
+TEST(ResidentGrowth, IsSeenBelowMemoryThatComesAndGoesByEventsOfPageFaults) {
+    expect_kept(GrownChild("growth-below-events", keep_below_memory_that_comes_and_goes, watched_by_events));
 }
 
 TEST(ResidentGrowth, AtAddressesThatAreUsedAgainIsNotAddedUp) {
@@ -104,6 +114,24 @@ TEST(ResidentGrowth, ThatTheKernelPopulatedHasNoAddress) {
     expect_about(sum(grown.growth.resident), grown.change);
 }
 
+TEST(FaultAddresses, AreFoundOnTheStackOfEveryKernelWithCountersPerCpu) {
+    const KernelFacts facts = gather_kernel_facts({});
+    EXPECT_EQ(facts.fault_addresses, facts.percpu_rss == true);
+}
+
+// There is no event of such a fault, so its address is known only from the stack.
+TEST(ResidentGrowth, OfLockedMemoryIsCountedWhereItIsLocked) {
+    const GrownChild grown("shared-growth-locked", [] {
+        auto* memory = static_cast<char*>(map(32 * kMiB));
+        ::madvise(memory, 32 * kMiB, MADV_NOHUGEPAGE);
+        if (::mlock(memory, 32 * kMiB) != 0) ::_exit(9);
+    });
+    if (gather_kernel_facts({}).fault_addresses)
+        expect_sampled(at_sites(grown.growth.resident), 32 * kMiB);
+    else
+        expect_about(reason(grown.growth.resident, "no_address"), 32 * kMiB);
+}
+
 TEST(ResidentGrowth, ByReadingIntoAFreshBufferIsCountedWhereItIsRead) {
     const GrownChild grown("shared-growth-read", [] {
         auto* memory = static_cast<char*>(map(32 * kMiB));
@@ -127,7 +155,8 @@ std::size_t open_fault_events() {
 
 // With too few descriptors, the program would be attached to the page faults of some CPUs only.
 TEST(ResidentGrowth, IsFollowedOnAllCpusOrNotAtAll) {
-    const KernelFacts facts = gather_kernel_facts({});
+    KernelFacts facts = gather_kernel_facts({});
+    facts.fault_addresses = false;  // addresses come from events
     const SessionSettings settings{.memory_on_v1 = !RealCgroup::v2(),
                                    .follow_ranges = true,
                                    .atomic_exchange = facts.atomic_exchange.value_or(false)};

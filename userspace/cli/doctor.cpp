@@ -138,6 +138,7 @@ Finding host_tensors_finding(Session& session) {
 }
 
 Finding page_faults_finding(const KernelFacts& facts) {
+    if (facts.fault_addresses) return {"page faults", true, "addresses are known: resident growth is live memory"};
     if (!facts.fault_events)
         return {"page faults", false,
                 "cannot be counted here (kernel.perf_event_paranoid): resident growth is shown where memory was first "

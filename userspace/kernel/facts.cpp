@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "kernel/capabilities.h"
+#include "kernel/features/fault_addresses.h"
 #include "kernel/handles.h"
 
 namespace memscope {
@@ -142,6 +143,7 @@ KernelFacts gather_kernel_facts(const SysRoot& root) {
     const fs::path types_file = root.sys / "kernel/btf/vmlinux";
     if (const Btf types{btf__parse(types_file.c_str(), nullptr)}; types) read_types(types.get(), facts);
     facts.atomic_exchange = takes_exchange();
+    facts.fault_addresses = facts.btf && facts.percpu_rss == true && facts.loop_helper && finds_fault_addresses();
     facts.fault_events = opens_fault_events();
     facts.fault_events_with_few_capabilities = facts.fault_events && try_with_few_capabilities();
     facts.lockdown = read_lockdown(root);

@@ -23,6 +23,7 @@ struct KernelFacts {
     bool allocates_at_probes = false;                 // map entries may be allocated at user probes (6.1 and later)
     std::optional<bool> atomic_exchange{};            // BPF programs can exchange a value atomically (5.12 and later)
     bool task_loop = false;                           // BPF programs can iterate over processes (6.7 and later)
+    bool fault_addresses = false;                     // BPF programs find the address of a page fault on the stack
     bool fault_events = false;                        // perf events of page faults can be opened by this process
     bool fault_events_with_few_capabilities = false;  // also with no other capabilities than memscope asks for
     bool memory_subsystem = false;                    // compiled with the cgroup memory controller

@@ -40,6 +40,8 @@ constexpr char kDirectEnd[] = "mm_vmscan_direct_reclaim_end";
 constexpr char kSignal[] = "signal_generate";
 constexpr char kVictim[] = "mark_victim";
 
+// Pages are sampled by one program at the counter of pages, which also finds the address of the fault.
+bool samples_pages_at_once(const KernelFacts& facts) { return has<kRss>(facts) && facts.fault_addresses; }
 // Pages are sampled by two programs, one at the counter of pages and one at served page faults.
 bool samples_pages(const KernelFacts& facts) { return has<kRss>(facts) && facts.fault_events; }
 
@@ -86,6 +88,7 @@ constexpr Row kRows[] = {
      [](const KernelFacts& k) { return has<kSysExit>(k) && k.loop_helper; }},
     {"memory", "sys_exit", "memory_sys_exit_bounded", false, kNoMapped, has<kSysExit>},
     {"memory", "sys_enter", "memory_sys_enter", false, "mapped growth is not attributed to call sites", has<kSysEnter>},
+    {"growth", "resident", "growth_sample", false, kNoGrowth, samples_pages_at_once},
     {"growth", "resident", "growth_count", false, kNoGrowth,
      [](const KernelFacts& k) { return samples_pages(k) && k.rss_tells_count == false && k.loop_helper; }},
     {"growth", "resident", "growth_count_huge", false, kNoGrowth,
@@ -96,6 +99,7 @@ constexpr Row kRows[] = {
      [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == true && k.loop_helper; }},
     {"growth", "resident", "growth_net_count_bounded", false, kNoGrowth,
      [](const KernelFacts& k) { return has<kRss>(k) && k.rss_tells_count == true; }},
+    {"growth", "fault", "growth_sample", false, kNoAddresses, samples_pages_at_once},
     {"growth", "fault", "growth_fault", false, kNoAddresses,
      [](const KernelFacts& k) { return samples_pages(k) && k.rss_tells_count == false && k.loop_helper; }},
     {"growth", "fault", "growth_fault_count", false, kNoAddresses,

@@ -52,6 +52,21 @@ TEST(Plan, ChoosesByWhatTheKernelHas) {
     EXPECT_EQ(program(make_plan(facts), "scan"), "");
 }
 
+TEST(Plan, PagesAreSampledByOneProgramWhereItFindsTheAddressAndByEventsElsewhere) {
+    KernelFacts facts = full_facts();
+    facts.rss_tells_count = false;
+    facts.fault_events = true;
+    EXPECT_EQ(program_of(make_plan(facts), "growth", "resident"), "growth_count");
+    EXPECT_EQ(program_of(make_plan(facts), "growth", "fault"), "growth_fault");
+    facts.fault_addresses = true;
+    facts.fault_events = false;  // not needed
+    EXPECT_EQ(program_of(make_plan(facts), "growth", "resident"), "growth_sample");
+    EXPECT_EQ(program_of(make_plan(facts), "growth", "fault"), "growth_sample");
+    facts.fault_addresses = false;
+    EXPECT_EQ(program_of(make_plan(facts), "growth", "resident"), "growth_net");
+    EXPECT_EQ(program_of(make_plan(facts), "growth", "fault"), "");
+}
+
 TEST(Plan, TheQuickScanComesOnTopOfTheSlowOneAndIsNotNeeded) {
     KernelFacts facts = full_facts();
     EXPECT_EQ(program_of(make_plan(facts), "tasks", "scan"), "tasks_iter_percpu");

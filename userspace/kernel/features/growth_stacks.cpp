@@ -76,8 +76,8 @@ Result<std::vector<FaultEvent>> attach_to_all_faults(bpf_program* program) {
 
 struct GrowthStacks::State {
     BpfObject<growth_bpf> object;
-    std::string_view resident{};  // programs in the page fault: at the counter of pages, and at the served fault
-    std::string_view fault{};     // empty: net changes only
+    std::string_view resident{};  // the program at the counter of pages
+    std::string_view fault{};  // the program that knows addresses of faults, may be the same; empty: net changes only
     ResidentMethod method = ResidentMethod::none;
     std::vector<FaultEvent> faults{};
     std::vector<Link> resident_links{};  // of these programs
@@ -127,7 +127,7 @@ struct GrowthStacks::State {
         if (method == ResidentMethod::none) return Done{};
         auto links = memscope::attach(object.object(), {resident});
         if (!links) return links.error();
-        if (!fault.empty() && faults.empty()) {
+        if (!fault.empty() && fault != resident && faults.empty()) {
             auto attached = attach_to_all_faults(program(fault));
             if (!attached) return attached.error();
             faults = std::move(*attached);

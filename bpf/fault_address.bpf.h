@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
+/*
+ * The address of the page fault that the current task is in. No tracepoint has it, and an event of perf at
+ * every fault makes a fault 5 % slower. But while the kernel serves a fault, its description (struct
+ * vm_fault) is on the stack of the task, above the arguments of the tracepoint. A place on the stack counts
+ * as one only if its fields agree: its area belongs to the address space, the address is in that area, and
+ * its page number in the area is that of the address.
+ */
+#ifndef MEMSCOPE_FAULT_ADDRESS_BPF_H
+#define MEMSCOPE_FAULT_ADDRESS_BPF_H
+
+#include "address_of.bpf.h"
+
+const volatile __u32 page_bytes = 4096;
+
+/* The part of the stack that is searched: from the arguments of the tracepoint to the outermost caller, or
+ * this much. */
+#define STACK_WORDS 256 /* a power of two */
+struct kernel_stack {
+	__u64 words[STACK_WORDS];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct kernel_stack);
+} kernel_stacks SEC(".maps");
+
+struct fault {
+	__u64 address; /* 0: the task is in no page fault */
+	bool swapped_in;
+};
+
+struct fault_search {
+	const struct kernel_stack *stack;
+	struct mm_struct *mm;
+	__u32 words;
+	struct fault fault;
+};
+
+static __always_inline __u64 word_at(const struct fault_search *search, __u32 index, __u32 offset)
+{
+	return search->stack->words[(index + offset / sizeof(__u64)) % STACK_WORDS];
+}
+
+/* An entry of a page table that is not empty and not present says where the page is swapped to. Bit 0 is set
+ * in entries of present pages, on x86_64 and arm64. */
+static __always_inline bool is_swap_entry(__u64 entry)
+{
+	return entry && !(entry & 1);
+}
+
+#define FIELD(name) bpf_core_field_offset(struct vm_fault, name)
+
+static long examine_stack(__u32 index, struct fault_search *search)
+{
+	__u64 address = word_at(search, index, FIELD(address));
+	struct vm_area_struct *area;
+	__u64 start;
+
+	if (index + FIELD(orig_pte) / sizeof(__u64) >= search->words)
+		return 1;
+	if (!address || word_at(search, index, FIELD(real_address)) / page_bytes * page_bytes != address)
+		return 0;
+	area = (void *)word_at(search, index, FIELD(vma));
+	if (BPF_CORE_READ(area, vm_mm) != search->mm)
+		return 0;
+	start = BPF_CORE_READ(area, vm_start);
+	if (address < start || address >= BPF_CORE_READ(area, vm_end) ||
+	    word_at(search, index, FIELD(pgoff)) !=
+	        BPF_CORE_READ(area, vm_pgoff) + (address - start) / page_bytes)
+		return 0;
+	search->fault.address = address;
+	search->fault.swapped_in = is_swap_entry(word_at(search, index, FIELD(orig_pte)));
+	return 1;
+}
+
+/* `ctx`: of a program at a tracepoint. Its arguments are on the stack of the task. */
+static __always_inline struct fault fault_of(void *ctx, struct task_struct *task, struct mm_struct *mm)
+{
+	__u64 bottom = address_of(ctx), top = address_of((void *)bpf_task_pt_regs(task));
+	__u32 first = 0;
+	struct kernel_stack *stack = bpf_map_lookup_elem(&kernel_stacks, &first);
+	struct fault_search search = {.stack = stack, .mm = mm};
+	__u64 bytes = top - bottom;
+
+	if (!stack || bottom >= top)
+		return search.fault;
+	if (bytes > sizeof(*stack))
+		bytes = sizeof(*stack);
+	if (bpf_probe_read_kernel(stack, bytes, (void *)bottom))
+		return search.fault;
+	search.words = bytes / sizeof(__u64);
+	bpf_loop(STACK_WORDS, examine_stack, &search, 0);
+	return search.fault;
+}
+
+#undef FIELD
+
+#endif

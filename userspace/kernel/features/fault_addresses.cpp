@@ -1,0 +1,58 @@
+#include "kernel/features/fault_addresses.h"
+
+#include <cstdint>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/fd.h"
+#include "fault_test.skel.h"
+#include "fault_test_plain.skel.h"
+#include "kernel/features/bpf_object.h"
+
+namespace memscope {
+namespace {
+
+constexpr const char* kProgram = "fault_test";
+constexpr std::size_t kPages = 32;
+
+struct TestPages {
+    char* memory = nullptr;
+    std::size_t bytes = kPages * page_bytes();
+
+    TestPages() {
+        void* const mapped = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (mapped == MAP_FAILED) return;
+        memory = static_cast<char*>(mapped);
+        (void)::madvise(memory, bytes, MADV_NOHUGEPAGE);  // so that each page has a fault of its own
+    }
+    TestPages(const TestPages&) = delete;
+    TestPages& operator=(const TestPages&) = delete;
+    ~TestPages() {
+        if (memory) ::munmap(memory, bytes);
+    }
+};
+
+}  // namespace
+
+bool finds_fault_addresses() {
+    auto object = BpfObject<fault_test_bpf>::load(
+        "page faults", {fault_test_bpf__create_skeleton, fault_test_plain_bpf__elf_bytes}, {}, {kProgram});
+    if (!object) return false;
+    const TestPages pages;
+    const Fd zeros(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
+    if (!pages.memory || !zeros || !object->attach({kProgram})) return false;
+    (*object)->bss->tested_thread = static_cast<__u32>(::gettid());
+    const volatile __u64& found = (*object)->bss->found_address;
+    for (std::size_t i = 0; i < kPages; ++i) {
+        char* const page = pages.memory + i * page_bytes();
+        if (i % 2 == 0)
+            *const_cast<volatile char*>(page) = 1;
+        else if (::read(zeros.get(), page, 1) != 1)  // the kernel faults
+            return false;
+        if (found != reinterpret_cast<std::uintptr_t>(page)) return false;
+    }
+    return true;
+}
+
+}  // namespace memscope
