@@ -235,9 +235,13 @@ def without_python():
     """In a mount namespace in which /usr/bin/python3 cannot be run."""
     hidden = 'mount --bind /dev/null "$(readlink -f /usr/bin/python3)" && PATH=/nowhere exec "$0" demo "$1"'
     environment = {**ENVIRONMENT, 'MEMSCOPE_DEMO_SECONDS': str(SECONDS)}
-    for scenario in 'leak', 'crashloop':
-        done = subprocess.run(['unshare', '--mount', '/bin/sh', '-c', hidden, MEMSCOPE, scenario], env=environment, capture_output=True,
+    def played(scenario):
+        return subprocess.run(['unshare', '--mount', '/bin/sh', '-c', hidden, MEMSCOPE, scenario], env=environment, capture_output=True,
                               text=True, timeout=60)
+    both = 'leak', 'crashloop'
+    with concurrent.futures.ThreadPoolExecutor(len(both)) as players:
+        results = list(players.map(played, both))
+    for scenario, done in zip(both, results):
         text = ' '.join(done.stdout.split())
         check(f'{scenario} without python3: native code plays it, and the first lines say so', done.returncode == 0 and
               'no CPython 3.10 to 3.14 here, so' in text.partition('watching')[0] and 'There is no python3 here' in text and

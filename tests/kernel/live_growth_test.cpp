@@ -5,6 +5,9 @@
 #include <fcntl.h>
 #include <filesystem>
 #include <iterator>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -132,14 +135,36 @@ TEST(ResidentGrowth, OfLockedMemoryIsCountedWhereItIsLocked) {
         expect_about(reason(grown.growth.resident, "no_address"), 32 * kMiB);
 }
 
-TEST(ResidentGrowth, ByReadingIntoAFreshBufferIsCountedWhereItIsRead) {
-    const GrownChild grown("shared-growth-read", [] {
-        auto* memory = static_cast<char*>(map(32 * kMiB));
-        ::madvise(memory, 32 * kMiB, MADV_NOHUGEPAGE);
+char* small_pages(std::size_t bytes) {
+    auto* memory = static_cast<char*>(map(bytes));
+    ::madvise(memory, bytes, MADV_NOHUGEPAGE);
+    return memory;
+}
+
+void must(bool done) {
+    if (!done) ::_exit(9);
+}
+
+// The kernel itself writes to the fresh pages. The depth of its stack differs from call to call.
+TEST(ResidentGrowth, BySystemCallsThatWriteToFreshBuffersIsCountedWhereTheyAreCalled) {
+    constexpr std::size_t kBytes = 16 * kMiB, kPiece = 64 * 1024;
+    const GrownChild grown("shared-growth-calls", [] {
         const Fd zero(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
-        if (::read(zero.get(), memory, 32 * kMiB) != static_cast<ssize_t>(32 * kMiB)) ::_exit(9);
+        must(::read(zero.get(), small_pages(kBytes), kBytes) == static_cast<ssize_t>(kBytes));
+        must(::getrandom(small_pages(kBytes), kBytes, 0) == static_cast<ssize_t>(kBytes));
+        int ends[2];
+        must(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends) == 0);
+        static char sent[kPiece];
+        char* const received = small_pages(kBytes);
+        for (std::size_t at = 0; at < kBytes; at += kPiece) {
+            must(::send(ends[0], sent, kPiece, 0) == static_cast<ssize_t>(kPiece));
+            must(::recv(ends[1], received + at, kPiece, MSG_WAITALL) == static_cast<ssize_t>(kPiece));
+        }
+        iovec two[] = {{small_pages(kBytes / 2), kBytes / 2}, {small_pages(kBytes / 2), kBytes / 2}};
+        must(::readv(zero.get(), two, 2) == static_cast<ssize_t>(kBytes));
     });
-    expect_sampled(at_sites(grown.growth.resident), 32 * kMiB);
+    expect_sampled(at_sites(grown.growth.resident), 4 * kBytes);
+    expect_about(sum(grown.growth.resident), grown.change);
 }
 
 std::size_t open_descriptors() {

@@ -36,6 +36,7 @@ struct TestPages {
 }  // namespace
 
 bool finds_fault_addresses() {
+    capture_libbpf_messages();
     auto object = BpfObject<fault_test_bpf>::load(
         "page faults", {fault_test_bpf__create_skeleton, fault_test_plain_bpf__elf_bytes}, {}, {kProgram});
     if (!object) return false;
