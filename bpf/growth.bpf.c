@@ -4,6 +4,7 @@
 #include "fault_events.bpf.h"
 #include "first_touch.bpf.h"
 #include "membership.bpf.h"
+#include "page_count.bpf.h"
 #include "task_samples.bpf.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
