@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * The address of the page fault that the current task is in. No tracepoint has it, and an event of perf at
- * every fault makes a fault 5 % slower. But while the kernel serves a fault, its description (struct
- * vm_fault) is on the stack of the task, above the arguments of the tracepoint. A place on the stack counts
- * as one only if its fields agree: its area belongs to the address space, the address is in that area, and
- * its page number in the area is that of the address.
+ * The address of the page fault that the current task is in. No tracepoint has it on both architectures, and
+ * a perf event at every fault makes a fault 5 % slower. But while the kernel serves a fault, its description
+ * (struct vm_fault) is on the stack of the task, above the arguments of the tracepoint. Words on the stack
+ * are taken for a vm_fault only if its fields agree: its area belongs to the address space, the address is in
+ * that area, and its page number in the area is that of the address. A vm_fault of an earlier fault may also
+ * be there, so the caller makes sure that the task is in a fault.
  */
 #ifndef MEMSCOPE_FAULT_ADDRESS_BPF_H
 #define MEMSCOPE_FAULT_ADDRESS_BPF_H
@@ -13,8 +14,7 @@
 
 const volatile __u32 page_bytes = 4096;
 
-/* The part of the stack that is searched: from the arguments of the tracepoint to the outermost caller, or
- * this much. */
+/* The search goes from the arguments of the tracepoint to the outermost caller, at most this far. */
 #define STACK_WORDS 256 /* a power of two */
 struct kernel_stack {
 	__u64 words[STACK_WORDS];
@@ -44,8 +44,8 @@ static __always_inline __u64 word_at(const struct fault_search *search, __u32 in
 	return search->stack->words[(index + offset / sizeof(__u64)) % STACK_WORDS];
 }
 
-/* An entry of a page table that is not empty and not present says where the page is swapped to. Bit 0 is set
- * in entries of present pages, on x86_64 and arm64. */
+/* Only an entry of a page table that is neither empty nor present makes the kernel swap a page in. Bit 0 is
+ * set in entries of present pages, on x86_64 and arm64. */
 static __always_inline bool is_swap_entry(__u64 entry)
 {
 	return entry && !(entry & 1);
@@ -61,7 +61,7 @@ static long examine_stack(__u32 index, struct fault_search *search)
 
 	if (index + FIELD(orig_pte) / sizeof(__u64) >= search->words)
 		return 1;
-	if (!address || word_at(search, index, FIELD(real_address)) / page_bytes * page_bytes != address)
+	if (!address || (word_at(search, index, FIELD(real_address)) & -(__u64)page_bytes) != address)
 		return 0;
 	area = (void *)word_at(search, index, FIELD(vma));
 	if (BPF_CORE_READ(area, vm_mm) != search->mm)

@@ -4,15 +4,20 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Set by the collector: the thread that faults for the test. */
-__u32 tested_thread = 0;
+/* Set by the collector: the pages that it touches for the test. */
+__u64 tested_begin = 0;
+__u64 tested_end = 0;
 __u64 found_address = 0;
 
 SEC("tp_btf/rss_stat") int BPF_PROG(fault_test, struct mm_struct *mm, int member)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
+	__u64 address;
 
-	if (member == RSS_ANON && task->pid == tested_thread && task->mm == mm)
-		found_address = fault_of(ctx, task, mm).address;
+	if (member != RSS_ANON || task->mm != mm)
+		return 0;
+	address = fault_of(ctx, task, mm).address;
+	if (address >= tested_begin && address < tested_end)
+		found_address = address;
 	return 0;
 }

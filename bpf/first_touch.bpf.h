@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: (GPL-2.0-only OR BSD-2-Clause) */
 /*
- * Net changes of the number of anonymous pages, with the stack that made the change. Used only if the events
- * of page faults are not available: there is no address, so memory that is freed cannot be matched to the
- * stack that touched it.
+ * Net changes of the number of anonymous pages, with the stack that made the change. Used only if addresses
+ * of page faults can be had neither from the stack of the kernel nor from perf events, so memory that is
+ * freed cannot be matched to the stack that touched it.
  */
 #ifndef MEMSCOPE_FIRST_TOUCH_BPF_H
 #define MEMSCOPE_FIRST_TOUCH_BPF_H
@@ -56,6 +56,7 @@ static __always_inline int on_step(void *context, struct mm_struct *mm, __s64 pa
 	struct ms_space *space = space_of(mm, pid);
 	struct task_struct *current = (void *)bpf_get_current_task();
 	__s64 change;
+	__u64 began;
 
 	cached->sent = NOT_WATCHED;
 	if (!space)
@@ -70,8 +71,11 @@ static __always_inline int on_step(void *context, struct mm_struct *mm, __s64 pa
 		return 0;
 	cached->sent = pages;
 	change = pages - exchange_pages(space, pages);
-	if (change && BPF_CORE_READ(current, mm) == mm)
-		send_sample(context, space, pid, 0, change, bounded);
+	if (!change || BPF_CORE_READ(current, mm) != mm)
+		return 0;
+	began = bpf_ktime_get_ns();
+	send_sample(context, space, pid, 0, change, bounded);
+	count_time(began);
 	return 0;
 }
 

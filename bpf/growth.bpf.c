@@ -71,9 +71,13 @@ static __always_inline int sample_fault(void *context, __u64 address, __s64 page
 	struct task_struct *task = (void *)bpf_get_current_task();
 	__u32 pid = BPF_CORE_READ(task, tgid);
 	struct ms_space *space = space_of(BPF_CORE_READ(task, mm), pid);
+	__u64 began;
 
-	if (space)
-		send_sample(context, space, pid, address, pages, bounded);
+	if (!space)
+		return 0;
+	began = bpf_ktime_get_ns();
+	send_sample(context, space, pid, address, pages, bounded);
+	count_time(began);
 	return 0;
 }
 
@@ -87,6 +91,7 @@ static __noinline int sample_change(void *ctx, struct mm_struct *mm, __s64 pages
 	__u32 due = due_pages(mm, pages, count), pid = task->tgid;
 	struct ms_space *space;
 	struct fault fault;
+	__u64 began;
 
 	if (!due)
 		return 0;
@@ -94,10 +99,12 @@ static __noinline int sample_change(void *ctx, struct mm_struct *mm, __s64 pages
 	space = space_of(mm, pid);
 	if (!space)
 		return 0;
+	began = bpf_ktime_get_ns();
 	fault = fault_of(ctx, task, mm);
 	/* What was swapped out has its sample already. */
 	if (fault.address && !fault.swapped_in)
 		send_sample(ctx, space, pid, fault.address, due, false);
+	count_time(began);
 	return 0;
 }
 

@@ -268,19 +268,21 @@ SEC("uprobe") int host_delete(struct pt_regs *ctx)
 	return 0;
 }
 
+/* Attached in a pause of the recording, too. */
 SEC("uprobe") int host_out_of_memory(struct pt_regs *ctx)
 {
 	__u32 pid = bpf_get_current_pid_tgid() >> 32;
-	struct ms_space *space = recorded_space(pid);
+	struct ms_space *space = bpf_map_lookup_elem(&spaces, &pid);
 	struct ms_host_failure failure = {.time_ns = bpf_ktime_get_boot_ns(), .bytes = call_argument_2(ctx)};
 	struct ms_host_account_key key = {};
-	struct ms_host_account *account;
+	struct ms_host_account *account = NULL;
 
 	if (!space)
 		return 0;
 	key.space = space->id;
 	key.period = period;
-	account = account_of(&key, space, pid);
+	if (recording)
+		account = account_of(&key, space, pid);
 	if (account) {
 		account->failed_bytes = failure.bytes;
 		__sync_fetch_and_add(&account->failures, 1);

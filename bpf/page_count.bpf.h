@@ -61,7 +61,8 @@ static __always_inline __u32 countdown_of(struct mm_struct *mm)
 	return ((__u64)mm >> 6 ^ (__u64)mm >> 12) % COUNTDOWNS;
 }
 
-/* The entry of the address space, or a random one of its group to be replaced. */
+/* The entry of the address space. If it has none, a random entry of its group, which the caller overwrites.
+ */
 static __always_inline struct last_count *last_count_of(struct mm_struct *mm)
 {
 	/* 32 bits, because the verifier allows no such arithmetic with a whole pointer. */
@@ -105,8 +106,9 @@ static __always_inline __s64 jump_of(struct mm_struct *mm, __s64 pages, struct c
 #define HUGE_PAGES 512
 #define HUGE_JUMP  (HUGE_PAGES / 2)
 
-/* In system calls that unmap memory, the count of pages falls. */
-static __always_inline bool unmaps(long number)
+/* System calls that change the count of pages without a page fault: they unmap memory, cut a mapped file, or
+ * place pages for userfaultfd (ioctl). */
+static __always_inline bool changes_pages(long number)
 {
 	switch (number) {
 	case NR_MUNMAP:
@@ -116,10 +118,23 @@ static __always_inline bool unmaps(long number)
 	case NR_MADVISE:
 	case NR_PROCESS_MADVISE:
 	case NR_SHMDT:
+	case NR_IOCTL:
+	case NR_TRUNCATE:
+	case NR_FTRUNCATE:
+	case NR_FALLOCATE:
 		return true;
 	default: /* also page faults, which have no number */
 		return false;
 	}
+}
+
+/* True if the change is no page fault of the task: another task or the task itself reclaims memory, also in
+ * the middle of a page fault, or a system call changes the pages. */
+#define PF_MEMALLOC 0x00000800
+static __always_inline bool is_no_fault(struct task_struct *task, struct mm_struct *mm)
+{
+	return task->mm != mm || task->flags & PF_MEMALLOC ||
+	       changes_pages(syscall_of((struct pt_regs *)bpf_task_pt_regs(task)));
 }
 
 /* Starts the next count if this one has ended. */
@@ -140,7 +155,7 @@ static __always_inline struct countdown *rare_change(struct mm_struct *mm, __s64
 	return count;
 }
 
-/* The number of pages for which a page that the current task has added is a sample, 0 if it is none. */
+/* The number of pages that this sample represents. 0: no sample is due. */
 static __always_inline __u32 due_pages(struct mm_struct *mm, __s64 pages, struct countdown *count)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
@@ -148,9 +163,7 @@ static __always_inline __u32 due_pages(struct mm_struct *mm, __s64 pages, struct
 
 	if (count->left > 0 && jump < HUGE_JUMP)
 		return 0;
-	if (task->mm != mm) /* another task changes the pages, for instance by reclaim */
-		return 0;
-	if (unmaps(syscall_of((struct pt_regs *)bpf_task_pt_regs(task)))) {
+	if (is_no_fault(task, mm)) {
 		count_anew(count);
 		return 0;
 	}

@@ -8,7 +8,7 @@
 /* The pages for which a sample stands: MS_SAMPLE_BYTES. */
 const volatile __u32 sample_pages = 128;
 
-/* Number of samples sent, and the time that they took. */
+/* Number of samples sent, and the time that they took. A search of the stack without a result counts, too. */
 __u64 samples_sent = 0;
 __u64 sampling_ns = 0;
 /* Rises each time the hooks are attached again after a pause. */
@@ -45,11 +45,15 @@ static __always_inline struct ms_space *space_of(struct mm_struct *mm, __u32 pid
 	return space->mm == (__u64)mm ? space : NULL;
 }
 
+static __always_inline void count_time(__u64 began)
+{
+	__sync_fetch_and_add(&sampling_ns, bpf_ktime_get_ns() - began);
+}
+
 /* Sends `pages` at `address` with the current stack. */
 static __always_inline void send_sample(void *context, struct ms_space *space, __u32 pid, __u64 address,
                                         __s64 pages, bool bounded)
 {
-	__u64 began = bpf_ktime_get_ns();
 	struct ms_sample sample;
 
 	tell_of_growth(space, pid);
@@ -61,7 +65,6 @@ static __always_inline void send_sample(void *context, struct ms_space *space, _
 	sample.stack = current_stack(context, space, pid, bounded);
 	send_stack_event(&sample, sizeof(sample));
 	__sync_fetch_and_add(&samples_sent, 1);
-	__sync_fetch_and_add(&sampling_ns, bpf_ktime_get_ns() - began);
 }
 
 #endif

@@ -11,6 +11,7 @@ enum syscall_number {
 	NR_MPROTECT = 10,
 	NR_MUNMAP = 11,
 	NR_BRK = 12,
+	NR_IOCTL = 16,
 	NR_MREMAP = 25,
 	NR_MADVISE = 28,
 	NR_SHMAT = 30,
@@ -18,6 +19,8 @@ enum syscall_number {
 	NR_FORK = 57,
 	NR_VFORK = 58,
 	NR_SHMDT = 67,
+	NR_TRUNCATE = 76,
+	NR_FTRUNCATE = 77,
 	NR_FALLOCATE = 285,
 	NR_PKEY_MPROTECT = 329,
 	NR_CLONE3 = 435,
@@ -41,6 +44,9 @@ struct pt_regs {
 #define argument_5_of(regs)     ((regs)->r8)
 #elif defined(__TARGET_ARCH_arm64)
 enum syscall_number {
+	NR_IOCTL = 29,
+	NR_TRUNCATE = 45,
+	NR_FTRUNCATE = 46,
 	NR_FALLOCATE = 47,
 	NR_SHMAT = 196,
 	NR_SHMDT = 197,

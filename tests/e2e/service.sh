@@ -67,7 +67,7 @@ same_hooks() {  # [PATTERN REPLACEMENT]: how those of the service differ
 # Debian's kernels start with kernel.perf_event_paranoid=3. With this value they want CAP_SYS_ADMIN for perf events, which
 # the service does not have (docs/least-privilege.md).
 check 'the kernel allows perf events only to root, and the doctor says so' \
-    '[ "$(cat /proc/sys/kernel/perf_event_paranoid)" = 3 ] && memscope doctor | grep "page faults.*counted by root only"'
+    '[ "$(cat /proc/sys/kernel/perf_event_paranoid)" = 3 ] && memscope doctor | grep "page faults.*counted by perf events for root only"'
 check 'so the hook of page faults is missing, and no other hook that root has' \
     'same_hooks "\"growth_fault\":true" "\"growth_fault\":false"'
 check 'it sees the job' 'metrics | grep "^memscope_target_up{target=\"system.slice/job.service\"} 1"'

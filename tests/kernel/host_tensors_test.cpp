@@ -347,6 +347,41 @@ TEST(CudaHostTensors, PauseIfTheyCostMoreThanTheirBudgetAndStartAnew) {
     EXPECT_FALSE(reason_in(resumed.tensors_host, "paused"));
 }
 
+TEST(CudaHostTensors, ThatCouldNotBeAllocatedInAPauseExplainADeath) {
+    HostTensorJob job("host-tensors-oom-paused",
+                      [](const FakeHostTensors& tensors, const Child::Script& script) {
+                          for (;;) {
+                              for (std::uint64_t i = 1; i <= 2000; ++i) {
+                                  make_batch(tensors, 0x1000 * i, 5000);
+                                  tensors.free(0x1000 * i);
+                              }
+                              const pid_t child = ::fork();
+                              if (child == 0) {
+                                  tensors.fail(std::uint64_t{8} << 30);
+                                  ::_exit(1);
+                              }
+                              ::waitpid(child, nullptr, 0);
+                              script.say();
+                              script.wait();
+                          }
+                      },
+                      {.growth_budget = 1e-6, .growth_window = Seconds{600}});
+    ASSERT_TRUE(job.watched.tick_until(job.job, [&](const TargetSnapshot&) {
+        job.next();
+        return !job.watched.has_probe("host_tensors");
+    }));
+    // The probe of failures is attached soon. There is no event to wait for. The first deaths may still be explained by
+    // the probes from before the pause.
+    int explained = 0;
+    EXPECT_TRUE(job.watched.tick_until(job.job, [&](const TargetSnapshot& target) {
+        for (const Death& death : target.deaths)
+            if (death.allocation && death.allocation->tensor == Bytes{std::uint64_t{8} << 30}) ++explained;
+        job.next();
+        return explained >= 5;
+    }));
+    EXPECT_FALSE(job.watched.has_probe("host_tensors"));
+}
+
 TEST(CudaHostTensors, AreNotRecordedWithoutGrowth) {
     const RealCgroup cgroup("host-tensors-off");
     Watched watched = Watched::with({.cgroups = {cgroup.name()}, .growth = false});

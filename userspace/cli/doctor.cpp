@@ -139,15 +139,20 @@ Finding host_tensors_finding(Session& session) {
 
 Finding page_faults_finding(const KernelFacts& facts) {
     if (facts.fault_addresses) return {"page faults", true, "addresses are known: resident growth is live memory"};
+    const std::string not_found =
+        facts.percpu_rss == true ? "their addresses are not found on the stack of this kernel, and they are " : "";
     if (!facts.fault_events)
         return {"page faults", false,
-                "cannot be counted here (kernel.perf_event_paranoid): resident growth is shown where memory was first "
-                "touched, and frees are not matched"};
+                not_found +
+                    "not counted by perf events (kernel.perf_event_paranoid): resident growth is shown where "
+                    "memory was first touched, and frees are not matched"};
     if (!facts.fault_events_with_few_capabilities)
         return {"page faults", true,
-                "counted by root only: a service with the capabilities below needs CAP_SYS_ADMIN as well, or "
-                "kernel.perf_event_paranoid=2"};
-    return {"page faults", true, "counted: resident growth is live memory"};
+                not_found +
+                    "counted by perf events for root only: a service with the capabilities below needs CAP_SYS_ADMIN "
+                    "as well, or "
+                    "kernel.perf_event_paranoid=2"};
+    return {"page faults", true, not_found + "counted by perf events: resident growth is live memory"};
 }
 
 std::string yes_no(std::optional<bool> present) { return !present ? "?? " : *present ? "ok " : "-- "; }

@@ -95,7 +95,7 @@ std::vector<SeenKill> kills_of(const Observation& seen) {
 
 std::optional<GrowingLines> leaking_lines(const Observation& seen) {
     const auto names_line = [](const Moment& moment) {
-        return moment.verdict == Verdict::leaking && moment.lines && !moment.lines->most.empty();
+        return moment.verdict == Verdict::leaking && moment.lines && moment.lines->keeps;
     };
     std::map<std::string, std::size_t> named;
     for (const Moment& moment : seen)

@@ -69,9 +69,7 @@ std::string picture(const Observation& seen, Bytes limit, std::size_t width) {
     if (last.leaks_since)
         text += fact("since", human_duration(*last.leaks_since) + " after memscope began to watch", width);
     if (const auto lines = leaking_lines(seen))
-        text += fact("line",
-                     fmt::format("{} {} {:.0f} % of the growth", printable(lines->most),
-                                 lines->keeps ? "keeps" : "first touched", 100 * lines->share),
+        text += fact("line", fmt::format("{} keeps {:.0f} % of the growth", printable(lines->most), 100 * lines->share),
                      width);
     if (const std::string holders = last_holders(seen); !holders.empty())
         text += fact("held by", printable(holders), width);

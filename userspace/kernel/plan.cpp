@@ -51,8 +51,8 @@ constexpr std::string_view kNoMoves = "a process that moves to another cgroup is
 constexpr std::string_view kNoMapped = "mapped bytes and failed allocations are not counted";
 constexpr std::string_view kNoGrowth = "growth is not attributed to call sites";
 constexpr std::string_view kNoAddresses =
-    "page faults cannot be counted (kernel.perf_event_paranoid): resident growth is shown where memory was first "
-    "touched, and frees are not matched";
+    "addresses of page faults are not known (before Linux 6.2: kernel.perf_event_paranoid): resident growth is shown "
+    "where memory was first touched, and frees are not matched";
 constexpr std::string_view kNoGrowthOfChildren = "growth of new processes is followed only from the next tick on";
 constexpr std::string_view kNoMemcgStalls = "reclaim stalls at the limit of a cgroup are not measured";
 constexpr std::string_view kNoDirectStalls = "reclaim stalls because the host is short of memory are not measured";

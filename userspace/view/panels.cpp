@@ -90,7 +90,7 @@ std::vector<RoleGrowth> by_role(const GrowthPlane& plane, std::size_t sites) {
 struct PanelText {
     PlaneKind plane{};
     std::string_view title{};
-    std::string_view meaning{};
+    std::string meaning{};
 };
 
 PanelText text_of(GrowthPanel panel, const Growth* growth) {
@@ -104,7 +104,8 @@ PanelText text_of(GrowthPanel panel, const Growth* growth) {
         case GrowthPanel::off:
             break;
     }
-    return {PlaneKind::resident, "RESIDENT", resident_meaning(growth ? growth->resident_method : ResidentMethod::live)};
+    return {PlaneKind::resident, "RESIDENT",
+            growth ? resident_state(*growth) : std::string(resident_meaning(ResidentMethod::live))};
 }
 
 std::string growth_hint(GrowthPanel panel) {

@@ -75,9 +75,9 @@ std::vector<Sentence> short_form(const ScopeVerdict& verdict) {
         what += fmt::format(" in {} (pid {})", who, verdict.grower->pid);
     }
     short_sentences.push_back({what + "."});
-    if (verdict.lines && !verdict.lines->most.empty())
-        short_sentences.push_back(
-            {fmt::format("{} {} it.", printable(verdict.lines->most), verdict.lines->keeps ? "keeps" : "touched")});
+    // Not the line that touched memory first, because it need not be the owner.
+    if (verdict.lines && verdict.lines->keeps)
+        short_sentences.push_back({printable(verdict.lines->most) + " keeps it."});
     if (const std::string holder = holder_of(verdict); !holder.empty())
         short_sentences.push_back({"It is in " + holder + "."});
     return short_sentences;

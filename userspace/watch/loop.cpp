@@ -93,7 +93,7 @@ HeapSource heap_of(HeapRecorder& recorder) {
 DeathReporter::GrowthOf growth_at(GrowthRecorder* recorder) {
     if (!recorder) return {};
     return [recorder](const TargetSnapshot& target) {
-        return recorder->report(target, {.since = GrowthRequest::Since::warmup}, NativeReads::Wait::no);
+        return recorder->report(target, {.since = GrowthRequest::Since::warmup}, NativeReads::Wait::briefly);
     };
 }
 

@@ -113,9 +113,10 @@ def populated():
 
 
 def locked():
+    """The kernel fills the mapping inside mlock(), without a page fault of the program."""
     memory = private(64 * MIB)
     view = (ctypes.c_char * len(memory)).from_buffer(memory)
-    if libc.mlock(ctypes.byref(view), ctypes.c_size_t(64 * MIB)):
+    if libc.mlock(ctypes.byref(view), ctypes.c_size_t(64 * MIB)):  # grows: locked
         raise OSError(ctypes.get_errno(), 'mlock')
     held.append((view, memory))
 

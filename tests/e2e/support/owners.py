@@ -310,7 +310,7 @@ PAGES = {
     'dropped': {},
     'reading': {},
     'populated': {'without_address': True},
-    'locked': {'without_address': True},
+    'locked': {},
     'huge': {},
     'replaced': {},
 }

@@ -75,7 +75,7 @@ TEST(Measures, ASmallRiseIsNoStepAndTheLastRiseIs) {
 
 TEST(LeakingLines, AreThoseThatWereNamedMostOften) {
     const auto moment = [](Verdict verdict, const char* line, double share) {
-        return Moment{.verdict = verdict, .lines = GrowingLines{.most = line, .share = share}};
+        return Moment{.verdict = verdict, .lines = GrowingLines{.most = line, .share = share, .keeps = true}};
     };
     const Observation seen{moment(Verdict::leaking, "step (train.py:9)", 0.8),
                            moment(Verdict::leaking, "step (train.py:9)", 0.9),

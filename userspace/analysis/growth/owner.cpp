@@ -29,6 +29,14 @@ std::int64_t net_growth(const GrowthPlane& plane) {
     return std::max<std::int64_t>(sum, 0);
 }
 
+// What processes have freed of the memory that they had when watching began.
+std::int64_t freed_from_before(const GrowthPlane& plane) {
+    std::int64_t sum = 0;
+    for (const UnattributedGrowth& part : plane.unattributed)
+        if (part.bytes < 0) sum = add_bytes(sum, -part.bytes);
+    return sum;
+}
+
 std::int64_t signed_bytes(Bytes bytes) {
     return static_cast<std::int64_t>(std::min<std::uint64_t>(bytes.n, INT64_MAX));
 }
@@ -220,7 +228,10 @@ Ownership owner_of(const Growth& growth, const TargetSnapshot& target, double no
     const GrowthSite& first = lines.front().site;
     const auto held = held_by(first.pids, target);
     const double part = static_cast<double>(first.bytes) / static_cast<double>(result.grown);
-    const bool fits = held && static_cast<double>(first.bytes) <= kTolerance * static_cast<double>(*held);
+    // The processes of the line have gained at least this much. They may have freed memory from before, too.
+    const std::int64_t gained = first.bytes - freed_from_before(growth.resident);
+    const bool fits =
+        held && static_cast<double>(first.bytes) <= kTolerance * static_cast<double>(std::min(*held, gained));
     place = place_of_line(first);
     if (part < kLargePart || part > kTolerance || !fits || place.empty()) return result;
     result.reason = Ownership::Reason::known;

@@ -1,11 +1,9 @@
 #include "kernel/features/fault_addresses.h"
 
 #include <cstdint>
-#include <fcntl.h>
 #include <sys/mman.h>
-#include <unistd.h>
+#include <sys/random.h>
 
-#include "base/fd.h"
 #include "fault_test.skel.h"
 #include "fault_test_plain.skel.h"
 #include "kernel/features/bpf_object.h"
@@ -41,15 +39,15 @@ bool finds_fault_addresses() {
         "page faults", {fault_test_bpf__create_skeleton, fault_test_plain_bpf__elf_bytes}, {}, {kProgram});
     if (!object) return false;
     const TestPages pages;
-    const Fd zeros(::open("/dev/zero", O_RDONLY | O_CLOEXEC));
-    if (!pages.memory || !zeros || !object->attach({kProgram})) return false;
-    (*object)->bss->tested_thread = static_cast<__u32>(::gettid());
+    if (!pages.memory || !object->attach({kProgram})) return false;
+    (*object)->bss->tested_begin = reinterpret_cast<std::uintptr_t>(pages.memory);
+    (*object)->bss->tested_end = reinterpret_cast<std::uintptr_t>(pages.memory) + pages.bytes;
     const volatile __u64& found = (*object)->bss->found_address;
     for (std::size_t i = 0; i < kPages; ++i) {
         char* const page = pages.memory + i * page_bytes();
         if (i % 2 == 0)
             *const_cast<volatile char*>(page) = 1;
-        else if (::read(zeros.get(), page, 1) != 1)  // the kernel faults
+        else if (::getrandom(page, 1, 0) != 1)  // the kernel faults
             return false;
         if (found != reinterpret_cast<std::uintptr_t>(page)) return false;
     }

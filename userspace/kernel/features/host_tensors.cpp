@@ -88,13 +88,15 @@ Result<std::unique_ptr<HostTensors>> HostTensors::start(const Plan& plan, const 
 }
 
 // The probe of New is attached last and detached first. So no storage is recorded whose Delete is not seen.
-Result<ProbeRequest> HostTensors::probes(const Fd& library, std::span<const HostTensorPlace> places) const {
+Result<ProbeRequest> HostTensors::probes(const Fd& library, std::span<const HostTensorPlace> places,
+                                         Calls calls) const {
     ProbeRequest request{.purpose = "follow the host tensors of PyTorch", .many_at_once = state_->many_at_once};
     request.library = Fd(::fcntl(library.get(), F_DUPFD_CLOEXEC, 0));
     if (!request.library) return system_error(errno, request.purpose);
     const std::pair<ms_host_tensor_call, std::string_view> programs[] = {
         {MS_HOST_OUT_OF_MEMORY, kOutOfMemory}, {MS_HOST_DELETE, kDelete}, {MS_HOST_NEW, state_->new_program}};
     for (const auto& [call, program] : programs) {
+        if (calls == Calls::failures && call != MS_HOST_OUT_OF_MEMORY) continue;
         std::vector<ProbePoint> points;
         for (const HostTensorPlace& place : places)
             if (place.call == call) points.push_back({.offset = place.offset});

@@ -63,8 +63,9 @@ class HostTensors : public KernelFeature {
     static Result<std::unique_ptr<HostTensors>> start(const Plan& plan, const FeatureSettings& settings);
     ~HostTensors() override;
 
-    // Describes the probes at these offsets of the library.
-    Result<ProbeRequest> probes(const Fd& library, std::span<const HostTensorPlace> places) const;
+    // Describes the probes at these offsets of the library: of all calls, or only of allocations that failed.
+    enum class Calls { all, failures };
+    Result<ProbeRequest> probes(const Fd& library, std::span<const HostTensorPlace> places, Calls calls) const;
 
     // Of address spaces that still exist. Forgets the others.
     std::vector<HostTensorAccount> accounts();

@@ -334,6 +334,14 @@ std::string_view resident_meaning(ResidentMethod method) {
     return "not known with --no-maps";
 }
 
+std::string resident_state(const Growth& growth) {
+    constexpr Seconds kSomeTime{10};
+    std::string text(resident_meaning(growth.resident_method));
+    if (growth.resident_method == ResidentMethod::live && growth.pages_checked && *growth.pages_checked >= kSomeTime)
+        text += fmt::format(", checked {} ago", human_duration(*growth.pages_checked));
+    return text;
+}
+
 std::string human_growth(std::int64_t bytes) {
     const auto size = bytes < 0 ? -static_cast<std::uint64_t>(bytes) : static_cast<std::uint64_t>(bytes);
     return (bytes < 0 ? "-" : "") + human_size(Bytes{size});
@@ -372,8 +380,9 @@ std::string growth_text(const GrowthReport& report, const TextLook& look) {
     writer.line(fmt::format("{}  what grew {}, by {}", printable(report.target.name),
                             span_text(report.growth.span, report.time), report.stacks ? "stack" : "own line"),
                 Colour::bold);
+    const std::string meaning = resident_state(report.growth);
     Explained resident = kResident;
-    resident.meaning = resident_meaning(report.growth.resident_method).data();
+    resident.meaning = meaning.c_str();
     writer.plane(resident, report.growth.resident, report);
     writer.plane(kMapped, report.growth.mapped, report);
     for (const auto& [explained, plane] : {std::pair(kTensorsHost, &report.growth.tensors_host),

@@ -17,8 +17,10 @@ std::string growth_text(const GrowthReport& report, const TextLook& look);
 
 // Parts that the live view also uses.
 std::string_view resident_meaning(ResidentMethod method);  // what the resident plane shows
-std::string human_growth(std::int64_t bytes);              // "1.9 GiB", "-312 KiB"
-std::string role_text(const RoleKey& role);                // "trainer 0"
+// The same, and when memscope last checked which pages still exist, if that was some time ago.
+std::string resident_state(const Growth& growth);
+std::string human_growth(std::int64_t bytes);  // "1.9 GiB", "-312 KiB"
+std::string role_text(const RoleKey& role);    // "trainer 0"
 // Sum of all positive sizes of sites and of unattributed growth. The column SHARE is relative to this sum.
 std::int64_t growth_sum(const GrowthPlane& plane);
 // The own line of a call site in at most `width` columns: "…/job/history.py:41 History.append". Printable.

@@ -61,7 +61,7 @@ std::shared_ptr<const ModuleSymbols> Module::find_cached(SymbolCache& cache) {
 std::shared_ptr<const ModuleSymbols> Module::symbols(NativeReads& reads, SymbolCache& cache, NativeReads::Wait wait) {
     if (failed_ || !open_files_) return nullptr;
     std::unique_lock lock(mutex_, std::defer_lock);
-    if (wait != NativeReads::Wait::no)
+    if (!NativeReads::is_for_ticks(wait))
         lock.lock();
     else if (!lock.try_lock())
         return nullptr;  // another thread is loading them

@@ -38,7 +38,7 @@ class Module {
 
     // Loads the symbols if necessary, which takes a while and may wait for a file system. Null if there is no file, if
     // the file is not the mapped one any more, if it cannot be parsed, if it could not be read this time, or if it is
-    // not loaded yet (Wait::no).
+    // not loaded yet (Wait::no, Wait::briefly).
     std::shared_ptr<const ModuleSymbols> symbols(NativeReads& reads, SymbolCache& cache, NativeReads::Wait wait);
     bool failed() const { return failed_; }
 

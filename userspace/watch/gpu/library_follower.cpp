@@ -61,7 +61,7 @@ Status LibraryFollower::follow(Session& session, Library& library, std::uint64_t
     std::size_t followed = 0;
     for (const auto& [key, known] : libraries_) followed += known.holder ? 1 : 0;
     if (followed >= kMostLibraries) return plain_error("there are too many " + kind_.name + " to follow them all");
-    const auto probes = kind_.probes(session, *library.file);
+    const auto probes = (paused_ ? kind_.probes_in_pause : kind_.probes)(session, *library.file);
     if (!probes) return probes.error();
     auto holder = reads_->probes.attach(*probes, now_ns);
     if (!holder) return holder.error();
@@ -70,8 +70,9 @@ Status LibraryFollower::follow(Session& session, Library& library, std::uint64_t
     return Done{};
 }
 
-void LibraryFollower::pause() {
-    paused_ = true;
+// The probes are attached by the next look().
+void LibraryFollower::attach_anew(bool paused) {
+    paused_ = paused;
     for (auto& [key, library] : libraries_) {
         if (library.holder) reads_->probes.let_go(std::move(*library.holder));
         library.holder.reset();
@@ -81,7 +82,7 @@ void LibraryFollower::pause() {
 }
 
 void LibraryFollower::follow_or_refuse(Session& session, Library& library, std::uint64_t now_ns) {
-    if (paused_) return;
+    if (paused_ && !kind_.probes_in_pause) return;
     const auto followed = follow(session, library, now_ns);
     if (followed) return;
     if (!was_not_read(followed.error())) return refuse(library, followed.error());
@@ -267,8 +268,9 @@ bool LibraryFollower::has_any() const {
 }
 
 bool LibraryFollower::is_following() const {
-    return std::ranges::any_of(libraries_,
-                               [](const auto& entry) { return !entry.second.users.empty() && entry.second.attached; });
+    return !paused_ && std::ranges::any_of(libraries_, [](const auto& entry) {
+        return !entry.second.users.empty() && entry.second.attached;
+    });
 }
 
 }  // namespace memscope

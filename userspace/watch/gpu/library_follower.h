@@ -25,7 +25,9 @@ class LibraryFollower {
         std::string name{};  // a plural for messages: "copies of PyTorch"
         LibraryKind kind{};
         std::string file_name{};  // prefix of the file names
-        std::function<Result<ProbeRequest>(Session&, const LibraryAnswer&)> probes{};
+        using Probes = std::function<Result<ProbeRequest>(Session&, const LibraryAnswer&)>;
+        Probes probes{};
+        Probes probes_in_pause{};       // none: there are no probes between pause() and resume()
         bool tells_from_start = false;  // the caller uses take_followed_from_start()
     };
     LibraryFollower(Kind kind, std::shared_ptr<ReadHelpers> reads, bool on)
@@ -42,9 +44,10 @@ class LibraryFollower {
     void look(Session& session, std::uint64_t now_ns);  // boot clock
     void tick(Session& session, const ProcessTable& processes, std::uint64_t now_ns);
 
-    // Detaches all probes until resume(). Files that are mapped meanwhile are followed after resume().
-    void pause();
-    void resume() { paused_ = false; }
+    // Detaches all probes until resume(), except those of a pause. Files that are mapped meanwhile are followed after
+    // resume().
+    void pause() { attach_anew(true); }
+    void resume() { attach_anew(false); }
     // Number of times that probes were detached without pause(), because the process that held them has ended.
     std::uint64_t losses() const { return losses_; }
 
@@ -55,7 +58,7 @@ class LibraryFollower {
     // True if the libraries of the process were followed before it could use them.
     bool is_followed_from_its_start(const ProcessId& process) const;
     bool has_any() const;                               // a process has mapped a file with such a name
-    bool is_following() const;                          // at least one of these files is followed
+    bool is_following() const;                          // at least one of these files is followed; not in a pause
     std::uint64_t refused() const { return refused_; }  // libraries that cannot be followed, or not in time
     std::vector<Error> take_refusals() { return std::exchange(refusals_, {}); }  // the reasons, one for each library
 
@@ -85,6 +88,7 @@ class LibraryFollower {
         std::optional<std::vector<MappedRange>> mappings{};
     };
     bool look_at_maps(Session& session, const ProcessId& process, ToLookAt& look, std::uint64_t now_ns);
+    void attach_anew(bool paused);
     Status follow(Session& session, Library& library, std::uint64_t now_ns);
     void follow_or_refuse(Session& session, Library& library, std::uint64_t now_ns);
     void refuse(Library& library, Error why);

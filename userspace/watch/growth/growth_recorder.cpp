@@ -479,7 +479,6 @@ void GrowthRecorder::name_mappings(HeapCensus& census) {
 }
 
 std::vector<LineGrowth> GrowthRecorder::lines(const std::vector<Process>& processes) {
-    resident_.bound(processes);
     std::vector<SiteGrowth> touched;
     {
         const std::lock_guard lock(mutex_);
@@ -541,6 +540,7 @@ void GrowthRecorder::remember(const std::vector<TargetSnapshot>& targets) {
     for (const TargetSnapshot& target : targets) {
         names.insert(target.info.name);
         if (!target.up || target.processes.empty()) continue;
+        resident_.bound(target.processes);
         const GrowthHistory::Moment moment = moment_of(target);
         {
             const std::lock_guard lock(mutex_);

@@ -50,7 +50,7 @@ class GrowthRecorder {
     // Keeps the last state of ended processes. tick() does that as well, but only after removed targets are forgotten.
     void end_processes(const ProcessTable& processes);
 
-    // At the end of a tick: keeps some of the growth of earlier times, see GrowthHistory.
+    // At the end of a tick: keeps some of the growth of earlier times, see GrowthHistory, and bounds the samples.
     void remember(const std::vector<TargetSnapshot>& targets);
 
     // Growth by line. Cheap enough to be called in some of the ticks.
@@ -58,8 +58,8 @@ class GrowthRecorder {
 
     // From any thread. What the processes of the target hold; of processes that have just ended, what they held at
     // their end. Loads the symbols of native code, which can take long. With Wait::some only the largest sites are
-    // named. With Wait::no, for the thread of the ticks only, also only if their symbols are loaded in time: see
-    // SiteNames.
+    // named. With Wait::no and Wait::briefly, for the thread of the ticks only, also only if their symbols are loaded
+    // already, or in time: see SiteNames.
     Growth report(const TargetSnapshot& target, const GrowthRequest& request,
                   NativeReads::Wait wait = NativeReads::Wait::yes);
     Growth report(const TargetSnapshot& target, NativeReads::Wait wait = NativeReads::Wait::yes) {

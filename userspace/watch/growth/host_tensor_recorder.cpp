@@ -17,6 +17,14 @@ constexpr std::uint64_t kShortestSpanNs = 10'000'000;
 // where each breakpoint cost 5 to 7 us.
 constexpr double kProbeSeconds = 1.5e-6;
 
+LibraryFollower::Kind::Probes probes_for(HostTensors::Calls calls) {
+    return [calls](Session& session, const LibraryAnswer& library) -> Result<ProbeRequest> {
+        const auto tensors = session.start_feature<HostTensors>();
+        if (!tensors) return tensors.error();
+        return (*tensors)->probes(library.file, library.host_tensors, calls);
+    };
+}
+
 }  // namespace
 
 HostTensorRecorder::HostTensorRecorder(SysRoot root, std::shared_ptr<ReadHelpers> reads, bool on, HookBudget budget)
@@ -25,11 +33,9 @@ HostTensorRecorder::HostTensorRecorder(SysRoot root, std::shared_ptr<ReadHelpers
       libraries_({.name = "copies of PyTorch's base library",
                   .kind = LibraryKind::host_tensors,
                   .file_name = std::string(kHostTensorFileName),
-                  .probes = [](Session& session, const LibraryAnswer& library) -> Result<ProbeRequest> {
-                      const auto tensors = session.start_feature<HostTensors>();
-                      if (!tensors) return tensors.error();
-                      return (*tensors)->probes(library.file, library.host_tensors);
-                  }},
+                  .probes = probes_for(HostTensors::Calls::all),
+                  // Rare, and it explains a death.
+                  .probes_in_pause = probes_for(HostTensors::Calls::failures)},
                  std::move(reads), on),
       budget_(budget) {}
 

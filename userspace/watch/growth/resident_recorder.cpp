@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "watch/clock.h"
+
 namespace memscope {
 
 void ResidentRecorder::add(const GrowthSample& sample) { waiting_.push_back(sample); }
@@ -78,8 +80,9 @@ void ResidentRecorder::bound(const std::vector<Process>& processes) {
 }
 
 void ResidentRecorder::take(const PagesJob& job, Piece piece, const Result<PagesAnswer>& answer) {
-    if (!answer) return;  // the process has ended, or cannot be read: its samples end with it
     const std::lock_guard lock(mutex_);
+    paid_until_ = std::max(paid_until_, boot_time()) + (answer ? answer->cpu / kShareOfCpu : Seconds{1});
+    if (!answer) return;  // the process has ended, or cannot be read: its samples end with it
     samples_.remove_absent(job.id, answer->absent, answer->began_ns);
     if (samples_.count(job.id) == 0) {  // it may have ended
         checks_.erase(job.id);
@@ -110,16 +113,21 @@ std::optional<PagesJob> ResidentRecorder::next_job(const std::map<pid_t, Tracked
 }
 
 void ResidentRecorder::tick(Seconds now, const std::map<pid_t, TrackedProcess>& processes) {
-    if (!job_ && now >= next_check_) job_ = next_job(processes);
+    if (!job_ && is_paid(now)) job_ = next_job(processes);
     if (!job_) return;
     const auto answer = reads_->slow.ask(*job_);
     if (!answer) return;
     take(*job_, job_piece_, *answer);
-    next_check_ = now + (*answer ? (**answer).cpu / kShareOfCpu : Seconds{1});
     job_.reset();
 }
 
+bool ResidentRecorder::is_paid(Seconds now) const {
+    const std::lock_guard lock(mutex_);
+    return now >= paid_until_;
+}
+
 void ResidentRecorder::check(const std::vector<Process>& processes) {
+    if (!is_paid(boot_time() + kMostBeforehand)) return;
     for (const Process& process : processes) {
         PagesJob job{.id = process.task.id};
         for (std::uint64_t from = 0;;) {

@@ -34,7 +34,8 @@ class ResidentRecorder {
     std::vector<HeldAtStack> held(const ProcessId& process) const;
     std::size_t sample_count(const std::vector<Process>& processes) const;
     std::map<StackId, std::int64_t> by_stack() const;
-    // Checks all pages of the processes now. Waits for the helper process.
+    // Checks all pages of the processes now. Waits for the helper process. Does nothing if such checks have taken more
+    // than their share of one CPU lately: checked_ns() says how old the last one is.
     void check(const std::vector<Process>& processes);
     // Boot clock: when the last check of all pages of the process began. None: it has not been checked completely.
     std::optional<std::uint64_t> checked_ns(const ProcessId& process) const;
@@ -43,9 +44,11 @@ class ResidentRecorder {
     void bound(const std::vector<Process>& processes);
 
   private:
-    static constexpr double kShareOfCpu = 0.005;
+    static constexpr double kShareOfCpu = 0.005;   // of all checks together
+    static constexpr Seconds kMostBeforehand{60};  // checks may take the share of this time at once
     static constexpr std::size_t kPagesPerJob = 4096;
 
+    bool is_paid(Seconds now) const;
     std::optional<PagesJob> next_job(const std::map<pid_t, TrackedProcess>& processes);
     enum class Piece { first, later };  // of the pages of a process
     void take(const PagesJob& job, Piece piece, const Result<PagesAnswer>& answer);
@@ -62,10 +65,12 @@ class ResidentRecorder {
     Piece job_piece_{};
     ProcessId checked_{};  // the pages of this process below this address were checked last
     std::uint64_t checked_below_ = 0;
-    Seconds next_check_{};
     std::uint64_t numbers_ = 0;
     mutable std::mutex mutex_{};
     LiveSamples samples_{};
+    // Boot clock: at this time all checks so far are within their share. Ticks check pages from then on, and answers
+    // also some time before.
+    Seconds paid_until_{};
     std::map<ProcessId, Checks> checks_{};
 };
 

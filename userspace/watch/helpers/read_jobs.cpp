@@ -325,7 +325,8 @@ std::optional<Result<ModulePlace>> HelperReads::find(pid_t pid, const MappedRang
 
 std::optional<Result<LoadedModule>> HelperReads::load(ModuleWanted wanted, Wait wait) {
     const SymbolsJob job{.wanted = std::move(wanted)};
-    auto loaded = wait != Wait::no ? std::optional(helpers_->patient.call(job)) : helpers_->slow.ask(job);
+    const auto patience = wait == Wait::briefly ? ProcessReader::Patience::some : ProcessReader::Patience::none;
+    auto loaded = is_for_ticks(wait) ? helpers_->slow.ask(job, patience) : std::optional(helpers_->patient.call(job));
     if (loaded && *loaded && !(*loaded)->symbols.table.is_sound())
         return plain_error("the helper sent malformed symbols");
     return loaded;

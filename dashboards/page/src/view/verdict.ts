@@ -183,7 +183,7 @@ function fiveAnswers({ run, summary, forecast, tick, growth, ended }: Facts): An
     return [
         whichProcess(tick, verdict),
         plain("Is it a leak?", "#held", leakAnswer(summary)),
-        plain("What grew, and who holds it?", "#growth", growth?.sentence || verdict?.holders || (verdict?.lines ? `Most of it grows at ${verdict.lines.most}.` : "No line and no holder is known.")),
+        plain("What grew, and who holds it?", "#growth", growth?.sentence || verdict?.holders || (verdict?.lines?.keeps ? `${verdict.lines.most} keeps most of it.` : "No line and no holder is known.")),
         plain(
             "When does it die?",
             "#held",

@@ -144,6 +144,9 @@ TEST(Owner, IsNotALineWithMoreThanItsProcessesGained) {
     Growth growth = recycled();
     growth.resident.unattributed = {{"before", -200 * kMiB}};
     EXPECT_FALSE(owner_of(growth, with_census(HeapPart::mapped, 800), kNow).owner);
+    growth.resident.unattributed.push_back({"no_address", 200 * kMiB});
+    EXPECT_FALSE(owner_of(growth, with_census(HeapPart::mapped, 800), kNow).owner)
+        << "another process may have gained what it freed";
 }
 
 TEST(Owner, IsNotKnownByFirstTouchesAndNotWithoutMappings) {
