@@ -139,6 +139,23 @@ def replaced():
     held.append(memory)
 
 
+def swapped():
+    """More than the limit of the cgroup: the kernel swaps memory out while more is touched, and in when it is read."""
+    memory, some = private(256 * MIB), filler(MIB)
+    for _ in range(256):
+        memory.write(some)  # grows: swapped
+    for _ in range(2):
+        for at in range(0, len(memory), PAGE):
+            memory[at]  # goes: swapped
+    held.append(memory)
+    return {'swapped': of_swap()}
+
+
+def of_swap():
+    with open('/proc/self/smaps_rollup') as rollup:
+        return sum(int(line.split()[1]) << 10 for line in rollup if line.startswith('Swap:'))
+
+
 def in_child(body):
     """Runs body() in a child that stays, and notes what the child had when it began."""
     read_end, write_end = os.pipe()

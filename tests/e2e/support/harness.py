@@ -132,10 +132,10 @@ def memory_hierarchy():
 
 
 class Cgroup:
-    """A cgroup below the root of the memory hierarchy, limited, without swap. Removed with all that is in it."""
+    """A cgroup below the root of the memory hierarchy, limited, without swap by default. Removed with all that is in it."""
 
-    def __init__(self, name, limit):
-        self.name, self.limit = name, limit
+    def __init__(self, name, limit, swaps=False):
+        self.name, self.limit, self.swaps = name, limit, swaps
         root, self.version = memory_hierarchy()
         self.path = f'{root}/{name}'
         self.root = root
@@ -152,8 +152,9 @@ class Cgroup:
             else:
                 self._write(f'{self.path}/memory.limit_in_bytes', self.limit)
                 swap = 'memory.memsw.limit_in_bytes', self.limit
-            with contextlib.suppress(OSError):  # no swap accounting: no such file
-                self._write(f'{self.path}/{swap[0]}', swap[1])
+            if not self.swaps:
+                with contextlib.suppress(OSError):  # no swap accounting: no such file
+                    self._write(f'{self.path}/{swap[0]}', swap[1])
         except BaseException:
             self._remove()
             raise
