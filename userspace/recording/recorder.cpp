@@ -426,7 +426,8 @@ Status Recorder::keep_bounds() {
         return system_error(ENOSPC, "write to " + store_.path().string() + ": 95 % of the disk are used",
                             "free some space, or choose another directory with --record");
     }
-    // What is left is mostly our own open files: each may use its part.
+    // make_room() removes only closed files, so most of the bytes that are left are in files that this recorder has
+    // open. Each of them may use the same part of the limit.
     const Bytes each{(store_.most().n - store_.most().n / 10) / std::max<std::size_t>(files_.size(), 1)};
     for (const auto& file : files_) {
         const auto used = file->used();

@@ -163,7 +163,8 @@ std::string text_of(const SiteLine& line) {
     return text;
 }
 
-// What touched memory first is not told again if another plane knows that this line keeps it.
+// True if another plane shows that this line keeps the memory. Then its line in the plane `resident`, which only says
+// that it touched the memory first, is left out.
 bool is_told(const SiteDifference& site, const std::vector<SiteDifference>& all) {
     if (site.plane != PlaneKind::resident) return false;
     return std::ranges::any_of(all, [&](const SiteDifference& other) {
