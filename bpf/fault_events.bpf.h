@@ -3,8 +3,8 @@
  * Samples anonymous pages by perf events of page faults, on kernels where the address of a fault cannot be
  * found on the stack. rss_stat tells that the number of anonymous pages has changed, but not where. The event
  * of a served fault has the address, but it also fires for copies on write and for reads of the zero page,
- * which add no memory. So rss_stat counts down, and the fault in which the count ends is taken by the event
- * that follows it.
+ * which add no memory. So the program at rss_stat counts pages down to the next sample. When the count is
+ * over, it chooses the current fault, and the program at the event of this fault reads the address.
  */
 #ifndef MEMSCOPE_FAULT_EVENTS_BPF_H
 #define MEMSCOPE_FAULT_EVENTS_BPF_H
@@ -42,7 +42,7 @@ static __always_inline __u64 faults_of(struct task_struct *task)
 	return BPF_CORE_READ(task, min_flt) + BPF_CORE_READ(task, maj_flt);
 }
 
-/* Starts the next count after a fault was sampled, or was chosen in vain. */
+/* Starts the next count after the chosen fault was sampled or dropped. */
 static __always_inline void count_anew_of(const struct chosen_fault *chosen)
 {
 	__u32 slot = chosen->slot;
@@ -74,7 +74,8 @@ static __always_inline void choose(struct task_struct *task, __u32 slot, __u32 p
 	chosen->pages = pages;
 }
 
-/* Swapping in adds an anonymous page, but not memory: what was swapped out has its sample already. */
+/* Drops the chosen fault if it swaps a page in. The page is not new memory: it was sampled before it was
+ * swapped out. */
 static __always_inline int on_swap_change(void)
 {
 	struct chosen_fault *chosen = chosen_fault();
@@ -86,7 +87,8 @@ static __always_inline int on_swap_change(void)
 	return 0;
 }
 
-/* Takes the address of a served fault if the fault was chosen. Returns the number of pages, 0 if not. */
+/* At the event of a served fault. Returns the number of pages that the fault is a sample for, 0 if the fault
+ * was not chosen. */
 static __always_inline __u32 taken_pages(struct chosen_fault *chosen)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();

@@ -10,8 +10,8 @@
 #include "anon_pages.bpf.h"
 #include "samples.bpf.h"
 
-/* From 6.2 on a fault rarely changes the shared counter, because each CPU collects a batch of its own. But
- * the tracepoint fires at each fault, so an unchanged count is the common case. */
+/* The tracepoint fires at each fault. From 6.2 on few faults change the shared counter, because each CPU
+ * collects a batch of changes first. So the last count is cached, and an unchanged count returns at once. */
 #define CACHED_COUNTS 4
 struct cached_count {
 	__u64 mm;

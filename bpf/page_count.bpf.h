@@ -2,8 +2,8 @@
 /*
  * Counts anonymous pages when they are faulted in, and says at which of them a sample is due.
  *
- * All pages that are faulted in are counted, not the difference to pages that were freed: otherwise memory
- * that is kept could never be seen below larger memory that comes and goes.
+ * Counts all pages that are faulted in, and does not subtract freed pages. Otherwise larger memory
+ * that is allocated and freed all the time would hide a small leak, which would hardly ever be sampled.
  */
 #ifndef MEMSCOPE_PAGE_COUNT_BPF_H
 #define MEMSCOPE_PAGE_COUNT_BPF_H
@@ -30,8 +30,8 @@ struct {
 
 /* The last shared counts of address spaces, for all CPUs. The copy of a CPU in `countdowns` is lost when
  * another address space takes its slot, and it is missing or outdated when a thread moves to another CPU.
- * This map is read and written only if the count differs from that copy, about once in a batch of faults:
- * then the kernel has written the count itself, too. A group is a cache line. */
+ * This map is read and written only if the count differs from that copy, about once in a batch of faults,
+ * when the kernel writes its own counter as well. A group is a cache line. */
 #define LAST_COUNT_GROUPS_BITS 10
 #define LAST_COUNTS_OF_GROUP   4
 struct last_count {

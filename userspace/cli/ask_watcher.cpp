@@ -93,7 +93,8 @@ std::string listed(const std::vector<WatchedTarget>& targets) {
     return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Two watchers may watch one target: either can answer. Two commands may have one name: they are two targets.
+// True if all entries mean the same target, because several watchers watch it: any of these watchers can answer. Two
+// commands with the same name but different pids are two targets.
 bool are_one(const std::vector<WatchedTarget>& targets) {
     return std::ranges::all_of(targets, [&](const WatchedTarget& target) {
         return target.name == targets.front().name && target.pid == targets.front().pid;

@@ -57,7 +57,8 @@ Result<std::string> content_of(const fs::path& path) {
 
 namespace {
 
-// A recording is a file that is one, has such a name, or the name of a target, which is no file.
+// True if the user means a recording, not the JSON file of a death report: a file that is a recording or ends in
+// ".memscope", or the name of a target (no file has this name, and it does not end in ".json").
 bool means_recording(const std::string& given) {
     std::error_code failed;
     if (given.ends_with(kRecordingSuffix)) return true;

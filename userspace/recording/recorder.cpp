@@ -203,7 +203,8 @@ Status Recorder::write_events(Lane& lane, const Item& item, const TargetSnapshot
     for (const TickEvent& event : events_of_tick(lane.before.get(), target))
         if (auto added = lane.file->add_event(lane.id, item.now, time, event.kind, event.text); !added) return added;
     const bool changed = verdict_changed(lane.before.get(), target);
-    // Of processes that have just exited, growth still knows what they held.
+    // Growth keeps the last state of processes for some seconds after their exit, so it can be read for the tick
+    // before.
     if (const auto death = std::ranges::find_if(target.deaths, &Death::news);
         lane.before && death != target.deaths.end() && item.now - lane.growth_at >= kDeathGrowthEvery)
         return write_growth(lane, *lane.before, item.now, death->time, "death");
@@ -373,7 +374,7 @@ Status Recorder::end_lane(const std::string& name, Seconds now, double time) {
     const auto file = std::ranges::find(files_, lane.file, [](const auto& each) { return each.get(); });
     auto closed = (*file)->close();
     files_.erase(file);
-    if (closed)  // which commits
+    if (closed)  // close() commits
         std::erase_if(unsaved_, [&](const UnsavedReport& each) {
             return each.written && each.report->target().info.name == name;
         });
@@ -386,7 +387,7 @@ Status Recorder::commit() {
     for (auto& [name, lane] : lanes_) lane.fresh = false;
     std::erase_if(unsaved_, [](const UnsavedReport& each) { return each.written; });
     const std::lock_guard lock(mutex_);
-    if (uncommitted_ > 0) {  // otherwise nothing was written that could have failed
+    if (uncommitted_ > 0) {  // otherwise nothing was written, which proves nothing about the disk
         up_ = true;
         failed_.reset();
     }
@@ -426,7 +427,8 @@ Status Recorder::keep_bounds() {
         return system_error(ENOSPC, "write to " + store_.path().string() + ": 95 % of the disk are used",
                             "free some space, or choose another directory with --record");
     }
-    // What is left is mostly our own open files: each may use its part.
+    // make_room() removes only closed files, so most of the bytes that are left are in files that this recorder has
+    // open. Each of them may use the same part of the limit.
     const Bytes each{(store_.most().n - store_.most().n / 10) / std::max<std::size_t>(files_.size(), 1)};
     for (const auto& file : files_) {
         const auto used = file->used();
@@ -437,7 +439,8 @@ Status Recorder::keep_bounds() {
     return Done{};
 }
 
-// Their rows in the targets table were rolled back. They begin anew when writing is tried again.
+// Drops the targets whose rows in the table `targets` were rolled back. They are added again at the next attempt to
+// write.
 void Recorder::forget_fresh_lanes() {
     for (auto lane = lanes_.begin(); lane != lanes_.end();) {
         if (!lane->second.fresh) {

@@ -40,11 +40,12 @@ struct SiteLine {
 
     auto place() const { return std::tie(plane, role, file, function); }
 };
-// Both planes of host memory that know owners are one here, with the larger size of each line: a storage of a tensor
-// can be a mapping of its own, and tensors are known only since PyTorch was seen.
+// Merges the planes `mapped` and `tensors_host`, which both know the owner of memory. Each line has the larger of its
+// two sizes. They are not added, because the storage of a tensor can be a mapping of its own. `mapped` can be larger,
+// because tensors are recorded only from the time on at which the process has mapped PyTorch.
 struct Kept {
     double bytes = 0;
-    PlaneKind plane{};  // the one that has the size
+    PlaneKind plane{};  // the plane with the larger size
 };
 using Lines = std::map<SiteLine, Kept>;
 
@@ -55,7 +56,7 @@ bool is_libc(const std::string& module) {
     return file.starts_with("libc.so") || file.starts_with("libc-") || file.starts_with("ld-linux");
 }
 
-// The innermost function that is not the one of libc that mapped memory.
+// The innermost function outside of libc, because the innermost ones are usually malloc() and mmap().
 std::string native_name(const std::vector<NativeFrame>& frames) {
     for (const NativeFrame& frame : frames)
         if (!is_libc(frame.module)) return name_of(frame);
@@ -108,7 +109,7 @@ std::vector<double> column(const std::vector<Lines>& runs, const SiteLine& line)
     return values;
 }
 
-// The plane with the size of a line, in the last run that has it.
+// Kept::plane of a line in the last run that has it.
 PlaneKind plane_of(const std::vector<Lines>& runs, const SiteLine& line, PlaneKind otherwise) {
     for (const Lines& run : runs)
         if (const auto found = run.find(line); found != run.end()) otherwise = found->second.plane;
@@ -121,7 +122,7 @@ struct Row {
     double base = 0;
     double head = 0;
     double spread = 0;
-    bool gone = false;  // it is another row now
+    bool gone = false;  // it was joined with another row
 };
 
 // An edit moves the lines below it, so a line of BASE and a line of HEAD of one function are the same line if they hold
@@ -163,7 +164,8 @@ std::string text_of(const SiteLine& line) {
     return text;
 }
 
-// What touched memory first is not told again if another plane knows that this line keeps it.
+// True if another plane shows that this line keeps the memory. Then its line in the plane `resident`, which only says
+// that it touched the memory first, is left out.
 bool is_told(const SiteDifference& site, const std::vector<SiteDifference>& all) {
     if (site.plane != PlaneKind::resident) return false;
     return std::ranges::any_of(all, [&](const SiteDifference& other) {
@@ -199,7 +201,7 @@ std::string joined(const std::vector<std::string>& words) {
     return fmt::format("{} and {}", fmt::join(words.begin(), words.end() - 1, ", "), words.back());
 }
 
-// Which lines make the difference of the peak. Empty if they do not fit to it.
+// A sentence that says which lines make the difference of the peak. Empty if their sum does not match the difference.
 std::string peak_sentence(const Comparison& comparison) {
     const auto peak = std::ranges::find(comparison.values, "peak", &Difference::name);
     if (!comparison.sites_at_peak || peak == comparison.values.end() || !peak->beyond_noise) return {};
@@ -236,7 +238,7 @@ std::string peak_sentence(const Comparison& comparison) {
                     fmt::format("{} holds {} {}", part.line, size_text(part.bytes), part.bytes > 0 ? "more" : "less"));
             return fmt::format("The peak is {}: {}.", all, joined(words));
         }
-        // Owners are known, but do not fit: then first touches do not explain the peak either.
+        // Owners are known, but their sum does not match. Then first touches do not explain the peak, either.
         if (!named.empty()) return {};
     }
     return {};
@@ -282,7 +284,7 @@ std::map<std::string, Held> held_of(const RunSummary& run) {
     return all;
 }
 
-// The values of the runs that list the container; none if most of them do not.
+// The sizes of the container in the runs that list it. `nullopt` if at most half of the runs list it.
 std::optional<std::vector<double>> held_column(const std::vector<std::map<std::string, Held>>& runs,
                                                const std::string& path) {
     std::vector<double> values;

@@ -14,7 +14,8 @@ class Replay {
   public:
     static constexpr double kSlowest = 1.0 / 8;
     static constexpr double kFastest = 4096;
-    // After a jump there are that many past ticks, and up to kAligned more. The live view draws as many.
+    // Number of ticks before the shown one that a frame has after a jump (up to kAligned more). The live view draws so
+    // many.
     static constexpr std::size_t kPast = 120;
     // The first past tick has a number that can be divided by this, because a sparkline merges ticks by their number.
     static constexpr std::size_t kAligned = 60;
@@ -44,8 +45,8 @@ class Replay {
     void to_next_event();
     void to_previous_event();
 
-    // What is new on the screen since the last call. Nothing: no tick. After a jump the ticks before it are past ticks,
-    // and what was shown until then does not belong to them.
+    // The ticks to draw since the last call. No ticks: nothing is new. After a jump, `ticks` also has the ticks before
+    // the shown one, and everything that was drawn before the jump must be dropped.
     struct Frame {
         bool jumped = false;
         std::vector<SnapshotPtr> ticks{};  // oldest first; the last one is shown
@@ -55,7 +56,7 @@ class Replay {
         std::vector<double> earlier_deaths{};
     };
     Result<Frame> take_frame();
-    // The last growth that was recorded until then.
+    // The last growth that was recorded at or before the shown tick.
     std::optional<Growth> growth();
 
   private:

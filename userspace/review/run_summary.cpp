@@ -28,7 +28,7 @@ constexpr std::size_t kMostElements = 1 << 20;  // of a list in an untrusted rec
 constexpr std::size_t kSiteWidth = 60;
 constexpr Seconds kReportAfterDeath{60};
 constexpr Seconds kGrowthAfterDeath{5};  // growth is recorded shortly after the end of the last process
-// Growth at the peak is kept at a maximum that may be 5 % below the highest value.
+// Growth at the peak may have been recorded at a maximum that is 5 % below the highest value.
 constexpr double kNearPeak = 0.9;
 
 void raise_to(Bytes& most, Bytes value) { most = std::max(most, value); }
@@ -127,7 +127,8 @@ void RunReader::take_deaths(const Snapshot& snapshot, Seconds at) {
     }
 }
 
-// Censuses of a tick replace earlier ones, but not if the large processes have exited since.
+// Censuses of a later tick replace those of an earlier tick, unless the largest process of the later tick has less than
+// half of the memory: then the large processes have exited.
 void RunReader::keep_censuses(const SnapshotPtr& snapshot) {
     const auto largest = [](const Snapshot& tick) { return tick.targets.front().heap.front().census.anon.n; };
     if (snapshot->targets.front().heap.empty()) return;
@@ -140,8 +141,8 @@ Status RunReader::finish(Recording& recording, const RecordedTarget& target, con
         run_.last.targets.front().heap = censuses_->targets.front().heap;
         run_.census_time = censuses_->time;
     }
-    // A process that exits by itself frees its memory first, so growth of the end does not show what it held. A killed
-    // process does not.
+    // A process that exits by itself frees its memory first, so growth is taken before the end. A killed process frees
+    // nothing, so the growth that was recorded at its death is taken.
     const Seconds after_death = died_ + kGrowthAfterDeath;
     const bool killed = run_.last_death && last_at_ <= after_death;
     auto growth = recording.growth_at(target, killed ? after_death : last_at_);
@@ -155,7 +156,7 @@ Status RunReader::finish(Recording& recording, const RecordedTarget& target, con
     });
     if (!read) return read;
     if (!run_.last_death) {
-        // The tick of the death could not be recorded, its report could be later.
+        // No recorded tick has the death, but its report was recorded later.
         if (!written) return Done{};
         run_.deaths = written->deaths;
         if (run_.deaths.size() > kMostDeaths) run_.deaths.resize(kMostDeaths);
@@ -190,7 +191,7 @@ Status take_censuses(Recording& recording, const RecordedTarget& target, const R
     return read;
 }
 
-// A recording can be forged. Its numbers become numbers that can be summed and shown.
+// A recording can be forged. Limits its numbers and lists to values that can be summed and shown.
 Status make_safe(RunSummary& run) {
     DeathReport untrusted{.deaths = std::exchange(run.deaths, {}), .then = std::exchange(run.last, {})};
     if (auto limited = limit_untrusted(untrusted, kMostElements); !limited) return limited;
@@ -229,13 +230,13 @@ void take_verdict(RunSummary& run) {
 // The highest values of the phases and of the parts of the run.
 class PhaseReader {
   public:
-    // `last_at`: of the last tick of `run`, which has the end of the warm-up by the wall clock of that tick. The wall
-    // clock may have been set before, so the phases are told apart by the clock of the recording.
+    // `last_at`: when the last tick of `run` was recorded. This tick has the end of the warm-up in wall-clock time. The
+    // wall clock may have been set during the run, so the phases are separated by the clock of the recording.
     PhaseReader(RunSummary& run, Seconds from, Seconds last_at) : run_(run), from_(from) {
         if (run.warmup_ended) warmup_ended_ = last_at - Seconds(run.last.time - *run.warmup_ended);
     }
 
-    // `width`: the value is the highest of this time. A bin in which the warm-up ended belongs to no phase.
+    // `width`: of the bin of which `bytes` is the highest value. A bin in which the warm-up ended belongs to no phase.
     void take(Seconds at, double time, Bytes bytes, Seconds width = {}) {
         if (bytes > run_.peak.bytes) run_.peak = {bytes, time};
         if (!warmup_ended_) return;
@@ -258,7 +259,7 @@ class PhaseReader {
         nearest_ = away;
         at_peak_growth_ = sample.bytes;
     }
-    // Growth that was kept at a lower maximum does not tell what made the peak.
+    // Drops growth that was stored at a much lower maximum, because it does not explain the peak.
     void check_peak_growth() const {
         const double held = static_cast<double>(at_peak_growth_.n), peak = static_cast<double>(run_.peak.bytes.n);
         if (run_.peak_growth && held < kNearPeak * peak) run_.peak_growth.reset();

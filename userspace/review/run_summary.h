@@ -55,8 +55,8 @@ struct RunSummary {
     // At the last tick at which the target had processes: after their exit the series begins anew.
     std::optional<Judgement> judgement{};
     std::string explanation{};
-    // True: that tick was too early for a verdict, because its processes had just begun or are what a death left over.
-    // Judgement and explanation are then those before the last death.
+    // True: that tick was too early for a verdict, because its processes had just started, or because they are the few
+    // that a death left. Judgement and explanation are then those before the last death.
     bool judged_before_death = false;
     // That tick, with the last heap censuses of the run: processes may have exited before it.
     Snapshot last{};
@@ -82,7 +82,7 @@ struct RunSummary {
 
     std::vector<const RecordedEvent*> events_of(std::string_view kind) const;
     const TargetSnapshot* last_target() const { return last.targets.empty() ? nullptr : &last.targets.front(); }
-    // The process whose Python containers tell most: the one that grows, or the largest that was read. Null: none.
+    // The process whose Python containers are shown: the one that grows, or the largest that was read. Null: none.
     const ProcessHeap* holders() const;
 };
 

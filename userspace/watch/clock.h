@@ -5,7 +5,7 @@
 
 namespace memscope {
 
-// Read here and nowhere below: everything else gets the time as a value.
+// The time, as the collector passes it to code that reads no clock itself (see CONTRIBUTING.md).
 struct Now {
     double unix_seconds = 0;
     std::uint64_t boot_ns = 0;  // the clock of processes' start times and of events

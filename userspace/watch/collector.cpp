@@ -153,8 +153,8 @@ void Collector::take_events() {
     cuda_->look(session_, now.boot_ns);
     host_tensors_->look(session_, now);
     watch_cuda_failures();
-    // Deaths last: by then all events that led to them have been applied, and before a removed cgroup is found to be
-    // gone all deaths in it have been taken.
+    // Deaths are taken after the events that led to them have been applied, and before refresh_targets() ends the
+    // targets of removed cgroups.
     session_.drain({.death = [this](const LastWords& words) { state_.take(words); }});
     if (growth_) {
         growth_->take_events();
@@ -196,9 +196,9 @@ void Collector::refresh_targets() {
         if (!session_.watch(id)) reader_.missed().not_watched();
 }
 
-// Ended processes are counted before their target is dropped: at the next tick they are counted for the targets around
-// it alone. The last stalls are read before unwatch(), which removes the kernel's counter; they belong to the targets
-// around it, too.
+// Counts ended processes before their target is dropped, because the next tick counts them only for the targets around
+// it. Reads the last stalls before unwatch(), which removes the counter from the BPF map. The stalls also count for the
+// targets around it.
 void Collector::end_targets(const std::vector<CgroupId>& removed, const Now& now) {
     state_.prepare_end(now, lookups());
     if (growth_) {
@@ -218,7 +218,7 @@ Result<std::uint64_t> Collector::scan_processes() {
     const std::uint64_t began_ns = read_clock().boot_ns;
     const auto scan = session_.scan();
     if (!scan) return scan.error();
-    take_events();  // up to the end of the scan, so that no event is counted twice and the scan undoes none
+    take_events();  // up to the end of the scan, so that reconcile() neither repeats nor reverts an event
     state_.reconcile({.began_ns = began_ns, .tasks = *scan}, [this](ProcessId id) { return is_ending(root_, id); });
     details_.read(reads_->quick, state_.processes());
     return began_ns;
@@ -294,9 +294,9 @@ Result<Snapshot> Collector::tick() {
     return snapshot;
 }
 
-// Ended processes are counted and forgotten by ticks. While ticks fail for lack of a file descriptor, a job that starts
-// many processes must not fill the memory of the watcher with them. Fewer of them wait for the next tick, which can
-// explain deaths better because it can read files.
+// A tick counts ended processes and removes them from the process table. While ticks fail for lack of a file
+// descriptor, a job that starts many processes would fill the memory of the watcher. So they are counted here if there
+// are many. A small number of them waits for the next tick, which can read files and thus explains deaths better.
 void Collector::miss_tick() {
     if (state_.processes().ended().size() < kMostEndedWithoutTick) return;
     const Now now = read_clock();

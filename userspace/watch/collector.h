@@ -28,22 +28,21 @@ namespace memscope {
 class Collector {
   public:
     static Result<Collector> start(const SysRoot& root, const WatchOptions& options);
-    // With no more features of the kernel than `facts` say.
+    // Uses only kernel features that are in `facts`.
     static Result<Collector> start(const SysRoot& root, const WatchOptions& options, const KernelFacts& facts);
 
     int events_fd() const { return events_.fd(); }
     void take_events();  // when events_fd() is readable
     Result<Snapshot> tick();
-    bool has_helpers() const {
-        return reads_->can_start();
-    }  // false for ever once the process that starts them was killed
+    // False for ever once the process that starts helper processes was killed.
+    bool has_helpers() const { return reads_->can_start(); }
     bool has_news() const { return state_.has_news(); }  // a tick should come before its regular time
     bool finished() const { return source_->finished(state_.processes().living().size()); }
     const std::vector<Error>& refused() const { return session_.refused(); }
     // Since the last call: libraries that could not be followed, processes that block their readers, heap censuses that
     // needed too much memory, targets whose /dev/shm could not be found.
     std::vector<Error> take_refusals();
-    // Null where growth is not followed. It lives as long as the collector and may be asked from any thread.
+    // Null if growth is not recorded. It lives as long as the collector and may be asked from any thread.
     GrowthRecorder* growth() { return growth_.get(); }
     // It lives as long as the collector and may be asked from any thread.
     HeapRecorder& heap() { return *heap_; }
@@ -75,14 +74,15 @@ class Collector {
     SysRoot root_;
     std::shared_ptr<ReadHelpers> reads_;
     Session session_;
-    std::unique_ptr<CudaWatch> cuda_;  // this and the next one: before `growth_`, which asks them from other threads
+    // cuda_ and host_tensors_ must outlive growth_, which reads them from other threads.
+    std::unique_ptr<CudaWatch> cuda_;
     std::unique_ptr<HostTensorRecorder> host_tensors_{};
     std::unique_ptr<GrowthRecorder> growth_{};
     std::unique_ptr<NvmlWatch> gpus_{};  // null: switched off
     SharingRecorder sharing_;
     std::unique_ptr<HeapRecorder> heap_;
     MachineLookups machine_;
-    EventPoll events_{};  // of everything that is read between two ticks
+    EventPoll events_{};  // the file descriptors that take_events() reads
     std::unique_ptr<TargetSource> source_;
     RefreshSchedule refresh_;
     WatchState state_;

@@ -82,7 +82,7 @@ HeapSource heap_of(HeapRecorder& recorder) {
             ProcessHeap heap{.role = {processes[i]->role, processes[i]->rank}, .census = *std::move(taken[i])};
             for (const ProcessHeap& known : target.heap)
                 if (known.census.process == ids[i])
-                    // A census without objects has no difference of objects.
+                    // Compare with a census that has objects, if there is one: otherwise no growth of objects is known.
                     heap.earlier = known.with_objects ? *known.with_objects : known.census;
             answer.processes.push_back(std::move(heap));
         }
@@ -112,8 +112,8 @@ Recorder::GrowthOf recorded_peak_growth(GrowthRecorder* recorder) {
     };
 }
 
-// The default address is in use, usually by another watcher, and nothing that was asked for needs it. A service is
-// there to be scraped.
+// True if the default address is in use, usually by another watcher, and the user gave no option that needs HTTP. A
+// service always needs HTTP, because Prometheus scrapes it.
 bool can_watch_without_http(const WatchOptions& options, const ServiceNotifier& service, const Error& error) {
     const bool wanted = options.listen_chosen || options.http_status || !options.http_hosts.empty() || service.exists();
     return !wanted && error.code == std::errc::address_in_use;
@@ -285,8 +285,8 @@ class Loop {
         return check_helpers();
     }
 
-    // Without helpers no process is read, for as long as memscope runs. So it ends with a failure, and the service
-    // manager starts it again. With a command it goes on, because the command must not end for that.
+    // Without helper processes memscope can never read a process again. So it ends with a failure, and the service
+    // manager restarts it. With a command it continues, because the end of memscope would end the command.
     Status check_helpers() {
         if (collector_.has_helpers()) return Done{};
         Error error =
@@ -512,7 +512,7 @@ class Loop {
     bool output_closed_ = false;
     bool command_ended_ = false;
     bool released_ = false;
-    bool lacks_helpers_ = false;  // and that was said
+    bool lacks_helpers_ = false;  // a warning about it was printed
     bool stopped_ = false;        // by a signal or by a key
 };
 

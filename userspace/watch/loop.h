@@ -5,16 +5,16 @@
 
 namespace memscope {
 
-// Watches until the targets are gone, the duration is over or a signal says so. The exit status, or an error that
-// kept it from starting (`cannot`) or ended it.
 class OwnCommand;
 
 struct WatchFailure {
     Error error{};
-    bool at_start = false;
-    std::optional<int> exit_status{};  // if it is none of the usual ones
+    bool at_start = false;             // watching could not begin
+    std::optional<int> exit_status{};  // of a command that could not be started
 };
-// With a command: starts it once the watcher is ready, passes signals on to it, and ends with its exit status.
+// Watches until no target is left, the duration is over or a signal arrives. Returns the exit status, or the error that
+// ended watching. With a command: starts it once the watcher is ready, passes signals on to it, and returns its exit
+// status.
 std::variant<int, WatchFailure> watch(const SysRoot& root, const WatchOptions& options, OwnCommand* command = nullptr);
 
 }  // namespace memscope

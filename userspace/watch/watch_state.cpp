@@ -57,7 +57,7 @@ ReadingsByTarget WatchState::count_processes(const Now& now) {
     for (const auto& [id, target] : targets_.all()) readings[id].processes.reserve(target.process_count + 16);
     CgroupId innermost = kNoCgroup;
     std::vector<TargetReadings*> around;  // `innermost`: processes side by side are mostly in one target
-    // One pass for counting and listing, because a pass over all processes costs as much as what is done in it.
+    // One pass for counting and listing, because walking over all processes costs as much as the work on them.
     for (auto& [pid, process] : processes_.living()) {
         if (process.has_news()) {
             count_process(process, process.role, ledgers);
@@ -129,7 +129,7 @@ TargetSnapshot WatchState::judge_target(TargetState& target, TargetReadings read
 }
 
 Snapshot WatchState::judge(MachineReadings machine, ReadingsByTarget readings, bool finished) {
-    // Those of all targets before any is shown: stalls of an inner target are stalls of the targets around it.
+    // Counts the stalls of all targets first, because stalls of an inner target also count for the targets around it.
     for (const auto& [id, read] : readings)
         if (TargetState* target = targets_.find(id); target && read.stalls) count_stalls(*target, *read.stalls);
     Snapshot snapshot{.time = machine.now.unix_seconds, .host = machine.host};

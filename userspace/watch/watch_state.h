@@ -13,9 +13,9 @@
 
 namespace memscope {
 
-// Everything that memscope keeps from one tick to the next, and the stages of a tick that turn readings into a
-// Snapshot. Nothing here asks the kernel, a file, a helper process or a clock: the collector feeds it with what it has
-// read, and a recording can feed it as well. The stages of a tick, in this order:
+// Processes, targets and deaths, as they are kept from one tick to the next, and the stages of a tick that turn
+// readings into a Snapshot. Nothing here asks the kernel, a file, a helper process or a clock: the collector passes in
+// what it has read, and a recording can do the same. The stages of a tick, in this order:
 //
 //   apply(), take()       events of the kernel            -> process table, undecided deaths
 //   reconcile()           scan of all processes           -> process table

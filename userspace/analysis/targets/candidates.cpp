@@ -42,8 +42,8 @@ bool is_interactive_shell(const ListedProcess& process) {
            });
 }
 
-// A job that was given a cgroup of its own ends there, whoever started it. A cgroup below that of its launcher is part
-// of the launcher's job.
+// True if `cgroup` is `other` or below it. A process in the cgroup of its launcher, or below it, belongs to the job of
+// the launcher. A process in any other cgroup starts a job of its own.
 bool is_below(const std::string& cgroup, const std::string& other) {
     return cgroup == other || (!other.empty() && cgroup.starts_with(other + "/"));
 }
@@ -90,7 +90,7 @@ class Forest {
         return top;
     }
 
-    // The jobs that are told apart: a tree ends where another one begins.
+    // `tops`: the first process of each job. tree_of() then leaves out the trees of other jobs.
     void separate(std::set<std::size_t> tops) { tops_ = std::move(tops); }
 
     std::set<std::size_t> tree_of(std::size_t top) const {

@@ -130,7 +130,8 @@ bool GrowthHistory::is_peak(Bytes held) const {
     return !peak_ || static_cast<double>(held.n) > kNewPeak * static_cast<double>(peak_->held.n);
 }
 
-// A maximum that creeps up by less than kNewPeak is stored each time, a peak that stays where it is only once more.
+// True if the peak is to be stored again, kPeakAgain after it was stored: each time if it has risen by less than
+// kNewPeak, and once if it has only lasted.
 bool GrowthHistory::is_lasting_peak(const Moment& moment) const {
     if (!peak_ || moment.now - peak_->at < kPeakAgain) return false;
     if (moment.held > peak_->held) return true;
@@ -150,7 +151,7 @@ void GrowthHistory::store_peak(const Moment& moment, const SitePlanes& planes) {
     const bool is_new = is_peak(moment.held);
     if (!is_new && !is_lasting_peak(moment)) return;
     Peak peak{.at = moment.now, .wall = moment.wall, .held = moment.held, .lasted = !is_new};
-    if (peak_) peak.held = std::max(peak.held, peak_->held);  // so that peaks do not creep down
+    if (peak_) peak.held = std::max(peak.held, peak_->held);  // a lasting peak may be 1 % lower
     peak.planes.file_mapped_bytes = planes.file_mapped_bytes;
     peak.planes.reserved_bytes = planes.reserved_bytes;
     std::size_t names = 0;
@@ -197,7 +198,7 @@ const GrowthHistory::Snapshot* GrowthHistory::nearest(Seconds at) const {
     return best;
 }
 
-// The judge finds the end of a warm-up later than it was, and may correct its time.
+// Called again and again, because the judge knows the end of a warm-up only some time after it, and may correct it.
 void GrowthHistory::mark_warmup(const std::optional<Seconds>& ended) {
     if (!ended) {
         warmup_.reset();
@@ -209,8 +210,8 @@ void GrowthHistory::mark_warmup(const std::optional<Seconds>& ended) {
     }
 }
 
-// Sites that have shrunk are left out, so that no site is negative. `freed_since` has what they lost, so that the sum
-// of the plane is the change of its sum.
+// Leaves out sites that have shrunk, so that no site is negative. Their loss is in `freed_since`, so that sites and
+// unattributed growth still add up to the change of the whole plane.
 void GrowthHistory::subtract(const Plane& then, SitePlane& plane) {
     SiteHashes hashes;
     struct Now {

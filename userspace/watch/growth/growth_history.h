@@ -36,11 +36,11 @@ struct SitePlanes {
 enum class LineId : std::uint64_t {};
 LineId line_id(const PythonFrame& frame);
 
-// Earlier growth of one target by call site, so that growth since an earlier time can be told, and what was held at the
-// peak. Snapshots have sizes and hashes of call sites, no names: a process that starts with the call sites of an ended
-// one goes on with its numbers. Memory: at most 25 snapshots of 512 sites in each plane, at most 40 bytes each (2.5 MiB
-// for a target with that many sites in all five planes). Only the peak has call sites with their names: see
-// kMostPeakNames.
+// Earlier growth of one target by call site, to answer what has grown since an earlier time and what was held at the
+// peak. A snapshot has the size of each call site and the hash of its names, but no process: if a process ends and its
+// successor grows at the same call sites, their series continue. Memory: at most 25 snapshots of 512 sites in each
+// plane, at most 40 bytes each (2.5 MiB for a target with that many sites in all five planes). Only the peak has call
+// sites with their names: see kMostPeakNames.
 class GrowthHistory {
   public:
     static constexpr std::size_t kMostSnapshots = 24;  // and the one at the end of the warm-up

@@ -116,7 +116,8 @@ bool GrowthRecorder::take(const RawStack& stack, Names names) {
     return true;
 }
 
-// A stack may arrive after its process has executed another program. The maps of that program do not explain it.
+// A stack can arrive after its process has executed another program. The maps of the new program must not be used for
+// it.
 std::optional<std::vector<NativeLocation>> GrowthRecorder::located(const RawStack& stack, Names names) {
     const pid_t pid = stack.process.pid;
     const auto now = stacks_.read_space(pid);
@@ -126,7 +127,8 @@ std::optional<std::vector<NativeLocation>> GrowthRecorder::located(const RawStac
     return symbols_.locate_when_read(pid, stack.native, boot_time());
 }
 
-// A stack is named by the code objects that came before it, so what a process sent is taken in order.
+// Takes the records of a process in the order in which they were sent, because a stack refers to code objects that were
+// sent before it.
 template <class Record>
 void GrowthRecorder::take_or_defer(pid_t pid, const Record& record) {
     if (!deferred_.contains(pid) && take(record, Names::when_read)) return;
@@ -188,7 +190,7 @@ void GrowthRecorder::begin_new(ProcessTable& processes) {
     bool all = true;
     for (auto& [pid, process] : processes.living()) {
         if (process.growth_begun) continue;
-        // A process that came after the scan has no size to begin with: the next scan has it.
+        // The size of a process that started after the scan is not known yet. It is followed after the next scan.
         process.growth_begun = process.scanned;
         if (process.growth_begun)
             begin(process);
@@ -200,7 +202,7 @@ void GrowthRecorder::begin_new(ProcessTable& processes) {
 
 void GrowthRecorder::begin(const TrackedProcess& process) {
     mapped_.begin(process);
-    // A process without memory of its own runs in its parent's until it executes a program.
+    // A child of vfork() uses the address space of its parent until it executes a program.
     if (!process.task.memory || stacks_.follows(process.task.id)) return;
     // A failure is not handled here: the feature counts entries that find no room in its map.
     (void)stacks_.begin(process.task.id, SpaceId{read_clock().boot_ns}, held_by(*process.task.memory));
@@ -262,7 +264,7 @@ std::vector<SiteGrowth> GrowthRecorder::named(const std::vector<HeldAtStack>& he
 
 namespace {
 
-// Enough for a report.
+// The largest sites. A report shows fewer.
 std::vector<SiteGrowth> largest(std::vector<SiteGrowth> sites) {
     constexpr std::size_t kMostSites = 256;
     std::ranges::stable_sort(sites, std::ranges::greater{}, &SiteGrowth::bytes);
@@ -351,8 +353,8 @@ void GrowthRecorder::mind_budget() {
     }
 }
 
-// The sites and the rest are together the growth of the processes: what they hold now minus what they held when they
-// were first seen.
+// Sites and unattributed growth add up to the growth of the processes: what they hold now minus what they held when
+// they were first seen.
 SitePlane GrowthRecorder::resident_plane(const TargetSnapshot& target) {
     if (stacks_.method() == ResidentMethod::none) return {};
     std::vector<HeldAtStack> stacks;

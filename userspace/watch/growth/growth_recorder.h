@@ -47,7 +47,7 @@ class GrowthRecorder {
     void begin_new(ProcessTable& processes);
     void executed(const ProcessId& process);
     void tick(ProcessTable& processes);
-    // Keeps the last state of ended processes. tick() does that as well, but only after removed targets are forgotten.
+    // Stores the last state of ended processes. tick() does the same, but it runs after removed targets were dropped.
     void end_processes(const ProcessTable& processes);
 
     // At the end of a tick: keeps some of the growth of earlier times, see GrowthHistory, and bounds the samples.
@@ -56,10 +56,13 @@ class GrowthRecorder {
     // Growth by line. Cheap enough to be called in some of the ticks.
     std::vector<LineGrowth> lines(const std::vector<Process>& processes);
 
-    // From any thread. What the processes of the target hold; of processes that have just ended, what they held at
-    // their end. Loads the symbols of native code, which can take long. With Wait::some only the largest sites are
-    // named. With Wait::no and Wait::briefly, for the thread of the ticks only, also only if their symbols are loaded
-    // already, or in time: see SiteNames.
+    // The memory that the processes of the target hold. For a process that has just ended: what it held at its end. May
+    // be called from any thread, but with Wait::no and Wait::briefly only from the thread of the ticks. Loads symbols
+    // of native code, which can take long:
+    //   Wait::yes      symbols of all sites
+    //   Wait::some     symbols of the largest sites (SiteNames::kMostNamed)
+    //   Wait::briefly  the same, as far as they are loaded within a fraction of a second
+    //   Wait::no       the same, as far as they are loaded already
     Growth report(const TargetSnapshot& target, const GrowthRequest& request,
                   NativeReads::Wait wait = NativeReads::Wait::yes);
     Growth report(const TargetSnapshot& target, NativeReads::Wait wait = NativeReads::Wait::yes) {

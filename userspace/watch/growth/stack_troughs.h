@@ -16,8 +16,9 @@ class StackTroughs {
   public:
     static constexpr std::size_t kMostTroughs = std::size_t{4} * MS_HOST_CALLS;
 
-    // Of each site the part of its bytes. The kernel forgets calls that hold nothing, so the troughs of calls that are
-    // not in the reading stay known until they are over. If there are too many troughs, they are forgotten at once.
+    // The bytes of each site that are likely to be freed soon, in the order of `reading.sites`. Calls that hold
+    // nothing are removed from the BPF map, so a call that is not in the reading keeps its trough until the trough is
+    // too old. If there are too many troughs, those of calls that are not in the reading are dropped at once.
     std::vector<std::int64_t> passing(const HostTensorReading& reading, Seconds now);
 
   private:

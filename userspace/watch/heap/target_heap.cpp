@@ -138,9 +138,9 @@ bool TargetHeap::lacks_difference(const TargetSnapshot& out) const {
     });
 }
 
-// A verdict takes minutes. For somebody who waits for it, two censuses of the largest process show before that what its
-// growth is: one soon after the beginning, and one when the process has grown. A third one follows if these two do not
-// tell, because one of them was not complete.
+// A verdict takes minutes. Until there is one, two censuses of the largest process show which containers grow: the
+// first soon after watching began, the second when the process has grown. A third census follows if the first two name
+// no holder, because one of them was not complete.
 std::optional<CensusWish> TargetHeap::first_look(Seconds now, const TargetSnapshot& out) {
     const ScopeVerdict* whole = out.verdict();
     const bool early =

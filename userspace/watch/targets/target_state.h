@@ -31,8 +31,8 @@ struct TargetSettings {
     Seconds heap_while_leaking = 3 * CensusSchedule::kAgain;
 };
 
-// Everything that memscope keeps of one target. Its life is that of this object: what is dropped with a target is what
-// is declared here.
+// What the stages of a tick keep of one target. It is dropped when the target ends. CONTRIBUTING.md ("A tick") lists
+// the classes that keep something by the name of a target as well.
 struct TargetState {
     TargetState(NewTarget target, const TargetSettings& settings, std::shared_ptr<RunNumbers> numbers);
     TargetState(const TargetState&) = delete;
