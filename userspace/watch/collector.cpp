@@ -325,7 +325,7 @@ Result<Snapshot> Collector::take_tick(const Now& began) {
     ReadingsByTarget readings = state_.count_processes(now);
     read_targets(*machine, readings);
     Snapshot snapshot = state_.judge(*std::move(machine), std::move(readings), finished());
-    if (growth_) growth_->remember(snapshot.targets);
+    if (growth_) growth_->remember(snapshot.targets, unread_targets_);
     snapshot.self = describe_self(now);
     snapshot.self.tick_duration = Seconds(static_cast<double>(read_clock().boot_ns - began.boot_ns) * 1e-9);
     return snapshot;

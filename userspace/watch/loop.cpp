@@ -325,7 +325,7 @@ class Loop {
         for (const auto& report : reports) recorder_->report(report);
         for (const ReportedDeath& death : reports_.reported())
             if (!death.file.empty()) recorder_->note("report", death.file);
-        recorder_->take(snapshot, boot_time());
+        recorder_->take(snapshot, boot_time(), collector_.unread_targets());
         tell_recorder_troubles();
     }
 

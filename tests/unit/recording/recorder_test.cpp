@@ -14,6 +14,7 @@ namespace recorder_test {
 
 using testing::Contains;
 using testing::HasSubstr;
+using testing::Not;
 using testing::SizeIs;
 
 constexpr std::uint64_t kMiB = 1U << 20U;
@@ -60,6 +61,21 @@ TEST_F(ARecorder, WritesTicksNotesAndChangesOfTheVerdict) {
     EXPECT_EQ(std::ranges::count(found, "precursor"), 1);
     EXPECT_EQ(std::ranges::count(found, "precursor_over"), 1);
     EXPECT_THAT(found, Contains("notice"));
+}
+
+TEST_F(ARecorder, ContinuesAfterATickAtWhichTheTargetCouldNotBeRead) {
+    {
+        Recorder recorder(store_in(directory), {});
+        Snapshot without = tick_of("train", 1'000'001.0, {kMiB});
+        without.targets.clear();
+        recorder.take(tick(0), Seconds{100});
+        recorder.take(std::make_shared<const Snapshot>(without), Seconds{101}, {tick(0)->targets.front().info.name});
+        recorder.take(tick(2), Seconds{102});
+        recorder.finish(Seconds{60});
+    }
+    ASSERT_THAT(files(), SizeIs(1));
+    Recording recording = reopened(files().front());
+    EXPECT_THAT(kinds(recording), Not(Contains("end")));
 }
 
 TEST_F(ARecorder, DropsWholeTicksIfItsQueueIsFull) {

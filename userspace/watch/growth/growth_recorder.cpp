@@ -536,8 +536,8 @@ GrowthHistory::Moment moment_of(const TargetSnapshot& target) {
 
 }  // namespace
 
-void GrowthRecorder::remember(const std::vector<TargetSnapshot>& targets) {
-    std::set<std::string> names;
+void GrowthRecorder::remember(const std::vector<TargetSnapshot>& targets, const std::set<std::string>& unread) {
+    std::set<std::string> names = unread;
     bool added = false;
     for (const TargetSnapshot& target : targets) {
         names.insert(target.info.name);

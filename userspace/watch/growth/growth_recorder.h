@@ -51,7 +51,8 @@ class GrowthRecorder {
     void end_processes(const ProcessTable& processes);
 
     // At the end of a tick: keeps some of the growth of earlier times, see GrowthHistory, and bounds the samples.
-    void remember(const std::vector<TargetSnapshot>& targets);
+    // `unread`: targets that exist, but could not be read in this tick.
+    void remember(const std::vector<TargetSnapshot>& targets, const std::set<std::string>& unread);
 
     // Growth by line. Cheap enough to be called in some of the ticks.
     std::vector<LineGrowth> lines(const std::vector<Process>& processes);
