@@ -20,7 +20,6 @@
 #include "watch/helpers/read_jobs.h"
 #include "watch/helpers/tick_reads.h"
 #include "watch/sharing/sharing_recorder.h"
-#include "watch/targets/refresh_schedule.h"
 #include "watch/targets/target_reader.h"
 #include "watch/targets/target_source.h"
 #include "watch/watch_options.h"
