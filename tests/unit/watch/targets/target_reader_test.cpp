@@ -1,9 +1,9 @@
-#include "watch/targets/missed_targets.h"
+#include "watch/targets/target_reader.h"
 
 #include <gtest/gtest.h>
 
 namespace memscope {
-namespace missed_targets_test {
+namespace target_reader_test {
 
 SelfSample described(const MissedTargets& missed) {
     SelfSample self;
@@ -37,5 +37,5 @@ TEST(MissedTargets, EverySampleThatFailedIsCountedByItsReason) {
     EXPECT_FALSE(missed.lacks_descriptors()) << "a search could not help";
 }
 
-}  // namespace missed_targets_test
+}  // namespace target_reader_test
 }  // namespace memscope
