@@ -247,28 +247,28 @@ static __always_inline int on_return(void *ctx, struct pt_regs *regs, long ret, 
 	switch (number) {
 	case NR_MMAP:
 		count_outcome(space, regs, MS_FAILED_MMAP, ret, argument_2_of(regs));
-		book(space, own_pages(), MS_MAPPED_MMAP, MS_UNMAPPED_OTHER);
+		count_mapped(space, own_pages(), MS_MAPPED_MMAP, MS_UNMAPPED_OTHER);
 		if (!has_failed(ret))
 			tell_of_library(space, regs);
 		break;
 	case NR_MUNMAP:
-		book(space, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_MUNMAP);
+		count_mapped(space, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_MUNMAP);
 		break;
 	case NR_MREMAP:
 		count_outcome(space, regs, MS_FAILED_MREMAP, ret, argument_3_of(regs));
-		book(space, own_pages(), MS_MAPPED_MREMAP, MS_UNMAPPED_MREMAP);
+		count_mapped(space, own_pages(), MS_MAPPED_MREMAP, MS_UNMAPPED_MREMAP);
 		break;
 	case NR_BRK:
 		count_outcome(space, regs, MS_FAILED_BRK, brk_result(regs, ret), brk_bytes(regs, ret));
-		book(space, own_pages(), MS_MAPPED_BRK, MS_UNMAPPED_BRK);
+		count_mapped(space, own_pages(), MS_MAPPED_BRK, MS_UNMAPPED_BRK);
 		break;
 	case NR_SHMAT:
 	case NR_SHMDT:
-		book(space, own_pages(), MS_MAPPED_SHM, MS_UNMAPPED_SHM);
+		count_mapped(space, own_pages(), MS_MAPPED_SHM, MS_UNMAPPED_SHM);
 		break;
 	case NR_PKEY_MPROTECT:
 	case NR_MPROTECT: /* does not change the size, but counts an earlier change that was not seen */
-		book(space, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
+		count_mapped(space, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
 		break;
 	case NR_FALLOCATE:
 		count_outcome(space, regs, MS_FAILED_FALLOCATE, ret, argument_4_of(regs));
