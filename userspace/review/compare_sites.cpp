@@ -163,8 +163,8 @@ std::string text_of(const SiteLine& line) {
     return text;
 }
 
-// What touched memory first is not told again if another plane knows that this line keeps it.
-bool is_told(const SiteDifference& site, const std::vector<SiteDifference>& all) {
+// True for a line that touched memory first if another plane shows that this line keeps the memory.
+bool is_repeated(const SiteDifference& site, const std::vector<SiteDifference>& all) {
     if (site.plane != PlaneKind::resident) return false;
     return std::ranges::any_of(all, [&](const SiteDifference& other) {
         const bool owns = other.plane == PlaneKind::mapped || other.plane == PlaneKind::tensors_host;
@@ -337,7 +337,7 @@ void compare_sites(const std::vector<RunSummary>& base, const std::vector<RunSum
         sites.push_back({row.plane, row.line.role, text_of(row.line), row.base, row.head, row.spread});
     }
     for (const SiteDifference& site : sites)
-        if (!is_told(site, sites)) result.sites.push_back(site);
+        if (!is_repeated(site, sites)) result.sites.push_back(site);
     std::ranges::stable_sort(result.sites, std::greater(),
                              [](const SiteDifference& site) { return std::abs(site.change()); });
     result.sentence = peak_sentence(result);
