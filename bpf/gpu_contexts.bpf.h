@@ -3,7 +3,7 @@
 #ifndef MEMSCOPE_GPU_CONTEXTS_BPF_H
 #define MEMSCOPE_GPU_CONTEXTS_BPF_H
 
-#include "gpu_books.bpf.h"
+#include "gpu_accounts.bpf.h"
 
 struct gpu_context_key {
 	__u64 process;

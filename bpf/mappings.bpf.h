@@ -42,7 +42,7 @@ static __always_inline void add(__u64 *counter, __u64 amount)
 }
 
 /* Sum of the differences that were counted so far. */
-static __always_inline __u64 booked_pages(const struct ms_mappings *m)
+static __always_inline __u64 sum_of_mapped(const struct ms_mappings *m)
 {
 	__u64 sum = 0;
 
@@ -60,7 +60,7 @@ static __always_inline __u64 exchange_total(struct ms_mappings *m, __u64 pages)
 	/* Kernels before 5.12. Two threads that count at the same time can both count the same pages. So the
 	 * difference is taken against the counted sum: the next count, in the scan at the latest, corrects
 	 * it. Other threads can change the parts while they are summed, so the sum can even be negative. */
-	__u64 before = booked_pages(m);
+	__u64 before = sum_of_mapped(m);
 
 	m->total_pages = pages;
 	return before;
@@ -69,8 +69,8 @@ static __always_inline __u64 exchange_total(struct ms_mappings *m, __u64 pages)
 #endif
 }
 
-static __always_inline void book(struct address_space *space, __u64 pages, enum ms_mapped_by up,
-                                 enum ms_unmapped_by down)
+static __always_inline void count_mapped(struct address_space *space, __u64 pages, enum ms_mapped_by up,
+                                         enum ms_unmapped_by down)
 {
 	__s64 grown = pages - exchange_total(&space->mappings, pages);
 
@@ -103,7 +103,7 @@ static __always_inline struct address_space *begin_mappings(__u32 pid, __u64 sta
 		return mappings_of(pid);
 	known = mappings_of(pid);
 	if (known && known->start_ns == start_ns) {
-		book(known, pages, why, MS_UNMAPPED_OTHER);
+		count_mapped(known, pages, why, MS_UNMAPPED_OTHER);
 		return known;
 	}
 	if (bpf_map_update_elem(&mappings, &pid, &fresh, BPF_ANY)) {

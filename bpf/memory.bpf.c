@@ -80,8 +80,8 @@ static __always_inline bool begins_with(const char *name, const char *wanted, in
 
 /* The collector puts user probes on the files of the CUDA driver and of PyTorch's allocators that a process
  * maps. The event is sent at once, because allocations before the probes are attached are not seen. */
-#define MOST_TOLD_OF_LIBRARIES 64 /* per exec: a program that maps more does so to overload memscope */
-static __always_inline void tell_of_library(struct address_space *space, struct pt_regs *regs)
+#define MOST_REPORTED_LIBRARIES 64 /* per exec: a program that maps more does so to overload memscope */
+static __always_inline void report_library(struct address_space *space, struct pt_regs *regs)
 {
 	static const char driver[] = "libcuda.so", torch[] = "libc10_cuda.so", host[] = "libc10.so";
 	struct file *file;
@@ -95,7 +95,7 @@ static __always_inline void tell_of_library(struct address_space *space, struct 
 	if (!begins_with(name, driver, sizeof(driver) - 1) && !begins_with(name, torch, sizeof(torch) - 1) &&
 	    !begins_with(name, host, sizeof(host) - 1))
 		return;
-	if (space->libraries_mapped >= MOST_TOLD_OF_LIBRARIES)
+	if (space->libraries_mapped >= MOST_REPORTED_LIBRARIES)
 		return;
 	space->libraries_mapped++;
 	h = begin_event(MS_EVENT_LIBRARY_MAPPED, sizeof(*h));
@@ -247,28 +247,28 @@ static __always_inline int on_return(void *ctx, struct pt_regs *regs, long ret, 
 	switch (number) {
 	case NR_MMAP:
 		count_outcome(space, regs, MS_FAILED_MMAP, ret, argument_2_of(regs));
-		book(space, own_pages(), MS_MAPPED_MMAP, MS_UNMAPPED_OTHER);
+		count_mapped(space, own_pages(), MS_MAPPED_MMAP, MS_UNMAPPED_OTHER);
 		if (!has_failed(ret))
-			tell_of_library(space, regs);
+			report_library(space, regs);
 		break;
 	case NR_MUNMAP:
-		book(space, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_MUNMAP);
+		count_mapped(space, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_MUNMAP);
 		break;
 	case NR_MREMAP:
 		count_outcome(space, regs, MS_FAILED_MREMAP, ret, argument_3_of(regs));
-		book(space, own_pages(), MS_MAPPED_MREMAP, MS_UNMAPPED_MREMAP);
+		count_mapped(space, own_pages(), MS_MAPPED_MREMAP, MS_UNMAPPED_MREMAP);
 		break;
 	case NR_BRK:
 		count_outcome(space, regs, MS_FAILED_BRK, brk_result(regs, ret), brk_bytes(regs, ret));
-		book(space, own_pages(), MS_MAPPED_BRK, MS_UNMAPPED_BRK);
+		count_mapped(space, own_pages(), MS_MAPPED_BRK, MS_UNMAPPED_BRK);
 		break;
 	case NR_SHMAT:
 	case NR_SHMDT:
-		book(space, own_pages(), MS_MAPPED_SHM, MS_UNMAPPED_SHM);
+		count_mapped(space, own_pages(), MS_MAPPED_SHM, MS_UNMAPPED_SHM);
 		break;
 	case NR_PKEY_MPROTECT:
 	case NR_MPROTECT: /* does not change the size, but counts an earlier change that was not seen */
-		book(space, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
+		count_mapped(space, own_pages(), MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
 		break;
 	case NR_FALLOCATE:
 		count_outcome(space, regs, MS_FAILED_FALLOCATE, ret, argument_4_of(regs));

@@ -46,15 +46,15 @@ static __always_inline int on_begin(void)
 	return 0;
 }
 
-static __always_inline void book_stall(const struct ms_stall *stall, enum ms_reclaim_by why)
+static __always_inline void count_stall(const struct ms_stall *stall, enum ms_reclaim_by why)
 {
 	struct task_struct *task = (void *)bpf_get_current_task();
-	struct ms_reclaim *booked = bpf_map_lookup_elem(&reclaim, &stall->target);
+	struct ms_reclaim *counted = bpf_map_lookup_elem(&reclaim, &stall->target);
 
-	if (!booked || stall->thread_start_ns != BPF_CORE_READ(task, start_boottime))
+	if (!counted || stall->thread_start_ns != BPF_CORE_READ(task, start_boottime))
 		return;
-	__sync_fetch_and_add(&booked->stalled_ns[why], bpf_ktime_get_boot_ns() - stall->since_ns);
-	__sync_fetch_and_add(&booked->stalls[why], 1);
+	__sync_fetch_and_add(&counted->stalled_ns[why], bpf_ktime_get_boot_ns() - stall->since_ns);
+	__sync_fetch_and_add(&counted->stalls[why], 1);
 }
 
 /* An end without a begin is from a thread that is not watched, or that was already stalled when memscope
@@ -66,7 +66,7 @@ static __always_inline int on_end(enum ms_reclaim_by why)
 
 	if (!stall)
 		return 0;
-	book_stall(stall, why);
+	count_stall(stall, why);
 	bpf_map_delete_elem(&stalled, &thread);
 	return 0;
 }

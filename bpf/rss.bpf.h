@@ -134,11 +134,11 @@ static __always_inline void sum_percpu(struct thread_sums *sums, __s64 pages[4])
 static __always_inline void sum_thread_parts(struct thread_sums *sums, __s64 pages[4])
 {
 	struct mm_struct___before_6_2 *mm = (void *)sums->mm;
-	__s64 booked[4] = {};
+	__s64 counted[4] = {};
 
-	bpf_core_read(booked, sizeof(booked), &mm->rss_stat.count);
+	bpf_core_read(counted, sizeof(counted), &mm->rss_stat.count);
 	for (int i = 0; i < 4; i++)
-		pages[i] = booked[i] + sums->cached_rss[i];
+		pages[i] = counted[i] + sums->cached_rss[i];
 }
 
 #endif

@@ -49,14 +49,14 @@ static __always_inline void copy_mappings(struct ms_task *row, struct address_sp
 	    space->activity; /* first, so that changes during the copy are copied in the next scan */
 	for (int attempt = 0; attempt < 2; attempt++) {
 		row->mappings = space->mappings;
-		sum = booked_pages(&row->mappings);
+		sum = sum_of_mapped(&row->mappings);
 		if (sum == row->mappings.total_pages)
 			break;
 	}
-	if ((__s64)sum < 0) { /* threads counted the same unmapped pages twice: book() corrects it */
-		book(space, row->virtual_pages, MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
+	if ((__s64)sum < 0) { /* threads counted the same unmapped pages twice: count_mapped() corrects it */
+		count_mapped(space, row->virtual_pages, MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
 		row->mappings = space->mappings;
-		sum = booked_pages(&row->mappings);
+		sum = sum_of_mapped(&row->mappings);
 	}
 	if ((__s64)sum < 0) {
 		count_loss(MS_LOSS_MAPPINGS_TORN);
@@ -72,7 +72,7 @@ static __always_inline void describe_mappings(struct ms_task *row, struct task_s
 	struct address_space *space = mappings_of(row->pid);
 
 	if (space && space->start_ns == row->start_ns)
-		book(space, row->virtual_pages, MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
+		count_mapped(space, row->virtual_pages, MS_MAPPED_OTHER, MS_UNMAPPED_OTHER);
 	else
 		space = begin_scanned(row, leader);
 	if (!space)

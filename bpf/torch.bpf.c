@@ -88,7 +88,8 @@ static __noinline struct ms_torch_process *add_process(__u32 pid)
 	return added;
 }
 
-static __always_inline void book(struct ms_torch_process *process, __u32 device, __s64 bytes, __s64 tensors)
+static __always_inline void count_tensors(struct ms_torch_process *process, __u32 device, __s64 bytes,
+                                          __s64 tensors)
 {
 	if (device >= MS_TORCH_SLOTS)
 		return;
@@ -108,7 +109,7 @@ static __always_inline bool forget_tensor(struct ms_torch_process *process, cons
 	if (bpf_map_delete_elem(&tensors, key)) /* another thread has deleted it first */
 		return true;
 	__sync_fetch_and_add(&tensor_entries, -1);
-	book(process, tensor.device, -tensor.bytes, -1);
+	count_tensors(process, tensor.device, -tensor.bytes, -1);
 	return true;
 }
 
@@ -151,7 +152,7 @@ static __always_inline void on_malloc(void *regs, const struct ms_torch_site *si
 		}
 	}
 	__sync_fetch_and_add(&tensor_entries, 1);
-	book(process, tensor.device, tensor.bytes, 1);
+	count_tensors(process, tensor.device, tensor.bytes, 1);
 }
 
 /* A forked child can free tensors of its parent. It has no entry here unless it allocates itself. */

@@ -76,8 +76,8 @@ static __always_inline void replace_mappings(struct task_struct *task)
 	struct address_space *space = mappings_of(pid);
 
 	if (space) {
-		book(space, 0, MS_MAPPED_OTHER, MS_UNMAPPED_EXEC);
-		book(space, pages, MS_MAPPED_EXEC, MS_UNMAPPED_OTHER);
+		count_mapped(space, 0, MS_MAPPED_OTHER, MS_UNMAPPED_EXEC);
+		count_mapped(space, pages, MS_MAPPED_EXEC, MS_UNMAPPED_OTHER);
 	} else { /* a child of vfork() has no entry yet */
 		space = begin_mappings(pid, BPF_CORE_READ(task, start_boottime), pages, MS_MAPPED_EXEC);
 		if (!space)
@@ -132,7 +132,7 @@ static __always_inline __u32 final_mappings(struct ms_mappings *last, __u32 pid)
 
 	if (!space)
 		return 0;
-	book(space, 0, MS_MAPPED_OTHER, MS_UNMAPPED_EXIT);
+	count_mapped(space, 0, MS_MAPPED_OTHER, MS_UNMAPPED_EXIT);
 	*last = space->mappings;
 	return MS_TASK_HAS_MAPPINGS;
 }

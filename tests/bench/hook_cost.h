@@ -25,15 +25,14 @@ class HookCost {
     }
 
     struct Sample {
-        double bookings = 0, ns = 0, cpu_ms = 0;
+        double samples = 0, ns = 0, cpu_ms = 0;
     };
     Sample of(const Workload& workload) {
         const GrowthStacks::Cost before = session_.find<GrowthStacks>()->cost();
         const double cpu_ms = workload.round_ms();
         const GrowthStacks::Cost after = session_.find<GrowthStacks>()->cost();
         drain();
-        return {static_cast<double>(after.bookings - before.bookings), static_cast<double>(after.ns - before.ns),
-                cpu_ms};
+        return {static_cast<double>(after.samples - before.samples), static_cast<double>(after.ns - before.ns), cpu_ms};
     }
     std::uint64_t python_frames() const { return python_frames_; }  // of the deepest stack
 

@@ -124,9 +124,9 @@ class Overhead {
             std::vector<double> rates, each, shares;
             for (int i = 0; i < kRounds; ++i) {
                 const HookCost::Sample sample = hook.of(*work_[kind]);
-                if (sample.bookings == 0) throw std::runtime_error("the growth hook has attributed nothing");
-                rates.push_back(sample.bookings / sample.cpu_ms * 1e3);
-                each.push_back(sample.ns / sample.bookings);
+                if (sample.samples == 0) throw std::runtime_error("the growth hook has attributed nothing");
+                rates.push_back(sample.samples / sample.cpu_ms * 1e3);
+                each.push_back(sample.ns / sample.samples);
                 shares.push_back(sample.ns * 1e-4 / sample.cpu_ms);
             }
             fmt::print("| {} | {:.0f} | {:.0f} ns | {:.2f} % |\n", kKinds[kind].shown, median(rates), median(each),

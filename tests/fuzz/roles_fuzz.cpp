@@ -16,14 +16,14 @@ void one(std::string_view bytes) {
         std::erase(rule.comm, '\0');
         std::erase(rule.argument, '\0');
     }
-    RoleBook book(rules);
+    RoleDecider decider(rules);
     std::vector<std::vector<std::string>> arguments(1 + input.number() % 8);
     for (auto& argv : arguments) argv = parse_argv(input.text());
     const std::size_t rounds = 1 + input.number() % 3;
     for (std::size_t round = 0; round < rounds; ++round) {
         std::vector<std::string> comms(input.number() % 16);
         for (std::string& comm : comms) comm = input.take(15);
-        std::vector<RoleBook::Subject> subjects;
+        std::vector<RoleDecider::Subject> subjects;
         for (const std::string& comm : comms)  // few pids, so that they are reused and form rings
             subjects.push_back({.id = {input.number() % 8, std::uint64_t{input.number()} % 4},
                                 .parent = input.number() % 8,
@@ -33,9 +33,9 @@ void one(std::string_view bytes) {
                                 .forked_without_exec = input.flag(),
                                 .own_memory = input.flag(),
                                 .exec_count = input.number()});
-        const auto roles = book.decide(subjects);
+        const auto roles = decider.decide(subjects);
         require(roles.size() == subjects.size(), "everyone gets a role");
-        require(book.remembered() <= subjects.size(), "who is gone is forgotten");
+        require(decider.remembered() <= subjects.size(), "who is gone is forgotten");
     }
 }
 

@@ -5,7 +5,7 @@
 #include "analysis/verdict/forecast.h"
 #include "analysis/verdict/judge.h"
 #include "base/text.h"
-#include "cli/series_csv.h"
+#include "cli/series/plain_series.h"
 #include "fuzz.h"
 #include "outputs/json/tick_json.h"
 #include "outputs/text/verdict_text.h"
@@ -36,7 +36,7 @@ void check(const Judgement& judgement, const Series& series) {
 void one(std::string_view bytes) {
     Judge usual;
     Judge hasty({.warmup = Seconds(1)});
-    SeriesCsv csv([&](Seconds time, Bytes size) {
+    PlainSeries csv([&](Seconds time, Bytes size) {
         usual.add(time, size);
         hasty.add(time, size);
     });

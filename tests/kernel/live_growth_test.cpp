@@ -142,7 +142,8 @@ char* small_pages(std::size_t bytes) {
 }
 
 // Fills fresh pages with calls that may do less than they are asked for.
-template <typename Read> void fill(const char* what, std::size_t bytes, Read read) {
+template <typename Read>
+void fill(const char* what, std::size_t bytes, Read read) {
     char* const memory = small_pages(bytes);
     for (std::size_t done = 0; done < bytes;) {
         const ssize_t got = read(memory + done, bytes - done);

@@ -27,8 +27,8 @@ AskFailure failure_of(const Error& error, pid_t pid) {
 RoleKey role_of(ReadHelpers& helpers, const SysRoot& root, ProcessId id) {
     const auto details = helpers.patient.call(DetailsJob{.id = id});
     const auto comm = read_file(root.proc / std::to_string(id.pid) / "comm", 64);
-    RoleBook roles;
-    RoleBook::Subject subject{.id = id};
+    RoleDecider roles;
+    RoleDecider::Subject subject{.id = id};
     if (comm) subject.comm = trimmed(*comm);
     if (details && *details) {
         subject.argv = &(**details).argv;

@@ -323,7 +323,7 @@ Result<Recorder::Lane*> Recorder::lane_of(const Item& item, const TargetSnapshot
     Lane lane{.began = item.now, .growth_at = item.now};
     if (store_.takes_one_target() && !files_.empty()) {
         // Only one target fits into the file that the user named.
-        if (!std::exchange(told_one_target_, true)) {
+        if (!std::exchange(reported_one_target_, true)) {
             const std::lock_guard lock(mutex_);
             troubles_.push_back(
                 plain_error(fmt::format("{} is not recorded: a file takes one target", printable(target.info.name)),

@@ -135,7 +135,7 @@ class Recorder {
     Seconds committed_{};              // boot clock of the tick of the last commit
     std::uint64_t uncommitted_ = 0;    // ticks
     std::optional<Seconds> failed_{};  // when writing failed
-    bool told_one_target_ = false;
+    bool reported_one_target_ = false;
 
     mutable std::mutex mutex_{};  // guards the members below
     std::condition_variable wake_{};

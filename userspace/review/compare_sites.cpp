@@ -166,7 +166,7 @@ std::string text_of(const SiteLine& line) {
 
 // True if another plane shows that this line keeps the memory. Then its line in the plane `resident`, which only says
 // that it touched the memory first, is left out.
-bool is_told(const SiteDifference& site, const std::vector<SiteDifference>& all) {
+bool is_repeated(const SiteDifference& site, const std::vector<SiteDifference>& all) {
     if (site.plane != PlaneKind::resident) return false;
     return std::ranges::any_of(all, [&](const SiteDifference& other) {
         const bool owns = other.plane == PlaneKind::mapped || other.plane == PlaneKind::tensors_host;
@@ -339,7 +339,7 @@ void compare_sites(const std::vector<RunSummary>& base, const std::vector<RunSum
         sites.push_back({row.plane, row.line.role, text_of(row.line), row.base, row.head, row.spread});
     }
     for (const SiteDifference& site : sites)
-        if (!is_told(site, sites)) result.sites.push_back(site);
+        if (!is_repeated(site, sites)) result.sites.push_back(site);
     std::ranges::stable_sort(result.sites, std::greater(),
                              [](const SiteDifference& site) { return std::abs(site.change()); });
     result.sentence = peak_sentence(result);

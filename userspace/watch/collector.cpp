@@ -1,14 +1,17 @@
 #include "watch/collector.h"
 
 #include <algorithm>
+#include <cerrno>
+#include <sys/epoll.h>
 #include <unistd.h>
 #include <utility>
 
 #include "kernel/plan.h"
+#include "sources/cgroup/cgroup_hierarchy.h"
 #include "sources/proc/host.h"
 #include "sources/proc/procfs.h"
+#include "watch/targets/cgroup_targets.h"
 #include "watch/targets/follow_tree.h"
-#include "watch/targets/open_targets.h"
 #include "watch/targets/process_target.h"
 
 namespace memscope {
@@ -35,7 +38,42 @@ bool reports_cgroups(const std::vector<Probe>& probes) {
     });
 }
 
+// Where the targets come from: the cgroups that the user named, the tree of a process, or a cgroup that memscope has
+// made.
+Result<std::unique_ptr<TargetSource>> open_targets(const SysRoot& root, const CgroupHierarchy& hierarchy,
+                                                   const WatchOptions& options) {
+    const auto as_source = [](auto opened) -> Result<std::unique_ptr<TargetSource>> {
+        if (!opened) return opened.error();
+        return std::unique_ptr<TargetSource>(std::move(*opened));
+    };
+    if (options.pid) return as_source(ProcessTarget::open(root, hierarchy, *options.pid));
+    if (options.own_cgroup) return as_source(CgroupTargets::open_own(hierarchy, *options.own_cgroup, options.shown));
+    return as_source(CgroupTargets::open(hierarchy, options.cgroups, options.wait));
+}
+
 }  // namespace
+
+EventPoll::EventPoll() : epoll_(::epoll_create1(EPOLL_CLOEXEC)) {}
+
+Status EventPoll::add(int fd) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+        return system_error(errno, "wait for events of the kernel");
+    added_.insert(fd);
+    return Done{};
+}
+
+SelfSample SelfReader::read(const SysRoot& root, const std::function<Bytes()>& map_memory, std::uint64_t now_ns) {
+    constexpr std::uint64_t kAllEveryNs = 10'000'000'000;
+    const bool all = !last_ || now_ns - all_read_ns_ >= kAllEveryNs;
+    SelfSample self;
+    if (auto usage = read_self(root, all ? std::nullopt : last_)) self = std::move(*usage);
+    if (all) all_read_ns_ = now_ns;
+    self.bpf_maps = all ? map_memory() : last_->bpf_maps;
+    last_ = self;
+    return self;
+}
 
 Collector::Collector(SysRoot root, const CgroupHierarchy& hierarchy, std::shared_ptr<ReadHelpers> reads,
                      Session session, std::unique_ptr<TargetSource> source, const WatchOptions& options)

@@ -1,28 +1,56 @@
 #pragma once
+#include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/fd.h"
 #include "base/files.h"
+#include "base/result.h"
 #include "kernel/session.h"
+#include "model/snapshot.h"
 #include "watch/deaths/death_lookups.h"
-#include "watch/event_poll.h"
 #include "watch/gpu/cuda_watch.h"
 #include "watch/gpu/nvml_watch.h"
 #include "watch/growth/growth_recorder.h"
 #include "watch/heap/heap_recorder.h"
 #include "watch/helpers/read_jobs.h"
 #include "watch/helpers/tick_reads.h"
-#include "watch/self/self_reader.h"
 #include "watch/sharing/sharing_recorder.h"
-#include "watch/targets/refresh_schedule.h"
 #include "watch/targets/target_reader.h"
 #include "watch/targets/target_source.h"
 #include "watch/watch_options.h"
 #include "watch/watch_state.h"
 
 namespace memscope {
+
+// One file descriptor that becomes readable when any of several becomes readable.
+class EventPoll {
+  public:
+    EventPoll();
+
+    int fd() const { return epoll_.get(); }
+    Status add(int fd);
+    bool has(int fd) const { return added_.contains(fd); }
+
+  private:
+    Fd epoll_;
+    std::set<int> added_{};
+};
+
+// Reads the resources that memscope itself uses. The size of its BPF maps and its open files change little
+// and are slow to read, so they are read only every 10 s.
+class SelfReader {
+  public:
+    SelfSample read(const SysRoot& root, const std::function<Bytes()>& map_memory, std::uint64_t now_ns);
+
+  private:
+    std::optional<SelfSample> last_{};
+    std::uint64_t all_read_ns_ = 0;  // boot clock: when the slow values were read
+};
 
 // Reads the kernel, the cgroups and the processes, and feeds WatchState with what it has read: one Snapshot per tick.
 class Collector {

@@ -1,7 +1,10 @@
 #include "analysis/growth/line_history.h"
 
 #include <algorithm>
+#include <fmt/format.h>
 #include <vector>
+
+#include "base/text.h"
 
 namespace memscope {
 namespace {
@@ -16,6 +19,7 @@ constexpr double kMostKept = 0.5;  // share of the growth; a line that keeps les
 constexpr double kNoEvidence =
     0.5;  // value of GrowingLines::repeated that is neither at the same lines nor at new ones
 constexpr std::size_t kMostLines = 1024;
+constexpr std::int64_t kLittleKept = 4 << 20;  // bytes; less may be given back in the next moment
 
 double positive(double value) { return std::max(value, 0.0); }
 
@@ -115,6 +119,20 @@ std::optional<GrowingLines> LineHistory::growing(const std::optional<RoleKey>& r
                         .share = std::min(part / std::max(grown, part), 1.0),
                         .times = named.times,
                         .keeps = keeps};
+}
+
+void EarlyLines::look_at(Seconds now, std::span<const LineGrowth> lines) {
+    last_ = now;
+    text_.clear();
+    const LineGrowth* most = nullptr;
+    std::int64_t all = 0;
+    for (const LineGrowth& line : lines) {
+        all += std::max<std::int64_t>(line.kept, 0);
+        if (!most || line.kept > most->kept) most = &line;
+    }
+    if (!most || most->kept < kLittleKept || most->kept < all / 2) return;
+    text_ = fmt::format("{} keeps at least {} more than when watching began.", printable(most->place),
+                        human_size(Bytes{static_cast<std::uint64_t>(most->kept)}));
 }
 
 }  // namespace memscope

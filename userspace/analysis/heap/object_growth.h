@@ -1,6 +1,8 @@
 #pragma once
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/heap.h"
@@ -58,5 +60,11 @@ ObjectGrowth object_growth(const HeapCensus& now, const HeapCensus* earlier);
 
 // "run (train.py:88) history" -> "run (train.py) history".
 std::string path_without_lines(const std::string& path);
+
+// True if a qualified name is this type. `name` may leave out the module: "Tensor" is "torch.Tensor".
+bool is_type(std::string_view qualified, std::string_view name);
+
+// True if the container, or most of its items, are of this type.
+bool holds_type(const Holder& holder, std::string_view name);
 
 }  // namespace memscope

@@ -11,7 +11,7 @@ constexpr std::size_t kNobody = static_cast<std::size_t>(-1);
 
 // For each subject, the position of its parent among the subjects. If a pid was reused within a tick, it occurs twice;
 // a parent is never younger than its child.
-std::vector<std::size_t> parents_of(std::span<const RoleBook::Subject> subjects) {
+std::vector<std::size_t> parents_of(std::span<const RoleDecider::Subject> subjects) {
     std::vector<std::size_t> by_id(subjects.size());
     std::iota(by_id.begin(), by_id.end(), std::size_t{0});
     const auto id_of = [&](std::size_t i) { return subjects[i].id; };
@@ -28,7 +28,7 @@ std::vector<std::size_t> parents_of(std::span<const RoleBook::Subject> subjects)
     return parents;
 }
 
-const std::vector<std::string>& argv_of(const RoleBook::Subject& subject, const RoleBook::Subject* parent) {
+const std::vector<std::string>& argv_of(const RoleDecider::Subject& subject, const RoleDecider::Subject* parent) {
     static const std::vector<std::string> none;
     if (subject.argv && !subject.argv->empty()) return *subject.argv;
     // A fork keeps the argv of its parent.
@@ -38,16 +38,16 @@ const std::vector<std::string>& argv_of(const RoleBook::Subject& subject, const 
 
 }  // namespace
 
-std::size_t RoleBook::HashId::operator()(const ProcessId& id) const noexcept {
+std::size_t RoleDecider::HashId::operator()(const ProcessId& id) const noexcept {
     return std::hash<std::uint64_t>{}(id.start_ns * 0x9E3779B97F4A7C15U + static_cast<std::uint64_t>(id.pid));
 }
 
-RoleBook::RoleBook(std::vector<RoleRule> user_rules) : rules_(std::move(user_rules)) {
+RoleDecider::RoleDecider(std::vector<RoleRule> user_rules) : rules_(std::move(user_rules)) {
     const auto& builtin = builtin_role_rules();
     rules_.insert(rules_.end(), builtin.begin(), builtin.end());
 }
 
-std::vector<RoleKey> RoleBook::decide(std::span<const Subject> subjects) {
+std::vector<RoleKey> RoleDecider::decide(std::span<const Subject> subjects) {
     enum class State : std::uint8_t { fresh, waiting, done };
     ++round_;
     const auto parents = parents_of(subjects);
@@ -74,7 +74,7 @@ std::vector<RoleKey> RoleBook::decide(std::span<const Subject> subjects) {
 
 // Caches answers, because checking all rules costs about 15 us and a job that starts thousands of processes starts
 // similar ones.
-Role RoleBook::decide_alike(const RoleFacts& facts) {
+Role RoleDecider::decide_alike(const RoleFacts& facts) {
     constexpr std::size_t kMostAnswers = 1024;
     constexpr std::size_t kLongestQuestion = 1024;
     std::string question(facts.comm);
@@ -93,7 +93,7 @@ Role RoleBook::decide_alike(const RoleFacts& facts) {
     return answer->second;
 }
 
-RoleKey RoleBook::decide_one(const Subject& subject, const std::optional<Known>& parent) {
+RoleKey RoleDecider::decide_one(const Subject& subject, const std::optional<Known>& parent) {
     Entry& entry = entries_[subject.id];
     entry.seen = round_;
     // An orphan keeps the role that follows from its real parent, because the init or launcher that adopts it did not

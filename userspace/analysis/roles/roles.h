@@ -14,9 +14,9 @@
 namespace memscope {
 
 // Keeps the decided role of each process and decides again only if the evidence has changed.
-class RoleBook {
+class RoleDecider {
   public:
-    explicit RoleBook(std::vector<RoleRule> user_rules = {});  // checked before the built-in rules
+    explicit RoleDecider(std::vector<RoleRule> user_rules = {});  // checked before the built-in rules
 
     struct Subject {
         ProcessId id{};

@@ -9,7 +9,7 @@ bool has_places(Role role) { return role == Role::dataloader_worker || role == R
 
 }  // namespace
 
-std::vector<std::optional<int>> SlotBook::assign(std::span<const Subject> subjects) {
+std::vector<std::optional<int>> SlotAssigner::assign(std::span<const Subject> subjects) {
     std::vector<std::optional<int>> slots(subjects.size());
     std::map<ProcessId, Place> still;
     std::map<std::pair<CgroupId, RoleKey>, std::set<int>> busy;

@@ -11,7 +11,7 @@ namespace memscope {
 
 // Assigns slots to the workers of a job. Workers are forked again in each epoch. A new worker takes the lowest free
 // slot, in the order of their starts, so that worker 3 of one epoch is worker 3 of the next although its pid differs.
-class SlotBook {
+class SlotAssigner {
   public:
     struct Subject {
         ProcessId id{};

@@ -185,7 +185,7 @@ const Process* find_process(std::span<const Process> processes, pid_t pid) {
 
 }  // namespace
 
-Sharing SharingBook::take(const Tick& tick, const SharingReadings& readings) {
+Sharing UnsharingTracker::take(const Tick& tick, const SharingReadings& readings) {
     Sharers now = sharers_of(tick.processes);
     const SharingChange change = before_ns_ ? compare(before_, *before_ns_, now, page_) : SharingChange{.blind = true};
     const auto fall = fall_of_sharing(tick, now, change);
@@ -204,7 +204,8 @@ Sharing SharingBook::take(const Tick& tick, const SharingReadings& readings) {
 }
 
 // The fall of D since the last tick that forks and exits do not explain. None if it cannot be determined.
-std::optional<Bytes> SharingBook::fall_of_sharing(const Tick& tick, const Sharers& now, const SharingChange& change) {
+std::optional<Bytes> UnsharingTracker::fall_of_sharing(const Tick& tick, const Sharers& now,
+                                                       const SharingChange& change) {
     if (change.blind || !tick.cgroup_anon || !cgroup_anon_before_) return std::nullopt;
     const double rise = signed_difference(summed_anon(now), *tick.cgroup_anon) -
                         signed_difference(summed_anon(before_), *cgroup_anon_before_) - number(change.added) +
@@ -216,7 +217,7 @@ std::optional<Bytes> SharingBook::fall_of_sharing(const Tick& tick, const Sharer
     return Bytes{static_cast<std::uint64_t>(-std::exchange(debt_, 0))};
 }
 
-void SharingBook::follow_workers(const Tick& tick, const Sharers& now, const SharingChange& change) {
+void UnsharingTracker::follow_workers(const Tick& tick, const Sharers& now, const SharingChange& change) {
     std::erase_if(workers_, [&](const auto& entry) {
         const Sharer* still = find_sharer(now, entry.first);
         return !still || !still->forked;
@@ -246,7 +247,7 @@ void SharingBook::follow_workers(const Tick& tick, const Sharers& now, const Sha
     }
 }
 
-void SharingBook::count_faults(const Sharers& now, Seconds passed) {
+void UnsharingTracker::count_faults(const Sharers& now, Seconds passed) {
     const double kept = std::exp2(-passed / kFaultsFade);
     for (auto& [id, worker] : workers_) {
         worker.faulted *= kept;
@@ -263,7 +264,7 @@ void SharingBook::count_faults(const Sharers& now, Seconds passed) {
     }
 }
 
-void SharingBook::attribute(std::optional<Bytes> fall) {
+void UnsharingTracker::attribute(std::optional<Bytes> fall) {
     double faulted = 0, unexplained = 0;
     for (const auto& [id, worker] : workers_) {
         if (worker.parents) continue;
@@ -288,7 +289,7 @@ void SharingBook::attribute(std::optional<Bytes> fall) {
     }
 }
 
-void SharingBook::read(const SharingReadings& readings, const Sharers& now) {
+void UnsharingTracker::read(const SharingReadings& readings, const Sharers& now) {
     for (auto& [id, worker] : workers_) {
         const double attributed_before = std::exchange(worker.attributed_last_tick, worker.attributed);
         const auto found = readings.find(id);
@@ -307,9 +308,9 @@ void SharingBook::read(const SharingReadings& readings, const Sharers& now) {
     }
 }
 
-bool SharingBook::Worker::is_confirmed() const { return copied && confirmed >= kMostlyConfirmed * shown; }
+bool UnsharingTracker::Worker::is_confirmed() const { return copied && confirmed >= kMostlyConfirmed * shown; }
 
-void SharingBook::show() {
+void UnsharingTracker::show() {
     double copied = 0, possible = 0;
     for (const auto& [id, worker] : workers_) {
         if (!worker.copied) continue;
@@ -327,14 +328,14 @@ void SharingBook::show() {
     }
 }
 
-Bytes SharingBook::copied_since_read(const ProcessId& id) const {
+Bytes UnsharingTracker::copied_since_read(const ProcessId& id) const {
     const auto found = workers_.find(id);
     if (found == workers_.end()) return {};
     const Worker& worker = found->second;
     return {static_cast<std::uint64_t>(worker.copied ? worker.since_read() : worker.attributed)};
 }
 
-void SharingBook::describe_unshared(Sharing& out, Bytes usage) {
+void UnsharingTracker::describe_unshared(Sharing& out, Bytes usage) {
     UnsharingStory story;
     for (const auto& [id, worker] : workers_) {
         const bool known = worker.copied || out.cgroup_anon;

@@ -84,7 +84,7 @@ class UnsharingStory {
 // the figure of a worker is the amount from the last reading of its pages plus what the sums have attributed to it
 // since then. The amounts from readings together never exceed what the sums allow. The figure never falls while the
 // worker runs, except that a reading of its pages can correct what only the sums had attributed.
-class SharingBook {
+class UnsharingTracker {
   public:
     struct Tick {
         std::uint64_t time_ns = 0;  // boot clock: start of the scan of the processes
@@ -93,7 +93,7 @@ class SharingBook {
         Bytes usage{};                       // of the target, to decide whether un-sharing is material
     };
 
-    explicit SharingBook(Bytes page) : page_(page) {}
+    explicit UnsharingTracker(Bytes page) : page_(page) {}
 
     Sharing take(const Tick& tick, const SharingReadings& readings);
     // Bytes that the sums have attributed to a process and that were not in its pages yet when they were last read.

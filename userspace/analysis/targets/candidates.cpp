@@ -51,7 +51,7 @@ bool is_below(const std::string& cgroup, const std::string& other) {
 class Forest {
   public:
     explicit Forest(std::span<const ListedProcess> processes) : processes_(processes) {
-        std::vector<RoleBook::Subject> subjects;
+        std::vector<RoleDecider::Subject> subjects;
         subjects.reserve(processes.size());
         for (std::size_t i = 0; i < processes.size(); ++i) {
             const ListedProcess& each = processes[i];
@@ -63,7 +63,7 @@ class Forest {
                                 .forked_without_exec = each.forked_without_exec,
                                 .own_memory = each.memory.n > 0});
         }
-        roles_ = RoleBook().decide(subjects);
+        roles_ = RoleDecider().decide(subjects);
         for (std::size_t i = 0; i < processes.size(); ++i)
             if (const auto parent = parent_of(i)) children_[*parent].push_back(i);
     }

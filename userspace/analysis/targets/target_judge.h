@@ -2,7 +2,6 @@
 #include <map>
 
 #include "analysis/gpu/gpu_judge.h"
-#include "analysis/growth/early_lines.h"
 #include "analysis/growth/line_history.h"
 #include "analysis/heap/free_growth.h"
 #include "analysis/limits/limits.h"

@@ -6,12 +6,11 @@
 #include <fmt/ranges.h>
 
 #include "base/text.h"
+#include "cli/series/sample_text.h"
 
 namespace memscope {
 namespace {
 
-constexpr double kLargestTime = 1e12;
-constexpr double kLargestSize = 9e18;  // below 2^63
 constexpr std::size_t kMostSeries = 1000;
 constexpr std::size_t kMostSamples = 2'000'000;
 constexpr std::size_t kMostListed = 10;

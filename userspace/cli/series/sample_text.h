@@ -6,6 +6,10 @@
 
 namespace memscope {
 
+// A sample outside of these is an error.
+inline constexpr double kLargestTime = 1e12;  // seconds, also before 0
+inline constexpr double kLargestSize = 9e18;  // bytes; below 2^63
+
 // Bytes of a unit: B, kB, MB, GB, TB, KiB, MiB, GiB, TiB, K, M, G, T, bytes, in any case. All are powers of 1024, as in
 // /proc and in the sizes of memscope's own options. nullopt: it is not a unit.
 std::optional<double> parse_unit(std::string_view text);

@@ -6,8 +6,8 @@
 
 #include "base/result.h"
 #include "cli/series/named_series.h"
+#include "cli/series/plain_series.h"
 #include "cli/series/series_format.h"
-#include "cli/series_csv.h"
 
 namespace memscope {
 
@@ -26,7 +26,7 @@ class SeriesInput {
     SeriesChoice choice_;
     TakeSample take_;
     std::size_t lines_ = 0;
-    std::optional<SeriesCsv> plain_{};
+    std::optional<PlainSeries> plain_{};
     std::unique_ptr<SeriesFormat> format_{};
 };
 

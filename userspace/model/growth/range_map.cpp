@@ -17,7 +17,7 @@ RangePieces::Pieces::const_iterator RangePieces::first_behind(std::uint64_t addr
     return before->second.end > address ? before : next;
 }
 
-void RangePieces::book(const RangeUse& use, std::uint64_t bytes, bool added) {
+void RangePieces::count(const RangeUse& use, std::uint64_t bytes, bool added) {
     const auto change = [&](Bytes& sum) { sum.n = added ? sum.n + bytes : sum.n - bytes; };
     if (use.kind == RangeKind::file) return change(totals_.file);
     if (use.kind == RangeKind::other) return change(totals_.device);
@@ -41,7 +41,7 @@ void RangePieces::cut_at(std::uint64_t address) {
         pieces_.emplace(address, right);
         return;
     }
-    book(right.use, right.end - address, false);
+    count(right.use, right.end - address, false);
     left_out_ += Bytes{right.end - address};
 }
 
@@ -52,7 +52,7 @@ std::vector<RangePiece> RangePieces::take(const AddressRange& range) {
     cut_at(range.end);
     for (auto at = pieces_.lower_bound(range.begin); at != pieces_.end() && at->first < range.end;) {
         taken.push_back({{at->first, at->second.end}, at->second.use});
-        book(at->second.use, at->second.end - at->first, false);
+        count(at->second.use, at->second.end - at->first, false);
         at = pieces_.erase(at);
     }
     return taken;
@@ -85,7 +85,7 @@ void RangePieces::put(const AddressRange& range, const RangeUse& use) {
         before->second.end = whole.end;
     else
         pieces_.emplace(whole.begin, Rest{whole.end, use});
-    book(use, range.size(), true);
+    count(use, range.size(), true);
 }
 
 void RangePieces::put_where_empty(const RangePiece& piece) {

@@ -82,7 +82,7 @@ class RangePieces {
 
     Pieces::const_iterator first_behind(std::uint64_t address) const;  // the first piece that ends after the address
     void cut_at(std::uint64_t address);
-    void book(const RangeUse& use, std::uint64_t bytes, bool added);
+    void count(const RangeUse& use, std::uint64_t bytes, bool added);
 
     std::size_t most_;
     Pieces pieces_{};

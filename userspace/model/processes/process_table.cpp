@@ -5,14 +5,15 @@
 
 namespace memscope {
 
-Faults TrackedProcess::faults_to_book() const {
+Faults TrackedProcess::uncounted_faults() const {
     if (baseline_wanted) return {};
-    const auto rise = [](std::uint64_t now, std::uint64_t booked) { return now > booked ? now - booked : 0; };
-    return {rise(task.faults.minor, faults_booked.minor), rise(task.faults.major, faults_booked.major)};
+    const auto rise = [](std::uint64_t now, std::uint64_t counted) { return now > counted ? now - counted : 0; };
+    return {rise(task.faults.minor, faults_counted.minor), rise(task.faults.major, faults_counted.major)};
 }
 
 bool TrackedProcess::has_news() const {
-    return !settled || ended || role_changed || mappings_changed || !crossings.empty() || faults_to_book() != Faults{};
+    return !settled || ended || role_changed || mappings_changed || !crossings.empty() ||
+           uncounted_faults() != Faults{};
 }
 
 void TrackedProcess::take(const Mappings* latest, std::uint64_t activity) {
@@ -25,8 +26,8 @@ void TrackedProcess::take(const Mappings* latest, std::uint64_t activity) {
 
 void TrackedProcess::settle() {
     crossings.clear();
-    faults_booked = task.faults;
-    if (mappings_changed) mappings_booked = *mappings;
+    faults_counted = task.faults;
+    if (mappings_changed) mappings_counted = *mappings;
     mappings_changed = role_changed = false;
     settled_target = task.target;
     settled = true;
@@ -62,7 +63,7 @@ TrackedProcess& ProcessTable::admit(TaskSample task) {
     TrackedProcess process{.task = std::move(task)};
     process.born_here = process.task.id.start_ns >= since_;
     if (!process.born_here) {
-        process.faults_booked = process.task.faults;
+        process.faults_counted = process.task.faults;
         process.baseline_wanted = process.task.faults_partial;
     }
     process.root = process.task.id;
@@ -182,7 +183,7 @@ void ProcessTable::refresh(TrackedProcess& known, const TaskSample& sample) {
     known.task.faults.minor = std::max(before.minor, sample.faults.minor);
     known.task.faults.major = std::max(before.major, sample.faults.major);
     if (!known.born_here && (!known.scanned || known.baseline_wanted)) {
-        known.faults_booked = known.task.faults;
+        known.faults_counted = known.task.faults;
         known.baseline_wanted = sample.faults_partial;
     }
     known.scanned = true;

@@ -41,16 +41,16 @@ struct TrackedProcess {
     ProcessId root{};  // root of its process tree when it was added; does not change with its parent
 
     std::vector<Crossing> crossings{};    // since the last settle()
-    Faults faults_booked{};               // part of task.faults that was already counted
+    Faults faults_counted{};              // part of task.faults that was already counted
     CgroupId settled_target = kNoCgroup;  // target at the last settle()
     bool settled = false;                 // it was counted before
     bool role_changed = false;            // since the last settle()
     bool mappings_changed = false;        // since the last settle()
     std::uint64_t mappings_activity = 0;
     std::optional<Mappings> mappings{};  // none: not followed
-    Mappings mappings_booked{};          // part of `mappings` that was already counted
+    Mappings mappings_counted{};         // part of `mappings` that was already counted
 
-    Faults faults_to_book() const;
+    Faults uncounted_faults() const;
     bool has_news() const;  // has changes to count, or was not counted before
     void settle();
     void take(const Mappings* latest, std::uint64_t activity);

@@ -28,9 +28,9 @@ void count_crossings(const TrackedProcess& process, const RoleKey& role, const L
 void count_mappings(const TrackedProcess& process, const RoleKey& role, const Ledgers& now,
                     const LedgersAround& around) {
     const Ledgers before = around(process.settled_target);
-    const Mappings rise = *process.mappings - process.mappings_booked;
+    const Mappings rise = *process.mappings - process.mappings_counted;
     const Mappings arrival = process.mappings->summed();
-    const Mappings departure = process.mappings_booked.summed().reversed();
+    const Mappings departure = process.mappings_counted.summed().reversed();
     const Mappings rest = process.ended ? arrival.reversed() : Mappings{};
 
     for (RoleLedger* target : now) {
@@ -58,7 +58,7 @@ Mappings& RoleLedger::mappings_at(const RoleKey& role) {
 
 void count_process(const TrackedProcess& process, const RoleKey& role, const LedgersAround& around) {
     count_crossings(process, role, around);
-    const Faults faults = process.faults_to_book();
+    const Faults faults = process.uncounted_faults();
     const Ledgers now = around(process.last_target());
     for (RoleLedger* target : now) {
         RoleCounters& counters = target->at(role);

@@ -6,7 +6,7 @@
 #include <fmt/ranges.h>
 
 #include "analysis/heap/target_holders.h"
-#include "analysis/limits/whom_to_tell.h"
+#include "analysis/limits/processes_to_notify.h"
 #include "base/text.h"
 #include "outputs/deaths/death_json.h"
 #include "outputs/heap/objects_json.h"
@@ -79,7 +79,7 @@ const Forecast* forecast_of(const TargetSnapshot& target) {
 double to_millis(Seconds time) { return std::round(time.count() * 1000) / 1000; }
 
 std::string precursor_json(const Snapshot& snapshot, const TargetSnapshot& target, const Precursor& precursor,
-                           const ToldProcesses& who, const std::string& recording) {
+                           const ProcessesToNotify& who, const std::string& recording) {
     const MemoryState& memory = target.memory;
     const Forecast* forecast = forecast_of(target);
     JsonWriter json;
@@ -104,7 +104,7 @@ std::string precursor_json(const Snapshot& snapshot, const TargetSnapshot& targe
             json.field("limit_owner", memory.effective ? std::optional(memory.effective->owner) : std::nullopt);
         });
         json.field("recording", known(recording));
-        write_process(json, "process", who.told);
+        write_process(json, "process", who.chosen);
         write_process(json, "grower", who.grower);
         const ProcessHeap* heap = heap_that_grows(target, snapshot.time);
         write_held(json, "holders", heap ? heap->held : std::nullopt);
@@ -143,8 +143,8 @@ std::string trainers_fact(const std::vector<ProcessId>& trainers) {
 
 ActionFacts precursor_facts(const Snapshot& snapshot, const TargetSnapshot& target, const Precursor& precursor,
                             const std::string& recording) {
-    ToldProcesses who = whom_to_tell(target);
-    if (who.trainers.size() > kMostTrainersTold) who.trainers.resize(kMostTrainersTold);
+    ProcessesToNotify who = processes_to_notify(target);
+    if (who.trainers.size() > kMostTrainersListed) who.trainers.resize(kMostTrainersListed);
     const MemoryState& memory = target.memory;
     Environment environment;
     environment.add("EVENT", name_of(ActionEvent::precursor));
@@ -165,7 +165,8 @@ ActionFacts precursor_facts(const Snapshot& snapshot, const TargetSnapshot& targ
         environment.add("LIMIT_BYTES", memory.effective->limit);
         environment.add("LIMIT_OWNER", memory.effective->owner);
     }
-    if (who.told) environment.add_process(who.told->task.id.pid, who.told->task.comm, {who.told->role, who.told->rank});
+    if (who.chosen)
+        environment.add_process(who.chosen->task.id.pid, who.chosen->task.comm, {who.chosen->role, who.chosen->rank});
     if (who.grower) environment.add("GROWER_PID", who.grower->task.id.pid);
     if (const std::string text = holders_text(heap_that_grows(target, snapshot.time)); !text.empty())
         environment.add("HOLDERS", text);

@@ -16,7 +16,7 @@ struct ActionFacts {
 };
 inline constexpr std::size_t kMostFactsBytes = std::size_t{96} << 10U;  // paths of cgroups can be long
 inline constexpr std::size_t kMostFactValueBytes = 1024;
-inline constexpr std::size_t kMostTrainersTold = 64;
+inline constexpr std::size_t kMostTrainersListed = 64;
 
 // `recording`: path of the recording of the target, which is still being written; empty: there is none.
 ActionFacts precursor_facts(const Snapshot& snapshot, const TargetSnapshot& target, const Precursor& precursor,

@@ -4,7 +4,6 @@
 #include <vector>
 
 #include "analysis/heap/holder_sentence.h"
-#include "analysis/heap/holder_type.h"
 #include "analysis/heap/object_growth.h"
 
 namespace memscope {

@@ -6,7 +6,6 @@
 
 #include "analysis/heap/held_objects.h"
 #include "analysis/heap/holder_sentence.h"
-#include "analysis/heap/holder_type.h"
 #include "analysis/heap/object_growth.h"
 #include "base/text.h"
 #include "outputs/text/text_layout.h"

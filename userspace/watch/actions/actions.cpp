@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "analysis/deaths/death_moment.h"
-#include "analysis/limits/whom_to_tell.h"
+#include "analysis/limits/processes_to_notify.h"
 #include "base/text.h"
 #include "watch/actions/action_process.h"
 
@@ -30,13 +30,13 @@ PendingAction precursor_action(const Snapshot& snapshot, const TargetSnapshot& t
                                      .facts = std::move(facts.json)},
                          .target = target.info.name,
                          .what = std::string(name_of(precursor.kind))};
-    const ToldProcesses who = whom_to_tell(target);
-    if (who.told) {
-        action.concerns = who.told->task.id;
-        action.what += ", " + named(who.told->task.comm, who.told->task.id.pid);
+    const ProcessesToNotify who = processes_to_notify(target);
+    if (who.chosen) {
+        action.concerns = who.chosen->task.id;
+        action.what += ", " + named(who.chosen->task.comm, who.chosen->task.id.pid);
     }
     for (const Process* trainer : who.trainers)
-        if (action.trainers.size() < kMostTrainersTold) action.trainers.push_back(trainer->task.id);
+        if (action.trainers.size() < kMostTrainersListed) action.trainers.push_back(trainer->task.id);
     return action;
 }
 

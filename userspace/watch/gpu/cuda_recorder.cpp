@@ -73,30 +73,30 @@ void CudaRecorder::read_accounts(CudaCalls& calls, const Surroundings& around) {
     };
     auto sites = calls.sites();  // before the accounts: each is younger than its account
     std::map<AccountKey, Known> living;
-    std::set<CudaProcess> strangers;
+    std::set<CudaProcess> unknown;
     for (GpuAccount& account : calls.accounts()) {
         const TrackedProcess* process = process_of(account.process.id);
         const Known known{.account = account, .device = device_of(account, around.devices)};
         if (process) count_failures(known, *process, around.targets);
         if (account.living && process) living.emplace(key_of(account), known);
-        if (account.living && !process) strangers.insert(account.process);
+        if (account.living && !process) unknown.insert(account.process);
         if (account.living) continue;
         counted_failures_.erase(key_of(account));
         calls.forget(account);
     }
     // A new process is in the process table by the next tick. A process that has left all targets never gets there.
-    for (const CudaProcess& stranger : strangers) {
-        if (!strangers_.contains(stranger)) continue;
-        calls.forget(stranger);
+    for (const CudaProcess& process : unknown) {
+        if (!unknown_.contains(process)) continue;
+        calls.forget(process);
         std::erase_if(counted_failures_, [&](const auto& each) {
-            return std::get<0>(each.first) == stranger.id.pid && std::get<1>(each.first) == stranger.instance;
+            return std::get<0>(each.first) == process.id.pid && std::get<1>(each.first) == process.instance;
         });
     }
-    strangers_ = std::move(strangers);
+    unknown_ = std::move(unknown);
     std::erase_if(sites, [&](const GpuSite& site) {
         const auto account = living.find({site.process.id.pid, site.process.instance, site.device});
         const bool holds = account != living.end() && account->second.account.generation == site.generation;
-        if (!holds && !is_stranger(site.process)) calls.forget(site);
+        if (!holds && !is_unknown(site.process)) calls.forget(site);
         return !holds || site.bytes == 0;
     });
     const std::lock_guard lock(mutex_);
@@ -112,9 +112,9 @@ void CudaRecorder::sweep(CudaCalls& calls) {
     calls.sweep(kMostAllocationsSweptPerTick);
 }
 
-bool CudaRecorder::is_stranger(const CudaProcess& process) const {
-    return std::ranges::any_of(strangers_, [&](const CudaProcess& stranger) {
-        return stranger.instance == process.instance && stranger.id.pid == process.id.pid;
+bool CudaRecorder::is_unknown(const CudaProcess& process) const {
+    return std::ranges::any_of(unknown_, [&](const CudaProcess& each) {
+        return each.instance == process.instance && each.id.pid == process.id.pid;
     });
 }
 

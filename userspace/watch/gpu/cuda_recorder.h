@@ -67,7 +67,7 @@ class CudaRecorder {
     };
 
     void count_failures(const Known& known, const TrackedProcess& process, WatchedTargets& targets);
-    bool is_stranger(const CudaProcess& process) const;
+    bool is_unknown(const CudaProcess& process) const;
     void read_accounts(CudaCalls& calls, const Surroundings& around);
     void sweep(CudaCalls& calls);
     void mark_followed(Session& session);
@@ -76,7 +76,7 @@ class CudaRecorder {
     std::uint64_t live_entries_ = 0;
     std::map<AccountKey, std::uint64_t> counted_failures_{};  // failures of each account that targets have counted
 
-    std::set<CudaProcess> strangers_{};  // processes that were not in the process table at the last tick
+    std::set<CudaProcess> unknown_{};  // processes that were not in the process table at the last tick
 
     mutable std::mutex mutex_{};              // guards the members below
     std::map<AccountKey, Known> accounts_{};  // of running processes

@@ -33,28 +33,28 @@ void TorchRecorder::tick(Session& session, const CudaRecorder& calls, const Cuda
 void TorchRecorder::read_accounts(TorchProbes& probes, const CudaRecorder& calls,
                                   const CudaRecorder::Surroundings& around) {
     const auto& living = around.processes.living();
-    std::set<CudaProcess> strangers;
+    std::set<CudaProcess> unknown;
     tensors_.clear();
     counted_ = 0;
     for (const TensorAccount& account : probes.accounts()) {
         counted_ += account.tensors;
         const ProcessId& id = account.process.id;
         if (const auto found = living.find(id.pid); found == living.end() || found->second.task.id != id) {
-            strangers.insert(account.process);
+            unknown.insert(account.process);
             continue;
         }
         if (account.missed_some || !libraries_.is_followed_from_its_start(id)) continue;
         for (const auto& [number, bytes] : account.devices) {
-            const auto told = calls.device(id, number);
-            const GpuId device = told ? *told : device_of(std::nullopt, id.pid, around.devices);
+            const auto known = calls.device(id, number);
+            const GpuId device = known ? *known : device_of(std::nullopt, id.pid, around.devices);
             Bytes& sum = tensors_[id][device];
             sum = sum + bytes;
         }
     }
     // A new process is in the process table by the next tick. A process that has left all targets never gets there.
-    for (const CudaProcess& stranger : strangers)
-        if (strangers_.contains(stranger)) probes.forget(stranger);
-    strangers_ = std::move(strangers);
+    for (const CudaProcess& process : unknown)
+        if (unknown_.contains(process)) probes.forget(process);
+    unknown_ = std::move(unknown);
 }
 
 void TorchRecorder::describe(const std::vector<Process>& processes, std::optional<TargetGpu>& gpu) const {

@@ -33,8 +33,8 @@ class TorchRecorder {
 
     LibraryFollower libraries_;
     std::uint64_t entries_ = 0;
-    std::uint64_t counted_ = 0;          // the part of the entries that is in accounts
-    std::set<CudaProcess> strangers_{};  // the process table did not know them at the last tick
+    std::uint64_t counted_ = 0;        // the part of the entries that is in accounts
+    std::set<CudaProcess> unknown_{};  // processes that were not in the process table at the last tick
     std::map<ProcessId, std::map<GpuId, Bytes>> tensors_{};
 };
 

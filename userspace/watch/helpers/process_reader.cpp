@@ -24,9 +24,9 @@ constexpr std::size_t kMostRequests = 8192;
 constexpr std::uint64_t kAnswerKeptNs = 60 * kNsPerSecond;
 constexpr std::uint64_t kSweepEveryNs = kNsPerSecond;
 // A process that blocked a helper is not read for 10 s, then 20 s, and so on up to 43 minutes.
-constexpr std::uint64_t kFirstPenaltyNs = 10 * kNsPerSecond;
+constexpr std::uint64_t kFirstBackOffNs = 10 * kNsPerSecond;
 constexpr unsigned kMostDoublings = 8;
-constexpr std::size_t kMostOffences = 4096;
+constexpr std::size_t kMostBackOffs = 4096;
 // Processes of one cgroup that may block helpers at the same time. If there are more, no process of the cgroup is read,
 // so that a job cannot use up all helpers.
 constexpr std::size_t kMostOfCgroup = 3;
@@ -87,17 +87,17 @@ std::string ProcessReader::cgroup_of(pid_t pid) const {
 }
 
 bool ProcessReader::is_blocked(pid_t pid) {
-    if (offences_.empty() && abandoned_.empty()) return false;
+    if (back_offs_.empty() && abandoned_.empty()) return false;
     const std::uint64_t at = now();
-    if (const auto found = offences_.find(pid); found != offences_.end() && at < found->second.until_ns) return true;
+    if (const auto found = back_offs_.find(pid); found != back_offs_.end() && at < found->second.until_ns) return true;
     if (std::ranges::any_of(abandoned_, [&](const Abandoned& each) { return each.pid == pid; })) return true;
     const std::string cgroup = cgroup_of(pid);
     if (cgroup.empty()) return false;
     const auto is_of_it = [&](const auto& cgroup_of_other) { return cgroup_of_other == cgroup; };
     const auto stuck = std::ranges::count_if(abandoned_, is_of_it, &Abandoned::cgroup);
-    const auto punished = std::ranges::count_if(
-        offences_, [&](const auto& each) { return at < each.second.until_ns && each.second.cgroup == cgroup; });
-    return static_cast<std::size_t>(std::max(stuck, punished)) >= kMostOfCgroup;
+    const auto backing_off = std::ranges::count_if(
+        back_offs_, [&](const auto& each) { return at < each.second.until_ns && each.second.cgroup == cgroup; });
+    return static_cast<std::size_t>(std::max(stuck, backing_off)) >= kMostOfCgroup;
 }
 
 void ProcessReader::add_trouble(Error trouble) {
@@ -110,14 +110,14 @@ std::vector<Error> ProcessReader::take_troubles() {
     return std::exchange(troubles_, {});
 }
 
-void ProcessReader::punish(pid_t pid, const std::string& why, std::uint64_t now_ns) {
-    if (offences_.size() >= kMostOffences)
-        std::erase_if(offences_, [&](const auto& each) { return each.second.until_ns <= now_ns; });
-    const bool first = !offences_.contains(pid);
-    Offence& offence = offences_[pid];
-    offence.until_ns = now_ns + (kFirstPenaltyNs << std::min(offence.strikes, kMostDoublings));
-    ++offence.strikes;
-    offence.cgroup = cgroup_of(pid);
+void ProcessReader::back_off(pid_t pid, const std::string& why, std::uint64_t now_ns) {
+    if (back_offs_.size() >= kMostBackOffs)
+        std::erase_if(back_offs_, [&](const auto& each) { return each.second.until_ns <= now_ns; });
+    const bool first = !back_offs_.contains(pid);
+    BackOff& entry = back_offs_[pid];
+    entry.until_ns = now_ns + (kFirstBackOffNs << std::min(entry.times, kMostDoublings));
+    ++entry.times;
+    entry.cgroup = cgroup_of(pid);
     if (!first) return;
     const auto comm = read_file(settings_.root.proc / std::to_string(pid) / "comm", 64);
     add_trouble(
@@ -259,7 +259,7 @@ void ProcessReader::replace_helper(const std::string& why, std::uint64_t now_ns)
         sent_.pop_front();
         first.reply.failure = timed_out();
         first.answered_ns = now_ns;
-        punish(first.pid, why, now_ns);
+        back_off(first.pid, why, now_ns);
     }
     waiting_.insert(waiting_.begin(), sent_.begin(), sent_.end());
     sent_.clear();
@@ -299,10 +299,10 @@ void ProcessReader::sweep(std::uint64_t now_ns) {
     std::erase_if(requests_, [&](const auto& each) {
         return each.second->answered_ns != 0 && now_ns - each.second->answered_ns > kAnswerKeptNs;
     });
-    // An offence is forgotten once the process has not blocked a helper for as long as the last penalty took.
-    std::erase_if(offences_, [&](const auto& each) {
-        const Offence& offence = each.second;
-        return now_ns > offence.until_ns + (kFirstPenaltyNs << std::min(offence.strikes, kMostDoublings));
+    // A back-off is forgotten once the process has not blocked a helper for as long as the last back-off took.
+    std::erase_if(back_offs_, [&](const auto& each) {
+        const BackOff& entry = each.second;
+        return now_ns > entry.until_ns + (kFirstBackOffNs << std::min(entry.times, kMostDoublings));
     });
 }
 

@@ -93,9 +93,10 @@ class ProcessReader {
         std::uint64_t answered_ns = 0;  // boot clock; 0: not yet
         Reply reply{};
     };
-    struct Offence {
-        std::uint64_t until_ns = 0;
-        unsigned strikes = 0;
+    // Of a process that blocked a helper.
+    struct BackOff {
+        std::uint64_t until_ns = 0;  // boot clock: the process is not read until then
+        unsigned times = 0;          // how often it blocked a helper
         std::string cgroup{};
     };
     // State of a helper in /proc: whether it runs or waits for a CPU, and its number of context switches.
@@ -141,7 +142,7 @@ class ProcessReader {
     void fail_all(const Error& why);
     void fail_without_helper(std::uint64_t now_ns);
     void add_trouble(Error trouble);
-    void punish(pid_t pid, const std::string& why, std::uint64_t now_ns);
+    void back_off(pid_t pid, const std::string& why, std::uint64_t now_ns);
     void sweep(std::uint64_t now_ns);
     std::string cgroup_of(pid_t pid) const;
     Seconds may_wait(std::uint64_t now_ns);
@@ -165,7 +166,7 @@ class ProcessReader {
     // Boot clock: requests wait, and no helper has started since then. 0: no request waits without a helper.
     std::uint64_t no_helper_since_ns_ = 0;
     bool gave_up_ = false;  // requests have failed for lack of a helper, and none has started since then
-    std::map<pid_t, Offence> offences_{};
+    std::map<pid_t, BackOff> back_offs_{};
     std::vector<Abandoned> abandoned_{};
     std::uint64_t swept_ns_ = 0;
     Seconds patience_;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
+#include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -23,6 +24,14 @@ std::string taken_from_environment(const char* name) {
 }
 
 }  // namespace
+
+std::optional<std::string> Heartbeat::trouble(std::uint64_t now_ns) const {
+    const std::uint64_t last = last_ns_;
+    if (resting_ || last == 0 || now_ns <= last) return std::nullopt;
+    const Seconds since(static_cast<double>(now_ns - last) * 1e-9);
+    if (since < bound_) return std::nullopt;
+    return fmt::format("memscope has not measured anything for {:.0f} s: its ticks have stopped", since.count());
+}
 
 ServiceNotifier ServiceNotifier::from_environment() {
     std::string address = taken_from_environment("NOTIFY_SOCKET");

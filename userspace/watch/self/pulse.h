@@ -1,14 +1,38 @@
 #pragma once
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
 
 #include "base/fd.h"
 #include "base/units.h"
-#include "outputs/http/heartbeat.h"
 #include "watch/wakeups.h"
 
 namespace memscope {
+
+// Detects that ticks have stopped. The watch loop beats at every tick; HTTP threads and the watchdog of the service
+// check it. The caller passes times, in nanoseconds of any clock that does not jump.
+class Heartbeat {
+  public:
+    // Longer than a tick takes on a machine that swaps, and longer than the time between a few ticks.
+    static Seconds bound_for(Seconds interval) { return std::max(Seconds{10}, 5 * interval); }
+    explicit Heartbeat(Seconds interval) : bound_(bound_for(interval)) {}
+
+    void beat(std::uint64_t now_ns) { last_ns_ = now_ns; }
+    // Watching has ended and the snapshot does not change any more, so missing beats are no trouble from now on.
+    void rest() { resting_ = true; }
+
+    // A sentence if there has been no beat for too long. Before the first beat there is no trouble, because the start
+    // of memscope may take any time.
+    std::optional<std::string> trouble(std::uint64_t now_ns) const;
+
+  private:
+    Seconds bound_;
+    std::atomic<std::uint64_t> last_ns_ = 0;
+    std::atomic<bool> resting_ = false;
+};
 
 // Sends the state of memscope to the service manager, as sd_notify(3) does. Without a service manager it does nothing.
 class ServiceNotifier {

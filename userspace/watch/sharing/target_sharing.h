@@ -31,7 +31,7 @@ class TargetSharing {
   private:
     Sharing compare(const SharingTick& tick, const TargetSnapshot& target);
 
-    SharingBook unsharing_;
+    UnsharingTracker unsharing_;
     OwnMemory own_{};
     std::optional<Sharing> latest_{};  // of the last tick that compared
 };

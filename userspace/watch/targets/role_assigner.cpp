@@ -35,7 +35,7 @@ Process shown(TrackedProcess& tracked, const Now& now) {
 
 namespace {
 
-RoleBook::Subject subject_of(const TrackedProcess& process) {
+RoleDecider::Subject subject_of(const TrackedProcess& process) {
     return {.id = process.task.id,
             .parent = process.task.parent,
             .comm = process.task.comm,
@@ -70,7 +70,7 @@ void RoleAssigner::assign(ProcessTable& processes, WatchedTargets& targets, Seco
     std::vector<TrackedProcess*> all;
     for (auto& [pid, process] : processes.living()) all.push_back(&process);
     for (TrackedProcess& process : processes.ended()) all.push_back(&process);
-    std::vector<RoleBook::Subject> subjects;
+    std::vector<RoleDecider::Subject> subjects;
     subjects.reserve(all.size());
     for (const TrackedProcess* process : all) subjects.push_back(subject_of(*process));
     assign_keys(all, roles_.decide(subjects), targets, now);
@@ -110,7 +110,7 @@ void RoleAssigner::assign_keys(const std::vector<TrackedProcess*>& all, const st
 }
 
 void RoleAssigner::assign_slots(const std::vector<TrackedProcess*>& all) {
-    std::vector<SlotBook::Subject> subjects;
+    std::vector<SlotAssigner::Subject> subjects;
     subjects.reserve(all.size());
     for (const TrackedProcess* process : all)
         subjects.push_back({process->task.id, process->last_target(), process->role, process->ended});

@@ -31,8 +31,8 @@ class RoleAssigner {
                      WatchedTargets& targets, Seconds now);
     void assign_slots(const std::vector<TrackedProcess*>& all);
 
-    RoleBook roles_;
-    SlotBook slots_{};
+    RoleDecider roles_;
+    SlotAssigner slots_{};
     std::uint64_t folded_ranks_ = 0;
     std::uint64_t decided_revision_ = 0;  // of the process table, when the roles were decided
 };

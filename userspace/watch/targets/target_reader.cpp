@@ -1,9 +1,33 @@
 #include "watch/targets/target_reader.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "sources/cgroup/cgroup_directory.h"
 #include "watch/helpers/tick_reads.h"
 
 namespace memscope {
+
+void MissedTargets::refreshed(std::size_t no_descriptor) {
+    const std::size_t before = std::exchange(not_opened_, no_descriptor);
+    no_descriptors_ += no_descriptor - std::min(no_descriptor, before);
+}
+
+void MissedTargets::not_sampled(const Error& error) {
+    if (is_out_of_descriptors(error)) {
+        ++not_sampled_;
+        ++no_descriptors_;
+    } else {
+        ++unreadable_;
+    }
+}
+
+void MissedTargets::describe(SelfSample& self) const {
+    self.dropped["target_map_full"] = not_watched_;
+    self.dropped["target_unreadable"] = unreadable_;
+    self.dropped["target_no_descriptor"] = no_descriptors_;
+    self.unwatched_targets = not_opened_ + not_sampled_;
+}
 
 TargetReader::TargetReader(const SysRoot& root, const std::shared_ptr<ReadHelpers>& helpers)
     : numa_(root, [helpers](pid_t pid, std::uint64_t number, const NodeSet& memory_nodes) {

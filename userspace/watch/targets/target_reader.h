@@ -1,18 +1,41 @@
 #pragma once
 #include <cstdint>
+#include <memory>
 
 #include "base/files.h"
+#include "base/result.h"
 #include "kernel/features/reclaim_timer.h"
+#include "model/snapshot.h"
 #include "watch/gpu/cuda_watch.h"
 #include "watch/gpu/nvml_watch.h"
 #include "watch/growth/growth_recorder.h"
 #include "watch/helpers/read_jobs.h"
-#include "watch/targets/missed_targets.h"
 #include "watch/targets/numa_limits.h"
 #include "watch/targets/target_state.h"
 #include "watch/tick_readings.h"
 
 namespace memscope {
+
+// Counts the targets that could not be watched or read.
+class MissedTargets {
+  public:
+    void not_watched() { ++not_watched_; }  // the BPF map of targets was full
+    // A search for targets left out so many, because no file descriptor was left.
+    void refreshed(std::size_t no_descriptor);
+    bool lacks_descriptors() const { return not_opened_ > 0; }  // at the last search
+
+    void begin_tick() { not_sampled_ = 0; }
+    void not_sampled(const Error& error);  // though the target exists
+
+    void describe(SelfSample& self) const;
+
+  private:
+    std::uint64_t not_watched_ = 0;
+    std::uint64_t unreadable_ = 0;
+    std::size_t not_opened_ = 0;        // at the last search, for lack of file descriptors
+    std::size_t not_sampled_ = 0;       // at the last tick, for lack of file descriptors
+    std::uint64_t no_descriptors_ = 0;  // the sum of all rises of `not_opened_` and of all values of `not_sampled_`
+};
 
 // Reads what a tick needs to know of each target.
 class TargetReader {

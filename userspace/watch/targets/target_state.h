@@ -1,6 +1,9 @@
 #pragma once
+#include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "analysis/limits/precursors.h"
@@ -10,9 +13,8 @@
 #include "model/processes/nesting.h"
 #include "model/processes/role_ledger.h"
 #include "model/reclaim.h"
+#include "model/snapshot.h"
 #include "watch/clock.h"
-#include "watch/deaths/target_deaths.h"
-#include "watch/gpu/cuda_failures.h"
 #include "watch/heap/target_heap.h"
 #include "watch/helpers/tick_reads.h"
 #include "watch/sharing/target_sharing.h"
@@ -29,6 +31,39 @@ struct TargetSettings {
     Bytes page{4096};  // of this machine
     // Between two heap censuses of a process while it leaks.
     Seconds heap_while_leaking = 3 * CensusSchedule::kAgain;
+};
+
+// The deaths of one target: those that no tick has shown yet, and the sums of all.
+class TargetDeaths {
+  public:
+    void add(Death death) {
+        tally_.add(death);
+        if (death.news) last_news_ = death;
+        since_tick_.push_back(std::move(death));
+    }
+    // Moves the deaths since the last call into `out`, and copies the sums.
+    void hand_over(TargetSnapshot& out) {
+        out.deaths = std::exchange(since_tick_, {});
+        out.death_tally = tally_;
+        out.last_death = last_news_;
+    }
+
+  private:
+    std::vector<Death> since_tick_{};
+    DeathTally tally_{};
+    std::optional<Death> last_news_{};  // the latest death that was not teardown
+};
+
+// The CUDA calls of one target that failed for lack of memory, by role and device. They stay counted after the process
+// has ended.
+class CudaFailures {
+  public:
+    void add(const RoleKey& role, const GpuId& device, std::uint64_t failures) { counts_[{role, device}] += failures; }
+    void fold_rank(const RoleKey& role);  // as RoleLedger::fold_rank()
+    void describe(TargetSnapshot& out) const;
+
+  private:
+    std::map<TargetGpu::RoleDevice, std::uint64_t> counts_{};
 };
 
 // What the stages of a tick keep of one target. It is dropped when the target ends. CONTRIBUTING.md ("A tick") lists

@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 
-#include "analysis/heap/holder_type.h"
 #include "support/fake_objects.h"
 
 namespace memscope {

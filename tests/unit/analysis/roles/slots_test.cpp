@@ -11,49 +11,49 @@ using testing::Optional;
 
 constexpr CgroupId kJob{7};
 
-SlotBook::Subject worker(pid_t pid, Role role = Role::dataloader_worker, std::optional<int> rank = {},
-                         CgroupId target = kJob) {
+SlotAssigner::Subject worker(pid_t pid, Role role = Role::dataloader_worker, std::optional<int> rank = {},
+                             CgroupId target = kJob) {
     return {{pid, static_cast<std::uint64_t>(pid)}, target, {role, rank}, false};
 }
-SlotBook::Subject ended(SlotBook::Subject subject) {
+SlotAssigner::Subject ended(SlotAssigner::Subject subject) {
     subject.ended = true;
     return subject;
 }
 
 TEST(Slots, AreGivenInTheOrderOfStarts) {
-    SlotBook book;
-    const std::vector<SlotBook::Subject> all{worker(12), worker(10), worker(11)};
-    EXPECT_THAT(book.assign(all), ElementsAre(Optional(2), Optional(0), Optional(1)));
-    EXPECT_THAT(book.assign(all), ElementsAre(Optional(2), Optional(0), Optional(1))) << "the slots stay the same";
+    SlotAssigner slots;
+    const std::vector<SlotAssigner::Subject> all{worker(12), worker(10), worker(11)};
+    EXPECT_THAT(slots.assign(all), ElementsAre(Optional(2), Optional(0), Optional(1)));
+    EXPECT_THAT(slots.assign(all), ElementsAre(Optional(2), Optional(0), Optional(1))) << "the slots stay the same";
 }
 
 TEST(Slots, OfTheLastEpochAreThoseOfTheNext) {
-    SlotBook book;
-    book.assign(std::vector{worker(10), worker(11)});
-    EXPECT_THAT(book.assign(std::vector{ended(worker(10)), ended(worker(11)), worker(20), worker(21)}),
+    SlotAssigner slots;
+    slots.assign(std::vector{worker(10), worker(11)});
+    EXPECT_THAT(slots.assign(std::vector{ended(worker(10)), ended(worker(11)), worker(20), worker(21)}),
                 ElementsAre(Optional(0), Optional(1), Optional(0), Optional(1)));
-    EXPECT_THAT(book.assign(std::vector{worker(20), worker(21)}), ElementsAre(Optional(0), Optional(1)));
+    EXPECT_THAT(slots.assign(std::vector{worker(20), worker(21)}), ElementsAre(Optional(0), Optional(1)));
 }
 
 TEST(Slots, OneWorkerThatDiesIsReplacedInItsPlace) {
-    SlotBook book;
-    book.assign(std::vector{worker(10), worker(11), worker(12)});
-    EXPECT_THAT(book.assign(std::vector{worker(10), worker(12), worker(30)}),
+    SlotAssigner slots;
+    slots.assign(std::vector{worker(10), worker(11), worker(12)});
+    EXPECT_THAT(slots.assign(std::vector{worker(10), worker(12), worker(30)}),
                 ElementsAre(Optional(0), Optional(2), Optional(1)));
 }
 
 TEST(Slots, AreCountedForEachJobRoleAndRank) {
-    SlotBook book;
-    EXPECT_THAT(book.assign(std::vector{worker(10, Role::dataloader_worker, 0), worker(11, Role::dataloader_worker, 1),
-                                        worker(12, Role::compile_worker, 0),
-                                        worker(13, Role::dataloader_worker, 0, CgroupId{8}),
-                                        worker(14, Role::dataloader_worker, 0)}),
+    SlotAssigner slots;
+    EXPECT_THAT(slots.assign(std::vector{worker(10, Role::dataloader_worker, 0), worker(11, Role::dataloader_worker, 1),
+                                         worker(12, Role::compile_worker, 0),
+                                         worker(13, Role::dataloader_worker, 0, CgroupId{8}),
+                                         worker(14, Role::dataloader_worker, 0)}),
                 ElementsAre(Optional(0), Optional(0), Optional(0), Optional(0), Optional(1)));
 }
 
 TEST(Slots, OnlyWorkersHaveThem) {
-    SlotBook book;
-    EXPECT_THAT(book.assign(std::vector{worker(10, Role::trainer), worker(11, Role::other)}),
+    SlotAssigner slots;
+    EXPECT_THAT(slots.assign(std::vector{worker(10, Role::trainer), worker(11, Role::other)}),
                 ElementsAre(std::nullopt, std::nullopt));
 }
 

@@ -42,8 +42,8 @@ class Tree {
     }
     void reverse() { std::ranges::reverse(nodes_); }
 
-    std::vector<RoleBook::Subject> subjects() const {
-        std::vector<RoleBook::Subject> all;
+    std::vector<RoleDecider::Subject> subjects() const {
+        std::vector<RoleDecider::Subject> all;
         for (const Node& node : nodes_)
             all.push_back({.id = {node.pid, node.start_ns ? node.start_ns : static_cast<std::uint64_t>(node.pid)},
                            .parent = node.parent,
@@ -57,15 +57,15 @@ class Tree {
                            .exec_count = node.exec_count});
         return all;
     }
-    std::map<pid_t, RoleKey> decided_by(RoleBook& book) const {
-        const auto keys = book.decide(subjects());
+    std::map<pid_t, RoleKey> decided_by(RoleDecider& decider) const {
+        const auto keys = decider.decide(subjects());
         std::map<pid_t, RoleKey> by_pid;
         for (std::size_t i = 0; i < keys.size(); ++i) by_pid[nodes_[i].pid] = keys[i];
         return by_pid;
     }
     std::map<pid_t, RoleKey> decided() const {
-        RoleBook book;
-        return decided_by(book);
+        RoleDecider decider;
+        return decided_by(decider);
     }
 
   private:

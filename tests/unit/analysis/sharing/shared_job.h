@@ -9,7 +9,7 @@ namespace memscope::test {
 constexpr Bytes kPage{4096};
 constexpr Bytes mib(std::uint64_t n) { return {n << 20}; }
 
-// A made-up job that counts memory as the kernel does. A SharingBook watches it once a second.
+// A made-up job that counts memory as the kernel does. An UnsharingTracker watches it once a second.
 class SharedJob {
   public:
     bool readable = true;        // whether the pages of its processes can be read,
@@ -75,11 +75,11 @@ class SharedJob {
             if (readable) reading.pages = PageSharing{.anonymous = process.task.memory->anon, .own_anon = own_[pid]};
         }
         const Bytes cgroup{static_cast<std::uint64_t>(static_cast<std::int64_t>(cgroup_.n) + noise_)};
-        latest_ = book_.take({.time_ns = now_ns_,
-                              .processes = list,
-                              .cgroup_anon = cgroup_is_ours ? std::optional(cgroup) : std::nullopt,
-                              .usage = cgroup},
-                             readings_);
+        latest_ = tracker_.take({.time_ns = now_ns_,
+                                 .processes = list,
+                                 .cgroup_anon = cgroup_is_ours ? std::optional(cgroup) : std::nullopt,
+                                 .usage = cgroup},
+                                readings_);
         return latest_;
     }
     // In MiB, of all roles; -1: not known.
@@ -102,7 +102,7 @@ class SharedJob {
     }
     Bytes& anon(pid_t pid) { return processes_.at(pid).task.memory->anon; }
 
-    SharingBook book_{kPage};
+    UnsharingTracker tracker_{kPage};
     std::map<pid_t, Process> processes_{};
     std::map<pid_t, Bytes> own_{};
     SharingReadings readings_{};

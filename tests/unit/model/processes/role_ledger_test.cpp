@@ -26,7 +26,7 @@ TEST(RoleLedger, KeepsTheSumsWhenARankIsFolded) {
     EXPECT_EQ(w.ledgers[kJob].all().at({Role::trainer, 4}).starts, 1U);
 }
 
-// Threads that unmap at once may both book it, where the kernel cannot exchange a value.
+// Threads that unmap at once may both count it, where the kernel cannot exchange a value.
 TEST(RoleLedger, LeavesNothingOfAProcessThatUnmappedMoreThanItHad) {
     Watch w;
     TrackedProcess process{.task = sample({200, 2000}, 2000).task};
@@ -36,11 +36,11 @@ TEST(RoleLedger, LeavesNothingOfAProcessThatUnmappedMoreThanItHad) {
     process.mappings->unmapped[MS_UNMAPPED_EXIT] = Bytes{140};
     process.ended = true;
     w.count(process, {Role::trainer});
-    const auto& booked = w.ledgers[kJob].all().at({Role::trainer}).mappings;
-    ASSERT_TRUE(booked);
-    EXPECT_EQ(booked->summed(), Mappings{});
-    EXPECT_EQ(booked->mapped[MS_MAPPED_OTHER], Bytes{40});
-    EXPECT_EQ(booked->unmapped[MS_UNMAPPED_EXIT], Bytes{140});
+    const auto& counted = w.ledgers[kJob].all().at({Role::trainer}).mappings;
+    ASSERT_TRUE(counted);
+    EXPECT_EQ(counted->summed(), Mappings{});
+    EXPECT_EQ(counted->mapped[MS_MAPPED_OTHER], Bytes{40});
+    EXPECT_EQ(counted->unmapped[MS_UNMAPPED_EXIT], Bytes{140});
 }
 
 TEST(Nesting, RemovingTheMiddleOneJoinsTheOthers) {

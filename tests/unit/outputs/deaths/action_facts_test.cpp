@@ -123,7 +123,7 @@ TEST(ActionFacts, StayBoundedForAnyEvent) {
     const ActionFacts facts = facts_of(target, {PrecursorKind::eta, 0, std::string(4096, '\x01')});
     EXPECT_LT(facts.json.size(), kMostFactsBytes);
     for (const std::string& entry : facts.environment) EXPECT_LT(entry.size(), kMostFactValueBytes + 64);
-    EXPECT_EQ(json::parse(facts.json)["trainers"].size(), kMostTrainersTold);
+    EXPECT_EQ(json::parse(facts.json)["trainers"].size(), kMostTrainersListed);
 
     Death death = test::oom_kill_of_trainer();
     death.command = std::make_shared<const std::string>(512, '\x01');

@@ -4,8 +4,8 @@
  * device, and the sums of each call stack. An allocation that is not in gpu_live is in none of the sums, so
  * that a free subtracts only what was added.
  */
-#ifndef MEMSCOPE_GPU_BOOKS_BPF_H
-#define MEMSCOPE_GPU_BOOKS_BPF_H
+#ifndef MEMSCOPE_GPU_ACCOUNTS_BPF_H
+#define MEMSCOPE_GPU_ACCOUNTS_BPF_H
 
 #include "loss.bpf.h"
 #include "membership.bpf.h"

@@ -1,4 +1,4 @@
-#include "cli/series_csv.h"
+#include "cli/series/plain_series.h"
 
 #include <cmath>
 #include <fmt/format.h>
@@ -10,16 +10,14 @@ namespace memscope {
 namespace {
 
 constexpr const char* kForm = "the file must be CSV with the header t_seconds,bytes";
-constexpr double kLargestTime = 1e12;
-constexpr double kLargestSize = 9e18;  // below 2^63
 
 }  // namespace
 
-Error SeriesCsv::wrong(std::string_view what, std::string_view line) const {
+Error PlainSeries::wrong(std::string_view what, std::string_view line) const {
     return plain_error(fmt::format("line {}: {}: '{}'", line_, what, shortened(line)), kForm);
 }
 
-Status SeriesCsv::add_header(std::string_view line) {
+Status PlainSeries::add_header(std::string_view line) {
     const auto names = split(line, ',');
     if (names.size() < 2 || trimmed(names[0]) != "t_seconds" || trimmed(names[1]) != "bytes")
         return wrong("not the header t_seconds,bytes", line);
@@ -27,7 +25,7 @@ Status SeriesCsv::add_header(std::string_view line) {
     return Done{};
 }
 
-Status SeriesCsv::add_line(std::string_view line) {
+Status PlainSeries::add_line(std::string_view line) {
     ++line_;
     constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
     if (line_ == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
@@ -47,7 +45,7 @@ Status SeriesCsv::add_line(std::string_view line) {
     return Done{};
 }
 
-Status SeriesCsv::finish() const {
+Status PlainSeries::finish() const {
     if (columns_ == 0) return plain_error("is empty", kForm);
     return Done{};
 }

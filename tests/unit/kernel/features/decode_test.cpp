@@ -1,16 +1,18 @@
+#include "kernel/features/decode.h"
+
 #include <cstring>
 #include <gtest/gtest.h>
 
-#include "kernel/features/decode.h"
 #include <memscope/shared/deaths.h>
 #include <memscope/shared/gpu.h>
+#include <memscope/shared/ranges.h>
 
 namespace memscope {
-namespace decode_death_test {
+namespace decode_test {
 
 constexpr std::uint64_t kPage = 4096;
 
-ms_death record() {
+ms_death death_record() {
     ms_death e{};
     e.h = {.time_ns = 99, .start_ns = 5, .target = 7, .pid = 100, .kind = MS_EVENT_DEATH, .size = sizeof e};
     std::strcpy(e.comm, "python");
@@ -22,7 +24,7 @@ ms_death record() {
 Result<LastWords> decoded(const ms_death& e) { return decode_death(std::as_bytes(std::span(&e, 1)), kPage); }
 
 TEST(DecodeDeath, WithoutWordsHasTheEndAlone) {
-    const auto words = decoded(record());
+    const auto words = decoded(death_record());
     ASSERT_TRUE(words);
     EXPECT_EQ(words->time_ns, 99U);
     EXPECT_EQ(words->id, (ProcessId{100, 5}));
@@ -34,7 +36,7 @@ TEST(DecodeDeath, WithoutWordsHasTheEndAlone) {
 }
 
 TEST(DecodeDeath, HasWhatTheCudaDriverRefused) {
-    ms_death e = record();
+    ms_death e = death_record();
     EXPECT_FALSE(decoded(e)->gpu_failure);
     e.gpu_failure = {.time_ns = 80,
                      .bytes = 70,
@@ -59,7 +61,7 @@ TEST(DecodeDeath, HasWhatTheCudaDriverRefused) {
 }
 
 TEST(DecodeDeath, KeepsEveryField) {
-    ms_death e = record();
+    ms_death e = death_record();
     e.words.kill.time_ns = 90;
     e.words.kill.sender_target = 8;
     e.words.kill.sender = 200;
@@ -103,7 +105,7 @@ TEST(DecodeDeath, KeepsEveryField) {
 }
 
 TEST(DecodeDeath, TellsAMarkFromWhatWasNotedAtTheSignal) {
-    ms_death e = record();
+    ms_death e = death_record();
     e.words.oom.trigger = 200;
     EXPECT_FALSE(decoded(e)->oom->chosen);
     e.words.kill.flags = MS_SENT_WITH_VICTIM;
@@ -114,7 +116,7 @@ TEST(DecodeDeath, TellsAMarkFromWhatWasNotedAtTheSignal) {
 }
 
 TEST(DecodeDeath, IsNotLedAstrayByWhatAProcessCanWrite) {
-    ms_death e = record();
+    ms_death e = death_record();
     std::memset(e.comm, 'x', sizeof e.comm);
     std::memset(e.words.bus.name, 'y', sizeof e.words.bus.name);
     e.words.bus.magic = 1;
@@ -132,15 +134,69 @@ TEST(DecodeDeath, IsNotLedAstrayByWhatAProcessCanWrite) {
 }
 
 TEST(DecodeDeath, RefusesWhatIsTooShortOrOfAnotherKind) {
-    ms_death e = record();
+    ms_death e = death_record();
     EXPECT_FALSE(decode_death(std::as_bytes(std::span(&e, 1)).first(sizeof e - 1), kPage));
     EXPECT_FALSE(decode_death({}, kPage));
     e.h.kind = MS_EVENT_EXIT;
     EXPECT_FALSE(decoded(e));
-    e = record();
+    e = death_record();
     e.h.size = 32;
     EXPECT_FALSE(decoded(e));
 }
 
-}  // namespace decode_death_test
+ms_range range_record() {
+    ms_range wire{};
+    wire.h.pid = 7;
+    wire.h.start_ns = 8;
+    wire.h.kind = MS_EVENT_RANGE;
+    wire.h.size = sizeof wire;
+    wire.call = MS_RANGE_MOVED;
+    wire.kind = MS_RANGE_SHARED;
+    wire.protection = MS_RANGE_READABLE | MS_RANGE_WRITABLE;
+    wire.begin = 0x20000;
+    wire.end = 0x40000;
+    wire.old_begin = 0x1000;
+    wire.old_end = 0x2000;
+    wire.stack = 99;
+    wire.lost = 3;
+    wire.thread = 12;
+    wire.generation = 2;
+    return wire;
+}
+Result<RangeEvent> decoded(const ms_range& wire, std::size_t bytes = sizeof(ms_range)) {
+    return decode_range_event(std::as_bytes(std::span(&wire, 1)).first(bytes));
+}
+
+TEST(DecodeRange, EveryFieldArrives) {
+    const auto event = decoded(range_record());
+    ASSERT_TRUE(event);
+    EXPECT_EQ(event->id, (ProcessId{7, 8}));
+    EXPECT_EQ(event->call, MS_RANGE_MOVED);
+    EXPECT_EQ(event->kind, RangeKind::shared);
+    EXPECT_EQ(event->access, (Access{.readable = true, .writable = true}));
+    EXPECT_EQ(event->range, (AddressRange{0x20000, 0x40000}));
+    EXPECT_EQ(event->old, (AddressRange{0x1000, 0x2000}));
+    EXPECT_EQ(event->stack, 99U);
+    EXPECT_EQ(event->lost, 3U);
+    EXPECT_EQ(event->thread, 12);
+    EXPECT_EQ(event->generation, 2U);
+}
+
+TEST(DecodeRange, WhatIsMalformedIsAnError) {
+    EXPECT_FALSE(decoded(range_record(), sizeof(ms_range) - 1));
+    const auto broken = [](auto change) {
+        ms_range wire = range_record();
+        change(wire);
+        return !decoded(wire);
+    };
+    EXPECT_TRUE(broken([](ms_range& wire) { wire.h.kind = MS_EVENT_FORK; }));
+    EXPECT_TRUE(broken([](ms_range& wire) { wire.h.size = sizeof wire + 1; }));
+    EXPECT_TRUE(broken([](ms_range& wire) { wire.call = 0; }));
+    EXPECT_TRUE(broken([](ms_range& wire) { wire.call = MS_RANGE_CALL_END; }));
+    EXPECT_TRUE(broken([](ms_range& wire) { wire.kind = MS_RANGE_KIND_END; }));
+    EXPECT_TRUE(broken([](ms_range& wire) { wire.end = wire.begin - 1; }));
+    EXPECT_TRUE(broken([](ms_range& wire) { wire.old_end = 0; }));
+}
+
+}  // namespace decode_test
 }  // namespace memscope

@@ -6,8 +6,8 @@
 namespace memscope {
 
 // The processes to notify when memory runs out. Pointers into the target's processes.
-struct ToldProcesses {
-    const Process* told = nullptr;           // the process to notify, which can save its work; null: there is none
+struct ProcessesToNotify {
+    const Process* chosen = nullptr;         // the process to notify, which can save its work; null: there is none
     const Process* grower = nullptr;         // the process that grows, whatever its role; null: none grows
     std::vector<const Process*> trainers{};  // all trainers, the one with the most memory first
 };
@@ -15,6 +15,6 @@ struct ToldProcesses {
 // Chooses the trainer that grows, because a trainer can save its work, while a worker only dies of a signal. If another
 // process grows, chooses the trainer that it belongs to. If no process grows, chooses the trainer with the most memory.
 // Without any trainer, chooses the process that grows or holds most, launchers last.
-ToldProcesses whom_to_tell(const TargetSnapshot& target);
+ProcessesToNotify processes_to_notify(const TargetSnapshot& target);
 
 }  // namespace memscope

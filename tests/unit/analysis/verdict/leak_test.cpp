@@ -1,10 +1,11 @@
+#include "analysis/verdict/leak.h"
+
 #include <gtest/gtest.h>
 
-#include "analysis/verdict/leak.h"
 #include "analysis/verdict/verdict.h"
 
 namespace memscope {
-namespace earlier_tooth_test {
+namespace leak_test {
 
 constexpr double kEvery = 15;  // seconds between samples
 constexpr double kBudget = 1200;
@@ -77,5 +78,5 @@ TEST(AnEarlierTooth, IsNoReasonToAccuseTheNext) {
     }
 }
 
-}  // namespace earlier_tooth_test
+}  // namespace leak_test
 }  // namespace memscope

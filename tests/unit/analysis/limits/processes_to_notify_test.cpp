@@ -1,11 +1,11 @@
-#include "analysis/limits/whom_to_tell.h"
+#include "analysis/limits/processes_to_notify.h"
 
 #include <gmock/gmock.h>
 
 #include "support/dead_job.h"
 
 namespace memscope {
-namespace whom_to_tell_test {
+namespace processes_to_notify_test {
 
 using test::in_mib;
 using test::member;
@@ -23,8 +23,8 @@ void grows(TargetSnapshot& target, pid_t pid, Verdict word = Verdict::leaking) {
     target.verdicts = {verdict};
 }
 
-pid_t told(const TargetSnapshot& target) {
-    const Process* process = whom_to_tell(target).told;
+pid_t chosen(const TargetSnapshot& target) {
+    const Process* process = processes_to_notify(target).chosen;
     return process ? process->task.id.pid : 0;
 }
 
@@ -36,65 +36,65 @@ const std::vector<Process> kTwoRanks = {
     member(5, 4, Role::other, "gzip", "", in_mib(1)),
 };
 
-TEST(WhomToTell, TheTrainerThatGrowsThoughAnotherHoldsMore) {
+TEST(ProcessesToNotify, TheTrainerThatGrowsThoughAnotherHoldsMore) {
     TargetSnapshot target = job(kTwoRanks);
     grows(target, 2);
-    EXPECT_EQ(told(target), 2);
-    EXPECT_EQ(whom_to_tell(target).grower->task.id.pid, 2);
+    EXPECT_EQ(chosen(target), 2);
+    EXPECT_EQ(processes_to_notify(target).grower->task.id.pid, 2);
 }
 
-TEST(WhomToTell, OfAWorkerThatGrowsItsTrainerSinceTheWorkerWouldOnlyDie) {
+TEST(ProcessesToNotify, OfAWorkerThatGrowsItsTrainerSinceTheWorkerWouldOnlyDie) {
     TargetSnapshot target = job(kTwoRanks);
     grows(target, 4);
-    EXPECT_EQ(told(target), 2);
-    EXPECT_EQ(whom_to_tell(target).grower->task.id.pid, 4);
+    EXPECT_EQ(chosen(target), 2);
+    EXPECT_EQ(processes_to_notify(target).grower->task.id.pid, 4);
     grows(target, 5);
-    EXPECT_EQ(told(target), 2) << "the trainer of a process several levels below it";
+    EXPECT_EQ(chosen(target), 2) << "the trainer of a process several levels below it";
 }
 
-TEST(WhomToTell, TheTrainerThatHoldsMostWhereNobodyGrows) {
+TEST(ProcessesToNotify, TheTrainerThatHoldsMostWhereNobodyGrows) {
     TargetSnapshot target = job(kTwoRanks);
-    EXPECT_EQ(told(target), 3);
+    EXPECT_EQ(chosen(target), 3);
     grows(target, 4, Verdict::stable);
-    EXPECT_EQ(told(target), 3) << "some process always grew most, which proves nothing while the floor is flat";
-    EXPECT_EQ(whom_to_tell(target).grower, nullptr);
+    EXPECT_EQ(chosen(target), 3) << "some process always grew most, which proves nothing while the floor is flat";
+    EXPECT_EQ(processes_to_notify(target).grower, nullptr);
     grows(target, 999);
-    EXPECT_EQ(told(target), 3) << "the process that grew has exited";
+    EXPECT_EQ(chosen(target), 3) << "the process that grew has exited";
 }
 
-TEST(WhomToTell, AllTrainersAreKnownTheLargestFirst) {
+TEST(ProcessesToNotify, AllTrainersAreKnownTheLargestFirst) {
     const TargetSnapshot target = job(kTwoRanks);
-    const auto who = whom_to_tell(target);
+    const auto who = processes_to_notify(target);
     ASSERT_EQ(who.trainers.size(), 2);
     EXPECT_EQ(who.trainers[0]->task.id.pid, 3);
     EXPECT_EQ(who.trainers[1]->task.id.pid, 2);
 }
 
-TEST(WhomToTell, WithoutATrainerWhoeverGrowsOrHoldsMostAndLaunchersLast) {
+TEST(ProcessesToNotify, WithoutATrainerWhoeverGrowsOrHoldsMostAndLaunchersLast) {
     TargetSnapshot target =
         job({member(1, 0, Role::launcher, "bash", "", in_mib(900)), member(2, 1, Role::other, "a", "", in_mib(10)),
              member(3, 1, Role::other, "b", "", in_mib(20))});
-    EXPECT_EQ(told(target), 3);
+    EXPECT_EQ(chosen(target), 3);
     grows(target, 2);
-    EXPECT_EQ(told(target), 2);
-    EXPECT_EQ(told(job({member(1, 0, Role::launcher, "bash", "", in_mib(900))})), 1);
-    EXPECT_EQ(told(job({})), 0);
+    EXPECT_EQ(chosen(target), 2);
+    EXPECT_EQ(chosen(job({member(1, 0, Role::launcher, "bash", "", in_mib(900))})), 1);
+    EXPECT_EQ(chosen(job({})), 0);
 }
 
-TEST(WhomToTell, PagesThatAProcessInheritedAreNotWhatItHolds) {
+TEST(ProcessesToNotify, PagesThatAProcessInheritedAreNotWhatItHolds) {
     TargetSnapshot target =
         job({member(2, 0, Role::other, "a", "", in_mib(300)), member(3, 2, Role::other, "b", "", in_mib(310))});
-    EXPECT_EQ(told(target), 3);
+    EXPECT_EQ(chosen(target), 3);
     target.processes[1].inherited = in_mib(300);
-    EXPECT_EQ(told(target), 2);
+    EXPECT_EQ(chosen(target), 2);
 }
 
-TEST(WhomToTell, ATreeThatGoesInCirclesIsNoTrap) {
+TEST(ProcessesToNotify, ATreeThatGoesInCirclesIsNoTrap) {
     TargetSnapshot target =
         job({member(1, 2, Role::other, "a", "", in_mib(1)), member(2, 1, Role::other, "b", "", in_mib(2))});
     grows(target, 1);
-    EXPECT_EQ(told(target), 1);
+    EXPECT_EQ(chosen(target), 1);
 }
 
-}  // namespace whom_to_tell_test
+}  // namespace processes_to_notify_test
 }  // namespace memscope

@@ -1,8 +1,7 @@
-#include "outputs/http/heartbeat.h"
-
 #include <gtest/gtest.h>
 
 #include "outputs/http/routes.h"
+#include "watch/self/pulse.h"
 
 namespace memscope {
 namespace heartbeat_test {

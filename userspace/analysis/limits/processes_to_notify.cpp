@@ -1,4 +1,4 @@
-#include "analysis/limits/whom_to_tell.h"
+#include "analysis/limits/processes_to_notify.h"
 
 #include <algorithm>
 #include <map>
@@ -42,8 +42,8 @@ const Process* trainer_around(const Process* process, const ByPid& by_pid) {
 
 }  // namespace
 
-ToldProcesses whom_to_tell(const TargetSnapshot& target) {
-    ToldProcesses result;
+ProcessesToNotify processes_to_notify(const TargetSnapshot& target) {
+    ProcessesToNotify result;
     ByPid by_pid;
     const Process* largest = nullptr;
     for (const Process& process : target.processes) {
@@ -54,10 +54,10 @@ ToldProcesses whom_to_tell(const TargetSnapshot& target) {
     std::ranges::stable_sort(result.trainers, holds_more);
     if (const auto pid = grower_of(target)) result.grower = find(by_pid, *pid);
 
-    result.told = trainer_around(result.grower, by_pid);
-    if (!result.told && !result.trainers.empty()) result.told = result.trainers.front();
-    if (!result.told) result.told = result.grower ? result.grower : largest;
-    if (!result.told && !target.processes.empty()) result.told = &target.processes.front();
+    result.chosen = trainer_around(result.grower, by_pid);
+    if (!result.chosen && !result.trainers.empty()) result.chosen = result.trainers.front();
+    if (!result.chosen) result.chosen = result.grower ? result.grower : largest;
+    if (!result.chosen && !target.processes.empty()) result.chosen = &target.processes.front();
     return result;
 }
 

@@ -1,4 +1,4 @@
-#include "cli/series_csv.h"
+#include "cli/series/plain_series.h"
 
 #include <gmock/gmock.h>
 
@@ -8,13 +8,13 @@
 #include "support/fake_tree.h"
 
 namespace memscope {
-namespace series_csv_test {
+namespace plain_series_test {
 
 using testing::HasSubstr;
 
 Result<Series> parse(std::string_view text) {
     Series series;
-    SeriesCsv csv([&](Seconds time, Bytes bytes) { series.add(time, bytes); });
+    PlainSeries csv([&](Seconds time, Bytes bytes) { series.add(time, bytes); });
     Status status = Done{};
     for_each_line(text, [&](std::string_view line) {
         if (status) status = csv.add_line(line);
@@ -37,7 +37,7 @@ std::string refusal(std::string_view text) {
     return series ? "" : series.error().message();
 }
 
-TEST(SeriesCsv, ASampleALineBehindAHeader) {
+TEST(PlainSeries, ASampleALineBehindAHeader) {
     const auto series = parse("t_seconds,bytes\n0,100\n1.5,200\n");
     ASSERT_TRUE(series);
     EXPECT_EQ(series->count(), 2U);
@@ -45,27 +45,27 @@ TEST(SeriesCsv, ASampleALineBehindAHeader) {
     EXPECT_EQ(series->latest(), Bytes{200});
 }
 
-TEST(SeriesCsv, FilesOfSpreadsheetsAreRead) {
+TEST(PlainSeries, FilesOfSpreadsheetsAreRead) {
     const auto series = parse("\xEF\xBB\xBFt_seconds , bytes\r\n\r\n# a remark\r\n +1 , 1e9 \r\n2,3.7\r\n");
     ASSERT_TRUE(series);
     EXPECT_EQ(series->count(), 2U);
     EXPECT_EQ(series->peak(), Bytes{1000000000});
 }
 
-TEST(SeriesCsv, OtherColumnsAreIgnored) {
+TEST(PlainSeries, OtherColumnsAreIgnored) {
     const auto series = parse("t_seconds,bytes,step\n0,100,1\n1,200,two\n");
     ASSERT_TRUE(series);
     EXPECT_EQ(series->count(), 2U);
     EXPECT_THAT(refusal("t_seconds,bytes,step\n0,100\n"), HasSubstr("line 2"));
 }
 
-TEST(SeriesCsv, AHeaderAloneIsASeriesWithoutSamples) {
+TEST(PlainSeries, AHeaderAloneIsASeriesWithoutSamples) {
     const auto series = parse("t_seconds,bytes\n");
     ASSERT_TRUE(series);
     EXPECT_EQ(series->count(), 0U);
 }
 
-TEST(SeriesCsv, ErrorsNameTheLine) {
+TEST(PlainSeries, ErrorsNameTheLine) {
     EXPECT_THAT(refusal(""), HasSubstr("is empty"));
     EXPECT_THAT(refusal("1,2\n"), HasSubstr("line 1: not the header"));
     EXPECT_THAT(refusal("t_seconds,bytes\na,b\n"), HasSubstr("line 2: not a time and a size: 'a,b'"));
@@ -77,7 +77,7 @@ TEST(SeriesCsv, ErrorsNameTheLine) {
     EXPECT_THAT(refusal("t_seconds,bytes\n5,1\n4,1\n"), HasSubstr("line 3: the time is before"));
 }
 
-TEST(SeriesCsv, AFileIsReadToItsEndWhateverItsLength) {
+TEST(PlainSeries, AFileIsReadToItsEndWhateverItsLength) {
     std::string text = "t_seconds,bytes\n";
     for (int t = 0; t < 30000; ++t) text += std::to_string(t) + ",1234567890\n";
     text.pop_back();  // the last line may lack its newline
@@ -88,13 +88,13 @@ TEST(SeriesCsv, AFileIsReadToItsEndWhateverItsLength) {
     EXPECT_EQ(series->count(), 30000U);
 }
 
-TEST(SeriesCsv, AFileThatCannotBeReadIsNamed) {
+TEST(PlainSeries, AFileThatCannotBeReadIsNamed) {
     const auto series = read("/nowhere/run.csv");
     ASSERT_FALSE(series);
     EXPECT_THAT(series.error().message(), HasSubstr("/nowhere/run.csv"));
 }
 
-TEST(SeriesCsv, AFileWithoutLinesIsNotKept) {
+TEST(PlainSeries, AFileWithoutLinesIsNotKept) {
     FakeTree tree;
     tree.write("run.csv", "t_seconds,bytes\n" + std::string(1 << 20, '1'));
     const auto series = read(tree.at("run.csv").string());
@@ -102,5 +102,5 @@ TEST(SeriesCsv, AFileWithoutLinesIsNotKept) {
     EXPECT_THAT(series.error().message(), HasSubstr("longer than"));
 }
 
-}  // namespace series_csv_test
+}  // namespace plain_series_test
 }  // namespace memscope
