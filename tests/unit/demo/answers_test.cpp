@@ -124,8 +124,8 @@ TEST(Answers, ACrashLoopCountsItsKills) {
     EXPECT_THAT(answer.text, AllOf(HasSubstr("killed the trainer 7 times, every 7.0 s"), Not(HasSubstr(" at "))));
     Observation seen = observed(find_scenario("crashloop")->top);
     seen[20].verdict = Verdict::leaking;
-    seen[20].lines = GrowingLines{.most = "Trainer.step (train.py:12)"};
-    seen[22].lines = GrowingLines{.most = "load (train.py:3)"};  // the next run has just begun
+    seen[20].lines = GrowingLines{.most = "Trainer.step (train.py:12)", .keeps = true};
+    seen[22].lines = GrowingLines{.most = "load (train.py:3)", .keeps = true};  // the next run has just begun
     EXPECT_THAT(crashloop_answer(seen).text, HasSubstr("Each run leaks at Trainer.step (train.py:12)"));
     seen[14].kills.at(0).role.role = Role::launcher;
     EXPECT_FALSE(crashloop_answer(seen).seen) << "the launcher must survive";
