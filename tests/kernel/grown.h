@@ -118,6 +118,7 @@ struct GrownChild {
           watched(watch(job)) {
         child.heard();
         before = anon(watched.tick(job));
+        const std::uint64_t unnamed = watched.unnamed();
         child.go();
         child.heard();
         const bool named = ticks_until(watched, job, [this](const TargetSnapshot& target) {
@@ -127,7 +128,7 @@ struct GrownChild {
         });
         EXPECT_TRUE(named);
         watched.expect_nothing_lost();
-        watched.expect_all_named();
+        watched.expect_all_named(unnamed);
     }
 
     const RealCgroup job;

@@ -103,7 +103,9 @@ class Watched {
             }
         }
     }
-    void expect_all_named() const { EXPECT_EQ(latest_.self.dropped.at("unnamed_frame"), 0U); }
+    std::uint64_t unnamed() const { return latest_.self.dropped.at("unnamed_frame"); }
+    // `before`: of earlier tests with the same collector.
+    void expect_all_named(std::uint64_t before = 0) const { EXPECT_EQ(unnamed(), before); }
 
   private:
     explicit Watched(std::shared_ptr<Collector> collector) : collector_(std::move(collector)) {}
