@@ -80,7 +80,7 @@ def without_a_watcher(script):
         job.stdout.readline()
         job.stdin.write('go\n')
         job.stdin.flush()
-        code, out, err = ask('heap', '--pid', str(job.pid), '--again', '3s', '--format', 'json', '--top', '50')
+        code, out, err = ask('heap', '--pid', str(job.pid), '--again', '8s', '--format', 'json', '--top', '50')
         if not check('without a watcher: an answer', code == 0, (code, err)):
             return
         census = json.loads(out)['processes'][0]

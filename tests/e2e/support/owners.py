@@ -158,14 +158,17 @@ def check_sums(check, label, answer, changed):
 
 
 def settled(program, job, began):
-    """The answer when all that grew has been counted, or the last one."""
-    answers = []
+    """The answer when all that grew has been counted, or the last one. Two answers in a row must be complete: at a tick the
+    kernel may have samples of growth that memscope already sees, and the section before may have grown as much."""
+    answers, complete = [], []
 
-    def complete():
+    def twice_complete():
         answers.append(Answer(program, job.cgroup.name))
         last, changed = answers[-1], job.changed(began)
-        return not last.unattributed('resident', 'pending') and abs(last.total('resident') - changed) <= max(0.02 * abs(changed), MIB)
-    wait_for(complete, 8, 0.3)
+        complete.append(not last.unattributed('resident', 'pending')
+                        and abs(last.total('resident') - changed) <= max(0.02 * abs(changed), MIB))
+        return complete[-2:] == [True, True]
+    wait_for(twice_complete, 10, 0.6)  # longer than a tick
     return answers[-1]
 
 
