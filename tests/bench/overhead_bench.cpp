@@ -146,16 +146,11 @@ class Overhead {
         tools_.push_back({name, std::move(start)});
     }
 
-    // Reads the hooks of memscope, and checks that memscope sees the growth.
+    // report_hook() checks that memscope samples the growth. Nothing of it is still there after a round.
     void look_at_memscope() {
         MemscopeTool memscope(job_.name());
         hooks_ = memscope.hooks();
         if (!hooks_.contains("rss_stat")) throw std::runtime_error("memscope is not attached to the growth hook");
-        for (const auto& workload : work_) workload->round_ms();
-        const std::string growth = memscope.growth();
-        for (const char* function : {"map_touch_unmap", "load_batch"})
-            if (growth.find(function) == std::string::npos)
-                throw std::runtime_error("memscope does not see the growth in " + std::string(function));
     }
 
     void start_heaptrack() {
