@@ -158,8 +158,8 @@ def check_sums(check, label, answer, changed):
 
 
 def settled(program, job, began):
-    """The answer when all that grew has been counted, or the last one. Two answers in a row must be complete: at a tick the
-    kernel may have samples of growth that memscope already sees, and the section before may have grown as much."""
+    """The answer when all that grew has been counted, or the last one. Two answers in a row must be complete: memscope
+    can see growth one tick before it gets the samples, and the section before may have grown as much."""
     answers, complete = [], []
 
     def twice_complete():

@@ -70,7 +70,7 @@ Status LibraryFollower::follow(Session& session, Library& library, std::uint64_t
     return Done{};
 }
 
-// The probes are attached by the next look().
+// Detaches all probes. The next look() attaches those of the new state.
 void LibraryFollower::attach_anew(bool paused) {
     paused_ = paused;
     for (auto& [key, library] : libraries_) {

@@ -44,8 +44,7 @@ class LibraryFollower {
     void look(Session& session, std::uint64_t now_ns);  // boot clock
     void tick(Session& session, const ProcessTable& processes, std::uint64_t now_ns);
 
-    // Detaches all probes until resume(), except those of a pause. Files that are mapped meanwhile are followed after
-    // resume().
+    // Replaces all probes by `probes_in_pause` until resume().
     void pause() { attach_anew(true); }
     void resume() { attach_anew(false); }
     // Number of times that probes were detached without pause(), because the process that held them has ended.

@@ -34,7 +34,7 @@ HostTensorRecorder::HostTensorRecorder(SysRoot root, std::shared_ptr<ReadHelpers
                   .kind = LibraryKind::host_tensors,
                   .file_name = std::string(kHostTensorFileName),
                   .probes = probes_for(HostTensors::Calls::all),
-                  // Rare, and it explains a death.
+                  // Failed allocations are rare, and they explain deaths.
                   .probes_in_pause = probes_for(HostTensors::Calls::failures)},
                  std::move(reads), on),
       budget_(budget) {}

@@ -81,8 +81,9 @@ void ResidentRecorder::bound(const std::vector<Process>& processes) {
 
 void ResidentRecorder::take(const PagesJob& job, Piece piece, const Result<PagesAnswer>& answer) {
     const std::lock_guard lock(mutex_);
-    paid_until_ = std::max(paid_until_, boot_time()) + (answer ? answer->cpu / kShareOfCpu : Seconds{1});
+    next_check_ = std::max(next_check_, boot_time());
     if (!answer) return;  // the process has ended, or cannot be read: its samples end with it
+    next_check_ += answer->cpu / kShareOfCpu;
     samples_.remove_absent(job.id, answer->absent, answer->began_ns);
     if (samples_.count(job.id) == 0) {  // it may have ended
         checks_.erase(job.id);
@@ -113,21 +114,25 @@ std::optional<PagesJob> ResidentRecorder::next_job(const std::map<pid_t, Tracked
 }
 
 void ResidentRecorder::tick(Seconds now, const std::map<pid_t, TrackedProcess>& processes) {
-    if (!job_ && is_paid(now)) job_ = next_job(processes);
+    if (!job_ && may_check(now)) job_ = next_job(processes);
     if (!job_) return;
-    const auto answer = reads_->slow.ask(*job_);
+    const auto answer = reads_->slow.ask(*job_, ProcessReader::Patience::none);
     if (!answer) return;
     take(*job_, job_piece_, *answer);
+    if (!*answer) {
+        const std::lock_guard lock(mutex_);
+        next_check_ = std::max(next_check_, now + Seconds{1});
+    }
     job_.reset();
 }
 
-bool ResidentRecorder::is_paid(Seconds now) const {
+bool ResidentRecorder::may_check(Seconds now) const {
     const std::lock_guard lock(mutex_);
-    return now >= paid_until_;
+    return now >= next_check_;
 }
 
 void ResidentRecorder::check(const std::vector<Process>& processes) {
-    if (!is_paid(boot_time() + kMostBeforehand)) return;
+    if (!may_check(boot_time() + kAnswerAdvance)) return;
     for (const Process& process : processes) {
         PagesJob job{.id = process.task.id};
         for (std::uint64_t from = 0;;) {

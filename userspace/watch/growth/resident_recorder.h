@@ -44,11 +44,11 @@ class ResidentRecorder {
     void bound(const std::vector<Process>& processes);
 
   private:
-    static constexpr double kShareOfCpu = 0.005;   // of all checks together
-    static constexpr Seconds kMostBeforehand{60};  // checks may take the share of this time at once
+    static constexpr double kShareOfCpu = 0.005;  // of all checks together
+    static constexpr Seconds kAnswerAdvance{60};  // an answer may check pages this much before next_check_
     static constexpr std::size_t kPagesPerJob = 4096;
 
-    bool is_paid(Seconds now) const;
+    bool may_check(Seconds now) const;
     std::optional<PagesJob> next_job(const std::map<pid_t, TrackedProcess>& processes);
     enum class Piece { first, later };  // of the pages of a process
     void take(const PagesJob& job, Piece piece, const Result<PagesAnswer>& answer);
@@ -68,9 +68,7 @@ class ResidentRecorder {
     std::uint64_t numbers_ = 0;
     mutable std::mutex mutex_{};
     LiveSamples samples_{};
-    // Boot clock: at this time all checks so far are within their share. Ticks check pages from then on, and answers
-    // also some time before.
-    Seconds paid_until_{};
+    Seconds next_check_{};  // boot clock: an earlier check would exceed the share of CPU time
     std::map<ProcessId, Checks> checks_{};
 };
 
