@@ -1,5 +1,6 @@
 #pragma once
 #include <sys/stat.h>
+#include <thread>
 
 #include "bench/workload.h"
 #include "kernel/session.h"
@@ -12,7 +13,7 @@ namespace memscope {
 class HookCost {
   public:
     explicit HookCost(const RealCgroup& job)
-        : session_(started(job)), python_({}, *session_.find<GrowthStacks>(), true) {
+        : helpers_(helpers()), session_(started(job)), python_(helpers_, *session_.find<GrowthStacks>(), true) {
         const auto tasks = session_.scan();
         if (!tasks) throw std::runtime_error(tasks.error().where);
         for (const ScannedTask& scanned : *tasks) {
@@ -21,6 +22,12 @@ class HookCost {
             if (!session_.find<GrowthStacks>()->begin(id, SpaceId{read_clock().boot_ns}, scanned.task.memory->anon))
                 throw std::runtime_error("cannot record a process");
             python_.look_at(id);
+        }
+        // A helper process reads which of them run Python.
+        for (int i = 0; i < 20; ++i) {
+            std::this_thread::sleep_for(Seconds{0.1});
+            helpers_->pump();
+            python_.look_again();
         }
     }
 
@@ -37,6 +44,11 @@ class HookCost {
     std::uint64_t python_frames() const { return python_frames_; }  // of the deepest stack
 
   private:
+    static std::shared_ptr<ReadHelpers> helpers() {
+        auto helpers = ReadHelpers::start({});
+        if (!helpers) throw std::runtime_error(helpers.error().message());
+        return *helpers;
+    }
     static Session started(const RealCgroup& job) {
         auto session = Session::start(make_plan(gather_kernel_facts({})),
                                       {.memory_on_v1 = !RealCgroup::v2(), .follow_ranges = true});
@@ -53,9 +65,11 @@ class HookCost {
         session_.find<GrowthStacks>()->drain(
             {.code = [](const ms_code&) {},
              .stack = [this](const RawStack& stack) { python_frames_ = std::max(python_frames_, stack.python.size()); },
-             .grew = [](const ProcessId&) {}});
+             .grew = [](const ProcessId&) {},
+             .sample = [](const GrowthSample&) {}});
     }
 
+    std::shared_ptr<ReadHelpers> helpers_;
     Session session_;
     PythonWatch python_;
     std::size_t python_frames_ = 0;

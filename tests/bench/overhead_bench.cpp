@@ -1,6 +1,8 @@
 // The cost of memscope for watched processes, compared with an empty program on the same hooks (the least cost of any
 // tool there) and with other tools that show where memory comes from: CPU time of the same work, in turns within one
 // run.
+//   bench_overhead [ROUNDS [MORE_ROUNDS [OTHER]]]
+// MORE_ROUNDS: only of the tools whose ratios have a goal. OTHER: another version of memscope, compared in all rounds.
 #include <array>
 #include <fmt/ranges.h>
 
@@ -14,7 +16,7 @@ namespace {
 
 constexpr int kRounds = 9;
 constexpr int kGoalRounds = 18;      // more rounds for tools whose ratios are near their goals: one round is off by 3 %
-constexpr std::size_t kOfGoals = 4;  // the first tools
+constexpr std::size_t kOfGoals = 4;  // the first tools, and after them another version of memscope
 constexpr int kSamples = 5;          // the least counts, because other programs on the machine only add time
 
 struct Kind {
@@ -73,12 +75,18 @@ std::string load_average() {
 
 class Overhead {
   public:
-    Overhead() : work_(started(job_, [](const Kind&) { return std::vector<std::string>(); })) {
+    explicit Overhead(const std::string& other)
+        : goals_(other.empty() ? kOfGoals : kOfGoals + 1),
+          work_(started(job_, [](const Kind&) { return std::vector<std::string>(); })) {
         look_at_memscope();
         add("nothing", [] { return std::make_unique<Tool>(); });
         add("empty program on rss_stat", [] { return std::make_unique<EmptyTool>(std::set<std::string>{"rss_stat"}); });
         add("empty programs on all hooks of memscope", [this] { return std::make_unique<EmptyTool>(hooks_); });
         add("memscope", [this] { return std::make_unique<MemscopeTool>(job_.name()); });
+        if (!other.empty())
+            add(other, [this, other] {
+                return std::make_unique<MemscopeTool>(job_.name(), std::vector<std::string>{}, other);
+            });
         add("memscope --no-maps",
             [this] { return std::make_unique<MemscopeTool>(job_.name(), std::vector<std::string>{"--no-maps"}); });
         add("perf record -e page-faults -g",
@@ -97,8 +105,7 @@ class Overhead {
             if (heaptrack_.failure.empty()) measure(heaptracked_, heaptrack_);
         }
         for (int round = 0; round < goal_rounds; ++round)
-            for (std::size_t i = 0; i < kOfGoals; ++i)
-                measure(tools_[(i + static_cast<std::size_t>(round)) % kOfGoals]);
+            for (std::size_t i = 0; i < goals_; ++i) measure(tools_[(i + static_cast<std::size_t>(round)) % goals_]);
         // heaptrack sees only malloc(), which the storms hardly use: its file may be empty for them.
         if (rounds > 0 && heaptrack_.failure.empty() && !scratch_.has(kKinds.back().name))
             heaptrack_ = {.failure = "it has recorded nothing"};
@@ -219,13 +226,15 @@ class Overhead {
         print_head("", false);
         print_row("memscope / empty program on rss_stat", tools_[3].column, tools_[1].column, false);
         print_row("memscope / empty programs on its hooks", tools_[3].column, tools_[2].column, false);
-        print_row("memscope --no-maps / empty program on rss_stat", tools_[4].column, tools_[1].column, false);
+        print_row("memscope --no-maps / empty program on rss_stat", tools_[goals_].column, tools_[1].column, false);
+        if (goals_ > kOfGoals) print_row("memscope / the other one", tools_[3].column, tools_[kOfGoals].column, false);
     }
 
     static void print_failure(const std::string& name, const Column& column) {
         if (!column.failure.empty()) fmt::print("\n{} cannot run: {}\n", name, column.failure);
     }
 
+    std::size_t goals_;
     Scratch scratch_;
     RealCgroup job_{"overhead"};
     RealCgroup heaptracked_job_{"heaptracked"};
@@ -235,9 +244,9 @@ class Overhead {
     Column heaptrack_;
 };
 
-void measure_all(int rounds, int goal_rounds) {
+void measure_all(int rounds, int goal_rounds, const std::string& other) {
     fmt::print("Load average at the beginning: {}\n", load_average());
-    Overhead overhead;
+    Overhead overhead(other);
     overhead.run(rounds, goal_rounds);
     overhead.report();
     overhead.report_hook();
@@ -250,5 +259,6 @@ void measure_all(int rounds, int goal_rounds) {
 int main(int argc, char** argv) {
     const int rounds = argc > 1 ? std::atoi(argv[1]) : memscope::kRounds;
     const int goal_rounds = argc > 2 ? std::atoi(argv[2]) : memscope::kGoalRounds;
-    return memscope::report_of([&] { memscope::measure_all(rounds, goal_rounds); });
+    const std::string other = argc > 3 ? argv[3] : "";
+    return memscope::report_of([&] { memscope::measure_all(rounds, goal_rounds, other); });
 }

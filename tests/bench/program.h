@@ -131,8 +131,9 @@ inline std::optional<double> metric(const std::string& page, const std::string& 
 // The real program, as a user starts it, at its default interval.
 class Watcher {
   public:
-    explicit Watcher(const std::string& cgroup, const std::vector<std::string>& more = {})
-        : port_(free_port()), program_(command(cgroup, port_, more)) {
+    explicit Watcher(const std::string& cgroup, const std::vector<std::string>& more = {},
+                     const std::string& program = MEMSCOPE_PROGRAM)
+        : port_(free_port()), program_(command(program, cgroup, port_, more)) {
         eventually([this] { return program_.ended() || metric(page(), "memscope_target_up").value_or(0) == 1; });
     }
 
@@ -158,10 +159,10 @@ class Watcher {
     }
 
   private:
-    static std::vector<std::string> command(const std::string& cgroup, int port, const std::vector<std::string>& more) {
+    static std::vector<std::string> command(const std::string& program, const std::string& cgroup, int port,
+                                            const std::vector<std::string>& more) {
         std::vector<std::string> words = {
-            MEMSCOPE_PROGRAM, "--cgroup", cgroup, "--listen", "127.0.0.1:" + std::to_string(port),
-            "--quiet",        "--linger", "0s"};
+            program, "--cgroup", cgroup, "--listen", "127.0.0.1:" + std::to_string(port), "--quiet", "--linger", "0s"};
         words.insert(words.end(), more.begin(), more.end());
         return words;
     }

@@ -60,22 +60,15 @@ class EmptyTool : public Tool {
 
 class MemscopeTool : public Tool {
   public:
-    explicit MemscopeTool(const std::string& cgroup, std::vector<std::string> more = {})
-        : watcher_(cgroup, with_growth(std::move(more))) {
+    explicit MemscopeTool(const std::string& cgroup, const std::vector<std::string>& more = {},
+                          const std::string& program = MEMSCOPE_PROGRAM)
+        : watcher_(cgroup, more, program) {
         if (!watcher_.watches()) throw std::runtime_error("memscope does not watch");
     }
     double cpu_ms() const override { return watcher_.program().cpu_ms(); }
     std::set<std::string> hooks() { return hooks_of(watcher_.program().pid()); }
-    std::string growth() const {
-        (void)watcher_.next_page();
-        return watcher_.page("/api/v1/growth");
-    }
 
   private:
-    static std::vector<std::string> with_growth(std::vector<std::string> more) {
-        more.emplace_back("--http-status");  // without it the watcher does not serve growth
-        return more;
-    }
     Watcher watcher_;
 };
 
