@@ -311,14 +311,19 @@ TEST(CudaHostTensors, AreExactOnKernelsThatAttachOneProbeAtATime) {
     EXPECT_EQ(held(growth.tensors_host), 300);
 }
 
+// Costs more than a budget of nearly 0.
+void make_many_batches(const FakeHostTensors& tensors) {
+    for (std::uint64_t i = 1; i <= 2000; ++i) {
+        make_batch(tensors, 0x1000 * i, 5000);
+        tensors.free(0x1000 * i);
+    }
+}
+
 TEST(CudaHostTensors, PauseIfTheyCostMoreThanTheirBudgetAndStartAnew) {
     HostTensorJob job("host-tensors-pause",
                       [](const FakeHostTensors& tensors, const Child::Script& script) {
                           for (;;) {
-                              for (std::uint64_t i = 1; i <= 2000; ++i) {
-                                  make_batch(tensors, 0x1000 * i, 5000);
-                                  tensors.free(0x1000 * i);
-                              }
+                              make_many_batches(tensors);
                               keep_outputs(tensors, 0x1, 300);
                               script.say();
                               script.wait();
@@ -351,10 +356,7 @@ TEST(CudaHostTensors, ThatCouldNotBeAllocatedInAPauseExplainADeath) {
     HostTensorJob job("host-tensors-oom-paused",
                       [](const FakeHostTensors& tensors, const Child::Script& script) {
                           for (;;) {
-                              for (std::uint64_t i = 1; i <= 2000; ++i) {
-                                  make_batch(tensors, 0x1000 * i, 5000);
-                                  tensors.free(0x1000 * i);
-                              }
+                              make_many_batches(tensors);
                               const pid_t child = ::fork();
                               if (child == 0) {
                                   tensors.fail(std::uint64_t{8} << 30);
