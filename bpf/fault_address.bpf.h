@@ -16,8 +16,11 @@ const volatile __u32 page_bytes = 4096;
 
 /* The search goes from the arguments of the tracepoint to the outermost caller, at most this far. */
 #define STACK_WORDS 256 /* a power of two */
+#define FAULT_WORDS 16  /* at least as many as struct vm_fault has up to the last field that is read */
 struct kernel_stack {
 	__u64 words[STACK_WORDS];
+	__u32 last; /* where this CPU found the last vm_fault. Most faults take the same way through the
+	               kernel, so it is there again. */
 };
 
 struct {
@@ -36,6 +39,7 @@ struct fault_search {
 	const struct kernel_stack *stack;
 	struct mm_struct *mm;
 	__u32 words;
+	__u32 found; /* the index of the vm_fault */
 	struct fault fault;
 };
 
@@ -53,27 +57,43 @@ static __always_inline bool is_swap_entry(__u64 entry)
 
 #define FIELD(name) bpf_core_field_offset(struct vm_fault, name)
 
-static long examine_stack(__u32 index, struct fault_search *search)
+static __always_inline bool has_fault_at(struct fault_search *search, __u32 index)
 {
 	__u64 address = word_at(search, index, FIELD(address));
 	struct vm_area_struct *area;
 	__u64 start;
 
-	if (index + FIELD(orig_pte) / sizeof(__u64) >= search->words)
-		return 1;
 	if (!address || (word_at(search, index, FIELD(real_address)) & -(__u64)page_bytes) != address)
-		return 0;
+		return false;
 	area = (void *)word_at(search, index, FIELD(vma));
 	if (BPF_CORE_READ(area, vm_mm) != search->mm)
-		return 0;
+		return false;
 	start = BPF_CORE_READ(area, vm_start);
 	if (address < start || address >= BPF_CORE_READ(area, vm_end) ||
 	    word_at(search, index, FIELD(pgoff)) !=
 	        BPF_CORE_READ(area, vm_pgoff) + (address - start) / page_bytes)
-		return 0;
+		return false;
+	search->found = index;
 	search->fault.address = address;
 	search->fault.swapped_in = is_swap_entry(word_at(search, index, FIELD(orig_pte)));
-	return 1;
+	return true;
+}
+
+static long examine_stack(__u32 index, struct fault_search *search)
+{
+	return index + FIELD(orig_pte) / sizeof(__u64) >= search->words || has_fault_at(search, index);
+}
+
+/* Looks only where the last one was: a tenth of the time of a search. */
+static __always_inline bool is_where_the_last_was(struct fault_search *search, struct kernel_stack *stack,
+                                                  __u64 bottom, __u64 top)
+{
+	__u64 expected = bottom + stack->last * sizeof(__u64);
+
+	return FIELD(orig_pte) < FAULT_WORDS * sizeof(__u64) && stack->last < STACK_WORDS &&
+	       expected + FAULT_WORDS * sizeof(__u64) <= top &&
+	       !bpf_probe_read_kernel(stack->words, FAULT_WORDS * sizeof(__u64), (void *)expected) &&
+	       has_fault_at(search, 0);
 }
 
 /* `ctx`: of a program at a tracepoint. Its arguments are on the stack of the task. */
@@ -85,14 +105,16 @@ static __always_inline struct fault fault_of(void *ctx, struct task_struct *task
 	struct fault_search search = {.stack = stack, .mm = mm};
 	__u64 bytes = top - bottom;
 
-	if (!stack || bottom >= top)
+	if (!stack || bottom >= top || is_where_the_last_was(&search, stack, bottom, top))
 		return search.fault;
-	if (bytes > sizeof(*stack))
-		bytes = sizeof(*stack);
-	if (bpf_probe_read_kernel(stack, bytes, (void *)bottom))
+	if (bytes > sizeof(stack->words))
+		bytes = sizeof(stack->words);
+	if (bpf_probe_read_kernel(stack->words, bytes, (void *)bottom))
 		return search.fault;
 	search.words = bytes / sizeof(__u64);
 	bpf_loop(STACK_WORDS, examine_stack, &search, 0);
+	if (search.fault.address)
+		stack->last = search.found;
 	return search.fault;
 }
 
