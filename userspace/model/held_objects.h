@@ -37,12 +37,14 @@ struct HeldObjects {
     std::optional<Seconds> over{};  // time since the earlier census; none: there is none, and no change is known
     ObjectsRefusal refusal = ObjectsRefusal::none;
     std::uint64_t objects = 0;
-    Bytes bytes{};                        // of all objects
-    std::int64_t grown = 0;               // change of the anonymous memory of the process, swapped-out memory included
-    std::int64_t device_grown = 0;        // change of its tensors on GPUs
-    Bytes explained{};                    // own growth of all containers that grew, in host memory
-    Bytes device_explained{};             // the same in GPU memory
-    std::vector<HolderChange> holders{};  // containers that grew most, or that hold most if no change is known
+    Bytes bytes{};                  // of all objects
+    std::int64_t grown = 0;         // change of the anonymous memory of the process, swapped-out memory included
+    std::int64_t device_grown = 0;  // change of its tensors on GPUs
+    Bytes explained{};              // own growth of all containers that grew, in host memory
+    Bytes device_explained{};       // the same in GPU memory
+    // Containers that grew most, or that hold most if no change is known. And the largest container of which it is not
+    // known whether it grew.
+    std::vector<HolderChange> holders{};
     // The container that holds most: the largest one, or inside it the one that holds more than half of it, and so on.
     std::optional<Holder> most{};
     std::vector<TensorTotal> tensors{};  // by device

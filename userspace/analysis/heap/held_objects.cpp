@@ -33,6 +33,9 @@ std::string_view name_of_growth(HeapPart part) {
     return "live memory that no container of Python holds";
 }
 
+// True if it is not known whether the container has grown.
+bool is_unknown(const HolderChange& each) { return !each.retained_change && each.own_host <= 0; }
+
 std::vector<OtherGrowth> other_growth(const HeapCensus& now, const HeapCensus& before, const HeldObjects& held) {
     std::vector<OtherGrowth> others;
     std::int64_t live = -static_cast<std::int64_t>(held.explained.n);
@@ -46,7 +49,7 @@ std::vector<OtherGrowth> other_growth(const HeapCensus& now, const HeapCensus& b
     }
     // A container whose change is not known may hold it.
     const bool known = std::ranges::none_of(held.holders, [&](const HolderChange& each) {
-        return !each.retained_change && each.own_host <= 0 &&
+        return is_unknown(each) &&
                static_cast<double>(each.holder.retained.n) >= kWorthTelling * static_cast<double>(held.grown);
     });
     if (known) others.push_back({std::string(name_of_growth(HeapPart::malloc_live)), positive(live)});
@@ -62,6 +65,32 @@ std::int64_t on_devices(const ObjectCensus& objects) {
     for (const TensorTotal& total : objects.tensor_totals)
         if (total.device != "cpu" && total.device != "meta") sum += static_cast<std::int64_t>(total.bytes.n);
     return sum;
+}
+
+HolderChange change_at(const HolderGrowth& growth) {
+    return {.holder = *growth.now,
+            .length_change = growth.length_change,
+            .retained_change = growth.retained_change,
+            .device_change = growth.device_change,
+            .own_host = growth.own_host,
+            .own_device = growth.own_device};
+}
+
+// The containers that grew most. If a large container is not among them, but may have grown, it replaces the last one:
+// it may hold the growth that the others do not explain.
+std::vector<HolderChange> most_important(const std::vector<HolderGrowth>& holders) {
+    std::vector<HolderChange> most;
+    const HolderGrowth* largest_unknown = nullptr;
+    for (const HolderGrowth& each : holders) {
+        if (most.size() < HeldObjects::kMostHolders)
+            most.push_back(change_at(each));
+        else if (is_unknown(change_at(each)) &&
+                 (!largest_unknown || size_of(*each.now) > size_of(*largest_unknown->now)))
+            largest_unknown = &each;
+    }
+    if (largest_unknown && size_of(*largest_unknown->now) > size_of(most.back().holder))
+        most.back() = change_at(*largest_unknown);
+    return most;
 }
 
 const Holder* holds_most(const std::vector<Holder>& holders) {
@@ -100,14 +129,8 @@ std::optional<HeldObjects> held_objects(const HeapCensus& now, const HeapCensus*
             held.explained += positive(each.own_host);
             held.device_explained += positive(each.own_device);
         }
-        if (held.holders.size() < HeldObjects::kMostHolders)
-            held.holders.push_back({.holder = *each.now,
-                                    .length_change = each.length_change,
-                                    .retained_change = each.retained_change,
-                                    .device_change = each.device_change,
-                                    .own_host = each.own_host,
-                                    .own_device = each.own_device});
     }
+    held.holders = most_important(growth.holders);
     if (!comparable) return held;
     held.over = Seconds{now.time - earlier->time};
     held.grown = change(now.anon + now.swap, earlier->anon + earlier->swap);

@@ -70,6 +70,28 @@ TEST(HolderSentence, DoesNotBlameOthersWhileTheChangeOfALargeContainerIsNotKnown
     EXPECT_FALSE(names_holder(*held_objects(now, &before)));
 }
 
+TEST(HolderSentence, DoesNotBlameOthersIfManySmallContainersGrewAndTheChangeOfALargeOneIsNotKnown) {
+    const auto small = [](std::uint64_t bytes) {
+        ObjectCensus objects;
+        for (std::size_t i = 0; i < 2 * HeldObjects::kMostHolders; ++i)
+            objects.holders.push_back(test::holder("cache" + std::to_string(i), "dict", bytes, bytes));
+        return objects;
+    };
+    HeapCensus before = test::with_objects(1000, Bytes{500 * kMiB}, small(10));
+    before.incomplete[HeapGap::torn] = 5;  // the process imported modules
+    ObjectCensus objects = small(1000);
+    objects.holders.push_back(test::holder("__main__.outputs", "list", 300, 300 * kMiB));
+    HeapCensus now = test::with_objects(1600, Bytes{900 * kMiB}, objects);
+    now.part(HeapPart::malloc_live) = Bytes{900 * kMiB};
+    const HeldObjects held = *held_objects(now, &before);
+    EXPECT_EQ(
+        holder_sentence(held),
+        "`__main__.outputs` (list) holds 300 MiB, and whether it has grown is not known: the earlier census is not "
+        "complete.");
+    EXPECT_TRUE(held.others.empty()) << held.others[0].what;
+    EXPECT_EQ(held.holders.size(), HeldObjects::kMostHolders);
+}
+
 TEST(HolderSentence, SaysAtLeastIfOnlyALowerBoundIsKnown) {
     HeldObjects held = leak(883);
     held.holders[0].retained_change.reset();
