@@ -7,7 +7,7 @@ build="g++ cmake ninja-build pkg-config clang-19 llvm-19 bpftool libbpf-dev libe
        libfmt-dev libcli11-dev libtomlplusplus-dev prometheus-cpp-dev libmicrohttpd-dev rapidjson-dev nlohmann-json3-dev
        libncurses-dev libprotozero-dev libsqlite3-dev libzstd-dev"
 demo="python3"  # plays the job of a demo; a minimal Debian has none
-build_tests="libgtest-dev libgmock-dev git python3"  # to build the tests and the web page
+build_tests="libgtest-dev libgmock-dev mold git python3"
 test="clang-format-19 clang-tidy-19 prometheus prometheus-process-exporter python3-yaml procps tmux curl jq
       man-db gnupg sysstat zsh fish systemd util-linux libjemalloc2 libtcmalloc-minimal4 libmimalloc2.0 libpython3.11 python3-numpy python3-torch python3-markdown"
 e2e="prometheus-alertmanager"  # and npm, from any source
@@ -27,9 +27,9 @@ for group in "$@"; do
         demo) wanted+=($demo) ;;
         build-tests | test)
             wanted+=($build $build_tests)
-            command -v npm >/dev/null || wanted+=(nodejs npm)
             [ "$group" = test ] || continue
             wanted+=($test)
+            command -v npm >/dev/null || wanted+=(nodejs npm)  # the web page
             # A browser that tests the web page.
             command -v chromium >/dev/null || wanted+=(chromium)
             ;;

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """The line that keeps memory is named, or memscope says that it does not know: real PyTorch and numpy jobs.
 
-    owner_lines.py [NAME]...     scripts in jobs/ without ".py", or kept_in_list_from_start; without a name all of them
+    owner_lines.py [NAME]...       scripts in jobs/ without ".py", or kept_in_list_from_start; without a name all of them
+    owner_lines.py --part 1/3      every third of them, from the first on
 
 Needs root and Debian's packages python3-torch and python3-numpy; takes two to three minutes. MEMSCOPE names the binary,
 JOB_PYTHON the interpreter of the jobs.
@@ -23,7 +24,12 @@ check = Checks()
 
 
 def main():
-    names = sys.argv[1:] or ['pages', *(script.removesuffix('.py') for script in TRAINING), FROM_START]
+    names = ['pages', *(script.removesuffix('.py') for script in TRAINING), FROM_START]
+    if sys.argv[1:2] == ['--part']:
+        part, parts = map(int, sys.argv[2].split('/'))
+        names = names[part - 1::parts]
+    elif sys.argv[1:]:
+        names = sys.argv[1:]
     for name in names:
         with tempfile.TemporaryDirectory() as folder:
             if name == 'pages':

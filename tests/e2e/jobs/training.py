@@ -25,7 +25,7 @@ class Net(nn.Module):
     def __init__(self):
         super().__init__()
         self.first = nn.Conv2d(3, 16, 3, padding=1)
-        self.second = nn.Conv2d(16, 16, 3, padding=1)
+        self.second = nn.Conv2d(16, 16, 1)
         self.head = nn.Conv2d(16, CLASSES, 1)
 
     def forward(self, pictures):
