@@ -99,8 +99,9 @@ def without_a_watcher(script):
 def watched(script, folder, job):
     with contextlib.ExitStack() as stack:
         reports, told = f'{folder}/reports', f'{folder}/told.json'
+        # The warm-up is longer than the import of PyTorch on a busy machine: a census during the import has no outputs.
         os.mkdir(reports, 0o700)
-        watcher = stack.enter_context(Watcher(MEMSCOPE, folder, '--cgroup', job.name, '--warmup', '6s', '--report-dir', reports,
+        watcher = stack.enter_context(Watcher(MEMSCOPE, folder, '--cgroup', job.name, '--warmup', '12s', '--report-dir', reports,
                                               '--on-precursor', f'sh -c "cat > {told}"'))
         child = stack.enter_context(process([PYTHON, script], cgroup=job, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True))
         print('      the job has', child.stdout.readline().strip(), flush=True)
