@@ -219,7 +219,7 @@ Labelled too_short(Chance& chance) {
     return made;
 }
 
-constexpr Family kFamilies[] = {
+constexpr Family kCalmFamilies[] = {
     {"constant", constant},
     {"blips", blips},
     {"validation spikes", validation_spikes},
@@ -240,6 +240,6 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
-std::span<const Family> calm_families() { return kFamilies; }
+std::span<const Family> calm_families() { return kCalmFamilies; }
 
 }  // namespace memscope::made

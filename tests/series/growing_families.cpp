@@ -192,7 +192,7 @@ Labelled restarted_and_warming(Chance& chance) {
     return made;
 }
 
-constexpr Family kFamilies[] = {
+constexpr Family kGrowingFamilies[] = {
     {"warm-up, straight", warm_straight},
     {"warm-up, slowing", warm_slowing},
     {"warm-up, s-shaped", warm_s_shaped},
@@ -214,6 +214,6 @@ constexpr Family kFamilies[] = {
 
 }  // namespace
 
-std::span<const Family> growing_families() { return kFamilies; }
+std::span<const Family> growing_families() { return kGrowingFamilies; }
 
 }  // namespace memscope::made

@@ -226,7 +226,7 @@ Labelled late_with_gaps(Chance& chance) {
                  began);
 }
 
-constexpr Family kFamilies[] = {
+constexpr Family kLeakingFamilies[] = {
     {"leak from the start", from_the_start},
     {"leak after the warm-up", after_warm_up},
     {"late leak", late},
@@ -279,6 +279,6 @@ Dying make_dying(std::uint64_t seed, bool stepped) {
     return dying;
 }
 
-std::span<const Family> leaking_families() { return kFamilies; }
+std::span<const Family> leaking_families() { return kLeakingFamilies; }
 
 }  // namespace memscope::made
