@@ -230,7 +230,7 @@ def ends():
         left = cgroup_of(child.pid)
         check('... and the cgroup stays', os.path.isdir(left) and not members(left))
         with demo('leak') as other, demo('steps') as third:
-            wait_until_watched(third)  # the first, because it takes 8 s only
+            wait_until_watched(third)  # before the other one, because it ends after 8 s
             wait_until_watched(other)
             check('the next start removes it', not os.path.exists(left), left)
             of_other = members(cgroup_of(other.pid))
@@ -271,7 +271,7 @@ def main():
         ends()
     finally:
         shutil.rmtree(RECORDINGS, ignore_errors=True)
-    # Another test may run a demo at the same time. Its directory has its pid.
+    # The name of a directory contains the pid of its demo. A demo that another test still runs does not count.
     left = [path for path in pathlib.Path(tempfile.gettempdir()).glob('memscope-demo-*')
             if path.stat().st_mtime > BEGAN and not living([path.name.split('-')[2]])]
     check('the directories of the jobs are removed', not left, left)

@@ -98,7 +98,7 @@ TEST(Ranges, OfSharedMemoryAreGrowthAndThoseOfFilesAreNot) {
     const MappedAtStack& at = scene.totals().stacks.begin()->second;
     EXPECT_EQ(at.shared.n, 10 * kMiB);
     EXPECT_EQ(at.anonymous.n, 7 * kMiB);
-    // And what the loader has made read-only after the start of this program.
+    // The rest: pages that the dynamic loader makes read-only when the program starts (RELRO).
     EXPECT_NEAR(static_cast<double>(scene.totals().unwritable.n % (64 * kMiB)), 1. * kMiB, 64. * 1024);
     EXPECT_GE(scene.totals().file.n, 2 * kMiB);
 }

@@ -42,8 +42,8 @@ struct HeldObjects {
     std::int64_t device_grown = 0;  // change of its tensors on GPUs
     Bytes explained{};              // own growth of all containers that grew, in host memory
     Bytes device_explained{};       // the same in GPU memory
-    // Containers that grew most, or that hold most if no change is known. And the largest container of which it is not
-    // known whether it grew.
+    // The containers that grew most, or that hold most if no change is known. The last one may be a larger container
+    // whose change is unknown.
     std::vector<HolderChange> holders{};
     // The container that holds most: the largest one, or inside it the one that holds more than half of it, and so on.
     std::optional<Holder> most{};

@@ -33,9 +33,6 @@ std::string_view name_of_growth(HeapPart part) {
     return "live memory that no container of Python holds";
 }
 
-// True if it is not known whether the container has grown.
-bool is_unknown(const HolderChange& each) { return !each.retained_change && each.own_host <= 0; }
-
 std::vector<OtherGrowth> other_growth(const HeapCensus& now, const HeapCensus& before, const HeldObjects& held) {
     std::vector<OtherGrowth> others;
     std::int64_t live = -static_cast<std::int64_t>(held.explained.n);
@@ -76,16 +73,15 @@ HolderChange change_at(const HolderGrowth& growth) {
             .own_device = growth.own_device};
 }
 
-// The containers that grew most. If a large container is not among them, but may have grown, it replaces the last one:
-// it may hold the growth that the others do not explain.
+// The containers that grew most. The largest container whose change is unknown replaces the last of them if it is
+// larger: it may hold the growth that the others do not explain.
 std::vector<HolderChange> most_important(const std::vector<HolderGrowth>& holders) {
     std::vector<HolderChange> most;
     const HolderGrowth* largest_unknown = nullptr;
     for (const HolderGrowth& each : holders) {
         if (most.size() < HeldObjects::kMostHolders)
             most.push_back(change_at(each));
-        else if (is_unknown(change_at(each)) &&
-                 (!largest_unknown || size_of(*each.now) > size_of(*largest_unknown->now)))
+        else if (is_unknown(each) && (!largest_unknown || size_of(*each.now) > size_of(*largest_unknown->now)))
             largest_unknown = &each;
     }
     if (largest_unknown && size_of(*largest_unknown->now) > size_of(most.back().holder))

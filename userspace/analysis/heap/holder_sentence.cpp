@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <vector>
 
+#include "analysis/heap/object_growth.h"
 #include "base/text.h"
 #include "base/units.h"
 
@@ -97,8 +98,7 @@ std::vector<const HolderChange*> named_holders(const HeldObjects& held, HolderMe
 // A large container of which it is not known whether it grew. Empty if there is none.
 std::string unknown_text(const HeldObjects& held, std::int64_t grown) {
     for (const HolderChange& each : held.holders)
-        if (!each.retained_change && each.own_host <= 0 &&
-            share_of(static_cast<std::int64_t>(each.holder.retained.n), grown) >= kLarge)
+        if (is_unknown(each) && share_of(static_cast<std::int64_t>(each.holder.retained.n), grown) >= kLarge)
             return fmt::format(
                 "`{}` ({}) holds {}, and whether it has grown is not known: the earlier census is not complete.",
                 printable(each.holder.path), printable(each.holder.type), human_size(each.holder.retained));

@@ -37,6 +37,12 @@ struct HolderGrowth {
     std::int64_t own() const;  // growth of the container itself, in bytes of host and device
 };
 
+// True if it is not known whether the container has grown. For HolderGrowth and HolderChange.
+template <class Change>
+bool is_unknown(const Change& change) {
+    return !change.retained_change && change.own_host <= 0;
+}
+
 // All lists are complete. `holders` are ordered by own growth, so that a container that grew comes before the
 // containers around it. Those that did not grow follow, by size, and without an earlier census all are ordered by size.
 // The other lists keep the order of the census.
